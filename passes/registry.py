@@ -1,0 +1,19 @@
+"""The built-in passes: a flat alphabetical table from a pass's name to the module that defines it."""
+
+from __future__ import annotations
+
+import importlib
+
+BUILTIN: dict[str, str] = {
+}
+
+
+def load(name: str) -> None:
+    """Imports the module of the built-in pass `name`, if there is one."""
+    if name in BUILTIN:
+        importlib.import_module(BUILTIN[name])
+
+
+def load_all() -> None:
+    for module in dict.fromkeys(BUILTIN.values()):
+        importlib.import_module(module)

@@ -1,0 +1,43 @@
+"""The two kinds of error: the user's, and ours.
+
+A :class:`UserError` says what was seen, where, and what to do: tools print its one line and exit with 1.
+A :class:`CompilerBug` carries a reproducer: tools print how to replay it and exit with 70.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+EXIT_USER = 1
+EXIT_BUG = 70
+
+
+@dataclass(eq=False)
+class XccError(Exception):
+    """Base of every error that xcc raises on purpose."""
+
+    message: str
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class UserError(XccError):
+    """Bad input or options: unsupported ops, wrong shapes, unreadable files."""
+
+
+@dataclass(eq=False)
+class CompilerBug(XccError):
+    """A pass or code generator failed on valid input."""
+
+    reproducer: str = ""
+    command: str = ""
+    details: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        if self.reproducer:
+            lines.append(f"reproducer: {self.reproducer}")
+        if self.command:
+            lines.append(f"replay with: {self.command}")
+        return "\n".join(lines)

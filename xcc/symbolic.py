@@ -1,0 +1,368 @@
+"""Symbolic dimensions: integer expressions over named symbols.
+
+A dimension is an ``int`` or an :class:`Expr`. An ``Expr`` is kept as a polynomial with integer
+coefficients whose atoms are symbols and the opaque functions ``floordiv``, ``mod``, ``max`` and
+``min``, so that equal expressions compare equal after the usual algebra. The text form is the one
+stored in tensor types and artifacts: ``"2*batch + floordiv(h + 31, 32)"``.
+
+This module depends on nothing: the compiler and the runtime both use it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache, reduce
+from math import gcd
+from typing import Union
+
+__all__ = ["Dim", "Expr", "ceildiv", "dim_max", "dim_min", "evaluate", "floordiv", "is_static", "mod",
+           "parse", "product", "simplify", "substitute", "symbols_of", "sym"]
+
+Atom = tuple[str, ...] | tuple[str, "Dim", "Dim"]
+Monomial = tuple[Atom, ...]
+
+
+class Expr:
+    """An immutable, canonical symbolic integer. Build with :func:`sym` and arithmetic."""
+
+    __slots__ = ("_hash", "terms")
+
+    def __init__(self, terms: Mapping[Monomial, int]) -> None:
+        self.terms = tuple(sorted(((m, c) for m, c in terms.items() if c), key=lambda t: (-len(t[0]), str(t[0]))))
+        self._hash = hash(self.terms)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expr) and self.terms == other.terms
+
+    def __add__(self, other: Dim) -> Dim:
+        terms = dict(self.terms)
+        for m, c in _terms(other):
+            terms[m] = terms.get(m, 0) + c
+        return _collapse(terms)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Dim:
+        return self * -1
+
+    def __sub__(self, other: Dim) -> Dim:
+        return self + (other * -1)
+
+    def __rsub__(self, other: Dim) -> Dim:
+        return (self * -1) + other
+
+    def __mul__(self, other: Dim) -> Dim:
+        terms: dict[Monomial, int] = {}
+        for m1, c1 in self.terms:
+            for m2, c2 in _terms(other):
+                m = tuple(sorted(m1 + m2, key=str))
+                terms[m] = terms.get(m, 0) + c1 * c2
+        return _collapse(terms)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Dim) -> Dim:
+        return floordiv(self, other)
+
+    def __rfloordiv__(self, other: Dim) -> Dim:
+        return floordiv(other, self)
+
+    def __mod__(self, other: Dim) -> Dim:
+        return mod(self, other)
+
+    def __rmod__(self, other: Dim) -> Dim:
+        return mod(other, self)
+
+    def __repr__(self) -> str:
+        return f"Expr({str(self)!r})"
+
+    def __str__(self) -> str:
+        out = ""
+        for m, c in self.terms:
+            body = "*".join(_atom_text(a) for a in m)
+            mag = abs(c)
+            text = body if mag == 1 and body else (f"{mag}*{body}" if body else str(mag))
+            sign = "-" if c < 0 else "+"
+            out = (("-" if c < 0 else "") + text) if not out else f"{out} {sign} {text}"
+        return out or "0"
+
+
+Dim = Union[int, Expr]
+
+
+def sym(name: str) -> Expr:
+    """The symbol `name`; letters, digits, ``_``, ``.`` and ``:``, not starting with a digit."""
+    if not re.fullmatch(r"[A-Za-z_][\w.:]*", name):
+        raise ValueError(f"'{name}' is not a symbol name")
+    return Expr({((name,),): 1})
+
+
+def _terms(d: Dim) -> Iterable[tuple[Monomial, int]]:
+    return d.terms if isinstance(d, Expr) else [((), int(d))]
+
+
+def _collapse(terms: Mapping[Monomial, int]) -> Dim:
+    live = {m: c for m, c in terms.items() if c}
+    if not live:
+        return 0
+    if len(live) == 1 and () in live:
+        return live[()]
+    return Expr(live)
+
+
+def _atom_text(a: Atom) -> str:
+    return a[0] if len(a) == 1 else f"{a[0]}({', '.join(str(x) for x in a[1:])})"
+
+
+def _fn(name: str, a: Dim, b: Dim) -> Expr:
+    return Expr({((name, a, b),): 1})
+
+
+def floordiv(a: Dim, b: Dim) -> Dim:
+    """Floor division; exact parts are divided out term by term."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b
+    if b == 1:
+        return a
+    if a == b:
+        return 1
+    if isinstance(b, Expr):
+        exact = _divide_by_monomial(a, b)
+        return exact if exact is not None else _fn("floordiv", a, b)
+    whole: dict[Monomial, int] = {}
+    rest: dict[Monomial, int] = {}
+    for m, c in _terms(a):
+        q, r = divmod(c, b)
+        if r == 0 or m == ():
+            whole[m], c = q, r
+        if c:
+            rest[m] = c
+    base = _collapse(whole)
+    remainder = _collapse(rest)
+    if isinstance(remainder, int):
+        return base + remainder // b
+    inner, by = remainder, b
+    common = reduce(gcd, [c for _, c in remainder.terms], by)
+    if common > 1:
+        inner, by = _collapse({m: c // common for m, c in remainder.terms}), by // common
+    if by == 1:
+        return base + inner
+    nested = _single_floordiv(inner)
+    if nested is not None:
+        return base + floordiv(nested[0], nested[1] * by)
+    return base + _fn("floordiv", inner, by)
+
+
+def _single_floordiv(e: Dim) -> tuple[Dim, int] | None:
+    """``e = floordiv(x, c) + k`` as ``(x + k*c, c)``."""
+    if not isinstance(e, Expr):
+        return None
+    k = 0
+    hit: tuple[Dim, int] | None = None
+    for m, c in e.terms:
+        if m == ():
+            k = c
+        elif c == 1 and len(m) == 1 and m[0][0] == "floordiv" and len(m[0]) == 3 and isinstance(m[0][2], int) and not hit:
+            hit = (m[0][1], m[0][2])
+        else:
+            return None
+    return None if hit is None else (hit[0] + k * hit[1], hit[1])
+
+
+def _divide_by_monomial(a: Dim, b: Expr) -> Dim | None:
+    if not isinstance(a, Expr) or len(b.terms) != 1:
+        return None
+    bm, bc = b.terms[0]
+    out: dict[Monomial, int] = {}
+    for m, c in a.terms:
+        left = list(m)
+        for atom in bm:
+            if atom not in left:
+                return None
+            left.remove(atom)
+        if c % bc:
+            return None
+        out[tuple(left)] = c // bc
+    return _collapse(out)
+
+
+def mod(a: Dim, b: Dim) -> Dim:
+    """``a - b*floordiv(a, b)`` with the sign of `b`; 0 where `b` divides every term."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a % b
+    if b == 1 or a == b:
+        return 0
+    if isinstance(b, int):
+        rest = _collapse({m: c % b for m, c in _terms(a)})
+        return rest % b if isinstance(rest, int) else _fn("mod", rest, b)
+    if isinstance(b, Expr) and _divide_by_monomial(a, b) is not None:
+        return 0
+    return _fn("mod", a, b)
+
+
+def ceildiv(a: Dim, b: Dim) -> Dim:
+    return floordiv(a + (b - 1), b)
+
+
+def dim_max(a: Dim, b: Dim) -> Dim:
+    if isinstance(a, int) and isinstance(b, int):
+        return max(a, b)
+    diff = a - b
+    if isinstance(diff, int):
+        return a if diff >= 0 else b
+    return _fn("max", *sorted((a, b), key=str))
+
+
+def dim_min(a: Dim, b: Dim) -> Dim:
+    if isinstance(a, int) and isinstance(b, int):
+        return min(a, b)
+    diff = a - b
+    if isinstance(diff, int):
+        return b if diff >= 0 else a
+    return _fn("min", *sorted((a, b), key=str))
+
+
+_FUNCTIONS: dict[str, Callable[[Dim, Dim], Dim]] = {
+    "floordiv": floordiv, "mod": mod, "max": dim_max, "min": dim_min, "ceildiv": ceildiv}
+
+
+def is_static(dims: Iterable[Dim]) -> bool:
+    return all(isinstance(d, int) for d in dims)
+
+
+def product(dims: Iterable[Dim]) -> Dim:
+    out: Dim = 1
+    for d in dims:
+        out = out * d
+    return out
+
+
+def symbols_of(d: Dim) -> tuple[str, ...]:
+    """The symbols of `d`, sorted by name."""
+    found: set[str] = set()
+
+    def visit(x: Dim) -> None:
+        if isinstance(x, Expr):
+            for m, _ in x.terms:
+                for atom in m:
+                    if len(atom) == 1:
+                        found.add(atom[0])
+                    else:
+                        visit(atom[1])
+                        visit(atom[2])
+
+    visit(d)
+    return tuple(sorted(found))
+
+
+def substitute(d: Dim, env: Mapping[str, Dim]) -> Dim:
+    """`d` with each symbol of `env` replaced; symbols not in `env` stay."""
+    if not isinstance(d, Expr):
+        return d
+    total: Dim = 0
+    for m, c in d.terms:
+        value: Dim = c
+        for atom in m:
+            if len(atom) == 1:
+                value = value * env.get(atom[0], _symbol_atom(atom[0]))
+            else:
+                value = value * _FUNCTIONS[atom[0]](substitute(atom[1], env), substitute(atom[2], env))
+        total = total + value
+    return total
+
+
+@lru_cache(maxsize=None)
+def _symbol_atom(name: str) -> Expr:
+    return Expr({((name,),): 1})
+
+
+def simplify(d: Dim) -> Dim:
+    """Rebuilds `d`, so that rules which apply only after a substitution take effect."""
+    return substitute(d, {})
+
+
+def evaluate(d: Dim, env: Mapping[str, int]) -> int:
+    """The value of `d`; raises KeyError with the first symbol that `env` lacks."""
+    for name in symbols_of(d):
+        if name not in env:
+            raise KeyError(name)
+    value = substitute(d, env)
+    assert isinstance(value, int)
+    return value
+
+
+_TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_][\w.:]*)|([-+*(),]))")
+
+
+@lru_cache(maxsize=65536)
+def parse(text: str) -> Dim:
+    """Reads the text form; raises ValueError with the position of what it cannot read."""
+    tokens: list[tuple[str, str, int]] = []
+    at = 0
+    while at < len(text.rstrip()):
+        m = _TOKEN.match(text, at)
+        if m is None:
+            raise ValueError(f"dimension '{text}': unexpected '{text[at:].strip()[:1]}' at {at}")
+        kind = "int" if m[1] else "name" if m[2] else "op"
+        tokens.append((kind, m[1] or m[2] or m[3], m.start(m.lastindex or 0)))
+        at = m.end()
+    tokens.append(("end", "", len(text)))
+    pos = 0
+
+    def take(value: str) -> bool:
+        nonlocal pos
+        if tokens[pos][0] == "op" and tokens[pos][1] == value:
+            pos += 1
+            return True
+        return False
+
+    def expect(value: str) -> None:
+        if not take(value):
+            raise ValueError(f"dimension '{text}': expected '{value}' at {tokens[pos][2]}")
+
+    def factor() -> Dim:
+        nonlocal pos
+        if take("-"):
+            return factor() * -1
+        if take("("):
+            inner = total()
+            expect(")")
+            return inner
+        kind, value, where = tokens[pos]
+        pos += 1
+        if kind == "int":
+            return int(value)
+        if kind != "name":
+            raise ValueError(f"dimension '{text}': expected a number or a name at {where}")
+        if value in _FUNCTIONS and take("("):
+            a = total()
+            expect(",")
+            b = total()
+            expect(")")
+            return _FUNCTIONS[value](a, b)
+        return sym(value)
+
+    def term() -> Dim:
+        out = factor()
+        while take("*"):
+            out = out * factor()
+        return out
+
+    def total() -> Dim:
+        out = term()
+        while True:
+            if take("+"):
+                out = out + term()
+            elif take("-"):
+                out = out - term()
+            else:
+                return out
+
+    result = total()
+    if tokens[pos][0] != "end":
+        raise ValueError(f"dimension '{text}': unexpected '{tokens[pos][1]}' at {tokens[pos][2]}")
+    return result
