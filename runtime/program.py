@@ -1,0 +1,131 @@
+"""The host program of a compiled model: plain data, stored as JSON in the artifact.
+
+Dims are ints or :class:`xcc.symbolic.Expr`; in JSON an Expr is its text. Statements refer to buffers by
+index into ``Program.buffers``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, Union
+
+from xcc import symbolic
+from xcc.symbolic import Dim
+
+BufferKind = Literal["input", "output", "weight", "temp", "alias"]
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A contiguous row-major array.
+
+    kind: "input"/"output" (name is the model's), "weight" (name is its key in the weight file), "temp"
+    (lives in the arena), "alias" (the bytes of buffer `base` from `offset`, seen with another shape).
+    dtype: "f32", "f16", "bf16", "f64", "i1", "i8".."i64", "ui8".."ui64", "f8E4M3FN", "f8E5M2".
+    """
+
+    kind: BufferKind
+    shape: tuple[Dim, ...]
+    dtype: str
+    name: str = ""
+    base: int = -1
+    offset: Dim = 0
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Runs a kernel: buffers in ABI order (inputs then outputs), then the symbols' values.
+
+    `grid` (workgroups x, y, z), `block` (threads) and `shared_bytes` are for GPUs; empty for CPUs.
+    """
+
+    kernel: str
+    buffers: tuple[int, ...]
+    symbols: tuple[Dim, ...]
+    grid: tuple[Dim, ...] = ()
+    block: tuple[int, ...] = ()
+    shared_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Copies the whole of buffer `source` to `target` (same bytes)."""
+
+    source: int
+    target: int
+
+
+@dataclass(frozen=True)
+class SetScalar:
+    """Writes the value of `value` into the one-element integer or float buffer `target` (or dims into a vector)."""
+
+    target: int
+    values: tuple[Dim, ...]
+
+
+@dataclass(frozen=True)
+class BindSymbol:
+    """Defines the symbol `name` at run time as the integer in element `index` of buffer `source`."""
+
+    name: str
+    source: int
+    index: int = 0
+
+
+@dataclass(frozen=True)
+class If:
+    """Runs `then` when the one-element buffer `condition` is not zero, else `orelse`."""
+
+    condition: int
+    then: tuple[Statement, ...]
+    orelse: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class While:
+    """Runs `before`, reads `condition`, runs `body`, again while it is not zero."""
+
+    before: tuple[Statement, ...]
+    condition: int
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class For:
+    """Runs `body` with the symbol `counter` = 0 .. trips-1 bound. (scan: slices are aliases whose offset uses it.)"""
+
+    counter: str
+    trips: Dim
+    body: tuple[Statement, ...]
+
+
+Statement = Union[Launch, Copy, SetScalar, BindSymbol, If, While, For]
+
+
+@dataclass(frozen=True)
+class Program:
+    """`symbols` names every symbol bound from inputs, in order; `bounds` gives (low, high) where declared."""
+
+    buffers: tuple[Buffer, ...]
+    body: tuple[Statement, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    symbols: tuple[str, ...] = ()
+    bounds: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+_TAGS: dict[str, type] = {c.__name__: c for c in (Launch, Copy, SetScalar, BindSymbol, If, While, For)}
+
+
+def to_json(value: Any) -> Any:
+    """`value` as JSON data; statements become ``{"op": "Launch", ...}``."""
+    if isinstance(value, symbolic.Expr):
+        return str(value)
+    if isinstance(value, (tuple, list)):
+        return [to_json(v) for v in value]
+    if isinstance(value, dict):
+        return {k: to_json(v) for k, v in value.items()}
+    if hasattr(value, "__dataclass_fields__"):
+        out = {k: to_json(getattr(value, k)) for k in value.__dataclass_fields__}
+        return {"op": type(value).__name__, **out} if type(value).__name__ in _TAGS else out
+    return value
