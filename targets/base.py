@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Chip", "Target", "get_target", "target_names"]
+from xcc.symbolic import Dim
+
+__all__ = ["Chip", "KernelBinary", "KernelLaunch", "Target", "chip_of", "get_target", "target_names"]
 
 
 @dataclass(frozen=True)
@@ -46,14 +48,66 @@ class Chip:
 
 
 @dataclass(frozen=True)
+class KernelLaunch:
+    """One device function of a compiled kernel. A kernel with several top-level ``scf.forall`` has several on a GPU.
+
+    Attributes:
+        entry: the symbol in the kernel's blob.
+        grid: workgroups in x, y, z, as dims over the kernel's own symbols (d0, d1, ...); () on a CPU.
+        block: threads of a workgroup in x, y, z; () on a CPU.
+        shared_bytes: dynamic shared memory (LDS).
+    """
+
+    entry: str
+    grid: tuple[Dim, ...] = ()
+    block: tuple[int, ...] = ()
+    shared_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class KernelBinary:
+    """A compiled kernel: what `emit_kernel` returns and the cache stores.
+
+    Attributes:
+        name: the kernel's name in the model.
+        format: "obj" (relocatable object), "ptx", "cubin" or "hsaco" (linked code object).
+        blob: the code.
+        launches: in order; each gets the kernel's pointers (inputs, outputs, scratch), then its symbols as i64.
+        scratch: sizes in bytes (dims over the kernel's symbols) of extra buffers passed after the outputs.
+        report: numbers for the user, e.g. {"registers": 64, "spills": 0, "flops": "2*d0*768"}.
+        ir: the kernel after the stage that the interpreter runs, when the options ask to keep it.
+    """
+
+    name: str
+    format: str
+    blob: bytes
+    launches: tuple[KernelLaunch, ...]
+    scratch: tuple[Dim, ...] = ()
+    report: tuple[tuple[str, int | float | str], ...] = ()
+    ir: str = ""
+
+
+@dataclass(frozen=True)
 class Target:
-    """A target by name; heavy modules are imported by the functions, not with this table."""
+    """A target by name; heavy modules are imported by the functions, not with this table.
+
+    Attributes:
+        chips: the chip table.
+        default_chip: this machine's, else the one to assume.
+        pipeline: CompileOptions -> passes.pipeline.Pipeline, from stage "xt" to the LLVM dialects.
+        emit_kernel: (module, chip, options) -> KernelBinary. `module` is one kernel after the pipeline's last stage.
+            Runs in a worker process; may crash.
+        link: (program, kernels, chip, options) -> artifact members, path -> bytes. `program` has its final launches
+            (see xcc.compiler.bind_launches); runs once a model: makes the .so with the host program, the one
+            cubin/hsaco (or a file a kernel), whatever the target's executor reads back.
+    """
 
     name: str
     chips: Callable[[], dict[str, Chip]]
     default_chip: Callable[[], Chip]
-    pipeline: Callable[[Any], Any]       # CompileOptions -> passes.pipeline.Pipeline
-    emit: Callable[..., Any]             # see targets/<t>/emit.py
+    pipeline: Callable[[Any], Any]
+    emit_kernel: Callable[[Any, Chip, Any], KernelBinary]
+    link: Callable[[Any, tuple[KernelBinary, ...], Chip, Any], dict[str, bytes]]
 
 
 _TARGETS: dict[str, str] = {
@@ -77,3 +131,15 @@ def get_target(name: str) -> Target:
         raise UserError(f"there is no target '{name}'; targets are {', '.join(_TARGETS)}")
     target: Target = importlib.import_module(_TARGETS[name]).TARGET
     return target
+
+
+def chip_of(target: Target, name: str = "") -> Chip:
+    """The chip called `name` of `target`, its default when `name` is empty."""
+    from xcc.diagnostics import UserError
+
+    if not name:
+        return target.default_chip()
+    chips = target.chips()
+    if name not in chips:
+        raise UserError(f"target '{target.name}' has no chip '{name}'; chips are {', '.join(sorted(chips))}")
+    return chips[name]

@@ -1,0 +1,77 @@
+"""Which ops may be left when a stage ends: data, checked after each stage."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.diagnostics import CompilerBug
+
+__all__ = ["LEGAL", "check_legal", "illegal_ops"]
+
+_BUILTIN = ("builtin.module", "func.func", "func.return", "builtin.unrealized_conversion_cast")
+_SCALAR = ("arith.*", "math.*", "scf.*", "cf.assert")
+
+LEGAL: dict[str, tuple[str, ...]] = {
+    "xt": ("builtin.module", "func.func", "func.return", "xt.*"),
+    "kernels": ("builtin.module", "func.func", "func.return", "xt.*"),
+    "linalg": (*_BUILTIN[:3], *_SCALAR, "linalg.generic", "linalg.fill", "linalg.yield", "linalg.index",
+               "tensor.empty", "tensor.extract", "tensor.dim", "memref.*", "affine.apply", "ub.poison"),
+    "vector": (*_BUILTIN[:3], *_SCALAR, "memref.*", "vector.*", "affine.apply", "affine.min", "affine.max", "ub.poison"),
+    "cpu": (*_BUILTIN[:3], *_SCALAR, "memref.*", "vector.*", "affine.apply", "affine.min", "affine.max", "ub.poison",
+            "omp.*", "llvm.*"),
+    "gpu": (*_BUILTIN[:3], *_SCALAR, "memref.*", "vector.*", "affine.apply", "affine.min", "affine.max", "ub.poison",
+            "gpu.*", "nvgpu.*", "nvvm.*", "amdgpu.*", "rocdl.*", "llvm.*", "cf.*"),
+    "llvm": ("builtin.module", "llvm.*", "omp.*"),
+    "nvvm": ("builtin.module", "gpu.module", "llvm.*", "nvvm.*"),
+    "rocdl": ("builtin.module", "gpu.module", "llvm.*", "rocdl.*"),
+}
+"""Stage -> patterns of op names (``*`` at the end matches the rest). A stage that is not here is not checked."""
+
+LEGAL_IN_MAIN: dict[str, tuple[str, ...]] = {
+    "kernels": ("func.func", "func.return", "xt.dispatch", "xt.reshape", "xt.bitcast", "xt.if", "xt.while", "xt.scan",
+                "xt.yield", "xt.dim", "xt.constant", "xt.weight"),
+}
+"""The stricter list for functions that are no kernel (those without the attribute ``xt.kernel``)."""
+
+
+@lru_cache(maxsize=None)
+def _matcher(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(re.escape(p).replace(r"\*", ".*") for p in patterns))
+
+
+def illegal_ops(module: Any, stage: str) -> list[Any]:
+    """The ops of `module` that must not be left after `stage`."""
+    if stage not in LEGAL:
+        return []
+    found = _not_matching(module.operation, LEGAL[stage])
+    if stage in LEGAL_IN_MAIN:
+        for op in module.body:
+            if "xt.kernel" not in op.attributes:
+                found += _not_matching(op.operation, LEGAL_IN_MAIN[stage])
+    return found
+
+
+def _not_matching(root: Any, patterns: tuple[str, ...]) -> list[Any]:
+    legal = _matcher(patterns)
+    found: list[Any] = []
+
+    def visit(op: Any) -> Any:
+        if legal.fullmatch(op.name) is None:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    root.walk(visit)
+    return found
+
+
+def check_legal(module: Any, stage: str) -> None:
+    """CompilerBug that lists the ops (name, times, first location) that `stage` should have removed."""
+    seen: dict[str, list[Any]] = {}
+    for op in illegal_ops(module, stage):
+        seen.setdefault(op.name, []).append(op)
+    if seen:
+        what = ", ".join(f"{name} ({len(ops)}x, first at {ops[0].location})" for name, ops in sorted(seen.items()))
+        raise CompilerBug(f"after stage '{stage}' there should be no {what}")

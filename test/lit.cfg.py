@@ -1,0 +1,31 @@
+"""lit finds the tools either installed (a wheel) or through the folder of links that `make links` builds."""
+
+import os
+import sys
+
+import lit.formats
+
+config.name = "xcc"  # noqa: F821
+config.test_format = lit.formats.ShTest(execute_external=False)  # noqa: F821
+config.suffixes = [".mlir", ".test"]  # noqa: F821
+config.excludes = ["unit", "e2e", "Inputs"]  # noqa: F821
+config.test_source_root = os.path.dirname(os.path.abspath(__file__))  # noqa: F821
+root = os.path.dirname(config.test_source_root)  # noqa: F821
+config.test_exec_root = os.path.join(root, "build", "lit")  # noqa: F821
+
+python = sys.executable
+links = os.path.join(root, "build", "links")
+if os.environ.get("XCC_TEST_INSTALLED") != "1" and os.path.isdir(links):
+    config.environment["PYTHONPATH"] = links  # noqa: F821
+for variable in ("HOME", "XDG_CACHE_HOME", "LD_LIBRARY_PATH"):
+    if variable in os.environ:
+        config.environment[variable] = os.environ[variable]  # noqa: F821
+
+for tool in ("xcc_opt", "xcc_run", "xcc_bench", "xcc_cli"):
+    config.substitutions.append(  # noqa: F821
+        (f"%{tool}", f"{python} -m xcc.tools.{tool}"))
+config.substitutions += [  # noqa: F821
+    ("%xcc", f"{python} -m xcc.tools.xcc_cli"),
+    ("%python", python),
+    (r"\bfilecheck\b", os.path.join(os.path.dirname(python), "filecheck")),
+]

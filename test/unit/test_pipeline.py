@@ -1,0 +1,86 @@
+"""The pipeline as a value: text round trip, edits, errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pytest
+from xcc.diagnostics import UserError
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.pipeline import Pipeline
+
+
+@register_pass
+@dataclass(frozen=True)
+class Note(Pass):
+    """Appends its word to a list."""
+
+    name: ClassVar[str] = "test-note"
+    word: str = "a"
+    sizes: tuple[int, ...] = ()
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        module.append(self.word)
+
+
+TEXT = "xt: test-note, test-note{word=b sizes=1,2}; linalg: mlir(func.func(canonicalize, cse)), test-note{word=c}"
+
+
+def test_round_trip() -> None:
+    p = Pipeline.parse(TEXT)
+    assert str(p) == TEXT
+    assert Pipeline.parse(p.table()) == p
+    assert p.names() == ("test-note", "test-note", "mlir(func.func(canonicalize, cse))", "test-note")
+    assert p.stage_names() == ("xt", "linalg")
+    assert p["xt"].passes[1] == Note("b", (1, 2))
+
+
+def test_runs_in_order() -> None:
+    words: list[str] = []
+    Pipeline.parse("test-note, test-note{word=z}; later: test-note{word=b}").run(words, PassContext())
+    assert words == ["a", "z", "b"]
+
+
+def test_edits_return_new_pipelines() -> None:
+    p = Pipeline.parse(TEXT)
+    assert str(p.drop("linalg/test-note")["linalg"]) == "linalg: mlir(func.func(canonicalize, cse))"
+    assert str(p.replace("linalg/test-note", Note("q"))["linalg"]).endswith("test-note{word=q}")
+    assert str(p.insert("mlir(cse)", before="linalg/test-note")["linalg"]).count("mlir") == 2
+    assert p.insert(Note("end"), stage="xt")["xt"].passes[-1] == Note("end")
+    assert p.insert(Note("n"), after="mlir(func.func(canonicalize, cse))")["linalg"].passes[1] == Note("n")
+    assert str(p) == TEXT
+
+
+def test_parts() -> None:
+    p = Pipeline.parse(TEXT)
+    assert p.upto("xt").stage_names() == ("xt",)
+    assert p.after("xt").stage_names() == ("linalg",)
+    assert p.model_part() == p.upto("xt")
+    assert p.kernel_part() == p.after("xt")
+
+
+@pytest.mark.parametrize(("text", "what"), [
+    ("no-such", "there is no pass 'no-such'"),
+    ("test-nite", "did you mean test-note"),
+    ("test-note{color=red}", "has no option 'color'; it has word, sizes"),
+    ("test-note{sizes=x}", "'x' is not of type int"),
+    ("a: test-note; a: test-note", "stage 'a' is there twice"),
+    ("test-note{word=a", "a bracket is not closed"),
+    ("test-note}", "closes nothing"),
+])
+def test_bad_text(text: str, what: str) -> None:
+    with pytest.raises(UserError, match=what.replace("{", "\\{")):
+        Pipeline.parse(text)
+
+
+def test_bad_edits() -> None:
+    p = Pipeline.parse(TEXT)
+    with pytest.raises(UserError, match="3 times"):
+        p.drop("test-note")
+    with pytest.raises(UserError, match="has no pass 'cse'"):
+        p.drop("cse")
+    with pytest.raises(UserError, match="there is no stage 'vector'"):
+        p.upto("vector")
+    with pytest.raises(UserError, match="exactly one"):
+        p.insert(Note(), before="mlir", stage="xt")

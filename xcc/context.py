@@ -1,0 +1,37 @@
+"""Makes MLIR contexts that know the dialects of xcc."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.diagnostics import UserError
+
+
+def new_context() -> Any:
+    """An ir.Context with every op of xt loaded. Enter it (``with ctx:``) before building IR."""
+    from xcc.dialects import xt  # noqa: F401  (importing it defines all op families)
+    from xcc.dialects.xt.base import Xt
+
+    context = ir.Context()
+    with context:
+        Xt.load()
+    return context
+
+
+def parse_module(text: str, context: Any, source: str = "<input>") -> Any:
+    """The module in `text`; UserError with file, line and column when it does not parse or verify."""
+    with context:
+        try:
+            return ir.Module.parse(text)
+        except ir.MLIRError as e:
+            raise UserError(f"{source}: {describe(e)}") from None
+
+
+def describe(error: Any) -> str:
+    """The first diagnostic of an MLIRError in one line: ``line:column: what`` (where known)."""
+    for d in getattr(error, "error_diagnostics", ()):
+        where = str(d.location).removeprefix("loc(").removesuffix(")")
+        where = where.replace('"-":', "").replace("unknown", "")
+        return f"{where}: {d.message}" if where else str(d.message)
+    return " ".join(str(error).split())

@@ -1,0 +1,114 @@
+"""What the user may choose about a compilation: one frozen dataclass, checked when made."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from xcc.diagnostics import UserError
+
+__all__ = ["CompileOptions", "PRECISIONS", "parse_dim", "parse_target"]
+
+PRECISIONS = ("", "f32", "f16", "bf16", "tf32")
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """Options of one compilation.
+
+    Attributes:
+        target: "cpu", "nvptx" or "amdgcn".
+        chip: a name of the target's chip table; "" takes the machine's own (or the target's default).
+        dims: bounds of symbolic dims, (name, low, high), both included; low == high fixes the dim.
+        precision: "" keeps the model's types; else the type that its f32 compute is done in.
+        target_options: (key, value) pairs from ``--target=cpu,key=value``, read by the target.
+        threads: CPU threads that the compiled model uses; 0 is one a physical core.
+        verify: "stage" runs MLIR's verifier after each stage, "each" after each pass.
+        keep_ir: stores the kernels as they are after the stage ``gpu`` (``cpu``) in the artifact, for the interpreter.
+        dump_stages: a folder that gets the module after each stage, "" for none.
+        jobs: kernel compiler processes, 0 is one a core.
+        cache: use the on-disk cache of compiled kernels.
+        debug_patterns: passes report why a pattern did not apply.
+        verbose: 0 silent, 1 what was fused and how many bytes move, 2 also each pass.
+    """
+
+    target: str = "cpu"
+    chip: str = ""
+    dims: tuple[tuple[str, int, int], ...] = ()
+    precision: str = ""
+    target_options: tuple[tuple[str, str], ...] = ()
+    threads: int = 0
+    verify: str = "stage"
+    keep_ir: bool = False
+    dump_stages: str = ""
+    jobs: int = 0
+    cache: bool = True
+    debug_patterns: bool = False
+    verbose: int = 0
+
+    def __post_init__(self) -> None:
+        from xcc.targets.base import target_names
+
+        if self.target not in target_names():
+            raise UserError(f"there is no target '{self.target}'; targets are {', '.join(target_names())}")
+        if self.precision not in PRECISIONS:
+            raise UserError(f"precision '{self.precision}' is none of {', '.join(PRECISIONS[1:])}")
+        if self.verify not in ("stage", "each"):
+            raise UserError(f"verify '{self.verify}' is neither 'stage' nor 'each'")
+        for name in ("threads", "jobs", "verbose"):
+            if getattr(self, name) < 0:
+                raise UserError(f"{name} must not be negative, it is {getattr(self, name)}")
+        for name, low, high in self.dims:
+            if not 0 <= low <= high:
+                raise UserError(f"dim {name}={low}..{high}: bounds must be 0 <= low <= high")
+
+    @property
+    def workers(self) -> int:
+        return self.jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+    def option(self, key: str, default: str = "") -> str:
+        """The target option `key`."""
+        return dict(self.target_options).get(key, default)
+
+    def code_key(self) -> str:
+        """The options that change the code of a kernel, as text: part of the cache key."""
+        return repr((self.target, self.chip, self.precision, sorted(self.target_options), self.threads))
+
+    @staticmethod
+    def make(target: str = "cpu", dims: Mapping[str, Any] | None = None, **options: Any) -> CompileOptions:
+        """From what :func:`xcc.compile` takes: ``target="cpu,key=value"``, ``dims={"batch": (1, 64), "seq": 128}``."""
+        known = {f.name for f in dataclasses.fields(CompileOptions)}
+        for key in options:
+            if key not in known:
+                raise UserError(f"there is no option '{key}'; options are {', '.join(sorted(known))}")
+        name, extra = parse_target(target)
+        bounds = []
+        for dim, value in (dims or {}).items():
+            try:
+                low, high = value if isinstance(value, (tuple, list)) else (value, value)
+                bounds.append((str(dim), int(low), int(high)))
+            except (TypeError, ValueError):
+                raise UserError(f"dims['{dim}'] is {value!r}; give a number or (low, high)") from None
+        return CompileOptions(target=name, target_options=extra, dims=tuple(bounds), **options)
+
+
+def parse_target(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """``cpu,key=value,flag`` as ("cpu", (("key", "value"), ("flag", "1")))."""
+    name, *extra = text.split(",")
+    pairs = [item.partition("=") for item in extra if item]
+    return name, tuple((key, value if eq else "1") for key, eq, value in pairs)
+
+
+def parse_dim(text: str) -> tuple[str, int, int]:
+    """``batch=4`` or ``batch=1..64`` as (name, low, high)."""
+    name, eq, bounds = text.partition("=")
+    low, dots, high = bounds.partition("..")
+    try:
+        if not (eq and name):
+            raise ValueError
+        return name, int(low), int(high if dots else low)
+    except ValueError:
+        raise UserError(f"--dim {text}: write NAME=SIZE or NAME=LOW..HIGH") from None

@@ -1,0 +1,34 @@
+"""Loads Python files in which users register their own passes."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+from xcc.diagnostics import UserError
+
+_LOADED: dict[str, str] = {}
+
+
+def load_plugin(path: str) -> None:
+    """Runs the file `path` once as a module of its own; its ``@register_pass`` classes are known afterwards."""
+    file = Path(path).resolve()
+    if str(file) in _LOADED:
+        return
+    name = f"xcc_plugin_{len(_LOADED)}_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None or not file.is_file():
+        raise UserError(f"{path}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    _LOADED[str(file)] = name
+    try:
+        spec.loader.exec_module(module)
+    except Exception as e:
+        raise UserError(f"{path}: {type(e).__name__}: {e}") from e
+
+
+def loaded_plugins() -> tuple[str, ...]:
+    """The files loaded so far: kernel compiler processes load the same."""
+    return tuple(_LOADED)
