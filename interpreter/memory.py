@@ -1,0 +1,70 @@
+"""Memory of a simulated GPU: buffers as bytes, and the memref values that point into them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from xcc.interpreter.races import Tracker
+
+__all__ = ["Buffer", "MemRef", "contiguous_strides"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Buffer:
+    """Bytes in one memory space.
+
+    Attributes:
+        data: all bytes; of a workgroup buffer, those of every workgroup of the batch one after another; of a private
+            one, those of every thread.
+        size: bytes that one owner (the grid, a workgroup, a thread) sees.
+        space: "global", "workgroup" or "private".
+        tracker: finds races, where asked for.
+        written: a flag for each byte that holds a value (workgroup memory only).
+    """
+
+    data: Array
+    size: int
+    space: str
+    name: str = ""
+    tracker: Tracker | None = None
+    written: Array | None = None
+    _typed: dict[np.dtype[Any], Array] = field(default_factory=dict)
+
+    def typed(self, dtype: np.dtype[Any]) -> Array:
+        """The bytes seen as elements of `dtype`."""
+        view = self._typed.get(dtype)
+        if view is None:
+            usable = len(self.data) // dtype.itemsize * dtype.itemsize
+            view = self._typed[dtype] = self.data[:usable].view(dtype)
+        return view
+
+
+@dataclass
+class MemRef:
+    """A memref value: element (i, j) is number offset + i*strides[0] + j*strides[1] of `buffer` seen as `dtype`.
+
+    Offset, sizes and strides are ints or int64 arrays with one entry a thread. `base` is the first element of the
+    owner's part of the buffer.
+    """
+
+    buffer: Buffer
+    dtype: np.dtype[Any]
+    base: Array | int
+    offset: Array | int
+    sizes: list[Any]
+    strides: list[Any]
+
+
+def contiguous_strides(sizes: list[Any]) -> list[Any]:
+    """Row-major strides of `sizes`."""
+    strides: list[Any] = []
+    step: Any = 1
+    for size in reversed(sizes):
+        strides.append(step)
+        step = step * size
+    return strides[::-1]

@@ -1,0 +1,117 @@
+"""`scf`: loops and branches. Threads that do not take part keep the values they had."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xcc.diagnostics import UserError
+from xcc.interpreter.machine import Machine, expand
+from xcc.interpreter.registry import op
+
+Array = np.ndarray[Any, Any]
+
+
+def merge(condition: Array, new: Any, old: Any) -> Any:
+    """`new` for the threads of `condition`, `old` for the others."""
+    if new is old:
+        return new
+    if not isinstance(new, np.ndarray):
+        raise UserError("the interpreter cannot merge memrefs of threads that took different ways")
+    rank = max(new.ndim, old.ndim)
+    return np.where(expand(condition, rank), new, old)
+
+
+@op("scf.for")
+def _for(source: Any, kernel: Any) -> Any:
+    body = kernel.block(source.regions[0].blocks[0])
+
+    def run(machine: Machine, lower: Array, upper: Array, step: Array, *carried: Any) -> Any:
+        bounds = [machine.uniform(v) for v in (lower, upper, step)]
+        if any(b is None for b in bounds):
+            return _divergent_for(machine, body, lower, upper, step, list(carried))
+        values = list(carried)
+        for counter in range(*(int(b) for b in bounds)):  # type: ignore[call-overload]
+            values = body.run(machine, [np.full(1, counter, lower.dtype), *values])
+        return _results(values)
+    return run
+
+
+def _results(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _divergent_for(machine: Machine, body: Any, lower: Array, upper: Array, step: Array, values: list[Any]) -> Any:
+    counter = np.broadcast_to(lower, (machine.count,)).copy()
+    for _ in range(machine.options.max_trips):
+        going = machine.mask & (counter < upper)
+        if not going.any():
+            return _results(values)
+        with machine.masked(going):
+            new = body.run(machine, [counter, *values])
+        values = [merge(going, n, o) for n, o in zip(new, values, strict=True)]
+        counter = counter + step
+    raise machine.fault("endless-loop", f"more than {machine.options.max_trips} trips")
+
+
+@op("scf.if")
+def _if(source: Any, kernel: Any) -> Any:
+    blocks = [kernel.block(r.blocks[0]) if len(r.blocks) else None for r in source.regions]
+
+    def run(machine: Machine, condition: Array) -> Any:
+        chosen = machine.uniform(condition)
+        if chosen is not None:
+            block = blocks[0] if chosen else blocks[1]
+            return _results(block.run(machine)) if block else ()
+        values: list[list[Any]] = []
+        for block, flags in zip(blocks, (condition, ~condition), strict=True):
+            if block is None:
+                continue
+            with machine.masked(machine.mask & flags):
+                values.append(block.run(machine))
+        if not source.results:
+            return ()
+        return _results([merge(condition, a, b) for a, b in zip(*values, strict=True)])
+    return run
+
+
+@op("scf.while")
+def _while(source: Any, kernel: Any) -> Any:
+    before, after = (kernel.block(r.blocks[0]) for r in source.regions)
+
+    def run(machine: Machine, *initial: Any) -> Any:
+        values, results = list(initial), None
+        going = machine.mask
+        for _ in range(machine.options.max_trips):
+            with machine.masked(going):
+                condition, *passed = before.run(machine, values)
+                results = passed if results is None else [merge(going, n, o)
+                                                          for n, o in zip(passed, results, strict=True)]
+                going = going & condition
+            if not going.any():
+                return _results(results)
+            with machine.masked(going):
+                new = after.run(machine, results)
+            values = [merge(going, n, o) for n, o in zip(new, values, strict=True)] if len(new) == len(values) else new
+        raise machine.fault("endless-loop", f"more than {machine.options.max_trips} trips")
+    return run
+
+
+@op("scf.execute_region")
+def _execute_region(source: Any, kernel: Any) -> Any:
+    block = kernel.block(source.regions[0].blocks[0])
+    return lambda machine: _results(block.run(machine))
+
+
+@op("scf.index_switch")
+def _index_switch(source: Any, kernel: Any) -> Any:
+    default, *cases = [kernel.block(r.blocks[0]) for r in source.regions]
+    labels = list(source.attributes["cases"])
+
+    def run(machine: Machine, value: Array) -> Any:
+        chosen = machine.uniform(value)
+        if chosen is None:
+            raise UserError("the interpreter needs one value of scf.index_switch for all threads")
+        return _results((cases[labels.index(int(chosen))] if int(chosen) in labels else default).run(machine))
+    return run

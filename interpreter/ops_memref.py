@@ -1,0 +1,209 @@
+"""`memref`: allocation, views, loads and stores of single elements, atomics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xcc._mlir import ir
+from xcc.diagnostics import UserError
+from xcc.interpreter.machine import Machine
+from xcc.interpreter.memory import MemRef, contiguous_strides
+from xcc.interpreter.registry import op
+from xcc.interpreter.types import dtype_of, space_of
+
+Array = np.ndarray[Any, Any]
+_DYNAMIC = ir.ShapedType.get_dynamic_size()
+
+
+def note_shared(kernel: Any, memref_type: Any) -> None:
+    """Tells the kernel in what size its shared memory is accessed."""
+    if space_of(memref_type) == "workgroup":
+        kernel.saw_shared(dtype_of(memref_type).itemsize)
+
+
+def _mixed(static: list[int], operands: list[Any]) -> list[Any]:
+    """Static numbers with operands in the places of dynamic ones."""
+    rest = iter(operands)
+    return [next(rest) if s == _DYNAMIC else int(s) for s in static]
+
+
+@op("memref.alloca", "memref.alloc")
+def _alloca(source: Any, _: Any) -> Any:
+    type_ = source.result.type
+    space = space_of(type_)
+    space, dtype, shape = "private" if space == "global" else space, dtype_of(type_), list(type_.shape)
+    return lambda machine, *sizes: machine.allocate("alloca", space, dtype, _mixed(shape, list(sizes)))
+
+
+@op("memref.dealloc")
+def _dealloc(source: Any, _: Any) -> Any:
+    return lambda machine, ref: ()
+
+
+@op("memref.load")
+def _load(source: Any, kernel: Any) -> Any:
+    note_shared(kernel, source.operands[0].type)
+    is_bool = dtype_of(source.result.type) == np.bool_
+
+    def run(machine: Machine, ref: MemRef, *indices: Array) -> Array:
+        value = machine.read(ref, machine.address(ref, list(indices)), 1)
+        return value.astype(np.bool_) if is_bool else value
+    return run
+
+
+@op("memref.store")
+def _store(source: Any, kernel: Any) -> Any:
+    note_shared(kernel, source.operands[1].type)
+
+    def run(machine: Machine, value: Array, ref: MemRef, *indices: Array) -> tuple[()]:
+        machine.write(ref, machine.address(ref, list(indices)), value[:, None])
+        return ()
+    return run
+
+
+@op("memref.dim")
+def _dim(source: Any, _: Any) -> Any:
+    def run(machine: Machine, ref: MemRef, axis: Array) -> Array:
+        size = ref.sizes[int(axis[0])]
+        return size if isinstance(size, np.ndarray) else np.full(1, size, np.int64)
+    return run
+
+
+@op("memref.cast", "memref.memory_space_cast", "memref.assume_alignment", "memref.distinct_objects")
+def _same(source: Any, _: Any) -> Any:
+    return lambda machine, ref, *rest: ref if len(source.results) else ()
+
+
+@op("memref.subview")
+def _subview(source: Any, _: Any) -> Any:
+    parts = [list(source.attributes[f"static_{n}"]) for n in ("offsets", "sizes", "strides")]
+    counts = [sum(v == _DYNAMIC for v in p) for p in parts]
+    kept = _kept_axes(list(source.result.type.shape), parts[1])
+
+    def run(machine: Machine, ref: MemRef, *dynamic: Array) -> MemRef:
+        values, start = [], 0
+        for part, count in zip(parts, counts, strict=True):
+            values.append(_mixed(part, list(dynamic[start:start + count])))
+            start += count
+        offsets, sizes, steps = values
+        offset: Any = ref.offset
+        for index, stride in zip(offsets, ref.strides, strict=True):
+            offset = offset + index * stride
+        strides = [s * t for s, t in zip(ref.strides, steps, strict=True)]
+        return MemRef(ref.buffer, ref.dtype, ref.base, offset, [sizes[a] for a in kept], [strides[a] for a in kept])
+    return run
+
+
+def _kept_axes(result: list[int], sizes: list[int]) -> list[int]:
+    """Axes of a subview that its type keeps: dropped ones have size 1."""
+    kept, wanted = [], list(result)
+    for axis, size in enumerate(sizes):
+        left = len(sizes) - axis
+        if wanted and wanted[0] == size and not (size == 1 and left > len(wanted) and _fits(wanted, sizes[axis + 1:])):
+            kept.append(axis)
+            wanted.pop(0)
+    return kept
+
+
+def _fits(wanted: list[int], sizes: list[int]) -> bool:
+    """Whether `wanted` is `sizes` with some ones left out."""
+    rest = iter(sizes)
+    return all(any(s == w for s in rest) for w in wanted)
+
+
+@op("memref.reinterpret_cast")
+def _reinterpret(source: Any, _: Any) -> Any:
+    parts = [list(source.attributes[f"static_{n}"]) for n in ("offsets", "sizes", "strides")]
+    counts = [sum(v == _DYNAMIC for v in p) for p in parts]
+
+    def run(machine: Machine, ref: MemRef, *dynamic: Array) -> MemRef:
+        values, start = [], 0
+        for part, count in zip(parts, counts, strict=True):
+            values.append(_mixed(part, list(dynamic[start:start + count])))
+            start += count
+        return MemRef(ref.buffer, ref.dtype, ref.base, values[0][0], values[1], values[2])
+    return run
+
+
+@op("memref.view")
+def _view(source: Any, _: Any) -> Any:
+    dtype, shape = dtype_of(source.result.type), list(source.result.type.shape)
+
+    def run(machine: Machine, ref: MemRef, shift: Array, *sizes: Array) -> MemRef:
+        start = np.asarray(ref.offset + shift)
+        if machine.active(start % dtype.itemsize != 0).any():
+            raise machine.fault("misaligned", f"a view of {dtype} starts at byte {int(start.reshape(-1)[0])}")
+        extent = _mixed(shape, list(sizes))
+        base = ref.base // dtype.itemsize
+        return MemRef(ref.buffer, dtype, base, start // dtype.itemsize, extent, contiguous_strides(extent))
+    return run
+
+
+@op("memref.collapse_shape")
+def _collapse(source: Any, _: Any) -> Any:
+    groups = [[int(i) for i in g] for g in source.attributes["reassociation"]]
+
+    def run(machine: Machine, ref: MemRef) -> MemRef:
+        sizes, strides = [], []
+        for group in groups:
+            size: Any = 1
+            for axis in group:
+                size = size * ref.sizes[axis]
+            sizes.append(size)
+            wide = [a for a in group if not isinstance(ref.sizes[a], int) or ref.sizes[a] != 1]
+            strides.append(ref.strides[wide[-1] if wide else group[-1]])
+        return MemRef(ref.buffer, ref.dtype, ref.base, ref.offset, sizes, strides)
+    return run
+
+
+@op("memref.expand_shape")
+def _expand_shape(source: Any, _: Any) -> Any:
+    groups = [[int(i) for i in g] for g in source.attributes["reassociation"]]
+    static = list(source.attributes["static_output_shape"])
+
+    def run(machine: Machine, ref: MemRef, *dynamic: Array) -> MemRef:
+        sizes = _mixed(static, list(dynamic))
+        strides: list[Any] = [None] * len(sizes)
+        for group, stride in zip(groups, ref.strides, strict=True):
+            step = stride
+            for axis in reversed(group):
+                strides[axis] = step
+                step = step * sizes[axis]
+        return MemRef(ref.buffer, ref.dtype, ref.base, ref.offset, sizes, strides)
+    return run
+
+
+@op("memref.extract_strided_metadata")
+def _metadata(source: Any, _: Any) -> Any:
+    def run(machine: Machine, ref: MemRef) -> tuple[Any, ...]:
+        flat = MemRef(ref.buffer, ref.dtype, ref.base, 0, [ref.buffer.size // ref.dtype.itemsize], [1])
+        flat = flat if len(source.results[0].type.shape) else MemRef(ref.buffer, ref.dtype, ref.base, 0, [], [])
+        numbers = [ref.offset, *ref.sizes, *ref.strides]
+        return (flat, *(n if isinstance(n, np.ndarray) else np.full(1, n, np.int64) for n in numbers))
+    return run
+
+
+_ATOMICS: dict[int, Any] = {0: np.add, 1: np.add, 2: None, 3: np.maximum, 4: np.maximum, 6: np.minimum, 7: np.minimum,
+                            9: np.multiply, 10: np.multiply, 11: np.bitwise_or, 12: np.bitwise_and}
+
+
+@op("memref.atomic_rmw")
+def _atomic(source: Any, kernel: Any) -> Any:
+    note_shared(kernel, source.operands[1].type)
+    kind = ir.IntegerAttr(source.attributes["kind"]).value
+    if kind not in _ATOMICS:
+        raise UserError(f"the interpreter does not know this atomic: {source}")
+    function = _ATOMICS[kind]
+
+    def run(machine: Machine, value: Array, ref: MemRef, *indices: Array) -> Array:
+        at = np.broadcast_to(machine.address(ref, list(indices)), (machine.count,))
+        value = np.broadcast_to(value, (machine.count,))
+        memory, old = ref.buffer.typed(ref.dtype), np.empty(machine.count, ref.dtype)
+        for thread in np.flatnonzero(machine.mask):
+            where = at[thread]
+            old[thread] = memory[where]
+            memory[where] = value[thread] if function is None else function(memory[where], value[thread])
+        return old
+    return run

@@ -1,0 +1,132 @@
+"""`nvgpu` and `nvvm`: ldmatrix, asynchronous copies, warp barriers, shuffles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xcc._mlir import ir
+from xcc.interpreter.machine import Machine
+from xcc.interpreter.memory import Buffer, MemRef
+from xcc.interpreter.ops_gpu import shuffle_source, shuffled
+from xcc.interpreter.ops_memref import note_shared
+from xcc.interpreter.registry import op
+from xcc.interpreter.types import dtype_of
+
+Array = np.ndarray[Any, Any]
+
+
+@op("nvvm.bar.warp.sync")
+def _warp_barrier(source: Any, _: Any) -> Any:
+    return lambda machine, mask: machine.warp_barrier()
+
+
+@op("nvvm.shfl.sync")
+def _shuffle(source: Any, _: Any) -> Any:
+    mode = {"bfly": "xor", "up": "up", "down": "down", "idx": "idx"}[
+        str(source.attributes["kind"]).removeprefix("#nvvm<shfl_kind ").rstrip(">")]
+
+    def run(machine: Machine, mask: Array, value: Array, offset: Array, clamp: Array) -> Array:
+        width = 32 - (clamp.astype(np.int64) >> 8)
+        lanes, valid = shuffle_source(mode, machine.lane, offset.astype(np.int64), width)
+        return shuffled(machine, value, lanes, valid)
+    return run
+
+
+@op("nvgpu.ldmatrix")
+def _ldmatrix(source: Any, kernel: Any) -> Any:
+    note_shared(kernel, source.operands[0].type)
+    dtype = dtype_of(source.result.type)
+    tiles = int(ir.IntegerAttr(source.attributes["numTiles"]).value)
+    transposed = bool(ir.BoolAttr(source.attributes["transpose"]).value)
+    per_row = 16 // dtype.itemsize
+    pair = 4 // dtype.itemsize
+
+    def run(machine: Machine, ref: MemRef, *indices: Array) -> Array:
+        giving = machine.lane < 8 * tiles
+        with machine.masked(machine.mask & giving):
+            at = machine.address(ref, list(indices), per_row)
+            if machine.active((at - ref.base) * dtype.itemsize % 16 != 0).any():
+                raise machine.fault("misaligned", "a row of ldmatrix does not start at a multiple of 16 bytes")
+            rows = np.broadcast_to(machine.read(ref, at, per_row), (machine.count, per_row))
+        # (warps, tile, row, column)
+        matrices = rows.reshape(-1, 4, 8, per_row)[:, :tiles]
+        if transposed:
+            matrices = matrices.transpose(0, 1, 3, 2)
+        lanes = matrices.reshape(len(matrices), tiles, 32, pair)
+        return lanes.transpose(0, 2, 1, 3).reshape(machine.count, tiles, pair)
+    return run
+
+
+@dataclass
+class PendingCopy:
+    """A copy of `values` (threads, width) to elements `at` of `target`, done when its group has been waited for."""
+
+    target: MemRef
+    at: Array
+    values: Array
+    mask: Array
+    group: int = -1
+
+    def touches(self, buffer: Buffer, byte: Array, size: int) -> bool:
+        if buffer is not self.target.buffer:
+            return False
+        item = self.target.dtype.itemsize
+        start = np.broadcast_to(self.at, self.mask.shape)[self.mask] * item
+        covered = np.zeros(len(buffer.data) + 1, np.int8)
+        for offset in range(self.values.shape[1] * item):
+            covered[start + offset] = 1
+        return bool(covered[byte[:, None] + np.arange(size)].any())
+
+
+@op("nvgpu.device_async_copy")
+def _async_copy(source: Any, kernel: Any) -> Any:
+    target_type, source_type = source.operands[0].type, source.attributes
+    note_shared(kernel, target_type)
+    segments = [int(s) for s in source_type["operandSegmentSizes"]]
+    width = int(ir.IntegerAttr(source.attributes["dstElements"]).value)
+    target_rank, source_rank = segments[1], segments[3]
+
+    def run(machine: Machine, target: MemRef, *rest: Any) -> Array:
+        to, (origin, *more) = list(rest[:target_rank]), rest[target_rank:]
+        from_, limit = more[:source_rank], more[source_rank:]
+        at = machine.address(target, to, width)
+        count = limit[0] if limit else np.full(1, width, np.int64)
+        values = np.zeros((machine.count, width), target.dtype)
+        for column in range(width):
+            with machine.masked(machine.mask & np.broadcast_to(column < count, (machine.count,))):
+                where = [*from_[:-1], from_[-1] + column]
+                values[:, column] = machine.read(origin, machine.address(origin, where), 1)
+        values[np.arange(width)[None] >= np.broadcast_to(count, (machine.count,))[:, None]] = 0
+        machine.pending.append(PendingCopy(target, at, values, machine.mask.copy()))
+        return np.zeros(1, np.int64)
+    return run
+
+
+@op("nvgpu.device_async_create_group")
+def _create_group(source: Any, _: Any) -> Any:
+    def run(machine: Machine, *tokens: Any) -> Array:
+        machine.copy_groups += 1
+        for copy in machine.pending:
+            if copy.group < 0:
+                copy.group = machine.copy_groups
+        return np.zeros(1, np.int64)
+    return run
+
+
+@op("nvgpu.device_async_wait")
+def _async_wait(source: Any, _: Any) -> Any:
+    attributes = source.attributes
+    left = int(ir.IntegerAttr(attributes["numGroups"]).value) if "numGroups" in attributes else 0
+
+    def run(machine: Machine, *tokens: Any) -> tuple[()]:
+        done = machine.copy_groups - left
+        ready = [c for c in machine.pending if 0 <= c.group <= done]
+        machine.pending = [c for c in machine.pending if not 0 <= c.group <= done]
+        for copy in ready:
+            with machine.masked(copy.mask):
+                machine.write(copy.target, copy.at, copy.values)
+        return ()
+    return run

@@ -1,0 +1,115 @@
+"""Finds data races: two threads touch one place, one of them writes, and no barrier is between.
+
+Each granule of memory remembers its last writer and its readers since, with the writer's and readers' barrier counts
+at that time. An earlier access is ordered before a later one when the same thread made both, when both are of one
+workgroup and a workgroup barrier lies between, or when both are of one warp and a warp barrier lies between.
+(The happens-before test of a dynamic race detector, with barriers as the only synchronisation.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Actors", "Tracker"]
+
+Array = np.ndarray[Any, Any]
+NOBODY, MANY = -1, -2
+
+
+@dataclass
+class Actors:
+    """Who makes an access, one entry an access: thread, warp and workgroup numbers in the grid, barrier counts."""
+
+    thread: Array
+    warp: Array
+    group: Array
+    epoch: Array
+    warp_epoch: Array
+
+    def take(self, index: Array) -> Actors:
+        return Actors(self.thread[index], self.warp[index], self.group[index], self.epoch[index],
+                      self.warp_epoch[index])
+
+
+class _Record:
+    """The last access of one kind to every granule."""
+
+    def __init__(self, granules: int) -> None:
+        self.thread = np.full(granules, NOBODY, np.int32)
+        self.warp = np.full(granules, NOBODY, np.int32)
+        self.group = np.full(granules, NOBODY, np.int32)
+        self.epoch = np.zeros(granules, np.int32)
+        self.warp_epoch = np.zeros(granules, np.int32)
+
+    def unordered(self, at: Array, who: Actors) -> Array:
+        """Flags accesses that conflict with what is recorded at their granule."""
+        same_group = self.group[at] == who.group
+        ordered = (self.thread[at] == who.thread) | (self.thread[at] == NOBODY)
+        ordered |= same_group & (self.epoch[at] < who.epoch)
+        ordered |= (self.warp[at] == who.warp) & (self.epoch[at] == who.epoch) & (self.warp_epoch[at] < who.warp_epoch)
+        return ~ordered
+
+    def put(self, at: Array, who: Actors) -> None:
+        self.thread[at], self.warp[at], self.group[at] = who.thread, who.warp, who.group
+        self.epoch[at], self.warp_epoch[at] = who.epoch, who.warp_epoch
+
+    def clear(self, at: Array) -> None:
+        self.thread[at] = self.warp[at] = self.group[at] = NOBODY
+
+
+class Tracker:
+    """The access history of one buffer, in granules of `granule` bytes."""
+
+    def __init__(self, size: int, granule: int) -> None:
+        self.granule = granule
+        count = -(-size // granule)
+        self._write = _Record(count)
+        self._read = _Record(count)
+
+    def granules(self, byte: Array, width: int) -> tuple[Array, Array]:
+        """Granules touched by accesses of `width` bytes at addresses `byte`, and which access each belongs to."""
+        count = max(1, width // self.granule)
+        at = (byte // self.granule)[:, None] + np.arange(count)
+        return at.reshape(-1), np.repeat(np.arange(len(byte)), count)
+
+    def read(self, byte: Array, width: int, who: Actors) -> int | None:
+        """Records reads; the number of the first racing access, or None."""
+        at, owner = self.granules(byte, width)
+        who = who.take(owner)
+        bad = self._write.unordered(at, who)
+        if bad.any():
+            return int(owner[bad.argmax()])
+        record = self._read
+        # Readers ordered before this access are forgotten; the others merge into "many".
+        keep = record.unordered(at, who)
+        before = [(r, r[at]) for r in (record.thread, record.warp, record.group)]
+        record.put(at, who)
+        for (field, old), mine in zip(before, (who.thread, who.warp, who.group), strict=True):
+            field[at[(keep & (old != mine)) | (field[at] != mine)]] = MANY
+        return None
+
+    def write(self, byte: Array, width: int, who: Actors, values: Array) -> int | None:
+        """Records writes; the number of the first racing access, or None. Equal values written at once do not race.
+
+        values: (accesses, bytes) as stored.
+        """
+        at, owner = self.granules(byte, width)
+        who = who.take(owner)
+        bad = self._write.unordered(at, who) | self._read.unordered(at, who)
+        if bad.any():
+            return int(owner[bad.argmax()])
+        self._write.put(at, who)
+        lost = self._write.thread[at] != who.thread
+        if lost.any():
+            parts = values.reshape(len(at), -1)
+            first = np.full(int(at.max()) + 1, -1, np.int64)
+            first[at] = np.arange(len(at))
+            different = (parts != parts[first[at]]).any(axis=1)
+            if different.any():
+                return int(owner[different.argmax()])
+            self._write.thread[at[lost]] = MANY
+        self._read.clear(at)
+        return None
