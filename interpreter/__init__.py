@@ -1,1 +1,1 @@
-"""Executes GPU kernels at the `gpu` stage in numpy, all threads in lockstep, and checks what hardware would not report."""
+"""Executes GPU kernels at the `gpu` stage in numpy, threads in lockstep, and checks what hardware would not report."""

@@ -1,4 +1,4 @@
-"""Runs one `gpu.func` over a grid: `run_kernel` compiles it to a list of numpy steps and executes batches of workgroups."""
+"""Runs one `gpu.func` over a grid: it becomes a list of numpy steps, executed for batches of workgroups."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class Machine:
         return MemRef(buffer, dtype, owner * (size // dtype.itemsize), 0, sizes, contiguous_strides(sizes))
 
     def address(self, ref: MemRef, indices: list[Array], width: int = 1) -> Array:
-        """Element numbers of `indices` in the typed buffer, bounds checked; `width` elements from each are in bounds."""
+        """Element numbers of `indices` in the typed buffer; `width` elements from each are checked to be in bounds."""
         linear: Any = ref.offset
         last = len(indices) - 1
         for axis, (index, size, stride) in enumerate(zip(indices, ref.sizes, ref.strides, strict=True)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -94,7 +94,7 @@ def _mma_f64_c(lane: Array, e: Array) -> tuple[Array, Array]:
     return lane // 4 + 0 * e, (lane % 4) * 2 + e
 
 
-@lru_cache(maxsize=None)
+@cache
 def mma_fragments(m: int, n: int, k: int, itemsize: int) -> tuple[Fragment, Fragment, Fragment]:
     """Fragments of A, B and C of mma.sync.m{m}n{n}k{k} with elements of `itemsize` bytes."""
     if (m, n, k, itemsize) == (8, 8, 4, 8):
@@ -124,7 +124,7 @@ def _mma_sync(source: Any, _: Any) -> Any:
 
 # MFMA with one block: lane = size * group + line; a lane holds consecutive k of one row of A (column of B).
 
-@lru_cache(maxsize=None)
+@cache
 def mfma_fragments(m: int, n: int, k: int, double: bool) -> tuple[Fragment, Fragment, Fragment]:
     """Fragments of A, B and C of v_mfma_*_{m}x{n}x{k} with one block."""
     if (m, n) not in ((16, 16), (32, 32)):
@@ -163,7 +163,7 @@ def _mfma(source: Any, _: Any) -> Any:
 # WMMA 16x16x16, wave32. RDNA3: both halves of the wave hold whole rows of A, rows of C alternate between the halves.
 # RDNA4: each half holds half of k, and eight consecutive rows of C.
 
-@lru_cache(maxsize=None)
+@cache
 def wmma_fragments(k: int, elements: int) -> tuple[Fragment, Fragment, Fragment]:
     """Fragments of A, B and C of v_wmma_*_16x16x{k} whose lanes hold `elements` of A each."""
     whole = elements == k

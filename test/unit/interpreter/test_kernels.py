@@ -66,7 +66,8 @@ def test_row_sum_by_shuffles():
 
 
 TRANSPOSE = """
-      gpu.func @k(%x: memref<32x64xf16>, %y: memref<64x32xf16>) workgroup(%s: memref<32xPITCHxf16, #gpu.address_space<workgroup>>) kernel {
+      gpu.func @k(%x: memref<32x64xf16>, %y: memref<64x32xf16>)
+          workgroup(%s: memref<32xPITCHxf16, #gpu.address_space<workgroup>>) kernel {
         %bx = gpu.block_id x
         %tx = gpu.thread_id x
         %ty = gpu.thread_id y
@@ -168,7 +169,8 @@ def test_subview_and_masked_access():
         %row = memref.subview %x[%t, 0] [1, 10] [1, 1] : memref<4x10xf32> to memref<10xf32, strided<[1], offset: ?>>
         %zero = arith.constant dense<0.0> : vector<4xf32>
         %mask = vector.create_mask %rest : vector<4xi1>
-        %v = vector.maskedload %row[%c8], %mask, %zero : memref<10xf32, strided<[1], offset: ?>>, vector<4xi1>, vector<4xf32> into vector<4xf32>
+        %v = vector.maskedload %row[%c8], %mask, %zero : memref<10xf32, strided<[1], offset: ?>>,
+          vector<4xi1>, vector<4xf32> into vector<4xf32>
         %w = arith.addf %v, %v : vector<4xf32>
         vector.maskedstore %y[%t, %c8], %mask, %w : memref<4x10xf32>, vector<4xi1>, vector<4xf32>
         gpu.return

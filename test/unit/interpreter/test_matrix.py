@@ -12,8 +12,8 @@ SHARED = "#gpu.address_space<workgroup>"
 
 TABLES = {
     **{f"mma m{m}n{n}k{k} {size}B": mma_fragments(m, n, k, size)
-       for m, n, k, size in ((16, 8, 8, 2), (16, 8, 16, 2), (16, 8, 4, 4), (16, 8, 8, 4), (16, 8, 16, 1), (16, 8, 32, 1),
-                             (8, 8, 4, 8))},
+       for m, n, k, size in ((16, 8, 8, 2), (16, 8, 16, 2), (16, 8, 4, 4), (16, 8, 8, 4), (16, 8, 16, 1), 
+                             (16, 8, 32, 1), (8, 8, 4, 8))},
     **{f"mfma {m}x{m}x{k}": mfma_fragments(m, m, k, False)
        for m, k in ((16, 4), (16, 8), (16, 16), (16, 32), (16, 64), (32, 2), (32, 4), (32, 8), (32, 16), (32, 32))},
     "mfma f64": mfma_fragments(16, 16, 4, True),
