@@ -14,6 +14,11 @@ from xcc.symbolic import Dim
 
 BufferKind = Literal["input", "output", "weight", "temp", "alias"]
 
+DTYPE_BYTES: dict[str, int] = {
+    "f64": 8, "f32": 4, "f16": 2, "bf16": 2, "f8E4M3FN": 1, "f8E5M2": 1, "i1": 1,
+    "i4": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "ui4": 1, "ui8": 1, "ui16": 2, "ui32": 4, "ui64": 8}
+"""Bytes of an element in memory. i1 is a byte 0 or 1; i4 and ui4 take a byte each."""
+
 
 @dataclass(frozen=True)
 class Buffer:
@@ -21,7 +26,7 @@ class Buffer:
 
     kind: "input"/"output" (name is the model's), "weight" (name is its key in the weight file), "temp"
     (lives in the arena), "alias" (the bytes of buffer `base` from `offset`, seen with another shape).
-    dtype: "f32", "f16", "bf16", "f64", "i1", "i8".."i64", "ui8".."ui64", "f8E4M3FN", "f8E5M2".
+    dtype: a key of DTYPE_BYTES. `offset` is in bytes and may use the counter of an enclosing For.
     """
 
     kind: BufferKind
@@ -65,11 +70,15 @@ class SetScalar:
 
 @dataclass(frozen=True)
 class BindSymbol:
-    """Defines the symbol `name` at run time as the integer in element `index` of buffer `source`."""
+    """Defines the symbol `name` at run time as the integer in element `index` of buffer `source`.
+
+    It never exceeds `limit` (over symbols bound before): buffers whose shape uses it get room for `limit`.
+    """
 
     name: str
     source: int
     index: int = 0
+    limit: Dim = 0
 
 
 @dataclass(frozen=True)
@@ -113,8 +122,19 @@ class Program:
     symbols: tuple[str, ...] = ()
     bounds: dict[str, tuple[int, int]] = field(default_factory=dict)
 
+    def nbytes(self, buffer: int) -> Dim:
+        """The size of `buffer` in bytes."""
+        b = self.buffers[buffer]
+        return symbolic.product(b.shape) * DTYPE_BYTES[b.dtype]
 
-_TAGS: dict[str, type] = {c.__name__: c for c in (Launch, Copy, SetScalar, BindSymbol, If, While, For)}
+    def root(self, buffer: int) -> int:
+        """The buffer that holds the bytes of `buffer`: itself, or what its chain of aliases ends at."""
+        while self.buffers[buffer].kind == "alias":
+            buffer = self.buffers[buffer].base
+        return buffer
+
+
+TAGS: dict[str, type] = {c.__name__: c for c in (Launch, Copy, SetScalar, BindSymbol, If, While, For)}
 
 
 def to_json(value: Any) -> Any:
@@ -127,5 +147,5 @@ def to_json(value: Any) -> Any:
         return {k: to_json(v) for k, v in value.items()}
     if hasattr(value, "__dataclass_fields__"):
         out = {k: to_json(getattr(value, k)) for k in value.__dataclass_fields__}
-        return {"op": type(value).__name__, **out} if type(value).__name__ in _TAGS else out
+        return {"op": type(value).__name__, **out} if type(value).__name__ in TAGS else out
     return value

@@ -1,0 +1,197 @@
+"""Plans the one arena that holds all temporary buffers of a program.
+
+Liveness does not depend on sizes, so an :class:`ArenaPlanner` finds once which buffers are alive together; `plan`
+then places them for concrete symbol values, the largest first, each at the lowest gap that fits between the buffers
+alive with it (greedy by size, as in Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference",
+2020). A static program is planned once at compile time, a dynamic one once a shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+
+from xcc.runtime.program import (
+    DTYPE_BYTES,
+    BindSymbol,
+    Copy,
+    For,
+    If,
+    Launch,
+    Program,
+    SetScalar,
+    Statement,
+    While,
+)
+
+from xcc import symbolic
+from xcc.symbolic import Dim
+
+__all__ = ["ALIGNMENT", "ArenaPlan", "ArenaPlanner", "lifetimes"]
+
+ALIGNMENT = 64
+_CACHED_PLANS = 64
+
+
+@dataclass(frozen=True)
+class ArenaPlan:
+    """Byte offsets of temporary buffers (by buffer index) in an arena of `size` bytes."""
+
+    offsets: dict[int, int]
+    size: int
+
+
+class ArenaPlanner:
+    """Places the temporary buffers of `program`; plans are cached by symbol values."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._limits = [(s.name, s.limit) for s in walk(program.body) if isinstance(s, BindSymbol)]
+        lives = lifetimes(program)
+        self._temps = sorted(lives)
+        self._conflicts = _conflicts([lives[b] for b in self._temps])
+        dims: dict[Dim, int] = {}
+        sizes: dict[tuple[tuple[int, ...], int], int] = {}
+        self._size_of = []
+        for b in self._temps:
+            buffer = program.buffers[b]
+            key = (tuple(dims.setdefault(d, len(dims)) for d in buffer.shape), DTYPE_BYTES[buffer.dtype])
+            self._size_of.append(sizes.setdefault(key, len(sizes)))
+        self._dims, self._sizes = list(dims), list(sizes)
+        self._plans: dict[tuple[int, ...], ArenaPlan] = {}
+
+    @property
+    def is_static(self) -> bool:
+        """Whether one plan serves every run."""
+        return symbolic.is_static(self._dims)
+
+    def plan(self, env: Mapping[str, int] | None = None) -> ArenaPlan:
+        """The plan for the symbol values `env`; symbols bound at run time count with their limit."""
+        env = dict(env or {})
+        key = tuple(env[s] for s in self.program.symbols if s in env)
+        if key not in self._plans:
+            if len(self._plans) >= _CACHED_PLANS:
+                self._plans.pop(next(iter(self._plans)))
+            self._plans[key] = self._place(self._byte_sizes(env))
+        return self._plans[key]
+
+    def _byte_sizes(self, env: dict[str, int]) -> list[int]:
+        for name, limit in self._limits:
+            env[name] = symbolic.evaluate(limit, env)
+        values = [d if isinstance(d, int) else symbolic.evaluate(d, env) for d in self._dims]
+        sizes = [_aligned(prod([values[i] for i in shape]) * width) for shape, width in self._sizes]
+        return [sizes[i] for i in self._size_of]
+
+    def _place(self, sizes: list[int]) -> ArenaPlan:
+        at: list[int] = [-1] * len(sizes)
+        total = 0
+        for i in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):
+            size = sizes[i]
+            taken = sorted([(at[j], at[j] + sizes[j]) for j in self._conflicts[i] if at[j] >= 0])
+            offset = 0
+            for start, end in taken:
+                if start - offset >= size:
+                    break
+                if end > offset:
+                    offset = end
+            at[i] = offset
+            total = max(total, offset + size)
+        return ArenaPlan(dict(zip(self._temps, at, strict=True)), total)
+
+
+def _aligned(n: int) -> int:
+    return (max(n, 1) + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+
+
+def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Every statement, nested ones behind the one that holds them."""
+    for s in body:
+        yield s
+        if isinstance(s, If):
+            yield from walk(s.then)
+            yield from walk(s.orelse)
+        elif isinstance(s, While):
+            yield from walk(s.before)
+            yield from walk(s.body)
+        elif isinstance(s, For):
+            yield from walk(s.body)
+
+
+def touched(s: Statement) -> tuple[int, ...]:
+    """The buffers that `s` itself names, without those of nested statements."""
+    if isinstance(s, Launch):
+        return s.buffers
+    if isinstance(s, Copy):
+        return (s.source, s.target)
+    if isinstance(s, SetScalar):
+        return (s.target,)
+    if isinstance(s, BindSymbol):
+        return (s.source,)
+    if isinstance(s, (If, While)):
+        return (s.condition,)
+    return ()
+
+
+def lifetimes(program: Program) -> dict[int, tuple[int, int]]:
+    """The first and last moment of each temporary buffer, aliases counted for what they alias.
+
+    A buffer used inside a loop and outside of it lives through the whole loop. A buffer used inside only is written
+    anew in each turn, so it lives from its first to its last use there.
+    """
+    live: dict[int, tuple[int, int]] = {}
+    clock = 0
+
+    def touch(buffers: tuple[int, ...], into: dict[int, tuple[int, int]]) -> None:
+        nonlocal clock
+        clock += 1
+        for b in map(program.root, buffers):
+            if program.buffers[b].kind == "temp":
+                into[b] = (min(into[b][0], clock) if b in into else clock, clock)
+
+    def run(body: tuple[Statement, ...], into: dict[int, tuple[int, int]]) -> None:
+        for s in body:
+            if isinstance(s, If):
+                touch(touched(s), into)
+                run(s.then, into)
+                run(s.orelse, into)
+            elif isinstance(s, (While, For)):
+                loops.append(loop(s))
+                merge(loops[-1], into)
+            else:
+                touch(touched(s), into)
+
+    def loop(s: While | For) -> tuple[int, int, dict[int, tuple[int, int]]]:
+        inside: dict[int, tuple[int, int]] = {}
+        start = clock + 1
+        if isinstance(s, While):
+            run(s.before, inside)
+            touch(touched(s), inside)
+        run(s.body, inside)
+        return start, clock, inside
+
+    def merge(done: tuple[int, int, dict[int, tuple[int, int]]], into: dict[int, tuple[int, int]]) -> None:
+        for b, (first, last) in done[2].items():
+            into[b] = (min(into[b][0], first), last) if b in into else (first, last)
+
+    loops: list[tuple[int, int, dict[int, tuple[int, int]]]] = []
+    run(program.body, live)
+    for start, end, inside in loops:
+        for b in inside:
+            first, last = live[b]
+            if first < start or last > end:
+                live[b] = (min(first, start), max(last, end))
+    return live
+
+
+def _conflicts(lives: list[tuple[int, int]]) -> list[list[int]]:
+    """For each lifetime the others that overlap it."""
+    out: list[list[int]] = [[] for _ in lives]
+    alive: list[int] = []
+    for i in sorted(range(len(lives)), key=lambda i: lives[i]):
+        alive = [j for j in alive if lives[j][1] >= lives[i][0]]
+        for j in alive:
+            out[i].append(j)
+            out[j].append(i)
+        alive.append(i)
+    return out

@@ -1,0 +1,100 @@
+"""The host program as JSON and the checks on what an artifact carries."""
+
+import copy
+import json
+
+import pytest
+from xcc.runtime.program import (
+    BindSymbol,
+    Buffer,
+    Copy,
+    For,
+    If,
+    Launch,
+    Program,
+    SetScalar,
+    While,
+    to_json,
+)
+from xcc.runtime.program_reader import program_from_json
+
+from xcc.diagnostics import UserError
+from xcc.symbolic import parse
+
+
+def sample():
+    n = parse("n")
+    return Program(
+        buffers=(
+            Buffer("input", (n, 4), "f32", "x"),
+            Buffer("output", (n, 4), "f32", "y"),
+            Buffer("temp", (n, 4), "f32"),
+            Buffer("alias", (4,), "f32", base=2, offset=parse("16*i")),
+            Buffer("temp", (), "i1"),
+            Buffer("temp", (2,), "i64"),
+            Buffer("weight", (4,), "f32", "w"),
+            Buffer("temp", (parse("k"),), "f32"),
+        ),
+        body=(
+            Launch("add_0", (0, 6, 2), (n,), (parse("floordiv(n + 3, 4)"), 1, 1), (128, 1, 1), 64),
+            SetScalar(5, (n, 3)),
+            BindSymbol("k", 5, 1, n),
+            For("i", n, (Launch("step", (3, 7), (parse("k"),)),)),
+            If(4, (Copy(0, 2),), ()),
+            While((Launch("cond", (2, 4), (n,)),), 4, (Copy(0, 2),)),
+            Copy(2, 1),
+        ),
+        inputs=(0,), outputs=(1,), symbols=("n",), bounds={"n": (1, 64)})
+
+
+def test_round_trip():
+    text = json.dumps(to_json(sample()))
+    assert program_from_json(json.loads(text)) == sample()
+
+
+FAULTS = [
+    (lambda d: d.pop("buffers"), "'buffers' is missing"),
+    (lambda d: d.update(extra=1), "unknown key 'extra'"),
+    (lambda d: d["buffers"][0].update(dtype="f33"), "unknown dtype 'f33'"),
+    (lambda d: d["buffers"][0].update(shape=[-1, 4]), "negative"),
+    (lambda d: d["buffers"][0].update(shape=["floordiv(1, 0)"]), "is not a dimension"),
+    (lambda d: d["buffers"][0].update(shape=["(" * 4000]), "is not a dimension"),
+    (lambda d: d["buffers"][0].update(shape=[True]), "expected an integer"),
+    (lambda d: d["buffers"][0].update(shape=["m"]), "symbol 'm' has no value"),
+    (lambda d: d["buffers"][3].update(base=3), "does not come before"),
+    (lambda d: d["buffers"][6].update(name=""), "without a name"),
+    (lambda d: d.update(inputs=[1]), "is of kind output"),
+    (lambda d: d.update(inputs=[99]), "there is no buffer 99"),
+    (lambda d: d["body"][0].update(kernel="../x"), "is not a kernel name"),
+    (lambda d: d["body"][0].update(buffers=[0, 99]), "there is no buffer 99"),
+    (lambda d: d["body"][0].update(symbols=["k"]), "symbol 'k' has no value"),
+    (lambda d: d["body"][0].update(op="Exec"), "is not a statement"),
+    (lambda d: d["body"][1].update(values=[1, 2, 3]), "of another size"),
+    (lambda d: d["body"][2].update(index=2), "reads element 2 of 2"),
+    (lambda d: d["body"][3].update(counter="n"), "is taken"),
+    (lambda d: d["body"][4].update(condition=5), "is no scalar condition"),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), FAULTS)
+def test_damaged(damage, message):
+    data = copy.deepcopy(json.loads(json.dumps(to_json(sample()))))
+    damage(data)
+    with pytest.raises(UserError, match=message.replace("(", r"\(").replace(".", r"\.")):
+        program_from_json(data)
+
+
+def test_alias_past_the_end():
+    p = Program((Buffer("temp", (4,), "f32"), Buffer("alias", (4,), "f32", base=0, offset=4)), (), (), ())
+    with pytest.raises(UserError, match="reaches 4 bytes past"):
+        program_from_json(to_json(p))
+
+
+def test_nesting_is_limited():
+    inner = {"op": "If", "condition": 0, "then": [], "orelse": []}
+    for _ in range(50):
+        inner = {"op": "If", "condition": 0, "then": [inner], "orelse": []}
+    data = to_json(Program((Buffer("temp", (), "i1"),), (), (), ()))
+    data["body"] = [inner]
+    with pytest.raises(UserError, match="nested too deep"):
+        program_from_json(data)
