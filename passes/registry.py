@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 
 BUILTIN: dict[str, str] = {
+    "configure": "xcc.passes.linalg.configure",
+    "tile": "xcc.passes.linalg.tile",
 }
 
 

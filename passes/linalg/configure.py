@@ -1,0 +1,37 @@
+"""Attaches a schedule (``xcc.config``) to every linalg kernel that has none, as the target's strategy chooses."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import ir
+from xcc.diagnostics import UserError
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.linalg.kernel import read
+
+STRATEGIES = {"amdgcn": "xcc.targets.amdgcn.strategy", "cpu": "xcc.targets.cpu.strategy",
+              "nvptx": "xcc.targets.nvptx.strategy"}
+
+
+@register_pass
+@dataclass(frozen=True)
+class Configure(Pass):
+    """Chooses tile sizes: strategy(kernel, chip) -> xcc.config. A config that is there already is kept."""
+
+    name: ClassVar[str] = "configure"
+    target: str = ""
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        target = self.target or (ctx.options.target if ctx.options is not None else "cpu")
+        if target not in STRATEGIES:
+            raise UserError(f"pass 'configure': there is no target '{target}'")
+        strategy = importlib.import_module(STRATEGIES[target])
+        with module.context, ir.Location.unknown():
+            for function in module.body.operations:
+                attributes = function.operation.attributes
+                if function.operation.name != "func.func" or "xt.kernel" not in attributes \
+                        or "xcc.loops" in attributes or "xcc.config" in attributes:
+                    continue
+                function.attributes["xcc.config"] = strategy.configure(read(function), ctx.chip).to_attr()

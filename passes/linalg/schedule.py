@@ -1,0 +1,95 @@
+"""The schedule of one kernel: what a strategy chooses and the tile pass obeys, as an attribute in the IR.
+
+``xcc.config`` on a kernel function at stage linalg::
+
+    {block = array<i64: 56, 0>, vector = array<i64: 14, 32>, order = array<i64: 1, 0>,
+     reduce = [array<i64: 1>], tail = "peel", access = "rows", parallel = true}
+
+All entries speak of dims *after* normalisation (passes/linalg/kernel.py), of the kernel's largest result:
+
+- block: tile of each dim for the outer ``scf.forall``; 0 leaves the dim out of it.
+- vector: lanes of each dim (1: no vector dim).
+- order: the dims from the outermost loop to the innermost.
+- reduce: for each reduction op, for each of its reduction loops, the lanes: 1 is a scalar loop, 0 unrolls it; lanes not
+  below the loop's size make it one step, without a loop.
+- tail: "peel" gives full tiles a loop without masks and the rest code of its own; "mask" masks every tile.
+- access: "rows" reads non-affine and strided tiles row by row (CPU); "gather" by index vectors (GPU).
+- parallel: whether the forall is worth more than one thread (CPU).
+- threads: workgroup size (GPU).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.diagnostics import UserError
+from xcc.passes.linalg.kernel import Kernel, Op
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """See the module's docstring."""
+
+    block: tuple[int, ...]
+    vector: tuple[int, ...]
+    order: tuple[int, ...]
+    reduce: tuple[tuple[int, ...], ...] = ()
+    tail: str = "peel"
+    access: str = "rows"
+    parallel: bool = False
+    threads: int = 0
+
+    def __post_init__(self) -> None:
+        if not len(self.block) == len(self.vector) == len(self.order):
+            raise UserError("xcc.config: block, vector and order must have one entry a dim")
+        if sorted(self.order) != list(range(len(self.order))):
+            raise UserError(f"xcc.config: order {self.order} is not a permutation")
+        for t, v in zip(self.block, self.vector, strict=True):
+            if v < 1 or t < 0 or t % v:
+                raise UserError(f"xcc.config: block {t} is not a multiple of vector {v}")
+        if self.tail not in ("peel", "mask"):
+            raise UserError(f"xcc.config: tail '{self.tail}' is neither 'peel' nor 'mask'")
+        if self.access not in ("rows", "gather"):
+            raise UserError(f"xcc.config: access '{self.access}' is neither 'rows' nor 'gather'")
+
+    def to_attr(self) -> Any:
+        i64 = ir.DenseI64ArrayAttr.get
+        entries = {"block": i64(list(self.block)), "vector": i64(list(self.vector)), "order": i64(list(self.order)),
+                   "reduce": ir.ArrayAttr.get([i64(list(r)) for r in self.reduce]),
+                   "tail": ir.StringAttr.get(self.tail), "access": ir.StringAttr.get(self.access),
+                   "parallel": ir.BoolAttr.get(self.parallel)}
+        if self.threads:
+            entries["threads"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), self.threads)
+        return ir.DictAttr.get(entries)
+
+    @staticmethod
+    def from_attr(attr: Any) -> Schedule:
+        """Reads ``xcc.config``; UserError when an entry is missing or wrong."""
+        entries = ir.DictAttr(attr)
+        d = {entries[n].name: entries[n].attr for n in range(len(entries))}
+        try:
+            arrays = {k: tuple(ir.DenseI64ArrayAttr(d[k])) for k in ("block", "vector", "order")}
+            return Schedule(
+                **arrays, reduce=tuple(tuple(ir.DenseI64ArrayAttr(r)) for r in d.get("reduce", [])),
+                tail=d["tail"].value if "tail" in d else "peel",
+                access=d["access"].value if "access" in d else "rows",
+                parallel=bool(d["parallel"].value) if "parallel" in d else False,
+                threads=int(d["threads"].value) if "threads" in d else 0)
+        except (KeyError, ValueError) as e:
+            raise UserError(f"xcc.config: {e}") from None
+
+
+def reduce_plan(kernel: Kernel, schedule: Schedule) -> dict[Op, dict[int, int]]:
+    """For each reduction op, the lanes of each reduction loop."""
+    ops = [op for op in kernel.ops if op.is_reduction]
+    if len(ops) != len(schedule.reduce):
+        raise UserError(f"xcc.config of {kernel.name}: {len(schedule.reduce)} reduce entries for {len(ops)} reductions")
+    plan: dict[Op, dict[int, int]] = {}
+    for op, lanes in zip(ops, schedule.reduce, strict=True):
+        loops = [p for p, r in enumerate(op.reduction) if r]
+        if len(loops) != len(lanes):
+            raise UserError(f"xcc.config of {kernel.name}: {len(lanes)} lanes for {len(loops)} reduction loops")
+        plan[op] = dict(zip(loops, lanes, strict=True))
+    return plan

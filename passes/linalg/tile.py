@@ -1,0 +1,241 @@
+"""linalg kernels to tile programs, as their ``xcc.config`` says.
+
+Before::
+
+    func.func private @k(%x: tensor<?x768xf32>, %d0: index) -> tensor<?x768xf32>
+        attributes {xcc.config = {block = array<i64: 8, 0>, vector = array<i64: 1, 32>, ...}}
+      linalg.generic ... (ops of the kernel)
+
+After::
+
+    func.func private @k(%x: memref<?xf32>, %out: memref<?xf32>, %d0: index)
+      scf.forall (%i) = (0) to (%n) step (8)
+        scf.for ... vector.transfer_read ... arith on vectors ... vector.transfer_write
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc import symbolic
+from xcc._mlir import func_d, ir, scf_d
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.linalg.kernel import Kernel, Tensor, read
+from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
+from xcc.passes.linalg.tile_eval import Evaluator
+from xcc.passes.linalg.tile_memory import Memory, memref_type
+from xcc.symbolic import Dim
+
+
+@register_pass
+@dataclass(frozen=True)
+class Tile(Pass):
+    """Turns every configured linalg kernel into a tile program."""
+
+    name: ClassVar[str] = "tile"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            for function in list(module.body.operations):
+                if function.operation.name == "func.func" and "xcc.config" in function.attributes:
+                    tile_kernel(function, module)
+
+
+def tile_kernel(function: Any, module: Any) -> None:
+    """Replaces one kernel function by its tile program."""
+    kernel = read(function)
+    schedule = Schedule.from_attr(function.attributes["xcc.config"])
+    outputs = [t for t in kernel.results]
+    types = [memref_type(t.dims, t.element) for t in (*kernel.args, *outputs)]
+    index = ir.IndexType.get()
+    with ir.InsertionPoint(function), function.location:
+        new = func_d.FuncOp(kernel.name + "__tiled", ([*types, *([index] * len(kernel.symbols))], []))
+    for name, attr in function.attributes.items():
+        if name not in ("sym_name", "function_type", "xt.arg_dims", "xt.result_dims", "res_attrs", "arg_attrs"):
+            new.attributes[name] = attr
+    entry = new.add_entry_block()
+    arguments = list(entry.arguments)
+    symbols = dict(zip(kernel.symbols, arguments[len(types):], strict=True))
+    with ir.InsertionPoint(entry), function.location:
+        builder = Builder(entry, symbols)
+        memory = Memory(builder, module, schedule.access)
+        for t, memref in zip(kernel.args, arguments, strict=False):
+            memory.bind(t, memref)
+        stores = list(zip(outputs, arguments[len(kernel.args):len(types)], strict=True))
+        ev = Evaluator(kernel, builder, memory, schedule)
+        for size in dict.fromkeys(d for op in kernel.ops for d in op.loops):
+            builder.dim(size)
+        main = max((t for t in outputs), key=lambda t: _volume(t.dims))
+        groups: dict[tuple[Dim, ...], list[tuple[Tensor, Any]]] = {}
+        for t, memref in stores:
+            groups.setdefault(t.dims, []).append((t, memref))
+        for dims, group in groups.items():
+            part = schedule if dims == main.dims else _default(dims, schedule)
+            with builder.scope():
+                Nest(ev, part, dims, group).emit()
+        func_d.ReturnOp([])
+    function.operation.erase()
+    new.attributes["sym_name"] = ir.StringAttr.get(kernel.name)
+
+
+def _volume(dims: tuple[Dim, ...]) -> tuple[int, int]:
+    static = 1
+    for d in dims:
+        static *= d if isinstance(d, int) else 64
+    return (len(dims), static) if static else (0, 0)
+
+
+def _default(dims: tuple[Dim, ...], like: Schedule) -> Schedule:
+    """A plain schedule for a smaller second result: vectors along the last dim."""
+    n = len(dims)
+    vector = tuple(like.vector[-1] if d == n - 1 else 1 for d in range(n)) if like.vector else (1,) * n
+    return Schedule(vector if n and like.access == "gather" else (0,) * n, vector, tuple(range(n)), like.reduce,
+                    like.tail, like.access, False, like.threads)
+
+
+class Nest:
+    """The loops around the tiles of results of one shape."""
+
+    def __init__(self, ev: Evaluator, schedule: Schedule, dims: tuple[Dim, ...],
+                 results: list[tuple[Tensor, Any]]) -> None:
+        self.ev, self.b, self.schedule, self.dims, self.results = ev, ev.b, schedule, dims, results
+
+    def emit(self) -> None:
+        tiled = [d for d in self.schedule.order if self.schedule.block[d]]
+        if not tiled:
+            self._forall_of_one()
+            return
+        sizes = [self.b.dim(self.dims[d]) for d in tiled]
+        steps = [self.schedule.block[d] for d in tiled]
+        dynamic = [s for s in sizes if self.b.as_int(s) is None]
+        static = [self.b.as_int(s) for s in sizes]
+        loop = _forall(sizes=static, dynamic=dynamic, steps=steps, parallel=self.schedule.parallel)
+        block = loop.regions[0].blocks[0]
+        with ir.InsertionPoint.at_block_begin(block), self.b.scope():
+            ranges: dict[int, tuple[Any, Any]] = {}
+            for n, d in enumerate(tiled):
+                low = block.arguments[n]
+                size = self.dims[d]
+                if isinstance(size, int) and size % steps[n] == 0:
+                    ranges[d] = (low, None)
+                else:
+                    high = self.b.binary("arith.minsi", self.b.add(low, self.b.int(steps[n])), sizes[n])
+                    ranges[d] = (low, high)
+            self._tiles(list(self.schedule.order), {}, ranges)
+
+    def _forall_of_one(self) -> None:
+        loop = _forall([1], [], [1], False)
+        with ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0]), self.b.scope():
+            self._tiles(list(self.schedule.order), {}, {})
+
+    def _tiles(self, order: list[int], at: dict[int, Ix], ranges: dict[int, tuple[Any, Any]]) -> None:
+        """Loops over the dims of `order`, then the tile itself; `ranges` are the forall's chunks."""
+        self._hoist(at)
+        if not order:
+            self._store(at)
+            return
+        d, rest = order[0], order[1:]
+        lanes, size, block = self.schedule.vector[d], self.dims[d], self.schedule.block[d]
+
+        def inner(i: Ix) -> None:
+            self._tiles(rest, {**at, d: i}, ranges)
+
+        if d in ranges:
+            low, high = ranges[d]
+            if block == lanes:
+                limit = None if high is None else self.b.sub(high, low)
+                inner(self._index(d, low, limit))
+            elif high is None:
+                self._loop(low, self.b.add(low, self.b.int(block)), lanes, lambda iv: inner(self._index(d, iv, None)))
+            else:
+                self._peeled(d, low, high, inner)
+            return
+        zero = self.b.int(0)
+        if isinstance(size, int) and lanes > 1 and size <= lanes:
+            inner(Ix(coefs=((self.ev.full_axis(size, lanes, []), 1),)))
+        elif isinstance(size, int) and self.schedule.tail == "peel":
+            whole = size - size % lanes
+            if whole:
+                self._loop(zero, self.b.int(whole), lanes, lambda iv: inner(self._index(d, iv, None)))
+            if size % lanes:
+                self._rest(d, self.b.int(whole), self.b.int(size), size % lanes, inner)
+        else:
+            self._peeled(d, zero, self.b.dim(size), inner)
+
+    def _peeled(self, d: int, low: Any, high: Any, inner: Callable[[Ix], None]) -> None:
+        """A loop from `low` to a dynamic `high`: full tiles, then the rest."""
+        lanes = self.schedule.vector[d]
+        if lanes == 1:
+            self._loop(low, high, 1, lambda iv: inner(self._index(d, iv, None)))
+        elif self.schedule.tail == "mask":
+            self._loop(low, high, lanes, lambda iv: inner(
+                self._index(d, iv, self.b.binary("arith.minsi", self.b.int(lanes), self.b.sub(high, iv)))))
+        else:
+            count = self.b.binary("arith.divui", self.b.sub(high, low), self.b.int(lanes))
+            middle = self.b.add(low, self.b.mul(count, self.b.int(lanes)))
+            self._loop(low, middle, lanes, lambda iv: inner(self._index(d, iv, None)))
+            self._rest(d, middle, high, None, inner)
+
+    def _rest(self, d: int, low: Any, high: Any, count: int | None, inner: Callable[[Ix], None]) -> None:
+        """What is left of dim d: masked lanes when it is contiguous, exact or single steps when it is not."""
+        lanes = self.schedule.vector[d]
+        contiguous = d == len(self.dims) - 1
+        if contiguous and count is not None:
+            inner(self._index(d, low, high if self.b.as_int(low) == 0 else self.b.int(count)))
+        elif contiguous:
+            self._loop(low, high, lanes, lambda iv: inner(self._index(d, iv, self.b.sub(high, iv))))
+        elif count is not None:
+            inner(Ix(const=self.b.as_int(low) or 0, coefs=((Axis(count, d),  1),)) if count > 1 else self.b.ix_of(low))
+        else:
+            self._loop(low, high, 1, lambda iv: inner(self.b.ix_of(iv)))
+
+    def _index(self, d: int, base: Any, limit: Any) -> Ix:
+        lanes = self.schedule.vector[d]
+        start = self.b.ix_of(base)
+        if lanes == 1:
+            return start
+        return Ix(start.base, start.const, ((Axis(lanes, d, limit), 1),))
+
+    def _loop(self, low: Any, high: Any, step: int, body: Callable[[Any], None]) -> None:
+        a, z = self.b.as_int(low), self.b.as_int(high)
+        if a is not None and z is not None and z - a <= step:
+            if z > a:
+                body(low)
+            return
+        loop = scf_d.ForOp(low, high, self.b.int(step), [])
+        with ir.InsertionPoint(loop.body), self.b.scope():
+            body(loop.induction_variable)
+            scf_d.YieldOp([])
+
+    def _hoist(self, at: dict[int, Ix]) -> None:
+        """Evaluates what depends only on the dims fixed so far, before the loops over the others begin."""
+        env = {f"i{d}": i for d, i in at.items()}
+        access = tuple(symbolic.sym(f"i{d}") for d in range(len(self.dims)))
+        self.ev.hoist([(t, access) for t, _ in self.results], env)
+
+    def _store(self, at: dict[int, Ix]) -> None:
+        indices = [at[d] for d in range(len(self.dims))]
+        values: list[V] = [self.ev.tile(t, indices) for t, _ in self.results]
+        for (t, memref), v in zip(self.results, values, strict=True):
+            self.ev.memory.store(t, memref, v, indices)
+
+
+def _forall(sizes: list[int | None], dynamic: list[Any], steps: list[int], parallel: bool) -> Any:
+    n = len(steps)
+    unknown = ir.ShapedType.get_dynamic_size()
+    i64 = ir.DenseI64ArrayAttr.get
+    attributes = {"staticLowerBound": i64([0] * n), "staticStep": i64(steps),
+                  "staticUpperBound": i64([unknown if s is None else s for s in sizes]),
+                  "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, len(dynamic), 0, 0])}
+    if parallel:
+        attributes["xcc.parallel"] = ir.UnitAttr.get()
+    op = ir.Operation.create("scf.forall", operands=dynamic, regions=1, attributes=attributes)
+    index = ir.IndexType.get()
+    block = op.regions[0].blocks.append(*([index] * n), arg_locs=[ir.Location.unknown()] * n)
+    with ir.InsertionPoint(block):
+        end = ir.Operation.create("scf.forall.in_parallel", regions=1)
+        end.regions[0].blocks.append()
+    return op

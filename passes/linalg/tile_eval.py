@@ -1,0 +1,405 @@
+"""Evaluates tiles of a kernel's values on demand.
+
+``tile(t, indices)`` gives the vector of tensor `t` at one index per dim, each index walking over axes. Kernel
+arguments become reads; results of parallel ops become their body applied to the tiles of their operands; results of
+reductions become loops with vector accumulators. Whatever was evaluated at the same coordinates in the scope is
+reused, so a row that fits in registers is read once however many ops use it (demand-driven evaluation in the manner of
+Halide's compute_at, with the schedule given as data).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xcc import symbolic
+from xcc._mlir import ir, scf_d
+from xcc.diagnostics import CompilerBug
+from xcc.passes.linalg.kernel import Kernel, Op, Tensor
+from xcc.passes.linalg.schedule import Schedule, reduce_plan
+from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
+from xcc.passes.linalg.tile_memory import Memory
+from xcc.symbolic import Dim
+
+# the combining op of a reduction -> vector.multi_reduction's kind
+KINDS = {"arith.addf": "add", "arith.addi": "add", "arith.mulf": "mul", "arith.muli": "mul",
+         "arith.maximumf": "maximumf", "arith.minimumf": "minimumf", "arith.maxnumf": "maxnumf",
+         "arith.minnumf": "minnumf", "arith.maxsi": "maxsi", "arith.minsi": "minsi", "arith.maxui": "maxui",
+         "arith.minui": "minui", "arith.andi": "and", "arith.ori": "or", "arith.xori": "xor"}
+EXTENSIONS = ("arith.extf", "arith.extsi", "arith.extui")
+REDUCTION_ORDER = 1000
+
+
+class Evaluator:
+    """Evaluates tiles of `kernel` with `builder` at its insertion point, as `schedule` says."""
+
+    def __init__(self, kernel: Kernel, builder: Builder, memory: Memory, schedule: Schedule) -> None:
+        self.kernel = kernel
+        self.b = builder
+        self.memory = memory
+        self.schedule = schedule
+        self.reduce = reduce_plan(kernel, schedule)
+        self.full_axes: dict[tuple[str, int, int], Axis] = {}
+
+    # values ----------------------------------------------------------------------------------------------------
+    def tile(self, t: Tensor, indices: Sequence[Ix]) -> V:
+        """The tile of `t` at `indices` (one per dim)."""
+        key = ("tile", id(t), tuple(i.key() for i in indices))
+        found = self.b.recall(key)
+        if found is not None:
+            assert isinstance(found, V)
+            return found
+        if t.producer is None:
+            return self.b.remember(key, self._leaf(t, indices))
+        results = self._op(t.producer, t.index, indices)
+        for n, r in enumerate(t.producer.results):
+            self.b.remember(("tile", id(r), key[2]), results[n])
+        return results[t.index]
+
+    def _leaf(self, t: Tensor, indices: Sequence[Ix]) -> V:
+        if t.constant is not None and t.constant.is_splat:
+            return V(self.b.constant(t.constant.get_splat_value(), t.element))
+        return self.memory.load(t, indices)
+
+    def _op(self, op: Op, result: int, indices: Sequence[Ix]) -> list[V]:
+        env = {str(e): i for e, i in zip(op.outs[result], indices, strict=True)}
+        if op.operation is None:  # unit reshape
+            t, access = op.inputs[0]
+            return [self.tile(t, [self.b.access(e, env) for e in access])]
+        if not op.is_reduction:
+            return self.body(op, env, {})
+        return self._reduce(op, env, tuple(dict.fromkeys(a for i in indices for a in i.axes)))
+
+    # bodies ----------------------------------------------------------------------------------------------------
+    def body(self, op: Op, env: dict[str, Ix], accumulators: dict[int, V]) -> list[V]:
+        """The values yielded by the op's body at loop indices `env`; `accumulators` replaces output arguments."""
+        yielded = list(op.block.operations)[-1]
+        arguments = list(op.block.arguments)
+        values: dict[Any, V | Ix] = {arguments[len(op.inputs) + n]: v for n, v in accumulators.items()}
+        return [self._as_value(self._inner(v, op, env, values)) for v in yielded.operands]
+
+    def body_value(self, op: Op, v: Any, env: dict[str, Ix], narrow: bool = False) -> V:
+        """One value of the op's body; with `narrow`, what it was before a widening conversion."""
+        if narrow and not isinstance(v.owner, ir.Block) and v.owner.name in EXTENSIONS:
+            v = v.owner.operands[0]
+        return self._as_value(self._inner(v, op, env, {}))
+
+    def _inner(self, v: Any, op: Op, env: dict[str, Ix], values: dict[Any, V | Ix]) -> V | Ix:
+        """A value of the body, evaluated when first needed."""
+        if v in values:
+            return values[v]
+        owner = v.owner
+        if isinstance(owner, ir.Block):
+            if owner == op.block:
+                t, access = op.inputs[v.arg_number]
+                result: V | Ix = self.tile(t, [self.b.access(e, env) for e in access])
+                if isinstance(v.type, ir.IndexType):
+                    result = Ix(vec=result) if result.axes else self.b.ix_of(result.value)
+            else:
+                result = self._outer(v)
+        elif owner.operation.block != op.block:
+            result = self._outer(v)
+        else:
+            result = self._inner_op(owner, v, op, env, values)
+        values[v] = result
+        return result
+
+    def _outer(self, v: Any) -> V | Ix:
+        """A value defined outside the body: a symbol, a constant, index arithmetic on them."""
+        for name, symbol in self.kernel.symbols.items():
+            if v == symbol:
+                return self.b.ix_of(self.b.symbols[name])
+        owner = v.owner
+        if not isinstance(owner, ir.Block) and owner.name == "arith.constant":
+            constant = V(self.b.constant(owner.attributes["value"], v.type))
+            return self.b.ix_of(constant.value) if isinstance(v.type, ir.IndexType) else constant
+        if isinstance(v.type, ir.IndexType):
+            operands = [self._as_index(self._outer(x)) for x in owner.operands]
+            return self._index_op(owner.name, operands)
+        operands_v = [self._as_value(self._outer(x)) for x in owner.operands]
+        return self.b.elementwise(owner.name, v.type, operands_v, attributes_of(owner))
+
+    def _inner_op(self, owner: Any, v: Any, op: Op, env: dict[str, Ix], values: dict[Any, V | Ix]) -> V | Ix:
+        name = owner.name
+        if name == "linalg.index":
+            return env[f"i{int(owner.attributes['dim'].value)}"] if f"i{int(owner.attributes['dim'].value)}" in env \
+                else Ix()
+        if name == "arith.constant":
+            constant = self.b.constant(owner.attributes["value"], v.type)
+            return self.b.ix_of(constant) if isinstance(v.type, ir.IndexType) else V(constant)
+        if name == "tensor.extract":
+            t = self.kernel.by_value[owner.operands[0]]
+            indices = [self._as_index(self._inner(x, op, env, values)) for x in list(owner.operands)[1:]]
+            return self.tile(t, [indices[group[0]] for group in t.groups])
+        operands = [self._inner(x, op, env, values) for x in owner.operands]
+        if isinstance(v.type, ir.IndexType):
+            if name in ("arith.index_cast", "arith.index_castui") and isinstance(operands[0], V):
+                cast = self.b.elementwise(name, v.type, [operands[0]], {})
+                return Ix(vec=cast) if cast.axes else self.b.ix_of(cast.value)
+            if name == "arith.select":
+                picked = self.b.elementwise(name, v.type, [self._as_value(x) for x in operands], {})
+                return Ix(vec=picked) if picked.axes else self.b.ix_of(picked.value)
+            return self._index_op(name, [self._as_index(x) for x in operands])
+        return self.b.elementwise(name, v.type, [self._as_value(x) for x in operands], attributes_of(owner))
+
+    def _index_op(self, name: str, operands: Sequence[Ix]) -> Ix:
+        a, b = operands
+        if name == "arith.addi":
+            return self.b.ix_add(a, b)
+        if name == "arith.subi":
+            return self.b.ix_add(a, self.b.ix_scale(b, -1))
+        if name == "arith.muli":
+            for x, y in ((a, b), (b, a)):
+                if not y.axes and y.base is None:
+                    return self.b.ix_scale(x, y.const)
+        return self.b.ix_vector(name, a, b)
+
+    def _as_index(self, x: V | Ix) -> Ix:
+        if isinstance(x, Ix):
+            return x
+        return Ix(vec=x) if x.axes else self.b.ix_of(x.value)
+
+    def _as_value(self, x: V | Ix) -> V:
+        return x if isinstance(x, V) else self.b.vector(x)
+
+    # reductions --------------------------------------------------------------------------------------------------
+    def _reduce(self, op: Op, env: dict[str, Ix], out_axes: tuple[Axis, ...]) -> list[V]:
+        out_axes = tuple(sorted(out_axes, key=lambda a: a.order))
+        reduction = Reduction(self, op, env, out_axes)
+        self.hoist(op.inputs, env)
+        return reduction.emit()
+
+    def hoist(self, reads: Sequence[tuple[Tensor, tuple[Dim, ...]]], env: dict[str, Ix]) -> None:
+        """Evaluates here the reductions behind `reads` whose coordinates `env` already gives.
+
+        Later, inside a loop, they are found instead of computed again.
+        """
+        for t, access in reads:
+            op = t.producer
+            if op is None:
+                continue
+            if op.is_reduction:
+                if all(name in env or name in self.kernel.symbols for e in access for name in symbolic.symbols_of(e)):
+                    self.tile(t, [self.b.access(e, env) for e in access])
+                continue
+            inner = {str(o): e for o, e in zip(op.outs[t.index], access, strict=True)}
+            self.hoist([(s, tuple(symbolic.substitute(e, inner) for e in a)) for s, a in op.inputs], env)
+
+    def full_axis(self, size: Dim, lanes: int, taken: Sequence[Axis]) -> Axis:
+        """The axis that holds a whole dim; the same object for equal dims, unless it is `taken`."""
+        variant = 0
+        while True:
+            key = (str(size), lanes, variant)
+            if key not in self.full_axes:
+                limit = None if size == lanes else self.b.dim(size)
+                self.full_axes[key] = Axis(lanes, REDUCTION_ORDER + variant, limit)
+            if self.full_axes[key] not in taken:
+                return self.full_axes[key]
+            variant += 1
+
+
+class Reduction:
+    """One reduction evaluated at one output tile: loops, accumulators, final combination across lanes."""
+
+    def __init__(self, ev: Evaluator, op: Op, env: dict[str, Ix], out_axes: tuple[Axis, ...]) -> None:
+        self.ev, self.b, self.op, self.env, self.out_axes = ev, ev.b, op, env, out_axes
+        self.loops = [p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1]
+        self.combiners = [combiner(op, n) for n in range(len(op.results))]
+        self.product = product_operands(op)
+        lanes = ev.reduce[op]
+        if any(c is None for c in self.combiners):
+            lanes = {p: min(n, 1) for p, n in lanes.items()}
+        self.lanes = {p: lanes[p] for p in self.loops}
+        self.axes: dict[int, Axis] = {}
+        taken = list(out_axes)
+        for p in self.loops:
+            n, size = self.lanes[p], op.loops[p]
+            if n > 1:
+                whole = isinstance(size, int) and size <= n
+                self.axes[p] = ev.full_axis(size, n, taken) if whole else Axis(n, REDUCTION_ORDER + 100 + p)
+                taken.append(self.axes[p])
+        self.contract = self.product is not None and bool(self.axes)
+        self.acc_axes = out_axes if self.contract else (*out_axes, *self.axes.values())
+        self.current = dict(self.axes)
+
+    def emit(self) -> list[V]:
+        accs = [self.neutral(n, self.acc_axes) for n in range(len(self.op.results))]
+        accs = self.run(0, dict(self.env), accs)
+        if self.contract or not self.axes:
+            return accs
+        return [self.combine_lanes(n, a) for n, a in enumerate(accs)]
+
+    def neutral(self, n: int, axes: tuple[Axis, ...]) -> V:
+        fill = self.op.neutral[n]
+        constant = fill.owner.attributes["value"]
+        return self.b.broadcast(V(self.b.constant(constant, fill.type)), axes)
+
+    def run(self, at: int, env: dict[str, Ix], accs: list[V]) -> list[V]:
+        """The loops from number `at` on."""
+        if at == len(self.loops):
+            return self.accumulate(env, accs)
+        p = self.loops[at]
+        size, n, name = self.op.loops[p], self.lanes[p], f"i{p}"
+        if n == 0 and isinstance(size, int):
+            for i in range(size):
+                accs = self.run(at + 1, {**env, name: Ix(const=i)}, accs)
+            return accs
+        if n <= 1:
+            return self.loop(at, env, accs, self.b.int(0), self.b.dim(size), 1, lambda iv: Ix(base=iv))
+        if isinstance(size, int) and size <= n:
+            return self.run(at + 1, {**env, name: Ix(coefs=((self.axes[p], 1),))}, accs)
+        if self.ev.schedule.tail == "mask" and not (isinstance(size, int) and size % n == 0):
+            return self.loop(at, env, accs, self.b.int(0), self.b.dim(size), n, self.walk(p, self.b.dim(size)))
+        whole = size - symbolic.mod(size, n)
+        if whole != 0:
+            accs = self.loop(at, env, accs, self.b.int(0), self.b.dim(whole), n, self.walk(p, None))
+        if isinstance(size, int) and size % n:
+            axis = self.current[p] = Axis(n, self.axes[p].order, self.b.int(size % n))
+            return self.run(at + 1, {**env, name: Ix(const=size - size % n, coefs=((axis, 1),))}, accs)
+        if not isinstance(size, int) and symbolic.mod(size, n) != 0:
+            accs = self.loop(at, env, accs, self.b.dim(whole), self.b.dim(size), n, self.walk(p, self.b.dim(size)))
+        return accs
+
+    def walk(self, p: int, end: Any) -> Callable[[Any], Ix]:
+        """The index of loop p at a loop variable: a fresh axis, limited by `end` when given."""
+        def at(iv: Any) -> Ix:
+            n = self.axes[p].size
+            limit = None
+            if end is not None:
+                limit = self.b.binary("arith.minsi", self.b.int(n), self.b.sub(end, iv))
+            self.current[p] = Axis(n, self.axes[p].order, limit)
+            return Ix(base=iv, coefs=((self.current[p], 1),))
+        return at
+
+    def loop(self, at: int, env: dict[str, Ix], accs: list[V], low: Any, high: Any, step: int,
+             index: Callable[[Any], Ix]) -> list[V]:
+        if self.b.as_int(low) is not None and self.b.as_int(high) is not None \
+                and self.b.as_int(high) - self.b.as_int(low) == step:
+            return self.run(at + 1, {**env, f"i{self.loops[at]}": self.fixed(index(low))}, accs)
+        loop = scf_d.ForOp(low, high, self.b.int(step), [a.value for a in accs])
+        with ir.InsertionPoint(loop.body), self.b.scope():
+            inner = [V(v, a.axes) for v, a in zip(loop.inner_iter_args, accs, strict=True)]
+            env = {**env, f"i{self.loops[at]}": index(loop.induction_variable)}
+            self.ev.hoist(self.op.inputs, env)
+            out = self.run(at + 1, env, inner)
+            scf_d.YieldOp([v.value for v in out])
+        return [V(v, a.axes) for v, a in zip(loop.results, accs, strict=True)]
+
+    def fixed(self, i: Ix) -> Ix:
+        """A constant base as `const`, so that equal coordinates have equal keys."""
+        n = None if i.base is None else self.b.as_int(i.base)
+        return i if n is None else Ix(None, i.const + n, i.coefs)
+
+    def accumulate(self, env: dict[str, Ix], accs: list[V]) -> list[V]:
+        """One step: the body at `env` combined into the accumulators."""
+        now = {self.axes[p]: self.current[p] for p in self.axes}
+        back = {v: k for k, v in now.items()}
+        tagged = [V(a.value, tuple(now.get(x, x) for x in a.axes)) for a in accs]
+        if self.contract:
+            new = [self.contraction(env, tagged[0])]
+        elif self.product is not None and self.combiners[0] == "arith.addf":
+            p, q = (self.ev.body_value(self.op, v, env) for v in self.product)
+            new = [self.b.elementwise("math.fma", self.op.results[0].element,
+                                      [self.b.broadcast(v, tagged[0].axes) for v in (p, q)] + [tagged[0]], {})]
+        else:
+            new = self.ev.body(self.op, env, dict(enumerate(tagged)))
+        out = []
+        limited = tuple(a for a in now.values() if a.limit is not None)
+        for a, v in zip(tagged, new, strict=True):
+            v = self.b.broadcast(v, a.axes)
+            if limited and not self.contract:
+                mask = self.b.mask(limited)
+                assert mask is not None
+                lanes = self.b.broadcast(mask, a.axes)
+                v = V(self.b.op("arith.select", v.value.type, [lanes.value, v.value, a.value]), a.axes)
+            out.append(V(v.value, tuple(back.get(x, x) for x in v.axes)))
+        return out
+
+    def contraction(self, env: dict[str, Ix], acc: V) -> V:
+        """acc + the product of two tiles summed over the reduction axes, as vector.contract."""
+        assert self.product is not None
+        reduced = set(self.current.values())
+        lhs, rhs = (self.zero_invalid(self.ev.body_value(self.op, v, env, narrow=True), reduced)
+                    for v in self.product)
+        axes = list(dict.fromkeys((*acc.axes, *lhs.axes, *rhs.axes)))
+        maps = [ir.AffineMapAttr.get(ir.AffineMap.get(
+            len(axes), 0, [ir.AffineDimExpr.get(axes.index(a)) for a in v.axes])) for v in (lhs, rhs, acc)]
+        kinds = [ir.Attribute.parse(f"#vector.iterator_type<{'reduction' if a in reduced else 'parallel'}>")
+                 for a in axes]
+        value = self.b.op("vector.contract", acc.value.type, [lhs.value, rhs.value, acc.value],
+                          indexing_maps=ir.ArrayAttr.get(maps), iterator_types=ir.ArrayAttr.get(kinds),
+                          kind=ir.Attribute.parse("#vector.kind<add>"))
+        return V(value, acc.axes)
+
+    def zero_invalid(self, v: V, reduced: set[Axis]) -> V:
+        limited = tuple(a for a in v.axes if a in reduced and a.limit is not None)
+        if not limited or v.value.owner.name == "vector.transfer_read":
+            return v
+        mask = self.b.mask(limited)
+        assert mask is not None
+        element = ir.VectorType(v.value.type).element_type
+        zero = ir.FloatAttr.get(element, 0.0) if not isinstance(element, ir.IntegerType) \
+            else ir.IntegerAttr.get(element, 0)
+        lanes = self.b.broadcast(mask, v.axes)
+        return V(self.b.op("arith.select", v.value.type,
+                           [lanes.value, v.value, self.b.splat(zero, [a.size for a in v.axes])]), v.axes)
+
+    def combine_lanes(self, n: int, acc: V) -> V:
+        """Reduces the accumulator's reduction axes to the output axes."""
+        kind = KINDS[str(self.combiners[n])]
+        lanes = set(self.axes.values())
+        dims = [d for d, a in enumerate(acc.axes) if a in lanes]
+        element = ir.VectorType(acc.value.type).element_type
+        rest = tuple(a for a in acc.axes if a not in lanes)
+        start = self.neutral(n, rest)
+        result = ir.VectorType.get([a.size for a in rest], element) if rest else element
+        value = self.b.op("vector.multi_reduction", result, [acc.value, start.value],
+                          kind=ir.Attribute.parse(f"#vector.kind<{kind}>"),
+                          reduction_dims=ir.DenseI64ArrayAttr.get(dims))
+        return V(value, rest)
+
+
+def attributes_of(op: Any) -> dict[str, Any]:
+    """Every attribute of an op, by name."""
+    return dict(op.attributes.items())
+
+
+def combiner(op: Op, n: int) -> str | None:
+    """The op that combines result n's accumulator with the new value, when a lane reduction can do the same."""
+    accumulator = op.block.arguments[len(op.inputs) + n]
+    yielded = list(op.block.operations)[-1].operands[n]
+    owner = yielded.owner
+    if isinstance(owner, ir.Block) or owner.name not in KINDS or len(op.results) != 1:
+        return None
+    return owner.name if accumulator in list(owner.operands) else None
+
+
+def product_operands(op: Op) -> tuple[Any, Any] | None:
+    """The factors (body values) of a sum of products over different tensors' loops, else None."""
+    if combiner(op, 0) not in ("arith.addf", "arith.addi") or len(op.inputs) < 2:
+        return None
+    total = list(op.block.operations)[-1].operands[0].owner
+    accumulator = op.block.arguments[len(op.inputs)]
+    factors = [v for v in total.operands if v != accumulator]
+    if len(factors) != 1 or isinstance(factors[0].owner, ir.Block):
+        return None
+    product = factors[0].owner
+    if product.name not in ("arith.mulf", "arith.muli"):
+        return None
+    used = [loops_of(op, v) for v in product.operands]
+    shared = {n for n, r in enumerate(op.reduction) if r}
+    if used[0] - shared == used[1] - shared and not (used[0] ^ used[1]):
+        return None
+    return product.operands[0], product.operands[1]
+
+
+def loops_of(op: Op, value: Any) -> set[int]:
+    """The loops that a body value depends on through the inputs it reads."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        if owner != op.block or value.arg_number >= len(op.inputs):
+            return set()
+        return {int(s[1:]) for e in op.inputs[value.arg_number][1] for s in symbolic.symbols_of(e)}
+    if owner.name == "linalg.index":
+        return {int(owner.attributes["dim"].value)}
+    return set().union(*(loops_of(op, v) for v in owner.operands), set())

@@ -1,0 +1,241 @@
+"""Reads and writes of tiles: which vector op serves which access.
+
+A tile whose every dim walks at most one axis by ones is a transfer; an affine walk with strides is a transfer on a
+strided view; the rest is read row by row (CPU) or gathered by index vectors (GPU).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xcc import symbolic
+from xcc._mlir import ir, vector_d
+from xcc.passes.linalg.kernel import Tensor
+from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
+from xcc.symbolic import Dim
+
+MAX_ROWS = 64
+DYNAMIC = ir.ShapedType.get_dynamic_size()
+
+
+def storage_type(element: Any) -> Any:
+    """How an element lies in memory: i1 as i8."""
+    is_bool = isinstance(element, ir.IntegerType) and ir.IntegerType(element).width == 1
+    return ir.IntegerType.get_signless(8) if is_bool else element
+
+
+def memref_type(dims: Sequence[Dim], element: Any) -> Any:
+    return ir.MemRefType.get([d if isinstance(d, int) else DYNAMIC for d in dims], storage_type(element))
+
+
+class Memory:
+    """Loads from and stores to the memrefs of a kernel's arguments and constant tables."""
+
+    def __init__(self, builder: Builder, module: Any, access: str) -> None:
+        self.b = builder
+        self.module = module
+        self.access = access
+        self.buffers: dict[Tensor, Any] = {}
+
+    def bind(self, t: Tensor, memref: Any) -> None:
+        self.buffers[t] = memref
+
+    def _buffer(self, t: Tensor) -> Any:
+        if t not in self.buffers:
+            self.buffers[t] = self._global(t)
+        return self.buffers[t]
+
+    def _global(self, t: Tensor) -> Any:
+        """A constant table becomes a private global."""
+        attr = t.constant
+        kind = memref_type(t.dims, t.element)
+        if kind.element_type != t.element:
+            values = [int(bool(x)) for x in ir.DenseIntElementsAttr(t.constant)]
+            tensor = ir.RankedTensorType.get(list(kind.shape), kind.element_type)
+            attr = ir.DenseElementsAttr.get([ir.IntegerAttr.get(kind.element_type, v) for v in values], tensor)
+        elif tuple(ir.RankedTensorType(attr.type).shape) != tuple(kind.shape):
+            attr = attr.reshape(ir.RankedTensorType.get(list(kind.shape), kind.element_type)) \
+                if hasattr(attr, "reshape") else ir.Attribute.parse(
+                    str(attr).rsplit(":", 1)[0] + f": tensor<{'x'.join(map(str, [*kind.shape, kind.element_type]))}>")
+        name = f"__table_{len(list(self.module.body.operations))}"
+        with ir.InsertionPoint.at_block_begin(self.module.body):
+            ir.Operation.create("memref.global", attributes={
+                "sym_name": ir.StringAttr.get(name), "sym_visibility": ir.StringAttr.get("private"),
+                "type": ir.TypeAttr.get(kind), "initial_value": attr, "constant": ir.UnitAttr.get()})
+        with ir.InsertionPoint.at_block_begin(self.b.entry):
+            return self.b.op("memref.get_global", kind, [], name=ir.FlatSymbolRefAttr.get(name))
+
+    # reading -----------------------------------------------------------------------------------------------------
+    def load(self, t: Tensor, indices: Sequence[Ix]) -> V:
+        """The tile of a buffer at `indices`; lanes past an axis's limit read as 0."""
+        v = self._load_stored(self._buffer(t), t, indices)
+        if storage_type(t.element) != t.element:
+            return self.b.elementwise("arith.trunci", t.element, [v], {})
+        return v
+
+    def _load_stored(self, memref: Any, t: Tensor, indices: Sequence[Ix]) -> V:
+        element = ir.MemRefType(memref.type).element_type
+        axes = tuple(dict.fromkeys(a for i in indices for a in i.axes))
+        if not axes:
+            return V(self.b.op("memref.load", element, [memref, *(self.b.scalar(i) for i in indices)]))
+        if _plain(indices):
+            return self._transfer(memref, indices, element)
+        if all(i.vec is None for i in indices) and self.access == "rows":
+            return self._strided(memref, t, indices, axes, element)
+        if self.access == "rows":
+            rows = self._rows(memref, t, indices, element)
+            if rows is not None:
+                return rows
+        return self._gather(memref, t, indices, element)
+
+    def _transfer(self, memref: Any, indices: Sequence[Ix], element: Any) -> V:
+        axes = tuple(i.coefs[0][0] for i in indices if i.coefs)
+        dims = [d for d, i in enumerate(indices) if i.coefs]
+        shape = ir.VectorType.get([a.size for a in axes], element)
+        permutation = ir.AffineMap.get(len(indices), 0, [ir.AffineDimExpr.get(d) for d in dims])
+        mask = self.b.mask(axes)
+        pad = self.b.constant(_zero(element), element)
+        read = vector_d.TransferReadOp(
+            shape, memref, [self.b.scalar(i) for i in indices], ir.AffineMapAttr.get(permutation), pad,
+            ir.ArrayAttr.get([ir.BoolAttr.get(True)] * len(axes)), mask=None if mask is None else mask.value)
+        return V(read.result, axes)
+
+    def _strides(self, t: Tensor) -> list[Dim]:
+        return [symbolic.product(t.dims[d + 1:]) for d in range(len(t.dims))]
+
+    def _offset(self, t: Tensor, indices: Sequence[Ix]) -> Any:
+        total = self.b.int(0)
+        for i, s in zip(indices, self._strides(t), strict=True):
+            total = self.b.add(total, self.b.mul(self.b.scalar(i), self.b.dim(s)))
+        return total
+
+    def _strided(self, memref: Any, t: Tensor, indices: Sequence[Ix], axes: tuple[Axis, ...], element: Any) -> V:
+        """An affine walk: a view with one dim an axis, read whole."""
+        steps: dict[Axis, Dim] = dict.fromkeys(axes, 0)
+        for i, s in zip(indices, self._strides(t), strict=True):
+            for axis, c in i.coefs:
+                steps[axis] = steps[axis] + s * c
+        offset = self._offset(t, indices)
+        view = self._view(memref, offset, [a.size for a in axes], [steps[a] for a in axes], element)
+        zero = [Ix(coefs=((a, 1),)) for a in axes]
+        return self._transfer(view, zero, element)
+
+    def _view(self, memref: Any, offset: Any, sizes: Sequence[Dim], strides: Sequence[Dim], element: Any) -> Any:
+        static_offset = self.b.as_int(offset)
+        static_sizes = [d if isinstance(d, int) else DYNAMIC for d in sizes]
+        static_strides = [d if isinstance(d, int) else DYNAMIC for d in strides]
+        stride_or_offset = ir.ShapedType.get_dynamic_stride_or_offset()
+        layout = ir.StridedLayoutAttr.get(
+            stride_or_offset if static_offset is None else static_offset,
+            [s if s != DYNAMIC else stride_or_offset for s in static_strides])
+        kind = ir.MemRefType.get(static_sizes, element, layout=layout)
+        offsets = [offset] if static_offset is None else []
+        dynamic_sizes = [self.b.dim(d) for d in sizes if not isinstance(d, int)]
+        dynamic_strides = [self.b.dim(d) for d in strides if not isinstance(d, int)]
+        return ir.Operation.create("memref.reinterpret_cast", results=[kind],
+                                   operands=[memref, *offsets, *dynamic_sizes, *dynamic_strides], attributes={
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get(
+                [1, len(offsets), len(dynamic_sizes), len(dynamic_strides)]),
+            "static_offsets": ir.DenseI64ArrayAttr.get([DYNAMIC if static_offset is None else static_offset]),
+            "static_sizes": ir.DenseI64ArrayAttr.get(static_sizes),
+            "static_strides": ir.DenseI64ArrayAttr.get(static_strides)}).results[0]
+
+    def _flat(self, memref: Any, t: Tensor, element: Any) -> Any:
+        key = ("flat", memref)
+        found = self.b.recall(key)
+        if found is not None:
+            return found
+        return self.b.remember(key, self._view(memref, self.b.int(0), [symbolic.product(t.dims)], [1], element))
+
+    def _flat_index(self, t: Tensor, indices: Sequence[Ix]) -> Ix:
+        total = Ix()
+        for i, s in zip(indices, self._strides(t), strict=True):
+            part = self.b.ix_scale(i, s) if isinstance(s, int) else \
+                self.b.ix_vector("arith.muli", i, self.b.ix_of(self.b.dim(s))) if i != Ix() else i
+            total = self.b.ix_add(total, part)
+        return total
+
+    def _rows(self, memref: Any, t: Tensor, indices: Sequence[Ix], element: Any) -> V | None:
+        """Contiguous in the last dim, anything in the others: one 1-D read a row. None when it does not fit."""
+        last = indices[-1]
+        if last.vec is not None or len(last.coefs) != 1 or last.coefs[0][1] != 1:
+            return None
+        lane = last.coefs[0][0]
+        outer = self._flat_index(t, [*indices[:-1], Ix()])
+        rows = outer.axes
+        count = 1
+        for a in rows:
+            count *= a.size
+        if lane in rows or count > MAX_ROWS or any(a.limit is not None for a in rows):
+            return None
+        offsets = self.b.vector(outer)
+        flat = self._flat(memref, t, element)
+        shape = ir.VectorType.get([*(a.size for a in rows), lane.size], element)
+        out = self.b.splat(_zero(element), list(shape.shape))
+        base = self.b.scalar(last)
+        for n in range(count):
+            position = _unravel(n, [a.size for a in rows])
+            offset = self.b.op("vector.extract", self.b.index, [offsets.value],
+                               static_position=ir.DenseI64ArrayAttr.get(position))
+            row = self._transfer(flat, [Ix(base=self.b.add(offset, base), coefs=((lane, 1),))], element)
+            out = self.b.op("vector.insert", shape, [row.value, out],
+                            static_position=ir.DenseI64ArrayAttr.get(position))
+        return V(out, (*rows, lane))
+
+    def _gather(self, memref: Any, t: Tensor, indices: Sequence[Ix], element: Any) -> V:
+        index = self.b.vector(self._flat_index(t, indices))
+        shape = [a.size for a in index.axes]
+        flat = self._flat(memref, t, element)
+        mask = self.b.mask(index.axes)
+        ones = ir.IntegerAttr.get(self.b.i1, 1)
+        lanes = self.b.splat(ones, shape) if mask is None else mask.value
+        kind = ir.VectorType.get(shape, element)
+        value = self.b.op("vector.gather", kind,
+                          [flat, self.b.int(0), index.value, lanes, self.b.splat(_zero(element), shape)])
+        return V(value, index.axes)
+
+    # writing -----------------------------------------------------------------------------------------------------
+    def store(self, t: Tensor, memref: Any, value: V, indices: Sequence[Ix]) -> None:
+        """Writes a tile; every index is a scalar or one axis by ones."""
+        element = storage_type(t.element)
+        if element != t.element:
+            value = self.b.elementwise("arith.extui", element, [value], {})
+        axes = tuple(i.coefs[0][0] for i in indices if i.coefs)
+        at = [self.b.scalar(i) for i in indices]
+        if not axes:
+            ir.Operation.create("memref.store", operands=[value.value, memref, *at])
+            return
+        value = self.b.broadcast(value, axes)
+        dims = [d for d, i in enumerate(indices) if i.coefs]
+        permutation = ir.AffineMap.get(len(indices), 0, [ir.AffineDimExpr.get(d) for d in dims])
+        mask = self.b.mask(axes)
+        vector_d.TransferWriteOp(
+            None, value.value, memref, at, ir.AffineMapAttr.get(permutation),
+            ir.ArrayAttr.get([ir.BoolAttr.get(True)] * len(axes)), mask=None if mask is None else mask.value)
+
+
+def _plain(indices: Sequence[Ix]) -> bool:
+    seen: set[Axis] = set()
+    for i in indices:
+        if i.vec is not None or len(i.coefs) > 1:
+            return False
+        for axis, c in i.coefs:
+            if c != 1 or axis in seen:
+                return False
+            seen.add(axis)
+    return True
+
+
+def _unravel(n: int, shape: Sequence[int]) -> list[int]:
+    out: list[int] = []
+    for s in reversed(shape):
+        out.append(n % s)
+        n //= s
+    return out[::-1]
+
+
+def _zero(element: Any) -> Any:
+    if isinstance(element, ir.IntegerType) or isinstance(element, ir.IndexType):
+        return ir.IntegerAttr.get(element, 0)
+    return ir.FloatAttr.get(element, 0.0)

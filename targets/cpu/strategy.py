@@ -1,0 +1,204 @@
+"""Tile sizes for CPUs: (kernel, chip) -> Schedule, a pure function.
+
+Three shapes of kernel: a contraction (register tile of accumulators, scalar reduction loops), rows (vectors along the
+contiguous dim, reductions in several lanes), and the rest (vectors along the last dim; two-dimensional tiles where an
+operand is transposed).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xcc import symbolic
+from xcc.passes.linalg.domain import (
+    Domain,
+    bytes_moved,
+    contraction_of,
+    domain,
+    element_bytes,
+    estimate,
+    volume,
+    work,
+)
+from xcc.passes.linalg.kernel import Kernel, Op, loop_index
+from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.tile_eval import loops_of, product_operands
+from xcc.symbolic import Dim
+from xcc.targets.base import Chip
+
+CHUNK = 16384          # elements of a pointwise chunk
+PARALLEL_SECONDS = 15e-6   # below this a kernel stays on one thread
+
+
+@dataclass(frozen=True)
+class Widths:
+    """Lanes of a native vector and accumulators that fit the registers."""
+
+    lanes: int
+    registers: int
+
+
+def configure(kernel: Kernel, chip: Chip) -> Schedule:
+    """The schedule of `kernel` on `chip`."""
+    place = domain(kernel)
+    widths = Widths(chip.vector_bytes // max(4, element_bytes(place.main.element)), chip.vector_registers)
+    parallel = _seconds(kernel) > PARALLEL_SECONDS
+    op = contraction_of(kernel)
+    if op is not None:
+        found = _contraction(kernel, place, op, widths, parallel)
+        if found is not None:
+            return found
+    return _rows(kernel, place, widths, parallel)
+
+
+def _seconds(kernel: Kernel) -> float:
+    return max(bytes_moved(kernel) / 12e9, work(kernel) / 60e9)
+
+
+def _bare(e: Dim) -> int | None:
+    text = str(e)
+    return int(text[1:]) if isinstance(e, symbolic.Expr) and text[0] == "i" and text[1:].isdigit() else None
+
+
+def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, parallel: bool) -> Schedule | None:
+    """Register tile over one dim of the right operand (contiguous) and one or two of the left."""
+    position = place.position.get(op)
+    factors = product_operands(op)
+    dims = place.dims
+    if position is None or factors is None or not dims or any(_bare(e) is None for e in position):
+        return None
+    to_dim = {loop_index(o): _bare(e) for o, e in zip(op.outs[0], position, strict=True)}
+    used = [loops_of(op, v) for v in factors]
+    last = len(dims) - 1
+    n_loop = next((p for p, d in to_dim.items() if d == last), None)
+    if n_loop is None:
+        return None
+    right = used[1] if n_loop in used[1] else used[0]
+    left = used[0] if right is used[1] else used[1]
+    vector = [1] * len(dims)
+    n = dims[last]
+    size = estimate(n)
+    columns = _columns(size, w)
+    m_dims = sorted((d for p, d in to_dim.items() if d is not None and p in left and p not in right), reverse=True)
+    if n_loop in left:          # depthwise: both operands walk the last dim
+        m_dims = [d for d in sorted((d for d in to_dim.values() if d is not None), reverse=True) if d != last]
+        columns = min(columns, 2 * w.lanes)
+    rows = max(1, (w.registers - 4) // max(1, -(-columns // w.lanes)))
+    if n_loop in left:
+        rows = min(rows, 4)
+    if not m_dims:
+        columns = min(_columns(size, w) * 2, 4 * w.lanes) if size > 2 * w.lanes else columns
+    vector[last] = columns
+    left_over = rows
+    for d in m_dims[:2]:
+        extent = dims[d]
+        tile = _row_tile(extent, left_over)
+        vector[d] = tile
+        left_over //= tile
+        if left_over < 2 or extent != tile:
+            break
+    reductions = [o for o in kernel.ops if o.is_reduction]
+    reduce = tuple(tuple(1 for r in o.reduction if r) if o is op else _row_lanes(o, w) for o in reductions)
+    outer = [d for d in range(len(dims)) if d != last and d not in m_dims]
+    order = tuple([*outer, last, *sorted(m_dims)])
+    block = _contraction_blocks(dims, vector, last, m_dims, op)
+    return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel)
+
+
+def _columns(size: int, w: Widths) -> int:
+    if size >= 2 * w.lanes:
+        return 2 * w.lanes
+    return w.lanes if size > w.lanes // 2 else max(4, w.lanes // 2)
+
+
+def _row_tile(extent: Dim, room: int) -> int:
+    """Rows of the register tile: the largest that wastes least of `extent`."""
+    if not isinstance(extent, int):
+        return room
+    if extent <= room:
+        return extent
+    best = min(range(max(1, room // 2), room + 1), key=lambda t: (-(-extent // t) * (t + 2), -t))
+    return best
+
+
+def _contraction_blocks(dims: tuple[Dim, ...], vector: list[int], last: int, m_dims: list[int], op: Op) -> list[int]:
+    """Chunks for threads: panels of columns, and rows cut so that a chunk's left operand stays in the L2 cache."""
+    depth = volume(size for size, r in zip(op.loops, op.reduction, strict=True) if r)
+    block = [1] * len(dims)
+    panels = max(1, -(-estimate(dims[last]) // vector[last]))
+    block[last] = vector[last] * min(panels, 4 if panels >= 32 else 2 if panels >= 16 else 1)
+    budget = max(1, 131072 // max(1, depth))    # rows whose left operand takes 512 KiB
+    for d in sorted(m_dims, reverse=True):
+        extent = estimate(dims[d])
+        steps = max(1, min(-(-extent // vector[d]), budget // vector[d]))
+        block[d] = vector[d] * steps
+        budget = max(1, budget // max(1, extent))
+    return block
+
+
+def _row_lanes(op: Op, w: Widths) -> tuple[int, ...]:
+    """Lanes of each reduction loop: several vectors along the contiguous one, scalar loops elsewhere."""
+    loops = [p for p, r in enumerate(op.reduction) if r]
+    inner = _contiguous_loop(op)
+    out = []
+    for p in loops:
+        size = op.loops[p]
+        if p == inner:
+            out.append(4 * w.lanes if estimate(size) >= 4 * w.lanes else w.lanes)
+        else:
+            out.append(0 if isinstance(size, int) and size <= 3 else 1)
+    return tuple(out)
+
+
+def _contiguous_loop(op: Op) -> int | None:
+    """The loop that walks the last dim of the op's largest input by ones."""
+    if not op.inputs:
+        return None
+    t, access = max(op.inputs, key=lambda i: volume(i[0].dims))
+    if not access or not isinstance(access[-1], symbolic.Expr):
+        return None
+    names = [m[0][0] for m, c in access[-1].terms if len(m) == 1 and c == 1 and len(m[0]) == 1]
+    return int(names[0][1:]) if len(names) == 1 and names[0].startswith("i") else None
+
+
+def _rows(kernel: Kernel, place: Domain, w: Widths, parallel: bool) -> Schedule:
+    dims = place.dims
+    if not dims:
+        return Schedule((), (), (), tuple(_row_lanes(o, w) for o in kernel.ops if o.is_reduction), "peel", "rows")
+    last = len(dims) - 1
+    vector = [1] * len(dims)
+    reductions = [o for o in kernel.ops if o.is_reduction]
+    over_last = any(_contiguous_loop(o) is not None and o.reduction[_contiguous_loop(o) or 0] for o in reductions)
+    reduced_to_main = any(place.position.get(o) == place.position.get(place.main.producer) for o in reductions) \
+        if place.main.producer is not None else False
+    if not (over_last and reduced_to_main):
+        vector[last] = 2 * w.lanes if estimate(dims[last]) >= 2 * w.lanes else _columns(estimate(dims[last]), w)
+        across = _transposed_dim(place)
+        if across is not None and not reductions:
+            vector[last] = vector[across] = w.lanes
+            if isinstance(dims[across], int) and dims[across] < w.lanes:
+                vector[across] = max(1, dims[across])
+            if isinstance(dims[last], int) and dims[last] < w.lanes:
+                vector[last] = _columns(dims[last], w)
+    reduce = tuple(_row_lanes(o, w) for o in reductions)
+    per_point = max(1, work(kernel) // max(1, volume(dims)))
+    chunk = max(1, CHUNK // max(1, per_point // 4))
+    block = [0] * len(dims)
+    inner = 1
+    for d in range(last, -1, -1):
+        extent = estimate(dims[d])
+        block[d] = vector[d] * max(1, min(-(-extent // vector[d]), chunk // max(1, inner * vector[d])))
+        inner *= extent
+    return Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "peel", "rows", parallel)
+
+
+def _transposed_dim(place: Domain) -> int | None:
+    """A domain dim, not the last, that is contiguous in the largest argument."""
+    last = len(place.dims) - 1
+    for t, access in sorted(place.reads, key=lambda r: -volume(r[0].dims)):
+        if len(access) < 2 or volume(t.dims) * 4 < volume(place.dims):
+            continue
+        inner = _bare(access[-1])
+        if inner is not None and inner != last and any(_bare(e) == last for e in access):
+            return inner
+    return None
