@@ -6,7 +6,10 @@ import importlib
 
 BUILTIN: dict[str, str] = {
     "configure": "xcc.passes.linalg.configure",
+    "kernel-abi": "xcc.passes.vector.kernel_abi",
+    "lower-forall": "xcc.passes.vector.forall",
     "tile": "xcc.passes.linalg.tile",
+    "unroll-vectors": "xcc.passes.vector.unroll",
 }
 
 

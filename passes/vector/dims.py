@@ -1,0 +1,41 @@
+"""Symbolic dimensions as index arithmetic in the IR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.passes.vector.tiles import index, op
+from xcc.symbolic import Dim, Expr, parse
+
+_CALLS = {"floordiv": "arith.floordivsi", "max": "arith.maxsi", "min": "arith.minsi"}
+
+
+def emit_dim(dim: Dim, symbols: Mapping[str, Any]) -> Any:
+    """An index value equal to `dim`; `symbols` maps names to index values."""
+    if not isinstance(dim, Expr):
+        return index(dim)
+    total = None
+    for monomial, coefficient in dim.terms:
+        value = None if coefficient != 1 and monomial else index(coefficient)
+        for n, atom in enumerate(monomial):
+            factor = symbols[atom[0]] if len(atom) == 1 else _call(atom, symbols)
+            value = factor if n == 0 else op("arith.muli", [factor.type], [value, factor])
+        if monomial and coefficient != 1:
+            value = op("arith.muli", [value.type], [value, index(coefficient)])
+        total = value if total is None else op("arith.addi", [value.type], [total, value])
+    return total
+
+
+def _call(atom: Any, symbols: Mapping[str, Any]) -> Any:
+    a, b = emit_dim(atom[1], symbols), emit_dim(atom[2], symbols)
+    if atom[0] in _CALLS:
+        return op(_CALLS[atom[0]], [a.type], [a, b])
+    quotient = op("arith.floordivsi", [a.type], [a, b])
+    return op("arith.subi", [a.type], [a, op("arith.muli", [a.type], [quotient, b])])
+
+
+def read_dim(attr: Any) -> Dim:
+    """A dim of an ``xt.arg_dims`` list: an i64 or text."""
+    return parse(ir.StringAttr(attr).value) if isinstance(attr, ir.StringAttr) else int(ir.IntegerAttr(attr).value)

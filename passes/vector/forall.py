@@ -1,0 +1,212 @@
+"""lower-forall: scf.forall as loops, or as calls of the thread pool where the kernel's configuration asks for it.
+
+    scf.forall (%i, %j) in (%n, 2) {...} {xcc.parallel}   becomes
+    llvm.call @xcc_parallel(@k__p0, %slots, %total)       and
+    llvm.func @k__p0(%slots, %begin, %end) { scf.for %t = %begin to %end {...} }
+
+`slots` holds the kernel's arguments, eight bytes each; whatever else the body needs is computed again in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import ir
+from xcc.diagnostics import CompilerBug
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.vector.tiles import index, op
+
+_DYNAMIC = -(1 << 63)
+
+
+@register_pass
+@dataclass(frozen=True)
+class LowerForall(Pass):
+    """Top-level foralls marked ``xcc.parallel`` run on the thread pool, all others become scf.for. After kernel-abi."""
+
+    name: ClassVar[str] = "lower-forall"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            for f in list(module.body.operations):
+                if f.operation.name == "func.func" and len(f.regions[0].blocks):
+                    _function(module, f)
+
+
+def _function(module: Any, f: Any) -> None:
+    entry = f.regions[0].blocks[0]
+    count = 0
+    for o in [x.operation for x in entry.operations]:
+        if o.name == "scf.forall" and "xcc.parallel" in o.attributes:
+            _outline(module, f, o, count)
+            count += 1
+    foralls: list[Any] = []
+
+    def find(o: Any) -> Any:
+        if o.name == "scf.forall":
+            foralls.append(o)
+        return ir.WalkResult.ADVANCE
+
+    for o in module.body.operations:
+        if o.operation.name in ("func.func", "llvm.func"):
+            o.operation.walk(find, ir.WalkOrder.POST_ORDER)
+    for o in foralls:
+        _serial(o)
+
+
+def _bounds(o: Any) -> list[tuple[Any, Any, Any]]:
+    """(lower, upper, step) of each dimension as index values, built at the insertion point."""
+    sizes = list(ir.DenseI32ArrayAttr(o.attributes["operandSegmentSizes"]))
+    operands = iter(list(o.operands)[:sum(sizes[:3])])
+    columns = []
+    for name in ("staticLowerBound", "staticUpperBound", "staticStep"):
+        columns.append([next(operands) if v == _DYNAMIC else index(v) for v in ir.DenseI64ArrayAttr(o.attributes[name])])
+    return list(zip(*columns))
+
+
+def _trips(lower: Any, upper: Any, step: Any) -> Any:
+    span = op("arith.maxsi", [lower.type], [op("arith.subi", [lower.type], [upper, lower]), index(0)])
+    return op("arith.ceildivsi", [lower.type], [span, step])
+
+
+def _loop(lower: Any, upper: Any, step: Any) -> Any:
+    """An empty scf.for; returns its body block, ended by a yield."""
+    loop = ir.Operation.create("scf.for", operands=[lower, upper, step], regions=1)
+    body = loop.regions[0].blocks.append(ir.IndexType.get())
+    with ir.InsertionPoint(body):
+        op("scf.yield", [], [])
+    return body
+
+
+def _move_body(o: Any, block: Any, ivs: list[Any]) -> None:
+    """Moves the body of the forall `o` before the terminator of `block`, and erases `o`."""
+    old = o.regions[0].blocks[0]
+    anchor = list(block.operations)[-1]
+    for arg, iv in zip(list(old.arguments), ivs):
+        arg.replace_all_uses_with(iv)
+    for x in [x.operation for x in old.operations][:-1]:
+        x.move_before(anchor)
+    o.erase()
+
+
+def _serial(o: Any) -> None:
+    point = ir.InsertionPoint(o)
+    ivs, block = [], None
+    for i, (lower, upper, step) in enumerate(_with(point, lambda: _bounds(o))):
+        with point:
+            block = _loop(lower, upper, step)
+        ivs.append(block.arguments[0])
+        point = ir.InsertionPoint.at_block_terminator(block)
+    _move_body(o, block, ivs)
+
+
+def _with(point: Any, make: Any) -> Any:
+    with point:
+        return make()
+
+
+def _outline(module: Any, f: Any, o: Any, number: int) -> None:
+    name = f"{ir.StringAttr(f.attributes['sym_name']).value}__p{number}"
+    ptr, i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
+    with ir.InsertionPoint(o):
+        total = None
+        for bounds in _bounds(o):
+            trips = _trips(*bounds)
+            total = trips if total is None else op("arith.muli", [trips.type], [total, trips])
+        arguments = list(f.regions[0].blocks[0].arguments)
+        count = op("arith.constant", [i64], [], value=ir.IntegerAttr.get(i64, max(1, len(arguments))))
+        slots = op("llvm.alloca", [ptr], [count], elem_type=ir.TypeAttr.get(i64))
+        for i, a in enumerate(arguments):
+            op("llvm.store", [], [a, _slot(slots, i)], ordering=ir.IntegerAttr.get(i64, 0))
+        callee = op("llvm.mlir.addressof", [ptr], [], global_name=ir.FlatSymbolRefAttr.get(name))
+        op("llvm.call", [], [callee, slots, op("arith.index_cast", [i64], [total])],
+           callee=ir.FlatSymbolRefAttr.get("xcc_parallel"), op_bundle_sizes=ir.DenseI32ArrayAttr.get([]),
+           operandSegmentSizes=ir.DenseI32ArrayAttr.get([3, 0]))
+    _declare_pool(module)
+    with ir.InsertionPoint(module.body):
+        worker = ir.Operation.parse(f"llvm.func @{name}(%slots: !llvm.ptr, %begin: i64, %end: i64) {{ llvm.return }}")
+        ir.InsertionPoint(module.body).insert(worker)
+    entry = worker.regions[0].blocks[0]
+    with ir.InsertionPoint.at_block_terminator(entry):
+        copier = _Copier(f, entry.arguments[0])
+        bounds = [tuple(copier.value(v) for v in b) for b in _with(ir.InsertionPoint(o), lambda: _bounds(o))]
+        t = ir.IndexType.get()
+        begin, end = (op("arith.index_cast", [t], [a]) for a in list(entry.arguments)[1:])
+        trips = [_trips(*b) for b in bounds]
+        for x in _free_values(o):
+            copier.value(x)
+        body = _loop(begin, end, index(1))
+    with ir.InsertionPoint.at_block_terminator(body):
+        ivs, rest = [], body.arguments[0]
+        for i in reversed(range(len(bounds))):
+            k = rest if i == 0 else op("arith.remui", [t], [rest, trips[i]])
+            rest = rest if i == 0 else op("arith.divui", [t], [rest, trips[i]])
+            ivs.insert(0, op("arith.addi", [t], [bounds[i][0], op("arith.muli", [t], [k, bounds[i][2]])]))
+    copier.remap(o)
+    _move_body(o, body, ivs)
+
+
+def _slot(slots: Any, i: int) -> Any:
+    ptr, i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
+    return op("llvm.getelementptr", [ptr], [slots], rawConstantIndices=ir.DenseI32ArrayAttr.get([i]),
+              elem_type=ir.TypeAttr.get(i64), noWrapFlags=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0))
+
+
+def _declare_pool(module: Any) -> None:
+    if not any(x.operation.name == "llvm.func" and ir.StringAttr(x.attributes["sym_name"]).value == "xcc_parallel"
+               for x in module.body.operations):
+        declaration = ir.Operation.parse("llvm.func @xcc_parallel(!llvm.ptr, !llvm.ptr, i64)")
+        ir.InsertionPoint.at_block_begin(module.body).insert(declaration)
+
+
+def _nested(o: Any) -> list[Any]:
+    """`o` and every op inside it."""
+    out: list[Any] = []
+
+    def visit(x: Any) -> Any:
+        out.append(x)
+        return ir.WalkResult.ADVANCE
+
+    o.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return out
+
+
+def _free_values(o: Any) -> list[Any]:
+    """Values that ops in `o` use and that are defined outside it, each once."""
+    inside = _nested(o)
+    defined = {r for x in inside for r in x.results}
+    defined |= {a for x in inside for region in x.regions for block in region.blocks for a in block.arguments}
+    return list(dict.fromkeys(v for x in inside for v in x.operands if v not in defined))
+
+
+class _Copier:
+    """Computes values of the kernel's entry block again in the worker: arguments from slots, the rest by cloning."""
+
+    def __init__(self, f: Any, slots: Any) -> None:
+        self.arguments = list(f.regions[0].blocks[0].arguments)
+        self.slots = slots
+        self.map: dict[Any, Any] = {}
+
+    def value(self, v: Any) -> Any:
+        if v in self.map:
+            return self.map[v]
+        if v in self.arguments:
+            i64 = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)
+            self.map[v] = op("llvm.load", [v.type], [_slot(self.slots, self.arguments.index(v))], ordering=i64)
+            return self.map[v]
+        source = v.owner.operation
+        if source.name in ("memref.alloc", "memref.alloca"):
+            raise CompilerBug("lower-forall: a parallel loop uses a buffer allocated outside it")
+        for free in _free_values(source):
+            self.value(free)
+        copy = source.clone()
+        self.remap(copy)
+        self.map.update(zip(source.results, copy.results))
+        return self.map[v]
+
+    def remap(self, o: Any) -> None:
+        for x in _nested(o):
+            for i, v in enumerate(x.operands):
+                if v in self.map:
+                    x.operands[i] = self.map[v]

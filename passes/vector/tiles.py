@@ -1,0 +1,221 @@
+"""Block-level vectors as grids of machine vectors: what `unroll-vectors` computes with.
+
+A :class:`Tile` of shape (a, b, n) holds a*b*ceil(n / lanes) one-dimensional vectors ("chunks"): the innermost
+dimension is cut into pieces of `lanes` elements, the last one possibly shorter. A rank-0 vector is one chunk of
+one lane.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from xcc._mlir import ir
+
+Key = tuple[int, ...]
+
+
+def op(name: str, results: Sequence[Any], operands: Sequence[Any], **attributes: Any) -> Any:
+    """Builds the op `name` at the current insertion point; returns its one result, or the op."""
+    built = ir.Operation.create(name, results=list(results), operands=list(operands), attributes=attributes)
+    return built.results[0] if len(results) == 1 else built
+
+
+def i64s(values: Sequence[int]) -> Any:
+    return ir.DenseI64ArrayAttr.get(list(values))
+
+
+def vec(width: int, elem: Any) -> Any:
+    return ir.VectorType.get([width], elem)
+
+
+def index(value: int) -> Any:
+    t = ir.IndexType.get()
+    return op("arith.constant", [t], [], value=ir.IntegerAttr.get(t, value))
+
+
+def scalar_attr(elem: Any, value: Any) -> Any:
+    return ir.FloatAttr.get(elem, float(value)) if isinstance(elem, ir.FloatType) else ir.IntegerAttr.get(elem, value)
+
+
+def splat_constant(t: Any, value: Any) -> Any:
+    """A constant of type `t` (vector or scalar) whose every element is `value`."""
+    if isinstance(t, ir.VectorType):
+        attr = ir.DenseElementsAttr.get_splat(t, scalar_attr(t.element_type, value))
+    else:
+        attr = scalar_attr(t, value)
+    return op("arith.constant", [t], [], value=attr)
+
+
+def dense_constant(elem: Any, values: Sequence[Any]) -> Any:
+    t = vec(len(values), elem)
+    attr = ir.DenseElementsAttr.get([scalar_attr(elem, v) for v in values], t)
+    return op("arith.constant", [t], [], value=attr)
+
+
+def shuffle(a: Any, b: Any, mask: Sequence[int]) -> Any:
+    elem = ir.VectorType(a.type).element_type
+    return op("vector.shuffle", [vec(len(mask), elem)], [a, b], mask=i64s(mask))
+
+
+def splat(value: Any, width: int) -> Any:
+    """The scalar `value` in every lane."""
+    return op("vector.broadcast", [vec(width, value.type)], [value])
+
+
+def extract(chunk: Any, lane: int) -> Any:
+    """Lane `lane` of a chunk; the scalar itself where the chunk is a splat of one."""
+    owner = chunk.owner
+    if isinstance(owner, ir.Operation) or hasattr(owner, "operation"):
+        source = owner.operation
+        if source.name == "vector.broadcast" and not isinstance(source.operands[0].type, ir.VectorType):
+            return source.operands[0]
+        if source.name == "vector.from_elements":
+            return source.operands[lane]
+    elem = ir.VectorType(chunk.type).element_type
+    return op("vector.extract", [elem], [chunk], static_position=i64s([lane]))
+
+
+def pack(scalars: Sequence[Any]) -> Any:
+    """The scalars as one chunk."""
+    if len(scalars) > 1 and all(s == scalars[0] for s in scalars):
+        return splat(scalars[0], len(scalars))
+    return op("vector.from_elements", [vec(len(scalars), scalars[0].type)], list(scalars))
+
+
+@lru_cache(maxsize=4096)
+def keys(shape: tuple[int, ...], lanes: int) -> tuple[Key, ...]:
+    """The keys of a tile's chunks in row-major order: the outer coordinates, then the chunk's number."""
+    pieces = -(-shape[-1] // lanes) if shape else 1
+    return tuple(itertools.product(*(range(d) for d in shape[:-1]), range(pieces)))
+
+
+class Tile:
+    """An n-D vector as machine vectors. `build` makes a chunk at its first use, where the chunk is not given."""
+
+    def __init__(self, shape: Sequence[int], elem: Any, lanes: int, chunks: dict[Key, Any] | None = None) -> None:
+        self.shape = tuple(shape)
+        self.elem = elem
+        self.lanes = lanes
+        self.chunks: dict[Key, Any] = {} if chunks is None else chunks
+
+    @property
+    def inner(self) -> int:
+        return self.shape[-1] if self.shape else 1
+
+    def keys(self) -> tuple[Key, ...]:
+        return keys(self.shape, self.lanes)
+
+    def width(self, key: Key) -> int:
+        """Lanes of the chunk at `key`."""
+        return min(self.lanes, self.inner - key[-1] * self.lanes)
+
+    def chunk(self, key: Key) -> Any:
+        return self.chunks[key]
+
+    def lane(self, at: Key) -> Any:
+        """The scalar at full coordinates `at`."""
+        inner = at[-1] if at else 0
+        return extract(self.chunk(at[:-1] + (inner // self.lanes,)), inner % self.lanes)
+
+    def values(self) -> list[Any]:
+        """All chunks in row-major order."""
+        return [self.chunk(k) for k in self.keys()]
+
+    def coordinates(self, key: Key) -> Iterator[Key]:
+        """Full coordinates of the lanes of one chunk."""
+        first = key[-1] * self.lanes
+        for i in range(self.width(key)):
+            yield key[:-1] + (first + i,) if self.shape else ()
+
+
+class ScalarTile(Tile):
+    """A tile whose elements are scalars made by `scalar(coordinates)` at first use, at the insertion point `at`."""
+
+    def __init__(self, shape: Sequence[int], elem: Any, lanes: int, scalar: Callable[[Key], Any], at: Any) -> None:
+        super().__init__(shape, elem, lanes)
+        self.scalar = scalar
+        self.at = at
+        self.scalars: dict[Key, Any] = {}
+
+    def lane(self, at: Key) -> Any:
+        if at not in self.scalars:
+            with self.at:
+                self.scalars[at] = self.scalar(at)
+        return self.scalars[at]
+
+    def chunk(self, key: Key) -> Any:
+        if key not in self.chunks:
+            lanes = [self.lane(at) for at in self.coordinates(key)]
+            with self.at:
+                self.chunks[key] = pack(lanes)
+        return self.chunks[key]
+
+
+class MaskTile(Tile):
+    """What vector.create_mask makes: element (i, j, ...) is true iff i < bounds[0] and j < bounds[1] and ...
+
+    Bounds are index values or ints. Chunks and scalar conditions are built where they are used, so that a mask
+    serves a transposed access as cheaply as a straight one.
+    """
+
+    def __init__(self, shape: Sequence[int], bounds: Sequence[Any], lanes: int, at: Any) -> None:
+        super().__init__(shape, ir.IntegerType.get_signless(1), lanes)
+        self.bounds = list(bounds)
+        self.at = at
+        self._conditions: dict[tuple[int, int], Any] = {}
+
+    def full(self) -> bool:
+        """True where the mask is known to be true everywhere."""
+        return all(isinstance(b, int) and b >= n for b, n in zip(self.bounds, self.shape))
+
+    def _condition(self, dim: int, position: int) -> Any:
+        """position < bounds[dim], or None where that always holds."""
+        bound = self.bounds[dim]
+        if isinstance(bound, int):
+            return None if position < bound else splat_constant(self.elem, False)
+        if (dim, position) not in self._conditions:
+            with self.at:
+                slt = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2)
+                self._conditions[dim, position] = op("arith.cmpi", [self.elem], [index(position), bound], predicate=slt)
+        return self._conditions[dim, position]
+
+    def _conjunction(self, parts: Sequence[Any]) -> Any:
+        live = [p for p in parts if p is not None]
+        if not live:
+            return splat_constant(self.elem, True)
+        out = live[0]
+        for p in live[1:]:
+            out = op("arith.andi", [self.elem], [out, p])
+        return out
+
+    def lane(self, at: Key) -> Any:
+        return self._conjunction([self._condition(d, p) for d, p in enumerate(at)])
+
+    def chunk(self, key: Key) -> Any:
+        if key not in self.chunks:
+            with self.at:
+                self.chunks[key] = self._build(key)
+        return self.chunks[key]
+
+    def _build(self, key: Key) -> Any:
+        width, first = self.width(key), key[-1] * self.lanes
+        outer = [self._condition(d, p) for d, p in enumerate(key[:-1])]
+        bound = self.bounds[-1]
+        if isinstance(bound, int):
+            inner = dense_constant(self.elem, [int(first + i < bound) for i in range(width)])
+        else:
+            i32 = ir.IntegerType.get_signless(32)
+            left = op("arith.subi", [bound.type], [bound, index(first)]) if first else bound
+            left = op("arith.minsi", [bound.type], [left, index(width)])
+            left = op("arith.index_cast", [i32], [op("arith.maxsi", [bound.type], [left, index(0)])])
+            slt = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2)
+            inner = op("arith.cmpi", [vec(width, self.elem)],
+                       [dense_constant(i32, list(range(width))), splat(left, width)], predicate=slt)
+        if all(c is None for c in outer):
+            return inner
+        if isinstance(bound, int) and first + width <= bound:
+            return splat(self._conjunction(outer), width)
+        return op("arith.andi", [inner.type], [inner, splat(self._conjunction(outer), width)])

@@ -1,0 +1,234 @@
+"""unroll-vectors: block-level n-D vectors become one-dimensional vectors of the machine's width.
+
+    %a = arith.addf %x, %y : vector<2x40xf32>      with 16 lanes becomes 2 * (16 + 16 + 8) lanes:
+    %a0 = arith.addf %x0, %y0 : vector<16xf32> ... %a5 = arith.addf %x5, %y5 : vector<8xf32>
+
+Loops carry one value a machine vector. Nothing is left but scalars and 1-D vectors, which upstream's conversion
+to the LLVM dialect takes as they are. The work is one walk in program order; an old op stays until the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import ir
+from xcc.diagnostics import CompilerBug
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.vector.tiles import Tile, dense_constant, keys, op, scalar_attr, splat_constant, vec
+
+Handler = Callable[["Unroller", Any], None]
+HANDLERS: dict[str, Handler] = {}
+
+
+def unrolls(*names: str) -> Callable[[Handler], Handler]:
+    """Registers the handler of the ops called `names`."""
+
+    def register(handler: Handler) -> Handler:
+        for name in names:
+            HANDLERS[name] = handler
+        return handler
+
+    return register
+
+
+@register_pass
+@dataclass(frozen=True)
+class UnrollVectors(Pass):
+    """Cuts n-D vectors into 1-D vectors of `lanes` elements; 0 takes what a register of the chip holds of f32."""
+
+    name: ClassVar[str] = "unroll-vectors"
+    lanes: int = 0
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        from xcc.passes.vector import unroll_contract, unroll_memory, unroll_shape  # noqa: F401  (register handlers)
+
+        lanes = self.lanes or (ctx.chip.vector_bytes // 4 if ctx.chip else 16)
+        with module.context, ir.Location.unknown():
+            for f in list(module.body.operations):
+                if f.operation.name == "func.func" and len(f.regions[0].blocks):
+                    Unroller(lanes).function(f)
+
+
+class Unroller:
+    """The state of one function's walk: what each n-D value became, and which old ops to erase."""
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        self.tiles: dict[Any, Tile] = {}
+        self.dead: list[Any] = []
+
+    def function(self, f: Any) -> None:
+        self.block(f.regions[0].blocks[0])
+        for old in reversed(self.dead):
+            old.erase()
+
+    def block(self, block: Any) -> None:
+        for o in list(block.operations):
+            self.visit(o.operation)
+
+    def visit(self, o: Any) -> None:
+        handler = HANDLERS.get(o.name)
+        with ir.InsertionPoint(o), o.location:
+            if handler is not None:
+                handler(self, o)
+            elif not any(isinstance(v.type, ir.VectorType) for v in (*o.operands, *o.results)):
+                for region in o.regions:
+                    for block in region.blocks:
+                        self.block(block)
+            elif o.name.startswith(("arith.", "math.")) or o.name == "vector.fma":
+                self.elementwise(o)
+            else:
+                raise CompilerBug(f"unroll-vectors: no rule for '{o.name}': {str(o)[:300]}")
+
+    def tile(self, value: Any) -> Tile:
+        return self.tiles[value]
+
+    def new(self, value: Any, chunks: dict[Any, Any] | None = None) -> Tile:
+        """An empty tile of `value`'s type, or one of `chunks`."""
+        t = ir.VectorType(value.type)
+        return Tile(t.shape, t.element_type, self.lanes, chunks)
+
+    def set(self, o: Any, tile: Tile) -> None:
+        """`tile` replaces the one result of `o`."""
+        self.tiles[o.results[0]] = tile
+        self.dead.append(o)
+
+    def replace(self, o: Any, values: list[Any]) -> None:
+        """Scalars replace the results of `o`."""
+        for old, new in zip(o.results, values):
+            old.replace_all_uses_with(new)
+        self.dead.append(o)
+
+    def elementwise(self, o: Any) -> None:
+        """Any op that maps lanes to lanes: once a chunk, and once for chunks that are equal in all operands."""
+        attributes = {name: o.attributes[name] for name in o.attributes}
+        out = self.new(o.results[0])
+        sources = [self.tiles.get(v, v) for v in o.operands]
+        seen: dict[Any, Any] = {}
+        for key in out.keys():
+            operands = tuple(s.chunk(key) if isinstance(s, Tile) else s for s in sources)
+            if operands not in seen:
+                seen[operands] = op(o.name, [vec(out.width(key), out.elem)], operands, **attributes)
+            out.chunks[key] = seen[operands]
+        self.set(o, out)
+
+
+@unrolls("arith.constant")
+def _constant(u: Unroller, o: Any) -> None:
+    if not isinstance(o.results[0].type, ir.VectorType):
+        return
+    tile = u.new(o.results[0])
+    value = ir.DenseElementsAttr(o.attributes["value"])
+    by_width: dict[int, Any] = {}
+    if value.is_splat:
+        scalar = value.get_splat_value()
+        for key in tile.keys():
+            w = tile.width(key)
+            if w not in by_width:
+                t = vec(w, tile.elem)
+                by_width[w] = op("arith.constant", [t], [], value=ir.DenseElementsAttr.get_splat(t, scalar))
+            tile.chunks[key] = by_width[w]
+    else:
+        flat = [v for v in _elements(value, tile.elem)]
+        for n, key in enumerate(tile.keys()):
+            row = n // max(1, -(-tile.inner // u.lanes))
+            first = row * tile.inner + key[-1] * u.lanes
+            tile.chunks[key] = dense_constant(tile.elem, flat[first:first + tile.width(key)])
+    u.set(o, tile)
+
+
+def _elements(value: Any, elem: Any) -> list[Any]:
+    if isinstance(elem, ir.FloatType):
+        return list(ir.DenseFPElementsAttr(value))
+    return [int(v) for v in ir.DenseIntElementsAttr(value)]
+
+
+@unrolls("vector.step")
+def _step(u: Unroller, o: Any) -> None:
+    tile = u.new(o.results[0])
+    for key in tile.keys():
+        first = key[-1] * u.lanes
+        tile.chunks[key] = dense_constant(tile.elem, list(range(first, first + tile.width(key))))
+    u.set(o, tile)
+
+
+@unrolls("ub.poison")
+def _poison(u: Unroller, o: Any) -> None:
+    if isinstance(o.results[0].type, ir.VectorType):
+        tile = u.new(o.results[0])
+        tile.chunks = {k: splat_constant(vec(tile.width(k), tile.elem), 0) for k in tile.keys()}
+        u.set(o, tile)
+
+
+@unrolls("scf.for", "scf.if", "scf.while", "scf.forall")
+def _control(u: Unroller, o: Any) -> None:
+    """Control flow that carries n-D vectors is rebuilt with one value a chunk; its ops move into the new regions."""
+    carried = [v for v in (*o.operands, *o.results) if isinstance(v.type, ir.VectorType)]
+    if not carried:
+        for region in o.regions:
+            for block in region.blocks:
+                u.block(block)
+        return
+    results, unpack = _flat_types(u, list(o.results))
+    operands = _flat_values(u, o.operands)
+    attributes = {name: o.attributes[name] for name in o.attributes}
+    new = ir.Operation.create(o.name, results=results, operands=operands, attributes=attributes,
+                              regions=len(o.regions))
+    u.dead.append(o)
+    for old_region, region in zip(o.regions, new.regions):
+        for old_block in old_region.blocks:
+            _move_block(u, old_block, region)
+    unpack(list(new.results))
+
+
+def _move_block(u: Unroller, old: Any, region: Any) -> None:
+    types, unpack = _flat_types(u, list(old.arguments))
+    block = region.blocks.append(*types, arg_locs=[ir.Location.unknown()] * len(types))
+    unpack(list(block.arguments))
+    ops = [x.operation for x in old.operations]
+    terminator = ops[-1]
+    with ir.InsertionPoint(block):
+        anchor = op("arith.constant", [ir.IndexType.get()], [], value=scalar_attr(ir.IndexType.get(), 0)).owner
+    for x in ops[:-1]:
+        x.move_before(anchor)
+    for x in ops[:-1]:
+        u.visit(x)
+    with ir.InsertionPoint(block), terminator.location:
+        ir.Operation.create(terminator.name, operands=_flat_values(u, terminator.operands))
+    anchor.operation.erase()
+    u.dead.append(terminator)
+
+
+def _flat_values(u: Unroller, values: Any) -> list[Any]:
+    out: list[Any] = []
+    for v in values:
+        out += u.tiles[v].values() if v in u.tiles else [v]
+    return out
+
+
+def _flat_types(u: Unroller, values: list[Any]) -> tuple[list[Any], Callable[[list[Any]], None]]:
+    """The types that stand for `values`, and a function that hands the new values out to tiles and uses."""
+    types: list[Any] = []
+    for v in values:
+        if isinstance(v.type, ir.VectorType):
+            tile = u.new(v)
+            types += [vec(tile.width(k), tile.elem) for k in tile.keys()]
+        else:
+            types.append(v.type)
+
+    def unpack(new: list[Any]) -> None:
+        at = 0
+        for v in values:
+            if isinstance(v.type, ir.VectorType):
+                tile = u.new(v)
+                ks = keys(tile.shape, u.lanes)
+                tile.chunks = dict(zip(ks, new[at:at + len(ks)]))
+                u.tiles[v] = tile
+                at += len(ks)
+            else:
+                v.replace_all_uses_with(new[at])
+                at += 1
+
+    return types, unpack

@@ -1,0 +1,201 @@
+"""unroll-vectors, sums: contract as broadcast and fused multiply-add with the accumulators in registers; reductions."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.diagnostics import CompilerBug
+from xcc.passes.vector.tiles import Key, Tile, op, pack, splat, vec
+from xcc.passes.vector.unroll import Unroller, unrolls
+from xcc.passes.vector.unroll_shape import transposed
+
+_COMBINE = {"add": ("arith.addf", "arith.addi"), "mul": ("arith.mulf", "arith.muli"),
+            "minsi": ("", "arith.minsi"), "minui": ("", "arith.minui"), "maxsi": ("", "arith.maxsi"),
+            "maxui": ("", "arith.maxui"), "minimumf": ("arith.minimumf", ""), "maximumf": ("arith.maximumf", ""),
+            "minnumf": ("arith.minnumf", ""), "maxnumf": ("arith.maxnumf", ""), "and": ("", "arith.andi"),
+            "or": ("", "arith.ori"), "xor": ("", "arith.xori")}
+
+
+def combine(kind: str, a: Any, b: Any) -> Any:
+    """One step of the reduction `kind` on two values of one type."""
+    elem = ir.VectorType(a.type).element_type if isinstance(a.type, ir.VectorType) else a.type
+    name = _COMBINE[kind][0 if isinstance(elem, ir.FloatType) else 1]
+    return op(name, [a.type], [a, b])
+
+
+def combine_all(kind: str, values: Sequence[Any]) -> Any:
+    """Pairwise, so that long sums keep their accuracy and have short dependency chains."""
+    values = list(values)
+    while len(values) > 1:
+        pairs = [combine(kind, a, b) for a, b in zip(values[::2], values[1::2])]
+        values = pairs + ([values[-1]] if len(values) % 2 else [])
+    return values[0]
+
+
+def _kind(o: Any) -> str:
+    return str(o.attributes["kind"]).split("<")[-1].rstrip(">")
+
+
+@unrolls("vector.reduction")
+def _reduction(u: Unroller, o: Any) -> None:
+    tile = u.tiles[o.operands[0]]
+    parts = [horizontal(_kind(o), _common_width(_kind(o), [tile.chunk(k) for k in tile.keys()]))]
+    u.replace(o, [combine_all(_kind(o), parts + list(o.operands)[1:])])
+
+
+def horizontal(kind: str, chunk: Any) -> Any:
+    """All lanes of one chunk combined to a scalar."""
+    t = ir.VectorType(chunk.type)
+    attributes = {"kind": ir.Attribute.parse(f"#vector.kind<{kind}>")}
+    if isinstance(t.element_type, ir.FloatType) and kind in ("add", "mul"):
+        attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<reassoc>")
+    return op("vector.reduction", [t.element_type], [chunk], **attributes)
+
+
+def _common_width(kind: str, chunks: list[Any]) -> Any:
+    """All chunks combined to one; a shorter last chunk joins after the others are one."""
+    by_width: dict[int, list[Any]] = {}
+    for c in chunks:
+        by_width.setdefault(ir.VectorType(c.type).shape[0], []).append(c)
+    if len(by_width) == 1:
+        return combine_all(kind, chunks)
+    return pack([combine_all(kind, [horizontal(kind, combine_all(kind, group)) for group in by_width.values()])])
+
+
+@unrolls("vector.multi_reduction")
+def _multi_reduction(u: Unroller, o: Any) -> None:
+    kind = _kind(o)
+    source = u.tiles[o.operands[0]]
+    reduced = set(ir.DenseI64ArrayAttr(o.attributes["reduction_dims"]))
+    rank = len(source.shape)
+    kept = [d for d in range(rank) if d not in reduced]
+    groups: dict[Key, list[Any]] = {}
+    for key in source.keys():
+        groups.setdefault(tuple(key[d] for d in kept), []).append(source.chunk(key))
+    acc = u.tiles.get(o.operands[1])
+    if rank - 1 not in reduced:
+        assert acc is not None
+        out = u.new(o.results[0])
+        for key in out.keys():
+            out.chunks[key] = combine(kind, combine_all(kind, groups[key]), acc.chunk(key))
+        u.set(o, out)
+        return
+    totals = {k: _common_width(kind, g) for k, g in groups.items()}
+    if acc is None:
+        u.replace(o, [combine(kind, horizontal(kind, totals[()]), o.operands[1])])
+        return
+    out = u.new(o.results[0])
+    for key in out.keys():
+        rows = [totals[at] for at in out.coordinates(key)]
+        out.chunks[key] = combine(kind, _reduce_rows(kind, rows), acc.chunk(key))
+    u.set(o, out)
+
+
+def _reduce_rows(kind: str, rows: list[Any]) -> Any:
+    """Lane i of the result is row i reduced."""
+    return pack([horizontal(kind, r) for r in rows])
+
+
+class Contract:
+    """The indexing of one vector.contract: `lane` is the loop dimension that runs along the result's lanes."""
+
+    def __init__(self, o: Any) -> None:
+        maps = [ir.AffineMapAttr(a).value for a in ir.ArrayAttr(o.attributes["indexing_maps"])]
+        self.maps = [[int(ir.AffineDimExpr(e).position) for e in m.results] for m in maps]
+        self.sizes = [0] * maps[0].n_dims
+        for value, m in zip(o.operands, self.maps):
+            if isinstance(value.type, ir.VectorType):
+                for d, n in zip(m, ir.VectorType(value.type).shape):
+                    self.sizes[d] = n
+        self.lane = self.maps[2][-1] if self.maps[2] else -1
+        self.reduced = [d for d in range(len(self.sizes)) if d not in self.maps[2]]
+
+    def scalar_operand(self, number: int) -> bool:
+        """True where the elements of operand `number` are broadcast along the lanes."""
+        return number < 2 and self.lane not in self.maps[number] and self.lane >= 0
+
+
+def wants_scalars(o: Any, number: int) -> bool:
+    """True where `o` is a contract that broadcasts the elements of its operand `number` one by one."""
+    o = o.operation
+    return o.name == "vector.contract" and Contract(o).scalar_operand(number)
+
+
+@unrolls("vector.contract")
+def _contract(u: Unroller, o: Any) -> None:
+    if _kind(o) != "add":
+        raise CompilerBug(f"unroll-vectors: contract of kind {_kind(o)}")
+    c = Contract(o)
+    acc = u.tiles.get(o.operands[2])
+    if acc is None:
+        _dot(u, o, c)
+        return
+    sides = [_lane_last(u.tiles[v], m, c.lane) for v, m in zip(o.operands, c.maps)]
+    out = Tile(acc.shape, acc.elem, u.lanes, {k: acc.chunk(k) for k in acc.keys()})
+    splats: dict[tuple[int, Key, int], Any] = {}
+
+    def side(n: int, at: dict[int, int], piece: int, width: int) -> Any:
+        tile, dims = sides[n]
+        if c.lane in dims:
+            return tile.chunk(tuple(at[d] for d in dims[:-1]) + (piece,))
+        where = tuple(at[d] for d in dims)
+        if (n, where, width) not in splats:
+            splats[n, where, width] = splat(_extended(tile.lane(where), acc.elem), width)
+        return splats[n, where, width]
+
+    outer = [d for d in c.maps[2] if d != c.lane]
+    for point in itertools.product(*(range(c.sizes[d]) for d in c.reduced)):
+        at = dict(zip(c.reduced, point))
+        for row in itertools.product(*(range(c.sizes[d]) for d in outer)):
+            at.update(zip(outer, row))
+            for piece in range(-(-acc.inner // u.lanes)):
+                key = row + (piece,)
+                width = out.width(key)
+                a, b = (_extended(side(n, at, piece, width), acc.elem) for n in (0, 1))
+                out.chunks[key] = multiply_add(a, b, out.chunks[key])
+    u.set(o, out)
+
+
+def _lane_last(tile: Tile, dims: list[int], lane: int) -> tuple[Tile, list[int]]:
+    """`tile` and its dims, transposed so that the lane dimension, where it is there, comes last."""
+    if lane not in dims or dims[-1] == lane:
+        return tile, dims
+    order = [i for i, d in enumerate(dims) if d != lane] + [dims.index(lane)]
+    return transposed(tile, order), [dims[i] for i in order]
+
+
+def _dot(u: Unroller, o: Any, c: Contract) -> None:
+    """A contract to a scalar: lanes run along the last reduced dimension of the left operand."""
+    lane = c.maps[0][-1]
+    (a, a_dims), (b, b_dims) = (_lane_last(u.tiles[v], m, lane) for v, m in zip(list(o.operands)[:2], c.maps))
+    elem = o.operands[2].type
+    products = []
+    for key in a.keys():
+        at = dict(zip(a_dims, key))
+        x = _extended(a.chunk(key), elem)
+        y = _extended(b.chunk(tuple(at[d] for d in b_dims)), elem)
+        mul = "arith.mulf" if isinstance(elem, ir.FloatType) else "arith.muli"
+        products.append(op(mul, [x.type], [x, y]))
+    u.replace(o, [combine("add", horizontal("add", _common_width("add", products)), o.operands[2])])
+
+
+def _extended(value: Any, elem: Any) -> Any:
+    """`value` (scalar or chunk) in the accumulator's element type."""
+    is_vector = isinstance(value.type, ir.VectorType)
+    have = ir.VectorType(value.type).element_type if is_vector else value.type
+    if have == elem:
+        return value
+    t = vec(ir.VectorType(value.type).shape[0], elem) if is_vector else elem
+    return op("arith.extf" if isinstance(elem, ir.FloatType) else "arith.extsi", [t], [value])
+
+
+def multiply_add(a: Any, b: Any, acc: Any) -> Any:
+    """a*b + acc, fused for f32 and f64."""
+    elem = ir.VectorType(acc.type).element_type
+    if isinstance(elem, (ir.F32Type, ir.F64Type)):
+        return op("vector.fma", [acc.type], [a, b, acc])
+    mul, add = ("arith.mulf", "arith.addf") if isinstance(elem, ir.FloatType) else ("arith.muli", "arith.addi")
+    return op(add, [acc.type], [op(mul, [acc.type], [a, b]), acc])

@@ -1,0 +1,157 @@
+"""unroll-vectors, data movement: broadcast, shape_cast, transpose, extract and insert."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.passes.vector.tiles import Key, Tile, extract, pack, shuffle, splat
+from xcc.passes.vector.unroll import Unroller, unrolls
+
+
+def transposed(tile: Tile, permutation: Sequence[int]) -> Tile:
+    """The tile whose dimension i is dimension permutation[i] of `tile`."""
+    out = Tile([tile.shape[p] for p in permutation], tile.elem, tile.lanes)
+    if not permutation or permutation[-1] == len(permutation) - 1:
+        for key in out.keys():
+            out.chunks[key] = tile.chunk(_permute_back(key, permutation))
+        return out
+    row = list(permutation).index(len(permutation) - 1)
+    blocks: dict[Key, list[Any]] = {}
+    for key in out.keys():
+        base = _permute_back(key[:-1] + (0,), permutation)
+        first = key[-1] * tile.lanes
+        column, lane = divmod(base[-1], tile.lanes)
+        source = permutation[-1]
+        rows = [base[:source] + (first + i,) + base[source + 1:-1] + (column,) for i in range(out.width(key))]
+        corner = key[:row] + (column,) + key[row + 1:]
+        if corner not in blocks:
+            blocks[corner] = _transpose_block([tile.chunk(r) for r in rows])
+        out.chunks[key] = blocks[corner][lane]
+    return out
+
+
+def _permute_back(at: Key, permutation: Sequence[int]) -> Key:
+    back = [0] * len(at)
+    for i, p in enumerate(permutation):
+        back[p] = at[i]
+    return tuple(back)
+
+
+def _transpose_block(rows: list[Any]) -> list[Any]:
+    """r vectors of c lanes to c vectors of r lanes: log2(r) rounds of interleaving where r is a power of two."""
+    height = len(rows)
+    width = ir.VectorType(rows[0].type).shape[0]
+    if height == 1:
+        return [pack([extract(rows[0], i)]) for i in range(width)]
+    if height & (height - 1) or width & (width - 1) or width == 1:
+        return [pack([extract(r, i) for r in rows]) for i in range(width)]
+    while len(rows) > 1:
+        half = len(rows) // 2
+        n = ir.VectorType(rows[0].type).shape[0]
+        mask = [x for i in range(n) for x in (i, n + i)]
+        rows = [shuffle(rows[i], rows[i + half], mask) for i in range(half)]
+    return [shuffle(rows[0], rows[0], list(range(i * height, (i + 1) * height))) for i in range(width)]
+
+
+def rebuilt(u: Unroller, shape: Sequence[int], elem: Any, scalar: Callable[[Key], Any]) -> Tile:
+    """A tile packed from scalars."""
+    out = Tile(shape, elem, u.lanes)
+    for key in out.keys():
+        out.chunks[key] = pack([scalar(at) for at in out.coordinates(key)])
+    return out
+
+
+@unrolls("vector.transpose")
+def _transpose(u: Unroller, o: Any) -> None:
+    u.set(o, transposed(u.tiles[o.operands[0]], list(ir.DenseI64ArrayAttr(o.attributes["permutation"]))))
+
+
+@unrolls("vector.broadcast")
+def _broadcast(u: Unroller, o: Any) -> None:
+    """From a scalar, prepending dimensions, or stretching unit dimensions."""
+    out = u.new(o.results[0])
+    source = u.tiles.get(o.operands[0])
+    seen: dict[Any, Any] = {}
+    for key in out.keys():
+        width = out.width(key)
+        if source is None:
+            what: Any = (o.operands[0], width)
+            at: Key = ()
+        else:
+            lead = len(out.shape) - len(source.shape)
+            at = tuple(0 if d == 1 else k for d, k in zip(source.shape, key[lead:]))
+            stretched = source.inner == 1 and out.inner != 1
+            if not stretched:
+                out.chunks[key] = source.chunk(at if source.shape else (0,))
+                continue
+            what = (at, width)
+        if what not in seen:
+            seen[what] = splat(o.operands[0] if source is None else source.lane(at), width)
+        out.chunks[key] = seen[what]
+    u.set(o, out)
+
+
+@unrolls("vector.shape_cast")
+def _shape_cast(u: Unroller, o: Any) -> None:
+    source, out = u.tiles[o.operands[0]], u.new(o.results[0])
+    if source.inner == out.inner:
+        for key, old in zip(out.keys(), source.keys()):
+            out.chunks[key] = source.chunk(old)
+        u.set(o, out)
+        return
+    flat = list(_all_coordinates(source.shape))
+    where = dict(zip(_all_coordinates(out.shape), flat))
+    u.set(o, rebuilt(u, out.shape, out.elem, lambda at: source.lane(where[at])))
+
+
+def _all_coordinates(shape: Sequence[int]) -> list[Key]:
+    import itertools
+
+    return list(itertools.product(*(range(d) for d in shape)))
+
+
+def _static_position(o: Any) -> Key:
+    return tuple(ir.DenseI64ArrayAttr(o.attributes["static_position"]))
+
+
+@unrolls("vector.extract")
+def _extract(u: Unroller, o: Any) -> None:
+    """A sub-vector or a scalar at a static position."""
+    source, position = u.tiles[o.operands[0]], _static_position(o)
+    if not isinstance(o.results[0].type, ir.VectorType):
+        u.replace(o, [source.lane(position)])
+        return
+    out = u.new(o.results[0])
+    if len(position) == len(source.shape):
+        out.chunks = {(0,): pack([source.lane(position)])}
+    else:
+        out.chunks = {k: source.chunk(position + k) for k in out.keys()}
+    u.set(o, out)
+
+
+@unrolls("vector.insert")
+def _insert(u: Unroller, o: Any) -> None:
+    """A sub-vector or a scalar put at a static position."""
+    dest, position = u.tiles[o.operands[1]], _static_position(o)
+    out = Tile(dest.shape, dest.elem, u.lanes, {k: dest.chunk(k) for k in dest.keys()})
+    value = u.tiles.get(o.operands[0])
+    if len(position) < len(dest.shape):
+        assert value is not None
+        for k in value.keys():
+            out.chunks[position + k] = value.chunk(k)
+    else:
+        scalar = o.operands[0] if value is None else value.lane(())
+        key = position[:-1] + ((position[-1] if position else 0) // u.lanes,)
+        lanes = [dest.lane(at) for at in dest.coordinates(key)]
+        lanes[(position[-1] if position else 0) % u.lanes] = scalar
+        out.chunks[key] = pack(lanes)
+    u.set(o, out)
+
+
+@unrolls("vector.from_elements")
+def _from_elements(u: Unroller, o: Any) -> None:
+    shape = ir.VectorType(o.results[0].type).shape
+    where = dict(zip(_all_coordinates(shape), o.operands))
+    u.set(o, rebuilt(u, shape, ir.VectorType(o.results[0].type).element_type, lambda at: where[at]))

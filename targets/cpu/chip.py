@@ -1,0 +1,64 @@
+"""CPU chips. Peak rates are of one core in f32 at its usual all-core clock."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import replace
+from functools import lru_cache
+
+from xcc.targets.base import Chip
+
+_X86 = "x86_64-unknown-linux-gnu"
+_ARM = "aarch64-unknown-linux-gnu"
+
+_AVX512 = dict(vector_bytes=64, vector_registers=32)
+_AVX2 = dict(vector_bytes=32, vector_registers=16)
+_NEON = dict(vector_bytes=16, vector_registers=32)
+
+CHIPS: dict[str, Chip] = {c.name: c for c in (
+    Chip("x86-64-v3", _X86, "x86-64-v3", **_AVX2, l2_bytes=512 << 10, bandwidth=20e9, flops=(("f32", 96e9),)),
+    Chip("x86-64-v4", _X86, "x86-64-v4", "-prefer-256-bit", **_AVX512, bandwidth=20e9, flops=(("f32", 150e9),)),
+    Chip("znver4", _X86, "znver4", "-prefer-256-bit", **_AVX512, l3_bytes=32 << 20, bandwidth=25e9,
+         flops=(("f32", 113e9),), matrix=("vnni",)),
+    Chip("sapphirerapids", _X86, "sapphirerapids", "-prefer-256-bit", **_AVX512, shared_bytes=48 << 10,
+         l2_bytes=2 << 20, l3_bytes=60 << 20, bandwidth=20e9, flops=(("f32", 180e9),), matrix=("vnni", "amx")),
+    Chip("neoverse-v1", _ARM, "neoverse-v1", **_NEON, shared_bytes=64 << 10, bandwidth=25e9, flops=(("f32", 83e9),)),
+    Chip("apple-m1", "arm64-apple-macosx13.0", "apple-m1", **_NEON, shared_bytes=128 << 10, l2_bytes=12 << 20,
+         bandwidth=60e9, flops=(("f32", 100e9),)),
+)}
+
+
+def chips() -> dict[str, Chip]:
+    return dict(CHIPS)
+
+
+def physical_cores() -> int:
+    """Cores that this process may use, hyperthreads of one core counted once."""
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    seen = set()
+    for cpu in allowed:
+        try:
+            with open(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") as f:
+                seen.add(f.read().strip())
+        except OSError:
+            seen.add(str(cpu))
+    return max(1, len(seen))
+
+
+@lru_cache(maxsize=1)
+def host() -> Chip:
+    """This machine: the host's CPU name and features as LLVM sees them, widths from the nearest table entry."""
+    import llvmlite.binding as llvm
+
+    features = llvm.get_host_cpu_features()
+    machine = platform.machine().lower()
+    if machine in ("x86_64", "amd64"):
+        base = CHIPS["x86-64-v4" if features.get("avx512vl") and features.get("avx512dq") else "x86-64-v3"]
+    else:
+        base = CHIPS["apple-m1" if platform.system() == "Darwin" else "neoverse-v1"]
+    name = llvm.get_host_cpu_name()
+    features["prefer-256-bit"] = False
+    matrix = tuple(m for m, f in (("vnni", "avx512vnni"), ("amx", "amx-tile")) if features.get(f))
+    return replace(base, name=name, triple=llvm.get_default_triple(), cpu=name, features=features.flatten(),
+                   cores=physical_cores(), matrix=matrix)

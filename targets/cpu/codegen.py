@@ -1,0 +1,64 @@
+"""LLVM IR to object code through llvmlite."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from xcc.targets.base import Chip
+
+_RELAX = {"x86": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
+          "arm": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)")}
+
+
+@lru_cache(maxsize=1)
+def _initialize() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+@lru_cache(maxsize=8)
+def target_machine(chip: Chip) -> Any:
+    _initialize()
+    target = llvm.Target.from_triple(chip.triple)
+    return target.create_target_machine(cpu=chip.cpu, features=chip.features, opt=2, reloc="pic", codemodel="small")
+
+
+def optimized(ir_text: str, chip: Chip, *, vectorize: bool = False, level: int = 2) -> Any:
+    """The optimized llvmlite module. `vectorize` runs LLVM's own vectorizers: for loop kernels, not tile programs."""
+    machine = target_machine(chip)
+    module = llvm.parse_assembly(ir_text)
+    module.triple = chip.triple
+    module.data_layout = str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = vectorize
+    options.slp_vectorization = False
+    options.loop_unrolling = vectorize
+    options.loop_interleaving = vectorize
+    builder = llvm.create_pass_builder(machine, options)
+    manager = builder.getModulePassManager()
+    manager.run(module, builder)
+    return module
+
+
+def emit_object(ir_text: str, chip: Chip, *, vectorize: bool = False) -> bytes:
+    """An ELF (or Mach-O) object."""
+    blob: bytes = target_machine(chip).emit_object(optimized(ir_text, chip, vectorize=vectorize))
+    return blob
+
+
+def emit_assembly(ir_text: str, chip: Chip, *, vectorize: bool = False) -> str:
+    text: str = target_machine(chip).emit_assembly(optimized(ir_text, chip, vectorize=vectorize))
+    return text
+
+
+@lru_cache(maxsize=8)
+def thread_pool(chip: Chip) -> bytes:
+    """The object with xcc_parallel, xcc_set_threads and xcc_after_fork."""
+    declaration, call = _RELAX["x86" if chip.triple.startswith("x86_64") else "arm"]
+    source = Path(__file__).with_name("threads.ll").read_text()
+    relax = f"\n{declaration}\ndefine internal void @relax() alwaysinline {{\n  {call}\n  ret void\n}}\n"
+    return emit_object(source + relax, chip)

@@ -1,0 +1,20 @@
+"""LLVM-dialect modules to objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.targets.base import Chip, KernelBinary, KernelLaunch
+from xcc.targets.llvm_text import llvm_ir
+
+
+def emit_kernel(module: Any, chip: Chip, options: Any = None) -> KernelBinary:
+    """The object of one kernel; its entry is the function marked ``xt.kernel``."""
+    from xcc.targets.cpu.codegen import emit_object
+
+    entry = next(f for f in module.body.operations if "xt.kernel" in f.attributes)
+    name = ir.StringAttr(entry.attributes["sym_name"]).value
+    loops = "xcc.loops" in entry.attributes
+    blob = emit_object(llvm_ir(module), chip, vectorize=loops)
+    return KernelBinary(name=name, format="obj", blob=blob, launches=(KernelLaunch(entry=name),))

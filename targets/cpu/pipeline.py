@@ -1,0 +1,44 @@
+"""The stages of a CPU compilation, one pass a line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc.passes.base import Pass, get_pass
+from xcc.passes.pipeline import Pipeline, Stage
+from xcc.passes.upstream import Upstream
+
+
+def vector_stages() -> tuple[Stage, ...]:
+    """From tile programs to the LLVM dialect."""
+    return (
+        Stage("cpu", (
+            _pass("unroll-vectors"),
+            _pass("kernel-abi"),
+            _pass("lower-forall"),
+            Upstream(pipeline="lower-affine"),
+            Upstream(pipeline="canonicalize"),
+            Upstream(pipeline="cse"),
+        )),
+        Stage("llvm", (
+            Upstream(pipeline="expand-strided-metadata"),
+            Upstream(pipeline="lower-affine"),
+            Upstream(pipeline="convert-scf-to-cf"),
+            Upstream(pipeline="convert-to-llvm"),
+            Upstream(pipeline="reconcile-unrealized-casts"),
+        )),
+    )
+
+
+def _pass(name: str) -> Pass:
+    return get_pass(name)()
+
+
+def kernel_pipeline() -> Pipeline:
+    """What runs on a tile program alone."""
+    return Pipeline(vector_stages())
+
+
+def pipeline(options: Any) -> Pipeline:
+    """The stages of a compilation with `options` (a CompileOptions)."""
+    return Pipeline(vector_stages())

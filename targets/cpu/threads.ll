@@ -1,0 +1,220 @@
+; The thread pool of a compiled model. One region runs at a time; a caller that finds it taken works alone.
+;
+; A worker that sees a new generation enters (inside += 1), takes chunks only while the region is open, and leaves.
+; The caller works too, closes the region when the chunks are out, and waits for inside = 0: it never waits for a
+; worker that is still asleep. Workers spin for a while before they sleep on the condition variable.
+
+@fn = internal global ptr null
+@slots = internal global ptr null
+@total = internal global i64 0
+@chunk = internal global i64 1
+@next = internal global i64 0, align 64
+@generation = internal global i32 0, align 64
+@open = internal global i32 0, align 64
+@inside = internal global i32 0, align 64
+@busy = internal global i32 0, align 64
+@sleepers = internal global i32 0, align 64
+@limit = internal global i32 0
+@spawned = internal global i32 0
+@mutex = internal global [128 x i8] zeroinitializer, align 64
+@condition = internal global [128 x i8] zeroinitializer, align 64
+
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare i32 @pthread_detach(ptr)
+declare i32 @pthread_mutex_init(ptr, ptr)
+declare i32 @pthread_cond_init(ptr, ptr)
+declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_unlock(ptr)
+declare i32 @pthread_cond_wait(ptr, ptr)
+declare i32 @pthread_cond_broadcast(ptr)
+declare i32 @sched_yield()
+
+; Calls f(slots, begin, end) for chunks that cover [0, total), on all threads.
+define void @xcc_parallel(ptr %f, ptr %args, i64 %n) {
+  %limit = load i32, ptr @limit
+  %alone = icmp eq i32 %limit, 0
+  %few = icmp sle i64 %n, 1
+  %serial = or i1 %alone, %few
+  br i1 %serial, label %run, label %claim
+claim:
+  %taken = cmpxchg ptr @busy, i32 0, i32 1 seq_cst seq_cst
+  %mine = extractvalue { i32, i1 } %taken, 1
+  br i1 %mine, label %start, label %run
+run:
+  call void %f(ptr %args, i64 0, i64 %n)
+  ret void
+start:
+  %threads32 = add i32 %limit, 1
+  %threads = zext i32 %threads32 to i64
+  %parts = shl i64 %threads, 2
+  %rounded = add i64 %n, %parts
+  %minus = sub i64 %rounded, 1
+  %size = udiv i64 %minus, %parts
+  store ptr %f, ptr @fn
+  store ptr %args, ptr @slots
+  store i64 %n, ptr @total
+  store i64 %size, ptr @chunk
+  store atomic i64 0, ptr @next seq_cst, align 8
+  store atomic i32 1, ptr @open seq_cst, align 4
+  %old = atomicrmw add ptr @generation, i32 1 seq_cst
+  %asleep = load atomic i32, ptr @sleepers seq_cst, align 4
+  %wake = icmp ne i32 %asleep, 0
+  br i1 %wake, label %signal, label %work
+signal:
+  %l = call i32 @pthread_mutex_lock(ptr @mutex)
+  %b = call i32 @pthread_cond_broadcast(ptr @condition)
+  %u = call i32 @pthread_mutex_unlock(ptr @mutex)
+  br label %work
+work:
+  call void @work()
+  store atomic i32 0, ptr @open seq_cst, align 4
+  br label %wait
+wait:
+  %tries = phi i32 [ 0, %work ], [ %tries1, %again ]
+  %left = load atomic i32, ptr @inside seq_cst, align 4
+  %done = icmp eq i32 %left, 0
+  br i1 %done, label %finish, label %again
+again:
+  %tries1 = add i32 %tries, 1
+  call void @pause(i32 %tries1)
+  br label %wait
+finish:
+  store atomic i32 0, ptr @busy seq_cst, align 4
+  ret void
+}
+
+; Takes chunks until there are none.
+define internal void @work() {
+  %f = load ptr, ptr @fn
+  %args = load ptr, ptr @slots
+  %n = load i64, ptr @total
+  %size = load i64, ptr @chunk
+  br label %take
+take:
+  %begin = atomicrmw add ptr @next, i64 %size seq_cst
+  %some = icmp slt i64 %begin, %n
+  br i1 %some, label %run, label %out
+run:
+  %stop = add i64 %begin, %size
+  %end = call i64 @llvm.smin.i64(i64 %stop, i64 %n)
+  call void %f(ptr %args, i64 %begin, i64 %end)
+  br label %take
+out:
+  ret void
+}
+
+; One worker thread; its number decides whether it takes part.
+define internal ptr @worker(ptr %arg) {
+  %number64 = ptrtoint ptr %arg to i64
+  %number = trunc i64 %number64 to i32
+  br label %idle
+idle:
+  %seen = phi i32 [ 0, %0 ], [ %now, %next ]
+  br label %spin
+spin:
+  %tries = phi i32 [ 0, %idle ], [ %tries1, %relax ]
+  %now0 = load atomic i32, ptr @generation seq_cst, align 4
+  %new = icmp ne i32 %now0, %seen
+  br i1 %new, label %enter, label %relax
+relax:
+  %tries1 = add i32 %tries, 1
+  call void @pause(i32 %tries1)
+  %tired = icmp sgt i32 %tries1, 20000
+  br i1 %tired, label %sleep, label %spin
+sleep:
+  %l = call i32 @pthread_mutex_lock(ptr @mutex)
+  %s = atomicrmw add ptr @sleepers, i32 1 seq_cst
+  br label %check
+check:
+  %now1 = load atomic i32, ptr @generation seq_cst, align 4
+  %still = icmp eq i32 %now1, %seen
+  br i1 %still, label %block, label %awake
+block:
+  %w = call i32 @pthread_cond_wait(ptr @condition, ptr @mutex)
+  br label %check
+awake:
+  %d = atomicrmw sub ptr @sleepers, i32 1 seq_cst
+  %u = call i32 @pthread_mutex_unlock(ptr @mutex)
+  br label %enter
+enter:
+  %now = phi i32 [ %now0, %spin ], [ %now1, %awake ]
+  %limit = load i32, ptr @limit
+  %wanted = icmp slt i32 %number, %limit
+  br i1 %wanted, label %join, label %next
+join:
+  %i = atomicrmw add ptr @inside, i32 1 seq_cst
+  %o = load atomic i32, ptr @open seq_cst, align 4
+  %is_open = icmp ne i32 %o, 0
+  br i1 %is_open, label %do, label %leave
+do:
+  call void @work()
+  br label %leave
+leave:
+  %j = atomicrmw sub ptr @inside, i32 1 seq_cst
+  br label %next
+next:
+  br label %idle
+}
+
+; Waits a moment; gives the processor away now and then.
+define internal void @pause(i32 %tries) {
+  call void @relax()
+  %low = and i32 %tries, 2047
+  %often = icmp eq i32 %low, 2047
+  br i1 %often, label %yield, label %out
+yield:
+  %y = call i32 @sched_yield()
+  br label %out
+out:
+  ret void
+}
+
+; Sets the number of threads, the caller's included. Not while a region runs. Returns the number in use.
+define i32 @xcc_set_threads(i32 %threads) {
+  %thread = alloca ptr
+  %wanted = sub i32 %threads, 1
+  %have0 = load i32, ptr @spawned
+  %first = icmp eq i32 %have0, 0
+  br i1 %first, label %init, label %loop
+init:
+  %m = call i32 @pthread_mutex_init(ptr @mutex, ptr null)
+  %c = call i32 @pthread_cond_init(ptr @condition, ptr null)
+  br label %loop
+loop:
+  %have = load i32, ptr @spawned
+  %more = icmp slt i32 %have, %wanted
+  br i1 %more, label %spawn, label %done
+spawn:
+  %id64 = zext i32 %have to i64
+  %id = inttoptr i64 %id64 to ptr
+  %e = call i32 @pthread_create(ptr %thread, ptr null, ptr @worker, ptr %id)
+  %ok = icmp eq i32 %e, 0
+  br i1 %ok, label %count, label %done
+count:
+  %handle = load ptr, ptr %thread
+  %x = call i32 @pthread_detach(ptr %handle)
+  %have1 = add i32 %have, 1
+  store i32 %have1, ptr @spawned
+  br label %loop
+done:
+  %total = load i32, ptr @spawned
+  %low = call i32 @llvm.smin.i32(i32 %wanted, i32 %total)
+  %use = call i32 @llvm.smax.i32(i32 %low, i32 0)
+  store i32 %use, ptr @limit
+  %result = add i32 %use, 1
+  ret i32 %result
+}
+
+; In the child of a fork there are no workers.
+define void @xcc_after_fork() {
+  store i32 0, ptr @limit
+  store i32 0, ptr @spawned
+  store atomic i32 0, ptr @busy seq_cst, align 4
+  store atomic i32 0, ptr @inside seq_cst, align 4
+  store atomic i32 0, ptr @sleepers seq_cst, align 4
+  ret void
+}
+
+declare i64 @llvm.smin.i64(i64, i64)
+declare i32 @llvm.smin.i32(i32, i32)
+declare i32 @llvm.smax.i32(i32, i32)

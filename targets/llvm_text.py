@@ -1,0 +1,73 @@
+"""LLVM IR text as the bindings print it, in the spelling that llvmlite's LLVM reads.
+
+Newer LLVM prints floats as the shortest decimal, ``f0x...``, ``+inf`` or ``+qnan``; LLVM 22 wants decimals to be
+exact. Every float constant becomes its bit pattern.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import Any
+
+__all__ = ["llvm_ir", "portable"]
+
+_TOKEN = re.compile(r"\b(half|bfloat|float|double)\b"
+                    r"|(?<![\w.%@\"])([+-]?(?:\d+\.\d*(?:e[+-]?\d+)?|inf\b|s?nan\(0x[0-9a-fA-F]+\)|qnan\b)"
+                    r"|f0x[0-9A-Fa-f]+)")
+
+
+def llvm_ir(module: Any) -> str:
+    """LLVM IR of a module that is all LLVM dialect, as text for llvmlite."""
+    from xcc._mlir import llvm_d
+
+    with module.context:
+        return portable(str(llvm_d.translate_module_to_llvmir(module.operation)))
+
+
+def portable(text: str) -> str:
+    """`text` with every float constant as a bit pattern of the type named before it in its line."""
+    return "\n".join(_line(line) if "." in line or "inf" in line or "nan" in line or "f0x" in line else line
+                     for line in text.split("\n"))
+
+
+def _line(line: str) -> str:
+    kind = ""
+
+    def replace(m: re.Match[str]) -> str:
+        nonlocal kind
+        if m[1]:
+            kind = m[1]
+            return m[0]
+        return _bits(kind, m[2]) if kind else m[0]
+
+    return _TOKEN.sub(replace, line)
+
+
+def _bits(kind: str, text: str) -> str:
+    if text.startswith("f0x"):
+        raw = int(text[3:], 16)
+        if kind == "half":
+            return f"0xH{raw:04X}"
+        if kind == "bfloat":
+            return f"0xR{raw:04X}"
+        return _double(struct.unpack("<f", struct.pack("<I", raw))[0]) if kind == "float" else f"0x{raw:016X}"
+    value = float("-nan" if text.startswith("-") else "nan") if "nan" in text else float(text)
+    if kind == "half":
+        return f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
+    if kind == "bfloat":
+        return f"0xR{_bfloat(value):04X}"
+    if kind == "float":
+        value = struct.unpack("<f", struct.pack("<f", value))[0]
+    return _double(value)
+
+
+def _double(value: float) -> str:
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def _bfloat(value: float) -> int:
+    raw: int = struct.unpack("<I", struct.pack("<f", value))[0]
+    if value != value:
+        return (raw >> 16) | 0x40
+    return (raw + 0x7FFF + ((raw >> 16) & 1)) >> 16

@@ -1,0 +1,72 @@
+"""Compiles tile programs for this machine and calls them with numpy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any
+
+import numpy as np
+
+from xcc.context import new_context, parse_module
+from xcc.passes.base import PassContext
+from xcc.targets.cpu import chip as cpu_chip
+from xcc.targets.cpu import codegen, link
+from xcc.targets.cpu.pipeline import kernel_pipeline
+from xcc.targets.llvm_text import llvm_ir
+
+
+def llvm_text(text: str, chip: Any = None) -> str:
+    """LLVM IR of the tile programs in `text`, before optimization."""
+    chip = chip or cpu_chip.host()
+    module = parse_module(text, new_context(), "test")
+    with module.context:
+        kernel_pipeline().run(module, PassContext(chip=chip))
+        return llvm_ir(module)
+
+
+def assembly(text: str, chip: Any = None) -> str:
+    chip = chip or cpu_chip.host()
+    return codegen.emit_assembly(llvm_text(text, chip), chip)
+
+
+def load(text: str, threads: int = 2) -> Any:
+    """A library whose functions are the kernels of `text`."""
+    chip = cpu_chip.host()
+    blob = link.link_shared([codegen.emit_object(llvm_text(text, chip), chip), codegen.thread_pool(chip)])
+    handle = os.memfd_create("kernels")
+    os.write(handle, blob)
+    library = ctypes.CDLL(f"/proc/self/fd/{handle}")
+    os.close(handle)
+    library.xcc_set_threads(threads)
+    return library
+
+
+class Guarded:
+    """An array whose last byte is followed by a page that must not be touched."""
+
+    def __init__(self, value: np.ndarray) -> None:
+        import mmap
+
+        page = mmap.PAGESIZE
+        size = -(-max(1, value.nbytes) // page) * page
+        self.memory = mmap.mmap(-1, size + page)
+        base = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        libc = ctypes.CDLL(None)
+        assert libc.mprotect(ctypes.c_void_p(base + size), ctypes.c_size_t(page), 0) == 0
+        self.address = base + size - value.nbytes
+        raw = (ctypes.c_char * value.nbytes).from_address(self.address)
+        self.array = np.frombuffer(raw, value.dtype).reshape(value.shape)
+        self.array[...] = value
+
+
+def call(library: Any, name: str, *arguments: Any) -> None:
+    """Arrays are put against a guard page and copied back; ints are symbols."""
+    guarded = [Guarded(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    values = [ctypes.c_void_p(a.address) if isinstance(a, Guarded) else ctypes.c_int64(a) for a in guarded]
+    function = getattr(library, name)
+    function.restype = None
+    function(*values)
+    for given, used in zip(arguments, guarded):
+        if isinstance(used, Guarded):
+            given[...] = used.array
