@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 
 BUILTIN: dict[str, str] = {
+    "assign-layouts": "xcc.passes.gpu.assign_layouts",
     "configure": "xcc.passes.linalg.configure",
+    "distribute": "xcc.passes.gpu.distribute",
     "kernel-abi": "xcc.passes.vector.kernel_abi",
     "lower-forall": "xcc.passes.vector.forall",
     "tile": "xcc.passes.linalg.tile",

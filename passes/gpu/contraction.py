@@ -1,0 +1,131 @@
+"""How a block-level contraction is spread over warps: a matrix instruction's fragments, or register tiles of FMAs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.diagnostics import CompilerBug
+from xcc.passes.gpu.fragments import MatrixInstruction, select_instruction
+from xcc.passes.gpu.layout import Layout, log2
+
+__all__ = ["Contraction"]
+
+
+class Contraction:
+    """The plan of one vector.contract.
+
+    Attributes:
+        instruction: the matrix instruction, or None for register tiles of FMAs.
+        lhs, rhs: layouts asked of the operands; None where any will do (they pass through shared memory).
+        result: layout of the accumulator.
+        maps: for lhs, rhs and acc the iteration dim of each of their dims.
+        m, n, k, batch: iteration dims by role.
+    """
+
+    def __init__(self, op: Any, chip: Any, warps: int) -> None:
+        self.op = op.operation
+        self.maps = [[e.position for e in a.value.results] for a in self.op.attributes["indexing_maps"]]
+        if str(self.op.attributes["kind"]) != "#vector.kind<add>":
+            raise CompilerBug(f"a contraction of kind {self.op.attributes['kind']} has no distribution to threads")
+        shapes = [tuple(ir.VectorType(v.type).shape) for v in list(self.op.operands)[:3]]
+        self.sizes = {d: s for dims, shape in zip(self.maps, shapes, strict=True)
+                      for d, s in zip(dims, shape, strict=True)}
+        a, b, c = (set(m) for m in self.maps)
+        order = sorted(self.sizes)
+        self.batch = [d for d in order if d in a and d in b and d in c]
+        self.m = [d for d in order if d in a and d in c and d not in b]
+        self.n = [d for d in order if d in b and d in c and d not in a]
+        self.k = [d for d in order if d in a and d in b and d not in c]
+        self.types = tuple(str(ir.VectorType(v.type).element_type) for v in list(self.op.operands)[:3])
+        self.lhs: Layout | None = None
+        self.rhs: Layout | None = None
+        self.instruction = self._select(chip)
+        warp_dims = self._split_warps(warps)
+        if self.instruction is not None:
+            self._fragments(self.instruction, warp_dims)
+        else:
+            self.result = self._register_tiles(chip.warp, warp_dims)
+
+    def _select(self, chip: Any) -> MatrixInstruction | None:
+        if len(self.m) != 1 or len(self.n) != 1 or len(self.k) != 1:
+            return None
+        lossy = "xcc.lossy" in self.op.attributes
+        shape = (self.sizes[self.m[0]], self.sizes[self.n[0]], self.sizes[self.k[0]])
+        return select_instruction(chip.matrix, self.types, shape, lossy)  # type: ignore[arg-type]
+
+    def _split_warps(self, warps: int) -> list[int]:
+        """The iteration dim of each warp bit, -1 for copies: the larger remaining side is split first."""
+        tile = (self.instruction.m, self.instruction.n) if self.instruction else (4, 4)
+        left = {d: self.sizes[d] // t for dims, t in ((self.m, tile[0]), (self.n, tile[1])) for d in dims[-1:]}
+        scale = {d: t for dims, t in ((self.m, tile[0]), (self.n, tile[1])) for d in dims[-1:]}
+        out = []
+        for _ in range(log2(warps)):
+            free = [d for d in left if left[d] > 1]
+            if not free:
+                out.append(-1)
+                continue
+            d = max(free, key=lambda x: left[x] * scale[x])
+            left[d] //= 2
+            out.append(d)
+        return out
+
+    def _vector(self, operand: int, dim: int, value: int) -> list[int]:
+        return [value if d == dim else 0 for d in self.maps[operand]]
+
+    def _fragments(self, i: MatrixInstruction, warp_dims: list[int]) -> None:
+        m, n, k = self.m[0], self.n[0], self.k[0]
+        base = {m: i.m, n: i.n, k: i.k}
+        within = dict(self.sizes)
+        for d in warp_dims:
+            if d >= 0:
+                within[d] //= 2
+        layouts = []
+        for operand, fragment, dims in ((0, i.a, (m, k)), (1, i.b, (k, n)), (2, i.c, (m, n))):
+            bases: dict[str, list[list[int]]] = {}
+            for name in ("register", "lane"):
+                bases[name] = [[v[dims.index(d)] if d in dims else 0 for d in self.maps[operand]]
+                               for v in fragment.basis(name)]
+            for d in [*reversed(dims), *self.batch]:
+                first = base.get(d, 1)
+                while first < within[d]:
+                    bases["register"].append(self._vector(operand, d, first))
+                    first *= 2
+            bases["warp"] = []
+            at = dict(within)
+            for d in warp_dims:
+                bases["warp"].append(self._vector(operand, d, at[d]) if d in dims else [0] * len(self.maps[operand]))
+                if d >= 0:
+                    at[d] *= 2
+            layouts.append(Layout.make([self.sizes[d] for d in self.maps[operand]], bases))
+        self.lhs, self.rhs, self.result = layouts
+
+    def _register_tiles(self, warp: int, warp_dims: list[int]) -> Layout:
+        """4x4 neighbours a thread, lanes 4 rows by the rest, warps outside, and repeats in registers."""
+        bits = {d: list(range(log2(self.sizes[d]))) for d in self.maps[2]}
+        bases: dict[str, list[list[int]]] = {"register": [], "lane": [], "warp": []}
+
+        def take(name: str, d: int) -> None:
+            bases[name].append(self._vector(2, d, 1 << bits[d].pop(0)))
+
+        n, m = self.n[-1:], self.m[-1:]
+        for d in [*n, *n, *m, *m]:
+            if bits[d]:
+                take("register", d)
+        held = {d: warp_dims.count(d) for d in bits}
+        lane_order = [*n, *n, *n, *m, *m] + [*m, *n] * 6 + [d for d in reversed(self.maps[2])
+                                                           for _ in range(log2(self.sizes[d]))]
+        for d in lane_order:
+            if len(bases["lane"]) < log2(warp) and len(bits[d]) > held[d]:
+                take("lane", d)
+        while len(bases["lane"]) < log2(warp):
+            bases["lane"].append([0] * len(self.maps[2]))
+        for d in warp_dims:
+            if d >= 0 and bits[d]:
+                take("warp", d)
+            else:
+                bases["warp"].append([0] * len(self.maps[2]))
+        for d in reversed(self.maps[2]):
+            while bits[d]:
+                take("register", d)
+        return Layout.make([self.sizes[d] for d in self.maps[2]], bases)

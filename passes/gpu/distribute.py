@@ -1,0 +1,355 @@
+"""Tile programs to per-thread code: every block-level vector becomes a 1-D vector of one thread's registers.
+
+    func.func @k(%x: memref<?x256xf32>, %o: ..., %d0: index) attributes {xt.kernel} {
+      scf.forall (%i) in (%d0) { %t = vector.transfer_read %x[...] {xcc.layout = [...]} ... } }
+    ->
+    gpu.module @k_gpu {
+      gpu.func @k(%x: memref<?x256xf32>, %o: ..., %d0: index) kernel
+          attributes {xcc.grid = "d0", known_block_size = [128, 1, 1], xcc.shared_bytes = 0} { per-thread code } }
+
+Each top-level scf.forall is a gpu.func of its own: they run in order (`@k`, then `@k_1`, ...). The grid is
+one-dimensional; ``xcc.grid`` gives its size as an expression of the kernel's symbols. A loop kernel (``xcc.loops``)
+gives each iteration of its scf.forall to one thread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc import symbolic
+from xcc._mlir import arith_d, gpu_d, ir, scf_d, vector_d
+from xcc.diagnostics import CompilerBug
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.gpu import distribute_compute, distribute_memory
+from xcc.passes.gpu.analysis import forall_bounds, symbolic_value
+from xcc.passes.gpu.assign_layouts import CONVERT, LAYOUT, config_int, is_elementwise, is_vector
+from xcc.passes.gpu.layout import Layout
+from xcc.passes.gpu.thread_code import ThreadCode, from_registers, index, register_vector, select_registers
+
+FORALL_END = ("scf.forall.in_parallel", "scf.in_parallel")
+
+
+@register_pass
+@dataclass(frozen=True)
+class Distribute(Pass):
+    """Turns tile programs with layouts, and loop kernels, into gpu.func kernels of per-thread code."""
+
+    name: ClassVar[str] = "distribute"
+    threads: int = 0             # threads a workgroup where the kernel's config has none; 0: 128
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            for func in list(module.body.operations):
+                if func.operation.name == "func.func" and "xt.kernel" in func.operation.attributes:
+                    with func.operation.location:
+                        _distribute(func, ctx.chip, config_int(func, "threads", self.threads or 128))
+                    func.operation.erase()
+
+
+def _distribute(func: Any, chip: Any, threads: int) -> None:
+    name = ir.StringAttr(func.operation.attributes["sym_name"]).value
+    with ir.InsertionPoint(func.operation):
+        target = ir.Operation.create("gpu.module", regions=1,
+                                     attributes={"sym_name": ir.StringAttr.get(f"{name}_gpu")})
+    body = target.regions[0].blocks.append()
+    foralls = [op for op in func.operation.regions[0].blocks[0].operations if op.operation.name == "scf.forall"]
+    for i, forall in enumerate(foralls):
+        with ir.InsertionPoint(body):
+            KernelBuilder(func, chip, threads).build(f"{name}_{i}" if i else name, forall.operation)
+
+
+def kernel_symbols(func: Any) -> dict[Any, symbolic.Dim]:
+    """The trailing index arguments of a kernel as symbols."""
+    attributes = func.operation.attributes
+    arguments = list(func.operation.regions[0].blocks[0].arguments)
+    names = [s.value for s in attributes["xt.symbols"]] if "xt.symbols" in attributes else \
+        [f"d{i}" for i in range(sum(isinstance(a.type, ir.IndexType) for a in arguments))]
+    return {a: symbolic.sym(n) for a, n in zip(arguments[len(arguments) - len(names):], names, strict=True)}
+
+
+class KernelBuilder:
+    """Builds one gpu.func. `values` maps values of the tile program to those of the per-thread code."""
+
+    def __init__(self, func: Any, chip: Any, threads: int) -> None:
+        self.func, self.chip, self.threads = func, chip, threads
+        self.values: dict[Any, Any] = {}
+        self.layouts: dict[Any, Layout] = {}
+        self.code: ThreadCode
+
+    def build(self, name: str, forall: Any) -> None:
+        source = self.func.operation.regions[0].blocks[0]
+        types = [a.type for a in source.arguments]
+        attributes = self.func.operation.attributes
+        kept = {k: attributes[k] for k in ("xt.symbols", "xt.arg_dims", "xt.result_dims") if k in attributes}
+        kernel = gpu_d.GPUFuncOp(ir.FunctionType.get(types, []), name, kernel=True,
+                                 known_block_size=[self.threads, 1, 1])
+        for key, value in kept.items():
+            kernel.operation.attributes[key] = value
+        entry = kernel.operation.regions[0].blocks[0] if len(kernel.operation.regions[0].blocks) else \
+            kernel.operation.regions[0].blocks.append(*types)
+        for old, new in zip(source.arguments, entry.arguments, strict=True):
+            self.values[old] = new
+        self.code = ThreadCode(entry, self.chip.warp, self.chip.shared_bytes)
+        with ir.InsertionPoint(entry):
+            for op in source.operations:
+                if op.operation == forall:
+                    break
+                if op.operation.name != "scf.forall":
+                    self.scalar(op.operation)
+            grid = self.grid(forall)
+            gpu_d.return_([])
+        kernel.operation.attributes["xcc.grid"] = ir.StringAttr.get(str(grid))
+        kernel.operation.attributes["xcc.shared_bytes"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64),
+                                                                              self.code.shared_bytes)
+
+    def grid(self, forall: Any) -> symbolic.Dim:
+        """Emits the body of `forall` for this workgroup or thread; returns the number of workgroups."""
+        loops = "xcc.loops" in self.func.operation.attributes
+        symbols = kernel_symbols(self.func)
+        lower, upper, step = forall_bounds(forall)
+        counts, sizes = [], []
+        for lo, up, by in zip(lower, upper, step, strict=True):
+            low, high, stride = (symbolic_value(v, symbols) for v in (lo, up, by))
+            counts.append(symbolic.ceildiv(high - low, stride))
+            sizes.append(self.trips(lo, up, by))
+        number = gpu_d.block_id(gpu_d.Dimension.x)
+        if loops:
+            number = arith_d.addi(arith_d.muli(number, index(self.threads)), self.code.thread)
+        body = forall.regions[0].blocks[0]
+
+        def emit() -> None:
+            rest = number
+            coords: list[Any] = []
+            for size in reversed(sizes[1:]):
+                coords.append(arith_d.remui(rest, size))
+                rest = arith_d.divui(rest, size)
+            coords.append(rest)
+            for arg, c, lo, by in zip(body.arguments, reversed(coords), lower, step, strict=False):
+                value = c if by == 1 else arith_d.muli(c, self.bound(by))
+                self.values[arg] = value if lo == 0 else arith_d.addi(value, self.bound(lo))
+            self.block(body)
+
+        total = symbolic.product(counts)
+        if not loops:
+            emit()
+            return total
+        count = sizes[0] if sizes else index(1)
+        for size in sizes[1:]:
+            count = arith_d.muli(count, size)
+        inside = scf_d.IfOp(arith_d.cmpi(arith_d.CmpIPredicate.ult, number, count))
+        with ir.InsertionPoint(inside.then_block):
+            emit()
+            scf_d.yield_([])
+        return symbolic.ceildiv(total, self.threads)
+
+    def bound(self, value: Any) -> Any:
+        return index(value) if isinstance(value, int) else self.values[value]
+
+    def trips(self, lower: Any, upper: Any, step: Any) -> Any:
+        if isinstance(lower, int) and isinstance(upper, int) and isinstance(step, int):
+            return index(-((lower - upper) // step))
+        extent = self.bound(upper) if lower == 0 else arith_d.subi(self.bound(upper), self.bound(lower))
+        return extent if step == 1 else arith_d.ceildivui(extent, self.bound(step))
+
+    # -- values -------------------------------------------------------------------------------------------------
+
+    def layout(self, value: Any) -> Layout:
+        """The layout assigned to a vector of the tile program."""
+        if value not in self.layouts:
+            owner = value.owner
+            if isinstance(owner, ir.Block):
+                parent = owner.owner.operation
+                self.layouts[value] = self.layout(parent.results[ir.BlockArgument(value).arg_number - 1])
+            else:
+                op = owner.operation
+                if LAYOUT not in op.attributes:
+                    raise CompilerBug(f"{op.name} has no layout: run assign-layouts before distribute")
+                vectors = [r for r in op.results if is_vector(r)]
+                for r, text in zip(vectors, op.attributes[LAYOUT], strict=True):
+                    self.layouts[r] = Layout.parse(text.value)
+        return self.layouts[value]
+
+    def get(self, value: Any) -> Any:
+        """The per-thread value of a value of the tile program."""
+        return self.values[value]
+
+    def type_of(self, value: Any) -> Any:
+        return register_vector(self.layout(value).registers, ir.VectorType(value.type).element_type) \
+            if is_vector(value) else value.type
+
+    # -- operations ---------------------------------------------------------------------------------------------
+
+    def block(self, block: Any) -> None:
+        for op in block.operations:
+            if op.operation.name not in FORALL_END:
+                self.emit(op.operation)
+
+    def emit(self, op: Any) -> None:
+        """Emits the per-thread form of one operation of the tile program."""
+        if op.name in _HANDLERS:
+            _HANDLERS[op.name](self, op)
+        elif op.name == "scf.for":
+            self.for_loop(op)
+        elif op.name == "scf.if":
+            self.branch(op)
+        elif op.name == "scf.yield":
+            self.scalar(op)
+        elif op.name == "memref.store" and "xcc.loops" not in self.func.operation.attributes:
+            distribute_memory.uniform_store(self, op)
+        elif op.name == "arith.constant" and is_vector(op.results[0]):
+            self.constant(op)
+        elif any(is_vector(v) for v in [*op.operands, *op.results]):
+            if not is_elementwise(op):
+                raise CompilerBug(f"{op.name} has no distribution to threads")
+            self.elementwise(op)
+        else:
+            self.scalar(op)
+
+    def scalar(self, op: Any) -> None:
+        """Copies an operation on uniform values, with its regions."""
+        copy = ir.Operation.create(op.name, results=[r.type for r in op.results],
+                                   operands=[self.get(v) for v in op.operands],
+                                   attributes=attributes_of(op), regions=len(op.regions))
+        for old, new in zip(op.results, copy.results, strict=True):
+            self.values[old] = new
+        for old_region, new_region in zip(op.regions, copy.regions, strict=True):
+            for old_block in old_region.blocks:
+                new_block = new_region.blocks.append(*[a.type for a in old_block.arguments])
+                for a, b in zip(old_block.arguments, new_block.arguments, strict=True):
+                    self.values[a] = b
+                with ir.InsertionPoint(new_block):
+                    self.block(old_block)
+
+    def elementwise(self, op: Any) -> None:
+        operands = [self.get(v) for v in op.operands]
+        copy = ir.Operation.create(op.name, results=[self.type_of(r) for r in op.results], operands=operands,
+                                   attributes=attributes_of(op))
+        for old, new in zip(op.results, copy.results, strict=True):
+            self.values[old] = new
+
+    def constant(self, op: Any) -> None:
+        result = op.results[0]
+        data = ir.DenseElementsAttr(op.attributes["value"])
+        kind = self.type_of(result)
+        if data.is_splat:
+            self.values[result] = arith_d.constant(kind, ir.DenseElementsAttr.get_splat(kind, data.get_splat_value()))
+            return
+        layout = self.layout(result)
+        size = 1
+        for s in layout.shape:
+            size *= s
+        table = vector_d.shape_cast(register_vector(size, kind.element_type),
+                                    arith_d.constant(result.type, op.attributes["value"]))
+        scalars = []
+        for r in range(layout.registers):
+            flat = index(0)
+            for d, s in enumerate(layout.shape):
+                flat = arith_d.addi(arith_d.muli(flat, index(s)), self.code.coordinate(layout, r, d))
+            scalars.append(vector_d.extract(table, [flat], [ir.ShapedType.get_dynamic_size()]))
+        self.values[result] = from_registers(scalars)
+
+    def for_loop(self, op: Any) -> None:
+        lower, upper, step, *init = [self.get(v) for v in op.operands]
+        loop = scf_d.ForOp(lower, upper, step, init)
+        old = op.regions[0].blocks[0]
+        for a, b in zip(old.arguments, loop.body.arguments, strict=True):
+            self.values[a] = b
+        with ir.InsertionPoint(loop.body):
+            self.block(old)
+        for a, b in zip(op.results, loop.operation.results, strict=True):
+            self.values[a] = b
+
+    def branch(self, op: Any) -> None:
+        copy = ir.Operation.create("scf.if", results=[self.type_of(r) for r in op.results],
+                                   operands=[self.get(op.operands[0])], regions=2)
+        for old_region, new_region in zip(op.regions, copy.regions, strict=True):
+            for old_block in old_region.blocks:
+                with ir.InsertionPoint(new_region.blocks.append()):
+                    self.block(old_block)
+        for old, new in zip(op.results, copy.results, strict=True):
+            self.values[old] = new
+
+
+def attributes_of(op: Any) -> dict[str, Any]:
+    """The attributes of `op` but for its layout."""
+    return {name: op.attributes[name] for name in op.attributes if name != LAYOUT}
+
+
+def _view(select: Any) -> Any:
+    """A handler of an op that renames positions: `select(op, target layout, position)` is the operand's position."""
+    def handle(k: KernelBuilder, op: Any) -> None:
+        source = op.operands[0]
+        target = k.layout(op.results[0])
+        if not is_vector(source):
+            k.values[op.results[0]] = vector_d.broadcast(k.type_of(op.results[0]), k.get(source))
+            return
+        layout = k.layout(source)
+        held = {layout.at(register=r): r for r in reversed(range(layout.registers))}
+        chosen = [held[select(op, layout, target, target.at(register=r))] for r in range(target.registers)]
+        k.values[op.results[0]] = select_registers(k.get(source), chosen)
+    return handle
+
+
+def _broadcast_position(op: Any, source: Layout, target: Layout, position: tuple[int, ...]) -> tuple[int, ...]:
+    del op
+    lead = len(target.shape) - len(source.shape)
+    return tuple(0 if s == 1 else c for s, c in zip(source.shape, position[lead:], strict=True))
+
+
+def _transpose_position(op: Any, source: Layout, target: Layout, position: tuple[int, ...]) -> tuple[int, ...]:
+    del source, target
+    order = list(op.attributes["permutation"])
+    return tuple(position[order.index(d)] for d in range(len(order)))
+
+
+def _reshape_position(op: Any, source: Layout, target: Layout, position: tuple[int, ...]) -> tuple[int, ...]:
+    del op
+    return source.unflatten(target.flatten(position))
+
+
+def _step(k: KernelBuilder, op: Any) -> None:
+    layout = k.layout(op.results[0])
+    k.values[op.results[0]] = from_registers([k.code.coordinate(layout, r, 0) for r in range(layout.registers)])
+
+
+def _mask(k: KernelBuilder, op: Any) -> None:
+    """create_mask and constant_mask: one comparison for each coordinate that differs, joined."""
+    layout = k.layout(op.results[0])
+    if op.name == "vector.create_mask":
+        bounds = [k.get(v) for v in op.operands]
+    else:
+        bounds = [index(n) for n in op.attributes["mask_dim_sizes"]]
+    tests: dict[tuple[int, int], Any] = {}
+    out = []
+    for r in range(layout.registers):
+        joined = None
+        for d, bound in enumerate(bounds):
+            key = (d, layout.at(register=r)[d])
+            if key not in tests:
+                tests[key] = arith_d.cmpi(arith_d.CmpIPredicate.slt, k.code.coordinate(layout, r, d), bound)
+            joined = tests[key] if joined is None else arith_d.andi(joined, tests[key])
+        out.append(joined)
+    k.values[op.results[0]] = from_registers(out)
+
+
+def _convert(k: KernelBuilder, op: Any) -> None:
+    source = op.operands[0]
+    k.values[op.results[0]] = k.code.convert(k.get(source), k.layout(source), k.layout(op.results[0]))
+
+
+_HANDLERS: dict[str, Any] = {
+    CONVERT: _convert,
+    "vector.broadcast": _view(_broadcast_position),
+    "vector.constant_mask": _mask,
+    "vector.contract": distribute_compute.contract,
+    "vector.create_mask": _mask,
+    "vector.gather": distribute_memory.gather,
+    "vector.multi_reduction": distribute_compute.reduction,
+    "vector.scatter": distribute_memory.scatter,
+    "vector.shape_cast": _view(_reshape_position),
+    "vector.step": _step,
+    "vector.transfer_read": distribute_memory.read,
+    "vector.transfer_write": distribute_memory.write,
+    "vector.transpose": _view(_transpose_position),
+}

@@ -1,0 +1,202 @@
+"""Per-thread loads and stores: transfers as the widest accesses the layout and alignment allow, gathers, scatters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc._mlir import arith_d, gpu_d, ir, memref_d, scf_d, vector_d
+from xcc.passes.gpu.analysis import Access, divisor, owner
+from xcc.passes.gpu.assign_layouts import is_vector, mask_layout
+from xcc.passes.gpu.layout import Layout
+from xcc.passes.gpu.thread_code import (
+    from_registers,
+    guarded,
+    index,
+    register_groups,
+    register_vector,
+    registers_of,
+    select_registers,
+)
+
+
+def read(k: Any, op: Any) -> None:
+    """vector.transfer_read"""
+    result = op.results[0]
+    layout = k.layout(result)
+    access = Access(op, k.chip.vector_bytes)
+    padding = k.get(op.operands[1 + len(access.sizes)])
+    element = ir.VectorType(result.type).element_type
+    transfer = _Transfer(k, op, access, layout)
+    out: list[Any] = [None] * layout.registers
+    for group in transfer.groups:
+        piece = transfer.load(group, element, padding)
+        for r, s in zip(group, registers_of(piece), strict=True):
+            out[r] = s
+    if len(transfer.groups) == 1 and transfer.groups[0] == list(range(layout.registers)):
+        k.values[result] = piece
+    else:
+        k.values[result] = from_registers(out)
+
+
+def write(k: Any, op: Any) -> None:
+    """vector.transfer_write"""
+    value = op.operands[0]
+    layout = k.layout(value)
+    transfer = _Transfer(k, op, Access(op, k.chip.vector_bytes), layout)
+
+    def store() -> None:
+        for group in transfer.groups:
+            transfer.store(group, select_registers(k.get(value), group))
+
+    guarded(k.code.first_copy(layout), store)
+
+
+class _Transfer:
+    """The memory accesses of one thread for a transfer op."""
+
+    def __init__(self, k: Any, op: Any, access: Access, layout: Layout) -> None:
+        self.k, self.access, self.layout = k, access, layout
+        self.memref = k.get(access.memref)
+        self.base = [k.get(v) for v in access.indices]
+        self.width, run = access.run(layout)
+        self.groups = register_groups(layout.registers, run)
+        self.mask: list[Any] | None = None
+        segments = list(op.attributes["operandSegmentSizes"])
+        if segments[-1]:
+            mask = op.operands[len(op.operands) - 1]
+            wanted = mask_layout(op, layout)
+            scalars = registers_of(k.get(mask))
+            held = {wanted.at(register=r): r for r in reversed(range(wanted.registers))}
+            kept = sorted((d, i) for i, d in enumerate(access.dims) if d >= 0)
+            self.mask = [scalars[held[tuple(layout.at(register=r)[i] for _, i in kept)]]
+                         for r in range(layout.registers)]
+            self.uniform = self.width == 1 or _uniform(mask, self.width)
+
+    def indices(self, register: int) -> list[Any]:
+        out = list(self.base)
+        for dim, memory in enumerate(self.access.dims):
+            if memory >= 0 and self.layout.shape[dim] > 1:
+                out[memory] = arith_d.addi(out[memory], self.k.code.coordinate(self.layout, register, dim))
+        return out
+
+    def load(self, group: list[int], element: Any, padding: Any) -> Any:
+        kind = register_vector(len(group), element)
+
+        def plain() -> Any:
+            return vector_d.load(kind, self.memref, self.indices(group[0]), alignment=self.width * self.access.bytes)
+
+        if self.mask is None:
+            return plain()
+        whole = self.mask[group[0]] if self.uniform else _all([self.mask[r] for r in group])
+        branch = scf_d.IfOp(whole, [kind], has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            scf_d.yield_([plain()])
+        with ir.InsertionPoint(branch.else_block):
+            if self.uniform:
+                scf_d.yield_([vector_d.broadcast(kind, padding)])
+            else:
+                scf_d.yield_([from_registers([self._load_one(r, element, padding) for r in group])])
+        return branch.results[0]
+
+    def _load_one(self, register: int, element: Any, padding: Any) -> Any:
+        assert self.mask is not None
+        branch = scf_d.IfOp(self.mask[register], [element], has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            scf_d.yield_([memref_d.load(self.memref, self.indices(register))])
+        with ir.InsertionPoint(branch.else_block):
+            scf_d.yield_([padding])
+        return branch.results[0]
+
+    def store(self, group: list[int], piece: Any) -> None:
+        def plain() -> None:
+            vector_d.store(piece, self.memref, self.indices(group[0]), alignment=self.width * self.access.bytes)
+
+        if self.mask is None:
+            plain()
+            return
+        whole = self.mask[group[0]] if self.uniform else _all([self.mask[r] for r in group])
+        branch = scf_d.IfOp(whole, has_else=not self.uniform)
+        with ir.InsertionPoint(branch.then_block):
+            plain()
+            scf_d.yield_([])
+        if not self.uniform:
+            mask = self.mask
+            with ir.InsertionPoint(branch.else_block):
+                for r, s in zip(group, registers_of(piece), strict=True):
+                    guarded(mask[r], lambda r=r, s=s: _store_one(s, self.memref, self.indices(r)))
+                scf_d.yield_([])
+
+
+def _store_one(scalar: Any, memref: Any, indices: list[Any]) -> None:
+    memref_d.store(scalar, memref, indices)
+
+
+def _all(tests: list[Any]) -> Any:
+    joined = tests[0]
+    for t in tests[1:]:
+        joined = arith_d.andi(joined, t)
+    return joined
+
+
+def _uniform(mask: Any, width: int) -> bool:
+    """Whether every aligned run of `width` elements along the mask's last dim is all on or all off."""
+    op = owner(mask)
+    if op is None:
+        return False
+    if op.name == "vector.create_mask":
+        return divisor(op.operands[len(op.operands) - 1]) % width == 0
+    if op.name == "vector.constant_mask":
+        return list(op.attributes["mask_dim_sizes"])[-1] % width == 0
+    if op.name == "vector.broadcast":
+        source = op.operands[0]
+        return not is_vector(source) or _uniform(source, width)
+    if op.name in ("arith.andi", "arith.ori"):
+        return _uniform(op.operands[0], width) and _uniform(op.operands[1], width)
+    return False
+
+
+def gather(k: Any, op: Any) -> None:
+    """vector.gather: one guarded load an element."""
+    result = op.results[0]
+    operands = list(op.operands)
+    base, *offsets = [k.get(v) for v in operands[:-3]]
+    chosen, mask, other = (registers_of(k.get(v)) for v in operands[-3:])
+    element = ir.VectorType(result.type).element_type
+    out = []
+    for i, m, o in zip(chosen, mask, other, strict=True):
+        branch = scf_d.IfOp(m, [element], has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            scf_d.yield_([memref_d.load(base, _last_plus(offsets, i))])
+        with ir.InsertionPoint(branch.else_block):
+            scf_d.yield_([o])
+        out.append(branch.results[0])
+    k.values[result] = from_registers(out)
+
+
+def scatter(k: Any, op: Any) -> None:
+    """vector.scatter: one guarded store an element."""
+    operands = list(op.operands)
+    base, *offsets = [k.get(v) for v in operands[:-3]]
+    layout = k.layout(operands[-1])
+    chosen, mask, value = (registers_of(k.get(v)) for v in operands[-3:])
+
+    def store() -> None:
+        for i, m, v in zip(chosen, mask, value, strict=True):
+            guarded(m, lambda i=i, v=v: _store_one(v, base, _last_plus(offsets, i)))
+
+    guarded(k.code.first_copy(layout), store)
+
+
+def _last_plus(offsets: list[Any], chosen: Any) -> list[Any]:
+    if not isinstance(chosen.type, ir.IndexType):
+        chosen = arith_d.index_cast(ir.IndexType.get(), chosen)
+    return [*offsets[:-1], arith_d.addi(offsets[-1], chosen)]
+
+
+def uniform_store(k: Any, op: Any) -> None:
+    """memref.store of a scalar that is the same in the whole workgroup: one thread stores it."""
+    def store() -> None:
+        k.scalar(op)
+
+    guarded(arith_d.cmpi(arith_d.CmpIPredicate.eq, k.code.thread, index(0)), store)
+    gpu_d.barrier()

@@ -1,0 +1,64 @@
+"""Matrix instructions as layouts: what each lane holds of A (m x k), B (k x n) and C (m x n).
+
+A vendor's table is a module with ``INSTRUCTIONS``; a chip names in ``Chip.matrix`` the families it has.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from xcc.passes.gpu.layout import Layout
+
+__all__ = ["MatrixInstruction", "instructions_of", "select_instruction"]
+
+
+@dataclass(frozen=True)
+class MatrixInstruction:
+    """One instruction of one warp: C += A * B.
+
+    Attributes:
+        name: "mma.m16n8k16.f16", ...
+        family: the entry of ``Chip.matrix`` that has it.
+        m, n, k: sizes of its tile.
+        a, b, c: layouts with inputs ``register`` and ``lane`` over (m, k), (k, n) and (m, n).
+        types: element types of A, B and C, e.g. ("f16", "f16", "f32").
+        emit: (a, b, c) 1-D register vectors to the new c vector, built at the current insertion point.
+        exact: false when A and B lose bits (tf32): used only when the kernel's config allows it.
+    """
+
+    name: str
+    family: str
+    m: int
+    n: int
+    k: int
+    a: Layout
+    b: Layout
+    c: Layout
+    types: tuple[str, str, str]
+    emit: Callable[[Any, Any, Any], Any]
+    exact: bool = True
+
+
+_TABLES = {"mma": "xcc.passes.gpu.fragments_nvidia",
+           "mfma": "xcc.passes.gpu.fragments_amd", "wmma": "xcc.passes.gpu.fragments_amd"}
+
+
+def instructions_of(families: tuple[str, ...]) -> list[MatrixInstruction]:
+    """Every instruction of the families that a chip names, in the tables' order."""
+    out: list[MatrixInstruction] = []
+    for module in dict.fromkeys(_TABLES[f] for f in families if f in _TABLES):
+        out += [i for i in importlib.import_module(module).INSTRUCTIONS if i.family in families]
+    return out
+
+
+def select_instruction(families: tuple[str, ...], types: tuple[str, str, str], shape: tuple[int, int, int],
+                       lossy: bool = False) -> MatrixInstruction | None:
+    """The first instruction for these element types whose tile divides (m, n, k); None when there is none."""
+    for i in instructions_of(families):
+        if i.types == types and (i.exact or lossy) and shape[0] % i.m == 0 and shape[1] % i.n == 0 \
+                and shape[2] % i.k == 0:
+            return i
+    return None

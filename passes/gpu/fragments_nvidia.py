@@ -1,0 +1,60 @@
+"""The fragments of NVIDIA's warp-level mma.sync (PTX ISA, "Matrix Fragments for mma.m16n8k*").
+
+With g = lane / 4 and t = lane % 4: A's rows are g and g + 8, B's column is g, C's rows are g and g + 8 and its columns
+2t and 2t + 1. A lane holds 4 bytes of consecutive k from k = t * (4 bytes) of each half of the k range.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc._mlir import ir, vector_d
+from xcc.passes.gpu.fragments import MatrixInstruction
+from xcc.passes.gpu.layout import Layout, log2
+
+
+def _a(k: int, per: int) -> Layout:
+    inside = [(0, 1 << b) for b in range(log2(per))]
+    return Layout.make((16, k), {"register": [*inside, (8, 0), (0, 4 * per)],
+                                 "lane": [(0, per), (0, 2 * per), (1, 0), (2, 0), (4, 0)]})
+
+
+def _b(k: int, per: int) -> Layout:
+    inside = [(1 << b, 0) for b in range(log2(per))]
+    return Layout.make((k, 8), {"register": [*inside, (4 * per, 0)],
+                                "lane": [(per, 0), (2 * per, 0), (0, 1), (0, 2), (0, 4)]})
+
+
+_C = Layout.make((16, 8), {"register": [(0, 1), (8, 0)], "lane": [(0, 2), (0, 4), (1, 0), (2, 0), (4, 0)]})
+
+
+def _emit_mma(m: int, n: int, k: int, per: int) -> Any:
+    def emit(a: Any, b: Any, c: Any) -> Any:
+        def shaped(v: Any) -> Any:
+            t = ir.VectorType(v.type)
+            inner = per if v is not c else 2
+            return vector_d.shape_cast(ir.VectorType.get([t.shape[0] // inner, inner], t.element_type), v)
+
+        operands = [shaped(a), shaped(b), shaped(c)]
+        i64 = ir.IntegerType.get_signless(64)
+        attributes = {"mmaShape": ir.ArrayAttr.get([ir.IntegerAttr.get(i64, x) for x in (m, n, k)])}
+        if ir.VectorType(a.type).element_type == ir.F32Type.get():
+            attributes["tf32Enabled"] = ir.UnitAttr.get()
+        op = ir.Operation.create("nvgpu.mma.sync", results=[operands[2].type], operands=operands,
+                                 attributes=attributes)
+        return vector_d.shape_cast(c.type, op.results[0])
+
+    return emit
+
+
+def _mma(k: int, per: int, types: tuple[str, str, str], exact: bool = True) -> MatrixInstruction:
+    name = f"mma.m16n8k{k}.{types[0] if exact else 'tf32'}"
+    return MatrixInstruction(name, "mma", 16, 8, k, _a(k, per), _b(k, per), _C, types, _emit_mma(16, 8, k, per), exact)
+
+
+INSTRUCTIONS = (
+    _mma(16, 2, ("f16", "f16", "f32")),
+    _mma(16, 2, ("bf16", "bf16", "f32")),
+    _mma(32, 4, ("i8", "i8", "i32")),
+    _mma(8, 1, ("f32", "f32", "f32"), exact=False),
+)

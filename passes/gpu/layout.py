@@ -1,0 +1,375 @@
+"""Linear layouts: which thread and register holds which element of a tile.
+
+A layout is a linear map over GF(2) from the bits of named inputs (``register``, ``lane``, ``warp``) to a position in
+a tile whose sizes are powers of two. It is written as one basis vector an input bit: the position that this bit alone
+maps to; the position of any input is the XOR of the basis vectors of its set bits. Coalesced layouts, matrix
+fragments, slices of reductions and swizzled shared memory are all of this form, so what a thread loads, whether a
+conversion is a renaming, a shuffle or a trip through shared memory, and how many bank conflicts it costs follow from
+the same algebra (Linear Layouts, arXiv 2505.23819).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+__all__ = ["Layout", "bits", "blocked", "identity", "log2", "row_major", "swizzled"]
+
+Vector = tuple[int, ...]
+Bases = tuple[tuple[str, tuple[Vector, ...]], ...]
+
+THREAD_INPUTS = ("register", "lane", "warp")
+
+
+def log2(n: int) -> int:
+    """The exponent of `n`; ValueError when it is not a power of two."""
+    if n < 1 or n & (n - 1):
+        raise ValueError(f"{n} is not a power of two")
+    return n.bit_length() - 1
+
+
+def bits(value: int) -> list[int]:
+    """The indices of the set bits of `value`, low to high."""
+    return [i for i in range(value.bit_length()) if value >> i & 1]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A linear map from named input bits to a position in a tile of `shape`.
+
+    Attributes:
+        shape: sizes of the outputs, powers of two.
+        bases: for each input in order, its name and one position a bit, lowest bit first.
+    """
+
+    shape: tuple[int, ...]
+    bases: Bases
+
+    def __post_init__(self) -> None:
+        for size in self.shape:
+            log2(size)
+        for name, vectors in self.bases:
+            for v in vectors:
+                if len(v) != len(self.shape) or any(not 0 <= c < s for c, s in zip(v, self.shape, strict=True)):
+                    raise ValueError(f"basis vector {v} of '{name}' is outside the tile {self.shape}")
+
+    @staticmethod
+    def make(shape: Sequence[int], bases: Mapping[str, Iterable[Sequence[int]]]) -> Layout:
+        """A layout from lists."""
+        return Layout(tuple(shape), tuple((k, tuple(tuple(v) for v in vs)) for k, vs in bases.items()))
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.bases)
+
+    def basis(self, name: str) -> tuple[Vector, ...]:
+        """The basis vectors of input `name`; empty when it has none."""
+        for key, vectors in self.bases:
+            if key == name:
+                return vectors
+        return ()
+
+    def size(self, name: str) -> int:
+        """How many values the input `name` takes."""
+        return 1 << len(self.basis(name))
+
+    @property
+    def registers(self) -> int:
+        """Elements that one thread holds."""
+        return self.size("register")
+
+    def at(self, **coords: int) -> Vector:
+        """The position of the given input values; inputs not named are 0."""
+        out = [0] * len(self.shape)
+        for name, value in coords.items():
+            vectors = self.basis(name)
+            for b in bits(value):
+                for d, c in enumerate(vectors[b]):
+                    out[d] ^= c
+        return tuple(out)
+
+    def flatten(self, position: Sequence[int]) -> int:
+        """The row-major number of a position."""
+        n = 0
+        for c, s in zip(position, self.shape, strict=True):
+            n = n * s + c
+        return n
+
+    def unflatten(self, n: int) -> Vector:
+        out = []
+        for s in reversed(self.shape):
+            out.append(n % s)
+            n //= s
+        return tuple(reversed(out))
+
+    @cached_property
+    def _columns(self) -> tuple[tuple[str, int, int], ...]:
+        """Every input bit as (input, bit, flat basis)."""
+        return tuple((name, i, self.flatten(v)) for name, vs in self.bases for i, v in enumerate(vs))
+
+    @property
+    def total_bits(self) -> int:
+        return sum(log2(s) for s in self.shape)
+
+    @property
+    def rank(self) -> int:
+        return len(_reduce([c for _, _, c in self._columns]))
+
+    def is_surjective(self) -> bool:
+        """Whether every element of the tile is held somewhere."""
+        return self.rank == self.total_bits
+
+    def is_injective(self) -> bool:
+        """Whether no element is held twice."""
+        return self.rank == len(self._columns)
+
+    def copies(self, name: str) -> int:
+        """The mask of bits of `name` that do not change the position: inputs that differ in them hold copies."""
+        return sum(1 << i for i, v in enumerate(self.basis(name)) if not any(v))
+
+    # -- algebra ------------------------------------------------------------------------------------------------
+
+    def compose(self, inner: Layout) -> Layout:
+        """self after `inner`: self's inputs ``dim0``, ``dim1``, ... are the outputs of `inner`."""
+        def through(v: Vector) -> Vector:
+            return self.at(**{f"dim{d}": c for d, c in enumerate(v)})
+
+        for d, s in enumerate(inner.shape):
+            if self.size(f"dim{d}") != s:
+                raise ValueError(f"composition: dim{d} has {self.size(f'dim{d}')} values, the inner layout {s}")
+        return Layout(self.shape, tuple((name, tuple(through(v) for v in vs)) for name, vs in inner.bases))
+
+    def inverse(self) -> Layout:
+        """A right inverse: from ``dim0``, ``dim1``, ... to this layout's inputs; ValueError unless surjective.
+
+        Where an element is held several times the copy with the lowest input bits is chosen.
+        """
+        names = self.inputs
+        pivots: list[tuple[int, int]] = []  # (reduced column, combination of input bits), by descending lead bit
+        for k, (_, _, column) in enumerate(self._columns):
+            combination = 1 << k
+            for c, m in pivots:
+                if column ^ c < column:
+                    column, combination = column ^ c, combination ^ m
+            if column:
+                pivots.append((column, combination))
+                pivots.sort(reverse=True)
+        if len(pivots) != self.total_bits:
+            raise ValueError("the layout does not cover its tile, so it has no inverse")
+        columns = self._columns
+
+        def solve(flat: int) -> Vector:
+            combination = 0
+            for c, m in pivots:
+                if flat ^ c < flat:
+                    flat, combination = flat ^ c, combination ^ m
+            out = dict.fromkeys(names, 0)
+            for k in bits(combination):
+                name, bit, _ = columns[k]
+                out[name] ^= 1 << bit
+            return tuple(out[n] for n in names)
+
+        bases = {f"dim{d}": [solve(self.flatten(_unit(len(self.shape), d, 1 << b))) for b in range(log2(s))]
+                 for d, s in enumerate(self.shape)}
+        return Layout.make([self.size(n) for n in names], bases)
+
+    def times(self, outer: Layout) -> Layout:
+        """The tile of this layout repeated by `outer`: shapes multiply, outer's bits follow this layout's bits."""
+        shape = tuple(a * b for a, b in zip(self.shape, outer.shape, strict=True))
+        names = dict.fromkeys(self.inputs + outer.inputs)
+        scaled = {n: [tuple(c * s for c, s in zip(v, self.shape, strict=True)) for v in outer.basis(n)] for n in names}
+        return Layout.make(shape, {n: [*self.basis(n), *scaled[n]] for n in names})
+
+    def sliced(self, dims: Iterable[int]) -> Layout:
+        """The layout of the tile with `dims` reduced away: lanes and warps along them hold copies, registers merge."""
+        drop = set(dims)
+        keep = [d for d in range(len(self.shape)) if d not in drop]
+        bases = {}
+        for name, vectors in self.bases:
+            kept = [tuple(v[d] for d in keep) for v in vectors]
+            bases[name] = [v for v in kept if any(v)] if name == "register" else kept
+        return Layout.make([self.shape[d] for d in keep], bases)
+
+    def permuted(self, order: Sequence[int]) -> Layout:
+        """The layout of the transposed tile: output i is this layout's output ``order[i]``."""
+        return Layout.make([self.shape[d] for d in order],
+                           {n: [[v[d] for d in order] for v in vs] for n, vs in self.bases})
+
+    def reshaped(self, shape: Sequence[int]) -> Layout:
+        """The same elements seen in row-major order with another shape of equal size."""
+        target = Layout.make(shape, {})
+        if target.total_bits != self.total_bits:
+            raise ValueError(f"a tile of shape {self.shape} cannot be seen as {tuple(shape)}")
+        return Layout.make(shape, {n: [target.unflatten(self.flatten(v)) for v in vs] for n, vs in self.bases})
+
+    def with_registers(self, vectors: Sequence[Vector]) -> Layout:
+        """The same lanes and warps with other register basis vectors."""
+        return Layout.make(self.shape, {**dict(self.bases), "register": vectors})
+
+    def contiguous(self, limit: int) -> tuple[int, list[int]]:
+        """The widest run of consecutive positions of a 1-D layout that lies in one thread's registers.
+
+        Returns its length (at most `limit`) and the register bits that span it, in order. All other input bits leave
+        the run's low bits alone, so that every run is aligned to its length.
+        """
+        chosen: list[int] = []
+        registers = self.basis("register")
+        while (2 << len(chosen)) <= limit:
+            want = 1 << len(chosen)
+            found = [i for i, v in enumerate(registers) if v == (want,)]
+            if not found or any(v[0] & want for n, vs in self.bases for i, v in enumerate(vs)
+                                if not (n == "register" and i == found[0])):
+                break
+            chosen.append(found[0])
+        return 1 << len(chosen), chosen
+
+    # -- text ---------------------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        parts = [f"{name}={json.dumps([list(v) for v in vs], separators=(',', ':'))}" for name, vs in self.bases]
+        return " ".join([f"tile={json.dumps(list(self.shape), separators=(',', ':'))}", *parts])
+
+    @staticmethod
+    def parse(text: str) -> Layout:
+        """Reads what `str` prints; ValueError on anything else."""
+        fields: dict[str, list[list[int]]] = {}
+        shape: list[int] | None = None
+        for part in text.split():
+            name, eq, value = part.partition("=")
+            if not eq:
+                raise ValueError(f"'{part}' in a layout is not name=[...]")
+            if name == "tile":
+                shape = json.loads(value)
+            else:
+                fields[name] = json.loads(value)
+        if shape is None:
+            raise ValueError(f"the layout '{text}' has no tile=[...]")
+        return Layout.make(shape, fields)
+
+    def bank_conflicts(self, width: int, element_bytes: int, banks: int = 32) -> int:
+        """Extra shared memory cycles of one access by a warp of a 1-D offset layout, 0 when there is no conflict.
+
+        Every lane accesses `width` elements from the offset of its register 0. Accesses wider than 4 bytes are served
+        in groups of lanes whose words fill the banks once.
+        """
+        lanes = self.size("lane")
+        words = max(1, width * element_bytes // 4)
+        group = max(1, min(lanes, banks // words))
+        worst = 0
+        for start in range(0, lanes, group):
+            seen: dict[int, set[int]] = {}
+            for lane in range(start, start + group):
+                first = self.at(lane=lane)[0] * element_bytes // 4
+                for w in range(first, first + words):
+                    seen.setdefault(w % banks, set()).add(w)
+            worst = max(worst, max(len(s) for s in seen.values()) - 1)
+        return worst
+
+
+def _unit(rank: int, dim: int, value: int) -> Vector:
+    return tuple(value if d == dim else 0 for d in range(rank))
+
+
+def _reduce(columns: Iterable[int]) -> list[int]:
+    """A basis of the span of `columns`."""
+    basis: list[int] = []
+    for c in columns:
+        for b in basis:
+            c = min(c, c ^ b)
+        if c:
+            basis.append(c)
+            basis.sort(reverse=True)
+    return basis
+
+
+def identity(shape: Sequence[int]) -> Layout:
+    """``dim0``, ``dim1``, ... to the position itself."""
+    return Layout.make(shape, {f"dim{d}": [_unit(len(shape), d, 1 << b) for b in range(log2(s))]
+                               for d, s in enumerate(shape)})
+
+
+def row_major(shape: Sequence[int], order: Sequence[int] | None = None) -> Layout:
+    """Memory offset of a position, a 1-D layout from ``dim0``, ...; `order` lists the dims fastest first."""
+    order = list(order) if order is not None else list(reversed(range(len(shape))))
+    stride = {}
+    total = 1
+    for d in order:
+        stride[d] = total
+        total *= shape[d]
+    return Layout.make([total], {f"dim{d}": [[stride[d] << b] for b in range(log2(s))] for d, s in enumerate(shape)})
+
+
+def swizzled(shape: Sequence[int], order: Sequence[int], vector: int, row_bytes_limit: int, element_bytes: int
+             ) -> Layout:
+    """`row_major` whose offset's bits within a row of `row_bytes_limit` bytes are XORed with the bits above.
+
+    Runs of `vector` elements stay together; rows that would fall on the same banks are spread over them.
+    """
+    plain = row_major(shape, order)
+    total = plain.shape[0]
+    row = min(max(vector, row_bytes_limit // element_bytes), total)
+    low, high = log2(vector), log2(row)
+
+    def mix(offset: int) -> int:
+        return offset ^ (((offset >> high) & ((1 << (high - low)) - 1)) << low)
+
+    return Layout.make([total], {n: [[mix(v[0])] for v in vs] for n, vs in plain.bases})
+
+
+def blocked(shape: Sequence[int], order: Sequence[int], vector: int, warp: int, warps: int) -> Layout:
+    """The coalesced layout: `order` lists the dims by distance in memory, nearest first.
+
+    A thread holds `vector` neighbours, the lanes of a warp continue along the nearest dims, warps are spread over
+    the farthest dims first (so that a row stays in one warp where the tile has rows enough), and registers repeat
+    this over the rest of the tile. Threads that the tile cannot use hold copies.
+    """
+    left = {d: log2(s) for d, s in enumerate(shape)}
+    used = dict.fromkeys(left, 0)
+    rank = len(shape)
+    split: dict[int, list[int]] = {d: list(range(log2(s))) for d, s in enumerate(shape)}
+    bases: dict[str, list[Vector]] = {"register": [], "lane": [], "warp": []}
+
+    def take(name: str, d: int, high: bool) -> None:
+        bit = split[d].pop(-1 if high else 0)
+        used[d] += 1
+        bases[name].append(_unit(rank, d, 1 << bit))
+
+    for _ in range(log2(vector)):
+        if order and split[order[0]]:
+            take("register", order[0], False)
+    for _ in range(log2(warp)):
+        free = [d for d in order if split[d]]
+        if free:
+            take("lane", free[0], False)
+        else:
+            bases["lane"].append((0,) * rank)
+    warp_dims: list[int] = []
+    room = {d: len(split[d]) for d in order}
+    for _ in range(log2(warps)):
+        free = [d for d in reversed(order) if room[d]]
+        if free:
+            room[free[0]] -= 1
+            warp_dims.append(free[0])
+        else:
+            warp_dims.append(-1)
+    for d in warp_dims:
+        if d < 0:
+            bases["warp"].append((0,) * rank)
+        else:
+            take("warp", d, False)
+    for d in order:
+        while split[d]:
+            take("register", d, False)
+    return Layout.make(shape, bases)
+
+
+def all_inputs(layout: Layout) -> Iterable[dict[str, int]]:
+    """Every combination of input values, for tests and for small tables."""
+    names = layout.inputs
+    for values in product(*(range(layout.size(n)) for n in names)):
+        yield dict(zip(names, values, strict=True))

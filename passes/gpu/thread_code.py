@@ -1,0 +1,324 @@
+"""Building blocks of per-thread code: thread coordinates, register vectors, shuffles, shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xcc._mlir import arith_d, gpu_d, ir, memref_d, scf_d, vector_d
+from xcc.diagnostics import CompilerBug
+from xcc.passes.gpu.analysis import element_bytes
+from xcc.passes.gpu.layout import Layout, bits, row_major, swizzled
+
+__all__ = ["ThreadCode", "from_registers", "register_vector", "registers_of", "select_registers"]
+
+SHARED = "#gpu.address_space<workgroup>"
+
+
+def register_vector(count: int, element_type: Any) -> Any:
+    return ir.VectorType.get([count], element_type)
+
+
+def registers_of(value: Any) -> list[Any]:
+    """The scalars of a 1-D register vector."""
+    owner = value.owner
+    if not isinstance(owner, ir.Block) and owner.operation.name == "vector.from_elements":
+        return list(owner.operation.operands)
+    return [vector_d.extract(value, [], [i]) for i in range(ir.VectorType(value.type).shape[0])]
+
+
+def from_registers(scalars: Sequence[Any]) -> Any:
+    return vector_d.from_elements(register_vector(len(scalars), scalars[0].type), list(scalars))
+
+
+def select_registers(value: Any, indices: Sequence[int]) -> Any:
+    """A register vector of the named registers of `value`."""
+    count = ir.VectorType(value.type).shape[0]
+    if list(indices) == list(range(count)):
+        return value
+    owner = value.owner
+    if not isinstance(owner, ir.Block) and owner.operation.name == "vector.from_elements":
+        operands = list(owner.operation.operands)
+        return from_registers([operands[i] for i in indices])
+    return vector_d.shuffle(value, value, list(indices))
+
+
+def index(value: int) -> Any:
+    return arith_d.constant(ir.IndexType.get(), value)
+
+
+class ThreadCode:
+    """The state of one gpu.func under construction: thread ids, cached coordinates and shared memory.
+
+    Attributes:
+        shared_bytes: the most bytes of shared memory that any point of the kernel uses.
+    """
+
+    def __init__(self, entry: Any, warp: int, limit: int) -> None:
+        self.entry, self.warp, self.limit = entry, warp, limit
+        self.shared_bytes = 0
+        self._shared: Any = None
+        self._parts: dict[Any, Any] = {}
+        self._anchor: Any = None
+        with ir.InsertionPoint(entry):
+            self.thread = gpu_d.thread_id(gpu_d.Dimension.x)
+            self.lane = arith_d.andi(self.thread, index(warp - 1))
+            self.warp_id = arith_d.shrui(self.thread, index(warp.bit_length() - 1))
+            self._anchor = index(0).owner
+
+    def _at_entry(self) -> Any:
+        return ir.InsertionPoint(self._anchor)
+
+    # -- coordinates --------------------------------------------------------------------------------------------
+
+    def part(self, layout: Layout, dim: int) -> Any:
+        """This thread's share of coordinate `dim` (register 0); None where it is always 0."""
+        columns = tuple((name, tuple(v[dim] for v in layout.basis(name))) for name in ("lane", "warp"))
+        if columns not in self._parts:
+            with self._at_entry():
+                self._parts[columns] = self._gather_bits(columns)
+        return self._parts[columns]
+
+    def _gather_bits(self, columns: Any) -> Any:
+        terms: list[tuple[Any, int]] = []
+        for name, values in columns:
+            source = self.lane if name == "lane" else self.warp_id
+            i = 0
+            while i < len(values):
+                if not values[i] or values[i] & (values[i] - 1):
+                    for b in bits(values[i]):
+                        terms.append((self._field(source, i, 1, b), 1 << b))
+                    i += 1
+                    continue
+                count = 1
+                while i + count < len(values) and values[i + count] == values[i] << count:
+                    count += 1
+                terms.append((self._field(source, i, count, values[i].bit_length() - 1),
+                              ((1 << count) - 1) * values[i]))
+                i += count
+        total, seen = None, 0
+        for value, mask in terms:
+            if total is None:
+                total = value
+            else:
+                total = arith_d.addi(total, value) if not seen & mask else arith_d.xori(total, value)
+            seen |= mask
+        return total
+
+    @staticmethod
+    def _field(source: Any, low: int, count: int, to: int) -> Any:
+        value = arith_d.andi(source, index(((1 << count) - 1) << low))
+        if to > low:
+            return arith_d.shli(value, index(to - low))
+        return arith_d.shrui(value, index(low - to)) if to < low else value
+
+    def coordinate(self, layout: Layout, register: int, dim: int) -> Any:
+        """Coordinate `dim` of the element in `register`."""
+        fixed = layout.at(register=register)[dim]
+        part = self.part(layout, dim)
+        if part is None:
+            return index(fixed)
+        if not fixed:
+            return part
+        moving = 0
+        for name in ("lane", "warp"):
+            for v in layout.basis(name):
+                moving |= v[dim]
+        return arith_d.xori(part, index(fixed)) if moving & fixed else arith_d.addi(part, index(fixed))
+
+    def first_copy(self, layout: Layout) -> Any:
+        """An i1 that is true in one thread of those that hold the same elements; None when none do."""
+        condition = None
+        for name, source in (("lane", self.lane), ("warp", self.warp_id)):
+            mask = layout.copies(name)
+            if mask:
+                test = arith_d.cmpi(arith_d.CmpIPredicate.eq, arith_d.andi(source, index(mask)), index(0))
+                condition = test if condition is None else arith_d.andi(condition, test)
+        return condition
+
+    # -- shared memory ------------------------------------------------------------------------------------------
+
+    def buffer(self, count: int, element_type: Any, offset: int = 0) -> Any:
+        """A view of `count` elements of the workgroup's shared memory at byte `offset`."""
+        self.shared_bytes = max(self.shared_bytes, offset + count * element_bytes(element_type))
+        if self.shared_bytes > self.limit:
+            raise CompilerBug(f"the kernel needs {self.shared_bytes} bytes of shared memory, the chip has {self.limit}")
+        space = ir.Attribute.parse(SHARED)
+        with self._at_entry():
+            if self._shared is None:
+                self._shared = gpu_d.dynamic_shared_memory(
+                    ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], ir.IntegerType.get_signless(8),
+                                      memory_space=space))
+            return memref_d.view(ir.MemRefType.get([count], element_type, memory_space=space), self._shared,
+                                 index(offset), [])
+
+    def offset_of(self, layout: Layout, register: int, fixed: int = 0) -> Any:
+        """The offset of `register` under a 1-D layout, with the constant `fixed` XORed in."""
+        constant = layout.at(register=register)[0] ^ fixed
+        part = self.part(layout, 0)
+        if part is None:
+            return index(constant)
+        moving = 0
+        for name in ("lane", "warp"):
+            for v in layout.basis(name):
+                moving |= v[0]
+        if not constant:
+            return part
+        # the thread's bits and the constant's bits apart: an addition folds into the address
+        apart, crossed = constant & ~moving, constant & moving
+        value = arith_d.xori(part, index(crossed)) if crossed else part
+        return arith_d.addi(value, index(apart)) if apart else value
+
+    def write_shared(self, value: Any, buffer: Any, offsets: Layout) -> None:
+        """Stores a register vector; `offsets` maps register, lane and warp to elements of `buffer`."""
+        size = element_bytes(ir.VectorType(value.type).element_type)
+        width, run = offsets.contiguous(max(1, 16 // size))
+
+        def store() -> None:
+            for group in register_groups(offsets.registers, run):
+                piece = select_registers(value, group)
+                vector_d.store(piece, buffer, [self.offset_of(offsets, group[0])], alignment=width * size)
+
+        guarded(self.first_copy(offsets), store)
+
+    def read_shared(self, buffer: Any, offsets: Layout, element_type: Any, fixed: int = 0) -> Any:
+        """Loads a register vector; the opposite of `write_shared`, at offsets XORed with `fixed`."""
+        size = element_bytes(element_type)
+        width, run = offsets.contiguous(max(1, 16 // size))
+        if fixed & (width - 1):
+            width, run = 1, []
+        out: list[Any] = [None] * offsets.registers
+        pieces = []
+        groups = register_groups(offsets.registers, run)
+        for group in groups:
+            pieces.append(vector_d.load(register_vector(width, element_type), buffer,
+                                        [self.offset_of(offsets, group[0], fixed)], alignment=width * size))
+        if len(groups) == 1 and groups[0] == list(range(offsets.registers)):
+            return pieces[0]
+        for group, piece in zip(groups, pieces, strict=True):
+            for r, s in zip(group, registers_of(piece), strict=True):
+                out[r] = s
+        return from_registers(out)
+
+    # -- conversions --------------------------------------------------------------------------------------------
+
+    def convert(self, value: Any, source: Layout, target: Layout) -> Any:
+        """`value` with layout `source` as a register vector of layout `target`."""
+        if source == target:
+            return value
+        renamed = register_renaming(source, target)
+        if renamed is not None:
+            return select_registers(value, renamed)
+        element = ir.VectorType(value.type).element_type
+        stored = memory_type(element)
+        memory = best_memory(source, target, element_bytes(stored))
+        buffer = self.buffer(memory.shape[0], stored)
+        gpu_d.barrier()
+        self.write_shared(to_memory(value, stored), buffer, memory.compose(source))
+        gpu_d.barrier()
+        return from_memory(self.read_shared(buffer, memory.compose(target), stored), element)
+
+    def shuffle_xor(self, value: Any, mask: int) -> Any:
+        """Each register of `value` from the lane whose number differs in the bits of `mask`."""
+        return from_registers([self._shuffle(s, mask) for s in registers_of(value)])
+
+    def _shuffle(self, scalar: Any, mask: int) -> Any:
+        i32 = ir.IntegerType.get_signless(32)
+        t = scalar.type
+        if isinstance(t, ir.IndexType):
+            i64 = ir.IntegerType.get_signless(64)
+            return arith_d.index_cast(t, self._shuffle(arith_d.index_cast(i64, scalar), mask))
+        if isinstance(t, ir.IntegerType):
+            if t.width < 32:
+                return arith_d.trunci(t, self._shuffle(arith_d.extui(i32, scalar), mask))
+            if t.width == 64:
+                high = self._shuffle(arith_d.trunci(i32, arith_d.shrui(scalar, arith_d.constant(t, 32))), mask)
+                low = self._shuffle(arith_d.trunci(i32, scalar), mask)
+                return arith_d.ori(arith_d.extui(t, low),
+                                   arith_d.shli(arith_d.extui(t, high), arith_d.constant(t, 32)))
+            out, _ = gpu_d.ShuffleOp(scalar, arith_d.constant(i32, mask), arith_d.constant(i32, self.warp),
+                                     gpu_d.ShuffleMode.XOR).results
+            return out
+        same = ir.IntegerType.get_signless(t.width)
+        return arith_d.bitcast(t, self._shuffle(arith_d.bitcast(same, scalar), mask))
+
+
+def guarded(condition: Any, build: Callable[[], None]) -> None:
+    """Runs `build` inside an scf.if of `condition`, or plainly when it is None."""
+    if condition is None:
+        build()
+        return
+    branch = scf_d.IfOp(condition)
+    with ir.InsertionPoint(branch.then_block):
+        build()
+        scf_d.yield_([])
+
+
+def register_groups(count: int, run: Sequence[int]) -> list[list[int]]:
+    """Registers split into runs: each group walks the bits `run`, groups go over the other bits in order."""
+    rest = [b for b in range(count.bit_length() - 1) if b not in run]
+    groups = []
+    for outer in range(1 << len(rest)):
+        base = sum(1 << rest[i] for i in bits(outer))
+        groups.append([base + sum(1 << run[i] for i in bits(inner)) for inner in range(1 << len(run))])
+    return groups
+
+
+def register_renaming(source: Layout, target: Layout) -> list[int] | None:
+    """For each target register the source register that holds its element in the same thread, when one does."""
+    if source.basis("lane") != target.basis("lane") or source.basis("warp") != target.basis("warp"):
+        return None
+    held: dict[tuple[int, ...], int] = {}
+    for r in reversed(range(source.registers)):
+        held[source.at(register=r)] = r
+    wanted = [target.at(register=r) for r in range(target.registers)]
+    return [held[w] for w in wanted] if all(w in held for w in wanted) else None
+
+
+def best_memory(source: Layout, target: Layout, size: int) -> Layout:
+    """The shared memory layout in which writing `source` and reading `target` take the fewest cycles."""
+    shape = source.shape
+    orders = {tuple(sorted(range(len(shape)), key=lambda d, near=near: (d != near, -d))) for near in range(len(shape))}
+    candidates = [row_major(shape, order) for order in sorted(orders)]
+    for order in sorted(orders):
+        row = shape[order[0]] * size
+        for vector in (1, 2, 4, 8):
+            for limit in sorted({128, row}):
+                if vector * size <= 16 and vector * size < limit:
+                    candidates.append(swizzled(shape, order, vector, limit, size))
+
+    def cycles(memory: Layout) -> int:
+        total = 0
+        for layout in (source, target):
+            offsets = memory.compose(layout)
+            width, _ = offsets.contiguous(max(1, 16 // size))
+            phases = max(1, width * size * offsets.size("lane") // 128)
+            total += offsets.registers // width * phases * (1 + offsets.bank_conflicts(width, size))
+        return total
+
+    return min(candidates, key=cycles) if shape else row_major(())
+
+
+def memory_type(element_type: Any) -> Any:
+    """How a register's element type is kept in shared memory: i1 as i8, index as i64."""
+    if isinstance(element_type, ir.IndexType):
+        return ir.IntegerType.get_signless(64)
+    if isinstance(element_type, ir.IntegerType) and element_type.width < 8:
+        return ir.IntegerType.get_signless(8)
+    return element_type
+
+
+def to_memory(value: Any, stored: Any) -> Any:
+    t = ir.VectorType(value.type)
+    if t.element_type == stored:
+        return value
+    out = register_vector(t.shape[0], stored)
+    return arith_d.index_cast(out, value) if isinstance(t.element_type, ir.IndexType) else arith_d.extui(out, value)
+
+
+def from_memory(value: Any, element_type: Any) -> Any:
+    t = ir.VectorType(value.type)
+    if t.element_type == element_type:
+        return value
+    out = register_vector(t.shape[0], element_type)
+    return arith_d.index_cast(out, value) if isinstance(element_type, ir.IndexType) else arith_d.trunci(out, value)

@@ -1,0 +1,44 @@
+"""NVIDIA GPUs that xcc knows: one row a chip (CUDA programming guide, "Compute Capabilities"; vendor data sheets)."""
+
+from __future__ import annotations
+
+from xcc.targets.base import Chip
+
+__all__ = ["chip_for_capability", "chips"]
+
+KIB, MIB = 1024, 1 << 20
+TRIPLE = "nvptx64-nvidia-cuda"
+FALLBACK = "sm_90a"
+
+
+def _chip(name: str, ptx: str, sms: int, shared: int, l2: int, bandwidth: float, f32: float, f16: float,
+          int8: float, matrix: tuple[str, ...]) -> Chip:
+    return Chip(name=name, triple=TRIPLE, cpu=name, features=f"+ptx{ptx}", cores=sms, vector_bytes=16,
+                vector_registers=255, warp=32, max_threads=1024, shared_bytes=shared, l2_bytes=l2,
+                bandwidth=bandwidth, flops=(("f32", f32), ("f16", f16), ("bf16", f16), ("i8", int8)), matrix=matrix)
+
+
+_CHIPS = {c.name: c for c in (
+    # A100 SXM 80 GB, A10 (GA102), L40S (AD102), H100 SXM, B200
+    _chip("sm_80", "70", 108, 163 * KIB, 40 * MIB, 2039e9, 19.5e12, 312e12, 624e12, ("mma",)),
+    _chip("sm_86", "71", 72, 99 * KIB, 6 * MIB, 600e9, 31.2e12, 125e12, 250e12, ("mma",)),
+    _chip("sm_89", "78", 142, 99 * KIB, 96 * MIB, 864e9, 91.6e12, 362e12, 733e12, ("mma",)),
+    _chip("sm_90a", "83", 132, 227 * KIB, 50 * MIB, 3350e9, 67e12, 989e12, 1979e12, ("mma", "wgmma")),
+    _chip("sm_100a", "86", 148, 227 * KIB, 126 * MIB, 8000e9, 80e12, 2250e12, 4500e12, ("mma", "tcgen05")),
+)}
+
+
+def chips() -> dict[str, Chip]:
+    """The table by name."""
+    return dict(_CHIPS)
+
+
+def chip_for_capability(major: int, minor: int, sms: int = 0) -> Chip:
+    """The chip of a GPU that the driver reports: the newest row that its code runs on, with the true SM count."""
+    from dataclasses import replace
+
+    exact = {(8, 0): "sm_80", (8, 6): "sm_86", (8, 9): "sm_89", (9, 0): "sm_90a", (10, 0): "sm_100a"}
+    older = [key for key in exact if key <= (major, minor) and not exact[key].endswith("a")]
+    name = exact.get((major, minor)) or exact[max(older, default=(8, 0))]
+    chip = _CHIPS[name]
+    return replace(chip, cores=sms) if sms else chip

@@ -1,0 +1,161 @@
+"""The algebra of linear layouts, and the fragment tables."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xcc.passes.gpu.fragments import instructions_of
+from xcc.passes.gpu.layout import Layout, all_inputs, blocked, identity, row_major, swizzled
+
+sizes = st.integers(0, 4).map(lambda b: 1 << b)
+shapes = st.lists(sizes, min_size=1, max_size=3).map(tuple)
+
+
+@st.composite
+def bijections(draw):
+    """A layout that maps register, lane and warp one to one onto its tile, bits mixed at random."""
+    shape = draw(shapes)
+    flat = Layout.make(shape, {})
+    n = flat.total_bits
+    columns = [1 << i for i in draw(st.permutations(range(n)))]
+    for _ in range(draw(st.integers(0, 6))):
+        if n > 1:
+            i, j = draw(st.integers(0, n - 1)), draw(st.integers(0, n - 1))
+            if i != j:
+                columns[i] ^= columns[j]
+    a, b = sorted((draw(st.integers(0, n)), draw(st.integers(0, n))))
+    parts = {"register": columns[:a], "lane": columns[a:b], "warp": columns[b:]}
+    return Layout.make(shape, {k: [flat.unflatten(c) for c in v] for k, v in parts.items()})
+
+
+@given(bijections())
+@settings(max_examples=60, deadline=None)
+def test_a_bijection_covers_its_tile_once(layout):
+    seen = [layout.at(**i) for i in all_inputs(layout)]
+    assert len(set(seen)) == len(seen) == 1 << layout.total_bits
+    assert layout.is_injective() and layout.is_surjective()
+
+
+@given(bijections())
+@settings(max_examples=60, deadline=None)
+def test_inverse_is_an_inverse_on_both_sides(layout):
+    inverse = layout.inverse()
+    names = layout.inputs
+    for i in all_inputs(layout):
+        position = layout.at(**i)
+        back = inverse.at(**{f"dim{d}": c for d, c in enumerate(position)})
+        assert dict(zip(names, back, strict=True)) == i
+
+
+@given(bijections())
+@settings(max_examples=60, deadline=None)
+def test_text_round_trips(layout):
+    assert Layout.parse(str(layout)) == layout
+
+
+@given(bijections())
+@settings(max_examples=60, deadline=None)
+def test_composition_with_row_major_is_the_flat_number(layout):
+    flat = row_major(layout.shape).compose(layout)
+    assert identity(layout.shape).compose(layout).bases == layout.bases
+    for i in all_inputs(layout):
+        assert flat.at(**i)[0] == layout.flatten(layout.at(**i))
+
+
+@given(bijections(), bijections())
+@settings(max_examples=40, deadline=None)
+def test_product_tiles_the_first_by_the_second(inner, outer):
+    if len(inner.shape) != len(outer.shape):
+        return
+    both = inner.times(outer)
+    assert both.is_injective() and both.is_surjective()
+    assert both.shape == tuple(a * b for a, b in zip(inner.shape, outer.shape, strict=True))
+    lane = inner.size("lane") - 1
+    assert both.at(lane=lane) == inner.at(lane=lane)
+
+
+@given(bijections(), st.integers(0, 2))
+@settings(max_examples=60, deadline=None)
+def test_slice_forgets_a_dim(layout, dim):
+    if dim >= len(layout.shape):
+        return
+    kept = layout.sliced([dim])
+    assert kept.is_surjective()
+    for lane in range(layout.size("lane")):
+        position = layout.at(lane=lane)
+        assert kept.at(lane=lane) == position[:dim] + position[dim + 1:]
+
+
+@given(bijections())
+@settings(max_examples=40, deadline=None)
+def test_permuting_twice_returns(layout):
+    order = list(reversed(range(len(layout.shape))))
+    assert layout.permuted(order).permuted(order) == layout
+
+
+@given(shapes, sizes, st.sampled_from([32, 64]), sizes)
+@settings(max_examples=80, deadline=None)
+def test_blocked_covers_every_tile(shape, vector, warp, warps):
+    layout = blocked(shape, list(reversed(range(len(shape)))), vector, warp, warps)
+    assert layout.is_surjective()
+    assert layout.size("lane") == warp and layout.size("warp") == warps
+    live = [v for _, vs in layout.bases for v in vs if any(v)]
+    assert len(live) == layout.total_bits
+
+
+@pytest.mark.parametrize("instruction", instructions_of(("mma",)), ids=lambda i: i.name)
+def test_mma_fragments_are_bijections(instruction):
+    i = instruction
+    for layout, shape in ((i.a, (i.m, i.k)), (i.b, (i.k, i.n)), (i.c, (i.m, i.n))):
+        assert layout.shape == shape
+        assert layout.is_injective() and layout.is_surjective()
+        assert layout.size("lane") == 32
+
+
+def test_mma_fragment_positions_are_those_of_the_ptx_manual():
+    i = next(i for i in instructions_of(("mma",)) if i.name == "mma.m16n8k16.f16")
+    for lane in range(32):
+        g, t = lane // 4, lane % 4
+        for r in range(8):
+            row = g + (8 if r // 2 in (1, 3) else 0)
+            assert i.a.at(register=r, lane=lane) == (row, t * 2 + r % 2 + (8 if r >= 4 else 0))
+        for r in range(4):
+            assert i.b.at(register=r, lane=lane) == (t * 2 + r % 2 + (8 if r >= 2 else 0), g)
+            assert i.c.at(register=r, lane=lane) == (g + (8 if r >= 2 else 0), t * 2 + r % 2)
+
+
+def test_int8_fragment_positions_are_those_of_the_ptx_manual():
+    i = next(i for i in instructions_of(("mma",)) if i.name == "mma.m16n8k32.i8")
+    for lane in range(32):
+        g, t = lane // 4, lane % 4
+        for r in range(16):
+            row = g + (8 if 4 <= r < 8 or r >= 12 else 0)
+            assert i.a.at(register=r, lane=lane) == (row, t * 4 + r % 4 + (16 if r >= 8 else 0))
+        for r in range(8):
+            assert i.b.at(register=r, lane=lane) == (t * 4 + r % 4 + (16 if r >= 4 else 0), g)
+
+
+def test_swizzle_removes_the_conflicts_of_a_column():
+    """32 lanes read a column of a 32x32 tile of f32: row-major memory serialises them, a swizzle does not."""
+    column = Layout.make((32, 32), {"register": [], "lane": [(1 << b, 0) for b in range(5)]})
+    plain = row_major((32, 32)).compose(column)
+    mixed = swizzled((32, 32), [1, 0], 1, 128, 4).compose(column)
+    assert plain.bank_conflicts(1, 4) == 31
+    assert mixed.bank_conflicts(1, 4) == 0
+
+
+def test_contiguous_runs_are_aligned():
+    layout = Layout.make((64,), {"register": [(1,), (2,), (32,)], "lane": [(4,), (8,), (16,)]})
+    assert layout.contiguous(4) == (4, [0, 1])
+    assert layout.contiguous(2) == (2, [0])
+    crossed = Layout.make((8,), {"register": [(1,), (2,)], "lane": [(6,)]})
+    assert crossed.contiguous(4) == (2, [0])
+
+
+def test_bad_layouts_are_refused():
+    with pytest.raises(ValueError, match="power of two"):
+        Layout.make((3,), {})
+    with pytest.raises(ValueError, match="outside the tile"):
+        Layout.make((4,), {"lane": [(4,)]})
+    with pytest.raises(ValueError, match="does not cover"):
+        Layout.make((4,), {"lane": [(1,)]}).inverse()
