@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 from xcc import symbolic
 from xcc._mlir import func_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.linalg.kernel import Kernel, Tensor, read
+from xcc.passes.linalg.kernel import Tensor, read
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
 from xcc.passes.linalg.tile_eval import Evaluator

@@ -7,13 +7,23 @@ a vector of indices instead. A *value* (:class:`V`) is an SSA scalar or vector w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from xcc._mlir import ir
 from xcc.symbolic import Dim
+
+ATOM_OPS = {"floordiv": "arith.floordivsi", "max": "arith.maxsi", "min": "arith.minsi"}
+DIVISIONS = ("arith.floordivsi", "arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.ceildivsi")
+FOLDS: dict[str, Callable[[int, int], int]] = {
+    "arith.addi": operator.add, "arith.subi": operator.sub, "arith.muli": operator.mul,
+    "arith.maxsi": max, "arith.minsi": min, "arith.floordivsi": operator.floordiv,
+    "arith.divui": operator.floordiv, "arith.remui": operator.mod, "arith.ceildivsi": lambda x, y: -(-x // y),
+    "arith.divsi": lambda x, y: int(x / y), "arith.remsi": lambda x, y: x - y * int(x / y)}
+
 
 @dataclass(eq=False)
 class Axis:
@@ -148,13 +158,8 @@ class Builder:
     def binary(self, name: str, a: Any, b: Any) -> Any:
         x, y = self.as_int(a), self.as_int(b)
         if x is not None and y is not None:
-            fold = {"arith.floordivsi": lambda: x // y, "arith.divsi": lambda: int(x / y), "arith.divui": lambda: x // y,
-                    "arith.remsi": lambda: x - y * int(x / y), "arith.remui": lambda: x % y,
-                    "arith.ceildivsi": lambda: -(-x // y), "arith.maxsi": lambda: max(x, y),
-                    "arith.minsi": lambda: min(x, y), "arith.addi": lambda: x + y, "arith.subi": lambda: x - y,
-                    "arith.muli": lambda: x * y}.get(name)
-            if fold is not None and not (y == 0 and ("div" in name or "rem" in name)):
-                return self.int(fold())
+            if name in FOLDS and not (y == 0 and name in DIVISIONS):
+                return self.int(FOLDS[name](x, y))
         return self.pure(name, self.index, [a, b])
 
     def dim(self, d: Dim) -> Any:
@@ -178,7 +183,7 @@ class Builder:
         a, b = self.dim(atom[1]), self.dim(atom[2])
         if atom[0] == "mod":
             return self.sub(a, self.mul(self.binary("arith.floordivsi", a, b), b))
-        return self.binary({"floordiv": "arith.floordivsi", "max": "arith.maxsi", "min": "arith.minsi"}[atom[0]], a, b)
+        return self.binary(ATOM_OPS[atom[0]], a, b)
 
     # indices
     def ix_add(self, a: Ix, b: Ix) -> Ix:
@@ -305,5 +310,5 @@ class Builder:
         if atom[0] == "mod":
             q = self.ix_vector("arith.floordivsi", a, b)
             return self.ix_add(a, self.ix_scale(self.ix_vector("arith.muli", q, b), -1))
-        return self.ix_vector({"floordiv": "arith.floordivsi", "max": "arith.maxsi", "min": "arith.minsi"}[atom[0]], a, b)
+        return self.ix_vector(ATOM_OPS[atom[0]], a, b)
 

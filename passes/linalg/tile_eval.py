@@ -14,7 +14,6 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import ir, scf_d
-from xcc.diagnostics import CompilerBug
 from xcc.passes.linalg.kernel import Kernel, Op, Tensor
 from xcc.passes.linalg.schedule import Schedule, reduce_plan
 from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
