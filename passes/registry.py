@@ -12,6 +12,7 @@ BUILTIN: dict[str, str] = {
     "lower-forall": "xcc.passes.vector.forall",
     "tile": "xcc.passes.linalg.tile",
     "unroll-vectors": "xcc.passes.vector.unroll",
+    "xt-to-linalg": "xcc.passes.xt_to_linalg.convert",
 }
 
 

@@ -1,0 +1,154 @@
+"""Builds the linalg body of one kernel: what converters use to read values and to emit generics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from xcc._mlir import arith_d, ir, linalg_d, tensor_d
+from xcc.passes.xt_to_linalg.dims import DimEmitter
+from xcc.passes.xt_to_linalg.types import constant, is_float, signless, tensor_of
+from xcc.passes.xt_to_linalg.view import View, dim_expr, expand_dims, identity_exprs, ssa_coordinates
+from xcc.symbolic import Dim
+
+__all__ = ["Builder", "Read"]
+
+Body = Callable[[list[Any]], Sequence[Any] | Any]
+Read = tuple[View, Sequence[Any] | None]
+
+
+class Builder:
+    """Emits at the end of the kernel's block. `dim` turns a symbolic dim into an index value."""
+
+    def __init__(self, dim: DimEmitter) -> None:
+        self.dim = dim
+
+    def empty(self, dims: Sequence[Dim], dtype: Any) -> Any:
+        sizes = [d if isinstance(d, int) else self.dim(d) for d in dims]
+        return tensor_d.empty(sizes, signless(dtype))
+
+    def fill(self, dims: Sequence[Dim], dtype: Any, value: float | int) -> Any:
+        """A tensor of one value: the start of a reduction."""
+        scalar, init = constant(dtype, value), self.empty(dims, dtype)
+        op = linalg_d.FillOp([init.type], [scalar], [init])
+        block = op.operation.regions[0].blocks.append(scalar.type, scalar.type)
+        with ir.InsertionPoint(block):
+            linalg_d.YieldOp([block.arguments[0]])
+        return op.operation.results[0]
+
+    def generic(self, loops: Sequence[Dim], outs: Sequence[tuple[Any, Sequence[Any]]], reads: Sequence[Read],
+                body: Body, reduction: Sequence[int] = ()) -> list[Any]:
+        """One linalg.generic over `loops`; those in `reduction` are reduction loops.
+
+        `outs` gives (initial tensor, coordinates over the loops). `reads` gives views with the expanded coordinates
+        of each as expressions over the loops (None: the loops themselves). The body gets the scalars read, then for a
+        reduction the accumulators, and returns what to yield. A loop that no operand is indexed by alone gets a
+        `tensor.empty` operand that only states its size.
+        """
+        n = len(loops)
+        operands: list[Any] = []
+        maps: list[Any] = []
+        slots: list[int | View] = []
+        for view, coords in reads:
+            if view.is_splat:
+                slots.append(view)
+                continue
+            exprs = view.exprs if coords is None else [e.compose(ir.AffineMap.get(n, 0, list(coords)))
+                                                       for e in view.exprs]
+            m = ir.AffineMap.get(n, 0, list(exprs))
+            at = next((i for i, (o, k) in enumerate(zip(operands, maps, strict=True)) if o == view.source and k == m),
+                      None)
+            if at is None:
+                at = len(operands)
+                operands.append(view.source)
+                maps.append(m)
+            slots.append(at)
+        out_maps = [ir.AffineMap.get(n, 0, list(exprs)) for _, exprs in outs]
+        unseen = [i for i in range(n) if not any(dim_expr(i) == e for m in maps + out_maps for e in m.results)]
+        if unseen:
+            operands.append(self.empty([loops[i] for i in unseen], ir.IntegerType.get_signless(8)))
+            maps.append(ir.AffineMap.get(n, 0, [dim_expr(i) for i in unseen]))
+        inits = [init for init, _ in outs]
+        kinds = ["reduction" if i in set(reduction) else "parallel" for i in range(n)]
+        op = linalg_d.GenericOp(
+            [v.type for v in inits], operands, inits,
+            ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps + out_maps]),
+            ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{k}>") for k in kinds]))
+        types = [ir.RankedTensorType(v.type).element_type for v in operands + inits]
+        block = op.operation.regions[0].blocks.append(*types)
+        with ir.InsertionPoint(block):
+            scalars = [splat_constant(s) if isinstance(s, View) else block.arguments[s] for s in slots]
+            if reduction:
+                scalars += list(block.arguments)[len(operands):]
+            results = body(scalars)
+            linalg_d.YieldOp(list(results) if isinstance(results, (list, tuple)) else [results])
+        return list(op.operation.results)
+
+    def pointwise(self, dims: Sequence[Dim], dtype: Any, inputs: Sequence[View], body: Body) -> View:
+        """A parallel generic over `dims`; the inputs broadcast to it. Loops follow a split that an input has."""
+        views = [v.broadcast(dims) for v in inputs]
+        splits = common_splits(views, len(dims))
+        loops = expand_dims(dims, splits)
+        reads = [(v if v.is_splat else replace(v, exprs=v.over(splits), splits=tuple(splits)), None) for v in views]
+        init = self.empty(loops, dtype)
+        result = self.generic(loops, [(init, identity_exprs(len(loops)))], reads, body)[0]
+        return View.of_split(result, dims, dtype, splits)
+
+    def indexed(self, dims: Sequence[Dim], dtype: Any, inputs: Sequence[View],
+                body: Callable[[list[Any], list[Any]], Any]) -> View:
+        """A parallel generic over plain `dims` whose body gets the scalars read and the loop indices."""
+        views = [v.broadcast(dims).plain() for v in inputs]
+        init = self.empty(dims, dtype)
+
+        def with_indices(scalars: list[Any]) -> Any:
+            return body(scalars, [loop_index(i) for i in range(len(dims))])
+
+        reads: list[Read] = [(v, None) for v in views]
+        return View.of(self.generic(dims, [(init, identity_exprs(len(dims)))], reads, with_indices)[0], dims, dtype)
+
+    def extract(self, view: View, coords: Sequence[Any]) -> Any:
+        """In a body: element `coords` (index values, in bounds) of `view`."""
+        if view.is_splat:
+            return splat_constant(view)
+        return tensor_d.extract(view.source, ssa_coordinates(view.plain().exprs, coords))
+
+    def in_range(self, index: Any, extent: Dim) -> Any:
+        """In a body: 0 <= index < extent, as one unsigned comparison."""
+        return arith_d.cmpi(arith_d.CmpIPredicate.ult, index, self.dim(extent))
+
+    def clamp(self, index: Any, extent: Dim) -> Any:
+        """In a body: `index` moved into [0, extent)."""
+        return arith_d.maxsi(arith_d.minsi(index, self.dim(extent - 1)), self.dim(0))
+
+    def result(self, view: View) -> Any:
+        """`view` as a tensor that has its shape, made in this kernel."""
+        computed = view.source is not None and not isinstance(view.source.owner, ir.Block)
+        if not (computed and view.is_identity(view.splits)):
+            view = self.pointwise(view.dims, view.dtype, [view], lambda s: s[0])
+        if all(p == 1 for p in view.splits):
+            return view.source
+        groups, at = [], 0
+        for p in view.splits:
+            groups.append([at] if p == 1 else [at, at + 1])
+            at += len(groups[-1])
+        return tensor_d.collapse_shape(tensor_of(view.dims, view.dtype), view.source, groups)
+
+
+def common_splits(views: Sequence[View], rank: int) -> list[int]:
+    """For each dim the split of the first view that has one."""
+    out = [1] * rank
+    for v in views:
+        if not v.is_splat:
+            out = [o if o > 1 else p for o, p in zip(out, v.splits, strict=True)]
+    return out
+
+
+def splat_constant(view: View) -> Any:
+    value = view.splat.value
+    return constant(view.dtype, float(value) if is_float(view.dtype) else int(value))
+
+
+def loop_index(i: int) -> Any:
+    """In a body: the index of loop i."""
+    return linalg_d.IndexOp(ir.IntegerAttr.get(ir.IntegerType.get_signless(64), i)).result

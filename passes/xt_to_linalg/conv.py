@@ -1,0 +1,98 @@
+"""Convolutions: an explicit padded producer, then one contraction whose input map is the window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.diagnostics import CompilerBug
+from xcc.passes.xt_to_linalg.builder import Builder
+from xcc.passes.xt_to_linalg.matmul import contract, finish
+from xcc.passes.xt_to_linalg.pad import pad_view
+from xcc.passes.xt_to_linalg.registry import Op, converts
+from xcc.passes.xt_to_linalg.types import accumulator
+from xcc.passes.xt_to_linalg.view import View, dim_expr
+from xcc.symbolic import Dim
+
+Term = list[tuple[str, int]]
+
+
+def _loop_order(last: bool, n: int, grouped: bool, deep: bool, channels: bool) -> list[str]:
+    """Loop names: parallel ones in result order, then reductions. `deep`: a group has several outputs."""
+    out = (["g"] if grouped else []) + (["o"] if deep or not grouped else [])
+    space = [f"s{i}" for i in range(n)]
+    return ["n", *(space + out if last else out + space)], (["c"] if channels else []) + [f"k{i}" for i in range(n)]
+
+
+@converts("convolution")
+def convert_convolution(b: Builder, op: Op) -> View:
+    """Result loops: n, channels (split into group and rest where there are groups, or into blocks), space."""
+    x, w = op.operands[0].plain(), op.operands[1].plain()
+    n = len(x.dims) - 2
+    last, layout, groups = op.attr("layout") == "NHWC", op.attr("filter"), op.attr("groups")
+    space = list(range(1, n + 1)) if last else list(range(2, n + 2))
+    channel = n + 1 if last else 1
+    x = _pad_input(b, x, space, op)
+    strides, dilations = op.attr("strides"), op.attr("rhs_dilation")
+    if layout == "OHWIo":
+        return _packed(b, op, x, w, n, strides, dilations)
+    if layout not in ("OIHW", "HWIO"):
+        raise CompilerBug(f"xt.convolution: filter layout '{layout}' has no lowering")
+    o_dim, i_dim, k_dims = (0, 1, range(2, n + 2)) if layout == "OIHW" else (n + 1, n, range(n))
+    outputs, inputs = w.dims[o_dim], w.dims[i_dim]
+    grouped = groups != 1
+    per_group = outputs // groups
+    parallel, reduction = _loop_order(last, n, grouped, per_group != 1, not (grouped and inputs == 1))
+    size: dict[str, Dim] = {"n": x.dims[0], "g": groups, "o": per_group, "c": inputs}
+    out_space = op.dims[1:n + 1] if last else op.dims[2:]
+    size |= {f"s{i}": d for i, d in enumerate(out_space)} | {f"k{i}": w.dims[d] for i, d in enumerate(k_dims)}
+    names = parallel + reduction
+    at = {name: dim_expr(i) for i, name in enumerate(names)}
+    zero = ir.AffineExpr.get_constant(0)
+    g, o, c = (at.get(k, zero) for k in "goc")
+    x_coords: list[Any] = [None] * (n + 2)
+    x_coords[0] = at["n"]
+    x_coords[channel] = g * _static(inputs, "input channels") + c if grouped else c
+    w_coords: list[Any] = [None] * (n + 2)
+    w_coords[o_dim] = g * _static(per_group, "output channels") + o if grouped else o
+    w_coords[i_dim] = c
+    for i in range(n):
+        x_coords[space[i]] = at[f"s{i}"] * strides[i] + at[f"k{i}"] * dilations[i]
+        w_coords[k_dims[i]] = at[f"k{i}"]
+    out = contract(b, [size[k] for k in names], len(parallel), [(x, x_coords), (w, w_coords)], op.dtype)
+    splits = [1] * (n + 2)
+    if grouped and per_group != 1:
+        splits[channel] = _static(per_group, "output channels")
+    return finish(b, View.of_split(out, op.dims, accumulator(op.dtype), splits), op.dtype)
+
+
+def _packed(b: Builder, op: Op, x: View, w: View, n: int, strides: Sequence[int], dilations: Sequence[int]) -> View:
+    """NHWC with the filter in blocks of P outputs, [O/P, k..., I, P]: the result is [N, s..., O/P, P]."""
+    if op.attr("layout") != "NHWC" or op.attr("groups") != 1:
+        raise CompilerBug("xt.convolution: a packed filter needs layout NHWC and one group")
+    block = _static(w.dims[-1], "packed outputs")
+    loops = [x.dims[0], *op.dims[1:n + 1], w.dims[0], block, w.dims[-2], *w.dims[1:n + 1]]
+    d = [dim_expr(i) for i in range(len(loops))]
+    space, outer, inner, c, k = d[1:n + 1], d[n + 1], d[n + 2], d[n + 3], d[n + 4:]
+    x_coords = [d[0], *(s * strides[i] + k[i] * dilations[i] for i, s in enumerate(space)), c]
+    out = contract(b, loops, n + 3, [(x, x_coords), (w, [outer, *k, c, inner])], op.dtype)
+    splits = [1] * (n + 1) + [block]
+    return finish(b, View.of_split(out, op.dims, accumulator(op.dtype), splits), op.dtype)
+
+
+def _pad_input(b: Builder, x: View, space: Sequence[int], op: Op) -> View:
+    """The input with the window's padding and the zeros of a transposed convolution."""
+    low: list[Dim] = [0] * len(x.dims)
+    high: list[Dim] = [0] * len(x.dims)
+    interior = [0] * len(x.dims)
+    for i, d in enumerate(space):
+        low[d], high[d] = op.dims_attr("low")[i], op.dims_attr("high")[i]
+        interior[d] = op.attr("lhs_dilation")[i] - 1
+    return pad_view(b, x, low, high, interior, 0)
+
+
+def _static(d: Dim, what: str) -> int:
+    if not isinstance(d, int):
+        raise CompilerBug(f"xt.convolution: the number of {what} is symbolic ({d})")
+    return d

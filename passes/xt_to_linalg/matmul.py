@@ -1,0 +1,61 @@
+"""Contractions: loops are batch, lhs free, rhs free, then the contracted dims; narrow floats accumulate in f32."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xcc._mlir import arith_d
+from xcc.passes.xt_to_linalg import scalar
+from xcc.passes.xt_to_linalg.builder import Builder, Read
+from xcc.passes.xt_to_linalg.registry import Op, converts
+from xcc.passes.xt_to_linalg.types import accumulator, is_bool, is_float
+from xcc.passes.xt_to_linalg.view import View, dim_expr
+from xcc.symbolic import Dim
+
+__all__ = ["contract", "finish"]
+
+
+def contract(b: Builder, loops: Sequence[Dim], n_parallel: int, reads: Sequence[Read], dtype: Any) -> Any:
+    """sum over the loops after `n_parallel` of the product of two reads, kept in the accumulator type of `dtype`."""
+    acc = accumulator(dtype)
+    init = b.fill(loops[:n_parallel], acc, 0)
+    types = [view.dtype for view, _ in reads]
+
+    def body(s: list[Any]) -> Any:
+        x, y = (scalar.convert(v, t, acc) for v, t in zip(s[:2], types, strict=True))
+        if is_bool(acc):
+            return arith_d.ori(s[2], arith_d.andi(x, y))
+        if is_float(acc):
+            return arith_d.addf(s[2], arith_d.mulf(x, y))
+        return arith_d.addi(s[2], arith_d.muli(x, y))
+
+    out = [dim_expr(i) for i in range(n_parallel)]
+    return b.generic(loops, [(init, out)], reads, body, range(n_parallel, len(loops)))[0]
+
+
+def finish(b: Builder, view: View, dtype: Any) -> View:
+    """The accumulator converted to the op's result type."""
+    if view.dtype == dtype:
+        return view
+    return b.pointwise(view.dims, dtype, [view], lambda s: scalar.convert(s[0], view.dtype, dtype))
+
+
+@converts("dot_general")
+def convert_dot_general(b: Builder, op: Op) -> View:
+    lhs, rhs = (v.plain() for v in op.operands)
+    lhs_batch, rhs_batch = op.attr("lhs_batch"), op.attr("rhs_batch")
+    lhs_contract, rhs_contract = op.attr("lhs_contract"), op.attr("rhs_contract")
+    lhs_free = [i for i in range(len(lhs.dims)) if i not in (*lhs_batch, *lhs_contract)]
+    rhs_free = [i for i in range(len(rhs.dims)) if i not in (*rhs_batch, *rhs_contract)]
+    order = [("l", i) for i in (*lhs_batch, *lhs_free)] + [("r", i) for i in rhs_free] \
+        + [("l", i) for i in lhs_contract]
+    loops = [(lhs if side == "l" else rhs).dims[i] for side, i in order]
+    at = {key: dim_expr(n) for n, key in enumerate(order)}
+    for mine, theirs in ((lhs_batch, rhs_batch), (lhs_contract, rhs_contract)):
+        for i, j in zip(mine, theirs, strict=True):
+            at["r", j] = at["l", i]
+    reads: list[Read] = [(v, [at[side, i] for i in range(len(v.dims))]) for side, v in (("l", lhs), ("r", rhs))]
+    n_parallel = len(loops) - len(lhs_contract)
+    out = contract(b, loops, n_parallel, reads, op.dtype)
+    return finish(b, View.of(out, op.dims, accumulator(op.dtype)), op.dtype)

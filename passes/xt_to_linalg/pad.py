@@ -1,0 +1,88 @@
+"""Padding: a generic that clamps the coordinate, reads, and selects the padding outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xcc import symbolic
+from xcc._mlir import arith_d
+from xcc.passes.xt_to_linalg.builder import Builder
+from xcc.passes.xt_to_linalg.registry import Op, converts
+from xcc.passes.xt_to_linalg.types import constant
+from xcc.passes.xt_to_linalg.view import View
+from xcc.symbolic import Dim
+
+__all__ = ["pad_view"]
+
+
+def pad_view(b: Builder, x: View, low: Sequence[Dim], high: Sequence[Dim], interior: Sequence[int],
+             value: float | int | View, dims: Sequence[Dim] | None = None) -> View:
+    """`x` with `low` and `high` elements of `value` around each dim (negative: cropped) and `interior` between."""
+    if not any(low) and not any(high) and not any(interior):
+        return x
+    dims = dims or [_padded(*args) for args in zip(x.dims, low, high, interior, strict=True)]
+    lows = [b.dim(d) if d != 0 else None for d in low]
+    fill = value if isinstance(value, View) else None
+    empty = any(d == 0 for d in x.dims)
+
+    def body(scalars: list[Any], index: list[Any]) -> Any:
+        outside = scalars[0] if fill is not None else constant(x.dtype, value)
+        if empty:
+            return outside
+        inside, coords = None, []
+        for i, at in enumerate(index):
+            if lows[i] is None and high[i] == 0 and interior[i] == 0:
+                coords.append(at)
+                continue
+            if lows[i] is not None:
+                at = arith_d.subi(at, lows[i])
+            checks = []
+            if interior[i]:
+                step = b.dim(interior[i] + 1)
+                on_grid = arith_d.cmpi(arith_d.CmpIPredicate.eq, arith_d.remsi(at, step), b.dim(0))
+                at = arith_d.floordivsi(at, step)
+                checks.append(on_grid)
+            checks.append(b.in_range(at, x.dims[i]))
+            for check in checks:
+                inside = check if inside is None else arith_d.andi(inside, check)
+            coords.append(b.clamp(at, x.dims[i]))
+        return arith_d.select(inside, b.extract(x, coords), outside)
+
+    return b.indexed(dims, x.dtype, [fill] if fill is not None else [], body)
+
+
+def _padded(d: Dim, low: Dim, high: Dim, interior: int) -> Dim:
+    spread = d if interior == 0 else (d - 1) * (interior + 1) + 1
+    return spread + low + high
+
+
+@converts("pad")
+def convert_pad(b: Builder, op: Op) -> View:
+    x, low, high, interior = op.operands[0], op.dims_attr("low"), op.dims_attr("high"), op.attr("interior")
+    mode = op.attr("mode")
+    interior = interior or (0,) * len(x.dims)
+    if mode == "constant":
+        value: Any = op.operands[1] if len(op.operands) > 1 else op.attr("value", 0)
+        return pad_view(b, x, low, high, interior, value, op.dims)
+    lows = [b.dim(d) for d in low]
+
+    def body(_: list[Any], index: list[Any]) -> Any:
+        coords = [at if low[i] == 0 and high[i] == 0 else _outside(b, mode, arith_d.subi(at, lows[i]), x.dims[i])
+                  for i, at in enumerate(index)]
+        return b.extract(x, coords)
+
+    return b.indexed(op.dims, x.dtype, [], body)
+
+
+def _outside(b: Builder, mode: str, at: Any, extent: Dim) -> Any:
+    """A coordinate outside [0, extent) brought inside: clamped, wrapped, or mirrored without repeating the edge."""
+    if mode == "edge":
+        return b.clamp(at, extent)
+    period = b.dim(symbolic.dim_max(2 * (extent - 1), 1) if mode == "reflect" else extent)
+    rem = arith_d.remsi(at, period)
+    negative = arith_d.cmpi(arith_d.CmpIPredicate.slt, rem, b.dim(0))
+    at = arith_d.select(negative, arith_d.addi(rem, period), rem)
+    if mode == "reflect":
+        at = arith_d.minsi(at, arith_d.subi(period, at))
+    return b.clamp(at, extent)
