@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from xcc._mlir import ir
@@ -13,16 +13,17 @@ __all__ = ["LEGAL", "check_legal", "illegal_ops"]
 
 _BUILTIN = ("builtin.module", "func.func", "func.return", "builtin.unrealized_conversion_cast")
 _SCALAR = ("arith.*", "math.*", "scf.*", "cf.assert")
+_TILES = ("memref.*", "vector.*", "affine.apply", "affine.min", "affine.max", "ub.poison")
 
 LEGAL: dict[str, tuple[str, ...]] = {
     "xt": ("builtin.module", "func.func", "func.return", "xt.*"),
     "kernels": ("builtin.module", "func.func", "func.return", "xt.*"),
     "linalg": (*_BUILTIN[:3], *_SCALAR, "linalg.generic", "linalg.fill", "linalg.yield", "linalg.index",
                "tensor.empty", "tensor.extract", "tensor.dim", "memref.*", "affine.apply", "ub.poison"),
-    "vector": (*_BUILTIN[:3], *_SCALAR, "memref.*", "vector.*", "affine.apply", "affine.min", "affine.max", "ub.poison"),
-    "cpu": (*_BUILTIN[:3], *_SCALAR, "memref.*", "vector.*", "affine.apply", "affine.min", "affine.max", "ub.poison",
+    "vector": (*_BUILTIN[:3], *_SCALAR, *_TILES),
+    "cpu": (*_BUILTIN[:3], *_SCALAR, *_TILES,
             "omp.*", "llvm.*"),
-    "gpu": (*_BUILTIN[:3], *_SCALAR, "memref.*", "vector.*", "affine.apply", "affine.min", "affine.max", "ub.poison",
+    "gpu": (*_BUILTIN[:3], *_SCALAR, *_TILES,
             "gpu.*", "nvgpu.*", "nvvm.*", "amdgpu.*", "rocdl.*", "llvm.*", "cf.*"),
     "llvm": ("builtin.module", "llvm.*", "omp.*"),
     "nvvm": ("builtin.module", "gpu.module", "llvm.*", "nvvm.*"),
@@ -37,7 +38,7 @@ LEGAL_IN_MAIN: dict[str, tuple[str, ...]] = {
 """The stricter list for functions that are no kernel (those without the attribute ``xt.kernel``)."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def _matcher(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(p).replace(r"\*", ".*") for p in patterns))
 

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, parse_pass
+
+from xcc.diagnostics import UserError
 
 __all__ = ["MODEL_STAGES", "Pipeline", "Stage"]
 

@@ -10,6 +10,7 @@ BUILTIN: dict[str, str] = {
     "distribute": "xcc.passes.gpu.distribute",
     "kernel-abi": "xcc.passes.vector.kernel_abi",
     "lower-forall": "xcc.passes.vector.forall",
+    "test-fail": "xcc.passes.testing",
     "tile": "xcc.passes.linalg.tile",
     "unroll-vectors": "xcc.passes.vector.unroll",
     "xt-to-linalg": "xcc.passes.xt_to_linalg.convert",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import passmanager
 from xcc.passes.base import Pass, PassContext
+
+from xcc._mlir import passmanager
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from xcc.diagnostics import CompilerBug, UserError
 from xcc.tools.common import ArgumentParser, guarded
+
+from xcc.diagnostics import CompilerBug, UserError
 
 SPLIT_MARK = "// -----"
 
@@ -28,7 +29,7 @@ def parser() -> ArgumentParser:
     p.add_argument("--verify-each", action="store_true", help="verify after each pass")
     p.add_argument("--verify-diagnostics", action="store_true",
                    help="succeed when each part fails with the text of its '// expected-error: TEXT' line")
-    p.add_argument("--check-legal", default="", metavar="STAGE", help="also check that only ops legal after STAGE are left")
+    p.add_argument("--check-legal", default="", metavar="STAGE", help="also check for ops that STAGE must not leave")
     p.add_argument("--print-locations", action="store_true", help="print locations too")
     p.add_argument("--emit-kernel", action="store_true", help="also run the target's code generator, output its code")
     p.add_argument("--debug-patterns", action="store_true", help="say why a pattern did not apply")
@@ -66,8 +67,9 @@ def _run(argv: Sequence[str]) -> int:
 
 def _process(text: str, where: str, args: Any) -> str | bytes:
     """The IR (or code) that comes out for one part of the input."""
-    from xcc.context import new_context, parse_module
     from xcc.passes.legality import check_legal
+
+    from xcc.context import new_context, parse_module
 
     pipeline, ctx, target = _prepare(args)
     context = new_context()
@@ -83,10 +85,11 @@ def _process(text: str, where: str, args: Any) -> str | bytes:
 
 
 def _prepare(args: Any) -> tuple[Any, Any, Any]:
-    from xcc.options import CompileOptions
     from xcc.passes.base import PassContext
     from xcc.passes.pipeline import Pipeline
     from xcc.targets.base import chip_of, get_target
+
+    from xcc.options import CompileOptions
 
     weights = None
     if args.weights:
@@ -136,7 +139,8 @@ def _bug(at: str, error: BaseException, what: str) -> CompilerBug:
 
 def _expect_failure(text: str, where: str, args: Any) -> str:
     """Empty output when the part fails as it says; UserError otherwise."""
-    wanted = [line.split("// expected-error:", 1)[1].strip() for line in text.splitlines() if "// expected-error:" in line]
+    mark = "// expected-error:"
+    wanted = [line.split(mark, 1)[1].strip() for line in text.splitlines() if mark in line]
     try:
         _process(text, where, args)
     except (UserError, CompilerBug) as e:

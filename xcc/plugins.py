@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 from pathlib import Path
+from typing import Any
 
 from xcc.diagnostics import UserError
 
@@ -12,7 +14,13 @@ _LOADED: dict[str, str] = {}
 
 
 def load_plugin(path: str) -> None:
-    """Runs the file `path` once as a module of its own; its ``@register_pass`` classes are known afterwards."""
+    """Runs the file `path` once as a module of its own; its ``@register_pass`` classes are known afterwards.
+
+    ``module:package.name`` imports that module instead.
+    """
+    if path.startswith("module:"):
+        importlib.import_module(path.removeprefix("module:"))
+        return
     file = Path(path).resolve()
     if str(file) in _LOADED:
         return
@@ -32,3 +40,27 @@ def load_plugin(path: str) -> None:
 def loaded_plugins() -> tuple[str, ...]:
     """The files loaded so far: kernel compiler processes load the same."""
     return tuple(_LOADED)
+
+
+def plugins_of(pipeline: Any) -> tuple[str, ...]:
+    """Where the passes in `pipeline` that are not xcc's own come from; UserError for a class typed at a prompt."""
+    found = []
+    for stage in pipeline:
+        for p in stage.passes:
+            name = type(p).__module__
+            if name.startswith(("xcc.", "xcc_plugin_")):
+                continue
+            module = sys.modules.get(name)
+            file = getattr(module, "__file__", None)
+            if not file:
+                raise UserError(f"pass '{p.name}' runs in compiler processes, so its class must be in a file")
+            found.append(str(Path(file).resolve()) if name == "__main__" else f"module:{name}")
+    return tuple(dict.fromkeys(found))
+
+
+def plugin_text(path: str) -> str:
+    """The source of a plugin: part of what decides a kernel's code."""
+    if path.startswith("module:"):
+        spec = importlib.util.find_spec(path.removeprefix("module:"))
+        path = spec.origin or "" if spec else ""
+    return Path(path).read_text()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache, reduce
+from functools import cache, lru_cache, reduce
 from math import gcd
 from typing import Union
 
@@ -275,7 +275,7 @@ def substitute(d: Dim, env: Mapping[str, Dim]) -> Dim:
     return total
 
 
-@lru_cache(maxsize=None)
+@cache
 def _symbol_atom(name: str) -> Expr:
     return Expr({((name,),): 1})
 

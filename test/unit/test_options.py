@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from xcc.diagnostics import UserError
 from xcc.options import CompileOptions, parse_dim, parse_target
 

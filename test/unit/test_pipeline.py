@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pytest
-from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.pipeline import Pipeline
+
+from xcc.diagnostics import UserError
 
 
 @register_pass

@@ -1,0 +1,30 @@
+"""Passes that misbehave on purpose: tests of the error paths use them."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc.diagnostics import UserError
+from xcc.passes.base import Pass, PassContext, register_pass
+
+
+@register_pass
+@dataclass(frozen=True)
+class TestFail(Pass):
+    """Fails in the way `how`: "abort" kills the process, "raise" raises, "user" is the user's fault, "hang" waits."""
+
+    __test__: ClassVar[bool] = False
+    name: ClassVar[str] = "test-fail"
+    how: str = "abort"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        if self.how == "abort":
+            os.abort()
+        if self.how == "hang":
+            time.sleep(3600)
+        if self.how == "user":
+            raise UserError("this model is not for me")
+        raise RuntimeError("this pass fails on purpose")

@@ -1,0 +1,208 @@
+"""The .xcm file: a zip whose members are stored uncompressed and aligned, so that weights are memory-mapped.
+
+Members: ``manifest.json``, ``program.json``, ``kernels/*`` (what the target's executor loads), ``ir/*`` (optional),
+``weights.safetensors``. Loading runs nothing from the file and checks every size and offset before use.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xcc.diagnostics import UserError
+from xcc.runtime.program import Program, to_json
+from xcc.runtime.program_reader import program_from_json
+from xcc.weight_files import parse_header, safetensors_chunks
+from xcc.weights import WeightStore
+
+__all__ = ["ALIGN", "FORMAT_VERSION", "Artifact"]
+
+FORMAT_VERSION = 1
+ALIGN = 64
+_LOCAL = struct.Struct("<IHHHHHIIIHH")
+_CENTRAL = struct.Struct("<IHHHHHHIIIHHHHHII")
+_END = struct.Struct("<IHHHHIIH")
+_WEIGHTS = "weights.safetensors"
+_DATE = (1 << 5) | 1            # 1980-01-01: the same input gives the same file
+
+
+@dataclass
+class Artifact:
+    """A compiled model: plain data, on disk or in memory."""
+
+    manifest: dict[str, Any]
+    program: Program
+    members: Mapping[str, Any]                      # path -> bytes or read-only view
+    weights: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+
+    def save(self, path: str | Path) -> int:
+        """Writes the .xcm file (through a temporary one beside it); returns its size."""
+        store = WeightStore()
+        for name, value in self.weights.items():
+            store.add(name, value)
+        chunks = list(_weight_chunks(store))
+        manifest = self.manifest | {"weights_sum": sum(_sum(c) for c in chunks) % (1 << 64)}
+        head = {"manifest.json": json.dumps(manifest, indent=1).encode(),
+                "program.json": json.dumps(to_json(self.program), separators=(",", ":")).encode()}
+        temporary = Path(f"{path}.{os.getpid()}.tmp")
+        try:
+            with open(temporary, "wb") as f:
+                writer = _Writer(f)
+                for name, data in (head | dict(sorted(self.members.items()))).items():
+                    writer.add(name, [bytes(data)])
+                writer.add(_WEIGHTS, chunks)
+                writer.finish()
+                size = f.tell()
+            os.replace(temporary, path)
+        except OSError as e:
+            temporary.unlink(missing_ok=True)
+            raise UserError(f"{path}: cannot be written: {e.strerror}") from None
+        return size
+
+    @staticmethod
+    def read(path: str | Path) -> Artifact:
+        """Maps the file; UserError says what is wrong with one that is truncated, damaged or no artifact."""
+        try:
+            data: Any = np.memmap(path, dtype=np.uint8, mode="r")
+        except (OSError, ValueError) as e:
+            reason = getattr(e, "strerror", None) or "the file is empty"
+            raise UserError(f"{path}: cannot be read: {reason}") from None
+        members = _members(data, str(path))
+        for needed in ("manifest.json", "program.json", _WEIGHTS):
+            if needed not in members:
+                raise UserError(f"{path}: not a compiled model: it has no {needed}")
+        manifest = _json(members.pop("manifest.json"), f"{path}: manifest.json")
+        check_manifest(manifest, str(path))
+        program = program_from_json(_json(members.pop("program.json"), f"{path}: program.json"), f"{path}: program.json")
+        raw = members.pop(_WEIGHTS)
+        if manifest.get("weights_sum") != _sum(raw):
+            raise UserError(f"{path}: damaged: the checksum of {_WEIGHTS} is wrong")
+        weights = {name: raw[begin:end].view(dtype).reshape(shape)
+                   for name, (dtype, shape, begin, end) in parse_header(raw, f"{path}: {_WEIGHTS}").items()
+                   if not name.startswith("__pad.")}
+        for b in program.buffers:
+            if b.kind == "weight" and b.name not in weights:
+                raise UserError(f"{path}: program.json uses weight '{b.name}', which the file does not have")
+        return Artifact(manifest, program, members, weights)
+
+
+def check_manifest(manifest: Any, where: str) -> None:
+    """UserError when `manifest` is not one that this version reads."""
+    if not isinstance(manifest, dict) or type(manifest.get("format")) is not int:
+        raise UserError(f"{where}: manifest.json has no format version")
+    if manifest["format"] != FORMAT_VERSION:
+        raise UserError(f"{where}: format version {manifest['format']}; this xcc reads {FORMAT_VERSION}: compile again")
+    for key in ("target", "chip"):
+        if not isinstance(manifest.get(key), str):
+            raise UserError(f"{where}: manifest.json has no {key}")
+
+
+def _weight_chunks(store: WeightStore) -> Iterator[Any]:
+    header, names, _ = safetensors_chunks(store)
+    yield header
+    for name in names:
+        a = np.ascontiguousarray(store[name])
+        if a.size:
+            yield a.reshape(-1).view(np.uint8).data
+        if a.nbytes % ALIGN:
+            yield bytes(-a.nbytes % ALIGN)
+
+
+def _sum(data: Any) -> int:
+    """The sum of the 64-bit words: finds any flipped bit at the speed of memory, so that large weights load fast."""
+    raw = np.frombuffer(data, np.uint8) if not isinstance(data, np.ndarray) else data
+    whole = len(raw) // 8 * 8
+    tail = int.from_bytes(bytes(raw[whole:]), "little")
+    return (int(np.add.reduce(raw[:whole].view("<u8"), dtype=np.uint64)) + tail) % (1 << 64)
+
+
+class _Writer:
+    """A zip writer for stored members whose data starts at multiples of ALIGN."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        self.central: list[bytes] = []
+
+    def add(self, name: str, chunks: list[Any]) -> None:
+        encoded = name.encode()
+        crc, size = 0, 0
+        for c in chunks:
+            crc = zlib.crc32(c, crc)
+            size += len(c)
+        at = self.file.tell()
+        if at + size >= 1 << 32:
+            raise UserError(f"the artifact would be over 4 GiB (at {name}), which its format cannot hold yet")
+        pad = -(at + _LOCAL.size + len(encoded) + 4) % ALIGN
+        extra = struct.pack("<HH", 0xD935, pad) + b"\0" * pad
+        self.file.write(_LOCAL.pack(0x04034B50, 20, 0, 0, 0, _DATE, crc, size, size, len(encoded), len(extra)))
+        self.file.write(encoded + extra)
+        for c in chunks:
+            self.file.write(c)
+        self.central.append(_CENTRAL.pack(0x02014B50, 20, 20, 0, 0, 0, _DATE, crc, size, size, len(encoded), 0, 0, 0, 0,
+                                          0, at) + encoded)
+
+    def finish(self) -> None:
+        at = self.file.tell()
+        directory = b"".join(self.central)
+        count = len(self.central)
+        self.file.write(directory + _END.pack(0x06054B50, 0, 0, count, count, len(directory), at, 0))
+
+
+def _members(data: Any, where: str) -> dict[str, Any]:
+    """Path -> view of the bytes, each member's place, size and checksum checked."""
+    total = len(data)
+    if total < _END.size:
+        raise UserError(f"{where}: not a compiled model: only {total} bytes")
+    magic, _, _, count, _, directory_size, at, _ = _END.unpack(bytes(data[-_END.size:]))
+    if magic != 0x06054B50 or at + directory_size + _END.size != total:
+        raise UserError(f"{where}: not a compiled model, or cut off: its end is not that of an .xcm file")
+    members: dict[str, Any] = {}
+    for _ in range(count):
+        if at + _CENTRAL.size > total:
+            raise UserError(f"{where}: damaged: its directory is cut off")
+        fields = _CENTRAL.unpack(bytes(data[at:at + _CENTRAL.size]))
+        name_size, extra, comment, offset = fields[10], fields[11], fields[12], fields[16]
+        name = bytes(data[at + _CENTRAL.size:at + _CENTRAL.size + name_size]).decode("utf-8", "replace")
+        at += _CENTRAL.size + name_size + extra + comment
+        if fields[0] != 0x02014B50 or fields[4] != 0 or fields[8] != fields[9]:
+            raise UserError(f"{where}: damaged: bad directory entry for '{name}'")
+        check_member_path(name, where)
+        if name in members:
+            raise UserError(f"{where}: damaged: '{name}' is there twice")
+        members[name] = _member(data, where, name, offset, fields[8], fields[7])
+    return members
+
+
+def _member(data: Any, where: str, name: str, offset: int, size: int, crc: int) -> Any:
+    if offset + _LOCAL.size > len(data):
+        raise UserError(f"{where}: damaged: '{name}' starts behind the end of the file")
+    local = _LOCAL.unpack(bytes(data[offset:offset + _LOCAL.size]))
+    begin = offset + _LOCAL.size + local[9] + local[10]
+    if local[0] != 0x04034B50 or begin % ALIGN or begin + size > len(data):
+        raise UserError(f"{where}: damaged: '{name}' is not where its directory says")
+    view = data[begin:begin + size]
+    if name != _WEIGHTS and zlib.crc32(view) != crc:
+        raise UserError(f"{where}: damaged: the checksum of '{name}' is wrong")
+    return view
+
+
+def check_member_path(name: str, where: str) -> None:
+    """UserError for a path that would leave the archive or is not plain."""
+    parts = name.split("/")
+    if not name or "\\" in name or ":" in name or "\0" in name or any(p in ("", ".", "..") for p in parts):
+        raise UserError(f"{where}: refused: member path {name!r} is not a plain path inside the archive")
+
+
+def _json(data: Any, where: str) -> Any:
+    try:
+        return json.loads(bytes(data))
+    except (ValueError, RecursionError) as e:
+        raise UserError(f"{where}: not readable: {e}") from None

@@ -1,0 +1,117 @@
+"""A compiled model that can be called: what ``xcc.load`` and ``xcc.compile`` return."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xcc.diagnostics import UserError
+from xcc.runtime import dlpack, dtypes
+from xcc.runtime.artifact import Artifact
+from xcc.runtime.signature import TensorInfo, check_names, check_tensor, solve_symbols, tensor_infos
+
+__all__ = ["Model", "load"]
+
+EXECUTORS: dict[str, str] = {
+    "amdgcn": "xcc.runtime.hip",
+    "cpu": "xcc.runtime.cpu",
+    "nvptx": "xcc.runtime.cuda",
+}
+"""Target -> module with ``make_executor(program, members, weights, manifest)``.
+
+An executor has ``run(inputs, symbols) -> list``: inputs in the program's order, checked and contiguous, as numpy
+arrays (or as DlTensor on the executor's own device when it has ``device``, a DLPack device type), and the value of
+each symbol; it returns the outputs in the program's order.
+"""
+
+
+class Model:
+    """A compiled model. Thread-safe only as far as its executor is: call one model from one thread at a time."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self.artifact = artifact
+        self.inputs: tuple[TensorInfo, ...] = tensor_infos(artifact.program, artifact.program.inputs)
+        self.outputs: tuple[TensorInfo, ...] = tensor_infos(artifact.program, artifact.program.outputs)
+        self._executor: Any = None
+
+    @property
+    def target(self) -> str:
+        return str(self.artifact.manifest["target"])
+
+    @property
+    def chip(self) -> str:
+        return str(self.artifact.manifest["chip"])
+
+    def __repr__(self) -> str:
+        return f"<xcc.Model for {self.chip}: {'; '.join(map(str, self.inputs))} -> {'; '.join(map(str, self.outputs))}>"
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Runs the model on arrays by input name; returns arrays by output name.
+
+        An array is numpy's, anything with ``__dlpack__``, or a number or nested list for an input of that type.
+        UserError names the input whose element type or shape does not fit.
+        """
+        check_names(list(inputs), self.inputs)
+        arrays = [self._array(info, inputs[info.name]) for info in self.inputs]
+        symbols = solve_symbols(self.artifact.program, [a.shape for a in arrays])
+        outputs = self.executor.run(arrays, symbols)
+        return dict(zip((o.name for o in self.outputs), outputs, strict=True))
+
+    def __call__(self, *args: Any) -> Any:
+        """Runs the model on arrays in input order; one output comes bare, several as a tuple."""
+        if len(args) != len(self.inputs):
+            raise UserError(f"the model takes {len(self.inputs)} inputs ({'; '.join(map(str, self.inputs))}), "
+                            f"got {len(args)}")
+        outputs = tuple(self.run(dict(zip((i.name for i in self.inputs), args, strict=True))).values())
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def save(self, path: str | Path) -> int:
+        """Writes the artifact; returns its size in bytes."""
+        return self.artifact.save(path)
+
+    @property
+    def executor(self) -> Any:
+        """What runs the model; made at the first use, so that an artifact for another machine can be looked at."""
+        if self._executor is None:
+            a = self.artifact
+            if self.target not in EXECUTORS:
+                raise UserError(f"the model is for target '{self.target}', which this xcc cannot run")
+            module = importlib.import_module(EXECUTORS[self.target])
+            self._executor = module.make_executor(a.program, a.members, a.weights, a.manifest)
+        return self._executor
+
+    def _array(self, info: TensorInfo, value: Any) -> Any:
+        if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
+            tensor = dlpack.import_dlpack(value)
+            check_tensor(info, tensor.dtype, tensor.shape)
+            if tensor.device == getattr(self.executor, "device", dlpack.CPU) != dlpack.CPU and tensor.contiguous:
+                return tensor
+            return np.ascontiguousarray(dlpack.to_numpy(tensor))
+        if not isinstance(value, (np.ndarray, np.generic)):
+            value = _from_python(info, value)
+        check_tensor(info, dtypes.name_of(value.dtype), value.shape)
+        array = np.asarray(value)
+        return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def _from_python(info: TensorInfo, value: Any) -> np.ndarray[Any, Any]:
+    wanted = dtypes.numpy_dtype(info.dtype)
+    try:
+        plain = np.asarray(value)
+        if plain.dtype.kind not in "biuf":
+            raise ValueError
+        array: np.ndarray[Any, Any] = np.asarray(value, dtype=wanted)
+    except (TypeError, ValueError, OverflowError):
+        raise UserError(f"input '{info.name}': cannot make an array of {info.dtype} "
+                        f"from a {type(value).__name__}") from None
+    return array
+
+
+def load(path: str | Path) -> Model:
+    """The model in an .xcm file, its weights memory-mapped. Nothing is run until the first call."""
+    return Model(Artifact.read(path))
+

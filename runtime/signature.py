@@ -1,0 +1,95 @@
+"""Checks what a model is called with: names, element types, shapes; and finds the values of its symbolic dims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xcc import symbolic
+from xcc.diagnostics import UserError
+from xcc.runtime.program import Program
+from xcc.symbolic import Dim
+
+__all__ = ["TensorInfo", "check_names", "check_tensor", "solve_symbols"]
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """An input or output of a model; a dim is an int or the text of a symbolic expression."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+def tensor_infos(program: Program, indices: Sequence[int]) -> tuple[TensorInfo, ...]:
+    buffers = [program.buffers[i] for i in indices]
+    return tuple(TensorInfo(b.name, b.dtype, tuple(d if isinstance(d, int) else str(d) for d in b.shape))
+                 for b in buffers)
+
+
+def check_names(given: Sequence[str], inputs: Sequence[TensorInfo]) -> None:
+    """UserError when a name is missing or unknown."""
+    names = [i.name for i in inputs]
+    listing = "; ".join(map(str, inputs)) or "none"
+    for name in given:
+        if name not in names:
+            raise UserError(f"the model has no input '{name}'; its inputs are {listing}")
+    missing = [n for n in names if n not in given]
+    if missing:
+        raise UserError(f"missing input {', '.join(repr(n) for n in missing)}; the model's inputs are {listing}")
+
+
+def check_tensor(info: TensorInfo, dtype: str, shape: Sequence[int]) -> None:
+    """UserError when the element type or the number of dims is not what `info` says."""
+    if dtype != info.dtype:
+        raise UserError(f"input '{info.name}': element type is {dtype}, the model takes {info}")
+    if len(shape) != len(info.shape):
+        raise UserError(f"input '{info.name}': shape is {_text(shape)}, the model takes {info}")
+
+
+def solve_symbols(program: Program, shapes: Sequence[Sequence[int]]) -> dict[str, int]:
+    """The value of each symbol, from the shapes of the inputs; UserError where two dims disagree."""
+    env: dict[str, int] = {}
+    source: dict[str, str] = {}
+    buffers = [program.buffers[i] for i in program.inputs]
+    for b, shape in zip(buffers, shapes, strict=True):
+        for axis, (dim, size) in enumerate(zip(b.shape, shape, strict=True)):
+            name = _bare_symbol(dim)
+            if name is not None and name not in env:
+                env[name] = int(size)
+                source[name] = f"dim {axis} of input '{b.name}'"
+    for b, shape in zip(buffers, shapes, strict=True):
+        for axis, (dim, size) in enumerate(zip(b.shape, shape, strict=True)):
+            _check_dim(b.name, axis, dim, int(size), env, source, shape)
+    for name, (low, high) in program.bounds.items():
+        if name in env and not low <= env[name] <= high:
+            raise UserError(f"{source[name]}: '{name}' is {env[name]}, the model was compiled for {low}..{high}")
+    return env
+
+
+def _check_dim(name: str, axis: int, dim: Dim, size: int, env: Mapping[str, int], source: Mapping[str, str],
+               shape: Sequence[int]) -> None:
+    try:
+        wanted = symbolic.evaluate(dim, env)
+    except KeyError:
+        return              # known only at run time
+    if wanted == size:
+        return
+    where = f"input '{name}': shape is {_text(shape)}: dim {axis} is {size}"
+    if isinstance(dim, int):
+        raise UserError(f"{where}, the model takes {wanted}")
+    values = ", ".join(f"'{s}' is {env[s]} (from {source[s]})" for s in symbolic.symbols_of(dim))
+    raise UserError(f"{where}, but must be {dim} = {wanted}, as {values}")
+
+
+def _bare_symbol(dim: Dim) -> str | None:
+    names = symbolic.symbols_of(dim)
+    return names[0] if len(names) == 1 and dim == symbolic.sym(names[0]) else None
+
+
+def _text(shape: Sequence[int]) -> str:
+    return f"[{', '.join(map(str, shape))}]"

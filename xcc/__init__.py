@@ -1,0 +1,62 @@
+"""xcc compiles ONNX files and PyTorch programs for CPUs, NVIDIA GPUs and AMD GPUs.
+
+>>> model = xcc.compile("m.onnx", target="cpu")        # doctest: +SKIP
+>>> out = model.run({"x": x})                          # doctest: +SKIP
+>>> model.save("m.xcm"); model = xcc.load("m.xcm")     # doctest: +SKIP
+
+Importing this package loads neither MLIR nor onnx nor torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from xcc.diagnostics import CompilerBug, UserError, XccError
+
+if TYPE_CHECKING:
+    from xcc import onnx_backend, targets
+    from xcc.runtime.model import Model, load
+
+__all__ = ["CompilerBug", "Model", "UserError", "XccError", "compile", "load", "onnx_backend", "targets"]
+
+_LAZY = {"Model": ("xcc.runtime.model", "Model"), "load": ("xcc.runtime.model", "load"),
+         "targets": ("xcc.targets", ""), "onnx_backend": ("xcc.onnx_backend", "")}
+
+
+def compile(model: Any, target: str = "cpu", *, dims: dict[str, Any] | None = None, pipeline: Any = None,
+            **options: Any) -> Model:
+    """Compiles `model` and returns it ready to be called.
+
+    Args:
+        model: a path (.onnx, .pt2, or the .mlir of any stage), an ``onnx.ModelProto`` or a
+            ``torch.export.ExportedProgram``.
+        target: "cpu", "nvptx" or "amdgcn", with ``,key=value`` for options of the target.
+        dims: bounds of symbolic dims, ``{"batch": (1, 64), "seq": 128}``.
+        pipeline: a :class:`xcc.passes.pipeline.Pipeline` to use in place of the target's own.
+        options: the fields of :class:`xcc.options.CompileOptions`: chip, precision, threads, verify, ...
+
+    Raises:
+        UserError: the model or an option is at fault; the message names the place.
+        CompilerBug: xcc is at fault; a reproducer was saved.
+    """
+    import os
+
+    if os.environ.get("XCC_WORKER"):
+        raise UserError("a file with passes calls xcc.compile when it is imported: put the call under "
+                        "if __name__ == '__main__'")
+    from xcc.compiler import compile_model
+    from xcc.options import CompileOptions
+    from xcc.runtime.model import Model
+
+    compiled = compile_model(model, CompileOptions.make(target, dims, **options), pipeline)
+    assert compiled.artifact is not None
+    return Model(compiled.artifact)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        module, attribute = _LAZY[name]
+        loaded = importlib.import_module(module)
+        return getattr(loaded, attribute) if attribute else loaded
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

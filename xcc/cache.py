@@ -1,0 +1,143 @@
+"""Compiled kernels on disk, by the hash of everything that decides their code.
+
+An entry is one file: a JSON line with the launches and a checksum, then the code. Files are written under another
+name and renamed, so that readers never see half of one. The folder is kept under a size by removing what was
+unused longest. ``XCC_CACHE_DIR`` names the folder, ``XCC_CACHE_BYTES`` its size (default 2 GiB).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xcc import symbolic
+from xcc.diagnostics import UserError
+from xcc.plugins import plugin_text
+from xcc.targets.base import KernelBinary, KernelLaunch
+
+if TYPE_CHECKING:
+    from xcc.worker import KernelJob
+
+__all__ = ["compiler_version", "folder", "key_of", "load", "store", "trim"]
+
+DEFAULT_BYTES = 2 << 30
+
+
+def folder() -> Path:
+    """The folder of all that xcc keeps between runs."""
+    named = os.environ.get("XCC_CACHE_DIR")
+    if named:
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "xcc"
+
+
+@functools.cache
+def compiler_version() -> str:
+    """A hash of xcc's sources and of the versions of MLIR and LLVM under it."""
+    from importlib import metadata
+
+    h = hashlib.blake2b(digest_size=12)
+    for file in _sources():
+        h.update(file.read_bytes())
+    for package in ("torch-mlir", "llvmlite", "ziglang"):
+        try:
+            h.update(f"{package}=={metadata.version(package)};".encode())
+        except metadata.PackageNotFoundError:
+            continue
+    return h.hexdigest()
+
+
+def _sources() -> Iterable[Path]:
+    import xcc.dialects
+    import xcc.passes
+    import xcc.targets
+
+    for module in (xcc, xcc.dialects, xcc.passes, xcc.targets):
+        for root in module.__path__:
+            yield from sorted(Path(root).rglob("*.py"))
+
+
+def key_of(job: KernelJob) -> str:
+    """The name of `job`'s entry."""
+    h = hashlib.blake2b(digest_size=20)
+    for part in (compiler_version(), job.name, job.text, job.pipeline, repr(job.chip), job.options.code_key(),
+                 *(plugin_text(p) for p in job.plugins)):
+        h.update(part.encode() + b"\0")
+    return h.hexdigest()
+
+
+def load(key: str) -> KernelBinary | None:
+    """The kernel stored under `key`; None when there is none or the file is damaged."""
+    path = _path(key)
+    try:
+        head, _, blob = path.read_bytes().partition(b"\n")
+        data = json.loads(head)
+        if data["checksum"] != hashlib.blake2b(blob, digest_size=16).hexdigest():
+            return None
+        os.utime(path)
+        return _from_json(data, blob)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def store(key: str, kernel: KernelBinary) -> None:
+    """Saves `kernel`; a full or read-only disk is no error."""
+    data = {"name": kernel.name, "format": kernel.format, "ir": kernel.ir, "report": kernel.report,
+            "scratch": [_dim_text(d) for d in kernel.scratch],
+            "launches": [[k.entry, [_dim_text(d) for d in k.grid], k.block, k.shared_bytes] for k in kernel.launches],
+            "checksum": hashlib.blake2b(kernel.blob, digest_size=16).hexdigest()}
+    path = _path(key)
+    temporary = path.with_suffix(f".{os.getpid()}.{id(kernel)}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(json.dumps(data).encode() + b"\n" + kernel.blob)
+        os.replace(temporary, path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+
+
+def trim(limit: int | None = None) -> None:
+    """Removes the entries unused longest until the folder is under its size."""
+    if limit is None:
+        text = os.environ.get("XCC_CACHE_BYTES", str(DEFAULT_BYTES))
+        if not text.isdecimal():
+            raise UserError(f"XCC_CACHE_BYTES is '{text}', which is no number of bytes")
+        limit = int(text)
+    files = []
+    for path in (folder() / "kernels").rglob("*"):
+        try:
+            info = path.stat()
+        except OSError:
+            continue
+        if path.is_file():
+            files.append((info.st_mtime, info.st_size, path))
+    total = sum(size for _, size, _ in files)
+    for _, size, path in sorted(files):
+        if total <= limit:
+            break
+        path.unlink(missing_ok=True)
+        total -= size
+
+
+def _path(key: str) -> Path:
+    return folder() / "kernels" / key[:2] / key[2:]
+
+
+def _dim_text(d: symbolic.Dim) -> int | str:
+    return d if isinstance(d, int) else str(d)
+
+
+def _dim(d: Any) -> symbolic.Dim:
+    return d if isinstance(d, int) else symbolic.parse(d)
+
+
+def _from_json(data: dict[str, Any], blob: bytes) -> KernelBinary:
+    launches = tuple(KernelLaunch(entry, tuple(map(_dim, grid)), tuple(block), shared)
+                     for entry, grid, block, shared in data["launches"])
+    return KernelBinary(data["name"], data["format"], blob, launches, tuple(map(_dim, data["scratch"])),
+                        tuple((k, v) for k, v in data["report"]), data["ir"])

@@ -1,0 +1,123 @@
+"""The compiler's walk: import, then stage by stage to an artifact.
+
+A model-wide stage runs here; from stage ``kernels`` on each kernel goes its own way in a worker process.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from xcc import kernels
+from xcc.diagnostics import CompilerBug, XccError
+from xcc.dumps import Dumper, stage_text
+from xcc.link import link_model
+from xcc.options import CompileOptions
+from xcc.passes.base import PassContext
+from xcc.passes.pipeline import Pipeline, Stage
+from xcc.plugins import loaded_plugins, plugins_of
+from xcc.reproducer import save_module
+from xcc.runtime.artifact import Artifact
+from xcc.sources import Source, load_source
+from xcc.split import join_kernels, kernel_texts, strip_kernels
+from xcc.stages import Clock, run_stage
+from xcc.targets.base import Chip, KernelBinary, Target, chip_of, get_target
+from xcc.worker import KernelJob
+
+__all__ = ["Compiled", "Observer", "compile_model"]
+
+
+@dataclass
+class Observer:
+    """Who watches a compilation: progress, notes, times, and a guard that is told before anything can crash."""
+
+    progress: Callable[[str, int, int], None] = lambda _what, _done, _all: None
+    note: Callable[[str], None] = lambda _line: None
+    guard: Callable[[Callable[[], CompilerBug]], None] = lambda _describe: None
+    clock: Clock = field(default_factory=Clock)
+
+
+@dataclass
+class Compiled:
+    """What came out: an artifact, or the text of the stage that was asked for."""
+
+    artifact: Artifact | None = None
+    text: str = ""
+    kernels: tuple[KernelBinary, ...] = ()
+
+
+def compile_model(model: Any, options: CompileOptions, pipeline: Pipeline | None = None, stop: str = "",
+                  observer: Observer | None = None) -> Compiled:
+    """Compiles `model` (see :func:`xcc.sources.load_source`); `stop` names a stage to return the IR of."""
+    watch = observer or Observer()
+    target = get_target(options.target)
+    chip = chip_of(target, options.chip)
+    plan = pipeline or target.pipeline(options)
+    if stop:
+        plan = plan.upto(stop)
+    watch.progress("import", 0, 1)
+    source: Source = watch.clock.timed("import", "import", lambda: load_source(model, options))
+    ctx = PassContext(weights=source.weights, chip=chip, options=options, verbose=watch.note)
+    dumper = Dumper(options.dump_stages, plan.stage_names())
+    rest = plan.after(source.stage) if source.stage else plan
+    for stage in rest.model_part():
+        watch.progress(stage.name, 0, 1)
+        watch.guard(lambda stage=stage: _crash(stage, source, options, chip))  # type: ignore[misc]
+        _model_stage(stage, source, ctx, watch, chip)
+        dumper.module(stage.name, source.module, source.weights)
+    if stop and not rest.kernel_part().stages:
+        return Compiled(text=stage_text(source.module, stop))
+    return _kernel_stages(source, rest.kernel_part(), ctx, watch, dumper, target, stop)
+
+
+def _model_stage(stage: Stage, source: Source, ctx: PassContext, watch: Observer, chip: Chip) -> None:
+    before = str(source.module) if stage.passes else ""
+    try:
+        run_stage(stage, source.module, ctx, watch.clock, ctx.options.verify == "each")
+    except CompilerBug as e:
+        raise save_module(before, source.weights, stage, ctx.options, chip.name, e.message, e.details) from e
+
+
+def _crash(stage: Stage, source: Source, options: CompileOptions, chip: Chip) -> CompilerBug:
+    """For a guard that outlived this process: its copy of the module is as it was before the stage."""
+    return save_module(str(source.module), source.weights, stage, options, chip.name,
+                       f"the compiler died in stage '{stage.name}'")
+
+
+def _kernel_stages(source: Source, plan: Pipeline, ctx: PassContext, watch: Observer, dumper: Dumper, target: Target,
+                   stop: str) -> Compiled:
+    options = ctx.options
+    context = source.module.context
+    texts = kernel_texts(source.module)
+    keep = plan.stage_names() if options.dump_stages else ((stop,) if stop else ())
+    plugins = (*loaded_plugins(), *plugins_of(plan))
+    jobs = [KernelJob(name, text, str(plan), ctx.chip, options, keep, not stop, plugins) for name, text in texts.items()]
+    begin = time.perf_counter()
+    results = kernels.compile_all(jobs, lambda done, total: watch.progress("kernels", done, total))
+    watch.clock.add("kernels", "compile (wall time)", time.perf_counter() - begin)
+    for result in results:
+        for line in result.notes:
+            watch.note(line)
+        for (stage, what), seconds in result.seconds.items():
+            watch.clock.add(stage, what, seconds)
+    strip_kernels(source.module)
+    kept = {name: result.kept for name, result in zip(texts, results, strict=True)}
+    if keep:
+        dumper.kernels(str(source.module), kept, source.weights, context)
+    if stop:
+        at_stop = {name: by_stage[stop] for name, by_stage in kept.items()}
+        return Compiled(text=join_kernels(str(source.module), at_stop, stop, context))
+    binaries = tuple(r.binary for r in results if r.binary is not None)
+    watch.progress("link", 0, 1)
+    watch.guard(lambda: CompilerBug("the compiler died while linking"))
+    try:
+        artifact = watch.clock.timed("link", "link", lambda: link_model(source, binaries, target, ctx))
+    except XccError:
+        raise
+    except Exception as e:
+        raise CompilerBug(f"linking: {type(e).__name__}: {e}", details=traceback.format_exc()) from e
+    return Compiled(artifact=artifact, kernels=binaries)
+

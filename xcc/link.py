@@ -1,0 +1,98 @@
+"""From compiled kernels to an artifact: the host program, its launches, the target's files, the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from xcc import symbolic
+from xcc.passes.base import PassContext
+from xcc.runtime.artifact import FORMAT_VERSION, Artifact
+from xcc.runtime.program import Buffer, For, If, Launch, Program, Statement, While, to_json
+from xcc.sources import Source
+from xcc.symbolic import Dim
+from xcc.targets.base import KernelBinary, Target
+
+__all__ = ["bind_launches", "link_model"]
+
+
+def link_model(source: Source, kernels: tuple[KernelBinary, ...], target: Target, ctx: PassContext) -> Artifact:
+    """The artifact of `source`, whose module is now ``@main`` alone."""
+    from xcc.passes.host.lower_main import lower_main
+
+    program = bind_launches(lower_main(source.module, source.weights), {k.name: k for k in kernels})
+    members = dict(target.link(program, kernels, ctx.chip, ctx.options))
+    if ctx.options.keep_ir:
+        members |= {f"ir/{k.name}.mlir": k.ir.encode() for k in kernels if k.ir}
+    used = {b.name for b in program.buffers if b.kind == "weight"}
+    weights = {name: source.weights[name] for name in source.weights if name in used}
+    return Artifact(_manifest(source, program, kernels, ctx), program, members, weights)
+
+
+def bind_launches(program: Program, kernels: dict[str, KernelBinary]) -> Program:
+    """`program` with each launch of a kernel replaced by its device launches, scratch buffers added."""
+    buffers = list(program.buffers)
+
+    def visit(body: Iterable[Statement]) -> tuple[Statement, ...]:
+        out: list[Statement] = []
+        for s in body:
+            if isinstance(s, Launch):
+                out += _launches(s, kernels[s.kernel], buffers)
+            elif isinstance(s, If):
+                out.append(replace(s, then=visit(s.then), orelse=visit(s.orelse)))
+            elif isinstance(s, While):
+                out.append(replace(s, before=visit(s.before), body=visit(s.body)))
+            elif isinstance(s, For):
+                out.append(replace(s, body=visit(s.body)))
+            else:
+                out.append(s)
+        return tuple(out)
+
+    body = visit(program.body)
+    return replace(program, buffers=tuple(buffers), body=body)
+
+
+def _launches(launch: Launch, kernel: KernelBinary, buffers: list[Buffer]) -> list[Launch]:
+    env = {f"d{i}": value for i, value in enumerate(launch.symbols)}
+
+    def bound(dims: Sequence[Dim]) -> tuple[Dim, ...]:
+        return tuple(symbolic.substitute(d, env) for d in dims)
+
+    scratch = []
+    for size in bound(kernel.scratch):
+        scratch.append(len(buffers))
+        buffers.append(Buffer("temp", (size,), "i8"))
+    return [Launch(k.entry, (*launch.buffers, *scratch), launch.symbols, bound(k.grid), k.block, k.shared_bytes)
+            for k in kernel.launches]
+
+
+def _manifest(source: Source, program: Program, kernels: tuple[KernelBinary, ...], ctx: PassContext) -> dict[str, Any]:
+    from importlib import metadata
+
+    from xcc.cache import compiler_version
+
+    def signature(indices: tuple[int, ...]) -> list[dict[str, Any]]:
+        return [{"name": b.name, "dtype": b.dtype, "shape": to_json(b.shape)}
+                for b in (program.buffers[i] for i in indices)]
+
+    options = ctx.options
+    return {
+        "format": FORMAT_VERSION, "name": source.name, "target": options.target, "chip": ctx.chip.name,
+        "compiler": {"version": metadata.version("xcc") if _installed() else "checkout", "hash": compiler_version()},
+        "options": {"precision": options.precision, "threads": options.threads,
+                    "dims": [list(d) for d in options.dims], "target": [list(t) for t in options.target_options]},
+        "inputs": signature(program.inputs), "outputs": signature(program.outputs),
+        "kernels": [{"name": k.name, "format": k.format, "bytes": len(k.blob), "launches": len(k.launches),
+                     **dict(k.report)} for k in kernels],
+    }
+
+
+def _installed() -> bool:
+    from importlib import metadata
+
+    try:
+        metadata.version("xcc")
+    except metadata.PackageNotFoundError:
+        return False
+    return True

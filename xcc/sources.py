@@ -1,0 +1,83 @@
+"""Reads what the user wants compiled into a module of some stage and its weights."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from xcc.context import new_context, parse_module
+from xcc.diagnostics import UserError
+from xcc.options import CompileOptions
+from xcc.weights import WeightStore
+
+__all__ = ["STAGE_ATTRIBUTE", "Source", "load_source"]
+
+STAGE_ATTRIBUTE = "xcc.stage"
+"""Module attribute of a dumped stage: which stage it is the result of."""
+
+FRONTENDS: dict[str, str] = {
+    ".onnx": "xcc.frontends.onnx.importer",
+    ".pt2": "xcc.frontends.torch.importer",
+}
+"""File suffix -> module with ``load(model, options, context) -> (ir.Module, WeightStore)``."""
+
+
+@dataclass
+class Source:
+    """A module, its weights, and the stage that it is the result of ("" for a fresh import)."""
+
+    module: Any
+    weights: WeightStore
+    stage: str
+    name: str
+
+
+def load_source(model: Any, options: CompileOptions) -> Source:
+    """From a path (.onnx, .pt2, .mlir), an ``onnx.ModelProto`` or a ``torch.export.ExportedProgram``."""
+    if isinstance(model, (str, Path)):
+        path = Path(model)
+        if not path.is_file():
+            raise UserError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}")
+        if path.suffix == ".mlir":
+            return _load_mlir(path)
+        if path.suffix not in FRONTENDS:
+            raise UserError(f"{path}: xcc compiles {', '.join(FRONTENDS)} and .mlir files")
+        return _import(FRONTENDS[path.suffix], path, options, path.stem)
+    kind = f"{type(model).__module__}.{type(model).__name__}"
+    if hasattr(model, "SerializeToString") and hasattr(model, "opset_import"):
+        return _import(FRONTENDS[".onnx"], model, options, model.graph.name or "model")
+    if kind.startswith("torch."):
+        return _import(FRONTENDS[".pt2"], model, options, "model")
+    raise UserError(f"cannot compile a {kind}; give a path, an onnx.ModelProto or a torch.export.ExportedProgram")
+
+
+def _import(frontend: str, model: Any, options: CompileOptions, name: str) -> Source:
+    try:
+        loader = importlib.import_module(frontend)
+    except ModuleNotFoundError as e:
+        if e.name and e.name.startswith("xcc"):
+            raise UserError(f"this version of xcc cannot read such models ({e.name} is missing)") from None
+        raise UserError(f"reading this model needs the package '{e.name}'") from None
+    module, weights = loader.load(model, options, new_context())
+    return Source(module, weights, "", name)
+
+
+def _load_mlir(path: Path) -> Source:
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as e:
+        raise UserError(f"{path}: cannot be read: {e}") from None
+    module = parse_module(text, new_context(), str(path))
+    attributes = module.operation.attributes
+    stage = attributes[STAGE_ATTRIBUTE].value if STAGE_ATTRIBUTE in attributes else ""
+    return Source(module, _weights_beside(path), stage, path.stem)
+
+
+def _weights_beside(path: Path) -> WeightStore:
+    """``D/02-linalg.mlir`` reads ``D/02-linalg.safetensors``; no file means no weights."""
+    from xcc.weight_files import read_weights
+
+    beside = path.with_suffix(".safetensors")
+    return read_weights(beside) if beside.is_file() else WeightStore()

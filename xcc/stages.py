@@ -1,0 +1,60 @@
+"""Runs one stage: its passes, then the verifier, then the legality check. Used for the module and for each kernel."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from xcc.context import describe
+from xcc.diagnostics import CompilerBug, XccError
+from xcc.passes.base import Pass, PassContext
+from xcc.passes.legality import check_legal
+from xcc.passes.pipeline import Stage
+
+__all__ = ["Clock", "run_stage"]
+
+
+class Clock:
+    """Seconds spent by (stage, pass), summed over kernels; `at` is told where work is, as it goes."""
+
+    def __init__(self, at: Callable[[str, str], None] = lambda _stage, _pass: None) -> None:
+        self.seconds: dict[tuple[str, str], float] = {}
+        self.at = at
+
+    def add(self, stage: str, what: str, seconds: float) -> None:
+        self.seconds[stage, what] = self.seconds.get((stage, what), 0.0) + seconds
+
+    def timed(self, stage: str, what: str, work: Callable[[], Any]) -> Any:
+        self.at(stage, what)
+        begin = time.perf_counter()
+        try:
+            return work()
+        finally:
+            self.add(stage, what, time.perf_counter() - begin)
+
+
+def run_stage(stage: Stage, module: Any, ctx: PassContext, clock: Clock, verify_each: bool = False) -> None:
+    """Runs `stage` on `module` in place. Anything but an XccError becomes a CompilerBug that names the pass."""
+    with module.context:
+        for p in stage.passes:
+            _attempt(stage, p, lambda p=p: p.run(module, ctx), clock)  # type: ignore[misc]
+            if verify_each:
+                _attempt(stage, p, module.operation.verify, clock, "leaves IR that does not verify")
+        if stage.passes and not verify_each:
+            _attempt(stage, stage.passes[-1], module.operation.verify, clock, "(or one before it) leaves IR that does "
+                     "not verify; --verify=each finds the pass")
+        check_legal(module, stage.name)
+
+
+def _attempt(stage: Stage, p: Pass, work: Callable[[], Any], clock: Clock, problem: str = "failed") -> None:
+    what = str(p) if problem == "failed" else "verify"
+    try:
+        clock.timed(stage.name, what, work)
+    except XccError:
+        raise
+    except Exception as e:
+        details = "".join(traceback.format_exception(e))
+        raise CompilerBug(f"stage '{stage.name}', pass '{p}' {problem}: {type(e).__name__}: {describe(e)}",
+                          details=details) from e

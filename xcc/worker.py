@@ -1,0 +1,122 @@
+"""Kernel compilation, one kernel at a time, in a process of its own so that a crash of MLIR or LLVM stays there.
+
+The process reads frames from standard input and answers on standard output; a frame is a length and a pickle.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from xcc.diagnostics import CompilerBug, UserError
+from xcc.options import CompileOptions
+from xcc.targets.base import Chip, KernelBinary
+
+__all__ = ["KernelJob", "KernelResult", "compile_kernel", "read_frame", "write_frame"]
+
+
+@dataclass(frozen=True)
+class KernelJob:
+    """A kernel to compile: its IR and everything that decides what comes out."""
+
+    name: str
+    text: str
+    pipeline: str
+    chip: Chip
+    options: CompileOptions
+    keep: tuple[str, ...] = ()      # stages whose IR is wanted back
+    emit: bool = True               # False: stop after the pipeline
+    plugins: tuple[str, ...] = ()
+
+
+@dataclass
+class KernelResult:
+    """`binary` is None when the job stops before code."""
+
+    binary: KernelBinary | None = None
+    kept: dict[str, str] = field(default_factory=dict)
+    seconds: dict[tuple[str, str], float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def compile_kernel(job: KernelJob, at: Any = lambda _stage, _pass: None) -> KernelResult:
+    """Compiles in this process: the stages of `job.pipeline`, then the target's code generator."""
+    from xcc.context import new_context, parse_module
+    from xcc.passes.base import PassContext
+    from xcc.passes.pipeline import Pipeline
+    from xcc.plugins import load_plugin
+    from xcc.stages import Clock, run_stage
+    from xcc.targets.base import get_target
+
+    for plugin in job.plugins:
+        load_plugin(plugin)
+    result = KernelResult()
+    clock = Clock(at)
+    ctx = PassContext(chip=job.chip, options=job.options, verbose=result.notes.append)
+    context = new_context()
+    module = parse_module(job.text, context, f"kernel '{job.name}'")
+    for stage in Pipeline.parse(job.pipeline):
+        run_stage(stage, module, ctx, clock, job.options.verify == "each")
+        if stage.name in job.keep:
+            result.kept[stage.name] = str(module)
+    if job.emit:
+        target = get_target(job.options.target)
+        with context:
+            result.binary = clock.timed("emit", "emit", lambda: target.emit_kernel(module, job.chip, job.options))
+    result.seconds = clock.seconds
+    return result
+
+
+def write_frame(stream: BinaryIO, value: Any) -> None:
+    data = pickle.dumps(value)
+    view = memoryview(len(data).to_bytes(8, "little") + data)
+    while view:
+        view = view[stream.write(view):]
+    stream.flush()
+
+
+def read_frame(stream: BinaryIO) -> Any:
+    """The next value, EOFError when the other side is gone."""
+    return pickle.loads(_read_exactly(stream, int.from_bytes(_read_exactly(stream, 8), "little")))
+
+
+def _read_exactly(stream: BinaryIO, size: int) -> bytes:
+    parts = []
+    while size:
+        part = stream.read(min(size, 1 << 24))
+        if not part:
+            raise EOFError
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def serve() -> None:
+    """Answers jobs until standard input closes. Frames: ("at", stage, pass)*, then ("done"|"user"|"bug", ...)."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    requests = sys.stdin.buffer
+    while True:
+        try:
+            job = read_frame(requests)
+        except EOFError:
+            return
+        write_frame(answers, _answer(job, answers))
+
+
+def _answer(job: KernelJob, answers: BinaryIO) -> tuple[Any, ...]:
+    import traceback
+
+    try:
+        return ("done", compile_kernel(job, lambda stage, what: write_frame(answers, ("at", stage, what))))
+    except UserError as e:
+        return ("user", e.message)
+    except CompilerBug as e:
+        return ("bug", e.message, e.details)
+    except Exception as e:
+        return ("bug", f"{type(e).__name__}: {e}", traceback.format_exc())
