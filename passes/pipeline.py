@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from xcc.passes.base import Pass, parse_pass
-
 from xcc.diagnostics import UserError
+from xcc.passes.base import Pass, parse_pass
 
 __all__ = ["MODEL_STAGES", "Pipeline", "Stage"]
 

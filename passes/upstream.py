@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc.passes.base import Pass, PassContext
-
 from xcc._mlir import passmanager
+from xcc.passes.base import Pass, PassContext
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
+from xcc import symbolic
 from xcc.runtime.program import (
     DTYPE_BYTES,
     BindSymbol,
@@ -24,8 +25,6 @@ from xcc.runtime.program import (
     Statement,
     While,
 )
-
-from xcc import symbolic
 from xcc.symbolic import Dim
 
 __all__ = ["ALIGNMENT", "ArenaPlan", "ArenaPlanner", "lifetimes"]

@@ -81,7 +81,7 @@ class Artifact:
                 raise UserError(f"{path}: not a compiled model: it has no {needed}")
         manifest = _json(members.pop("manifest.json"), f"{path}: manifest.json")
         check_manifest(manifest, str(path))
-        program = program_from_json(_json(members.pop("program.json"), f"{path}: program.json"), f"{path}: program.json")
+        program = _read_program(_json(members.pop("program.json"), f"{path}: program.json"), str(path))
         raw = members.pop(_WEIGHTS)
         if manifest.get("weights_sum") != _sum(raw):
             raise UserError(f"{path}: damaged: the checksum of {_WEIGHTS} is wrong")
@@ -92,6 +92,13 @@ class Artifact:
             if b.kind == "weight" and b.name not in weights:
                 raise UserError(f"{path}: program.json uses weight '{b.name}', which the file does not have")
         return Artifact(manifest, program, members, weights)
+
+
+def _read_program(data: Any, where: str) -> Program:
+    try:
+        return program_from_json(data)
+    except UserError as e:
+        raise UserError(f"{where}: program.json: {e}") from None
 
 
 def check_manifest(manifest: Any, where: str) -> None:
@@ -186,7 +193,9 @@ def _member(data: Any, where: str, name: str, offset: int, size: int, crc: int) 
         raise UserError(f"{where}: damaged: '{name}' starts behind the end of the file")
     local = _LOCAL.unpack(bytes(data[offset:offset + _LOCAL.size]))
     begin = offset + _LOCAL.size + local[9] + local[10]
-    if local[0] != 0x04034B50 or begin % ALIGN or begin + size > len(data):
+    name_there = bytes(data[offset + _LOCAL.size:offset + _LOCAL.size + local[9]])
+    if (local[0] != 0x04034B50 or begin % ALIGN or begin + size > len(data) or name_there != name.encode()
+            or local[6:9] != (crc, size, size)):
         raise UserError(f"{where}: damaged: '{name}' is not where its directory says")
     view = data[begin:begin + size]
     if name != _WEIGHTS and zlib.crc32(view) != crc:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields
 from typing import Any
 
+from xcc import symbolic
+from xcc.diagnostics import UserError
 from xcc.runtime.arena import touched
 from xcc.runtime.program import (
     DTYPE_BYTES,
@@ -26,9 +28,6 @@ from xcc.runtime.program import (
     Statement,
     While,
 )
-
-from xcc import symbolic
-from xcc.diagnostics import UserError
 from xcc.symbolic import Dim
 
 __all__ = ["program_from_json"]

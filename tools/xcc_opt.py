@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from xcc.tools.common import ArgumentParser, guarded
-
 from xcc.diagnostics import CompilerBug, UserError
+from xcc.tools.common import ArgumentParser, guarded
 
 SPLIT_MARK = "// -----"
 
@@ -67,9 +66,8 @@ def _run(argv: Sequence[str]) -> int:
 
 def _process(text: str, where: str, args: Any) -> str | bytes:
     """The IR (or code) that comes out for one part of the input."""
-    from xcc.passes.legality import check_legal
-
     from xcc.context import new_context, parse_module
+    from xcc.passes.legality import check_legal
 
     pipeline, ctx, target = _prepare(args)
     context = new_context()
@@ -85,11 +83,10 @@ def _process(text: str, where: str, args: Any) -> str | bytes:
 
 
 def _prepare(args: Any) -> tuple[Any, Any, Any]:
+    from xcc.options import CompileOptions
     from xcc.passes.base import PassContext
     from xcc.passes.pipeline import Pipeline
     from xcc.targets.base import chip_of, get_target
-
-    from xcc.options import CompileOptions
 
     weights = None
     if args.weights:

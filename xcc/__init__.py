@@ -10,6 +10,7 @@ Importing this package loads neither MLIR nor onnx nor torch.
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xcc.diagnostics import CompilerBug, UserError, XccError
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from xcc.runtime.model import Model, load
 
 __all__ = ["CompilerBug", "Model", "UserError", "XccError", "compile", "load", "onnx_backend", "targets"]
+
+_HERE = Path(__file__).parent
+if not (_HERE / "passes").exists() and (_HERE.parent / "passes" / "base.py").exists():
+    __path__.append(str(_HERE.parent))      # a checkout, where the subpackages lie beside this folder
 
 _LAZY = {"Model": ("xcc.runtime.model", "Model"), "load": ("xcc.runtime.model", "load"),
          "targets": ("xcc.targets", ""), "onnx_backend": ("xcc.onnx_backend", "")}

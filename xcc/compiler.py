@@ -94,7 +94,8 @@ def _kernel_stages(source: Source, plan: Pipeline, ctx: PassContext, watch: Obse
     texts = kernel_texts(source.module)
     keep = plan.stage_names() if options.dump_stages else ((stop,) if stop else ())
     plugins = (*loaded_plugins(), *plugins_of(plan))
-    jobs = [KernelJob(name, text, str(plan), ctx.chip, options, keep, not stop, plugins) for name, text in texts.items()]
+    jobs = [KernelJob(name, text, str(plan), ctx.chip, options, keep, not stop, plugins)
+            for name, text in texts.items()]
     begin = time.perf_counter()
     results = kernels.compile_all(jobs, lambda done, total: watch.progress("kernels", done, total))
     watch.clock.add("kernels", "compile (wall time)", time.perf_counter() - begin)

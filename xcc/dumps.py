@@ -1,4 +1,4 @@
-"""``--dump-stages=DIR``: the module after each stage as ``NN-stage.mlir``, its weights beside it; each goes on from there."""
+"""``--dump-stages=DIR``: the module after each stage as ``NN-stage.mlir``, weights beside it, to go on from there."""
 
 from __future__ import annotations
 

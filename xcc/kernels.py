@@ -11,10 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from xcc import cache, reproducer
-from xcc.diagnostics import CompilerBug, UserError
+from xcc.diagnostics import UserError
 from xcc.worker import KernelJob, KernelResult, read_frame, write_frame
 
 __all__ = ["compile_all", "shut_down"]

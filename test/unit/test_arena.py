@@ -5,7 +5,6 @@ import time
 
 from xcc.runtime.arena import ALIGNMENT, ArenaPlanner, lifetimes
 from xcc.runtime.program import BindSymbol, Buffer, Copy, For, Launch, Program, While
-
 from xcc.symbolic import parse
 
 

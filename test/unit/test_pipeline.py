@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pytest
-from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.pipeline import Pipeline
 
 from xcc.diagnostics import UserError
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.pipeline import Pipeline
 
 
 @register_pass

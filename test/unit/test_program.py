@@ -4,6 +4,8 @@ import copy
 import json
 
 import pytest
+
+from xcc.diagnostics import UserError
 from xcc.runtime.program import (
     BindSymbol,
     Buffer,
@@ -17,8 +19,6 @@ from xcc.runtime.program import (
     to_json,
 )
 from xcc.runtime.program_reader import program_from_json
-
-from xcc.diagnostics import UserError
 from xcc.symbolic import parse
 
 

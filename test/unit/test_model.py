@@ -1,0 +1,129 @@
+"""The Model API with an executor that only looks at what it is given."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xcc import symbolic
+from xcc.diagnostics import UserError
+from xcc.runtime import dlpack
+from xcc.runtime.artifact import Artifact
+from xcc.runtime.model import Model
+from xcc.runtime.program import Buffer, Program
+
+N, W = symbolic.sym("n"), symbolic.sym("w")
+
+
+class Recorder:
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+
+    def run(self, inputs: list[Any], symbols: dict[str, int]) -> list[Any]:
+        self.calls.append((inputs, symbols))
+        return [np.asarray(i) for i in inputs]
+
+
+@pytest.fixture
+def model() -> Model:
+    program = Program((Buffer("input", (N, W * 2), "f32", "x"), Buffer("input", (W, 3), "i64", "i"),
+                       Buffer("output", (N, W * 2), "f32", "y"), Buffer("output", (W, 3), "i64", "z")),
+                      (), (0, 1), (2, 3), ("n", "w"), {"n": (1, 8)})
+    m = Model(Artifact({"target": "cpu", "chip": "c"}, program, {}))
+    m._executor = Recorder()
+    return m
+
+
+def x(n: int = 2, w: int = 4) -> np.ndarray[Any, Any]:
+    return np.zeros((n, 2 * w), np.float32)
+
+
+def i(w: int = 4) -> np.ndarray[Any, Any]:
+    return np.zeros((w, 3), np.int64)
+
+
+def test_signature_and_run(model: Model) -> None:
+    assert [str(t) for t in model.inputs] == ["x: f32[n, 2*w]", "i: i64[w, 3]"]
+    out = model.run({"i": i(), "x": x()})
+    assert list(out) == ["y", "z"]
+    assert model.executor.calls[0][1] == {"n": 2, "w": 4}
+    y, z = model(x(), i())
+    assert y.shape == (2, 8)
+    assert z.shape == (4, 3)
+    assert "f32[n, 2*w]" in repr(model)
+
+
+def test_lists_and_strided_arrays(model: Model) -> None:
+    model(np.zeros((8, 2), np.float32).T, [[1, 2, 3]] * 4)
+    given = model.executor.calls[0][0]
+    assert given[0].flags.c_contiguous
+    assert given[1].dtype == np.int64
+
+
+@pytest.mark.parametrize(("inputs", "what"), [
+    ({"x": x()}, "missing input 'i'; the model's inputs are x: f32"),
+    ({"x": x(), "i": i(), "q": i()}, "no input 'q'; its inputs are"),
+    ({"x": x().astype(np.float64), "i": i()}, "input 'x': element type is f64, the model takes x: f32"),
+    ({"x": x()[0], "i": i()}, r"input 'x': shape is \[8\], the model takes"),
+    ({"x": x(), "i": i(5)}, r"dim 1 is 8, but must be 2\*w = 10, as 'w' is 5 \(from dim 0 of input 'i'\)"),
+    ({"x": x(), "i": np.zeros((4, 2), np.int64)}, r"input 'i': shape is \[4, 2\]: dim 1 is 2, the model takes 3"),
+    ({"x": x(9), "i": i()}, r"dim 0 of input 'x': 'n' is 9, the model was compiled for 1\.\.8"),
+    ({"x": "text", "i": i()}, "cannot make an array of f32 from a str"),
+    ({"x": np.array(["a"]), "i": i()}, "element type is <U1"),
+    ({"x": [[1.0], [1.0, 2.0]], "i": i()}, "cannot make an array of f32 from a list"),
+])
+def test_bad_inputs(model: Model, inputs: dict[str, Any], what: str) -> None:
+    with pytest.raises(UserError, match=what):
+        model.run(inputs)
+
+
+def test_wrong_count(model: Model) -> None:
+    with pytest.raises(UserError, match="takes 2 inputs"):
+        model(x())
+
+
+def test_dlpack_from_torch(model: Model) -> None:
+    torch = pytest.importorskip("torch")
+    given = torch.arange(16, dtype=torch.float32).reshape(2, 8).requires_grad_()
+    y, _ = model(given, torch.zeros((4, 3), dtype=torch.int64))
+    np.testing.assert_array_equal(y, np.arange(16, dtype=np.float32).reshape(2, 8))
+    assert model.executor.calls[0][0][0].__array_interface__["data"][0] == given.data_ptr()
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "bool", "uint8", "float64", "int32"])
+def test_dlpack_types(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    t = torch.tensor([[0, 1, 2], [3, 4, 5]]).to(getattr(torch, name))
+    view = dlpack.to_numpy(dlpack.import_dlpack(t.T))
+    assert view.shape == (3, 2)
+    np.testing.assert_array_equal(view.astype(np.float64), t.T.double().numpy())
+
+
+def test_dlpack_keeps_memory_alive() -> None:
+    import gc
+
+    view = dlpack.to_numpy(dlpack.import_dlpack(np.full(1000, 7.0)))
+    gc.collect()
+    junk = [np.zeros(1000) for _ in range(10)]
+    assert (view == 7).all()
+    assert len(junk) == 10
+
+
+def _loaded_by(imports: str, prefixes: tuple[str, ...]) -> str:
+    code = (f"import sys, {imports}; "
+            f"print([m for m in sys.modules if any((m + '.').startswith(p + '.') for p in {prefixes})])")
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_runtime_imports_no_compiler() -> None:
+    compiler = ("mlir", "torch_mlir", "llvmlite", "onnx", "torch", "xcc.passes", "xcc.dialects", "xcc.targets",
+                "xcc.frontends", "xcc.compiler")
+    assert _loaded_by("xcc.runtime, xcc.runtime.model, xcc.runtime.artifact, xcc.runtime.dlpack", compiler) == "[]"
+
+
+def test_import_xcc_is_light() -> None:
+    assert _loaded_by("xcc", ("numpy", "mlir", "torch_mlir", "onnx", "torch")) == "[]"

@@ -1,0 +1,127 @@
+"""Worker processes and the cache: results, crashes, reproducers that replay, timeouts."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from xcc import cache, kernels
+from xcc.diagnostics import CompilerBug, UserError
+from xcc.options import CompileOptions
+from xcc.symbolic import sym
+from xcc.targets.base import Chip, KernelBinary, KernelLaunch
+from xcc.worker import KernelJob
+
+TEXT = "func.func @k() -> i32 {\n  %a = arith.constant 2 : i32\n  %b = arith.addi %a, %a : i32\n  return %b : i32\n}\n"
+CHIP = Chip("some-chip", "x86_64", "generic")
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XCC_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def job(pipeline: str, name: str = "k") -> KernelJob:
+    return KernelJob(name, TEXT, pipeline, CHIP, CompileOptions(jobs=2), keep=("vector",), emit=False)
+
+
+def test_kernels_run_their_stages_in_parallel_and_in_order() -> None:
+    jobs = [job("vector: mlir(canonicalize)", f"k{i}") for i in range(5)]
+    progress: list[int] = []
+    results = kernels.compile_all(jobs, lambda done, _: progress.append(done))
+    assert all("arith.constant 4" in r.kept["vector"] for r in results)
+    assert sorted(progress) == [0, 1, 2, 3, 4, 5]
+    assert ("vector", "mlir(canonicalize)") in results[0].seconds
+
+
+@pytest.mark.parametrize(("how", "what"), [("abort", "died of SIGABRT"), ("raise", "RuntimeError: this pass fails")])
+def test_a_failing_pass_is_a_bug_with_a_reproducer_that_replays(how: str, what: str) -> None:
+    with pytest.raises(CompilerBug, match=what) as caught:
+        kernels.compile_all([job(f"vector: mlir(canonicalize), test-fail{{how={how}}}")])
+    bug = caught.value
+    assert Path(bug.reproducer).read_text() == TEXT
+    words = shlex.split(bug.command)
+    assert words[0] == "xcc-opt"
+    assert words[1] == bug.reproducer
+    without_chip = [w for w in words[2:] if not w.startswith(("--chip", "--target"))]
+    again = subprocess.run([sys.executable, "-m", "xcc.tools.xcc_opt", words[1], *without_chip], capture_output=True,
+                           text=True)
+    assert again.returncode == (-6 if how == "abort" else 70)
+    fixed = [w.replace(f", test-fail{{how={how}}}", "") for w in without_chip]
+    good = subprocess.run([sys.executable, "-m", "xcc.tools.xcc_opt", words[1], *fixed], capture_output=True, text=True)
+    assert good.returncode == 0
+    assert "arith.constant 4" in good.stdout
+
+
+def test_workers_survive_other_kernels_failures() -> None:
+    with pytest.raises(UserError, match="kernel 'k': this model is not for me"):
+        kernels.compile_all([job("vector: test-fail{how=user}")])
+    with pytest.raises(CompilerBug, match="'llvm' there should be no arith"):
+        kernels.compile_all([job("llvm: mlir(cse)")])
+    assert kernels.compile_all([job("vector: mlir(cse)")])[0].kept
+
+
+def test_a_hanging_pass_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels.compile_all([job("vector: mlir(cse)")])            # the worker is up
+    monkeypatch.setattr(kernels, "TIMEOUT", 0.5)
+    with pytest.raises(CompilerBug, match="pass 'test-fail{how=hang}': took over"):
+        kernels.compile_all([job("vector: test-fail{how=hang}")])
+
+
+def test_unregistered_or_invalid_ir_is_reported() -> None:
+    bad = KernelJob("k", "func.func @k(", "vector: mlir(cse)", CHIP, CompileOptions(), emit=False)
+    with pytest.raises(UserError, match="kernel 'k': .*1:13: expected non-function type"):
+        kernels.compile_all([bad])
+
+
+def binary(n: int = 0) -> KernelBinary:
+    return KernelBinary(f"k{n}", "ptx", b"\n\x00code" * 100, (KernelLaunch("k", (sym("d0"), 2), (128, 1, 1), 4096),),
+                        (sym("d0") * 4,), (("registers", 40), ("name", "x")), "module {}")
+
+
+def test_cache_round_trip_and_damage() -> None:
+    assert cache.load("ab12") is None
+    cache.store("ab12", binary())
+    assert cache.load("ab12") == binary()
+    path = cache.folder() / "kernels" / "ab" / "12"
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 1
+    path.write_bytes(data)
+    assert cache.load("ab12") is None
+    path.write_bytes(b"{}")
+    assert cache.load("ab12") is None
+
+
+def test_cache_is_bounded_and_drops_the_oldest() -> None:
+    import os
+
+    for i in range(6):
+        cache.store(f"aa{i}", binary(i))
+        os.utime(cache.folder() / "kernels" / "aa" / str(i), (1000 + i, 1000 + i))
+    size = (cache.folder() / "kernels" / "aa" / "0").stat().st_size
+    cache.trim(3 * size)
+    assert [i for i in range(6) if cache.load(f"aa{i}")] == [3, 4, 5]
+
+
+def test_keys_tell_everything_apart() -> None:
+    base = job("vector: mlir(cse)")
+    keys = {cache.key_of(j) for j in (
+        base, job("vector: mlir(canonicalize)"), job("vector: mlir(cse)", "other"),
+        KernelJob("k", TEXT + " ", base.pipeline, CHIP, base.options),
+        KernelJob("k", TEXT, base.pipeline, Chip("other", "x86_64", "generic"), base.options),
+        KernelJob("k", TEXT, base.pipeline, CHIP, CompileOptions(precision="f16")))}
+    assert len(keys) == 6
+    assert cache.key_of(base) == cache.key_of(job("vector: mlir(cse)"))
+
+
+def test_an_unwritable_cache_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XCC_CACHE_DIR", "/proc/nowhere")
+    cache.store("ab12", binary())
+    assert cache.load("ab12") is None
+    with pytest.raises(CompilerBug) as caught:
+        kernels.compile_all([job("vector: test-fail")])
+    assert Path(caught.value.reproducer).read_text() == TEXT
