@@ -18,7 +18,7 @@ def emit_dim(dim: Dim, symbols: Mapping[str, Any]) -> Any:
         return index(dim)
     total = None
     for monomial, coefficient in dim.terms:
-        value = None if coefficient != 1 and monomial else index(coefficient)
+        value = None if monomial else index(coefficient)
         for n, atom in enumerate(monomial):
             factor = symbols[atom[0]] if len(atom) == 1 else _call(atom, symbols)
             value = factor if n == 0 else op("arith.muli", [factor.type], [value, factor])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from dataclasses import replace
 from functools import lru_cache
 
+from xcc.runtime.cpu import physical_cores
 from xcc.targets.base import Chip
 
 _X86 = "x86_64-unknown-linux-gnu"
@@ -31,19 +31,6 @@ CHIPS: dict[str, Chip] = {c.name: c for c in (
 
 def chips() -> dict[str, Chip]:
     return dict(CHIPS)
-
-
-def physical_cores() -> int:
-    """Cores that this process may use, hyperthreads of one core counted once."""
-    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
-    seen = set()
-    for cpu in allowed:
-        try:
-            with open(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") as f:
-                seen.add(f.read().strip())
-        except OSError:
-            seen.add(str(cpu))
-    return max(1, len(seen))
 
 
 @lru_cache(maxsize=1)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from typing import Any
 
 import numpy as np
 
 from xcc.context import new_context, parse_module
 from xcc.passes.base import PassContext
+from xcc.runtime.cpu import load_library
 from xcc.targets.cpu import chip as cpu_chip
 from xcc.targets.cpu import codegen, link
 from xcc.targets.cpu.pipeline import kernel_pipeline
@@ -34,10 +34,7 @@ def load(text: str, threads: int = 2) -> Any:
     """A library whose functions are the kernels of `text`."""
     chip = cpu_chip.host()
     blob = link.link_shared([codegen.emit_object(llvm_text(text, chip), chip), codegen.thread_pool(chip)])
-    handle = os.memfd_create("kernels")
-    os.write(handle, blob)
-    library = ctypes.CDLL(f"/proc/self/fd/{handle}")
-    os.close(handle)
+    library = load_library(blob)
     library.xcc_set_threads(threads)
     return library
 

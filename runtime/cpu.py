@@ -1,0 +1,223 @@
+"""Runs a model compiled for CPUs: one shared object, one call a run.
+
+The object exports ``xcc_main(buffers, symbols)`` (see xcc.targets.cpu.host), ``xcc_set_threads`` and
+``xcc_after_fork``. It is loaded from memory; weights stay where the artifact has mapped them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import platform
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xcc import symbolic
+from xcc.diagnostics import UserError
+from xcc.runtime.arena import ALIGNMENT, ArenaPlanner, walk
+from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program
+
+__all__ = ["CpuExecutor", "make_executor", "symbol_names"]
+
+_CACHED_SHAPES = 64
+
+
+def symbol_names(program: Program) -> tuple[str, ...]:
+    """Every symbol of the program: those bound from inputs, then those bound while it runs."""
+    names = list(program.symbols)
+    for s in walk(program.body):
+        if isinstance(s, BindSymbol):
+            names.append(s.name)
+        elif isinstance(s, For):
+            names.append(s.counter)
+    return tuple(dict.fromkeys(names))
+
+
+def make_executor(program: Program, members: Mapping[str, Any], weights: Any, manifest: Mapping[str, Any]) -> CpuExecutor:
+    """The executor of an artifact's members; UserError when this machine cannot run them."""
+    facts = json.loads(bytes(members["kernels/cpu.json"]))
+    _check_machine(facts)
+    threads = int(os.environ.get("XCC_THREADS", 0)) or int(facts.get("threads", 0)) or physical_cores()
+    return CpuExecutor(program, bytes(members["kernels/model.so"]), weights, threads)
+
+
+def physical_cores() -> int:
+    """Cores that this process may use, hyperthreads of one core counted once."""
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    seen = set()
+    for cpu in allowed:
+        try:
+            with open(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") as f:
+                seen.add(f.read().strip())
+        except OSError:
+            seen.add(str(cpu))
+    return max(1, len(seen))
+
+
+def _check_machine(facts: Mapping[str, Any]) -> None:
+    machine = platform.machine().lower().replace("amd64", "x86_64").replace("arm64", "aarch64")
+    wanted = str(facts["triple"]).split("-")[0].replace("arm64", "aarch64")
+    if machine != wanted:
+        raise UserError(f"the model is compiled for {wanted} and this machine is {machine}; compile it again")
+    try:
+        with open("/proc/cpuinfo") as f:
+            flags = next((set(line.split()) for line in f if line.startswith("flags")), None)
+    except OSError:
+        return
+    missing = [r for r in facts.get("requires", ()) if flags is not None and r not in flags]
+    if missing:
+        raise UserError(f"the model is compiled for {facts['cpu']}, this CPU lacks {', '.join(missing)}; "
+                        "compile it again, or with --chip=x86-64-v3")
+
+
+def load_library(blob: bytes) -> ctypes.CDLL:
+    """The shared object `blob`, opened without a file where the system can.
+
+    The memory file stays open: the loader knows libraries by path, and a descriptor's number that comes again would
+    give the old library. Libraries are never unloaded, since their threads live on.
+    """
+    if hasattr(os, "memfd_create"):
+        handle = os.memfd_create("xcc-model")
+        os.truncate(handle, len(blob))
+        view = memoryview(blob)
+        while view:
+            view = view[os.write(handle, view):]
+        return ctypes.CDLL(f"/proc/self/fd/{handle}")
+    with tempfile.NamedTemporaryFile(suffix=".so", delete=False) as file:
+        file.write(blob)
+    try:
+        return ctypes.CDLL(file.name)
+    finally:
+        os.unlink(file.name)
+
+
+@dataclass
+class _Shape:
+    """What is fixed for one set of symbol values: shapes of outputs, offsets of temporaries."""
+
+    outputs: list[tuple[int, ...]]
+    offsets: dict[int, int]
+    arena: int
+
+
+class CpuExecutor:
+    """Calls the host program. `threads` counts the calling thread; not for calls from several threads at once."""
+
+    def __init__(self, program: Program, blob: bytes, weights: Any, threads: int) -> None:
+        self.program = program
+        self._library = load_library(blob)
+        self._main = self._library.xcc_main
+        self._main.restype = ctypes.c_int32
+        self.threads = int(self._library.xcc_set_threads(ctypes.c_int32(threads)))
+        _LIBRARIES.add(self._library)
+        self._names = symbol_names(program)
+        self._symbols = (ctypes.c_int64 * max(1, len(self._names)))()
+        self._pointers = (ctypes.c_void_p * max(1, len(program.buffers)))()
+        self._planner = ArenaPlanner(program)
+        self._shapes: dict[tuple[int, ...], _Shape] = {}
+        self._arena = np.empty(0, np.uint8)
+        self._limits = {s.name: s.limit for s in walk(program.body) if isinstance(s, BindSymbol)}
+        self._dtypes = {i: _dtype(program.buffers[i].dtype) for i in program.outputs}
+        self._direct = [program.buffers[i].kind == "output" for i in program.outputs]
+        self._keep: list[Any] = []
+        for i, b in enumerate(program.buffers):
+            if b.kind == "weight":
+                array = np.ascontiguousarray(weights[b.name])
+                self._keep.append(array)
+                self._pointers[i] = array.ctypes.data
+
+    def set_threads(self, threads: int) -> int:
+        """Changes the number of threads; returns how many there are."""
+        self.threads = int(self._library.xcc_set_threads(ctypes.c_int32(threads)))
+        return self.threads
+
+    def run(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
+        """The outputs for contiguous `inputs`, in the program's order."""
+        key = tuple(symbols[s] for s in self.program.symbols)
+        shape = self._shapes.get(key) or self._plan(key, symbols)
+        pointers = self._pointers
+        for i, array in zip(self.program.inputs, inputs, strict=True):
+            pointers[i] = array.ctypes.data
+        self._place(shape)
+        outputs = []
+        for i, size, direct in zip(self.program.outputs, shape.outputs, self._direct, strict=True):
+            out = np.empty(size, self._dtypes[i]) if direct else None
+            if out is not None:
+                pointers[i] = out.ctypes.data
+            outputs.append(out)
+        for n, value in enumerate(key):
+            self._symbols[n] = value
+        status = self._main(pointers, self._symbols)
+        if status:
+            raise RuntimeError(f"the compiled model returned status {status}")
+        return [self._result(n, out, shape.outputs[n]) for n, out in enumerate(outputs)]
+
+    def _plan(self, key: tuple[int, ...], symbols: Mapping[str, int]) -> _Shape:
+        env = dict(symbols)
+        for name, limit in self._limits.items():
+            env[name] = symbolic.evaluate(limit, env)
+        plan = self._planner.plan(symbols)
+        outputs = [tuple(symbolic.evaluate(d, env) for d in self.program.buffers[i].shape)
+                   for i in self.program.outputs]
+        if len(self._shapes) >= _CACHED_SHAPES:
+            self._shapes.pop(next(iter(self._shapes)))
+        self._shapes[key] = _Shape(outputs, dict(plan.offsets), plan.size)
+        self._placed = None
+        return self._shapes[key]
+
+    _placed: _Shape | None = None
+
+    def _place(self, shape: _Shape) -> None:
+        """Points temporaries into the arena, which grows to the largest shape seen."""
+        if self._placed is shape:
+            return
+        if self._arena.size < shape.arena + ALIGNMENT:
+            self._arena = np.empty(shape.arena + ALIGNMENT, np.uint8)
+        base = -(-self._arena.ctypes.data // ALIGNMENT) * ALIGNMENT
+        for i, offset in shape.offsets.items():
+            self._pointers[i] = base + offset
+        self._placed = shape
+
+    def _result(self, n: int, out: Any, limit: tuple[int, ...]) -> Any:
+        """Output `n`, cut to its size where that was only known at the end, copied where it is no buffer of its own."""
+        i = self.program.outputs[n]
+        b = self.program.buffers[i]
+        if out is not None and not self._limits:
+            return out
+        env = {name: int(self._symbols[k]) for k, name in enumerate(self._names)}
+        size = tuple(symbolic.evaluate(d, env) for d in b.shape)
+        if out is not None:
+            return out if size == limit else out.reshape(-1)[:int(np.prod(size))].reshape(size)
+        count = int(np.prod(size)) * DTYPE_BYTES[b.dtype]
+        raw = ctypes.string_at(self._address(i, env), count)
+        return np.frombuffer(bytearray(raw), self._dtypes[i]).reshape(size)
+
+    def _address(self, i: int, env: Mapping[str, int]) -> int:
+        b = self.program.buffers[i]
+        if b.kind == "alias":
+            return self._address(b.base, env) + symbolic.evaluate(b.offset, env)
+        return int(self._pointers[i] or 0)
+
+
+def _dtype(name: str) -> Any:
+    from xcc.runtime.dtypes import numpy_dtype
+
+    return numpy_dtype(name)
+
+
+_LIBRARIES: weakref.WeakSet[ctypes.CDLL] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for library in _LIBRARIES:
+        library.xcc_after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

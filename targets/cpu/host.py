@@ -1,0 +1,178 @@
+"""The host program as one native function.
+
+    int32 xcc_main(void **buffers, int64 *symbols)
+
+`buffers` has an entry for each buffer of the program; those of aliases are not read (their address is computed from
+their base). `symbols` has an entry for each name of :func:`xcc.runtime.cpu.symbol_names`: the caller fills in those
+bound from inputs, the function writes those bound on the way. Returns 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xcc import symbolic
+from xcc._mlir import ir
+from xcc.context import new_context
+from xcc.passes.upstream import Upstream
+from xcc.passes.vector.dims import emit_dim
+from xcc.passes.vector.tiles import index, op, scalar_attr
+from xcc.runtime.cpu import symbol_names
+from xcc.runtime.program import (
+    DTYPE_BYTES,
+    BindSymbol,
+    Copy,
+    For,
+    If,
+    Launch,
+    Program,
+    SetScalar,
+    Statement,
+    While,
+)
+from xcc.symbolic import Dim
+from xcc.targets.llvm_text import llvm_ir
+
+_LOWERING = "convert-scf-to-cf,arith-expand,convert-to-llvm,reconcile-unrealized-casts"
+_FLOATS = {"f64": "f64", "f32": "f32", "f16": "f16", "bf16": "bf16", "f8E4M3FN": "f8E4M3FN", "f8E5M2": "f8E5M2"}
+
+
+def host_program(program: Program) -> str:
+    """LLVM IR text of ``xcc_main`` for `program`."""
+    with new_context(), ir.Location.unknown():
+        module = ir.Module.parse("func.func @xcc_main(%buffers: !llvm.ptr, %symbols: !llvm.ptr) -> i32 {\n"
+                                 "  %zero = arith.constant 0 : i32\n  return %zero : i32\n}")
+        function = module.body.operations[0]
+        host = _Host(program, module, list(function.regions[0].blocks[0].arguments))
+        with ir.InsertionPoint.at_block_terminator(function.regions[0].blocks[0]):
+            host.statements(program.body)
+        Upstream(pipeline=_LOWERING).run(module, None)  # type: ignore[arg-type]
+        return llvm_ir(module)
+
+
+class _Host:
+    def __init__(self, program: Program, module: Any, arguments: list[Any]) -> None:
+        self.program, self.module = program, module
+        self.buffers, self.symbols = arguments
+        self.ptr, self.i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
+        self.slots = {name: i for i, name in enumerate(symbol_names(program))}
+        self.declared: set[str] = set()
+
+    def element(self, base: Any, i: Any, elem: Any) -> Any:
+        """The address of element `i` (an int or an i64 value) of an array of `elem`."""
+        i32 = ir.IntegerType.get_signless(32)
+        static = i if isinstance(i, int) else -(1 << 31)
+        return op("llvm.getelementptr", [self.ptr], [base] if isinstance(i, int) else [base, i],
+                  rawConstantIndices=ir.DenseI32ArrayAttr.get([static]), elem_type=ir.TypeAttr.get(elem),
+                  noWrapFlags=ir.IntegerAttr.get(i32, 0))
+
+    def load(self, address: Any, t: Any) -> Any:
+        return op("llvm.load", [t], [address], ordering=ir.IntegerAttr.get(self.i64, 0))
+
+    def store(self, value: Any, address: Any) -> None:
+        op("llvm.store", [], [value, address], ordering=ir.IntegerAttr.get(self.i64, 0))
+
+    def dim(self, d: Dim) -> Any:
+        """The value of `d` as i64."""
+        index_type = ir.IndexType.get()
+        env = {s: op("arith.index_cast", [index_type], [self.load(self.slot(s), self.i64)])
+               for s in symbolic.symbols_of(d)}
+        return op("arith.index_cast", [self.i64], [emit_dim(d, env)])
+
+    def slot(self, symbol: str) -> Any:
+        return self.element(self.symbols, self.slots[symbol], self.i64)
+
+    def address(self, buffer: int) -> Any:
+        b = self.program.buffers[buffer]
+        if b.kind != "alias":
+            return self.load(self.element(self.buffers, buffer, self.ptr), self.ptr)
+        base = self.address(b.base)
+        if b.offset == 0:
+            return base
+        return self.element(base, self.dim(b.offset), ir.IntegerType.get_signless(8))
+
+    def statements(self, body: Sequence[Statement]) -> None:
+        for s in body:
+            getattr(self, "_" + type(s).__name__.lower())(s)
+
+    def _launch(self, s: Launch) -> None:
+        operands = [self.address(b) for b in s.buffers] + [self.dim(d) for d in s.symbols]
+        if s.kernel not in self.declared:
+            self.declared.add(s.kernel)
+            types = ", ".join(["!llvm.ptr"] * len(s.buffers) + ["i64"] * len(s.symbols))
+            declaration = ir.Operation.parse(f"llvm.func @{s.kernel}({types})")
+            ir.InsertionPoint.at_block_begin(self.module.body).insert(declaration)
+        op("llvm.call", [], operands, callee=ir.FlatSymbolRefAttr.get(s.kernel),
+           op_bundle_sizes=ir.DenseI32ArrayAttr.get([]),
+           operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(operands), 0]))
+
+    def _copy(self, s: Copy) -> None:
+        op("llvm.intr.memmove", [], [self.address(s.target), self.address(s.source),
+                                     self.dim(self.program.nbytes(s.source))],
+           isVolatile=ir.BoolAttr.get(False))
+
+    def _setscalar(self, s: SetScalar) -> None:
+        dtype = self.program.buffers[s.target].dtype
+        elem = self._type(dtype)
+        base = self.address(s.target)
+        for i, d in enumerate(s.values):
+            value = self.dim(d)
+            if dtype in _FLOATS:
+                value = op("arith.sitofp", [elem], [value])
+            elif dtype == "i1":
+                zero = op("arith.constant", [self.i64], [], value=ir.IntegerAttr.get(self.i64, 0))
+                ne = ir.IntegerAttr.get(self.i64, 1)
+                bit = op("arith.cmpi", [ir.IntegerType.get_signless(1)], [value, zero], predicate=ne)
+                value = op("arith.extui", [elem], [bit])
+            elif elem != self.i64:
+                value = op("arith.trunci", [elem], [value])
+            self.store(value, self.element(base, i, elem))
+
+    def _type(self, dtype: str) -> Any:
+        """The type of one element in memory."""
+        if dtype in _FLOATS:
+            return ir.Type.parse(dtype)
+        return ir.IntegerType.get_signless(8 * DTYPE_BYTES[dtype])
+
+    def _bindsymbol(self, s: BindSymbol) -> None:
+        dtype = self.program.buffers[s.source].dtype
+        elem = self._type(dtype)
+        value = self.load(self.element(self.address(s.source), s.index, elem), elem)
+        if elem != self.i64:
+            value = op("arith.extui" if dtype.startswith(("ui", "i1")) and dtype != "i16" else "arith.extsi",
+                       [self.i64], [value])
+        self.store(value, self.slot(s.name))
+
+    def _condition(self, buffer: int) -> Any:
+        elem = self._type(self.program.buffers[buffer].dtype)
+        value = self.load(self.address(buffer), elem)
+        zero = op("arith.constant", [elem], [], value=scalar_attr(elem, 0))
+        name, code = ("arith.cmpf", 13) if isinstance(elem, ir.FloatType) else ("arith.cmpi", 1)
+        return op(name, [ir.IntegerType.get_signless(1)], [value, zero], predicate=ir.IntegerAttr.get(self.i64, code))
+
+    def _if(self, s: If) -> None:
+        branch = ir.Operation.create("scf.if", operands=[self._condition(s.condition)], regions=2)
+        for region, body in zip(branch.regions, (s.then, s.orelse), strict=True):
+            with ir.InsertionPoint(region.blocks.append()):
+                self.statements(body)
+                op("scf.yield", [], [])
+
+    def _while(self, s: While) -> None:
+        loop = ir.Operation.create("scf.while", regions=2)
+        with ir.InsertionPoint(loop.regions[0].blocks.append()):
+            self.statements(s.before)
+            op("scf.condition", [], [self._condition(s.condition)])
+        with ir.InsertionPoint(loop.regions[1].blocks.append()):
+            self.statements(s.body)
+            op("scf.yield", [], [])
+
+    def _for(self, s: For) -> None:
+        index_type = ir.IndexType.get()
+        trips = op("arith.index_cast", [index_type], [self.dim(s.trips)])
+        loop = ir.Operation.create("scf.for", operands=[index(0), trips, index(1)], regions=1)
+        block = loop.regions[0].blocks.append(index_type)
+        with ir.InsertionPoint(block):
+            self.store(op("arith.index_cast", [self.i64], [block.arguments[0]]), self.slot(s.counter))
+            self.statements(s.body)
+            op("scf.yield", [], [])

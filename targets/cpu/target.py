@@ -1,0 +1,47 @@
+"""The CPU target."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from xcc.runtime.program import Program
+from xcc.targets.base import Chip, KernelBinary, Target
+from xcc.targets.cpu import chip as cpu_chip
+
+
+def _pipeline(options: Any) -> Any:
+    from xcc.targets.cpu.pipeline import pipeline
+
+    return pipeline(options)
+
+
+def _emit_kernel(module: Any, chip: Chip, options: Any) -> KernelBinary:
+    from xcc.targets.cpu.emit import emit_kernel
+
+    return emit_kernel(module, chip, options)
+
+
+def _link(program: Program, kernels: tuple[KernelBinary, ...], chip: Chip, options: Any) -> dict[str, bytes]:
+    """``kernels/model.so``: every kernel, the host program and the thread pool; ``kernels/cpu.json``: what it needs."""
+    from xcc.targets.cpu.codegen import emit_object, thread_pool
+    from xcc.targets.cpu.host import host_program
+    from xcc.targets.cpu.link import link_shared
+
+    host = emit_object(host_program(program), chip)
+    shared = link_shared([k.blob for k in kernels] + [host, thread_pool(chip)])
+    facts = {"triple": chip.triple, "cpu": chip.cpu, "features": chip.features,
+             "threads": getattr(options, "threads", 0), "requires": _requires(chip)}
+    return {"kernels/model.so": shared, "kernels/cpu.json": json.dumps(facts).encode()}
+
+
+def _requires(chip: Chip) -> list[str]:
+    """CPU flags, as /proc/cpuinfo names them, without which the code cannot run."""
+    if not chip.triple.startswith("x86_64"):
+        return []
+    wide = ["avx512f", "avx512bw", "avx512dq", "avx512vl"] if chip.vector_bytes == 64 else []
+    return ["avx2", "fma", "f16c", *wide]
+
+
+TARGET = Target(name="cpu", chips=cpu_chip.chips, default_chip=cpu_chip.host, pipeline=_pipeline,
+                emit_kernel=_emit_kernel, link=_link)
