@@ -102,9 +102,9 @@ class _Assigner:
                     self.natural(r)
         for op in ops:
             self.assign(op)
+        self.sweep()
         for op in self.loads:
             self.relabel(op)
-        self.sweep()
 
     # -- natural layouts ----------------------------------------------------------------------------------------
 
@@ -364,6 +364,7 @@ class _Assigner:
         for op in reversed(walk(self.func.regions[0].blocks[0])):
             if op.results and not op.regions and all(is_vector(r) for r in op.results) \
                     and not any(True for r in op.results for _ in r.uses):
+                self.loads = [x for x in self.loads if x != op]
                 op.erase()
 
 

@@ -255,6 +255,7 @@ class KernelBuilder:
         old = op.regions[0].blocks[0]
         for a, b in zip(old.arguments, loop.body.arguments, strict=True):
             self.values[a] = b
+        self.code.shared_in_use = True    # by the step before
         with ir.InsertionPoint(loop.body):
             self.block(old)
         for a, b in zip(op.results, loop.operation.results, strict=True):

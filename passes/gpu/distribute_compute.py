@@ -121,7 +121,7 @@ def _multiply_add(k: Any, op: Any, plan: Contraction) -> Any:
     element = ir.VectorType(acc.type).element_type
     sides = []
     offset = 0
-    gpu_d.barrier()
+    k.code.begin_shared()
     for operand in (0, 1):
         value = op.operands[operand]
         kind = ir.VectorType(value.type).element_type

@@ -57,6 +57,7 @@ class ThreadCode:
     def __init__(self, entry: Any, warp: int, limit: int) -> None:
         self.entry, self.warp, self.limit = entry, warp, limit
         self.shared_bytes = 0
+        self.shared_in_use = False   # whether threads may still be reading what was last written
         self._shared: Any = None
         self._parts: dict[Any, Any] = {}
         self._anchor: Any = None
@@ -169,6 +170,12 @@ class ThreadCode:
         value = arith_d.xori(part, index(crossed)) if crossed else part
         return arith_d.addi(value, index(apart)) if apart else value
 
+    def begin_shared(self) -> None:
+        """Waits until the last content of shared memory has been read."""
+        if self.shared_in_use:
+            gpu_d.barrier()
+        self.shared_in_use = True
+
     def write_shared(self, value: Any, buffer: Any, offsets: Layout) -> None:
         """Stores a register vector; `offsets` maps register, lane and warp to elements of `buffer`."""
         size = element_bytes(ir.VectorType(value.type).element_type)
@@ -213,7 +220,7 @@ class ThreadCode:
         stored = memory_type(element)
         memory = best_memory(source, target, element_bytes(stored))
         buffer = self.buffer(memory.shape[0], stored)
-        gpu_d.barrier()
+        self.begin_shared()
         self.write_shared(to_memory(value, stored), buffer, memory.compose(source))
         gpu_d.barrier()
         return from_memory(self.read_shared(buffer, memory.compose(target), stored), element)

@@ -32,6 +32,10 @@ class KernelAbi(Pass):
             for f in list(module.body.operations):
                 if f.operation.name == "func.func" and "xt.kernel" in f.attributes:
                     _rewrite(f)
+                elif f.operation.name == "gpu.module":
+                    for kernel in list(f.regions[0].blocks[0].operations):
+                        if kernel.operation.name == "gpu.func":
+                            _rewrite(kernel)
 
 
 def _rewrite(f: Any) -> None:

@@ -16,7 +16,7 @@ from xcc.targets.nvptx.chip import chips
 def distribute(text: str, chip: str) -> str:
     with ir.Context():
         module = ir.Module.parse(text)
-        for name in ("assign-layouts", "distribute", ):
+        for name in ("assign-layouts", "distribute"):
             get_pass(name)().run(module, PassContext(chip=chips()[chip]))
             module.operation.verify()
         return str(module)
