@@ -1,0 +1,129 @@
+"""NVVM-dialect kernels to PTX through llvmlite, and to a cubin where ptxas is installed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from xcc import symbolic
+from xcc._mlir import ir
+from xcc.diagnostics import CompilerBug
+from xcc.targets.base import Chip, KernelBinary, KernelLaunch
+from xcc.targets.llvm_text import llvm_ir
+
+__all__ = ["assemble", "emit_kernel", "find_ptxas", "ptx_of"]
+
+DEVICE_ATTRIBUTES = ("gpu.", "xcc.", "xt.")
+
+
+def emit_kernel(module: Any, chip: Chip, options: Any = None) -> KernelBinary:
+    """PTX, or a cubin with its report of registers and spills where ptxas is found, of one kernel's functions."""
+    launches = []
+    symbols: list[str] = []
+    for kernel in kernels_of(module):
+        a = kernel.operation.attributes
+        block = tuple(ir.DenseI32ArrayAttr(a["nvvm.maxntid"]))
+        launches.append(KernelLaunch(
+            entry=ir.StringAttr(a["sym_name"]).value, grid=(symbolic.parse(a["xcc.grid"].value), 1, 1),
+            block=block, shared_bytes=a["xcc.shared_bytes"].value))
+        symbols.append(launches[-1].entry)
+    if not launches:
+        raise CompilerBug("the module has no kernel to emit")
+    ptx = ptx_of(module, chip)
+    if options is not None and options.option("code") == "ptx" or find_ptxas() is None:
+        return KernelBinary(name=symbols[0], format="ptx", blob=ptx.encode(), launches=tuple(launches))
+    cubin, report = assemble(ptx, chip.name)
+    return KernelBinary(name=symbols[0], format="cubin", blob=cubin, launches=tuple(launches),
+                        report=tuple(report.items()))
+
+
+def kernels_of(module: Any) -> list[Any]:
+    """The kernel functions, in launch order."""
+    found = []
+    for op in module.body.operations:
+        if op.operation.name == "gpu.module":
+            found += [f for f in op.regions[0].blocks[0].operations
+                      if f.operation.name == "llvm.func" and "nvvm.kernel" in f.operation.attributes]
+    return found
+
+
+def device_module(module: Any) -> Any:
+    """A plain module of the gpu.modules' content, as LLVM translation wants it."""
+    with module.context, ir.Location.unknown():
+        flat = ir.Module.create()
+        for outer in module.body.operations:
+            if outer.operation.name != "gpu.module":
+                continue
+            for op in outer.regions[0].blocks[0].operations:
+                copy = op.operation.clone(ip=ir.InsertionPoint(flat.body))
+                for name in list(copy.attributes):
+                    if name.startswith(DEVICE_ATTRIBUTES):
+                        del copy.attributes[name]
+                if copy.name == "llvm.mlir.global" and "dynamic_shmem" in str(copy.attributes["sym_name"]):
+                    copy.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<external>")
+        return flat
+
+
+@lru_cache(maxsize=8)
+def target_machine(chip: Chip) -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(chip.triple).create_target_machine(cpu=chip.cpu, features=chip.features, opt=3)
+
+
+def ptx_of(module: Any, chip: Chip) -> str:
+    """The PTX text of a module at stage nvvm."""
+    import llvmlite.binding as llvm
+
+    machine = target_machine(chip)
+    parsed = llvm.parse_assembly(llvm_ir(device_module(module)))
+    parsed.triple = chip.triple
+    parsed.data_layout = str(machine.target_data)
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
+    builder.getModulePassManager().run(parsed, builder)
+    text: str = machine.emit_assembly(parsed)
+    return text
+
+
+@lru_cache(maxsize=1)
+def find_ptxas() -> str | None:
+    """ptxas on PATH, or of the wheel nvidia-cuda-nvcc."""
+    import importlib.util
+
+    found = shutil.which("ptxas")
+    if found is None:
+        spec = importlib.util.find_spec("nvidia") if importlib.util.find_spec("nvidia") else None
+        for root in (spec.submodule_search_locations or []) if spec else []:
+            for path in sorted(Path(root).glob("*/bin/ptxas")):
+                return str(path)
+    return found
+
+
+def assemble(ptx: str, chip: str) -> tuple[bytes, dict[str, int | float | str]]:
+    """The cubin of PTX text and ptxas's report: registers (the most of any entry), spilled bytes, stack bytes."""
+    tool = find_ptxas()
+    if tool is None:
+        raise CompilerBug("assemble: there is no ptxas")
+    with tempfile.TemporaryDirectory(prefix="xcc-ptxas-") as folder:
+        source, out = Path(folder, "k.ptx"), Path(folder, "k.cubin")
+        source.write_text(ptx)
+        done = subprocess.run([tool, "-v", "-O3", f"-arch={chip}", str(source), "-o", str(out)],
+                              capture_output=True, text=True)
+        if done.returncode:
+            raise CompilerBug(f"ptxas refused a kernel for {chip}", details=done.stderr + "\n" + ptx)
+        return out.read_bytes(), _report(done.stderr)
+
+
+def _report(text: str) -> dict[str, int | float | str]:
+    def most(pattern: str) -> int:
+        return max((int(n) for n in re.findall(pattern, text)), default=0)
+
+    return {"registers": most(r"Used (\d+) registers"), "spills": most(r"(\d+) bytes spill stores"),
+            "stack": most(r"(\d+) bytes stack frame")}

@@ -1,0 +1,49 @@
+"""The stages of an NVIDIA compilation, one pass a line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc.passes.base import Pass, get_pass
+from xcc.passes.pipeline import Pipeline, Stage
+from xcc.passes.upstream import Upstream
+
+
+def gpu_stages() -> tuple[Stage, ...]:
+    """From tile programs to the NVVM dialect."""
+    return (
+        Stage("gpu", (
+            _pass("assign-layouts"),
+            _pass("distribute"),
+            Upstream(pipeline="canonicalize"),
+            Upstream(pipeline="cse"),
+            Upstream(pipeline="loop-invariant-code-motion"),
+            Upstream(pipeline="cse"),
+        )),
+        Stage("nvvm", (
+            _pass("kernel-abi"),
+            Upstream(pipeline="expand-strided-metadata"),
+            Upstream(pipeline="lower-affine"),
+            Upstream(pipeline="convert-nvgpu-to-nvvm"),
+            Upstream(pipeline="convert-scf-to-cf"),
+            Upstream(pipeline="convert-vector-to-llvm"),
+            Upstream(pipeline="gpu.module(convert-gpu-to-nvvm{index-bitwidth=64})"),
+            Upstream(pipeline="reconcile-unrealized-casts"),
+            Upstream(pipeline="canonicalize"),
+            Upstream(pipeline="cse"),
+        )),
+    )
+
+
+def _pass(name: str) -> Pass:
+    return get_pass(name)()
+
+
+def kernel_pipeline() -> Pipeline:
+    """What runs on a tile program alone."""
+    return Pipeline(gpu_stages())
+
+
+def pipeline(options: Any) -> Pipeline:
+    """The stages of a compilation with `options` (a CompileOptions)."""
+    return Pipeline(gpu_stages())
