@@ -1,0 +1,134 @@
+// RUN: %xcc_opt %s --pass-pipeline=tile --split-input-file | filecheck %s
+
+// The row's maximum and sum are computed once a row, before the loop over its columns; the last 8 columns are masked.
+// CHECK-LABEL: func.func private @softmax(
+// CHECK-SAME: %[[X:.*]]: memref<?x1000xf32>, %[[OUT:.*]]: memref<?x1000xf32>, %[[N:.*]]: index)
+// CHECK: scf.forall (%[[CHUNK:.*]]) = (0) to (%[[N]]) step (8)
+// CHECK: scf.for %[[ROW:.*]] = %[[CHUNK]] to %{{.*}} step
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c992 step %c32 iter_args(%[[ACC:.*]] = %{{.*}}) -> (vector<32xf32>)
+// CHECK: arith.maximumf %{{.*}}, %[[ACC]] : vector<32xf32>
+// CHECK: %[[MASK:.*]] = vector.create_mask %c8 : vector<32xi1>
+// CHECK: %[[MAX:.*]] = vector.multi_reduction <maximumf>, %{{.*}} [0] : vector<32xf32> to f32
+// CHECK: %[[SUM:.*]] = vector.multi_reduction <add>, %{{.*}} [0] : vector<32xf32> to f32
+// CHECK: scf.for
+// CHECK: arith.divf
+// CHECK: vector.transfer_write %{{.*}}, %[[OUT]][%[[ROW]], %{{.*}}] {in_bounds = [true]}
+// CHECK: vector.transfer_write %{{.*}}, %[[OUT]][%[[ROW]], %c992], %[[MASK]]
+#m=affine_map<(d0,d1)->(d0,d1)>
+#r=affine_map<(d0,d1)->(d0)>
+func.func private @softmax(%x: tensor<?x1000xf32>, %d0: index) -> tensor<?x1000xf32> attributes {xt.kernel, xt.symbols=["d0"], xt.arg_dims=[["d0",1000]], xt.result_dims=[["d0",1000]],
+  xcc.config = {block=array<i64: 8, 0>, vector=array<i64: 1, 32>, order=array<i64: 0, 1>, reduce=[array<i64: 32>, array<i64: 32>], tail="peel", access="rows", parallel=true}} {
+  %ninf = arith.constant 0xFF800000 : f32
+  %zero = arith.constant 0.0 : f32
+  %e1 = tensor.empty(%d0) : tensor<?xf32>
+  %e2 = tensor.empty(%d0) : tensor<?x1000xf32>
+  %f = linalg.fill ins(%ninf: f32) outs(%e1: tensor<?xf32>) -> tensor<?xf32>
+  %mx = linalg.generic {indexing_maps=[#m,#r], iterator_types=["parallel","reduction"]} ins(%x: tensor<?x1000xf32>) outs(%f: tensor<?xf32>) {
+   ^bb0(%a: f32, %o: f32):
+     %s = arith.maximumf %a, %o : f32
+     linalg.yield %s : f32 } -> tensor<?xf32>
+  %ex = linalg.generic {indexing_maps=[#m,#r,#m], iterator_types=["parallel","parallel"]} ins(%x,%mx: tensor<?x1000xf32>,tensor<?xf32>) outs(%e2: tensor<?x1000xf32>) {
+   ^bb0(%a: f32, %b: f32, %o: f32):
+     %s = arith.subf %a, %b : f32
+     %t = math.exp %s : f32
+     linalg.yield %t : f32 } -> tensor<?x1000xf32>
+  %g = linalg.fill ins(%zero: f32) outs(%e1: tensor<?xf32>) -> tensor<?xf32>
+  %sum = linalg.generic {indexing_maps=[#m,#r], iterator_types=["parallel","reduction"]} ins(%ex: tensor<?x1000xf32>) outs(%g: tensor<?xf32>) {
+   ^bb0(%a: f32, %o: f32):
+     %s = arith.addf %a, %o : f32
+     linalg.yield %s : f32 } -> tensor<?xf32>
+  %y = linalg.generic {indexing_maps=[#m,#r,#m], iterator_types=["parallel","parallel"]} ins(%ex,%sum: tensor<?x1000xf32>,tensor<?xf32>) outs(%e2: tensor<?x1000xf32>) {
+   ^bb0(%a: f32, %b: f32, %o: f32):
+     %s = arith.divf %a, %b : f32
+     linalg.yield %s : f32 } -> tensor<?x1000xf32>
+  return %y : tensor<?x1000xf32>
+}
+
+// -----
+
+// A register tile of 14x32 accumulators over a scalar K loop; rows that are left over go one by one.
+// CHECK-LABEL: func.func private @matmul(
+// CHECK: scf.forall (%[[J:.*]], %[[I:.*]]) = (0, 0) to (3072, %{{.*}}) step (128, 56)
+// CHECK: scf.for %[[COL:.*]] = %[[J]]
+// CHECK: scf.for %[[ROW:.*]] = %[[I]] to %[[MIDDLE:.*]] step %c14
+// CHECK: %[[C:.*]] = scf.for %[[K:.*]] = %c0 to %c768 step %c1 iter_args(%[[ACC:.*]] = %{{.*}}) -> (vector<14x32xf32>)
+// CHECK: vector.transfer_read %{{.*}}[%[[ROW]], %[[K]]]{{.*}} vector<14xf32>
+// CHECK: vector.transfer_read %{{.*}}[%[[K]], %[[COL]]]{{.*}} vector<32xf32>
+// CHECK: math.fma %{{.*}}, %{{.*}}, %[[ACC]] : vector<14x32xf32>
+// CHECK: arith.addf %[[C]]
+// CHECK: arith.maximumf
+// CHECK: vector.transfer_write {{.*}} vector<14x32xf32>
+// CHECK: scf.for %{{.*}} = %[[MIDDLE]]
+#m=affine_map<(d0,d1)->(d0,d1)>
+#r=affine_map<(d0,d1)->(d0)>
+func.func private @matmul(%a: tensor<?x768xf32>, %b: tensor<768x3072xf32>, %bias: tensor<3072xf32>, %d0: index) -> tensor<?x3072xf32> attributes {xt.kernel, xt.symbols=["d0"], xt.arg_dims=[["d0",768],[768,3072],[3072]], xt.result_dims=[["d0",3072]],
+  xcc.config = {block=array<i64: 56, 128>, vector=array<i64: 14, 32>, order=array<i64: 1, 0>, reduce=[array<i64: 1>], tail="peel", access="rows", parallel=true}} {
+  %zero = arith.constant 0.0 : f32
+  %e2 = tensor.empty(%d0) : tensor<?x3072xf32>
+  %f = linalg.fill ins(%zero: f32) outs(%e2: tensor<?x3072xf32>) -> tensor<?x3072xf32>
+  %mm = linalg.generic {indexing_maps=[affine_map<(d0,d1,d2)->(d0,d2)>,affine_map<(d0,d1,d2)->(d2,d1)>,affine_map<(d0,d1,d2)->(d0,d1)>], iterator_types=["parallel","parallel","reduction"]} ins(%a,%b: tensor<?x768xf32>,tensor<768x3072xf32>) outs(%f: tensor<?x3072xf32>) {
+   ^bb0(%x: f32, %y: f32, %o: f32):
+     %p = arith.mulf %x, %y : f32
+     %s = arith.addf %p, %o : f32
+     linalg.yield %s : f32 } -> tensor<?x3072xf32>
+  %y = linalg.generic {indexing_maps=[#m,affine_map<(d0,d1)->(d1)>,#m], iterator_types=["parallel","parallel"]} ins(%mm,%bias: tensor<?x3072xf32>,tensor<3072xf32>) outs(%e2: tensor<?x3072xf32>) {
+   ^bb0(%x: f32, %b2: f32, %o: f32):
+     %s = arith.addf %x, %b2 : f32
+     %z = arith.maximumf %s, %zero : f32
+     linalg.yield %z : f32 } -> tensor<?x3072xf32>
+  return %y : tensor<?x3072xf32>
+}
+
+// -----
+
+// All dims are walked together: one loop over the flat array.
+// CHECK-LABEL: func.func private @pointwise(
+// CHECK-SAME: %{{.*}}: memref<?xf32>, %{{.*}}: memref<?xf32>, %{{.*}}: memref<?xf32>, %[[N:.*]]: index)
+// CHECK: %[[TOTAL:.*]] = arith.muli %c147, %[[N]]
+// CHECK: scf.forall (%{{.*}}) = (0) to (%[[TOTAL]]) step (64)
+// CHECK: scf.for
+// CHECK: arith.addf %{{.*}} : vector<32xf32>
+// CHECK: scf.for
+// CHECK: vector.create_mask
+#id = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
+func.func private @pointwise(%x: tensor<?x3x7x7xf32>, %y: tensor<?x3x7x7xf32>, %d0: index) -> tensor<?x3x7x7xf32> attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [["d0", 3, 7, 7], ["d0", 3, 7, 7]], xt.result_dims = [["d0", 3, 7, 7]],
+  xcc.config = {block = array<i64: 64>, vector = array<i64: 32>, order = array<i64: 0>, reduce = []}} {
+  %e = tensor.empty(%d0) : tensor<?x3x7x7xf32>
+  %r = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%x, %y : tensor<?x3x7x7xf32>, tensor<?x3x7x7xf32>) outs(%e : tensor<?x3x7x7xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<?x3x7x7xf32>
+  return %r : tensor<?x3x7x7xf32>
+}
+
+// -----
+
+// A padded read: the clamped coordinates are scalars here, so rows stay contiguous reads.
+// CHECK-LABEL: func.func private @pad(
+// CHECK: arith.maxsi
+// CHECK: arith.minsi
+// CHECK: vector.transfer_read %{{.*}} vector<16xf32>
+// CHECK: arith.select
+// CHECK-NOT: vector.gather
+func.func private @pad(%x: tensor<9x16xf32>) -> tensor<11x16xf32> attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[9, 16]], xt.result_dims = [[11, 16]],
+  xcc.config = {block = array<i64: 1, 0>, vector = array<i64: 1, 16>, order = array<i64: 0, 1>, reduce = []}} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<11x16xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} outs(%e : tensor<11x16xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %at = arith.subi %i, %c1 : index
+    %low = arith.maxsi %at, %c0 : index
+    %in = arith.minsi %low, %c8 : index
+    %v = tensor.extract %x[%in, %j] : tensor<9x16xf32>
+    %inside = arith.cmpi eq, %at, %in : index
+    %s = arith.select %inside, %v, %zero : f32
+    linalg.yield %s : f32
+  } -> tensor<11x16xf32>
+  return %r : tensor<11x16xf32>
+}
