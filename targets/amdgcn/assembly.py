@@ -1,0 +1,61 @@
+"""What a kernel's assembly says about its speed: the innermost loop and its share of matrix instructions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+__all__ = ["LoopShare", "instructions_of", "inner_loop"]
+
+_LABEL = re.compile(r"^(\.LBB\d+_\d+):")
+_BRANCH = re.compile(r"^s_c?branch\w*\s+(\.LBB\d+_\d+)")
+_MATRIX = ("v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_")
+
+
+@dataclass(frozen=True)
+class LoopShare:
+    """The hottest loop: how many instructions, how many are matrix instructions, and all of them by name."""
+
+    instructions: int = 0
+    matrix: int = 0
+    counts: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def share(self) -> float:
+        return self.matrix / self.instructions if self.instructions else 0.0
+
+
+def instructions_of(assembly: str, kernel: str) -> list[str]:
+    """Labels (ending in ':') and instructions of one kernel, in order."""
+    out: list[str] = []
+    inside = False
+    for raw in assembly.split("\n"):
+        line = raw.split(";", 1)[0].strip()
+        if line == f"{kernel}:":
+            inside = True
+        elif inside and line.startswith((".section", ".Lfunc_end", ".size")):
+            break
+        elif inside and line and (not line.startswith(".") or _LABEL.match(line)):
+            out.append(line)
+    return out
+
+
+def inner_loop(assembly: str, kernel: str) -> LoopShare:
+    """The loop without a loop inside it that has the most matrix instructions, else the most instructions."""
+    lines = instructions_of(assembly, kernel)
+    labels = {line[:-1]: i for i, line in enumerate(lines) if _LABEL.match(line)}
+    loops = []
+    for i, line in enumerate(lines):
+        branch = _BRANCH.match(line)
+        if branch and labels.get(branch[1], i) < i:
+            loops.append((labels[branch[1]], i))
+    innermost = [a for a in loops if not any(b != a and a[0] <= b[0] and b[1] <= a[1] for b in loops)]
+    best = LoopShare()
+    for start, end in innermost:
+        body = [line.split()[0] for line in lines[start:end + 1] if not _LABEL.match(line)]
+        found = LoopShare(len(body), sum(name.startswith(_MATRIX) for name in body),
+                          tuple(sorted(Counter(body).items())))
+        if (found.matrix, found.instructions) > (best.matrix, best.instructions):
+            best = found
+    return best

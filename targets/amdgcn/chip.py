@@ -1,0 +1,62 @@
+"""The table of AMD GPUs.
+
+Peaks are dense, of the shipped product named beside each (vendor data sheets). One gfx90a is one of the two dies of an
+MI250X. `matrix` names the instruction families of ``passes/gpu/fragments_amd``.
+"""
+
+from __future__ import annotations
+
+from xcc.targets.base import Chip
+
+__all__ = ["CHIPS", "chips", "default_chip"]
+
+_KB, _MB = 1 << 10, 1 << 20
+_TRIPLE = "amdgcn-amd-amdhsa"
+
+
+def _cdna(name: str, cores: int, shared: int, l2: int, l3: int, bandwidth: float, flops: dict[str, float],
+          matrix: tuple[str, ...]) -> Chip:
+    return Chip(name=name, triple=_TRIPLE, cpu=name, cores=cores, vector_bytes=16, vector_registers=512, warp=64,
+                max_threads=1024, shared_bytes=shared, l2_bytes=l2, l3_bytes=l3, bandwidth=bandwidth,
+                flops=tuple(flops.items()), matrix=matrix)
+
+
+def _rdna(name: str, cores: int, l2: int, l3: int, bandwidth: float, flops: dict[str, float],
+          matrix: tuple[str, ...]) -> Chip:
+    return Chip(name=name, triple=_TRIPLE, cpu=name, cores=cores, vector_bytes=16, vector_registers=256, warp=32,
+                max_threads=1024, shared_bytes=64 * _KB, l2_bytes=l2, l3_bytes=l3, bandwidth=bandwidth,
+                flops=tuple(flops.items()), matrix=matrix)
+
+
+CHIPS: dict[str, Chip] = {chip.name: chip for chip in (
+    # MI250X, one die
+    _cdna("gfx90a", 110, 64 * _KB, 8 * _MB, 0, 1.638e12,
+          {"f64": 47.9e12, "f32": 47.9e12, "f16": 191.5e12, "bf16": 191.5e12, "i8": 191.5e12},
+          ("mfma", "mfma-cdna2")),
+    # MI300X
+    _cdna("gfx942", 304, 64 * _KB, 4 * _MB, 256 * _MB, 5.3e12,
+          {"f64": 163.4e12, "f32": 163.4e12, "tf32": 653.7e12, "f16": 1307.4e12, "bf16": 1307.4e12, "i8": 2614.9e12,
+           "f8": 2614.9e12},
+          ("mfma", "mfma-cdna3", "mfma-xf32")),
+    # MI355X
+    _cdna("gfx950", 256, 160 * _KB, 4 * _MB, 256 * _MB, 8.0e12,
+          {"f64": 78.6e12, "f32": 157.3e12, "f16": 2516.6e12, "bf16": 2516.6e12, "i8": 5033.2e12, "f8": 5033.2e12},
+          ("mfma-cdna4", "mfma", "mfma-cdna3")),
+    # Radeon RX 7900 XTX
+    _rdna("gfx1100", 96, 6 * _MB, 96 * _MB, 960e9,
+          {"f32": 61.4e12, "f16": 122.8e12, "bf16": 122.8e12, "i8": 122.8e12}, ("wmma-rdna3",)),
+    # Radeon RX 9070 XT
+    _rdna("gfx1201", 64, 8 * _MB, 64 * _MB, 644.6e9,
+          {"f32": 48.7e12, "f16": 194.6e12, "bf16": 194.6e12, "i8": 389.3e12, "f8": 389.3e12}, ("wmma-rdna4",)),
+)}
+
+
+def chips() -> dict[str, Chip]:
+    return CHIPS
+
+
+def default_chip() -> Chip:
+    """The GPU of this machine when there is one in the table, else gfx942."""
+    from xcc.runtime.hip import device_architecture
+
+    return CHIPS.get(device_architecture(), CHIPS["gfx942"])
