@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 
 BUILTIN: dict[str, str] = {
+    "amd-kernel-functions": "xcc.passes.gpu.amd_kernel_functions",
     "assign-layouts": "xcc.passes.gpu.assign_layouts",
     "configure": "xcc.passes.linalg.configure",
     "distribute": "xcc.passes.gpu.distribute",

@@ -1,0 +1,129 @@
+"""ROCDL modules to linked code objects: LLVM IR, LLVM's AMDGPU back end, LLD, and a check of what came out."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from xcc._mlir import ir
+from xcc.diagnostics import CompilerBug, UserError
+from xcc.targets.amdgcn.assembly import inner_loop
+from xcc.targets.amdgcn.code_object import KernelInfo, code_object_chip, read_code_object
+from xcc.targets.base import Chip, KernelBinary, KernelLaunch
+from xcc.targets.gpu_module import kernel_functions, kernel_launches, kernel_llvm_ir
+
+__all__ = ["assembly", "code_object", "emit_kernel", "link"]
+
+
+@cache
+def _target_machine(chip: Chip) -> Any:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    target = llvm.Target.from_triple(chip.triple)
+    return target.create_target_machine(cpu=chip.cpu, features=chip.features, opt=3, reloc="pic", codemodel="small")
+
+
+def _optimized(ir_text: str, chip: Chip) -> Any:
+    machine = _target_machine(chip)
+    module = llvm.parse_assembly(ir_text)
+    module.triple = chip.triple
+    module.data_layout = str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+def assembly(ir_text: str, chip: Chip) -> str:
+    """The chip's assembly of an LLVM IR module."""
+    text: str = _target_machine(chip).emit_assembly(_optimized(ir_text, chip))
+    return text
+
+
+def code_object(ir_text: str, chip: Chip) -> bytes:
+    """The linked code object of an LLVM IR module."""
+    return link(_target_machine(chip).emit_object(_optimized(ir_text, chip)))
+
+
+def link(relocatable: bytes) -> bytes:
+    """A loadable code object of one relocatable object, by LLD."""
+    if importlib.util.find_spec("ziglang") is not None:
+        linker = [sys.executable, "-m", "ziglang", "ld.lld"]
+    elif shutil.which("ld.lld"):
+        linker = ["ld.lld"]
+    else:
+        raise UserError("no linker for AMD code found: pip install ziglang, or install ld.lld")
+    with tempfile.TemporaryDirectory(prefix="xcc-link-") as folder:
+        source, out = Path(folder, "kernel.o"), Path(folder, "kernel.hsaco")
+        source.write_bytes(relocatable)
+        done = subprocess.run([*linker, "-shared", "--no-undefined", "-o", str(out), str(source)],
+                              capture_output=True, text=True)
+        if done.returncode:
+            raise CompilerBug(f"linking AMD code failed with status {done.returncode}", details=done.stderr)
+        return out.read_bytes()
+
+
+def emit_kernel(module: Any, chip: Chip, options: Any = None) -> KernelBinary:
+    """The code object of one kernel at stage ``rocdl``, checked against what the launches assume."""
+    text = kernel_llvm_ir(module)
+    blob = code_object(text, chip)
+    launches = kernel_launches(module, dynamic_shared=False)
+    listing = assembly(text, chip)
+    infos = read_code_object(blob)
+    for function, launch in zip(kernel_functions(module), launches, strict=True):
+        check_kernel(function, launch, infos, blob, chip)
+    return KernelBinary(name=launches[0].entry, format="hsaco", blob=blob, launches=launches,
+                        report=_report(launches, infos, listing))
+
+
+def check_kernel(function: Any, launch: KernelLaunch, infos: dict[str, KernelInfo], blob: bytes, chip: Chip) -> None:
+    """Raises CompilerBug where the code object does not fit the chip, the kernel's arguments or its launch."""
+    def wrong(what: str) -> CompilerBug:
+        return CompilerBug(f"kernel {launch.entry} for {chip.name}: {what}")
+
+    if code_object_chip(blob) != chip.name:
+        raise wrong(f"the code object is for {code_object_chip(blob)}")
+    if launch.entry not in infos:
+        raise wrong(f"the code object has only {', '.join(infos)}")
+    info = infos[launch.entry]
+    function_type = ir.TypeAttr(function.attributes["function_type"]).value
+    wanted = ["global_buffer" if "ptr" in str(t) else "by_value" for t in llvm_inputs(function_type)]
+    got = [a.kind for a in info.arguments]
+    if got != wanted or [a.offset for a in info.arguments] != [8 * i for i in range(len(wanted))]:
+        raise wrong(f"arguments are {info.arguments}, {wanted} of 8 bytes each are needed")
+    threads = launch.block[0] * launch.block[1] * launch.block[2]
+    if info.max_threads < threads:
+        raise wrong(f"compiled for {info.max_threads} threads, launched with {threads}")
+    if info.wave != chip.warp:
+        raise wrong(f"compiled for waves of {info.wave}, the chip table says {chip.warp}")
+    if info.shared_bytes + launch.shared_bytes > chip.shared_bytes:
+        raise wrong(f"needs {info.shared_bytes + launch.shared_bytes} bytes of LDS, the chip has {chip.shared_bytes}")
+
+
+def llvm_inputs(function_type: Any) -> list[str]:
+    """The parameter types of an LLVM function type, as text; kernels have plain scalars and pointers only."""
+    inside = str(function_type).split("(", 1)[1].rsplit(")", 1)[0]
+    return [t.strip() for t in inside.split(",") if t.strip()]
+
+
+def _report(launches: tuple[KernelLaunch, ...], infos: dict[str, KernelInfo], listing: str
+            ) -> tuple[tuple[str, int | float | str], ...]:
+    """Numbers for the user; of several launches the largest need and the busiest loop."""
+    used = [infos[launch.entry] for launch in launches]
+    loops = [inner_loop(listing, launch.entry) for launch in launches]
+    best = max(loops, key=lambda loop: (loop.matrix, loop.instructions))
+    return (("vgprs", max(i.vgprs for i in used)), ("agprs", max(i.agprs for i in used)),
+            ("sgprs", max(i.sgprs for i in used)), ("shared_bytes", max(i.shared_bytes for i in used)),
+            ("scratch_bytes", max(i.scratch_bytes for i in used)),
+            ("spills", max(i.vgpr_spills + i.sgpr_spills for i in used)),
+            ("loop_instructions", best.instructions), ("loop_matrix", best.matrix),
+            ("matrix_share", round(best.share, 3)))

@@ -1,0 +1,54 @@
+"""The stages behind `vector` of an AMD compilation, one pass a line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc.passes.base import Pass, get_pass
+from xcc.passes.pipeline import Pipeline, Stage
+from xcc.passes.upstream import Upstream
+from xcc.targets.base import Chip
+
+__all__ = ["kernel_pipeline", "rocdl_stage", "thread_stages"]
+
+
+def rocdl_stage(chip: Chip) -> Stage:
+    """From per-thread code to the ROCDL and LLVM dialects."""
+    to_rocdl = f"convert-gpu-to-rocdl{{chipset={chip.name} index-bitwidth=64}}"
+    return Stage("rocdl", (
+        _pass("kernel-abi"),
+        Upstream(pipeline="gpu.module(expand-strided-metadata)"),
+        Upstream(pipeline="lower-affine"),
+        Upstream(pipeline="canonicalize"),
+        Upstream(pipeline="cse"),
+        Upstream(pipeline="gpu.module(convert-scf-to-cf)"),
+        Upstream(pipeline=f"gpu.module(convert-amdgpu-to-rocdl{{chipset={chip.name}}})"),
+        Upstream(pipeline=f"gpu.module({to_rocdl})"),
+        Upstream(pipeline="gpu.module(convert-ub-to-llvm)"),
+        Upstream(pipeline="reconcile-unrealized-casts"),
+        Upstream(pipeline="canonicalize"),
+        Upstream(pipeline="cse"),
+        _pass("amd-kernel-functions"),
+    ))
+
+
+def thread_stages(chip: Chip) -> tuple[Stage, ...]:
+    """From tile programs to the ROCDL dialect."""
+    return (
+        Stage("gpu", (
+            _pass("assign-layouts"),
+            _pass("distribute"),
+            Upstream(pipeline="canonicalize"),
+            Upstream(pipeline="cse"),
+        )),
+        rocdl_stage(chip),
+    )
+
+
+def _pass(name: str) -> Pass:
+    return get_pass(name)()
+
+
+def kernel_pipeline(chip: Chip) -> Pipeline:
+    """What runs on a tile program alone."""
+    return Pipeline(thread_stages(chip))

@@ -1,0 +1,68 @@
+"""The last step before a GPU's code generator, common to both vendors: kernels out of their gpu.modules, as LLVM IR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc import symbolic
+from xcc._mlir import ir
+from xcc.targets.base import KernelLaunch
+from xcc.targets.llvm_text import llvm_ir
+
+__all__ = ["flat_module", "kernel_functions", "kernel_launches", "kernel_llvm_ir"]
+
+
+def kernel_functions(module: Any) -> list[Any]:
+    """The functions that are kernels (gpu.func or llvm.func), in order, inside gpu.modules or outside."""
+    found = []
+    for op in module.body.operations:
+        inner = op.operation.regions[0].blocks[0].operations if op.operation.name == "gpu.module" else [op]
+        found += [f.operation for f in inner if _is_kernel(f.operation)]
+    return found
+
+
+def _is_kernel(op: Any) -> bool:
+    if op.name not in ("gpu.func", "llvm.func"):
+        return False
+    return any(name in op.attributes for name in ("kernel", "gpu.kernel", "nvvm.kernel", "rocdl.kernel"))
+
+
+def kernel_launches(module: Any, dynamic_shared: bool = True) -> tuple[KernelLaunch, ...]:
+    """How the kernels are launched, from the attributes that ``distribute`` left.
+
+    dynamic_shared: shared memory is given at launch; False when it is in the code.
+    """
+    return tuple(_launch(f, dynamic_shared) for f in kernel_functions(module))
+
+
+def _launch(function: Any, dynamic_shared: bool) -> KernelLaunch:
+    attributes = function.attributes
+    key = "known_block_size" if "known_block_size" in attributes else "gpu.known_block_size"
+    grid = symbolic.parse(ir.StringAttr(attributes["xcc.grid"]).value)
+    return KernelLaunch(entry=ir.StringAttr(attributes["sym_name"]).value, grid=(grid, 1, 1),
+                        block=tuple(int(n) for n in attributes[key]),
+                        shared_bytes=shared_bytes_of(function) if dynamic_shared else 0)
+
+
+def shared_bytes_of(function: Any) -> int:
+    """Shared memory of one workgroup."""
+    if "xcc.shared_bytes" not in function.attributes:
+        return 0
+    return int(ir.IntegerAttr(function.attributes["xcc.shared_bytes"]).value)
+
+
+def flat_module(module: Any) -> Any:
+    """A new module that holds what the gpu.modules of `module` hold, and what lies beside them."""
+    with module.context, ir.Location.unknown():
+        out = ir.Module.create()
+        with ir.InsertionPoint(out.body):
+            for op in module.body.operations:
+                parts = op.operation.regions[0].blocks[0].operations if op.operation.name == "gpu.module" else [op]
+                for part in parts:
+                    part.operation.clone()
+    return out
+
+
+def kernel_llvm_ir(module: Any) -> str:
+    """LLVM IR of all kernels of a module at stage ``nvvm`` or ``rocdl``."""
+    return llvm_ir(flat_module(module))
