@@ -42,14 +42,19 @@ class MatrixInstruction:
     exact: bool = True
 
 
-_TABLES = {"mma": "xcc.passes.gpu.fragments_nvidia",
-           "mfma": "xcc.passes.gpu.fragments_amd", "wmma": "xcc.passes.gpu.fragments_amd"}
+_TABLES = {"mma": "xcc.passes.gpu.fragments_nvidia", "mfma": "xcc.passes.gpu.fragments_amd",
+           "wmma": "xcc.passes.gpu.fragments_amd"}
+
+
+def _table(family: str) -> str | None:
+    """The module that lists `family`: that of the name before the first dash ("mfma-cdna3" is in that of "mfma")."""
+    return _TABLES.get(family.partition("-")[0])
 
 
 def instructions_of(families: tuple[str, ...]) -> list[MatrixInstruction]:
     """Every instruction of the families that a chip names, in the tables' order."""
     out: list[MatrixInstruction] = []
-    for module in dict.fromkeys(_TABLES[f] for f in families if f in _TABLES):
+    for module in dict.fromkeys(filter(None, map(_table, families))):
         out += [i for i in importlib.import_module(module).INSTRUCTIONS if i.family in families]
     return out
 

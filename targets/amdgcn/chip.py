@@ -37,7 +37,7 @@ CHIPS: dict[str, Chip] = {chip.name: chip for chip in (
     _cdna("gfx942", 304, 64 * _KB, 4 * _MB, 256 * _MB, 5.3e12,
           {"f64": 163.4e12, "f32": 163.4e12, "tf32": 653.7e12, "f16": 1307.4e12, "bf16": 1307.4e12, "i8": 2614.9e12,
            "f8": 2614.9e12},
-          ("mfma", "mfma-cdna3", "mfma-xf32")),
+          ("mfma", "mfma-cdna3", "mfma-cdna3-f8", "mfma-xf32")),
     # MI355X
     _cdna("gfx950", 256, 160 * _KB, 4 * _MB, 256 * _MB, 8.0e12,
           {"f64": 78.6e12, "f32": 157.3e12, "f16": 2516.6e12, "bf16": 2516.6e12, "i8": 5033.2e12, "f8": 5033.2e12},
