@@ -1,0 +1,65 @@
+"""The xt dialect: high-level tensor operations with symbolic dims.
+
+    from xcc.dialects import xt
+
+    with xt.context(), ir.Location.unknown():
+        ...
+        y = xt.softmax(xt.add(a, b), axis=-1)
+
+Every op has a builder of its name (``xt.add``); Python keywords take a trailing underscore (``xt.and_``), and any
+other name may. ``xt.OPS`` maps op names to classes. Importing this package imports the MLIR bindings.
+"""
+
+import importlib
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.dialects.xt.base import Xt, dims_attr, dims_from_attr, element_type_of, shape_of, tensor_type
+from xcc.dialects.xt.op import BUILDERS, OPS, Attrs, OpDefinition, attrs_of, build, grouped_operands, op_class, verify
+from xcc.dialects.xt.types import TensorType, dtype_name, is_float, is_integer, is_signed, numpy_dtype, width
+
+FAMILIES = ("elementwise", "shape", "indexing", "reduce", "sort", "matmul", "conv", "constant", "control")
+
+for _family in FAMILIES:
+    importlib.import_module(f"xcc.dialects.xt.{_family}")
+globals().update(BUILDERS)  # after the imports, since `reduce` and a few others are also the names of family files
+
+__all__ = ["FAMILIES", "OPS", "Attrs", "TensorType", "OpDefinition", "Xt", "attrs_of", "build", "context", "dims_attr",
+           "dims_from_attr", "dtype_name", "element_type_of", "evaluate", "grouped_operands", "is_float",
+           "is_integer", "is_signed", "load", "numpy_dtype", "op_class", "scalar", "shape_of", "tensor_type", "verify", "width"]
+
+
+def __getattr__(name: str) -> Any:
+    """The builder of an op whose name has a trailing underscore in Python."""
+    try:
+        return BUILDERS[name.removesuffix("_")]
+    except KeyError:
+        raise AttributeError(f"the xt dialect has no op '{name}'") from None
+
+
+def load(context: Any) -> None:
+    """Registers the dialect in `context`, once."""
+    with context:
+        if not context.is_dialect_loaded("xt"):
+            Xt.load()
+
+
+def context() -> Any:
+    """A new MLIR context with the dialect loaded."""
+    out = ir.Context()
+    out.allow_unregistered_dialects = True  # for the xtv ops, see op.ListOp
+    load(out)
+    return out
+
+
+def scalar(value: Any, dtype: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """A rank-0 xt.constant of the element type `dtype`."""
+    return BUILDERS["constant"](value, dtype, loc=loc, ip=ip)
+
+
+def evaluate(op: Any, *arrays: Any) -> tuple[Any, ...]:
+    """The results of one op without regions on numpy arrays, grouped as the class declares its operands."""
+    cls = op_class(op)
+    assert cls is not None
+    out = cls.evaluate(attrs_of(op), *arrays)
+    return out if isinstance(out, tuple) else (out,)

@@ -1,0 +1,69 @@
+"""Values that come from no operand: constants, weights, and host scalars made of symbols."""
+
+from typing import Any
+
+import numpy as np
+
+from xcc.dialects.xt.fields import dense, dims, text
+from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, build
+from xcc.dialects.xt.types import TensorType, dtype_name, numpy_dtype
+from xcc.symbolic import Dim
+
+
+class Constant(XtOp, name="constant"):
+    """A small array in the IR text; big ones are weights. The type is the array's."""
+
+    value = dense()
+    access = "source"
+
+    @staticmethod
+    def infer(a: Attrs) -> TensorType:
+        value = np.asarray(a.value)
+        return TensorType(tuple(value.shape), dtype_name(value.dtype))
+
+    @staticmethod
+    def evaluate(a: Attrs) -> Any:
+        return np.asarray(a.value)
+
+
+class Weight(XtOp, name="weight"):
+    """The array called `name` in the weight store beside the module; its type is declared and static."""
+
+    name = text()
+    access = "source"
+
+    @classmethod
+    def problem(cls, op: Any) -> str | None:
+        return None if TensorType.of(op.operation.results[0]).static else "has a symbolic dim"
+
+
+class DimValue(XtOp, name="dim"):
+    """The value of a dim expression of the symbols, as an i64 scalar. It is host arithmetic, no tensor is read."""
+
+    value = dims()
+    access = "scalar"
+
+    @staticmethod
+    def infer(a: Attrs) -> TensorType:
+        if len(a.value) != 1:
+            raise InferError(f"value holds one expression, not {len(a.value)}")
+        return TensorType((), "i64")
+
+
+def constant(value: Any, dtype: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
+    """xt.constant of an array or a Python scalar; `dtype` (name, MLIR type or numpy dtype) converts it."""
+    array = np.asarray(value) if dtype is None else np.asarray(value).astype(numpy_dtype(dtype_name(dtype)))
+    return build(Constant, loc=loc, ip=ip, value=array)
+
+
+def weight(name: str, shape: tuple[int, ...], dtype: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """xt.weight of an entry of the weight store, with its shape and element type."""
+    return build(Weight, loc=loc, ip=ip, result_types=TensorType(tuple(shape), dtype_name(dtype)), name=name)
+
+
+def dim(value: Dim, *, loc: Any = None, ip: Any = None) -> Any:
+    """xt.dim: the i64 scalar with the value of a dim expression."""
+    return build(DimValue, loc=loc, ip=ip, value=(value,))
+
+
+BUILDERS.update(constant=constant, weight=weight, dim=dim)

@@ -1,0 +1,237 @@
+"""Control flow with regions, calls of kernels, and yield: ``xtv`` ops. Regions may use values from outside."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.diagnostics import UserError
+from xcc.dialects.xt.broadcasting import merge_dim
+from xcc.dialects.xt.fields import dims, integers, operand, region, symbol_ref, variadic
+from xcc.dialects.xt.op import BUILDERS, ListOp, agree, attrs_of, build, create, grouped_operands, typed
+from xcc.dialects.xt.types import TensorType
+from xcc.symbolic import Dim
+
+
+class Yield(ListOp, name="yield"):
+    """Ends a region and gives its results."""
+
+    values = variadic()
+    access = "control"
+    variadic_results = True
+    result_names = ()
+
+    @classmethod
+    def problem(cls, op: Any) -> str | None:
+        return None
+
+
+def _differ(what: str, have: Any, want: Any) -> str | None:
+    """A message when two lists of types (or values) do not agree."""
+    a, b = ([t if isinstance(t, TensorType) else TensorType.of(t) for t in ts] for ts in (have, want))
+    if len(a) == len(b) and all(map(agree, a, b)):
+        return None
+    return f"{what} {', '.join(map(str, a)) or 'nothing'} where {', '.join(map(str, b)) or 'nothing'} is expected"
+
+
+def yielded(block: Any) -> list[Any]:
+    """The operands of the block's yield."""
+    return list(block.operations[len(block.operations) - 1].operation.operands)
+
+
+def _blocks(op: Any) -> list[Any]:
+    return [r.blocks[0] for r in op.operation.regions]
+
+
+class If(ListOp, name="if"):
+    """The results of `then` when the i1 scalar `cond` is true, else those of `orelse`. Only one region runs."""
+
+    cond = operand()
+    then = region()
+    orelse = region()
+    access = "control"
+    variadic_results = True
+    result_names = ("outputs",)
+
+    @classmethod
+    def problem(cls, op: Any) -> str | None:
+        if str(TensorType.of(op.operation.operands[0])) != "i1[]":
+            return "the condition is not an i1 scalar"
+        return next(filter(None, (_differ("a branch yields", yielded(b), op.operation.results) for b in _blocks(op))),
+                    None)
+
+
+class While(ListOp, name="while"):
+    """While `cond(carried)` yields true: carried = body(carried). Results are the last carried values."""
+
+    carried = variadic()
+    cond = region()
+    body = region()
+    access = "control"
+    variadic_results = True
+    result_names = ("outputs",)
+
+    @classmethod
+    def problem(cls, op: Any) -> str | None:
+        carried = list(op.operation.operands)
+        cond, body = _blocks(op)
+        return (_differ("the condition region yields", yielded(cond), [TensorType((), "i1")])
+                or _differ("the condition region takes", cond.arguments, carried)
+                or _differ("the body takes", body.arguments, carried)
+                or _differ("the body yields", yielded(body), carried)
+                or _differ("it gives", op.operation.results, carried))
+
+
+class Scan(ListOp, name="scan"):
+    """A loop over slices: (carried, ys[i]) = body(carried, xs[i]) for each i; results: last carried, stacked ys.
+
+    xs[k] is cut along `axes[k]`, from its end when `reverse[k]` is 1; ys[k] is stacked along `out_axes[k]`, from
+    the end when `out_reverse[k]` is 1. `length` holds the number of steps.
+    """
+
+    carried = variadic()
+    xs = variadic()
+    length = dims()
+    axes = integers(())
+    reverse = integers(())
+    out_axes = integers(())
+    out_reverse = integers(())
+    body = region()
+    access = "control"
+    variadic_results = True
+    result_names = ("outputs",)
+
+    @classmethod
+    def problem(cls, op: Any) -> str | None:
+        a = attrs_of(op)
+        (block,) = _blocks(op)
+        carried, xs = (typed(v) for v in grouped_operands(op))
+        outs = typed(tuple(yielded(block)))
+        ys = outs[len(carried):]
+        if not len(a.axes) == len(a.reverse) == len(xs) or not len(a.out_axes) == len(a.out_reverse) == len(ys):
+            return "axes and directions do not match the scanned and stacked values"
+        slices = [drop_axis(t, d) for t, d in zip(xs, a.axes, strict=True)]
+        stacked = [insert_axis(t, d, a.length[0]) for t, d in zip(ys, a.out_axes, strict=True)]
+        return (_differ("the body takes", block.arguments, [*carried, *slices])
+                or _differ("the body yields", outs[:len(carried)], carried)
+                or _differ("it gives", op.operation.results, [*carried, *stacked]))
+
+
+class Dispatch(ListOp, name="dispatch"):
+    """Calls the kernel function `kernel`; `symbols` are the values of the kernel's symbols in those of the caller."""
+
+    args = variadic()
+    kernel = symbol_ref()
+    symbols = dims(())
+    access = "control"
+    variadic_results = True
+    result_names = ("outputs",)
+
+    @classmethod
+    def problem(cls, op: Any) -> str | None:
+        return None
+
+
+def drop_axis(t: TensorType, axis: int) -> TensorType:
+    return t.with_shape([n for d, n in enumerate(t.shape) if d != axis])
+
+
+def insert_axis(t: TensorType, axis: int, size: Dim) -> TensorType:
+    return t.with_shape([*t.shape[:axis], size, *t.shape[axis:]])
+
+
+def yield_(*values: Any, loc: Any = None, ip: Any = None) -> Any:
+    """xt.yield; returns the op."""
+    return create(Yield, (values,), {}, [], loc, ip)
+
+
+def _block(region: Any, arguments: Sequence[Any], make: Callable[..., Any], loc: Any) -> list[Any]:
+    """Fills `region` with one block; `make` gets its arguments and returns what is yielded."""
+    where = loc or ir.Location.current
+    block = region.blocks.append(*arguments, arg_locs=[where] * len(arguments))
+    with ir.InsertionPoint(block), where:
+        out = make(*block.arguments)
+        values = list(out) if isinstance(out, (tuple, list)) else [out]
+        yield_(*values)
+    return values
+
+
+def _rebuilt(op: Any, results: Sequence[TensorType]) -> tuple[Any, ...]:
+    """`op`, which was built without results, replaced by one that has them; regions move over."""
+    old = op.operation
+    new = ir.Operation.create(old.name, results=[t.mlir() for t in results], operands=list(old.operands),
+                              attributes={k: old.attributes[k] for k in old.attributes}, regions=len(old.regions),
+                              loc=old.location, ip=ir.InsertionPoint(old))
+    for source, target in zip(old.regions, new.regions, strict=True):
+        source.blocks[0].append_to(target)
+    old.erase()
+    return tuple(new.results)
+
+
+def if_(cond: Any, then: Callable[[], Any], orelse: Callable[[], Any], *, result_types: Sequence[TensorType] | None = None,
+        loc: Any = None, ip: Any = None) -> tuple[Any, ...]:
+    """xt.if. `then` and `orelse` build their regions and return the values they yield.
+
+    Where the branches' dims differ, `result_types` must say what the results are (with new symbols).
+    """
+    op = create(If, (cond,), {}, [], loc, ip)
+    ys = [typed(tuple(_block(r, (), f, loc))) for r, f in zip(op.operation.regions, (then, orelse), strict=True)]
+    if result_types is None:
+        if len(ys[0]) != len(ys[1]) or not all(map(agree, *ys)):
+            op.operation.erase()
+            raise UserError(f"xt.if: one branch yields {', '.join(map(str, ys[0]))}, the other "
+                            f"{', '.join(map(str, ys[1]))}")
+        result_types = [t.with_shape([merge_dim(m, n) for m, n in zip(t.shape, u.shape, strict=True)])  # type: ignore
+                        for t, u in zip(*ys, strict=True)]
+    return _rebuilt(op, result_types)
+
+
+def while_(carried: Sequence[Any], cond: Callable[..., Any], body: Callable[..., Any], *, loc: Any = None,
+           ip: Any = None) -> tuple[Any, ...]:
+    """xt.while. `cond` and `body` get the carried values; they return an i1 scalar and the new carried values."""
+    kinds = [v.type for v in carried]
+    op = create(While, (tuple(carried),), {}, kinds, loc, ip)
+    for r, f in zip(op.operation.regions, (cond, body), strict=True):
+        _block(r, kinds, f, loc)
+    return tuple(op.operation.results)
+
+
+def scan(carried: Sequence[Any], xs: Sequence[Any], body: Callable[..., Any], *, axes: Sequence[int] | None = None,
+         reverse: Sequence[int] | None = None, out_axes: Sequence[int] | None = None,
+         out_reverse: Sequence[int] | None = None, length: Dim | None = None, loc: Any = None,
+         ip: Any = None) -> tuple[Any, ...]:
+    """xt.scan. `body(carried, slices)` returns (new carried, ys), both sequences. `length` is needed without `xs`."""
+    x_types = typed(tuple(xs))
+    axes = [d % t.rank for d, t in zip(axes or [0] * len(x_types), x_types, strict=True)]
+    if length is None:
+        if not x_types:
+            raise UserError("xt.scan: needs `length` or at least one scanned value")
+        length = x_types[0].shape[axes[0]]
+    state = typed(tuple(carried))
+    stacked: list[Any] = []
+
+    def make(*arguments: Any) -> Any:
+        new, ys = body(tuple(arguments[:len(state)]), tuple(arguments[len(state):]))
+        stacked.extend(ys)
+        return [*new, *ys]
+
+    attributes = {"length": (length,), "axes": axes, "reverse": reverse or [0] * len(axes), "out_axes": (),
+                  "out_reverse": ()}
+    op = create(Scan, (tuple(carried), tuple(xs)), {k: Scan.attribute_fields[k].encode(v)
+                                                    for k, v in attributes.items()}, [], loc, ip)
+    arguments = [t.mlir() for t in (*state, *(drop_axis(t, d) for t, d in zip(x_types, axes, strict=True)))]
+    _block(op.operation.regions[0], arguments, make, loc)
+    ys = typed(tuple(stacked))
+    places = [d % (t.rank + 1) for d, t in zip(out_axes or [0] * len(ys), ys, strict=True)]
+    for name, value in (("out_axes", places), ("out_reverse", list(out_reverse or [0] * len(ys)))):
+        op.operation.attributes[name] = Scan.attribute_fields[name].encode(value)
+    return _rebuilt(op, [*state, *(insert_axis(t, d, length) for t, d in zip(ys, places, strict=True))])
+
+
+def dispatch(*args: Any, kernel: str, result_types: Sequence[TensorType], symbols: Sequence[Dim] = (), loc: Any = None,
+             ip: Any = None) -> tuple[Any, ...]:
+    """xt.dispatch of `kernel`; always a tuple of results."""
+    out = build(Dispatch, args, kernel=kernel, symbols=symbols, result_types=tuple(result_types), loc=loc, ip=ip)
+    return tuple(out)
+
+
+BUILDERS.update({"yield": yield_, "if": if_, "while": while_, "scan": scan, "dispatch": dispatch})

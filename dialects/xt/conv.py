@@ -1,0 +1,105 @@
+"""Convolution."""
+
+from typing import Any
+
+import numpy as np
+
+from xcc.dialects.xt.broadcasting import window_size
+from xcc.dialects.xt.fields import dims, dtype, integer, integers, operand, text
+from xcc.dialects.xt.matmul import accumulator
+from xcc.dialects.xt.op import Attrs, InferError, XtOp, same_dims
+from xcc.dialects.xt.reduce import windows
+from xcc.dialects.xt.shape import Pad, check_rank
+from xcc.dialects.xt.types import TensorType, is_float, numpy_dtype
+from xcc.symbolic import Dim, dim_max
+
+
+class Convolution(XtOp, name="convolution"):
+    """Cross-correlation of x with the filter w over any number of spatial dims.
+
+    layout: NCHW (channel second) or NHWC (channel last); filter: OIHW or HWIO, where I is the channels of a group.
+    `lhs_dilation` - 1 zeros lie between elements of x (transposed convolution), then `low` and `high` zeros around
+    (negative crops). `rhs_dilation` spreads the filter. Output channels divide into `groups` equal parts.
+    `dtype` is the result type (default x's); sums are formed in it, and in f32 for narrow floats.
+    """
+
+    x = operand()
+    w = operand()
+    strides = integers(None)
+    low = dims(None)
+    high = dims(None)
+    lhs_dilation = integers(None)
+    rhs_dilation = integers(None)
+    groups = integer(1)
+    layout = text("NCHW", ("NCHW", "NHWC"))
+    filter = text("OIHW", ("OIHW", "HWIO"))
+    dtype = dtype(None)
+    access = "contraction"
+
+    @staticmethod
+    def normalize(a: Attrs, x: TensorType, w: TensorType) -> None:
+        a.dtype = a.dtype or x.dtype
+        for name, value in (("strides", 1), ("low", 0), ("high", 0), ("lhs_dilation", 1), ("rhs_dilation", 1)):
+            if getattr(a, name) is None:
+                setattr(a, name, (value,) * (x.rank - 2))
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType, w: TensorType) -> TensorType:
+        if is_float(x.dtype) != is_float(w.dtype) or is_float(x.dtype) != is_float(a.dtype):
+            raise InferError(f"cannot convolve {x.dtype} with {w.dtype} into {a.dtype}")
+        if x.rank < 3 or w.rank != x.rank:
+            raise InferError(f"x and w need one rank of at least 3, not {x.rank} and {w.rank}")
+        for what in ("strides", "low", "high", "lhs_dilation", "rhs_dilation"):
+            check_rank(what, getattr(a, what), x.rank - 2)
+        batch, channels, spatial = split_layout(x.shape, a.layout)
+        out_channels, in_channels, kernel = split_filter(w.shape, a.filter)
+        if not same_dims(in_channels * a.groups, channels):
+            raise InferError(f"w takes {in_channels} channels a group, x has {channels} in {a.groups} groups")
+        if isinstance(out_channels, int) and out_channels % a.groups:
+            raise InferError(f"{out_channels} output channels do not divide into {a.groups} groups")
+        shape: list[Dim] = []
+        for d, n in enumerate(spatial):
+            spread = dim_max(n - 1, 0) * a.lhs_dilation[d] + 1 if a.lhs_dilation[d] > 1 else n
+            size = window_size(spread, kernel[d], a.strides[d], a.low[d], a.high[d], a.rhs_dilation[d])
+            if isinstance(size, int) and size < 0:
+                raise InferError(f"the filter's {kernel[d]} elements do not fit into spatial dim {d} of size {n}")
+            shape.append(size)
+        full = (batch, out_channels, *shape) if a.layout == "NCHW" else (batch, *shape, out_channels)
+        return TensorType(full, a.dtype)
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any, w: Any) -> Any:
+        wide = accumulator(a.dtype)
+        last = x.ndim - 1
+        x = np.moveaxis(x, last, 1) if a.layout == "NHWC" else x
+        w = np.moveaxis(w, (last, last - 1), (0, 1)) if a.filter == "HWIO" else w
+        spatial = x.ndim - 2
+        padded = Pad.evaluate(Attrs(low=(0, 0, *a.low), high=(0, 0, *a.high),
+                                    interior=(0, 0, *(d - 1 for d in a.lhs_dilation)), mode="constant", value=0), x)
+        zero = (0,) * x.ndim
+        view = windows(padded, Attrs(window=(1, 1, *w.shape[2:]), strides=(1, 1, *a.strides), low=zero, high=zero,
+                                     dilations=(1, 1, *a.rhs_dilation)), 0)
+        view = view[(slice(None),) * x.ndim + (0, 0)]
+        parts = []
+        size, outs = w.shape[1], w.shape[0] // a.groups
+        for g in range(a.groups):
+            image = view[:, g * size:(g + 1) * size].astype(wide)
+            kernel = w[g * outs:(g + 1) * outs].astype(wide)
+            axes = [1, *range(2 + spatial, 2 + 2 * spatial)]
+            parts.append(np.moveaxis(np.tensordot(image, kernel, (axes, [1, *range(2, 2 + spatial)])), -1, 1))
+        out = np.concatenate(parts, 1).astype(numpy_dtype(a.dtype))
+        return np.ascontiguousarray(np.moveaxis(out, 1, -1)) if a.layout == "NHWC" else out
+
+
+def split_layout(shape: tuple[Dim, ...], layout: str) -> tuple[Dim, Dim, tuple[Dim, ...]]:
+    """Batch, channels and spatial dims."""
+    if layout == "NCHW":
+        return shape[0], shape[1], shape[2:]
+    return shape[0], shape[-1], shape[1:-1]
+
+
+def split_filter(shape: tuple[Dim, ...], layout: str) -> tuple[Dim, Dim, tuple[Dim, ...]]:
+    """Output channels, input channels a group and kernel dims."""
+    if layout == "OIHW":
+        return shape[0], shape[1], shape[2:]
+    return shape[-1], shape[-2], shape[:-2]

@@ -1,0 +1,246 @@
+"""Element-wise ops. Most come from two tables: name -> (element types, formula, numpy function)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from xcc.dialects.xt import elementwise_numpy as n
+from xcc.dialects.xt.broadcasting import broadcast_shapes, same_dtype
+from xcc.dialects.xt.fields import boolean, dtype, operand, text
+from xcc.dialects.xt.numeric import cast
+from xcc.dialects.xt.op import Attrs, InferError, XtOp
+from xcc.dialects.xt.types import TensorType, is_float, is_integer, numpy_dtype, width
+
+DIRECTIONS = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
+              "ge": np.greater_equal}
+KINDS: dict[str, Callable[[str], bool]] = {
+    "float": is_float, "number": lambda d: d != "i1", "integer": is_integer, "bits": lambda d: not is_float(d),
+    "any": lambda d: True}
+
+# name: (element types, what it gives, numpy function in the operand's type)
+UNARY: dict[str, tuple[str, str, Callable[..., Any]]] = {
+    "abs": ("number", "|x|; the least integer stays", np.abs),
+    "acos": ("float", "arc cosine", n.wide(np.arccos)),
+    "acosh": ("float", "inverse hyperbolic cosine", n.wide(np.arccosh)),
+    "asin": ("float", "arc sine", n.wide(np.arcsin)),
+    "asinh": ("float", "inverse hyperbolic sine", n.wide(np.arcsinh)),
+    "atan": ("float", "arc tangent", n.wide(np.arctan)),
+    "atanh": ("float", "inverse hyperbolic tangent", n.wide(np.arctanh)),
+    "cbrt": ("float", "cube root", n.wide(np.cbrt)),
+    "ceil": ("float", "least integer not below x", n.wide(np.ceil)),
+    "cos": ("float", "cosine", n.wide(np.cos)),
+    "cosh": ("float", "hyperbolic cosine", n.wide(np.cosh)),
+    "erf": ("float", "error function", n.wide(n.erf)),
+    "exp": ("float", "e^x", n.wide(np.exp)),
+    "exp2": ("float", "2^x", n.wide(np.exp2)),
+    "expm1": ("float", "e^x - 1, exact near 0", n.wide(np.expm1)),
+    "floor": ("float", "largest integer not above x", n.wide(np.floor)),
+    "log": ("float", "natural logarithm", n.wide(np.log)),
+    "log1p": ("float", "log(1 + x), exact near 0", n.wide(np.log1p)),
+    "log2": ("float", "logarithm to base 2", n.wide(np.log2)),
+    "neg": ("number", "-x; integers wrap", np.negative),
+    "not": ("bits", "logical not of bools, bitwise not of integers", np.invert),
+    "reciprocal": ("float", "1/x", n.wide(lambda x: 1 / x)),
+    "round": ("float", "nearest integer, halves to even", n.wide(np.rint)),
+    "rsqrt": ("float", "1/sqrt(x)", n.wide(lambda x: 1 / np.sqrt(x))),
+    "sigmoid": ("float", "1/(1 + e^-x)", n.wide(lambda x: 1 / (1 + np.exp(-x)))),
+    "sign": ("number", "-1, 0 or 1; NaN stays", np.sign),
+    "sin": ("float", "sine", n.wide(np.sin)),
+    "sinh": ("float", "hyperbolic sine", n.wide(np.sinh)),
+    "sqrt": ("float", "square root", n.wide(np.sqrt)),
+    "tan": ("float", "tangent", n.wide(np.tan)),
+    "tanh": ("float", "hyperbolic tangent", n.wide(np.tanh)),
+    "trunc": ("float", "integer part", n.wide(np.trunc)),
+}
+
+BINARY: dict[str, tuple[str, str, Callable[..., Any]]] = {
+    "add": ("number", "a + b; integers wrap", np.add),
+    "and": ("bits", "logical and of bools, bitwise and of integers", np.bitwise_and),
+    "atan2": ("float", "angle of the point (b, a)", n.wide(np.arctan2)),
+    "div": ("number", "a / b; integers truncate toward 0, x/0 gives 0", n.divide),
+    "maximum": ("any", "the larger; NaN wins", n.maximum),
+    "minimum": ("any", "the smaller; NaN wins", n.minimum),
+    "mod": ("number", "a - b*floor(a/b), the sign of b; integers modulo 0 give 0", n.mod),
+    "mul": ("number", "a * b; integers wrap", np.multiply),
+    "next_after": ("float", "the next representable value after a toward b", n.next_after),
+    "or": ("bits", "logical or of bools, bitwise or of integers", np.bitwise_or),
+    "pow": ("number", "a to the power b; integers wrap, a negative exponent gives 1/a^|b| truncated", n.power),
+    "rem": ("number", "a - b*trunc(a/b), the sign of a; integers modulo 0 give 0", n.rem),
+    "shift_left": ("integer", "a * 2^b; 0 when b is not below the width", n.shift_left),
+    "shift_right": ("integer", "a shifted right, by sign for signed types; b is clamped to the width", n.shift_right),
+    "sub": ("number", "a - b; integers wrap", np.subtract),
+    "xor": ("bits", "logical or bitwise exclusive or", np.bitwise_xor),
+}
+
+
+def _check(kind: str, name: str) -> None:
+    if not KINDS[kind](name):
+        wanted = {"float": "floats", "number": "numbers", "integer": "integers", "bits": "bools and integers"}[kind]
+        raise InferError(f"takes {wanted}, not {name}")
+
+
+def _define_unary(name: str, kind: str, meaning: str, function: Callable[..., Any]) -> None:
+    def infer(a: Attrs, x: TensorType) -> TensorType:
+        _check(kind, x.dtype)
+        return x
+
+    def evaluate(a: Attrs, x: Any) -> Any:
+        return n.same_type(function, x)
+
+    body = {"__doc__": f"{meaning[0].upper()}{meaning[1:]}. Element types: {kind}. Same shape.", "x": operand(),
+            "access": "pointwise", "infer": staticmethod(infer), "evaluate": staticmethod(evaluate),
+            "__module__": __name__}
+    type(XtOp)(name.title().replace("_", ""), (XtOp,), body, name=name)
+
+
+def _define_binary(name: str, kind: str, meaning: str, function: Callable[..., Any]) -> None:
+    def infer(a: Attrs, lhs: TensorType, rhs: TensorType) -> TensorType:
+        dtype = same_dtype(lhs, rhs)
+        _check(kind, dtype)
+        return TensorType(broadcast_shapes(lhs.shape, rhs.shape), dtype)
+
+    def evaluate(a: Attrs, lhs: Any, rhs: Any) -> Any:
+        return n.same_type(function, lhs, rhs)
+
+    body = {"__doc__": f"{meaning[0].upper()}{meaning[1:]}. Element types: {kind}; shapes broadcast as in numpy.",
+            "a": operand(), "b": operand(), "access": "pointwise", "infer": staticmethod(infer),
+            "evaluate": staticmethod(evaluate), "__module__": __name__}
+    type(XtOp)(name.title().replace("_", ""), (XtOp,), body, name=name)
+
+
+for _name, _row in UNARY.items():
+    _define_unary(_name, *_row)
+for _name, _row in BINARY.items():
+    _define_binary(_name, *_row)
+
+
+def _to_bool(x: TensorType) -> TensorType:
+    _check("float", x.dtype)
+    return x.with_dtype("i1")
+
+
+class IsNan(XtOp, name="is_nan"):
+    """True where x is NaN: float -> i1."""
+
+    x = operand()
+    access = "pointwise"
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType) -> TensorType:
+        return _to_bool(x)
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any) -> Any:
+        return np.isnan(x)
+
+
+class IsInf(XtOp, name="is_inf"):
+    """True where x is an infinity of a detected sign: float -> i1."""
+
+    x = operand()
+    detect_positive = boolean(True)
+    detect_negative = boolean(True)
+    access = "pointwise"
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType) -> TensorType:
+        return _to_bool(x)
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any) -> Any:
+        zero = np.zeros((), x.dtype)
+        return np.isinf(x) & (((x > zero) & a.detect_positive) | ((x < zero) & a.detect_negative))
+
+
+class IsFinite(XtOp, name="is_finite"):
+    """True where x is neither NaN nor infinite: float -> i1."""
+
+    x = operand()
+    access = "pointwise"
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType) -> TensorType:
+        return _to_bool(x)
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any) -> Any:
+        return np.isfinite(x)
+
+
+class Compare(XtOp, name="compare"):
+    """a (direction) b -> i1; shapes broadcast. Every comparison with NaN is false, but ne is true."""
+
+    a = operand()
+    b = operand()
+    direction = text(choices=tuple(DIRECTIONS))
+    access = "pointwise"
+
+    @staticmethod
+    def infer(a: Attrs, lhs: TensorType, rhs: TensorType) -> TensorType:
+        same_dtype(lhs, rhs)
+        return TensorType(broadcast_shapes(lhs.shape, rhs.shape), "i1")
+
+    @staticmethod
+    def evaluate(a: Attrs, lhs: Any, rhs: Any) -> Any:
+        return DIRECTIONS[a.direction](lhs, rhs)
+
+
+class Select(XtOp, name="select"):
+    """Where pred (i1) is true a, else b; all three shapes broadcast, a and b have one element type."""
+
+    pred = operand()
+    a = operand()
+    b = operand()
+    access = "pointwise"
+
+    @staticmethod
+    def infer(a: Attrs, pred: TensorType, x: TensorType, y: TensorType) -> TensorType:
+        if pred.dtype != "i1":
+            raise InferError(f"the predicate is {pred.dtype}, not i1")
+        return TensorType(broadcast_shapes(pred.shape, x.shape, y.shape), same_dtype(x, y))
+
+    @staticmethod
+    def evaluate(a: Attrs, pred: Any, x: Any, y: Any) -> Any:
+        return np.where(pred, x, y)
+
+
+class Convert(XtOp, name="convert"):
+    """x with another element type, by value.
+
+    Float to integer truncates and clamps to the range, NaN gives 0; integer to integer wraps; not zero is true.
+    `saturate` clamps integers, and floats to the finite range of the target.
+    """
+
+    x = operand()
+    dtype = dtype()
+    saturate = boolean(False)
+    access = "pointwise"
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType) -> TensorType:
+        return x.with_dtype(a.dtype)
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any) -> Any:
+        return cast(x, a.dtype, a.saturate)
+
+
+class Bitcast(XtOp, name="bitcast"):
+    """The bits of x read as another element type of the same width."""
+
+    x = operand()
+    dtype = dtype()
+    access = "pointwise"
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType) -> TensorType:
+        if width(x.dtype) != width(a.dtype):
+            raise InferError(f"{x.dtype} and {a.dtype} differ in width")
+        return x.with_dtype(a.dtype)
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any) -> Any:
+        return np.ascontiguousarray(x).view(numpy_dtype(a.dtype)).reshape(x.shape)
+
+

@@ -1,0 +1,164 @@
+"""What an op class declares: operands, results, regions and attributes with Python values.
+
+    class Softmax(XtOp, name="softmax"):
+        x = operand()
+        axis = integer(-1)
+
+Each attribute kind says how its Python value is stored as an MLIR attribute and read back.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xcc._mlir import ir
+from xcc.dialects.xt.base import dims_attr, dims_from_attr
+from xcc.dialects.xt.types import dtype_name, numpy_dtype
+
+REQUIRED: Any = object()
+
+
+@dataclass(frozen=True)
+class OperandField:
+    """kind: "one", "optional" or "many"."""
+
+    kind: str = "one"
+
+
+@dataclass(frozen=True)
+class RegionField:
+    pass
+
+
+@dataclass(frozen=True)
+class AttributeField:
+    """`encode` makes the MLIR attribute from a Python value, `decode` reads it back."""
+
+    kind: str
+    default: Any
+    encode: Callable[[Any], Any]
+    decode: Callable[[Any], Any]
+    choices: tuple[str, ...] = ()
+
+
+def operand() -> Any:
+    return OperandField()
+
+
+def optional() -> Any:
+    """An operand that may be absent (None)."""
+    return OperandField("optional")
+
+
+def variadic() -> Any:
+    """Any number of operands, given as a sequence."""
+    return OperandField("many")
+
+
+def region() -> Any:
+    return RegionField()
+
+
+def _i64(v: int) -> Any:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(v))
+
+
+def _f64(v: float) -> Any:
+    return ir.FloatAttr.get(ir.F64Type.get(), float(v))
+
+
+def integer(default: Any = REQUIRED) -> Any:
+    return AttributeField("int", default, _i64, lambda a: a.value)
+
+
+def boolean(default: Any = REQUIRED) -> Any:
+    return AttributeField("bool", default, lambda v: ir.BoolAttr.get(bool(v)), lambda a: bool(a.value))
+
+
+def number(default: Any = REQUIRED) -> Any:
+    """A float, stored as f64."""
+    return AttributeField("float", default, _f64, lambda a: a.value)
+
+
+def text(default: Any = REQUIRED, choices: Sequence[str] = ()) -> Any:
+    """A string; one of `choices` when given."""
+    return AttributeField("str", default, ir.StringAttr.get, lambda a: a.value, tuple(choices))
+
+
+def dims(default: Any = REQUIRED) -> Any:
+    """Dims: ints and Exprs, stored as i64 and text."""
+    return AttributeField("dims", default, dims_attr, dims_from_attr)
+
+
+def integers(default: Any = REQUIRED) -> Any:
+    return AttributeField("ints", default, lambda v: ir.ArrayAttr.get([_i64(x) for x in v]),
+                          lambda a: tuple(x.value for x in ir.ArrayAttr(a)))
+
+
+def numbers(default: Any = REQUIRED) -> Any:
+    return AttributeField("floats", default, lambda v: ir.ArrayAttr.get([_f64(x) for x in v]),
+                          lambda a: tuple(x.value for x in ir.ArrayAttr(a)))
+
+
+def texts(default: Any = REQUIRED) -> Any:
+    return AttributeField("strs", default, lambda v: ir.ArrayAttr.get([ir.StringAttr.get(x) for x in v]),
+                          lambda a: tuple(x.value for x in ir.ArrayAttr(a)))
+
+
+def dtype(default: Any = REQUIRED) -> Any:
+    """An element type, in Python its name."""
+    return AttributeField("dtype", default, lambda v: ir.TypeAttr.get(ir.Type.parse(v)), lambda a: str(a.value))
+
+
+def symbol_ref(default: Any = REQUIRED) -> Any:
+    """The name of a function."""
+    return AttributeField("symbol", default, ir.FlatSymbolRefAttr.get, lambda a: a.value)
+
+
+def dense(default: Any = REQUIRED) -> Any:
+    """A numpy array."""
+    return AttributeField("dense", default, encode_dense, decode_dense)
+
+
+def encode_dense(value: Any) -> Any:
+    """A DenseElementsAttr of the array `value`, of any dtype in NUMPY_DTYPES."""
+    array = np.asarray(value, order="C")
+    element = ir.Type.parse(dtype_name(array.dtype))
+    kind = ir.RankedTensorType.get(list(array.shape), element)
+    if array.size == 0:
+        return ir.Attribute.parse(f"dense<> : {kind}")
+    raw = array.reshape(-1).view(f"u{array.dtype.itemsize}")
+    if raw.size > 1 and not (raw != raw[0]).any():
+        raw = raw[:1]
+    return ir.DenseElementsAttr.get(raw, type=kind)
+
+
+def decode_dense(attr: Any) -> np.ndarray[Any, Any]:
+    """The array of a DenseElementsAttr, read-only where it can be a view of the attribute."""
+    kind = ir.RankedTensorType(attr.type)
+    name = str(kind.element_type)
+    if name in _BUFFER_TYPES:
+        return np.array(attr).astype(numpy_dtype(name), copy=False).reshape(tuple(kind.shape))
+    flat = _decode_text(str(attr), name)
+    return np.broadcast_to(flat.reshape(()), tuple(kind.shape)) if attr.is_splat else flat.reshape(tuple(kind.shape))
+
+
+_BUFFER_TYPES = {"f16", "f32", "f64", "i1", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64"}
+
+
+def _decode_text(printed: str, name: str) -> np.ndarray[Any, Any]:
+    """Types without a Python buffer (bf16, f8, i4) are read from the attribute's text."""
+    target = numpy_dtype(name)
+    body = printed[printed.index("<") + 1:printed.rindex("> :")]
+    if body.startswith('"0x'):
+        return np.frombuffer(bytes.fromhex(body[3:-1]), target)
+    out = []
+    for token in re.findall(r"[^\[\],\s]+", body):
+        if token.startswith("0x"):
+            out.append(np.array(int(token, 16), f"u{target.itemsize}").view(target))
+        else:
+            out.append(np.array(float(token)).astype(target))
+    return np.array(out, target)

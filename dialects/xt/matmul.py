@@ -1,0 +1,91 @@
+"""Products of matrices of any rank."""
+
+from typing import Any
+
+import numpy as np
+
+from xcc.dialects.xt.broadcasting import merge_dim
+from xcc.dialects.xt.fields import dtype, integers, operand
+from xcc.dialects.xt.numeric import NARROW
+from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, axis_of, build
+from xcc.dialects.xt.types import TensorType, is_float, numpy_dtype
+from xcc.symbolic import Dim
+
+
+def accumulator(name: str) -> Any:
+    """The numpy type that sums of products are formed in."""
+    return np.dtype(np.float32) if name in NARROW else numpy_dtype(name)
+
+
+class DotGeneral(XtOp, name="dot_general"):
+    """Sum over the contracted dims of a * b. Result dims: batch, free dims of a, free dims of b.
+
+    `lhs_batch[i]` pairs with `rhs_batch[i]`, `lhs_contract[i]` with `rhs_contract[i]`. `dtype` is the result type
+    (default a's); sums are formed in it, and in f32 for narrow floats.
+    """
+
+    a = operand()
+    b = operand()
+    lhs_batch = integers(())
+    rhs_batch = integers(())
+    lhs_contract = integers()
+    rhs_contract = integers()
+    dtype = dtype(None)
+    access = "contraction"
+
+    @staticmethod
+    def normalize(a: Attrs, lhs: TensorType, rhs: TensorType) -> None:
+        a.dtype = a.dtype or lhs.dtype
+        for side, t in (("lhs", lhs), ("rhs", rhs)):
+            for what in (f"{side}_batch", f"{side}_contract"):
+                setattr(a, what, tuple(axis_of(d, t.rank, f"{what} entry") for d in getattr(a, what)))
+
+    @staticmethod
+    def infer(a: Attrs, lhs: TensorType, rhs: TensorType) -> TensorType:
+        if is_float(lhs.dtype) != is_float(rhs.dtype) or is_float(lhs.dtype) != is_float(a.dtype):
+            raise InferError(f"cannot multiply {lhs.dtype} with {rhs.dtype} into {a.dtype}")
+        batch = _paired(lhs, rhs, a.lhs_batch, a.rhs_batch, "batch")
+        _paired(lhs, rhs, a.lhs_contract, a.rhs_contract, "contracted")
+        free = [n for d, n in enumerate(lhs.shape) if d not in (*a.lhs_batch, *a.lhs_contract)]
+        free += [n for d, n in enumerate(rhs.shape) if d not in (*a.rhs_batch, *a.rhs_contract)]
+        return TensorType((*batch, *free), a.dtype)
+
+    @staticmethod
+    def evaluate(a: Attrs, lhs: Any, rhs: Any) -> Any:
+        wide = accumulator(a.dtype)
+        lhs_free = [d for d in range(lhs.ndim) if d not in (*a.lhs_batch, *a.lhs_contract)]
+        rhs_free = [d for d in range(rhs.ndim) if d not in (*a.rhs_batch, *a.rhs_contract)]
+        x = np.transpose(lhs, (*a.lhs_batch, *lhs_free, *a.lhs_contract)).astype(wide)
+        y = np.transpose(rhs, (*a.rhs_batch, *a.rhs_contract, *rhs_free)).astype(wide)
+        batch = [lhs.shape[d] for d in a.lhs_batch]
+        m, n = [lhs.shape[d] for d in lhs_free], [rhs.shape[d] for d in rhs_free]
+        k = int(np.prod([lhs.shape[d] for d in a.lhs_contract], dtype=np.int64))
+        rows, columns = int(np.prod(m, dtype=np.int64)), int(np.prod(n, dtype=np.int64))
+        with np.errstate(all="ignore"):
+            out = np.matmul(x.reshape(*batch, rows, k), y.reshape(*batch, k, columns))
+        return out.reshape(*batch, *m, *n).astype(numpy_dtype(a.dtype))
+
+
+def _paired(lhs: TensorType, rhs: TensorType, left: tuple[int, ...], right: tuple[int, ...], what: str) -> list[Dim]:
+    if len(left) != len(right):
+        raise InferError(f"{len(left)} {what} dims of a and {len(right)} of b")
+    out: list[Dim] = []
+    for i, j in zip(left, right, strict=True):
+        if i >= lhs.rank or j >= rhs.rank:
+            raise InferError(f"{what} dims {i}, {j} are out of range")
+        merged = merge_dim(lhs.shape[i], rhs.shape[j])
+        if merged is None:
+            raise InferError(f"{what} dims differ: {lhs.shape[i]} and {rhs.shape[j]}")
+        out.append(merged)
+    return out
+
+
+def matmul(a: Any, b: Any, *, dtype: Any = None, loc: Any = None, ip: Any = None) -> Any:
+    """numpy's matmul for operands of equal rank >= 2 with equal batch dims, as one xt.dot_general."""
+    rank = TensorType.of(a).rank
+    batch = tuple(range(rank - 2))
+    return build(DotGeneral, a, b, lhs_batch=batch, rhs_batch=batch, lhs_contract=(rank - 1,),
+                 rhs_contract=(rank - 2,), dtype=dtype, loc=loc, ip=ip)
+
+
+BUILDERS.update(matmul=matmul)

@@ -1,0 +1,320 @@
+"""The base of all xt ops: declared fields, one way to build, one verifier, the table OPS."""
+
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xcc._mlir import ext, ir
+from xcc.diagnostics import UserError
+from xcc.dialects.xt.base import Xt
+from xcc.dialects.xt.fields import REQUIRED, AttributeField, OperandField, RegionField
+from xcc.dialects.xt.types import TensorType, dtype_name
+from xcc.symbolic import Dim
+
+__all__ = ["ACCESS", "BUILDERS", "CLASSES", "OPS", "Attrs", "InferError", "ListOp", "OpDefinition", "XtOp", "agree",
+           "attrs_of", "axis_of", "build", "builder", "create", "grouped_operands", "op_class", "same_dims", "typed",
+           "verify"]
+
+ACCESS = ("pointwise", "movement", "reduction", "contraction", "window", "view", "opaque", "control", "composite",
+          "scalar", "source")
+OPS: dict[str, type["OpDefinition"]] = {}          # by the name in Python and in the docs
+CLASSES: dict[str, type["OpDefinition"]] = {}      # by the name in the IR
+BUILDERS: dict[str, Callable[..., Any]] = {}
+
+
+class InferError(Exception):
+    """The operands or attributes of an op do not fit; the message names what is wrong."""
+
+
+class Attrs(types.SimpleNamespace):
+    """An op's attributes as Python values, by name."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"no attribute '{name}'")
+
+
+class OpDefinition:
+    """What an op declares and means. A subclass declares fields (see `fields`) and defines:
+
+    - ``normalize(a, *types)``: fills defaults that depend on operands and makes axes non-negative, when building;
+    - ``infer(a, *types)``: the result TensorType, or a tuple of them; raises InferError;
+    - ``evaluate(a, *arrays)``: the results by numpy, the meaning that every target is tested against;
+    - ``problem(op)``: what is wrong with an op in the IR, or None;
+    - ``access``: how the op reads its operands (docs/xt-design.md).
+
+    An absent optional operand is None, a variadic one is a tuple.
+    """
+
+    # Type comments, since `ext` takes every annotation for a field of the op.
+    access = "opaque"
+    operand_fields = {}  # type: ClassVar[dict[str, OperandField]]
+    attribute_fields = {}  # type: ClassVar[dict[str, AttributeField]]
+    region_fields = ()  # type: ClassVar[tuple[str, ...]]
+    result_names = ("result",)  # type: ClassVar[tuple[str, ...]]
+    variadic_results = False
+    OPERATION_NAME = ""
+
+    @staticmethod
+    def normalize(a: Attrs, *types: Any) -> None:
+        """Completes the attributes before they are stored."""
+
+    @staticmethod
+    def infer(a: Attrs, *types: Any) -> Any:
+        raise NotImplementedError
+
+    @staticmethod
+    def evaluate(a: Attrs, *arrays: Any) -> Any:
+        raise NotImplementedError
+
+    @classmethod
+    def problem(cls, op: Any) -> str | None:
+        """The declared result types must agree with the inferred ones."""
+        try:
+            inferred = _as_tuple(cls.infer(attrs_of(op), *operand_types(op)))
+        except (InferError, KeyError, ValueError, TypeError, IndexError) as e:
+            return str(e)
+        declared = tuple(TensorType.of(r) for r in op.operation.results)
+        if len(inferred) == len(declared) and all(map(agree, inferred, declared)):
+            return None
+        return (f"result type is {', '.join(map(str, declared))} but {', '.join(map(str, inferred))} follows from "
+                f"its operands")
+
+
+def _declare(cls: type[OpDefinition], name: str) -> None:
+    """Takes the fields out of the class body and enters the op in the tables."""
+    own = list(vars(cls).items())
+    cls.operand_fields = {k: v for k, v in own if isinstance(v, OperandField)}
+    cls.attribute_fields = {k: v for k, v in own if isinstance(v, AttributeField)}
+    cls.region_fields = tuple(k for k, v in own if isinstance(v, RegionField))
+    for k in (*cls.operand_fields, *cls.attribute_fields, *cls.region_fields):
+        delattr(cls, k)
+    if name in OPS:
+        raise ValueError(f"xt.{name} is defined twice")
+    OPS[name] = cls
+    BUILDERS.setdefault(name, builder(cls, name))
+
+
+class XtOp(OpDefinition):
+    """Base of the ops that MLIR knows, ``xt.<name>``; `op.opview` has the fields as Python values."""
+
+    def __init_subclass__(cls, *, name: str) -> None:
+        super().__init_subclass__()
+        _declare(cls, name)
+        cls.OPERATION_NAME = f"xt.{name}"
+        CLASSES[cls.OPERATION_NAME] = cls
+        _register(cls, name)
+
+
+def _register(cls: type[OpDefinition], name: str) -> None:
+    """Declares the op to MLIR through `ext`: operands, attributes, results, purity and the verifier."""
+    kinds = {"one": ext.Operand[Any], "optional": ext.Operand[Any] | None, "many": Sequence[ext.Operand[Any]]}
+    fields: dict[str, Any] = {k: kinds[v.kind] for k, v in cls.operand_fields.items()}
+    fields |= {k: Any for k in cls.attribute_fields}
+    fields |= {k: ext.Result[Any] for k in cls.result_names}
+
+    def verify_invariants(op: Any) -> bool:
+        message = cls.problem(op)
+        if message is not None:
+            op.location.emit_error(f"'{cls.OPERATION_NAME}' op {message}")
+        return message is None
+
+    body = {"__annotations__": fields, "__doc__": cls.__doc__, "verify_invariants": verify_invariants}
+    view = types.new_class(cls.__name__, (Xt.Operation,),  # type: ignore[attr-defined]
+                           {"name": name, "traits": [ext.Pure]}, lambda namespace: namespace.update(body))
+    for k, f in cls.attribute_fields.items():
+        setattr(view, k, property(lambda self, k=k, f=f: f.decode(self.operation.attributes[k])))
+    for i, k in enumerate(cls.operand_fields):
+        setattr(view, k, property(lambda self, i=i: grouped_operands(self)[i]))
+
+
+class ListOp(OpDefinition):
+    """Base of the ops with lists of operands or results of different types, ``xtv.<name>`` in the IR.
+
+    ``ext`` declares ops through IRDL, whose variadic operands must all have one type, so MLIR does not know these
+    ops: they are an unregistered dialect, and :func:`verify` checks them.
+    """
+
+    def __init_subclass__(cls, *, name: str) -> None:
+        super().__init_subclass__()
+        _declare(cls, name)
+        cls.OPERATION_NAME = f"xtv.{name}"
+        CLASSES[cls.OPERATION_NAME] = cls
+
+
+def op_class(op: Any) -> type[OpDefinition] | None:
+    """The definition of an op of the IR; None when it is not one of ours."""
+    return CLASSES.get(op.operation.name)
+
+
+def verify(module: Any) -> None:
+    """MLIR's verifier, then ours for the ``xtv`` ops; UserError with the first thing that is wrong."""
+    try:
+        module.operation.verify()
+    except ir.MLIRError as e:
+        raise UserError(str(e)) from None
+
+    problems: list[str] = []
+
+    def visit(op: Any) -> Any:
+        if op.name.startswith("xtv."):
+            cls = op_class(op)
+            why = "is no op of the dialect" if cls is None else cls.problem(op)
+            if why is not None:
+                problems.append(f"{op.location}: '{op.name}' op {why}")
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    if problems:
+        raise UserError(problems[0])
+
+
+def attrs_of(op: Any) -> Attrs:
+    """The attributes of an op (OpView or Operation) as Python values."""
+    stored = op.operation.attributes
+    return Attrs(**{k: f.decode(stored[k]) for k, f in CLASSES[op.operation.name].attribute_fields.items()})
+
+
+def grouped_operands(op: Any) -> tuple[Any, ...]:
+    """The operands as the class declares them: a value, None, or a tuple of values for each field."""
+    kinds = [f.kind for f in CLASSES[op.operation.name].operand_fields.values()]
+    values = list(op.operation.operands)
+    out: list[Any] = []
+    for kind, size in zip(kinds, _segments(op.operation, kinds, len(values)), strict=True):
+        group, values = values[:size], values[size:]
+        out.append(tuple(group) if kind == "many" else group[0] if group else None)
+    return tuple(out)
+
+
+def _segments(op: Any, kinds: list[str], count: int) -> list[int]:
+    """How many operands each field has; stored in the op only when two fields can vary."""
+    varying = len(kinds) - kinds.count("one")
+    if varying > 1:
+        return list(op.attributes["operandSegmentSizes"])
+    return [1 if k == "one" else count - (len(kinds) - 1) for k in kinds]
+
+
+def operand_types(op: Any) -> tuple[Any, ...]:
+    return tuple(typed(v) for v in grouped_operands(op))
+
+
+def typed(value: Any) -> Any:
+    """The TensorType of a value; a tuple of them for a tuple; None for None."""
+    if value is None:
+        return None
+    if isinstance(value, (tuple, list)):
+        return tuple(TensorType.of(v) for v in value)
+    return TensorType.of(value)
+
+
+def agree(a: TensorType, b: TensorType) -> bool:
+    """Equal element types, and no dim that is provably different."""
+    return a.dtype == b.dtype and a.rank == b.rank and all(map(same_dims, a.shape, b.shape))
+
+
+def same_dims(a: Dim, b: Dim) -> bool:
+    """False when `a` and `b` differ for every value of their symbols."""
+    difference = a - b
+    return difference == 0 or not isinstance(difference, int)
+
+
+def axis_of(axis: int, rank: int, what: str = "axis") -> int:
+    """`axis` made non-negative; InferError when out of range."""
+    if not -rank <= axis < rank:
+        raise InferError(f"{what} {axis} is out of range for rank {rank}")
+    return axis % rank if rank else 0
+
+
+def _name(cls: type[OpDefinition]) -> str:
+    return cls.OPERATION_NAME.partition(".")[2]
+
+
+def _as_tuple(x: Any) -> tuple[Any, ...]:
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def _describe(v: Any) -> str:
+    if v is None:
+        return "none"
+    return "[" + ", ".join(map(str, v)) + "]" if isinstance(v, tuple) else str(v)
+
+
+def check_attributes(cls: type[OpDefinition], given: dict[str, Any]) -> Attrs:
+    """Defaults filled in, names and choices checked; TypeError for a name that the op lacks."""
+    fields = cls.attribute_fields
+    for k in given:
+        if k not in fields:
+            raise TypeError(f"xt.{_name(cls)} has no attribute '{k}'; it has {', '.join(fields) or 'none'}")
+    a = Attrs()
+    for k, f in fields.items():
+        value = given.get(k, f.default)
+        if value is REQUIRED:
+            raise TypeError(f"xt.{_name(cls)} needs the attribute '{k}'")
+        if f.kind == "dtype" and value is not None:
+            value = dtype_name(value)
+        elif f.kind in ("dims", "ints", "floats", "strs") and value is not None:
+            value = tuple(value)
+        setattr(a, k, value)
+        if f.choices and value not in f.choices:
+            raise InferError(f"{k} = '{value}' is none of {', '.join(f.choices)}")
+    return a
+
+
+def build(cls: type[OpDefinition], *values: Any, loc: Any = None, ip: Any = None, result_types: Any = None,
+          **attributes: Any) -> Any:
+    """Builds an op and returns its result, or the tuple of its results; UserError for arguments that do not fit."""
+    kinds = [f.kind for f in cls.operand_fields.values()]
+    values = (*values, *(() if k == "many" else None for k in kinds[len(values):]))
+    if len(values) > len(kinds) or any(v is None and k == "one" for v, k in zip(values, kinds, strict=False)):
+        raise TypeError(f"xt.{_name(cls)} takes the operands {', '.join(cls.operand_fields)}")
+    values = tuple(_value(v, k) for v, k in zip(values, kinds, strict=True))
+    operands = tuple(typed(v) for v in values)
+    try:
+        a = check_attributes(cls, attributes)
+        cls.normalize(a, *operands)
+        results = result_types if result_types is not None else cls.infer(a, *operands)
+    except InferError as e:
+        raise UserError(f"xt.{_name(cls)}({', '.join(map(_describe, operands))}): {e}") from None
+    encoded = {k: f.encode(getattr(a, k)) for k, f in cls.attribute_fields.items()}
+    op = create(cls, values, encoded, [t.mlir() for t in _as_tuple(results)], loc, ip)
+    out = tuple(op.results)
+    return out[0] if len(out) == 1 and not cls.variadic_results else out
+
+
+def create(cls: type[OpDefinition], values: Sequence[Any], attributes: dict[str, Any], results: Sequence[Any], loc: Any = None,
+           ip: Any = None) -> Any:
+    """The operation itself from encoded attributes; regions are empty."""
+    groups = [tuple(v) if isinstance(v, (tuple, list)) else () if v is None else (v,) for v in values]
+    stored = dict(attributes)
+    if sum(f.kind != "one" for f in cls.operand_fields.values()) > 1:
+        stored["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([len(g) for g in groups])
+    return ir.Operation.create(cls.OPERATION_NAME, results=list(results), operands=[v for g in groups for v in g],
+                               attributes=stored, regions=len(cls.region_fields), loc=loc, ip=ip)
+
+
+def _value(v: Any, kind: str) -> Any:
+    if kind == "many":
+        return tuple(_value(x, "one") for x in v)
+    if v is None or isinstance(v, ir.Value):
+        return v
+    if hasattr(v, "result"):
+        return v.result
+    raise TypeError(f"expected an MLIR value, got {type(v).__name__}")
+
+
+def builder(cls: type[OpDefinition], name: str) -> Callable[..., Any]:
+    """The function ``xt.<name>``: operands, then attributes by keyword or, in the order of the class, by position.
+
+    With one variadic operand the values are given one after the other.
+    """
+    many = [f.kind for f in cls.operand_fields.values()] == ["many"]
+
+    def make(*values: Any, loc: Any = None, ip: Any = None, **attributes: Any) -> Any:
+        if not many and len(values) > len(cls.operand_fields):
+            extra = values[len(cls.operand_fields):]
+            values = values[:len(cls.operand_fields)]
+            attributes |= dict(zip(cls.attribute_fields, extra, strict=False))
+        return build(cls, *((values,) if many else values), loc=loc, ip=ip, **attributes)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = cls.__doc__
+    return make

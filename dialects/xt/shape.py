@@ -1,0 +1,316 @@
+"""Shape ops: views and movements with index arithmetic known at compile time."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xcc import symbolic
+from xcc.dialects.xt.broadcasting import broadcast_shapes, merge_dim, same_dtype, shape_text
+from xcc.dialects.xt.fields import dims, dtype, integer, integers, number, operand, text, variadic
+from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, ListOp, XtOp, axis_of, build, same_dims
+from xcc.dialects.xt.types import TensorType, numpy_dtype
+from xcc.symbolic import Dim, ceildiv
+
+
+def check_rank(what: str, values: Sequence[Any], rank: int) -> None:
+    if len(values) != rank:
+        raise InferError(f"{what} has {len(values)} entries for rank {rank}")
+
+
+def static_dims(values: Sequence[Dim], what: str) -> tuple[int, ...]:
+    """`values` as ints; evaluation takes attributes whose symbols have been replaced."""
+    if not symbolic.is_static(values):
+        raise ValueError(f"{what} {shape_text(values)} still holds symbols")
+    return tuple(int(v) for v in values)  # type: ignore[arg-type]
+
+
+class Reshape(XtOp, name="reshape"):
+    """The same elements in row-major order with another shape. The number of elements does not change."""
+
+    x = operand()
+    shape = dims()
+    access = "view"
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType) -> TensorType:
+        if not same_dims(symbolic.product(x.shape), symbolic.product(a.shape)):
+            raise InferError(f"cannot reshape {shape_text(x.shape)} to {shape_text(a.shape)}")
+        return x.with_shape(a.shape)
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any) -> Any:
+        return np.reshape(x, static_dims(a.shape, "shape"))
+
+
+class Broadcast(XtOp, name="broadcast"):
+    """x repeated to `shape` by numpy's rule: aligned at the right, dims of 1 are stretched."""
+
+    x = operand()
+    shape = dims()
+    access = "movement"
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType) -> TensorType:
+        merged = broadcast_shapes(x.shape, a.shape)
+        if len(merged) != len(a.shape) or not all(map(same_dims, merged, a.shape)):
+            raise InferError(f"{shape_text(x.shape)} does not broadcast to {shape_text(a.shape)}")
+        return x.with_shape(a.shape)
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any) -> Any:
+        return np.broadcast_to(x, static_dims(a.shape, "shape"))
+
+
+class Transpose(XtOp, name="transpose"):
+    """Dim i of the result is dim perm[i] of x. Without `perm` all dims are reversed."""
+
+    x = operand()
+    perm = integers(None)
+    access = "movement"
+
+    @staticmethod
+    def normalize(a: Attrs, x: TensorType) -> None:
+        perm = range(x.rank - 1, -1, -1) if a.perm is None else a.perm
+        a.perm = tuple(axis_of(p, x.rank, "perm entry") for p in perm)
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType) -> TensorType:
+        if sorted(a.perm) != list(range(x.rank)):
+            raise InferError(f"perm {list(a.perm)} is no permutation of {x.rank} dims")
+        return x.with_shape([x.shape[p] for p in a.perm])
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any) -> Any:
+        return np.transpose(x, a.perm)
+
+
+class Slice(XtOp, name="slice"):
+    """Elements starts[i], starts[i] + strides[i], ... below limits[i] of each dim.
+
+    Starts and limits are inside [0, dim] and limits are not below starts (converters clamp); strides are positive.
+    """
+
+    x = operand()
+    starts = dims()
+    limits = dims()
+    strides = integers(None)
+    access = "movement"
+
+    @staticmethod
+    def normalize(a: Attrs, x: TensorType) -> None:
+        a.strides = (1,) * x.rank if a.strides is None else a.strides
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType) -> TensorType:
+        for what in ("starts", "limits", "strides"):
+            check_rank(what, getattr(a, what), x.rank)
+        for d, (size, low, high, step) in enumerate(zip(x.shape, a.starts, a.limits, a.strides, strict=True)):
+            if step < 1:
+                raise InferError(f"stride {step} of dim {d} is not positive")
+            bounds = [high - low, size - high, low]
+            if any(isinstance(b, int) and b < 0 for b in bounds):
+                raise InferError(f"[{low}:{high}] is outside dim {d} of size {size}")
+        return x.with_shape([ceildiv(high - low, step)
+                             for low, high, step in zip(a.starts, a.limits, a.strides, strict=True)])
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any) -> Any:
+        starts, limits = static_dims(a.starts, "starts"), static_dims(a.limits, "limits")
+        return x[tuple(slice(s, e, t) for s, e, t in zip(starts, limits, a.strides, strict=True))]
+
+
+def _check_starts(starts: Sequence[TensorType], rank: int) -> None:
+    check_rank("starts", starts, rank)
+    for s in starts:
+        if s.rank or s.dtype != "i64":
+            raise InferError(f"a start is {s}, not an i64 scalar")
+
+
+def _clamped(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> tuple[slice, ...]:
+    begins = [max(0, min(int(s), n - size)) for s, n, size in zip(starts, x.shape, sizes, strict=True)]
+    return tuple(slice(b, b + size) for b, size in zip(begins, sizes, strict=True))
+
+
+class DynamicSlice(XtOp, name="dynamic_slice"):
+    """A box of `sizes` elements from the i64 scalars `starts`, which are clamped so that the box is inside x."""
+
+    x = operand()
+    starts = variadic()
+    sizes = dims()
+    access = "movement"
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType, starts: Sequence[TensorType]) -> TensorType:
+        _check_starts(starts, x.rank)
+        check_rank("sizes", a.sizes, x.rank)
+        return x.with_shape(a.sizes)
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any, starts: Sequence[Any]) -> Any:
+        return x[_clamped(x, starts, static_dims(a.sizes, "sizes"))]
+
+
+class DynamicUpdateSlice(XtOp, name="dynamic_update_slice"):
+    """x with the box of update's shape at the i64 scalars `starts` (clamped) replaced by `update`."""
+
+    x = operand()
+    update = operand()
+    starts = variadic()
+    access = "movement"
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType, update: TensorType, starts: Sequence[TensorType]) -> TensorType:
+        same_dtype(x, update)
+        check_rank("update", update.shape, x.rank)
+        _check_starts(starts, x.rank)
+        return x
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any, update: Any, starts: Sequence[Any]) -> Any:
+        out = np.array(x)
+        out[_clamped(x, starts, update.shape)] = update
+        return out
+
+
+class Pad(XtOp, name="pad"):
+    """low[i] elements before and high[i] after each dim, and interior[i] between neighbours (constant mode only).
+
+    mode: constant (`value`), edge (the border element), reflect (without the border), wrap. Negative low or high
+    crops, in constant mode.
+    """
+
+    x = operand()
+    low = dims()
+    high = dims()
+    interior = integers(None)
+    mode = text("constant", ("constant", "edge", "reflect", "wrap"))
+    value = number(0.0)
+    access = "movement"
+
+    @staticmethod
+    def normalize(a: Attrs, x: TensorType) -> None:
+        a.interior = (0,) * x.rank if a.interior is None else a.interior
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType) -> TensorType:
+        for what in ("low", "high", "interior"):
+            check_rank(what, getattr(a, what), x.rank)
+        if a.mode != "constant" and any(a.interior):
+            raise InferError(f"interior padding does not go with mode {a.mode}")
+        out = []
+        for n, low, high, inner in zip(x.shape, a.low, a.high, a.interior, strict=True):
+            size = low + n + high + (symbolic.dim_max(n - 1, 0) * inner if inner else 0)
+            if isinstance(size, int) and size < 0:
+                raise InferError(f"padding {low}, {high} crops more than the {n} elements of a dim")
+            out.append(size)
+        return x.with_shape(out)
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any) -> Any:
+        low, high = static_dims(a.low, "low"), static_dims(a.high, "high")
+        if a.mode != "constant":
+            return np.pad(x, list(zip(low, high, strict=True)), mode=a.mode) if x.ndim else x
+        value = np.array(a.value).astype(x.dtype)
+        spread = np.full([n + max(n - 1, 0) * i for n, i in zip(x.shape, a.interior, strict=True)], value, x.dtype)
+        spread[tuple(slice(None, None, i + 1) for i in a.interior)] = x
+        shape = [lo + n + hi for lo, n, hi in zip(low, spread.shape, high, strict=True)]
+        out = np.full(shape, value, x.dtype)
+        if 0 in out.shape:
+            return out
+        source = tuple(slice(max(0, -lo), n - max(0, -hi)) for lo, n, hi in zip(low, spread.shape, high, strict=True))
+        target = tuple(slice(max(0, lo), n - max(0, hi)) for lo, n, hi in zip(low, shape, high, strict=True))
+        out[target] = spread[source]
+        return out
+
+
+class Concatenate(ListOp, name="concatenate"):
+    """The operands one after the other along `axis`; other dims are equal."""
+
+    xs = variadic()
+    axis = integer()
+    access = "movement"
+
+    @staticmethod
+    def normalize(a: Attrs, xs: Sequence[TensorType]) -> None:
+        if not xs:
+            raise InferError("takes at least one operand")
+        a.axis = axis_of(a.axis, xs[0].rank)
+
+    @staticmethod
+    def infer(a: Attrs, xs: Sequence[TensorType]) -> TensorType:
+        same_dtype(*xs)
+        first = xs[0]
+        axis_of(a.axis, first.rank)
+        shape = list(first.shape)
+        for x in xs[1:]:
+            check_rank("an operand", x.shape, first.rank)
+            for d in range(first.rank):
+                merged = shape[d] + x.shape[d] if d == a.axis else merge_dim(shape[d], x.shape[d])
+                if merged is None:
+                    raise InferError(f"dim {d} differs: {shape[d]} and {x.shape[d]}")
+                shape[d] = merged
+        return first.with_shape(shape)
+
+    @staticmethod
+    def evaluate(a: Attrs, xs: Sequence[Any]) -> Any:
+        return np.concatenate(xs, a.axis)
+
+
+class Reverse(XtOp, name="reverse"):
+    """x backwards along `axes`."""
+
+    x = operand()
+    axes = integers()
+    access = "movement"
+
+    @staticmethod
+    def normalize(a: Attrs, x: TensorType) -> None:
+        a.axes = tuple(axis_of(d, x.rank) for d in a.axes)
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType) -> TensorType:
+        for d in a.axes:
+            axis_of(d, x.rank)
+        return x
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any) -> Any:
+        return np.flip(x, a.axes)
+
+
+class Iota(XtOp, name="iota"):
+    """The coordinate along `axis` of each element of `shape`."""
+
+    shape = dims()
+    axis = integer(0)
+    dtype = dtype("i64")
+    access = "movement"
+
+    @staticmethod
+    def normalize(a: Attrs) -> None:
+        a.axis = axis_of(a.axis, len(a.shape))
+
+    @staticmethod
+    def infer(a: Attrs) -> TensorType:
+        axis_of(a.axis, len(a.shape))
+        return TensorType(a.shape, a.dtype)
+
+    @staticmethod
+    def evaluate(a: Attrs) -> Any:
+        shape = static_dims(a.shape, "shape")
+        line = np.arange(shape[a.axis]).astype(numpy_dtype(a.dtype))
+        return np.broadcast_to(line.reshape([-1 if d == a.axis else 1 for d in range(len(shape))]), shape)
+
+
+def dynamic_slice(x: Any, *starts: Any, sizes: Sequence[Dim], loc: Any = None, ip: Any = None) -> Any:
+    """xt.dynamic_slice with one i64 scalar a dim."""
+    return build(DynamicSlice, x, starts, sizes=sizes, loc=loc, ip=ip)
+
+
+def dynamic_update_slice(x: Any, update: Any, *starts: Any, loc: Any = None, ip: Any = None) -> Any:
+    """xt.dynamic_update_slice with one i64 scalar a dim."""
+    return build(DynamicUpdateSlice, x, update, starts, loc=loc, ip=ip)
+
+
+BUILDERS.update(dynamic_slice=dynamic_slice, dynamic_update_slice=dynamic_update_slice)

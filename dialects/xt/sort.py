@@ -1,0 +1,87 @@
+"""Ordering along an axis."""
+
+from typing import Any
+
+import numpy as np
+
+from xcc.dialects.xt.fields import boolean, dims, integer, operand
+from xcc.dialects.xt.numeric import NARROW, Array
+from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, axis_of, build
+from xcc.dialects.xt.shape import static_dims
+from xcc.dialects.xt.types import TensorType, dtype_name
+from xcc.symbolic import Dim
+
+
+def order(x: Array, axis: int, descending: bool) -> Array:
+    """Indices that sort `x` along `axis`; equal elements keep their order; NaN counts as the largest."""
+    wide = x.astype(np.float32) if dtype_name(x.dtype) in NARROW else x
+    if not descending:
+        return np.argsort(wide, axis, kind="stable")
+    n = x.shape[axis]
+    return np.flip(n - 1 - np.argsort(np.flip(wide, axis), axis, kind="stable"), axis)
+
+
+class Sort(XtOp, name="sort"):
+    """x sorted along `axis`, and the i64 position in x of each element. NaN counts as the largest.
+
+    Equal elements keep their order when `stable`.
+    """
+
+    x = operand()
+    axis = integer(-1)
+    descending = boolean(False)
+    stable = boolean(True)
+    access = "opaque"
+    result_names = ("values", "indices")
+
+    @staticmethod
+    def normalize(a: Attrs, x: TensorType) -> None:
+        a.axis = axis_of(a.axis, x.rank)
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType) -> tuple[TensorType, TensorType]:
+        axis_of(a.axis, x.rank)
+        return x, x.with_dtype("i64")
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any) -> Any:
+        index = order(x, a.axis, a.descending)
+        return np.take_along_axis(x, index, a.axis), index.astype(np.int64)
+
+
+class TopK(XtOp, name="top_k"):
+    """The k largest (or smallest) elements along `axis`, best first, and their i64 indices; ties: lower index first."""
+
+    x = operand()
+    k = dims()
+    axis = integer(-1)
+    largest = boolean(True)
+    access = "opaque"
+    result_names = ("values", "indices")
+
+    @staticmethod
+    def normalize(a: Attrs, x: TensorType) -> None:
+        a.axis = axis_of(a.axis, x.rank)
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType) -> tuple[TensorType, TensorType]:
+        axis = axis_of(a.axis, x.rank)
+        left = x.shape[axis] - a.k[0]
+        if isinstance(left, int) and left < 0:
+            raise InferError(f"k = {a.k[0]} is more than the {x.shape[axis]} elements of dim {axis}")
+        values = x.with_shape([*x.shape[:axis], a.k[0], *x.shape[axis + 1:]])
+        return values, values.with_dtype("i64")
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any) -> Any:
+        (k,) = static_dims(a.k, "k")
+        index = np.take(order(x, a.axis, a.largest), np.arange(k), a.axis)
+        return np.take_along_axis(x, index, a.axis), index.astype(np.int64)
+
+
+def top_k(x: Any, *, k: Dim, axis: int = -1, largest: bool = True, loc: Any = None, ip: Any = None) -> Any:
+    """xt.top_k: values and i64 indices."""
+    return build(TopK, x, k=(k,), axis=axis, largest=largest, loc=loc, ip=ip)
+
+
+BUILDERS.update(top_k=top_k)
