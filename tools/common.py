@@ -34,8 +34,24 @@ def guarded(prog: str, body: Callable[[Sequence[str]], int], argv: Sequence[str]
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_USER
+    except Exception as e:
+        return _report(prog, "compiler bug", _save_traceback(e), EXIT_BUG)
     except KeyboardInterrupt:
         return _report(prog, "stopped", "interrupted", 130)
+
+
+def _save_traceback(error: Exception) -> str:
+    """Saves what nobody expected; the one line that says where."""
+    import tempfile
+    import traceback
+
+    text = "".join(traceback.format_exception(error))
+    if os.environ.get("XCC_TRACEBACK"):
+        sys.stderr.write(text)
+    with tempfile.NamedTemporaryFile("w", prefix="xcc-bug-", suffix=".txt", delete=False) as f:
+        f.write(f"{sys.argv}\n{text}")
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({last.filename}:{last.lineno}); details are in {f.name}"
 
 
 def _report(prog: str, kind: str, message: str, status: int) -> int:

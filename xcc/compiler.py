@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xcc import kernels
-from xcc.diagnostics import CompilerBug, XccError
+from xcc.diagnostics import CompilerBug, UserError, XccError
 from xcc.dumps import Dumper, stage_text
 from xcc.link import link_model
 from xcc.options import CompileOptions
@@ -56,6 +56,8 @@ def compile_model(model: Any, options: CompileOptions, pipeline: Pipeline | None
     target = get_target(options.target)
     chip = chip_of(target, options.chip)
     plan = pipeline or target.pipeline(options)
+    if options.verify not in ("stage", "each", *plan.stage_names()):
+        raise UserError(f"verify '{options.verify}' is neither 'stage' nor 'each' nor a stage of the target")
     if stop:
         plan = plan.upto(stop)
     watch.progress("import", 0, 1)
@@ -76,7 +78,7 @@ def compile_model(model: Any, options: CompileOptions, pipeline: Pipeline | None
 def _model_stage(stage: Stage, source: Source, ctx: PassContext, watch: Observer, chip: Chip) -> None:
     before = str(source.module) if stage.passes else ""
     try:
-        run_stage(stage, source.module, ctx, watch.clock, ctx.options.verify == "each")
+        run_stage(stage, source.module, ctx, watch.clock, ctx.options.verify)
     except CompilerBug as e:
         raise save_module(before, source.weights, stage, ctx.options, chip.name, e.message, e.details) from e
 

@@ -21,7 +21,7 @@ FRONTENDS: dict[str, str] = {
     ".onnx": "xcc.frontends.onnx.importer",
     ".pt2": "xcc.frontends.torch.importer",
 }
-"""File suffix -> module with ``load(model, options, context) -> (ir.Module, WeightStore)``."""
+"""File suffix -> module with ``load(model, dims) -> (ir.Module, WeightStore)``; dims as in :func:`xcc.compile`."""
 
 
 @dataclass
@@ -60,7 +60,9 @@ def _import(frontend: str, model: Any, options: CompileOptions, name: str) -> So
         if e.name and e.name.startswith("xcc"):
             raise UserError(f"this version of xcc cannot read such models ({e.name} is missing)") from None
         raise UserError(f"reading this model needs the package '{e.name}'") from None
-    module, weights = loader.load(model, options, new_context())
+    dims = {name: low if low == high else (low, high) for name, low, high in options.dims}
+    module, weights = loader.load(model, dims)
+    module.context.enable_multithreading(False)     # kernels have processes of their own, and the CLI forks
     return Source(module, weights, "", name)
 
 

@@ -35,8 +35,9 @@ class Clock:
             self.add(stage, what, time.perf_counter() - begin)
 
 
-def run_stage(stage: Stage, module: Any, ctx: PassContext, clock: Clock, verify_each: bool = False) -> None:
+def run_stage(stage: Stage, module: Any, ctx: PassContext, clock: Clock, verify: str = "stage") -> None:
     """Runs `stage` on `module` in place. Anything but an XccError becomes a CompilerBug that names the pass."""
+    verify_each = verify in ("each", stage.name)
     with module.context:
         for p in stage.passes:
             _attempt(stage, p, lambda p=p: p.run(module, ctx), clock)  # type: ignore[misc]

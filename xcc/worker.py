@@ -9,7 +9,7 @@ import os
 import pickle
 import signal
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
 from xcc.diagnostics import CompilerBug, UserError
@@ -17,6 +17,9 @@ from xcc.options import CompileOptions
 from xcc.targets.base import Chip, KernelBinary
 
 __all__ = ["KernelJob", "KernelResult", "compile_kernel", "read_frame", "write_frame"]
+
+INTERPRETED = ("gpu", "cpu")
+"""The stages whose IR ``keep_ir`` stores: what the interpreter runs."""
 
 
 @dataclass(frozen=True)
@@ -55,18 +58,22 @@ def compile_kernel(job: KernelJob, at: Any = lambda _stage, _pass: None) -> Kern
     for plugin in job.plugins:
         load_plugin(plugin)
     result = KernelResult()
+    ir_text = ""
     clock = Clock(at)
     ctx = PassContext(chip=job.chip, options=job.options, verbose=result.notes.append)
     context = new_context()
     module = parse_module(job.text, context, f"kernel '{job.name}'")
     for stage in Pipeline.parse(job.pipeline):
-        run_stage(stage, module, ctx, clock, job.options.verify == "each")
+        run_stage(stage, module, ctx, clock, job.options.verify)
         if stage.name in job.keep:
             result.kept[stage.name] = str(module)
+        if job.options.keep_ir and stage.name in INTERPRETED:
+            ir_text = str(module)
     if job.emit:
         target = get_target(job.options.target)
         with context:
-            result.binary = clock.timed("emit", "emit", lambda: target.emit_kernel(module, job.chip, job.options))
+            binary = clock.timed("emit", "emit", lambda: target.emit_kernel(module, job.chip, job.options))
+        result.binary = replace(binary, name=job.name, ir=ir_text)
     result.seconds = clock.seconds
     return result
 

@@ -27,7 +27,6 @@ def test_make() -> None:
     ({"colour": 1}, "there is no option 'colour'"),
     ({"dims": {"n": (4, 2)}}, "n=4..2"),
     ({"dims": {"n": "many"}}, "give a number or"),
-    ({"verify": "never"}, "neither 'stage' nor 'each'"),
     ({"threads": -1}, "must not be negative"),
 ])
 def test_bad(kwargs: dict[str, Any], what: str) -> None:

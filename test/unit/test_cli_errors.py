@@ -1,0 +1,121 @@
+"""The tools' promises about bad input: one line on standard error, status 1, no traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xcc.tools import xcc_bench, xcc_cli, xcc_opt, xcc_run
+
+TOOLS = {"xcc": xcc_cli, "xcc-opt": xcc_opt, "xcc-run": xcc_run, "xcc-bench": xcc_bench}
+
+
+def fails(capsys: pytest.CaptureFixture[str], tool: str, *argv: str) -> str:
+    """The error line of a run that must end with status 1."""
+    try:
+        status = TOOLS[tool].main(list(argv))
+    except SystemExit as e:
+        status = e.code
+    err = capsys.readouterr().err
+    assert status == 1, err
+    assert "Traceback" not in err
+    assert err.startswith(f"{tool}: error: ")
+    assert len(err.splitlines()) == 1, err
+    return err
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_unknown_flags(capsys: pytest.CaptureFixture[str], tool: str) -> None:
+    assert "unrecognized arguments: --nonsense" in fails(capsys, tool, "x", "--nonsense")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_help(capsys: pytest.CaptureFixture[str], tool: str) -> None:
+    with pytest.raises(SystemExit) as e:
+        TOOLS[tool].main(["--help"])
+    assert e.value.code == 0
+    assert "usage: " + tool in capsys.readouterr().out
+
+
+def test_help_is_quick() -> None:
+    code = "import sys; from xcc.tools.xcc_cli import main; main(['--help'])"
+    times = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        done = subprocess.run([sys.executable, "-X", "importtime", "-c", code], capture_output=True, text=True)
+        times.append(time.perf_counter() - begin)
+        assert done.returncode == 0
+        for heavy in ("torch_mlir", "numpy", "onnx", "torch", "llvmlite"):
+            assert f" {heavy}\n" not in done.stderr
+    assert min(times) < 0.3
+
+
+@pytest.mark.parametrize(("argv", "what"), [
+    ((), "no model given"),
+    (("absent.onnx",), "absent.onnx: no such file"),
+    (("m.txt",), "m.txt: xcc compiles .onnx, .pt2 and .mlir files"),
+    ((".",), "is a folder"),
+    (("m.txt", "--target=tpu"), "there is no target 'tpu'"),
+    (("m.txt", "--chip=none"), "has no chip 'none'; chips are"),
+    (("m.txt", "--dim=n"), "write NAME=SIZE or NAME=LOW..HIGH"),
+    (("m.txt", "--dim=n=9..1"), "bounds must be 0 <= low <= high"),
+    (("m.txt", "--precision=f3"), "invalid choice: 'f3'"),
+    (("m.txt", "--emit=nothing"), "no such stage; stages are"),
+    (("m.txt", "--pipeline=no-such-pass"), "there is no pass 'no-such-pass'"),
+    (("m.txt", "--pipeline=@absent"), "--pipeline @absent: No such file"),
+    (("m.txt", "--plugin=absent.py"), "absent.py: not a Python file"),
+    (("m.txt", "--plugin=m.txt"), "m.txt: not a Python file"),
+    (("bad.mlir",), "bad.mlir: 1:"),
+])
+def test_xcc(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+             argv: tuple[str, ...], what: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.txt").write_text("x")
+    (tmp_path / "bad.mlir").write_text("func.func @main(")
+    assert what in fails(capsys, "xcc", *argv)
+
+
+@pytest.mark.parametrize(("argv", "what"), [
+    (("absent.xcm",), "absent.xcm: cannot be read: No such file"),
+    (("m.txt",), "m.txt: not a compiled model"),
+])
+def test_xcc_run_artifacts(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                           argv: tuple[str, ...], what: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.txt").write_text("x" * 50)
+    assert what in fails(capsys, "xcc-run", *argv)
+
+
+@pytest.mark.parametrize(("argv", "what"), [
+    ((), "missing input 'x'"),
+    (("--input", "x"), "write NAME=FILE.npy"),
+    (("--input", "x=absent.npy"), "absent.npy: cannot be read: No such file"),
+    (("--input", "x=m.txt"), "m.txt: no .npy or .npz file of plain arrays"),
+    (("--input", "x=object.npy"), "object.npy: no .npy or .npz file of plain arrays"),
+    (("--input", "x=f64.npy"), "input 'x': element type is f64, the model takes x: f32[n, 3]"),
+    (("--input", "x=wide.npy"), "input 'x': shape is [2, 4]: dim 1 is 4, the model takes 3"),
+    (("--input", "q=wide.npy"), "the model has no input 'q'"),
+    (("--inputs", "wide.npy"), "--inputs takes an .npz file"),
+    (("--random",), "give the size of 'n' with --dim n=SIZE"),
+    (("--random", "--dim", "n=2", "--interpret"), "the artifact holds no kernel IR"),
+])
+def test_xcc_run_inputs(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                        argv: tuple[str, ...], what: str) -> None:
+    from xcc import symbolic
+    from xcc.runtime.artifact import Artifact
+    from xcc.runtime.program import Buffer, Copy, Program
+
+    monkeypatch.chdir(tmp_path)
+    shape = (symbolic.sym("n"), 3)
+    program = Program((Buffer("input", shape, "f32", "x"), Buffer("output", shape, "f32", "y")), (Copy(0, 1),),
+                      (0,), (1,), ("n",))
+    Artifact({"format": 1, "target": "cpu", "chip": "c"}, program, {}).save("m.xcm")
+    (tmp_path / "m.txt").write_text("x" * 50)
+    np.save("f64.npy", np.zeros((2, 3)))
+    np.save("wide.npy", np.zeros((2, 4), np.float32))
+    np.save("object.npy", np.array([object()]), allow_pickle=True)
+    assert what in fails(capsys, "xcc-run", "m.xcm", *argv)

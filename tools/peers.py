@@ -1,0 +1,24 @@
+"""Other runtimes, when they are installed: references and rivals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc.diagnostics import UserError
+
+__all__ = ["onnxruntime_session"]
+
+
+def onnxruntime_session(path: str, threads: int = 0) -> Any:
+    """An onnxruntime CPU session; UserError when the package is missing or refuses the model."""
+    try:
+        import onnxruntime
+    except ImportError:
+        raise UserError("this needs onnxruntime: pip install onnxruntime") from None
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = threads
+    try:
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as e:
+        raise UserError(f"onnxruntime refuses {path}: {str(e).splitlines()[0]}") from None

@@ -1,0 +1,123 @@
+"""xcc-bench: times a model against the other runtimes that are installed, on the same inputs, in one run."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xcc.diagnostics import UserError
+from xcc.options import CompileOptions, parse_dim, parse_target
+from xcc.tools.common import ArgumentParser, guarded
+
+
+def parser() -> ArgumentParser:
+    p = ArgumentParser(prog="xcc-bench", description=__doc__)
+    p.add_argument("model", metavar="MODEL", help=".onnx (compiled first), or an .xcm")
+    p.add_argument("--against", default="", metavar="MODEL.onnx", help="what the peers run when MODEL is an .xcm")
+    p.add_argument("--target", default="cpu", help="target to compile for (default cpu)")
+    p.add_argument("--chip", default="", help="chip to compile for")
+    p.add_argument("--precision", default="", help="compute type, as for xcc")
+    p.add_argument("--dim", action="append", default=[], metavar="N=SIZE", help="size of a symbolic dim")
+    p.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input (default: random)")
+    p.add_argument("--threads", type=int, default=0, metavar="N", help="cpu threads of all (default: physical cores)")
+    p.add_argument("--seconds", type=float, default=2.0, help="how long each runtime is timed (default 2)")
+    p.add_argument("--kernels", action="store_true", help="also print a table of the kernels and their times")
+    return p
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return guarded("xcc-bench", _run, argv)
+
+
+def _run(argv: Sequence[str]) -> int:
+    args = parser().parse_args(argv)
+    from xcc.tools.arrays import compare, gather_inputs
+
+    model = _model(args)
+    dims = {name: low for name, low, _ in map(parse_dim, args.dim)}
+    inputs = gather_inputs(model.inputs, args.input, [], 0, dims)
+    rows = [("xcc", *measure(lambda: model.run(inputs), args.seconds))]
+    onnx = args.against or (args.model if args.model.endswith(".onnx") else "")
+    if onnx:
+        outputs = model.run(inputs)
+        for name, value, run in _peers(onnx, inputs, args.threads):
+            rows.append((name, *measure(run, args.seconds)))
+            for output, array in outputs.items():
+                print(f"{name}: {compare(output, array, value[output], 1e-3, 1e-4)[1]}")
+    _print(rows)
+    if args.kernels:
+        _print_kernels(model, inputs)
+    return 0
+
+
+def measure(run: Callable[[], Any], seconds: float) -> tuple[float, float]:
+    """Median and best seconds of a call, after warm-up, timed for about `seconds`."""
+    begin = time.perf_counter()
+    run()
+    first = time.perf_counter() - begin
+    for _ in range(min(5, int(seconds / 4 / max(first, 1e-6)))):
+        run()
+    times = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 3:
+        begin = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - begin)
+    times.sort()
+    return times[len(times) // 2], times[0]
+
+
+def _model(args: Any) -> Any:
+    if args.model.endswith(".xcm"):
+        from xcc.runtime.model import load
+
+        return load(args.model)
+    from xcc.compiler import compile_model
+    from xcc.runtime.model import Model
+
+    name, extra = parse_target(args.target)
+    options = CompileOptions(target=name, target_options=extra, chip=args.chip, precision=args.precision,
+                             threads=args.threads)
+    artifact = compile_model(args.model, options).artifact
+    assert artifact is not None
+    return Model(artifact)
+
+
+def _peers(onnx: str, inputs: dict[str, Any], threads: int) -> list[tuple[str, dict[str, Any], Callable[[], Any]]]:
+    """(name, outputs by name, call) of each runtime that is installed."""
+    from xcc.tools.peers import onnxruntime_session
+
+    try:
+        session = onnxruntime_session(onnx, threads)
+    except UserError as e:
+        sys.stderr.write(f"xcc-bench: {e}\n")
+        return []
+    names = [o.name for o in session.get_outputs()]
+    return [("onnxruntime", dict(zip(names, session.run(names, inputs), strict=True)),
+             lambda: session.run(names, inputs))]
+
+
+def _print(rows: list[tuple[str, float, float]]) -> None:
+    print(f"{'':14} {'median ms':>10} {'best ms':>10} {'xcc is':>12}")
+    ours = rows[0][1]
+    for name, median, best in rows:
+        ratio = "" if name == "xcc" else f"{median / ours:.2f}x as fast"
+        print(f"{name:14} {median * 1e3:10.3f} {best * 1e3:10.3f} {ratio:>12}")
+
+
+def _print_kernels(model: Any, inputs: dict[str, Any]) -> None:
+    """Median microseconds of each launch, largest share first."""
+    profile = getattr(model.executor, "profile", None)
+    if profile is None:
+        raise UserError(f"the executor of target '{model.target}' cannot time single kernels")
+    entries = profile([inputs[i.name] for i in model.inputs])
+    total = sum(seconds for _, seconds in entries) or 1.0
+    print(f"{'kernel':40} {'us':>10} {'share':>7}")
+    for name, seconds in sorted(entries, key=lambda e: -e[1]):
+        print(f"{name:40} {seconds * 1e6:10.1f} {seconds / total:7.1%}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

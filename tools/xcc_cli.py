@@ -1,0 +1,192 @@
+"""xcc: compiles a model to an artifact, or to the IR of any stage."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from xcc.diagnostics import UserError
+from xcc.options import PRECISIONS, CompileOptions, parse_dim, parse_target
+from xcc.tools.common import ArgumentParser, guarded
+
+CODE = ("code", "asm", "obj", "ptx", "cubin", "hsaco")
+
+
+def parser() -> ArgumentParser:
+    p = ArgumentParser(prog="xcc", description=__doc__,
+                       epilog="exit status: 0 done, 1 bad input or option, 70 a bug in xcc (a reproducer was saved)")
+    p.add_argument("model", nargs="?", metavar="MODEL", help=".onnx, .pt2 (torch.export), or the .mlir of any stage")
+    p.add_argument("-o", "--output", default="", metavar="FILE",
+                   help="the artifact (default: MODEL.xcm), or with --emit the IR (default: standard output)")
+    p.add_argument("--target", default="cpu", metavar="T[,opt=..]", help="cpu (default), nvptx or amdgcn")
+    p.add_argument("--chip", default="", help="a chip of the target; 'list' prints them (default: this machine's)")
+    p.add_argument("--emit", default="", metavar="STAGE",
+                   help="stop after this stage and write its IR; 'code' writes each kernel's code into the folder -o")
+    p.add_argument("--dump-stages", default="", metavar="DIR", help="write the IR after each stage; compiling goes on")
+    p.add_argument("--dim", action="append", default=[], metavar="N=SIZE", help="fix a dim, or bound it: N=LOW..HIGH")
+    p.add_argument("--precision", default="", choices=PRECISIONS, metavar="TYPE",
+                   help=f"compute type of f32 parts: {', '.join(PRECISIONS[1:])}")
+    p.add_argument("--threads", type=int, default=0, metavar="N", help="cpu threads of the compiled model")
+    p.add_argument("--pipeline", default="", metavar="TEXT|@FILE", help="passes to run in place of the target's")
+    p.add_argument("--print-pipeline", action="store_true", help="print the target's pipeline and stop")
+    p.add_argument("--plugin", action="append", default=[], metavar="FILE", help="a Python file that registers passes")
+    p.add_argument("--verify", default="stage", metavar="STAGE|each", help="verify after each pass, or each of STAGE")
+    p.add_argument("--timing", action="store_true", help="print the seconds of each stage and pass")
+    p.add_argument("--keep-ir", action="store_true", help="store the kernels' IR for xcc-run --interpret")
+    p.add_argument("--jobs", type=int, default=0, metavar="N", help="kernel compiler processes (default: one a core)")
+    p.add_argument("--no-cache", action="store_true", help="compile every kernel anew")
+    p.add_argument("--debug-patterns", action="store_true", help="say why a pattern did not apply")
+    p.add_argument("-v", "--verbose", action="count", default=0, help="print what was fused; -vv also each pass")
+    p.add_argument("--version", action="store_true", help="print the version and stop")
+    return p
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return guarded("xcc", _run, argv)
+
+
+def _run(argv: Sequence[str]) -> int:
+    args = parser().parse_args(argv)
+    if args.version:
+        return _version()
+    if args.chip == "list":
+        return _list_chips(args.target)
+    options = _options(args)
+    from xcc.plugins import load_plugin
+
+    for plugin in args.plugin:
+        load_plugin(plugin)
+    pipeline = _pipeline(args, options)
+    if args.print_pipeline:
+        print(pipeline.table(), end="")
+        return 0
+    if not args.model:
+        raise UserError("no model given (see xcc --help)")
+    return _compile(args, options, pipeline)
+
+
+def _compile(args: Any, options: CompileOptions, pipeline: Any) -> int:
+    from xcc.compiler import Observer, compile_model
+    from xcc.targets.base import chip_of, get_target
+    from xcc.tools.fork_guard import fork_guard
+    from xcc.tools.progress import Progress
+
+    stop = "" if args.emit in CODE else args.emit
+    if stop and stop not in pipeline.stage_names():
+        raise UserError(f"--emit={stop}: no such stage; stages are {', '.join(pipeline.stage_names())} and code")
+    chip = chip_of(get_target(options.target), options.chip)
+    progress = Progress()
+    observer = Observer(progress=progress, guard=fork_guard, note=_note if options.verbose else lambda _line: None)
+    begin = time.perf_counter()
+    try:
+        compiled = compile_model(args.model, options, pipeline, stop, observer)
+    finally:
+        progress.clear()
+    seconds = time.perf_counter() - begin
+    what = f"{args.model} for {options.target} {chip.name}"
+    if stop:
+        _write_text(args.output or "-", compiled.text)
+        _note(f"{what}: stage {stop}, {seconds:.1f} s")
+    elif args.emit:
+        _note(f"{what}: {_write_code(args.output, compiled.kernels)}, {seconds:.1f} s")
+    else:
+        assert compiled.artifact is not None
+        path = args.output or f"{Path(args.model).stem}.xcm"
+        size = compiled.artifact.save(path)
+        _note(f"{what} -> {path}: {_bytes(size)}, {len(compiled.kernels)} kernels, {seconds:.1f} s")
+    if args.timing:
+        _print_timing(observer.clock.seconds, time.perf_counter() - begin)
+    return 0
+
+
+def _options(args: Any) -> CompileOptions:
+    name, extra = parse_target(args.target)
+    return CompileOptions(
+        target=name, target_options=extra, chip=args.chip, dims=tuple(parse_dim(d) for d in args.dim),
+        precision=args.precision, threads=args.threads, verify=args.verify, keep_ir=args.keep_ir,
+        dump_stages=args.dump_stages, jobs=args.jobs, cache=not args.no_cache, debug_patterns=args.debug_patterns,
+        verbose=args.verbose)
+
+
+def _pipeline(args: Any, options: CompileOptions) -> Any:
+    from xcc.passes.pipeline import Pipeline
+    from xcc.targets.base import get_target
+
+    text = args.pipeline
+    if text.startswith("@"):
+        try:
+            text = Path(text[1:]).read_text()
+        except (OSError, UnicodeDecodeError) as e:
+            raise UserError(f"--pipeline {args.pipeline}: {getattr(e, 'strerror', None) or e}") from None
+    return Pipeline.parse(text) if text else get_target(options.target).pipeline(options)
+
+
+def _version() -> int:
+    from importlib import metadata
+
+    try:
+        print(f"xcc {metadata.version('xcc')}")
+    except metadata.PackageNotFoundError:
+        print("xcc (a checkout)")
+    return 0
+
+
+def _list_chips(target: str) -> int:
+    from xcc.targets.base import get_target
+
+    t = get_target(parse_target(target)[0])
+    default = t.default_chip().name
+    for name, chip in sorted(t.chips().items()):
+        print(f"{name:18} {chip.triple} {chip.cpu}{'   (default here)' if name == default else ''}")
+    return 0
+
+
+def _note(line: str) -> None:
+    sys.stderr.write(f"xcc: {line}\n")
+
+
+def _write_text(path: str, text: str) -> None:
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(path).write_text(text)
+    except OSError as e:
+        raise UserError(f"{path}: cannot be written: {e.strerror}") from None
+
+
+def _write_code(folder: str, kernels: Sequence[Any]) -> str:
+    """Writes each kernel's code as ``name.format`` into `folder`; says what was written."""
+    if not folder:
+        raise UserError("--emit=code needs -o FOLDER")
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for k in kernels:
+            Path(folder, f"{k.name}.{'o' if k.format == 'obj' else k.format}").write_bytes(k.blob)
+    except OSError as e:
+        raise UserError(f"{folder}: cannot be written: {e.strerror}") from None
+    return f"{len(kernels)} kernels, {_bytes(sum(len(k.blob) for k in kernels))} in {folder}"
+
+
+def _print_timing(seconds: dict[tuple[str, str], float], wall: float) -> None:
+    """Kernel stages run in parallel, so that their seconds are sums over processes and may exceed the wall time."""
+    stages: dict[str, list[tuple[str, float]]] = {}
+    for (stage, what), t in seconds.items():
+        stages.setdefault(stage, []).append((what, t))
+    sys.stderr.write(f"{'seconds':>9}  stage and pass (kernel stages: summed over processes)\n")
+    for stage, entries in stages.items():
+        sys.stderr.write(f"{sum(t for _, t in entries):9.3f}  {stage}\n")
+        for what, t in sorted(entries, key=lambda e: -e[1]):
+            sys.stderr.write(f"{t:9.3f}      {what}\n")
+    sys.stderr.write(f"{wall:9.3f}  wall time\n")
+
+
+def _bytes(n: int) -> str:
+    return f"{n / 1e6:.1f} MB" if n >= 100_000 else f"{n / 1e3:.1f} kB"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""xcc-run: runs a compiled model on arrays from files or random ones."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from xcc.diagnostics import UserError
+from xcc.tools.common import ArgumentParser, guarded
+
+
+def parser() -> ArgumentParser:
+    p = ArgumentParser(prog="xcc-run", description=__doc__)
+    p.add_argument("model", metavar="MODEL.xcm", help="what xcc wrote")
+    p.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input")
+    p.add_argument("--inputs", action="append", default=[], metavar="FILE.npz", help="inputs by name")
+    p.add_argument("--random", nargs="?", type=int, const=0, default=None, metavar="SEED",
+                   help="inputs that are not given are random: normal floats, integers 0 and 1")
+    p.add_argument("--dim", action="append", default=[], metavar="N=SIZE", help="size of a symbolic dim of random inputs")
+    p.add_argument("-o", "--output", default="", metavar="PATH", help="write outputs: FILE.npz, or a folder for .npy")
+    p.add_argument("--repeat", type=int, default=0, metavar="N", help="run N times more and print the times")
+    p.add_argument("--compare", default="", metavar="OTHER",
+                   help="compare with another .xcm, with an .onnx (run by onnxruntime), or with outputs in an .npz")
+    p.add_argument("--rtol", type=float, default=1e-3, help="tolerance of --compare (default 1e-3)")
+    p.add_argument("--atol", type=float, default=1e-4, help="tolerance of --compare (default 1e-4)")
+    p.add_argument("--interpret", action="store_true",
+                   help="run the kernels' IR (xcc --keep-ir) in the interpreter, no device needed")
+    p.add_argument("--info", action="store_true", help="print what the artifact holds and stop")
+    return p
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return guarded("xcc-run", _run, argv)
+
+
+def _run(argv: Sequence[str]) -> int:
+    args = parser().parse_args(argv)
+    from xcc.options import parse_dim
+    from xcc.runtime.model import load
+    from xcc.tools.arrays import gather_inputs, summary, write_outputs
+
+    model = load(args.model)
+    if args.info:
+        return _info(model)
+    if args.interpret:
+        _interpret(model)
+    dims = {name: low for name, low, _ in map(parse_dim, args.dim)}
+    inputs = gather_inputs(model.inputs, args.input, args.inputs, args.random, dims)
+    outputs = model.run(inputs)
+    for name, value in outputs.items():
+        print(summary(name, value))
+    if args.output:
+        write_outputs(args.output, outputs)
+    if args.repeat:
+        _time(model, inputs, args.repeat)
+    return _compare(args, inputs, outputs) if args.compare else 0
+
+
+def _time(model: Any, inputs: dict[str, Any], repeat: int) -> None:
+    times = []
+    for _ in range(repeat):
+        begin = time.perf_counter()
+        model.run(inputs)
+        times.append(time.perf_counter() - begin)
+    times.sort()
+    print(f"{repeat} runs: median {times[repeat // 2] * 1e3:.3f} ms, best {times[0] * 1e3:.3f} ms")
+
+
+def _interpret(model: Any) -> None:
+    try:
+        from xcc.interpreter.executor import make_executor
+    except ModuleNotFoundError as e:
+        raise UserError(f"--interpret needs the compiler's packages ({e.name} is missing)") from None
+    a = model.artifact
+    if not any(name.startswith("ir/") for name in a.members):
+        raise UserError("the artifact holds no kernel IR: compile it with xcc --keep-ir")
+    model._executor = make_executor(a.program, a.members, a.weights, a.manifest)
+
+
+def _compare(args: Any, inputs: dict[str, Any], outputs: dict[str, Any]) -> int:
+    from xcc.tools.arrays import compare
+
+    wanted = _reference(args.compare, inputs)
+    fine = True
+    for name, value in outputs.items():
+        if name not in wanted:
+            raise UserError(f"{args.compare} has no output '{name}'; it has {', '.join(wanted)}")
+        same, line = compare(name, value, wanted[name], args.rtol, args.atol)
+        fine &= same
+        print(f"{'same' if same else 'DIFFERENT'}  {line}")
+    return 0 if fine else 1
+
+
+def _reference(path: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    from xcc.tools.arrays import read_array
+
+    if path.endswith(".npz"):
+        data = read_array(path)
+        return {name: data[name] for name in data.files}
+    if path.endswith(".onnx"):
+        from xcc.tools.peers import onnxruntime_session
+
+        session = onnxruntime_session(path)
+        names = [o.name for o in session.get_outputs()]
+        return dict(zip(names, session.run(names, inputs), strict=True))
+    from xcc.runtime.model import load
+
+    return load(path).run(inputs)
+
+
+def _info(model: Any) -> int:
+    m = model.artifact.manifest
+    compiler = m.get("compiler", {})
+    print(f"{m.get('name', '')} for {model.target} {model.chip}, compiled by xcc {compiler.get('version')}")
+    for title, infos in (("inputs", model.inputs), ("outputs", model.outputs)):
+        print(f"{title}:")
+        for info in infos:
+            print(f"  {info}")
+    weights = sum(w.nbytes for w in model.artifact.weights.values())
+    print(f"weights: {len(model.artifact.weights)} arrays, {weights} bytes")
+    for name, data in model.artifact.members.items():
+        print(f"{name}: {len(data)} bytes")
+    for kernel in m.get("kernels", []):
+        print("kernel " + ", ".join(f"{k} {v}" for k, v in kernel.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
