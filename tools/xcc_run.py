@@ -18,7 +18,7 @@ def parser() -> ArgumentParser:
     p.add_argument("--inputs", action="append", default=[], metavar="FILE.npz", help="inputs by name")
     p.add_argument("--random", nargs="?", type=int, const=0, default=None, metavar="SEED",
                    help="inputs that are not given are random: normal floats, integers 0 and 1")
-    p.add_argument("--dim", action="append", default=[], metavar="N=SIZE", help="size of a symbolic dim of random inputs")
+    p.add_argument("--dim", action="append", default=[], metavar="N=SIZE", help="a symbolic dim of random inputs")
     p.add_argument("-o", "--output", default="", metavar="PATH", help="write outputs: FILE.npz, or a folder for .npy")
     p.add_argument("--repeat", type=int, default=0, metavar="N", help="run N times more and print the times")
     p.add_argument("--compare", default="", metavar="OTHER",
@@ -69,13 +69,13 @@ def _time(model: Any, inputs: dict[str, Any], repeat: int) -> None:
 
 
 def _interpret(model: Any) -> None:
+    a = model.artifact
+    if not any(name.startswith("ir/") for name in a.members):
+        raise UserError("the artifact holds no kernel IR: compile it with xcc --keep-ir")
     try:
         from xcc.interpreter.executor import make_executor
     except ModuleNotFoundError as e:
         raise UserError(f"--interpret needs the compiler's packages ({e.name} is missing)") from None
-    a = model.artifact
-    if not any(name.startswith("ir/") for name in a.members):
-        raise UserError("the artifact holds no kernel IR: compile it with xcc --keep-ir")
     model._executor = make_executor(a.program, a.members, a.weights, a.manifest)
 
 
