@@ -72,7 +72,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
               for p, r in enumerate(o.reduction) if r) if o is op else _row_lanes(o, chip)
         for o in kernel.ops if o.is_reduction)
     order = tuple(range(len(dims)))
-    return Schedule(tuple(vector), tuple(vector), order, reduce, "mask", "gather", True, 128)
+    return Schedule(tuple(vector), tuple(vector), order, reduce, "mask", "gather", parallel=True, threads=128)
 
 
 def _widest_reduction(op: Op, shared: set[int]) -> int | None:
@@ -112,7 +112,7 @@ def _rows(kernel: Kernel, place: Domain, chip: Chip) -> Schedule:
     reductions = [o for o in kernel.ops if o.is_reduction]
     reduce = tuple(_row_lanes(o, chip) for o in reductions)
     if not dims:
-        return Schedule((), (), (), reduce, "mask", "gather", True, 256)
+        return Schedule((), (), (), reduce, "mask", "gather", parallel=True, threads=256)
     last = len(dims) - 1
     vector, block = [1] * len(dims), [1] * len(dims)
     row = max((n for lanes in reduce for n in lanes), default=1)
@@ -140,8 +140,8 @@ def _rows(kernel: Kernel, place: Domain, chip: Chip) -> Schedule:
         tile *= v
     if row > 1 and vector[last] >= row:
         tile //= row
-    return Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "mask", "gather", True,
-                    _threads(tile, chip))
+    return Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "mask", "gather", parallel=True,
+                    threads=_threads(tile, chip))
 
 
 def _reduced_to_main(place: Domain, reductions: list[Op]) -> bool:

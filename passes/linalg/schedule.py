@@ -14,6 +14,8 @@ All entries speak of dims *after* normalisation (passes/linalg/kernel.py), of th
   below the loop's size make it one step, without a loop.
 - tail: "peel" gives full tiles a loop without masks and the rest code of its own; "mask" masks every tile.
 - access: "rows" reads non-affine and strided tiles row by row (CPU); "gather" by index vectors (GPU).
+- park: the number of an op whose result a reduction over a row and the kernel's result both need and which is dear to
+  compute twice: it is written to the result's own row by the first and read back by the second. -1: none.
 - parallel: whether the forall is worth more than one thread (CPU).
 - threads: workgroup size (GPU).
 """
@@ -38,6 +40,7 @@ class Schedule:
     reduce: tuple[tuple[int, ...], ...] = ()
     tail: str = "peel"
     access: str = "rows"
+    park: int = -1
     parallel: bool = False
     threads: int = 0
 
@@ -49,6 +52,8 @@ class Schedule:
         for t, v in zip(self.block, self.vector, strict=True):
             if v < 1 or t < 0 or t % v:
                 raise UserError(f"xcc.config: block {t} is not a multiple of vector {v}")
+        if self.park >= 0 and (not self.block or self.block[-1]):
+            raise UserError("xcc.config: park needs rows that are whole in a chunk (block of the last dim 0)")
         if self.tail not in ("peel", "mask"):
             raise UserError(f"xcc.config: tail '{self.tail}' is neither 'peel' nor 'mask'")
         if self.access not in ("rows", "gather"):
@@ -60,6 +65,8 @@ class Schedule:
                    "reduce": ir.ArrayAttr.get([i64(list(r)) for r in self.reduce]),
                    "tail": ir.StringAttr.get(self.tail), "access": ir.StringAttr.get(self.access),
                    "parallel": ir.BoolAttr.get(self.parallel)}
+        if self.park >= 0:
+            entries["park"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), self.park)
         if self.threads:
             entries["threads"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), self.threads)
         return ir.DictAttr.get(entries)
@@ -75,6 +82,7 @@ class Schedule:
                 **arrays, reduce=tuple(tuple(ir.DenseI64ArrayAttr(r)) for r in d.get("reduce", [])),
                 tail=d["tail"].value if "tail" in d else "peel",
                 access=d["access"].value if "access" in d else "rows",
+                park=int(d["park"].value) if "park" in d else -1,
                 parallel=bool(d["parallel"].value) if "parallel" in d else False,
                 threads=int(d["threads"].value) if "threads" in d else 0)
         except (KeyError, ValueError) as e:

@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 
 from xcc import symbolic
 from xcc._mlir import func_d, ir, scf_d
+from xcc.dialects.xt.base import dims_attr
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.kernel import Tensor, read
 from xcc.passes.linalg.schedule import Schedule
@@ -56,6 +57,8 @@ def tile_kernel(function: Any, module: Any) -> None:
     for name, attr in function.attributes.items():
         if name not in ("sym_name", "function_type", "xt.arg_dims", "xt.result_dims", "res_attrs", "arg_attrs"):
             new.attributes[name] = attr
+    for key, tensors in (("xt.arg_dims", kernel.args), ("xt.result_dims", outputs)):
+        new.attributes[key] = ir.ArrayAttr.get([dims_attr(t.dims) for t in tensors])
     entry = new.add_entry_block()
     arguments = list(entry.arguments)
     symbols = dict(zip(kernel.symbols, arguments[len(types):], strict=True))
@@ -74,6 +77,7 @@ def tile_kernel(function: Any, module: Any) -> None:
             groups.setdefault(t.dims, []).append((t, memref))
         for dims, group in groups.items():
             part = schedule if dims == main.dims else _default(dims, schedule)
+            ev.park = group[0][1] if part is schedule else None
             with builder.scope():
                 Nest(ev, part, dims, group).emit()
         func_d.ReturnOp([])
@@ -93,7 +97,7 @@ def _default(dims: tuple[Dim, ...], like: Schedule) -> Schedule:
     n = len(dims)
     vector = tuple(like.vector[-1] if d == n - 1 else 1 for d in range(n)) if like.vector else (1,) * n
     return Schedule(vector if n and like.access == "gather" else (0,) * n, vector, tuple(range(n)), like.reduce,
-                    like.tail, like.access, False, like.threads)
+                    like.tail, like.access, threads=like.threads)
 
 
 class Nest:

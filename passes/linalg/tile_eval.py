@@ -39,6 +39,11 @@ class Evaluator:
         self.schedule = schedule
         self.reduce = reduce_plan(kernel, schedule)
         self.full_axes: dict[tuple[str, int, int], Axis] = {}
+        self.parked: Tensor | None = None       # its tiles are written to `park`, and read back once all are there
+        self.park: Any = None
+        self.parking = False
+        if schedule.park >= 0:
+            self.parked = kernel.ops[schedule.park].results[0]
 
     # values ----------------------------------------------------------------------------------------------------
     def tile(self, t: Tensor, indices: Sequence[Ix]) -> V:
@@ -50,10 +55,17 @@ class Evaluator:
             return found
         if t.producer is None:
             return self.b.remember(key, self._leaf(t, indices))
+        if t is self.parked and self.b.recall(self._park_key(indices)):
+            return self.b.remember(key, self.memory.load_from(self.park, indices))
         results = self._op(t.producer, t.index, indices)
+        if t is self.parked and self.parking:
+            self.memory.store(t, self.park, results[0], indices)
         for n, r in enumerate(t.producer.results):
             self.b.remember(("tile", id(r), key[2]), results[n])
         return results[t.index]
+
+    def _park_key(self, indices: Sequence[Ix]) -> Any:
+        return ("parked", tuple(i.key() for i in indices[:-1]))
 
     def _leaf(self, t: Tensor, indices: Sequence[Ix]) -> V:
         if t.constant is not None and t.constant.is_splat:
@@ -166,7 +178,15 @@ class Evaluator:
         out_axes = tuple(sorted(out_axes, key=lambda a: a.order))
         reduction = Reduction(self, op, env, out_axes)
         self.hoist(op.inputs, env)
-        return reduction.emit()
+        parked = [a for t, a in op.inputs if t is self.parked and self.park is not None]
+        if not parked:
+            return reduction.emit()
+        key = self._park_key([self.b.access(e, env) for e in parked[0][:-1]] + [Ix()])
+        self.parking = not self.b.recall(key)
+        results = reduction.emit()
+        self.parking = False
+        self.b.remember(key, True)
+        return results
 
     def hoist(self, reads: Sequence[tuple[Tensor, tuple[Dim, ...]]], env: dict[str, Ix]) -> None:
         """Evaluates here the reductions behind `reads` whose coordinates `env` already gives.

@@ -74,6 +74,10 @@ class Memory:
             return self.b.elementwise("arith.trunci", t.element, [v], {})
         return v
 
+    def load_from(self, memref: Any, indices: Sequence[Ix]) -> V:
+        """The tile of a result's buffer, read back as it was stored."""
+        return self._transfer(memref, indices, ir.MemRefType(memref.type).element_type)
+
     def _load_stored(self, memref: Any, t: Tensor, indices: Sequence[Ix]) -> V:
         element = ir.MemRefType(memref.type).element_type
         axes = tuple(dict.fromkeys(a for i in indices for a in i.axes))

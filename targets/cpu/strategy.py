@@ -102,7 +102,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, parallel: boo
     outer = [d for d in range(len(dims)) if d != last and d not in m_dims]
     order = tuple([*outer, last, *sorted(m_dims)])
     block = _contraction_blocks(dims, vector, last, m_dims, op)
-    return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel)
+    return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel)
 
 
 def _columns(size: int, w: Widths) -> int:
@@ -185,11 +185,32 @@ def _rows(kernel: Kernel, place: Domain, w: Widths, parallel: bool) -> Schedule:
     chunk = max(1, CHUNK // max(1, per_point // 4))
     block = [0] * len(dims)
     inner = 1
+    whole_row = over_last and not reduced_to_main      # its reductions serve all of the row: one chunk walks it
     for d in range(last, -1, -1):
         extent = estimate(dims[d])
         block[d] = vector[d] * max(1, min(-(-extent // vector[d]), chunk // max(1, inner * vector[d])))
+        if d == last and whole_row:
+            block[d] = 0
         inner *= extent
-    return Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "peel", "rows", parallel)
+    return Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "peel", "rows",
+                    _parked(kernel, place) if whole_row else -1, parallel)
+
+
+def _parked(kernel: Kernel, place: Domain) -> int:
+    """The op to keep in the result's row: dear, needed by a reduction of the row and by the result. -1: none."""
+    coordinates = tuple(symbolic.sym(f"i{d}") for d in range(len(place.dims)))
+    for n, op in enumerate(kernel.ops):
+        if op.is_reduction or op.operation is None or len(op.results) != 1:
+            continue
+        t = op.results[0]
+        dear = any(inner.operation.name.startswith("math.") for inner in op.block.operations)
+        readers = [o for o in kernel.ops if any(s is t for s, _ in o.inputs)]
+        if dear and t.dims == place.dims and t.element == place.main.element and t is not place.main \
+                and place.position.get(op) == coordinates and len(readers) > 1 \
+                and any(o.is_reduction and o.reduction[-1] for o in readers) \
+                and any(not o.is_reduction for o in readers):
+            return n
+    return -1
 
 
 def _transposed_dim(place: Domain) -> int | None:
