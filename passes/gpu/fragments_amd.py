@@ -3,9 +3,11 @@
 Sources: "AMD Instinct MI200 ISA" (CDNA2), "AMD Instinct MI300 ISA" (CDNA3) and "CDNA4 ISA", chapter "Matrix Arithmetic
 Instructions", operand layouts; "RDNA3 ISA" and "RDNA4 ISA", chapter "Wave Matrix Multiply Accumulate".
 
-MFMA m x m x k with one block: lane l holds row (column of B) l % m; its registers are consecutive k, and the lanes l / m
-continue along k. C: four consecutive rows a lane from row 4 * (l / m), column l % m, further registers further down.
-WMMA 16x16x16 on RDNA3: lane l holds the whole row l % 16, both halves of the wave the same; C: rows 2 * register + l / 16.
+MFMA m x m x k with one block: lane l holds row (column of B) l % m; its registers are consecutive k, and the lanes
+l / m continue along k. C: four consecutive rows a lane from row 4 * (l / m), column l % m, further registers
+further down.
+WMMA 16x16x16 on RDNA3: lane l holds the whole row l % 16, both halves of the wave the same; C: rows
+2 * register + l / 16.
 On RDNA4: half a row, k from 8 * (l / 16); C: rows register + 8 * (l / 16).
 """
 

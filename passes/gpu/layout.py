@@ -312,6 +312,7 @@ def swizzled(shape: Sequence[int], order: Sequence[int], vector: int, row_bytes_
     """
     plain = row_major(shape, order)
     total = plain.shape[0]
+    vector = min(vector, total)
     row = min(max(vector, row_bytes_limit // element_bytes), total)
     low, high = log2(vector), log2(row)
 

@@ -38,6 +38,8 @@ def thread_stages(chip: Chip) -> tuple[Stage, ...]:
             _pass("distribute"),
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),
+            Upstream(pipeline="loop-invariant-code-motion"),
+            Upstream(pipeline="cse"),
         )),
         rocdl_stage(chip),
     )
