@@ -83,7 +83,7 @@ def _manifest(source: Source, program: Program, kernels: tuple[KernelBinary, ...
         "options": {"precision": options.precision, "threads": options.threads,
                     "dims": [list(d) for d in options.dims], "target": [list(t) for t in options.target_options]},
         "inputs": signature(program.inputs), "outputs": signature(program.outputs),
-        "kernels": [{"name": k.name, "format": k.format, "bytes": len(k.blob), "launches": len(k.launches),
+        "kernels": [{"name": k.name, "format": k.format, "bytes": len(k.blob), "entries": [e.entry for e in k.launches],
                      **dict(k.report)} for k in kernels],
     }
 

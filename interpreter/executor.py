@@ -1,0 +1,113 @@
+"""Runs a whole compiled GPU model without a GPU: its host program in numpy, its kernels in the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from xcc import symbolic
+from xcc.diagnostics import UserError
+from xcc.interpreter.kernel import run_kernel
+from xcc.interpreter.machine import Options
+from xcc.runtime.dtypes import numpy_dtype
+from xcc.runtime.program import BindSymbol, Copy, For, If, Launch, Program, SetScalar, Statement, While
+from xcc.symbolic import Dim
+from xcc.targets.base import chip_of, get_target
+
+__all__ = ["InterpretingExecutor", "make_executor"]
+
+Array = np.ndarray[Any, Any]
+
+
+def make_executor(program: Program, members: Mapping[str, Any], weights: Mapping[str, Array],
+                  manifest: Mapping[str, Any]) -> InterpretingExecutor:
+    """The executor of an artifact that was compiled with its kernels' IR kept."""
+    chip = chip_of(get_target(manifest["target"]), manifest["chip"])
+    modules = {}
+    for kernel in manifest["kernels"]:
+        path = f"ir/{kernel['name']}.mlir"
+        if path not in members:
+            raise UserError(f"the artifact has no {path}: compile it with xcc --keep-ir")
+        modules |= {entry: bytes(members[path]).decode() for entry in kernel["entries"]}
+    return InterpretingExecutor(program, modules, weights, Options(warp=chip.warp, warp_order=chip.warp == 64))
+
+
+class InterpretingExecutor:
+    """Executes programs statement by statement; fresh buffers hold a pattern that is NaN in every float type."""
+
+    def __init__(self, program: Program, modules: Mapping[str, str], weights: Mapping[str, Array],
+                 options: Options) -> None:
+        self.program, self.modules, self.weights, self.options = program, modules, weights, options
+
+    def run(self, inputs: Sequence[Array], symbols: Mapping[str, int]) -> list[Array]:
+        """The outputs, in the program's order. Raises KernelFault where a kernel's behaviour is undefined."""
+        state = _State(self, inputs, dict(symbols))
+        state.execute(self.program.body)
+        return [state.array(i) for i in self.program.outputs]
+
+
+class _State:
+    """One run: the symbols and the memory of each buffer that is not an alias."""
+
+    def __init__(self, executor: InterpretingExecutor, inputs: Sequence[Array], symbols: dict[str, int]) -> None:
+        self.executor, self.program, self.symbols = executor, executor.program, symbols
+        self.memory: dict[int, Array] = dict(zip(self.program.inputs, inputs, strict=True))
+
+    def value(self, d: Dim) -> int:
+        return d if isinstance(d, int) else symbolic.evaluate(d, self.symbols)
+
+    def array(self, index: int) -> Array:
+        """The buffer as an array of its shape and type; an alias shows its base's bytes."""
+        b = self.program.buffers[index]
+        shape, dtype = tuple(map(self.value, b.shape)), numpy_dtype(b.dtype)
+        if b.kind == "alias":
+            begin = self.value(b.offset)
+            raw = self.array(b.base).reshape(-1).view(np.uint8)
+            return raw[begin:begin + int(np.prod(shape)) * dtype.itemsize].view(dtype).reshape(shape)
+        held = self.memory.get(index)
+        if held is None or held.shape != shape:
+            if b.kind == "weight":
+                held = self.executor.weights[b.name].reshape(shape)
+            else:
+                held = np.full(int(np.prod(shape)) * dtype.itemsize, 0xFF, np.uint8).view(dtype).reshape(shape)
+            self.memory[index] = held
+        return held
+
+    def execute(self, body: Sequence[Statement]) -> None:
+        for s in body:
+            self.statement(s)
+
+    def statement(self, s: Statement) -> None:
+        if isinstance(s, Launch):
+            self.launch(s)
+        elif isinstance(s, Copy):
+            target = self.array(s.target)
+            target[...] = self.array(s.source).reshape(-1).view(target.dtype).reshape(target.shape)
+        elif isinstance(s, SetScalar):
+            self.array(s.target).reshape(-1)[:len(s.values)] = [self.value(v) for v in s.values]
+        elif isinstance(s, BindSymbol):
+            self.symbols[s.name] = int(self.array(s.source).reshape(-1)[s.index])
+        elif isinstance(s, If):
+            self.execute(s.then if self.true(s.condition) else s.orelse)
+        elif isinstance(s, While):
+            self.execute(s.before)
+            while self.true(s.condition):
+                self.execute(s.body)
+                self.execute(s.before)
+        elif isinstance(s, For):
+            for i in range(self.value(s.trips)):
+                self.symbols[s.counter] = i
+                self.execute(s.body)
+
+    def true(self, condition: int) -> bool:
+        return bool(self.array(condition).reshape(-1)[0])
+
+    def launch(self, s: Launch) -> None:
+        grid = (*map(self.value, s.grid), 1, 1, 1)[:3]
+        block = (*s.block, 1, 1, 1)[:3]
+        if 0 in grid:
+            return
+        run_kernel(self.executor.modules[s.kernel], s.kernel, grid, block, [self.array(b) for b in s.buffers],
+                   [self.value(d) for d in s.symbols], self.executor.options, s.shared_bytes)
