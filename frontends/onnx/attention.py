@@ -1,0 +1,163 @@
+"""Attention and rotary embedding."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+from xcc import symbolic
+from xcc.dialects import xt
+from xcc.frontends.onnx.context import Context
+from xcc.frontends.onnx.helpers import convert, element, rank_of, scalar, slice_axis, unsqueeze
+from xcc.frontends.onnx.registry import onnx_op
+
+
+@onnx_op("RotaryEmbedding", since=23)
+def rotary_embedding(cx: Context) -> Any:
+    """Y = RotaryEmbedding(X, cos_cache, sin_cache, position_ids?)."""
+    x, shape = cx[0], cx.shape(0)
+    flat = len(shape) == 3
+    if flat:
+        heads = cx.attr("num_heads", 0)
+        if not heads:
+            cx.fail("num_heads is needed for an input of rank 3")
+        batch, seq, hidden = shape
+        x = xt.transpose(xt.reshape(x, shape=(batch, seq, heads, symbolic.floordiv(hidden, heads))), perm=(0, 2, 1, 3))
+    cos, sin = (_at_positions(cx, cx[i]) for i in (1, 2))
+    size = xt.shape_of(x)[3]
+    turned = cx.attr("rotary_embedding_dim", 0) or size
+    rest = None
+    if turned != size:
+        x, rest = slice_axis(x, 3, 0, turned), slice_axis(x, 3, turned, size)
+    out = rotate(x, cos, sin, bool(cx.attr("interleaved", 0)))
+    if rest is not None:
+        out = xt.concatenate(out, rest, axis=3)
+    return xt.reshape(xt.transpose(out, perm=(0, 2, 1, 3)), shape=shape) if flat else out
+
+
+def _at_positions(cx: Context, cache: Any) -> Any:
+    """[batch, 1, seq, dim/2]: rows of the cache at the positions, or the cache as it is."""
+    rows = xt.gather(cache, cx[3], axis=0) if cx.has(3) else cache
+    return unsqueeze(rows, [1])
+
+
+def rotate(x: Any, cos: Any, sin: Any, interleaved: bool) -> Any:
+    """Turns pairs (a, b) to (a cos - b sin, a sin + b cos): halves of the last dim, or neighbours."""
+    shape = xt.shape_of(x)
+    half = symbolic.floordiv(shape[3], 2)
+    if interleaved:
+        pairs = xt.reshape(x, shape=(*shape[:3], half, 2))
+        a, b = (xt.reshape(slice_axis(pairs, 4, i, i + 1), shape=(*shape[:3], half)) for i in range(2))
+    else:
+        a, b = slice_axis(x, 3, 0, half), slice_axis(x, 3, half, shape[3])
+    real = xt.sub(xt.mul(a, cos), xt.mul(b, sin))
+    imaginary = xt.add(xt.mul(a, sin), xt.mul(b, cos))
+    if not interleaved:
+        return xt.concatenate(real, imaginary, axis=3)
+    return xt.reshape(xt.concatenate(unsqueeze(real, [4]), unsqueeze(imaginary, [4]), axis=4), shape=shape)
+
+
+def split_heads(x: Any, heads: int) -> Any:
+    """[batch, seq, heads*dim] -> [batch, heads, seq, dim]."""
+    batch, seq, hidden = xt.shape_of(x)
+    return xt.transpose(xt.reshape(x, shape=(batch, seq, heads, symbolic.floordiv(hidden, heads))), perm=(0, 2, 1, 3))
+
+
+def merge_heads(x: Any) -> Any:
+    """[batch, heads, seq, dim] -> [batch, seq, heads*dim]."""
+    batch, heads, seq, dim = xt.shape_of(x)
+    return xt.reshape(xt.transpose(x, perm=(0, 2, 1, 3)), shape=(batch, seq, heads * dim))
+
+
+@onnx_op("Attention", since=23)
+def attention(cx: Context) -> Any:
+    """Y, present_key?, present_value?, qk? = Attention(Q, K, V, attn_mask?, past_key?, past_value?, nonpad_kv_seqlen?)."""
+    q, k, v = cx[0], cx[1], cx[2]
+    flat = cx.rank(0) == 3
+    if flat:
+        q = split_heads(q, cx.attr("q_num_heads", 1))
+        k, v = (split_heads(x, cx.attr("kv_num_heads", 1)) for x in (k, v))
+    if cx.has(4):
+        k, v = (xt.concatenate(cx[i], x, axis=2) for i, x in ((4, k), (5, v)))
+    presents = (k, v)
+    scale = cx.attr("scale") or 1 / sqrt(_static(cx, xt.shape_of(q)[3], "head size"))
+    mask = _mask(cx, q, k)
+    if cx.wants(3):
+        y, weights = _explicit(cx, q, k, v, mask, scale)
+    else:
+        y, weights = xt.attention(q, k, v, mask, scale=scale, causal=False, softcap=cx.attr("softcap", 0.0)), None
+    return merge_heads(y) if flat else y, *presents, weights
+
+
+def _static(cx: Context, d: Any, what: str) -> int:
+    if not isinstance(d, int):
+        cx.fail(f"the {what} must be static, but is {d}")
+    return d
+
+
+def _mask(cx: Context, q: Any, k: Any) -> Any:
+    """What is added to the scores: attn_mask, causality and the padding of the cache, None when there is none."""
+    kind = element(q)
+    rows, columns = xt.shape_of(q)[2], xt.shape_of(k)[2]
+    allowed = bias = None
+    if cx.has(3):
+        given = cx[3]
+        missing = columns - xt.shape_of(given)[-1]
+        if missing != 0 and xt.shape_of(given)[-1] != 1:
+            fill = 0.0 if element(given) == "i1" else float("-inf")
+            last = rank_of(given) - 1
+            given = xt.pad(given, low=(0,) * (last + 1), high=(*[0] * last, missing), value=fill)
+        if element(given) == "i1":
+            allowed = given
+        else:
+            bias = convert(given, kind)
+    if cx.attr("is_causal", 0):
+        offset = _causal_offset(cx)
+        i = xt.add(xt.iota(shape=(rows, columns), axis=0, dtype="i64"), offset)
+        causal = xt.compare(xt.iota(shape=(rows, columns), axis=1, dtype="i64"), i, direction="le")
+        allowed = causal if allowed is None else xt.and_(allowed, causal)
+    if cx.has(6):
+        lengths = xt.reshape(convert(cx[6], "i64"), shape=(cx.shape(6)[0], 1, 1, 1))
+        filled = xt.compare(xt.iota(shape=(1, 1, 1, columns), axis=3, dtype="i64"), lengths, direction="lt")
+        allowed = filled if allowed is None else xt.and_(allowed, filled)
+    if allowed is not None:
+        closed = xt.select(allowed, xt.scalar(0, kind), xt.scalar(float("-inf"), kind))
+        bias = closed if bias is None else xt.add(bias, closed)
+    return bias
+
+
+def _causal_offset(cx: Context) -> Any:
+    """How many columns come before the first row's own: the length of the past."""
+    past = cx.shape(4)[2] if cx.has(4) else 0
+    if cx.has(6) and not cx.has(4):
+        lengths = xt.reshape(convert(cx[6], "i64"), shape=(cx.shape(6)[0], 1, 1, 1))
+        rows = cx.shape(0)[1 if cx.rank(0) == 3 else 2]
+        return xt.sub(lengths, xt.dim(value=rows) if not isinstance(rows, int) else xt.scalar(rows, "i64"))
+    return xt.scalar(past, "i64") if isinstance(past, int) else xt.dim(value=past)
+
+
+def _explicit(cx: Context, q: Any, k: Any, v: Any, mask: Any, scale: float) -> tuple[Any, Any]:
+    """Attention step by step, for a node that also wants its scores."""
+    groups = symbolic.floordiv(xt.shape_of(q)[1], xt.shape_of(k)[1])
+    k, v = (_repeat_heads(x, groups) for x in (k, v))
+    raw = xt.mul(xt.dot_general(q, k, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(3,)),
+                 scalar(scale, q))
+    masked = raw if mask is None else xt.add(raw, mask)
+    cap = cx.attr("softcap", 0.0)
+
+    def capped(x: Any) -> Any:
+        return xt.mul(xt.tanh(xt.div(x, scalar(cap, x))), scalar(cap, x)) if cap else x
+
+    bent = capped(raw) if mask is None else xt.add(capped(raw), mask)
+    weights = xt.softmax(bent, axis=-1)
+    y = xt.dot_general(weights, v, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(2,))
+    stages = (raw, bent, capped(raw), weights) if cx.opset >= 24 else (raw, masked, bent, weights)
+    return y, stages[cx.attr("qk_matmul_output_mode", 0)]
+
+
+def _repeat_heads(x: Any, groups: Any) -> Any:
+    if groups == 1:
+        return x
+    batch, heads, seq, dim = xt.shape_of(x)
+    wide = xt.broadcast(xt.reshape(x, shape=(batch, heads, 1, seq, dim)), shape=(batch, heads, groups, seq, dim))
+    return xt.reshape(wide, shape=(batch, heads * groups, seq, dim))

@@ -1,0 +1,66 @@
+"""Signs of symbolic dims from the bounds of their symbols, by interval arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+
+from xcc.symbolic import Dim, Expr
+
+class Undecided(Exception):
+    """What was asked depends on values that the bounds leave open."""
+
+
+Bounds = Mapping[str, tuple[int, int]]
+_DEFAULT = (1, inf)
+
+
+def interval(bounds: Bounds, d: Dim) -> tuple[float, float]:
+    """The least and largest value of `d`; a symbol without bounds is at least 1."""
+    if not isinstance(d, Expr):
+        return (d, d)
+    low = high = 0.0
+    for monomial, coefficient in d.terms:
+        a, b = 1.0, 1.0
+        for atom in monomial:
+            c, e = _atom(bounds, atom)
+            products = [_times(x, y) for x in (a, b) for y in (c, e)]
+            a, b = min(products), max(products)
+        ends = (_times(a, coefficient), _times(b, coefficient))
+        low, high = low + min(ends), high + max(ends)
+    return low, high
+
+
+def sign(bounds: Bounds, d: Dim) -> int:
+    """2 when always positive, 1 when never negative, -2 and -1 likewise; raises Undecided when neither."""
+    low, high = interval(bounds, d)
+    if low > 0:
+        return 2
+    if high < 0:
+        return -2
+    if low >= 0:
+        return 1
+    if high <= 0:
+        return -1
+    raise Undecided
+
+
+def _times(a: float, b: float) -> float:
+    return 0.0 if a == 0 or b == 0 else a * b
+
+
+def _atom(bounds: Bounds, atom: tuple[object, ...]) -> tuple[float, float]:
+    if len(atom) == 1:
+        return bounds.get(str(atom[0]), _DEFAULT)
+    name, a, b = atom
+    (al, ah), (bl, bh) = interval(bounds, a), interval(bounds, b)  # type: ignore[arg-type]
+    if name == "max":
+        return max(al, bl), max(ah, bh)
+    if name == "min":
+        return min(al, bl), min(ah, bh)
+    if name == "mod" and bl > 0:
+        return 0.0, bh - 1
+    if name == "floordiv" and bl > 0 and al >= 0:
+        low = 0.0 if bh == inf else al // bh
+        return low, ah // bl if ah != inf else inf
+    return -inf, inf

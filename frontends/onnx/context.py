@@ -1,0 +1,186 @@
+"""What a converter sees: a frozen view of one node, its operands and its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from onnx import NodeProto
+
+from xcc import symbolic
+from xcc.dialects import xt
+from xcc.dialects.xt import base
+from xcc.dialects.xt.types import dtype_name, numpy_dtype
+from xcc.diagnostics import UserError
+from xcc.frontends.onnx.element_types import DType
+from xcc.symbolic import Dim
+
+if TYPE_CHECKING:
+    from xcc.frontends.onnx.importer import GraphImporter
+
+Array = np.ndarray[Any, Any]
+Shape = tuple[Dim, ...]
+
+
+def element_dtype(value: Any) -> DType:
+    """The numpy dtype of an xt value's elements."""
+    return np.dtype(numpy_dtype(dtype_name(base.element_type_of(value))))
+
+
+@dataclass(eq=False)
+class Tensor:
+    """A value of the source graph.
+
+    `data` is known at import: an array of the real dtype for a constant, an object array of symbolic dims for shape
+    arithmetic, None for what only a run can tell. `value` is its xt value, made at first use for known data.
+    """
+
+    dtype: DType
+    shape: Shape
+    value: Any = None
+    data: Array | None = None
+    name: str = ""
+    depth: int = 0
+    cache: dict[int, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def const(self) -> Array | None:
+        """The constant value, None when it is symbolic or not known."""
+        return self.data if self.data is not None and self.data.dtype != object else None
+
+    @classmethod
+    def of_value(cls, value: Any) -> Tensor:
+        return cls(element_dtype(value), base.shape_of(value), value)
+
+    @classmethod
+    def of_array(cls, array: Array, name: str = "") -> Tensor:
+        return cls(array.dtype, tuple(array.shape), data=array, name=name)
+
+    @classmethod
+    def of_dims(cls, dims: Array, dtype: DType) -> Tensor:
+        """Shape arithmetic: `dims` is an object array; a wholly static one becomes a constant."""
+        if all(isinstance(d, int | float | bool | np.generic) for d in dims.flat):
+            return cls.of_array(np.array(dims.tolist(), dtype).reshape(dims.shape))
+        return cls(dtype, tuple(dims.shape), data=dims)
+
+
+@dataclass(frozen=True)
+class Context:
+    """One node during import. ``cx[i]`` is the xt value of operand `i`."""
+
+    node: NodeProto
+    inputs: tuple[Tensor | None, ...]
+    attrs: Mapping[str, Any]
+    opset: int
+    graph: GraphImporter
+
+    @property
+    def op(self) -> str:
+        return str(self.node.op_type)
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def __getitem__(self, i: int) -> Any:
+        return self.graph.materialize(self.tensor(i))
+
+    def has(self, i: int) -> bool:
+        return i < len(self.inputs) and self.inputs[i] is not None
+
+    def optional(self, i: int) -> Any:
+        """The xt value of operand `i`, None when the node leaves it out."""
+        return self[i] if self.has(i) else None
+
+    def tensor(self, i: int) -> Tensor:
+        tensor = self.inputs[i] if i < len(self.inputs) else None
+        if tensor is None:
+            self.fail(f"operand {i} is missing")
+        return tensor
+
+    def values(self) -> list[Any]:
+        return [self[i] for i in range(len(self.inputs)) if self.has(i)]
+
+    def wants(self, output: int) -> bool:
+        """Whether the node names its output `output`."""
+        return output < len(self.node.output) and bool(self.node.output[output])
+
+    def shape(self, i: int) -> Shape:
+        return self.tensor(i).shape
+
+    def rank(self, i: int) -> int:
+        return len(self.tensor(i).shape)
+
+    def dtype(self, i: int) -> DType:
+        return self.tensor(i).dtype
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        """The attribute, its default from the schema, or `default`."""
+        value = self.attrs.get(name)
+        return default if value is None else value
+
+    def axis(self, name: str = "axis", default: int = 0, rank: int | None = None) -> int:
+        return self.normal_axis(self.attr(name, default), rank)
+
+    def normal_axis(self, axis: int, rank: int | None = None) -> int:
+        """`axis` counted from the front; fails when it is out of range."""
+        rank = self.rank(0) if rank is None else rank
+        if not -rank <= axis < max(rank, 1):
+            self.fail(f"axis {axis} is out of range for rank {rank}")
+        return int(axis) % max(rank, 1)
+
+    def dims(self, i: int) -> Shape:
+        """Operand `i`, an integer vector or scalar, as symbolic dims; fails when only a run can tell them."""
+        data = self.tensor(i).data
+        if data is None:
+            raise RuntimeShape(self.where(f"operand {i} ('{self.node.input[i]}') decides a shape, but it is computed at "
+                                          f"run time and no symbolic value is known for it"), self.node.input[i])
+        return tuple(_dim(d) for d in data.reshape(-1))
+
+    def static_ints(self, i: int) -> tuple[int, ...]:
+        dims = self.dims(i)
+        if not symbolic.is_static(dims):
+            self.fail(f"operand {i} must be constant, but is {[str(d) for d in dims]}")
+        return tuple(int(d) for d in dims)  # type: ignore[arg-type]
+
+    def const(self, i: int) -> Array:
+        """Operand `i` as a constant array."""
+        const = self.tensor(i).const
+        if const is None:
+            raise RuntimeShape(self.where(f"operand {i} ('{self.node.input[i]}') must be constant"), self.node.input[i])
+        return const
+
+    def const_or(self, i: int, default: Any) -> Any:
+        """The constant scalar of an optional operand."""
+        return self.const(i).reshape(-1)[0] if self.has(i) else default
+
+    def known(self, array: Array) -> Tensor:
+        """A constant result."""
+        return Tensor.of_array(array, str(self.node.output[0]))
+
+    def scalar(self, value: float | int | bool, like: Any) -> Any:
+        """A scalar constant with the element type of the xt value `like`."""
+        return xt.constant(np.array(value).astype(element_dtype(like)))
+
+    def declared(self, output: int = 0) -> Shape | None:
+        """The static shape that the model declares for an output, if it does."""
+        return self.graph.declared_shape(self.node.output[output])
+
+    def where(self, message: str) -> str:
+        return self.graph.describe(self.node, message)
+
+    def fail(self, message: str) -> NoReturn:
+        raise UserError(self.where(message))
+
+
+class RuntimeShape(UserError):
+    """A shape depends on values that only a run can tell; `source` is the operand's name in the model."""
+
+    def __init__(self, message: str, source: str) -> None:
+        super().__init__(message)
+        self.source = source
+
+
+def _dim(d: Any) -> Dim:
+    return d if isinstance(d, symbolic.Expr) else int(d)

@@ -1,0 +1,101 @@
+"""Einsum as a chain of dot_generals: two operands at a time, batch, contracted and free letters told apart."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from xcc.dialects import xt
+from xcc.frontends.onnx.context import Context
+from xcc.frontends.onnx.helpers import rank_of, squeeze
+from xcc.symbolic import Dim
+
+Term = tuple[str, ...]
+
+
+def einsum(cx: Context, equation: str, operands: list[Any]) -> Any:
+    """The Einstein sum `equation` of `operands`."""
+    inputs, output = parse(cx, equation, [rank_of(x) for x in operands])
+    terms = list(zip(inputs, operands, strict=True))
+    terms = [_diagonal(t, x) for t, x in terms]
+    while len(terms) > 1:
+        (ta, a), (tb, b), rest = terms[0], terms[1], terms[2:]
+        needed = set(output) | {letter for t, _ in rest for letter in t}
+        terms = [_pair(ta, a, tb, b, needed), *rest]
+    return _finish(*terms[0], output)
+
+
+def parse(cx: Context, equation: str, ranks: list[int]) -> tuple[list[Term], Term]:
+    """Letters of each operand and of the result; the dims of an ellipsis get the names ``.0``, ``.1``..."""
+    text = equation.replace(" ", "")
+    if not re.fullmatch(r"[A-Za-z.,]*(->[A-Za-z.]*)?", text):
+        cx.fail(f"malformed equation '{equation}'")
+    left, arrow, right = text.partition("->")
+    parts = left.split(",")
+    if len(parts) != len(ranks):
+        cx.fail(f"equation '{equation}' has {len(parts)} operands, the node has {len(ranks)}")
+    wide = max([r - len(p.replace("...", "")) for p, r in zip(parts, ranks, strict=True) if "..." in p], default=0)
+    inputs = [_letters(p, r - len(p.replace("...", "")), wide) for p, r in zip(parts, ranks, strict=True)]
+    if arrow:
+        return inputs, _letters(right, wide, wide)
+    every = [x for t in inputs for x in t]
+    single = sorted(x for x in set(every) if every.count(x) == 1 and not x.startswith("."))
+    return inputs, (*(f".{i}" for i in range(wide)), *single)
+
+
+def _letters(part: str, own: int, wide: int) -> Term:
+    before, dots, after = part.partition("...")
+    middle = [f".{i}" for i in range(wide - own, wide)] if dots else []
+    return (*before, *middle, *after)
+
+
+def _diagonal(letters: Term, x: Any) -> tuple[Term, Any]:
+    """Repeated letters of one operand: only the diagonal stays."""
+    for letter in set(letters):
+        while letters.count(letter) > 1:
+            first = letters.index(letter)
+            second = letters.index(letter, first + 1)
+            size = xt.shape_of(x)[first]
+            shape: list[Dim] = [1] * len(letters)
+            shape[first] = shape[second] = size
+            same = xt.compare(xt.iota(shape=tuple(shape), axis=first), xt.iota(shape=tuple(shape), axis=second),
+                              direction="eq")
+            x = xt.reduce(xt.select(same, x, xt.scalar(0, xt.element_type_of(x))), kind="sum", axes=(second,))
+            letters = (*letters[:second], *letters[second + 1:])
+    return letters, x
+
+
+def _sum(letters: Term, x: Any, keep: set[str]) -> tuple[Term, Any]:
+    gone = tuple(i for i, letter in enumerate(letters) if letter not in keep)
+    if gone:
+        x = xt.reduce(x, kind="sum", axes=gone)
+    return tuple(letter for letter in letters if letter in keep), x
+
+
+def _pair(ta: Term, a: Any, tb: Term, b: Any, needed: set[str]) -> tuple[Term, Any]:
+    ta, a = _drop_ones(ta, a, tb, b)
+    tb, b = _drop_ones(tb, b, ta, a)
+    ta, a = _sum(ta, a, needed | set(tb))
+    tb, b = _sum(tb, b, needed | set(ta))
+    common = [x for x in ta if x in tb]
+    batch = [x for x in common if x in needed]
+    contract = [x for x in common if x not in needed]
+    out = xt.dot_general(a, b, lhs_batch=tuple(ta.index(x) for x in batch), rhs_batch=tuple(tb.index(x) for x in batch),
+                         lhs_contract=tuple(ta.index(x) for x in contract),
+                         rhs_contract=tuple(tb.index(x) for x in contract))
+    return (*batch, *(x for x in ta if x not in common), *(x for x in tb if x not in common)), out
+
+
+def _drop_ones(ta: Term, a: Any, tb: Term, b: Any) -> tuple[Term, Any]:
+    """A dim of 1 that the other operand stretches is left to it."""
+    shape, other = xt.shape_of(a), xt.shape_of(b)
+    gone = [i for i, x in enumerate(ta) if shape[i] == 1 and x in tb and other[tb.index(x)] != 1]
+    if not gone:
+        return ta, a
+    return tuple(x for i, x in enumerate(ta) if i not in gone), squeeze(a, gone)
+
+
+def _finish(letters: Term, x: Any, output: Term) -> Any:
+    letters, x = _sum(letters, x, set(output))
+    perm = tuple(letters.index(letter) for letter in output)
+    return x if perm == tuple(range(len(perm))) else xt.transpose(x, perm=perm)

@@ -1,0 +1,251 @@
+"""Imports one graph (the model's, or the body of an If, Loop or Scan) into one block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
+
+from xcc import symbolic
+from xcc._mlir import ir
+from xcc.diagnostics import CompilerBug, UserError
+from xcc.dialects import xt
+from xcc.frontends.onnx import registry
+from xcc.frontends.onnx.context import Context, Shape, Tensor
+from xcc.frontends.onnx.functions import domain_of, instantiate, opset_of, schema_of
+from xcc.frontends.onnx.propagate import propagate
+from xcc.symbolic import Dim
+
+if TYPE_CHECKING:
+    from xcc.frontends.onnx.importer import ModelImporter
+
+SMALL = 64
+"""Constants of at most this many elements are xt.constant, larger ones xt.weight."""
+
+
+class GraphImporter:
+    """Names and values of one graph; names of the graphs around it are visible."""
+
+    def __init__(self, model: ModelImporter, graph: GraphProto, block: Any, parent: GraphImporter | None = None) -> None:
+        self.model = model
+        self.graph = graph
+        self.block = block
+        self.parent = parent
+        self.env: dict[str, Tensor] = {}
+        self.made: dict[int, Any] = {}
+        self.kept: list[Tensor] = []
+        self.opsets = parent.opsets if parent else model.opsets
+        self.call_path = parent.call_path if parent else ""
+        self.infos = {v.name: v for v in (*graph.value_info, *graph.output)}
+
+    # Names
+
+    def bind(self, name: str, tensor: Tensor) -> None:
+        if name in self.env:
+            raise UserError(f"{self.model.source.name}: two values are called '{name}'")
+        tensor.name = tensor.name or name
+        self.env[name] = tensor
+
+    def find(self, name: str) -> Tensor | None:
+        scope: GraphImporter | None = self
+        while scope is not None:
+            if name in scope.env:
+                return scope.env[name]
+            scope = scope.parent
+        return None
+
+    def describe(self, node: NodeProto, message: str) -> str:
+        return f"{self.model.source.name}: node '{node.name}' ({node.op_type}): {message}"
+
+    def declared_shape(self, name: str) -> Shape | None:
+        info: ValueInfoProto | None = self.infos.get(name)
+        if info is None or not info.type.tensor_type.HasField("shape"):
+            return None
+        dims = info.type.tensor_type.shape.dim
+        if not all(d.HasField("dim_value") and d.dim_value >= 0 for d in dims):
+            return None
+        return tuple(int(d.dim_value) for d in dims)
+
+    # Values
+
+    def materialize(self, tensor: Tensor) -> Any:
+        """The xt value of `tensor`; known data becomes ops here, once for each block that needs it."""
+        if tensor.value is not None:
+            return tensor.value
+        scope: GraphImporter | None = self
+        while scope is not None:
+            if id(tensor) in scope.made:
+                return scope.made[id(tensor)]
+            scope = scope.parent
+        value = self._constant(tensor) if tensor.const is not None else self._symbolic(tensor)
+        self.made[id(tensor)] = value
+        self.kept.append(tensor)
+        return value
+
+    def _constant(self, tensor: Tensor) -> Any:
+        array = tensor.const
+        assert array is not None
+        if array.size <= SMALL:
+            return xt.constant(array)
+        name = self.model.weight_names.get(id(array))
+        if name is None:
+            name = self.model.weights.add(tensor.name or "constant", array)
+            self.model.weight_names[id(array)] = name
+        return xt.weight(name=name, shape=tuple(array.shape), dtype=array.dtype)
+
+    def _symbolic(self, tensor: Tensor) -> Any:
+        assert tensor.data is not None
+        scalars = [self._scalar(d, tensor) for d in tensor.data.reshape(-1)]
+        if not tensor.shape:
+            return scalars[0]
+        rows = [xt.reshape(s, shape=(1,)) for s in scalars]
+        flat = rows[0] if len(rows) == 1 else xt.concatenate(*rows, axis=0)
+        return flat if len(tensor.shape) == 1 else xt.reshape(flat, shape=tensor.shape)
+
+    def _scalar(self, d: Any, tensor: Tensor) -> Any:
+        if isinstance(d, symbolic.Expr):
+            value = xt.dim(value=d)
+            return value if tensor.dtype == np.int64 else xt.convert(value, dtype=tensor.dtype)
+        return xt.constant(np.array(d, tensor.dtype))
+
+    # Walk
+
+    def run(self) -> list[Any]:
+        """Imports initializers and nodes; returns the xt values of the graph's outputs."""
+        return [self.materialize(t) for t in self.run_tensors()]
+
+    def run_tensors(self) -> list[Tensor]:
+        source = self.model.source
+        for proto in self.graph.initializer:
+            if proto.name not in self.env:
+                self.bind(proto.name, Tensor.of_array(source.array(proto)))
+        for sparse in self.graph.sparse_initializer:
+            self.bind(sparse.values.name, Tensor.of_array(dense_of(source, sparse)))
+        self.nodes(self.graph.node)
+        out = []
+        for info in self.graph.output:
+            tensor = self.find(info.name)
+            if tensor is None:
+                raise UserError(f"{source.name}: no node makes the output '{info.name}'")
+            out.append(tensor)
+        return out
+
+    def nodes(self, nodes: Sequence[NodeProto]) -> None:
+        for index, node in enumerate(nodes):
+            if not node.name:
+                named = NodeProto()
+                named.CopyFrom(node)
+                named.name = f"{node.op_type}#{index}"
+                node = named
+            self.node(node)
+
+    def node(self, node: NodeProto) -> None:
+        inputs = tuple(self._operand(node, name) for name in node.input)
+        with ir.Location.name(node.name):
+            try:
+                results = self._convert(node, inputs)
+            except UserError as e:
+                raise self._located(e, node) from None
+            except CompilerBug:
+                raise
+            except Exception as e:
+                raise UserError(self.describe(node, f"does not fit its operands {self._shown(inputs)}: "
+                                                    f"{type(e).__name__}: {_first_line(e)}")) from e
+        if results is None:
+            return
+        for name, result in zip(node.output, results, strict=False):
+            if name and result is not None:
+                self.bind(name, result if isinstance(result, Tensor) else Tensor.of_value(result))
+
+    def _operand(self, node: NodeProto, name: str) -> Tensor | None:
+        if not name:
+            return None
+        tensor = self.find(name)
+        if tensor is None:
+            raise UserError(self.describe(node, f"operand '{name}' is not made by an earlier node, nor an input, nor an "
+                                                f"initializer (a missing input, a cycle, or nodes out of order)"))
+        return tensor
+
+    def _located(self, e: UserError, node: NodeProto) -> UserError:
+        if not str(e).startswith(f"{self.model.source.name}: "):
+            e.message = self.describe(node, str(e))
+        return e
+
+    @staticmethod
+    def _shown(inputs: Sequence[Tensor | None]) -> str:
+        return ", ".join("none" if t is None else f"{t.dtype}[{', '.join(map(str, t.shape))}]" for t in inputs)
+
+    def _convert(self, node: NodeProto, inputs: tuple[Tensor | None, ...]) -> Sequence[Any] | None:
+        domain = domain_of(node)
+        opset = self.opsets.get(domain, 1)
+        function = self.model.functions.local(node)
+        if function is not None:
+            self.expand(node, function)
+            return None
+        context = Context(node, inputs, self.attributes(node, opset), opset, self)
+        known = propagate(context)
+        if known is not None:
+            return known
+        converter = registry.lookup(domain, node.op_type, opset)
+        if converter is None:
+            body = self.model.functions.schema_body(node, opset, inputs)
+            if body is None:
+                raise UserError(self.describe(node, f"not supported in opset {opset}"))
+            self.expand(node, body)
+            return None
+        results = converter(context)
+        return results if isinstance(results, tuple | list) else (results,)
+
+    def expand(self, node: NodeProto, function: Any) -> None:
+        """Imports the function's body in place of the call."""
+        self.model.counter += 1
+        outer = self.opsets
+        self.opsets = opset_of(function, outer)
+        try:
+            self.nodes(instantiate(function, node, f"{node.name}/{self.model.counter}/"))
+        finally:
+            self.opsets = outer
+
+    def attributes(self, node: NodeProto, opset: int) -> dict[str, Any]:
+        """The node's attributes over the schema's defaults; tensors as arrays, strings as str."""
+        out: dict[str, Any] = {}
+        schema = schema_of(node, opset)
+        if schema is not None:
+            for name, declared in schema.attributes.items():
+                if declared.default_value.type != AttributeProto.UNDEFINED:
+                    out[name] = self._attribute(declared.default_value)
+        return out | {a.name: self._attribute(a) for a in node.attribute}
+
+    def _attribute(self, attribute: AttributeProto) -> Any:
+        if attribute.type == AttributeProto.TENSOR:
+            return attribute.t if attribute.t.data_type == TensorProto.STRING else self.model.source.array(attribute.t)
+        value = helper.get_attribute_value(attribute)
+        if isinstance(value, bytes):
+            return value.decode("utf-8", "replace")
+        if attribute.type == AttributeProto.STRINGS:
+            return [v.decode("utf-8", "replace") for v in value]
+        return list(value) if attribute.type in (AttributeProto.INTS, AttributeProto.FLOATS) else value
+
+    def child(self, graph: GraphProto, block: Any = None) -> GraphImporter:
+        """An importer of a body: into `block`, or into this one's block."""
+        return GraphImporter(self.model, graph, block or self.block, self)
+
+    def fresh_dim(self, hint: str) -> Dim:
+        return self.model.fresh_symbol(hint)
+
+
+def dense_of(source: Any, sparse: Any) -> np.ndarray[Any, Any]:
+    """A sparse initializer as a dense array."""
+    values, indices = source.array(sparse.values), source.array(sparse.indices)
+    dense = np.zeros(tuple(sparse.dims), values.dtype)
+    at = tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, dense.shape)
+    dense[at] = values
+    return dense
+
+
+def _first_line(e: Exception) -> str:
+    return (str(e).strip() or type(e).__name__).splitlines()[0][:200]
+
+

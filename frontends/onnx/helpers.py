@@ -1,0 +1,111 @@
+"""Small xt expressions that several families use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xcc import symbolic
+from xcc.dialects import xt
+from xcc.dialects.xt.types import dtype_name
+from xcc.symbolic import Dim
+
+
+def element(x: Any) -> str:
+    """The name of an xt value's element type."""
+    return dtype_name(xt.element_type_of(x))
+
+
+def convert(x: Any, dtype: Any) -> Any:
+    """`x` with the element type `dtype`; `x` itself when it has it."""
+    return x if element(x) == dtype_name(dtype) else xt.convert(x, dtype=dtype_name(dtype))
+
+
+def scalar(value: float | int | bool, like: Any) -> Any:
+    """A rank-0 constant with the element type of `like`."""
+    return xt.scalar(value, element(like))
+
+
+def rank_of(x: Any) -> int:
+    return len(xt.shape_of(x))
+
+
+def full(shape: Sequence[Dim], value: Any, dtype: Any) -> Any:
+    """A tensor of `shape` with `value` everywhere."""
+    return xt.broadcast(xt.scalar(value, dtype_name(dtype)), shape=tuple(shape))
+
+
+def unsqueeze(x: Any, axes: Sequence[int]) -> Any:
+    """Dims of 1 inserted at `axes` of the result."""
+    shape = list(xt.shape_of(x))
+    for axis in sorted(axes):
+        shape.insert(axis, 1)
+    return xt.reshape(x, shape=tuple(shape))
+
+
+def squeeze(x: Any, axes: Sequence[int]) -> Any:
+    """The dims `axes` dropped; they have one element."""
+    shape = [d for i, d in enumerate(xt.shape_of(x)) if i not in axes]
+    return xt.reshape(x, shape=tuple(shape))
+
+
+def along(x: Any, axis: int, rank: int) -> Any:
+    """A vector with dims of 1 around it, so that it lies along `axis` of a tensor of `rank`."""
+    shape: list[Dim] = [1] * rank
+    shape[axis] = xt.shape_of(x)[0]
+    return xt.reshape(x, shape=tuple(shape))
+
+
+def count(x: Any, axes: Sequence[int], dtype: Any) -> Any:
+    """The number of elements of `axes`, as a scalar of `dtype`."""
+    return dim_scalar(symbolic.product(xt.shape_of(x)[a] for a in axes), dtype)
+
+
+def dim_scalar(value: Dim, dtype: Any) -> Any:
+    """A dim as a scalar of `dtype`."""
+    name = dtype_name(dtype)
+    if isinstance(value, int):
+        return xt.scalar(value, name)
+    return convert(xt.dim(value=value), name)
+
+
+def mean(x: Any, axes: Sequence[int], keepdims: bool = True) -> Any:
+    return xt.div(xt.reduce(x, kind="sum", axes=tuple(axes), keepdims=keepdims), count(x, axes, element(x)))
+
+
+def slice_axis(x: Any, axis: int, start: Dim, limit: Dim) -> Any:
+    """``x[start:limit]`` along one axis."""
+    shape = xt.shape_of(x)
+    starts: list[Dim] = [0] * len(shape)
+    limits = list(shape)
+    starts[axis], limits[axis] = start, limit
+    return xt.slice(x, starts=tuple(starts), limits=tuple(limits))
+
+
+def split(x: Any, axis: int, sizes: Sequence[Dim]) -> list[Any]:
+    """Consecutive parts along `axis`."""
+    out, at = [], 0  # type: list[Any], Dim
+    for size in sizes:
+        out.append(slice_axis(x, axis, at, at + size))
+        at = at + size
+    return out
+
+
+def relu(x: Any) -> Any:
+    return xt.maximum(x, scalar(0, x))
+
+
+def clip(x: Any, low: float, high: float) -> Any:
+    return xt.minimum(xt.maximum(x, scalar(low, x)), scalar(high, x))
+
+
+def lowest(dtype: Any) -> Any:
+    """The least value of an element type."""
+    import ml_dtypes
+
+    d = np.dtype(dtype)
+    if d.kind in "iu":
+        return int(np.iinfo(d).min)
+    return float("-inf") if d.kind == "f" else float(ml_dtypes.finfo(d).min)

@@ -1,0 +1,181 @@
+"""Imports an ONNX model as a module of the xt dialect: ``load(path) -> (module, weights)``.
+
+The walk: :mod:`reader` parses and checks the file, :class:`ModelImporter` makes ``@main`` with its symbolic inputs, and
+:class:`GraphImporter` visits the nodes in order. For each node the result is, in this order of preference,
+
+1. known at import: a constant computed from constants, or symbolic shape arithmetic (:mod:`propagate`),
+2. what the op's converter builds (:mod:`registry`),
+3. what the op's function body builds (model-local functions, then the schema's own).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from onnx import GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto, defs
+
+from xcc import symbolic
+from xcc._mlir import func_d, ir
+from xcc.diagnostics import UserError
+from xcc.dialects import xt
+from xcc.dialects.xt.base import tensor_type
+from xcc.frontends.onnx.context import Tensor
+from xcc.frontends.onnx.functions import Functions
+from xcc.frontends.onnx.graph import GraphImporter
+from xcc.frontends.onnx.reader import Source, read
+from xcc.frontends.onnx.element_types import name_from_onnx
+from xcc.frontends.onnx.unsupported import check_supported
+from xcc.symbolic import Dim
+from xcc.weights import WeightStore
+
+DimOption = int | tuple[int, int]
+
+
+def load(model: str | os.PathLike[str] | bytes | ModelProto, dims: Mapping[str, DimOption] | None = None,
+         fix: Mapping[str, np.ndarray[Any, Any]] | None = None) -> tuple[Any, WeightStore]:
+    """Imports a model given as a path, bytes or a proto; returns the xt module and its weights.
+
+    `dims` fixes a symbolic dim (``{"batch": 4}``) or bounds it (``{"batch": (1, 64)}``); an unnamed dim `i` of input
+    `x` is called ``x_dim<i>``. `fix` turns inputs into constants, which a model that computes shapes from the values of
+    an input needs. Raises UserError for what cannot be read, is malformed or is not supported.
+    """
+    source = read(model)
+    with xt.context(), ir.Location.file(source.name, 0, 0):
+        importer = ModelImporter(source, dict(dims or {}), dict(fix or {}))
+        return importer.run(), importer.weights
+
+
+class ModelImporter:
+    """What all graphs of one model share: the source, the weight store, the symbols."""
+
+    def __init__(self, source: Source, dims: dict[str, DimOption], fix: dict[str, np.ndarray[Any, Any]]) -> None:
+        self.source = source
+        self.dims = dims
+        self.fix = fix
+        self.weights = WeightStore()
+        self.opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in source.model.opset_import}
+        self.functions = Functions(source.model)
+        self.symbols: dict[str, tuple[int, int] | None] = {}
+        self.weight_names: dict[int, str] = {}
+        self.counter = 0
+
+    @property
+    def bounds(self) -> dict[str, tuple[int, int]]:
+        """The bounds given for symbols."""
+        return {name: b for name, b in self.symbols.items() if b is not None}
+
+    def run(self) -> Any:
+        graph = self.source.model.graph
+        check_supported(self.source, self.opsets, self.functions)
+        initializers = {t.name for t in graph.initializer} | {t.values.name for t in graph.sparse_initializer}
+        inputs = [i for i in graph.input if i.name not in initializers and i.name not in self.fix]
+        types = [self._input_type(i) for i in inputs]
+        self._check_options(graph)
+        module = ir.Module.create()
+        with ir.InsertionPoint(module.body):
+            main = func_d.FuncOp("main", ir.FunctionType.get(types, []))
+        entry = main.add_entry_block()
+        with ir.InsertionPoint(entry):
+            scope = GraphImporter(self, graph, entry)
+            for info, argument in zip(inputs, entry.arguments, strict=True):
+                scope.bind(info.name, Tensor.of_value(argument))
+            for name, array in self.fix.items():
+                scope.bind(name, Tensor.of_array(np.asarray(array)))
+            results = scope.run()
+            func_d.ReturnOp(results)
+        self._finish(module, main, inputs, [o.name for o in graph.output], results)
+        return module
+
+    def _finish(self, module: Any, main: Any, inputs: list[ValueInfoProto], outputs: list[str],
+                results: list[Any]) -> None:
+        """Result types, names of arguments and results, bounds of symbols."""
+        types = main.type
+        main.attributes["function_type"] = ir.TypeAttr.get(
+            ir.FunctionType.get(types.inputs, [r.type for r in results]))
+        for key, names in (("arg_attrs", [i.name for i in inputs]), ("res_attrs", outputs)):
+            main.attributes[key] = ir.ArrayAttr.get(
+                [ir.DictAttr.get({"xt.name": ir.StringAttr.get(name)}) for name in names])
+        bounds = self.bounds
+        if bounds:
+            i64 = ir.IntegerType.get_signless(64)
+            module.operation.attributes["xt.dims"] = ir.DictAttr.get(
+                {k: ir.ArrayAttr.get([ir.IntegerAttr.get(i64, x) for x in b]) for k, b in bounds.items()})
+        try:
+            module.operation.verify()
+        except ir.MLIRError as e:
+            raise UserError(f"{self.source.name}: the model is inconsistent: {str(e).splitlines()[0]}") from None
+
+    def _input_type(self, info: ValueInfoProto) -> Any:
+        where = f"{self.source.name}: input '{info.name}'"
+        if not info.type.HasField("tensor_type"):
+            raise UserError(f"{where} is not a tensor (sequences, maps and optional values are not supported)")
+        kind = info.type.tensor_type
+        try:
+            element = ir.Type.parse(name_from_onnx(kind.elem_type))
+        except UserError as e:
+            raise UserError(f"{where}: {e}") from None
+        if not kind.HasField("shape"):
+            raise UserError(f"{where} has no shape; give it one with its rank (onnx.shape_inference, or edit the model)")
+        return tensor_type(self._input_dims(where, info.name, kind), element)
+
+    def _input_dims(self, where: str, name: str, kind: TypeProto.Tensor) -> list[Dim]:
+        out: list[Dim] = []
+        for i, d in enumerate(kind.shape.dim):
+            if d.HasField("dim_value") and d.dim_value >= 0 and not (d.dim_value == 0 and self._zero_means_free(kind)):
+                out.append(int(d.dim_value))
+                continue
+            out.append(self.symbol(symbol_name(d.dim_param) or symbol_name(f"{name}_dim{i}") or f"dim{i}"))
+        return out
+
+    @staticmethod
+    def _zero_means_free(kind: TypeProto.Tensor) -> bool:
+        """Old exporters write 0 for an unknown dim; a tensor that is really empty has one 0 and no free dim."""
+        return sum(d.HasField("dim_value") and d.dim_value == 0 for d in kind.shape.dim) > 1
+
+    def symbol(self, name: str) -> Dim:
+        """The dim called `name`: a fixed number or a symbol."""
+        option = self.dims.get(name)
+        if isinstance(option, int):
+            self.symbols[name] = None
+            return option
+        self.symbols[name] = option
+        return symbolic.sym(name)
+
+    def fresh_symbol(self, hint: str) -> Dim:
+        """A new symbol for a size that only a run can tell."""
+        base = symbol_name(hint) or "dim"
+        name, n = base, 0
+        while name in self.symbols:
+            n += 1
+            name = f"{base}_{n}"
+        self.symbols[name] = None
+        return symbolic.sym(name)
+
+    def _check_options(self, graph: GraphProto) -> None:
+        for name, option in self.dims.items():
+            if name not in self.symbols:
+                raise UserError(f"{self.source.name}: no input has a dimension '{name}'; "
+                                f"there are {_listed(self.symbols) or 'no symbolic dimensions'}")
+            low, high = (option, option) if isinstance(option, int) else option
+            if not 1 <= low <= high:
+                raise UserError(f"dimension '{name}': {option} is not a size, nor bounds in increasing order")
+        names = [i.name for i in graph.input]
+        for name in self.fix:
+            if name not in names:
+                raise UserError(f"{self.source.name}: there is no input '{name}' to fix; there are {_listed(names)}")
+
+
+def symbol_name(text: str) -> str:
+    """`text` made a valid symbol; empty when nothing of it can stay."""
+    name = re.sub(r"[^\w.:]+", "_", text, flags=re.ASCII).strip("_")
+    return f"d{name}" if name[:1].isdigit() or name[:1] in ".:" else name
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"'{n}'" for n in names)
+
+

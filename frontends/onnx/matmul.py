@@ -1,0 +1,118 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc.dialects import xt
+from xcc.dialects.xt.broadcasting import broadcast_shapes
+from xcc.frontends.onnx.context import Context
+from xcc.frontends.onnx.einsum import einsum
+from xcc.frontends.onnx.helpers import rank_of, scalar, squeeze, unsqueeze
+from xcc.frontends.onnx.registry import onnx_op
+
+
+def matmul(a: Any, b: Any, dtype: Any = None) -> Any:
+    """numpy's matmul: batch dims broadcast, vectors are rows or columns."""
+    vector_a, vector_b = rank_of(a) == 1, rank_of(b) == 1
+    a = unsqueeze(a, [0]) if vector_a else a
+    b = unsqueeze(b, [1]) if vector_b else b
+    out = _matmul(a, b, dtype)
+    drop = [rank_of(out) - 2] * vector_a + [rank_of(out) - 1] * vector_b
+    return squeeze(out, drop) if drop else out
+
+
+def _matmul(a: Any, b: Any, dtype: Any) -> Any:
+    sa, sb = xt.shape_of(a), xt.shape_of(b)
+    extra = len(sb) - 2 - (len(sa) - 2)
+    if all(d == 1 for d in sb[:-2]):
+        b = xt.reshape(b, shape=sb[-2:]) if len(sb) > 2 else b
+        if extra > 0:
+            a = xt.reshape(a, shape=(*[1] * extra, *sa))
+        return xt.dot_general(a, b, lhs_contract=(rank_of(a) - 1,), rhs_contract=(0,), dtype=dtype)
+    batch = broadcast_shapes(sa[:-2], sb[:-2])
+    if sa[:-2] != batch:
+        a = xt.broadcast(a, shape=(*batch, *sa[-2:]))
+    if sb[:-2] != batch:
+        b = xt.broadcast(b, shape=(*batch, *sb[-2:]))
+    axes = tuple(range(len(batch)))
+    n = len(batch)
+    return xt.dot_general(a, b, lhs_batch=axes, rhs_batch=axes, lhs_contract=(n + 1,), rhs_contract=(n,), dtype=dtype)
+
+
+@onnx_op("MatMul")
+def matmul_(cx: Context) -> Any:
+    return matmul(cx[0], cx[1])
+
+
+@onnx_op("Gemm")
+def gemm(cx: Context) -> Any:
+    """Y = alpha * A' * B' + beta * C."""
+    a, b = cx[0], cx[1]
+    out = xt.dot_general(a, b, lhs_contract=(0 if cx.attr("transA", 0) else 1,),
+                         rhs_contract=(1 if cx.attr("transB", 0) else 0,))
+    alpha, beta = cx.attr("alpha", 1.0), cx.attr("beta", 1.0)
+    if alpha != 1.0:
+        out = xt.mul(out, scalar(alpha, out))
+    if not cx.has(2) or beta == 0.0:
+        return out
+    c = cx[2]
+    return xt.add(out, c if beta == 1.0 else xt.mul(c, scalar(beta, c)))
+
+
+@onnx_op("FusedMatMul", domain="com.microsoft")
+def fused_matmul(cx: Context) -> Any:
+    """alpha * A' * B' with the last two dims swapped where asked."""
+    a, b = cx[0], cx[1]
+    a = _swap(a) if cx.attr("transA", 0) else a
+    b = _swap(b) if cx.attr("transB", 0) else b
+    out, alpha = matmul(a, b), cx.attr("alpha", 1.0)
+    return out if alpha == 1.0 else xt.mul(out, scalar(alpha, out))
+
+
+def _swap(x: Any) -> Any:
+    n = rank_of(x)
+    return xt.transpose(x, perm=(*range(n - 2), n - 1, n - 2))
+
+
+@onnx_op("Einsum", since=12)
+def einsum_(cx: Context) -> Any:
+    return einsum(cx, cx.attr("equation"), cx.values())
+
+
+@onnx_op("Det", since=11)
+def determinant(cx: Context) -> Any:
+    """By elimination with partial pivoting, unrolled: the size is static and small."""
+    x, shape = cx[0], cx.shape(0)
+    n = shape[-1]
+    if not isinstance(n, int) or n > 16:
+        cx.fail(f"Det of {n} x {n} matrices is not supported; sizes up to 16 are")
+    rows = [squeeze(xt.slice(x, starts=(*[0] * (len(shape) - 2), i, 0), limits=(*shape[:-2], i + 1, n)),
+                    [len(shape) - 2]) for i in range(n)]
+    return _eliminate(rows, n)
+
+
+def _eliminate(rows: list[Any], n: int) -> Any:
+    sign = total = None
+    for k in range(n):
+        for i in range(k + 1, n):
+            swap = xt.compare(xt.abs(_entry(rows[i], k)), xt.abs(_entry(rows[k], k)), direction="gt")
+            wide = unsqueeze(swap, [rank_of(swap)])
+            rows[k], rows[i] = xt.select(wide, rows[i], rows[k]), xt.select(wide, rows[k], rows[i])
+            flip = xt.select(swap, scalar(-1, rows[k]), scalar(1, rows[k]))
+            sign = flip if sign is None else xt.mul(sign, flip)
+        pivot = _entry(rows[k], k)
+        total = pivot if total is None else xt.mul(total, pivot)
+        safe = xt.select(xt.compare(pivot, scalar(0, pivot), direction="eq"), scalar(1, pivot), pivot)
+        for i in range(k + 1, n):
+            factor = xt.div(_entry(rows[i], k), safe)
+            rows[i] = xt.sub(rows[i], xt.mul(unsqueeze(factor, [rank_of(factor)]), rows[k]))
+    return total if sign is None else xt.mul(total, sign)
+
+
+def _entry(row: Any, k: int) -> Any:
+    shape = xt.shape_of(row)
+    last = len(shape) - 1
+    return squeeze(xt.slice(row, starts=(*[0] * last, k), limits=(*shape[:-1], k + 1)), [last])
+
+

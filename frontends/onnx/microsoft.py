@@ -1,0 +1,65 @@
+"""Ops of com.microsoft that optimised models hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc.dialects import xt
+from xcc.frontends.onnx.context import Context
+from xcc.frontends.onnx.conv import add_bias, convolve
+from xcc.frontends.onnx.helpers import clip, full, element, relu, scalar
+from xcc.frontends.onnx.registry import onnx_op
+
+MS = "com.microsoft"
+
+
+@onnx_op("FusedConv", domain=MS)
+def fused_conv(cx: Context) -> Any:
+    """Y = activation(Conv(X, W, B?) + Z?)."""
+    out = convolve(cx, cx[0], cx[1])
+    out = add_bias(out, cx[2]) if cx.has(2) else out
+    out = xt.add(out, cx[3]) if cx.has(3) else out
+    return _activate(cx, out)
+
+
+def _activate(cx: Context, x: Any) -> Any:
+    name, params = cx.attr("activation", ""), cx.attr("activation_params", [])
+    if not name:
+        return x
+    if name == "Relu":
+        return relu(x)
+    if name == "Clip":
+        return clip(x, *params)
+    if name == "LeakyRelu":
+        return xt.select(xt.compare(x, scalar(0, x), direction="lt"), xt.mul(x, scalar(params[0], x)), x)
+    if name == "HardSigmoid":
+        return clip(xt.add(xt.mul(x, scalar(params[0], x)), scalar(params[1], x)), 0, 1)
+    if name in ("Sigmoid", "Tanh"):
+        return getattr(xt, name.lower())(x)
+    cx.fail(f"activation '{name}' is not supported")
+
+
+@onnx_op("FusedGemm", domain=MS)
+def fused_gemm(cx: Context) -> Any:
+    from xcc.frontends.onnx.matmul import gemm
+
+    return _activate(cx, gemm(cx))
+
+
+@onnx_op("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain=MS)
+def skip_layer_normalization(cx: Context) -> Any:
+    """Y, -, -, sum = norm(input + skip + bias?)."""
+    simple = cx.op.startswith("SkipSimplified")
+    bias_at = 3 if simple else 4
+    total = xt.add(cx[0], cx[1])
+    total = xt.add(total, cx[bias_at]) if cx.has(bias_at) else total
+    axes, eps = (cx.rank(0) - 1,), cx.attr("epsilon", 1e-5)
+    if simple:
+        return xt.rms_norm(total, cx[2], axes=axes, eps=eps), None, None, total
+    beta = cx[3] if cx.has(3) else full(cx.shape(2), 0, element(total))
+    return xt.layer_norm(total, cx[2], beta, axes=axes, eps=eps), None, None, total
+
+
+@onnx_op("SimplifiedLayerNormalization", domain=MS)
+def simplified_layer_normalization(cx: Context) -> Any:
+    return xt.rms_norm(cx[0], cx[1], axes=tuple(range(cx.axis(default=-1), cx.rank(0))), eps=cx.attr("epsilon", 1e-5))

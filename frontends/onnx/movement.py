@@ -1,0 +1,146 @@
+"""Reads and writes at computed positions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xcc import symbolic
+from xcc.dialects import xt
+from xcc.frontends.onnx.context import Context
+from xcc.frontends.onnx.helpers import along, convert, element, full, scalar, unsqueeze
+from xcc.frontends.onnx.registry import onnx_op
+from xcc.symbolic import Dim, Expr
+
+
+@onnx_op("Gather")
+def gather(cx: Context) -> Any:
+    """output = Gather(data, indices, axis)."""
+    return xt.gather(cx[0], cx[1], axis=cx.axis())
+
+
+@onnx_op("GatherElements")
+def gather_elements(cx: Context) -> Any:
+    return xt.gather_elements(cx[0], cx[1], axis=cx.axis())
+
+
+@onnx_op("GatherND")
+def gather_nd(cx: Context) -> Any:
+    return xt.gather_nd(cx[0], cx[1], batch_dims=cx.attr("batch_dims", 0))
+
+
+@onnx_op("Scatter", "ScatterElements")
+def scatter_elements(cx: Context) -> Any:
+    return xt.scatter_elements(cx[0], cx[1], cx[2], axis=cx.axis(), reduction=cx.attr("reduction", "none"))
+
+
+@onnx_op("ScatterND")
+def scatter_nd(cx: Context) -> Any:
+    return xt.scatter_nd(cx[0], cx[1], cx[2], reduction=cx.attr("reduction", "none"))
+
+
+def _new_name(cx: Context, hint: str) -> str:
+    """A symbol for a size that the data decides."""
+    return str(cx.graph.fresh_dim(hint))
+
+
+@onnx_op("NonZero")
+def nonzero(cx: Context) -> Any:
+    """[rank, count] coordinates; the count is a new symbol."""
+    return xt.nonzero(cx[0], symbol=_new_name(cx, f"{cx.node.output[0]}_count"))
+
+
+@onnx_op("Compress")
+def compress(cx: Context) -> Any:
+    name = _new_name(cx, f"{cx.node.output[0]}_count")
+    axis = cx.attr("axis")
+    return xt.compress(cx[0], cx[1], symbol=name, axis=0 if axis is None else cx.normal_axis(axis), flat=axis is None)
+
+
+@onnx_op("Unique")
+def unique(cx: Context) -> Any:
+    """Y, indices?, inverse_indices?, counts?"""
+    name = _new_name(cx, f"{cx.node.output[0]}_count")
+    axis = cx.attr("axis")
+    out = xt.unique(cx[0], symbol=name, axis=0 if axis is None else cx.normal_axis(axis), flat=axis is None,
+                    sorted=bool(cx.attr("sorted", 1)))
+    return tuple(out)
+
+
+@onnx_op("OneHot")
+def one_hot(cx: Context) -> Any:
+    """output = OneHot(indices, depth, values, axis)."""
+    indices = cx[0]
+    rank = cx.rank(0) + 1
+    axis = cx.normal_axis(cx.attr("axis", -1), rank)
+    depth = _depth(cx, axis)
+    kind = element(indices) if np.dtype(cx.dtype(0)).kind in "iu" else "i64"
+    places = unsqueeze(convert(indices, kind), [axis])
+    size = convert(xt.dim(value=depth) if isinstance(depth, Expr) else xt.scalar(depth, "i64"), kind)
+    places = xt.select(xt.compare(places, scalar(0, places), direction="lt"), xt.add(places, size), places)
+    line = along(xt.iota(shape=(depth,), axis=0, dtype=kind), axis, rank)
+    off, on = (xt.reshape(xt.slice(cx[2], starts=(i,), limits=(i + 1,)), shape=()) for i in range(2))
+    return xt.select(xt.compare(places, line, direction="eq"), on, off)
+
+
+def _depth(cx: Context, axis: int) -> Dim:
+    declared = cx.declared()
+    data = cx.tensor(1).data
+    if data is None and declared is not None:
+        return declared[axis]
+    if data is not None and data.dtype != object:
+        return int(data.reshape(-1)[0])
+    return cx.dims(1)[0]
+
+
+@onnx_op("ReverseSequence")
+def reverse_sequence(cx: Context) -> Any:
+    """The first sequence_lens[b] elements of the time axis reversed, for each b of the batch axis."""
+    batch, time = cx.attr("batch_axis", 1), cx.attr("time_axis", 0)
+    x, shape = cx[0], cx.shape(0)
+    lengths = along(convert(cx[1], "i64"), batch, 2)
+    steps = along(xt.iota(shape=(shape[time],), axis=0, dtype="i64"), time, 2)
+    places = xt.select(xt.compare(steps, lengths, direction="lt"),
+                       xt.sub(xt.sub(lengths, xt.scalar(1, "i64")), steps), steps)
+    if {batch, time} != {0, 1}:
+        cx.fail(f"batch_axis {batch} and time_axis {time} must be 0 and 1")
+    wide = xt.reshape(places, shape=(*xt.shape_of(places), *[1] * (len(shape) - 2)))
+    return xt.gather_elements(x, xt.broadcast(wide, shape=shape), axis=time)
+
+
+@onnx_op("TensorScatter")
+def tensor_scatter(cx: Context) -> Any:
+    """Writes `update` into the cache along `axis` at write_indices[b], wrapping around in mode circular."""
+    past, update = cx[0], cx[1]
+    axis = cx.axis(default=-2)
+    shape, new = cx.shape(0), cx.shape(1)
+    start = convert(cx[2], "i64") if cx.has(2) else full((shape[0],), 0, "i64")
+    rank = len(shape)
+    batch = along(start, 0, rank)
+    places = xt.add(batch, along(xt.iota(shape=(new[axis],), axis=0, dtype="i64"), axis, rank))
+    if cx.attr("mode", "linear") == "circular":
+        size = shape[axis]
+        limit = xt.dim(value=size) if isinstance(size, Expr) else xt.scalar(size, "i64")
+        places = xt.mod(places, limit)
+    return xt.scatter_elements(past, xt.broadcast(places, shape=new), update, axis=axis)
+
+
+@onnx_op("MaxUnpool")
+def max_unpool(cx: Context) -> Any:
+    """Puts X's elements at flat positions I of zeros of the unpooled shape."""
+    x, shape = cx[0], cx.shape(0)
+    kernel = cx.attr("kernel_shape")
+    strides = cx.attr("strides", [1] * len(kernel))
+    pads = cx.attr("pads", [0] * 2 * len(kernel))
+    spatial: list[Dim] = [(n - 1) * s - pads[i] - pads[i + len(kernel)] + k
+                          for i, (n, s, k) in enumerate(zip(shape[2:], strides, kernel, strict=True))]
+    source = (shape[0], shape[1], *spatial)
+    target = tuple(cx.dims(2)) if cx.has(2) and cx.tensor(2).data is not None else cx.declared() or source
+    total = symbolic.product(source)
+    flat = xt.scatter_elements(full((total,), 0, element(x)), xt.reshape(cx[1], shape=(symbolic.product(shape),)),
+                               xt.reshape(x, shape=(symbolic.product(shape),)), axis=0)
+    out = xt.reshape(flat, shape=source)
+    if tuple(target) == source:
+        return out
+    return xt.pad(out, low=(0,) * len(source), high=tuple(t - s for t, s in zip(target, source, strict=True)))

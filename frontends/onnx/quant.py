@@ -1,0 +1,176 @@
+"""Quantised numbers: conversions and integer products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xcc.dialects import xt
+from xcc.frontends.onnx.context import Context
+from xcc.frontends.onnx.conv import add_bias, convolve
+from xcc.frontends.onnx.element_types import from_onnx
+from xcc.frontends.onnx.helpers import along, convert, element, rank_of, scalar, unsqueeze
+from xcc.frontends.onnx.matmul import matmul
+from xcc.frontends.onnx.registry import onnx_op
+
+
+def _axis(cx: Context, scale: Any) -> int:
+    """The quantised axis; -1 for one scale for all."""
+    return cx.axis(default=1) if rank_of(scale) and xt.shape_of(scale) != (1,) and cx.rank(0) else -1
+
+
+def _scalar_or_vector(x: Any) -> Any:
+    """One scale for all is rank 0."""
+    return xt.reshape(x, shape=()) if rank_of(x) == 1 and xt.shape_of(x) == (1,) else x
+
+
+@onnx_op("QuantizeLinear")
+@onnx_op("QuantizeLinear", domain="com.microsoft")
+def quantize_linear(cx: Context) -> Any:
+    """y = saturate(round(x / y_scale) + y_zero_point)."""
+    number = cx.attr("output_dtype", 0)
+    target = from_onnx(number) if number else cx.dtype(2) if cx.has(2) else np.dtype(np.uint8)
+    return quantize(cx, cx[0], cx[1], cx.optional(2), target)
+
+
+def quantize(cx: Context, x: Any, scale: Any, zero: Any, target: Any) -> Any:
+    axis = _axis(cx, scale)
+    scale = convert(_scalar_or_vector(scale), element(x)) if element(scale) != element(x) else _scalar_or_vector(scale)
+    zero = None if zero is None else _scalar_or_vector(zero)
+    return xt.quantize(x, scale, zero, axis=axis, block=cx.attr("block_size", 0), dtype=target)
+
+
+@onnx_op("DequantizeLinear")
+@onnx_op("DequantizeLinear", domain="com.microsoft")
+def dequantize_linear(cx: Context) -> Any:
+    """y = (x - x_zero_point) * x_scale."""
+    scale = cx[1]
+    zero = cx.optional(2)
+    number = cx.attr("output_dtype", 0)
+    target = from_onnx(number) if number else cx.dtype(1)
+    out = xt.dequantize(cx[0], _scalar_or_vector(scale), None if zero is None else _scalar_or_vector(zero),
+                        axis=_axis(cx, scale), block=cx.attr("block_size", 0))
+    return convert(out, target)
+
+
+@onnx_op("DynamicQuantizeLinear")
+def dynamic_quantize_linear(cx: Context) -> Any:
+    """y, y_scale, y_zero_point = DynamicQuantizeLinear(x): ui8 over the range of x and 0."""
+    x = cx[0]
+    zero = scalar(0, x)
+    low = xt.minimum(xt.reduce(x, kind="min"), zero)
+    high = xt.maximum(xt.reduce(x, kind="max"), zero)
+    scale = xt.div(xt.sub(high, low), scalar(255, x))
+    empty = xt.compare(scale, zero, direction="eq")
+    divisor = xt.select(empty, scalar(1, x), scale)
+    point = xt.round(xt.minimum(xt.maximum(xt.div(xt.neg(low), divisor), zero), scalar(255, x)))
+    zero_point = convert(point, "ui8")
+    shifted = xt.add(xt.round(xt.div(x, divisor)), point)
+    y = convert(xt.minimum(xt.maximum(shifted, zero), scalar(255, x)), "ui8")
+    return y, scale, zero_point
+
+
+def centered(x: Any, zero: Any, axis: int = -1) -> Any:
+    """x - zero point, in i32; a vector of zero points lies along `axis`."""
+    wide = convert(x, "i32")
+    if zero is None:
+        return wide
+    point = _scalar_or_vector(convert(zero, "i32"))
+    if rank_of(point) == 1:
+        point = along(point, axis % rank_of(x), rank_of(x))
+    return xt.sub(wide, point)
+
+
+@onnx_op("MatMulInteger")
+def matmul_integer(cx: Context) -> Any:
+    """Y = (A - a_zero_point) * (B - b_zero_point) in i32; vectors of zero points are by row of A, by column of B."""
+    a = centered(cx[0], cx.optional(2), -2)
+    b = centered(cx[1], cx.optional(3), -1)
+    return matmul(a, b)
+
+
+@onnx_op("ConvInteger")
+def conv_integer(cx: Context) -> Any:
+    """y = Conv(x - x_zero_point, w - w_zero_point) in i32."""
+    return convolve(cx, centered(cx[0], cx.optional(2)), centered(cx[1], cx.optional(3), 0))
+
+
+def _requantize(cx: Context, total: Any, factor: Any, zero: Any, target: Any) -> Any:
+    """i32 sums times a factor, rounded and saturated to `target`."""
+    scaled = xt.round(xt.mul(convert(total, element(factor)), factor))
+    point = convert(_scalar_or_vector(zero), element(factor))
+    limits = np.iinfo(target)
+    shifted = xt.add(scaled, point)
+    return convert(xt.minimum(xt.maximum(shifted, scalar(limits.min, shifted)), scalar(limits.max, shifted)), target)
+
+
+@onnx_op("QLinearMatMul")
+def qlinear_matmul(cx: Context) -> Any:
+    """y = requantised (a - a_zp)(b - b_zp) * a_scale * b_scale / y_scale."""
+    a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (cx[i] for i in range(8))
+    total = matmul(centered(a, a_zero, -2), centered(b, b_zero, -1))
+    sa, sb, sy = (convert(_scalar_or_vector(s), "f32") for s in (a_scale, b_scale, y_scale))
+    if rank_of(sa) == 1:
+        sa = unsqueeze(sa, [1])
+    return _requantize(cx, total, xt.div(xt.mul(sa, sb), sy), y_zero, cx.dtype(7))
+
+
+@onnx_op("QLinearConv")
+def qlinear_conv(cx: Context) -> Any:
+    """y = requantised Conv(x - x_zp, w - w_zp) + B."""
+    x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (cx[i] for i in range(8))
+    total = convolve(cx, centered(x, x_zero), centered(w, w_zero, 0))
+    if cx.has(8):
+        total = add_bias(total, convert(cx[8], "i32"))
+    sw = _scalar_or_vector(w_scale)
+    factor = xt.div(xt.mul(_scalar_or_vector(x_scale), sw), _scalar_or_vector(y_scale))
+    if rank_of(factor) == 1:
+        factor = along(factor, 1, rank_of(x))
+    return _requantize(cx, total, factor, y_zero, cx.dtype(7))
+
+
+@onnx_op("QLinearAdd", "QLinearMul", domain="com.microsoft")
+def qlinear_binary(cx: Context) -> Any:
+    """C = requantised A + B or A * B."""
+    a, a_scale, a_zero, b, b_scale, b_zero, c_scale = (cx[i] for i in range(7))
+    c_zero = cx.optional(7)
+    x = xt.dequantize(a, _scalar_or_vector(a_scale), _scalar_or_vector(a_zero), axis=-1, block=0)
+    y = xt.dequantize(b, _scalar_or_vector(b_scale), _scalar_or_vector(b_zero), axis=-1, block=0)
+    out = xt.add(x, y) if cx.op == "QLinearAdd" else xt.mul(x, y)
+    return quantize(cx, out, c_scale, c_zero, cx.dtype(0))
+
+
+@onnx_op("MatMulNBits", domain="com.microsoft")
+def matmul_n_bits(cx: Context) -> Any:
+    """Y = A * dequantised(B)': B [n, blocks, block*bits/8] packs `bits`-wide numbers with a scale for each block."""
+    a, packed, scales = cx[0], cx[1], cx[2]
+    k, n, bits, size = (int(cx.attr(v)) for v in ("K", "N", "bits", "block_size"))
+    if bits not in (4, 8):
+        cx.fail(f"{bits} bits are not supported; 4 and 8 are")
+    blocks = -(-k // size)
+    values = _unpack(xt.reshape(packed, shape=(n, blocks, size * bits // 8)), bits)
+    kind = element(scales)
+    zero: Any = scalar(1 << (bits - 1), scales)
+    if cx.has(3):
+        zero = cx[3]
+        if element(zero) == "ui8":
+            row = -(-blocks * bits // 8)
+            zero = _unpack(xt.reshape(zero, shape=(n, row)), bits)
+            zero = xt.slice(zero, starts=(0, 0), limits=(n, blocks))
+        zero = xt.reshape(convert(zero, kind), shape=(n, blocks, 1))
+    wide = xt.mul(xt.sub(convert(values, kind), zero), xt.reshape(scales, shape=(n, blocks, 1)))
+    weight = xt.slice(xt.reshape(wide, shape=(n, blocks * size)), starts=(0, 0), limits=(n, k))
+    out = xt.dot_general(a, convert(weight, element(a)), lhs_contract=(cx.rank(0) - 1,), rhs_contract=(1,))
+    return xt.add(out, cx[5]) if cx.has(5) else out
+
+
+def _unpack(x: Any, bits: int) -> Any:
+    """Bytes to numbers, low nibble first."""
+    if bits == 8:
+        return x
+    shape = xt.shape_of(x)
+    low = xt.and_(x, scalar(15, x))
+    high = xt.shift_right(x, scalar(4, x))
+    both = xt.concatenate(*[unsqueeze(v, [len(shape)]) for v in (low, high)], axis=len(shape))
+    return xt.reshape(both, shape=(*shape[:-1], shape[-1] * 2))

@@ -1,0 +1,53 @@
+"""Which function converts which op: ``@onnx_op("Softmax", since=13)``.
+
+For a node, the converter with the newest `since` that is not above the model's opset is taken. The family modules are
+imported at the first look-up.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+Converter = Callable[[Any], Any]
+
+FAMILIES = ("attention", "control", "conv", "elementwise", "loss", "matmul", "microsoft", "movement", "norm", "pooling",
+            "quant", "random", "recurrent", "reduce", "resize", "shape", "signal", "sort", "vision")
+
+_CONVERTERS: dict[tuple[str, str], dict[int, Converter]] = {}
+
+
+def onnx_op(*names: str, since: int = 1, domain: str = "") -> Callable[[Converter], Converter]:
+    """Registers a converter for the ops `names` from version `since` on; a duplicate raises."""
+
+    def register(function: Converter) -> Converter:
+        for name in names:
+            versions = _CONVERTERS.setdefault((domain, name), {})
+            if since in versions:
+                raise ValueError(f"two converters for {domain}:{name} since {since}")
+            versions[since] = function
+        return function
+
+    return register
+
+
+@cache
+def _load() -> None:
+    for family in FAMILIES:
+        importlib.import_module(f"xcc.frontends.onnx.{family}")
+
+
+def lookup(domain: str, name: str, opset: int) -> Converter | None:
+    """The converter of the newest version not above `opset`."""
+    _load()
+    versions = _CONVERTERS.get((domain, name), {})
+    fitting = [v for v in versions if v <= opset]
+    return versions[max(fitting)] if fitting else None
+
+
+def table() -> dict[tuple[str, str], dict[int, Converter]]:
+    """Every registered converter: (domain, op) -> since -> function."""
+    _load()
+    return _CONVERTERS

@@ -1,0 +1,126 @@
+"""Fourier transforms and windows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xcc import symbolic
+from xcc.dialects import xt
+from xcc.frontends.onnx.context import Context
+from xcc.frontends.onnx.element_types import from_onnx
+from xcc.frontends.onnx.helpers import convert, dim_scalar, slice_axis, unsqueeze
+from xcc.frontends.onnx.registry import onnx_op
+from xcc.symbolic import Dim
+
+
+@onnx_op("DFT", since=17)
+def dft_attribute(cx: Context) -> Any:
+    return _dft(cx, cx.axis(default=1))
+
+
+@onnx_op("DFT", since=20)
+def dft_operand(cx: Context) -> Any:
+    """output = DFT(input, dft_length?, axis?; inverse, onesided)."""
+    return _dft(cx, cx.normal_axis(cx.static_ints(2)[0] if cx.has(2) else -2))
+
+
+def _dft(cx: Context, axis: int) -> Any:
+    x, inverse, onesided = cx[0], bool(cx.attr("inverse", 0)), bool(cx.attr("onesided", 0))
+    length: Dim = cx.dims(1)[0] if cx.has(1) else cx.shape(0)[axis]
+    if inverse and onesided:
+        return _real_inverse(cx, x, axis, length)
+    return xt.dft(_complex(_sized(x, axis, length)), axis=axis, inverse=inverse, onesided=onesided)
+
+
+def _real_inverse(cx: Context, x: Any, axis: int, length: Dim) -> Any:
+    """The half spectrum completed by symmetry, transformed back; the real part is the result."""
+    if not cx.has(1):
+        length = (xt.shape_of(x)[axis] - 1) * 2
+    half = symbolic.floordiv(length, 2) + 1
+    x = _complex(_sized(x, axis, half))
+    mirrored = xt.reverse(slice_axis(x, axis, 1, length - half + 1), axes=(axis,))
+    last = len(xt.shape_of(x)) - 1
+    conjugate = xt.concatenate(slice_axis(mirrored, last, 0, 1), xt.neg(slice_axis(mirrored, last, 1, 2)), axis=last)
+    whole = xt.dft(xt.concatenate(x, conjugate, axis=axis), axis=axis, inverse=True, onesided=False)
+    return slice_axis(whole, last, 0, 1)
+
+
+def _complex(x: Any) -> Any:
+    """[..., 1] gets a zero imaginary part."""
+    shape = xt.shape_of(x)
+    if shape[-1] == 2:
+        return x
+    return xt.pad(x, low=(0,) * len(shape), high=(*[0] * (len(shape) - 1), 1))
+
+
+def _sized(x: Any, axis: int, length: Dim) -> Any:
+    """Cut or padded with zeros to `length`."""
+    size = xt.shape_of(x)[axis]
+    if size == length:
+        return x
+    high: list[Dim] = [0] * len(xt.shape_of(x))
+    high[axis] = length - size
+    return xt.pad(x, low=(0,) * len(high), high=tuple(high))
+
+
+@onnx_op("STFT", since=17)
+def stft(cx: Context) -> Any:
+    """output [batch, frames, bins, 2] = STFT(signal, frame_step, window?, frame_length?; onesided)."""
+    x = cx[0]
+    step = cx.static_ints(1)[0]
+    size = cx.dims(3)[0] if cx.has(3) else cx.shape(2)[0]
+    if len(cx.shape(0)) == 2:
+        x = unsqueeze(x, [2])
+    batch, length, parts = xt.shape_of(x)
+    frames = symbolic.floordiv(length - size, step) + 1
+    starts = xt.mul(xt.iota(shape=(frames, 1), axis=0, dtype="i64"), xt.scalar(step, "i64"))
+    places = xt.add(starts, xt.iota(shape=(1, size), axis=1, dtype="i64"))
+    framed = xt.gather(x, places, axis=1)
+    if cx.has(2):
+        framed = xt.mul(framed, xt.reshape(cx[2], shape=(1, 1, size, 1)))
+    return xt.dft(_complex(framed), axis=2, inverse=False, onesided=bool(cx.attr("onesided", 1)) and parts == 1)
+
+
+@onnx_op("HannWindow", "HammingWindow", "BlackmanWindow", since=17)
+def window(cx: Context) -> Any:
+    """Sums of cosines over `size` points; a periodic window has one point more, left out."""
+    size = cx.dims(0)[0] if cx.tensor(0).data is not None else (cx.declared() or cx.dims(0))[0]
+    dtype = from_onnx(cx.attr("output_datatype", 1))
+    periods = size if cx.attr("periodic", 1) else size - 1
+    line = convert(xt.iota(shape=(size,), axis=0, dtype="i64"), "f32")
+    angle = xt.div(xt.mul(line, xt.scalar(2 * np.pi, "f32")), dim_scalar(periods, "f32"))
+    a = {"HannWindow": (0.5, 0.5, 0.0), "HammingWindow": (25 / 46, 1 - 25 / 46, 0.0),
+         "BlackmanWindow": (0.42, 0.5, 0.08)}[cx.op]
+    out = xt.sub(xt.scalar(a[0], "f32"), xt.mul(xt.cos(angle), xt.scalar(a[1], "f32")))
+    if a[2]:
+        out = xt.add(out, xt.mul(xt.cos(xt.mul(angle, xt.scalar(2, "f32"))), xt.scalar(a[2], "f32")))
+    return convert(out, dtype)
+
+
+@onnx_op("MelWeightMatrix", since=17)
+def mel_weight_matrix(cx: Context) -> Any:
+    """[dft_length/2 + 1, num_mel_bins] triangles on the mel scale; all operands are constants."""
+    bins, length, rate, low, high = (float(cx.const(i).reshape(-1)[0]) for i in range(5))
+    spectrum = int(length) // 2 + 1
+    mels = np.linspace(_mel(low), _mel(high), int(bins) + 2, endpoint=False)
+    edges = np.floor((length + 1) * (700.0 * (10.0 ** (mels / 2595.0) - 1.0)) / rate).astype(int)
+    out = np.zeros((spectrum, int(bins)), np.float32)
+    for b in range(int(bins)):
+        left, middle, right = edges[b:b + 3]
+        if left == middle:
+            out[middle, b] = 1
+        for i in range(left, middle + 1):
+            if middle > left:
+                out[i, b] = (i - left) / (middle - left)
+        for i in range(middle, right):
+            if right > middle:
+                out[i, b] = (right - i) / (right - middle)
+    return cx.known(out.astype(from_onnx(cx.attr("output_datatype", 1))))
+
+
+def _mel(frequency: float) -> float:
+    return float(2595.0 * np.log10(1.0 + frequency / 700.0))
+
+

