@@ -193,7 +193,13 @@ class Nest:
             self._loop(low, high, lanes, lambda iv: inner(self._index(d, iv, self.b.sub(high, iv))))
         elif count is not None:
             inner(Ix(const=self.b.as_int(low) or 0, coefs=((Axis(count, d),  1),)) if count > 1 else self.b.ix_of(low))
-        else:
+        else:       # a third of the tile, then one by one
+            part = lanes // 3
+            if part > 1:
+                steps = self.b.binary("arith.divui", self.b.sub(high, low), self.b.int(part))
+                middle = self.b.add(low, self.b.mul(steps, self.b.int(part)))
+                self._loop(low, middle, part, lambda iv: inner(Ix(base=iv, coefs=((Axis(part, d), 1),))))
+                low = middle
             self._loop(low, high, 1, lambda iv: inner(self.b.ix_of(iv)))
 
     def _index(self, d: int, base: Any, limit: Any) -> Ix:
