@@ -9,6 +9,7 @@ BUILTIN: dict[str, str] = {
     "assign-layouts": "xcc.passes.gpu.assign_layouts",
     "configure": "xcc.passes.linalg.configure",
     "distribute": "xcc.passes.gpu.distribute",
+    "explicit-padding": "xcc.passes.xt.explicit_padding",
     "kernel-abi": "xcc.passes.vector.kernel_abi",
     "lower-forall": "xcc.passes.vector.forall",
     "test-fail": "xcc.passes.testing",

@@ -1,0 +1,58 @@
+"""Convolutions lose their padding: an xt.pad before them makes it.
+
+A CPU kernel reads each input element many times, so testing the border inside its innermost loop costs more than
+writing the padded input once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import ir
+from xcc.dialects import xt
+from xcc.passes.base import Pass, PassContext, register_pass
+
+
+@register_pass
+@dataclass(frozen=True)
+class ExplicitPadding(Pass):
+    """Turns the padding of convolutions into xt.pad.
+
+    Before: ``xt.convolution(x, w) {low = [1, 1], high = [1, 1]}``; after: ``xt.convolution(xt.pad(x), w)``.
+    """
+
+    name: ClassVar[str] = "explicit-padding"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        found: list[Any] = []
+
+        def visit(op: Any) -> Any:
+            if op.name == "xt.convolution":
+                found.append(op)
+            return ir.WalkResult.ADVANCE
+
+        module.operation.walk(visit)
+        with module.context:
+            for op in found:
+                _rewrite(op)
+
+
+def _rewrite(op: Any) -> None:
+    a = xt.attrs_of(op)
+    spread = any(d != 1 for d in a.lhs_dilation)
+    if not spread and all(d == 0 for d in (*a.low, *a.high)):
+        return
+    x, w = op.operands
+    with ir.InsertionPoint(op), op.location:
+        padded = xt.pad(x, low=_all_dims(a, a.low), high=_all_dims(a, a.high),
+                        interior=_all_dims(a, tuple(d - 1 for d in a.lhs_dilation)))
+        rest = {k: v for k, v in vars(a).items() if k not in ("low", "high", "lhs_dilation")}
+        new = xt.convolution(padded, w, **rest)
+    op.results[0].replace_all_uses_with(new)
+    op.erase()
+
+
+def _all_dims(a: Any, spatial: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Values for the spatial dims as values for all dims, 0 for batch and channels."""
+    return (0, 0, *spatial) if a.layout == "NCHW" else (0, *spatial, 0)
