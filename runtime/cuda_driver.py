@@ -1,0 +1,197 @@
+"""The CUDA driver API through ctypes: what runs kernels on an NVIDIA GPU. Needs libcuda.so.1 and nothing else."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from xcc.diagnostics import UserError
+
+__all__ = ["CudaDriver", "CudaError", "find_gpu"]
+
+_MAX_SHARED = 8            # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+_STATIC_SHARED_LIMIT = 48 * 1024
+_CAPTURE_RELAXED = 2       # CU_STREAM_CAPTURE_MODE_RELAXED
+_ATTRIBUTES = {"sms": 16, "major": 75, "minor": 76}
+_JIT_ERROR_LOG, _JIT_ERROR_SIZE = 5, 6
+
+Handle = ctypes.c_void_p
+
+
+class CudaError(RuntimeError):
+    """A driver call failed: the call, the error's name and the driver's text."""
+
+
+@lru_cache(maxsize=1)
+def library() -> Any:
+    """libcuda; UserError when this machine has none."""
+    names = ["nvcuda.dll"] if sys.platform == "win32" else ["libcuda.so.1", "libcuda.so"]
+    for name in names:
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    raise UserError("there is no NVIDIA driver on this machine (libcuda.so.1 is not found)")
+
+
+def call(name: str, *args: Any) -> None:
+    """Calls a driver function; CudaError when it does not return CUDA_SUCCESS."""
+    lib = library()
+    status = int(getattr(lib, name)(*args))
+    if status:
+        what, text = ctypes.c_char_p(), ctypes.c_char_p()
+        lib.cuGetErrorName(status, ctypes.byref(what))
+        lib.cuGetErrorString(status, ctypes.byref(text))
+        raise CudaError(f"{name} failed: {(what.value or b'error').decode()} ({status}): "
+                        f"{(text.value or b'no text').decode()}")
+
+
+def find_gpu() -> tuple[int, int, int] | None:
+    """(major, minor, SMs) of the first GPU; None when there is no driver or no GPU."""
+    try:
+        device = _device(0)
+        return _attribute(device, "major"), _attribute(device, "minor"), _attribute(device, "sms")
+    except (UserError, CudaError):
+        return None
+
+
+def _device(number: int) -> ctypes.c_int:
+    call("cuInit", 0)
+    device = ctypes.c_int()
+    call("cuDeviceGet", ctypes.byref(device), number)
+    return device
+
+
+def _attribute(device: ctypes.c_int, name: str) -> int:
+    value = ctypes.c_int()
+    call("cuDeviceGetAttribute", ctypes.byref(value), _ATTRIBUTES[name], device)
+    return value.value
+
+
+class CudaDriver:
+    """One GPU and one stream. Every method makes the GPU's primary context current first where that matters."""
+
+    device_type = 2        # DLPack's kDLCUDA
+
+    def __init__(self, number: int = 0) -> None:
+        self.number = number
+        self._device = _device(number)
+        self._context, self._stream = Handle(), Handle()
+        call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), self._device)
+        self.activate()
+        call("cuStreamCreate", ctypes.byref(self._stream), 0)
+
+    def activate(self) -> None:
+        """Makes the context current on the calling thread."""
+        call("cuCtxSetCurrent", self._context)
+
+    @property
+    def capability(self) -> tuple[int, int]:
+        return _attribute(self._device, "major"), _attribute(self._device, "minor")
+
+    # -- code ---------------------------------------------------------------------------------------------------
+
+    def load(self, blob: bytes) -> Any:
+        """A module from PTX text or a cubin; CudaError with the driver's log when it is refused."""
+        module = Handle()
+        image = blob if blob[:4] == b"\x7fELF" else blob.rstrip(b"\0") + b"\0"
+        log = ctypes.create_string_buffer(16384)
+        keys = (ctypes.c_int * 2)(_JIT_ERROR_LOG, _JIT_ERROR_SIZE)
+        values = (ctypes.c_void_p * 2)(ctypes.addressof(log), len(log))
+        try:
+            call("cuModuleLoadDataEx", ctypes.byref(module), image, 2, keys, values)
+        except CudaError as e:
+            raise CudaError(f"{e}\n{log.value.decode(errors='replace')}".rstrip()) from None
+        return module
+
+    def function(self, module: Any, name: str, shared_bytes: int = 0) -> Any:
+        """The kernel `name`, allowed `shared_bytes` of dynamic shared memory."""
+        function = Handle()
+        call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
+        if shared_bytes > _STATIC_SHARED_LIMIT:
+            call("cuFuncSetAttribute", function, _MAX_SHARED, shared_bytes)
+        return function
+
+    def launch(self, function: Any, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
+               pointers: Sequence[int], symbols: Sequence[int]) -> None:
+        """Enqueues a kernel whose parameters are `pointers`, then `symbols` as i64. An empty grid is no launch."""
+        if 0 in grid:
+            return
+        values = [ctypes.c_uint64(p) for p in pointers] + [ctypes.c_int64(s) for s in symbols]
+        params = (ctypes.c_void_p * max(1, len(values)))(*[ctypes.addressof(v) for v in values])
+        x, y, z = [*grid, 1, 1, 1][:3]
+        bx, by, bz = [*block, 1, 1, 1][:3]
+        call("cuLaunchKernel", function, x, y, z, bx, by, bz, shared_bytes, self._stream, params, None)
+
+    # -- memory -------------------------------------------------------------------------------------------------
+
+    def alloc(self, size: int) -> int:
+        """Device memory, aligned to 256 bytes."""
+        pointer = ctypes.c_uint64()
+        call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(size, 16)))
+        return pointer.value
+
+    def free(self, pointer: int) -> None:
+        call("cuMemFree_v2", ctypes.c_uint64(pointer))
+
+    def upload(self, pointer: int, array: Any) -> None:
+        """Enqueues a copy of a contiguous numpy array to the device; the array must live until `synchronize`."""
+        if array.nbytes:
+            call("cuMemcpyHtoDAsync_v2", ctypes.c_uint64(pointer), Handle(array.ctypes.data),
+                 ctypes.c_size_t(array.nbytes), self._stream)
+
+    def download(self, array: Any, pointer: int) -> None:
+        """Fills a contiguous numpy array from the device, after everything enqueued before."""
+        if array.nbytes:
+            call("cuMemcpyDtoHAsync_v2", Handle(array.ctypes.data), ctypes.c_uint64(pointer),
+                 ctypes.c_size_t(array.nbytes), self._stream)
+        self.synchronize()
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        """Enqueues a copy within the device."""
+        if size:
+            call("cuMemcpyDtoDAsync_v2", ctypes.c_uint64(target), ctypes.c_uint64(source), ctypes.c_size_t(size),
+                 self._stream)
+
+    def synchronize(self) -> None:
+        call("cuStreamSynchronize", self._stream)
+
+    # -- graphs and time ----------------------------------------------------------------------------------------
+
+    def begin_capture(self) -> None:
+        call("cuStreamBeginCapture_v2", self._stream, _CAPTURE_RELAXED)
+
+    def end_capture(self) -> Any:
+        """Everything enqueued since `begin_capture`, as a graph to `replay`."""
+        graph, ready = Handle(), Handle()
+        call("cuStreamEndCapture", self._stream, ctypes.byref(graph))
+        try:
+            call("cuGraphInstantiateWithFlags", ctypes.byref(ready), graph, ctypes.c_uint64(0))
+        finally:
+            call("cuGraphDestroy", graph)
+        return ready
+
+    def replay(self, graph: Any) -> None:
+        call("cuGraphLaunch", graph, self._stream)
+
+    def free_graph(self, graph: Any) -> None:
+        call("cuGraphExecDestroy", graph)
+
+    def event(self) -> Any:
+        """An event recorded now."""
+        event = Handle()
+        call("cuEventCreate", ctypes.byref(event), 0)
+        call("cuEventRecord", event, self._stream)
+        return event
+
+    def elapsed_ms(self, start: Any, stop: Any) -> float:
+        """Milliseconds between two events; waits for the second and frees both."""
+        value = ctypes.c_float()
+        call("cuEventSynchronize", stop)
+        call("cuEventElapsedTime", ctypes.byref(value), start, stop)
+        for e in (start, stop):
+            call("cuEventDestroy_v2", e)
+        return value.value

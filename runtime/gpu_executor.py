@@ -1,0 +1,252 @@
+"""Runs a program on a GPU through a driver object (xcc.runtime.cuda_driver, xcc.runtime.hip).
+
+Weights are uploaded once. For each set of symbol values the buffers get fixed addresses and the launches are captured
+into graphs, one for each stretch of statements whose launches are known in advance; runs of the same shape replay
+them. Conditions and sizes that the model computes are read back between graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from xcc import symbolic
+from xcc.runtime.arena import ArenaPlanner, walk
+from xcc.runtime.device_array import DeviceArray
+from xcc.runtime.dtypes import numpy_dtype
+from xcc.runtime.program import (
+    DTYPE_BYTES,
+    BindSymbol,
+    Copy,
+    For,
+    If,
+    Launch,
+    Program,
+    SetScalar,
+    Statement,
+    While,
+)
+
+__all__ = ["GpuExecutor"]
+
+_CACHED_SHAPES = 16
+_MAX_UNROLLED = 4096       # launches that one graph may hold
+
+
+@dataclass(eq=False)
+class _Shape:
+    """What one set of symbol values fixes: addresses, graphs, and host memory that the graphs read."""
+
+    env: dict[str, int]
+    addresses: dict[int, int]
+    owned: list[int]
+    graphs: dict[int, Any] = field(default_factory=dict)
+    kept: list[Any] = field(default_factory=list)
+
+
+class GpuExecutor:
+    """Executes `program`. Not for calls from several threads at once."""
+
+    def __init__(self, driver: Any, program: Program, blobs: Iterable[bytes], weights: Mapping[str, Any]) -> None:
+        self.driver, self.program = driver, program
+        self.device = driver.device_type
+        self._modules = [driver.load(b) for b in blobs]
+        self._functions = self._find_functions()
+        self._planner = ArenaPlanner(program)
+        self._limits = {s.name: s.limit for s in walk(program.body) if isinstance(s, BindSymbol)}
+        self._shapes: dict[tuple[int, ...], _Shape] = {}
+        self._weights: dict[int, int] = {}
+        self._segments: dict[int, list[Any]] = {}
+        for i, b in enumerate(program.buffers):
+            if b.kind == "weight":
+                array = np.ascontiguousarray(weights[b.name])
+                self._weights[i] = driver.alloc(array.nbytes)
+                driver.upload(self._weights[i], array)
+                driver.synchronize()
+
+    def _find_functions(self) -> dict[str, Any]:
+        shared: dict[str, int] = {}
+        for s in walk(self.program.body):
+            if isinstance(s, Launch):
+                shared[s.kernel] = max(shared.get(s.kernel, 0), s.shared_bytes)
+        found = {}
+        for name, size in shared.items():
+            error: Exception | None = None
+            for module in self._modules:
+                try:
+                    found[name] = self.driver.function(module, name, size)
+                    break
+                except RuntimeError as e:
+                    error = e
+            else:
+                raise RuntimeError(f"no module of the model has the kernel '{name}'") from error
+        return found
+
+    # -- running ------------------------------------------------------------------------------------------------
+
+    def run(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
+        """Outputs for contiguous `inputs` in the program's order: numpy arrays, or DeviceArrays when an input is
+        on the device."""
+        self.driver.activate()
+        shape = self._shape(symbols)
+        on_device = False
+        for i, value in zip(self.program.inputs, inputs, strict=True):
+            if isinstance(value, np.ndarray):
+                self.driver.upload(shape.addresses[i], value)
+            else:
+                on_device = True
+                self.driver.copy(shape.addresses[i], value.pointer,
+                                 prod(value.shape) * DTYPE_BYTES[self.program.buffers[i].dtype])
+        env = dict(shape.env)
+        self._run(self.program.body, shape, env)
+        outputs = [self._output(i, shape, env, on_device) for i in self.program.outputs]
+        self.driver.synchronize()
+        return outputs
+
+    def _output(self, i: int, shape: _Shape, env: Mapping[str, int], on_device: bool) -> Any:
+        b = self.program.buffers[i]
+        size = tuple(symbolic.evaluate(d, env) for d in b.shape)
+        source = self._address(i, shape, env)
+        if on_device:
+            pointer = self.driver.alloc(prod(size) * DTYPE_BYTES[b.dtype])
+            self.driver.copy(pointer, source, prod(size) * DTYPE_BYTES[b.dtype])
+            return DeviceArray(self.driver, pointer, b.dtype, size)
+        out = np.empty(size, numpy_dtype(b.dtype))
+        self.driver.download(out, source)
+        return out
+
+    def _run(self, body: Sequence[Statement], shape: _Shape, env: dict[str, int]) -> None:
+        for part in self._parts(body):
+            if isinstance(part, tuple):
+                self._segment(part, shape, env)
+            elif isinstance(part, BindSymbol):
+                env[part.name] = int(self._element(part.source, part.index, shape, env))
+            elif isinstance(part, If):
+                taken = self._element(part.condition, 0, shape, env)
+                self._run(part.then if taken else part.orelse, shape, env)
+            elif isinstance(part, While):
+                self._run(part.before, shape, env)
+                while self._element(part.condition, 0, shape, env):
+                    self._run(part.body, shape, env)
+                    self._run(part.before, shape, env)
+            else:
+                for turn in range(symbolic.evaluate(part.trips, env)):
+                    self._run(part.body, shape, {**env, part.counter: turn})
+
+    def _parts(self, body: Sequence[Statement]) -> list[Any]:
+        """`body` as tuples of statements known in advance, and single statements that need the host."""
+        key = id(body)
+        if key not in self._segments:
+            parts: list[Any] = []
+            run: list[Statement] = []
+            for s in body:
+                if self._plain(s):
+                    run.append(s)
+                    continue
+                if run:
+                    parts.append(tuple(run))
+                    run = []
+                parts.append(s)
+            if run:
+                parts.append(tuple(run))
+            self._segments[key] = parts
+        return self._segments[key]
+
+    def _plain(self, s: Statement) -> bool:
+        if isinstance(s, For):
+            return all(self._plain(inner) for inner in s.body)
+        return isinstance(s, (Launch, Copy, SetScalar))
+
+    def _segment(self, part: tuple[Statement, ...], shape: _Shape, env: dict[str, int]) -> None:
+        """Replays the graph of `part`, captured at its first run; enqueues one by one what no graph can hold."""
+        changing = env.keys() - shape.env.keys()
+        if changing or self._count(part, env) > _MAX_UNROLLED:
+            for s in part:
+                self._enqueue(s, shape, env)
+            return
+        key = id(part)
+        if key not in shape.graphs:
+            self.driver.begin_capture()
+            try:
+                for s in part:
+                    self._enqueue(s, shape, env)
+            finally:
+                graph = self.driver.end_capture()
+            shape.graphs[key] = graph
+        self.driver.replay(shape.graphs[key])
+
+    def _count(self, part: Iterable[Statement], env: Mapping[str, int]) -> int:
+        total = 0
+        for s in part:
+            if isinstance(s, For):
+                inner = {**env, s.counter: 0}
+                total += symbolic.evaluate(s.trips, env) * self._count(s.body, inner)
+            else:
+                total += 1
+        return total
+
+    def _enqueue(self, s: Statement, shape: _Shape, env: dict[str, int]) -> None:
+        if isinstance(s, Launch):
+            self.driver.launch(self._functions[s.kernel], [symbolic.evaluate(d, env) for d in s.grid], s.block,
+                               s.shared_bytes, [self._address(b, shape, env) for b in s.buffers],
+                               [symbolic.evaluate(d, env) for d in s.symbols])
+        elif isinstance(s, Copy):
+            size = symbolic.evaluate(self.program.nbytes(s.source), env)
+            self.driver.copy(self._address(s.target, shape, env), self._address(s.source, shape, env), size)
+        elif isinstance(s, SetScalar):
+            dtype = numpy_dtype(self.program.buffers[s.target].dtype)
+            values = np.array([symbolic.evaluate(d, env) for d in s.values]).astype(dtype)
+            shape.kept.append(values)
+            self.driver.upload(self._address(s.target, shape, env), values)
+        elif isinstance(s, For):
+            for turn in range(symbolic.evaluate(s.trips, env)):
+                for inner in s.body:
+                    self._enqueue(inner, shape, {**env, s.counter: turn})
+
+    def _element(self, buffer: int, index: int, shape: _Shape, env: Mapping[str, int]) -> Any:
+        dtype = numpy_dtype(self.program.buffers[buffer].dtype)
+        value = np.empty(1, dtype)
+        self.driver.download(value, self._address(buffer, shape, env) + index * dtype.itemsize)
+        return value[0]
+
+    # -- addresses ----------------------------------------------------------------------------------------------
+
+    def _address(self, i: int, shape: _Shape, env: Mapping[str, int]) -> int:
+        b = self.program.buffers[i]
+        if b.kind == "alias":
+            return self._address(b.base, shape, env) + symbolic.evaluate(b.offset, env)
+        return self._weights[i] if b.kind == "weight" else shape.addresses[i]
+
+    def _shape(self, symbols: Mapping[str, int]) -> _Shape:
+        key = tuple(symbols[s] for s in self.program.symbols)
+        if key not in self._shapes:
+            while len(self._shapes) >= _CACHED_SHAPES:
+                self._forget(next(iter(self._shapes)))
+            self._shapes[key] = self._place(symbols)
+        return self._shapes[key]
+
+    def _place(self, symbols: Mapping[str, int]) -> _Shape:
+        sizes = dict(symbols)
+        for name, limit in self._limits.items():
+            sizes[name] = symbolic.evaluate(limit, sizes)
+        plan = self._planner.plan(symbols)
+        arena = self.driver.alloc(plan.size)
+        addresses = {i: arena + offset for i, offset in plan.offsets.items()}
+        owned = [arena]
+        for i, b in enumerate(self.program.buffers):
+            if b.kind in ("input", "output"):
+                addresses[i] = self.driver.alloc(symbolic.evaluate(self.program.nbytes(i), sizes))
+                owned.append(addresses[i])
+        return _Shape(dict(symbols), addresses, owned)
+
+    def _forget(self, key: tuple[int, ...]) -> None:
+        shape = self._shapes.pop(key)
+        self.driver.synchronize()
+        for graph in shape.graphs.values():
+            self.driver.free_graph(graph)
+        for pointer in shape.owned:
+            self.driver.free(pointer)

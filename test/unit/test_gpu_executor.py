@@ -1,0 +1,191 @@
+"""The GPU executor's use of its driver, with a driver whose device memory is host memory."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from xcc import symbolic
+from xcc.diagnostics import UserError
+from xcc.runtime.cuda import check_chip
+from xcc.runtime.gpu_executor import GpuExecutor
+from xcc.runtime.program import BindSymbol, Buffer, Copy, For, If, Launch, Program, SetScalar, While
+
+N = symbolic.sym("n")
+
+
+class HostDriver:
+    """Runs "kernels" that are Python functions of (pointers, symbols)."""
+
+    device_type, number = 2, 0
+
+    def __init__(self, kernels):
+        self.kernels, self.log, self.capturing, self.memory = kernels, [], None, {}
+
+    def activate(self):
+        pass
+
+    def load(self, blob):
+        return blob
+
+    def function(self, module, name, shared_bytes=0):
+        if name not in self.kernels:
+            raise RuntimeError(f"no kernel {name}")
+        return self.kernels[name]
+
+    def alloc(self, size):
+        block = ctypes.create_string_buffer(b"\xff" * max(size, 16), max(size, 16))
+        self.memory[ctypes.addressof(block)] = block
+        return ctypes.addressof(block)
+
+    def free(self, pointer):
+        del self.memory[pointer]
+
+    def _do(self, name, action):
+        if self.capturing is not None:
+            self.capturing.append((name, action))
+        else:
+            self.log.append(name)
+            action()
+
+    def launch(self, function, grid, block, shared_bytes, pointers, symbols):
+        if 0 not in grid:
+            self._do("launch", lambda: function(pointers, symbols))
+
+    def upload(self, pointer, array):
+        self._do("upload", lambda: ctypes.memmove(pointer, array.ctypes.data, array.nbytes))
+
+    def download(self, array, pointer):
+        assert self.capturing is None
+        ctypes.memmove(array.ctypes.data, pointer, array.nbytes)
+
+    def copy(self, target, source, size):
+        self._do("copy", lambda: ctypes.memmove(target, source, size))
+
+    def synchronize(self):
+        assert self.capturing is None
+
+    def begin_capture(self):
+        self.capturing = []
+
+    def end_capture(self):
+        graph, self.capturing = self.capturing, None
+        self.log.append("capture")
+        return graph
+
+    def replay(self, graph):
+        self.log.append("replay")
+        for _, action in graph:
+            action()
+
+    def free_graph(self, graph):
+        self.log.append("free graph")
+
+
+def array(pointer, count):
+    return np.frombuffer((ctypes.c_char * (4 * count)).from_address(pointer), np.float32)
+
+
+def add_one(pointers, symbols):
+    array(pointers[1], symbols[0])[:] = array(pointers[0], symbols[0]) + 1
+
+
+def executor(buffers, body, outputs=(1,), weights=None, symbols=("n",)):
+    driver = HostDriver({"add_one": add_one})
+    program = Program(tuple(buffers), tuple(body), (0,), outputs, symbols)
+    return driver, GpuExecutor(driver, program, [b"module"], weights or {})
+
+
+def f32(kind, *shape, **more):
+    return Buffer(kind, shape, "f32", **more)
+
+
+def add(source, target):
+    return Launch("add_one", (source, target), (N,), (symbolic.ceildiv(N, 4), 1, 1), (128, 1, 1))
+
+
+def test_a_shape_is_captured_once_and_replayed():
+    driver, run = executor([f32("input", N, name="x"), f32("output", N, name="y"), f32("temp", N)],
+                           [add(0, 2), add(2, 1)])
+    for _ in range(3):
+        x = np.random.default_rng(0).standard_normal(5).astype(np.float32)
+        np.testing.assert_array_equal(run.run([x], {"n": 5})[0], x + 1 + 1)
+    assert driver.log.count("capture") == 1 and driver.log.count("replay") == 3
+    x = np.ones(9, np.float32)
+    np.testing.assert_array_equal(run.run([x], {"n": 9})[0], x + 2)
+    assert driver.log.count("capture") == 2
+
+
+def test_an_empty_grid_is_no_launch():
+    _, run = executor([f32("input", N, name="x"), f32("output", N, name="y")], [add(0, 1)])
+    assert run.run([np.empty(0, np.float32)], {"n": 0})[0].shape == (0,)
+
+
+def test_weights_are_uploaded_once():
+    driver, run = executor([f32("input", N, name="x"), f32("output", N, name="y"), f32("weight", N, name="w")],
+                           [add(2, 1)], weights={"w": np.arange(4, dtype=np.float32)})
+    for _ in range(2):
+        np.testing.assert_array_equal(run.run([np.zeros(4, np.float32)], {"n": 4})[0], np.arange(4) + 1)
+    assert driver.log.count("upload") == 1 + 2
+
+
+@pytest.mark.parametrize("flag", [0, 1])
+def test_a_condition_is_read_back_and_picks_its_branch(flag):
+    buffers = [f32("input", N, name="x"), f32("output", N, name="y"), Buffer("temp", (1,), "i1")]
+    _, run = executor(buffers, [SetScalar(2, (flag,)), If(2, (add(0, 1),), (Copy(0, 1),))])
+    x = np.arange(6, dtype=np.float32)
+    np.testing.assert_array_equal(run.run([x], {"n": 6})[0], x + flag)
+
+
+def test_while_counts_down():
+    def count(pointers, symbols):
+        counter = np.frombuffer((ctypes.c_char * 8).from_address(pointers[0]), np.int64)
+        counter -= 1
+
+    buffers = [f32("input", N, name="x"), f32("output", N, name="y"), Buffer("temp", (1,), "i64")]
+    down = Launch("count", (2,), (), (1,), (1,))
+    body = [SetScalar(2, (4,)), Copy(0, 1), While((down,), 2, (add(1, 1),))]
+    driver = HostDriver({"add_one": add_one, "count": count})
+    run = GpuExecutor(driver, Program(tuple(buffers), tuple(body), (0,), (1,), ("n",)), [b"m"], {})
+    x = np.zeros(3, np.float32)
+    for _ in range(2):
+        np.testing.assert_array_equal(run.run([x], {"n": 3})[0], x + 3)
+
+
+def test_a_loop_over_slices_is_unrolled_into_one_graph():
+    i = symbolic.sym("i")
+    buffers = [Buffer("input", (4, N), "f32", "x"), Buffer("output", (4, N), "f32", "y"),
+               Buffer("alias", (N,), "f32", base=0, offset=i * N * 4),
+               Buffer("alias", (N,), "f32", base=1, offset=i * N * 4)]
+    driver, run = executor(buffers, [For("i", 4, (add(2, 3),))])
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    np.testing.assert_array_equal(run.run([x], {"n": 3})[0], x + 1)
+    assert driver.log.count("capture") == 1
+
+
+def test_a_size_that_the_model_computes_shapes_the_output():
+    m = symbolic.sym("m")
+    buffers = [f32("input", N, name="x"), f32("output", m, name="y"), Buffer("temp", (1,), "i64")]
+    body = [SetScalar(2, (2,)), BindSymbol("m", 2, 0, N),
+            Launch("add_one", (0, 1), (m,), (1,), (1,))]
+    _, run = executor(buffers, body)
+    x = np.arange(6, dtype=np.float32)
+    np.testing.assert_array_equal(run.run([x], {"n": 6})[0], x[:2] + 1)
+
+
+def test_code_for_another_gpu_is_refused_in_words():
+    check_chip("sm_80", (8, 6))
+    check_chip("sm_90a", (9, 0))
+    with pytest.raises(UserError, match="compiled for sm_90a and this GPU is sm_80"):
+        check_chip("sm_90a", (8, 0))
+    with pytest.raises(UserError, match="sm_89"):
+        check_chip("sm_89", (8, 6))
+
+
+def test_a_missing_kernel_is_named():
+    driver = HostDriver({})
+    program = Program((f32("input", N, name="x"), f32("output", N, name="y")), (add(0, 1),), (0,), (1,), ("n",))
+    with pytest.raises(RuntimeError, match="has the kernel 'add_one'"):
+        GpuExecutor(driver, program, [b"m"], {})
