@@ -10,6 +10,7 @@ BUILTIN: dict[str, str] = {
     "configure": "xcc.passes.linalg.configure",
     "distribute": "xcc.passes.gpu.distribute",
     "explicit-padding": "xcc.passes.xt.explicit_padding",
+    "hardware-math": "xcc.passes.gpu.hardware_math",
     "kernel-abi": "xcc.passes.vector.kernel_abi",
     "lower-forall": "xcc.passes.vector.forall",
     "test-fail": "xcc.passes.testing",

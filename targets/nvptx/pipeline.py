@@ -21,11 +21,13 @@ def gpu_stages() -> tuple[Stage, ...]:
             Upstream(pipeline="cse"),
         )),
         Stage("nvvm", (
+            _pass("hardware-math"),
             _pass("kernel-abi"),
             Upstream(pipeline="expand-strided-metadata"),
             Upstream(pipeline="lower-affine"),
             Upstream(pipeline="convert-nvgpu-to-nvvm"),
             Upstream(pipeline="convert-scf-to-cf"),
+            Upstream(pipeline="convert-math-to-llvm"),
             Upstream(pipeline="convert-vector-to-llvm"),
             Upstream(pipeline="gpu.module(convert-gpu-to-nvvm{index-bitwidth=64})"),
             Upstream(pipeline="reconcile-unrealized-casts"),

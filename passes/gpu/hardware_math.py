@@ -1,0 +1,99 @@
+"""Math that a GPU has instructions for, as calls of LLVM's intrinsics.
+
+    %e = math.exp %x : vector<8xf32>   becomes   %t = x * log2(e) and its rounding error, llvm.exp2(%t), ...
+
+Calls, because the upstream conversions turn the math and LLVM dialects' own ops into calls of vendor libraries.
+
+exp(x) = 2^t * (1 + r * ln 2), where t is x * log2(e) rounded and r what the rounding lost, so that the error stays
+that of the instruction (2 units in the last place) for all x. 16-bit types are computed in f32.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from xcc._mlir import arith_d, ir, math_d
+from xcc.passes.base import Pass, PassContext, register_pass
+
+LOG2E = float(np.float32(math.log2(math.e)))
+LOG2E_LOW = math.log2(math.e) - LOG2E
+RANGE = 192.0    # beyond it the f32 result is 0 or infinite
+
+
+@register_pass
+@dataclass(frozen=True)
+class HardwareMath(Pass):
+    """Writes exp, exp2, sqrt, rsqrt, absf, floor, ceil, trunc, roundeven and copysign as LLVM intrinsics."""
+
+    name: ClassVar[str] = "hardware-math"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        found: list[Any] = []
+
+        def visit(op: Any) -> Any:
+            if op.name in _BUILD and _element(op.results[0].type).width <= 32:
+                found.append(op)
+            return ir.WalkResult.ADVANCE
+
+        module.operation.walk(visit)
+        for op in found:
+            with op.location, ir.InsertionPoint(op):
+                op.results[0].replace_all_uses_with(_in_f32(list(op.operands), _BUILD[op.name]))
+            op.erase()
+
+
+def _element(t: Any) -> Any:
+    return ir.VectorType(t).element_type if isinstance(t, ir.VectorType) else t
+
+
+def _in_f32(operands: list[Any], build: Any) -> Any:
+    t = operands[0].type
+    if _element(t) == ir.F32Type.get():
+        return build(*operands)
+    f32 = ir.F32Type.get()
+    wide = ir.VectorType.get(ir.VectorType(t).shape, f32) if isinstance(t, ir.VectorType) else f32
+    return arith_d.truncf(t, build(*[arith_d.extf(wide, x) for x in operands]))
+
+
+def _constant(t: Any, value: float) -> Any:
+    attr = ir.FloatAttr.get(ir.F32Type.get(), value)
+    return arith_d.constant(t, ir.DenseElementsAttr.get_splat(t, attr) if isinstance(t, ir.VectorType) else attr)
+
+
+def _intrinsic(name: str) -> Any:
+    def build(*operands: Any) -> Any:
+        t = operands[0].type
+        suffix = f"v{ir.VectorType(t).shape[0]}f32" if isinstance(t, ir.VectorType) else "f32"
+        none = ir.DenseI32ArrayAttr.get([])
+        attributes = {"intrin": ir.StringAttr.get(f"llvm.{name}.{suffix}"), "op_bundle_sizes": none,
+                      "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0])}
+        return ir.Operation.create("llvm.call_intrinsic", results=[t], operands=list(operands),
+                                   attributes=attributes).results[0]
+    return build
+
+
+_exp2, _sqrt = _intrinsic("exp2"), _intrinsic("sqrt")
+
+
+def _exp(x: Any) -> Any:
+    t = x.type
+    near = arith_d.minimumf(arith_d.maximumf(x, _constant(t, -RANGE)), _constant(t, RANGE))
+    scale = _constant(t, LOG2E)
+    rounded = arith_d.mulf(near, scale)
+    lost = math_d.fma(near, scale, arith_d.negf(rounded))
+    lost = math_d.fma(near, _constant(t, LOG2E_LOW), lost)
+    return arith_d.mulf(_exp2(rounded), math_d.fma(lost, _constant(t, math.log(2)), _constant(t, 1.0)))
+
+
+def _rsqrt(x: Any) -> Any:
+    return arith_d.divf(_constant(x.type, 1.0), _sqrt(x))
+
+
+_BUILD = {"math.exp": _exp, "math.exp2": _exp2, "math.rsqrt": _rsqrt, "math.sqrt": _sqrt,
+          "math.absf": _intrinsic("fabs"), "math.ceil": _intrinsic("ceil"), "math.copysign": _intrinsic("copysign"),
+          "math.floor": _intrinsic("floor"), "math.roundeven": _intrinsic("roundeven"),
+          "math.trunc": _intrinsic("trunc")}
