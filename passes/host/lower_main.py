@@ -1,0 +1,292 @@
+"""Lowers @main of stage ``kernels`` to the host program.
+
+    %1 = "xt.dispatch"(%x, %w) {kernel = @k, symbols = ["n"]}     Launch("k", (x, w, t1), (n,))
+    %2 = "xt.reshape"(%1)                                         an alias of t1
+    func.return %2                                                t1 is an alias of the output buffer
+
+Values that a block returns or yields are written where they are wanted; only values that cannot be (an input
+returned as it is, a loop's next state) are copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xcc import symbolic
+from xcc.dialects import xt
+from xcc.diagnostics import CompilerBug
+from xcc.runtime.program import (
+    DTYPE_BYTES,
+    BindSymbol,
+    Buffer,
+    Copy,
+    For,
+    If,
+    Launch,
+    Program,
+    SetScalar,
+    Statement,
+    While,
+)
+from xcc.symbolic import Dim, sym
+from xcc.weights import WeightStore
+
+__all__ = ["lower_main"]
+
+VIEWS = ("xt.reshape", "xt.bitcast")
+
+
+def lower_main(module: Any, weights: WeightStore) -> Program:
+    """The host program of `module`. Constants that kernels read from memory are added to `weights`."""
+    with module.context:
+        functions = [op for op in module.body if op.operation.name == "func.func" and "xt.kernel" not in op.attributes]
+        if len(functions) != 1:
+            raise CompilerBug(f"expected one function that is no kernel, found {len(functions)}")
+        return _Lowering(weights).function(functions[0].operation, _bounds(module))
+
+
+def _bounds(module: Any) -> dict[str, tuple[int, int]]:
+    attributes = module.operation.attributes
+    if "xt.dims" not in attributes:
+        return {}
+    return {named.name: tuple(int(v.value) for v in named.attr) for named in attributes["xt.dims"]}  # type: ignore
+
+
+class _Lowering:
+    """Buffers made so far, and the buffer of each value."""
+
+    def __init__(self, weights: WeightStore) -> None:
+        self.weights = weights
+        self.buffers: list[Buffer] = []
+        self.buffer_of: dict[Any, int] = {}
+        self.wanted: dict[Any, int] = {}
+        self.constants: dict[tuple[str, tuple[int, ...], bytes], int] = {}
+        self.bound: set[str] = set()
+        self.loops = 0
+
+    def function(self, op: Any, bounds: dict[str, tuple[int, int]]) -> Program:
+        block = op.regions[0].blocks[0]
+        inputs = tuple(self.new(v, "input", _name(op, "arg_attrs", i, f"input{i}")) for i, v in enumerate(block.arguments))
+        for v, i in zip(block.arguments, inputs, strict=True):
+            self.buffer_of[v] = i
+        dims = [d for i in inputs for d in self.buffers[i].shape]
+        symbols = tuple(dict.fromkeys(s for d in dims for s in symbolic.symbols_of(d)))
+        self.bound = set(symbols)
+        results = _terminator(block)
+        outputs = tuple(self.new(v, "output", _name(op, "res_attrs", i, f"output{i}")) for i, v in enumerate(results))
+        body = self.block(block, outputs)
+        return Program(tuple(self.buffers), body, inputs, outputs, symbols,
+                       {s: b for s, b in bounds.items() if s in symbols})
+
+    def new(self, like: Any, kind: Any, name: str = "", base: int = -1, offset: Dim = 0) -> int:
+        """A new buffer with the shape and dtype of the value `like`."""
+        t = xt.TensorType.of(like)
+        self.buffers.append(Buffer(kind, t.shape, t.dtype, name, base, offset))
+        return len(self.buffers) - 1
+
+    def target(self, value: Any) -> int:
+        """The buffer that the result `value` is written to: where its user wants it, else a new temporary."""
+        if value in self.wanted:
+            base = self.wanted[value]
+            same = self.buffers[base].shape == xt.shape_of(value) and self.buffers[base].dtype == _dtype(value)
+            self.buffer_of[value] = base if same else self.new(value, "alias", base=base)
+        else:
+            self.buffer_of[value] = self.new(value, "temp")
+        return self.buffer_of[value]
+
+    def block(self, block: Any, targets: Sequence[int]) -> tuple[Statement, ...]:
+        """The statements of `block`; what it yields ends up in the buffers `targets`."""
+        yielded = _terminator(block)
+        copied = self._place(block, yielded, targets)
+        out = self.statements(block)
+        out += [Copy(self.buffer_of[v], t) for v, t in copied]
+        return tuple(out)
+
+    def _place(self, block: Any, yielded: Sequence[Any], targets: Sequence[int]) -> list[tuple[Any, int]]:
+        """Says where results of `block` are wanted; returns the values that have to be copied there."""
+        copied = []
+        for v, t in zip(yielded, targets, strict=True):
+            root = _view_root(v)
+            if _made_in(root, block) and root not in self.wanted:
+                self.wanted[root] = t
+            else:
+                copied.append((v, t))
+        return copied
+
+    def statements(self, block: Any) -> list[Statement]:
+        out: list[Statement] = []
+        for op in list(block.operations)[:-1]:
+            name = op.operation.name
+            if name not in _LOWER:
+                raise CompilerBug(f"{name} in @main after kernels were formed, at {op.location}")
+            out += _LOWER[name](self, op.operation)
+        return out
+
+    def weight(self, op: Any) -> list[Statement]:
+        self.buffer_of[op.results[0]] = self.new(op.results[0], "weight", op.attributes["name"].value)
+        return []
+
+    def constant(self, op: Any) -> list[Statement]:
+        value = np.ascontiguousarray(xt.attrs_of(op).value)
+        key = (_dtype(op.results[0]), value.shape, value.tobytes())
+        if key not in self.constants:
+            self.constants[key] = self.new(op.results[0], "weight", self.weights.add("constant", value))
+        self.buffer_of[op.results[0]] = self.constants[key]
+        return []
+
+    def dim(self, op: Any) -> list[Statement]:
+        return [SetScalar(self.target(op.results[0]), xt.attrs_of(op).value)]
+
+    def view(self, op: Any) -> list[Statement]:
+        base = self.buffer_of[op.operands[0]]
+        self.buffer_of[op.results[0]] = self.new(op.results[0], "alias", base=base)
+        return []
+
+    def dispatch(self, op: Any) -> list[Statement]:
+        a = xt.attrs_of(op)
+        operands = [self.buffer_of[v] for v in op.operands]
+        results = [self.target(v) for v in op.results]
+        out: list[Statement] = [Launch(a.kernel, (*operands, *results), a.symbols)]
+        if "xt.binds" in op.attributes:
+            name, limit = (str(d) for d in xt.dims_from_attr(op.attributes["xt.binds"]))
+            self.bound.add(name)
+            out.append(BindSymbol(name, results[0], 0, symbolic.parse(limit)))
+        return out
+
+    def if_(self, op: Any) -> list[Statement]:
+        condition = self.buffer_of[op.operands[0]]
+        results = [self.target(v) for v in op.results]
+        unknown = self._unknown_dims(op)
+        flags = [self._scalar() for _ in unknown]
+        branches: list[tuple[Statement, ...]] = []
+        for region in op.regions:
+            block = region.blocks[0]
+            shapes = [xt.shape_of(v) for v in _terminator(block)]
+            values = [shapes[i][d] for _, i, d in unknown]
+            body = self.block(block, results)
+            branches.append((*body, *(SetScalar(f, (d,)) for f, d in zip(flags, values, strict=True))))
+            self.bound |= {s for s, _, _ in unknown}
+        out: list[Statement] = [If(condition, branches[0], branches[1])]
+        for (name, i, d), flag in zip(unknown, flags, strict=True):
+            limits = [xt.shape_of(_terminator(r.blocks[0])[i])[d] for r in op.regions]
+            out.append(BindSymbol(name, flag, 0, symbolic.dim_max(*limits)))
+        return out
+
+    def _unknown_dims(self, op: Any) -> list[tuple[str, int, int]]:
+        """(symbol, result, dim) for each symbol that the results of an xt.if define."""
+        found: dict[str, tuple[str, int, int]] = {}
+        for i, v in enumerate(op.results):
+            for d, n in enumerate(xt.shape_of(v)):
+                if str(n) not in self.bound and symbolic.symbols_of(n) == (str(n),):
+                    found.setdefault(str(n), (str(n), i, d))
+        return list(found.values())
+
+    def _scalar(self) -> int:
+        self.buffers.append(Buffer("temp", (), "i64"))
+        return len(self.buffers) - 1
+
+    def while_(self, op: Any) -> list[Statement]:
+        carried = [self.target(v) for v in op.results]
+        out: list[Statement] = [Copy(self.buffer_of[v], t) for v, t in zip(op.operands, carried, strict=True)]
+        before, body = (r.blocks[0] for r in op.regions)
+        for block in (before, body):
+            self.buffer_of.update(zip(block.arguments, carried, strict=True))
+        head = self.statements(before)
+        condition = self.buffer_of[_terminator(before)[0]]
+        turn = self.statements(body)
+        turn += self._next_state(_terminator(body), carried)
+        return [*out, While(tuple(head), condition, tuple(turn))]
+
+    def _next_state(self, values: Sequence[Any], carried: Sequence[int]) -> list[Statement]:
+        """Copies `values` to `carried` as if at once: one that is another carried buffer goes through a temporary."""
+        first: list[Statement] = []
+        then: list[Statement] = []
+        for v, t in zip(values, carried, strict=True):
+            source = self.buffer_of[v]
+            if self._root(source) == self._root(t):
+                continue
+            if self._root(source) in map(self._root, carried):
+                saved = self.new(v, "temp")
+                first.append(Copy(source, saved))
+                source = saved
+            then.append(Copy(source, t))
+        return first + then
+
+    def _root(self, buffer: int) -> int:
+        while self.buffers[buffer].kind == "alias":
+            buffer = self.buffers[buffer].base
+        return buffer
+
+    def scan(self, op: Any) -> list[Statement]:
+        a = xt.attrs_of(op)
+        if any((*a.axes, *a.out_axes)):
+            raise CompilerBug(f"xt.scan along an inner axis in @main after kernels were formed, at {op.location}")
+        block = op.regions[0].blocks[0]
+        state, xs = xt.grouped_operands(op)
+        counter, trips = sym(f"step.{self.loops}"), a.length[0]
+        self.loops += 1
+        results = [self.target(v) for v in op.results]
+        carried, stacked = results[:len(state)], results[len(state):]
+        out: list[Statement] = [Copy(self.buffer_of[v], t) for v, t in zip(state, carried, strict=True)]
+        self.buffer_of.update(zip(block.arguments[:len(state)], carried, strict=True))
+        for argument, x, backwards in zip(block.arguments[len(state):], xs, a.reverse, strict=True):
+            self.buffer_of[argument] = self._slice(argument, self.buffer_of[x], counter, trips, backwards)
+        yielded = _terminator(block)
+        slices = [self._slice(v, t, counter, trips, backwards)
+                  for v, t, backwards in zip(yielded[len(state):], stacked, a.out_reverse, strict=True)]
+        copied = self._place(block, yielded[len(state):], slices)
+        turn = self.statements(block)
+        turn += [Copy(self.buffer_of[v], t) for v, t in copied]
+        turn += self._next_state(yielded[:len(state)], carried)
+        return [*out, For(str(counter), trips, tuple(turn))]
+
+    def _slice(self, like: Any, base: int, counter: Dim, trips: Dim, backwards: int) -> int:
+        """Entry `counter` of `base` along its first dim, shaped as `like`."""
+        size = symbolic.product(xt.shape_of(like)) * DTYPE_BYTES[_dtype(like)]
+        at = trips - 1 - counter if backwards else counter
+        return self.new(like, "alias", base=base, offset=at * size)
+
+
+_LOWER: dict[str, Callable[[_Lowering, Any], list[Statement]]] = {
+    "xt.bitcast": _Lowering.view, "xt.constant": _Lowering.constant, "xt.dim": _Lowering.dim,
+    "xt.dispatch": _Lowering.dispatch, "xt.if": _Lowering.if_, "xt.reshape": _Lowering.view,
+    "xt.scan": _Lowering.scan, "xt.weight": _Lowering.weight, "xt.while": _Lowering.while_}
+
+
+def _name(op: Any, where: str, index: int, default: str) -> str:
+    if where not in op.attributes:
+        return default
+    entry = op.attributes[where][index]
+    return str(entry["xt.name"].value) if "xt.name" in entry else default
+
+
+def _terminator(block: Any) -> list[Any]:
+    return list(block.operations[len(block.operations) - 1].operation.operands)
+
+
+def _dtype(value: Any) -> str:
+    return str(xt.element_type_of(value))
+
+
+def _view_root(value: Any) -> Any:
+    """The value whose bytes `value` shows."""
+    while (owner := _owner(value)) is not None and owner.name in VIEWS:
+        value = owner.operands[0]
+    return value
+
+
+def _owner(value: Any) -> Any:
+    """The operation that makes `value`; None for a block argument."""
+    owner = value.owner
+    return owner if hasattr(owner, "operands") else None
+
+
+def _made_in(value: Any, block: Any) -> bool:
+    """Whether an op of `block` itself writes `value` to a buffer of its own."""
+    owner = _owner(value)
+    if owner is None or owner.name in ("xt.weight", "xt.constant"):
+        return False
+    return bool(owner.block == block)

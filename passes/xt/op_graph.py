@@ -1,0 +1,125 @@
+"""The ops of one block as a graph of plain data, so that fusion decides without touching the IR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from xcc import symbolic
+from xcc._mlir import ir
+from xcc.dialects import xt
+from xcc.symbolic import Dim
+
+__all__ = ["Graph", "Node", "dims_without_ones", "element_bytes", "is_unit_reshape"]
+
+HOST = ("xt.weight", "xt.dispatch", "func.return", "xt.yield")
+NOMINAL_DIM = 128
+"""What a symbolic dim counts for in cost estimates when it has no declared bounds."""
+
+
+@dataclass(eq=False)
+class Node:
+    """One op of the block.
+
+    kind: its `access`, where a reshape that only adds or drops unit dims is "unit_view" and any other is "view";
+    "source" for constants, dims and weights; "host" for what stays in the block.
+    producers: for each operand the node that makes it, or None for a value from outside the block.
+    """
+
+    index: int
+    op: Any
+    name: str
+    kind: str
+    producers: tuple[Node | None, ...]
+    operands: tuple[Any, ...]
+    results: tuple[Any, ...]
+    users: list[Node] = field(default_factory=list)
+
+    @property
+    def shape(self) -> tuple[Dim, ...]:
+        return xt.shape_of(self.results[0])
+
+    def __repr__(self) -> str:
+        return f"{self.name}@{self.index}"
+
+
+class Graph:
+    """The nodes of `block` in order. A use inside a nested region counts for the op of the block that holds it."""
+
+    def __init__(self, block: Any) -> None:
+        self.block = block
+        self.nodes: list[Node] = []
+        self.made_by: dict[Any, Node] = {}
+        self._outer = 0
+        for op in block.operations:
+            self._add(op.operation)
+
+    def _add(self, op: Any) -> None:
+        operands = tuple(op.operands) if not len(op.regions) else (*op.operands, *_captured(op))
+        producers = tuple(self.made_by.get(v) or self._outer_source(v) for v in operands)
+        node = Node(len(self.nodes), op, op.name.removeprefix("xt."), _kind(op), producers, operands, tuple(op.results))
+        self.nodes.append(node)
+        for v in node.results:
+            self.made_by[v] = node
+        for p in dict.fromkeys(p for p in producers if p is not None):
+            p.users.append(node)
+
+    def _outer_source(self, value: Any) -> Node | None:
+        """A node for a constant or dim that an enclosing block defines: kernels of this block may copy it."""
+        owner = value.owner
+        if isinstance(owner, ir.Block) or _kind(owner) != "source":
+            return None
+        self._outer += 1
+        node = Node(-self._outer, owner, owner.name.removeprefix("xt."), "source", (), (), tuple(owner.results))
+        for v in node.results:
+            self.made_by[v] = node
+        return node
+
+
+def _kind(op: Any) -> str:
+    if op.name in HOST or len(op.regions):
+        return "host"
+    cls = xt.OPS.get(op.name.removeprefix("xt."))
+    access = getattr(cls, "access", "opaque")
+    if access == "view":
+        return "unit_view" if is_unit_reshape(op) else "view"
+    return {"scalar": "source", "control": "host"}.get(access, access)
+
+
+def is_unit_reshape(op: Any) -> bool:
+    """Whether a reshape only adds or drops dims of size 1."""
+    return dims_without_ones(xt.shape_of(op.operands[0])) == dims_without_ones(xt.shape_of(op.results[0]))
+
+
+def dims_without_ones(shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    return tuple(d for d in shape if d != 1)
+
+
+def _captured(op: Any) -> list[Any]:
+    """The values that the regions of `op` use; those defined inside are harmless, nothing looks them up."""
+    out: list[Any] = []
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                out += inner.operation.operands
+                out += _captured(inner.operation)
+    return list(dict.fromkeys(out))
+
+
+def element_bytes(value: Any) -> int:
+    return (xt.width(str(xt.element_type_of(value))) + 7) // 8
+
+
+def nominal_count(shape: tuple[Dim, ...], bounds: dict[str, tuple[int, int]]) -> int:
+    """How many elements `shape` has for cost estimates: symbols count as the middle of their bounds, at most 128."""
+    count = 1
+    for d in shape:
+        if not isinstance(d, int):
+            env = {s: _nominal(bounds.get(s)) for s in symbolic.symbols_of(d)}
+            d = max(symbolic.evaluate(d, env), 1)
+        count *= d
+    return count
+
+
+def _nominal(bound: tuple[int, int] | None) -> int:
+    return NOMINAL_DIM if bound is None else min(max(NOMINAL_DIM, bound[0]), bound[1])

@@ -1,0 +1,208 @@
+"""Turns groups of ops into kernel functions and dispatches.
+
+    %0 = "xt.exp"(%x); %1 = "xt.add"(%0, %y)          group {0, 1}
+becomes
+    func.func private @add_0(%x, %y) attributes {xt.kernel, xt.symbols = ["d0"]} { ... }
+    %1 = "xt.dispatch"(%x, %y) {kernel = @add_0, symbols = ["batch*seq"]}
+
+Every distinct symbolic dim of a kernel, symbol or expression, becomes a symbol d0, d1, ... of its own, so that equal
+kernels are equal text; equal ones become one function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.dialects import xt
+from xcc.passes.xt.op_graph import Graph, Node
+from xcc.symbolic import Dim, sym
+
+__all__ = ["Group", "Outliner"]
+
+
+@dataclass
+class Group:
+    """Nodes that become one kernel. `clones` are sources and cheap producers, copied in; the originals may stay."""
+
+    nodes: list[Node]
+    clones: list[Node] = field(default_factory=list)
+    root: str = ""
+
+    def body(self) -> list[Node]:
+        """All ops of the kernel in order."""
+        return sorted({n.index: n for n in (*self.clones, *self.nodes)}.values(), key=lambda n: n.index)
+
+    def inputs(self) -> list[Any]:
+        """The values from outside, in the order of their first use."""
+        inside = {v for n in self.body() for v in n.results}
+        return list(dict.fromkeys(v for n in self.body() for v in n.operands if v not in inside))
+
+    def outputs(self, gone: Sequence[Node] = ()) -> list[Any]:
+        """The values of `nodes` that something outside uses."""
+        inside = {n.index for n in self.nodes} | {n.index for n in gone}
+        return [v for n in self.nodes for v in n.results
+                if any(u.index not in inside and v in u.operands for u in n.users)]
+
+
+class Outliner:
+    """Makes kernels in `module`; remembers them to merge equal ones."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+        self._known: dict[str, str] = {}
+        self._numbers: dict[str, int] = {}
+        self._names = {op.attributes["sym_name"].value for op in module.body if "sym_name" in op.attributes}
+
+    def outline(self, graph: Graph, groups: Sequence[Group]) -> None:
+        """Replaces the ops of all `groups` by dispatches, in an order that respects dependences."""
+        if not graph.nodes:
+            return
+        group_of = {n.index: g for g in groups for n in g.nodes}
+        terminator = graph.nodes[-1].op
+        replaced: dict[Any, Any] = {}
+        for unit in _ordered(graph, groups, group_of):
+            if isinstance(unit, Node):
+                if unit.op != terminator:
+                    unit.op.move_before(terminator)
+                for old in dict.fromkeys(v for v in unit.operands if v in replaced):
+                    _replace_in(unit.op, old, replaced[old])
+            else:
+                outputs = unit.outputs()
+                results = self._dispatch(unit, outputs, replaced, terminator)
+                replaced.update(zip(outputs, results, strict=True))
+        for n in reversed(graph.nodes):
+            if n.index in group_of or (n.kind == "source" and not any(list(v.uses) for v in n.results)):
+                n.op.erase()
+
+    def _dispatch(self, group: Group, outputs: list[Any], replaced: dict[Any, Any], before: Any) -> list[Any]:
+        inputs = group.inputs()
+        names = _SymbolNames()
+        loc = ir.Location.fused([n.op.location for n in group.nodes])
+        function = self._function(group, inputs, outputs, names, loc)
+        kernel = self._unique(function, group.root or group.nodes[-1].name)
+        op = ir.Operation.create(
+            "xt.dispatch", results=[v.type for v in outputs], operands=[replaced.get(v, v) for v in inputs],
+            attributes={"kernel": ir.FlatSymbolRefAttr.get(kernel), "symbols": xt.dims_attr(tuple(names.values))},
+            loc=loc, ip=ir.InsertionPoint(before))
+        return list(op.results)
+
+    def _function(self, group: Group, inputs: list[Any], outputs: list[Any], names: _SymbolNames, loc: Any) -> Any:
+        arguments = [names.type_of(v) for v in inputs]
+        function = ir.Operation.create("func.func", regions=1, loc=loc, attributes={
+            "sym_name": ir.StringAttr.get("kernel"), "sym_visibility": ir.StringAttr.get("private"),
+            "xt.kernel": ir.UnitAttr.get(), "function_type": ir.TypeAttr.get(ir.FunctionType.get([], []))})
+        entry = function.regions[0].blocks.append(*arguments, arg_locs=[loc] * len(arguments))
+        inside = dict(zip(inputs, entry.arguments, strict=True))
+        with ir.InsertionPoint(entry):
+            for n in group.body():
+                copy = ir.Operation.create(
+                    n.op.name, results=[names.type_of(v) for v in n.results], operands=[inside[v] for v in n.operands],
+                    attributes=names.attributes(n.op), loc=n.op.location)
+                inside.update(zip(n.results, copy.results, strict=True))
+            ir.Operation.create("func.return", operands=[inside[v] for v in outputs], loc=loc)
+        results = [names.type_of(v) for v in outputs]
+        function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(arguments, results))
+        symbols = [ir.StringAttr.get(f"d{i}") for i in range(len(names.values))]
+        function.attributes["xt.symbols"] = ir.ArrayAttr.get(symbols)
+        return function
+
+    def _unique(self, function: Any, root: str) -> str:
+        """Puts `function` into the module under a name, unless an equal one is there; returns the name."""
+        text = function.get_asm(enable_debug_info=False)
+        if text in self._known:
+            function.erase()
+            return self._known[text]
+        name = ""
+        while not name or name in self._names:
+            number = self._numbers.get(root, 0)
+            self._numbers[root] = number + 1
+            name = f"{root}_{number}"
+        self._names.add(name)
+        function.attributes["sym_name"] = ir.StringAttr.get(name)
+        self.module.body.append(function)
+        self._known[text] = name
+        return name
+
+
+class _SymbolNames:
+    """Gives each distinct symbolic dim the next name d0, d1, ..."""
+
+    def __init__(self) -> None:
+        self.values: list[Dim] = []
+        self._name_of: dict[Dim, Dim] = {}
+
+    def dim(self, d: Dim) -> Dim:
+        if isinstance(d, int):
+            return d
+        if d not in self._name_of:
+            self._name_of[d] = sym(f"d{len(self.values)}")
+            self.values.append(d)
+        return self._name_of[d]
+
+    def type_of(self, value: Any) -> Any:
+        t = ir.RankedTensorType(value.type)
+        if t.encoding is None:
+            return t
+        return xt.tensor_type([self.dim(d) for d in xt.shape_of(t)], t.element_type)
+
+    def attributes(self, op: Any) -> dict[str, Any]:
+        out = {a.name: a.attr for a in _named(op.attributes)}
+        for name, f in xt.OPS[op.name.removeprefix("xt.")].attribute_fields.items():
+            if f.kind == "dims" and name in out:
+                out[name] = f.encode(tuple(self.dim(d) for d in f.decode(out[name])))
+        return out
+
+
+@dataclass(frozen=True)
+class _Named:
+    name: str
+    attr: Any
+
+
+def _named(attributes: Any) -> list[_Named]:
+    return [_Named(a.name, a.attr) if hasattr(a, "attr") else _Named(a, attributes[a]) for a in attributes]
+
+
+def _ordered(graph: Graph, groups: Sequence[Group], group_of: dict[int, Group]) -> list[Node | Group]:
+    """Host nodes and groups so that producers come first; otherwise in the order of their last op."""
+    done: set[int] = set()
+    out: list[Node | Group] = []
+
+    def place(unit: Node | Group) -> None:
+        stack: list[tuple[Node | Group, bool]] = [(unit, False)]
+        while stack:
+            u, ready = stack.pop()
+            if ready:
+                out.append(u)
+                continue
+            if id(u) in done:
+                continue
+            done.add(id(u))
+            stack.append((u, True))
+            members = [u] if isinstance(u, Node) else u.body()
+            needed = {p.index: p for n in members for p in n.producers if p is not None}
+            for _, p in sorted(needed.items(), reverse=True):
+                producer = group_of.get(p.index, p)
+                if id(producer) not in done:
+                    stack.append((producer, False))
+
+    for n in graph.nodes:
+        if n.index not in group_of:
+            place(n)
+        elif group_of[n.index].nodes[-1] is n:
+            place(group_of[n.index])
+    return out
+
+
+def _replace_in(op: Any, old: Any, new: Any) -> None:
+    """Replaces uses of `old` in `op` and its regions."""
+    for i, v in enumerate(op.operands):
+        if v == old:
+            op.operands[i] = new
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                _replace_in(inner.operation, old, new)
