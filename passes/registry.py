@@ -14,6 +14,7 @@ BUILTIN: dict[str, str] = {
     "kernel-abi": "xcc.passes.vector.kernel_abi",
     "lower-forall": "xcc.passes.vector.forall",
     "test-fail": "xcc.passes.testing",
+    "form-kernels": "xcc.passes.xt.form_kernels",
     "tile": "xcc.passes.linalg.tile",
     "unroll-vectors": "xcc.passes.vector.unroll",
     "xt-to-linalg": "xcc.passes.xt_to_linalg.convert",

@@ -37,7 +37,7 @@ def storage_dtype(name: str) -> Any:
     if name == "i1":
         return np.dtype(np.bool_)
     if name in ("f16", "f32", "f64"):
-        return np.dtype(name)
+        return np.dtype(f"f{DTYPE_BYTES[name]}")
     if name.startswith("ui"):
         return np.dtype(f"u{DTYPE_BYTES[name]}")
     return np.dtype(f"{'i' if name.startswith('i') else 'u'}{DTYPE_BYTES[name]}")

@@ -18,6 +18,7 @@ import numpy as np
 from xcc import symbolic
 from xcc.dialects import xt
 from xcc.diagnostics import CompilerBug
+from xcc.passes.xt.op_graph import short_name
 from xcc.runtime.program import (
     DTYPE_BYTES,
     BindSymbol,
@@ -36,7 +37,7 @@ from xcc.weights import WeightStore
 
 __all__ = ["lower_main"]
 
-VIEWS = ("xt.reshape", "xt.bitcast")
+VIEWS = ("reshape", "bitcast")
 
 
 def lower_main(module: Any, weights: WeightStore) -> Program:
@@ -119,9 +120,9 @@ class _Lowering:
     def statements(self, block: Any) -> list[Statement]:
         out: list[Statement] = []
         for op in list(block.operations)[:-1]:
-            name = op.operation.name
+            name = short_name(op.operation)
             if name not in _LOWER:
-                raise CompilerBug(f"{name} in @main after kernels were formed, at {op.location}")
+                raise CompilerBug(f"{op.operation.name} in @main after kernels were formed, at {op.location}")
             out += _LOWER[name](self, op.operation)
         return out
 
@@ -251,9 +252,9 @@ class _Lowering:
 
 
 _LOWER: dict[str, Callable[[_Lowering, Any], list[Statement]]] = {
-    "xt.bitcast": _Lowering.view, "xt.constant": _Lowering.constant, "xt.dim": _Lowering.dim,
-    "xt.dispatch": _Lowering.dispatch, "xt.if": _Lowering.if_, "xt.reshape": _Lowering.view,
-    "xt.scan": _Lowering.scan, "xt.weight": _Lowering.weight, "xt.while": _Lowering.while_}
+    "bitcast": _Lowering.view, "constant": _Lowering.constant, "dim": _Lowering.dim,
+    "dispatch": _Lowering.dispatch, "if": _Lowering.if_, "reshape": _Lowering.view,
+    "scan": _Lowering.scan, "weight": _Lowering.weight, "while": _Lowering.while_}
 
 
 def _name(op: Any, where: str, index: int, default: str) -> str:
@@ -273,20 +274,19 @@ def _dtype(value: Any) -> str:
 
 def _view_root(value: Any) -> Any:
     """The value whose bytes `value` shows."""
-    while (owner := _owner(value)) is not None and owner.name in VIEWS:
+    while (owner := _owner(value)) is not None and short_name(owner) in VIEWS:
         value = owner.operands[0]
     return value
 
 
 def _owner(value: Any) -> Any:
     """The operation that makes `value`; None for a block argument."""
-    owner = value.owner
-    return owner if hasattr(owner, "operands") else None
+    return getattr(value.owner, "operation", None)
 
 
 def _made_in(value: Any, block: Any) -> bool:
     """Whether an op of `block` itself writes `value` to a buffer of its own."""
     owner = _owner(value)
-    if owner is None or owner.name in ("xt.weight", "xt.constant"):
+    if owner is None or short_name(owner) in ("weight", "constant"):
         return False
     return bool(owner.block == block)

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xcc._mlir import ir
+from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.fusion import fuse
+from xcc.passes.xt.fusion_rules import FusionLimits, FusionRules
 from xcc.passes.xt.op_graph import Graph, Node
 from xcc.passes.xt.outline import Group, Outliner
 
@@ -18,28 +21,64 @@ __all__ = ["FormKernels"]
 class FormKernels(Pass):
     """Groups ops into kernels and replaces them by dispatches.
 
-    fuse: "none" makes every op a kernel of its own.
+    fuse: "all", or "none" to make every op a kernel of its own.
+    max-buffers: how many inputs and outputs a kernel may have.
+    max-row: the longest row (in elements) that a reduction shares a kernel with its full-size consumers for.
+    flops-per-byte: how many operations cost as much as moving a byte; above it, recomputation loses.
+    prologue: ops that may be evaluated inside a contraction's loop over its operands.
+    explain: print why dependent kernels were not made one.
     """
 
     name: ClassVar[str] = "form-kernels"
     fuse: str = "all"
+    max_buffers: int = 28
+    max_row: int = 65536
+    flops_per_byte: int = 8
+    prologue: tuple[str, ...] = ("broadcast", "convert")
+    explain: bool = False
+
+    def __post_init__(self) -> None:
+        if self.fuse not in ("all", "none"):
+            raise UserError(f"pass 'form-kernels' option 'fuse': '{self.fuse}' is neither all nor none")
 
     def run(self, module: Any, ctx: PassContext) -> None:
+        limits = FusionLimits(max_buffers=self.max_buffers, max_row=self.max_row, flops_per_byte=self.flops_per_byte,
+                              prologue=self.prologue)
+        rules = FusionRules(limits, dim_bounds(module))
         outliner = Outliner(module)
         with module.context, ir.Location.unknown():
             for function in list(module.body):
                 if function.operation.name == "func.func" and "xt.kernel" not in function.attributes:
-                    for region in function.operation.regions:
-                        self._region(region, outliner)
+                    self._regions(function.operation, outliner, rules, ctx)
 
-    def _region(self, region: Any, outliner: Outliner) -> None:
-        for block in region.blocks:
-            for op in block.operations:
-                for nested in op.operation.regions:
-                    self._region(nested, outliner)
-            graph = Graph(block)
-            outliner.outline(graph, [_with_sources(Group([n])) for n in graph.nodes
-                                     if n.kind not in ("host", "source", "view", "unit_view")])
+    def _regions(self, op: Any, outliner: Outliner, rules: FusionRules, ctx: PassContext) -> None:
+        for region in op.regions:
+            for block in region.blocks:
+                for nested in list(block.operations):
+                    self._regions(nested.operation, outliner, rules, ctx)
+                graph = Graph(block)
+                outliner.outline(graph, self._groups(graph, rules, ctx))
+
+    def _groups(self, graph: Graph, rules: FusionRules, ctx: PassContext) -> list[Group]:
+        if self.fuse == "none":
+            alone = [n for n in graph.nodes if n.kind not in ("host", "source", "view", "unit_view")]
+            return [_with_sources(Group([n])) for n in alone]
+        fusion = fuse(graph, rules, explain=self.explain)
+        for p, c, why in fusion.reasons:
+            ctx.verbose(f"{p} not fused with {c}: {why}")
+        return [_with_sources(Group(g.nodes, fusion.copied_into(g), g.root().name)) for g in fusion.groups]
+
+
+def dim_bounds(module: Any) -> dict[str, tuple[int, int]]:
+    """The declared bounds of symbols, from the module attribute xt.dims."""
+    attributes = module.operation.attributes
+    if "xt.dims" not in attributes:
+        return {}
+    out = {}
+    for named in attributes["xt.dims"]:
+        low, high = (int(v.value) for v in named.attr)
+        out[named.name] = (low, high)
+    return out
 
 
 def _with_sources(group: Group) -> Group:
@@ -53,4 +92,4 @@ def is_inline(n: Node) -> bool:
     """Sources that are copied into kernels: dims, and constants of one repeated value."""
     if n.name == "dim":
         return True
-    return n.name == "constant" and (ir.DenseElementsAttr(n.op.attributes["value"]).is_splat)
+    return n.name == "constant" and bool(ir.DenseElementsAttr(n.op.attributes["value"]).is_splat)

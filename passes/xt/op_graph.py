@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.symbolic import Dim
 
-__all__ = ["Graph", "Node", "dims_without_ones", "element_bytes", "is_unit_reshape"]
+__all__ = ["Graph", "Node", "dims_without_ones", "element_bytes", "is_unit_reshape", "nominal_count", "short_name"]
 
-HOST = ("xt.weight", "xt.dispatch", "func.return", "xt.yield")
+HOST = ("weight", "dispatch", "return", "yield")
 NOMINAL_DIM = 128
 """What a symbolic dim counts for in cost estimates when it has no declared bounds."""
 
@@ -57,7 +56,7 @@ class Graph:
     def _add(self, op: Any) -> None:
         operands = tuple(op.operands) if not len(op.regions) else (*op.operands, *_captured(op))
         producers = tuple(self.made_by.get(v) or self._outer_source(v) for v in operands)
-        node = Node(len(self.nodes), op, op.name.removeprefix("xt."), _kind(op), producers, operands, tuple(op.results))
+        node = Node(len(self.nodes), op, short_name(op), _kind(op), producers, operands, tuple(op.results))
         self.nodes.append(node)
         for v in node.results:
             self.made_by[v] = node
@@ -66,21 +65,25 @@ class Graph:
 
     def _outer_source(self, value: Any) -> Node | None:
         """A node for a constant or dim that an enclosing block defines: kernels of this block may copy it."""
-        owner = value.owner
-        if isinstance(owner, ir.Block) or _kind(owner) != "source":
+        owner = getattr(value.owner, "operation", None)
+        if owner is None or _kind(owner) != "source":
             return None
         self._outer += 1
-        node = Node(-self._outer, owner, owner.name.removeprefix("xt."), "source", (), (), tuple(owner.results))
+        node = Node(-self._outer, owner, short_name(owner), "source", (), (), tuple(owner.results))
         for v in node.results:
             self.made_by[v] = node
         return node
 
 
+def short_name(op: Any) -> str:
+    """The name of an op without its dialect."""
+    return str(op.name).partition(".")[2]
+
+
 def _kind(op: Any) -> str:
-    if op.name in HOST or len(op.regions):
+    if short_name(op) in HOST or len(op.regions):
         return "host"
-    cls = xt.OPS.get(op.name.removeprefix("xt."))
-    access = getattr(cls, "access", "opaque")
+    access = getattr(xt.op_class(op), "access", "opaque")
     if access == "view":
         return "unit_view" if is_unit_reshape(op) else "view"
     return {"scalar": "source", "control": "host"}.get(access, access)

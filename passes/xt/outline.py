@@ -74,7 +74,7 @@ class Outliner:
                 results = self._dispatch(unit, outputs, replaced, terminator)
                 replaced.update(zip(outputs, results, strict=True))
         for n in reversed(graph.nodes):
-            if n.index in group_of or (n.kind == "source" and not any(list(v.uses) for v in n.results)):
+            if n.index in group_of or (n.kind != "host" and not any(list(v.uses) for v in n.results)):
                 n.op.erase()
 
     def _dispatch(self, group: Group, outputs: list[Any], replaced: dict[Any, Any], before: Any) -> list[Any]:
@@ -84,7 +84,7 @@ class Outliner:
         function = self._function(group, inputs, outputs, names, loc)
         kernel = self._unique(function, group.root or group.nodes[-1].name)
         op = ir.Operation.create(
-            "xt.dispatch", results=[v.type for v in outputs], operands=[replaced.get(v, v) for v in inputs],
+            xt.OPS["dispatch"].OPERATION_NAME, results=[v.type for v in outputs], operands=[replaced.get(v, v) for v in inputs],
             attributes={"kernel": ir.FlatSymbolRefAttr.get(kernel), "symbols": xt.dims_attr(tuple(names.values))},
             loc=loc, ip=ir.InsertionPoint(before))
         return list(op.results)
@@ -149,21 +149,12 @@ class _SymbolNames:
         return xt.tensor_type([self.dim(d) for d in xt.shape_of(t)], t.element_type)
 
     def attributes(self, op: Any) -> dict[str, Any]:
-        out = {a.name: a.attr for a in _named(op.attributes)}
-        for name, f in xt.OPS[op.name.removeprefix("xt.")].attribute_fields.items():
+        out = {name: op.attributes[name] for name in op.attributes}
+        cls = xt.op_class(op)
+        for name, f in cls.attribute_fields.items() if cls else ():
             if f.kind == "dims" and name in out:
                 out[name] = f.encode(tuple(self.dim(d) for d in f.decode(out[name])))
         return out
-
-
-@dataclass(frozen=True)
-class _Named:
-    name: str
-    attr: Any
-
-
-def _named(attributes: Any) -> list[_Named]:
-    return [_Named(a.name, a.attr) if hasattr(a, "attr") else _Named(a, attributes[a]) for a in attributes]
 
 
 def _ordered(graph: Graph, groups: Sequence[Group], group_of: dict[int, Group]) -> list[Node | Group]:

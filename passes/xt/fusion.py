@@ -1,0 +1,152 @@
+"""Groups the ops of one block into kernels, in the order in which fusion pays.
+
+1. Contractions and windows take the pointwise ops behind them (bias, activation, residual).
+2. Reductions over the same rows come together with the pointwise ops between and behind them: a softmax or a layer
+   norm is one kernel.
+3. What is left joins its consumers, as producer of a reduction or in a pointwise kernel, several outputs allowed.
+4. A cheap producer with several consumers is copied into each of them when that moves fewer bytes than storing it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xcc.passes.xt.fusion_rules import FusionGroup, FusionRules, is_pointwise, reaches, singleton
+from xcc.passes.xt.op_graph import Graph, Node
+
+__all__ = ["Fusion", "fuse"]
+
+
+@dataclass
+class Fusion:
+    """The result: groups, and for each the nodes copied into it from groups that are gone."""
+
+    groups: list[FusionGroup]
+    copies: dict[int, list[Node]] = field(default_factory=dict)
+    reasons: list[tuple[Node, Node, str]] = field(default_factory=list)
+
+    def copied_into(self, g: FusionGroup) -> list[Node]:
+        return self.copies.get(id(g), [])
+
+
+def fuse(graph: Graph, rules: FusionRules, *, explain: bool = False) -> Fusion:
+    """The kernels of `graph`; with `explain`, also why each pair of dependent kernels was not made one."""
+    f = _Fuser(graph, rules)
+    f.epilogues()
+    f.rows()
+    f.producers()
+    f.producers()
+    out = Fusion([])
+    f.duplicates(out)
+    f.release_views()
+    out.groups = f.groups()
+    if explain:
+        f.explain(out)
+    return out
+
+
+class _Fuser:
+    def __init__(self, graph: Graph, rules: FusionRules) -> None:
+        self.graph, self.rules = graph, rules
+        self.group_of: dict[int, FusionGroup] = {
+            n.index: singleton(n) for n in graph.nodes if n.kind not in ("host", "source", "view")}
+
+    def groups(self) -> list[FusionGroup]:
+        return list({id(g): g for g in self.group_of.values()}.values())
+
+    def _join(self, p: FusionGroup, c: FusionGroup) -> bool:
+        if p is c:
+            return True
+        merged = self.rules.merge(p, c)
+        if isinstance(merged, str) or reaches(self.graph, self.group_of, p, c):
+            return False
+        self.group_of.update(dict.fromkeys(merged.indices, merged))
+        return True
+
+    def _producers(self, n: Node) -> list[FusionGroup]:
+        """The groups that `n` reads, the latest first."""
+        found = {p.index: self.group_of[p.index] for p in n.producers if p is not None and p.index in self.group_of}
+        groups = {id(found[i]): found[i] for i in sorted(found, reverse=True)}
+        return [g for g in groups.values() if g is not self.group_of.get(n.index)]
+
+    def _consumers(self, g: FusionGroup) -> list[FusionGroup]:
+        """The groups that read `g`, in order."""
+        users = sorted((u.index for n in g.nodes for u in n.users))
+        groups = {id(self.group_of[i]): self.group_of[i] for i in users if i in self.group_of}
+        return [c for c in groups.values() if c is not g]
+
+    def epilogues(self) -> None:
+        for n in self.graph.nodes:
+            if n.index in self.group_of and is_pointwise(n):
+                for p in self._producers(n):
+                    if p.kind in ("contract", "window") and self._join(p, self.group_of[n.index]):
+                        break
+
+    def rows(self) -> None:
+        for n in self.graph.nodes:
+            if n.index in self.group_of:
+                for p in self._producers(n):
+                    if p.kind == "reduce":
+                        self._join(p, self.group_of[n.index])
+
+    def producers(self) -> None:
+        for n in reversed(self.graph.nodes):
+            if n.index not in self.group_of or self.group_of[n.index].kind != "map":
+                continue
+            consumers = self._consumers(self.group_of[n.index])
+            if len(consumers) > 1 and not self.rules.copy_pays(self.group_of[n.index], len(consumers), joined=True):
+                continue
+            for c in consumers:
+                if self.group_of.get(c.nodes[0].index) is c:
+                    self._join(self.group_of[n.index], c)
+
+    def duplicates(self, out: Fusion) -> None:
+        for n in reversed(self.graph.nodes):
+            p = self.group_of.get(n.index)
+            if p is None or p.kind != "map" or n is not p.nodes[-1] or p.nodes[0].kind == "host":
+                continue
+            if any(u.index not in self.group_of for m in p.nodes for u in m.users):
+                continue
+            consumers = self._consumers(p)
+            if not consumers or self.rules.copy_pays(p, len(consumers)):
+                continue
+            if any(isinstance(self.rules.merge(p, c, duplicate=True), str) for c in consumers):
+                continue
+            for c in consumers:
+                out.copies.setdefault(id(c), []).extend([*p.nodes, *out.copied_into(p)])
+            for m in p.nodes:
+                del self.group_of[m.index]
+
+    def release_views(self) -> None:
+        """Unit reshapes at the edge of a kernel become views in the block."""
+        changed = True
+        while changed:
+            changed = False
+            for g in self.groups():
+                inside = g.indices
+                for n in [n for n in g.nodes if n.kind == "unit_view"]:
+                    first = all(p is None or p.index not in inside for p in n.producers)
+                    last = all(u.index not in inside for u in n.users)
+                    if (first or last) and not self._crosses(n, g, first):
+                        g.nodes.remove(n)
+                        del self.group_of[n.index]
+                        changed = True
+
+    def _crosses(self, n: Node, g: FusionGroup, first: bool) -> bool:
+        """Whether `n` cannot leave `g`: its input would become a further output."""
+        if first:
+            return False
+        inside = g.indices
+        p = n.producers[0]
+        assert p is not None
+        return p.index not in g.aligned or any(u.index in inside and u is not n for u in p.users)
+
+    def explain(self, out: Fusion) -> None:
+        for n in self.graph.nodes:
+            c = self.group_of.get(n.index)
+            if c is None:
+                continue
+            for p in self._producers(n):
+                merged = self.rules.merge(p, c)
+                why = merged if isinstance(merged, str) else "a third kernel is between them"
+                out.reasons.append((p.nodes[-1], n, why))

@@ -1,0 +1,237 @@
+"""When two groups of ops may become one kernel, and what it would cost.
+
+A kernel is evaluated tile by tile, on demand from its outputs, so a group is described by the coordinates its ops
+share: `domain`, the iteration space, and for groups around reductions `rows`, the part of it that is left when the
+reduced axes are gone. Shapes are compared without dims of size 1, which reshapes inside a kernel may add or drop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from xcc.dialects import xt
+from xcc.passes.xt.op_graph import Graph, Node, dims_without_ones, element_bytes, nominal_count
+from xcc.symbolic import Dim
+
+__all__ = ["FLOPS", "FusionGroup", "FusionLimits", "FusionRules", "singleton"]
+
+FLOPS: dict[str, int] = {
+    name: 16 for name in ("exp exp2 expm1 log log1p log2 sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
+                          "erf sigmoid pow atan2 cbrt next_after random_uniform random_normal").split()
+} | {name: 4 for name in "div rem mod sqrt rsqrt reciprocal quantize".split()}
+"""Cost of a pointwise op for one element, in additions; 1 where absent. Movement ops cost 0 or a select."""
+
+ROOT_KINDS = ("contract", "window", "reduce")
+
+
+@dataclass(frozen=True)
+class FusionLimits:
+    """Bounds that a target sets (see FormKernels)."""
+
+    max_ops: int = 256
+    max_buffers: int = 28
+    max_row: int = 65536
+    flops_per_byte: int = 8
+    prologue: tuple[str, ...] = ("broadcast", "convert")
+
+
+@dataclass
+class FusionGroup:
+    """Ops that will be one kernel.
+
+    kind: "map" (pointwise and movement only), "reduce", "contract", "window", or "alone".
+    domain: iteration space without unit dims; rows: what reductions leave of it; trailing: reduced axes come last.
+    aligned: nodes that are evaluated at the group's own coordinates ("full": domain, "row": rows) and so may be
+        outputs; the others are evaluated where the aligned ones need them.
+    """
+
+    nodes: list[Node]
+    kind: str
+    domain: tuple[Dim, ...]
+    aligned: dict[int, str]
+    rows: tuple[Dim, ...] | None = None
+    axes: tuple[int, ...] = ()
+    trailing: bool = True
+
+    @property
+    def indices(self) -> set[int]:
+        return {n.index for n in self.nodes}
+
+    def root(self) -> Node:
+        """The op that gives the kernel its name: the contraction, window or first reduction, else the last op."""
+        roots = [n for n in self.nodes if n.kind in ("contraction", "window", "reduction")]
+        return roots[0] if roots else self.nodes[-1]
+
+
+def singleton(n: Node) -> FusionGroup:
+    """The group of one op."""
+    if n.kind == "reduction":
+        return _reduction(n)
+    kinds = {"pointwise": "map", "movement": "map", "unit_view": "map", "contraction": "contract", "window": "window"}
+    kind = kinds.get(n.kind, "alone") if len(n.results) == 1 else "alone"
+    return FusionGroup([n], kind, dims_without_ones(n.shape), {n.index: "full"})
+
+
+def _reduction(n: Node) -> FusionGroup:
+    shape = xt.shape_of(n.operands[0])
+    a = xt.attrs_of(n.op)
+    reduced = {d % len(shape) for d in (a.axes if hasattr(a, "axes") else (a.axis,))}
+    kept = [d for d, size in enumerate(shape) if size != 1]
+    axes = tuple(i for i, d in enumerate(kept) if d in reduced)
+    rows = tuple(shape[d] for d in kept if d not in reduced)
+    trailing = axes == tuple(range(len(kept) - len(axes), len(kept)))
+    return FusionGroup([n], "reduce", dims_without_ones(shape), {n.index: "row"}, rows, axes, trailing)
+
+
+def is_pointwise(n: Node) -> bool:
+    """Whether each result element reads its operands at its own coordinates, numpy broadcasting included."""
+    return n.kind in ("pointwise", "unit_view") or n.name == "broadcast"
+
+
+class FusionRules:
+    """Merges groups where it is legal and pays. `merge` returns the merged group or, as text, why not."""
+
+    def __init__(self, limits: FusionLimits, bounds: dict[str, tuple[int, int]]) -> None:
+        self.limits, self.bounds = limits, bounds
+
+    def count(self, shape: tuple[Dim, ...]) -> int:
+        return nominal_count(shape, self.bounds)
+
+    def flops(self, g: FusionGroup) -> int:
+        """Operations to compute every pointwise node of `g` once."""
+        return sum(FLOPS.get(n.name, 1) * self.count(n.shape) for n in g.nodes if n.kind == "pointwise")
+
+    def merge(self, p: FusionGroup, c: FusionGroup, *, duplicate: bool = False) -> FusionGroup | str:
+        """The group of producer `p` and consumer `c`. With `duplicate`, `p` also stays as it is elsewhere."""
+        if "alone" in (p.kind, c.kind):
+            return "it is a kernel of its own"
+        if len(p.nodes) + len(c.nodes) > self.limits.max_ops:
+            return f"the kernel would have more than {self.limits.max_ops} ops"
+        edges = [(n, u) for n in p.nodes for u in n.users if u.index in c.indices]
+        if p.kind == "map":
+            out = self._prologue(p, c, edges)
+        elif c.kind == "map":
+            out = self._epilogue(p, c, edges)
+        else:
+            out = self._reductions(p, c)
+        if isinstance(out, str):
+            return out
+        return out if duplicate else self._checked(out)
+
+    def _checked(self, g: FusionGroup) -> FusionGroup | str:
+        inside = g.indices
+        for n in g.nodes:
+            if n.index not in g.aligned and any(u.index not in inside for u in n.users):
+                return f"{n} has other users and other coordinates than the kernel"
+        values = {v for n in g.nodes for v in n.operands} - {v for n in g.nodes for v in n.results}
+        outputs = [n for n in g.nodes if any(u.index not in inside for u in n.users)]
+        if len(values) + len(outputs) > self.limits.max_buffers:
+            return f"the kernel would have more than {self.limits.max_buffers} buffers"
+        return g
+
+    def _reductions(self, p: FusionGroup, c: FusionGroup) -> FusionGroup | str:
+        if p.kind != "reduce" or c.kind != "reduce":
+            return f"a kernel has one root, and these are a {p.kind} and a {c.kind}"
+        if (p.domain, p.axes) != (c.domain, c.axes):
+            return "the reductions are over other axes"
+        if fault := self._row_fault(p):
+            return fault
+        return _joined(p, c, c.aligned | p.aligned, p)
+
+    def _row_fault(self, g: FusionGroup) -> str:
+        if not g.trailing:
+            return "the reduced axes are not the last ones"
+        row = self.count(g.domain) // max(self.count(g.rows or ()), 1)
+        return f"a row has {row} elements" if row > self.limits.max_row else ""
+
+    def _epilogue(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> FusionGroup | str:
+        if any(not is_pointwise(u) for _, u in edges):
+            return "the consumer reads at other coordinates"
+        if any(u.index not in c.aligned for _, u in edges):
+            return "the consumer evaluates it at other coordinates than its result"
+        if any(n.index not in p.aligned for n, _ in edges):
+            return "the producer evaluates it at other coordinates than its result"
+        if p.kind == "reduce" and c.domain == p.rows and all(p.aligned[n.index] == "row" for n, _ in edges):
+            return _joined(p, c, p.aligned | dict.fromkeys(c.aligned, "row"), p)
+        if c.domain != p.domain:
+            return "the consumer has another shape"
+        if p.kind == "reduce" and (fault := self._row_fault(p)):
+            return fault
+        return _joined(p, c, p.aligned | c.aligned, p)
+
+    def _prologue(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> FusionGroup | str:
+        if fault := self._prologue_fault(p, c, edges):
+            return fault
+        same = p.domain == c.domain and all(
+            n.index in p.aligned and c.aligned.get(u.index) and (is_pointwise(u) or u.kind == "reduction")
+            for n, u in edges)
+        if c.kind == "reduce" and same:
+            same = all(c.aligned[u.index] == "full" or u.kind == "reduction" for _, u in edges)
+        into_epilogue = c.kind in ("contract", "window") and any(u.kind in ("contraction", "window") for _, u in edges)
+        return _joined(p, c, c.aligned | p.aligned if same and not into_epilogue else c.aligned, c)
+
+    def _prologue_fault(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> str:
+        roots = [u for _, u in edges if u.kind in ("contraction", "window")]
+        if any(u.kind == "contraction" for u in roots):
+            heavy = [n for n in p.nodes if n.name not in self.limits.prologue and n.kind != "unit_view"]
+            return f"{heavy[0].name} would be computed again for each tile of the contraction" if heavy else ""
+        if roots:
+            window = max(prod(xt.attrs_of(u.op).window) for u in roots)
+            if any(n.kind != "unit_view" and (n.kind != "pointwise" or FLOPS.get(n.name, 1) > 1) for n in p.nodes):
+                return f"it would be computed again {window} times, for each window"
+            return ""
+        if any(u.name == "concatenate" and len(u.operands) > 2 for _, u in edges) and self.flops(p) > 0:
+            return "every piece of a concatenation would be computed everywhere"
+        return self._recompute_fault(p, c)
+
+    def _recompute_fault(self, p: FusionGroup, c: FusionGroup) -> str:
+        """Computing `p` where `c` needs it must cost less than writing and reading its results."""
+        if c.domain[:len(p.domain)] == p.domain:
+            return ""
+        times = self.count(c.domain) / max(self.count(p.domain), 1)
+        extra = (times - 1) * self.flops(p)
+        written = sum(self.count(n.shape) * element_bytes(n.results[0]) for n in p.nodes if n.index in p.aligned)
+        if extra > 2 * written * self.limits.flops_per_byte:
+            return f"it would be computed {times:.0f} times"
+        return ""
+
+    def copy_pays(self, p: FusionGroup, consumers: int, *, joined: bool = False) -> str:
+        """"" when computing `p` in each of its consumers moves fewer bytes than storing it once, else why not.
+
+        With `joined`, the alternative is that `p` is computed in one consumer and stored for the others.
+        """
+        inside = {v for n in p.nodes for v in n.results}
+        read = sum(self.count(xt.shape_of(v)) * element_bytes(v)
+                   for v in dict.fromkeys(v for n in p.nodes for v in n.operands) if v not in inside)
+        made = sum(self.count(n.shape) * element_bytes(n.results[0]) for n in p.nodes
+                   if any(u.index not in p.indices for u in n.users))
+        stored = read + made + (consumers - joined) * made
+        copied = consumers * read + (consumers - 1) * self.flops(p) / self.limits.flops_per_byte
+        return "" if copied <= stored else f"{consumers} copies would move {copied - stored:.0f} bytes more"
+
+
+def _joined(p: FusionGroup, c: FusionGroup, aligned: dict[int, str], like: FusionGroup) -> FusionGroup:
+    nodes = sorted((*p.nodes, *c.nodes), key=lambda n: n.index)
+    return FusionGroup(nodes, like.kind, like.domain, aligned, like.rows, like.axes, like.trailing)
+
+
+def reaches(graph: Graph, group_of: dict[int, Any], p: FusionGroup, c: FusionGroup) -> bool:
+    """Whether something outside both depends on `p` and feeds `c`: merging would make a cycle."""
+    last = max(c.indices)
+    inside = p.indices | c.indices
+    seen: set[int] = set()
+    stack = [u for n in p.nodes for u in n.users if u.index not in inside]
+    while stack:
+        n = stack.pop()
+        if n.index in c.indices:
+            return True
+        if n.index in seen or n.index in p.indices:
+            continue
+        unit = group_of.get(n.index)
+        members = unit.nodes if unit is not None else [n]
+        seen |= {m.index for m in members}
+        if members[0].index < last:
+            stack += [u for m in members for u in m.users]
+    return False
