@@ -16,8 +16,8 @@ _SCALAR = ("arith.*", "math.*", "scf.*", "cf.assert")
 _TILES = ("memref.*", "vector.*", "affine.apply", "affine.min", "affine.max", "ub.poison")
 
 LEGAL: dict[str, tuple[str, ...]] = {
-    "xt": ("builtin.module", "func.func", "func.return", "xt.*"),
-    "kernels": ("builtin.module", "func.func", "func.return", "xt.*"),
+    "xt": ("builtin.module", "func.func", "func.return", "xt.*", "xtv.*"),
+    "kernels": ("builtin.module", "func.func", "func.return", "xt.*", "xtv.*"),
     "linalg": (*_BUILTIN[:3], *_SCALAR, "linalg.generic", "linalg.fill", "linalg.yield", "linalg.index",
                "tensor.empty", "tensor.extract", "tensor.dim", "memref.*", "affine.apply", "ub.poison"),
     "vector": (*_BUILTIN[:3], *_SCALAR, *_TILES),
@@ -32,8 +32,8 @@ LEGAL: dict[str, tuple[str, ...]] = {
 """Stage -> patterns of op names (``*`` at the end matches the rest). A stage that is not here is not checked."""
 
 LEGAL_IN_MAIN: dict[str, tuple[str, ...]] = {
-    "kernels": ("func.func", "func.return", "xt.dispatch", "xt.reshape", "xt.bitcast", "xt.if", "xt.while", "xt.scan",
-                "xt.yield", "xt.dim", "xt.constant", "xt.weight"),
+    "kernels": ("func.func", "func.return", "xtv.dispatch", "xt.reshape", "xt.bitcast", "xtv.if", "xtv.while",
+                "xtv.scan", "xtv.yield", "xt.dim", "xt.constant", "xt.weight"),
 }
 """The stricter list for functions that are no kernel (those without the attribute ``xt.kernel``)."""
 

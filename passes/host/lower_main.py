@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
-from xcc.dialects import xt
 from xcc.diagnostics import CompilerBug
+from xcc.dialects import xt
 from xcc.passes.xt.op_graph import short_name
 from xcc.runtime.program import (
     DTYPE_BYTES,
@@ -70,7 +70,8 @@ class _Lowering:
 
     def function(self, op: Any, bounds: dict[str, tuple[int, int]]) -> Program:
         block = op.regions[0].blocks[0]
-        inputs = tuple(self.new(v, "input", _name(op, "arg_attrs", i, f"input{i}")) for i, v in enumerate(block.arguments))
+        inputs = tuple(self.new(v, "input", _name(op, "arg_attrs", i, f"input{i}"))
+                       for i, v in enumerate(block.arguments))
         for v, i in zip(block.arguments, inputs, strict=True):
             self.buffer_of[v] = i
         dims = [d for i in inputs for d in self.buffers[i].shape]

@@ -34,6 +34,7 @@ def fuse(graph: Graph, rules: FusionRules, *, explain: bool = False) -> Fusion:
     f = _Fuser(graph, rules)
     f.epilogues()
     f.rows()
+    f.producers(most=1)
     f.producers()
     f.producers()
     out = Fusion([])
@@ -71,7 +72,7 @@ class _Fuser:
 
     def _consumers(self, g: FusionGroup) -> list[FusionGroup]:
         """The groups that read `g`, in order."""
-        users = sorted((u.index for n in g.nodes for u in n.users))
+        users = sorted(u.index for n in g.nodes for u in n.users)
         groups = {id(self.group_of[i]): self.group_of[i] for i in users if i in self.group_of}
         return [c for c in groups.values() if c is not g]
 
@@ -89,11 +90,14 @@ class _Fuser:
                     if p.kind == "reduce":
                         self._join(p, self.group_of[n.index])
 
-    def producers(self) -> None:
+    def producers(self, most: int = 1 << 30) -> None:
+        """Joins pointwise groups that have at most `most` consumers to these."""
         for n in reversed(self.graph.nodes):
             if n.index not in self.group_of or self.group_of[n.index].kind != "map":
                 continue
             consumers = self._consumers(self.group_of[n.index])
+            if len(consumers) > most:
+                continue
             if len(consumers) > 1 and not self.rules.copy_pays(self.group_of[n.index], len(consumers), joined=True):
                 continue
             for c in consumers:

@@ -84,7 +84,8 @@ class Outliner:
         function = self._function(group, inputs, outputs, names, loc)
         kernel = self._unique(function, group.root or group.nodes[-1].name)
         op = ir.Operation.create(
-            xt.OPS["dispatch"].OPERATION_NAME, results=[v.type for v in outputs], operands=[replaced.get(v, v) for v in inputs],
+            xt.OPS["dispatch"].OPERATION_NAME, results=[v.type for v in outputs],
+            operands=[replaced.get(v, v) for v in inputs],
             attributes={"kernel": ir.FlatSymbolRefAttr.get(kernel), "symbols": xt.dims_attr(tuple(names.values))},
             loc=loc, ip=ir.InsertionPoint(before))
         return list(op.results)

@@ -1,6 +1,8 @@
+# ruff: noqa: B905
 """Builds xt modules in tests, forms their kernels and runs them as host programs on numpy."""
 
 import numpy as np
+
 from xcc import symbolic
 from xcc._mlir import func_d, ir
 from xcc.dialects import xt

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from kernel_cases import check
+
 from xcc.dialects import xt
 from xcc.symbolic import sym
 
@@ -141,6 +142,7 @@ def test_unit_reshape_at_the_edge_is_a_view():
 
 def test_equal_kernels_are_one_function():
     from kernel_cases import functions, module_of
+
     from xcc.passes.base import PassContext
     from xcc.passes.xt.form_kernels import FormKernels
 

@@ -1,0 +1,73 @@
+// RUN: %xcc_opt %s --pass-pipeline="form-kernels" --split-input-file --check-legal=kernels | filecheck %s
+// RUN: %xcc_opt %s --pass-pipeline="form-kernels{fuse=none}" --split-input-file | filecheck %s --check-prefix=NONE
+// RUN: %xcc_opt %s --pass-pipeline="form-kernels{explain}" --split-input-file 2>&1 | filecheck %s --check-prefix=WHY
+// RUN: not %xcc_opt %s --pass-pipeline="form-kernels{fuse=some}" 2>&1 | filecheck %s --check-prefix=BAD
+
+// BAD: 'some' is neither all nor none
+// WHY: exp@0 not fused with dot_general@2: exp would be computed again for each tile of the contraction
+
+// CHECK-LABEL: func.func @dynamic_dims_become_symbols(
+// CHECK-SAME: %[[X:.*]]: tensor<?x16xf32, ["batch*seq", 16]>
+// CHECK: %[[Y:.*]] = "xtv.dispatch"(%[[X]]) {kernel = @tanh_0, symbols = ["batch*seq"]}
+// CHECK: %[[V:.*]] = "xt.reshape"(%[[Y]])
+// CHECK: return %[[V]]
+// CHECK: func.func private @tanh_0(%[[A:.*]]: tensor<?x16xf32, ["d0", 16]>) -> tensor<?x16xf32, ["d0", 16]>
+// CHECK-SAME: attributes {xt.kernel, xt.symbols = ["d0"]}
+// CHECK: %[[E:.*]] = "xt.exp"(%[[A]])
+// CHECK: %[[T:.*]] = "xt.tanh"(%[[E]])
+// CHECK: return %[[T]]
+// NONE-LABEL: func.func @dynamic_dims_become_symbols(
+// NONE: kernel = @exp_0
+// NONE: kernel = @tanh_0
+func.func @dynamic_dims_become_symbols(%x: tensor<?x16xf32, ["batch*seq", 16]>) -> tensor<?x?x16xf32, ["batch", "seq", 16]> {
+  %0 = "xt.exp"(%x) : (tensor<?x16xf32, ["batch*seq", 16]>) -> tensor<?x16xf32, ["batch*seq", 16]>
+  %1 = "xt.tanh"(%0) : (tensor<?x16xf32, ["batch*seq", 16]>) -> tensor<?x16xf32, ["batch*seq", 16]>
+  %2 = "xt.reshape"(%1) {shape = ["batch", "seq", 16]} : (tensor<?x16xf32, ["batch*seq", 16]>) -> tensor<?x?x16xf32, ["batch", "seq", 16]>
+  return %2 : tensor<?x?x16xf32, ["batch", "seq", 16]>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @equal_kernels_merge(
+// CHECK: kernel = @exp_0
+// CHECK: kernel = @exp_0
+// CHECK-NOT: @exp_1
+func.func @equal_kernels_merge(%x: tensor<4x4xf32>) -> tensor<2x8xf32> {
+  %0 = "xt.exp"(%x) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = "xt.reshape"(%0) {shape = [16]} : (tensor<4x4xf32>) -> tensor<16xf32>
+  %2 = "xt.reshape"(%1) {shape = [4, 4]} : (tensor<16xf32>) -> tensor<4x4xf32>
+  %3 = "xt.exp"(%2) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %4 = "xt.reshape"(%3) {shape = [2, 8]} : (tensor<4x4xf32>) -> tensor<2x8xf32>
+  return %4 : tensor<2x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @constants_and_weights(
+// CHECK: %[[W:.*]] = "xt.weight"
+// CHECK: %[[C:.*]] = "xt.constant"() {value = dense<[1.0
+// CHECK: "xtv.dispatch"(%{{.*}}, %[[W]], %[[C]])
+// CHECK: func.func private
+// CHECK: "xt.constant"() {value = dense<2.0
+func.func @constants_and_weights(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %w = "xt.weight"() {name = "w"} : () -> tensor<2xf32>
+  %c = "xt.constant"() {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+  %s = "xt.constant"() {value = dense<2.0> : tensor<f32>} : () -> tensor<f32>
+  %0 = "xt.add"(%x, %w) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %1 = "xt.mul"(%0, %c) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %2 = "xt.mul"(%1, %s) : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  return %2 : tensor<2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @prologue(
+// CHECK: kernel = @exp_0
+// CHECK: kernel = @dot_general_0
+func.func @prologue(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>, %b: tensor<4xf32>) -> tensor<4x4xf32> {
+  %0 = "xt.exp"(%x) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = "xt.tanh"(%w) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = "xt.dot_general"(%0, %1) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = "xt.add"(%2, %b) : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
+  return %3 : tensor<4x4xf32>
+}
