@@ -10,13 +10,9 @@ from xcc.diagnostics import UserError
 
 def new_context() -> Any:
     """An ir.Context with every op of xt loaded. Enter it (``with ctx:``) before building IR."""
-    from xcc.dialects import xt  # noqa: F401  (importing it defines all op families)
-    from xcc.dialects.xt.base import Xt
+    from xcc.dialects import xt
 
-    context = ir.Context()
-    with context:
-        Xt.load()
-    return context
+    return xt.context()
 
 
 def parse_module(text: str, context: Any, source: str = "<input>") -> Any:
