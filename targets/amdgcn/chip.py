@@ -57,6 +57,6 @@ def chips() -> dict[str, Chip]:
 
 def default_chip() -> Chip:
     """The GPU of this machine when there is one in the table, else gfx942."""
-    from xcc.runtime.hip import device_architecture
+    from xcc.runtime.hip_driver import device_architecture
 
     return CHIPS.get(device_architecture(), CHIPS["gfx942"])

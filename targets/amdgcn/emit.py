@@ -20,7 +20,7 @@ from xcc.targets.amdgcn.code_object import KernelInfo, code_object_chip, read_co
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
 from xcc.targets.gpu_module import kernel_functions, kernel_launches, kernel_llvm_ir
 
-__all__ = ["assembly", "code_object", "emit_kernel", "link"]
+__all__ = ["assembly", "code_object", "emit_kernel", "link_code_object"]
 
 
 @cache
@@ -51,10 +51,10 @@ def assembly(ir_text: str, chip: Chip) -> str:
 
 def code_object(ir_text: str, chip: Chip) -> bytes:
     """The linked code object of an LLVM IR module."""
-    return link(_target_machine(chip).emit_object(_optimized(ir_text, chip)))
+    return link_code_object(_target_machine(chip).emit_object(_optimized(ir_text, chip)))
 
 
-def link(relocatable: bytes) -> bytes:
+def link_code_object(relocatable: bytes) -> bytes:
     """A loadable code object of one relocatable object, by LLD."""
     if importlib.util.find_spec("ziglang") is not None:
         linker = [sys.executable, "-m", "ziglang", "ld.lld"]

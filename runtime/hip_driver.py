@@ -1,0 +1,186 @@
+"""The HIP runtime API through ctypes: what runs kernels on an AMD GPU. Needs libamdhip64.so and nothing else.
+
+Same methods as `xcc.runtime.cuda_driver.CudaDriver`. Reference: "HIP API reference", modules "Module management",
+"Stream management", "Memory management" and "Graph management".
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from xcc.diagnostics import UserError
+
+__all__ = ["HipDriver", "HipError", "device_architecture"]
+
+_LIBRARIES = ("libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so",
+              "/opt/rocm/lib/libamdhip64.so")
+_CAPTURE_RELAXED = 2          # hipStreamCaptureModeRelaxed
+_PROPERTIES_BYTES = 1 << 14   # more than hipDeviceProp_t of any release
+
+Handle = ctypes.c_void_p
+
+
+class HipError(RuntimeError):
+    """A call failed: the call, the error's name and the runtime's text."""
+
+
+@lru_cache(maxsize=1)
+def library() -> Any:
+    """libamdhip64; UserError when this machine has none."""
+    for name in _LIBRARIES:
+        try:
+            lib = ctypes.CDLL(name)
+        except OSError:
+            continue
+        lib.hipGetErrorName.restype = lib.hipGetErrorString.restype = ctypes.c_char_p
+        return lib
+    raise UserError("there is no AMD GPU runtime on this machine (libamdhip64.so is not found)")
+
+
+def call(name: str, *args: Any) -> None:
+    """Calls a HIP function; HipError when it does not return hipSuccess."""
+    lib = library()
+    status = int(getattr(lib, name)(*args))
+    if status:
+        what = (lib.hipGetErrorName(status) or b"error").decode()
+        text = (lib.hipGetErrorString(status) or b"no text").decode()
+        raise HipError(f"{name} failed: {what} ({status}): {text}")
+
+
+def device_architecture(number: int = 0) -> str:
+    """The chip of GPU `number`, e.g. "gfx942"; "" when there is no runtime or no such GPU.
+
+    It is read out of hipDeviceProp_t by its form: the struct's layout differs between releases, and the architecture
+    is its text that begins with gfx.
+    """
+    try:
+        call("hipInit", ctypes.c_uint(0))
+        properties = ctypes.create_string_buffer(_PROPERTIES_BYTES)
+        name = "hipGetDevicePropertiesR0600" if hasattr(library(), "hipGetDevicePropertiesR0600") \
+            else "hipGetDeviceProperties"
+        call(name, properties, ctypes.c_int(number))
+    except (UserError, HipError):
+        return ""
+    found = re.search(rb"gfx[0-9a-f]{3,5}", properties.raw)
+    return found[0].decode() if found else ""
+
+
+class HipDriver:
+    """One GPU and one stream."""
+
+    device_type = 10       # DLPack's kDLROCM
+
+    def __init__(self, number: int = 0) -> None:
+        self.number = number
+        self._stream = Handle()
+        self._images: list[Any] = []
+        call("hipInit", ctypes.c_uint(0))
+        self.activate()
+        call("hipStreamCreate", ctypes.byref(self._stream))
+
+    def activate(self) -> None:
+        """Makes the GPU current on the calling thread."""
+        call("hipSetDevice", ctypes.c_int(self.number))
+
+    @property
+    def architecture(self) -> str:
+        return device_architecture(self.number)
+
+    # -- code ---------------------------------------------------------------------------------------------------
+
+    def load(self, blob: bytes) -> Any:
+        """A module from a linked code object."""
+        module = Handle()
+        image = ctypes.create_string_buffer(blob, len(blob))
+        self._images.append(image)     # the runtime may read it lazily
+        call("hipModuleLoadData", ctypes.byref(module), image)
+        return module
+
+    def function(self, module: Any, name: str, shared_bytes: int = 0) -> Any:
+        """The kernel `name`. Its LDS is in its code; `shared_bytes` more are given at launch."""
+        function = Handle()
+        call("hipModuleGetFunction", ctypes.byref(function), module, ctypes.c_char_p(name.encode()))
+        return function
+
+    def launch(self, function: Any, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
+               pointers: Sequence[int], symbols: Sequence[int]) -> None:
+        """Enqueues a kernel whose parameters are `pointers`, then `symbols` as i64. An empty grid is no launch."""
+        if 0 in grid:
+            return
+        values = [ctypes.c_uint64(p) for p in pointers] + [ctypes.c_int64(s) for s in symbols]
+        params = (ctypes.c_void_p * max(1, len(values)))(*[ctypes.addressof(v) for v in values])
+        sizes = [ctypes.c_uint(n) for n in [*[*grid, 1, 1][:3], *[*block, 1, 1][:3], shared_bytes]]
+        call("hipModuleLaunchKernel", function, *sizes, self._stream, params, None)
+
+    # -- memory -------------------------------------------------------------------------------------------------
+
+    def alloc(self, size: int) -> int:
+        """Device memory, aligned to 256 bytes."""
+        pointer = ctypes.c_void_p()
+        call("hipMalloc", ctypes.byref(pointer), ctypes.c_size_t(max(size, 16)))
+        return pointer.value or 0
+
+    def free(self, pointer: int) -> None:
+        call("hipFree", Handle(pointer))
+
+    def upload(self, pointer: int, array: Any) -> None:
+        """Enqueues a copy of a contiguous numpy array to the device; the array must live until `synchronize`."""
+        if array.nbytes:
+            call("hipMemcpyHtoDAsync", Handle(pointer), Handle(array.ctypes.data), ctypes.c_size_t(array.nbytes),
+                 self._stream)
+
+    def download(self, array: Any, pointer: int) -> None:
+        """Fills a contiguous numpy array from the device, after everything enqueued before."""
+        if array.nbytes:
+            call("hipMemcpyDtoHAsync", Handle(array.ctypes.data), Handle(pointer), ctypes.c_size_t(array.nbytes),
+                 self._stream)
+        self.synchronize()
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        """Enqueues a copy within the device."""
+        if size:
+            call("hipMemcpyDtoDAsync", Handle(target), Handle(source), ctypes.c_size_t(size), self._stream)
+
+    def synchronize(self) -> None:
+        call("hipStreamSynchronize", self._stream)
+
+    # -- graphs and time ----------------------------------------------------------------------------------------
+
+    def begin_capture(self) -> None:
+        call("hipStreamBeginCapture", self._stream, ctypes.c_int(_CAPTURE_RELAXED))
+
+    def end_capture(self) -> Any:
+        """Everything enqueued since `begin_capture`, as a graph to `replay`."""
+        graph, ready = Handle(), Handle()
+        call("hipStreamEndCapture", self._stream, ctypes.byref(graph))
+        try:
+            call("hipGraphInstantiateWithFlags", ctypes.byref(ready), graph, ctypes.c_ulonglong(0))
+        finally:
+            call("hipGraphDestroy", graph)
+        return ready
+
+    def replay(self, graph: Any) -> None:
+        call("hipGraphLaunch", graph, self._stream)
+
+    def free_graph(self, graph: Any) -> None:
+        call("hipGraphExecDestroy", graph)
+
+    def event(self) -> Any:
+        """An event recorded now."""
+        event = Handle()
+        call("hipEventCreate", ctypes.byref(event))
+        call("hipEventRecord", event, self._stream)
+        return event
+
+    def elapsed_ms(self, start: Any, stop: Any) -> float:
+        """Milliseconds between two events; waits for the second and frees both."""
+        value = ctypes.c_float()
+        call("hipEventSynchronize", stop)
+        call("hipEventElapsedTime", ctypes.byref(value), start, stop)
+        for event in (start, stop):
+            call("hipEventDestroy", event)
+        return value.value

@@ -1,0 +1,12 @@
+"""The artifact members of an AMD model: one code object a kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc.targets.base import Chip, KernelBinary
+
+
+def link(program: Any, kernels: tuple[KernelBinary, ...], chip: Chip, options: Any) -> dict[str, bytes]:
+    """Path -> content; xcc.runtime.hip loads each as a module."""
+    return {f"kernels/{k.name}.{k.format}": k.blob for k in kernels}

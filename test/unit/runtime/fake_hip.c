@@ -1,0 +1,145 @@
+/* A stand-in for libamdhip64: host memory, one stream, graphs as lists of calls, kernels known by name.
+   Every argument is checked; what is wrong is reported as hipErrorInvalidValue (1). */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OK = 0, INVALID = 1, NOT_INITIALIZED = 3, NOT_FOUND = 500, STREAM_TAG = 0x57EA, GRAPH_TAG = 0x6A, EXEC_TAG = 0x6B };
+typedef struct { void *start; size_t size; } Block;
+typedef struct { int kind; void *to; const void *from; size_t size; int kernel; uint64_t params[8]; unsigned grid[3], block[3]; } Call;
+typedef struct { int tag, count; Call calls[256]; } Graph;
+static int initialized, capturing, live_graphs;
+static Block blocks[256];
+static int stream_object = STREAM_TAG, module_object = 0x30D, event_object = 0xE7;
+static Graph captured;
+static int launches, replays;
+static char functions[2] = {0, 1};
+
+int fake_launches(void) { return launches; }
+int fake_replays(void) { return replays; }
+int fake_live_blocks(void) { int n = 0; for (int i = 0; i < 256; i++) n += blocks[i].start != 0; return n; }
+int fake_live_graphs(void) { return live_graphs; }
+
+static int inside(const void *p, size_t n) {
+  for (int i = 0; i < 256; i++)
+    if (blocks[i].start && (char *)p >= (char *)blocks[i].start && (char *)p + n <= (char *)blocks[i].start + blocks[i].size) return 1;
+  return 0;
+}
+
+static void perform(const Call *c) {
+  if (c->kind == 0) { memmove(c->to, c->from, c->size); return; }
+  launches++;
+  const float *x = (const float *)c->params[0];
+  float *y = (float *)c->params[1];
+  int64_t n = (int64_t)c->params[2];
+  for (int64_t i = 0; i < n; i++) y[i] = c->kernel ? x[i] + 1 : 2 * x[i];
+}
+
+static int submit(void *stream, const Call *c) {
+  if (stream != &stream_object) return INVALID;
+  if (!capturing) { perform(c); return OK; }
+  if (captured.count == 256) return INVALID;
+  captured.calls[captured.count++] = *c;
+  return OK;
+}
+
+int hipInit(unsigned flags) { initialized = 1; return flags ? INVALID : OK; }
+int hipSetDevice(int n) { return !initialized ? NOT_INITIALIZED : n ? 101 : OK; }
+int hipGetDevicePropertiesR0600(void *out, int n) {
+  if (n) return 101;
+  memset(out, 0, 2048);
+  strcpy(out, "Fake AMD device");
+  strcpy((char *)out + 1160, "gfx942:sramecc+:xnack-");
+  return OK;
+}
+const char *hipGetErrorName(int e) { return e == NOT_FOUND ? "hipErrorNotFound" : "hipErrorInvalidValue"; }
+const char *hipGetErrorString(int e) { return e == NOT_FOUND ? "named symbol not found" : "invalid argument"; }
+int hipStreamCreate(void **s) { if (!initialized) return NOT_INITIALIZED; *s = &stream_object; return OK; }
+int hipStreamSynchronize(void *s) { return s == &stream_object && !capturing ? OK : INVALID; }
+int hipModuleLoadData(void **m, const void *image) {
+  if (memcmp(image, "\x7f" "ELF", 4)) return 200;
+  *m = &module_object;
+  return OK;
+}
+int hipModuleGetFunction(void **f, void *m, const char *name) {
+  if (m != &module_object) return INVALID;
+  if (!strcmp(name, "twice")) *f = &functions[0];
+  else if (!strcmp(name, "increment")) *f = &functions[1];
+  else return NOT_FOUND;
+  return OK;
+}
+int hipModuleLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                          unsigned shared, void *stream, void **params, void **extra) {
+  if ((f != &functions[0] && f != &functions[1]) || extra || !gx || gy != 1 || gz != 1 || bx != 64 || by != 1 || bz != 1 || shared > 65536)
+    return INVALID;
+  Call c = {.kind = 1, .kernel = f == &functions[1], .grid = {gx, gy, gz}, .block = {bx, by, bz}};
+  for (int i = 0; i < 3; i++) memcpy(&c.params[i], params[i], 8);
+  size_t bytes = (size_t)c.params[2] * 4;
+  if (!inside((void *)c.params[0], bytes) || !inside((void *)c.params[1], bytes) || c.params[2] > (uint64_t)gx * 64) return INVALID;
+  return submit(stream, &c);
+}
+int hipMalloc(void **p, size_t size) {
+  for (int i = 0; i < 256; i++)
+    if (!blocks[i].start) {
+      blocks[i].start = *p = aligned_alloc(256, (size + 255) / 256 * 256);
+      blocks[i].size = size;
+      memset(*p, 0xff, size);
+      return *p ? OK : 2;
+    }
+  return 2;
+}
+int hipFree(void *p) {
+  for (int i = 0; i < 256; i++)
+    if (p && blocks[i].start == p) { free(p); blocks[i].start = 0; return OK; }
+  return INVALID;
+}
+int hipMemcpyHtoDAsync(void *to, void *from, size_t n, void *s) {
+  Call c = {.to = to, .from = from, .size = n};
+  return inside(to, n) && from ? submit(s, &c) : INVALID;
+}
+int hipMemcpyDtoHAsync(void *to, void *from, size_t n, void *s) {
+  Call c = {.to = to, .from = from, .size = n};
+  return inside(from, n) && to ? submit(s, &c) : INVALID;
+}
+int hipMemcpyDtoDAsync(void *to, void *from, size_t n, void *s) {
+  Call c = {.to = to, .from = from, .size = n};
+  return inside(from, n) && inside(to, n) ? submit(s, &c) : INVALID;
+}
+int hipStreamBeginCapture(void *s, int mode) {
+  if (s != &stream_object || mode < 0 || mode > 2 || capturing) return INVALID;
+  capturing = 1;
+  captured.tag = GRAPH_TAG;
+  captured.count = 0;
+  return OK;
+}
+int hipStreamEndCapture(void *s, void **graph) {
+  if (s != &stream_object || !capturing) return INVALID;
+  capturing = 0;
+  Graph *g = malloc(sizeof captured);
+  *g = captured;
+  *graph = g;
+  return OK;
+}
+int hipGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long flags) {
+  if (((Graph *)graph)->tag != GRAPH_TAG || flags) return INVALID;
+  Graph *g = malloc(sizeof *g);
+  *g = *(Graph *)graph;
+  g->tag = EXEC_TAG;
+  *exec = g;
+  live_graphs++;
+  return OK;
+}
+int hipGraphDestroy(void *graph) { if (((Graph *)graph)->tag != GRAPH_TAG) return INVALID; free(graph); return OK; }
+int hipGraphLaunch(void *exec, void *s) {
+  Graph *g = exec;
+  if (g->tag != EXEC_TAG || s != &stream_object || capturing) return INVALID;
+  replays++;
+  for (int i = 0; i < g->count; i++) perform(&g->calls[i]);
+  return OK;
+}
+int hipGraphExecDestroy(void *exec) { if (((Graph *)exec)->tag != EXEC_TAG) return INVALID; free(exec); live_graphs--; return OK; }
+int hipEventCreate(void **e) { *e = &event_object; return OK; }
+int hipEventRecord(void *e, void *s) { return e == &event_object && s == &stream_object ? OK : INVALID; }
+int hipEventSynchronize(void *e) { return e == &event_object ? OK : INVALID; }
+int hipEventElapsedTime(float *ms, void *a, void *b) { *ms = 1.5f; return a == &event_object && b == &event_object ? OK : INVALID; }
+int hipEventDestroy(void *e) { return e == &event_object ? OK : INVALID; }
