@@ -12,6 +12,7 @@ BUILTIN: dict[str, str] = {
     "explicit-padding": "xcc.passes.xt.explicit_padding",
     "form-kernels": "xcc.passes.xt.form_kernels",
     "hardware-math": "xcc.passes.gpu.hardware_math",
+    "expand-math": "xcc.passes.vector.expand_math",
     "kernel-abi": "xcc.passes.vector.kernel_abi",
     "lower-forall": "xcc.passes.vector.forall",
     "test-fail": "xcc.passes.testing",

@@ -132,7 +132,11 @@ class Tile:
 
 
 class ScalarTile(Tile):
-    """A tile whose elements are scalars made by `scalar(coordinates)` at first use, at the insertion point `at`."""
+    """A tile whose elements are scalars made by `scalar(coordinates)` at first use.
+
+    They are built at the insertion point `at`, or where they are first used when `at` is None: that keeps a load next
+    to the multiply-add that broadcasts it, and registers free. Only where no use is in a nested region.
+    """
 
     def __init__(self, shape: Sequence[int], elem: Any, lanes: int, scalar: Callable[[Key], Any], at: Any) -> None:
         super().__init__(shape, elem, lanes)
@@ -142,16 +146,28 @@ class ScalarTile(Tile):
 
     def lane(self, at: Key) -> Any:
         if at not in self.scalars:
-            with self.at:
+            with self.at or ir.InsertionPoint.current:
                 self.scalars[at] = self.scalar(at)
         return self.scalars[at]
 
     def chunk(self, key: Key) -> Any:
         if key not in self.chunks:
-            lanes = [self.lane(at) for at in self.coordinates(key)]
-            with self.at:
-                self.chunks[key] = pack(lanes)
+            with self.at or ir.InsertionPoint.current:
+                self.chunks[key] = self._pack(key)
         return self.chunks[key]
+
+    def _pack(self, key: Key) -> Any:
+        return pack([self.lane(at) for at in self.coordinates(key)])
+
+
+class SplatTile(ScalarTile):
+    """A tile whose chunks are splats: `scalar` gives the one element of the chunk that holds the coordinates."""
+
+    def lane(self, at: Key) -> Any:
+        return super().lane(at[:-1] + (0,))
+
+    def _pack(self, key: Key) -> Any:
+        return splat(self.lane(key[:-1] + (0,)), self.width(key))
 
 
 class MaskTile(Tile):

@@ -58,6 +58,7 @@ class Unroller:
         self.lanes = lanes
         self.tiles: dict[Any, Tile] = {}
         self.dead: list[Any] = []
+        self.readers: dict[Any, bool] = {}
 
     def function(self, f: Any) -> None:
         self.block(f.regions[0].blocks[0])
@@ -90,6 +91,18 @@ class Unroller:
         t = ir.VectorType(value.type)
         return Tile(t.shape, t.element_type, self.lanes, chunks)
 
+    def anchor(self, o: Any) -> Any:
+        """Where lazy values of `o` are built: at `o`, or None (at their first use) where that cannot be told apart.
+
+        That is in a block that writes no memory, for a value that no nested region uses.
+        """
+        block = o.block
+        if any(use.owner.operation.block != block for use in o.results[0].uses):
+            return ir.InsertionPoint(o)
+        if block not in self.readers:
+            self.readers[block] = all(_reads_only(x.operation) for x in block.operations)
+        return None if self.readers[block] else ir.InsertionPoint(o)
+
     def set(self, o: Any, tile: Tile) -> None:
         """`tile` replaces the one result of `o`."""
         self.tiles[o.results[0]] = tile
@@ -113,6 +126,13 @@ class Unroller:
                 seen[operands] = op(o.name, [vec(out.width(key), out.elem)], operands, **attributes)
             out.chunks[key] = seen[operands]
         self.set(o, out)
+
+
+def _reads_only(o: Any) -> bool:
+    """Neither writes memory nor has regions."""
+    return not len(o.regions) and o.name not in (
+        "vector.transfer_write", "vector.scatter", "vector.store", "vector.maskedstore", "memref.store",
+        "memref.copy", "func.call")
 
 
 @unrolls("arith.constant")

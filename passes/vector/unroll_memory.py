@@ -121,15 +121,16 @@ def _read(u: Unroller, o: Any) -> None:
     mask = o.operands[rank + 2] if len(o.operands) > rank + 2 else None
     t = Transfer(u, o, o.operands[0], 1, o.results[0].type, mask)
     padding = o.operands[rank + 1]
-    if _only_scalars_wanted(o):
-        u.set(o, ScalarTile(t.shape, t.elem, u.lanes, lambda at: t.load_scalar(at, padding), ir.InsertionPoint(o)))
-        return
     order = None if t.straight() else t.memory_order()
-    if order is None:
+    if order is not None and not _only_scalars_wanted(o):
+        straight = _read_tile(t.permuted(order), padding)
+        u.set(o, transposed(straight, [order.index(i) for i in range(len(order))]))
+    elif t.straight() and not _only_scalars_wanted(o):
         u.set(o, _read_tile(t, padding))
-        return
-    straight = _read_tile(t.permuted(order), padding)
-    u.set(o, transposed(straight, [order.index(i) for i in range(len(order))]))
+    elif t.dims and t.dims[-1] is None and not t.straight():
+        u.set(o, _read_tile(t, padding))
+    else:
+        u.set(o, ScalarTile(t.shape, t.elem, u.lanes, lambda at: t.load_scalar(at, padding), u.anchor(o)))
 
 
 def _only_scalars_wanted(o: Any) -> bool:
@@ -161,9 +162,7 @@ def _read_chunk(t: Transfer, key: Key, width: int, padding: Any) -> Any:
             return op("vector.load", [result], [t.memory, *t.address(start)])
         return op("vector.maskedload", [result], [t.memory, *t.address(start), t.mask_chunk(key, width),
                                                   splat(padding, width)])
-    if not t.dims or t.dims[-1] is None:
-        return splat(t.load_scalar(start, padding), width)
-    return pack([t.load_scalar(key[:-1] + (start[-1] + i,), padding) for i in range(width)])
+    return splat(t.load_scalar(start, padding), width)
 
 
 @unrolls("vector.transfer_write")

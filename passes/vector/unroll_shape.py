@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.vector.tiles import Key, Tile, extract, pack, shuffle, splat
+from xcc.passes.vector.tiles import Key, ScalarTile, SplatTile, Tile, extract, pack, shuffle, splat
 from xcc.passes.vector.unroll import Unroller, unrolls
 
 
@@ -73,24 +73,38 @@ def _broadcast(u: Unroller, o: Any) -> None:
     """From a scalar, prepending dimensions, or stretching unit dimensions."""
     out = u.new(o.results[0])
     source = u.tiles.get(o.operands[0])
-    seen: dict[Any, Any] = {}
+    if source is None:
+        scalar = o.operands[0]
+        chunks = {w: splat(scalar, w) for w in {out.width(k) for k in out.keys()}}
+        out.chunks = {k: chunks[out.width(k)] for k in out.keys()}
+        u.set(o, out)
+        return
+    lead = len(out.shape) - len(source.shape)
+
+    def origin(at: Key) -> Key:
+        return tuple(0 if d == 1 else k for d, k in zip(source.shape, at[lead:], strict=True))
+
+    if source.inner == 1 and out.inner != 1:
+        u.set(o, SplatTile(out.shape, out.elem, u.lanes, Shared(lambda at: source.lane(origin(at)), origin),
+                           u.anchor(o)))
+        return
     for key in out.keys():
-        width = out.width(key)
-        if source is None:
-            what: Any = (o.operands[0], width)
-            at: Key = ()
-        else:
-            lead = len(out.shape) - len(source.shape)
-            at = tuple(0 if d == 1 else k for d, k in zip(source.shape, key[lead:]))
-            stretched = source.inner == 1 and out.inner != 1
-            if not stretched:
-                out.chunks[key] = source.chunk(at if source.shape else (0,))
-                continue
-            what = (at, width)
-        if what not in seen:
-            seen[what] = splat(o.operands[0] if source is None else source.lane(at), width)
-        out.chunks[key] = seen[what]
+        out.chunks[key] = source.chunk(origin(key) if source.shape else (0,))
     u.set(o, out)
+
+
+class Shared:
+    """A scalar function that is evaluated once for coordinates that come from the same `origin`."""
+
+    def __init__(self, scalar: Callable[[Key], Any], origin: Callable[[Key], Key]) -> None:
+        self.scalar, self.origin = scalar, origin
+        self.values: dict[Key, Any] = {}
+
+    def __call__(self, at: Key) -> Any:
+        key = self.origin(at)
+        if key not in self.values:
+            self.values[key] = self.scalar(at)
+        return self.values[key]
 
 
 @unrolls("vector.shape_cast")
@@ -103,7 +117,7 @@ def _shape_cast(u: Unroller, o: Any) -> None:
         return
     flat = list(_all_coordinates(source.shape))
     where = dict(zip(_all_coordinates(out.shape), flat))
-    u.set(o, rebuilt(u, out.shape, out.elem, lambda at: source.lane(where[at])))
+    u.set(o, ScalarTile(out.shape, out.elem, u.lanes, lambda at: source.lane(where[at]), u.anchor(o)))
 
 
 def _all_coordinates(shape: Sequence[int]) -> list[Key]:

@@ -13,6 +13,7 @@ def vector_stages() -> tuple[Stage, ...]:
     """From tile programs to the LLVM dialect."""
     return (
         Stage("cpu", (
+            _pass("expand-math"),
             _pass("unroll-vectors"),
             _pass("kernel-abi"),
             _pass("lower-forall"),

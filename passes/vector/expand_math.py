@@ -1,0 +1,113 @@
+"""expand-math: transcendental functions become arithmetic on lanes, so that no target needs a math library.
+
+    %y = math.exp %x : vector<4x32xf32>      becomes fma, bitcasts, shifts and selects of the same type
+
+f16 and bf16 are computed in f32. f64 stays for the target's libm. Integer division gets a divisor that cannot trap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import ir
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.vector import elementary
+from xcc.passes.vector.lanes import Lanes, element
+
+_FUNCTIONS: dict[str, Callable[..., Lanes]] = {
+    "math.acos": elementary.acos, "math.acosh": elementary.acosh, "math.asin": elementary.asin,
+    "math.asinh": elementary.asinh, "math.atan": elementary.atan, "math.atan2": elementary.atan2,
+    "math.atanh": elementary.atanh, "math.cbrt": elementary.cbrt, "math.cos": elementary.cos,
+    "math.cosh": elementary.cosh, "math.erf": elementary.erf, "math.exp": elementary.exp,
+    "math.exp2": elementary.exp2, "math.expm1": elementary.expm1, "math.log": elementary.log,
+    "math.log10": elementary.log10, "math.log1p": elementary.log1p, "math.log2": elementary.log2,
+    "math.powf": elementary.power, "math.sin": elementary.sin, "math.sinh": elementary.sinh,
+    "math.tan": elementary.tan, "math.tanh": elementary.tanh,
+    "math.rsqrt": lambda x: 1.0 / x.sqrt(),
+}
+_DIVISIONS = ("arith.divsi", "arith.remsi", "arith.divui", "arith.remui")
+_ROUNDED = ("math.sqrt", "math.floor", "math.ceil", "math.round", "math.roundeven", "math.trunc", "math.fma")
+
+
+@register_pass
+@dataclass(frozen=True)
+class ExpandMath(Pass):
+    """Lowers math ops to arithmetic; scalars and vectors of any shape."""
+
+    name: ClassVar[str] = "expand-math"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context:
+            found: list[Any] = []
+
+            def visit(o: Any) -> Any:
+                if o.name in _FUNCTIONS or o.name in _DIVISIONS or o.name in _ROUNDED:
+                    found.append(o)
+                return ir.WalkResult.ADVANCE
+
+            module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+            for o in found:
+                with ir.InsertionPoint(o), o.location:
+                    _expand(o)
+
+
+def _expand(o: Any) -> None:
+    elem = element(o.results[0].type)
+    operands = [Lanes(v) for v in o.operands]
+    if o.name in _DIVISIONS:
+        _guard_division(o, *operands)
+        return
+    narrow = isinstance(elem, ir.FloatType) and elem.width < 32
+    if not narrow and (o.name in _ROUNDED or not isinstance(elem, ir.F32Type)):
+        return
+    if narrow:
+        operands = [x.cast("extf", ir.F32Type.get()) for x in operands]
+    if o.name in _ROUNDED:
+        from xcc.passes.vector.tiles import op
+
+        y = Lanes(op(o.name, [operands[0].type], [x.v for x in operands]))
+    else:
+        y = _constant_power(o, operands[0]) or _FUNCTIONS[o.name](*operands)
+    if narrow:
+        y = y.cast("truncf", elem)
+    o.results[0].replace_all_uses_with(y.v)
+    o.erase()
+
+
+def _constant_power(o: Any, x: Lanes) -> Lanes | None:
+    """x**2 and its like as products."""
+    value = _constant(o.operands[1]) if o.name == "math.powf" else None
+    if value == 2.0:
+        return x * x
+    if value == 3.0:
+        return x * x * x
+    if value == 1.0:
+        return x
+    return 1.0 / x if value == -1.0 else None
+
+
+def _constant(value: Any) -> Any:
+    """The number in every lane of a constant, else None."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
+        return None
+    attr = owner.operation.attributes["value"]
+    if isinstance(value.type, ir.VectorType):
+        attr = ir.DenseElementsAttr(attr)
+        if not attr.is_splat:
+            return None
+        attr = attr.get_splat_value()
+    return attr.value if isinstance(attr, (ir.FloatAttr, ir.IntegerAttr)) else None
+
+
+def _guard_division(o: Any, a: Lanes, b: Lanes) -> None:
+    """A zero divisor, or -1 below the lowest integer, becomes 1: processors trap on both."""
+    if isinstance(element(a.type), ir.IndexType) or _constant(o.operands[1]) not in (None, 0, -1):
+        return
+    bad = b.compare("eq", 0)
+    if o.name.endswith("si"):
+        lowest = -(1 << (element(a.type).width - 1))
+        bad = bad | (a.compare("eq", lowest) & b.compare("eq", -1))
+    o.operands[1] = bad.select(1, b).v

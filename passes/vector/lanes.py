@@ -1,0 +1,144 @@
+"""A small expression builder for code that runs on every lane: scalars and vectors of any shape alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.passes.vector.tiles import op, splat_constant
+
+_CMPF = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "ord": 7, "ueq": 8, "une": 13, "uno": 14}
+_CMPI = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6}
+
+
+def element(t: Any) -> Any:
+    return ir.VectorType(t).element_type if isinstance(t, ir.VectorType) else t
+
+
+def with_element(t: Any, elem: Any) -> Any:
+    """The type `t` with another element type."""
+    return ir.VectorType.get(ir.VectorType(t).shape, elem) if isinstance(t, ir.VectorType) else elem
+
+
+class Lanes:
+    """A value with operators. Numbers on the right become constants of the value's type."""
+
+    __slots__ = ("v",)
+
+    def __init__(self, v: Any) -> None:
+        self.v = v
+
+    @property
+    def type(self) -> Any:
+        return self.v.type
+
+    @property
+    def is_float(self) -> bool:
+        return isinstance(element(self.v.type), ir.FloatType)
+
+    def const(self, x: float | int) -> Lanes:
+        """A constant of this value's type."""
+        return Lanes(splat_constant(self.type, x))
+
+    def _other(self, x: Any) -> Any:
+        return x.v if isinstance(x, Lanes) else splat_constant(self.type, x)
+
+    def _binary(self, name: str, x: Any) -> Lanes:
+        return Lanes(op(f"arith.{name}{'f' if self.is_float else 'i'}", [self.type], [self.v, self._other(x)]))
+
+    def __add__(self, x: Any) -> Lanes:
+        return self._binary("add", x)
+
+    def __sub__(self, x: Any) -> Lanes:
+        return self._binary("sub", x)
+
+    def __mul__(self, x: Any) -> Lanes:
+        return self._binary("mul", x)
+
+    def __truediv__(self, x: Any) -> Lanes:
+        return Lanes(op("arith.divf", [self.type], [self.v, self._other(x)]))
+
+    def __rsub__(self, x: Any) -> Lanes:
+        return self.const(x) - self
+
+    def __rtruediv__(self, x: Any) -> Lanes:
+        return self.const(x) / self
+
+    def __neg__(self) -> Lanes:
+        return Lanes(op("arith.negf", [self.type], [self.v])) if self.is_float else self.const(0) - self
+
+    def __and__(self, x: Any) -> Lanes:
+        return Lanes(op("arith.andi", [self.type], [self.v, self._other(x)]))
+
+    def __or__(self, x: Any) -> Lanes:
+        return Lanes(op("arith.ori", [self.type], [self.v, self._other(x)]))
+
+    def __xor__(self, x: Any) -> Lanes:
+        return Lanes(op("arith.xori", [self.type], [self.v, self._other(x)]))
+
+    def __lshift__(self, x: Any) -> Lanes:
+        return Lanes(op("arith.shli", [self.type], [self.v, self._other(x)]))
+
+    def sar(self, x: Any) -> Lanes:
+        """Arithmetic shift right."""
+        return Lanes(op("arith.shrsi", [self.type], [self.v, self._other(x)]))
+
+    def shr(self, x: Any) -> Lanes:
+        """Logical shift right."""
+        return Lanes(op("arith.shrui", [self.type], [self.v, self._other(x)]))
+
+    def fma(self, b: Any, c: Any) -> Lanes:
+        """self*b + c, rounded once."""
+        return Lanes(op("math.fma", [self.type], [self.v, self._other(b), self._other(c)]))
+
+    def compare(self, how: str, x: Any) -> Lanes:
+        """i1 lanes; `how` is a predicate of arith.cmpf or arith.cmpi."""
+        code = _CMPF[how] if self.is_float else _CMPI[how]
+        t = with_element(self.type, ir.IntegerType.get_signless(1))
+        i64 = ir.IntegerType.get_signless(64)
+        name = "arith.cmpf" if self.is_float else "arith.cmpi"
+        return Lanes(op(name, [t], [self.v, self._other(x)], predicate=ir.IntegerAttr.get(i64, code)))
+
+    def select(self, a: Lanes | float, b: Lanes | float) -> Lanes:
+        """`a` where these i1 lanes are true, else `b`; one of the two may be a number."""
+        like = a if isinstance(a, Lanes) else b
+        assert isinstance(like, Lanes)
+        return Lanes(op("arith.select", [like.type], [self.v, like._other(a), like._other(b)]))
+
+    def bits(self) -> Lanes:
+        """The bits of floats as integers, and the other way."""
+        e = element(self.type)
+        to = ir.IntegerType.get_signless(e.width) if self.is_float else \
+            {32: ir.F32Type, 64: ir.F64Type, 16: ir.F16Type}[e.width].get()
+        return Lanes(op("arith.bitcast", [with_element(self.type, to)], [self.v]))
+
+    def cast(self, name: str, elem: Any) -> Lanes:
+        """One of arith's casts, such as ``extf``."""
+        return Lanes(op(f"arith.{name}", [with_element(self.type, elem)], [self.v]))
+
+    def unary(self, name: str) -> Lanes:
+        return Lanes(op(name, [self.type], [self.v]))
+
+    def abs(self) -> Lanes:
+        return self.unary("math.absf")
+
+    def sqrt(self) -> Lanes:
+        return self.unary("math.sqrt")
+
+    def copysign(self, sign: Lanes) -> Lanes:
+        return Lanes(op("math.copysign", [self.type], [self.v, sign.v]))
+
+    def at_most(self, x: float) -> Lanes:
+        """min(self, x); NaN stays."""
+        return self.compare("ogt", x).select(self.const(x), self)
+
+    def at_least(self, x: float) -> Lanes:
+        """max(self, x); NaN stays."""
+        return self.compare("olt", x).select(self.const(x), self)
+
+    def poly(self, coefficients: list[float]) -> Lanes:
+        """Horner's rule, the highest power first."""
+        total = self.const(coefficients[0])
+        for c in coefficients[1:]:
+            total = total.fma(self, c)
+        return total

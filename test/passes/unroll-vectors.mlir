@@ -1,0 +1,55 @@
+// RUN: %xcc_opt %s --pass-pipeline="unroll-vectors{lanes=8}, mlir(canonicalize, cse)" | filecheck %s
+
+// CHECK-LABEL: func.func @pointwise
+// CHECK-COUNT-4: vector.load {{.*}} : memref<2x12xf32>, vector<{{8|4}}xf32>
+// CHECK-COUNT-2: arith.addf {{.*}} : vector<8xf32>
+// CHECK-COUNT-4: vector.store
+func.func @pointwise(%x: memref<2x12xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  %v = vector.transfer_read %x[%c0, %c0], %pad {in_bounds = [true, true]} : memref<2x12xf32>, vector<2x12xf32>
+  %w = arith.addf %v, %v : vector<2x12xf32>
+  vector.transfer_write %w, %x[%c0, %c0] {in_bounds = [true, true]} : vector<2x12xf32>, memref<2x12xf32>
+  return
+}
+
+// A masked read never leaves the buffer.
+// CHECK-LABEL: func.func @masked
+// CHECK: vector.maskedload
+// CHECK-NOT: vector.load
+func.func @masked(%x: memref<?xf32>, %n: index) -> f32 {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  %m = vector.create_mask %n : vector<8xi1>
+  %v = vector.transfer_read %x[%c0], %pad, %m {in_bounds = [true]} : memref<?xf32>, vector<8xf32>
+  %s = vector.multi_reduction <add>, %v, %pad [0] : vector<8xf32> to f32
+  return %s : f32
+}
+
+// The loop carries one machine vector a row; scalars of the left operand are loaded where they are used.
+// CHECK-LABEL: func.func @contract
+// CHECK: scf.for {{.*}} iter_args(%{{.*}}, %{{.*}}) -> (vector<8xf32>, vector<8xf32>)
+// CHECK: memref.load
+// CHECK: vector.broadcast {{.*}} : f32 to vector<8xf32>
+// CHECK: vector.fma
+// CHECK: memref.load
+// CHECK: vector.broadcast {{.*}} : f32 to vector<8xf32>
+// CHECK: vector.fma
+func.func @contract(%a: memref<2x9xf32>, %b: memref<9x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %pad = arith.constant 0.0 : f32
+  %zero = arith.constant dense<0.0> : vector<2x8xf32>
+  %r = scf.for %k = %c0 to %c9 step %c1 iter_args(%s = %zero) -> (vector<2x8xf32>) {
+    %x = vector.transfer_read %a[%c0, %k], %pad {in_bounds = [true, true]} : memref<2x9xf32>, vector<2x1xf32>
+    %y = vector.transfer_read %b[%k, %c0], %pad {in_bounds = [true, true]} : memref<9x8xf32>, vector<1x8xf32>
+    %t = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+                                           affine_map<(m, n, k) -> (m, n)>],
+                          iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>}
+         %x, %y, %s : vector<2x1xf32>, vector<1x8xf32> into vector<2x8xf32>
+    scf.yield %t : vector<2x8xf32>
+  }
+  vector.transfer_write %r, %b[%c0, %c0] {in_bounds = [true, true]} : vector<2x8xf32>, memref<9x8xf32>
+  return
+}

@@ -1,0 +1,146 @@
+"""Elementary functions as compiled for this CPU, in units in the last place against f64."""
+
+import math
+
+import cpu_kernels
+import numpy as np
+import pytest
+
+FUNCTIONS = {
+    "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10,
+    "log1p": np.log1p, "sin": np.sin, "cos": np.cos, "tan": np.tan, "tanh": np.tanh, "sinh": np.sinh,
+    "cosh": np.cosh, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh,
+    "acosh": np.arccosh, "atanh": np.arctanh, "cbrt": np.cbrt, "rsqrt": lambda x: 1 / np.sqrt(x),
+}
+LIMITS = {"sinh": 3.5, "cosh": 3.5, "asinh": 3, "acosh": 3, "atanh": 3, "atan": 2.5, "tan": 3.5, "asin": 3, "acos": 3}
+
+
+def kernel(name, arguments):
+    reads = "\n".join(f"    %v{i} = vector.transfer_read %x{i}[%i], %pad {{in_bounds = [true]}} : memref<?xf32>, "
+                      f"vector<32xf32>" for i in range(arguments))
+    operands = ", ".join(f"%v{i}" for i in range(arguments))
+    types = "vector<32xf32>"
+    signature = ", ".join(f"%x{i}: memref<?xf32>" for i in range(arguments))
+    return f"""
+func.func @{name}({signature}, %out: memref<?xf32>, %d0: index) attributes {{xt.kernel, xt.symbols = ["d0"]}} {{
+  %pad = arith.constant 0.0 : f32
+  scf.forall (%i) = (0) to (%d0) step (32) {{
+{reads}
+    %r = math.{name} {operands} : {types}
+    vector.transfer_write %r, %out[%i] {{in_bounds = [true]}} : vector<32xf32>, memref<?xf32>
+  }}
+  return
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def library():
+    text = "".join(kernel(n, 1) for n in (*FUNCTIONS, "erf")) + kernel("powf", 2) + kernel("atan2", 2)
+    return cpu_kernels.load(text)
+
+
+def run(library, name, *arguments):
+    out = np.full_like(arguments[0], 0.123)
+    cpu_kernels.call(library, name, *arguments, out, arguments[0].size)
+    return out
+
+
+def samples(n=1 << 15):
+    """Every exponent, dense around 1, and the special values; a multiple of 32."""
+    rng = np.random.default_rng(1)
+    bits = rng.integers(0, 1 << 32, n, dtype=np.uint32).view(np.float32)
+    near = rng.uniform(-10, 10, n).astype(np.float32)
+    close = rng.uniform(-1.2, 1.2, n).astype(np.float32)
+    special = np.array([0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 2, 0.5, -0.5, 1e-45, -1e-45, 1.17e-38, 3.4e38, -3.4e38,
+                        88.7, 88.73, -103.9, -87.5, 127.99, 128, -149, -150, 0.9277, 0.92774, 4, 9.1, 10, 20, 30, -20,
+                        -30], np.float32)
+    return np.concatenate([bits, near, close, special])
+
+
+def ulps(got, exact):
+    """Distance to the exact value in f32 ULPs; 0 where both are NaN or the same infinity."""
+    rounded = exact.astype(np.float32)
+    same = (np.isnan(got) & np.isnan(exact)) | (got == rounded)
+    with np.errstate(all="ignore"):
+        spacing = np.maximum(np.spacing(np.abs(rounded).astype(np.float32)).astype(np.float64), 1e-45)
+        distance = np.abs(got.astype(np.float64) - exact) / spacing
+    return np.where(same, 0, np.nan_to_num(distance, nan=1e9, posinf=1e9))
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, "erf"])
+def test_function(library, name):
+    x = samples()
+    if name in ("sin", "cos", "tan"):
+        x = x[~(np.abs(x) > 1e15) | ~np.isfinite(x)]
+        x = x[:x.size // 32 * 32]
+    with np.errstate(all="ignore"):
+        if name == "erf":
+            exact = np.array([math.erf(float(v)) for v in x])
+        else:
+            exact = FUNCTIONS[name](x.astype(np.float64))
+    got = run(library, name, x)
+    off = ulps(got, exact)
+    worst = int(off.argmax())
+    assert off[worst] <= LIMITS.get(name, 2), (off[worst], x[worst], got[worst], exact[worst])
+    if name not in ("cos", "cosh", "acos", "exp", "exp2", "log", "log2", "log10", "acosh", "rsqrt"):
+        assert np.signbit(run(library, name, np.full(32, -0.0, np.float32))).all()
+
+
+def test_pow(library):
+    rng = np.random.default_rng(2)
+    special = np.array([0, -0.0, 1, -1, 2, -2, 3, 0.5, -0.5, -3, np.inf, -np.inf, np.nan, 1e-40, 3e38, 16777217.0],
+                       np.float32)
+    a, b = (v.ravel() for v in np.meshgrid(special, special))
+    x = np.concatenate([rng.uniform(0, 20, 1 << 14).astype(np.float32), a,
+                        -rng.uniform(0, 20, 1 << 10).astype(np.float32)])
+    y = np.concatenate([rng.uniform(-20, 20, 1 << 14).astype(np.float32), b,
+                        rng.integers(-9, 9, 1 << 10).astype(np.float32)])
+    with np.errstate(all="ignore"):
+        exact = np.power(x.astype(np.float64), y.astype(np.float64))
+    got = run(library, "powf", x, y)
+    off = ulps(got, exact)
+    worst = int(off.argmax())
+    assert off[worst] <= 1, (off[worst], x[worst], y[worst], got[worst], exact[worst])
+
+
+def test_atan2(library):
+    special = np.array([0, -0.0, 1, -1, 2.5, -2.5, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38], np.float32)
+    a, b = (v.ravel() for v in np.meshgrid(special, special))
+    rng = np.random.default_rng(3)
+    y = np.concatenate([a, rng.uniform(-3, 3, 1024 + 16).astype(np.float32)])
+    x = np.concatenate([b, rng.uniform(-3, 3, 1024 + 16).astype(np.float32)])
+    exact = np.arctan2(y.astype(np.float64), x.astype(np.float64))
+    got = run(library, "atan2", y, x)
+    off = ulps(got, exact)
+    worst = int(off.argmax())
+    assert off[worst] <= 4, (off[worst], y[worst], x[worst], got[worst], exact[worst])
+
+
+DIVIDE = """
+func.func @divide(%x: memref<?xi32>, %y: memref<?xi32>, %out: memref<?xi32>, %d0: index)
+    attributes {xt.kernel, xt.symbols = ["d0"]} {
+  %pad = arith.constant 0 : i32
+  scf.forall (%i) = (0) to (%d0) step (4) {
+    %a = vector.transfer_read %x[%i], %pad {in_bounds = [true]} : memref<?xi32>, vector<4xi32>
+    %b = vector.transfer_read %y[%i], %pad {in_bounds = [true]} : memref<?xi32>, vector<4xi32>
+    %r = arith.divsi %a, %b : vector<4xi32>
+    vector.transfer_write %r, %out[%i] {in_bounds = [true]} : vector<4xi32>, memref<?xi32>
+  }
+  return
+}
+"""
+
+
+def test_division_does_not_trap():
+    x = np.array([7, -7, -2**31, 5], np.int32)
+    y = np.array([2, 0, -1, -5], np.int32)
+    out = np.zeros(4, np.int32)
+    cpu_kernels.call(cpu_kernels.load(DIVIDE), "divide", x, y, out, 4)
+    assert out.tolist() == [3, -7, -2**31, -1]
+
+
+@pytest.mark.parametrize("name", ["exp", "powf", "atan2", "erf", "sin"])
+def test_no_library_calls(name):
+    text = cpu_kernels.assembly(kernel(name, 2 if name in ("powf", "atan2") else 1))
+    assert "call" not in text
