@@ -25,7 +25,7 @@ def make_executor(program: Program, members: Mapping[str, Any], weights: Mapping
                   manifest: Mapping[str, Any]) -> InterpretingExecutor:
     """The executor of an artifact that was compiled with its kernels' IR kept."""
     chip = chip_of(get_target(manifest["target"]), manifest["chip"])
-    modules = {}
+    modules: dict[str, str] = {}
     for kernel in manifest["kernels"]:
         path = f"ir/{kernel['name']}.mlir"
         if path not in members:
@@ -105,9 +105,13 @@ class _State:
         return bool(self.array(condition).reshape(-1)[0])
 
     def launch(self, s: Launch) -> None:
-        grid = (*map(self.value, s.grid), 1, 1, 1)[:3]
-        block = (*s.block, 1, 1, 1)[:3]
+        grid, block = _three([self.value(d) for d in s.grid]), _three(s.block)
         if 0 in grid:
             return
         run_kernel(self.executor.modules[s.kernel], s.kernel, grid, block, [self.array(b) for b in s.buffers],
                    [self.value(d) for d in s.symbols], self.executor.options, s.shared_bytes)
+
+
+def _three(sizes: Sequence[int]) -> tuple[int, int, int]:
+    x, y, z = (*sizes, 1, 1, 1)[:3]
+    return x, y, z

@@ -68,7 +68,7 @@ def write_outputs(path: str, outputs: Mapping[str, Array]) -> None:
     """One .npz file, or a folder with an .npy file an output."""
     try:
         if path.endswith(".npz"):
-            np.savez(path, **{k: _plain(v) for k, v in outputs.items()})
+            np.savez(path, **{k: _plain(v) for k, v in outputs.items()})  # type: ignore[arg-type]
             return
         Path(path).mkdir(parents=True, exist_ok=True)
         for name, value in outputs.items():

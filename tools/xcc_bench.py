@@ -59,7 +59,7 @@ def measure(run: Callable[[], Any], seconds: float) -> tuple[float, float]:
     first = time.perf_counter() - begin
     for _ in range(min(5, int(seconds / 4 / max(first, 1e-6)))):
         run()
-    times = []
+    times: list[float] = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(times) < 3:
         begin = time.perf_counter()

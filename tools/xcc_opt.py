@@ -52,7 +52,7 @@ def _run(argv: Sequence[str]) -> int:
         return 0
     source = _read(args.input)
     parts = _split_parts(source) if args.split_input_file else [source]
-    outputs = []
+    outputs: list[str | bytes] = []
     for number, part in enumerate(parts):
         where = args.input if args.input != "-" else "<stdin>"
         where += f" part {number + 1}" if len(parts) > 1 else ""

@@ -65,6 +65,7 @@ def compile_all(jobs: Sequence[KernelJob], progress: Callable[[int, int], None] 
 
 def _compile(job: KernelJob) -> KernelResult:
     worker = _take_worker()
+    assert worker.stdin and worker.stdout
     at = ("", "")
     try:
         write_frame(worker.stdin, job)  # type: ignore[arg-type]
