@@ -11,21 +11,21 @@ from xcc.diagnostics import CompilerBug
 
 __all__ = ["LEGAL", "check_legal", "illegal_ops"]
 
-_BUILTIN = ("builtin.module", "func.func", "func.return", "builtin.unrealized_conversion_cast")
+_BUILTIN = ("builtin.module", "func.func", "func.return")
 _SCALAR = ("arith.*", "math.*", "scf.*", "cf.assert")
 _TILES = ("memref.*", "vector.*", "affine.apply", "affine.min", "affine.max", "ub.poison")
 
 LEGAL: dict[str, tuple[str, ...]] = {
     "xt": ("builtin.module", "func.func", "func.return", "xt.*", "xtv.*"),
     "kernels": ("builtin.module", "func.func", "func.return", "xt.*", "xtv.*"),
-    "linalg": (*_BUILTIN[:3], *_SCALAR, "linalg.generic", "linalg.fill", "linalg.yield", "linalg.index",
+    "linalg": (*_BUILTIN, *_SCALAR, "linalg.generic", "linalg.fill", "linalg.yield", "linalg.index",
                "tensor.empty", "tensor.extract", "tensor.dim", "memref.*", "affine.apply", "ub.poison"),
-    "vector": (*_BUILTIN[:3], *_SCALAR, *_TILES),
-    "cpu": (*_BUILTIN[:3], *_SCALAR, *_TILES,
-            "omp.*", "llvm.*"),
-    "gpu": (*_BUILTIN[:3], *_SCALAR, *_TILES,
-            "gpu.*", "nvgpu.*", "nvvm.*", "amdgpu.*", "rocdl.*", "llvm.*", "cf.*"),
-    "llvm": ("builtin.module", "llvm.*", "omp.*"),
+    "vector": (*_BUILTIN, *_SCALAR, *_TILES),
+    "cpu": (*_BUILTIN, *_SCALAR, *_TILES,
+            "builtin.unrealized_conversion_cast", "llvm.*"),
+    "gpu": (*_BUILTIN, *_SCALAR, *_TILES,
+            "builtin.unrealized_conversion_cast", "gpu.*", "nvgpu.*", "nvvm.*", "amdgpu.*", "rocdl.*", "llvm.*", "cf.*"),
+    "llvm": ("builtin.module", "llvm.*"),
     "nvvm": ("builtin.module", "gpu.module", "llvm.*", "nvvm.*"),
     "rocdl": ("builtin.module", "gpu.module", "llvm.*", "rocdl.*"),
 }

@@ -7,6 +7,7 @@ from typing import Any
 from xcc.passes.base import Pass, get_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
+from xcc.targets.front import whole_pipeline
 
 
 def vector_stages() -> tuple[Stage, ...]:
@@ -42,4 +43,4 @@ def kernel_pipeline() -> Pipeline:
 
 def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
-    return Pipeline(vector_stages())
+    return whole_pipeline(vector_stages(), xt=(_pass("explicit-padding"),))

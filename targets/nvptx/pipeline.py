@@ -7,6 +7,7 @@ from typing import Any
 from xcc.passes.base import Pass, get_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
+from xcc.targets.front import whole_pipeline
 
 
 def gpu_stages() -> tuple[Stage, ...]:
@@ -48,4 +49,4 @@ def kernel_pipeline() -> Pipeline:
 
 def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
-    return Pipeline(gpu_stages())
+    return whole_pipeline(gpu_stages())

@@ -1,0 +1,37 @@
+"""The stages that all targets share: from an imported model to tile programs, one pass a line."""
+
+from __future__ import annotations
+
+from xcc.passes.base import Pass, get_pass
+from xcc.passes.pipeline import Pipeline, Stage
+from xcc.passes.upstream import Upstream
+
+__all__ = ["front_stages", "whole_pipeline"]
+
+
+def front_stages(*, xt: tuple[Pass, ...] = ()) -> tuple[Stage, ...]:
+    """Stages ``xt`` to ``vector``; `xt` are passes of the target's own that end stage ``xt``."""
+    return (
+        Stage("xt", (
+            *xt,
+        )),
+        Stage("kernels", (
+            get_pass("form-kernels")(),
+        )),
+        Stage("linalg", (
+            get_pass("xt-to-linalg")(),
+            Upstream(pipeline="canonicalize"),
+            Upstream(pipeline="cse"),
+        )),
+        Stage("vector", (
+            get_pass("configure")(),
+            get_pass("tile")(),
+            Upstream(pipeline="canonicalize"),
+            Upstream(pipeline="cse"),
+        )),
+    )
+
+
+def whole_pipeline(back: tuple[Stage, ...], *, xt: tuple[Pass, ...] = ()) -> Pipeline:
+    """A target's pipeline: the shared stages, then its own."""
+    return Pipeline((*front_stages(xt=xt), *back))
