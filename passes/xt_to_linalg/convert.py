@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc import symbolic
 from xcc._mlir import arith_d, func_d, ir
 from xcc.diagnostics import CompilerBug
 from xcc.dialects.xt.base import dims_attr, element_type_of, shape_of
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt_to_linalg.builder import Builder
 from xcc.passes.xt_to_linalg.dims import DimEmitter
+from xcc.passes.xt_to_linalg.loops import Buffer, LoopKernel, buffer_type
 from xcc.passes.xt_to_linalg.registry import CONVERTERS, LOOPS, Op
 from xcc.passes.xt_to_linalg.types import tensor_of
 from xcc.passes.xt_to_linalg.view import View
+from xcc.symbolic import Dim
 
-FAMILIES = ("conv", "elementwise", "matmul", "pad", "reduce", "shape")
+FAMILIES = ("conv", "elementwise", "indexing", "loop_scan", "loop_scatter", "loop_select", "loop_sort", "matmul", "pad",
+            "reduce", "shape", "window")
 
 
 @register_pass
@@ -41,42 +46,107 @@ class XtToLinalg(Pass):
 
 def convert_kernel(old: Any) -> Any:
     """Replaces one kernel function; returns the new one."""
-    symbols = [a.value for a in old.attributes["xt.symbols"]] if "xt.symbols" in old.attributes else []
     block = old.regions[0].blocks[0]
-    returned = block.operations[len(block.operations) - 1].operands
-    arguments = [(shape_of(a), element_type_of(a)) for a in block.arguments]
-    results = [(shape_of(v), element_type_of(v)) for v in returned]
-    with old.location, ir.InsertionPoint(old):
-        index = ir.IndexType.get()
-        new = func_d.FuncOp(ir.StringAttr(old.attributes["sym_name"]).value,
-                            ([tensor_of(*a) for a in arguments] + [index] * len(symbols),
-                             [tensor_of(*r) for r in results]), visibility="private")
-        for name in list(old.attributes):
-            if name not in ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs"):
-                new.attributes[name] = old.attributes[name]
-        new.attributes["xt.symbols"] = ir.ArrayAttr.get([ir.StringAttr.get(s) for s in symbols])
-        new.attributes["xt.arg_dims"] = ir.ArrayAttr.get([dims_attr(d) for d, _ in arguments])
-        new.attributes["xt.result_dims"] = ir.ArrayAttr.get([dims_attr(d) for d, _ in results])
-        entry = new.add_entry_block()
-    with old.location, ir.InsertionPoint(entry):
-        anchor = arith_d.ConstantOp(index, ir.IntegerAttr.get(index, 0))
-        b = Builder(DimEmitter(dict(zip(symbols, list(entry.arguments)[len(arguments):], strict=True)), anchor))
-        views = {old_arg: View.of(new_arg, *kind) for old_arg, new_arg, kind
-                 in zip(block.arguments, entry.arguments, arguments, strict=False)}
-        for op in block.operations:
-            with op.operation.location:
-                if op.operation.name == "func.return":
-                    func_d.ReturnOp([b.result(views[v]) for v in op.operands])
-                else:
-                    convert_op(b, op.operation, views)
-    anchor.erase()
+    ops = [op.operation for op in block.operations]
+    compute = [op for op in ops[:-1] if op.name != "xt.constant"]
+    if len(compute) == 1 and compute[0].name.split(".", 1)[-1] in LOOPS:
+        new = _convert_loop_kernel(old, block, compute[0])
+    else:
+        new = _convert_tensor_kernel(old, block, ops)
     old.operation.erase()
     return new
 
 
+Kind = tuple[tuple[Dim, ...], Any]
+
+
+def _new_function(old: Any, inputs: Sequence[Any], results: Sequence[Any], arguments: Sequence[Kind],
+                  outputs: Sequence[Kind]) -> tuple[Any, dict[str, Any], Any]:
+    """The function at stage linalg with its entry block, its symbols by name, and an anchor for index arithmetic."""
+    names = [a.value for a in old.attributes["xt.symbols"]] if "xt.symbols" in old.attributes else []
+    index = ir.IndexType.get()
+    with ir.InsertionPoint(old):
+        new = func_d.FuncOp(ir.StringAttr(old.attributes["sym_name"]).value,
+                            ([*inputs, *[index] * len(names)], list(results)), visibility="private")
+    for name in list(old.attributes):
+        if name not in ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs"):
+            new.attributes[name] = old.attributes[name]
+    new.attributes["xt.symbols"] = ir.ArrayAttr.get([ir.StringAttr.get(n) for n in names])
+    new.attributes["xt.arg_dims"] = ir.ArrayAttr.get([dims_attr(d) for d, _ in arguments])
+    new.attributes["xt.result_dims"] = ir.ArrayAttr.get([dims_attr(d) for d, _ in outputs])
+    entry = new.add_entry_block()
+    with ir.InsertionPoint(entry):
+        anchor = arith_d.ConstantOp(index, ir.IntegerAttr.get(index, 0))
+    return new, dict(zip(names, list(entry.arguments)[len(inputs):], strict=True)), anchor
+
+
+def _kinds(values: Iterable[Any]) -> list[Kind]:
+    return [(shape_of(v), element_type_of(v)) for v in values]
+
+
+def _convert_tensor_kernel(old: Any, block: Any, ops: Sequence[Any]) -> Any:
+    arguments, results = _kinds(block.arguments), _kinds(ops[-1].operands)
+    with old.location:
+        new, symbols, anchor = _new_function(old, [tensor_of(*a) for a in arguments], [tensor_of(*r) for r in results],
+                                             arguments, results)
+        entry = new.entry_block
+    with ir.InsertionPoint(entry):
+        b = Builder(DimEmitter(symbols, anchor))
+        views = {old_arg: View.of(new_arg, *kind) for old_arg, new_arg, kind
+                 in zip(block.arguments, entry.arguments, arguments, strict=False)}
+        for op in ops:
+            with op.location:
+                if op.name == "func.return":
+                    func_d.ReturnOp([b.result(views[v]) for v in op.operands])
+                else:
+                    convert_op(b, op, views)
+    anchor.erase()
+    return new
+
+
+def _convert_loop_kernel(old: Any, block: Any, op: Any) -> Any:
+    """Memref form: inputs, outputs, symbols. A symbol that the op defines adds an output, see `loop_select`."""
+    arguments = _kinds(block.arguments)
+    results = tuple(_kinds(op.results))
+    outputs = list(results)
+    described = Op(op.name.split(".", 1)[1], (), results, op)
+    new_symbol = described.attr("symbol")
+    if new_symbol is not None:
+        outputs = [_upper_bound(kind, described, arguments[0][0]) for kind in results]
+        outputs.append(((1,), ir.IntegerType.get_signless(64)))
+    with old.location:
+        kinds = [*arguments, *outputs]
+        new, symbols, anchor = _new_function(old, [buffer_type(*k) for k in kinds], [], arguments, outputs)
+        new.attributes["xcc.loops"] = ir.UnitAttr.get()
+        entry = new.entry_block
+    with ir.InsertionPoint(entry), op.location:
+        buffers = [Buffer(m, *k) for m, k in zip(entry.arguments, kinds, strict=False)]
+        by_value = dict(zip(block.arguments, buffers, strict=False))
+        inputs = tuple(by_value[v] if v in by_value else _constant_buffer(v) for v in op.operands)
+        kernel = LoopKernel(described, inputs, tuple(buffers[len(arguments):]), DimEmitter(symbols, anchor))
+        LOOPS[described.name](kernel)
+        func_d.ReturnOp([])
+    anchor.erase()
+    return new
+
+
+def _upper_bound(kind: Kind, op: Op, x_dims: tuple[Dim, ...]) -> Kind:
+    """A result of symbolic size as a flat buffer of the most elements that it can have."""
+    dims, dtype = kind
+    total = symbolic.product(x_dims)
+    most = total if op.attr("flat", True) else x_dims[op.attr("axis")]
+    size = symbolic.substitute(symbolic.product(dims), {op.attr("symbol"): most})
+    return (size,), dtype
+
+
+def _constant_buffer(value: Any) -> Buffer:
+    """A constant operand as a buffer that is read at the scalar's place."""
+    raise CompilerBug(f"{value.owner.name} is an operand of a loop kernel; constants must come in as arguments")
+
+
 def convert_op(b: Builder, operation: Any, views: dict[Any, View]) -> None:
     """Adds the views of the op's results to `views`."""
-    name = operation.name.removeprefix("xt.")
+    name = operation.name.split(".", 1)[1]
     converter = CONVERTERS.get(name)
     if converter is None:
         why = "makes a loop kernel and must be alone in it" if name in LOOPS else \

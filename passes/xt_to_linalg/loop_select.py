@@ -1,0 +1,182 @@
+"""Loop kernels whose result size depends on data: nonzero, compress, unique.
+
+The new symbol's value is the last output, memref<1xi64>. Each result whose dims hold the symbol is a flat memref of
+its upper bound; its elements are laid out row-major for the actual size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xcc._mlir import arith_d
+from xcc.passes.xt_to_linalg import scalar
+from xcc.passes.xt_to_linalg.loop_sort import less
+from xcc.passes.xt_to_linalg.loops import Buffer, LoopKernel, i64, size_of, to_i64
+from xcc.passes.xt_to_linalg.registry import converts_to_loops
+from xcc.passes.xt_to_linalg.types import constant, is_bool, is_float
+from xcc.symbolic import Dim
+
+_I = arith_d.CmpIPredicate
+
+
+def _is_set(value: Any, dtype: Any) -> Any:
+    if is_bool(dtype):
+        return value
+    if is_float(dtype):
+        return scalar.float_compare("ne", value, constant(dtype, 0))
+    return scalar.int_compare("ne", value, constant(dtype, 0), dtype)
+
+
+def _count(k: LoopKernel, extent: Dim, test: Callable[[Any], Any]) -> Any:
+    """How many i below `extent` pass `test`."""
+    return k.fold(extent, [k.dim(0)], lambda i, c: [
+        arith_d.addi(c[0], arith_d.select(test(i), k.dim(1), k.dim(0)))])[0]
+
+
+def _each(k: LoopKernel, extent: Dim, test: Callable[[Any], Any], body: Callable[[Any, Any], None]) -> None:
+    """``body(i, n)`` for the n-th i that passes `test`."""
+    def step(i: Any, carried: list[Any]) -> list[Any]:
+        chosen = test(i)
+        k.when(chosen, lambda: body(i, carried[0]))
+        return [arith_d.addi(carried[0], arith_d.select(chosen, k.dim(1), k.dim(0)))]
+
+    k.fold(extent, [k.dim(0)], step)
+
+
+@converts_to_loops("nonzero")
+def nonzero(k: LoopKernel) -> None:
+    x, (out, count) = k.inputs[0], k.outputs
+    total = size_of(x.dims)
+
+    def test(i: Any) -> Any:
+        return _is_set(x.load(k.unflat(i, x.dims)), x.dtype)
+
+    def body(_: list[Any]) -> None:
+        n = _count(k, total, test)
+        count.store(to_i64(n), [k.dim(0)])
+
+        def write(i: Any, at: Any) -> None:
+            for axis, c in enumerate(k.unflat(i, x.dims)):
+                out.store(to_i64(c), [arith_d.addi(arith_d.muli(k.dim(axis), n), at)])
+
+        _each(k, total, test, write)
+
+    k.rows([], body)
+
+
+@converts_to_loops("compress")
+def compress(k: LoopKernel) -> None:
+    (x, condition), (out, count) = k.inputs, k.outputs
+    flat, axis = k.op.attr("flat", False), k.op.attr("axis", 0)
+    before: list[Dim] = [] if flat else list(x.dims[:axis])
+    after: list[Dim] = [] if flat else list(x.dims[axis + 1:])
+    length = condition.dims[0]
+
+    def test(i: Any) -> Any:
+        return condition.load([i])
+
+    def body(_: list[Any]) -> None:
+        n = _count(k, length, test)
+        count.store(to_i64(n), [k.dim(0)])
+
+        def write(i: Any, at: Any) -> None:
+            def element(c: list[Any]) -> None:
+                head, tail = c[:len(before)], c[len(before):]
+                source = k.unflat(i, x.dims) if flat else [*head, i, *tail]
+                out.store(x.load(source), [k.flat([*head, at, *tail], [*before, n, *after])])
+
+            k.nest([*before, *after], element)
+
+        _each(k, length, test, write)
+
+    k.rows([], body)
+
+
+@converts_to_loops("unique")
+def unique(k: LoopKernel) -> None:
+    """`first` is the table of distinct elements, as indices into x: kept sorted by insertion after a binary search, or
+    in order of first use after a linear search. The other results follow from it."""
+    x, (values, first, inverse, counts, number) = k.inputs[0], k.outputs
+    flat, axis, ordered = k.op.attr("flat", True), k.op.attr("axis", 0), k.op.attr("sorted", True)
+    before: list[Dim] = [] if flat else list(x.dims[:axis])
+    after: list[Dim] = [] if flat else list(x.dims[axis + 1:])
+    length = size_of(x.dims) if flat else x.dims[axis]
+
+    def load(i: Any, c: list[Any]) -> Any:
+        return x.load(k.unflat(i, x.dims) if flat else [*c[:len(before)], i, *c[len(before):]])
+
+    def order(i: Any, j: Any) -> Any:
+        """-1, 0 or 1 as slice i of x comes before, equals or comes after slice j."""
+        zero, one, minus = (constant(i64(), v) for v in (0, 1, -1))
+
+        def step(c: list[Any], carried: list[Any]) -> list[Any]:
+            a, b = load(i, c), load(j, c)
+            here = arith_d.select(less(a, b, x.dtype), minus, arith_d.select(less(b, a, x.dtype), one, zero))
+            return [arith_d.select(arith_d.cmpi(_I.eq, carried[0], zero), here, carried[0])]
+
+        return k.nest_fold([*before, *after], [zero], step)[0]
+
+    def at(table: Buffer, i: Any) -> Any:
+        return arith_d.index_cast(k.dim(0).type, table.load([i]))
+
+    def search(i: Any, n: Any) -> tuple[Any, Any]:
+        """(place of slice i among the n distinct ones, whether it is there)."""
+        zero = constant(i64(), 0)
+
+        def halve(c: list[Any]) -> list[Any]:
+            low, high, _ = c
+            middle = arith_d.divui(arith_d.addi(low, high), k.dim(2))
+            sign = order(at(first, middle), i)
+            same = arith_d.cmpi(_I.eq, sign, zero)
+            behind = arith_d.cmpi(_I.slt, sign, zero)
+            after_middle = arith_d.addi(middle, k.dim(1))
+            return [arith_d.select(same, middle, arith_d.select(behind, after_middle, low)),
+                    arith_d.select(behind, high, middle), same]
+
+        def scan(c: list[Any]) -> list[Any]:
+            place, high, _ = c
+            same = arith_d.cmpi(_I.eq, order(at(first, place), i), zero)
+            moved = arith_d.select(same, place, arith_d.addi(place, k.dim(1)))
+            return [moved, arith_d.select(same, place, high), same]
+
+        false = arith_d.cmpi(_I.ne, zero, zero)
+        place, _, found = k.repeat([k.dim(0), n, false], lambda c: arith_d.cmpi(_I.ult, c[0], c[1]),
+                                   halve if ordered else scan)
+        return place, found
+
+    def insert(i: Any, carried: list[Any]) -> list[Any]:
+        n = carried[0]
+        place, found = search(i, n)
+        absent = arith_d.xori(found, constant(found.type, 1))
+
+        def add() -> None:
+            def shift(j: Any) -> None:
+                target = arith_d.subi(arith_d.addi(n, place), j)
+                source = arith_d.subi(target, k.dim(1))
+                for table in (first, counts):
+                    table.store(table.load([source]), [target])
+
+            k.loop(n, shift, first=place)
+            first.store(to_i64(i), [place])
+            counts.store(constant(i64(), 0), [place])
+
+        k.when(absent, add)
+        counts.store(arith_d.addi(counts.load([place]), constant(i64(), 1)), [place])
+        return [arith_d.addi(n, arith_d.select(absent, k.dim(1), k.dim(0)))]
+
+    def body(_: list[Any]) -> None:
+        n = k.fold(length, [k.dim(0)], insert)[0]
+        number.store(to_i64(n), [k.dim(0)])
+        k.loop(length, lambda i: inverse.store(to_i64(search(i, n)[0]), [i]))
+
+        def write(j: Any) -> None:
+            def element(c: list[Any]) -> None:
+                head, tail = c[:len(before)], c[len(before):]
+                values.store(load(at(first, j), c), [k.flat([*head, j, *tail], [*before, n, *after])])
+
+            k.nest([*before, *after], element)
+
+        k.loop(n, write)
+
+    k.rows([], body)

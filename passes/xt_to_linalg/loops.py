@@ -1,0 +1,166 @@
+"""Builds loop kernels: scalar loops on memrefs, for ops that have no tile form.
+
+    func.func private @k(%x: memref<?x8xf32>, %out: memref<?x8xf32>, %d0: index) attributes {xt.kernel, xcc.loops} {
+      scf.forall (%i) in (%d0) { scf.for %j = ... { memref.load, memref.store } } {xcc.parallel}
+    }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xcc import symbolic
+from xcc._mlir import arith_d, ir, memref_d, scf_d
+from xcc.passes.xt_to_linalg.dims import DimEmitter
+from xcc.passes.xt_to_linalg.registry import Op
+from xcc.passes.xt_to_linalg.types import constant, is_bool, signless
+from xcc.symbolic import Dim
+
+__all__ = ["Buffer", "LoopKernel", "buffer_type"]
+
+_DYNAMIC = ir.ShapedType.get_dynamic_size()
+
+
+def buffer_type(dims: Sequence[Dim], dtype: Any) -> Any:
+    """The memref of a tensor: bool is i8 with 0 and 1."""
+    element = ir.IntegerType.get_signless(8) if is_bool(dtype) else signless(dtype)
+    return ir.MemRefType.get([d if isinstance(d, int) else _DYNAMIC for d in dims], element)
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A memref argument with its dims and xt element type."""
+
+    memref: Any
+    dims: tuple[Dim, ...]
+    dtype: Any
+
+    def load(self, coords: Sequence[Any]) -> Any:
+        """The element as a scalar of its xt type; bool as i1."""
+        value = memref_d.load(self.memref, list(coords))
+        return arith_d.trunci(signless(self.dtype), value) if is_bool(self.dtype) else value
+
+    def store(self, value: Any, coords: Sequence[Any]) -> None:
+        if is_bool(self.dtype):
+            value = arith_d.extui(ir.IntegerType.get_signless(8), value)
+        memref_d.store(value, self.memref, list(coords))
+
+
+@dataclass(frozen=True)
+class LoopKernel:
+    """One opaque op with its buffers; methods emit loops at the insertion point."""
+
+    op: Op
+    inputs: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
+    dim: DimEmitter
+
+    def index(self, value: int) -> Any:
+        return self.dim(value)
+
+    def rows(self, dims: Sequence[Dim], body: Callable[[list[Any]], None]) -> None:
+        """A top-level scf.forall over `dims` whose bodies are independent; at least one iteration."""
+        dims = list(dims) or [1]
+        dynamic = [self.dim(d) for d in dims if not isinstance(d, int)]
+        n = len(dims)
+        i64s, i32s = ir.DenseI64ArrayAttr.get, ir.DenseI32ArrayAttr.get
+        loop = ir.Operation.create("scf.forall", operands=dynamic, regions=1, attributes={
+            "operandSegmentSizes": i32s([0, len(dynamic), 0, 0]), "staticLowerBound": i64s([0] * n),
+            "staticUpperBound": i64s([d if isinstance(d, int) else _DYNAMIC for d in dims]),
+            "staticStep": i64s([1] * n), "xcc.parallel": ir.UnitAttr.get()})
+        block = loop.regions[0].blocks.append(*[ir.IndexType.get()] * n)
+        with ir.InsertionPoint(block):
+            body(list(block.arguments))
+            ends = ir.Operation.create("scf.forall.in_parallel", regions=1)
+            ends.regions[0].blocks.append()
+
+    def fold(self, extent: Any, starts: Sequence[Any], body: Callable[[Any, list[Any]], Sequence[Any]],
+             first: Any = None) -> list[Any]:
+        """scf.for from `first` (0) to `extent` that carries values; `body(i, carried)` gives the next ones."""
+        extent = extent if isinstance(extent, ir.Value) else self.dim(extent)
+        loop = scf_d.ForOp(self.dim(0) if first is None else first, extent, self.dim(1), list(starts))
+        with ir.InsertionPoint(loop.body):
+            scf_d.YieldOp(list(body(loop.induction_variable, list(loop.inner_iter_args))))
+        return list(loop.results)
+
+    def loop(self, extent: Any, body: Callable[[Any], None], first: Any = None) -> None:
+        """scf.for without values."""
+        def step(i: Any, _: list[Any]) -> list[Any]:
+            body(i)
+            return []
+
+        self.fold(extent, [], step, first)
+
+    def nest(self, dims: Sequence[Dim], body: Callable[[list[Any]], None], outer: Sequence[Any] = ()) -> None:
+        """Loops over all of `dims`, row-major."""
+        if len(outer) == len(dims):
+            body(list(outer))
+        else:
+            self.loop(dims[len(outer)], lambda i: self.nest(dims, body, [*outer, i]))
+
+    def nest_fold(self, dims: Sequence[Dim], starts: Sequence[Any],
+                  body: Callable[[list[Any], list[Any]], Sequence[Any]], outer: Sequence[Any] = ()) -> list[Any]:
+        """As `nest`, carrying values through all iterations."""
+        if len(outer) == len(dims):
+            return list(body(list(outer), list(starts)))
+        return self.fold(dims[len(outer)], starts,
+                         lambda i, carried: self.nest_fold(dims, carried, body, [*outer, i]))
+
+    def when(self, condition: Any, body: Callable[[], None]) -> None:
+        branch = scf_d.IfOp(condition)
+        with ir.InsertionPoint(branch.then_block):
+            body()
+            scf_d.YieldOp([])
+
+    def repeat(self, starts: Sequence[Any], condition: Callable[[list[Any]], Any],
+               body: Callable[[list[Any]], Sequence[Any]]) -> list[Any]:
+        """scf.while: carries values while `condition` of them holds."""
+        kinds = [v.type for v in starts]
+        loop = scf_d.WhileOp(kinds, list(starts))
+        before, after = loop.before.blocks.append(*kinds), loop.after.blocks.append(*kinds)
+        with ir.InsertionPoint(before):
+            values = list(before.arguments)
+            scf_d.ConditionOp(condition(values), values)
+        with ir.InsertionPoint(after):
+            scf_d.YieldOp(list(body(list(after.arguments))))
+        return list(loop.results)
+
+    def flat(self, coords: Sequence[Any], dims: Sequence[Any]) -> Any:
+        """The row-major position of `coords`; dims may be index values."""
+        out = self.dim(0)
+        for at, d in zip(coords, dims, strict=True):
+            out = arith_d.addi(arith_d.muli(out, d if isinstance(d, ir.Value) else self.dim(d)), at)
+        return out
+
+    def unflat(self, position: Any, dims: Sequence[Dim]) -> list[Any]:
+        """The coordinates of a row-major position."""
+        coords = []
+        for d in reversed(dims):
+            coords.append(arith_d.remui(position, self.dim(d)))
+            position = arith_d.divui(position, self.dim(d))
+        return coords[::-1]
+
+    def wrapped(self, value: Any, dtype: Any, extent: Dim) -> Any:
+        """A data index made valid: negative ones count from the end, the rest is clamped."""
+        at = arith_d.index_cast(ir.IndexType.get(), value)
+        negative = arith_d.cmpi(arith_d.CmpIPredicate.slt, at, self.dim(0))
+        at = arith_d.select(negative, arith_d.addi(at, self.dim(extent)), at)
+        return arith_d.maxsi(arith_d.minsi(at, self.dim(extent - 1)), self.dim(0))
+
+
+def i64() -> Any:
+    return ir.IntegerType.get_signless(64)
+
+
+def to_i64(index: Any) -> Any:
+    return arith_d.index_cast(i64(), index)
+
+
+def size_of(dims: Sequence[Dim]) -> Dim:
+    return symbolic.product(dims)
+
+
+def true() -> Any:
+    return constant(ir.IntegerType.get_signless(1), 1)

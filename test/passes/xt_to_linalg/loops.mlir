@@ -1,0 +1,28 @@
+// RUN: %xcc_opt %s --pass-pipeline="xt-to-linalg" --verify-each --split-input-file | filecheck %s
+
+// CHECK-LABEL: func.func private @cumsum
+// CHECK-SAME: %[[X:.*]]: memref<?x5xf32>, %[[OUT:.*]]: memref<?x5xf32>, %[[D0:.*]]: index)
+// CHECK-SAME: xcc.loops
+func.func private @cumsum(%x: tensor<?x5xf32, ["d0", 5]>) -> tensor<?x5xf32, ["d0", 5]>
+    attributes {xt.kernel, xt.symbols = ["d0"]} {
+  // CHECK: scf.forall (%[[I:.*]]) in (%[[D0]])
+  // CHECK: scf.for %[[J:.*]] = %{{.*}} iter_args
+  // CHECK: memref.load %[[X]][%[[I]], %[[J]]]
+  // CHECK: memref.store %{{.*}}, %[[OUT]][%[[I]], %[[J]]]
+  // CHECK: {xcc.parallel}
+  %0 = "xt.cumulative"(%x) {kind = "sum", axis = 1, exclusive = false, reverse = false}
+      : (tensor<?x5xf32, ["d0", 5]>) -> tensor<?x5xf32, ["d0", 5]>
+  return %0 : tensor<?x5xf32, ["d0", 5]>
+}
+
+// -----
+
+// The count is one more output; the coordinates are a flat buffer of the upper bound.
+// CHECK-LABEL: func.func private @nonzero
+// CHECK-SAME: memref<3x4xi8>, %{{.*}}: memref<24xi64>, %[[COUNT:.*]]: memref<1xi64>
+func.func private @nonzero(%x: tensor<3x4xi1>) -> tensor<2x?xi64, [2, "n"]>
+    attributes {xt.kernel, xt.symbols = []} {
+  // CHECK: memref.store %{{.*}}, %[[COUNT]]
+  %0 = "xt.nonzero"(%x) {symbol = "n"} : (tensor<3x4xi1>) -> tensor<2x?xi64, [2, "n"]>
+  return %0 : tensor<2x?xi64, [2, "n"]>
+}

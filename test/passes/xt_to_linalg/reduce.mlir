@@ -1,0 +1,31 @@
+// RUN: %xcc_opt %s --pass-pipeline="xt-to-linalg" --verify-each | filecheck %s
+
+// A kept dim is in no generic but the copy that gives the result its shape.
+// CHECK: #[[ID:.*]] = affine_map<(d0, d1) -> (d0, d1)>
+// CHECK: #[[ROW:.*]] = affine_map<(d0, d1) -> (d0)>
+// CHECK-LABEL: func.func private @keepdims
+// CHECK-SAME: %[[X:.*]]: tensor<?x7xf16>, %[[D0:.*]]: index) -> tensor<?x1xf16>
+// CHECK-SAME: xt.arg_dims = {{\[\[}}"d0", 7]], xt.kernel, xt.result_dims = {{\[\[}}"d0", 1]], xt.symbols = ["d0"]
+func.func private @keepdims(%x: tensor<?x7xf16, ["d0", 7]>) -> tensor<?x1xf16, ["d0", 1]>
+    attributes {xt.kernel, xt.symbols = ["d0"]} {
+  // CHECK: %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32
+  // CHECK: %[[EMPTY:.*]] = tensor.empty(%[[D0]]) : tensor<?xf32>
+  // CHECK: %[[INIT:.*]] = linalg.fill ins(%[[ZERO]] : f32) outs(%[[EMPTY]]
+  // CHECK: linalg.generic {indexing_maps = [#[[ID]], #[[ROW]]], iterator_types = ["parallel", "reduction"]}
+  // CHECK-SAME: ins(%[[X]] : tensor<?x7xf16>) outs(%[[INIT]] : tensor<?xf32>)
+  // CHECK: arith.extf
+  // CHECK: arith.addf
+  // CHECK: arith.truncf
+  // CHECK: linalg.generic {indexing_maps = [#[[ROW]], #[[ID]]], iterator_types = ["parallel", "parallel"]}
+  // CHECK-SAME: outs(%{{.*}} : tensor<?x1xf16>)
+  %0 = "xt.reduce"(%x) {kind = "sum", axes = [1], keepdims = true} : (tensor<?x7xf16, ["d0", 7]>) -> tensor<?x1xf16, ["d0", 1]>
+  return %0 : tensor<?x1xf16, ["d0", 1]>
+}
+
+// CHECK-LABEL: func.func private @argmax
+func.func private @argmax(%x: tensor<4x9xf32>) -> tensor<4xi64> attributes {xt.kernel, xt.symbols = []} {
+  // CHECK: %[[R:.*]]:2 = linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]
+  // CHECK: return %[[R]]#1
+  %0 = "xt.arg_reduce"(%x) {kind = "argmax", axis = 1, keepdims = false, select_last = false} : (tensor<4x9xf32>) -> tensor<4xi64>
+  return %0 : tensor<4xi64>
+}
