@@ -129,7 +129,7 @@ class _Assigner:
         return blocked(access.shape, order, width, self.chip.warp, self.warps)
 
     def natural(self, value: Any) -> Ranked | None:
-        """The layout that `value` has by itself and how strongly: 0 any, 2 memory, 4 contraction."""
+        """The layout that `value` has by itself and how strongly: 0 any, 1 gather, 2 memory, 4 contraction."""
         if value in self.known:
             return self.known[value]
         if value in self.active:
@@ -170,7 +170,8 @@ class _Assigner:
             source = self.natural(op.operands[0])
             return (source[0].reshaped(shape_of(value)), source[1]) if source else None
         if op.name == "vector.gather":
-            return self.best([v for v in op.operands if is_vector(v) and shape_of(v) == shape_of(value)])
+            found = self.best(list(op.operands))
+            return found if found is not None and found[1] else (self.default(value), 1)
         if is_elementwise(op):
             return self.best(list(op.operands))
         return self.default(value), 0

@@ -96,7 +96,7 @@ class KernelBuilder:
                 if op.operation == forall:
                     break
                 if op.operation.name != "scf.forall":
-                    self.scalar(op.operation)
+                    self.emit(op.operation)
             grid = self.grid(forall)
             gpu_d.return_([])
         kernel.operation.attributes["xcc.grid"] = ir.StringAttr.get(str(grid))
