@@ -34,6 +34,8 @@ class Transfer:
         self.memory = memory
         rank = ir.MemRefType(memory.type).rank
         self.rank = rank
+        strides, _ = ir.MemRefType(memory.type).get_strides_and_offset()
+        self.contiguous = not rank or strides[-1] == 1
         self.indices = list(o.operands)[first_index:first_index + rank]
         t = ir.VectorType(vector_type)
         self.shape, self.elem = tuple(t.shape), t.element_type
@@ -55,11 +57,11 @@ class Transfer:
         return out
 
     def straight(self) -> bool:
-        return bool(self.dims) and self.dims[-1] == self.rank - 1
+        return bool(self.dims) and self.contiguous and self.dims[-1] == self.rank - 1
 
     def memory_order(self) -> list[int] | None:
         """An order of the vector's dims that ends with the contiguous one, if there is one worth a transpose."""
-        if self.rank - 1 not in self.dims:
+        if self.rank - 1 not in self.dims or not self.contiguous:
             return None
         inner = self.dims.index(self.rank - 1)
         if self.shape[inner] < 2:
