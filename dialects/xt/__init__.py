@@ -18,7 +18,8 @@ from xcc.dialects.xt.base import Xt, dims_attr, dims_from_attr, element_type_of,
 from xcc.dialects.xt.op import BUILDERS, OPS, Attrs, OpDefinition, attrs_of, build, grouped_operands, op_class, verify
 from xcc.dialects.xt.types import TensorType, dtype_name, is_float, is_integer, is_signed, numpy_dtype, width
 
-FAMILIES = ("elementwise", "shape", "indexing", "reduce", "sort", "matmul", "conv", "constant", "control")
+FAMILIES = ("elementwise", "shape", "indexing", "reduce", "sort", "matmul", "conv", "resize", "sampling", "norm",
+            "attention", "recurrent", "quant", "random", "signal", "constant", "control")
 
 for _family in FAMILIES:
     importlib.import_module(f"xcc.dialects.xt.{_family}")
@@ -26,7 +27,8 @@ globals().update(BUILDERS)  # after the imports, since `reduce` and a few others
 
 __all__ = ["FAMILIES", "OPS", "Attrs", "TensorType", "OpDefinition", "Xt", "attrs_of", "build", "context", "dims_attr",
            "dims_from_attr", "dtype_name", "element_type_of", "evaluate", "grouped_operands", "is_float",
-           "is_integer", "is_signed", "load", "numpy_dtype", "op_class", "scalar", "shape_of", "tensor_type", "verify", "width"]
+           "is_integer", "is_signed", "load", "numpy_dtype", "op_class", "scalar", "shape_of", "tensor_type",
+           "verify", "width"]
 
 
 def __getattr__(name: str) -> Any:

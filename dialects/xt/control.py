@@ -167,8 +167,8 @@ def _rebuilt(op: Any, results: Sequence[TensorType]) -> tuple[Any, ...]:
     return tuple(new.results)
 
 
-def if_(cond: Any, then: Callable[[], Any], orelse: Callable[[], Any], *, result_types: Sequence[TensorType] | None = None,
-        loc: Any = None, ip: Any = None) -> tuple[Any, ...]:
+def if_(cond: Any, then: Callable[[], Any], orelse: Callable[[], Any], *,
+        result_types: Sequence[TensorType] | None = None, loc: Any = None, ip: Any = None) -> tuple[Any, ...]:
     """xt.if. `then` and `orelse` build their regions and return the values they yield.
 
     Where the branches' dims differ, `result_types` must say what the results are (with new symbols).

@@ -75,7 +75,8 @@ def _float_to_integer(wide: Array, to: str) -> Array:
     low, high = integer_limits(to)
     whole = np.trunc(np.where(np.isnan(wide), 0.0, wide))
     middle = np.where((whole > low) & (whole < high), whole, 0.0).astype(np.uint64 if low == 0 else np.int64)
-    out = np.where(whole >= high, np.array(high, middle.dtype), np.where(whole <= low, np.array(low, middle.dtype), middle))
+    out = np.where(whole <= low, np.array(low, middle.dtype), middle)
+    out = np.where(whole >= high, np.array(high, middle.dtype), out)
     return np.asarray(out.astype(numpy_dtype(to)))
 
 

@@ -280,8 +280,8 @@ def build(cls: type[OpDefinition], *values: Any, loc: Any = None, ip: Any = None
     return out[0] if len(out) == 1 and not cls.variadic_results else out
 
 
-def create(cls: type[OpDefinition], values: Sequence[Any], attributes: dict[str, Any], results: Sequence[Any], loc: Any = None,
-           ip: Any = None) -> Any:
+def create(cls: type[OpDefinition], values: Sequence[Any], attributes: dict[str, Any], results: Sequence[Any],
+           loc: Any = None, ip: Any = None) -> Any:
     """The operation itself from encoded attributes; regions are empty."""
     groups = [tuple(v) if isinstance(v, (tuple, list)) else () if v is None else (v,) for v in values]
     stored = dict(attributes)

@@ -1,0 +1,135 @@
+"""Attention, rotary embedding and gelu."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from xcc.dialects.xt.broadcasting import broadcast_shapes, merge_dim, same_dtype, shape_text
+from xcc.dialects.xt.fields import boolean, dims, number, operand, optional, text
+from xcc.dialects.xt.norm import check_float
+from xcc.dialects.xt.numeric import erf, in_float
+from xcc.dialects.xt.op import Attrs, InferError, XtOp, same_dims
+from xcc.dialects.xt.shape import static_dims
+from xcc.dialects.xt.types import TensorType
+from xcc.symbolic import floordiv
+
+
+class Attention(XtOp, name="attention"):
+    """softmax(softcap(q k^T * scale) + mask) v on [batch, heads, seq, dim].
+
+    k and v may have fewer heads (grouped query): head h of q reads head h // (q heads / k heads). `mask` broadcasts
+    to [batch, heads, q seq, k seq]: i1 keeps where true, a float is added. `causal` lets query i see keys up to
+    i + causal_offset. softcap c > 0 maps s to c*tanh(s/c). `scale` 0 means 1/sqrt(dim). A row with no visible key
+    gives 0.
+    """
+
+    q = operand()
+    k = operand()
+    v = operand()
+    mask = optional()
+    scale = number(0.0)
+    causal = boolean(False)
+    causal_offset = dims((0,))
+    softcap = number(0.0)
+    access = "composite"
+
+    @staticmethod
+    def normalize(a: Attrs, q: TensorType, k: TensorType, v: TensorType, mask: TensorType | None) -> None:
+        if a.scale == 0:
+            size = q.shape[-1]
+            if not isinstance(size, int):
+                raise InferError("scale is needed when the head size is symbolic")
+            a.scale = 1 / math.sqrt(size)
+
+    @staticmethod
+    def infer(a: Attrs, q: TensorType, k: TensorType, v: TensorType, mask: TensorType | None) -> TensorType:
+        same_dtype(check_float(q), k, v)
+        if not q.rank == k.rank == v.rank == 4:
+            raise InferError("q, k and v have rank 4")
+        pairs = [(q.shape[0], k.shape[0]), (q.shape[3], k.shape[3]), *zip(k.shape[:3], v.shape[:3], strict=True)]
+        for m, n in pairs:
+            if merge_dim(m, n) is None:
+                raise InferError(f"dims {m} and {n} do not fit")
+        heads, shared = q.shape[1], k.shape[1]
+        if isinstance(heads, int) and isinstance(shared, int) and (shared == 0 or heads % shared):
+            raise InferError(f"{heads} query heads do not divide into {shared} key heads")
+        if mask is not None:
+            scores = (*q.shape[:3], k.shape[2])
+            if mask.dtype not in ("i1", q.dtype):
+                raise InferError(f"the mask is {mask.dtype}, not i1 or {q.dtype}")
+            if not all(map(same_dims, broadcast_shapes(scores, mask.shape), scores)) or mask.rank > 4:
+                raise InferError(f"the mask {shape_text(mask.shape)} does not broadcast to {shape_text(scores)}")
+        return q.with_shape([*q.shape[:3], v.shape[3]])
+
+    @staticmethod
+    def evaluate(a: Attrs, q: Any, k: Any, v: Any, mask: Any) -> Any:
+        visible = np.ones((q.shape[2], k.shape[2]), bool)
+        if a.causal:
+            (offset,) = static_dims(a.causal_offset, "causal_offset")
+            visible = np.tril(visible, offset)
+
+        def f(q: Any, k: Any, v: Any) -> Any:
+            repeat = q.shape[1] // max(k.shape[1], 1)
+            k, v = np.repeat(k, repeat, 1), np.repeat(v, repeat, 1)
+            s = np.matmul(q, np.swapaxes(k, 2, 3)) * a.scale
+            s = a.softcap * np.tanh(s / a.softcap) if a.softcap else s
+            if mask is not None:
+                s = np.where(mask, s, -np.inf) if mask.dtype == bool else s + mask.astype(s.dtype)
+            s = np.where(visible, s, -np.inf)
+            top = s.max(-1, keepdims=True, initial=-np.inf)
+            e = np.exp(s - np.where(np.isneginf(top), 0, top))
+            total = e.sum(-1, keepdims=True)
+            return np.matmul(e / np.where(total == 0, 1, total), v)
+
+        return in_float(f, q, k, v)
+
+
+class Rotary(XtOp, name="rotary"):
+    """Rotates pairs of the last dim of x by angles given as cos and sin, which broadcast to x[..., :dim/2].
+
+    Pair i is (i, i + dim/2), or (2i, 2i + 1) when `interleaved`: (a, b) -> (a cos - b sin, b cos + a sin).
+    """
+
+    x = operand()
+    cos = operand()
+    sin = operand()
+    interleaved = boolean(False)
+    access = "composite"
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType, cos: TensorType, sin: TensorType) -> TensorType:
+        same_dtype(check_float(x), cos, sin)
+        half = (*x.shape[:-1], floordiv(x.shape[-1], 2))
+        for t in (cos, sin):
+            if t.rank > x.rank or not all(map(same_dims, broadcast_shapes(half, t.shape), half)):
+                raise InferError(f"{shape_text(t.shape)} does not broadcast to {shape_text(half)}")
+        return x
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any, cos: Any, sin: Any) -> Any:
+        def f(x: Any, c: Any, s: Any) -> Any:
+            half = x.shape[-1] // 2
+            first, second = (x[..., ::2], x[..., 1::2]) if a.interleaved else (x[..., :half], x[..., half:])
+            parts = [first * c - second * s, second * c + first * s]
+            return np.stack(parts, -1).reshape(x.shape) if a.interleaved else np.concatenate(parts, -1)
+
+        return in_float(f, x, cos, sin)
+
+
+class Gelu(XtOp, name="gelu"):
+    """x/2 * (1 + erf(x/sqrt(2))), or with `approximate` = tanh x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))."""
+
+    x = operand()
+    approximate = text("none", ("none", "tanh"))
+    access = "composite"
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType) -> TensorType:
+        return check_float(x)
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any) -> Any:
+        if a.approximate == "tanh":
+            return in_float(lambda v: v / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v**3))), x)
+        return in_float(lambda v: v / 2 * (1 + erf(v / math.sqrt(2))), x)

@@ -1,0 +1,133 @@
+"""Quantisation: integers or narrow floats with a scale and a zero point, by tensor, by axis or by block."""
+
+from typing import Any
+
+import numpy as np
+
+from xcc.dialects.xt.broadcasting import shape_text
+from xcc.dialects.xt.fields import boolean, dtype, integer, operand, optional
+from xcc.dialects.xt.numeric import cast, integer_limits
+from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of, same_dims
+from xcc.dialects.xt.types import TensorType, dtype_name, is_float, numpy_dtype
+from xcc.symbolic import ceildiv
+
+
+def _check_scale(a: Attrs, x: TensorType, scale: TensorType, zero_point: TensorType | None) -> None:
+    if not is_float(scale.dtype):
+        raise InferError(f"the scale is {scale.dtype}, not a float")
+    if zero_point is not None and zero_point.shape != scale.shape:
+        raise InferError(f"scale {shape_text(scale.shape)} and zero point {shape_text(zero_point.shape)} differ")
+    if scale.rank == 0:
+        return
+    axis = axis_of(a.axis, x.rank)
+    if a.block:
+        want = tuple(ceildiv(n, a.block) if d == axis else n for d, n in enumerate(x.shape))
+    else:
+        want = (x.shape[axis],)
+    if len(want) != scale.rank or not all(map(same_dims, want, scale.shape)):
+        raise InferError(f"the scale is {shape_text(scale.shape)}, not {shape_text(want)}")
+
+
+def spread(a: Attrs, value: Any, x: Any) -> Any:
+    """Scale or zero point with a shape that broadcasts to x."""
+    if value is None or value.ndim == 0:
+        return value
+    if a.block:
+        return np.repeat(value, a.block, a.axis)[tuple(slice(0, n) for n in x.shape)]
+    return value.reshape([-1 if d == a.axis else 1 for d in range(x.ndim)])
+
+
+class Quantize(XtOp, name="quantize"):
+    """saturate(round(x / scale) + zero_point) as `dtype`; halves to even. For a float `dtype` saturate(x / scale).
+
+    The scale is a scalar, a vector along `axis`, or with `block` of x's shape with ceil(n / block) at `axis`.
+    """
+
+    x = operand()
+    scale = operand()
+    zero_point = optional()
+    axis = integer(1)
+    block = integer(0)
+    dtype = dtype()
+    saturate = boolean(True)
+    access = "pointwise"
+
+    @staticmethod
+    def normalize(a: Attrs, x: TensorType, scale: TensorType, zero_point: TensorType | None) -> None:
+        a.axis = axis_of(a.axis, x.rank) if scale.rank else 0
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType, scale: TensorType, zero_point: TensorType | None) -> TensorType:
+        _check_scale(a, x, scale, zero_point)
+        if zero_point is not None and zero_point.dtype != a.dtype:
+            raise InferError(f"the zero point is {zero_point.dtype}, not {a.dtype}")
+        return x.with_dtype(a.dtype)
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any, scale: Any, zero_point: Any) -> Any:
+        with np.errstate(all="ignore"):
+            y = x.astype(np.float32) / spread(a, scale, x).astype(np.float32)
+            if is_float(a.dtype):
+                y = y if zero_point is None else y + spread(a, zero_point, x).astype(np.float32)
+                return cast(np.asarray(y, np.float32), a.dtype, a.saturate)
+            y = np.rint(y)
+            y = y if zero_point is None else y + spread(a, zero_point, x).astype(np.float32)
+            return np.clip(np.nan_to_num(y), *integer_limits(a.dtype)).astype(np.int64).astype(numpy_dtype(a.dtype))
+
+
+class Dequantize(XtOp, name="dequantize"):
+    """(x - zero_point) * scale as `dtype` (default the scale's); scale as in quantize."""
+
+    x = operand()
+    scale = operand()
+    zero_point = optional()
+    axis = integer(1)
+    block = integer(0)
+    dtype = dtype(None)
+    access = "pointwise"
+
+    @staticmethod
+    def normalize(a: Attrs, x: TensorType, scale: TensorType, zero_point: TensorType | None) -> None:
+        a.dtype = a.dtype or scale.dtype
+        a.axis = axis_of(a.axis, x.rank) if scale.rank else 0
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType, scale: TensorType, zero_point: TensorType | None) -> TensorType:
+        _check_scale(a, x, scale, zero_point)
+        if zero_point is not None and zero_point.dtype != x.dtype:
+            raise InferError(f"the zero point is {zero_point.dtype}, not {x.dtype}")
+        return x.with_dtype(a.dtype)
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any, scale: Any, zero_point: Any) -> Any:
+        if is_float(dtype_name(x.dtype)):
+            y = x.astype(np.float32)
+            y = y if zero_point is None else y - spread(a, zero_point, x).astype(np.float32)
+        else:
+            y = x.astype(np.int64)
+            y = (y if zero_point is None else y - spread(a, zero_point, x).astype(np.int64)).astype(np.float32)
+        return np.asarray(y * spread(a, scale, x).astype(np.float32)).astype(numpy_dtype(a.dtype))
+
+
+class DynamicQuantize(XtOp, name="dynamic_quantize"):
+    """x (f32) as ui8 with a scale and zero point from its own range, which includes 0: (y, scale, zero_point)."""
+
+    x = operand()
+    access = "composite"
+    result_names = ("result", "scale", "zero_point")
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType) -> tuple[TensorType, TensorType, TensorType]:
+        if x.dtype != "f32":
+            raise InferError(f"takes f32, not {x.dtype}")
+        return x.with_dtype("ui8"), TensorType((), "f32"), TensorType((), "ui8")
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any) -> Any:
+        low = np.minimum(x.min(initial=0), np.float32(0))
+        high = np.maximum(x.max(initial=0), np.float32(0))
+        scale = np.float32(high - low) / np.float32(255)
+        safe = scale if scale != 0 else np.float32(1)
+        zero = np.clip(np.rint(-low / safe), 0, 255)
+        y = np.clip(np.rint(x / safe) + zero, 0, 255).astype(np.uint8)
+        return y, np.asarray(scale, np.float32), np.asarray(zero, np.uint8)
