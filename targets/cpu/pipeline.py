@@ -16,13 +16,13 @@ def vector_stages() -> tuple[Stage, ...]:
         Stage("cpu", (
             _pass("expand-math"),
             _pass("unroll-vectors"),
+        )),
+        Stage("llvm", (
             _pass("kernel-abi"),
             _pass("lower-forall"),
             Upstream(pipeline="lower-affine"),
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),
-        )),
-        Stage("llvm", (
             Upstream(pipeline="expand-strided-metadata"),
             Upstream(pipeline="lower-affine"),
             Upstream(pipeline="convert-scf-to-cf"),
