@@ -27,7 +27,7 @@ RANGE = 192.0    # beyond it the f32 result is 0 or infinite
 @register_pass
 @dataclass(frozen=True)
 class HardwareMath(Pass):
-    """Writes exp, exp2, sqrt, rsqrt, absf, floor, ceil, trunc, roundeven and copysign as LLVM intrinsics."""
+    """Writes exp, roots, roundings, sign operations and remainders with LLVM's intrinsics, which GPUs have."""
 
     name: ClassVar[str] = "hardware-math"
 
@@ -35,7 +35,7 @@ class HardwareMath(Pass):
         found: list[Any] = []
 
         def visit(op: Any) -> Any:
-            if op.name in _BUILD and _element(op.results[0].type).width <= 32:
+            if op.name in _BUILD and (op.name in _ANY_WIDTH or _element(op.results[0].type).width <= 32):
                 found.append(op)
             return ir.WalkResult.ADVANCE
 
@@ -52,7 +52,7 @@ def _element(t: Any) -> Any:
 
 def _in_f32(operands: list[Any], build: Any) -> Any:
     t = operands[0].type
-    if _element(t) == ir.F32Type.get():
+    if _element(t).width >= 32:
         return build(*operands)
     f32 = ir.F32Type.get()
     wide = ir.VectorType.get(ir.VectorType(t).shape, f32) if isinstance(t, ir.VectorType) else f32
@@ -60,14 +60,15 @@ def _in_f32(operands: list[Any], build: Any) -> Any:
 
 
 def _constant(t: Any, value: float) -> Any:
-    attr = ir.FloatAttr.get(ir.F32Type.get(), value)
+    attr = ir.FloatAttr.get(_element(t), value)
     return arith_d.constant(t, ir.DenseElementsAttr.get_splat(t, attr) if isinstance(t, ir.VectorType) else attr)
 
 
 def _intrinsic(name: str) -> Any:
     def build(*operands: Any) -> Any:
         t = operands[0].type
-        suffix = f"v{ir.VectorType(t).shape[0]}f32" if isinstance(t, ir.VectorType) else "f32"
+        kind = str(_element(t))
+        suffix = f"v{ir.VectorType(t).shape[0]}{kind}" if isinstance(t, ir.VectorType) else kind
         none = ir.DenseI32ArrayAttr.get([])
         attributes = {"intrin": ir.StringAttr.get(f"llvm.{name}.{suffix}"), "op_bundle_sizes": none,
                       "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0])}
@@ -76,7 +77,7 @@ def _intrinsic(name: str) -> Any:
     return build
 
 
-_exp2, _sqrt = _intrinsic("exp2"), _intrinsic("sqrt")
+_exp2, _sqrt, _abs, _trunc, _copysign = map(_intrinsic, ("exp2", "sqrt", "fabs", "trunc", "copysign"))
 
 
 def _exp(x: Any) -> Any:
@@ -93,7 +94,20 @@ def _rsqrt(x: Any) -> Any:
     return arith_d.divf(_constant(x.type, 1.0), _sqrt(x))
 
 
+def _remainder(x: Any, y: Any) -> Any:
+    """C's fmod: the quotient may be one off after rounding, which one step repairs."""
+    y = _abs(y)
+    r = math_d.fma(arith_d.negf(_trunc(arith_d.divf(x, y))), y, x)
+    less = arith_d.subf(_abs(r), y)
+    r = arith_d.select(arith_d.cmpf(arith_d.CmpFPredicate.OGE, less, _constant(x.type, 0.0)), _copysign(less, x), r)
+    signs = arith_d.mulf(_copysign(_constant(x.type, 1.0), x), r)
+    crossed = arith_d.cmpf(arith_d.CmpFPredicate.OLT, signs, _constant(x.type, 0.0))
+    r = arith_d.select(crossed, _copysign(arith_d.subf(y, _abs(r)), x), r)
+    return _copysign(r, x)
+
+
 _BUILD = {"math.exp": _exp, "math.exp2": _exp2, "math.rsqrt": _rsqrt, "math.sqrt": _sqrt,
-          "math.absf": _intrinsic("fabs"), "math.ceil": _intrinsic("ceil"), "math.copysign": _intrinsic("copysign"),
-          "math.floor": _intrinsic("floor"), "math.roundeven": _intrinsic("roundeven"),
-          "math.trunc": _intrinsic("trunc")}
+          "math.absf": _abs, "math.ceil": _intrinsic("ceil"), "math.copysign": _copysign,
+          "math.floor": _intrinsic("floor"), "math.round": _intrinsic("round"),
+          "math.roundeven": _intrinsic("roundeven"), "math.trunc": _trunc, "arith.remf": _remainder}
+_ANY_WIDTH = tuple(name for name in _BUILD if name not in ("math.exp", "math.exp2"))

@@ -12,7 +12,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import ir
-from xcc.diagnostics import CompilerBug
+from xcc.diagnostics import CompilerBug, UserError
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
 from xcc.targets.llvm_text import llvm_ir
 
@@ -60,6 +60,8 @@ def device_module(module: Any) -> Any:
             if outer.operation.name != "gpu.module":
                 continue
             for op in outer.regions[0].blocks[0].operations:
+                if op.operation.name == "llvm.func":
+                    _check_device_function(op)
                 copy = op.operation.clone(ip=ir.InsertionPoint(flat.body))
                 for name in list(copy.attributes):
                     if name.startswith(DEVICE_ATTRIBUTES):
@@ -67,6 +69,14 @@ def device_module(module: Any) -> Any:
                 if copy.name == "llvm.mlir.global" and "dynamic_shmem" in str(copy.attributes["sym_name"]):
                     copy.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<external>")
         return flat
+
+
+def _check_device_function(op: Any) -> None:
+    """UserError for a function of NVIDIA's math library, which upstream calls for math that has no expansion."""
+    name = ir.StringAttr(op.attributes["sym_name"]).value
+    if name.startswith("__nv_"):
+        raise UserError(f"the model needs '{name.removeprefix('__nv_')}' in a type for which a GPU has no such "
+                        "function here (f64?); convert it to f32")
 
 
 @lru_cache(maxsize=8)

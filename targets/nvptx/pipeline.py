@@ -23,6 +23,8 @@ def gpu_stages() -> tuple[Stage, ...]:
         )),
         Stage("nvvm", (
             _pass("hardware-math"),
+            _pass("expand-math"),
+            _pass("hardware-math"),     # of what the expansions use
             _pass("kernel-abi"),
             Upstream(pipeline="expand-strided-metadata"),
             Upstream(pipeline="lower-affine"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,6 +118,17 @@ def _column_sum(rows: int) -> Any:
     return make
 
 
+def _math(n: int) -> Any:
+    def make(rng: Any) -> Any:
+        x = _normal(rng, n) * 2
+        z = x.astype(float)
+        e = np.exp(z)
+        erf = np.array([math.erf(v) for v in z])
+        parts = (e, np.tanh(z), erf, np.sin(z), np.sqrt(e), z / 2, np.floor(z), abs(z), 1 / np.sqrt(e), np.fmod(z, e))
+        return [x], sum(parts), F32, {"d0": n}
+    return make
+
+
 CASES = (
     Case("pointwise", _pointwise(4096), "even"), Case("pointwise", _pointwise(2501), "odd"),
     Case("pointwise_f16", _pointwise_f16(10)),
@@ -129,4 +141,5 @@ CASES = (
     Case("gather", _gather(100, 37)),
     Case("cumsum", _cumsum(150, 40)),
     Case("column_sum", _column_sum(77)),
+    Case("math", _math(700)),
 )
