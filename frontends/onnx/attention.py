@@ -29,7 +29,7 @@ def rotary_embedding(cx: Context) -> Any:
     rest = None
     if turned != size:
         x, rest = slice_axis(x, 3, 0, turned), slice_axis(x, 3, turned, size)
-    out = rotate(x, cos, sin, bool(cx.attr("interleaved", 0)))
+    out = xt.rotary(x, cos, sin, interleaved=bool(cx.attr("interleaved", 0)))
     if rest is not None:
         out = xt.concatenate(out, rest, axis=3)
     return xt.reshape(xt.transpose(out, perm=(0, 2, 1, 3)), shape=shape) if flat else out
@@ -39,22 +39,6 @@ def _at_positions(cx: Context, cache: Any) -> Any:
     """[batch, 1, seq, dim/2]: rows of the cache at the positions, or the cache as it is."""
     rows = xt.gather(cache, cx[3], axis=0) if cx.has(3) else cache
     return unsqueeze(rows, [1])
-
-
-def rotate(x: Any, cos: Any, sin: Any, interleaved: bool) -> Any:
-    """Turns pairs (a, b) to (a cos - b sin, a sin + b cos): halves of the last dim, or neighbours."""
-    shape = xt.shape_of(x)
-    half = symbolic.floordiv(shape[3], 2)
-    if interleaved:
-        pairs = xt.reshape(x, shape=(*shape[:3], half, 2))
-        a, b = (xt.reshape(slice_axis(pairs, 4, i, i + 1), shape=(*shape[:3], half)) for i in range(2))
-    else:
-        a, b = slice_axis(x, 3, 0, half), slice_axis(x, 3, half, shape[3])
-    real = xt.sub(xt.mul(a, cos), xt.mul(b, sin))
-    imaginary = xt.add(xt.mul(a, sin), xt.mul(b, cos))
-    if not interleaved:
-        return xt.concatenate(real, imaginary, axis=3)
-    return xt.reshape(xt.concatenate(unsqueeze(real, [4]), unsqueeze(imaginary, [4]), axis=4), shape=shape)
 
 
 def split_heads(x: Any, heads: int) -> Any:
@@ -71,7 +55,7 @@ def merge_heads(x: Any) -> Any:
 
 @onnx_op("Attention", since=23)
 def attention(cx: Context) -> Any:
-    """Y, present_key?, present_value?, qk? = Attention(Q, K, V, attn_mask?, past_key?, past_value?, nonpad_kv_seqlen?)."""
+    """Y, present_key?, present_value?, qk? = Attention(Q, K, V, attn_mask?, past_key?, past_value?, lengths?)."""
     q, k, v = cx[0], cx[1], cx[2]
     flat = cx.rank(0) == 3
     if flat:
@@ -81,11 +65,14 @@ def attention(cx: Context) -> Any:
         k, v = (xt.concatenate(cx[i], x, axis=2) for i, x in ((4, k), (5, v)))
     presents = (k, v)
     scale = cx.attr("scale") or 1 / sqrt(_static(cx, xt.shape_of(q)[3], "head size"))
-    mask = _mask(cx, q, k)
     if cx.wants(3):
-        y, weights = _explicit(cx, q, k, v, mask, scale)
+        y, weights = _explicit(cx, q, k, v, _mask(cx, q, k, bool(cx.attr("is_causal", 0))), scale)
     else:
-        y, weights = xt.attention(q, k, v, mask, scale=scale, causal=False, softcap=cx.attr("softcap", 0.0)), None
+        plain = bool(cx.attr("is_causal", 0)) and not cx.has(6)
+        mask = _mask(cx, q, k, bool(cx.attr("is_causal", 0)) and not plain)
+        weights = None
+        y = xt.attention(q, k, v, mask, scale=scale, causal=plain, causal_offset=(cx.shape(4)[2] if cx.has(4) else 0,),
+                         softcap=cx.attr("softcap", 0.0))
     return merge_heads(y) if flat else y, *presents, weights
 
 
@@ -95,8 +82,8 @@ def _static(cx: Context, d: Any, what: str) -> int:
     return d
 
 
-def _mask(cx: Context, q: Any, k: Any) -> Any:
-    """What is added to the scores: attn_mask, causality and the padding of the cache, None when there is none."""
+def _mask(cx: Context, q: Any, k: Any, causal: bool) -> Any:
+    """attn_mask, causality and the padding of the cache: i1 (visible) or added to the scores; None without any."""
     kind = element(q)
     rows, columns = xt.shape_of(q)[2], xt.shape_of(k)[2]
     allowed = bias = None
@@ -111,19 +98,18 @@ def _mask(cx: Context, q: Any, k: Any) -> Any:
             allowed = given
         else:
             bias = convert(given, kind)
-    if cx.attr("is_causal", 0):
+    if causal:
         offset = _causal_offset(cx)
         i = xt.add(xt.iota(shape=(rows, columns), axis=0, dtype="i64"), offset)
-        causal = xt.compare(xt.iota(shape=(rows, columns), axis=1, dtype="i64"), i, direction="le")
-        allowed = causal if allowed is None else xt.and_(allowed, causal)
+        seen = xt.compare(xt.iota(shape=(rows, columns), axis=1, dtype="i64"), i, direction="le")
+        allowed = seen if allowed is None else xt.and_(allowed, seen)
     if cx.has(6):
         lengths = xt.reshape(convert(cx[6], "i64"), shape=(cx.shape(6)[0], 1, 1, 1))
         filled = xt.compare(xt.iota(shape=(1, 1, 1, columns), axis=3, dtype="i64"), lengths, direction="lt")
         allowed = filled if allowed is None else xt.and_(allowed, filled)
-    if allowed is not None:
-        closed = xt.select(allowed, xt.scalar(0, kind), xt.scalar(float("-inf"), kind))
-        bias = closed if bias is None else xt.add(bias, closed)
-    return bias
+    if bias is None or allowed is None:
+        return allowed if bias is None else bias
+    return xt.select(allowed, bias, xt.scalar(float("-inf"), kind))
 
 
 def _causal_offset(cx: Context) -> Any:
@@ -142,16 +128,21 @@ def _explicit(cx: Context, q: Any, k: Any, v: Any, mask: Any, scale: float) -> t
     k, v = (_repeat_heads(x, groups) for x in (k, v))
     raw = xt.mul(xt.dot_general(q, k, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(3,)),
                  scalar(scale, q))
-    masked = raw if mask is None else xt.add(raw, mask)
     cap = cx.attr("softcap", 0.0)
 
     def capped(x: Any) -> Any:
         return xt.mul(xt.tanh(xt.div(x, scalar(cap, x))), scalar(cap, x)) if cap else x
 
-    bent = capped(raw) if mask is None else xt.add(capped(raw), mask)
+    def masked(x: Any) -> Any:
+        if mask is None:
+            return x
+        return xt.select(mask, x, scalar(float("-inf"), x)) if element(mask) == "i1" else xt.add(x, mask)
+
+    bent = masked(capped(raw))
     weights = xt.softmax(bent, axis=-1)
+    weights = xt.select(xt.is_nan(weights), scalar(0, weights), weights)
     y = xt.dot_general(weights, v, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(2,))
-    stages = (raw, bent, capped(raw), weights) if cx.opset >= 24 else (raw, masked, bent, weights)
+    stages = (raw, bent, capped(raw), weights)
     return y, stages[cx.attr("qk_matmul_output_mode", 0)]
 
 

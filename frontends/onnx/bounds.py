@@ -7,6 +7,7 @@ from math import inf
 
 from xcc.symbolic import Dim, Expr
 
+
 class Undecided(Exception):
     """What was asked depends on values that the bounds leave open."""
 

@@ -10,10 +10,10 @@ import numpy as np
 from onnx import NodeProto
 
 from xcc import symbolic
+from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt import base
 from xcc.dialects.xt.types import dtype_name, numpy_dtype
-from xcc.diagnostics import UserError
 from xcc.frontends.onnx.element_types import DType
 from xcc.symbolic import Dim
 
@@ -134,8 +134,7 @@ class Context:
         """Operand `i`, an integer vector or scalar, as symbolic dims; fails when only a run can tell them."""
         data = self.tensor(i).data
         if data is None:
-            raise RuntimeShape(self.where(f"operand {i} ('{self.node.input[i]}') decides a shape, but it is computed at "
-                                          f"run time and no symbolic value is known for it"), self.node.input[i])
+            raise self._runtime(i, "decides a shape")
         return tuple(_dim(d) for d in data.reshape(-1))
 
     def static_ints(self, i: int) -> tuple[int, ...]:
@@ -148,8 +147,15 @@ class Context:
         """Operand `i` as a constant array."""
         const = self.tensor(i).const
         if const is None:
-            raise RuntimeShape(self.where(f"operand {i} ('{self.node.input[i]}') must be constant"), self.node.input[i])
+            raise self._runtime(i, "must be constant")
         return const
+
+    def _runtime(self, i: int, what: str) -> RuntimeShape:
+        inputs = self.graph.model.inputs_behind(self.tensor(i).value)
+        listed = ", ".join(f"'{name}'" for name in inputs)
+        hint = f"; fix the value of {listed} (fix={{{inputs[0]!r}: ...}})" if inputs else ""
+        return RuntimeShape(self.where(f"operand {i} ('{self.node.input[i]}') {what}, but it is computed at run time "
+                                       f"and no symbolic value is known for it{hint}"), inputs)
 
     def const_or(self, i: int, default: Any) -> Any:
         """The constant scalar of an optional operand."""
@@ -175,11 +181,11 @@ class Context:
 
 
 class RuntimeShape(UserError):
-    """A shape depends on values that only a run can tell; `source` is the operand's name in the model."""
+    """A shape depends on values that only a run can tell; `inputs` are the model's inputs that they come from."""
 
-    def __init__(self, message: str, source: str) -> None:
+    def __init__(self, message: str, inputs: tuple[str, ...]) -> None:
         super().__init__(message)
-        self.source = source
+        self.inputs = inputs
 
 
 def _dim(d: Any) -> Dim:

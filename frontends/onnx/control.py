@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto
 
+from xcc import symbolic
 from xcc._mlir import ir
+from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Tensor
-from xcc.frontends.onnx.helpers import convert, full, unsqueeze
+from xcc.frontends.onnx.helpers import convert, full, rank_of, unsqueeze
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.symbolic import Dim
 
@@ -24,12 +26,38 @@ def if_(cx: Context) -> Any:
     if known is not None:
         branch = then if bool(known.reshape(-1)[0]) else orelse
         return tuple(cx.graph.child(branch).run_tensors())
-    results = xt.if_(_flag(cx[0]), lambda: _branch(cx, then), lambda: _branch(cx, orelse))
+    ranks: list[list[int]] = []
+    try:
+        results = xt.if_(_flag(cx[0]), lambda: _branch(cx, then, ranks), lambda: _branch(cx, orelse, ranks))
+    except UserError:
+        names = symbols_behind(cx[0])
+        if len(ranks) != 2 or ranks[0] == ranks[1] or not names:
+            raise
+        cx.fail(f"the branches give values of different ranks, and which one runs depends on the sizes "
+                f"{', '.join(names)}: fix them (dims={{'{names[0]}': ...}}, or --dim {names[0]}=...)")
     return tuple(results)
 
 
-def _branch(cx: Context, graph: GraphProto) -> list[Any]:
-    return cx.graph.child(graph, ir.InsertionPoint.current.block).run()
+def symbols_behind(value: Any) -> list[str]:
+    """The symbols that a host scalar is computed from."""
+    seen: set[Any] = set()
+    found: set[str] = set()
+    todo = [value]
+    while todo:
+        owner = todo.pop().owner
+        if owner in seen or not isinstance(owner, ir.Operation | ir.OpView):
+            continue
+        seen.add(owner)
+        if owner.name == "xt.dim":
+            found.update(n for d in xt.dims_from_attr(owner.attributes["value"]) for n in symbolic.symbols_of(d))
+        todo.extend(owner.operands)
+    return sorted(found)
+
+
+def _branch(cx: Context, graph: GraphProto, ranks: list[list[int]]) -> list[Any]:
+    out = cx.graph.child(graph, ir.InsertionPoint.current.block).run()
+    ranks.append([rank_of(v) for v in out])
+    return out
 
 
 def _flag(x: Any) -> Any:

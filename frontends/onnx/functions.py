@@ -7,9 +7,9 @@ from typing import Any
 
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TypeProto, defs, helper
 
+from xcc.dialects.xt.types import dtype_name
 from xcc.frontends.onnx.context import Tensor
 from xcc.frontends.onnx.element_types import ONNX_NAMES
-from xcc.dialects.xt.types import dtype_name
 
 _ONNX_TYPES = {name: number for number, name in ONNX_NAMES.items()}
 

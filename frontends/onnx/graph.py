@@ -28,7 +28,8 @@ SMALL = 64
 class GraphImporter:
     """Names and values of one graph; names of the graphs around it are visible."""
 
-    def __init__(self, model: ModelImporter, graph: GraphProto, block: Any, parent: GraphImporter | None = None) -> None:
+    def __init__(self, model: ModelImporter, graph: GraphProto, block: Any,
+                 parent: GraphImporter | None = None) -> None:
         self.model = model
         self.graph = graph
         self.block = block
@@ -164,8 +165,8 @@ class GraphImporter:
             return None
         tensor = self.find(name)
         if tensor is None:
-            raise UserError(self.describe(node, f"operand '{name}' is not made by an earlier node, nor an input, nor an "
-                                                f"initializer (a missing input, a cycle, or nodes out of order)"))
+            raise UserError(self.describe(node, f"operand '{name}' is not made by an earlier node, nor an input, nor "
+                                                f"an initializer (a missing input, a cycle, or nodes out of order)"))
         return tensor
 
     def _located(self, e: UserError, node: NodeProto) -> UserError:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto, defs
+from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
 from xcc import symbolic
 from xcc._mlir import func_d, ir
@@ -24,10 +24,10 @@ from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.base import tensor_type
 from xcc.frontends.onnx.context import Tensor
+from xcc.frontends.onnx.element_types import name_from_onnx
 from xcc.frontends.onnx.functions import Functions
 from xcc.frontends.onnx.graph import GraphImporter
 from xcc.frontends.onnx.reader import Source, read
-from xcc.frontends.onnx.element_types import name_from_onnx
 from xcc.frontends.onnx.unsupported import check_supported
 from xcc.symbolic import Dim
 from xcc.weights import WeightStore
@@ -62,6 +62,7 @@ class ModelImporter:
         self.symbols: dict[str, tuple[int, int] | None] = {}
         self.weight_names: dict[int, str] = {}
         self.counter = 0
+        self.arguments: dict[Any, str] = {}
 
     @property
     def bounds(self) -> dict[str, tuple[int, int]]:
@@ -79,6 +80,7 @@ class ModelImporter:
         with ir.InsertionPoint(module.body):
             main = func_d.FuncOp("main", ir.FunctionType.get(types, []))
         entry = main.add_entry_block()
+        self.arguments = {argument: info.name for info, argument in zip(inputs, entry.arguments, strict=True)}
         with ir.InsertionPoint(entry):
             scope = GraphImporter(self, graph, entry)
             for info, argument in zip(inputs, entry.arguments, strict=True):
@@ -119,7 +121,7 @@ class ModelImporter:
         except UserError as e:
             raise UserError(f"{where}: {e}") from None
         if not kind.HasField("shape"):
-            raise UserError(f"{where} has no shape; give it one with its rank (onnx.shape_inference, or edit the model)")
+            raise UserError(f"{where} has no shape; give it one that has its rank at least")
         return tensor_type(self._input_dims(where, info.name, kind), element)
 
     def _input_dims(self, where: str, name: str, kind: TypeProto.Tensor) -> list[Dim]:
@@ -155,6 +157,20 @@ class ModelImporter:
         self.symbols[name] = None
         return symbolic.sym(name)
 
+    def inputs_behind(self, value: Any) -> tuple[str, ...]:
+        """The model's inputs that `value` is computed from, walking outside regions only."""
+        seen: set[Any] = set()
+        found: set[str] = set()
+        todo = [] if value is None else [value]
+        while todo:
+            v = todo.pop()
+            if v in self.arguments:
+                found.add(self.arguments[v])
+            elif isinstance(v.owner, ir.Operation | ir.OpView) and v.owner not in seen:
+                seen.add(v.owner)
+                todo.extend(v.owner.operands)
+        return tuple(sorted(found))
+
     def _check_options(self, graph: GraphProto) -> None:
         for name, option in self.dims.items():
             if name not in self.symbols:
@@ -172,7 +188,7 @@ class ModelImporter:
 def symbol_name(text: str) -> str:
     """`text` made a valid symbol; empty when nothing of it can stay."""
     name = re.sub(r"[^\w.:]+", "_", text, flags=re.ASCII).strip("_")
-    return f"d{name}" if name[:1].isdigit() or name[:1] in ".:" else name
+    return f"d{name}" if name and (name[0].isdigit() or name[0] in ".:") else name
 
 
 def _listed(names: Iterable[str]) -> str:

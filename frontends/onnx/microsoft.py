@@ -7,7 +7,7 @@ from typing import Any
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.conv import add_bias, convolve
-from xcc.frontends.onnx.helpers import clip, full, element, relu, scalar
+from xcc.frontends.onnx.helpers import clip, relu, scalar
 from xcc.frontends.onnx.registry import onnx_op
 
 MS = "com.microsoft"
@@ -56,8 +56,7 @@ def skip_layer_normalization(cx: Context) -> Any:
     axes, eps = (cx.rank(0) - 1,), cx.attr("epsilon", 1e-5)
     if simple:
         return xt.rms_norm(total, cx[2], axes=axes, eps=eps), None, None, total
-    beta = cx[3] if cx.has(3) else full(cx.shape(2), 0, element(total))
-    return xt.layer_norm(total, cx[2], beta, axes=axes, eps=eps), None, None, total
+    return xt.layer_norm(total, cx[2], cx.optional(3), axes=axes, eps=eps), None, None, total
 
 
 @onnx_op("SimplifiedLayerNormalization", domain=MS)

@@ -7,7 +7,7 @@ from typing import Any
 from xcc import symbolic
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
-from xcc.frontends.onnx.helpers import along, convert, element, full, mean, scalar
+from xcc.frontends.onnx.helpers import along, convert, element, mean, scalar
 from xcc.frontends.onnx.registry import onnx_op
 
 
@@ -113,12 +113,11 @@ def layer_normalization(cx: Context) -> Any:
 
 
 def _normalized(cx: Context, x: Any, axes: tuple[int, ...], eps: float) -> Any:
-    shape = tuple(cx.shape(0)[a] for a in axes)
     scale, bias = cx[1], cx.optional(2)
-    fits = xt.shape_of(scale) == shape and (bias is None or xt.shape_of(bias) == shape)
-    if fits:
-        return xt.layer_norm(x, scale, bias if bias is not None else full(shape, 0, element(x)), axes=axes, eps=eps)
-    plain = xt.layer_norm(x, full(shape, 1, element(x)), full(shape, 0, element(x)), axes=axes, eps=eps)
+    kinds = {element(v) for v in (scale, bias) if v is not None}
+    if kinds == {element(x)}:
+        return xt.layer_norm(x, scale, bias, axes=axes, eps=eps)
+    plain = convert(xt.layer_norm(x, None, None, axes=axes, eps=eps), element(scale))
     out = xt.mul(plain, scale)
     return out if bias is None else xt.add(out, bias)
 
@@ -129,12 +128,10 @@ def rms_normalization(cx: Context) -> Any:
     """Y = X / sqrt(mean(X^2) + eps) * scale."""
     x = cx[0]
     axes = tuple(range(cx.axis(default=-1), cx.rank(0)))
-    shape = tuple(cx.shape(0)[a] for a in axes)
     scale, eps = cx[1], cx.attr("epsilon", 1e-5)
-    if xt.shape_of(scale) == shape and element(scale) == element(x):
+    if element(scale) == element(x):
         return xt.rms_norm(x, scale, axes=axes, eps=eps)
-    out = xt.rms_norm(x, full(shape, 1, element(x)), axes=axes, eps=eps)
-    return xt.mul(convert(out, element(scale)), scale)
+    return xt.mul(convert(xt.rms_norm(x, None, axes=axes, eps=eps), element(scale)), scale)
 
 
 @onnx_op("LRN")

@@ -26,7 +26,8 @@ from xcc.symbolic import Dim, Expr
 LIMIT = 1024
 """Constants of more elements than this are left to the converters, which keep them out of memory."""
 
-_IMPURE = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial", "Dropout"}
+_IMPURE = {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+           "RandomUniformLike"}
 
 
 @dataclass(frozen=True)
@@ -351,7 +352,8 @@ def _slice(cx: Context, xs: list[Array]) -> Array:
         axes = _ints(xs[3]).tolist() if cx.has(3) else None
         steps = _ints(xs[4]).tolist() if cx.has(4) else None
     index = [slice(None)] * x.ndim
-    for axis, start, end, step in zip(axes or range(len(starts)), starts, ends, steps or [1] * len(starts), strict=True):
+    axes, steps = axes or range(len(starts)), steps or [1] * len(starts)
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         if step < 0 and end < -x.shape[axis]:
             end = None
         index[axis] = slice(start, end, step)

@@ -57,18 +57,7 @@ def dequantize_linear(cx: Context) -> Any:
 @onnx_op("DynamicQuantizeLinear")
 def dynamic_quantize_linear(cx: Context) -> Any:
     """y, y_scale, y_zero_point = DynamicQuantizeLinear(x): ui8 over the range of x and 0."""
-    x = cx[0]
-    zero = scalar(0, x)
-    low = xt.minimum(xt.reduce(x, kind="min"), zero)
-    high = xt.maximum(xt.reduce(x, kind="max"), zero)
-    scale = xt.div(xt.sub(high, low), scalar(255, x))
-    empty = xt.compare(scale, zero, direction="eq")
-    divisor = xt.select(empty, scalar(1, x), scale)
-    point = xt.round(xt.minimum(xt.maximum(xt.div(xt.neg(low), divisor), zero), scalar(255, x)))
-    zero_point = convert(point, "ui8")
-    shifted = xt.add(xt.round(xt.div(x, divisor)), point)
-    y = convert(xt.minimum(xt.maximum(shifted, zero), scalar(255, x)), "ui8")
-    return y, scale, zero_point
+    return tuple(xt.dynamic_quantize(cx[0]))
 
 
 def centered(x: Any, zero: Any, axis: int = -1) -> Any:

@@ -18,6 +18,7 @@ from xcc.frontends.onnx.element_types import bits, from_onnx
 
 Array = np.ndarray[Any, Any]
 MIN_OPSET, MAX_OPSET = 7, 28
+"""An older model is taken as well when its ops have not changed up to opset 7."""
 
 
 @dataclass
@@ -136,6 +137,6 @@ def _check(source: Source) -> None:
         if domain in seen:
             raise UserError(f"{name}: opset of domain '{domain}' is given twice")
         seen.add(domain)
-        if domain == "" and not MIN_OPSET <= opset.version <= MAX_OPSET:
+        if domain == "" and not 1 <= opset.version <= MAX_OPSET:
             raise UserError(f"{name}: opset {opset.version} is not supported; convert the model to an opset from "
                             f"{MIN_OPSET} to {MAX_OPSET} (onnx.version_converter)")

@@ -10,8 +10,8 @@ from xcc import symbolic
 from xcc.dialects import xt
 from xcc.frontends.onnx.bounds import Undecided, sign
 from xcc.frontends.onnx.context import Context, RuntimeShape, Shape, Tensor
-from xcc.frontends.onnx.helpers import convert, dim_scalar, element, full, scalar, split, squeeze, unsqueeze
 from xcc.frontends.onnx.element_types import from_onnx, is_floating
+from xcc.frontends.onnx.helpers import convert, dim_scalar, element, full, scalar, split, squeeze, unsqueeze
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.symbolic import Dim, Expr
 
@@ -240,6 +240,10 @@ def _bound(cx: Context, at: Dim, size: Dim, before: int) -> Dim:
             return top
         if at <= -_FAR:
             return before
+        if 0 <= at <= 1 and before == 0:  # every dim that a run meets has an element
+            return at
+        if at == -1:
+            return size - 1
         return _clamp(cx, at if at >= 0 else size + at, before, top)
     bounds = cx.graph.model.bounds
     try:

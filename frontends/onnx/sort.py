@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from xcc import symbolic
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context

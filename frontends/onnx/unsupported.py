@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from onnx import AttributeProto, NodeProto
 
 from xcc.diagnostics import UserError
-from xcc.frontends.onnx.functions import Functions, domain_of, has_body, opset_of
-from xcc.frontends.onnx.reader import Source
+from xcc.frontends.onnx.functions import Functions, domain_of, has_body, opset_of, schema_of
+from xcc.frontends.onnx.reader import MIN_OPSET, Source
 from xcc.frontends.onnx.registry import lookup
 
 REASONS: dict[str, str] = {
@@ -52,8 +52,16 @@ def _unsupported(nodes: Iterable[NodeProto], opsets: dict[str, int], functions: 
             if key in open_:
                 raise UserError(f"function '{function.name}' calls itself (node {name})")
             yield from _unsupported(function.node, opset_of(function, opsets), functions, open_ | {key})
+        elif domain == "" and opset < MIN_OPSET and not _same_until_minimum(node, opset):
+            yield (domain, str(node.op_type), opset), name
         elif lookup(domain, node.op_type, opset) is None and not has_body(node, opset):
             yield (domain, str(node.op_type), opset), name
         for attribute in node.attribute:
             if attribute.type == AttributeProto.GRAPH:
                 yield from _unsupported(attribute.g.node, opsets, functions, open_)
+
+
+def _same_until_minimum(node: NodeProto, opset: int) -> bool:
+    """Whether the op of a model older than MIN_OPSET means the same at MIN_OPSET."""
+    old, new = schema_of(node, opset), schema_of(node, MIN_OPSET)
+    return old is not None and new is not None and old.since_version == new.since_version

