@@ -40,7 +40,7 @@ class V:
     value: Any
     axes: tuple[Axis, ...] = ()
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ix:
     """An index: `base` (SSA or None) + `const` + sum of coef * lane over `coefs`; or the vector `vec` alone."""
 
@@ -56,6 +56,9 @@ class Ix:
     @property
     def is_scalar(self) -> bool:
         return not self.axes
+
+    def is_const(self, n: int) -> bool:
+        return self.base is None and self.vec is None and not self.coefs and self.const == n
 
     def key(self) -> tuple[Any, ...]:
         if self.vec is not None:
@@ -294,7 +297,7 @@ class Builder:
             part: Ix = Ix(const=1)
             for atom in monomial:
                 factor = self._ix_atom(atom, env)
-                if part == Ix(const=1):
+                if part.is_const(1):
                     part = factor
                 elif not part.axes and part.base is None and part.vec is None:
                     part = self.ix_scale(factor, part.const)

@@ -237,9 +237,16 @@ class Reduction:
                 whole = isinstance(size, int) and size <= n
                 self.axes[p] = ev.full_axis(size, n, taken) if whole else Axis(n, REDUCTION_ORDER + 100 + p)
                 taken.append(self.axes[p])
-        self.contract = self.product is not None and bool(self.axes)
+        self.contract = self.product is not None and bool(self.axes) and self._two_sided()
         self.acc_axes = out_axes if self.contract else (*out_axes, *self.axes.values())
         self.current = dict(self.axes)
+
+    def _two_sided(self) -> bool:
+        """Whether each factor walks an axis of the result that the other does not: a matrix product, not a dot."""
+        assert self.product is not None
+        used = [loops_of(self.op, v) for v in self.product]
+        walked = {p for p in range(len(self.op.loops)) if f"i{p}" in self.env and self.env[f"i{p}"].axes}
+        return bool(walked & (used[0] - used[1])) and bool(walked & (used[1] - used[0]))
 
     def emit(self) -> list[V]:
         accs = [self.neutral(n, self.acc_axes) for n in range(len(self.op.results))]

@@ -156,7 +156,7 @@ class Memory:
         total = Ix()
         for i, s in zip(indices, self._strides(t), strict=True):
             part = self.b.ix_scale(i, s) if isinstance(s, int) else \
-                self.b.ix_vector("arith.muli", i, self.b.ix_of(self.b.dim(s))) if i != Ix() else i
+                self.b.ix_vector("arith.muli", i, self.b.ix_of(self.b.dim(s))) if not i.is_const(0) else i
             total = self.b.ix_add(total, part)
         return total
 
