@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from xcc.passes.base import Pass, get_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
-from xcc.targets.base import Chip
+from xcc.targets.base import Chip, chip_of
 
-__all__ = ["kernel_pipeline", "rocdl_stage", "thread_stages"]
+__all__ = ["kernel_pipeline", "pipeline", "rocdl_stage", "thread_stages"]
 
 
 def rocdl_stage(chip: Chip) -> Stage:
     """From per-thread code to the ROCDL and LLVM dialects."""
     to_rocdl = f"convert-gpu-to-rocdl{{chipset={chip.name} index-bitwidth=64}}"
     return Stage("rocdl", (
+        _pass("hardware-math"),
         _pass("kernel-abi"),
         Upstream(pipeline="gpu.module(expand-strided-metadata)"),
         Upstream(pipeline="lower-affine"),
@@ -21,6 +24,7 @@ def rocdl_stage(chip: Chip) -> Stage:
         Upstream(pipeline="cse"),
         Upstream(pipeline="gpu.module(convert-scf-to-cf)"),
         Upstream(pipeline=f"gpu.module(convert-amdgpu-to-rocdl{{chipset={chip.name}}})"),
+        Upstream(pipeline="gpu.module(convert-math-to-llvm)"),
         Upstream(pipeline=f"gpu.module({to_rocdl})"),
         Upstream(pipeline="gpu.module(convert-ub-to-llvm)"),
         Upstream(pipeline="reconcile-unrealized-casts"),
@@ -52,3 +56,10 @@ def _pass(name: str) -> Pass:
 def kernel_pipeline(chip: Chip) -> Pipeline:
     """What runs on a tile program alone."""
     return Pipeline(thread_stages(chip))
+
+
+def pipeline(options: Any) -> Pipeline:
+    """The stages of a compilation with `options` (a CompileOptions)."""
+    from xcc.targets.amdgcn.target import TARGET
+
+    return Pipeline(thread_stages(chip_of(TARGET, options.chip)))

@@ -42,7 +42,8 @@ def launch(kernel, source, target, n="n"):
 
 def program(body, extra=()):
     n = sym("n")
-    buffers = (Buffer("input", (n,), "f32", "x"), Buffer("output", (n,), "f32", "y"), Buffer("temp", (n,), "f32"), *extra)
+    buffers = (Buffer("input", (n,), "f32", "x"), Buffer("output", (n,), "f32", "y"),
+               Buffer("temp", (n,), "f32"), *extra)
     return Program(buffers=buffers, body=tuple(body), inputs=(0,), outputs=(1,), symbols=("n",))
 
 

@@ -1,0 +1,25 @@
+"""The AMD target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc.targets.amdgcn.chip import chips, default_chip
+from xcc.targets.amdgcn.link import link
+from xcc.targets.base import Chip, KernelBinary, Target
+
+
+def _pipeline(options: Any) -> Any:
+    from xcc.targets.amdgcn.pipeline import pipeline
+
+    return pipeline(options)
+
+
+def _emit_kernel(module: Any, chip: Chip, options: Any) -> KernelBinary:
+    from xcc.targets.amdgcn.emit import emit_kernel
+
+    return emit_kernel(module, chip, options)
+
+
+TARGET = Target(name="amdgcn", chips=chips, default_chip=default_chip, pipeline=_pipeline, emit_kernel=_emit_kernel,
+                link=link)
