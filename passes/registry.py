@@ -7,6 +7,7 @@ import importlib
 BUILTIN: dict[str, str] = {
     "amd-kernel-functions": "xcc.passes.gpu.amd_kernel_functions",
     "assign-layouts": "xcc.passes.gpu.assign_layouts",
+    "channels-last": "xcc.passes.xt.layout",
     "configure": "xcc.passes.linalg.configure",
     "distribute": "xcc.passes.gpu.distribute",
     "expand-math": "xcc.passes.vector.expand_math",

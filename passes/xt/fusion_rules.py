@@ -8,7 +8,6 @@ reduced axes are gone. Shapes are compared without dims of size 1, which reshape
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 from xcc.dialects import xt
@@ -178,7 +177,7 @@ class FusionRules:
             heavy = [n for n in p.nodes if n.name not in self.limits.prologue and n.kind != "unit_view"]
             return f"{heavy[0].name} would be computed again for each tile of the contraction" if heavy else ""
         if roots:
-            window = max(prod(xt.attrs_of(u.op).window) for u in roots)
+            window = max(self.count(xt.attrs_of(u.op).window) for u in roots)
             if any(n.kind != "unit_view" and (n.kind != "pointwise" or FLOPS.get(n.name, 1) > 1) for n in p.nodes):
                 return f"it would be computed again {window} times, for each window"
             return ""

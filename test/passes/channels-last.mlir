@@ -1,0 +1,31 @@
+// RUN: %xcc_opt %s --pass-pipeline="channels-last" --verify-each | filecheck %s
+// RUN: %xcc_opt %s --pass-pipeline="channels-last{block=4}" --verify-each | filecheck %s --check-prefix=BLOCK
+
+// CHECK-LABEL: func.func @relu_between_convolutions(
+// CHECK-SAME: %[[X:.*]]: tensor<1x3x8x8xf32>, %[[W:.*]]: tensor<4x3x3x3xf32>, %[[V:.*]]: tensor<4x4x3x3xf32>
+// CHECK-DAG: %[[XT:.*]] = "xt.transpose"(%[[X]]) {perm = [0, 2, 3, 1]}
+// CHECK-DAG: %[[WT:.*]] = "xt.transpose"(%[[W]]) {perm = [2, 3, 1, 0]}
+// CHECK: %[[A:.*]] = "xt.convolution"(%[[XT]], %[[WT]])
+// CHECK-SAME: filter = "HWIO"
+// CHECK-SAME: layout = "NHWC"
+// CHECK: %[[R:.*]] = "xt.abs"(%[[A]])
+// CHECK: %[[B:.*]] = "xt.convolution"(%[[R]]
+// CHECK: %[[Y:.*]] = "xt.transpose"(%[[B]]) {perm = [0, 3, 1, 2]}
+// CHECK: return %[[Y]]
+// BLOCK-LABEL: func.func @relu_between_convolutions(
+// BLOCK: filter = "OHWIo"
+// BLOCK-SAME: tensor<1x3x3x3x4xf32>
+func.func @relu_between_convolutions(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %v: tensor<4x4x3x3xf32>) -> tensor<1x4x4x4xf32> {
+  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NCHW", filter = "OIHW", dtype = f32} : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32>
+  %1 = "xt.abs"(%0) : (tensor<1x4x6x6xf32>) -> tensor<1x4x6x6xf32>
+  %2 = "xt.convolution"(%1, %v) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NCHW", filter = "OIHW", dtype = f32} : (tensor<1x4x6x6xf32>, tensor<4x4x3x3xf32>) -> tensor<1x4x4x4xf32>
+  return %2 : tensor<1x4x4x4xf32>
+}
+
+// A model without convolutions keeps its layout.
+// CHECK-LABEL: func.func @no_convolution(
+// CHECK-NOT: xt.transpose
+func.func @no_convolution(%x: tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32> {
+  %0 = "xt.abs"(%x) : (tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32>
+  return %0 : tensor<1x3x8x8xf32>
+}
