@@ -10,7 +10,7 @@ A text without a stage name is one nameless stage. Every edit returns a new pipe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -116,15 +116,11 @@ class Pipeline:
             stages.append(Stage(head[1] if head else "", tuple(_parse_pass(p) for p in _split(body, ","))))
         return Pipeline(tuple(stages))
 
-    def run(self, module: Any, ctx: Any, *, verify_each: bool = False,
-            before_pass: Callable[[Stage, Pass], None] = lambda _s, _p: None) -> None:
-        """Runs every stage on `module` in place, without the legality checks of the compiler's stage loop."""
+    def run(self, module: Any, ctx: Any) -> None:
+        """Runs every pass on `module` in place, without the checks of the compiler's stage loop."""
         for stage in self.stages:
             for p in stage.passes:
-                before_pass(stage, p)
                 p.run(module, ctx)
-                if verify_each:
-                    module.operation.verify()
 
     def _stage_index(self, stage: str) -> int:
         for i, s in enumerate(self.stages):

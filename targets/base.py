@@ -137,8 +137,9 @@ def chip_of(target: Target, name: str = "") -> Chip:
     """The chip called `name` of `target`, its default when `name` is empty."""
     from xcc.diagnostics import UserError
 
-    if not name:
-        return target.default_chip()
+    default = target.default_chip()         # may be a chip that is in no table: this machine's
+    if name in ("", default.name):
+        return default
     chips = target.chips()
     if name not in chips:
         raise UserError(f"target '{target.name}' has no chip '{name}'; chips are {', '.join(sorted(chips))}")

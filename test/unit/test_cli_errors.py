@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from xcc.tools import xcc_bench, xcc_cli, xcc_opt, xcc_run
 
 TOOLS = {"xcc": xcc_cli, "xcc-opt": xcc_opt, "xcc-run": xcc_run, "xcc-bench": xcc_bench}

@@ -8,8 +8,10 @@ from typing import Any, ClassVar
 import pytest
 
 from xcc.diagnostics import UserError
+from xcc.options import CompileOptions
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.pipeline import Pipeline
+from xcc.targets.base import get_target, target_names
 
 
 @register_pass
@@ -85,3 +87,11 @@ def test_bad_edits() -> None:
         p.upto("vector")
     with pytest.raises(UserError, match="exactly one"):
         p.insert(Note(), before="mlir", stage="xt")
+
+
+@pytest.mark.parametrize("target", target_names())
+def test_default_pipelines_round_trip(target: str) -> None:
+    p = get_target(target).pipeline(CompileOptions(target=target))
+    assert Pipeline.parse(str(p)) == p
+    assert Pipeline.parse(p.table()) == p
+    assert p.stage_names()[:4] == ("xt", "kernels", "linalg", "vector")

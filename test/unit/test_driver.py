@@ -1,0 +1,171 @@
+"""The driver from Python and the command line on a small model: results, edits of the pipeline, crashes, caching."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import xcc
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.pipeline import Pipeline
+
+N8 = 'tensor<?x8xf32, ["n", 8]>'
+MODEL = f"""
+func.func @main(%x: {N8} {{xt.name = "x"}}) -> ({N8} {{xt.name = "y"}}) {{
+  %0 = "xt.exp"(%x) : ({N8}) -> {N8}
+  %1 = "xt.add"(%0, %x) : ({N8}, {N8}) -> {N8}
+  return %1 : {N8}
+}}
+"""
+
+
+@register_pass
+@dataclass(frozen=True)
+class ExpToSqrt(Pass):
+    """A user's pass: takes square roots where the model takes exponentials."""
+
+    name: ClassVar[str] = "test-exp-to-sqrt"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        from xcc._mlir import ir, math_d
+
+        found: list[Any] = []
+        module.operation.walk(lambda op: (found.append(op), ir.WalkResult.ADVANCE)[1])
+        for op in found:
+            if op.name == "math.exp":
+                with ir.InsertionPoint(op), op.location:
+                    op.result.replace_all_uses_with(math_d.sqrt(op.operands[0]))
+                op.erase()
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XCC_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "m.mlir"
+    path.write_text(MODEL)
+    return path
+
+
+def x() -> np.ndarray[Any, Any]:
+    return np.linspace(0, 1, 24, dtype=np.float32).reshape(3, 8)
+
+
+def test_compile_call_save_load(model: Path, tmp_path: Path) -> None:
+    m = xcc.compile(model)
+    np.testing.assert_allclose(m(x()), np.exp(x()) + x(), rtol=1e-5)
+    assert [str(i) for i in m.inputs] == ["x: f32[n, 8]"]
+    m.save(tmp_path / "m.xcm")
+    again = xcc.load(tmp_path / "m.xcm")
+    np.testing.assert_array_equal(again.run({"x": x()})["y"], m(x()))
+
+
+def test_a_pipeline_edited_from_python(model: Path) -> None:
+    pipeline = xcc.targets.get("cpu").pipeline()
+    assert "tile" in pipeline.names()
+    edited = pipeline.insert(ExpToSqrt(), after="xt-to-linalg")
+    assert Pipeline.parse(str(edited)) == edited
+    m = xcc.compile(model, pipeline=edited)
+    np.testing.assert_allclose(m(x()), np.sqrt(x()) + x(), rtol=1e-5)
+    assert "xt.exp" in pipeline_text(model, edited.upto("xt"))
+
+
+def pipeline_text(model: Path, pipeline: Pipeline) -> str:
+    from xcc.compiler import compile_model
+    from xcc.options import CompileOptions
+
+    return compile_model(model, CompileOptions(), pipeline, stop=pipeline.stage_names()[-1]).text
+
+
+def test_a_pass_in_a_script_file(model: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(f"""
+import xcc
+from dataclasses import dataclass
+from typing import ClassVar
+from xcc.passes.base import Pass, register_pass
+
+@register_pass
+@dataclass(frozen=True)
+class Note(Pass):
+    name: ClassVar[str] = "test-note-kernel"
+    def run(self, module, ctx):
+        ctx.verbose("saw a kernel")
+
+if __name__ == "__main__":
+    p = xcc.targets.get("cpu").pipeline().insert(Note(), before="tile")
+    print(xcc.compile({str(model)!r}, pipeline=p).inputs[0])
+""")
+    done = run([sys.executable, str(script)])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "x: f32[n, 8]"
+    unguarded = script.read_text().replace('if __name__ == "__main__":', "if True:")
+    script.write_text(unguarded)
+    assert "put the call under if __name__ == '__main__'" in run([sys.executable, str(script)]).stderr
+
+
+def run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+
+
+def cli(*argv: str) -> subprocess.CompletedProcess[str]:
+    return run([sys.executable, "-m", "xcc.tools.xcc_cli", *argv])
+
+
+@pytest.mark.parametrize(("pipeline", "what"), [
+    ("xt: test-fail; kernels: form-kernels", "the compiler died in stage 'xt' (SIGABRT)"),
+    ("xt: test-fail{how=raise}", "stage 'xt', pass 'test-fail{how=raise}' failed: RuntimeError"),
+    ("kernels: form-kernels; linalg: test-fail", "pass 'test-fail': the compiler process died of SIGABRT"),
+    ("kernels: form-kernels; linalg: mlir(cse)", "after stage 'linalg' there should be no xt."),
+])
+def test_compiler_bugs_exit_with_70_and_replay(model: Path, tmp_path: Path, pipeline: str, what: str) -> None:
+    done = cli(str(model), "-o", str(tmp_path / "m.xcm"), f"--pipeline={pipeline}")
+    assert done.returncode == 70, done.stderr
+    assert "Traceback" not in done.stderr
+    lines = done.stderr.splitlines()
+    assert what in lines[0]
+    assert lines[0].startswith("xcc: compiler bug: ")
+    reproducer = lines[1].removeprefix("reproducer: ")
+    assert Path(reproducer).is_file()
+    assert not (tmp_path / "m.xcm").exists()
+    words = shlex.split(lines[2].removeprefix("replay with: "))
+    assert words[:2] == ["xcc-opt", reproducer]
+    assert run([sys.executable, "-m", "xcc.tools.xcc_opt", *words[1:]]).returncode in (70, -6)
+
+
+def test_the_second_compilation_comes_from_the_cache(model: Path, tmp_path: Path) -> None:
+    from xcc.compiler import Observer, compile_model
+    from xcc.options import CompileOptions
+
+    first, second, third = Observer(), Observer(), Observer()
+    a = compile_model(model, CompileOptions(), observer=first).artifact
+    b = compile_model(model, CompileOptions(), observer=second).artifact
+    compile_model(model, CompileOptions(cache=False), observer=third)
+    assert ("vector", "tile") in first.clock.seconds
+    assert ("vector", "tile") not in second.clock.seconds
+    assert ("vector", "tile") in third.clock.seconds
+    assert a is not None
+    assert b is not None
+    assert a.save(tmp_path / "a") == b.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_timing_and_code(model: Path, tmp_path: Path) -> None:
+    done = cli(str(model), "--emit=code", "-o", str(tmp_path / "code"), "--timing")
+    assert done.returncode == 0, done.stderr
+    assert "xt-to-linalg" in done.stderr
+    assert "wall time" in done.stderr
+    assert all(p.suffix == ".o" and p.read_bytes()[:4] == b"\x7fELF" for p in (tmp_path / "code").iterdir())
+    assert "\r" not in done.stderr          # progress is for terminals
