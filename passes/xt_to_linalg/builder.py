@@ -8,8 +8,8 @@ from typing import Any
 
 from xcc._mlir import arith_d, ir, linalg_d, tensor_d
 from xcc.passes.xt_to_linalg.dims import DimEmitter
-from xcc.passes.xt_to_linalg.types import constant, is_float, signless, tensor_of
-from xcc.passes.xt_to_linalg.view import View, dim_expr, expand_dims, identity_exprs, ssa_coordinates
+from xcc.passes.xt_to_linalg.types import constant, is_float, signless
+from xcc.passes.xt_to_linalg.view import View, dim_expr, expand_dims, identity_exprs, ssa_coordinates, substitute_exprs
 from xcc.symbolic import Dim
 
 __all__ = ["Builder", "Read"]
@@ -54,8 +54,11 @@ class Builder:
             if view.is_splat:
                 slots.append(view)
                 continue
-            exprs = view.exprs if coords is None else [e.compose(ir.AffineMap.get(n, 0, list(coords)))
-                                                       for e in view.exprs]
+            exprs = compose(view.exprs, coords, n)
+            if any(e == dim_expr(i) and loops[i] != d for e, d in zip(exprs, view.source_dims, strict=True)
+                   for i in range(n)):
+                view = self.materialize(view)
+                exprs = compose(view.exprs, coords, n)
             m = ir.AffineMap.get(n, 0, list(exprs))
             at = next((i for i, (o, k) in enumerate(zip(operands, maps, strict=True)) if o == view.source and k == m),
                       None)
@@ -84,6 +87,17 @@ class Builder:
             results = body(scalars)
             linalg_d.YieldOp(list(results) if isinstance(results, (list, tuple)) else [results])
         return list(op.operation.results)
+
+    def materialize(self, view: View) -> View:
+        """A view that ends before its source does, as a value of its own: a loop has the size of what it indexes."""
+        loops = expand_dims(view.dims, view.splits)
+
+        def body(_: list[Any]) -> Any:
+            index = [loop_index(i) for i in range(len(loops))]
+            return tensor_d.extract(view.source, ssa_coordinates(view.exprs, index))
+
+        out = self.generic(loops, [(self.empty(loops, view.dtype), identity_exprs(len(loops)))], [], body)[0]
+        return View.of_split(out, view.dims, view.dtype, view.splits)
 
     def pointwise(self, dims: Sequence[Dim], dtype: Any, inputs: Sequence[View], body: Body) -> View:
         """A parallel generic over `dims`; the inputs broadcast to it. Loops follow a split that an input has."""
@@ -121,18 +135,17 @@ class Builder:
         """In a body: `index` moved into [0, extent)."""
         return arith_d.maxsi(arith_d.minsi(index, self.dim(extent - 1)), self.dim(0))
 
-    def result(self, view: View) -> Any:
-        """`view` as a tensor that has its shape, made in this kernel."""
+    def result(self, view: View) -> tuple[Any, tuple[Dim, ...]]:
+        """A tensor made in this kernel with the elements of `view` in row-major order, and its dims."""
         computed = view.source is not None and not isinstance(view.source.owner, ir.Block)
-        if not (computed and view.is_identity(view.splits)):
+        if not (computed and view.is_whole()):
             view = self.pointwise(view.dims, view.dtype, [view], lambda s: s[0])
-        if all(p == 1 for p in view.splits):
-            return view.source
-        groups, at = [], 0
-        for p in view.splits:
-            groups.append([at] if p == 1 else [at, at + 1])
-            at += len(groups[-1])
-        return tensor_d.collapse_shape(tensor_of(view.dims, view.dtype), view.source, groups)
+        return view.source, view.source_dims
+
+
+def compose(exprs: Sequence[Any], coords: Sequence[Any] | None, n: int) -> Sequence[Any]:
+    """`exprs` with dimension i replaced by ``coords[i]``, over `n` dimensions; as they are for None."""
+    return exprs if coords is None else substitute_exprs(exprs, coords, n)
 
 
 def common_splits(views: Sequence[View], rank: int) -> list[int]:

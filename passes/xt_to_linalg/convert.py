@@ -97,9 +97,13 @@ def _convert_tensor_kernel(old: Any, block: Any, ops: Sequence[Any]) -> Any:
         for op in ops:
             with op.location:
                 if op.name == "func.return":
-                    func_d.ReturnOp([b.result(views[v]) for v in op.operands])
+                    returned = [b.result(views[v]) for v in op.operands]
+                    func_d.ReturnOp([value for value, _ in returned])
                 else:
                     convert_op(b, op, views)
+        new.attributes["xt.result_dims"] = ir.ArrayAttr.get([dims_attr(d) for _, d in returned])
+        kinds = ir.FunctionType.get([a.type for a in entry.arguments], [value.type for value, _ in returned])
+        new.attributes["function_type"] = ir.TypeAttr.get(kinds)
     anchor.erase()
     return new
 

@@ -27,7 +27,7 @@ def identity_exprs(n: int) -> tuple[Any, ...]:
 def substitute_exprs(exprs: Sequence[Any], dims: Sequence[Any], n: int) -> tuple[Any, ...]:
     """`exprs` with dimension i replaced by ``dims[i]``, an expression over `n` dimensions."""
     inner = ir.AffineMap.get(n, 0, list(dims))
-    return tuple(e.compose(inner) for e in exprs)
+    return tuple(ir.AffineMap.get(n, 0, [e.compose(inner) for e in exprs]).results)
 
 
 def expand_dims(dims: Sequence[Dim], splits: Sequence[int]) -> tuple[Dim, ...]:
@@ -52,15 +52,16 @@ class View:
     exprs: tuple[Any, ...] = ()
     splits: tuple[int, ...] = ()
     splat: Any = None
+    source_dims: tuple[Dim, ...] = ()
 
     @staticmethod
     def of(source: Any, dims: Sequence[Dim], dtype: Any) -> View:
-        return View(tuple(dims), dtype, source, identity_exprs(len(dims)), (1,) * len(dims))
+        return View.of_split(source, dims, dtype, (1,) * len(dims))
 
     @staticmethod
     def of_split(source: Any, dims: Sequence[Dim], dtype: Any, splits: Sequence[int]) -> View:
-        n = len(expand_dims(dims, splits))
-        return View(tuple(dims), dtype, source, identity_exprs(n), tuple(splits))
+        expanded = expand_dims(dims, splits)
+        return View(tuple(dims), dtype, source, identity_exprs(len(expanded)), tuple(splits), source_dims=expanded)
 
     @property
     def is_splat(self) -> bool:
@@ -126,12 +127,13 @@ class View:
             at += 1 if s or p == 1 else 2
         return replace(self, dims=tuple(dims), splits=splits, exprs=substitute_exprs(self.exprs, coords, at))
 
-    def is_identity(self, splits: Sequence[int]) -> bool:
-        """Whether the source has exactly this value's elements, in order, in the loops that `splits` gives."""
-        if self.is_splat or tuple(splits) != self.splits:
+    def is_whole(self) -> bool:
+        """Whether the source holds exactly this value's elements in row-major order, unit dims aside."""
+        if self.is_splat:
             return False
-        n = len(self.dims) + sum(p > 1 for p in self.splits)
-        return len(self.exprs) == n and all(e == dim_expr(i) for i, e in enumerate(self.exprs))
+        mine = [(dim_expr(i), d) for i, d in enumerate(expand_dims(self.dims, self.splits)) if d != 1]
+        theirs = [(e, d) for e, d in zip(self.exprs, self.source_dims, strict=True) if d != 1]
+        return mine == theirs
 
 
 def ssa_coordinates(exprs: Sequence[Any], coords: Sequence[Any]) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from linalg_cases import build_kernel, check, evaluate
+from linalg_cases import build_kernel, check, evaluate, result_dims
 from linalg_exec import run_kernel
 
 from xcc.dialects import xt
@@ -256,6 +256,8 @@ def test_movement_of_symbolic_dims() -> None:
     check(lambda v: xt.concatenate(v, v, axis=0), x)
     check(lambda v: xt.pad(v, low=(1, 0, 2), high=(0, 3, 1), value=1.5), x)
     check(lambda v: xt.pad(v, low=(1, 0, 2), high=(0, 3, 1), mode="reflect"), x)
+    check(lambda v: xt.slice(xt.exp(v), starts=(0, 0, 0), limits=(2, 4, 5)), x, dynamic=False)
+    check(lambda v: xt.slice(xt.exp(v), starts=(0, 0, 0), limits=(*xt.shape_of(v)[:2], xt.shape_of(v)[2] - 1)), x)
     check(lambda v: xt.slice(v, starts=(xt.shape_of(v)[0] - 2, 0, 1), limits=xt.shape_of(v)), x)
 
 
@@ -266,6 +268,8 @@ def test_iota() -> None:
 def test_gathers() -> None:
     x, at = floats(4, 5, 3), ints(2, 3, low=-4, high=4, dtype=np.int64)
     check(lambda v, i: xt.gather(v, i, axis=1), x, at)
+    check(lambda v, i: xt.gather(xt.transpose(xt.slice(v, starts=(1, 1, 0), limits=(3, 5, 3)), perm=(2, 1, 0)), i),
+          x, at, dynamic=False)
     check(lambda v, i: xt.gather(v, i), x, np.array([-9, 9, 0], np.int32))
     check(lambda v, i: xt.gather(v, i, axis=2, batch_dims=1), x, ints(4, 2, low=-3, high=3, dtype=np.int64))
     check(lambda v, i: xt.gather_nd(v, i), x, ints(6, 2, low=-4, high=4, dtype=np.int64), dynamic=False)
@@ -326,9 +330,7 @@ def run_sized(body: Callable[[Any], Any], *inputs: Any) -> None:
     module, _ = build_kernel(body, inputs)
     expected = evaluate(module, inputs)
     XtToLinalg().run(module, PassContext())
-    dims = module.body.operations[0].attributes["xt.result_dims"]
-    shapes = [[d.value for d in row] for row in dims]
-    actual = run_kernel(module, "k", inputs, shapes, [*(e.dtype for e in expected), np.int64], {"n": 0})
+    actual = run_kernel(module, "k", inputs, result_dims(module), [*(e.dtype for e in expected), np.int64], {"n": 0})
     for a, e in zip(actual, expected, strict=False):
         np.testing.assert_array_equal(a[:e.size], e.reshape(-1))
         assert (a[e.size:].view(np.uint8) == 0x5A).all()
