@@ -8,6 +8,7 @@ from xcc.passes.base import Pass, get_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.base import Chip, chip_of
+from xcc.targets.front import whole_pipeline
 
 __all__ = ["kernel_pipeline", "pipeline", "rocdl_stage", "thread_stages"]
 
@@ -62,4 +63,4 @@ def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
     from xcc.targets.amdgcn.target import TARGET
 
-    return Pipeline(thread_stages(chip_of(TARGET, options.chip)))
+    return whole_pipeline(thread_stages(chip_of(TARGET, options.chip)))
