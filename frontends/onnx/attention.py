@@ -68,7 +68,8 @@ def attention(cx: Context) -> Any:
     if cx.wants(3):
         y, weights = _explicit(cx, q, k, v, _mask(cx, q, k, bool(cx.attr("is_causal", 0))), scale)
     else:
-        plain = bool(cx.attr("is_causal", 0)) and not cx.has(6)
+        windowed = cx.attr("left_window_size", -1) >= 0 or cx.attr("right_window_size", -1) >= 0
+        plain = bool(cx.attr("is_causal", 0)) and not cx.has(6) and not windowed
         mask = _mask(cx, q, k, bool(cx.attr("is_causal", 0)) and not plain)
         weights = None
         y = xt.attention(q, k, v, mask, scale=scale, causal=plain, causal_offset=(cx.shape(4)[2] if cx.has(4) else 0,),
@@ -98,10 +99,9 @@ def _mask(cx: Context, q: Any, k: Any, causal: bool) -> Any:
             allowed = given
         else:
             bias = convert(given, kind)
-    if causal:
-        offset = _causal_offset(cx)
-        i = xt.add(xt.iota(shape=(rows, columns), axis=0, dtype="i64"), offset)
-        seen = xt.compare(xt.iota(shape=(rows, columns), axis=1, dtype="i64"), i, direction="le")
+    left, right = cx.attr("left_window_size", -1), 0 if causal else cx.attr("right_window_size", -1)
+    if left >= 0 or right >= 0:
+        seen = _window(_causal_offset(cx), rows, columns, left, right)
         allowed = seen if allowed is None else xt.and_(allowed, seen)
     if cx.has(6):
         lengths = xt.reshape(convert(cx[6], "i64"), shape=(cx.shape(6)[0], 1, 1, 1))
@@ -110,6 +110,19 @@ def _mask(cx: Context, q: Any, k: Any, causal: bool) -> Any:
     if bias is None or allowed is None:
         return allowed if bias is None else bias
     return xt.select(allowed, bias, xt.scalar(float("-inf"), kind))
+
+
+def _window(offset: Any, rows: Any, columns: Any, left: int, right: int) -> Any:
+    """Which keys a query sees: `left` before its own position and `right` after it; -1 is without a limit."""
+    own = xt.add(xt.iota(shape=(rows, columns), axis=0, dtype="i64"), offset)
+    key = xt.iota(shape=(rows, columns), axis=1, dtype="i64")
+    seen = None
+    if right >= 0:
+        seen = xt.compare(key, xt.add(own, xt.scalar(right, "i64")), direction="le")
+    if left >= 0:
+        after = xt.compare(key, xt.sub(own, xt.scalar(left, "i64")), direction="ge")
+        seen = after if seen is None else xt.and_(seen, after)
+    return seen
 
 
 def _causal_offset(cx: Context) -> Any:
@@ -142,7 +155,7 @@ def _explicit(cx: Context, q: Any, k: Any, v: Any, mask: Any, scale: float) -> t
     weights = xt.softmax(bent, axis=-1)
     weights = xt.select(xt.is_nan(weights), scalar(0, weights), weights)
     y = xt.dot_general(weights, v, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(2,))
-    stages = (raw, bent, capped(raw), weights)
+    stages = (raw, capped(raw), bent, weights)
     return y, stages[cx.attr("qk_matmul_output_mode", 0)]
 
 

@@ -81,7 +81,9 @@ def loop(cx: Context) -> Any:
         return _conditional(cx, body, carried)
     bound = limit if limit is not None else _declared_steps(cx, len(carried))
     if bound is None:
-        cx.fail("a loop that stacks values needs a trip count known at import")
+        if not cx.has(0):
+            cx.fail("a loop that stacks values needs a trip count")
+        bound = cx.dims(0)[0]
     return _collecting(cx, body, carried, bound)
 
 

@@ -81,19 +81,18 @@ def _transposed_window(cx: Context, spatial: Shape, kernel: Shape) -> Window:
 def deform_conv(cx: Context) -> Any:
     """Y = DeformConv(X, W, offset, B?, mask?)."""
     window = window_of(cx, cx.shape(0)[2:], cx.shape(1)[2:])
-    out = xt.deform_conv(cx[0], cx[1], cx[2], cx.optional(4), strides=window.strides, low=window.low, high=window.high,
-                         dilations=window.dilations, groups=cx.attr("group", 1),
-                         offset_groups=cx.attr("offset_group", 1))
-    return add_bias(out, cx[3]) if cx.has(3) else out
+    return xt.deform_conv(cx[0], cx[1], cx[2], cx.optional(3), cx.optional(4), strides=window.strides,
+                          low=window.low, high=window.high, dilations=window.dilations,
+                          groups=cx.attr("group", 1), offset_groups=cx.attr("offset_group", 1))
 
 
 @onnx_op("Col2Im", since=18)
 def col2im(cx: Context) -> Any:
     """output = Col2Im(input, image_shape, block_shape)."""
-    image, block = cx.dims(1), cx.dims(2)
+    image, block = cx.dims(1), cx.static_ints(2)
     n = len(image)
     pads = cx.attr("pads", [0] * 2 * n)
-    return xt.col2im(cx[0], image_shape=image, block_shape=block, strides=tuple(cx.attr("strides", [1] * n)),
+    return xt.col2im(cx[0], image=image, block=block, strides=tuple(cx.attr("strides", [1] * n)),
                      low=tuple(pads[:n]), high=tuple(pads[n:]), dilations=tuple(cx.attr("dilations", [1] * n)))
 
 

@@ -8,17 +8,27 @@ from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
 
-_DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
+_DEFAULTS = {"LSTM": ("sigmoid", "tanh", "tanh"), "GRU": ("sigmoid", "tanh"), "RNN": ("tanh",)}
+_ALPHAS = {"affine": 1.0, "elu": 1.0, "hardsigmoid": 0.2, "leakyrelu": 0.01, "scaledtanh": 1.0, "thresholdedrelu": 1.0}
+_BETAS = {"affine": 0.0, "hardsigmoid": 0.5, "scaledtanh": 1.0}
 
 
 def _options(cx: Context) -> dict[str, Any]:
     direction = cx.attr("direction", "forward").lower()
     both = 2 if direction == "bidirectional" else 1
-    names = cx.attr("activations") or list(_DEFAULTS[cx.op]) * both
-    activations = [n.lower() for n in names]
-    return {"direction": direction, "activations": tuple(activations),
-            "activation_alpha": tuple(cx.attr("activation_alpha", ())),
-            "activation_beta": tuple(cx.attr("activation_beta", ())), "clip": cx.attr("clip", 0.0) or 0.0}
+    names = tuple(n.lower() for n in cx.attr("activations", ())) or _DEFAULTS[cx.op] * both
+    names = names[:len(_DEFAULTS[cx.op]) * both]
+    return {"direction": direction, "activations": names,
+            "alphas": _parameters(names, cx.attr("activation_alpha", ()), _ALPHAS),
+            "betas": _parameters(names, cx.attr("activation_beta", ()), _BETAS), "clip": cx.attr("clip", 0.0)}
+
+
+def _parameters(names: tuple[str, ...], given: Any, defaults: dict[str, float]) -> tuple[float, ...]:
+    """One number for each function: those given go, in order, to the functions that take one."""
+    left = list(given)
+    if len(left) == len(names):
+        return tuple(left)
+    return tuple(left.pop(0) if n in defaults and left else defaults.get(n, 0.0) for n in names)
 
 
 def _time_first(cx: Context, x: Any) -> Any:
@@ -44,7 +54,7 @@ def lstm(cx: Context) -> Any:
 def gru(cx: Context) -> Any:
     """Y, Y_h = GRU(X, W, R, B?, sequence_lens?, initial_h?)."""
     values = [_time_first(cx, cx[0]), cx[1], cx[2], cx.optional(3), cx.optional(4), _time_first(cx, cx.optional(5))]
-    return _outputs(cx, *xt.gru(*values, linear_before_reset=bool(cx.attr("linear_before_reset", 0)), **_options(cx)))
+    return _outputs(cx, *xt.gru(*values, linear_before_reset=cx.attr("linear_before_reset", 0), **_options(cx)))
 
 
 @onnx_op("RNN")

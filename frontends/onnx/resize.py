@@ -73,10 +73,7 @@ def _target(cx: Context, axes: list[int]) -> tuple[Shape, tuple[float, ...] | No
         cx.fail("neither scales nor sizes are given")
     data = cx.tensor(2).data
     if data is None:
-        declared = cx.declared()
-        if declared is None:
-            cx.const(2)
-        return declared, None
+        data = cx.const(2)
     if data.dtype == object:
         return tuple(_symbolic_scale(cx, n, s) for n, s in zip(shape, data.reshape(-1), strict=True)), None
     scales = [1.0] * len(shape)

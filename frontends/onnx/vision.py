@@ -6,6 +6,7 @@ from typing import Any
 
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
+from xcc.frontends.onnx.helpers import convert, scalar, slice_axis, squeeze, unsqueeze
 from xcc.frontends.onnx.registry import onnx_op
 
 
@@ -13,6 +14,71 @@ from xcc.frontends.onnx.registry import onnx_op
 def roi_align(cx: Context) -> Any:
     """Y = RoiAlign(X, rois, batch_indices); before opset 16 coordinates are not shifted by half a pixel."""
     shifted = cx.opset >= 16 and cx.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel"
-    return xt.roi_align(cx[0], cx[1], cx[2], mode=cx.attr("mode", "avg"), height=cx.attr("output_height", 1),
-                        width=cx.attr("output_width", 1), sampling_ratio=cx.attr("sampling_ratio", 0),
-                        scale=cx.attr("spatial_scale", 1.0), half_pixel=shifted)
+    return xt.roi_align(cx[0], cx[1], cx[2], mode=cx.attr("mode", "avg"),
+                        size=(cx.attr("output_height", 1), cx.attr("output_width", 1)),
+                        samples=cx.attr("sampling_ratio", 0), spatial_scale=cx.attr("spatial_scale", 1.0),
+                        half_pixel=shifted)
+
+
+@onnx_op("NonMaxSuppression", since=10)
+def non_max_suppression(cx: Context) -> Any:
+    """selected_indices [count, 3] (batch, class, box), best first: a box that overlaps a better kept one is dropped."""
+    boxes, scores = cx[0], cx[1]
+    batch, classes, n = cx.shape(1)
+    most = _threshold(cx, 2, 0, "i64")
+    overlap, least = _threshold(cx, 3, 0.0, "f32"), _threshold(cx, 4, None, "f32")
+    ranked, order = xt.top_k(scores, k=n, axis=2, largest=True)
+    corners = _corners(boxes, cx.attr("center_point_box", 0))
+    sorted_boxes = xt.gather(xt.broadcast(unsqueeze(corners, [1]), shape=(batch, classes, n, 4)), order, axis=2,
+                             batch_dims=2)
+    clash = xt.compare(_overlaps(sorted_boxes), overlap, direction="gt")
+    alive = xt.broadcast(xt.scalar(True, "i1"), shape=(batch, classes, n))
+    if least is not None:
+        alive = xt.compare(ranked, least, direction="gt")
+    line = xt.iota(shape=(1, 1, n), axis=2, dtype="i64")
+
+    def step(state: Any, slices: Any) -> Any:
+        keep, (rivals, i) = state[0], slices
+        beaten = xt.reduce(xt.and_(xt.and_(rivals, keep), xt.compare(line, i, direction="lt")), kind="or", axes=(2,),
+                           keepdims=True)
+        own = xt.compare(line, i, direction="eq")
+        return [xt.and_(keep, xt.not_(xt.and_(own, beaten)))], []
+
+    (kept,) = xt.scan([alive], [clash, xt.iota(shape=(n,), axis=0, dtype="i64")], step, axes=[2, 0])
+    rank = xt.cumulative(convert(kept, "i64"), kind="sum", axis=2, exclusive=False, reverse=False)
+    kept = xt.and_(kept, xt.compare(rank, most, direction="le"))
+    found = xt.transpose(xt.nonzero(kept, symbol=str(cx.graph.fresh_dim(f"{cx.node.output[0]}_count"))), perm=(1, 0))
+    box = unsqueeze(xt.gather_nd(order, found), [1])
+    return xt.concatenate(slice_axis(found, 1, 0, 2), box, axis=1)
+
+
+def _threshold(cx: Context, i: int, default: Any, kind: str) -> Any:
+    if cx.has(i):
+        return xt.reshape(convert(cx[i], kind), shape=())
+    return None if default is None else xt.scalar(default, kind)
+
+
+def _corners(boxes: Any, centered: int) -> Any:
+    """[..., 4] as y1, x1, y2, x2 with y1 <= y2 and x1 <= x2."""
+    a, b, c, d = (slice_axis(boxes, 2, i, i + 1) for i in range(4))
+    if centered:  # x, y, width, height
+        half_w, half_h = xt.mul(c, scalar(0.5, c)), xt.mul(d, scalar(0.5, d))
+        a, b, c, d = xt.sub(b, half_h), xt.sub(a, half_w), xt.add(b, half_h), xt.add(a, half_w)
+    return xt.concatenate(xt.minimum(a, c), xt.minimum(b, d), xt.maximum(a, c), xt.maximum(b, d), axis=2)
+
+
+def _overlaps(boxes: Any) -> Any:
+    """Intersection over union of all pairs: [batch, classes, n, 4] -> [batch, classes, n, n]."""
+    y1, x1, y2, x2 = (squeeze(slice_axis(boxes, 3, i, i + 1), [3]) for i in range(4))
+    zero = scalar(0, y1)
+
+    def shared(low: Any, high: Any) -> Any:
+        start = xt.maximum(unsqueeze(low, [3]), unsqueeze(low, [2]))
+        end = xt.minimum(unsqueeze(high, [3]), unsqueeze(high, [2]))
+        return xt.maximum(xt.sub(end, start), zero)
+
+    both = xt.mul(shared(y1, y2), shared(x1, x2))
+    area = xt.mul(xt.sub(y2, y1), xt.sub(x2, x1))
+    union = xt.sub(xt.add(unsqueeze(area, [3]), unsqueeze(area, [2])), both)
+    empty = xt.compare(union, zero, direction="le")
+    return xt.select(empty, zero, xt.div(both, xt.select(empty, scalar(1, union), union)))
