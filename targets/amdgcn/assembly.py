@@ -6,7 +6,9 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-__all__ = ["LoopShare", "instructions_of", "inner_loop"]
+from xcc.targets.base import Chip
+
+__all__ = ["LoopShare", "occupancy", "instructions_of", "inner_loop"]
 
 _LABEL = re.compile(r"^(\.LBB\d+_\d+):")
 _BRANCH = re.compile(r"^s_c?branch\w*\s+(\.LBB\d+_\d+)")
@@ -59,3 +61,18 @@ def inner_loop(assembly: str, kernel: str) -> LoopShare:
         if (found.matrix, found.instructions) > (best.matrix, best.instructions):
             best = found
     return best
+
+
+def occupancy(chip: Chip, registers: int, shared_bytes: int, threads: int) -> int:
+    """Waves that one SIMD holds at once: limited by registers (VGPRs and AGPRs together), LDS and the chip's own limit.
+
+    A CDNA compute unit has 4 SIMDs of 512 registers a lane, given out in eights; an RDNA workgroup processor, with
+    128 KiB of LDS, has 4 of 1536 (at waves of 32), given out in 24s ("RDNA3 ISA", "MI300 ISA", register allocation).
+    """
+    wide = chip.warp == 64
+    lanes, step, most = (512, 8, 8) if wide else (1536, 24, 16)
+    by_registers = lanes // (max(step, -(-registers // step) * step))
+    waves = -(-threads // chip.warp)
+    memory = chip.shared_bytes if wide else 128 << 10
+    by_memory = memory // shared_bytes * waves // 4 if shared_bytes else most
+    return min(most, by_registers, max(by_memory, 0))

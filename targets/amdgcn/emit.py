@@ -15,7 +15,7 @@ import llvmlite.binding as llvm
 
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug, UserError
-from xcc.targets.amdgcn.assembly import inner_loop
+from xcc.targets.amdgcn.assembly import inner_loop, occupancy
 from xcc.targets.amdgcn.code_object import KernelInfo, code_object_chip, read_code_object
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
 from xcc.targets.gpu_module import kernel_functions, kernel_launches, kernel_llvm_ir
@@ -82,7 +82,7 @@ def emit_kernel(module: Any, chip: Chip, options: Any = None) -> KernelBinary:
     for function, launch in zip(kernel_functions(module), launches, strict=True):
         check_kernel(function, launch, infos, blob, chip)
     return KernelBinary(name=launches[0].entry, format="hsaco", blob=blob, launches=launches,
-                        report=_report(launches, infos, listing))
+                        report=_report(launches, infos, listing, chip))
 
 
 def check_kernel(function: Any, launch: KernelLaunch, infos: dict[str, KernelInfo], blob: bytes, chip: Chip) -> None:
@@ -115,7 +115,7 @@ def llvm_inputs(function_type: Any) -> list[str]:
     return [t.strip() for t in inside.split(",") if t.strip()]
 
 
-def _report(launches: tuple[KernelLaunch, ...], infos: dict[str, KernelInfo], listing: str
+def _report(launches: tuple[KernelLaunch, ...], infos: dict[str, KernelInfo], listing: str, chip: Chip
             ) -> tuple[tuple[str, int | float | str], ...]:
     """Numbers for the user; of several launches the largest need and the busiest loop."""
     used = [infos[launch.entry] for launch in launches]
@@ -125,5 +125,6 @@ def _report(launches: tuple[KernelLaunch, ...], infos: dict[str, KernelInfo], li
             ("sgprs", max(i.sgprs for i in used)), ("shared_bytes", max(i.shared_bytes for i in used)),
             ("scratch_bytes", max(i.scratch_bytes for i in used)),
             ("spills", max(i.vgpr_spills + i.sgpr_spills for i in used)),
+            ("occupancy", min(occupancy(chip, i.vgprs, i.shared_bytes, i.max_threads) for i in used)),
             ("loop_instructions", best.instructions), ("loop_matrix", best.matrix),
             ("matrix_share", round(best.share, 3)))

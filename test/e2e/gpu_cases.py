@@ -143,3 +143,9 @@ CASES = (
     Case("column_sum", _column_sum(77)),
     Case("math", _math(700)),
 )
+
+LARGE = (
+    Case("matmul_f16", _matmul(256, 256, 128, F16), "256"), Case("matmul_bf16", _matmul(256, 256, 128, BF16), "256"),
+    Case("softmax", _softmax(64), "64"),
+)
+"""Too slow for every run; for the instruction-level emulation."""

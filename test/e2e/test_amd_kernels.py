@@ -11,7 +11,6 @@ from xcc._mlir import ir
 from xcc.interpreter.kernel import run_kernel
 from xcc.interpreter.machine import Options
 from xcc.passes.base import PassContext
-from xcc.passes.pipeline import Pipeline
 from xcc.targets.amdgcn.chip import CHIPS
 from xcc.targets.amdgcn.emit import emit_kernel
 from xcc.targets.amdgcn.pipeline import kernel_pipeline

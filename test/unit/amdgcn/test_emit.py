@@ -8,7 +8,7 @@ from kernels import ROW_SUM, lowered, mfma_loop
 
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
-from xcc.targets.amdgcn.assembly import inner_loop
+from xcc.targets.amdgcn.assembly import inner_loop, occupancy
 from xcc.targets.amdgcn.chip import CHIPS
 from xcc.targets.amdgcn.code_object import code_object_chip, read_code_object, read_msgpack
 from xcc.targets.amdgcn.emit import assembly, check_kernel, emit_kernel
@@ -107,3 +107,12 @@ k:
     loop = inner_loop(text, "k")
     assert (loop.instructions, loop.matrix) == (3, 1)
     assert dict(loop.counts)["s_add_u32"] == 1
+
+
+@pytest.mark.parametrize(("chip", "registers", "shared", "threads", "waves"), [
+    ("gfx942", 32, 0, 256, 8), ("gfx942", 128, 0, 256, 4), ("gfx942", 129, 0, 256, 3), ("gfx942", 512, 0, 256, 1),
+    ("gfx942", 32, 32 << 10, 256, 2), ("gfx950", 32, 32 << 10, 256, 5), ("gfx1100", 96, 0, 128, 16),
+    ("gfx1100", 256, 0, 128, 5), ("gfx1100", 32, 64 << 10, 256, 4),
+])
+def test_occupancy(chip, registers, shared, threads, waves):
+    assert occupancy(CHIPS[chip], registers, shared, threads) == waves
