@@ -1,4 +1,4 @@
-"""`affine` index arithmetic, and `ub.poison`."""
+"""`affine` index arithmetic."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from xcc._mlir import ir
 from xcc.interpreter.machine import Machine
 from xcc.interpreter.registry import op
-from xcc.interpreter.types import dtype_of, vector_shape
 
 Array = np.ndarray[Any, Any]
 Value = Callable[[tuple[Array, ...]], Array]
@@ -43,11 +42,3 @@ def _affine(source: Any, _: Any) -> Any:
     def run(machine: Machine, *operands: Array) -> Any:
         return reduce(join, [value(operands) for value in values])
     return run
-
-
-@op("ub.poison")
-def _poison(source: Any, _: Any) -> Any:
-    dtype, shape = dtype_of(source.result.type), vector_shape(source.result.type)
-    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    value = np.full(size, 0xFF, np.uint8).view(dtype).reshape(1, *shape)
-    return lambda machine: value

@@ -18,6 +18,8 @@ def rocdl_stage(chip: Chip) -> Stage:
     to_rocdl = f"convert-gpu-to-rocdl{{chipset={chip.name} index-bitwidth=64}}"
     return Stage("rocdl", (
         _pass("hardware-math"),
+        _pass("expand-math"),
+        _pass("hardware-math"),     # of what the expansions use
         _pass("kernel-abi"),
         Upstream(pipeline="gpu.module(expand-strided-metadata)"),
         Upstream(pipeline="lower-affine"),
