@@ -39,7 +39,8 @@ def symbol_names(program: Program) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def make_executor(program: Program, members: Mapping[str, Any], weights: Any, manifest: Mapping[str, Any]) -> CpuExecutor:
+def make_executor(program: Program, members: Mapping[str, Any], weights: Any,
+                  manifest: Mapping[str, Any]) -> CpuExecutor:
     """The executor of an artifact's members; UserError when this machine cannot run them."""
     facts = json.loads(bytes(members["kernels/cpu.json"]))
     _check_machine(facts)
@@ -157,6 +158,16 @@ class CpuExecutor:
         if status:
             raise RuntimeError(f"the compiled model returned status {status}")
         return [self._result(n, out, shape.outputs[n]) for n, out in enumerate(outputs)]
+
+    def profile(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[tuple[str, float]]:
+        """Each kernel launch and its median seconds, after one whole run on `inputs`."""
+        from xcc.runtime.cpu_profile import profile
+
+        held = self.run(inputs, symbols)
+        env = {name: int(self._symbols[k]) for k, name in enumerate(self._names)}
+        times = profile(self._library, self.program, lambda i: self._address(i, env), env)
+        del held
+        return times
 
     def _plan(self, key: tuple[int, ...], symbols: Mapping[str, int]) -> _Shape:
         env = dict(symbols)

@@ -32,10 +32,13 @@ def numpy_dtype(name: str) -> Any:
     raise UserError(f"there is no element type '{name}'")
 
 
+_NAMES = {np.dtype(plain): name for name, plain in _PLAIN.items()}
+
+
 def name_of(dtype: Any) -> str:
     """The program's name of a numpy type; the type's own name when programs have none."""
+    name = _NAMES.get(dtype)
+    if name is not None:
+        return name
     text = str(np.dtype(dtype))
-    for name, plain in _PLAIN.items():
-        if np.dtype(plain) == dtype:
-            return name
     return {v: k for k, v in _EXTRA.items()}.get(text, text)

@@ -28,6 +28,8 @@ arrays (or as DlTensor on the executor's own device when it has ``device``, a DL
 each symbol; it returns the outputs in the program's order.
 """
 
+REMEMBERED_SHAPES = 256
+
 
 class Model:
     """A compiled model. Thread-safe only as far as its executor is: call one model from one thread at a time."""
@@ -37,6 +39,7 @@ class Model:
         self.inputs: tuple[TensorInfo, ...] = tensor_infos(artifact.program, artifact.program.inputs)
         self.outputs: tuple[TensorInfo, ...] = tensor_infos(artifact.program, artifact.program.outputs)
         self._executor: Any = None
+        self._solved: dict[tuple[tuple[int, ...], ...], dict[str, int]] = {}
 
     @property
     def target(self) -> str:
@@ -55,11 +58,26 @@ class Model:
         An array is numpy's, anything with ``__dlpack__``, or a number or nested list for an input of that type.
         UserError names the input whose element type or shape does not fit.
         """
+        outputs = self.executor.run(*self._checked(inputs))
+        return dict(zip((o.name for o in self.outputs), outputs, strict=True))
+
+    def profile(self, inputs: Mapping[str, Any]) -> list[tuple[str, float]]:
+        """Each kernel launch of a run on `inputs` and its median seconds, in order."""
+        if not hasattr(self.executor, "profile"):
+            raise UserError(f"the executor of target '{self.target}' cannot time single kernels")
+        times: list[tuple[str, float]] = self.executor.profile(*self._checked(inputs))
+        return times
+
+    def _checked(self, inputs: Mapping[str, Any]) -> tuple[list[Any], dict[str, int]]:
+        """Arrays in the program's order, and the symbols that their shapes give."""
         check_names(list(inputs), self.inputs)
         arrays = [self._array(info, inputs[info.name]) for info in self.inputs]
-        symbols = solve_symbols(self.artifact.program, [a.shape for a in arrays])
-        outputs = self.executor.run(arrays, symbols)
-        return dict(zip((o.name for o in self.outputs), outputs, strict=True))
+        shapes = tuple(tuple(a.shape) for a in arrays)
+        if shapes not in self._solved:
+            if len(self._solved) >= REMEMBERED_SHAPES:
+                self._solved.clear()
+            self._solved[shapes] = solve_symbols(self.artifact.program, shapes)
+        return arrays, self._solved[shapes]
 
     def __call__(self, *args: Any) -> Any:
         """Runs the model on arrays in input order; one output comes bare, several as a tuple."""

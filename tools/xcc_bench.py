@@ -109,10 +109,7 @@ def _print(rows: list[tuple[str, float, float]]) -> None:
 
 def _print_kernels(model: Any, inputs: dict[str, Any]) -> None:
     """Median microseconds of each launch, largest share first."""
-    profile = getattr(model.executor, "profile", None)
-    if profile is None:
-        raise UserError(f"the executor of target '{model.target}' cannot time single kernels")
-    entries = profile([inputs[i.name] for i in model.inputs])
+    entries = model.profile(inputs)
     total = sum(seconds for _, seconds in entries) or 1.0
     print(f"{'kernel':40} {'us':>10} {'share':>7}")
     for name, seconds in sorted(entries, key=lambda e: -e[1]):
