@@ -12,6 +12,7 @@ BUILTIN: dict[str, str] = {
     "distribute": "xcc.passes.gpu.distribute",
     "expand-math": "xcc.passes.vector.expand_math",
     "explicit-padding": "xcc.passes.xt.explicit_padding",
+    "fold-weights": "xcc.passes.xt.fold_weights",
     "form-kernels": "xcc.passes.xt.form_kernels",
     "hardware-math": "xcc.passes.gpu.hardware_math",
     "kernel-abi": "xcc.passes.vector.kernel_abi",

@@ -10,7 +10,7 @@ from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.fusion import fuse
 from xcc.passes.xt.fusion_rules import FusionLimits, FusionRules
-from xcc.passes.xt.op_graph import Graph, Node
+from xcc.passes.xt.op_graph import Graph, is_inline
 from xcc.passes.xt.outline import Group, Outliner
 
 __all__ = ["FormKernels"]
@@ -86,10 +86,3 @@ def _with_sources(group: Group) -> Group:
     for n in group.body():
         group.clones += [p for p in n.producers if p is not None and is_inline(p)]
     return group
-
-
-def is_inline(n: Node) -> bool:
-    """Sources that are copied into kernels: dims, and constants of one repeated value."""
-    if n.name == "dim":
-        return True
-    return n.name == "constant" and bool(ir.DenseElementsAttr(n.op.attributes["value"]).is_splat)

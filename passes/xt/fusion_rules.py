@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xcc.dialects import xt
-from xcc.passes.xt.op_graph import Graph, Node, dims_without_ones, element_bytes, nominal_count
+from xcc.passes.xt.op_graph import Graph, Node, dims_without_ones, element_bytes, is_inline, nominal_count
 from xcc.symbolic import Dim
 
 __all__ = ["FLOPS", "FusionGroup", "FusionLimits", "FusionRules", "singleton"]
@@ -202,8 +202,9 @@ class FusionRules:
         With `joined`, the alternative is that `p` is computed in one consumer and stored for the others.
         """
         inside = {v for n in p.nodes for v in n.results}
-        read = sum(self.count(xt.shape_of(v)) * element_bytes(v)
-                   for v in dict.fromkeys(v for n in p.nodes for v in n.operands) if v not in inside)
+        used = dict.fromkeys(v for n in p.nodes for v, m in zip(n.operands, n.producers, strict=True)
+                             if v not in inside and not (m is not None and is_inline(m)))
+        read = sum(self.count(xt.shape_of(v)) * element_bytes(v) for v in used)
         made = sum(self.count(n.shape) * element_bytes(n.results[0]) for n in p.nodes
                    if any(u.index not in p.indices for u in n.users))
         stored = read + made + (consumers - joined) * made

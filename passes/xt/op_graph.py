@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.symbolic import Dim
 
-__all__ = ["Graph", "Node", "dims_without_ones", "element_bytes", "is_unit_reshape", "nominal_count", "short_name"]
+__all__ = ["Graph", "Node", "dims_without_ones", "element_bytes", "is_inline", "is_unit_reshape", "nominal_count", "short_name"]
 
 HOST = ("weight", "dispatch", "return", "yield")
 NOMINAL_DIM = 128
@@ -87,6 +88,13 @@ def _kind(op: Any) -> str:
     if access == "view":
         return "unit_view" if is_unit_reshape(op) else "view"
     return {"scalar": "source", "control": "host"}.get(access, access)
+
+
+def is_inline(n: Node) -> bool:
+    """Sources that are copied into kernels: dims, and constants of one repeated value."""
+    if n.name == "dim":
+        return True
+    return n.name == "constant" and bool(ir.DenseElementsAttr(n.op.attributes["value"]).is_splat)
 
 
 def is_unit_reshape(op: Any) -> bool:
