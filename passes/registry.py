@@ -10,6 +10,7 @@ BUILTIN: dict[str, str] = {
     "channels-last": "xcc.passes.xt.layout",
     "configure": "xcc.passes.linalg.configure",
     "distribute": "xcc.passes.gpu.distribute",
+    "expand-floats": "xcc.passes.vector.expand_floats",
     "expand-math": "xcc.passes.vector.expand_math",
     "explicit-padding": "xcc.passes.xt.explicit_padding",
     "fold-weights": "xcc.passes.xt.fold_weights",

@@ -15,6 +15,7 @@ def vector_stages() -> tuple[Stage, ...]:
     return (
         Stage("cpu", (
             _pass("expand-math"),
+            _pass("expand-floats"),
             _pass("unroll-vectors"),
         )),
         Stage("llvm", (

@@ -1,0 +1,142 @@
+"""expand-floats: arithmetic and casts of bf16 and the f8 types in terms of f32 and integers.
+
+    %y = arith.addf %a, %b : vector<8xbf16>     becomes extf, addf in f32, and a rounding shift of the bits
+
+Needed where the target has no such instructions: LLVM would call library functions that no process has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import ir
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.vector.lanes import Lanes, element, with_element
+from xcc.passes.vector.tiles import op
+
+_MOVES = ("arith.constant", "arith.select", "arith.bitcast")
+
+
+@register_pass
+@dataclass(frozen=True)
+class ExpandFloats(Pass):
+    """Lowers bf16, f8E4M3FN and f8E5M2 arithmetic to f32, and narrowing of f64 so that it rounds once."""
+
+    name: ClassVar[str] = "expand-floats"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context:
+            found: list[Any] = []
+
+            def visit(o: Any) -> Any:
+                if o.name.startswith(("arith.", "math.")) and o.name not in _MOVES and _concerns(o):
+                    found.append(o)
+                return ir.WalkResult.ADVANCE
+
+            module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+            for o in found:
+                with ir.InsertionPoint(o), o.location:
+                    _expand(o)
+
+
+def _is_small(t: Any) -> bool:
+    return isinstance(element(t), (ir.BF16Type, ir.Float8E4M3FNType, ir.Float8E5M2Type))
+
+
+def _concerns(o: Any) -> bool:
+    if any(_is_small(v.type) for v in (*o.operands, *o.results)):
+        return True
+    return bool(o.name == "arith.truncf" and isinstance(element(o.results[0].type), ir.F16Type)
+                and isinstance(element(o.operands[0].type), ir.F64Type))
+
+
+def _expand(o: Any) -> None:
+    operands = [_widened(v) if _is_small(v.type) else v for v in o.operands]
+    result = o.results[0]
+    to = element(result.type)
+    if o.name == "arith.extf":
+        y = Lanes(operands[0])
+        y = y if element(y.type) == to else _cast_to(y, to)
+    elif o.name == "arith.truncf":
+        y = narrowed(Lanes(operands[0]), to)
+    else:
+        wide = ir.F32Type.get() if _is_small(result.type) else to
+        attributes = {name: o.attributes[name] for name in o.attributes}
+        y = Lanes(op(o.name, [with_element(result.type, wide)], operands, **attributes))
+        if _is_small(result.type):
+            y = narrowed(y, to)
+    result.replace_all_uses_with(y.v)
+    o.erase()
+
+
+def _cast_to(y: Lanes, elem: Any) -> Lanes:
+    return y.cast("extf" if elem.width > 32 else "truncf", elem)
+
+
+def _widened(value: Any) -> Any:
+    """A bf16 or f8 value as f32, exact."""
+    elem = element(value.type)
+    bits = Lanes(op("arith.bitcast", [with_element(value.type, ir.IntegerType.get_signless(elem.width))], [value]))
+    if isinstance(elem, ir.Float8E5M2Type):
+        half = (bits.cast("extui", ir.IntegerType.get_signless(16)) << 8).bits()
+        return half.cast("extf", ir.F32Type.get()).v
+    wide = bits.cast("extui", ir.IntegerType.get_signless(32))
+    if isinstance(elem, ir.BF16Type):
+        return (wide << 16).bits().v
+    size = wide & 0x7F
+    magnitude = (size << 20).bits() * 2.0**120
+    magnitude = size.compare("eq", 0x7F).select(float("nan"), magnitude)
+    return (magnitude.bits() | ((wide & 0x80) << 24)).bits().v
+
+
+def narrowed(x: Lanes, elem: Any) -> Lanes:
+    """`x` (f16, f32 or f64) rounded to nearest even in `elem`."""
+    f32 = ir.F32Type.get()
+    have = element(x.type)
+    if isinstance(have, ir.F64Type):
+        x = _round_to_odd(x)
+    elif have != f32:
+        x = x.cast("extf", f32)
+    if isinstance(elem, ir.BF16Type):
+        out = _to_bf16(x).cast("trunci", ir.IntegerType.get_signless(16))
+    elif isinstance(elem, ir.Float8E4M3FNType):
+        out = _to_f8(x, mantissa=3, bias=7, largest=0x7E, over=0x7F, nan=0x7F)
+    elif isinstance(elem, ir.Float8E5M2Type):
+        out = _to_f8(x, mantissa=2, bias=15, largest=0x7B, over=0x7C, nan=0x7E)
+    else:
+        return x.cast("truncf", elem)
+    return Lanes(op("arith.bitcast", [with_element(out.type, elem)], [out.v]))
+
+
+def _round_to_odd(x: Lanes) -> Lanes:
+    """f64 to f32 so that a second rounding to fewer bits gives what one rounding would."""
+    y = x.cast("truncf", ir.F32Type.get())
+    bits = y.bits()
+    error = x - y.cast("extf", ir.F64Type.get())
+    even = (bits & 1).compare("eq", 0) & error.compare("one", 0.0) & y.abs().compare("olt", float("inf"))
+    outward = error.compare("ogt", 0.0) ^ x.compare("olt", 0.0)
+    moved = bits + outward.select(bits.const(1), -1)
+    return even.select(moved, bits).bits()
+
+
+def _to_bf16(x: Lanes) -> Lanes:
+    bits = x.bits()
+    rounded = bits + 0x7FFF + (bits.shr(16) & 1)
+    quiet = bits | 0x400000
+    return x.compare("uno", x).select(quiet, rounded).shr(16)
+
+
+def _to_f8(x: Lanes, mantissa: int, bias: int, largest: int, over: int, nan: int) -> Lanes:
+    """The eight bits of `x` rounded to nearest even; above `largest` comes `over`."""
+    drop = 23 - mantissa
+    a = x.abs()
+    bits = a.bits()
+    normal = (bits + ((1 << (drop - 1)) - 1) + (bits.shr(drop) & 1)).shr(drop) - ((127 - bias) << mantissa)
+    step = 2.0 ** (23 + 1 - bias - mantissa)     # adding it leaves one unit of a subnormal in the last place
+    small = (a + step).bits() - (a.const(step)).bits()
+    out = a.compare("olt", 2.0 ** (1 - bias)).select(small, normal)
+    out = out.compare("sgt", largest).select(over, out)
+    out = x.compare("uno", x).select(nan, out)
+    out = out | (x.bits().shr(24) & 0x80)
+    return out.cast("trunci", ir.IntegerType.get_signless(8))

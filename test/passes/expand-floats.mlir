@@ -1,0 +1,28 @@
+// RUN: %xcc_opt %s --pass-pipeline="expand-floats" | filecheck %s
+
+// CHECK-LABEL: func.func @add
+// CHECK: arith.shli {{.*}} : vector<8xi32>
+// CHECK: arith.addf {{.*}} : vector<8xf32>
+// CHECK: arith.shrui
+// CHECK: arith.trunci {{.*}} : vector<8xi32> to vector<8xi16>
+// CHECK: arith.bitcast {{.*}} : vector<8xi16> to vector<8xbf16>
+func.func @add(%x: vector<8xbf16>) -> vector<8xbf16> {
+  %y = arith.addf %x, %x : vector<8xbf16>
+  return %y : vector<8xbf16>
+}
+
+// CHECK-LABEL: func.func @narrow
+// CHECK-NOT: arith.truncf
+// CHECK: arith.bitcast {{.*}} : i8 to f8E4M3FN
+func.func @narrow(%x: f32) -> f8E4M3FN {
+  %y = arith.truncf %x : f32 to f8E4M3FN
+  return %y : f8E4M3FN
+}
+
+// What the target can do stays.
+// CHECK-LABEL: func.func @half
+// CHECK-NEXT: arith.truncf
+func.func @half(%x: f32) -> f16 {
+  %y = arith.truncf %x : f32 to f16
+  return %y : f16
+}
