@@ -41,7 +41,7 @@ class Input:
 class Model:
     """A test model: `get` returns its path; `cases` are values of its free dims, the first being the smallest.
 
-    `dims` are the dims to fix when it is compiled.
+    `dims` are the dims and `fix` the inputs to fix when it is compiled.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Model:
     inputs: Mapping[str, Input]
     cases: tuple[Mapping[str, int], ...] = ({},)
     dims: Mapping[str, int] = field(default_factory=dict)
+    fix: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
 
     def feeds(self, case: int = 0, seed: int = 0) -> dict[str, np.ndarray[Any, Any]]:
         rng = np.random.default_rng(seed)
@@ -208,12 +209,16 @@ def _mask(*shape: int | str) -> Input:
     return Input(shape, "int64", 1, 2)
 
 
-def _silero(name: str, rate: int | None, window: int, free: str = "sequence") -> Model:
-    """`free` names the dim of the window's length, which must be fixed: ranks depend on it."""
-    sr = {"sr": Input((), "int64", rate, rate + 1)} if rate else {}
-    return Model(name, lambda: _package_file("silero_vad", f"{name}.onnx"),
+def _silero(name: str, rate: int | None, window: int, free: str = "sequence", fixed: bool = False) -> Model:
+    """`free` names the dim of the window's length, which must be fixed: ranks depend on it.
+
+    `fixed` fixes the sample rate too: a window of one rate does not fit the other rate's branch.
+    """
+    sr = {"sr": Input((), "int64", rate, rate + 1)} if rate and not fixed else {}
+    file = f"{name.removesuffix('_8k')}.onnx"
+    return Model(name, lambda: _package_file("silero_vad", file),
                  {"input": Input(("batch", window)), "state": Input((2, "batch", 128)), **sr},
-                 ({"batch": 1}, {"batch": 3}), {free: window})
+                 ({"batch": 1}, {"batch": 3}), {free: window}, {"sr": np.array(rate)} if fixed else {})
 
 
 MODELS: dict[str, Model] = {m.name: m for m in [
@@ -238,10 +243,11 @@ MODELS: dict[str, Model] = {m.name: m for m in [
           ({"batch": 1, "h": 48, "w": 64}, {"batch": 2, "h": 48, "w": 176})),
     Model("resnet50", lambda: _image_model("resnet50", "ResNet", {"num_labels": 1000}, 224), _image(224)),
     Model("resnet_tiny", lambda: _image_model("resnet_tiny", "ResNet", _RESNET_TINY, 32), _image(32)),
-    _silero("silero_vad", 16000, 576, "input_dim1"),
+    _silero("silero_vad", 16000, 576, "input_dim1", True),
     _silero("silero_vad_16k_op15", 16000, 576),
     Model("silero_vad_16k_sequence", lambda: _package_file("silero_vad", "silero_vad_16k_sequence.onnx"),
           {"input": Input(("n", 576)), "h": Input((1, 1, 128)), "c": Input((1, 1, 128))}, ({"n": 2}, {"n": 5})),
+    _silero("silero_vad_8k", 8000, 288, "input_dim1", True),
     _silero("silero_vad_half", None, 576),
     _silero("silero_vad_op18_ifless", 16000, 576),
     Model("silero_vad_openvino_16k", lambda: _package_file("silero_vad", "silero_vad_openvino_16k.onnx"),
