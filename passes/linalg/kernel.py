@@ -201,6 +201,9 @@ def _read_generic(op: Any, kernel: Kernel, sizes: dict[Any, tuple[Dim, ...]], fi
     reduction = ["reduction" in str(a) for a in op.attributes["iterator_types"]]
     operands = list(op.operands)
     loops: list[Dim | None] = [None] * len(reduction)
+    for v in operands[:n_inputs]:
+        if v not in kernel.by_value:  # a tensor.empty that only states the size of a loop
+            kernel.by_value[v] = Tensor(v, sizes[v], ir.RankedTensorType(v.type).element_type)
     shapes = [kernel.by_value[v].dims for v in operands[:n_inputs]] + [sizes[v] for v in operands[n_inputs:]]
     for access, shape in reversed(list(zip(accesses, shapes, strict=True))):
         for e, d in zip(access, shape, strict=True):
@@ -223,7 +226,7 @@ def _read_generic(op: Any, kernel: Kernel, sizes: dict[Any, tuple[Dim, ...]], fi
 
 def _infer_window(e: Dim, size: Dim, loops: list[Dim | None]) -> None:
     """From ``s*i1 + d*i4`` over a dim of `size`: the one loop whose size is still unknown, when static."""
-    if not isinstance(e, symbolic.Expr):
+    if not isinstance(e, symbolic.Expr) or any(len(m) > 1 or len(m[0]) > 1 for m, _ in e.terms if m):
         return
     unknown = [(m, c) for m, c in e.terms if m and loops[int(m[0][0][1:])] is None]
     if len(unknown) != 1 or not isinstance(size, int):

@@ -95,11 +95,11 @@ class Builder:
         self.scopes[-1][key] = value
         return value
 
-    def op(self, name: str, result: Any, operands: Sequence[Any], **attributes: Any) -> Any:
+    def op(self, name: str, result: Any, operands: Sequence[Any], /, **attributes: Any) -> Any:
         """A one-result op."""
         return ir.Operation.create(name, results=[result], operands=list(operands), attributes=attributes).results[0]
 
-    def pure(self, name: str, result: Any, operands: Sequence[Any], **attributes: Any) -> Any:
+    def pure(self, name: str, result: Any, operands: Sequence[Any], /, **attributes: Any) -> Any:
         """A one-result op without effects: reused when made before with the same operands."""
         key = (name, str(result), tuple(operands), tuple(sorted((k, str(v)) for k, v in attributes.items())))
         found = self.recall(key)
