@@ -25,7 +25,7 @@ from xcc.passes.gpu import distribute_compute, distribute_memory
 from xcc.passes.gpu.analysis import forall_bounds, symbolic_value
 from xcc.passes.gpu.assign_layouts import CONVERT, LAYOUT, config_int, is_elementwise, is_vector
 from xcc.passes.gpu.layout import Layout
-from xcc.passes.gpu.thread_code import ThreadCode, from_registers, index, register_vector, select_registers
+from xcc.passes.gpu.thread_code import ThreadCode, from_registers, guarded, index, register_vector, select_registers
 
 FORALL_END = ("scf.forall.in_parallel", "scf.in_parallel")
 
@@ -53,10 +53,34 @@ def _distribute(func: Any, chip: Any, threads: int) -> None:
         target = ir.Operation.create("gpu.module", regions=1,
                                      attributes={"sym_name": ir.StringAttr.get(f"{name}_gpu")})
     body = target.regions[0].blocks.append()
-    foralls = [op for op in func.operation.regions[0].blocks[0].operations if op.operation.name == "scf.forall"]
-    for i, forall in enumerate(foralls):
+    for i, phase in enumerate(phases_of(func)):
         with ir.InsertionPoint(body):
-            KernelBuilder(func, chip, threads).build(f"{name}_{i}" if i else name, forall.operation)
+            KernelBuilder(func, chip, threads).build(f"{name}_{i}" if i else name, phase)
+
+
+def phases_of(func: Any) -> list[list[Any]]:
+    """What each launch runs: one top-level scf.forall, or a run of top-level operations that write memory.
+
+    The latter are what is left of a forall of one iteration: a launch of one workgroup.
+    """
+    phases: list[list[Any]] = []
+    for op in func.operation.regions[0].blocks[0].operations:
+        if op.operation.name == "scf.forall":
+            phases.append([op.operation])
+        elif writes_memory(op.operation):
+            if phases and phases[-1][0].name != "scf.forall":
+                phases[-1].append(op.operation)
+            else:
+                phases.append([op.operation])
+    return phases
+
+
+def writes_memory(op: Any) -> bool:
+    """Whether `op` or an operation inside it stores to memory."""
+    if op.name in ("vector.transfer_write", "vector.scatter", "memref.store"):
+        return True
+    return any(writes_memory(inner.operation) for region in op.regions for block in region.blocks
+               for inner in block.operations)
 
 
 def kernel_symbols(func: Any) -> dict[Any, symbolic.Dim]:
@@ -77,7 +101,8 @@ class KernelBuilder:
         self.layouts: dict[Any, Layout] = {}
         self.code: ThreadCode
 
-    def build(self, name: str, forall: Any) -> None:
+    def build(self, name: str, phase: list[Any]) -> None:
+        """Emits the operations of `phase` and the others before them, which only compute values."""
         source = self.func.operation.regions[0].blocks[0]
         types = [a.type for a in source.arguments]
         attributes = self.func.operation.attributes
@@ -92,20 +117,41 @@ class KernelBuilder:
             self.values[old] = new
         self.code = ThreadCode(entry, self.chip.warp, self.chip.shared_bytes)
         with ir.InsertionPoint(entry):
-            for op in source.operations:
-                if op.operation == forall:
-                    break
-                if op.operation.name != "scf.forall":
-                    self.emit(op.operation)
-            grid = self.grid(forall)
+            grid = self.body(source, phase)
             gpu_d.return_([])
         kernel.operation.attributes["xcc.grid"] = ir.StringAttr.get(str(grid))
         kernel.operation.attributes["xcc.shared_bytes"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64),
                                                                               self.code.shared_bytes)
 
+    def body(self, source: Any, phase: list[Any]) -> symbolic.Dim:
+        others = [op.operation for op in source.operations if op.operation.name not in ("scf.forall", "func.return")
+                  and (op.operation in phase or not writes_memory(op.operation))]
+        if phase[0].name == "scf.forall":
+            before = {op.operation for op in _before(source, phase[0])}
+            for op in others:
+                if op in before:
+                    self.emit(op)
+            return self.grid(phase[0])
+        last = {op.operation for op in _before(source, phase[-1])} | {phase[-1]}
+
+        def emit() -> None:
+            for op in others:
+                if op in last:
+                    self.emit(op)
+
+        guarded(self.only_thread() if self.loops else None, emit)
+        return 1
+
+    @property
+    def loops(self) -> bool:
+        return "xcc.loops" in self.func.operation.attributes
+
+    def only_thread(self) -> Any:
+        return arith_d.cmpi(arith_d.CmpIPredicate.eq, self.code.thread, index(0))
+
     def grid(self, forall: Any) -> symbolic.Dim:
         """Emits the body of `forall` for this workgroup or thread; returns the number of workgroups."""
-        loops = "xcc.loops" in self.func.operation.attributes
+        loops = self.loops
         symbols = kernel_symbols(self.func)
         lower, upper, step = forall_bounds(forall)
         counts, sizes = [], []
@@ -195,7 +241,7 @@ class KernelBuilder:
             self.branch(op)
         elif op.name == "scf.yield":
             self.scalar(op)
-        elif op.name == "memref.store" and "xcc.loops" not in self.func.operation.attributes:
+        elif op.name == "memref.store" and not self.loops:
             distribute_memory.uniform_store(self, op)
         elif op.name == "arith.constant" and is_vector(op.results[0]):
             self.constant(op)
@@ -275,6 +321,16 @@ class KernelBuilder:
 def attributes_of(op: Any) -> dict[str, Any]:
     """The attributes of `op` but for its layout."""
     return {name: op.attributes[name] for name in op.attributes if name != LAYOUT}
+
+
+def _before(block: Any, op: Any) -> list[Any]:
+    """The operations of `block` ahead of `op`."""
+    out = []
+    for other in block.operations:
+        if other.operation == op:
+            break
+        out.append(other)
+    return out
 
 
 def _view(select: Any) -> Any:
