@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
+from xcc._mlir import ir
 from xcc.diagnostics import UserError
-from xcc.interpreter.kernel import run_kernel
+from xcc.interpreter.kernel import Kernel, find_kernel
 from xcc.interpreter.machine import Options
 from xcc.runtime.dtypes import numpy_dtype
 from xcc.runtime.program import BindSymbol, Copy, For, If, Launch, Program, SetScalar, Statement, While
@@ -40,6 +41,19 @@ class InterpretingExecutor:
     def __init__(self, program: Program, modules: Mapping[str, str], weights: Mapping[str, Array],
                  options: Options) -> None:
         self.program, self.modules, self.weights, self.options = program, modules, weights, options
+        self.context = ir.Context()
+        self.context.allow_unregistered_dialects = True
+        self._kernels: dict[str, tuple[Kernel, int]] = {}
+
+    def kernel(self, name: str) -> tuple[Kernel, int]:
+        """The kernel `name` and the bytes of shared memory that its code object reserves (AMD)."""
+        if name not in self._kernels:
+            function = find_kernel(ir.Module.parse(self.modules[name], self.context), name)
+            attributes = function.operation.attributes
+            static = ir.IntegerAttr(attributes["xcc.shared_bytes"]).value if "xcc.shared_bytes" in attributes else 0
+            with self.context:
+                self._kernels[name] = Kernel(function), static
+        return self._kernels[name]
 
     def run(self, inputs: Sequence[Array], symbols: Mapping[str, int]) -> list[Array]:
         """The outputs, in the program's order. Raises KernelFault where a kernel's behaviour is undefined."""
@@ -108,8 +122,9 @@ class _State:
         grid, block = _three([self.value(d) for d in s.grid]), _three(s.block)
         if 0 in grid:
             return
-        run_kernel(self.executor.modules[s.kernel], s.kernel, grid, block, [self.array(b) for b in s.buffers],
-                   [self.value(d) for d in s.symbols], self.executor.options, s.shared_bytes)
+        kernel, static = self.executor.kernel(s.kernel)
+        arguments = [*map(self.array, s.buffers), *map(self.value, s.symbols)]
+        kernel.run(grid, block, arguments, self.executor.options, s.shared_bytes or static)
 
 
 def _three(sizes: Sequence[int]) -> tuple[int, int, int]:

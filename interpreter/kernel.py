@@ -16,7 +16,7 @@ from xcc.interpreter.races import Tracker
 from xcc.interpreter.registry import handler_of
 from xcc.interpreter.types import constant_array, dtype_of, space_of
 
-__all__ = ["Block", "Kernel", "run_kernel"]
+__all__ = ["Block", "Kernel", "find_kernel", "run_kernel"]
 
 Array = np.ndarray[Any, Any]
 
@@ -168,7 +168,8 @@ class Kernel:
                       contiguous_strides(sizes))
 
 
-def _find(module: Any, name: str) -> Any:
+def find_kernel(module: Any, name: str) -> Any:
+    """The function `name` of `module`, a gpu.func where there is one; UserError when there is none."""
     found = []
 
     def visit(op: Any) -> Any:
@@ -195,4 +196,4 @@ def run_kernel(module: Any, name: str, grid: tuple[int, int, int], block: tuple[
         with ir.Context() as context:
             context.allow_unregistered_dialects = True
             return run_kernel(ir.Module.parse(module), name, grid, block, buffers, scalars, options, dynamic_shared)
-    return Kernel(_find(module, name)).run(grid, block, [*buffers, *scalars], options, dynamic_shared)
+    return Kernel(find_kernel(module, name)).run(grid, block, [*buffers, *scalars], options, dynamic_shared)
