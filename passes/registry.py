@@ -21,6 +21,9 @@ BUILTIN: dict[str, str] = {
     "test-fail": "xcc.passes.testing",
     "tile": "xcc.passes.linalg.tile",
     "unroll-vectors": "xcc.passes.vector.unroll",
+    "xt-decompose": "xcc.passes.xt.decompose_composites",
+    "xt-fold": "xcc.passes.xt.fold",
+    "xt-simplify": "xcc.passes.xt.simplify",
     "xt-to-linalg": "xcc.passes.xt_to_linalg.convert",
 }
 

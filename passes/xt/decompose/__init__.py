@@ -1,0 +1,27 @@
+"""Composites as primitive ops: one pattern a composite, in the file of its family."""
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+FAMILIES = ("attention", "norm", "quant", "random", "recurrent", "resize", "signal")
+PATTERNS: dict[str, Callable[..., Any]] = {}
+
+
+def decomposes(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Registers a function (attrs, *operands) -> replacement value(s), or None when it leaves the op alone."""
+
+    def register(f: Callable[..., Any]) -> Callable[..., Any]:
+        if name in PATTERNS:
+            raise ValueError(f"xt.{name} has two decompositions")
+        PATTERNS[name] = f
+        return f
+
+    return register
+
+
+def load() -> dict[str, Callable[..., Any]]:
+    """All patterns by op name."""
+    for family in FAMILIES:
+        importlib.import_module(f"xcc.passes.xt.decompose.{family}")
+    return PATTERNS

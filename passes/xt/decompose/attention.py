@@ -1,0 +1,91 @@
+"""attention, rotary and gelu."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from xcc.dialects import xt
+from xcc.passes.xt.decompose import decomposes
+from xcc.passes.xt.decompose.build import const, dim_scalar, dtype, shape, take, widened
+from xcc.symbolic import floordiv
+
+
+@decomposes("attention")
+def attention(a: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
+    """softmax(q k^T * scale + mask) v; query heads that share a key head become one dim of 5-D products."""
+    batch, heads, queries, size = shape(q)
+    shared, keys = shape(k)[1:3]
+    group = floordiv(heads, shared)
+    q5 = xt.reshape(q, shape=(batch, shared, group, queries, size))
+    product = xt.dot_general(q5, k, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(4,), rhs_contract=(3,),
+                             dtype="f64" if dtype(q) == "f64" else "f32")
+    scores = xt.reshape(xt.mul(product, const(a.scale, product)), shape=(batch, heads, queries, keys))
+    if a.softcap:
+        scores = xt.mul(xt.tanh(xt.mul(scores, const(1 / a.softcap, scores))), const(a.softcap, scores))
+    weights = _masked_softmax(a, scores, mask)
+    if dtype(v) != dtype(weights):
+        weights = xt.convert(weights, dtype=dtype(v))
+    w5 = xt.reshape(weights, shape=(batch, shared, group, queries, keys))
+    out = xt.dot_general(w5, v, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(4,), rhs_contract=(2,))
+    return xt.reshape(out, shape=(batch, heads, queries, shape(v)[3]))
+
+
+def _masked_softmax(a: Any, scores: Any, mask: Any) -> Any:
+    """The softmax of what is visible; rows where nothing is give 0."""
+    hidden = const(-np.inf, scores)
+    if mask is not None and dtype(mask) != "i1":
+        scores = xt.add(scores, xt.convert(mask, dtype=dtype(scores)) if dtype(mask) != dtype(scores) else mask)
+    elif mask is not None:
+        scores = xt.select(mask, scores, hidden)
+    if a.causal:
+        line = shape(scores)[2:]
+        row = xt.add(xt.iota(shape=(line[0], 1), axis=0), dim_scalar(a.causal_offset[0], "i64"))
+        seen = xt.compare(xt.iota(shape=(1, line[1]), axis=1), row, direction="le")
+        scores = xt.select(seen, scores, hidden)
+    if mask is None and not a.causal:
+        return xt.softmax(scores, axis=3)
+    top = xt.reduce(scores, kind="max", axes=(3,), keepdims=True)
+    top = xt.maximum(top, const(np.finfo(np.float32).min, top))
+    e = xt.exp(xt.sub(scores, top))
+    total = xt.reduce(e, kind="sum", axes=(3,), keepdims=True)
+    return xt.div(e, xt.maximum(total, const(np.finfo(np.float32).tiny, total)))
+
+
+@decomposes("rotary")
+def rotary(a: Any, x: Any, cos: Any, sin: Any) -> Any:
+    """Halves (or even and odd elements) turned and put together again."""
+    dims = shape(x)
+    half = floordiv(dims[-1], 2)
+
+    def f(x: Any, c: Any, s: Any) -> Any:
+        if a.interleaved:
+            pairs = xt.reshape(x, shape=(*dims[:-1], half, 2))
+            first, second = (xt.reshape(take(pairs, -1, i, i + 1), shape=(*dims[:-1], half)) for i in (0, 1))
+        else:
+            first, second = take(x, -1, 0, half), take(x, -1, half, dims[-1])
+        turned = [xt.sub(xt.mul(first, c), xt.mul(second, s)), xt.add(xt.mul(second, c), xt.mul(first, s))]
+        if not a.interleaved:
+            return xt.concatenate(*turned, axis=-1)
+        columns = [xt.reshape(t, shape=(*dims[:-1], half, 1)) for t in turned]
+        return xt.reshape(xt.concatenate(*columns, axis=-1), shape=dims)
+
+    return widened(f, x, cos, sin)
+
+
+@decomposes("gelu")
+def gelu(a: Any, x: Any) -> Any:
+    """x/2 * (1 + erf(x/sqrt 2)), or the tanh form."""
+
+    def f(v: Any) -> Any:
+        if a.approximate == "tanh":
+            cube = xt.mul(xt.mul(v, v), v)
+            inner = xt.mul(xt.add(v, xt.mul(cube, const(0.044715, v))), const(math.sqrt(2 / math.pi), v))
+            bend = xt.tanh(inner)
+        else:
+            bend = xt.erf(xt.mul(v, const(math.sqrt(0.5), v)))
+        return xt.mul(xt.mul(v, const(0.5, v)), xt.add(bend, const(1.0, v)))
+
+    return widened(f, x)

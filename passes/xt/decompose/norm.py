@@ -1,0 +1,86 @@
+"""softmax, log_softmax, layer_norm, rms_norm, group_norm and lrn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc.dialects import xt
+from xcc.passes.xt.decompose import decomposes
+from xcc.passes.xt.decompose.build import column, const, mean, shape, total, widened
+from xcc.symbolic import product
+
+
+@decomposes("softmax")
+def softmax(a: Any, x: Any) -> Any:
+    """e = exp(x - max x); e / sum e."""
+
+    def f(v: Any) -> Any:
+        e = xt.exp(xt.sub(v, xt.reduce(v, kind="max", axes=(a.axis,), keepdims=True)))
+        return xt.div(e, total(e, (a.axis,)))
+
+    return widened(f, x)
+
+
+@decomposes("log_softmax")
+def log_softmax(a: Any, x: Any) -> Any:
+    """y = x - max x; y - log(sum(exp y))."""
+
+    def f(v: Any) -> Any:
+        y = xt.sub(v, xt.reduce(v, kind="max", axes=(a.axis,), keepdims=True))
+        return xt.sub(y, xt.log(total(xt.exp(y), (a.axis,))))
+
+    return widened(f, x)
+
+
+def _normalized(v: Any, axes: tuple[int, ...], eps: float, centred: bool) -> Any:
+    y = xt.sub(v, mean(v, axes)) if centred else v
+    variance = mean(xt.mul(y, y), axes)
+    return xt.mul(y, xt.rsqrt(xt.add(variance, const(eps, variance))))
+
+
+def _affine(y: Any, scale: Any, bias: Any) -> Any:
+    y = y if scale is None else xt.mul(y, scale)
+    return y if bias is None else xt.add(y, bias)
+
+
+@decomposes("layer_norm")
+def layer_norm(a: Any, x: Any, scale: Any, bias: Any) -> Any:
+    """y = x - mean x; y * rsqrt(mean y^2 + eps) * scale + bias."""
+    return widened(lambda v, s, b: _affine(_normalized(v, a.axes, a.eps, True), s, b), x, scale, bias)
+
+
+@decomposes("rms_norm")
+def rms_norm(a: Any, x: Any, scale: Any) -> Any:
+    """x * rsqrt(mean x^2 + eps) * scale."""
+    return widened(lambda v, s: _affine(_normalized(v, a.axes, a.eps, False), s, None), x, scale)
+
+
+@decomposes("group_norm")
+def group_norm(a: Any, x: Any, scale: Any, bias: Any) -> Any:
+    """layer_norm over [N, groups, rest], then scale and bias a channel."""
+    dims = shape(x)
+
+    def f(v: Any, *affine: Any) -> Any:
+        grouped = xt.reshape(v, shape=(dims[0], a.groups, product(dims[1:]) // a.groups))
+        y = xt.reshape(_normalized(grouped, (2,), a.eps, True), shape=dims)
+        return _affine(y, *(None if t is None else column(t, 1, len(dims)) for t in affine))
+
+    return widened(f, x, scale, bias)
+
+
+@decomposes("lrn")
+def lrn(a: Any, x: Any) -> Any:
+    """x * (bias + alpha/size * window sum of x^2 over channels)^-beta."""
+    rank = len(shape(x))
+
+    def along(value: int) -> list[int]:
+        return [value if d == 1 else 0 for d in range(rank)]
+
+    def f(v: Any) -> Any:
+        window = [a.size if d == 1 else 1 for d in range(rank)]
+        around = xt.reduce_window(xt.mul(v, v), kind="sum", window=window, low=along((a.size - 1) // 2),
+                                  high=along(a.size // 2))
+        base = xt.add(xt.mul(around, const(a.alpha / a.size, v)), const(a.bias, v))
+        return xt.mul(v, xt.pow_(base, const(-a.beta, v)))
+
+    return widened(f, x)

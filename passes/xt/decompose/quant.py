@@ -1,0 +1,65 @@
+"""quantize, dequantize and dynamic_quantize."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xcc.dialects import xt
+from xcc.dialects.xt.numeric import integer_limits
+from xcc.passes.xt.decompose import decomposes
+from xcc.passes.xt.decompose.build import column, const, convert, shape, take
+from xcc.symbolic import ceildiv
+
+
+def _spread(a: Any, value: Any, x: Any) -> Any:
+    """Scale or zero point with a shape that broadcasts to x."""
+    dims = shape(value)
+    if not dims:
+        return value
+    if not a.block:
+        return column(value, a.axis, len(shape(x)))
+    wide = xt.reshape(value, shape=(*dims[:a.axis + 1], 1, *dims[a.axis + 1:]))
+    wide = xt.broadcast(wide, shape=(*dims[:a.axis + 1], a.block, *dims[a.axis + 1:]))
+    size = ceildiv(shape(x)[a.axis], a.block) * a.block
+    wide = xt.reshape(wide, shape=(*dims[:a.axis], size, *dims[a.axis + 1:]))
+    return take(wide, a.axis, 0, shape(x)[a.axis]) if size != shape(x)[a.axis] else wide
+
+
+@decomposes("quantize")
+def quantize(a: Any, x: Any, scale: Any, zero_point: Any) -> Any:
+    """clamp(round(x / scale) + zero_point) in f32, then the conversion."""
+    y = xt.div(convert(x, "f32"), _spread(a, convert(scale, "f32"), x))
+    whole = not xt.is_float(a.dtype)
+    y = xt.round_(y) if whole else y
+    if zero_point is not None:
+        y = xt.add(y, _spread(a, convert(zero_point, "f32"), x))
+    if whole:
+        low, high = integer_limits(a.dtype)
+        if high < 2**24:
+            y = xt.minimum(xt.maximum(y, const(low, y)), const(high, y))
+    return xt.convert(y, dtype=a.dtype, saturate=a.saturate)
+
+
+@decomposes("dequantize")
+def dequantize(a: Any, x: Any, scale: Any, zero_point: Any) -> Any:
+    """(x - zero_point) * scale, the difference in i32 for integers."""
+    middle = "f32" if xt.is_float(xt.TensorType.of(x).dtype) else "i32"
+    y = convert(x, middle)
+    if zero_point is not None:
+        y = xt.sub(y, _spread(a, convert(zero_point, middle), x))
+    return convert(xt.mul(convert(y, "f32"), _spread(a, convert(scale, "f32"), x)), a.dtype)
+
+
+@decomposes("dynamic_quantize")
+def dynamic_quantize(a: Any, x: Any) -> Any:
+    """The range of x with 0, its scale and zero point, then quantize."""
+    zero, full = const(0.0, x), const(255.0, x)
+    low = xt.minimum(xt.reduce(x, kind="min"), zero)
+    high = xt.maximum(xt.reduce(x, kind="max"), zero)
+    scale = xt.div(xt.sub(high, low), full)
+    safe = xt.select(xt.compare(scale, zero, direction="eq"), const(np.float32(1), x), scale)
+    point = xt.minimum(xt.maximum(xt.round_(xt.div(xt.neg(low), safe)), zero), full)
+    point = xt.convert(point, dtype="ui8")
+    return xt.quantize(x, safe, point, dtype="ui8"), scale, point

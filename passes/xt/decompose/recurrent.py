@@ -1,0 +1,185 @@
+"""lstm, gru and rnn as one product over all time steps and a scan; short static sequences are unrolled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xcc.dialects import xt
+from xcc.passes.xt.decompose import decomposes
+from xcc.passes.xt.decompose.build import const, convert, drop, shape, take
+from xcc.symbolic import Dim
+
+UNROLL = 4  # steps; a longer sequence becomes a loop
+
+ACTIVATIONS: dict[str, Callable[[Any, float, float], Any]] = {
+    "affine": lambda x, a, b: xt.add(xt.mul(x, const(a, x)), const(b, x)),
+    "elu": lambda x, a, b: xt.select(xt.compare(x, const(0, x), direction="ge"), x,
+                                     xt.mul(xt.expm1(xt.minimum(x, const(0, x))), const(a, x))),
+    "hardsigmoid": lambda x, a, b: xt.minimum(xt.maximum(xt.add(xt.mul(x, const(a, x)), const(b, x)), const(0, x)),
+                                              const(1, x)),
+    "leakyrelu": lambda x, a, b: xt.select(xt.compare(x, const(0, x), direction="ge"), x, xt.mul(x, const(a, x))),
+    "relu": lambda x, a, b: xt.maximum(x, const(0, x)),
+    "scaledtanh": lambda x, a, b: xt.mul(xt.tanh(xt.mul(x, const(b, x))), const(a, x)),
+    "sigmoid": lambda x, a, b: xt.sigmoid(x),
+    "softplus": lambda x, a, b: xt.add(xt.maximum(x, const(0, x)), xt.log1p(xt.exp(xt.neg(xt.abs_(x))))),
+    "softsign": lambda x, a, b: xt.div(x, xt.add(xt.abs_(x), const(1, x))),
+    "tanh": lambda x, a, b: xt.tanh(x),
+    "thresholdedrelu": lambda x, a, b: xt.select(xt.compare(x, const(a, x), direction="gt"), x, const(0, x)),
+}
+Step = Callable[[int, Any, Sequence[Any]], list[Any]]
+
+
+def activate(a: Any, index: int, x: Any) -> Any:
+    """Function `index` of the op on x, which is clipped first."""
+    if a.clip:
+        x = xt.minimum(xt.maximum(x, const(-a.clip, x)), const(a.clip, x))
+    return ACTIVATIONS[a.activations[index]](x, a.alphas[index], a.betas[index])
+
+
+def split(x: Any, count: int) -> list[Any]:
+    """`count` equal parts of the last dim."""
+    size = shape(x)[-1] // count
+    return [take(x, -1, i * size, (i + 1) * size) for i in range(count)]
+
+
+def project(x: Any, w: Any, d: int) -> Any:
+    """x times the transposed matrix of direction `d`."""
+    matrix = drop(take(w, 0, d, d + 1), 0)
+    return xt.dot_general(x, matrix, lhs_contract=(len(shape(x)) - 1,), rhs_contract=(1,))
+
+
+def row(b: Any, d: int) -> Any:
+    return drop(take(b, 0, d, d + 1), 0)
+
+
+def _flip(x: Any, lengths: Any) -> Any:
+    """[seq, batch, ...] with each row's first `lengths` steps backwards."""
+    seq, batch = shape(x)[:2]
+    time = xt.iota(shape=(batch, seq), axis=1)
+    size = xt.reshape(convert(lengths, "i64"), shape=(batch, 1))
+    back = xt.sub(xt.sub(size, xt.scalar(1, "i64")), time)
+    index = xt.select(xt.compare(time, size, direction="lt"), back, time)
+    order = (1, 0, *range(2, len(shape(x))))
+    return xt.transpose(xt.gather(xt.transpose(x, perm=order), index, axis=1, batch_dims=1), perm=order)
+
+
+def _masked(step: Step, lengths: Any) -> Callable[..., tuple[list[Any], Any]]:
+    """One step whose rows beyond their length keep their states and give 0."""
+
+    def run(d: int, x: Any, time: Any, states: Sequence[Any]) -> tuple[list[Any], Any]:
+        new = step(d, x, states)
+        if lengths is None:
+            return new, new[0]
+        size = xt.reshape(convert(lengths, "i64"), shape=(shape(x)[0], 1))
+        live = xt.compare(time, size, direction="lt")
+        return ([xt.select(live, n, o) for n, o in zip(new, states, strict=True)],
+                xt.select(live, new[0], const(0, new[0])))
+
+    return run
+
+
+def run(a: Any, x: Any, hidden: Dim, initial: Sequence[Any], lengths: Any, prepare: Callable[[int], Any],
+        step: Step) -> list[Any]:
+    """All hidden states [seq, dirs, batch, H] and the last states. `prepare(d)` projects the inputs."""
+    seq, batch = shape(x)[:2]
+    outs, lasts = [], []
+    for d in range(2 if a.direction == "bidirectional" else 1):
+        backward = a.direction == "reverse" or d == 1
+        xs = prepare(d)
+        if backward and lengths is not None:
+            xs = _flip(xs, lengths)
+        states = [xt.broadcast(const(0, x), shape=(batch, hidden)) if s is None else row(s, d) for s in initial]
+        states, ys = _over_time(_masked(step, lengths), d, xs, states, seq, backward and lengths is None)
+        if backward and lengths is not None:
+            ys = _flip(ys, lengths)
+        outs.append(xt.reshape(ys, shape=(seq, 1, batch, hidden)))
+        lasts.append([xt.reshape(s, shape=(1, batch, hidden)) for s in states])
+    if len(outs) == 1:
+        return [outs[0], *lasts[0]]
+    return [xt.concatenate(*outs, axis=1), *(xt.concatenate(*s, axis=0) for s in zip(*lasts, strict=True))]
+
+
+def _over_time(step: Callable[..., tuple[list[Any], Any]], d: int, xs: Any, states: list[Any], seq: Dim,
+               backward: bool) -> tuple[list[Any], Any]:
+    if isinstance(seq, int) and 0 < seq <= UNROLL:
+        ys: list[Any] = [None] * seq
+        for t in reversed(range(seq)) if backward else range(seq):
+            states, y = step(d, drop(take(xs, 0, t, t + 1), 0), xt.scalar(t, "i64"), states)
+            ys[t] = xt.reshape(y, shape=(1, *shape(y)))
+        return states, xt.concatenate(*ys, axis=0)
+
+    def body(carried: Sequence[Any], cuts: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        new, y = step(d, cuts[0], cuts[1], carried)
+        return new, [y]
+
+    out = xt.scan(states, [xs, xt.iota(shape=(seq,))], body, reverse=[int(backward)] * 2, out_reverse=[int(backward)])
+    return list(out[:-1]), out[-1]
+
+
+@decomposes("lstm")
+def lstm(a: Any, x: Any, w: Any, r: Any, b: Any, lengths: Any, h0: Any, c0: Any, p: Any) -> Any:
+    """Gates i, o, f, c; see xt.lstm."""
+    hidden = shape(r)[2]
+
+    def prepare(d: int) -> Any:
+        left = project(x, w, d)
+        return left if b is None else xt.add(left, xt.add(*split(row(b, d), 2)))
+
+    def step(d: int, xs: Any, states: Sequence[Any]) -> list[Any]:
+        h, c = states
+        i, o, f, g = split(xt.add(xs, project(h, r, d)), 4)
+        peep = [None] * 3 if p is None else split(row(p, d), 3)
+        i = activate(a, 3 * d, _peeped(i, peep[0], c))
+        f = xt.sub(const(1, i), i) if a.input_forget else activate(a, 3 * d, _peeped(f, peep[2], c))
+        c = xt.add(xt.mul(f, c), xt.mul(i, activate(a, 3 * d + 1, g)))
+        o = activate(a, 3 * d, _peeped(o, peep[1], c))
+        bent = ACTIVATIONS[a.activations[3 * d + 2]](c, a.alphas[3 * d + 2], a.betas[3 * d + 2])
+        return [xt.mul(o, bent), c]
+
+    return run(a, x, hidden, [h0, c0], lengths, prepare, step)
+
+
+def _peeped(gate: Any, weight: Any, cell: Any) -> Any:
+    return gate if weight is None else xt.add(gate, xt.mul(weight, cell))
+
+
+@decomposes("gru")
+def gru(a: Any, x: Any, w: Any, r: Any, b: Any, lengths: Any, h0: Any) -> Any:
+    """Gates z, r, h; see xt.gru."""
+    hidden = shape(r)[2]
+
+    def prepare(d: int) -> Any:
+        left = project(x, w, d)
+        return left if b is None else xt.add(left, split(row(b, d), 2)[0])
+
+    def step(d: int, xs: Any, states: Sequence[Any]) -> list[Any]:
+        (h,) = states
+        matrix = take(r, 0, d, d + 1)
+        rb = None if b is None else split(row(b, d), 2)[1]
+        gates = project(h, take(matrix, 1, 0, 2 * hidden), 0)
+        gates = gates if rb is None else xt.add(gates, take(rb, 0, 0, 2 * hidden))
+        z, reset = split(activate(a, 2 * d, xt.add(take(xs, -1, 0, 2 * hidden), gates)), 2)
+        last = take(matrix, 1, 2 * hidden, 3 * hidden)
+        right = project(h if a.linear_before_reset else xt.mul(reset, h), last, 0)
+        right = right if rb is None else xt.add(right, take(rb, 0, 2 * hidden, 3 * hidden))
+        right = xt.mul(reset, right) if a.linear_before_reset else right
+        n = activate(a, 2 * d + 1, xt.add(take(xs, -1, 2 * hidden, 3 * hidden), right))
+        return [xt.add(xt.mul(xt.sub(const(1, z), z), n), xt.mul(z, h))]
+
+    return run(a, x, hidden, [h0], lengths, prepare, step)
+
+
+@decomposes("rnn")
+def rnn(a: Any, x: Any, w: Any, r: Any, b: Any, lengths: Any, h0: Any) -> Any:
+    """h' = f(x w + h r + b)."""
+
+    def prepare(d: int) -> Any:
+        left = project(x, w, d)
+        return left if b is None else xt.add(left, xt.add(*split(row(b, d), 2)))
+
+    def step(d: int, xs: Any, states: Sequence[Any]) -> list[Any]:
+        return [activate(a, d, xt.add(xs, project(states[0], r, d)))]
+
+    return run(a, x, shape(r)[2], [h0], lengths, prepare, step)
+

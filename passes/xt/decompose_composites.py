@@ -1,0 +1,41 @@
+"""The pass ``xt-decompose``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc.dialects.xt.op import attrs_of, grouped_operands
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.decompose import load
+from xcc.passes.xt.rewrite import at, erase_dead, name_of, replace, walk_ops
+
+
+@register_pass
+@dataclass(frozen=True)
+class Decompose(Pass):
+    """Replaces composite ops by primitive ones, but not those listed in `keep`, which the target schedules itself.
+
+    A composite made by a decomposition (attention makes softmax) is decomposed in its turn.
+    """
+
+    name: ClassVar[str] = "xt-decompose"
+    keep: tuple[str, ...] = ()
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        patterns = load()
+        with module.context:
+            while sum([self._apply(op, patterns) for op in walk_ops(module) if name_of(op) in patterns]):
+                pass
+            erase_dead(module)
+
+    def _apply(self, op: Any, patterns: dict[str, Any]) -> bool:
+        name = name_of(op)
+        if name in self.keep:
+            return False
+        with at(op):
+            out = patterns[name](attrs_of(op), *grouped_operands(op))
+        if out is None:
+            return False
+        replace(op, out if isinstance(out, (tuple, list)) else [out])
+        return True

@@ -1,0 +1,87 @@
+"""Walks and replacements that the passes on xt share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.dialects.xt.op import op_class
+from xcc.dialects.xt.types import TensorType
+
+
+def blocks_of(op: Any) -> Iterator[Any]:
+    """Every block below `op`, outer ones first."""
+    for region in op.operation.regions:
+        for block in region.blocks:
+            yield block
+            for inner in list(block.operations):
+                yield from blocks_of(inner)
+
+
+def walk_ops(module: Any) -> Iterator[Any]:
+    """Our ops below `module` in program order, as operations; ops made during the walk are not visited."""
+    for block in blocks_of(module):
+        for op in list(block.operations):
+            if op_class(op) is not None:
+                yield op.operation
+
+
+def name_of(op: Any) -> str:
+    """The op's name without its dialect."""
+    return str(op.name).partition(".")[2]
+
+
+def replace(op: Any, values: Sequence[Any]) -> None:
+    """Uses of the results become uses of `values`; the op is erased. A value of a less precise type may take over."""
+    for old, new in zip(list(op.results), values, strict=True):
+        old.replace_all_uses_with(new)
+    op.erase()
+
+
+def at(op: Any) -> Any:
+    """A context manager: what is built goes before `op`, with its location."""
+    return _At(op)
+
+
+class _At:
+    def __init__(self, op: Any) -> None:
+        self.point, self.where = ir.InsertionPoint(op), op.location
+
+    def __enter__(self) -> None:
+        self.where.__enter__()
+        self.point.__enter__()
+
+    def __exit__(self, *exc: Any) -> None:
+        self.point.__exit__(*exc)
+        self.where.__exit__(*exc)
+
+
+def producer(value: Any, name: str = "") -> Any:
+    """The op that makes `value` if it is ours (and called `name`), else None."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return None
+    op = owner.operation
+    return op if op_class(op) is not None and (not name or name_of(op) == name) else None
+
+
+def same_type(a: Any, b: Any) -> bool:
+    return TensorType.of(a) == TensorType.of(b)
+
+
+def erase_dead(module: Any) -> int:
+    """Erases our ops without uses, also those that MLIR does not know as pure; gives their number."""
+    count = 0
+    for block in reversed(list(blocks_of(module))):
+        for op in reversed(list(block.operations)):
+            operation = op.operation
+            if op_class(operation) is None or operation.name == "xtv.yield":
+                continue
+            if not any(True for r in operation.results for _ in r.uses):
+                operation.erase()
+                count += 1
+    return count
+
+
+Pattern = Callable[..., Any]
