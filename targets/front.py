@@ -13,7 +13,10 @@ def front_stages(*, xt: tuple[Pass, ...] = ()) -> tuple[Stage, ...]:
     """Stages ``xt`` to ``vector``; `xt` are passes of the target's own that end stage ``xt``."""
     return (
         Stage("xt", (
+            get_pass("channels-last")(),
             *xt,
+            Upstream(pipeline="canonicalize"),
+            Upstream(pipeline="cse"),
         )),
         Stage("kernels", (
             get_pass("form-kernels")(),
