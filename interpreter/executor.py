@@ -44,11 +44,14 @@ class InterpretingExecutor:
         self.context = ir.Context()
         self.context.allow_unregistered_dialects = True
         self._kernels: dict[str, tuple[Kernel, int]] = {}
+        self._parsed: list[Any] = []
 
     def kernel(self, name: str) -> tuple[Kernel, int]:
         """The kernel `name` and the bytes of shared memory that its code object reserves (AMD)."""
         if name not in self._kernels:
-            function = find_kernel(ir.Module.parse(self.modules[name], self.context), name)
+            module = ir.Module.parse(self.modules[name], self.context)
+            self._parsed.append(module)         # owns the kernel's ops
+            function = find_kernel(module, name)
             attributes = function.operation.attributes
             static = ir.IntegerAttr(attributes["xcc.shared_bytes"]).value if "xcc.shared_bytes" in attributes else 0
             with self.context:

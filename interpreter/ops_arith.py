@@ -21,6 +21,16 @@ def _constant(source: Any, _: Any) -> Any:
     return lambda machine: value
 
 
+@op("ub.poison")
+def _poison(source: Any, _: Any) -> Any:
+    t = source.result.type
+    shape = tuple(ir.VectorType(t).shape) if isinstance(t, ir.VectorType) else ()
+    dtype = dtype_of(ir.VectorType(t).element_type if shape else t)
+    value = np.frombuffer(b"\xff" * dtype.itemsize, dtype)[0]      # NaN, or all bits set
+    filled = np.full((1, *shape), value if dtype != np.bool_ else True, dtype)
+    return lambda machine: filled
+
+
 def _quiet_max(a: Array, b: Array) -> Array:
     return np.where(np.isnan(a), b, np.where(np.isnan(b), a, np.maximum(a, b)))
 
