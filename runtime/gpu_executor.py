@@ -107,6 +107,23 @@ class GpuExecutor:
         self.driver.synchronize()
         return outputs
 
+    def replay(self, symbols: Mapping[str, int]) -> None:
+        """Enqueues the program once more on the inputs that lie on the device."""
+        shape = self._shape(symbols)
+        self._run(self.program.body, shape, dict(shape.env))
+
+    def launch(self, launch: Launch, symbols: Mapping[str, int]) -> None:
+        """Enqueues one launch of the program alone."""
+        shape = self._shape(symbols)
+        self._enqueue(launch, shape, dict(shape.env))
+
+    def profile(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[tuple[str, float]]:
+        """Each kernel launch and its seconds on the device, after one whole run on `inputs`."""
+        from xcc.runtime.gpu_profile import profile
+
+        self.run(inputs, symbols)
+        return profile(self, symbols)
+
     def _output(self, i: int, shape: _Shape, env: Mapping[str, int], on_device: bool) -> Any:
         b = self.program.buffers[i]
         size = tuple(symbolic.evaluate(d, env) for d in b.shape)

@@ -1,0 +1,63 @@
+"""Device times of a GPU model: whole runs as graph replays, and kernels one by one, both by device events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from xcc import symbolic
+from xcc.runtime.program import For, If, Launch, Statement, While
+
+FLUSH_BYTES = 256 << 20     # more than any L2 cache
+REPEATS = 30
+
+
+def run_times(executor: Any, symbols: Mapping[str, int], repeats: int = REPEATS, cold: bool = True) -> list[float]:
+    """Seconds of `repeats` runs on the inputs of the run before, without copies from and to the host.
+
+    cold: the L2 cache is overwritten before each run. Host decisions (if, while) are timed with what they wait for.
+    """
+    driver = executor.driver
+    driver.activate()
+    flush = driver.alloc(2 * FLUSH_BYTES) if cold else 0
+    times = []
+    try:
+        for _ in range(repeats):
+            if cold:
+                driver.copy(flush, flush + FLUSH_BYTES, FLUSH_BYTES)
+            start = driver.event()
+            executor.replay(symbols)
+            times.append(driver.elapsed_ms(start, driver.event()) * 1e-3)
+    finally:
+        if cold:
+            driver.free(flush)
+    return times
+
+
+def profile(executor: Any, symbols: Mapping[str, int], repeats: int = 10) -> list[tuple[str, float]]:
+    """Each launch that the program reaches without a condition or loop count known only later, and its seconds."""
+    driver = executor.driver
+    driver.activate()
+    out = []
+    for launch in _launches(executor.program.body):
+        if any(s not in symbols for d in (*launch.grid, *launch.symbols) for s in symbolic.symbols_of(d)):
+            continue
+        executor.launch(launch, symbols)
+        start = driver.event()
+        for _ in range(repeats):
+            executor.launch(launch, symbols)
+        out.append((launch.kernel, driver.elapsed_ms(start, driver.event()) * 1e-3 / repeats))
+    return out
+
+
+def _launches(body: Iterable[Statement]) -> Iterable[Launch]:
+    for s in body:
+        if isinstance(s, Launch):
+            yield s
+        elif isinstance(s, If):
+            yield from _launches(s.then)
+            yield from _launches(s.orelse)
+        elif isinstance(s, While):
+            yield from _launches((*s.before, *s.body))
+        elif isinstance(s, For):
+            yield from _launches(s.body)
