@@ -169,3 +169,9 @@ def _from_elements(u: Unroller, o: Any) -> None:
     shape = ir.VectorType(o.results[0].type).shape
     where = dict(zip(_all_coordinates(shape), o.operands))
     u.set(o, rebuilt(u, shape, ir.VectorType(o.results[0].type).element_type, lambda at: where[at]))
+
+
+@unrolls("vector.to_elements")
+def _to_elements(u: Unroller, o: Any) -> None:
+    source = u.tiles[o.operands[0]]
+    u.replace(o, [source.lane(at) for at in _all_coordinates(source.shape)])
