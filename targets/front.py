@@ -13,8 +13,14 @@ def front_stages(*, xt: tuple[Pass, ...] = ()) -> tuple[Stage, ...]:
     """Stages ``xt`` to ``vector``; `xt` are passes of the target's own that end stage ``xt``."""
     return (
         Stage("xt", (
+            get_pass("xt-simplify")(),
+            get_pass("xt-fold")(),
+            get_pass("xt-decompose")(),
+            get_pass("fold-weights")(),
             get_pass("channels-last")(),
             *xt,
+            get_pass("xt-simplify")(),
+            get_pass("xt-fold")(),
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),
         )),
