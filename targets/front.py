@@ -18,6 +18,7 @@ def front_stages(*, xt: tuple[Pass, ...] = ()) -> tuple[Stage, ...]:
             get_pass("xt-decompose")(),
             get_pass("fold-weights")(),
             get_pass("channels-last")(),
+            get_pass("fold-weights")(),
             *xt,
             get_pass("xt-simplify")(),
             get_pass("xt-fold")(),

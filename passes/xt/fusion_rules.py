@@ -89,6 +89,11 @@ def is_pointwise(n: Node) -> bool:
     return n.kind in ("pointwise", "unit_view") or n.name == "broadcast"
 
 
+def _interpolates(n: Node) -> bool:
+    """Whether each result element reads several elements around a point."""
+    return n.name == "grid_sample" or (n.name == "resize" and xt.attrs_of(n.op).mode != "nearest")
+
+
 class FusionRules:
     """Merges groups where it is legal and pays. `merge` returns the merged group or, as text, why not."""
 
@@ -176,11 +181,9 @@ class FusionRules:
         if any(u.kind == "contraction" for u in roots):
             heavy = [n for n in p.nodes if n.name not in self.limits.prologue and n.kind != "unit_view"]
             return f"{heavy[0].name} would be computed again for each tile of the contraction" if heavy else ""
-        if roots:
-            window = max(self.count(xt.attrs_of(u.op).window) for u in roots)
+        if roots or any(_interpolates(u) for _, u in edges):
             if any(n.kind != "unit_view" and (n.kind != "pointwise" or FLOPS.get(n.name, 1) > 1) for n in p.nodes):
-                return f"it would be computed again {window} times, for each window"
-            return ""
+                return "it would be computed again for each window or point between elements"
         if any(u.name == "concatenate" and len(u.operands) > 2 for _, u in edges) and self.flops(p) > 0:
             return "every piece of a concatenation would be computed everywhere"
         return self._recompute_fault(p, c)

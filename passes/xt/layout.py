@@ -61,6 +61,15 @@ def to_first(rank: int) -> tuple[int, ...]:
     return (0, rank - 1, *range(1, rank - 1))
 
 
+def _transpose(x: Any, perm: Sequence[int]) -> Any:
+    """A transpose, or a reshape where only unit dims change places."""
+    shape = xt.shape_of(x)
+    moved = [d for d in perm if shape[d] != 1]
+    if moved == sorted(moved):
+        return xt.reshape(x, shape=tuple(shape[d] for d in perm))
+    return xt.transpose(x, perm=perm)
+
+
 class _Layouts:
     def __init__(self, options: ChannelsLast, ctx: PassContext) -> None:
         self.options, self.ctx = options, ctx
@@ -77,7 +86,7 @@ class _Layouts:
                 if result is None:
                     continue
                 y = op.results[0]
-                back = xt.transpose(result, perm=to_first(xt.TensorType.of(result).rank))
+                back = _transpose(result, to_first(xt.TensorType.of(result).rank))
                 y.replace_all_uses_with(back)
                 self.last[back] = result
         _erase_unused(block)
@@ -90,7 +99,7 @@ class _Layouts:
             if owner is not None and owner.name == "xt.transpose" and xt.attrs_of(owner).perm == to_first(rank):
                 self.last[x] = owner.operands[0]
             else:
-                return xt.transpose(x, perm=to_last(rank))
+                return _transpose(x, to_last(rank))
         return self.last[x]
 
     def filter(self, w: Any, kind: str) -> Any:
@@ -222,9 +231,18 @@ def _concatenate(s: _Layouts, op: Any) -> Any:
     return _rebuilt(op, [s.wanted(v) for v in op.operands], axis=axis)
 
 
+def _resize(s: _Layouts, op: Any) -> Any:
+    if op.operands[0] not in s.last:
+        return None
+    a = xt.attrs_of(op)
+    half = len(a.roi) // 2
+    roi = (*_permuted(a.roi[:half]), *_permuted(a.roi[half:])) if half else ()
+    return _rebuilt(op, [s.last[op.operands[0]]], shape=_permuted(a.shape), scales=_permuted(a.scales), roi=roi)
+
+
 _RULES: dict[str, Callable[[_Layouts, Any], Any]] = {
     "concatenate": _concatenate, "convolution": _convolution, "pad": _each_dim("low", "high", "interior"),
-    "reduce": _reduce, "reduce_window": _each_dim("window", "strides", "low", "high", "dilations"),
+    "reduce": _reduce, "reduce_window": _each_dim("window", "strides", "low", "high", "dilations"), "resize": _resize,
     "slice": _each_dim("starts", "limits", "strides")}
 
 

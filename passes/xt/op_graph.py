@@ -10,7 +10,8 @@ from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.symbolic import Dim
 
-__all__ = ["Graph", "Node", "dims_without_ones", "element_bytes", "is_inline", "is_unit_reshape", "nominal_count", "short_name"]
+__all__ = ["Graph", "Node", "dims_without_ones", "element_bytes", "is_inline", "is_unit_reshape", "nominal_count",
+           "short_name"]
 
 HOST = ("weight", "dispatch", "return", "yield")
 NOMINAL_DIM = 128

@@ -88,6 +88,14 @@ def test_depthwise_concatenate_pad_and_slice():
     assert names.count("transpose") == 2
 
 
+def test_resize():
+    def build(x):
+        y = xt.resize(conv(x, "a", 4, 3), shape=(N, 4, 8, 10), mode="linear", scales=(1.0, 1.0, 2.0, 2.0))
+        return conv(y, "b", 2, 4)
+    names = check(build, [f32(N, 3, 4, 5)], [data(2, 3, 4, 5)], {"a": data(4, 3, 3, 3), "b": data(2, 4, 3, 3)})
+    assert names == ["transpose", "convolution", "resize", "convolution", "transpose"]
+
+
 def test_a_large_stranger_keeps_the_layout():
     def build(x, r, s):
         return xt.select(xt.compare(r, s, direction="lt"), conv(x, "a", 4, 3), r)
