@@ -20,8 +20,8 @@ from xcc.passes.xt_to_linalg.types import tensor_of
 from xcc.passes.xt_to_linalg.view import View
 from xcc.symbolic import Dim
 
-FAMILIES = ("conv", "elementwise", "indexing", "loop_scan", "loop_scatter", "loop_select", "loop_sort", "matmul", "pad",
-            "reduce", "shape", "window")
+FAMILIES = ("conv", "elementwise", "indexing", "loop_sampling", "loop_scan", "loop_scatter", "loop_select", "loop_sort",
+            "matmul", "pad", "reduce", "sampling", "shape", "window")
 
 
 @register_pass
@@ -126,7 +126,11 @@ def _convert_loop_kernel(old: Any, block: Any, op: Any) -> Any:
     with ir.InsertionPoint(entry), op.location:
         buffers = [Buffer(m, *k) for m, k in zip(entry.arguments, kinds, strict=False)]
         by_value = dict(zip(block.arguments, buffers, strict=False))
-        inputs = tuple(by_value[v] if v in by_value else _constant_buffer(v) for v in op.operands)
+        made = next((v for v in op.operands if v not in by_value), None)
+        if made is not None:
+            raise CompilerBug(f"{op.name} reads a {made.owner.name} of its kernel; all operands of a loop kernel must be "
+                              "arguments")
+        inputs = tuple(by_value[v] for v in op.operands)
         kernel = LoopKernel(described, inputs, tuple(buffers[len(arguments):]), DimEmitter(symbols, anchor))
         LOOPS[described.name](kernel)
         func_d.ReturnOp([])
@@ -141,11 +145,6 @@ def _upper_bound(kind: Kind, op: Op, x_dims: tuple[Dim, ...]) -> Kind:
     most = total if op.attr("flat", True) else x_dims[op.attr("axis")]
     size = symbolic.substitute(symbolic.product(dims), {op.attr("symbol"): most})
     return (size,), dtype
-
-
-def _constant_buffer(value: Any) -> Buffer:
-    """A constant operand as a buffer that is read at the scalar's place."""
-    raise CompilerBug(f"{value.owner.name} is an operand of a loop kernel; constants must come in as arguments")
 
 
 def convert_op(b: Builder, operation: Any, views: dict[Any, View]) -> None:

@@ -27,6 +27,16 @@ def convert_constant(b: Builder, op: Op) -> View:
     return View.of(arith_d.ConstantOp(kind, value).result, op.dims, op.dtype)
 
 
+@converts("dim")
+def convert_dim(b: Builder, op: Op) -> View:
+    """A size as an i64 scalar: a constant, or computed from the symbols."""
+    value = op.dims_attr("value")[0]
+    if isinstance(value, int):
+        return View((), op.dtype, splat=ir.IntegerAttr.get(op.dtype, value))
+    size = b.dim(value)
+    return b.pointwise((), op.dtype, [], lambda _: arith_d.index_cast(op.dtype, size))
+
+
 @converts("broadcast")
 def convert_broadcast(b: Builder, op: Op) -> View:
     return op.operands[0].broadcast(op.dims)

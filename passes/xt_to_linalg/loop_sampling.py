@@ -1,0 +1,191 @@
+"""Loop kernels that read images at computed places: roi_align, deform_conv, col2im; each output element on its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from xcc._mlir import arith_d, ir, math_d
+from xcc.passes.xt_to_linalg import scalar
+from xcc.passes.xt_to_linalg.loops import LoopKernel
+from xcc.passes.xt_to_linalg.registry import converts_to_loops
+from xcc.passes.xt_to_linalg.sampling import number, to_place
+from xcc.passes.xt_to_linalg.types import accumulator, constant
+from xcc.symbolic import Dim, floordiv
+
+_F = arith_d.CmpFPredicate
+_I = arith_d.CmpIPredicate
+
+
+def _f(value: float) -> Any:
+    return constant(ir.F32Type.get(), value)
+
+
+def _to_f32(value: Any, dtype: Any) -> Any:
+    return scalar.convert(value, dtype, ir.F32Type.get())
+
+
+def _from_f32(value: Any, dtype: Any) -> Any:
+    return scalar.convert(value, ir.F32Type.get(), dtype)
+
+
+@converts_to_loops("roi_align")
+def roi_align(k: LoopKernel) -> None:
+    (x, rois, batch), out = k.inputs, k.outputs[0]
+    size, samples, scale = k.op.attr("size"), k.op.attr("samples"), k.op.attr("spatial_scale")
+    mean, half = k.op.attr("mode") == "avg", k.op.attr("half_pixel")
+    shift = 0.5 if half else 0.0
+
+    def element(c: list[Any]) -> None:
+        image = k.wrapped(batch.load([c[0]]), batch.dtype, x.dims[0])
+        box = [arith_d.subf(arith_d.mulf(_to_f32(rois.load([c[0], k.dim(i)]), rois.dtype), _f(scale)), _f(shift))
+               for i in range(4)]
+        axes = []
+        for d, (first, last) in enumerate(((box[1], box[3]), (box[0], box[2]))):
+            span = arith_d.subf(last, first)
+            cell = arith_d.divf(span if half else arith_d.maximumf(span, _f(1)), _f(size[d]))
+            most = constant(ir.F32Type.get(), 2**31)
+            count = k.dim(samples) if samples else \
+                arith_d.maxsi(to_place(math_d.ceil(cell), most), k.dim(1))
+            axes.append((first, cell, count))
+        (y1, cell_y, ny), (x1, cell_x, nx) = axes
+
+        def place(first: Any, cell: Any, count: Any, at: Any, i: Any) -> Any:
+            step = arith_d.addi(arith_d.muli(at, count), i)
+            offset = arith_d.mulf(arith_d.addf(number(step), _f(0.5)), cell)
+            return arith_d.addf(first, arith_d.divf(offset, number(count)))
+
+        def row(i: Any, carried: list[Any]) -> list[Any]:
+            y = place(y1, cell_y, ny, c[2], i)
+
+            def read(j: Any, inner: list[Any]) -> list[Any]:
+                parts = _corners(k, lambda at: _to_f32(x.load([image, c[1], *at]), x.dtype), x.dims[2:],
+                                 [y, place(x1, cell_x, nx, c[3], j)])
+                total = inner[0]
+                for part in parts:
+                    total = (arith_d.addf if mean else arith_d.maximumf)(total, part)
+                return [total]
+
+            return k.fold(nx, carried, read)
+
+        total = k.fold(ny, [_f(0.0 if mean else -math.inf)], row)[0]
+        if mean:
+            total = arith_d.divf(total, number(arith_d.muli(ny, nx)))
+        out.store(_from_f32(total, out.dtype), c)
+
+    k.rows(out.dims, element)
+
+
+def _corners(k: LoopKernel, load: Callable[[list[Any]], Any], dims: tuple[Dim, ...], points: list[Any]) -> list[Any]:
+    """The four weighted corner values of a bilinear read; 0 where the point is over one element outside."""
+    inside, sides = None, []
+    for p, n in zip(points, dims, strict=True):
+        size = number(k.dim(n))
+        last = arith_d.subf(size, _f(1))
+        check = arith_d.andi(arith_d.cmpf(_F.OGE, p, _f(-1)), arith_d.cmpf(_F.OLE, p, size))
+        inside = check if inside is None else arith_d.andi(inside, check)
+        p = arith_d.maximumf(p, _f(0))
+        low = arith_d.minimumf(math_d.floor(p), last)
+        p = arith_d.select(arith_d.cmpf(_F.OGE, low, last), low, p)
+        part = arith_d.subf(p, low)
+        sides.append(((to_place(low, last), arith_d.subf(_f(1), part)),
+                      (to_place(arith_d.addf(low, _f(1)), last), part)))
+    whole = arith_d.select(inside, _f(1), _f(0))
+    return [arith_d.mulf(load([y, z]), arith_d.mulf(arith_d.mulf(wy, wz), whole))
+            for y, wy in sides[0] for z, wz in sides[1]]
+
+
+@converts_to_loops("deform_conv")
+def deform_conv(k: LoopKernel) -> None:
+    x, w, offset, *rest = k.inputs
+    bias, mask = _optional(k, rest)
+    out = k.outputs[0]
+    groups, parts = k.op.attr("groups"), k.op.attr("offset_groups")
+    strides, low, dilations = k.op.attr("strides"), k.op.attr("low"), k.op.attr("dilations")
+    kernel = w.dims[2:]
+    per_part, per_group = floordiv(x.dims[1], parts), floordiv(w.dims[0], groups)
+
+    def element(c: list[Any]) -> None:
+        n, o, at = c[0], c[1], c[2:]
+        first = arith_d.muli(arith_d.divui(o, k.dim(per_group)), k.dim(w.dims[1]))
+
+        def tap(index: list[Any], carried: list[Any]) -> list[Any]:
+            channel = arith_d.addi(first, index[0])
+            part = arith_d.divui(channel, k.dim(per_part))
+            flat = k.flat([part, *index[1:]], [parts, *kernel])
+            points = []
+            for d in range(2):
+                fixed = arith_d.addi(arith_d.muli(at[d], k.dim(strides[d])),
+                                     arith_d.subi(arith_d.muli(index[1 + d], k.dim(dilations[d])), k.dim(low[d])))
+                move = offset.load([n, arith_d.addi(arith_d.muli(flat, k.dim(2)), k.dim(d)), *at])
+                points.append(arith_d.addf(number(fixed), _to_f32(move, offset.dtype)))
+            value = _linear(k, lambda p: _to_f32(x.load([n, channel, *p]), x.dtype), x.dims[2:], points)
+            if mask is not None:
+                value = arith_d.mulf(value, _to_f32(mask.load([n, flat, *at]), mask.dtype))
+            weight = _to_f32(w.load([o, *index]), w.dtype)
+            return [arith_d.addf(carried[0], arith_d.mulf(value, weight))]
+
+        total = k.nest_fold([w.dims[1], *kernel], [_f(0)], tap)[0]
+        if bias is not None:
+            total = arith_d.addf(total, _to_f32(bias.load([o]), bias.dtype))
+        out.store(_from_f32(total, out.dtype), c)
+
+    k.rows(out.dims, element)
+
+
+def _optional(k: LoopKernel, rest: list[Any]) -> tuple[Any, Any]:
+    """(bias, mask), each None when absent."""
+    sizes = list(k.op.operation.attributes["operandSegmentSizes"])[3:]
+    given = iter(rest)
+    bias = next(given) if sizes[0] else None
+    return bias, next(given) if sizes[1] else None
+
+
+def _linear(k: LoopKernel, load: Callable[[list[Any]], Any], dims: tuple[Dim, ...], points: list[Any]) -> Any:
+    """A bilinear read; elements outside count as 0."""
+    sides = []
+    for p, n in zip(points, dims, strict=True):
+        size = number(k.dim(n))
+        base, ends = math_d.floor(p), []
+        for step in (0, 1):
+            at = arith_d.addf(base, _f(step))
+            inside = arith_d.andi(arith_d.cmpf(_F.OGE, at, _f(0)), arith_d.cmpf(_F.OLT, at, size))
+            weight = arith_d.subf(_f(1), math_d.absf(arith_d.subf(p, at)))
+            ends.append((to_place(at, arith_d.subf(size, _f(1))), arith_d.select(inside, weight, _f(0))))
+        sides.append(ends)
+    total = _f(0)
+    for y, wy in sides[0]:
+        for z, wz in sides[1]:
+            total = arith_d.addf(total, arith_d.mulf(load([y, z]), arith_d.mulf(wy, wz)))
+    return total
+
+
+@converts_to_loops("col2im")
+def col2im(k: LoopKernel) -> None:
+    """Each image element sums the column elements that windows put on it."""
+    x, out = k.inputs[0], k.outputs[0]
+    block, strides, dilations = k.op.attr("block"), k.op.attr("strides"), k.op.attr("dilations")
+    low, high = k.op.attr("low"), k.op.attr("high")
+    outs = [floordiv(n + lo + hi - ((b - 1) * d + 1), s) + 1
+            for n, lo, hi, b, d, s in zip(out.dims[2:], low, high, block, dilations, strides, strict=True)]
+    acc = accumulator(x.dtype)
+
+    def element(c: list[Any]) -> None:
+        def tap(index: list[Any], carried: list[Any]) -> list[Any]:
+            inside, window = None, []
+            for d, i in enumerate(index):
+                at = arith_d.subi(arith_d.addi(c[2 + d], k.dim(low[d])), arith_d.muli(i, k.dim(dilations[d])))
+                place = arith_d.floordivsi(at, k.dim(strides[d]))
+                check = arith_d.andi(arith_d.cmpi(_I.ult, place, k.dim(outs[d])),
+                                     arith_d.cmpi(_I.eq, arith_d.muli(place, k.dim(strides[d])), at))
+                inside = check if inside is None else arith_d.andi(inside, check)
+                window.append(arith_d.maxsi(arith_d.minsi(place, k.dim(outs[d] - 1)), k.dim(0)))
+            row = k.flat([c[1], *index], [out.dims[1], *block])
+            value = scalar.convert(x.load([c[0], row, k.flat(window, outs)]), x.dtype, acc)
+            return [arith_d.addf(carried[0], arith_d.select(inside, value, constant(acc, 0)))]
+
+        total = k.nest_fold(list(block), [constant(acc, 0)], tap)[0]
+        out.store(scalar.convert(total, acc, x.dtype), c)
+
+    k.rows(out.dims, element)

@@ -1,0 +1,116 @@
+"""grid_sample: reads at positions that are data, weighted; all taps of an element in one body."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from xcc._mlir import arith_d, ir, math_d
+from xcc.passes.xt_to_linalg import scalar
+from xcc.passes.xt_to_linalg.builder import Builder
+from xcc.passes.xt_to_linalg.registry import Op, converts
+from xcc.passes.xt_to_linalg.types import constant
+from xcc.passes.xt_to_linalg.view import View, dim_expr
+
+__all__ = ["clip", "keys", "number", "to_place"]
+
+_F = arith_d.CmpFPredicate
+TAPS = {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}
+
+
+def number(index: Any) -> Any:
+    """An index value as f32."""
+    i64 = ir.IntegerType.get_signless(64)
+    return arith_d.sitofp(ir.F32Type.get(), arith_d.index_cast(i64, index))
+
+
+def _f(value: float) -> Any:
+    return constant(ir.F32Type.get(), value)
+
+
+def clip(p: Any, low: Any, high: Any) -> Any:
+    return arith_d.minimumf(arith_d.maximumf(p, low), high)
+
+
+def to_place(p: Any, last: Any) -> Any:
+    """An f32 position moved into [0, last] (NaN: 0) as an index."""
+    p = arith_d.select(arith_d.cmpf(_F.UNO, p, p), _f(0), p)
+    i64 = ir.IntegerType.get_signless(64)
+    return arith_d.index_cast(ir.IndexType.get(), arith_d.fptosi(i64, clip(p, _f(0), last)))
+
+
+def keys(t: Any, c: float) -> Any:
+    """The cubic convolution kernel of Keys (1981) at distance `t`."""
+    t = math_d.absf(t)
+
+    def polynomial(*factors: float) -> Any:
+        out = _f(factors[0])
+        for f in factors[1:]:
+            out = arith_d.addf(arith_d.mulf(out, t), _f(f))
+        return out
+
+    near, far = polynomial(c + 2, -(c + 3), 0, 1), polynomial(c, -5 * c, 8 * c, -4 * c)
+    far = arith_d.select(arith_d.cmpf(_F.OLT, t, _f(2)), far, _f(0))
+    return arith_d.select(arith_d.cmpf(_F.OLE, t, _f(1)), near, far)
+
+
+def _reflect(p: Any, size: Any, align: bool) -> Any:
+    """`p` mirrored at the borders into the range of the elements, again and again."""
+    low, span = (_f(0), arith_d.subf(size, _f(1))) if align else (_f(-0.5), size)
+    t = math_d.absf(arith_d.subf(p, low))
+    flips, rest = math_d.floor(arith_d.divf(t, span)), arith_d.remf(t, span)
+    odd = arith_d.cmpf(_F.ONE, arith_d.remf(flips, _f(2)), _f(0))
+    out = arith_d.addf(arith_d.select(odd, arith_d.subf(span, rest), rest), low)
+    return arith_d.select(arith_d.cmpf(_F.OLE, span, _f(0)), _f(0), out)
+
+
+@converts("grid_sample")
+def convert_grid_sample(b: Builder, op: Op) -> View:
+    x, grid = op.operands
+    k = len(x.dims) - 2
+    mode, padding, align = op.attr("mode"), op.attr("padding"), op.attr("align_corners")
+    where = [dim_expr(0), *(dim_expr(2 + d) for d in range(k))]
+    reads = [grid.through(op.dims, [*where, ir.AffineExpr.get_constant(k - 1 - d)]) for d in range(k)]
+    for d in range(k):
+        b.dim(x.dims[2 + d])
+
+    def body(scalars: list[Any], index: list[Any]) -> Any:
+        f32 = ir.F32Type.get()
+        sizes = [number(b.dim(n)) for n in x.dims[2:]]
+        lasts = [arith_d.subf(n, _f(1)) for n in sizes]
+        points = []
+        for g, n, last in zip(scalars, sizes, lasts, strict=True):
+            shifted = arith_d.addf(scalar.convert(g, grid.dtype, f32), _f(1))
+            p = arith_d.mulf(arith_d.divf(shifted, _f(2)), last) if align \
+                else arith_d.divf(arith_d.subf(arith_d.mulf(shifted, n), _f(1)), _f(2))
+            if padding != "zeros" and mode != "cubic":
+                p = clip(_reflect(p, n, align) if padding == "reflection" else p, _f(0), last)
+            points.append(p)
+        bases = [(math_d.roundeven if mode == "nearest" else math_d.floor)(p) for p in points]
+        axes = [[_tap(p, base, step, n, last, mode, padding, align) for step in TAPS[mode]]
+                for p, base, n, last in zip(points, bases, sizes, lasts, strict=True)]
+        total = None
+        for taps in itertools.product(*axes):
+            value = scalar.convert(b.extract(x, [*index[:2], *(place for place, _ in taps)]), x.dtype, f32)
+            for _, weight in taps:
+                value = value if weight is None else arith_d.mulf(value, weight)
+            total = value if total is None else arith_d.addf(total, value)
+        return scalar.convert(total, f32, op.dtype)
+
+    return b.indexed(op.dims, op.dtype, reads, body)
+
+
+def _tap(p: Any, base: Any, step: int, size: Any, last: Any, mode: str, padding: str, align: bool) -> tuple[Any, Any]:
+    """(index, weight or None for 1) of the element `step` after `base` in one dim."""
+    at = arith_d.addf(base, _f(step)) if step else base
+    weight = None
+    if mode == "linear":
+        weight = arith_d.subf(_f(1), math_d.absf(arith_d.subf(p, at)))
+    elif mode == "cubic":
+        weight = keys(arith_d.subf(p, at), -0.75)
+    if padding == "reflection":
+        at = math_d.roundeven(_reflect(at, size, align))
+    elif padding == "zeros":
+        inside = arith_d.andi(arith_d.cmpf(_F.OGE, at, _f(0)), arith_d.cmpf(_F.OLT, at, size))
+        weight = arith_d.select(inside, _f(1) if weight is None else weight, _f(0))
+    return to_place(at, last), weight
