@@ -128,8 +128,8 @@ def _convert_loop_kernel(old: Any, block: Any, op: Any) -> Any:
         by_value = dict(zip(block.arguments, buffers, strict=False))
         made = next((v for v in op.operands if v not in by_value), None)
         if made is not None:
-            raise CompilerBug(f"{op.name} reads a {made.owner.name} of its kernel; all operands of a loop kernel must be "
-                              "arguments")
+            raise CompilerBug(f"{op.name} reads a {made.owner.name} of its kernel; all operands of a loop kernel must "
+                              "be arguments")
         inputs = tuple(by_value[v] for v in op.operands)
         kernel = LoopKernel(described, inputs, tuple(buffers[len(arguments):]), DimEmitter(symbols, anchor))
         LOOPS[described.name](kernel)

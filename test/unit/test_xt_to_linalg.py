@@ -359,3 +359,47 @@ def test_unique(ordered: bool) -> None:
         x = ints(6, 6, low=0, high=2)
         x[3], x[:, 4] = x[0], x[:, 1]
         run_sized(lambda v, a=axis: xt.unique(v, symbol="n", flat=False, axis=a, sorted=ordered), x)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("align", [False, True])
+def test_grid_sample(mode: str, padding: str, align: bool) -> None:
+    grid = (RNG.random((2, 3, 4, 2)) * 3 - 1.5).astype(np.float32)
+    check(lambda x, g: xt.grid_sample(x, g, mode=mode, padding=padding, align_corners=align), floats(2, 3, 5, 6), grid, dynamic=False,
+          rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "max"}, {"samples": 2}, {"half_pixel": False, "spatial_scale": 0.5}])
+def test_roi_align(options: Any) -> None:
+    rois = np.array([[0, 0, 7, 5], [1, 2, 3.5, 9], [-3, 1, 12, 4]], np.float32)
+    check(lambda x, r, b: xt.roi_align(x, r, b, size=(2, 3), **options), floats(2, 3, 6, 8), rois,
+          np.array([0, 1, 1], np.int64), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_deform_conv(masked: bool) -> None:
+    def body(x: Any, w: Any, offset: Any, bias: Any, *mask: Any) -> Any:
+        return xt.deform_conv(x, w, offset, bias, *mask, strides=(2, 1), low=(1, 1), high=(1, 0), groups=2,
+                              offset_groups=2)
+
+    mask = [floats(1, 12, 3, 6)] if masked else []
+    check(body, floats(1, 4, 6, 6), floats(6, 2, 3, 2), floats(1, 24, 3, 6), floats(6), *mask, rtol=1e-4, atol=1e-5,
+          dynamic=False)
+
+
+def test_col2im() -> None:
+    check(lambda x: xt.col2im(x, image=(5, 6), block=(2, 3), strides=(2, 1), low=(1, 0), high=(0, 1), dilations=(1, 2)),
+          floats(2, 18, 9), dynamic=False)
+
+
+def test_packed_filter() -> None:
+    def body(x: Any, w: Any, bias: Any) -> Any:
+        y = xt.convolution(x, w, layout="NHWC", filter="OHWIo", low=(1, 1), high=(1, 1))
+        return xt.add(y, bias)
+
+    check(body, floats(1, 5, 4, 3), floats(2, 3, 3, 3, 8), floats(16), rtol=1e-4, atol=1e-5, dynamic=False)
+
+
+def test_sizes_are_scalars() -> None:
+    check(lambda x: xt.add(x, xt.convert(xt.dim(value=xt.shape_of(x)[0] * 2), dtype="f32")), floats(3, 5))
