@@ -1,0 +1,44 @@
+// RUN: %xcc_opt %s --pass-pipeline=xt-decompose --split-input-file | filecheck %s
+// RUN: %xcc_opt %s --pass-pipeline='xt-decompose{keep=softmax,gelu}' --split-input-file | filecheck %s --check-prefix=KEEP
+
+// CHECK-LABEL: @softmax
+// CHECK: %[[M:.*]] = "xt.reduce"(%arg0) {axes = [1], keepdims = true, kind = "max"}
+// CHECK: %[[D:.*]] = "xt.sub"(%arg0, %[[M]])
+// CHECK: %[[E:.*]] = "xt.exp"(%[[D]])
+// CHECK: %[[S:.*]] = "xt.reduce"(%[[E]]) {axes = [1], keepdims = true, kind = "sum"}
+// CHECK: "xt.div"(%[[E]], %[[S]])
+// KEEP-LABEL: @softmax
+// KEEP: xt.softmax
+func.func @softmax(%x: tensor<?x8xf32, ["n", 8]>) -> tensor<?x8xf32, ["n", 8]> {
+  %y = "xt.softmax"(%x) {axis = 1 : i64} : (tensor<?x8xf32, ["n", 8]>) -> tensor<?x8xf32, ["n", 8]>
+  return %y : tensor<?x8xf32, ["n", 8]>
+}
+
+// -----
+// Narrow floats compute in f32.
+// CHECK-LABEL: @gelu
+// CHECK: %[[W:.*]] = "xt.convert"(%arg0) {dtype = f32
+// CHECK: xt.erf
+// CHECK: "xt.convert"({{.*}}) {dtype = bf16
+// KEEP-LABEL: @gelu
+// KEEP: xt.gelu
+func.func @gelu(%x: tensor<8xbf16>) -> tensor<8xbf16> {
+  %y = "xt.gelu"(%x) {approximate = "none"} : (tensor<8xbf16>) -> tensor<8xbf16>
+  return %y : tensor<8xbf16>
+}
+
+// -----
+// Grouped query: two heads share a key head, and the softmax inside is kept when it is listed.
+// CHECK-LABEL: @attention
+// CHECK: "xt.reshape"(%arg0) {shape = [1, 2, 2, 3, 8]}
+// CHECK: "xt.dot_general"{{.*}}rhs_batch = [0, 1]
+// CHECK-NOT: xt.softmax
+// CHECK: xt.dot_general
+// KEEP-LABEL: @attention
+// KEEP: xt.dot_general
+// KEEP: xt.softmax
+// KEEP: xt.dot_general
+func.func @attention(%q: tensor<1x4x3x8xf32>, %k: tensor<1x2x5x8xf32>, %v: tensor<1x2x5x8xf32>) -> tensor<1x4x3x8xf32> {
+  %y = "xt.attention"(%q, %k, %v) {causal = false, causal_offset = [0], scale = 1.0 : f64, softcap = 0.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x8xf32>) -> tensor<1x4x3x8xf32>
+  return %y : tensor<1x4x3x8xf32>
+}

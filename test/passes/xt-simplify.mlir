@@ -1,0 +1,155 @@
+// RUN: %xcc_opt %s --pass-pipeline=xt-simplify --split-input-file | filecheck %s
+
+// CHECK-LABEL: @no_effect
+// CHECK-NEXT: return %arg0
+func.func @no_effect(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %a = "xt.reshape"(%x) {shape = [2, 3]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %b = "xt.transpose"(%a) {perm = [0, 1]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %c = "xt.convert"(%b) {dtype = f32, saturate = false} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %d = "xt.slice"(%c) {starts = [0, 0], limits = [2, 3], strides = [1, 1]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %e = "xt.pad"(%d) {low = [0, 0], high = [0, 0], interior = [0, 0], mode = "constant", value = 0.0 : f64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %e : tensor<2x3xf32>
+}
+
+// -----
+// A pad that moves the data by one place has the operand's type, but does something.
+// CHECK-LABEL: @shifting_pad
+// CHECK: xt.pad
+func.func @shifting_pad(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %e = "xt.pad"(%x) {low = [1], high = [-1], interior = [0], mode = "constant", value = 0.0 : f64} : (tensor<3xf32>) -> tensor<3xf32>
+  return %e : tensor<3xf32>
+}
+
+// -----
+// CHECK-LABEL: @square_transpose
+// CHECK: xt.transpose
+func.func @square_transpose(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
+  %e = "xt.transpose"(%x) {perm = [1, 0]} : (tensor<3x3xf32>) -> tensor<3x3xf32>
+  return %e : tensor<3x3xf32>
+}
+
+// -----
+// CHECK-LABEL: @transpose_of_transpose
+// CHECK: %[[T:.*]] = "xt.transpose"(%arg0) {perm = [2, 0, 1]}
+// CHECK-NEXT: return %[[T]]
+func.func @transpose_of_transpose(%x: tensor<2x3x4xf32>) -> tensor<4x2x3xf32> {
+  %a = "xt.transpose"(%x) {perm = [1, 0, 2]} : (tensor<2x3x4xf32>) -> tensor<3x2x4xf32>
+  %b = "xt.transpose"(%a) {perm = [2, 1, 0]} : (tensor<3x2x4xf32>) -> tensor<4x2x3xf32>
+  return %b : tensor<4x2x3xf32>
+}
+
+// -----
+// CHECK-LABEL: @transpose_of_ones
+// CHECK: "xt.reshape"(%arg0) {shape = [2, 1, 3]}
+func.func @transpose_of_ones(%x: tensor<1x2x3xf32>) -> tensor<2x1x3xf32> {
+  %a = "xt.transpose"(%x) {perm = [1, 0, 2]} : (tensor<1x2x3xf32>) -> tensor<2x1x3xf32>
+  return %a : tensor<2x1x3xf32>
+}
+
+// -----
+// CHECK-LABEL: @views_join
+// CHECK: %[[R:.*]] = "xt.reshape"(%arg0) {shape = [6, "n"]}
+// CHECK-NEXT: return %[[R]]
+func.func @views_join(%x: tensor<?x2x3xf32, ["n", 2, 3]>) -> tensor<6x?xf32, [6, "n"]> {
+  %a = "xt.reshape"(%x) {shape = ["6*n"]} : (tensor<?x2x3xf32, ["n", 2, 3]>) -> tensor<?xf32, ["6*n"]>
+  %b = "xt.reshape"(%a) {shape = [6, "n"]} : (tensor<?xf32, ["6*n"]>) -> tensor<6x?xf32, [6, "n"]>
+  return %b : tensor<6x?xf32, [6, "n"]>
+}
+
+// -----
+// CHECK-LABEL: @slices_join
+// CHECK: "xt.slice"(%arg0) {limits = [8], starts = [3], strides = [4]}
+func.func @slices_join(%x: tensor<10xf32>) -> tensor<2xf32> {
+  %a = "xt.slice"(%x) {starts = [1], limits = [10], strides = [2]} : (tensor<10xf32>) -> tensor<5xf32>
+  %b = "xt.slice"(%a) {starts = [1], limits = [5], strides = [2]} : (tensor<5xf32>) -> tensor<2xf32>
+  return %b : tensor<2xf32>
+}
+
+// -----
+// Widening first changes nothing; narrowing first does.
+// CHECK-LABEL: @converts
+// CHECK: %[[A:.*]] = "xt.convert"(%arg0) {dtype = bf16
+// CHECK: %[[B:.*]] = "xt.convert"(%arg1) {dtype = f16
+// CHECK: %[[C:.*]] = "xt.convert"(%[[B]]) {dtype = f32
+// CHECK: return %[[A]], %[[C]]
+func.func @converts(%x: tensor<2xf16>, %y: tensor<2xf32>) -> (tensor<2xbf16>, tensor<2xf32>) {
+  %a = "xt.convert"(%x) {dtype = f32, saturate = false} : (tensor<2xf16>) -> tensor<2xf32>
+  %b = "xt.convert"(%a) {dtype = bf16, saturate = false} : (tensor<2xf32>) -> tensor<2xbf16>
+  %c = "xt.convert"(%y) {dtype = f16, saturate = false} : (tensor<2xf32>) -> tensor<2xf16>
+  %d = "xt.convert"(%c) {dtype = f32, saturate = false} : (tensor<2xf16>) -> tensor<2xf32>
+  return %b, %d : tensor<2xbf16>, tensor<2xf32>
+}
+
+// -----
+// CHECK-LABEL: @neutral
+// CHECK-NEXT: return %arg0
+func.func @neutral(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %one = "xt.constant"() {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %zero = "xt.constant"() {value = dense<0.0> : tensor<f32>} : () -> tensor<f32>
+  %a = "xt.mul"(%one, %x) : (tensor<f32>, tensor<4xf32>) -> tensor<4xf32>
+  %b = "xt.add"(%a, %zero) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %c = "xt.div"(%b, %one) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %d = "xt.neg"(%c) : (tensor<4xf32>) -> tensor<4xf32>
+  %e = "xt.neg"(%d) : (tensor<4xf32>) -> tensor<4xf32>
+  return %e : tensor<4xf32>
+}
+
+// -----
+// 1 / x and 0 - x are no identities, and x * 1 that broadcasts x stays.
+// CHECK-LABEL: @not_neutral
+// CHECK: xt.div
+// CHECK: xt.sub
+// CHECK: xt.mul
+func.func @not_neutral(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<2x4xf32>) {
+  %one = "xt.constant"() {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %ones = "xt.constant"() {value = dense<1.0> : tensor<2x4xf32>} : () -> tensor<2x4xf32>
+  %zero = "xt.constant"() {value = dense<0.0> : tensor<f32>} : () -> tensor<f32>
+  %a = "xt.div"(%one, %x) : (tensor<f32>, tensor<4xf32>) -> tensor<4xf32>
+  %b = "xt.sub"(%zero, %x) : (tensor<f32>, tensor<4xf32>) -> tensor<4xf32>
+  %c = "xt.mul"(%x, %ones) : (tensor<4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %a, %b, %c : tensor<4xf32>, tensor<4xf32>, tensor<2x4xf32>
+}
+
+// -----
+// CHECK-LABEL: @select_known
+// CHECK-NEXT: return %arg1
+func.func @select_known(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %p = "xt.constant"() {value = dense<false> : tensor<i1>} : () -> tensor<i1>
+  %a = "xt.select"(%p, %x, %y) : (tensor<i1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %b = "xt.maximum"(%a, %a) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %b : tensor<4xf32>
+}
+
+// -----
+// CHECK-LABEL: @powers
+// CHECK: "xt.mul"(%arg0, %arg0)
+// CHECK: "xt.sqrt"(%arg0)
+func.func @powers(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %two = "xt.constant"() {value = dense<2.0> : tensor<f32>} : () -> tensor<f32>
+  %half = "xt.constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+  %a = "xt.pow"(%x, %two) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %b = "xt.pow"(%x, %half) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  return %a, %b : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+// CHECK-LABEL: @dims
+// CHECK: %[[D:.*]] = "xt.dim"() {value = ["2*n + 3"]}
+// CHECK-NEXT: return %[[D]]
+func.func @dims(%x: tensor<?xf32, ["n"]>) -> tensor<i64> {
+  %n = "xt.dim"() {value = ["n"]} : () -> tensor<i64>
+  %two = "xt.constant"() {value = dense<2> : tensor<i64>} : () -> tensor<i64>
+  %three = "xt.constant"() {value = dense<3> : tensor<i64>} : () -> tensor<i64>
+  %a = "xt.mul"(%n, %two) : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  %b = "xt.add"(%a, %three) : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  return %b : tensor<i64>
+}
+
+// -----
+// CHECK-LABEL: @lists
+// CHECK-NEXT: return %arg0
+func.func @lists(%x: tensor<4xf32>, %e: tensor<0xf32>) -> tensor<4xf32> {
+  %a = "xtv.concatenate"(%x, %e) {axis = 0 : i64} : (tensor<4xf32>, tensor<0xf32>) -> tensor<4xf32>
+  %dead = "xtv.concatenate"(%a, %a) {axis = 0 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  return %a : tensor<4xf32>
+}
