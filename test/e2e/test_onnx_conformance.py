@@ -1,0 +1,117 @@
+"""The ONNX backend suite through `xcc.onnx_backend`, on the interpreter of the xt dialect.
+
+`onnx_expected_failures.txt` lists what does not pass, a test and its reason a line; a listed test that passes is an
+error. ``XCC_CONFORMANCE=compile`` compiles for the CPU instead. ``python test_onnx_conformance.py`` prints the count.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+from onnx.backend.test.loader import load_model_tests
+
+from xcc import onnx_backend
+
+KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
+ENGINE = os.environ.get("XCC_CONFORMANCE", "interpret")
+EXPECTED = Path(__file__).with_name("onnx_expected_failures.txt")
+
+
+@cache
+def cases() -> dict[str, Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = {c.name: c for kind in KINDS for c in load_model_tests(kind=kind)}
+    return dict(sorted(found.items()))
+
+
+@cache
+def expected_failures() -> dict[str, str]:
+    lines = [line for line in EXPECTED.read_text().splitlines() if line and not line.startswith("#")]
+    return {name: reason.strip() for name, _, reason in (line.partition(" ") for line in lines)}
+
+
+def _value(x: Any) -> Any:
+    return numpy_helper.to_array(x) if isinstance(x, onnx.TensorProto) else x
+
+
+def _data_sets(case: Any, model: Any) -> Iterator[tuple[list[Any], list[Any]]]:
+    if case.data_sets:
+        for inputs, outputs in case.data_sets:
+            yield [_value(x) for x in inputs], [_value(x) for x in outputs]
+        return
+    for folder in sorted(Path(case.model_dir).glob("test_data_set_*")):
+        yield tuple([_read(folder / f"{kind}_{i}.pb") for i in range(len(list(folder.glob(f"{kind}_*.pb"))))]
+                    for kind in ("input", "output"))  # type: ignore[misc]
+
+
+def _read(path: Path) -> Any:
+    tensor = onnx.TensorProto()
+    tensor.ParseFromString(path.read_bytes())
+    return numpy_helper.to_array(tensor)
+
+
+def check(case: Any) -> None:
+    """Raises when the case's outputs differ from what is expected."""
+    model = case.model or onnx.load(Path(case.model_dir) / "model.onnx")
+    backend = onnx_backend.prepare(model, engine=ENGINE)
+    for inputs, outputs in _data_sets(case, model):
+        for got, want in zip(backend.run(inputs), outputs, strict=True):
+            _compare(np.asarray(got), np.asarray(want), case)
+
+
+def _compare(got: Any, want: Any, case: Any) -> None:
+    assert got.dtype == want.dtype and got.shape == want.shape
+    if want.dtype.kind not in "fV":
+        np.testing.assert_array_equal(got, want)
+        return
+    narrow = want.dtype.itemsize < 4
+    np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=1e-2 if narrow else case.rtol,
+                               atol=1e-3 if narrow else max(case.atol, 1e-6))
+
+
+@pytest.mark.parametrize("name", list(cases()))
+def test_onnx(name: str) -> None:
+    reason = expected_failures().get(name)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            check(cases()[name])
+        except Exception as e:
+            if reason is None:
+                raise
+            pytest.xfail(f"{reason}: {e}")
+    assert reason is None, f"passes, but is listed as failing ({reason}): delete its line in {EXPECTED.name}"
+
+
+def test_expected_failures_exist() -> None:
+    assert not set(expected_failures()) - set(cases())
+
+
+def main() -> int:
+    passed, failed = 0, []
+    for name, case in cases().items():
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                check(case)
+            passed += 1
+        except Exception as e:
+            failed.append(f"{name} {type(e).__name__}: {' '.join(str(e).split())[:200]}")
+    print("\n".join(failed))
+    print(f"{passed} of {passed + len(failed)} pass")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
