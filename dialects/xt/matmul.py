@@ -63,7 +63,7 @@ class DotGeneral(XtOp, name="dot_general"):
         rows, columns = int(np.prod(m, dtype=np.int64)), int(np.prod(n, dtype=np.int64))
         with np.errstate(all="ignore"):
             out = np.matmul(x.reshape(*batch, rows, k), y.reshape(*batch, k, columns))
-        return out.reshape(*batch, *m, *n).astype(numpy_dtype(a.dtype))
+        return np.reshape(out, (*batch, *m, *n)).astype(numpy_dtype(a.dtype))
 
 
 def _paired(lhs: TensorType, rhs: TensorType, left: tuple[int, ...], right: tuple[int, ...], what: str) -> list[Dim]:

@@ -99,7 +99,7 @@ def source_positions(a: Attrs, axis: int, size: int, out: int, scale: float) -> 
     y = np.arange(out, dtype=np.float64)
     match a.coordinate:
         case "align_corners":
-            return y * (size - 1) / (out - 1) if out > 1 else np.zeros(out)
+            return y * (size - 1) / (scale * size - 1) if out > 1 else np.zeros(out)
         case "asymmetric":
             return y / scale
         case "pytorch_half_pixel" if out == 1:

@@ -11,13 +11,13 @@ from xcc.dialects import xt
 from xcc.dialects.xt.types import dtype_name
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.element_types import bits, from_onnx, is_floating, is_unsigned
-from xcc.frontends.onnx.helpers import convert, element, relu, scalar
+from xcc.frontends.onnx.helpers import along, convert, element, relu, scalar
 from xcc.frontends.onnx.registry import onnx_op
 
 _UNARY = {
     "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh", "Atan": "atan", "Atanh": "atanh",
-    "Cos": "cos", "Cosh": "cosh", "Erf": "erf", "Exp": "exp", "Log": "log", "Neg": "neg",
-    "Reciprocal": "reciprocal", "Sigmoid": "sigmoid", "Sign": "sign", "Sin": "sin", "Sinh": "sinh", "Sqrt": "sqrt",
+    "Ceil": "ceil", "Cos": "cos", "Cosh": "cosh", "Erf": "erf", "Exp": "exp", "Floor": "floor", "Log": "log", "Neg": "neg",
+    "Reciprocal": "reciprocal", "Round": "round", "Sigmoid": "sigmoid", "Sign": "sign", "Sin": "sin", "Sinh": "sinh", "Sqrt": "sqrt",
     "Tan": "tan", "Tanh": "tanh", "Not": "not_", "BitwiseNot": "not_",
 }
 _BINARY = {
@@ -33,11 +33,19 @@ def _unary(builder: str) -> Callable[[Context], Any]:
 
 
 def _binary(builder: str) -> Callable[[Context], Any]:
-    return lambda cx: getattr(xt, builder)(cx[0], cx[1])
+    return lambda cx: getattr(xt, builder)(cx[0], _right(cx))
+
+
+def _right(cx: Context) -> Any:
+    """The second operand; before opset 7 `axis` says where its dims lie, without one they lie last."""
+    if cx.opset >= 7 or cx.attr("axis") is None:
+        return cx[1]
+    after = cx.rank(0) - cx.attr("axis") - cx.rank(1)
+    return xt.reshape(cx[1], shape=(*cx.shape(1), *[1] * after))
 
 
 def _comparison(direction: str) -> Callable[[Context], Any]:
-    return lambda cx: xt.compare(cx[0], cx[1], direction=direction)
+    return lambda cx: xt.compare(cx[0], _right(cx), direction=direction)
 
 
 def _fold(builder: str) -> Callable[[Context], Any]:
@@ -59,12 +67,6 @@ for _op, _name in _COMPARE.items():
     onnx_op(_op)(_comparison(_name))
 for _op, _name in _VARIADIC.items():
     onnx_op(_op)(_fold(_name))
-
-
-@onnx_op("Ceil", "Floor", "Round")
-def rounding(cx: Context) -> Any:
-    """Y = Ceil(X), Floor(X), Round(X); Round takes halves to even."""
-    return getattr(xt, cx.op.lower())(cx[0])
 
 
 @onnx_op("Mean")
@@ -90,7 +92,7 @@ def power(cx: Context) -> Any:
     if is_floating(cx.dtype(1)) and not is_floating(cx.dtype(0)):
         y = cx[1]
         return convert(xt.pow(convert(x, element(y)), y), element(x))
-    return xt.pow(x, convert(cx[1], element(x)))
+    return xt.pow(x, convert(_right(cx), element(x)))
 
 
 @onnx_op("Mod")
@@ -194,6 +196,8 @@ def leaky_relu(cx: Context) -> Any:
 @onnx_op("PRelu")
 def parametric_relu(cx: Context) -> Any:
     x, slope = cx[0], cx[1]
+    if cx.opset < 7 and cx.rank(1) == 1 and cx.shape(1) != (1,):  # one slope a channel
+        slope = along(slope, 1, cx.rank(0))
     return xt.select(xt.compare(x, scalar(0, x), direction="lt"), xt.mul(x, slope), x)
 
 

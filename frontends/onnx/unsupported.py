@@ -22,6 +22,8 @@ REASONS: dict[str, str] = {
     "ImageDecoder": "decodes compressed image files",
 }
 _SHOWN = 3
+_OLDER = {"Add", "AveragePool", "BatchNormalization", "Div", "Gemm", "Mul", "Pow", "PRelu", "Sub"}
+"""Ops whose converters know the rules before opset 7."""
 
 
 def check_supported(source: Source, opsets: dict[str, int], functions: Functions) -> None:
@@ -52,7 +54,7 @@ def _unsupported(nodes: Iterable[NodeProto], opsets: dict[str, int], functions: 
             if key in open_:
                 raise UserError(f"function '{function.name}' calls itself (node {name})")
             yield from _unsupported(function.node, opset_of(function, opsets), functions, open_ | {key})
-        elif domain == "" and opset < MIN_OPSET and not _same_until_minimum(node, opset):
+        elif domain == "" and opset < MIN_OPSET and node.op_type not in _OLDER and not _same_until_minimum(node, opset):
             yield (domain, str(node.op_type), opset), name
         elif lookup(domain, node.op_type, opset) is None and not has_body(node, opset):
             yield (domain, str(node.op_type), opset), name
