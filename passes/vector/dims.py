@@ -16,9 +16,9 @@ def emit_dim(dim: Dim, symbols: Mapping[str, Any]) -> Any:
     """An index value equal to `dim`; `symbols` maps names to index values."""
     if not isinstance(dim, Expr):
         return index(dim)
-    total = None
+    total: Any = None
     for monomial, coefficient in dim.terms:
-        value = None if monomial else index(coefficient)
+        value: Any = None if monomial else index(coefficient)
         for n, atom in enumerate(monomial):
             factor = symbols[atom[0]] if len(atom) == 1 else _call(atom, symbols)
             value = factor if n == 0 else op("arith.muli", [factor.type], [value, factor])

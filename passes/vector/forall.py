@@ -61,8 +61,9 @@ def _bounds(o: Any) -> list[tuple[Any, Any, Any]]:
     operands = iter(list(o.operands)[:sum(sizes[:3])])
     columns = []
     for name in ("staticLowerBound", "staticUpperBound", "staticStep"):
-        columns.append([next(operands) if v == _DYNAMIC else index(v) for v in ir.DenseI64ArrayAttr(o.attributes[name])])
-    return list(zip(*columns))
+        static = ir.DenseI64ArrayAttr(o.attributes[name])
+        columns.append([next(operands) if v == _DYNAMIC else index(v) for v in static])
+    return list(zip(*columns, strict=True))
 
 
 def _trips(lower: Any, upper: Any, step: Any) -> Any:
@@ -83,7 +84,7 @@ def _move_body(o: Any, block: Any, ivs: list[Any]) -> None:
     """Moves the body of the forall `o` before the terminator of `block`, and erases `o`."""
     old = o.regions[0].blocks[0]
     anchor = list(block.operations)[-1]
-    for arg, iv in zip(list(old.arguments), ivs):
+    for arg, iv in zip(list(old.arguments), ivs, strict=True):
         arg.replace_all_uses_with(iv)
     for x in [x.operation for x in old.operations][:-1]:
         x.move_before(anchor)
@@ -93,7 +94,7 @@ def _move_body(o: Any, block: Any, ivs: list[Any]) -> None:
 def _serial(o: Any) -> None:
     point = ir.InsertionPoint(o)
     ivs, block = [], None
-    for i, (lower, upper, step) in enumerate(_with(point, lambda: _bounds(o))):
+    for lower, upper, step in _with(point, lambda: _bounds(o)):
         with point:
             block = _loop(lower, upper, step)
         ivs.append(block.arguments[0])
@@ -130,19 +131,21 @@ def _outline(module: Any, f: Any, o: Any, number: int) -> None:
     entry = worker.regions[0].blocks[0]
     with ir.InsertionPoint.at_block_terminator(entry):
         copier = _Copier(f, entry.arguments[0])
-        bounds = [tuple(copier.value(v) for v in b) for b in _with(ir.InsertionPoint(o), lambda: _bounds(o))]
+        outside = _with(ir.InsertionPoint(o), lambda: _bounds(o))
+        ranges = [tuple(copier.value(v) for v in b) for b in outside]
         t = ir.IndexType.get()
         begin, end = (op("arith.index_cast", [t], [a]) for a in list(entry.arguments)[1:])
-        trips = [_trips(*b) for b in bounds]
+        trips = [_trips(*b) for b in ranges]
         for x in _free_values(o):
             copier.value(x)
         body = _loop(begin, end, index(1))
     with ir.InsertionPoint.at_block_terminator(body):
-        ivs, rest = [], body.arguments[0]
-        for i in reversed(range(len(bounds))):
+        ivs: list[Any] = []
+        rest = body.arguments[0]
+        for i in reversed(range(len(ranges))):
             k = rest if i == 0 else op("arith.remui", [t], [rest, trips[i]])
             rest = rest if i == 0 else op("arith.divui", [t], [rest, trips[i]])
-            ivs.insert(0, op("arith.addi", [t], [bounds[i][0], op("arith.muli", [t], [k, bounds[i][2]])]))
+            ivs.insert(0, op("arith.addi", [t], [ranges[i][0], op("arith.muli", [t], [k, ranges[i][2]])]))
     copier.remap(o)
     _move_body(o, body, ivs)
 
@@ -202,7 +205,7 @@ class _Copier:
             self.value(free)
         copy = source.clone()
         self.remap(copy)
-        self.map.update(zip(source.results, copy.results))
+        self.map.update(zip(source.results, copy.results, strict=True))
         return self.map[v]
 
     def remap(self, o: Any) -> None:

@@ -47,11 +47,11 @@ def _rewrite(f: Any) -> None:
     new = [block.add_argument(t, ir.Location.unknown()) for t in types]
     with ir.InsertionPoint.at_block_begin(block):
         values = [op("arith.index_cast", [a.type], [n]) if isinstance(a.type, ir.IndexType) else None
-                  for a, n in zip(old, new)]
-        symbols = dict(zip(_symbols(f), [v for v in values if v is not None]))
+                  for a, n in zip(old, new, strict=True)]
+        symbols = dict(zip(_symbols(f), [v for v in values if v is not None], strict=False))
         dims = _dims(f)
         number = 0
-        for a, n, value in zip(old, new, values):
+        for a, n, value in zip(old, new, values, strict=True):
             if isinstance(a.type, ir.MemRefType):
                 value = _descriptor(a.type, n, dims[number] if number < len(dims) else None, symbols)
                 number += 1
@@ -100,7 +100,7 @@ def _descriptor(memref: Any, pointer: Any, dims: list[Dim] | None, symbols: Mapp
     put(pointer, 0)
     put(pointer, 1)
     put(op("arith.index_cast", [i64], [index(0)]), 2)
-    for i, (size, stride) in enumerate(zip(sizes, strides)):
+    for i, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
         put(op("arith.index_cast", [i64], [size]), 3, i)
         put(op("arith.index_cast", [i64], [stride]), 4, i)
     return op("builtin.unrealized_conversion_cast", [memref], [value])

@@ -185,7 +185,7 @@ class MaskTile(Tile):
 
     def full(self) -> bool:
         """True where the mask is known to be true everywhere."""
-        return all(isinstance(b, int) and b >= n for b, n in zip(self.bounds, self.shape))
+        return all(isinstance(b, int) and b >= n for b, n in zip(self.bounds, self.shape, strict=True))
 
     def _condition(self, dim: int, position: int) -> Any:
         """position < bounds[dim], or None where that always holds."""

@@ -110,7 +110,7 @@ class Unroller:
 
     def replace(self, o: Any, values: list[Any]) -> None:
         """Scalars replace the results of `o`."""
-        for old, new in zip(o.results, values):
+        for old, new in zip(o.results, values, strict=True):
             old.replace_all_uses_with(new)
         self.dead.append(o)
 
@@ -197,7 +197,7 @@ def _control(u: Unroller, o: Any) -> None:
     new = ir.Operation.create(o.name, results=results, operands=operands, attributes=attributes,
                               regions=len(o.regions))
     u.dead.append(o)
-    for old_region, region in zip(o.regions, new.regions):
+    for old_region, region in zip(o.regions, new.regions, strict=True):
         for old_block in old_region.blocks:
             _move_block(u, old_block, region)
     unpack(list(new.results))
@@ -244,7 +244,7 @@ def _flat_types(u: Unroller, values: list[Any]) -> tuple[list[Any], Callable[[li
             if isinstance(v.type, ir.VectorType):
                 tile = u.new(v)
                 ks = keys(tile.shape, u.lanes)
-                tile.chunks = dict(zip(ks, new[at:at + len(ks)]))
+                tile.chunks = dict(zip(ks, new[at:at + len(ks)], strict=True))
                 u.tiles[v] = tile
                 at += len(ks)
             else:

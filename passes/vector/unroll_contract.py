@@ -30,7 +30,7 @@ def combine_all(kind: str, values: Sequence[Any]) -> Any:
     """Pairwise, so that long sums keep their accuracy and have short dependency chains."""
     values = list(values)
     while len(values) > 1:
-        pairs = [combine(kind, a, b) for a, b in zip(values[::2], values[1::2])]
+        pairs = [combine(kind, a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
         values = pairs + ([values[-1]] if len(values) % 2 else [])
     return values[0]
 
@@ -106,9 +106,9 @@ class Contract:
         maps = [ir.AffineMapAttr(a).value for a in ir.ArrayAttr(o.attributes["indexing_maps"])]
         self.maps = [[int(ir.AffineDimExpr(e).position) for e in m.results] for m in maps]
         self.sizes = [0] * maps[0].n_dims
-        for value, m in zip(o.operands, self.maps):
+        for value, m in zip(o.operands, self.maps, strict=True):
             if isinstance(value.type, ir.VectorType):
-                for d, n in zip(m, ir.VectorType(value.type).shape):
+                for d, n in zip(m, ir.VectorType(value.type).shape, strict=True):
                     self.sizes[d] = n
         self.lane = self.maps[2][-1] if self.maps[2] else -1
         self.reduced = [d for d in range(len(self.sizes)) if d not in self.maps[2]]
@@ -133,7 +133,7 @@ def _contract(u: Unroller, o: Any) -> None:
     if acc is None:
         _dot(u, o, c)
         return
-    sides = [_lane_last(u.tiles[v], m, c.lane) for v, m in zip(o.operands, c.maps)]
+    sides = [_lane_last(u.tiles[v], m, c.lane) for v, m in zip(o.operands, c.maps, strict=True)]
     out = Tile(acc.shape, acc.elem, u.lanes, {k: acc.chunk(k) for k in acc.keys()})
     splats: dict[tuple[int, Key, int], Any] = {}
 
@@ -148,9 +148,9 @@ def _contract(u: Unroller, o: Any) -> None:
 
     outer = [d for d in c.maps[2] if d != c.lane]
     for point in itertools.product(*(range(c.sizes[d]) for d in c.reduced)):
-        at = dict(zip(c.reduced, point))
+        at = dict(zip(c.reduced, point, strict=True))
         for row in itertools.product(*(range(c.sizes[d]) for d in outer)):
-            at.update(zip(outer, row))
+            at.update(zip(outer, row, strict=True))
             for piece in range(-(-acc.inner // u.lanes)):
                 key = row + (piece,)
                 width = out.width(key)
@@ -170,11 +170,12 @@ def _lane_last(tile: Tile, dims: list[int], lane: int) -> tuple[Tile, list[int]]
 def _dot(u: Unroller, o: Any, c: Contract) -> None:
     """A contract to a scalar: lanes run along the last reduced dimension of the left operand."""
     lane = c.maps[0][-1]
-    (a, a_dims), (b, b_dims) = (_lane_last(u.tiles[v], m, lane) for v, m in zip(list(o.operands)[:2], c.maps))
+    (a, a_dims), (b, b_dims) = (
+        _lane_last(u.tiles[v], m, lane) for v, m in zip(list(o.operands)[:2], c.maps[:2], strict=True))
     elem = o.operands[2].type
     products = []
     for key in a.keys():
-        at = dict(zip(a_dims, key))
+        at = dict(zip(a_dims, key, strict=True))
         x = _extended(a.chunk(key), elem)
         y = _extended(b.chunk(tuple(at[d] for d in b_dims)), elem)
         mul = "arith.mulf" if isinstance(elem, ir.FloatType) else "arith.muli"

@@ -111,12 +111,12 @@ class Shared:
 def _shape_cast(u: Unroller, o: Any) -> None:
     source, out = u.tiles[o.operands[0]], u.new(o.results[0])
     if source.inner == out.inner:
-        for key, old in zip(out.keys(), source.keys()):
+        for key, old in zip(out.keys(), source.keys(), strict=True):
             out.chunks[key] = source.chunk(old)
         u.set(o, out)
         return
     flat = list(_all_coordinates(source.shape))
-    where = dict(zip(_all_coordinates(out.shape), flat))
+    where = dict(zip(_all_coordinates(out.shape), flat, strict=True))
     u.set(o, ScalarTile(out.shape, out.elem, u.lanes, lambda at: source.lane(where[at]), u.anchor(o)))
 
 
@@ -167,7 +167,7 @@ def _insert(u: Unroller, o: Any) -> None:
 @unrolls("vector.from_elements")
 def _from_elements(u: Unroller, o: Any) -> None:
     shape = ir.VectorType(o.results[0].type).shape
-    where = dict(zip(_all_coordinates(shape), o.operands))
+    where = dict(zip(_all_coordinates(shape), o.operands, strict=True))
     u.set(o, rebuilt(u, shape, ir.VectorType(o.results[0].type).element_type, lambda at: where[at]))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 from xcc.runtime.cpu import physical_cores
 from xcc.targets.base import Chip
@@ -12,9 +13,9 @@ from xcc.targets.base import Chip
 _X86 = "x86_64-unknown-linux-gnu"
 _ARM = "aarch64-unknown-linux-gnu"
 
-_AVX512 = dict(vector_bytes=64, vector_registers=32)
-_AVX2 = dict(vector_bytes=32, vector_registers=16)
-_NEON = dict(vector_bytes=16, vector_registers=32)
+_AVX512: dict[str, Any] = {"vector_bytes": 64, "vector_registers": 32}
+_AVX2: dict[str, Any] = {"vector_bytes": 32, "vector_registers": 16}
+_NEON: dict[str, Any] = {"vector_bytes": 16, "vector_registers": 32}
 
 CHIPS: dict[str, Chip] = {c.name: c for c in (
     Chip("x86-64-v3", _X86, "x86-64-v3", **_AVX2, l2_bytes=512 << 10, bandwidth=20e9, flops=(("f32", 96e9),)),

@@ -64,6 +64,6 @@ def call(library: Any, name: str, *arguments: Any) -> None:
     function = getattr(library, name)
     function.restype = None
     function(*values)
-    for given, used in zip(arguments, guarded):
+    for given, used in zip(arguments, guarded, strict=True):
         if isinstance(used, Guarded):
             given[...] = used.array

@@ -105,7 +105,8 @@ def test_for_with_slices():
     i = sym("i")
     program = Program(
         buffers=(Buffer("input", (N, 5), "f32", "x"), Buffer("output", (N, 5), "f32", "y"),
-                 Buffer("alias", (5,), "f32", base=0, offset=20 * i), Buffer("alias", (5,), "f32", base=1, offset=20 * i)),
+                 Buffer("alias", (5,), "f32", base=0, offset=20 * i),
+                 Buffer("alias", (5,), "f32", base=1, offset=20 * i)),
         body=(For("i", N, (Launch("add", (2, 2, 3), (5,)),)),), inputs=(0,), outputs=(1,), symbols=("n",))
     x = np.random.default_rng(0).random((7, 5), np.float32)
     (out,) = executor(program).run([x], {"n": 7})

@@ -116,8 +116,8 @@ func.func @transpose(%x: memref<?x?xf32>, %out: memref<?x?xf32>, %d0: index, %d1
     %rows = arith.subi %d0, %r : index
     %columns = arith.subi %d1, %c : index
     %mr = vector.create_mask %rows, %columns : vector<16x8xi1>
-    %v = vector.transfer_read %x[%r, %c], %pad, %mr {in_bounds = [true, true], permutation_map = affine_map<(a, b) -> (b, a)>}
-       : memref<?x?xf32>, vector<8x16xf32>
+    %v = vector.transfer_read %x[%r, %c], %pad, %mr
+       {in_bounds = [true, true], permutation_map = affine_map<(a, b) -> (b, a)>} : memref<?x?xf32>, vector<8x16xf32>
     %mw = vector.create_mask %columns, %rows : vector<8x16xi1>
     vector.transfer_write %v, %out[%c, %r], %mw {in_bounds = [true, true]} : vector<8x16xf32>, memref<?x?xf32>
   }

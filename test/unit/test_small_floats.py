@@ -9,7 +9,8 @@ TYPES = {"bf16": ml_dtypes.bfloat16, "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M
          "f16": np.float16}
 
 KERNEL = """
-func.func @narrow_{e}_{w}(%x: memref<?x{w}>, %out: memref<?x{e}>, %d0: index) attributes {{xt.kernel, xt.symbols = ["d0"]}} {{
+func.func @narrow_{e}_{w}(%x: memref<?x{w}>, %out: memref<?x{e}>, %d0: index)
+    attributes {{xt.kernel, xt.symbols = ["d0"]}} {{
   %pad = arith.constant 0.0 : {w}
   scf.forall (%i) = (0) to (%d0) step (32) {{
     %v = vector.transfer_read %x[%i], %pad {{in_bounds = [true]}} : memref<?x{w}>, vector<32x{w}>
@@ -18,7 +19,8 @@ func.func @narrow_{e}_{w}(%x: memref<?x{w}>, %out: memref<?x{e}>, %d0: index) at
   }}
   return
 }}
-func.func @double_{e}_{w}(%x: memref<?x{e}>, %out: memref<?x{w}>, %d0: index) attributes {{xt.kernel, xt.symbols = ["d0"]}} {{
+func.func @double_{e}_{w}(%x: memref<?x{e}>, %out: memref<?x{w}>, %d0: index)
+    attributes {{xt.kernel, xt.symbols = ["d0"]}} {{
   %pad = arith.constant 0.0 : {e}
   scf.forall (%i) = (0) to (%d0) step (32) {{
     %v = vector.transfer_read %x[%i], %pad {{in_bounds = [true]}} : memref<?x{e}>, vector<32x{e}>
