@@ -13,7 +13,7 @@ BUILTIN: dict[str, str] = {
     "expand-floats": "xcc.passes.vector.expand_floats",
     "expand-math": "xcc.passes.vector.expand_math",
     "explicit-padding": "xcc.passes.xt.explicit_padding",
-    "fold-weights": "xcc.passes.xt.fold_weights",
+    "fold-scales": "xcc.passes.xt.fold_scales",
     "form-kernels": "xcc.passes.xt.form_kernels",
     "hardware-math": "xcc.passes.gpu.hardware_math",
     "kernel-abi": "xcc.passes.vector.kernel_abi",

@@ -82,7 +82,9 @@ def dim_bounds(module: Any) -> dict[str, tuple[int, int]]:
 
 
 def _with_sources(group: Group) -> Group:
-    """Adds the small constants and dims that the group reads."""
+    """Adds the small constants and dims that the group reads; a loop kernel reads them from memory."""
+    if any(n.kind == "opaque" for n in group.nodes):
+        return group
     for n in group.body():
         group.clones += [p for p in n.producers if p is not None and is_inline(p)]
     return group

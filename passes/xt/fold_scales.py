@@ -1,0 +1,160 @@
+"""Moves factors and terms that are weights into the weights of the contraction before them.
+
+    y = mul(convolution(x, w), s)  ->  y = convolution(x, mul(w, s'))       s: one factor an output channel
+    y = mul(add(x, b), s)          ->  y = add(mul(x, s), mul(b, s))        x a convolution or matmul
+    y = add(add(x, b), c)          ->  y = add(x, add(b, c))                b and c weights
+
+A batch normalization behind a convolution ends as the convolution's own filter and bias, once ``xt-fold`` has
+computed what depends on weights alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import ir
+from xcc.dialects import xt
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.op_graph import short_name
+
+__all__ = ["FoldScales"]
+
+_COMPUTED = ("pointwise", "movement", "view", "reduction")
+
+
+@register_pass
+@dataclass(frozen=True)
+class FoldScales(Pass):
+    """Moves per-channel factors into the weights of convolutions and matmuls, and joins biases."""
+
+    name: ClassVar[str] = "fold-scales"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context:
+            for function in module.body:
+                for region in function.operation.regions:
+                    self._region(region)
+
+    def _region(self, region: Any) -> None:
+        for block in region.blocks:
+            for op in [o.operation for o in block.operations]:
+                for nested in op.regions:
+                    self._region(nested)
+                pending = [op]
+                while pending:
+                    at = pending.pop(0)
+                    rule = _RULES.get(short_name(at))
+                    pending += rule(at) if rule is not None else []
+
+
+def _is_constant(v: Any) -> bool:
+    """Whether `v` depends on weights and constants alone."""
+    owner = getattr(v.owner, "operation", None)
+    if owner is None:
+        return False
+    if owner.name in ("xt.weight", "xt.constant"):
+        return True
+    computed = getattr(xt.op_class(owner), "access", "") in _COMPUTED and len(owner.operands) > 0
+    return computed and all(map(_is_constant, owner.operands))
+
+
+def _maker(v: Any, *names: str) -> Any:
+    """The op of one of `names` that makes `v` for a single user, else None."""
+    owner = getattr(v.owner, "operation", None)
+    if owner is None or short_name(owner) not in names or len(list(v.uses)) != 1:
+        return None
+    return owner
+
+
+def _with_constant(op: Any) -> tuple[Any, Any] | None:
+    """(other operand, constant) of a commutative op whose constant operand does not widen the result."""
+    a, b = op.operands
+    if _is_constant(a):
+        a, b = b, a
+    if _is_constant(a) or not _is_constant(b) or xt.shape_of(a) != xt.shape_of(op.results[0]):
+        return None
+    return a, b
+
+
+def _replace(op: Any, value: Any) -> None:
+    op.results[0].replace_all_uses_with(value)
+
+
+def _add(op: Any) -> list[Any]:
+    parts = _with_constant(op)
+    inner = _maker(parts[0], "add") if parts else None
+    rest = _with_constant(inner) if inner is not None else None
+    if parts is None or rest is None or not _is_float(op):
+        return []
+    with ir.InsertionPoint(op), op.location:
+        total = xt.add(rest[1], parts[1])
+        result = xt.add(rest[0], total)
+    _replace(op, result)
+    op.erase()
+    inner.erase()
+    return [result.owner.operation]
+
+
+def _mul(op: Any) -> list[Any]:
+    parts = _with_constant(op)
+    if parts is None or not _is_float(op):
+        return []
+    x, factor = parts
+    inner = _maker(x, "add")
+    rest = _with_constant(inner) if inner is not None else None
+    if rest is not None and _maker(rest[0], "convolution", "dot_general") is not None:
+        return _distribute(op, rest, factor)
+    contraction = _maker(x, "convolution", "dot_general")
+    if contraction is None or not _is_constant(contraction.operands[1]):
+        return []
+    return _scale_filter(op, contraction, factor)
+
+
+def _distribute(op: Any, rest: tuple[Any, Any], factor: Any) -> list[Any]:
+    """(y + b) * s as y * s + b * s."""
+    with ir.InsertionPoint(op), op.location:
+        scaled = xt.mul(rest[0], factor)
+        bias = xt.mul(rest[1], factor)
+        result = xt.add(scaled, bias)
+    _replace(op, result)
+    inner = next(v for v in op.operands if not _is_constant(v)).owner.operation
+    op.erase()
+    inner.erase()
+    return [scaled.owner.operation, result.owner.operation]
+
+
+def _scale_filter(op: Any, contraction: Any, factor: Any) -> list[Any]:
+    """mul(contraction(x, w), factor) as contraction(x, w * factor)."""
+    rank = xt.TensorType.of(op.results[0]).rank
+    x, w = contraction.operands
+    w_rank = xt.TensorType.of(w).rank
+    a = xt.attrs_of(contraction)
+    if short_name(contraction) == "convolution":
+        channel = 1 if a.layout == "NCHW" else rank - 1
+        place = {"OIHW": 0, "HWIO": w_rank - 1}.get(a.filter)
+    else:
+        free = [d for d in range(w_rank) if d not in (*a.rhs_batch, *a.rhs_contract)]
+        channel, place = rank - 1, free[0] if len(free) == 1 and not a.rhs_batch else None
+    shape = xt.shape_of(factor)
+    wide = (1,) * (rank - len(shape)) + tuple(shape)
+    if place is None or any(n != 1 for d, n in enumerate(wide) if d != channel) or a.dtype != xt.TensorType.of(w).dtype:
+        return []
+    with ir.InsertionPoint(op), op.location:
+        flat = xt.reshape(factor, shape=tuple(wide[channel] if d == place else 1 for d in range(w_rank)))
+        scaled = xt.mul(w, flat)
+        cls = xt.op_class(contraction)
+        assert cls is not None
+        result = xt.build(cls, x, scaled, **vars(a))
+    _replace(op, result)
+    op.erase()
+    contraction.erase()
+    return []
+
+
+def _is_float(op: Any) -> bool:
+    return xt.is_float(xt.TensorType.of(op.results[0]).dtype)
+
+
+_RULES: dict[str, Callable[[Any], list[Any]]] = {"add": _add, "mul": _mul}
