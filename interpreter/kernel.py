@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from xcc import symbolic
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.faults import Report
@@ -131,7 +133,8 @@ class Kernel:
             options: Options, dynamic_shared: int = 0) -> Report:
         """Executes the whole grid. `arguments`: numpy arrays (changed in place) for memrefs, ints for scalars."""
         report = Report()
-        values = [self._argument(i, t, a, options) for i, (t, a) in enumerate(self._bind(arguments))]
+        values = [self._argument(i, t, a, options, dims)
+                  for i, (t, a, dims) in enumerate(self._bind(arguments))]
         total = grid[0] * grid[1] * grid[2]
         threads = block[0] * block[1] * block[2]
         step = max(1, options.max_threads // threads)
@@ -146,26 +149,41 @@ class Kernel:
                 report.shared_bytes = machine.shared_bytes
         return report
 
-    def _bind(self, arguments: Sequence[Any]) -> list[tuple[Any, Any]]:
+    def _bind(self, arguments: Sequence[Any]) -> list[tuple[Any, Any, Sequence[int] | None]]:
+        """(type, argument, shape) of every parameter; the shape of a memref where the kernel's attributes give it."""
         if len(arguments) != len(self.parameters):
             raise UserError(f"kernel {self.name} takes {len(self.parameters)} arguments, {len(arguments)} were given")
-        return list(zip(self.parameters, arguments, strict=True))
+        attributes = self.function.attributes
+        dims = [d for key in ("xt.arg_dims", "xt.result_dims") if key in attributes for d in attributes[key]]
+        names = [s.value for s in attributes["xt.symbols"]] if "xt.symbols" in attributes else []
+        symbols = dict(zip(names, [int(a) for a in arguments[len(arguments) - len(names):]], strict=True))
+        shapes: list[Sequence[int] | None] = [tuple(symbolic.evaluate(_dim(d), symbols) for d in shape)
+                                              for shape in dims]
+        shapes += [None] * (len(arguments) - len(shapes))
+        return list(zip(self.parameters, arguments, shapes, strict=False))
 
-    def _argument(self, number: int, type_: Any, value: Any, options: Options) -> Any:
+    def _argument(self, number: int, type_: Any, value: Any, options: Options, shape: Sequence[int] | None) -> Any:
         if not isinstance(type_, ir.MemRefType):
             return np.full(1, value, dtype_of(type_))
         dtype, name = dtype_of(type_), f"argument {number} of {self.name}"
         array = np.asarray(value)
         if not array.flags.c_contiguous or array.dtype.itemsize != dtype.itemsize:
             raise UserError(f"{name} is {type_}: a contiguous array of {dtype} is needed, {array.dtype} was given")
-        sizes = list(array.shape)
+        sizes = list(array.shape if shape is None else shape)
         wanted = list(type_.shape)
         if len(wanted) != len(sizes) or any(w >= 0 and w != s for w, s in zip(wanted, sizes, strict=True)):
             raise UserError(f"{name} is {type_}: an array of shape {tuple(sizes)} was given")
+        if prod(sizes) != array.size:
+            raise UserError(f"{name} has shape {tuple(sizes)}: an array of {array.size} elements was given")
         data = array.reshape(-1).view(np.uint8)
         tracker = Tracker(max(1, array.nbytes), dtype.itemsize) if options.races else None
         return MemRef(Buffer(data, array.nbytes, "global", name, tracker), dtype, 0, 0, sizes,
                       contiguous_strides(sizes))
+
+
+def _dim(attr: Any) -> symbolic.Dim:
+    """A dim of ``xt.arg_dims``: an integer or text."""
+    return symbolic.parse(attr.value) if isinstance(attr, ir.StringAttr) else int(ir.IntegerAttr(attr).value)
 
 
 def find_kernel(module: Any, name: str) -> Any:

@@ -204,3 +204,22 @@ def test_many_small_batches_give_the_same():
     y = np.zeros(64, np.int32)
     run_kernel(text, "k", (4, 1, 1), (16, 1, 1), [y], options=Options(max_threads=1))
     np.testing.assert_array_equal(y, np.arange(64))
+
+
+def test_shapes_come_from_the_kernels_attributes():
+    text = module("""
+      gpu.func @k(%x: memref<?x4xf32>, %y: memref<?xf32>, %d0: index) kernel attributes {
+          xt.symbols = ["d0"], xt.arg_dims = [["d0", 4]], xt.result_dims = [["4*d0"]]} {
+        %t = gpu.thread_id x
+        %c4 = arith.constant 4 : index
+        %row = arith.divui %t, %c4 : index
+        %col = arith.remui %t, %c4 : index
+        %v = memref.load %x[%row, %col] : memref<?x4xf32>
+        memref.store %v, %y[%t] : memref<?xf32>
+        gpu.return
+      }""")
+    x, y = np.arange(12, dtype=np.float32).reshape(1, 12), np.zeros((3, 2, 2), np.float32)
+    run_kernel(text, "k", (1, 1, 1), (12, 1, 1), [x, y], [3])
+    np.testing.assert_array_equal(y.reshape(-1), x.reshape(-1))
+    with pytest.raises(UserError, match="argument 0 of k has shape"):
+        run_kernel(text, "k", (1, 1, 1), (12, 1, 1), [x, y], [2])
