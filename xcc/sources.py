@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from xcc.context import new_context, parse_module
-from xcc.diagnostics import UserError
+from xcc.diagnostics import CompilerBug, UserError, XccError
 from xcc.options import CompileOptions
 from xcc.weights import WeightStore
 
@@ -61,9 +62,29 @@ def _import(frontend: str, model: Any, options: CompileOptions, name: str) -> So
             raise UserError(f"this version of xcc cannot read such models ({e.name} is missing)") from None
         raise UserError(f"reading this model needs the package '{e.name}'") from None
     dims = {name: low if low == high else (low, high) for name, low, high in options.dims}
-    module, weights = loader.load(model, dims)
+    try:
+        module, weights = loader.load(model, dims)
+    except XccError:
+        raise
+    except Exception as e:
+        raise _import_failed(model, e) from e
     module.context.enable_multithreading(False)     # kernels have processes of their own, and the CLI forks
     return Source(module, weights, "", name)
+
+
+def _import_failed(model: Any, error: Exception) -> XccError:
+    """A UserError when onnx itself finds the model malformed, else our bug."""
+    what = f"{type(error).__name__}: {error}".splitlines()[0]
+    if not str(model).endswith(".pt2"):
+        import onnx
+
+        try:
+            onnx.checker.check_model(str(model) if isinstance(model, Path) else model)
+        except Exception as e:
+            return UserError(f"{model if isinstance(model, Path) else 'model'}: malformed: {str(e).splitlines()[0]}")
+    details = "".join(traceback.format_exception(error))
+    return CompilerBug(f"importing failed: {what}", reproducer=str(model) if isinstance(model, Path) else "",
+                       details=details)
 
 
 def _load_mlir(path: Path) -> Source:

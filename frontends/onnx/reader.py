@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -131,6 +132,7 @@ def _check(source: Source) -> None:
     model, name = source.model, source.name
     if not model.opset_import or not model.HasField("graph"):
         raise UserError(f"{name}: not an ONNX model, or damaged (no graph or no opset)")
+    _check_text(model, name)
     seen: set[str] = set()
     for opset in model.opset_import:
         domain = opset.domain if opset.domain != "ai.onnx" else ""
@@ -140,3 +142,14 @@ def _check(source: Source) -> None:
         if domain == "" and not 1 <= opset.version <= MAX_OPSET:
             raise UserError(f"{name}: opset {opset.version} is not supported; convert the model to an opset from "
                             f"{MIN_OPSET} to {MAX_OPSET} (onnx.version_converter)")
+
+
+def _check_text(message: Any, name: str) -> None:
+    """Text that is not UTF-8 comes out of protobuf as bytes; UserError names the field."""
+    for field_, value in message.ListFields():
+        repeated = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+        if field_.type == field_.TYPE_STRING and any(isinstance(v, bytes) for v in (value if repeated else (value,))):
+            raise UserError(f"{name}: damaged: the field {field_.full_name} is not valid text")
+        if field_.type == field_.TYPE_MESSAGE:
+            for nested in value if repeated else (value,):
+                _check_text(nested, name)
