@@ -18,6 +18,8 @@ KINDS: dict[str, Callable[[str], bool]] = {
     "float": is_float, "number": lambda d: d != "i1", "integer": is_integer, "bits": lambda d: not is_float(d),
     "any": lambda d: True}
 
+TYPES = {"float": "floats", "number": "numbers", "integer": "integers", "bits": "bools and integers", "any": "all"}
+
 # name: (element types, what it gives, numpy function in the operand's type)
 UNARY: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "abs": ("number", "|x|; the least integer stays", np.abs),
@@ -76,8 +78,7 @@ BINARY: dict[str, tuple[str, str, Callable[..., Any]]] = {
 
 def _check(kind: str, name: str) -> None:
     if not KINDS[kind](name):
-        wanted = {"float": "floats", "number": "numbers", "integer": "integers", "bits": "bools and integers"}[kind]
-        raise InferError(f"takes {wanted}, not {name}")
+        raise InferError(f"takes {TYPES[kind]}, not {name}")
 
 
 def _define_unary(name: str, kind: str, meaning: str, function: Callable[..., Any]) -> None:
@@ -88,7 +89,7 @@ def _define_unary(name: str, kind: str, meaning: str, function: Callable[..., An
     def evaluate(a: Attrs, x: Any) -> Any:
         return n.same_type(function, x)
 
-    body = {"__doc__": f"{meaning[0].upper()}{meaning[1:]}. Element types: {kind}. Same shape.", "x": operand(),
+    body = {"__doc__": f"Gives {meaning}. Element types: {TYPES[kind]}. Same shape.", "x": operand(),
             "access": "pointwise", "infer": staticmethod(infer), "evaluate": staticmethod(evaluate),
             "__module__": __name__}
     type(XtOp)(name.title().replace("_", ""), (XtOp,), body, name=name)
@@ -103,7 +104,7 @@ def _define_binary(name: str, kind: str, meaning: str, function: Callable[..., A
     def evaluate(a: Attrs, lhs: Any, rhs: Any) -> Any:
         return n.same_type(function, lhs, rhs)
 
-    body = {"__doc__": f"{meaning[0].upper()}{meaning[1:]}. Element types: {kind}; shapes broadcast as in numpy.",
+    body = {"__doc__": f"Gives {meaning}. Element types: {TYPES[kind]}; shapes broadcast as in numpy.",
             "a": operand(), "b": operand(), "access": "pointwise", "infer": staticmethod(infer),
             "evaluate": staticmethod(evaluate), "__module__": __name__}
     type(XtOp)(name.title().replace("_", ""), (XtOp,), body, name=name)
