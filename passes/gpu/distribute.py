@@ -45,6 +45,7 @@ class Distribute(Pass):
                     with func.operation.location:
                         _distribute(func, ctx.chip, config_int(func, "threads", self.threads or 128))
                     func.operation.erase()
+            _move_tables(module)
 
 
 def _distribute(func: Any, chip: Any, threads: int) -> None:
@@ -56,6 +57,27 @@ def _distribute(func: Any, chip: Any, threads: int) -> None:
     for i, phase in enumerate(phases_of(func)):
         with ir.InsertionPoint(body):
             KernelBuilder(func, chip, threads).build(f"{name}_{i}" if i else name, phase)
+
+
+def _move_tables(module: Any) -> None:
+    """Constant tables belong to the device: each gpu.module gets those that its kernels read."""
+    tables = [op for op in module.body.operations if op.operation.name == "memref.global"]
+    targets = [op for op in module.body.operations if op.operation.name == "gpu.module"]
+    for target in targets:
+        read: set[str] = set()
+
+        def visit(op: Any, read: set[str] = read) -> Any:
+            if op.name == "memref.get_global":
+                read.add(ir.FlatSymbolRefAttr(op.attributes["name"]).value)
+            return ir.WalkResult.ADVANCE
+
+        target.operation.walk(visit)
+        for table in tables:
+            if ir.StringAttr(table.attributes["sym_name"]).value in read:
+                table.operation.clone(ip=ir.InsertionPoint.at_block_begin(target.regions[0].blocks[0]))
+    if targets:
+        for table in tables:
+            table.operation.erase()
 
 
 def phases_of(func: Any) -> list[list[Any]]:

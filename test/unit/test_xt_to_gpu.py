@@ -1,0 +1,60 @@
+"""Every case of test_xt_to_linalg through the GPU path: tile, distribute, and the interpreter of gpu-stage kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import linalg_cases
+import numpy as np
+import pytest
+import test_xt_to_linalg
+from test_xt_to_linalg import *  # noqa: F403
+
+from xcc import symbolic
+from xcc._mlir import ir
+from xcc.dialects.xt.base import dims_from_attr
+from xcc.interpreter.kernel import run_kernel
+from xcc.passes.base import PassContext, parse_pass
+from xcc.passes.upstream import Upstream
+from xcc.targets.gpu_module import kernel_functions, kernel_launches
+from xcc.targets.nvptx.chip import chips
+from xcc.targets.nvptx.pipeline import kernel_pipeline
+
+
+def run_on_interpreter(module: Any, name: str, inputs: Sequence[Any], shapes: Sequence[Sequence[int]],
+                       dtypes: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
+    """The same contract as linalg_exec.run_kernel."""
+    outputs = [np.frombuffer(b"\x5a" * (int(np.prod(s)) * np.dtype(d).itemsize), d).reshape(s).copy()
+               for s, d in zip(shapes, dtypes, strict=True)]
+    with module.context:
+        for f in list(module.body.operations):
+            if ir.StringAttr(f.attributes["sym_name"]).value != name:
+                f.operation.erase()
+        ctx = PassContext(chip=chips()["sm_80"])
+        cleanup = [Upstream(pipeline="canonicalize"), Upstream(pipeline="cse")]
+        for p in (*cleanup, parse_pass("configure{target=nvptx}"), parse_pass("tile"), *cleanup):
+            p.run(module, ctx)
+        kernel_pipeline().upto("gpu").run(module, ctx)
+        for function, launch in zip(kernel_functions(module), kernel_launches(module), strict=True):
+            grid = symbolic.evaluate(launch.grid[0], symbols)
+            arrays = _arguments(function, [*map(np.ascontiguousarray, inputs), *outputs], symbols)
+            values = [symbols[s.value] for s in function.attributes["xt.symbols"]]
+            if grid:
+                run_kernel(module, launch.entry, (grid, 1, 1), launch.block, arrays, values,
+                           dynamic_shared=launch.shared_bytes)
+    return outputs
+
+
+def _arguments(function: Any, arrays: list[Any], symbols: Mapping[str, int]) -> list[Any]:
+    """Views of `arrays` in the shapes that the kernel gives them; i1 is i8 in memory."""
+    dims = [[symbolic.evaluate(d, symbols) for d in dims_from_attr(a)]
+            for name in ("xt.arg_dims", "xt.result_dims") for a in function.attributes[name]]
+    views = [a.reshape(d) for a, d in zip(arrays, dims, strict=True)]
+    return [v.view(np.int8) if v.dtype == np.bool_ else v for v in views]
+
+
+@pytest.fixture(autouse=True)
+def gpu_path(monkeypatch):
+    monkeypatch.setattr(linalg_cases, "run_kernel", run_on_interpreter)
+    monkeypatch.setattr(test_xt_to_linalg, "run_kernel", run_on_interpreter)
