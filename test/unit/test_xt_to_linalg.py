@@ -366,8 +366,8 @@ def test_unique(ordered: bool) -> None:
 @pytest.mark.parametrize("align", [False, True])
 def test_grid_sample(mode: str, padding: str, align: bool) -> None:
     grid = (RNG.random((2, 3, 4, 2)) * 3 - 1.5).astype(np.float32)
-    check(lambda x, g: xt.grid_sample(x, g, mode=mode, padding=padding, align_corners=align), floats(2, 3, 5, 6), grid, dynamic=False,
-          rtol=1e-4, atol=1e-5)
+    check(lambda x, g: xt.grid_sample(x, g, mode=mode, padding=padding, align_corners=align), floats(2, 3, 5, 6), grid,
+          dynamic=False, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("options", [{}, {"mode": "max"}, {"samples": 2}, {"half_pixel": False, "spatial_scale": 0.5}])
