@@ -30,9 +30,9 @@ def assembly(text: str, chip: Any = None) -> str:
     return codegen.emit_assembly(llvm_text(text, chip), chip)
 
 
-def load(text: str, threads: int = 2) -> Any:
-    """A library whose functions are the kernels of `text`."""
-    chip = cpu_chip.host()
+def load(text: str, threads: int = 2, chip: Any = None) -> Any:
+    """A library whose functions are the kernels of `text`, compiled for this machine or for `chip`."""
+    chip = chip or cpu_chip.host()
     blob = link.link_shared([codegen.emit_object(llvm_text(text, chip), chip), codegen.thread_pool(chip)])
     library = load_library(blob)
     library.xcc_set_threads(threads)

@@ -1,8 +1,12 @@
 """Tile programs compiled for this CPU against numpy, at odd shapes, next to a page that faults."""
 
+from dataclasses import replace
+
 import cpu_kernels
 import numpy as np
 import pytest
+
+from xcc.targets.cpu import chip as cpu_chip
 
 POINTWISE = """
 func.func @pointwise(%x: memref<?x40xf32>, %out: memref<?x40xf32>, %d0: index)
@@ -158,9 +162,15 @@ func.func @gather(%x: memref<?x5xf32>, %at: memref<?xi64>, %out: memref<?x5xf32>
 """
 
 
-@pytest.fixture(scope="module")
-def library():
-    return cpu_kernels.load(POINTWISE + ROW_SUM + MATMUL + TRANSPOSE + GATHER)
+def narrower_chips():
+    """This machine, and the same with half and a quarter of its vector width."""
+    host = cpu_chip.host()
+    return [replace(host, vector_bytes=n) for n in (64, 32, 16) if n <= host.vector_bytes]
+
+
+@pytest.fixture(scope="module", params=narrower_chips(), ids=lambda c: f"{c.vector_bytes}-bytes")
+def library(request):
+    return cpu_kernels.load(POINTWISE + ROW_SUM + MATMUL + TRANSPOSE + GATHER, chip=request.param)
 
 
 def arrays(*shapes):
