@@ -1,4 +1,4 @@
-"""The table of ONNX ops: which versions are imported, and to which xt ops. ``python -m xcc.frontends.onnx.op_table``."""
+"""The table of ONNX ops: imported versions and the xt ops they become (``python -m xcc.frontends.onnx.op_table``)."""
 
 from __future__ import annotations
 
