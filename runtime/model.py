@@ -58,7 +58,8 @@ class Model:
         An array is numpy's, anything with ``__dlpack__``, or a number or nested list for an input of that type.
         UserError names the input whose element type or shape does not fit.
         """
-        outputs = self.executor.run(*self._checked(inputs))
+        checked = self._checked(inputs)
+        outputs = self.executor.run(*checked)
         return dict(zip((o.name for o in self.outputs), outputs, strict=True))
 
     def profile(self, inputs: Mapping[str, Any]) -> list[tuple[str, float]]:
@@ -109,7 +110,10 @@ class Model:
             if self.target not in EXECUTORS:
                 raise UserError(f"the model is for target '{self.target}', which this xcc cannot run")
             module = importlib.import_module(EXECUTORS[self.target])
-            self._executor = module.make_executor(a.program, a.members, a.weights, a.manifest)
+            try:
+                self._executor = module.make_executor(a.program, a.members, a.weights, a.manifest)
+            except KeyError as e:
+                raise UserError(f"the artifact has no {e.args[0]}, which a model for {self.target} needs") from None
         return self._executor
 
     def _array(self, info: TensorInfo, value: Any) -> Any:

@@ -103,6 +103,7 @@ def test_xcc_run_artifacts(capsys: pytest.CaptureFixture[str], tmp_path: Path, m
     (("--inputs", "wide.npy"), "--inputs takes an .npz file"),
     (("--random",), "give the size of 'n' with --dim n=SIZE"),
     (("--random", "--dim", "n=2", "--interpret"), "the artifact holds no kernel IR"),
+    (("--random", "--dim", "n=2"), "the artifact has no kernels/cpu.json, which a model for cpu needs"),
 ])
 def test_xcc_run_inputs(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                         argv: tuple[str, ...], what: str) -> None:
