@@ -166,25 +166,27 @@ class FusionRules:
         return _joined(p, c, p.aligned | c.aligned, p)
 
     def _prologue(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> FusionGroup | str:
-        if fault := self._prologue_fault(p, c, edges):
+        readers = _downstream(c, [u for _, u in edges])
+        if fault := self._prologue_fault(p, c, readers):
             return fault
         same = p.domain == c.domain and all(
             n.index in p.aligned and c.aligned.get(u.index) and (is_pointwise(u) or u.kind == "reduction")
             for n, u in edges)
         if c.kind == "reduce" and same:
             same = all(c.aligned[u.index] == "full" or u.kind == "reduction" for _, u in edges)
-        into_epilogue = c.kind in ("contract", "window") and any(u.kind in ("contraction", "window") for _, u in edges)
-        return _joined(p, c, c.aligned | p.aligned if same and not into_epilogue else c.aligned, c)
+        if any(u.kind in ("contraction", "window") for u in readers):
+            same = False
+        return _joined(p, c, c.aligned | p.aligned if same else c.aligned, c)
 
-    def _prologue_fault(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> str:
-        roots = [u for _, u in edges if u.kind in ("contraction", "window")]
-        if any(u.kind == "contraction" for u in roots):
+    def _prologue_fault(self, p: FusionGroup, c: FusionGroup, readers: list[Node]) -> str:
+        """Why the ops of `c` that read `p`, directly or through others, should not compute it themselves."""
+        if any(u.kind == "contraction" for u in readers):
             heavy = [n for n in p.nodes if n.name not in self.limits.prologue and n.kind != "unit_view"]
             return f"{heavy[0].name} would be computed again for each tile of the contraction" if heavy else ""
-        if roots or any(_interpolates(u) for _, u in edges):
+        if any(u.kind == "window" or _interpolates(u) for u in readers):
             if any(n.kind != "unit_view" and (n.kind != "pointwise" or FLOPS.get(n.name, 1) > 1) for n in p.nodes):
                 return "it would be computed again for each window or point between elements"
-        if any(u.name == "concatenate" and len(u.operands) > 2 for _, u in edges) and self.flops(p) > 0:
+        if any(u.name == "concatenate" and len(u.operands) > 2 for u in readers) and self.flops(p) > 0:
             return "every piece of a concatenation would be computed everywhere"
         return self._recompute_fault(p, c)
 
@@ -213,6 +215,18 @@ class FusionRules:
         stored = read + made + (consumers - joined) * made
         copied = consumers * read + (consumers - 1) * self.flops(p) / self.limits.flops_per_byte
         return "" if copied <= stored else f"{consumers} copies would move {copied - stored:.0f} bytes more"
+
+
+def _downstream(g: FusionGroup, start: list[Node]) -> list[Node]:
+    """The nodes `start` of `g` and those of `g` that depend on them."""
+    inside, stack = g.indices, list(start)
+    found: dict[int, Node] = {}
+    while stack:
+        n = stack.pop()
+        if n.index not in found:
+            found[n.index] = n
+            stack += [u for u in n.users if u.index in inside]
+    return list(found.values())
 
 
 def _joined(p: FusionGroup, c: FusionGroup, aligned: dict[int, str], like: FusionGroup) -> FusionGroup:

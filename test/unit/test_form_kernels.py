@@ -84,6 +84,17 @@ def test_expensive_prologue_stays_outside():
           kernels=["exp", "dot_general"])
 
 
+def test_expensive_prologue_behind_a_unit_reshape_stays_outside():
+    check(lambda x: matmul(xt.reshape(xt.exp(x), shape=(N, 1, 8))), [f32(N, 8)], [data(3, 8)],
+          weights={"w": data(8, 8)}, kernels=["exp", "dot_general"])
+
+
+def test_expensive_ops_are_not_interpolated():
+    def build(x):
+        return xt.resize(xt.add(xt.exp(x), xt.scalar(1.0, "f32")), shape=(2 * N, 8), mode="linear", scales=(2.0, 2.0))
+    check(build, [f32(N, 4)], [data(3, 4)], kernels=["exp", "add resize"])
+
+
 def test_two_matmuls_are_two_kernels():
     check(lambda x: matmul(matmul(x), "v"), [f32(N, 8)], [data(3, 8)], weights={"w": data(8, 8), "v": data(8, 8)},
           kernels=["dot_general", "dot_general"])
