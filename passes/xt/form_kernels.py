@@ -10,6 +10,7 @@ from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.fusion import fuse
 from xcc.passes.xt.fusion_rules import FusionLimits, FusionRules
+from xcc.passes.xt.kernel_summary import summarise
 from xcc.passes.xt.op_graph import Graph, is_inline
 from xcc.passes.xt.outline import Group, Outliner
 
@@ -50,6 +51,8 @@ class FormKernels(Pass):
             for function in list(module.body):
                 if function.operation.name == "func.func" and "xt.kernel" not in function.attributes:
                     self._regions(function.operation, outliner, rules, ctx)
+        if getattr(ctx.options, "verbose", 0):
+            ctx.verbose(str(summarise(module)))
 
     def _regions(self, op: Any, outliner: Outliner, rules: FusionRules, ctx: PassContext) -> None:
         for region in op.regions:

@@ -1,0 +1,112 @@
+"""What the kernels of a module are and what they move: the numbers behind ``xcc -v``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xcc import symbolic
+from xcc._mlir import ir
+from xcc.dialects import xt
+from xcc.passes.xt.op_graph import element_bytes, short_name
+from xcc.symbolic import Dim
+
+__all__ = ["KernelSummary", "ModelSummary", "summarise"]
+
+
+@dataclass(frozen=True)
+class KernelSummary:
+    """One kernel: its ops in order, how often @main dispatches it, and a dispatch's traffic and work.
+
+    Bytes and operations are dims over the kernel's own symbols (d0, d1, ...). `flops` counts a pointwise op or a step
+    of a reduction as one and a multiply-add as two.
+    """
+
+    name: str
+    ops: tuple[str, ...]
+    dispatches: int
+    bytes_in: Dim
+    bytes_out: Dim
+    flops: Dim
+
+    def __str__(self) -> str:
+        return (f"{self.name} x{self.dispatches}: {' '.join(self.ops)} | {self.bytes_in} B in, {self.bytes_out} B out, "
+                f"{self.flops} flop")
+
+
+@dataclass(frozen=True)
+class ModelSummary:
+    """All kernels, and the bytes that one run of @main moves, over the model's symbols."""
+
+    kernels: tuple[KernelSummary, ...]
+    dispatches: int
+    bytes_moved: Dim
+
+    def __str__(self) -> str:
+        head = f"{len(self.kernels)} kernels, {self.dispatches} dispatches, {self.bytes_moved} bytes moved"
+        return "\n".join((head, *(f"  {k}" for k in self.kernels)))
+
+
+def summarise(module: Any) -> ModelSummary:
+    """The summary of a module at stage ``kernels``. A loop's body counts once."""
+    with module.context:
+        kernels = {op.attributes["sym_name"].value: op.operation for op in module.body
+                   if "xt.kernel" in op.attributes}
+        calls = _dispatches(module)
+        moved: Dim = 0
+        for op in calls:
+            moved = moved + _bytes(op.operands) + _bytes(op.results)
+        names = [op.attributes["kernel"].value for op in calls]
+        return ModelSummary(tuple(_kernel(n, f, names.count(n)) for n, f in kernels.items()), len(calls), moved)
+
+
+def _dispatches(module: Any) -> list[Any]:
+    found: list[Any] = []
+
+    def visit(op: Any) -> Any:
+        if short_name(op) == "dispatch":
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
+
+
+def _bytes(values: Any) -> Dim:
+    total: Dim = 0
+    for v in values:
+        total = total + symbolic.product(xt.shape_of(v)) * element_bytes(v)
+    return total
+
+
+def _kernel(name: str, function: Any, dispatches: int) -> KernelSummary:
+    block = function.regions[0].blocks[0]
+    ops = [op.operation for op in block.operations]
+    work: Dim = 0
+    for op in ops[:-1]:
+        work = work + _flops(op)
+    names = tuple(short_name(op) for op in ops[:-1] if short_name(op) not in ("constant", "dim"))
+    return KernelSummary(name, names, dispatches, _bytes(block.arguments), _bytes(ops[-1].operands), work)
+
+
+def _flops(op: Any) -> Dim:
+    access = getattr(xt.op_class(op), "access", "")
+    size = symbolic.product(xt.shape_of(op.results[0])) if len(op.results) else 0
+    if access == "pointwise":
+        return size
+    if access == "reduction":
+        return symbolic.product(xt.shape_of(op.operands[0]))
+    if access == "window":
+        return size * symbolic.product(xt.attrs_of(op).window)
+    if access == "contraction":
+        return 2 * size * _contracted(op)
+    return 0
+
+
+def _contracted(op: Any) -> Dim:
+    """Multiply-adds for one element of the result."""
+    a, w = xt.attrs_of(op), xt.shape_of(op.operands[1])
+    if short_name(op) == "dot_general":
+        return symbolic.product(w[d] for d in a.rhs_contract)
+    outputs = {"OIHW": w[0], "HWIO": w[-1], "OHWIo": w[0] * w[-1]}[a.filter]
+    return symbolic.floordiv(symbolic.product(w), outputs)

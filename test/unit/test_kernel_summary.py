@@ -1,0 +1,37 @@
+"""Bytes and operations of kernels."""
+
+from kernel_cases import module_of
+
+from xcc.dialects import xt
+from xcc.passes.base import PassContext
+from xcc.passes.xt.form_kernels import FormKernels
+from xcc.passes.xt.kernel_summary import summarise
+from xcc.symbolic import parse, sym
+
+
+def test_matmul_with_bias():
+    def build(x, b):
+        y = xt.dot_general(x, xt.weight("w", (8, 4), "f32"), lhs_contract=(1,), rhs_contract=(0,))
+        return xt.add(y, b)
+    module = module_of(build, xt.TensorType((sym("n"), 8), "f32"), xt.TensorType((4,), "f32"))
+    FormKernels().run(module, PassContext())
+    s = summarise(module)
+    (k,) = s.kernels
+    assert k.ops == ("dot_general", "add")
+    assert k.dispatches == s.dispatches == 1
+    assert k.bytes_in == parse("32*d0 + 144")
+    assert k.bytes_out == parse("16*d0")
+    assert k.flops == parse("68*d0")
+    assert s.bytes_moved == parse("48*n + 144")
+    assert "1 kernels, 1 dispatches" in str(s)
+
+
+def test_convolution_and_window():
+    def build(x, w):
+        y = xt.convolution(x, w, layout="NHWC", filter="HWIO")
+        return xt.reduce_window(y, kind="max", window=(1, 2, 2, 1), strides=(1, 2, 2, 1))
+    module = module_of(build, xt.TensorType((1, 6, 6, 3), "f32"), xt.TensorType((3, 3, 3, 5), "f32"))
+    FormKernels().run(module, PassContext())
+    conv, pool = summarise(module).kernels
+    assert conv.flops == 2 * 16 * 5 * 27
+    assert pool.flops == 4 * 5 * 4
