@@ -300,7 +300,8 @@ class _Assigner:
         natural = self.known[op.operands[0]][0]
         access = Access(op, self.chip.vector_bytes)
         layout = natural
-        if access.efficiency(natural) < 0.5:
+        one_each = natural.registers == 1 and natural.copies("lane")     # already one store by few threads
+        if not one_each and access.efficiency(natural) < 0.5:
             coalesced = self.coalesced(op)
             if access.efficiency(coalesced) > access.efficiency(natural):
                 layout = coalesced

@@ -1,0 +1,74 @@
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_80 --pass-pipeline=assign-layouts --split-input-file | filecheck %s
+
+// A coalesced load: 4 neighbours a thread, lanes along the row, a row a warp; the reduction keeps the row's layout.
+// CHECK-LABEL: func.func @row_sum(
+// CHECK: vector.transfer_read
+// CHECK-SAME: xcc.layout = ["tile=[4,256] register=[{{\[}}0,1],[0,2],[0,128]] lane=[{{\[}}0,4],[0,8],[0,16],[0,32],[0,64]] warp=[{{\[}}1,0],[2,0]]"]
+// CHECK: vector.multi_reduction
+// CHECK-SAME: xcc.layout = ["tile=[4] register=[] lane=[{{\[}}0],[0],[0],[0],[0]] warp=[{{\[}}1],[2]]"]
+// CHECK-NOT: unrealized_conversion_cast
+func.func @row_sum(%x: memref<?x256xf32>, %o: memref<?xf32>, %d0: index) attributes {xt.kernel, xcc.config = {threads = 128 : i64}} {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %pad = arith.constant 0.0 : f32
+  %n = arith.ceildivui %d0, %c4 : index
+  scf.forall (%i) in (%n) {
+    %r = arith.muli %i, %c4 : index
+    %a = vector.transfer_read %x[%r, %c0], %pad {in_bounds = [true, true]} : memref<?x256xf32>, vector<4x256xf32>
+    %z = arith.constant dense<0.0> : vector<4xf32>
+    %s = vector.multi_reduction <add>, %a, %z [1] : vector<4x256xf32> to vector<4xf32>
+    vector.transfer_write %s, %o[%r] {in_bounds = [true]} : vector<4xf32>, memref<?xf32>
+  }
+  return
+}
+
+// -----
+
+// The transposed value would be stored column by column: it is converted to the store's coalesced layout.
+// CHECK-LABEL: func.func @transpose(
+// CHECK: %[[A:.*]] = vector.transfer_read
+// CHECK: %[[C:.*]] = builtin.unrealized_conversion_cast %[[A]] : vector<32x32xf32> to vector<32x32xf32>
+// CHECK: %[[T:.*]] = vector.transpose %[[C]], [1, 0]
+// CHECK: vector.transfer_write %[[T]]
+func.func @transpose(%x: memref<?x33xf32>, %o: memref<?x33xf32>) attributes {xt.kernel, xcc.config = {threads = 128 : i64}} {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  scf.forall (%i) in (1) {
+    %a = vector.transfer_read %x[%c0, %c0], %pad {in_bounds = [true, true]} : memref<?x33xf32>, vector<32x32xf32>
+    %t = vector.transpose %a, [1, 0] : vector<32x32xf32> to vector<32x32xf32>
+    vector.transfer_write %t, %o[%c0, %c0] {in_bounds = [true, true]} : vector<32x32xf32>, memref<?x33xf32>
+  }
+  return
+}
+
+// -----
+
+// Operands of a contraction are converted to the matrix instruction's fragments; the bias takes the accumulator's
+// layout where it is loaded; masks and constants are computed in whatever layout asks for them.
+// CHECK-LABEL: func.func @matmul(
+// CHECK: arith.constant {xcc.layout = ["tile=[32,16] register=[{{\[}}0,1],[8,0],[0,8]] lane=[{{\[}}0,2],[0,4],[1,0],[2,0],[4,0]] warp=[{{\[}}16,0]]"]} dense<0.000000e+00> : vector<32x16xf32>
+// CHECK: %[[A:.*]] = vector.transfer_read
+// CHECK: %[[FA:.*]] = builtin.unrealized_conversion_cast %[[A]]
+// CHECK-SAME: register=[{{\[}}0,1],[8,0],[0,8]] lane=[{{\[}}0,2],[0,4],[1,0],[2,0],[4,0]] warp=[{{\[}}16,0]]
+// CHECK: %[[B:.*]] = vector.transfer_read
+// CHECK: %[[FB:.*]] = builtin.unrealized_conversion_cast %[[B]]
+// CHECK-SAME: register=[{{\[}}1,0],[8,0],[0,8]] lane=[{{\[}}2,0],[4,0],[0,1],[0,2],[0,4]] warp=[{{\[}}0,0]]
+// CHECK: vector.contract {{.*}} %[[FA]], %[[FB]]
+// CHECK: %[[BIAS:.*]] = vector.transfer_read {{.*}} {in_bounds = [true], xcc.layout = ["tile=[16] register=[{{\[}}1],[8]]
+// CHECK-NEXT: vector.broadcast %[[BIAS]]
+func.func @matmul(%a: memref<32x16xf16>, %b: memref<16x16xf16>, %bias: memref<16xf32>, %o: memref<32x16xf32>) attributes {xt.kernel, xcc.config = {threads = 64 : i64}} {
+  %c0 = arith.constant 0 : index
+  %h = arith.constant 0.0 : f16
+  %f = arith.constant 0.0 : f32
+  scf.forall (%i) in (1) {
+    %init = arith.constant dense<0.0> : vector<32x16xf32>
+    %ta = vector.transfer_read %a[%c0, %c0], %h {in_bounds = [true, true]} : memref<32x16xf16>, vector<32x16xf16>
+    %tb = vector.transfer_read %b[%c0, %c0], %h {in_bounds = [true, true]} : memref<16x16xf16>, vector<16x16xf16>
+    %c = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %ta, %tb, %init : vector<32x16xf16>, vector<16x16xf16> into vector<32x16xf32>
+    %v = vector.transfer_read %bias[%c0], %f {in_bounds = [true]} : memref<16xf32>, vector<16xf32>
+    %w = vector.broadcast %v : vector<16xf32> to vector<32x16xf32>
+    %s = arith.addf %c, %w : vector<32x16xf32>
+    vector.transfer_write %s, %o[%c0, %c0] {in_bounds = [true, true]} : vector<32x16xf32>, memref<32x16xf32>
+  }
+  return
+}

@@ -1,0 +1,83 @@
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_80 "--pass-pipeline=assign-layouts, distribute, mlir(canonicalize, cse)" --split-input-file | filecheck %s
+
+// 16-byte accesses; the last dim's bound is a multiple of 4, so one predicate guards each of them.
+// CHECK-LABEL: gpu.func @scale(
+// CHECK-SAME: kernel attributes {known_block_size = array<i32: 64, 1, 1>, xcc.grid = "d0", xcc.shared_bytes = 0 : i64
+// CHECK: gpu.thread_id x
+// CHECK: gpu.block_id x
+// CHECK: scf.if
+// CHECK: vector.load {{.*}} {alignment = 16 : i64} : memref<?x200xf32>, vector<4xf32>
+// CHECK-NOT: memref.load
+// CHECK: arith.mulf
+// CHECK: vector.store {{.*}} {alignment = 16 : i64} : memref<?x200xf32>, vector<4xf32>
+func.func @scale(%x: memref<?x200xf32>, %o: memref<?x200xf32>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xcc.config = {threads = 64 : i64}} {
+  %c0 = arith.constant 0 : index
+  %c200 = arith.constant 200 : index
+  %pad = arith.constant 0.0 : f32
+  scf.forall (%i) in (%d0) {
+    %m = vector.create_mask %c200 : vector<256xi1>
+    %a = vector.transfer_read %x[%i, %c0], %pad, %m {in_bounds = [true]} : memref<?x200xf32>, vector<256xf32>
+    %s = arith.mulf %a, %a : vector<256xf32>
+    vector.transfer_write %s, %o[%i, %c0], %m {in_bounds = [true]} : vector<256xf32>, memref<?x200xf32>
+  }
+  return
+}
+
+// -----
+
+// A row in two warps: registers, then five shuffles, then shared memory; one thread stores.
+// CHECK-LABEL: gpu.func @total(
+// CHECK: gpu.dynamic_shared_memory
+// CHECK-COUNT-5: gpu.shuffle xor
+// CHECK-NOT: gpu.shuffle
+// CHECK: gpu.barrier
+// CHECK: memref.store
+func.func @total(%x: memref<?x256xf32>, %o: memref<?xf32>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xcc.config = {threads = 64 : i64}} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  scf.forall (%i) in (%d0) {
+    %a = vector.transfer_read %x[%i, %c0], %zero {in_bounds = [true]} : memref<?x256xf32>, vector<256xf32>
+    %s = vector.multi_reduction <add>, %a, %zero [0] : vector<256xf32> to f32
+    memref.store %s, %o[%i] : memref<?xf32>
+  }
+  return
+}
+
+// -----
+
+// Matrix instructions on fragments that pass through shared memory.
+// CHECK-LABEL: gpu.func @matmul(
+// CHECK: gpu.barrier
+// CHECK-COUNT-2: nvgpu.mma.sync({{.*}}) {mmaShape = [16, 8, 16]} : (vector<4x2xf16>, vector<2x2xf16>, vector<2x2xf32>) -> vector<2x2xf32>
+// CHECK-NOT: nvgpu.mma.sync
+func.func @matmul(%a: memref<16x16xf16>, %b: memref<16x16xf16>, %o: memref<16x16xf32>) attributes {xt.kernel, xcc.config = {threads = 32 : i64}} {
+  %c0 = arith.constant 0 : index
+  %h = arith.constant 0.0 : f16
+  scf.forall (%i) in (1) {
+    %init = arith.constant dense<0.0> : vector<16x16xf32>
+    %ta = vector.transfer_read %a[%c0, %c0], %h {in_bounds = [true, true]} : memref<16x16xf16>, vector<16x16xf16>
+    %tb = vector.transfer_read %b[%c0, %c0], %h {in_bounds = [true, true]} : memref<16x16xf16>, vector<16x16xf16>
+    %c = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %ta, %tb, %init : vector<16x16xf16>, vector<16x16xf16> into vector<16x16xf32>
+    vector.transfer_write %c, %o[%c0, %c0] {in_bounds = [true, true]} : vector<16x16xf32>, memref<16x16xf32>
+  }
+  return
+}
+
+// -----
+
+// Two phases are two launches; a phase without a forall is one workgroup.
+// CHECK-LABEL: gpu.func @two(
+// CHECK-SAME: xcc.grid = "floordiv(d0 + 127, 128)"
+// CHECK: memref.store
+// CHECK-LABEL: gpu.func @two_1(
+// CHECK-SAME: xcc.grid = "1"
+// CHECK: arith.cmpi eq
+// CHECK: memref.store
+func.func @two(%x: memref<?xf32>, %o: memref<f32>, %d0: index) attributes {xt.kernel, xcc.loops, xt.symbols = ["d0"]} {
+  %zero = arith.constant 0.0 : f32
+  scf.forall (%i) in (%d0) {
+    memref.store %zero, %x[%i] : memref<?xf32>
+  }
+  memref.store %zero, %o[] : memref<f32>
+  return
+}

@@ -1,0 +1,36 @@
+// RUN: %xcc_opt %s --pass-pipeline=hardware-math | filecheck %s
+
+// exp(x) = exp2(t) * (1 + r ln 2); the range is cut so that r stays finite.
+// CHECK-LABEL: func.func @exp(
+// CHECK: arith.maximumf
+// CHECK: arith.minimumf
+// CHECK: %[[T:.*]] = arith.mulf
+// CHECK: %[[LOST:.*]] = math.fma
+// CHECK: %[[R:.*]] = math.fma
+// CHECK: llvm.call_intrinsic "llvm.exp2.v4f32"(%[[T]])
+// CHECK: math.fma %[[R]]
+// CHECK: arith.mulf
+// CHECK-NOT: math.exp
+func.func @exp(%x: vector<4xf32>) -> vector<4xf32> {
+  %y = math.exp %x : vector<4xf32>
+  return %y : vector<4xf32>
+}
+
+// 16-bit types go through f32.
+// CHECK-LABEL: func.func @floor(
+// CHECK: arith.extf {{.*}} : f16 to f32
+// CHECK: llvm.call_intrinsic "llvm.floor.f32"
+// CHECK: arith.truncf {{.*}} : f32 to f16
+func.func @floor(%x: f16) -> f16 {
+  %y = math.floor %x : f16
+  return %y : f16
+}
+
+// CHECK-LABEL: func.func @wide(
+// CHECK: llvm.call_intrinsic "llvm.sqrt.f64"
+// CHECK: math.exp
+func.func @wide(%x: f64) -> f64 {
+  %y = math.sqrt %x : f64
+  %z = math.exp %y : f64
+  return %z : f64
+}
