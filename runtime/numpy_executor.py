@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
-from xcc.runtime.arena import ArenaPlanner
+from xcc.runtime.arena import ArenaPlanner, walk
 from xcc.runtime.program import (
     DTYPE_BYTES,
     BindSymbol,
@@ -66,6 +66,10 @@ class _Run:
         self.program, self.executor, self.env = executor.program, executor, env
         self.plan = executor.planner.plan(env)
         self.arena = np.full(self.plan.size, _POISON, np.uint8)
+        self.limits = dict(env)
+        for s in walk(self.program.body):
+            if isinstance(s, BindSymbol):
+                self.limits[s.name] = symbolic.evaluate(s.limit, self.limits)
         self.memory: dict[int, Array] = {}
         for i, value in zip(self.program.inputs, inputs, strict=True):
             self.memory[i] = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
@@ -75,9 +79,9 @@ class _Run:
         return [self.array(i) for i in self.program.outputs]
 
     def bytes_of(self, index: int) -> Array:
-        """The bytes of a buffer for the symbols' present values."""
+        """The bytes of a buffer for the symbols' present values; symbols without one yet count with their limit."""
         b = self.program.buffers[index]
-        size = symbolic.evaluate(self.program.nbytes(index), self.env)
+        size = symbolic.evaluate(self.program.nbytes(index), self.limits | self.env)
         if b.kind == "alias":
             offset = symbolic.evaluate(b.offset, self.env)
             return self.bytes_of(b.base)[offset:offset + size]
@@ -87,12 +91,15 @@ class _Run:
             if b.kind == "weight":
                 self.memory[index] = np.ascontiguousarray(self.executor.weights[b.name]).reshape(-1).view(np.uint8)
             else:
-                self.memory[index] = np.full(size, _POISON, np.uint8)
-        return self.memory[index]
+                room = symbolic.evaluate(self.program.nbytes(index), self.limits)
+                self.memory[index] = np.full(room, _POISON, np.uint8)
+        return self.memory[index][:size]
 
     def array(self, index: int) -> Array:
+        """A buffer as an array; flat while its size is not known."""
         b = self.program.buffers[index]
-        shape = [symbolic.evaluate(d, self.env) for d in b.shape]
+        unknown = any(s not in self.env for d in b.shape for s in symbolic.symbols_of(d))
+        shape = [-1] if unknown else [symbolic.evaluate(d, self.env) for d in b.shape]
         return self.bytes_of(index).view(storage_dtype(b.dtype)).reshape(shape)
 
     def body(self, body: Sequence[Statement]) -> None:

@@ -151,12 +151,13 @@ class _Lowering:
         a = xt.attrs_of(op)
         operands = [self.buffer_of[v] for v in op.operands]
         results = [self.target(v) for v in op.results]
-        out: list[Statement] = [Launch(a.kernel, (*operands, *results), a.symbols)]
-        if "xt.binds" in op.attributes:
-            name, limit = (str(d) for d in xt.dims_from_attr(op.attributes["xt.binds"]))
-            self.bound.add(name)
-            out.append(BindSymbol(name, results[0], 0, symbolic.parse(limit)))
-        return out
+        if "xt.binds" not in op.attributes:
+            return [Launch(a.kernel, (*operands, *results), a.symbols)]
+        name, limit = xt.dims_from_attr(op.attributes["xt.binds"])
+        count = self._scalar()
+        known = tuple(0 if d == name else d for d in a.symbols)
+        self.bound.add(str(name))
+        return [Launch(a.kernel, (*operands, *results, count), known), BindSymbol(str(name), count, 0, limit)]
 
     def if_(self, op: Any) -> list[Statement]:
         condition = self.buffer_of[op.operands[0]]

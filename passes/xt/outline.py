@@ -18,7 +18,7 @@ from typing import Any
 from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.passes.xt.op_graph import Graph, Node
-from xcc.symbolic import Dim, sym
+from xcc.symbolic import Dim, product, sym
 
 __all__ = ["Group", "Outliner"]
 
@@ -88,6 +88,9 @@ class Outliner:
             operands=[replaced.get(v, v) for v in inputs],
             attributes={"kernel": ir.FlatSymbolRefAttr.get(kernel), "symbols": xt.dims_attr(tuple(names.values))},
             loc=loc, ip=ir.InsertionPoint(before))
+        for n in group.nodes:
+            if (binding := _binding(n.op)) is not None:
+                op.attributes["xt.binds"] = xt.dims_attr(binding)
         return list(op.results)
 
     def _function(self, group: Group, inputs: list[Any], outputs: list[Any], names: _SymbolNames, loc: Any) -> Any:
@@ -153,9 +156,19 @@ class _SymbolNames:
         out = {name: op.attributes[name] for name in op.attributes}
         cls = xt.op_class(op)
         for name, f in cls.attribute_fields.items() if cls else ():
-            if f.kind == "dims" and name in out:
+            if name == "symbol" and f.kind == "str":
+                out[name] = f.encode(str(self.dim(sym(f.decode(out[name])))))
+            elif f.kind == "dims" and name in out:
                 out[name] = f.encode(tuple(self.dim(d) for d in f.decode(out[name])))
         return out
+
+
+def _binding(op: Any) -> tuple[Dim, Dim] | None:
+    """The symbol that `op` defines by its data, and its upper bound."""
+    if "symbol" not in op.attributes:
+        return None
+    a, x = xt.attrs_of(op), xt.shape_of(op.operands[0])
+    return sym(a.symbol), product(x) if getattr(a, "flat", True) else x[a.axis % len(x)]
 
 
 def _ordered(graph: Graph, groups: Sequence[Group], group_of: dict[int, Group]) -> list[Node | Group]:

@@ -120,7 +120,13 @@ def program_results(module, inputs, weights):
         env = {f"d{i}": n for i, n in enumerate(symbols)}
         count = len(block.arguments)
         out = run_block(block, dict(zip(block.arguments, buffers[:count])), env, weights)
-        for target, value in zip(buffers[count:], out, strict=True):
+        targets = list(buffers[count:])
+        if len(targets) > len(out):
+            targets.pop()[...] = out[0].shape[-1]
+            for target, value in zip(targets, out, strict=True):
+                target[:value.size] = value.reshape(-1)
+            return
+        for target, value in zip(targets, out, strict=True):
             assert target.shape == value.shape
             assert target.dtype == value.dtype
             target[...] = value

@@ -202,3 +202,11 @@ def test_scan(reverse):
             return [new], [xt.mul(new, slices[0])]
         return xt.scan([h], [x], body, reverse=[reverse], out_reverse=[reverse])
     check(build, [f32(N, 3, 4), f32(3, 4)], [data(5, 3, 4), data(3, 4)])
+
+
+@pytest.mark.parametrize("returned", [False, True])
+def test_sizes_that_depend_on_data(returned):
+    def build(x):
+        where = xt.nonzero(x, symbol="k")
+        return where if returned else xt.add(where, xt.scalar(1, "i64"))
+    check(build, [f32(N, 4)], [np.maximum(data(3, 4), 0)], kernels=["nonzero"] + ["add"] * (not returned))
