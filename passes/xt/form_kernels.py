@@ -13,6 +13,7 @@ from xcc.passes.xt.fusion_rules import FusionLimits, FusionRules
 from xcc.passes.xt.kernel_summary import summarise
 from xcc.passes.xt.op_graph import Graph, is_inline
 from xcc.passes.xt.outline import Group, Outliner
+from xcc.passes.xt.scan_axes import scan_along_first_dim
 
 __all__ = ["FormKernels"]
 
@@ -59,6 +60,8 @@ class FormKernels(Pass):
             for block in region.blocks:
                 for nested in list(block.operations):
                     self._regions(nested.operation, outliner, rules, ctx)
+                for scan in [o.operation for o in block.operations if o.operation.name == "xtv.scan"]:
+                    scan_along_first_dim(scan)
                 graph = Graph(block)
                 outliner.outline(graph, self._groups(graph, rules, ctx))
 

@@ -210,3 +210,12 @@ def test_sizes_that_depend_on_data(returned):
         where = xt.nonzero(x, symbol="k")
         return where if returned else xt.add(where, xt.scalar(1, "i64"))
     check(build, [f32(N, 4)], [np.maximum(data(3, 4), 0)], kernels=["nonzero"] + ["add"] * (not returned))
+
+
+def test_scan_along_inner_axes():
+    def build(x, h):
+        def body(state, slices):
+            new = xt.tanh(xt.add(state[0], slices[0]))
+            return [new], [xt.mul(new, slices[0])]
+        return xt.scan([h], [x], body, axes=[1], out_axes=[2], reverse=[1])
+    check(build, [f32(3, N, 4), f32(3, 4)], [data(3, 5, 4), data(3, 4)])
