@@ -15,11 +15,9 @@ from xcc.passes.xt_to_linalg.types import accumulator
 from xcc.passes.xt_to_linalg.view import View, dim_expr
 from xcc.symbolic import Dim
 
-Term = list[tuple[str, int]]
 
-
-def _loop_order(last: bool, n: int, grouped: bool, deep: bool, channels: bool) -> list[str]:
-    """Loop names: parallel ones in result order, then reductions. `deep`: a group has several outputs."""
+def _loop_order(last: bool, n: int, grouped: bool, deep: bool, channels: bool) -> tuple[list[str], list[str]]:
+    """Names of the parallel loops in result order, and of the reductions. `deep`: a group has several outputs."""
     out = (["g"] if grouped else []) + (["o"] if deep or not grouped else [])
     space = [f"s{i}" for i in range(n)]
     return ["n", *(space + out if last else out + space)], (["c"] if channels else []) + [f"k{i}" for i in range(n)]

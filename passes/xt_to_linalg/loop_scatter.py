@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from xcc import symbolic
 from xcc.passes.xt_to_linalg.elementwise import binary
 from xcc.passes.xt_to_linalg.loops import LoopKernel
 from xcc.passes.xt_to_linalg.registry import converts_to_loops
@@ -15,7 +16,12 @@ _OPS = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
 
 def _copy(k: LoopKernel) -> None:
     x, out = k.inputs[0], k.outputs[0]
-    k.rows(x.dims, lambda c: out.store(x.load(c[:len(x.dims)]), c[:len(x.dims)]))
+    outer = x.dims[:-1]
+
+    def row(c: list[Any]) -> None:
+        k.nest(x.dims, lambda at: out.store(x.load(at), at), c[:len(outer)])
+
+    k.rows(outer, row)
 
 
 def _combine(k: LoopKernel) -> Callable[[Any, list[Any]], None]:
@@ -54,7 +60,7 @@ def scatter_elements(k: LoopKernel) -> None:
 def scatter_nd(k: LoopKernel) -> None:
     """Elements of a slice are independent; index vectors are applied in order."""
     x, indices, updates = k.inputs
-    depth, outer, write = int(indices.dims[-1]), indices.dims[:-1], _combine(k)
+    depth, outer, write = symbolic.evaluate(indices.dims[-1], {}), indices.dims[:-1], _combine(k)
     inner: list[Dim] = list(x.dims[depth:])
     _copy(k)
 

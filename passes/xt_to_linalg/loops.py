@@ -20,6 +20,8 @@ from xcc.symbolic import Dim
 
 __all__ = ["Buffer", "LoopKernel", "buffer_type"]
 
+PARALLEL_WORK = 1 << 14
+"""Elements below which waking threads costs more than it saves."""
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
@@ -69,7 +71,10 @@ class LoopKernel:
         loop = ir.Operation.create("scf.forall", operands=dynamic, regions=1, attributes={
             "operandSegmentSizes": i32s([0, len(dynamic), 0, 0]), "staticLowerBound": i64s([0] * n),
             "staticUpperBound": i64s([d if isinstance(d, int) else _DYNAMIC for d in dims]),
-            "staticStep": i64s([1] * n), "xcc.parallel": ir.UnitAttr.get()})
+            "staticStep": i64s([1] * n)})
+        work = symbolic.product(self.inputs[0].dims)
+        if not isinstance(work, int) or work >= PARALLEL_WORK:
+            loop.attributes["xcc.parallel"] = ir.UnitAttr.get()
         block = loop.regions[0].blocks.append(*[ir.IndexType.get()] * n)
         with ir.InsertionPoint(block):
             body(list(block.arguments))

@@ -23,11 +23,11 @@ def pad_view(b: Builder, x: View, low: Sequence[Dim], high: Sequence[Dim], inter
         return x
     dims = dims or [_padded(*args) for args in zip(x.dims, low, high, interior, strict=True)]
     lows = [b.dim(d) if d != 0 else None for d in low]
-    fill = value if isinstance(value, View) else None
+    fill, number = (value, 0) if isinstance(value, View) else (None, value)
     empty = any(d == 0 for d in x.dims)
 
     def body(scalars: list[Any], index: list[Any]) -> Any:
-        outside = scalars[0] if fill is not None else constant(x.dtype, value)
+        outside = scalars[0] if fill is not None else constant(x.dtype, number)
         if empty:
             return outside
         inside, coords = None, []

@@ -162,7 +162,7 @@ def _float_to_float(x: Any, src: Any, dst: Any, saturate: bool) -> Any:
 def _float_to_int(x: Any, src: Any, dst: Any) -> Any:
     if width(src) < 32:
         x, src = arith_d.extf(ir.F32Type.get(), x), ir.F32Type.get()
-    low, high = limits(dst)
+    low, high = (int(v) for v in limits(dst))
     mantissa = 53 if width(src) == 64 else 24
     below = high if high < (1 << mantissa) else (1 << high.bit_length()) - (1 << (high.bit_length() - mantissa))
     inside = arith_d.maximumf(arith_d.minimumf(x, constant(src, below)), constant(src, low))

@@ -20,7 +20,7 @@ def convert_constant(b: Builder, op: Op) -> View:
     value = ir.DenseElementsAttr(op.operation.attributes["value"])
     if value.is_splat:
         return View(op.dims, op.dtype, splits=(1,) * len(op.dims), splat=value.get_splat_value())
-    shape = [int(d) for d in op.dims]
+    shape = [symbolic.evaluate(d, {}) for d in op.dims]
     kind = ir.RankedTensorType.get(shape, signless(op.dtype))
     if kind != value.type:
         value = ir.Attribute.parse(str(value).replace(f": {value.type}", f": {kind}"))
