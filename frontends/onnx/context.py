@@ -18,7 +18,7 @@ from xcc.frontends.onnx.element_types import DType
 from xcc.symbolic import Dim
 
 if TYPE_CHECKING:
-    from xcc.frontends.onnx.importer import GraphImporter
+    from xcc.frontends.onnx.graph import GraphImporter
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[Dim, ...]
@@ -26,7 +26,8 @@ Shape = tuple[Dim, ...]
 
 def element_dtype(value: Any) -> DType:
     """The numpy dtype of an xt value's elements."""
-    return np.dtype(numpy_dtype(dtype_name(base.element_type_of(value))))
+    dtype: DType = np.dtype(numpy_dtype(dtype_name(base.element_type_of(value))))
+    return dtype
 
 
 @dataclass(eq=False)

@@ -38,7 +38,8 @@ def name_from_onnx(onnx_type: int) -> str:
 
 def from_onnx(onnx_type: int) -> DType:
     """The numpy dtype of a TensorProto.DataType."""
-    return np.dtype(numpy_dtype(name_from_onnx(onnx_type)))
+    dtype: DType = np.dtype(numpy_dtype(name_from_onnx(onnx_type)))
+    return dtype
 
 
 def is_floating(dtype: DType) -> bool:

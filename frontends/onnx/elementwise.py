@@ -16,9 +16,9 @@ from xcc.frontends.onnx.registry import onnx_op
 
 _UNARY = {
     "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh", "Atan": "atan", "Atanh": "atanh",
-    "Ceil": "ceil", "Cos": "cos", "Cosh": "cosh", "Erf": "erf", "Exp": "exp", "Floor": "floor", "Log": "log", "Neg": "neg",
-    "Reciprocal": "reciprocal", "Round": "round", "Sigmoid": "sigmoid", "Sign": "sign", "Sin": "sin", "Sinh": "sinh", "Sqrt": "sqrt",
-    "Tan": "tan", "Tanh": "tanh", "Not": "not_", "BitwiseNot": "not_",
+    "BitwiseNot": "not_", "Ceil": "ceil", "Cos": "cos", "Cosh": "cosh", "Erf": "erf", "Exp": "exp", "Floor": "floor",
+    "Log": "log", "Neg": "neg", "Not": "not_", "Reciprocal": "reciprocal", "Round": "round", "Sigmoid": "sigmoid",
+    "Sign": "sign", "Sin": "sin", "Sinh": "sinh", "Sqrt": "sqrt", "Tan": "tan", "Tanh": "tanh",
 }
 _BINARY = {
     "Add": "add", "Sub": "sub", "Mul": "mul", "Div": "div", "And": "and_", "Or": "or_", "Xor": "xor",

@@ -37,8 +37,7 @@ class GraphImporter:
         self.env: dict[str, Tensor] = {}
         self.made: dict[int, Any] = {}
         self.kept: list[Tensor] = []
-        self.opsets = parent.opsets if parent else model.opsets
-        self.call_path = parent.call_path if parent else ""
+        self.opsets: dict[str, int] = parent.opsets if parent else model.opsets
         self.infos = {v.name: v for v in (*graph.value_info, *graph.output)}
 
     # Names

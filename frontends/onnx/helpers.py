@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from xcc import symbolic
 from xcc.dialects import xt
 from xcc.dialects.xt.types import dtype_name
@@ -100,12 +98,3 @@ def relu(x: Any) -> Any:
 def clip(x: Any, low: float, high: float) -> Any:
     return xt.minimum(xt.maximum(x, scalar(low, x)), scalar(high, x))
 
-
-def lowest(dtype: Any) -> Any:
-    """The least value of an element type."""
-    import ml_dtypes
-
-    d = np.dtype(dtype)
-    if d.kind in "iu":
-        return int(np.iinfo(d).min)
-    return float("-inf") if d.kind == "f" else float(ml_dtypes.finfo(d).min)

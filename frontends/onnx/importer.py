@@ -136,7 +136,7 @@ class ModelImporter:
     @staticmethod
     def _zero_means_free(kind: TypeProto.Tensor) -> bool:
         """Old exporters write 0 for an unknown dim; a tensor that is really empty has one 0 and no free dim."""
-        return sum(d.HasField("dim_value") and d.dim_value == 0 for d in kind.shape.dim) > 1
+        return sum(bool(d.HasField("dim_value") and d.dim_value == 0) for d in kind.shape.dim) > 1
 
     def symbol(self, name: str) -> Dim:
         """The dim called `name`: a fixed number or a symbol."""

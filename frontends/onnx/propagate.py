@@ -112,8 +112,8 @@ def _evaluate(cx: Context) -> tuple[Tensor, ...] | None:
     names = [n for n in dict.fromkeys(cx.node.input) if n]
     outputs = [n for n in cx.node.output if n]
     graph = helper.make_graph([cx.node], "node", [_any(n) for n in names], [_any(n) for n in outputs])
-    feeds = {n: np.ascontiguousarray(t.const).reshape(t.shape)
-             for n, t in zip(cx.node.input, cx.inputs, strict=True) if n and t is not None and t.const is not None}
+    feeds = {n: np.array(t.const, order="C") for n, t in zip(cx.node.input, cx.inputs, strict=True)
+             if n and t is not None and t.const is not None}
     try:
         with np.errstate(all="ignore"):
             results = ReferenceEvaluator(graph, opsets={"": cx.opset}).run(None, feeds)
@@ -174,7 +174,8 @@ def _elementwise(function: Callable[..., Any]) -> Rule:
     return apply
 
 
-def _exact(x: Any) -> Fraction | Expr | Ratio | int:
+def _exact(x: Any) -> Any:
+    """Floats as fractions; Undecided for those that no small fraction equals."""
     if isinstance(x, float):
         f = Fraction(x)
         if f.denominator > 1 << 20:
@@ -239,7 +240,8 @@ def _divide(cx: Context, xs: list[Array]) -> Array:
             return symbolic.floordiv(a, b)
         raise Undecided
 
-    return _elementwise(divide)(cx, xs)
+    out: Array = _elementwise(divide)(cx, xs)
+    return out
 
 
 def _round(up: bool) -> Callable[[Any], Any]:
@@ -254,7 +256,8 @@ def _cast(cx: Context, xs: list[Array]) -> Array:
     target = from_onnx(cx.attr("to")) if cx.op == "Cast" else cx.dtype(1)
     if target == np.bool_:
         raise Undecided
-    return xs[0] if is_floating(target) else _elementwise(_round(False))(cx, [xs[0]])
+    out: Array = xs[0] if is_floating(target) else _elementwise(_round(False))(cx, [xs[0]])
+    return out
 
 
 def _compare(direction: str) -> Rule:
@@ -314,7 +317,8 @@ def _whole(x: Any) -> Dim:
 
 
 def _mod(cx: Context, xs: list[Array]) -> Array:
-    return _elementwise(lambda a, b: symbolic.mod(_whole(a), _whole(b)))(cx, xs)
+    out: Array = _elementwise(lambda a, b: symbolic.mod(_whole(a), _whole(b)))(cx, xs)
+    return out
 
 
 def _sum(cx: Context, xs: list[Array]) -> Array:

@@ -123,9 +123,8 @@ def expand(cx: Context) -> Any:
     """output = Expand(input, shape), numpy broadcasting both ways."""
     old, wanted = list(cx.shape(0)), list(computed_dims(cx, 1))
     rank = max(len(old), len(wanted))
-    old = [1] * (rank - len(old)) + old
-    wanted = [1] * (rank - len(wanted)) + wanted
-    return xt.broadcast(cx[0], shape=tuple(o if w == 1 else w for o, w in zip(old, wanted, strict=True)))
+    pairs = zip([*[1] * (rank - len(old)), *old], [*[1] * (rank - len(wanted)), *wanted], strict=True)
+    return xt.broadcast(cx[0], shape=tuple(o if w == 1 else w for o, w in pairs))
 
 
 @onnx_op("Tile")
