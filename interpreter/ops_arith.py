@@ -39,12 +39,13 @@ def _quiet_min(a: Array, b: Array) -> Array:
     return np.where(np.isnan(a), b, np.where(np.isnan(b), a, np.minimum(a, b)))
 
 
-for _name, _function in {
+_SIMPLE: dict[str, Callable[..., Array]] = {
     "addf": np.add, "subf": np.subtract, "mulf": np.multiply, "divf": np.divide, "negf": np.negative,
     "maximumf": np.maximum, "minimumf": np.minimum, "maxnumf": _quiet_max, "minnumf": _quiet_min,
     "addi": np.add, "subi": np.subtract, "muli": np.multiply, "maxsi": np.maximum, "minsi": np.minimum,
     "andi": np.bitwise_and, "ori": np.bitwise_or, "xori": np.bitwise_xor,
-}.items():
+}
+for _name, _function in _SIMPLE.items():
     pure(f"arith.{_name}", _function)
 
 
@@ -91,7 +92,7 @@ def _division(name: str, function: Callable[[Array, Array], Array]) -> None:
 
 def expand_any(flags: Array) -> Array:
     """One flag a thread: whether any element of its vector is set."""
-    return flags.reshape(flags.shape[0], -1).any(axis=1)
+    return np.any(flags.reshape(flags.shape[0], -1), axis=1)
 
 
 for _name, _function in _DIVISIONS.items():

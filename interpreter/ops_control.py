@@ -28,11 +28,11 @@ def _for(source: Any, kernel: Any) -> Any:
     body = kernel.block(source.regions[0].blocks[0])
 
     def run(machine: Machine, lower: Array, upper: Array, step: Array, *carried: Any) -> Any:
-        bounds = [machine.uniform(v) for v in (lower, upper, step)]
-        if any(b is None for b in bounds):
+        low, high, by = (machine.uniform(v) for v in (lower, upper, step))
+        if low is None or high is None or by is None:
             return _divergent_for(machine, body, lower, upper, step, list(carried))
         values = list(carried)
-        for counter in range(*(int(b) for b in bounds)):  # type: ignore[call-overload]
+        for counter in range(int(low), int(high), int(by)):
             values = body.run(machine, [np.full(1, counter, lower.dtype), *values])
         return _results(values)
     return run

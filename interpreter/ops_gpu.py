@@ -108,8 +108,12 @@ def shuffled(machine: Machine, value: Array, from_lane: Array, valid: Array) -> 
 def shuffle_source(mode: str, lane: Array, offset: Array, width: Array) -> tuple[Array, Array]:
     """(lane to read, whether it lies in the segment of `width` lanes)."""
     first = lane - lane % width
-    wanted = {"xor": lambda: lane ^ offset, "up": lambda: lane - offset, "down": lambda: lane + offset,
-              "idx": lambda: first + offset}[mode]()
+    if mode == "xor":
+        wanted = lane ^ offset
+    elif mode == "idx":
+        wanted = first + offset
+    else:
+        wanted = lane - offset if mode == "up" else lane + offset
     return wanted, (wanted >= first) & (wanted < first + width)
 
 

@@ -59,9 +59,9 @@ def multiply(machine: Machine, a: tuple[Array, Fragment], b: tuple[Array, Fragme
     matrices = []
     for value, fragment in (a, b, c):
         flat = value.reshape(value.shape[0], -1)
-        flat = np.broadcast_to(flat, (machine.count, flat.shape[1])).reshape(-1, lanes, flat.shape[1])
-        wide = np.float64 if flat.dtype.kind not in "iu" else np.int64
-        matrices.append(fragment.gather(flat).astype(wide))
+        held = np.broadcast_to(flat, (machine.count, flat.shape[1])).reshape(-1, lanes, flat.shape[1])
+        wide = np.float64 if held.dtype.kind not in "iu" else np.int64
+        matrices.append(fragment.gather(held).astype(wide))
     product = matrices[0] @ matrices[1] + matrices[2]
     return c[1].scatter(product.astype(c[0].dtype)).reshape(machine.count, *c[0].shape[1:])
 
