@@ -18,8 +18,8 @@ from xcc.dialects.xt.base import Xt, dims_attr, dims_from_attr, element_type_of,
 from xcc.dialects.xt.op import BUILDERS, OPS, Attrs, OpDefinition, attrs_of, build, grouped_operands, op_class, verify
 from xcc.dialects.xt.types import TensorType, dtype_name, is_float, is_integer, is_signed, numpy_dtype, width
 
-FAMILIES = ("elementwise", "shape", "indexing", "reduce", "sort", "matmul", "conv", "resize", "sampling", "norm",
-            "attention", "recurrent", "quant", "random", "signal", "constant", "control")
+FAMILIES = ("elementwise", "shape", "slicing", "indexing", "reduce", "sort", "matmul", "conv", "resize", "sampling",
+            "norm", "attention", "recurrent", "quant", "random", "signal", "constant", "control")
 
 for _family in FAMILIES:
     importlib.import_module(f"xcc.dialects.xt.{_family}")

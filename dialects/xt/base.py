@@ -16,7 +16,7 @@ from xcc.symbolic import Dim
 DYNAMIC = -9223372036854775808
 
 
-class Xt(ext.Dialect, name="xt"):
+class Xt(ext.Dialect, name="xt"):  # type: ignore[call-arg, misc]
     """High-level tensor operations."""
 
 

@@ -180,7 +180,7 @@ def if_(cond: Any, then: Callable[[], Any], orelse: Callable[[], Any], *,
             op.operation.erase()
             raise UserError(f"xt.if: one branch yields {', '.join(map(str, ys[0]))}, the other "
                             f"{', '.join(map(str, ys[1]))}")
-        result_types = [t.with_shape([merge_dim(m, n) for m, n in zip(t.shape, u.shape, strict=True)])  # type: ignore
+        result_types = [t.with_shape([merge_dim(m, n) for m, n in zip(t.shape, u.shape, strict=True)])
                         for t, u in zip(*ys, strict=True)]
     return _rebuilt(op, result_types)
 

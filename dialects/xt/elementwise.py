@@ -1,6 +1,7 @@
 """Element-wise ops. Most come from two tables: name -> (element types, formula, numpy function)."""
 
 from collections.abc import Callable
+from types import new_class
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,7 @@ def _define_unary(name: str, kind: str, meaning: str, function: Callable[..., An
     body = {"__doc__": f"Gives {meaning}. Element types: {TYPES[kind]}. Same shape.", "x": operand(),
             "access": "pointwise", "infer": staticmethod(infer), "evaluate": staticmethod(evaluate),
             "__module__": __name__}
-    type(XtOp)(name.title().replace("_", ""), (XtOp,), body, name=name)
+    new_class(name.title().replace("_", ""), (XtOp,), {"name": name}, lambda namespace: namespace.update(body))
 
 
 def _define_binary(name: str, kind: str, meaning: str, function: Callable[..., Any]) -> None:
@@ -107,7 +108,7 @@ def _define_binary(name: str, kind: str, meaning: str, function: Callable[..., A
     body = {"__doc__": f"Gives {meaning}. Element types: {TYPES[kind]}; shapes broadcast as in numpy.",
             "a": operand(), "b": operand(), "access": "pointwise", "infer": staticmethod(infer),
             "evaluate": staticmethod(evaluate), "__module__": __name__}
-    type(XtOp)(name.title().replace("_", ""), (XtOp,), body, name=name)
+    new_class(name.title().replace("_", ""), (XtOp,), {"name": name}, lambda namespace: namespace.update(body))
 
 
 for _name, _row in UNARY.items():

@@ -109,9 +109,9 @@ class Interpreter:
                 pile[length - 1 - t if back else t] = y
         piles = []
         for result, pile, d in zip(list(op.results)[len(carried):], stacked, a.out_axes, strict=True):
-            t = TensorType.of(result)
-            empty = [symbolic.evaluate(n, symbols) for n in t.shape]
-            piles.append(np.stack(pile, d) if pile else np.zeros(empty, numpy_dtype(t.dtype)))
+            kind = TensorType.of(result)
+            empty = [symbolic.evaluate(n, symbols) for n in kind.shape]
+            piles.append(np.stack(pile, d) if pile else np.zeros(empty, numpy_dtype(kind.dtype)))
         return [*carried, *piles]
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from xcc.dialects.xt.types import dtype_name, is_float, is_integer, is_signed, numpy_dtype, width
@@ -23,9 +24,7 @@ def in_float(f: Callable[..., Any], *xs: Array, dtype: str | None = None) -> Arr
 
 def float_limits(name: str) -> tuple[float, float]:
     """The least and largest finite value of a float type."""
-    import ml_dtypes
-
-    info = ml_dtypes.finfo(numpy_dtype(name))
+    info: Any = ml_dtypes.finfo(numpy_dtype(name))  # type: ignore[no-untyped-call]
     return float(info.min), float(info.max)
 
 

@@ -2,14 +2,27 @@
 
 import types
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from xcc._mlir import ext, ir
 from xcc.diagnostics import UserError
 from xcc.dialects.xt.base import Xt
 from xcc.dialects.xt.fields import REQUIRED, AttributeField, OperandField, RegionField
+from xcc.dialects.xt.reading import (
+    CLASSES,
+    Attrs,
+    InferError,
+    agree,
+    attrs_of,
+    axis_of,
+    grouped_operands,
+    op_class,
+    operand_types,
+    same_dims,
+    typed,
+)
 from xcc.dialects.xt.types import TensorType, dtype_name
-from xcc.symbolic import Dim
 
 __all__ = ["ACCESS", "BUILDERS", "CLASSES", "OPS", "Attrs", "InferError", "ListOp", "OpDefinition", "XtOp", "agree",
            "attrs_of", "axis_of", "build", "builder", "create", "grouped_operands", "op_class", "same_dims", "typed",
@@ -18,19 +31,7 @@ __all__ = ["ACCESS", "BUILDERS", "CLASSES", "OPS", "Attrs", "InferError", "ListO
 ACCESS = ("pointwise", "movement", "reduction", "contraction", "window", "view", "opaque", "control", "composite",
           "scalar", "source")
 OPS: dict[str, type["OpDefinition"]] = {}          # by the name in Python and in the docs
-CLASSES: dict[str, type["OpDefinition"]] = {}      # by the name in the IR
 BUILDERS: dict[str, Callable[..., Any]] = {}
-
-
-class InferError(Exception):
-    """The operands or attributes of an op do not fit; the message names what is wrong."""
-
-
-class Attrs(types.SimpleNamespace):
-    """An op's attributes as Python values, by name."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"no attribute '{name}'")
 
 
 class OpDefinition:
@@ -47,10 +48,10 @@ class OpDefinition:
 
     # Type comments, since `ext` takes every annotation for a field of the op.
     access = "opaque"
-    operand_fields = {}  # type: ClassVar[dict[str, OperandField]]
-    attribute_fields = {}  # type: ClassVar[dict[str, AttributeField]]
-    region_fields = ()  # type: ClassVar[tuple[str, ...]]
-    result_names = ("result",)  # type: ClassVar[tuple[str, ...]]
+    operand_fields = {}  # type: dict[str, OperandField]
+    attribute_fields = {}  # type: dict[str, AttributeField]
+    region_fields = ()  # type: tuple[str, ...]
+    result_names = ("result",)  # type: tuple[str, ...]
     variadic_results = False
     OPERATION_NAME = ""
 
@@ -119,12 +120,20 @@ def _register(cls: type[OpDefinition], name: str) -> None:
         return message is None
 
     body = {"__annotations__": fields, "__doc__": cls.__doc__, "verify_invariants": verify_invariants}
-    view = types.new_class(cls.__name__, (Xt.Operation,),  # type: ignore[attr-defined]
+    view = types.new_class(cls.__name__, (Xt.Operation,),
                            {"name": name, "traits": [ext.Pure]}, lambda namespace: namespace.update(body))
     for k, f in cls.attribute_fields.items():
-        setattr(view, k, property(lambda self, k=k, f=f: f.decode(self.operation.attributes[k])))
+        setattr(view, k, property(partial(_attribute, k, f)))
     for i, k in enumerate(cls.operand_fields):
-        setattr(view, k, property(lambda self, i=i: grouped_operands(self)[i]))
+        setattr(view, k, property(partial(_operand, i)))
+
+
+def _attribute(name: str, field: AttributeField, op: Any) -> Any:
+    return field.decode(op.operation.attributes[name])
+
+
+def _operand(index: int, op: Any) -> Any:
+    return grouped_operands(op)[index]
 
 
 class ListOp(OpDefinition):
@@ -139,11 +148,6 @@ class ListOp(OpDefinition):
         _declare(cls, name)
         cls.OPERATION_NAME = f"xtv.{name}"
         CLASSES[cls.OPERATION_NAME] = cls
-
-
-def op_class(op: Any) -> type[OpDefinition] | None:
-    """The definition of an op of the IR; None when it is not one of ours."""
-    return CLASSES.get(op.operation.name)
 
 
 def verify(module: Any) -> None:
@@ -166,62 +170,6 @@ def verify(module: Any) -> None:
     module.operation.walk(visit)
     if problems:
         raise UserError(problems[0])
-
-
-def attrs_of(op: Any) -> Attrs:
-    """The attributes of an op (OpView or Operation) as Python values."""
-    stored = op.operation.attributes
-    return Attrs(**{k: f.decode(stored[k]) for k, f in CLASSES[op.operation.name].attribute_fields.items()})
-
-
-def grouped_operands(op: Any) -> tuple[Any, ...]:
-    """The operands as the class declares them: a value, None, or a tuple of values for each field."""
-    kinds = [f.kind for f in CLASSES[op.operation.name].operand_fields.values()]
-    values = list(op.operation.operands)
-    out: list[Any] = []
-    for kind, size in zip(kinds, _segments(op.operation, kinds, len(values)), strict=True):
-        group, values = values[:size], values[size:]
-        out.append(tuple(group) if kind == "many" else group[0] if group else None)
-    return tuple(out)
-
-
-def _segments(op: Any, kinds: list[str], count: int) -> list[int]:
-    """How many operands each field has; stored in the op only when two fields can vary."""
-    varying = len(kinds) - kinds.count("one")
-    if varying > 1:
-        return list(op.attributes["operandSegmentSizes"])
-    return [1 if k == "one" else count - (len(kinds) - 1) for k in kinds]
-
-
-def operand_types(op: Any) -> tuple[Any, ...]:
-    return tuple(typed(v) for v in grouped_operands(op))
-
-
-def typed(value: Any) -> Any:
-    """The TensorType of a value; a tuple of them for a tuple; None for None."""
-    if value is None:
-        return None
-    if isinstance(value, (tuple, list)):
-        return tuple(TensorType.of(v) for v in value)
-    return TensorType.of(value)
-
-
-def agree(a: TensorType, b: TensorType) -> bool:
-    """Equal element types, and no dim that is provably different."""
-    return a.dtype == b.dtype and a.rank == b.rank and all(map(same_dims, a.shape, b.shape))
-
-
-def same_dims(a: Dim, b: Dim) -> bool:
-    """False when `a` and `b` differ for every value of their symbols."""
-    difference = a - b
-    return difference == 0 or not isinstance(difference, int)
-
-
-def axis_of(axis: int, rank: int, what: str = "axis") -> int:
-    """`axis` made non-negative; InferError when out of range."""
-    if not -rank <= axis < rank:
-        raise InferError(f"{what} {axis} is out of range for rank {rank}")
-    return axis % rank if rank else 0
 
 
 def _name(cls: type[OpDefinition]) -> str:

@@ -193,8 +193,8 @@ class MaxPoolWithIndices(XtOp, name="max_pool_with_indices"):
     @staticmethod
     def evaluate(a: Attrs, x: Any) -> Any:
         spatial = x.shape[2:]
-        order = "F" if a.storage_order else "C"
-        flat = np.arange(int(np.prod(spatial)), dtype=np.int64).reshape(spatial, order=order)
+        flat: Any = np.arange(int(np.prod(spatial)), dtype=np.int64)
+        flat = flat.reshape(spatial, order="F" if a.storage_order else "C")
         planes = np.arange(x.shape[0] * x.shape[1], dtype=np.int64) * flat.size
         position = planes.reshape(x.shape[:2] + (1,) * len(spatial)) + flat
         full = Attrs(window=(1, 1, *a.window), strides=(1, 1, *a.strides), low=(0, 0, *a.low), high=(0, 0, *a.high),

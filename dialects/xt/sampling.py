@@ -60,10 +60,8 @@ def _reflect(p: Any, size: int, align: bool) -> Any:
 def _interpolate(a: Attrs, image: Any, points: Any) -> Any:
     """image [C, in...] at points [out..., k] in elements."""
     sizes = image.shape[1:]
-    if a.padding == "border":
-        edge = 0.0 if a.align_corners else 0.5
-        points = np.stack([np.where((p < -edge) | (p > n - 1 + edge), np.clip(p, 0, n - 1), p)
-                           for p, n in zip(np.moveaxis(points, -1, 0), sizes, strict=True)], -1)
+    if a.padding == "border" and a.mode != "cubic":
+        points = np.stack([np.clip(points[..., d], 0, n - 1) for d, n in enumerate(sizes)], -1)
     if a.padding == "reflection" and a.mode != "cubic":
         points = np.stack([np.clip(_reflect(points[..., d], n, a.align_corners), 0, n - 1)
                            for d, n in enumerate(sizes)], -1)

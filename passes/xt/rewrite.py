@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from xcc._mlir import ir
@@ -39,22 +40,11 @@ def replace(op: Any, values: Sequence[Any]) -> None:
     op.erase()
 
 
-def at(op: Any) -> Any:
-    """A context manager: what is built goes before `op`, with its location."""
-    return _At(op)
-
-
-class _At:
-    def __init__(self, op: Any) -> None:
-        self.point, self.where = ir.InsertionPoint(op), op.location
-
-    def __enter__(self) -> None:
-        self.where.__enter__()
-        self.point.__enter__()
-
-    def __exit__(self, *exc: Any) -> None:
-        self.point.__exit__(*exc)
-        self.where.__exit__(*exc)
+@contextmanager
+def at(op: Any) -> Iterator[None]:
+    """What is built inside goes before `op`, with its location."""
+    with op.location, ir.InsertionPoint(op):
+        yield
 
 
 def producer(value: Any, name: str = "") -> Any:
@@ -82,6 +72,3 @@ def erase_dead(module: Any) -> int:
                 operation.erase()
                 count += 1
     return count
-
-
-Pattern = Callable[..., Any]

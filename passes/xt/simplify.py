@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -66,6 +67,7 @@ def no_effect(op: Any) -> Any:
     x, a = op.operands[0], attrs_of(op)
     if not same_type(x, op.results[0]):
         return None
+    idle: dict[str, Callable[[], bool]]
     idle = {"transpose": lambda: list(a.perm) == sorted(a.perm) or _moves_only_ones(x, a.perm),
             "slice": lambda: all(s == 0 for s in a.starts), "reverse": lambda: not a.axes,
             "pad": lambda: all(p == 0 for p in (*a.low, *a.high, *a.interior)),
@@ -241,6 +243,8 @@ def dim_arithmetic(op: Any) -> Any:
     a, b = (_host_dim(v) for v in op.operands)
     if a is None or b is None:
         return None
-    both = {"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "maximum": lambda: symbolic.dim_max(a, b),
-            "minimum": lambda: symbolic.dim_min(a, b)}[name_of(op)]()
+    makers: dict[str, Callable[[Any, Any], Any]] = {
+        "add": operator.add, "sub": operator.sub, "mul": operator.mul, "maximum": symbolic.dim_max,
+        "minimum": symbolic.dim_min}
+    both = makers[name_of(op)](a, b)
     return xt.constant(np.int64(both)) if isinstance(both, int) else xt.dim(both)

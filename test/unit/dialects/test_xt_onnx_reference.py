@@ -89,7 +89,9 @@ def test_resize_crop():
 @pytest.mark.parametrize("align", [0, 1])
 def test_grid_sample(mode, padding, align):
     x, grid = normal(1, 2, 4, 5), (normal(1, 3, 3, 2) * 0.9)
-    want, = reference("GridSample", [x, grid], opset=20, mode=mode, padding_mode=padding, align_corners=align)
+    # ONNX's reference clamps the position, onnxruntime and torch each tap; they differ for cubic alone.
+    want, = reference("GridSample", [x, grid], opset=20, mode=mode, padding_mode=padding, align_corners=align,
+                      runtime=(mode, padding) == ("cubic", "border"))
     have = evaluate("grid_sample", x, grid, mode=mode, padding=padding, align_corners=bool(align))
     np.testing.assert_allclose(have, want, rtol=1e-3, atol=1e-4)
 
