@@ -100,7 +100,8 @@ class _Run:
         b = self.program.buffers[index]
         unknown = any(s not in self.env for d in b.shape for s in symbolic.symbols_of(d))
         shape = [-1] if unknown else [symbolic.evaluate(d, self.env) for d in b.shape]
-        return self.bytes_of(index).view(storage_dtype(b.dtype)).reshape(shape)
+        out: Array = self.bytes_of(index).view(storage_dtype(b.dtype)).reshape(shape)
+        return out
 
     def body(self, body: Sequence[Statement]) -> None:
         for s in body:
