@@ -137,7 +137,7 @@ class KernelBuilder:
             kernel.operation.regions[0].blocks.append(*types)
         for old, new in zip(source.arguments, entry.arguments, strict=True):
             self.values[old] = new
-        self.code = ThreadCode(entry, self.chip.warp, self.chip.shared_bytes)
+        self.code = ThreadCode(entry, self.chip)
         with ir.InsertionPoint(entry):
             grid = self.body(source, phase)
             gpu_d.return_([])

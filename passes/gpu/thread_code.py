@@ -9,6 +9,7 @@ from xcc._mlir import arith_d, gpu_d, ir, memref_d, scf_d, vector_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.analysis import element_bytes
 from xcc.passes.gpu.layout import Layout, bits, row_major, swizzled
+from xcc.passes.gpu.ldmatrix import matrix_load
 
 __all__ = ["ThreadCode", "from_registers", "register_vector", "registers_of", "select_registers"]
 
@@ -54,8 +55,10 @@ class ThreadCode:
         shared_bytes: the most bytes of shared memory that any point of the kernel uses.
     """
 
-    def __init__(self, entry: Any, warp: int, limit: int) -> None:
-        self.entry, self.warp, self.limit = entry, warp, limit
+    def __init__(self, entry: Any, chip: Any) -> None:
+        self.entry, self.warp, self.limit = entry, chip.warp, chip.shared_bytes
+        self.matrix_loads = "mma" in chip.matrix
+        warp = chip.warp
         self.shared_bytes = 0
         self.shared_in_use = False   # whether threads may still be reading what was last written
         self._shared: Any = None
@@ -218,11 +221,15 @@ class ThreadCode:
             return select_registers(value, renamed)
         element = ir.VectorType(value.type).element_type
         stored = memory_type(element)
-        memory = best_memory(source, target, element_bytes(stored))
+        matrix = self.matrix_loads and isinstance(stored, ir.FloatType) and stored.width == 16
+        memory = best_memory(source, target, element_bytes(stored), matrix)
         buffer = self.buffer(memory.shape[0], stored)
         self.begin_shared()
         self.write_shared(to_memory(value, stored), buffer, memory.compose(source))
         gpu_d.barrier()
+        plan = matrix_load(memory.compose(target)) if matrix else None
+        if plan is not None:
+            return plan.emit(self, buffer, stored)
         return from_memory(self.read_shared(buffer, memory.compose(target), stored), element)
 
     def shuffle_xor(self, value: Any, mask: int) -> Any:
@@ -282,8 +289,11 @@ def register_renaming(source: Layout, target: Layout) -> list[int] | None:
     return [held[w] for w in wanted] if all(w in held for w in wanted) else None
 
 
-def best_memory(source: Layout, target: Layout, size: int) -> Layout:
-    """The shared memory layout in which writing `source` and reading `target` take the fewest cycles."""
+def best_memory(source: Layout, target: Layout, size: int, matrix: bool = False) -> Layout:
+    """The shared memory layout in which writing `source` and reading `target` take the fewest cycles, issue included.
+
+    matrix: reads may be ldmatrix.
+    """
     shape = source.shape
     orders = {tuple(sorted(range(len(shape)), key=lambda d, near=near: (d != near, -d))) for near in range(len(shape))}
     candidates = [row_major(shape, order) for order in sorted(orders)]
@@ -298,9 +308,13 @@ def best_memory(source: Layout, target: Layout, size: int) -> Layout:
         total = 0
         for layout in (source, target):
             offsets = memory.compose(layout)
+            plan = matrix_load(offsets) if matrix and layout is target else None
+            if plan is not None:
+                total += plan.cycles
+                continue
             width, _ = offsets.contiguous(max(1, 16 // size))
             phases = max(1, width * size * offsets.size("lane") // 128)
-            total += offsets.registers // width * phases * (1 + offsets.bank_conflicts(width, size))
+            total += offsets.registers // width * (1 + phases * (1 + offsets.bank_conflicts(width, size)))
         return total
 
     return min(candidates, key=cycles) if shape else row_major(())

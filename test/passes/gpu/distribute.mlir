@@ -47,7 +47,9 @@ func.func @total(%x: memref<?x256xf32>, %o: memref<?xf32>, %d0: index) attribute
 
 // Matrix instructions on fragments that pass through shared memory.
 // CHECK-LABEL: gpu.func @matmul(
+// CHECK: nvgpu.ldmatrix {{.*}} {numTiles = 4 : i32, transpose = false}
 // CHECK: gpu.barrier
+// CHECK: nvgpu.ldmatrix {{.*}} {numTiles = 4 : i32, transpose = true}
 // CHECK-COUNT-2: nvgpu.mma.sync({{.*}}) {mmaShape = [16, 8, 16]} : (vector<4x2xf16>, vector<2x2xf16>, vector<2x2xf32>) -> vector<2x2xf32>
 // CHECK-NOT: nvgpu.mma.sync
 func.func @matmul(%a: memref<16x16xf16>, %b: memref<16x16xf16>, %o: memref<16x16xf32>) attributes {xt.kernel, xcc.config = {threads = 32 : i64}} {

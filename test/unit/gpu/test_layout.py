@@ -159,3 +159,21 @@ def test_bad_layouts_are_refused():
         Layout.make((4,), {"lane": [(4,)]})
     with pytest.raises(ValueError, match="does not cover"):
         Layout.make((4,), {"lane": [(1,)]}).inverse()
+
+
+@pytest.mark.parametrize("name, transposed", [("a", False), ("b", True)])
+def test_fragments_load_by_ldmatrix_without_conflicts(name, transposed):
+    """A 64x64 tile in row-major memory with swizzled 16-byte pieces: A as it lies, B transposed, four tiles a load."""
+    from xcc.passes.gpu.ldmatrix import matrix_load
+
+    i = next(i for i in instructions_of(("mma",)) if i.name == "mma.m16n8k16.f16")
+    fragment = getattr(i, name)
+    repeat = Layout.make(tuple(64 // s for s in fragment.shape),
+                         {"register": [(1 << b, 0) for b in range(2)]
+                          + [(0, 1 << b) for b in range(2 if name == "a" else 3)]})
+    tile = fragment.times(repeat)
+    plan = matrix_load(swizzled((64, 64), [1, 0], 8, 128, 2).compose(tile))
+    assert plan is not None and plan.transposed is transposed and plan.tiles == 4
+    assert plan.addresses.bank_conflicts(8, 2) == 0
+    assert sorted(r for g in plan.groups for r in g) == list(range(tile.registers))
+    assert matrix_load(swizzled((64, 64), [1, 0], 1, 128, 2).compose(tile)) is None
