@@ -51,6 +51,17 @@ class Model:
     dims: Mapping[str, int] = field(default_factory=dict)
     fix: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
 
+    def source(self) -> Any:
+        """What to compile: the path, or the model with the inputs of `fix` as constants."""
+        path = self.get()
+        if not self.fix:
+            return path
+        import onnx
+
+        from xcc.onnx_backend import with_constants
+
+        return with_constants(onnx.load(path), dict(self.fix))
+
     def feeds(self, case: int = 0, seed: int = 0) -> dict[str, np.ndarray[Any, Any]]:
         rng = np.random.default_rng(seed)
         return {k: v.draw(rng, self.cases[case]) for k, v in self.inputs.items()}

@@ -28,7 +28,7 @@ def test_equals_onnxruntime(name: str) -> None:
         path = spec.get()
     except (FileNotFoundError, ImportError) as e:
         pytest.skip(str(e))
-    module, weights = load(path, dims=dict(spec.dims), fix=dict(spec.fix))
+    module, weights = load(spec.source(), dims=dict(spec.dims))
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(str(path), options)
