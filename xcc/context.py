@@ -19,9 +19,21 @@ def parse_module(text: str, context: Any, source: str = "<input>") -> Any:
     """The module in `text`; UserError with file, line and column when it does not parse or verify."""
     with context:
         try:
-            return ir.Module.parse(text)
+            module = ir.Module.parse(text)
         except ir.MLIRError as e:
             raise UserError(f"{source}: {describe(e)}") from None
+        if "xtv." in text:
+            _verify_lists(module, source)
+    return module
+
+
+def _verify_lists(module: Any, source: str) -> None:
+    """Checks the ops that MLIR's verifier does not know."""
+    from xcc.dialects.xt import list_problem
+
+    problem = list_problem(module)
+    if problem is not None:
+        raise UserError(f"{source}: {problem}")
 
 
 def describe(error: Any) -> str:

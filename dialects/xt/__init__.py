@@ -15,7 +15,18 @@ from typing import Any
 
 from xcc._mlir import ir
 from xcc.dialects.xt.base import Xt, dims_attr, dims_from_attr, element_type_of, shape_of, tensor_type
-from xcc.dialects.xt.op import BUILDERS, OPS, Attrs, OpDefinition, attrs_of, build, grouped_operands, op_class, verify
+from xcc.dialects.xt.op import (
+    BUILDERS,
+    OPS,
+    Attrs,
+    OpDefinition,
+    attrs_of,
+    build,
+    grouped_operands,
+    list_problem,
+    op_class,
+    verify,
+)
 from xcc.dialects.xt.types import TensorType, dtype_name, is_float, is_integer, is_signed, numpy_dtype, width
 
 FAMILIES = ("elementwise", "shape", "slicing", "indexing", "reduce", "sort", "matmul", "conv", "resize", "sampling",
@@ -27,7 +38,8 @@ globals().update(BUILDERS)  # after the imports, since `reduce` and a few others
 
 __all__ = ["FAMILIES", "OPS", "Attrs", "TensorType", "OpDefinition", "Xt", "attrs_of", "build", "context", "dims_attr",
            "dims_from_attr", "dtype_name", "element_type_of", "evaluate", "grouped_operands", "is_float",
-           "is_integer", "is_signed", "load", "numpy_dtype", "op_class", "scalar", "shape_of", "tensor_type",
+           "is_integer", "is_signed", "list_problem", "load", "numpy_dtype", "op_class", "scalar", "shape_of",
+           "tensor_type",
            "verify", "width"]
 
 

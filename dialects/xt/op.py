@@ -156,7 +156,13 @@ def verify(module: Any) -> None:
         module.operation.verify()
     except ir.MLIRError as e:
         raise UserError(str(e)) from None
+    problem = list_problem(module)
+    if problem is not None:
+        raise UserError(problem)
 
+
+def list_problem(module: Any) -> str | None:
+    """What is wrong with the first bad ``xtv`` op, with its place; None when all are good."""
     problems: list[str] = []
 
     def visit(op: Any) -> Any:
@@ -168,8 +174,7 @@ def verify(module: Any) -> None:
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
-    if problems:
-        raise UserError(problems[0])
+    return problems[0] if problems else None
 
 
 def _name(cls: type[OpDefinition]) -> str:

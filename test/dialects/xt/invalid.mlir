@@ -1,0 +1,28 @@
+// RUN: %xcc_opt %s --split-input-file --verify-diagnostics
+
+// expected-error: result type is f32[3] but f32[2] follows from its operands
+func.func @wrong_type(%x: tensor<2xf32>) -> tensor<3xf32> {
+  %y = "xt.neg"(%x) : (tensor<2xf32>) -> tensor<3xf32>
+  return %y : tensor<3xf32>
+}
+
+// -----
+// expected-error: cannot broadcast [2] with [3]
+func.func @shapes(%x: tensor<2xf32>, %y: tensor<3xf32>) -> tensor<3xf32> {
+  %z = "xt.add"(%x, %y) : (tensor<2xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return %z : tensor<3xf32>
+}
+
+// -----
+// expected-error: 'xtv.concatenate' op result type is f32[3] but f32[4] follows from its operands
+func.func @lists(%x: tensor<2xf32>) -> tensor<3xf32> {
+  %y = "xtv.concatenate"(%x, %x) {axis = 0 : i64} : (tensor<2xf32>, tensor<2xf32>) -> tensor<3xf32>
+  return %y : tensor<3xf32>
+}
+
+// -----
+// expected-error: 'xtv.join' op is no op of the dialect
+func.func @unknown(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %y = "xtv.join"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  return %y : tensor<2xf32>
+}
