@@ -39,8 +39,7 @@ globals().update(BUILDERS)  # after the imports, since `reduce` and a few others
 __all__ = ["FAMILIES", "OPS", "Attrs", "TensorType", "OpDefinition", "Xt", "attrs_of", "build", "context", "dims_attr",
            "dims_from_attr", "dtype_name", "element_type_of", "evaluate", "grouped_operands", "is_float",
            "is_integer", "is_signed", "list_problem", "load", "numpy_dtype", "op_class", "scalar", "shape_of",
-           "tensor_type",
-           "verify", "width"]
+           "tensor_type", "verify", "width"]
 
 
 def __getattr__(name: str) -> Any:
