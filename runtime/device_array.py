@@ -34,9 +34,26 @@ _Managed._fields_ = [("tensor", _Tensor), ("context", ctypes.c_void_p), ("delete
 _EXPORTED: dict[int, Any] = {}     # address of a managed tensor -> what it keeps alive
 
 
-@_DELETER
-def _release(managed: Any) -> None:
+def _forget(managed: Any) -> None:
     _EXPORTED.pop(ctypes.addressof(managed.contents), None)
+
+
+_RELEASE = _DELETER(_forget)
+_NAME = b"dltensor"      # a consumer renames the capsule and calls the deleter itself
+_DESTRUCTOR = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
+_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi))
+_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, _DESTRUCTOR)(
+    ("PyCapsule_New", ctypes.pythonapi))
+
+
+def _drop(capsule: int) -> None:
+    if _is_valid(capsule, _NAME):
+        _EXPORTED.pop(_pointer(capsule, _NAME), None)
+
+
+_DROP = _DESTRUCTOR(_drop)
 
 
 class DeviceArray:
@@ -70,9 +87,7 @@ class DeviceArray:
         array = ctypes.c_int64 * max(1, n)
         sizes, steps = array(*self.shape), array(*strides)
         tensor = _Tensor(self.pointer, _Device(*self.__dlpack_device__()), n, code, bits, 1, sizes, steps, 0)
-        managed = _Managed(tensor, None, _release)
+        managed = _Managed(tensor, None, _RELEASE)
         address = ctypes.addressof(managed)
         _EXPORTED[address] = (self, managed, sizes, steps)
-        new = ctypes.pythonapi.PyCapsule_New
-        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-        return new(address, b"dltensor", None)
+        return _new(address, _NAME, _DROP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from xcc._mlir import arith_d, gpu_d, ir, memref_d, scf_d, vector_d
@@ -107,6 +108,9 @@ class _Transfer:
             scf_d.yield_([padding])
         return branch.results[0]
 
+    def _store_one(self, register: int, scalar: Any) -> None:
+        memref_d.store(scalar, self.memref, self.indices(register))
+
     def store(self, group: list[int], piece: Any) -> None:
         def plain() -> None:
             vector_d.store(piece, self.memref, self.indices(group[0]), alignment=self.width * self.access.bytes)
@@ -123,12 +127,8 @@ class _Transfer:
             mask = self.mask
             with ir.InsertionPoint(branch.else_block):
                 for r, s in zip(group, registers_of(piece), strict=True):
-                    guarded(mask[r], lambda r=r, s=s: _store_one(s, self.memref, self.indices(r)))
+                    guarded(mask[r], partial(self._store_one, r, s))
                 scf_d.yield_([])
-
-
-def _store_one(scalar: Any, memref: Any, indices: list[Any]) -> None:
-    memref_d.store(scalar, memref, indices)
 
 
 def _all(tests: list[Any]) -> Any:
@@ -180,9 +180,12 @@ def scatter(k: Any, op: Any) -> None:
     layout = k.layout(operands[-1])
     chosen, mask, value = (registers_of(k.get(v)) for v in operands[-3:])
 
+    def store_one(at: Any, scalar: Any) -> None:
+        memref_d.store(scalar, base, _last_plus(offsets, at))
+
     def store() -> None:
         for i, m, v in zip(chosen, mask, value, strict=True):
-            guarded(m, lambda i=i, v=v: _store_one(v, base, _last_plus(offsets, i)))
+            guarded(m, partial(store_one, i, v))
 
     guarded(k.code.first_copy(layout), store)
 

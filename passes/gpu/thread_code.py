@@ -295,7 +295,8 @@ def best_memory(source: Layout, target: Layout, size: int, matrix: bool = False)
     matrix: reads may be ldmatrix.
     """
     shape = source.shape
-    orders = {tuple(sorted(range(len(shape)), key=lambda d, near=near: (d != near, -d))) for near in range(len(shape))}
+    dims = list(reversed(range(len(shape))))
+    orders = {(near, *(d for d in dims if d != near)) for near in dims}
     candidates = [row_major(shape, order) for order in sorted(orders)]
     for order in sorted(orders):
         row = shape[order[0]] * size

@@ -189,3 +189,32 @@ def test_a_missing_kernel_is_named():
     program = Program((f32("input", N, name="x"), f32("output", N, name="y")), (add(0, 1),), (0,), (1,), ("n",))
     with pytest.raises(RuntimeError, match="has the kernel 'add_one'"):
         GpuExecutor(driver, program, [b"m"], {})
+
+
+def test_device_memory_leaves_and_comes_back_through_dlpack():
+    from xcc.runtime.device_array import DeviceArray
+    from xcc.runtime.dlpack import import_dlpack
+
+    driver = HostDriver({})
+    pointer = driver.alloc(24)
+    array(pointer, 6)[:] = np.arange(6)
+    value = DeviceArray(driver, pointer, "f32", (2, 3))
+    np.testing.assert_array_equal(np.asarray(value), np.arange(6).reshape(2, 3))
+    seen = import_dlpack(value)
+    assert (seen.pointer, seen.device, seen.dtype, seen.shape) == (pointer, 2, "f32", (2, 3)) and seen.contiguous
+    del value
+    assert pointer in driver.memory      # the capsule keeps it
+    del seen
+    assert pointer not in driver.memory
+
+
+def test_inputs_on_the_device_give_outputs_on_the_device():
+    from xcc.runtime.device_array import DeviceArray
+    from xcc.runtime.dlpack import import_dlpack
+
+    driver, run = executor([f32("input", N, name="x"), f32("output", N, name="y")], [add(0, 1)])
+    pointer = driver.alloc(16)
+    array(pointer, 4)[:] = 5
+    out = run.run([import_dlpack(DeviceArray(driver, pointer, "f32", (4,)))], {"n": 4})[0]
+    assert isinstance(out, DeviceArray)
+    np.testing.assert_array_equal(np.asarray(out), np.full(4, 6, np.float32))
