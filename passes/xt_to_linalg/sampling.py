@@ -64,12 +64,6 @@ def _reflect(p: Any, size: Any, align: bool) -> Any:
     return arith_d.select(arith_d.cmpf(_F.OLE, span, _f(0)), _f(0), out)
 
 
-def _into_border(p: Any, last: Any, edge: float) -> Any:
-    """`p` moved to the nearest element when it is over `edge` outside of [0, last]."""
-    below, above = arith_d.cmpf(_F.OLT, p, _f(-edge)), arith_d.cmpf(_F.OGT, p, arith_d.addf(last, _f(edge)))
-    return arith_d.select(arith_d.ori(below, above), clip(p, _f(0), last), p)
-
-
 @converts("grid_sample")
 def convert_grid_sample(b: Builder, op: Op) -> View:
     x, grid = op.operands
@@ -89,10 +83,8 @@ def convert_grid_sample(b: Builder, op: Op) -> View:
             shifted = arith_d.addf(scalar.convert(g, grid.dtype, f32), _f(1))
             p = arith_d.mulf(arith_d.divf(shifted, _f(2)), last) if align \
                 else arith_d.divf(arith_d.subf(arith_d.mulf(shifted, n), _f(1)), _f(2))
-            if padding == "border":
-                p = _into_border(p, last, 0.0 if align else 0.5)
-            elif padding == "reflection" and mode != "cubic":
-                p = clip(_reflect(p, n, align), _f(0), last)
+            if padding != "zeros" and mode != "cubic":
+                p = clip(_reflect(p, n, align) if padding == "reflection" else p, _f(0), last)
             points.append(p)
         bases = [(math_d.roundeven if mode == "nearest" else math_d.floor)(p) for p in points]
         axes = [[_tap(p, base, step, n, last, mode, padding, align) for step in TAPS[mode]]
