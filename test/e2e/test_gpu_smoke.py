@@ -1,15 +1,14 @@
 """The sample tile programs on an NVIDIA GPU against numpy, and their code for every chip without one.
 
-On a machine with a GPU: ``pytest -m gpu test/e2e/test_gpu_smoke.py``, or run this file to see times as well.
+On a machine with a GPU: ``pytest -m gpu test/e2e/test_gpu_smoke.py``; gpu_smoke.py shows times as well.
 """
 
 from __future__ import annotations
 
 import gpu_cases
-import numpy as np
+import gpu_smoke
 import pytest
 
-from xcc import symbolic
 from xcc._mlir import ir
 from xcc.passes.base import PassContext
 from xcc.runtime.cuda_driver import CudaDriver, find_gpu
@@ -36,36 +35,6 @@ def test_samples_assemble_without_spills(kernel, chip):
     assert 0 < report["registers"] <= 255
 
 
-def run_on_gpu(driver, case, seed=3, repeats=0):
-    """The output of a case on the GPU, its reference, and milliseconds a run."""
-    inputs, expected, dtype, symbols = case.make(np.random.default_rng(seed))
-    binary = compiled(case.text(), default_chip())
-    module = driver.load(binary.blob)
-    output = gpu_cases.poisoned(expected.shape, dtype)
-    arrays = [np.ascontiguousarray(a) for a in [*inputs, output]]
-    pointers = [driver.alloc(a.nbytes) for a in arrays]
-    for p, a in zip(pointers, arrays, strict=True):
-        driver.upload(p, a)
-
-    def launch():
-        for x in binary.launches:
-            driver.launch(driver.function(module, x.entry, x.shared_bytes),
-                          [symbolic.evaluate(d, symbols) for d in x.grid], x.block, x.shared_bytes, pointers,
-                          list(symbols.values()))
-
-    launch()
-    driver.download(output, pointers[-1])
-    time = 0.0
-    if repeats:
-        start = driver.event()
-        for _ in range(repeats):
-            launch()
-        time = driver.elapsed_ms(start, driver.event()) / repeats
-    for p in pointers:
-        driver.free(p)
-    return output, expected, dtype, time
-
-
 @pytest.fixture(scope="module")
 def gpu():
     if find_gpu() is None:
@@ -74,19 +43,28 @@ def gpu():
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("case", gpu_cases.CASES, ids=lambda c: c.id)
-def test_kernel_on_the_gpu(gpu, case):
-    output, expected, dtype, _ = run_on_gpu(gpu, case)
-    gpu_cases.check(output, expected, dtype)
+def test_kernels_on_the_gpu(gpu, tmp_path):
+    gpu_smoke.prepare(tmp_path, default_chip().name)
+    assert gpu_smoke.run(tmp_path, repeats=1) == 0
 
 
-if __name__ == "__main__":
-    found = CudaDriver()
-    for c in gpu_cases.CASES:
-        result, wanted, kind, ms = run_on_gpu(found, c, repeats=20)
-        try:
-            gpu_cases.check(result, wanted, kind)
-            verdict = "ok"
-        except AssertionError as e:
-            verdict = f"WRONG: {e}"
-        print(f"{c.id:24} {1e3 * ms:9.1f} us  {verdict}")
+class IdleDriver:
+    """A driver that runs nothing: what the script would launch."""
+
+    def __init__(self):
+        self.launched = []
+
+    def __getattr__(self, name):
+        if name == "launch":
+            return lambda function, *rest: self.launched.append(rest)
+        return lambda *_: 1.0
+
+
+@pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed")
+def test_the_script_finds_wrong_results(tmp_path, monkeypatch, capsys):
+    gpu_smoke.prepare(tmp_path, "sm_90a")
+    driver = IdleDriver()
+    monkeypatch.setattr(gpu_smoke, "CudaDriver", lambda: driver)
+    assert gpu_smoke.run(tmp_path, repeats=1) == len(gpu_cases.CASES)
+    assert len(driver.launched) == 2 * len(gpu_cases.CASES)
+    assert "WRONG" in capsys.readouterr().out
