@@ -19,7 +19,7 @@ from typing import Union
 __all__ = ["Dim", "Expr", "ceildiv", "dim_max", "dim_min", "evaluate", "floordiv", "is_static", "mod",
            "parse", "product", "simplify", "substitute", "symbols_of", "sym"]
 
-Atom = tuple[str, ...] | tuple[str, "Dim", "Dim"]
+Atom = Union[tuple[str], tuple[str, "Dim", "Dim"]]
 Monomial = tuple[Atom, ...]
 
 
@@ -145,7 +145,8 @@ def floordiv(a: Dim, b: Dim) -> Dim:
     remainder = _collapse(rest)
     if isinstance(remainder, int):
         return base + remainder // b
-    inner, by = remainder, b
+    inner: Dim = remainder
+    by = b
     common = reduce(gcd, [c for _, c in remainder.terms], by)
     if common > 1:
         inner, by = _collapse({m: c // common for m, c in remainder.terms}), by // common
@@ -166,11 +167,15 @@ def _single_floordiv(e: Dim) -> tuple[Dim, int] | None:
     for m, c in e.terms:
         if m == ():
             k = c
-        elif c == 1 and len(m) == 1 and m[0][0] == "floordiv" and len(m[0]) == 3 and isinstance(m[0][2], int) and not hit:
-            hit = (m[0][1], m[0][2])
+        elif c == 1 and len(m) == 1 and _divides_by_int(m[0]) and not hit:
+            hit = (m[0][1], m[0][2])  # type: ignore[assignment, misc]
         else:
             return None
     return None if hit is None else (hit[0] + k * hit[1], hit[1])
+
+
+def _divides_by_int(atom: Atom) -> bool:
+    return len(atom) == 3 and atom[0] == "floordiv" and isinstance(atom[2], int)
 
 
 def _divide_by_monomial(a: Dim, b: Expr) -> Dim | None:

@@ -1,0 +1,60 @@
+"""Symbolic dims: algebra, text, evaluation."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from xcc import symbolic
+from xcc.symbolic import Dim, ceildiv, dim_max, dim_min, evaluate, floordiv, mod, parse, sym
+
+N, M = sym("n"), sym("m")
+
+
+def test_equal_expressions_are_equal() -> None:
+    assert (N + M) * (N - M) == N * N - M * M
+    assert N - N == 0
+    assert floordiv(N * 4 + 8, 4) == N + 2
+    assert floordiv(floordiv(N + 1, 2) + 1, 2) == floordiv(N + 3, 4)
+    assert floordiv(N * M, M) == N
+    assert mod(N * 6, 3) == 0
+    assert ceildiv(N, 1) == N
+    assert dim_max(N, N + 1) == N + 1
+    assert dim_min(N, M) == dim_min(M, N)
+
+
+dims = st.recursive(
+    st.one_of(st.integers(-20, 20), st.sampled_from([N, M])),
+    lambda d: st.one_of(
+        st.tuples(d, d).map(lambda p: p[0] + p[1]), st.tuples(d, d).map(lambda p: p[0] * p[1]),
+        st.tuples(d, st.integers(1, 9)).map(lambda p: floordiv(*p)),
+        st.tuples(d, st.integers(1, 9)).map(lambda p: mod(*p)),
+        st.tuples(d, d).map(lambda p: dim_max(*p)), st.tuples(d, d).map(lambda p: dim_min(*p))), max_leaves=8)
+
+
+@given(dims)
+def test_text_reads_back(d: Dim) -> None:
+    assert parse(str(d)) == d
+
+
+@given(dims, dims, st.integers(1, 9), st.integers(0, 50), st.integers(0, 50))
+def test_values(a: Dim, b: Dim, by: int, n: int, m: int) -> None:
+    env = {"n": n, "m": m}
+    x, y = evaluate(a, env), evaluate(b, env)
+    assert evaluate(a + b, env) == x + y
+    assert evaluate(a * b, env) == x * y
+    assert evaluate(floordiv(a, by), env) == x // by
+    assert evaluate(mod(a, by), env) == x % by
+    assert evaluate(dim_max(a, b), env) == max(x, y)
+    assert evaluate(symbolic.substitute(a, {"n": M, "m": N}), {"n": m, "m": n}) == x
+
+
+@pytest.mark.parametrize("text", ["", "n +", "2n", "(n", "n)", "foo(n, 2)", "n / 2", "floordiv(n)"])
+def test_bad_text(text: str) -> None:
+    with pytest.raises(ValueError, match="dimension"):
+        parse(text)
+
+
+def test_missing_symbols_are_named() -> None:
+    with pytest.raises(KeyError, match="m"):
+        evaluate(N + M, {"n": 1})
