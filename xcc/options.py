@@ -66,7 +66,9 @@ class CompileOptions:
 
     @property
     def workers(self) -> int:
-        return self.jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        """Kernel compiler processes."""
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return self.jobs or cores
 
     def option(self, key: str, default: str = "") -> str:
         """The target option `key`."""
