@@ -1,0 +1,162 @@
+"""Times xcc's GPU kernels beside PyTorch (eager and Inductor) on this machine's GPU, one table.
+
+    python benchmarks/gpu.py [--only TEXT] [--no-compile] [--json FILE]
+
+Every time is the median of device events around one run with a cold L2 cache; inputs are random, outputs are checked
+against float64 or float32 PyTorch by relative error. A floor is the longer of FLOPs over peak and bytes over bandwidth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+import gpu_cases
+import numpy as np
+
+REPEATS = 30
+ERROR_BOUND = {"f16": 2e-3, "bf16": 1e-2, "f32": 1e-5}
+
+
+def module_text(case: gpu_cases.Case) -> str:
+    """The case as an xt module."""
+    from xcc._mlir import ir
+    from xcc.dialects import xt
+
+    with xt.context(), ir.Location.unknown():
+        element = ir.Type.parse(case.dtype)
+        types = [ir.RankedTensorType.get(list(s), element) for s in case.shapes]
+        module = ir.Module.create()
+        with ir.InsertionPoint(module.body):
+            function = ir.Operation.parse(
+                "func.func @main(" + ", ".join(f"%a{n}: {t} {{xt.name = \"a{n}\"}}" for n, t in enumerate(types))
+                + ") { return }")
+            module.body.append(function)
+        block = function.regions[0].blocks[0]
+        last = list(block.operations)[0]
+        with ir.InsertionPoint(last):
+            result = case.build(xt, *block.arguments)
+            ir.Operation.create("func.return", operands=[result])
+        last.operation.erase()
+        function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, [result.type]))
+        function.attributes["res_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get({"xt.name": ir.StringAttr.get("y")})])
+        return str(module)
+
+
+def compile_case(case: gpu_cases.Case) -> tuple[Any, float]:
+    import xcc
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "case.mlir")
+        path.write_text(module_text(case))
+        begin = time.perf_counter()
+        model = xcc.compile(str(path), target="nvptx")
+        return model, time.perf_counter() - begin
+
+
+def peer_time(run: Any) -> float:
+    """Median seconds of a PyTorch function, L2 flushed before each run."""
+    import torch
+
+    flush = torch.empty(64 << 20, dtype=torch.int32, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            run()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph, stream=stream):
+        run()
+    times = []
+    for _ in range(REPEATS):
+        flush.zero_()
+        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        graph.replay()
+        stop.record()
+        stop.synchronize()
+        times.append(start.elapsed_time(stop) * 1e-3)
+    return statistics.median(times)
+
+
+def measure(case: gpu_cases.Case, inductor: bool) -> dict[str, Any]:
+    import torch
+    import torch.nn.functional as functional
+
+    kind = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[case.dtype]
+    row: dict[str, Any] = {"case": case.name}
+    generator = torch.Generator(device="cuda").manual_seed(0)
+    tensors = [(torch.randn(s, generator=generator, device="cuda") * case.scale).to(kind) for s in case.shapes]
+    with torch.no_grad():
+        row["torch"] = peer_time(lambda: case.torch(functional, *tensors))
+        if inductor:
+            try:
+                compiled = torch.compile(case.torch, mode="max-autotune-no-cudagraphs", dynamic=False)
+                row["inductor"] = peer_time(lambda: compiled(functional, *tensors))
+            except Exception as e:
+                row["inductor_error"] = str(e).splitlines()[0][:120]
+        wide = [t.double() if t.numel() < 1 << 25 and case.flops < 3e11 else t.float() for t in tensors]
+        want = case.torch(functional, *wide).double().cpu().numpy()
+        del wide
+    try:
+        model, row["compile_s"] = compile_case(case)
+        arrays = {f"a{n}": t for n, t in enumerate(tensors)}
+        got = np.asarray(torch.from_dlpack(model.run(arrays)["y"]).double().cpu())
+        row["error"] = float(np.linalg.norm(got - want) / np.linalg.norm(want))
+        row["ok"] = bool(row["error"] < ERROR_BOUND[case.dtype])
+        row["xcc"] = statistics.median(model.device_times(arrays, REPEATS))
+        row["kernels"] = [(n, t) for n, t in model.profile(arrays)]
+    except Exception as e:
+        row["xcc_error"] = f"{type(e).__name__}: {e}"[:300]
+        traceback.print_exc()
+    return row
+
+
+def floor(case: gpu_cases.Case, rates: dict[str, float], bandwidth: float) -> float:
+    return max(case.flops / rates[case.dtype], case.bytes / bandwidth)
+
+
+def show(case: gpu_cases.Case, row: dict[str, Any], least: float) -> str:
+    def us(key: str) -> str:
+        return f"{row[key] * 1e6:9.1f}" if key in row else "        -"
+
+    best = min(row[k] for k in ("torch", "inductor") if k in row)
+    mine = row.get("xcc")
+    ratio = f"{best / mine:6.2f}x {least / mine:6.1%}" if mine else "   -"
+    error = f"{row['error']:.1e}{'' if row['ok'] else ' WRONG'}" if "error" in row else row.get("xcc_error", "")
+    return f"{case.name:36} {us('xcc')} {us('torch')} {us('inductor')} {ratio:>16}  {error}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", default=[], help="only cases whose name contains this text")
+    parser.add_argument("--no-compile", action="store_true", help="leave Inductor out")
+    parser.add_argument("--json", default="", help="also write the rows to this file")
+    args = parser.parse_args()
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    name = torch.cuda.get_device_name()
+    rates, bandwidth = {"f16": 800e12, "bf16": 800e12, "f32": 60e12}, 3.0e12
+    print(f"{name}; medians of {REPEATS}, cold L2, microseconds; floors with 800 TFLOP/s (f16), 60 (f32), 3.0 TB/s")
+    print(f"{'case':36} {'xcc':>9} {'torch':>9} {'inductor':>9} {'vs best  of floor':>16}  error")
+    rows = []
+    for case in gpu_cases.CASES:
+        if args.only and not any(o in case.name for o in args.only):
+            continue
+        row = measure(case, not args.no_compile)
+        rows.append(row)
+        print(show(case, row, floor(case, rates, bandwidth)), flush=True)
+        torch.cuda.empty_cache()
+    if args.json:
+        Path(args.json).write_text(json.dumps({"gpu": name, "rows": rows}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
