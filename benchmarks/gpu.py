@@ -101,7 +101,8 @@ def measure(case: gpu_cases.Case, inductor: bool) -> dict[str, Any]:
                 row["inductor"] = peer_time(lambda: compiled(functional, *tensors))
             except Exception as e:
                 row["inductor_error"] = str(e).splitlines()[0][:120]
-        wide = [t.double() if t.numel() < 1 << 25 and case.flops < 3e11 else t.float() for t in tensors]
+        exact = all(t.numel() <= 1 << 25 for t in tensors) and case.flops < 3e11
+        wide = [t.double() if exact else t.float() for t in tensors]
         want = case.torch(functional, *wide).double().cpu().numpy()
         del wide
     try:
