@@ -35,9 +35,10 @@ class Stage:
         return head + ", ".join(str(p) for p in self.passes)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Pipeline:
-    """Named stages in order."""
+    """Named stages in order. `insert`, `replace` and `drop` edit it in place and return it; copy() comes first
+    where the old one is still needed."""
 
     stages: tuple[Stage, ...] = ()
 
@@ -66,6 +67,10 @@ class Pipeline:
 
     def __getitem__(self, stage: str) -> Stage:
         return self.stages[self._stage_index(stage)]
+
+    def copy(self) -> Pipeline:
+        """Another pipeline of the same stages."""
+        return Pipeline(self.stages)
 
     def upto(self, stage: str) -> Pipeline:
         """The stages up to `stage`, it included."""
@@ -142,7 +147,8 @@ class Pipeline:
 
     def _with(self, at: int, passes: Sequence[Pass]) -> Pipeline:
         changed = replace(self.stages[at], passes=tuple(passes))
-        return Pipeline((*self.stages[:at], changed, *self.stages[at + 1:]))
+        self.stages = (*self.stages[:at], changed, *self.stages[at + 1:])
+        return self
 
 
 def _key(p: Pass) -> str:

@@ -45,14 +45,20 @@ def test_runs_in_order() -> None:
     assert words == ["a", "z", "b"]
 
 
-def test_edits_return_new_pipelines() -> None:
+def test_edits_are_made_in_place() -> None:
     p = Pipeline.parse(TEXT)
-    assert str(p.drop("linalg/test-note")["linalg"]) == "linalg: mlir(func.func(canonicalize, cse))"
-    assert str(p.replace("linalg/test-note", Note("q"))["linalg"]).endswith("test-note{word=q}")
-    assert str(p.insert("mlir(cse)", before="linalg/test-note")["linalg"]).count("mlir") == 2
-    assert p.insert(Note("end"), stage="xt")["xt"].passes[-1] == Note("end")
-    assert p.insert(Note("n"), after="mlir(func.func(canonicalize, cse))")["linalg"].passes[1] == Note("n")
-    assert str(p) == TEXT
+    before = p.copy()
+    assert p.replace("linalg/test-note", Note("q")) is p
+    assert str(p["linalg"]).endswith("test-note{word=q}")
+    p.insert("mlir(cse)", before="linalg/test-note")
+    assert str(p["linalg"]).count("mlir") == 2
+    p.insert(Note("end"), stage="xt")
+    assert p["xt"].passes[-1] == Note("end")
+    p.insert(Note("n"), after="mlir(func.func(canonicalize, cse))")
+    assert p["linalg"].passes[1] == Note("n")
+    p.drop("mlir(cse)")
+    assert "mlir(cse)" not in p.names()
+    assert str(before) == TEXT
 
 
 def test_parts() -> None:
