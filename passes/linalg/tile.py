@@ -15,7 +15,7 @@ After::
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -233,7 +233,7 @@ class Nest:
             self.ev.memory.store(t, memref, v, indices)
 
 
-def _forall(sizes: list[int | None], dynamic: list[Any], steps: list[int], parallel: bool) -> Any:
+def _forall(sizes: Sequence[int | None], dynamic: list[Any], steps: list[int], parallel: bool) -> Any:
     n = len(steps)
     unknown = ir.ShapedType.get_dynamic_size()
     i64 = ir.DenseI64ArrayAttr.get

@@ -16,6 +16,7 @@ from typing import Any
 from xcc._mlir import ir
 from xcc.symbolic import Dim
 
+Int = int       # the builder has a method of that name
 ATOM_OPS = {"floordiv": "arith.floordivsi", "max": "arith.maxsi", "min": "arith.minsi"}
 DIVISIONS = ("arith.floordivsi", "arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.ceildivsi")
 FOLDS: dict[str, Callable[[int, int], int]] = {
@@ -116,13 +117,13 @@ class Builder:
     def int(self, n: int) -> Any:
         return self.constant(ir.IntegerAttr.get(self.index, n), self.index)
 
-    def splat(self, scalar: Any, shape: Sequence[int]) -> Any:
+    def splat(self, scalar: Any, shape: Sequence[Int]) -> Any:
         """A dense constant vector of the scalar attribute."""
         t = ir.VectorType.get(list(shape), scalar.type)
         return self.constant(ir.DenseElementsAttr.get_splat(t, scalar), t)
 
     # index arithmetic, folding constants
-    def as_int(self, v: Any) -> int | None:
+    def as_int(self, v: Any) -> Int | None:
         owner = v.owner
         if isinstance(owner, ir.Block) or owner.name != "arith.constant":
             return None
@@ -198,7 +199,7 @@ class Builder:
         base = a.base if b.base is None else b.base if a.base is None else self.add(a.base, b.base)
         return Ix(base, a.const + b.const, tuple((x, c) for x, c in coefs.items() if c))
 
-    def ix_scale(self, a: Ix, k: int) -> Ix:
+    def ix_scale(self, a: Ix, k: Int) -> Ix:
         if a.vec is not None:
             return self.ix_vector("arith.muli", a, Ix(const=k))
         if k == 0:

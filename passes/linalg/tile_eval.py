@@ -103,9 +103,10 @@ class Evaluator:
         if isinstance(owner, ir.Block):
             if owner == op.block:
                 t, access = op.inputs[v.arg_number]
-                result: V | Ix = self.tile(t, [self.b.access(e, env) for e in access])
+                tile = self.tile(t, [self.b.access(e, env) for e in access])
+                result: V | Ix = tile
                 if isinstance(v.type, ir.IndexType):
-                    result = Ix(vec=result) if result.axes else self.b.ix_of(result.value)
+                    result = Ix(vec=tile) if tile.axes else self.b.ix_of(tile.value)
             else:
                 result = self._outer(v)
         elif owner.operation.block != op.block:
@@ -299,8 +300,8 @@ class Reduction:
 
     def loop(self, at: int, env: dict[str, Ix], accs: list[V], low: Any, high: Any, step: int,
              index: Callable[[Any], Ix]) -> list[V]:
-        if self.b.as_int(low) is not None and self.b.as_int(high) is not None \
-                and self.b.as_int(high) - self.b.as_int(low) == step:
+        first, end = self.b.as_int(low), self.b.as_int(high)
+        if first is not None and end is not None and end - first == step:
             return self.run(at + 1, {**env, f"i{self.loops[at]}": self.fixed(index(low))}, accs)
         loop = scf_d.ForOp(low, high, self.b.int(step), [a.value for a in accs])
         with ir.InsertionPoint(loop.body), self.b.scope():

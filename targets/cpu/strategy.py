@@ -176,10 +176,11 @@ def _rows(kernel: Kernel, place: Domain, w: Widths, parallel: bool) -> Schedule:
         across = _transposed_dim(place)
         if across is not None and not reductions:
             vector[last] = vector[across] = w.lanes
-            if isinstance(dims[across], int) and dims[across] < w.lanes:
-                vector[across] = max(1, dims[across])
-            if isinstance(dims[last], int) and dims[last] < w.lanes:
-                vector[last] = _columns(dims[last], w)
+            rows, columns = dims[across], dims[last]
+            if isinstance(rows, int) and rows < w.lanes:
+                vector[across] = max(1, rows)
+            if isinstance(columns, int) and columns < w.lanes:
+                vector[last] = _columns(columns, w)
     reduce = tuple(_row_lanes(o, w) for o in reductions)
     per_point = max(1, work(kernel) // max(1, volume(dims)))
     chunk = max(1, CHUNK // max(1, per_point // 4))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from xcc import symbolic
 from xcc.symbolic import Dim, ceildiv, dim_max, dim_min, evaluate, floordiv, mod, parse, sym
 
