@@ -4,10 +4,13 @@ VENV := .venv
 PIP := $(VENV)/bin/pip install --quiet --disable-pip-version-check
 SOURCES := $(shell find xcc dialects passes frontends targets runtime interpreter tools -name '*.py' -o -name '*.ll')
 
-.PHONY: help demo test lint lit unit typecheck links wheel clean
+# Where exported test models are kept.
+MODELS := build/models
+
+.PHONY: help demo test test-models lint lit unit typecheck links wheel clean
 
 help:  ## what can be made
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/'
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
@@ -48,6 +51,9 @@ lit: $(VENV)/.test
 
 unit: $(VENV)/.test
 	PYTHONSAFEPATH=1 $(VENV)/bin/pytest
+
+test-models: $(VENV)/.test  ## full-size models, some minutes more than `make test`
+	XCC_TEST_MODELS=$(abspath $(MODELS)) PYTHONSAFEPATH=1 $(VENV)/bin/pytest -m slow
 
 links:  ## build/links/xcc: the package as one folder of links, for mypy and for running from a checkout
 	@rm -rf build/links && mkdir -p build/links/xcc

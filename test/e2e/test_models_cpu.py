@@ -1,0 +1,84 @@
+"""Whole models compiled for the CPU against onnxruntime. One compilation serves all sizes of a model's free dims."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from models import MODELS, Model
+
+import xcc
+from xcc.tools.peers import onnxruntime_session
+
+SLOW = ("bert", "gpt2", "llama2l", "minilm", "mobilenetv2", "resnet50", "vit")
+"""Full-size exports: ``make test-models``."""
+
+MORE_SIZES: dict[str, tuple[dict[str, int], ...]] = {
+    "llama_tiny": ({"batch": 1, "seq": 2}, {"batch": 5, "seq": 127}),
+    "ppocr_cls": ({"batch": 6, "h": 48, "w": 192},),
+    "ppocr_det": ({"batch": 1, "h": 352, "w": 224}, {"batch": 3, "h": 96, "w": 32}),
+    "ppocr_rec": ({"batch": 1, "h": 48, "w": 321}, {"batch": 7, "h": 48, "w": 40}),
+}
+DEMO = Path(__file__).resolve().parents[2] / "demo" / "detect_text.py"
+
+
+def source_of(spec: Model) -> Any:
+    try:
+        return spec.source()
+    except (FileNotFoundError, ImportError) as e:
+        pytest.skip(str(e))
+
+
+def tolerance(want: np.ndarray[Any, Any]) -> float:
+    """1e-4 of the largest output: f32 sums of some thousand terms in another order, through some dozen layers."""
+    return 1e-4 * max(1.0, float(np.abs(want).max(initial=0)))
+
+
+def check(model: xcc.Model, session: Any, feeds: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
+    wanted = session.run(None, {**feeds, **fixed})
+    got = model.run(feeds)
+    for output, want in zip(session.get_outputs(), wanted, strict=True):
+        value = got[output.name]
+        assert value.dtype == want.dtype and value.shape == want.shape, output.name
+        np.testing.assert_allclose(value, want, rtol=0, atol=tolerance(want), err_msg=output.name)
+
+
+def names() -> list[Any]:
+    plain = [n for n in MODELS if not n.startswith("silero")]     # those keep a state: test_silero.py
+    return [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in plain]
+
+
+@pytest.mark.parametrize("name", names())
+def test_equals_onnxruntime(name: str) -> None:
+    spec = MODELS[name]
+    source = source_of(spec)
+    model = xcc.compile(source, target="cpu", dims=dict(spec.dims) or None)
+    session = onnxruntime_session(str(spec.get()))
+    rng = np.random.default_rng(0)
+    for sizes in (*spec.cases, *MORE_SIZES.get(name, ()), spec.cases[0]):     # the first again: nothing is left behind
+        check(model, session, {k: v.draw(rng, sizes) for k, v in spec.inputs.items()}, spec.fix)
+
+
+def demo() -> Any:
+    spec = importlib.util.spec_from_file_location("detect_text", DEMO)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_detection_finds_the_text_of_a_picture() -> None:
+    """Random inputs give probabilities near zero; a picture of text does not."""
+    source = source_of(MODELS["ppocr_det"])
+    detect_text = demo()
+    x = detect_text.to_input(detect_text.draw_picture())
+    model = xcc.compile(source, target="cpu")
+    probability = model(x)
+    want, = onnxruntime_session(str(source)).run(None, {model.inputs[0].name: x})
+    assert want.max() > 0.9
+    np.testing.assert_allclose(probability, want, rtol=0, atol=1e-3)
+    assert len(detect_text.find_boxes(probability[0, 0])) == len(detect_text.LINES)
