@@ -6,15 +6,14 @@ import os
 import shlex
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
+from driver_passes import ExpToSqrt
 
 import xcc
-from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.pipeline import Pipeline
 
 N8 = 'tensor<?x8xf32, ["n", 8]>'
@@ -25,25 +24,6 @@ func.func @main(%x: {N8} {{xt.name = "x"}}) -> ({N8} {{xt.name = "y"}}) {{
   return %1 : {N8}
 }}
 """
-
-
-@register_pass
-@dataclass(frozen=True)
-class ExpToSqrt(Pass):
-    """A user's pass: takes square roots where the model takes exponentials."""
-
-    name: ClassVar[str] = "test-exp-to-sqrt"
-
-    def run(self, module: Any, ctx: PassContext) -> None:
-        from xcc._mlir import ir, math_d
-
-        found: list[Any] = []
-        module.operation.walk(lambda op: (found.append(op), ir.WalkResult.ADVANCE)[1])
-        for op in found:
-            if op.name == "math.exp":
-                with ir.InsertionPoint(op), op.location:
-                    op.result.replace_all_uses_with(math_d.sqrt(op.operands[0]))
-                op.erase()
 
 
 @pytest.fixture(autouse=True)
@@ -113,6 +93,15 @@ if __name__ == "__main__":
     unguarded = script.read_text().replace('if __name__ == "__main__":', "if True:")
     script.write_text(unguarded)
     assert "put the call under if __name__ == '__main__'" in run([sys.executable, str(script)]).stderr
+
+
+@pytest.mark.parametrize(("verify", "found"), [("stage", "(or one before it) leaves IR"), ("each", "leaves IR")])
+def test_a_malformed_list_op_is_a_compiler_bug(model: Path, verify: str, found: str) -> None:
+    pipeline = Pipeline.parse("xt: test-add-stray-op; kernels: form-kernels")
+    with pytest.raises(xcc.CompilerBug) as e:
+        xcc.compile(model, pipeline=pipeline, verify=verify)
+    assert f"pass 'test-add-stray-op' {found}" in str(e.value)
+    assert "'xtv.stray' op is no op of the dialect" in str(e.value)
 
 
 def run(command: list[str]) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,42 @@
+"""Passes for the tests of the driver, in a module that worker processes can import."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc.passes.base import Pass, PassContext, register_pass
+
+
+@register_pass
+@dataclass(frozen=True)
+class ExpToSqrt(Pass):
+    """A user's pass: takes square roots where the model takes exponentials."""
+
+    name: ClassVar[str] = "test-exp-to-sqrt"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        from xcc._mlir import ir, math_d
+
+        found: list[Any] = []
+        module.operation.walk(lambda op: (found.append(op), ir.WalkResult.ADVANCE)[1])
+        for op in found:
+            if op.name == "math.exp":
+                with ir.InsertionPoint(op), op.location:
+                    op.result.replace_all_uses_with(math_d.sqrt(op.operands[0]))
+                op.erase()
+
+
+@register_pass
+@dataclass(frozen=True)
+class AddStrayOp(Pass):
+    """A faulty pass: leaves an ``xtv`` op that MLIR's verifier lets through."""
+
+    name: ClassVar[str] = "test-add-stray-op"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        from xcc._mlir import ir
+
+        main = module.body.operations[0]
+        with ir.InsertionPoint.at_block_begin(main.regions[0].blocks[0]), main.location:
+            ir.Operation.create("xtv.stray", results=[], operands=[])
