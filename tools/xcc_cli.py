@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from xcc.diagnostics import UserError
 from xcc.options import PRECISIONS, CompileOptions, parse_dim, parse_target
 from xcc.tools.common import ArgumentParser, guarded
 
+TUNING_FILE = "xcc-tuning.txt"
 CODE = ("code", "asm", "obj", "ptx", "cubin", "hsaco")
 
 
@@ -30,6 +32,10 @@ def parser() -> ArgumentParser:
     p.add_argument("--precision", default="", choices=PRECISIONS, metavar="TYPE",
                    help=f"compute type of f32 parts: {', '.join(PRECISIONS[1:])}")
     p.add_argument("--threads", type=int, default=0, metavar="N", help="cpu threads of the compiled model")
+    p.add_argument("--tuning", default="", metavar="FILE", help="a tuning database to take schedules from")
+    p.add_argument("--tune", nargs="?", type=float, const=60.0, default=0.0, metavar="SECONDS",
+                   help="first measure other schedules on this machine (default 60 s); what wins goes into the "
+                        f"--tuning file (default {TUNING_FILE})")
     p.add_argument("--pipeline", default="", metavar="TEXT|@FILE", help="passes to run in place of the target's")
     p.add_argument("--print-pipeline", action="store_true", help="print the target's pipeline and stop")
     p.add_argument("--plugin", action="append", default=[], metavar="FILE", help="a Python file that registers passes")
@@ -65,7 +71,22 @@ def _run(argv: Sequence[str]) -> int:
         return 0
     if not args.model:
         raise UserError("no model given (see xcc --help)")
+    if args.tune:
+        options = _tune(args, options)
     return _compile(args, options, pipeline)
+
+
+def _tune(args: Any, options: CompileOptions) -> CompileOptions:
+    """Measures, writes the database, and returns options that read it."""
+    from xcc.passes.linalg.tuning import Database
+    from xcc.tuner import tune
+
+    path = Path(args.tuning or TUNING_FILE)
+    old = Database.read(path) if path.is_file() else Database()
+    found = tune(args.model, replace(options, tuning=""), args.tune, _note)
+    path.write_text(old.merged(found).text())
+    _note(f"{path}: {len(found.entries)} schedules found, {len(old.merged(found).entries)} in all")
+    return replace(options, tuning=str(path))
 
 
 def _compile(args: Any, options: CompileOptions, pipeline: Any) -> int:
@@ -106,7 +127,8 @@ def _options(args: Any) -> CompileOptions:
     name, extra = parse_target(args.target)
     return CompileOptions(
         target=name, target_options=extra, chip=args.chip, dims=tuple(parse_dim(d) for d in args.dim),
-        precision=args.precision, threads=args.threads, verify=args.verify, keep_ir=args.keep_ir,
+        precision=args.precision, tuning="" if args.tune else args.tuning, threads=args.threads, verify=args.verify,
+        keep_ir=args.keep_ir,
         dump_stages=args.dump_stages, jobs=args.jobs, cache=not args.no_cache, debug_patterns=args.debug_patterns,
         verbose=args.verbose)
 

@@ -6,6 +6,7 @@ import dataclasses
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from xcc.diagnostics import UserError
@@ -28,6 +29,7 @@ class CompileOptions:
         threads: CPU threads that the compiled model uses; 0 is one a physical core.
         verify: "stage" runs MLIR's verifier after each stage, "each" after each pass, a stage's name also after each
             pass of that stage.
+        tuning: a tuning database (text file) whose schedules win over those that come with xcc; "" for none.
         keep_ir: stores the kernels as they are after the stage ``gpu`` (``cpu``) in the artifact, for the interpreter.
         dump_stages: a folder that gets the module after each stage, "" for none.
         jobs: kernel compiler processes, 0 is one a core.
@@ -43,6 +45,7 @@ class CompileOptions:
     target_options: tuple[tuple[str, str], ...] = ()
     threads: int = 0
     verify: str = "stage"
+    tuning: str = ""
     keep_ir: bool = False
     dump_stages: str = ""
     jobs: int = 0
@@ -76,7 +79,12 @@ class CompileOptions:
 
     def code_key(self) -> str:
         """The options that change the code of a kernel, as text: part of the cache key."""
-        return repr((self.target, self.chip, self.precision, sorted(self.target_options), self.threads, self.keep_ir))
+        try:
+            tuning = Path(self.tuning).read_text() if self.tuning else ""
+        except (OSError, UnicodeDecodeError) as e:
+            raise UserError(f"{self.tuning}: cannot read the tuning database: {e}") from None
+        return repr((self.target, self.chip, self.precision, sorted(self.target_options), self.threads, self.keep_ir,
+                     tuning))
 
     @staticmethod
     def make(target: str = "cpu", dims: Mapping[str, Any] | None = None, **options: Any) -> CompileOptions:

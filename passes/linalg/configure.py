@@ -10,6 +10,7 @@ from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.kernel import read
+from xcc.passes.linalg.tuning import Database, database
 
 STRATEGIES = {"amdgcn": "xcc.targets.amdgcn.strategy", "cpu": "xcc.targets.cpu.strategy",
               "nvptx": "xcc.targets.nvptx.strategy"}
@@ -18,20 +19,30 @@ STRATEGIES = {"amdgcn": "xcc.targets.amdgcn.strategy", "cpu": "xcc.targets.cpu.s
 @register_pass
 @dataclass(frozen=True)
 class Configure(Pass):
-    """Chooses tile sizes: strategy(kernel, chip) -> xcc.config. A config that is there already is kept."""
+    """Chooses tile sizes: the tuning database's, else strategy(kernel, chip). A config that is there already is kept.
+
+    target: whose strategy; default: the compilation's target.
+    tuned: whether to look into the tuning database.
+    """
 
     name: ClassVar[str] = "configure"
     target: str = ""
+    tuned: bool = True
 
     def run(self, module: Any, ctx: PassContext) -> None:
         target = self.target or (ctx.options.target if ctx.options is not None else "cpu")
         if target not in STRATEGIES:
             raise UserError(f"pass 'configure': there is no target '{target}'")
         strategy = importlib.import_module(STRATEGIES[target])
+        path = ctx.options.tuning if ctx.options is not None else ""
+        entries = database(target, path) if self.tuned else Database()
         with module.context, ir.Location.unknown():
             for function in module.body.operations:
                 attributes = function.operation.attributes
                 if function.operation.name != "func.func" or "xt.kernel" not in attributes \
                         or "xcc.loops" in attributes or "xcc.config" in attributes:
                     continue
-                function.attributes["xcc.config"] = strategy.configure(read(function), ctx.chip).to_attr()
+                kernel = read(function)
+                chip = ctx.chip.name if ctx.chip is not None else ""
+                schedule = entries.find(chip, kernel) or strategy.configure(kernel, ctx.chip)
+                function.attributes["xcc.config"] = schedule.to_attr()

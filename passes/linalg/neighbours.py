@@ -1,0 +1,102 @@
+"""Schedules near a given one: what the tuner tries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from xcc.diagnostics import UserError
+from xcc.passes.linalg.domain import estimate
+from xcc.passes.linalg.kernel import Kernel
+from xcc.passes.linalg.schedule import Schedule
+from xcc.targets.base import Chip
+
+__all__ = ["neighbours"]
+
+MOST = 40
+
+
+def neighbours(kernel: Kernel, base: Schedule, chip: Chip) -> list[Schedule]:
+    """Distinct valid schedules that differ from `base` in lanes, chunks, order or threads; at most MOST."""
+    sizes = [estimate(d) for d in max((t.dims for t in kernel.results), key=len)]
+    found: list[Schedule] = []
+    makers = _gpu(base, sizes, chip) if base.access == "gather" else _cpu(base, sizes, chip)
+    for make in makers:
+        try:
+            schedule = make()
+        except UserError:
+            continue
+        if schedule != base and schedule not in found:
+            found.append(schedule)
+        if len(found) == MOST:
+            break
+    return found
+
+
+def _scaled(base: Schedule, d: int, lanes: int) -> Schedule:
+    """`base` with other lanes in dim d; its chunk keeps its number of steps."""
+    steps = base.block[d] // base.vector[d]
+    vector = (*base.vector[:d], lanes, *base.vector[d + 1:])
+    return replace(base, vector=vector, block=(*base.block[:d], steps * lanes, *base.block[d + 1:]))
+
+
+def _cpu(base: Schedule, sizes: list[int], chip: Chip) -> Iterator[Callable[[], Schedule]]:
+    n = len(base.vector)
+    last = n - 1
+    lanes = max(1, chip.vector_bytes // 4)
+    wide = [lanes, 2 * lanes, 3 * lanes, 4 * lanes]
+    tall = [2, 4, 6, 7, 8, 10, 12, 13, 14, 16]
+    rows = [d for d in range(last) if base.vector[d] > 1]
+    for columns in wide:
+        if n and columns != base.vector[last] and columns < 2 * max(1, sizes[last]):
+            yield lambda c=columns: _scaled(base, last, c)
+    for d in rows:
+        for r in tall:
+            if r <= sizes[d] and r * max(1, base.vector[last] // lanes) <= chip.vector_registers - 2:
+                yield lambda d=d, r=r: _scaled(base, d, r)
+    for d in range(n):
+        for factor in (0.25, 0.5, 2, 4):
+            yield lambda d=d, f=factor: _chunk(base, d, f, sizes)
+    for order in _orders(base.order):
+        yield lambda o=order: replace(base, order=o)
+    for k, group in enumerate(base.reduce):
+        for i, width in enumerate(group):
+            for other in (lanes, 2 * lanes, 4 * lanes) if width > 1 else ():
+                yield lambda k=k, i=i, o=other: replace(base, reduce=_put(base.reduce, k, i, o))
+
+
+def _gpu(base: Schedule, sizes: list[int], chip: Chip) -> Iterator[Callable[[], Schedule]]:
+    n = len(base.vector)
+    for threads in (64, 128, 256, 512):
+        if threads != base.threads and threads <= chip.max_threads:
+            yield lambda t=threads: replace(base, threads=t)
+    for d in range(n):
+        for factor in (0.5, 2, 4):
+            lanes = int(base.vector[d] * factor)
+            if lanes >= 1 and lanes < 4 * max(1, sizes[d]):
+                for threads in {base.threads, max(chip.warp, min(chip.max_threads, int(base.threads * factor)))}:
+                    yield lambda d=d, x=lanes, t=threads: replace(_scaled(base, d, x), threads=t)
+    for k, group in enumerate(base.reduce):
+        for i, width in enumerate(group):
+            for factor in (0.5, 2):
+                if width > 1:
+                    yield lambda k=k, i=i, w=int(width * factor): replace(base, reduce=_put(base.reduce, k, i, w))
+
+
+def _chunk(base: Schedule, d: int, factor: float, sizes: list[int]) -> Schedule:
+    steps = base.block[d] // base.vector[d]
+    if not steps:
+        return base
+    most = -(-sizes[d] // base.vector[d])
+    steps = max(1, min(most, int(steps * factor)))
+    return replace(base, block=(*base.block[:d], steps * base.vector[d], *base.block[d + 1:]))
+
+
+def _orders(order: tuple[int, ...]) -> Iterable[tuple[int, ...]]:
+    for i in range(len(order) - 1):
+        yield (*order[:i], order[i + 1], order[i], *order[i + 2:])
+
+
+def _put(groups: tuple[tuple[int, ...], ...], k: int, i: int, value: int) -> tuple[tuple[int, ...], ...]:
+    group = (*groups[k][:i], value, *groups[k][i + 1:])
+    return (*groups[:k], group, *groups[k + 1:])

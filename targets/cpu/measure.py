@@ -1,0 +1,49 @@
+"""Runs one compiled kernel on random data on this CPU: what the tuner measures with."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from typing import Any
+
+import numpy as np
+
+from xcc.runtime.cpu import load_library, physical_cores
+from xcc.runtime.dtypes import numpy_dtype
+from xcc.targets.base import KernelBinary
+from xcc.tuner import Measured, Subject
+
+__all__ = ["measure", "random_array"]
+
+
+def random_array(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> Any:
+    """Values that keep sums finite; integers stay small, so that they are valid indices of most tables."""
+    kind = numpy_dtype(dtype)
+    if kind.kind in "iub":
+        return rng.integers(0, 2, shape).astype(kind)
+    return (rng.standard_normal(shape) * 0.5).astype(kind)
+
+
+def measure(binary: KernelBinary, subject: Subject, seconds: float) -> Measured:
+    """Median seconds of calls during about `seconds`, on the threads of a model."""
+    from xcc.targets.cpu.chip import host
+    from xcc.targets.cpu.codegen import thread_pool
+    from xcc.targets.cpu.link import link_shared
+
+    library = load_library(link_shared([binary.blob, thread_pool(host())]))
+    library.xcc_set_threads(ctypes.c_int32(physical_cores()))
+    rng = np.random.default_rng(0)
+    inputs = [np.ascontiguousarray(random_array(s, d, rng)) for s, d in subject.inputs]
+    outputs = [np.zeros(s, numpy_dtype(d)) for s, d in subject.outputs]
+    function = getattr(library, binary.launches[0].entry)
+    function.restype = None
+    arguments = [*(ctypes.c_void_p(a.ctypes.data) for a in (*inputs, *outputs)),
+                 *(ctypes.c_int64(v) for v in subject.symbols)]
+    function(*arguments)
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while len(times) < 5 or (time.perf_counter() < end and len(times) < 500):
+        begin = time.perf_counter()
+        function(*arguments)
+        times.append(time.perf_counter() - begin)
+    return Measured(sorted(times)[len(times) // 2], tuple(outputs))
