@@ -18,6 +18,7 @@ BUILTIN: dict[str, str] = {
     "hardware-math": "xcc.passes.gpu.hardware_math",
     "kernel-abi": "xcc.passes.vector.kernel_abi",
     "lower-forall": "xcc.passes.vector.forall",
+    "pack-weights": "xcc.passes.xt.pack",
     "test-fail": "xcc.passes.testing",
     "tile": "xcc.passes.linalg.tile",
     "unroll-vectors": "xcc.passes.vector.unroll",

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from xcc.dialects.xt.broadcasting import merge_dim
-from xcc.dialects.xt.fields import dtype, integers, operand
+from xcc.dialects.xt.fields import dtype, integer, integers, operand
 from xcc.dialects.xt.numeric import NARROW
 from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, axis_of, build
 from xcc.dialects.xt.types import TensorType, is_float, numpy_dtype
@@ -64,6 +64,44 @@ class DotGeneral(XtOp, name="dot_general"):
         with np.errstate(all="ignore"):
             out = np.matmul(x.reshape(*batch, rows, k), y.reshape(*batch, k, columns))
         return np.reshape(out, (*batch, *m, *n)).astype(numpy_dtype(a.dtype))
+
+
+class PackedMatmul(XtOp, name="packed_matmul"):
+    """Sum over the last dim of a times a matrix [K, columns] that lies in panels of P columns.
+
+    b is [ceil(columns / P), K, P]: column n is n mod P of panel n // P; what lies past the last column is not used.
+    Sums are formed as in dot_general.
+    """
+
+    a = operand()
+    b = operand()
+    columns = integer()
+    dtype = dtype(None)
+    access = "contraction"
+
+    @staticmethod
+    def normalize(a: Attrs, lhs: TensorType, rhs: TensorType) -> None:
+        a.dtype = a.dtype or lhs.dtype
+
+    @staticmethod
+    def infer(a: Attrs, lhs: TensorType, rhs: TensorType) -> TensorType:
+        if is_float(lhs.dtype) != is_float(rhs.dtype) or is_float(lhs.dtype) != is_float(a.dtype):
+            raise InferError(f"cannot multiply {lhs.dtype} with {rhs.dtype} into {a.dtype}")
+        if lhs.rank < 1 or rhs.rank != 3:
+            raise InferError(f"a needs a dim to sum over and b rank 3, not ranks {lhs.rank} and {rhs.rank}")
+        panels, depth, width = rhs.shape
+        if merge_dim(lhs.shape[-1], depth) is None:
+            raise InferError(f"contracted dims differ: {lhs.shape[-1]} and {depth}")
+        if not isinstance(panels, int) or not isinstance(width, int) or not 0 <= panels * width - a.columns < width:
+            raise InferError(f"{panels} panels of {width} columns do not hold {a.columns} columns")
+        return TensorType((*lhs.shape[:-1], a.columns), a.dtype)
+
+    @staticmethod
+    def evaluate(a: Attrs, lhs: Any, rhs: Any) -> Any:
+        wide = accumulator(a.dtype)
+        matrix = np.moveaxis(rhs, 1, 0).reshape(rhs.shape[1], -1)[:, :a.columns]
+        with np.errstate(all="ignore"):
+            return np.matmul(lhs.astype(wide), matrix.astype(wide)).astype(numpy_dtype(a.dtype))
 
 
 def _paired(lhs: TensorType, rhs: TensorType, left: tuple[int, ...], right: tuple[int, ...], what: str) -> list[Dim]:

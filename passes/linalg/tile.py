@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import gcd
 from typing import Any, ClassVar
 
 from xcc import symbolic
@@ -122,6 +123,7 @@ class Nest:
             ranges: dict[int, tuple[Any, Any]] = {}
             for n, d in enumerate(tiled):
                 low = block.arguments[n]
+                self.b.multiples[low] = steps[n]
                 size = self.dims[d]
                 if isinstance(size, int) and size % steps[n] == 0:
                     ranges[d] = (low, None)
@@ -180,6 +182,9 @@ class Nest:
         else:
             count = self.b.binary("arith.divui", self.b.sub(high, low), self.b.int(lanes))
             middle = self.b.add(low, self.b.mul(count, self.b.int(lanes)))
+            if self.b.as_int(middle) is None:
+                start = self.b.as_int(low)
+                self.b.multiples[middle] = gcd(lanes, self.b.multiples.get(low, 1) if start is None else start)
             self._loop(low, middle, lanes, lambda iv: inner(self._index(d, iv, None)))
             self._rest(d, middle, high, None, inner)
 
@@ -216,6 +221,8 @@ class Nest:
                 body(low)
             return
         loop = scf_d.ForOp(low, high, self.b.int(step), [])
+        start = a if a is not None else self.b.multiples.get(low, 1)
+        self.b.multiples[loop.induction_variable] = gcd(start, step)
         with ir.InsertionPoint(loop.body), self.b.scope():
             body(loop.induction_variable)
             scf_d.YieldOp([])

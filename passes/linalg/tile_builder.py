@@ -74,6 +74,7 @@ class Builder:
         self.symbols = symbols
         self.scopes: list[dict[Any, Any]] = [{}]
         self.constants: dict[Any, Any] = {}
+        self.multiples: dict[Any, int] = {}     # loop variables that are multiples of a number
         self.index = ir.IndexType.get()
         self.i1 = ir.IntegerType.get_signless(1)
 
@@ -307,10 +308,24 @@ class Builder:
             total = self.ix_add(total, self.ix_scale(part, coef))
         return total
 
+    def _in_panel(self, a: Ix, width: int) -> bool:
+        """Whether the walk starts at a multiple of `width`, up to its constant, and stays within `width` of it."""
+        if a.vec is not None or any(c != 1 for _, c in a.coefs) or len(a.coefs) > 1:
+            return False
+        lanes = a.coefs[0][0].size if a.coefs else 1
+        aligned = a.base is None or self.multiples.get(a.base, 1) % width == 0
+        return aligned and a.const % width + lanes <= width
+
     def _ix_atom(self, atom: Any, env: dict[str, Ix]) -> Ix:
         if len(atom) == 1:
             return env[atom[0]] if atom[0] in env else self.ix_of(self.symbols[atom[0]])
         a, b = self.access(atom[1], env), self.access(atom[2], env)
+        if atom[0] in ("floordiv", "mod") and isinstance(atom[2], int) and self._in_panel(a, atom[2]):
+            if atom[0] == "mod":
+                return Ix(const=a.const % atom[2], coefs=a.coefs)
+            panel = Ix(const=a.const // atom[2])
+            return panel if a.base is None else self.ix_add(
+                panel, self.ix_of(self.binary("arith.divui", a.base, self.int(atom[2]))))
         if atom[0] == "mod":
             q = self.ix_vector("arith.floordivsi", a, b)
             return self.ix_add(a, self.ix_scale(self.ix_vector("arith.muli", q, b), -1))

@@ -108,5 +108,7 @@ def _contracted(op: Any) -> Dim:
     a, w = xt.attrs_of(op), xt.shape_of(op.operands[1])
     if short_name(op) == "dot_general":
         return symbolic.product(w[d] for d in a.rhs_contract)
+    if short_name(op) == "packed_matmul":
+        return w[1]
     outputs = {"OIHW": w[0], "HWIO": w[-1], "OHWIo": w[0] * w[-1]}[a.filter]
     return symbolic.floordiv(symbolic.product(w), outputs)

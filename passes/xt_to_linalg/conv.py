@@ -8,12 +8,14 @@ from typing import Any
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.xt_to_linalg.builder import Builder
-from xcc.passes.xt_to_linalg.matmul import contract, finish
+from xcc.passes.xt_to_linalg.matmul import contract, finish, panel_coordinates
 from xcc.passes.xt_to_linalg.pad import pad_view
 from xcc.passes.xt_to_linalg.registry import Op, converts
 from xcc.passes.xt_to_linalg.types import accumulator
 from xcc.passes.xt_to_linalg.view import View, dim_expr
 from xcc.symbolic import Dim
+
+DEEP = 16  # channels from which on a loop over them is worth being the innermost
 
 
 def _loop_order(last: bool, n: int, grouped: bool, deep: bool, channels: bool) -> tuple[list[str], list[str]]:
@@ -66,17 +68,19 @@ def convert_convolution(b: Builder, op: Op) -> View:
 
 
 def _packed(b: Builder, op: Op, x: View, w: View, n: int, strides: Sequence[int], dilations: Sequence[int]) -> View:
-    """NHWC with the filter in blocks of P outputs, [O/P, k..., I, P]: the result is [N, s..., O/P, P]."""
+    """NHWC with the filter in panels of P outputs, [O/P, k..., I, P]."""
     if op.attr("layout") != "NHWC" or op.attr("groups") != 1:
         raise CompilerBug("xt.convolution: a packed filter needs layout NHWC and one group")
-    block = _static(w.dims[-1], "packed outputs")
-    loops = [x.dims[0], *op.dims[1:n + 1], w.dims[0], block, w.dims[-2], *w.dims[1:n + 1]]
+    window, depth = list(w.dims[1:n + 1]), w.dims[-2]
+    deep = isinstance(depth, int) and depth >= DEEP     # channels innermost: few rows of the image at a time
+    loops = [x.dims[0], *op.dims[1:], *([*window, depth] if deep else [depth, *window])]
     d = [dim_expr(i) for i in range(len(loops))]
-    space, outer, inner, c, k = d[1:n + 1], d[n + 1], d[n + 2], d[n + 3], d[n + 4:]
+    space, o, reduced = d[1:n + 1], d[n + 1], d[n + 2:]
+    c, k = (reduced[-1], reduced[:-1]) if deep else (reduced[0], reduced[1:])
     x_coords = [d[0], *(s * strides[i] + k[i] * dilations[i] for i, s in enumerate(space)), c]
-    out = contract(b, loops, n + 3, [(x, x_coords), (w, [outer, *k, c, inner])], op.dtype)
-    splits = [1] * (n + 1) + [block]
-    return finish(b, View.of_split(out, op.dims, accumulator(op.dtype), splits), op.dtype)
+    panel, lane = panel_coordinates(o, w.dims[-1])
+    out = contract(b, loops, n + 2, [(x, x_coords), (w, [panel, *k, c, lane])], op.dtype)
+    return finish(b, View.of(out, op.dims, accumulator(op.dtype)), op.dtype)
 
 
 def _pad_input(b: Builder, x: View, space: Sequence[int], op: Op) -> View:

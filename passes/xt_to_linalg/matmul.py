@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xcc._mlir import arith_d
+from xcc._mlir import arith_d, ir
+from xcc.diagnostics import CompilerBug
 from xcc.passes.xt_to_linalg import scalar
 from xcc.passes.xt_to_linalg.builder import Builder, Read
 from xcc.passes.xt_to_linalg.registry import Op, converts
@@ -13,7 +14,7 @@ from xcc.passes.xt_to_linalg.types import accumulator, is_bool, is_float
 from xcc.passes.xt_to_linalg.view import View, dim_expr
 from xcc.symbolic import Dim
 
-__all__ = ["contract", "finish"]
+__all__ = ["contract", "finish", "panel_coordinates"]
 
 
 def contract(b: Builder, loops: Sequence[Dim], n_parallel: int, reads: Sequence[Read], dtype: Any) -> Any:
@@ -58,4 +59,22 @@ def convert_dot_general(b: Builder, op: Op) -> View:
     reads: list[Read] = [(v, [at[side, i] for i in range(len(v.dims))]) for side, v in (("l", lhs), ("r", rhs))]
     n_parallel = len(loops) - len(lhs_contract)
     out = contract(b, loops, n_parallel, reads, op.dtype)
+    return finish(b, View.of(out, op.dims, accumulator(op.dtype)), op.dtype)
+
+
+def panel_coordinates(n: Any, width: Dim) -> tuple[Any, Any]:
+    """The panel and the place in it of column `n`, for panels of `width` columns."""
+    if not isinstance(width, int):
+        raise CompilerBug(f"panels of symbolic width {width}")
+    return ir.AffineExpr.get_floor_div(n, width), ir.AffineExpr.get_mod(n, width)
+
+
+@converts("packed_matmul")
+def convert_packed_matmul(b: Builder, op: Op) -> View:
+    """Column n of the right operand is n mod P of panel n floordiv P."""
+    lhs, rhs = (v.plain() for v in op.operands)
+    loops = [*op.dims, lhs.dims[-1]]
+    *rows, n, k = (dim_expr(i) for i in range(len(loops)))
+    panel, lane = panel_coordinates(n, rhs.dims[-1])
+    out = contract(b, loops, len(op.dims), [(lhs, [*rows, k]), (rhs, [panel, k, lane])], op.dtype)
     return finish(b, View.of(out, op.dims, accumulator(op.dtype)), op.dtype)

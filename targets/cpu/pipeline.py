@@ -44,4 +44,4 @@ def kernel_pipeline() -> Pipeline:
 
 def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
-    return whole_pipeline(vector_stages(), xt=(_pass("explicit-padding"),))
+    return whole_pipeline(vector_stages(), xt=(_pass("explicit-padding"), _pass("pack-weights")))

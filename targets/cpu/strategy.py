@@ -26,6 +26,7 @@ from xcc.passes.linalg.tile_eval import loops_of, product_operands
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 
+WAYS = 12              # of the L1 cache
 CHUNK = 16384          # elements of a pointwise chunk
 PARALLEL_SECONDS = 15e-6   # below this a kernel stays on one thread
 
@@ -83,11 +84,14 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, parallel: boo
     if n_loop in left:          # depthwise: both operands walk the last dim
         m_dims = [d for d in sorted((d for d in to_dim.values() if d is not None), reverse=True) if d != last]
         columns = min(columns, 2 * w.lanes)
+    panel = _panel(op, n_loop)
+    columns = panel if panel < 1 << 30 else columns
     rows = max(1, (w.registers - 4) // max(1, -(-columns // w.lanes)))
     if n_loop in left:
         rows = min(rows, 4)
     if not m_dims:
-        columns = min(_columns(size, w) * 2, 4 * w.lanes) if size > 2 * w.lanes else columns
+        wide = min(_columns(size, w) * 2, 4 * w.lanes) if size > 2 * w.lanes else columns
+        columns = min(wide, panel)
     vector[last] = columns
     left_over = rows
     for d in m_dims[:2]:
@@ -105,6 +109,14 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, parallel: boo
     return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel)
 
 
+def _panel(op: Op, n_loop: int) -> int:
+    """Columns that lie next to each other in a packed operand: a tile must not be wider."""
+    found = [atom[2] for _, access in op.inputs for e in access if isinstance(e, symbolic.Expr)
+             for monomial, _ in e.terms for atom in monomial
+             if atom[0] == "mod" and isinstance(atom[2], int) and str(atom[1]) == f"i{n_loop}"]
+    return min(found, default=1 << 30)
+
+
 def _columns(size: int, w: Widths) -> int:
     if size >= 2 * w.lanes:
         return 2 * w.lanes
@@ -112,13 +124,21 @@ def _columns(size: int, w: Widths) -> int:
 
 
 def _row_tile(extent: Dim, room: int) -> int:
-    """Rows of the register tile: the largest that wastes least of `extent`."""
+    """Rows of the register tile: few tiles, and no last tile that is too short to keep the units busy.
+
+    More than WAYS rows whose distance is a multiple of 4 KiB would push each other out of the L1 cache.
+    """
+    if isinstance(extent, int) and extent <= room:
+        return extent
+    room = min(room, WAYS)
     if not isinstance(extent, int):
         return room
-    if extent <= room:
-        return extent
-    best = min(range(max(1, room // 2), room + 1), key=lambda t: (-(-extent // t) * (t + 2), -t))
-    return best
+
+    def cost(t: int) -> float:
+        rest = extent % t
+        return -(-extent // t) + (max(0, 4 - rest) / 2 if rest else 0)
+
+    return min(range(max(1, room // 2), room + 1), key=lambda t: (cost(t), -t))
 
 
 def _contraction_blocks(dims: tuple[Dim, ...], vector: list[int], last: int, m_dims: list[int], op: Op) -> list[int]:

@@ -1,0 +1,42 @@
+// RUN: %xcc_opt %s --pass-pipeline="pack-weights{width=4}" --verify-each | filecheck %s
+
+// A weight [K, N] goes into panels of 4 columns; the last one is filled up.
+// CHECK-LABEL: func.func @columns(
+// CHECK: %[[W:.*]] = "xt.weight"() {name = "w.panels4"} : () -> tensor<3x5x4xf32>
+// CHECK: "xt.packed_matmul"(%{{.*}}, %[[W]]) {columns = 10 : i64
+func.func @columns(%x: tensor<2x5xf32>) -> tensor<2x10xf32> {
+  %w = "xt.weight"() {name = "w"} : () -> tensor<5x10xf32>
+  %0 = "xt.dot_general"(%x, %w) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<2x5xf32>, tensor<5x10xf32>) -> tensor<2x10xf32>
+  return %0 : tensor<2x10xf32>
+}
+
+// A weight [N, K] is transposed on the way; two users share it.
+// CHECK-LABEL: func.func @transposed(
+// CHECK-COUNT-2: "xt.weight"() {name = "v.panels4t"} : () -> tensor<2x5x4xf32>
+// CHECK-NOT: xt.weight
+func.func @transposed(%x: tensor<2x5xf32>, %y: tensor<3x5xf32>) -> (tensor<2x8xf32>, tensor<3x8xf32>) {
+  %w = "xt.weight"() {name = "v"} : () -> tensor<8x5xf32>
+  %0 = "xt.dot_general"(%x, %w) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [1]} : (tensor<2x5xf32>, tensor<8x5xf32>) -> tensor<2x8xf32>
+  %1 = "xt.dot_general"(%y, %w) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [1]} : (tensor<3x5xf32>, tensor<8x5xf32>) -> tensor<3x8xf32>
+  return %0, %1 : tensor<2x8xf32>, tensor<3x8xf32>
+}
+
+// CHECK-LABEL: func.func @filter(
+// CHECK: %[[W:.*]] = "xt.weight"() {name = "f.panels4"} : () -> tensor<2x3x3x5x4xf32>
+// CHECK: "xt.convolution"(%{{.*}}, %[[W]])
+// CHECK-SAME: filter = "OHWIo"
+func.func @filter(%x: tensor<1x6x6x5xf32>) -> tensor<1x4x4x8xf32> {
+  %w = "xt.weight"() {name = "f"} : () -> tensor<3x3x5x8xf32>
+  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x6x6x5xf32>, tensor<3x3x5x8xf32>) -> tensor<1x4x4x8xf32>
+  return %0 : tensor<1x4x4x8xf32>
+}
+
+// One panel lies in order already; an operand that is no weight stays.
+// CHECK-LABEL: func.func @as_they_are(
+// CHECK-NOT: xt.packed_matmul
+func.func @as_they_are(%x: tensor<2x5xf32>, %v: tensor<4x8xf32>) -> tensor<2x8xf32> {
+  %w = "xt.weight"() {name = "small"} : () -> tensor<5x4xf32>
+  %0 = "xt.dot_general"(%x, %w) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<2x5xf32>, tensor<5x4xf32>) -> tensor<2x4xf32>
+  %1 = "xt.dot_general"(%0, %v) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
+  return %1 : tensor<2x8xf32>
+}
