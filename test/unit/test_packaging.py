@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+import sys
 import tomllib
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
+MODEL = """
+func.func @main(%x: tensor<8xf32> {xt.name = "x"}) -> (tensor<8xf32> {xt.name = "y"}) {
+  %0 = "xt.exp"(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+"""
 TOP = ("xcc", "dialects", "passes", "frontends", "targets", "runtime", "interpreter", "tools")
 
 
@@ -43,3 +54,34 @@ def test_data_files_are_in_the_wheel() -> None:
     endings = {pattern.lstrip("*") for pattern in _config()["package-data"]["*"]}
     data = {p for p in _tracked("*") if p.suffix not in (".py", ".pyc", ".md")}
     assert sorted(str(p) for p in data if p.suffix not in endings) == []
+
+
+def test_the_wheel_holds_every_file() -> None:
+    """The wheel that `make` built, where it did."""
+    wheels = list((ROOT / "build" / "dist").glob("xcc-*.whl"))
+    if not wheels or wheels[0].stat().st_mtime < max((ROOT / p).stat().st_mtime for p in _tracked("*")):
+        pytest.skip("no wheel of the present sources: make wheel")
+    files = {p for p in _tracked("*") if p.suffix != ".md"}
+    wanted = {"/".join(p.parts if p.parts[0] == "xcc" else ("xcc", *p.parts)) for p in files}
+    held = {n for n in zipfile.ZipFile(wheels[0]).namelist() if ".dist-info/" not in n}
+    assert held == wanted
+
+
+def test_an_installed_xcc_works_away_from_the_checkout(tmp_path: Path) -> None:
+    """Console scripts, from a folder where no source lies, in a process that ignores this one's paths."""
+    folder = str(Path(sys.executable).parent)
+    scripts = {tool: shutil.which(tool, path=folder) for tool in ("xcc", "xcc-run", "xcc-opt")}
+    if None in scripts.values():
+        pytest.skip("xcc is not installed here")
+
+    def run(tool: str, *argv: str) -> str:
+        done = subprocess.run([str(scripts[tool]), *argv], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+                              env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    (tmp_path / "m.mlir").write_text(MODEL)
+    run("xcc", "m.mlir", "--no-cache", "-o", "m.xcm")
+    run("xcc", "m.mlir", "--target=amdgcn", "-o", "amd.xcm")
+    assert "y" in run("xcc-run", "m.xcm", "--random")
+    assert "xt-to-linalg" in run("xcc-opt", "--list-passes")
