@@ -13,6 +13,7 @@ from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.tile_eval import loops_of, product_operands
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
+from xcc.targets.gpu_convolution import flattened, pow2_above
 
 ROW_IN_REGISTERS = 16384   # elements of a row that one block keeps
 POINTWISE_TILE = 1024
@@ -26,15 +27,10 @@ def configure(kernel: Kernel, chip: Chip) -> Schedule:
     place = domain(kernel)
     op = contraction_of(kernel)
     if op is not None:
-        found = _contraction(kernel, place, op, chip)
+        found = flattened(kernel, place, op, chip) or _contraction(kernel, place, op, chip)
         if found is not None:
             return found
     return _rows(kernel, place, chip)
-
-
-def pow2_above(n: int) -> int:
-    """The smallest power of two that is at least `n`."""
-    return 1 << max(0, n - 1).bit_length()
 
 
 def _bare(e: Dim) -> int | None:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.gpu.analysis import Access, element_bytes, owner
+from xcc.passes.gpu.analysis import Access, element_bytes, gather_run, owner
 from xcc.passes.gpu.contraction import Contraction
 from xcc.passes.gpu.layout import Layout, blocked
 
@@ -128,6 +128,15 @@ class _Assigner:
             width = min(access.aligned, access.shape[order[0]], max(1, size // self.threads))
         return blocked(access.shape, order, width, self.chip.warp, self.warps)
 
+    def rows_gathered(self, op: Any, run: int) -> Layout:
+        """The coalesced layout of a gather that reads `run` neighbours at once."""
+        shape = shape_of(op.results[0])
+        size = 1
+        for s in shape:
+            size *= s
+        width = min(run, max(1, size // self.threads))
+        return blocked(shape, list(reversed(range(len(shape)))), width, self.chip.warp, self.warps)
+
     def natural(self, value: Any) -> Ranked | None:
         """The layout that `value` has by itself and how strongly: 0 any, 1 gather, 2 memory, 4 contraction."""
         if value in self.known:
@@ -170,6 +179,9 @@ class _Assigner:
             source = self.natural(op.operands[0])
             return (source[0].reshaped(shape_of(value)), source[1]) if source else None
         if op.name == "vector.gather":
+            run = gather_run(op, self.chip.vector_bytes)
+            if run > 1:
+                return self.rows_gathered(op, run), 2
             found = self.best(list(op.operands))
             return found if found is not None and found[1] else (self.default(value), 1)
         if is_elementwise(op):
@@ -187,7 +199,8 @@ class _Assigner:
         """Whether `op` is computed again wherever it is used in another layout."""
         if op.name in LEAVES or op.name in VIEWS:
             return True
-        if not op.name.startswith("arith.") or op.name.startswith(("arith.div", "arith.rem")):
+        if not op.name.startswith("arith.") or op.name.startswith(("arith.div", "arith.rem")) \
+                and not isinstance(ir.VectorType(op.results[0].type).element_type, ir.IndexType):
             return False
         owners = [owner(v) for v in op.operands if is_vector(v)]
         return all(o is not None and self.leafy(o) for o in owners)

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from xcc._mlir import arith_d, gpu_d, ir, memref_d, scf_d, vector_d
-from xcc.passes.gpu.analysis import Access, divisor, owner
-from xcc.passes.gpu.assign_layouts import is_vector, mask_layout
+from xcc.passes.gpu.analysis import Access, element_bytes, gather_run, register_run, same_along
+from xcc.passes.gpu.assign_layouts import mask_layout
 from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.thread_code import (
     from_registers,
@@ -71,7 +71,7 @@ class _Transfer:
             kept = sorted((d, i) for i, d in enumerate(access.dims) if d >= 0)
             self.mask = [scalars[held[tuple(layout.at(register=r)[i] for _, i in kept)]]
                          for r in range(layout.registers)]
-            self.uniform = self.width == 1 or _uniform(mask, self.width)
+            self.uniform = self.width == 1 or same_along(mask, self.width)
 
     def indices(self, register: int) -> list[Any]:
         out = list(self.base)
@@ -138,38 +138,34 @@ def _all(tests: list[Any]) -> Any:
     return joined
 
 
-def _uniform(mask: Any, width: int) -> bool:
-    """Whether every aligned run of `width` elements along the mask's last dim is all on or all off."""
-    op = owner(mask)
-    if op is None:
-        return False
-    if op.name == "vector.create_mask":
-        return divisor(op.operands[len(op.operands) - 1]) % width == 0
-    if op.name == "vector.constant_mask":
-        return list(op.attributes["mask_dim_sizes"])[-1] % width == 0
-    if op.name == "vector.broadcast":
-        source = op.operands[0]
-        return not is_vector(source) or _uniform(source, width)
-    if op.name in ("arith.andi", "arith.ori"):
-        return _uniform(op.operands[0], width) and _uniform(op.operands[1], width)
-    return False
-
-
 def gather(k: Any, op: Any) -> None:
-    """vector.gather: one guarded load an element."""
+    """vector.gather: one guarded load for each run of neighbours that lie together in memory, else for each element."""
     result = op.results[0]
     operands = list(op.operands)
+    layout = k.layout(result)
     base, *offsets = [k.get(v) for v in operands[:-3]]
     chosen, mask, other = (registers_of(k.get(v)) for v in operands[-3:])
     element = ir.VectorType(result.type).element_type
-    out = []
-    for i, m, o in zip(chosen, mask, other, strict=True):
-        branch = scf_d.IfOp(m, [element], has_else=True)
-        with ir.InsertionPoint(branch.then_block):
-            scf_d.yield_([memref_d.load(base, _last_plus(offsets, i))])
-        with ir.InsertionPoint(branch.else_block):
-            scf_d.yield_([o])
-        out.append(branch.results[0])
+    width, run = register_run(layout, gather_run(op, k.chip.vector_bytes))
+    uniform = width == 1 or same_along(operands[-2], width)
+    alignment = width * element_bytes(element)
+
+    def load(group: list[int]) -> Any:
+        kind = register_vector(len(group), element)
+        at = _last_plus(offsets, chosen[group[0]])
+        return vector_d.load(kind, base, at, alignment=alignment if len(group) > 1 else None)
+
+    out: list[Any] = [None] * layout.registers
+    for group in register_groups(layout.registers, run):
+        parts = [group] if uniform else [[r] for r in group]
+        for part in parts:
+            branch = scf_d.IfOp(mask[part[0]], [register_vector(len(part), element)], has_else=True)
+            with ir.InsertionPoint(branch.then_block):
+                scf_d.yield_([load(part)])
+            with ir.InsertionPoint(branch.else_block):
+                scf_d.yield_([from_registers([other[r] for r in part])])
+            for r, s in zip(part, registers_of(branch.results[0]), strict=True):
+                out[r] = s
     k.values[result] = from_registers(out)
 
 

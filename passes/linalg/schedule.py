@@ -7,11 +7,15 @@
 
 All entries speak of dims *after* normalisation (passes/linalg/kernel.py), of the kernel's largest result:
 
+- flatten: how many neighbouring dims make each tile dim; block, vector and order then speak of tile dims. Lanes walk
+  the product of the dims, whose coordinates are found by division. Without it every dim is a tile dim.
 - block: tile of each dim for the outer ``scf.forall``; 0 leaves the dim out of it.
 - vector: lanes of each dim (1: no vector dim).
 - order: the dims from the outermost loop to the innermost.
 - reduce: for each reduction op, for each of its reduction loops, the lanes: 1 is a scalar loop, 0 unrolls it; lanes not
   below the loop's size make it one step, without a loop.
+- joined: for each reduction op the reduction loops, outermost first, that are walked as one loop over their product,
+  with the lanes of the last of them; empty: none. Either all of its loops or none.
 - tail: "peel" gives full tiles a loop without masks and the rest code of its own; "mask" masks every tile.
 - access: "rows" reads non-affine and strided tiles row by row (CPU); "gather" by index vectors (GPU).
 - park: the number of an op whose result a reduction over a row and the kernel's result both need and which is dear to
@@ -43,6 +47,8 @@ class Schedule:
     park: int = -1
     parallel: bool = False
     threads: int = 0
+    flatten: tuple[int, ...] = ()
+    joined: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if not len(self.block) == len(self.vector) == len(self.order):
@@ -52,6 +58,10 @@ class Schedule:
         for t, v in zip(self.block, self.vector, strict=True):
             if v < 1 or t < 0 or t % v:
                 raise UserError(f"xcc.config: block {t} is not a multiple of vector {v}")
+        if self.flatten and (len(self.flatten) != len(self.block) or min(self.flatten) < 1):
+            raise UserError(f"xcc.config: flatten {self.flatten} must have a number of dims for each entry of block")
+        if self.joined and len(self.joined) != len(self.reduce):
+            raise UserError("xcc.config: joined and reduce must have one entry a reduction")
         if self.park >= 0 and (not self.block or self.block[-1]):
             raise UserError("xcc.config: park needs rows that are whole in a chunk (block of the last dim 0)")
         if self.tail not in ("peel", "mask"):
@@ -67,6 +77,10 @@ class Schedule:
                    "parallel": ir.BoolAttr.get(self.parallel)}
         if self.park >= 0:
             entries["park"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), self.park)
+        if self.flatten:
+            entries["flatten"] = i64(list(self.flatten))
+        if self.joined:
+            entries["joined"] = ir.ArrayAttr.get([i64(list(r)) for r in self.joined])
         if self.threads:
             entries["threads"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), self.threads)
         return ir.DictAttr.get(entries)
@@ -84,9 +98,22 @@ class Schedule:
                 access=d["access"].value if "access" in d else "rows",
                 park=int(d["park"].value) if "park" in d else -1,
                 parallel=bool(d["parallel"].value) if "parallel" in d else False,
-                threads=int(d["threads"].value) if "threads" in d else 0)
+                threads=int(d["threads"].value) if "threads" in d else 0,
+                flatten=tuple(ir.DenseI64ArrayAttr(d["flatten"])) if "flatten" in d else (),
+                joined=tuple(tuple(ir.DenseI64ArrayAttr(r)) for r in d.get("joined", [])))
         except (KeyError, ValueError) as e:
             raise UserError(f"xcc.config: {e}") from None
+
+
+def joined_loops(kernel: Kernel, schedule: Schedule) -> dict[Op, tuple[int, ...]]:
+    """The reduction ops whose loops are walked as one, with these loops, outermost first."""
+    ops = [op for op in kernel.ops if op.is_reduction]
+    found = {op: loops for op, loops in zip(ops, schedule.joined, strict=False) if loops}
+    for op, loops in found.items():
+        wanted = {p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1}
+        if len(loops) != len(set(loops)) or set(loops) != wanted:
+            raise UserError(f"xcc.config of {kernel.name}: joined {loops} are not the reduction loops {sorted(wanted)}")
+    return found
 
 
 def reduce_plan(kernel: Kernel, schedule: Schedule) -> dict[Op, dict[int, int]]:

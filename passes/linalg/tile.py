@@ -98,7 +98,7 @@ def _default(dims: tuple[Dim, ...], like: Schedule) -> Schedule:
     n = len(dims)
     vector = tuple(like.vector[-1] if d == n - 1 else 1 for d in range(n)) if like.vector else (1,) * n
     return Schedule(vector if n and like.access == "gather" else (0,) * n, vector, tuple(range(n)), like.reduce,
-                    like.tail, like.access, threads=like.threads)
+                    like.tail, like.access, threads=like.threads, joined=like.joined)
 
 
 class Nest:
@@ -106,7 +106,10 @@ class Nest:
 
     def __init__(self, ev: Evaluator, schedule: Schedule, dims: tuple[Dim, ...],
                  results: list[tuple[Tensor, Any]]) -> None:
-        self.ev, self.b, self.schedule, self.dims, self.results = ev, ev.b, schedule, dims, results
+        self.ev, self.b, self.schedule, self.results = ev, ev.b, schedule, results
+        groups = iter(dims)
+        self.parts = [tuple(next(groups) for _ in range(n)) for n in schedule.flatten or [1] * len(dims)]
+        self.dims = tuple(symbolic.product(part) for part in self.parts)
 
     def emit(self) -> None:
         tiled = [d for d in self.schedule.order if self.schedule.block[d]]
@@ -229,12 +232,24 @@ class Nest:
 
     def _hoist(self, at: dict[int, Ix]) -> None:
         """Evaluates what depends only on the dims fixed so far, before the loops over the others begin."""
-        env = {f"i{d}": i for d, i in at.items()}
-        access = tuple(symbolic.sym(f"i{d}") for d in range(len(self.dims)))
+        env = {f"i{d}": i for d, i in self._coordinates(at).items()}
+        access = tuple(symbolic.sym(f"i{d}") for d in range(sum(len(part) for part in self.parts)))
         self.ev.hoist([(t, access) for t, _ in self.results], env)
 
+    def _coordinates(self, at: dict[int, Ix]) -> dict[int, Ix]:
+        """The coordinates in the results' dims of the tile dims fixed so far."""
+        out: dict[int, Ix] = {}
+        first = 0
+        for d, part in enumerate(self.parts):
+            if d in at:
+                found = self.b.parts(at[d], part) if len(part) > 1 else [at[d]]
+                out.update({first + n: i for n, i in enumerate(found)})
+            first += len(part)
+        return out
+
     def _store(self, at: dict[int, Ix]) -> None:
-        indices = [at[d] for d in range(len(self.dims))]
+        coordinates = self._coordinates(at)
+        indices = [coordinates[d] for d in range(len(coordinates))]
         values: list[V] = [self.ev.tile(t, indices) for t, _ in self.results]
         for (t, memref), v in zip(self.results, values, strict=True):
             self.ev.memory.store(t, memref, v, indices)

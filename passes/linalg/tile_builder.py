@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from xcc._mlir import ir
@@ -43,12 +43,16 @@ class V:
 
 @dataclass(frozen=True, eq=False)
 class Ix:
-    """An index: `base` (SSA or None) + `const` + sum of coef * lane over `coefs`; or the vector `vec` alone."""
+    """An index: `base` (SSA or None) + `const` + sum of coef * lane over `coefs`; or the vector `vec` alone.
+
+    `part` is (walk, n) for coordinate n of a walk over several dims as one.
+    """
 
     base: Any = None
     const: int = 0
     coefs: tuple[tuple[Axis, int], ...] = ()
     vec: V | None = None
+    part: tuple[Flat, int] | None = None
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -65,6 +69,13 @@ class Ix:
         if self.vec is not None:
             return ("vec", self.vec.value)
         return (self.base, self.const, tuple((id(a), c) for a, c in self.coefs))
+
+@dataclass(frozen=True, eq=False)
+class Flat:
+    """A walk over neighbouring dims of `sizes` as if they were one: `index` is the position in their product."""
+
+    index: Ix
+    sizes: tuple[Dim, ...]
 
 class Builder:
     """Builds IR at the current insertion point; equal pure requests in scope give the same value."""
@@ -192,6 +203,8 @@ class Builder:
 
     # indices
     def ix_add(self, a: Ix, b: Ix) -> Ix:
+        if a.is_const(0) or b.is_const(0):
+            return b if a.is_const(0) else a
         if a.vec is not None or b.vec is not None:
             return self.ix_vector("arith.addi", a, b)
         coefs: dict[Axis, int] = dict(a.coefs)
@@ -201,6 +214,8 @@ class Builder:
         return Ix(base, a.const + b.const, tuple((x, c) for x, c in coefs.items() if c))
 
     def ix_scale(self, a: Ix, k: Int) -> Ix:
+        if k == 1:
+            return a
         if a.vec is not None:
             return self.ix_vector("arith.muli", a, Ix(const=k))
         if k == 0:
@@ -216,6 +231,30 @@ class Builder:
         shape = [axis.size for axis in x.axes]
         t = ir.VectorType.get(shape, self.index)
         return Ix(vec=V(self.pure(name, t, [x.value, y.value]), x.axes))
+
+    def parts(self, index: Ix, sizes: Sequence[Dim]) -> list[Ix]:
+        """The coordinates of position `index` of the product of `sizes`, whose base is a multiple of its lanes."""
+        key = ("parts", index.key(), tuple(sizes))
+        found: list[Ix] | None = self.recall(key)
+        if found is not None:
+            return found
+        flat, rest, out = Flat(index, tuple(sizes)), index, []
+        for size in reversed(sizes[1:]):
+            rest, part = self._divide(rest, size)
+            out.append(part)
+        out.append(rest)
+        made = [replace(part, part=(flat, n)) for n, part in enumerate(reversed(out))] if len(out) > 1 else out
+        return self.remember(key, made)  # type: ignore[no-any-return]
+
+    def _divide(self, a: Ix, size: Dim) -> tuple[Ix, Ix]:
+        """Quotient and remainder; lanes that never leave one quotient stay affine."""
+        lanes = max((axis.size for axis, _ in a.coefs), default=1)
+        by = self.ix_of(self.dim(size))
+        if a.vec is None and (lanes == 1 or isinstance(size, int) and size % lanes == 0):
+            base = self.ix_of(self.scalar(a))
+            rest = self.ix_vector("arith.remui", base, by)
+            return self.ix_vector("arith.divui", base, by), Ix(rest.base, rest.const, a.coefs)
+        return self.ix_vector("arith.divui", a, by), self.ix_vector("arith.remui", a, by)
 
     def ix_of(self, value: Any) -> Ix:
         n = self.as_int(value)

@@ -15,7 +15,7 @@ from typing import Any
 from xcc import symbolic
 from xcc._mlir import ir, scf_d
 from xcc.passes.linalg.kernel import Kernel, Op, Tensor
-from xcc.passes.linalg.schedule import Schedule, reduce_plan
+from xcc.passes.linalg.schedule import Schedule, joined_loops, reduce_plan
 from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
 from xcc.passes.linalg.tile_memory import Memory
 from xcc.symbolic import Dim
@@ -38,6 +38,7 @@ class Evaluator:
         self.memory = memory
         self.schedule = schedule
         self.reduce = reduce_plan(kernel, schedule)
+        self.joined = joined_loops(kernel, schedule)
         self.full_axes: dict[tuple[str, int, int], Axis] = {}
         self.parked: Tensor | None = None       # its tiles are written to `park`, and read back once all are there
         self.park: Any = None
@@ -143,6 +144,10 @@ class Evaluator:
             t = self.kernel.by_value[owner.operands[0]]
             indices = [self._as_index(self._inner(x, op, env, values)) for x in list(owner.operands)[1:]]
             return self.tile(t, [indices[group[0]] for group in t.groups])
+        if name == "arith.select":
+            guarded = self._guarded_read(owner, op, env, values)
+            if guarded is not None:
+                return guarded
         operands = [self._inner(x, op, env, values) for x in owner.operands]
         if isinstance(v.type, ir.IndexType):
             if name in ("arith.index_cast", "arith.index_castui") and isinstance(operands[0], V):
@@ -153,6 +158,21 @@ class Evaluator:
                 return Ix(vec=picked) if picked.axes else self.b.ix_of(picked.value)
             return self._index_op(name, [self._as_index(x) for x in operands])
         return self.b.elementwise(name, v.type, [self._as_value(x) for x in operands], attributes_of(owner))
+
+    def _guarded_read(self, owner: Any, op: Op, env: dict[str, Ix], values: dict[Any, V | Ix]) -> V | None:
+        """select(test, element of an argument, 0): a gather of the elements that pass the test alone."""
+        read, other = owner.operands[1].owner, owner.operands[2].owner
+        if isinstance(read, ir.Block) or isinstance(other, ir.Block) or read.name != "tensor.extract" \
+                or other.name != "arith.constant" or not _is_zero(other.attributes["value"]):
+            return None
+        t = self.kernel.by_value[read.operands[0]]
+        if t.producer is not None or t.constant is not None:
+            return None
+        indices = [self._as_index(self._inner(x, op, env, values)) for x in list(read.operands)[1:]]
+        indices = [indices[group[0]] for group in t.groups]
+        if not self.memory.gathers(t, indices):
+            return None
+        return self.memory.load(t, indices, self._as_value(self._inner(owner.operands[0], op, env, values)))
 
     def _index_op(self, name: str, operands: Sequence[Ix]) -> Ix:
         a, b = operands
@@ -229,11 +249,17 @@ class Reduction:
         lanes = ev.reduce[op]
         if any(c is None for c in self.combiners):
             lanes = {p: min(n, 1) for p, n in lanes.items()}
+        self.joined = ev.joined.get(op, ())
+        if self.joined:
+            self.loops = [self.joined[-1]]
         self.lanes = {p: lanes[p] for p in self.loops}
+        self.sizes = {p: op.loops[p] for p in self.loops}
+        if self.joined:
+            self.sizes[self.joined[-1]] = symbolic.product([op.loops[p] for p in self.joined])
         self.axes: dict[int, Axis] = {}
         taken = list(out_axes)
         for p in self.loops:
-            n, size = self.lanes[p], op.loops[p]
+            n, size = self.lanes[p], self.sizes[p]
             if n > 1:
                 whole = isinstance(size, int) and size <= n
                 self.axes[p] = ev.full_axis(size, n, taken) if whole else Axis(n, REDUCTION_ORDER + 100 + p)
@@ -264,9 +290,12 @@ class Reduction:
     def run(self, at: int, env: dict[str, Ix], accs: list[V]) -> list[V]:
         """The loops from number `at` on."""
         if at == len(self.loops):
+            if self.joined:
+                parts = self.b.parts(env[f"i{self.joined[-1]}"], [self.op.loops[p] for p in self.joined])
+                env = {**env, **{f"i{p}": i for p, i in zip(self.joined, parts, strict=True)}}
             return self.accumulate(env, accs)
         p = self.loops[at]
-        size, n, name = self.op.loops[p], self.lanes[p], f"i{p}"
+        size, n, name = self.sizes[p], self.lanes[p], f"i{p}"
         if n == 0 and isinstance(size, int):
             for i in range(size):
                 accs = self.run(at + 1, {**env, name: Ix(const=i)}, accs)
@@ -307,7 +336,8 @@ class Reduction:
         with ir.InsertionPoint(loop.body), self.b.scope():
             inner = [V(v, a.axes) for v, a in zip(loop.inner_iter_args, accs, strict=True)]
             env = {**env, f"i{self.loops[at]}": index(loop.induction_variable)}
-            self.ev.hoist(self.op.inputs, env)
+            if not self.joined:
+                self.ev.hoist(self.op.inputs, env)
             out = self.run(at + 1, env, inner)
             scf_d.YieldOp([v.value for v in out])
         return [V(v, a.axes) for v, a in zip(loop.results, accs, strict=True)]
@@ -360,7 +390,7 @@ class Reduction:
 
     def zero_invalid(self, v: V, reduced: set[Axis]) -> V:
         limited = tuple(a for a in v.axes if a in reduced and a.limit is not None)
-        if not limited or v.value.owner.name == "vector.transfer_read":
+        if not limited or v.value.owner.name in ("vector.transfer_read", "vector.gather"):  # masked lanes are 0
             return v
         mask = self.b.mask(limited)
         assert mask is not None
@@ -384,6 +414,10 @@ class Reduction:
                           kind=ir.Attribute.parse(f"#vector.kind<{kind}>"),
                           reduction_dims=ir.DenseI64ArrayAttr.get(dims))
         return V(value, rest)
+
+
+def _is_zero(attr: Any) -> bool:
+    return isinstance(attr, ir.IntegerAttr | ir.FloatAttr) and not attr.value
 
 
 def attributes_of(op: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ strided view; the rest is read row by row (CPU) or gathered by index vectors (GP
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from xcc import symbolic
@@ -67,9 +68,9 @@ class Memory:
             return self.b.op("memref.get_global", kind, [], name=ir.FlatSymbolRefAttr.get(name))
 
     # reading -----------------------------------------------------------------------------------------------------
-    def load(self, t: Tensor, indices: Sequence[Ix]) -> V:
-        """The tile of a buffer at `indices`; lanes past an axis's limit read as 0."""
-        v = self._load_stored(self._buffer(t), t, indices)
+    def load(self, t: Tensor, indices: Sequence[Ix], guard: V | None = None) -> V:
+        """The tile of a buffer at `indices`; lanes past an axis's limit, and a gather's outside `guard`, read as 0."""
+        v = self._load_stored(self._buffer(t), t, indices, guard)
         if storage_type(t.element) != t.element:
             return self.b.elementwise("arith.trunci", t.element, [v], {})
         return v
@@ -78,8 +79,14 @@ class Memory:
         """The tile of a result's buffer, read back as it was stored."""
         return self._transfer(memref, indices, ir.MemRefType(memref.type).element_type)
 
-    def _load_stored(self, memref: Any, t: Tensor, indices: Sequence[Ix]) -> V:
+    def gathers(self, t: Tensor, indices: Sequence[Ix]) -> bool:
+        """Whether a read of `t` at `indices` is by index vectors."""
+        return self.access == "gather" and any(i.axes for i in indices) and not _plain(_merged(t.dims, indices))
+
+    def _load_stored(self, memref: Any, t: Tensor, indices: Sequence[Ix], guard: V | None) -> V:
         element = ir.MemRefType(memref.type).element_type
+        if _plain(_merged(t.dims, indices)):
+            memref, t, indices = self._flattened(memref, t, indices)
         axes = tuple(dict.fromkeys(a for i in indices for a in i.axes))
         if not axes:
             return V(self.b.op("memref.load", element, [memref, *(self.b.scalar(i) for i in indices)]))
@@ -91,7 +98,21 @@ class Memory:
             rows = self._rows(memref, t, indices, element)
             if rows is not None:
                 return rows
-        return self._gather(memref, t, indices, element)
+        return self._gather(memref, t, indices, element, guard)
+
+    def _flattened(self, memref: Any, t: Tensor, indices: Sequence[Ix]) -> tuple[Any, Tensor, Sequence[Ix]]:
+        """A view in which dims that are walked as one are one."""
+        walks = _walks(t.dims, indices)
+        if all(last - first == 1 for first, last in walks):
+            return memref, t, indices
+        dims = tuple(symbolic.product(t.dims[first:last]) for first, last in walks)
+        key = ("view", memref, dims)
+        view = self.b.recall(key)
+        if view is None:
+            strides = [symbolic.product(dims[d + 1:]) for d in range(len(dims))]
+            view = self.b.remember(key, self._view(memref, self.b.int(0), dims, strides,
+                                                   ir.MemRefType(memref.type).element_type))
+        return view, replace(t, dims=dims), _merged(t.dims, indices)
 
     def _transfer(self, memref: Any, indices: Sequence[Ix], element: Any) -> V:
         axes = tuple(i.coefs[0][0] for i in indices if i.coefs)
@@ -187,11 +208,16 @@ class Memory:
                             static_position=ir.DenseI64ArrayAttr.get(position))
         return V(out, (*rows, lane))
 
-    def _gather(self, memref: Any, t: Tensor, indices: Sequence[Ix], element: Any) -> V:
+    def _gather(self, memref: Any, t: Tensor, indices: Sequence[Ix], element: Any, guard: V | None) -> V:
         index = self.b.vector(self._flat_index(t, indices))
+        if guard is not None:
+            index = self.b.align([index, guard])[0]
         shape = [a.size for a in index.axes]
         flat = self._flat(memref, t, element)
         mask = self.b.mask(index.axes)
+        if guard is not None:
+            inside = self.b.broadcast(guard, index.axes)
+            mask = inside if mask is None else self.b.elementwise("arith.andi", self.b.i1, [inside, mask], {})
         ones = ir.IntegerAttr.get(self.b.i1, 1)
         lanes = self.b.splat(ones, shape) if mask is None else mask.value
         kind = ir.VectorType.get(shape, element)
@@ -205,6 +231,7 @@ class Memory:
         element = storage_type(t.element)
         if element != t.element:
             value = self.b.elementwise("arith.extui", element, [value], {})
+        memref, _, indices = self._flattened(memref, t, indices)
         axes = tuple(i.coefs[0][0] for i in indices if i.coefs)
         at = [self.b.scalar(i) for i in indices]
         if not axes:
@@ -217,6 +244,28 @@ class Memory:
         vector_d.TransferWriteOp(
             None, value.value, memref, at, ir.AffineMapAttr.get(permutation),
             ir.ArrayAttr.get([ir.BoolAttr.get(True)] * len(axes)), mask=None if mask is None else mask.value)
+
+
+def _walks(dims: Sequence[Dim], indices: Sequence[Ix]) -> list[tuple[int, int]]:
+    """The ranges of dims that one walk covers, in order; a dim that is no part of one is a range of its own."""
+    out, d = [], 0
+    while d < len(indices):
+        part = indices[d].part
+        count = 1
+        if part is not None and part[1] == 0:
+            flat, n = part[0], len(part[0].sizes)
+            whole = [(flat, k) for k in range(n)]
+            if [i.part for i in indices[d:d + n]] == whole and tuple(dims[d:d + n]) == flat.sizes:
+                count = n
+        out.append((d, d + count))
+        d += count
+    return out
+
+
+def _merged(dims: Sequence[Dim], indices: Sequence[Ix]) -> list[Ix]:
+    """The indices with each walk over several dims as one."""
+    return [indices[first] if last - first == 1 else indices[first].part[0].index  # type: ignore[index]
+            for first, last in _walks(dims, indices)]
 
 
 def _plain(indices: Sequence[Ix]) -> bool:

@@ -192,7 +192,7 @@ class FusionRules:
 
     def _recompute_fault(self, p: FusionGroup, c: FusionGroup) -> str:
         """Computing `p` where `c` needs it must cost less than writing and reading its results."""
-        if c.domain[:len(p.domain)] == p.domain:
+        if c.domain[:len(p.domain)] == p.domain or self._widens(p):
             return ""
         times = self.count(c.domain) / max(self.count(p.domain), 1)
         extra = (times - 1) * self.flops(p)
@@ -200,6 +200,12 @@ class FusionRules:
         if extra > 2 * written * self.limits.flops_per_byte:
             return f"it would be computed {times:.0f} times"
         return ""
+
+    def _widens(self, p: FusionGroup) -> bool:
+        """Whether `p` only converts to wider elements: reading its narrow input again is cheaper than a kernel."""
+        return all(n.kind == "unit_view" or (n.name == "convert"
+                                             and element_bytes(n.operands[0]) <= element_bytes(n.results[0]))
+                   for n in p.nodes)
 
     def copy_pays(self, p: FusionGroup, consumers: int, *, joined: bool = False) -> str:
         """"" when computing `p` in each of its consumers moves fewer bytes than storing it once, else why not.
