@@ -138,7 +138,7 @@ def map_dims(op: Any) -> list[int]:
 
 
 def register_run(layout: Layout, limit: int, dim: int = -1) -> tuple[int, list[int]]:
-    """The longest aligned run of neighbours along `dim` in one thread: its elements, `limit` at most, its register bits."""
+    """The longest aligned run of neighbours along `dim` in one thread: elements (`limit` at most) and register bits."""
     dim %= len(layout.shape)
     registers = [v[dim] if not any(c for d, c in enumerate(v) if d != dim) else 0 for v in layout.basis("register")]
     chosen: list[int] = []

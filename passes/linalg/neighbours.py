@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from xcc import symbolic
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.domain import estimate
 from xcc.passes.linalg.kernel import Kernel
@@ -18,7 +19,8 @@ MOST = 40
 
 def neighbours(kernel: Kernel, base: Schedule, chip: Chip) -> list[Schedule]:
     """Distinct valid schedules that differ from `base` in lanes, chunks, order or threads; at most MOST."""
-    sizes = [estimate(d) for d in max((t.dims for t in kernel.results), key=len)]
+    dims = iter(max((t.dims for t in kernel.results), key=len))
+    sizes = [estimate(symbolic.product([next(dims) for _ in range(n)])) for n in base.flatten or [1] * len(base.block)]
     found: list[Schedule] = []
     makers = _gpu(base, sizes, chip) if base.access == "gather" else _cpu(base, sizes, chip)
     for make in makers:
