@@ -29,7 +29,7 @@ class Case:
 SIZE = {"f16": 2, "bf16": 2, "f32": 4}
 
 
-def _matmul(m: int, n: int, k: int, dtype: str, a: str = "N", b: str = "N") -> Case:
+def matmul(m: int, n: int, k: int, dtype: str, a: str = "N", b: str = "N") -> Case:
     sa = (m, k) if a == "N" else (k, m)
     sb = (k, n) if b == "N" else (n, k)
 
@@ -43,12 +43,12 @@ def _matmul(m: int, n: int, k: int, dtype: str, a: str = "N", b: str = "N") -> C
                 SIZE[dtype] * (m * k + k * n + m * n))
 
 
-def _epilogue(m: int, n: int, k: int, kind: str) -> Case:
+def epilogue(m: int, n: int, k: int, kind: str, dtype: str = "f16") -> Case:
     def build(xt: Any, x: Any, w: Any, bias: Any, *rest: Any) -> Any:
         y = xt.add(xt.dot_general(x, w, lhs_contract=(1,), rhs_contract=(1,)), bias)
         if kind == "gelu":
             return xt.gelu(y)
-        zero = xt.constant(0.0, dtype="f16")
+        zero = xt.constant(0.0, dtype=dtype)
         return xt.add(xt.maximum(y, zero), rest[0])
 
     def peer(f: Any, x: Any, w: Any, bias: Any, *rest: Any) -> Any:
@@ -58,28 +58,28 @@ def _epilogue(m: int, n: int, k: int, kind: str) -> Case:
     shapes: Shapes = ((m, k), (n, k), (n,))
     if kind != "gelu":
         shapes = (*shapes, (m, n))
-    return Case(f"linear+bias+{kind} f16 {m}x{n}x{k}", shapes, "f16", build, peer, 2.0 * m * n * k,
-                2.0 * (m * k + k * n + m * n * len(shapes[2:])), 0.1)
+    return Case(f"linear+bias+{kind} {dtype} {m}x{n}x{k}", shapes, dtype, build, peer, 2.0 * m * n * k,
+                SIZE[dtype] * (m * k + k * n + m * n * len(shapes[2:])), 0.1)
 
 
-def _softmax(rows: int, columns: int) -> Case:
+def softmax(rows: int, columns: int) -> Case:
     return Case(f"softmax f16 {rows}x{columns}", ((rows, columns),), "f16", lambda xt, x: xt.softmax(x, axis=-1),
                 lambda f, x: f.softmax(x, -1), bytes=4.0 * rows * columns)
 
 
-def _layer_norm(rows: int, columns: int) -> Case:
+def layer_norm(rows: int, columns: int) -> Case:
     return Case(f"layernorm f16 {rows}x{columns}", ((rows, columns), (columns,), (columns,)), "f16",
                 lambda xt, x, s, b: xt.layer_norm(x, s, b, axes=(1,), eps=1e-5),
                 lambda f, x, s, b: f.layer_norm(x, (columns,), s, b, 1e-5), bytes=4.0 * rows * columns)
 
 
-def _rms_norm(rows: int, columns: int) -> Case:
+def rms_norm(rows: int, columns: int) -> Case:
     return Case(f"rmsnorm f16 {rows}x{columns}", ((rows, columns), (columns,)), "f16",
                 lambda xt, x, s: xt.rms_norm(x, s, axes=(1,), eps=1e-5),
                 lambda f, x, s: f.rms_norm(x, (columns,), s, 1e-5), bytes=4.0 * rows * columns)
 
 
-def _chain(rows: int, columns: int) -> Case:
+def chain(rows: int, columns: int) -> Case:
     def build(xt: Any, x: Any, y: Any, b: Any) -> Any:
         z = xt.add(xt.mul(x, y), b)
         return xt.add(xt.mul(z, xt.sigmoid(z)), x)
@@ -91,7 +91,7 @@ def _chain(rows: int, columns: int) -> Case:
                 bytes=6.0 * rows * columns)
 
 
-def _attention(batch: int, heads: int, seq: int, dim: int, causal: bool, keys: int = 0) -> Case:
+def attention(batch: int, heads: int, seq: int, dim: int, causal: bool, keys: int = 0) -> Case:
     keys = keys or seq
     work = 4.0 * batch * heads * seq * keys * dim * (0.5 if causal else 1.0)
     shape, kv = (batch, heads, seq, dim), (batch, heads, keys, dim)
@@ -103,12 +103,12 @@ def _attention(batch: int, heads: int, seq: int, dim: int, causal: bool, keys: i
                 2.0 * batch * heads * dim * (2 * seq + 2 * keys))
 
 
-def _transpose(rows: int, columns: int) -> Case:
+def transpose(rows: int, columns: int) -> Case:
     return Case(f"transpose f16 {rows}x{columns}", ((rows, columns),), "f16",
                 lambda xt, x: xt.transpose(x, perm=(1, 0)), lambda _, x: x.T.contiguous(), bytes=4.0 * rows * columns)
 
 
-def _conv(n: int, h: int, c: int, o: int, k: int) -> Case:
+def conv(n: int, h: int, c: int, o: int, k: int) -> Case:
     pad = k // 2
 
     def build(xt: Any, x: Any, w: Any) -> Any:
@@ -120,25 +120,25 @@ def _conv(n: int, h: int, c: int, o: int, k: int) -> Case:
 
 
 CASES: tuple[Case, ...] = (
-    _chain(8192, 4096),
-    _layer_norm(8192, 4096),
-    _rms_norm(8192, 4096),
-    *(_softmax(4096, n) for n in (256, 1000, 1024, 4096, 12345, 16384)),
-    _transpose(8192, 4096),
-    *(_matmul(n, n, n, "f16") for n in (1024, 2048, 4096, 8192)),
-    *(_matmul(4096, 4096, 4096, "f16", a, b) for a, b in ("NT", "TN", "TT")),
-    *(_matmul(n, n, n, "bf16") for n in (4096, 8192)),
-    _matmul(4096, 4096, 4096, "f32"),
-    _matmul(1, 4096, 4096, "f16", "N", "T"),
-    _matmul(16, 4096, 4096, "f16", "N", "T"),
-    _matmul(1, 11008, 4096, "f16", "N", "T"),
-    _matmul(128, 11008, 4096, "f16", "N", "T"),
-    _matmul(333, 777, 1111, "f16", "N", "T"),
-    _epilogue(4096, 4096, 4096, "gelu"),
-    _epilogue(4096, 4096, 4096, "relu+residual"),
-    _conv(32, 56, 64, 64, 3),
-    _conv(32, 14, 256, 256, 3),
-    _attention(4, 32, 4096, 128, True),
-    _attention(4, 32, 4096, 128, False),
-    _attention(8, 32, 1, 128, False, 4096),
+    chain(8192, 4096),
+    layer_norm(8192, 4096),
+    rms_norm(8192, 4096),
+    *(softmax(4096, n) for n in (256, 1000, 1024, 4096, 12345, 16384)),
+    transpose(8192, 4096),
+    *(matmul(n, n, n, "f16") for n in (1024, 2048, 4096, 8192)),
+    *(matmul(4096, 4096, 4096, "f16", a, b) for a, b in ("NT", "TN", "TT")),
+    *(matmul(n, n, n, "bf16") for n in (4096, 8192)),
+    matmul(4096, 4096, 4096, "f32"),
+    matmul(1, 4096, 4096, "f16", "N", "T"),
+    matmul(16, 4096, 4096, "f16", "N", "T"),
+    matmul(1, 11008, 4096, "f16", "N", "T"),
+    matmul(128, 11008, 4096, "f16", "N", "T"),
+    matmul(333, 777, 1111, "f16", "N", "T"),
+    epilogue(4096, 4096, 4096, "gelu"),
+    epilogue(4096, 4096, 4096, "relu+residual"),
+    conv(32, 56, 64, 64, 3),
+    conv(32, 14, 256, 256, 3),
+    attention(4, 32, 4096, 128, True),
+    attention(4, 32, 4096, 128, False),
+    attention(8, 32, 1, 128, False, 4096),
 )

@@ -45,7 +45,8 @@ def parser() -> ArgumentParser:
     p.add_argument("--jobs", type=int, default=0, metavar="N", help="kernel compiler processes (default: one a core)")
     p.add_argument("--no-cache", action="store_true", help="compile every kernel anew")
     p.add_argument("--debug-patterns", action="store_true", help="say why a pattern did not apply")
-    p.add_argument("-v", "--verbose", action="count", default=0, help="print what was fused; -vv also each pass")
+    p.add_argument("-v", "--verbose", action="count", default=0,
+                   help="print what was fused and what GPU kernels need of the chip; -vv also each pass")
     p.add_argument("--version", action="store_true", help="print the version and stop")
     return p
 
@@ -118,6 +119,11 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any) -> int:
         path = args.output or f"{Path(args.model).stem}.xcm"
         size = compiled.artifact.save(path)
         _note(f"{what} -> {path}: {_bytes(size)}, {len(compiled.kernels)} kernels, {seconds:.1f} s")
+    if options.verbose and options.target != "cpu":
+        from xcc.kernel_table import kernel_table
+
+        for line in kernel_table(compiled.kernels):
+            _note(line)
     if args.timing:
         _print_timing(observer.clock.seconds, time.perf_counter() - begin)
     return 0

@@ -116,3 +116,17 @@ k:
 ])
 def test_occupancy(chip, registers, shared, threads, waves):
     assert occupancy(CHIPS[chip], registers, shared, threads) == waves
+
+
+def test_an_unrolled_loop_counts_as_the_whole_kernel():
+    text = """
+k:
+\tv_mfma_f32_32x32x8_f16 v[0:15], v[0:1], v[2:3], v[0:15]
+.LBB0_1:
+\tv_add_f32 v0, v0, v0
+\ts_cbranch_scc1 .LBB0_1
+\ts_endpgm
+.Lfunc_end0:
+"""
+    loop = inner_loop(text, "k")
+    assert (loop.instructions, loop.matrix) == (4, 1)
