@@ -24,6 +24,7 @@ BUILTIN: dict[str, str] = {
     "unroll-vectors": "xcc.passes.vector.unroll",
     "xt-decompose": "xcc.passes.xt.decompose_composites",
     "xt-fold": "xcc.passes.xt.fold",
+    "xt-recognise": "xcc.passes.xt.recognise",
     "xt-simplify": "xcc.passes.xt.simplify",
     "xt-to-linalg": "xcc.passes.xt_to_linalg.convert",
 }

@@ -15,6 +15,7 @@ def front_stages(*, xt: tuple[Pass, ...] = ()) -> tuple[Stage, ...]:
         Stage("xt", (
             get_pass("xt-simplify")(),
             get_pass("xt-fold")(),
+            get_pass("xt-recognise")(),
             get_pass("xt-decompose")(),
             get_pass("fold-scales")(),
             get_pass("channels-last")(),

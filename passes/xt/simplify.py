@@ -104,6 +104,40 @@ def reshape_of_reshape(op: Any) -> Any:
     return None if inner is None else xt.reshape(inner.operands[0], shape=attrs_of(op).shape)
 
 
+@rule("reshape")
+def reshape_of_transposed_reshape(op: Any) -> Any:
+    """reshape(transpose(reshape(x))) = transpose(reshape(x)) where the last reshape only splits dims."""
+    turned = producer(op.operands[0], "transpose")
+    if turned is None or producer(turned.operands[0], "reshape") is None:
+        return None
+    parts = split_dims(TensorType.of(op.operands[0]).shape, attrs_of(op).shape)
+    if parts is None:
+        return None
+    perm = attrs_of(turned).perm
+    before = [k for i in range(len(perm)) for k in parts[perm.index(i)]]
+    shape = attrs_of(op).shape
+    return xt.transpose(xt.reshape(turned.operands[0], shape=[shape[k] for k in before]),
+                        perm=[before.index(k) for k in range(len(shape))])
+
+
+def split_dims(old: tuple[Any, ...], new: tuple[Any, ...]) -> list[list[int]] | None:
+    """For each old dim the new dims that it is split into, in order; None when dims were merged."""
+    parts: list[list[int]] = []
+    at = 0
+    for d, size in enumerate(old):
+        mine: list[int] = []
+        while at < len(new) and (not mine or symbolic.product(new[k] for k in mine) != size):
+            mine.append(at)
+            at += 1
+        if symbolic.product(new[k] for k in mine) != size:
+            return None
+        while d == len(old) - 1 and at < len(new) and new[at] == 1:
+            mine.append(at)
+            at += 1
+        parts.append(mine)
+    return parts if at == len(new) else None
+
+
 @rule("broadcast")
 def broadcast_of_broadcast(op: Any) -> Any:
     """Only the last shape counts."""

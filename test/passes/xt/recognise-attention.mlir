@@ -1,0 +1,92 @@
+// RUN: %xcc_opt %s --pass-pipeline='xt-recognise, xt-simplify' --split-input-file | filecheck %s
+// RUN: %xcc_opt %s --pass-pipeline='xt-recognise, xt-simplify' --split-input-file --debug-patterns 2>&1 | filecheck %s --check-prefix=WHY
+
+// Scales on q, k and the scores multiply; the transpose of k goes; heads repeated for a group are read once.
+// CHECK-LABEL: @grouped
+// CHECK: "xt.attention"(%arg0, %arg1, %arg2) {causal = false, {{.*}}scale = 1.250000e-01
+func.func @grouped(%q: tensor<1x4x5x16xf32>, %k: tensor<1x2x7x16xf32>, %v: tensor<1x2x7x16xf32>) -> tensor<1x4x5x16xf32> {
+  %h = "xt.constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+  %k1 = "xt.reshape"(%k) {shape = [1, 2, 1, 7, 16]} : (tensor<1x2x7x16xf32>) -> tensor<1x2x1x7x16xf32>
+  %k2 = "xt.broadcast"(%k1) {shape = [1, 2, 2, 7, 16]} : (tensor<1x2x1x7x16xf32>) -> tensor<1x2x2x7x16xf32>
+  %k3 = "xt.reshape"(%k2) {shape = [1, 4, 7, 16]} : (tensor<1x2x2x7x16xf32>) -> tensor<1x4x7x16xf32>
+  %v1 = "xt.reshape"(%v) {shape = [1, 2, 1, 7, 16]} : (tensor<1x2x7x16xf32>) -> tensor<1x2x1x7x16xf32>
+  %v2 = "xt.broadcast"(%v1) {shape = [1, 2, 2, 7, 16]} : (tensor<1x2x1x7x16xf32>) -> tensor<1x2x2x7x16xf32>
+  %v3 = "xt.reshape"(%v2) {shape = [1, 4, 7, 16]} : (tensor<1x2x2x7x16xf32>) -> tensor<1x4x7x16xf32>
+  %k4 = "xt.transpose"(%k3) {perm = [0, 1, 3, 2]} : (tensor<1x4x7x16xf32>) -> tensor<1x4x16x7xf32>
+  %k5 = "xt.mul"(%k4, %h) : (tensor<1x4x16x7xf32>, tensor<f32>) -> tensor<1x4x16x7xf32>
+  %q1 = "xt.mul"(%q, %h) : (tensor<1x4x5x16xf32>, tensor<f32>) -> tensor<1x4x5x16xf32>
+  %s = "xt.dot_general"(%q1, %k5) {dtype = f32, lhs_batch = [0, 1], lhs_contract = [3], rhs_batch = [0, 1], rhs_contract = [2]} : (tensor<1x4x5x16xf32>, tensor<1x4x16x7xf32>) -> tensor<1x4x5x7xf32>
+  %s1 = "xt.mul"(%s, %h) : (tensor<1x4x5x7xf32>, tensor<f32>) -> tensor<1x4x5x7xf32>
+  %p = "xt.softmax"(%s1) {axis = 3 : i64} : (tensor<1x4x5x7xf32>) -> tensor<1x4x5x7xf32>
+  %y = "xt.dot_general"(%p, %v3) {dtype = f32, lhs_batch = [0, 1], lhs_contract = [3], rhs_batch = [0, 1], rhs_contract = [2]} : (tensor<1x4x5x7xf32>, tensor<1x4x7x16xf32>) -> tensor<1x4x5x16xf32>
+  return %y : tensor<1x4x5x16xf32>
+}
+
+// -----
+// A ramp of keys compared with one of queries, and a table: both are causal masks.
+// CHECK-LABEL: @causal_compare
+// CHECK: "xt.attention"(%arg0, %arg1, %arg2) {causal = true, causal_offset = [0]
+func.func @causal_compare(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32> {
+  %row = "xt.iota"() {axis = 0 : i64, dtype = i64, shape = [4, 1]} : () -> tensor<4x1xi64>
+  %col = "xt.iota"() {axis = 0 : i64, dtype = i64, shape = [4]} : () -> tensor<4xi64>
+  %c = "xt.compare"(%row, %col) {direction = "ge"} : (tensor<4x1xi64>, tensor<4xi64>) -> tensor<4x4xi1>
+  %inf = "xt.constant"() {value = dense<0xFF800000> : tensor<f32>} : () -> tensor<f32>
+  %s = "xt.dot_general"(%q, %k) {dtype = f32, lhs_batch = [0, 1], lhs_contract = [3], rhs_batch = [0, 1], rhs_contract = [3]} : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x4xf32>
+  %m = "xt.select"(%c, %s, %inf) : (tensor<4x4xi1>, tensor<1x1x4x4xf32>, tensor<f32>) -> tensor<1x1x4x4xf32>
+  %p = "xt.softmax"(%m) {axis = 3 : i64} : (tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32>
+  %y = "xt.dot_general"(%p, %v) {dtype = f32, lhs_batch = [0, 1], lhs_contract = [3], rhs_batch = [0, 1], rhs_contract = [2]} : (tensor<1x1x4x4xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return %y : tensor<1x1x4x8xf32>
+}
+
+// -----
+// CHECK-LABEL: @causal_table
+// CHECK: "xt.attention"(%{{.*}}, %{{.*}}, %{{.*}}) {causal = true, causal_offset = [1]
+func.func @causal_table(%q: tensor<6x2x8xf32>, %k: tensor<6x3x8xf32>, %v: tensor<6x3x8xf32>) -> tensor<6x2x8xf32> {
+  %t = "xt.constant"() {value = dense<[[0.0, 0.0, -3.4e38], [0.0, 0.0, 0.0]]> : tensor<2x3xf32>} : () -> tensor<2x3xf32>
+  %s = "xt.dot_general"(%q, %k) {dtype = f32, lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [2]} : (tensor<6x2x8xf32>, tensor<6x3x8xf32>) -> tensor<6x2x3xf32>
+  %m = "xt.add"(%s, %t) : (tensor<6x2x3xf32>, tensor<2x3xf32>) -> tensor<6x2x3xf32>
+  %p = "xt.softmax"(%m) {axis = 2 : i64} : (tensor<6x2x3xf32>) -> tensor<6x2x3xf32>
+  %y = "xt.dot_general"(%p, %v) {dtype = f32, lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]} : (tensor<6x2x3xf32>, tensor<6x3x8xf32>) -> tensor<6x2x8xf32>
+  return %y : tensor<6x2x8xf32>
+}
+
+// -----
+// The guard gives 0 for a row of which nothing is visible, as attention does: any mask will do.
+// CHECK-LABEL: @guarded
+// CHECK: "xt.attention"(%arg0, %arg1, %arg2, %arg3)
+func.func @guarded(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x8xf32>, %t: tensor<4x4xf32>) -> tensor<1x1x4x8xf32> {
+  %zero = "xt.constant"() {value = dense<0.0> : tensor<f32>} : () -> tensor<f32>
+  %s = "xt.dot_general"(%q, %k) {dtype = f32, lhs_batch = [0, 1], lhs_contract = [3], rhs_batch = [0, 1], rhs_contract = [3]} : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x4xf32>
+  %m = "xt.add"(%s, %t) : (tensor<1x1x4x4xf32>, tensor<4x4xf32>) -> tensor<1x1x4x4xf32>
+  %p = "xt.softmax"(%m) {axis = 3 : i64} : (tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32>
+  %n = "xt.is_nan"(%p) : (tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xi1>
+  %g = "xt.select"(%n, %zero, %p) : (tensor<1x1x4x4xi1>, tensor<f32>, tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32>
+  %y = "xt.dot_general"(%g, %v) {dtype = f32, lhs_batch = [0, 1], lhs_contract = [3], rhs_batch = [0, 1], rhs_contract = [2]} : (tensor<1x1x4x4xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return %y : tensor<1x1x4x8xf32>
+}
+
+// -----
+// Without the guard a row of -inf gives NaN.
+// CHECK-LABEL: @unguarded
+// CHECK-NOT: xt.attention
+// WHY: no match: xt.add {{.*}}: the mask may hide a whole row, where this softmax gives NaN and attention 0
+func.func @unguarded(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x8xf32>, %t: tensor<4x4xf32>) -> tensor<1x1x4x8xf32> {
+  %s = "xt.dot_general"(%q, %k) {dtype = f32, lhs_batch = [0, 1], lhs_contract = [3], rhs_batch = [0, 1], rhs_contract = [3]} : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x4xf32>
+  %m = "xt.add"(%s, %t) : (tensor<1x1x4x4xf32>, tensor<4x4xf32>) -> tensor<1x1x4x4xf32>
+  %p = "xt.softmax"(%m) {axis = 3 : i64} : (tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32>
+  %y = "xt.dot_general"(%p, %v) {dtype = f32, lhs_batch = [0, 1], lhs_contract = [3], rhs_batch = [0, 1], rhs_contract = [2]} : (tensor<1x1x4x4xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return %y : tensor<1x1x4x8xf32>
+}
+
+// -----
+// The model returns the weights too.
+// CHECK-LABEL: @weights_used
+// CHECK: xt.dot_general
+// CHECK: xt.softmax
+// WHY: no match: xt.dot_general {{.*}}: the weights have another user
+func.func @weights_used(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4x4xf32>) {
+  %s = "xt.dot_general"(%q, %k) {dtype = f32, lhs_batch = [0, 1], lhs_contract = [3], rhs_batch = [0, 1], rhs_contract = [3]} : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x4xf32>
+  %p = "xt.softmax"(%s) {axis = 3 : i64} : (tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32>
+  %y = "xt.dot_general"(%p, %v) {dtype = f32, lhs_batch = [0, 1], lhs_contract = [3], rhs_batch = [0, 1], rhs_contract = [2]} : (tensor<1x1x4x4xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return %y, %p : tensor<1x1x4x8xf32>, tensor<1x1x4x4xf32>
+}
