@@ -7,6 +7,8 @@ which ships all of upstream MLIR. Dialect aliases end in ``_d``.
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import Any
 
 
@@ -31,6 +33,13 @@ ir: Any = _load("ir")
 passmanager: Any = _load("passmanager")
 rewrite: Any = _load("rewrite")
 ext: Any = _load("dialects.ext")
+
+OWN_DIALECTS = ("xt", "xtv")
+"""Dialects without a module of the bindings. The bindings look for one at every op of a namespace that they do not
+know, through the whole import machinery; an empty module ends the search."""
+
+for _name in OWN_DIALECTS:
+    sys.modules.setdefault(f"{ROOT}.dialects.{_name}", ModuleType(f"{ROOT}.dialects.{_name}"))
 
 _DIALECTS = ("affine", "amdgpu", "arith", "bufferization", "cf", "func", "gpu", "linalg", "llvm", "math", "memref",
              "nvgpu", "nvvm", "openmp", "rocdl", "scf", "tensor", "transform", "ub", "vector")
