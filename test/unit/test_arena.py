@@ -95,7 +95,7 @@ def test_planning_500_buffers_is_fast():
     planner = ArenaPlanner(random_program(500, 1))
     times = []
     for n in range(1, 20):
-        start = time.perf_counter()
+        start = time.process_time()
         planner.plan({"n": n})
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     assert min(times) < 0.005
