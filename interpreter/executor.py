@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from xcc.targets.base import chip_of, get_target
 __all__ = ["InterpretingExecutor", "make_executor"]
 
 Array = np.ndarray[Any, Any]
+Watch = Callable[[str, Sequence[int], Sequence[int], list[Array], list[int], int, Callable[[], None]], None]
+"""Sees each launch: (entry, grid, block, arrays, symbols, shared bytes, run); it must call `run`."""
 
 
 def make_executor(program: Program, members: Mapping[str, Any], weights: Mapping[str, Array],
@@ -43,6 +45,7 @@ class InterpretingExecutor:
         self.program, self.modules, self.weights, self.options = program, modules, weights, options
         self.context = ir.Context()
         self.context.allow_unregistered_dialects = True
+        self.watch: Watch | None = None
         self._kernels: dict[str, tuple[Kernel, int]] = {}
         self._parsed: list[Any] = []
 
@@ -126,8 +129,15 @@ class _State:
         if 0 in grid:
             return
         kernel, static = self.executor.kernel(s.kernel)
-        arguments = [*map(self.array, s.buffers), *map(self.value, s.symbols)]
-        kernel.run(grid, block, arguments, self.executor.options, s.shared_bytes or static)
+        arrays, symbols, shared = [*map(self.array, s.buffers)], [*map(self.value, s.symbols)], s.shared_bytes or static
+
+        def run() -> None:
+            kernel.run(grid, block, [*arrays, *symbols], self.executor.options, shared)
+
+        if self.executor.watch is None:
+            run()
+        else:
+            self.executor.watch(s.kernel, grid, block, arrays, symbols, shared, run)
 
 
 def _three(sizes: Sequence[int]) -> tuple[int, int, int]:

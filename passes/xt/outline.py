@@ -41,10 +41,10 @@ class Group:
         return list(dict.fromkeys(v for n in self.body() for v in n.operands if v not in inside))
 
     def outputs(self, gone: Sequence[Node] = ()) -> list[Any]:
-        """The values of `nodes` that something outside uses."""
+        """The values of `nodes` that something outside uses; of an opaque op all results, which its loops write."""
         inside = {n.index for n in self.nodes} | {n.index for n in gone}
         return [v for n in self.nodes for v in n.results
-                if any(u.index not in inside and v in u.operands for u in n.users)]
+                if n.kind == "opaque" or any(u.index not in inside and v in u.operands for u in n.users)]
 
 
 class Outliner:

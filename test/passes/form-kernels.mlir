@@ -71,3 +71,14 @@ func.func @prologue(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>, %b: tensor<4xf32>)
   %3 = "xt.add"(%2, %b) : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
   return %3 : tensor<4x4xf32>
 }
+
+// -----
+// A loop kernel writes all results of its op, used or not.
+// CHECK-LABEL: @unused_result
+// CHECK: "xtv.dispatch"(%arg0) {{.*}} -> (tensor<5x7xf32>, tensor<5x7xi64>)
+// CHECK: func.func private @sort_0
+// CHECK: return {{.*}} : tensor<5x7xf32>, tensor<5x7xi64>
+func.func @unused_result(%x: tensor<5x7xf32>) -> tensor<5x7xf32> {
+  %0:2 = "xt.sort"(%x) {axis = 1, descending = false, stable = true} : (tensor<5x7xf32>) -> (tensor<5x7xf32>, tensor<5x7xi64>)
+  return %0#0 : tensor<5x7xf32>
+}
