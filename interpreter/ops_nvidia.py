@@ -105,21 +105,24 @@ def _async_copy(source: Any, kernel: Any) -> Any:
     return run
 
 
-@op("nvgpu.device_async_create_group")
+@op("nvgpu.device_async_create_group", "nvvm.cp.async.commit.group")
 def _create_group(source: Any, _: Any) -> Any:
-    def run(machine: Machine, *tokens: Any) -> Array:
+    token = len(source.results) > 0
+
+    def run(machine: Machine, *tokens: Any) -> Any:
         machine.copy_groups += 1
         for copy in machine.pending:
             if copy.group < 0:
                 copy.group = machine.copy_groups
-        return np.zeros(1, np.int64)
+        return np.zeros(1, np.int64) if token else ()
     return run
 
 
-@op("nvgpu.device_async_wait")
+@op("nvgpu.device_async_wait", "nvvm.cp.async.wait.group")
 def _async_wait(source: Any, _: Any) -> Any:
     attributes = source.attributes
-    left = int(ir.IntegerAttr(attributes["numGroups"]).value) if "numGroups" in attributes else 0
+    name = "numGroups" if "numGroups" in attributes else "n"
+    left = int(ir.IntegerAttr(attributes[name]).value) if name in attributes else 0
 
     def run(machine: Machine, *tokens: Any) -> tuple[()]:
         done = machine.copy_groups - left

@@ -6,20 +6,25 @@ tile: rows that fit are reduced in one step with the row kept in registers; long
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 from xcc import symbolic
+from xcc._mlir import ir
+from xcc.passes.gpu.fragments import instructions_of
 from xcc.passes.linalg.domain import Domain, contraction_of, domain, element_bytes, estimate
 from xcc.passes.linalg.kernel import Kernel, Op, loop_index
 from xcc.passes.linalg.schedule import Schedule
-from xcc.passes.linalg.tile_eval import loops_of, product_operands
+from xcc.passes.linalg.tile_eval import EXTENSIONS, loops_of, product_operands
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
+from xcc.targets.gpu_contraction import matrix_tile
 from xcc.targets.gpu_convolution import flattened, pow2_above
 
 ROW_IN_REGISTERS = 16384   # elements of a row that one block keeps
 POINTWISE_TILE = 1024
 ROW_TILE = 2048
 LOOP_LANES = 1024
-MATRIX_TILE = 64
 
 
 def configure(kernel: Kernel, chip: Chip) -> Schedule:
@@ -52,23 +57,44 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     only = [{d for p, d in to_dim.items() if d is not None and p in used[n] and p not in used[1 - n]} for n in (0, 1)]
     if not only[0] or not only[1]:
         return None
+    shared = used[0] & used[1]
+    inner = _widest_reduction(op, shared)
+    sides = [math.prod(estimate(dims[d]) for d in group) for group in only]
+    batch = math.prod(estimate(d) for n, d in enumerate(dims) if n not in only[0] | only[1])
+    deep = 1 if inner is None else estimate(op.loops[inner])
+    element = _multiplied_type(factors[0])
+    instructions = [i for i in instructions_of(chip.matrix) if i.types[0] == str(element) and i.exact]
+    deepest = deep * _other_reductions(op, inner)
+    tile = matrix_tile(sides[0], sides[1], deepest, batch, element_bytes(element), not instructions, chip)
     vector = [1] * len(dims)
-    for group in only:
-        room = MATRIX_TILE
+    least = [min((getattr(i, side) for i in instructions), default=1) for side in ("m", "n", "k")]
+    for group, limit, small in zip(only, (tile.m, tile.n), least, strict=False):
+        room = limit
         for d in sorted(group, reverse=True):
             vector[d] = min(room, pow2_above(estimate(dims[d])))
             room //= vector[d]
             if room < 2 or vector[d] < pow2_above(estimate(dims[d])):
                 break
-    depth = 32 if element_bytes(kernel.args[0].element) <= 2 else 16
-    shared = used[0] & used[1]
-    inner = _widest_reduction(op, shared)
+        held = math.prod(vector[d] for d in group)
+        if held < small:        # padded to the instruction's side
+            vector[max(group)] *= small // held
+    depth = max(least[2], min(tile.k, pow2_above(deep))) if inner is not None else 1
     reduce = tuple(
-        tuple((min(depth, max(1, pow2_above(estimate(o.loops[p])))) if p == inner else 1)
-              for p, r in enumerate(o.reduction) if r) if o is op else _row_lanes(o, chip)
+        tuple(depth if p == inner else 1 for p, r in enumerate(op.reduction) if r) if o is op else _row_lanes(o, chip)
         for o in kernel.ops if o.is_reduction)
     order = tuple(range(len(dims)))
-    return Schedule(tuple(vector), tuple(vector), order, reduce, "mask", "gather", parallel=True, threads=128)
+    return Schedule(tuple(vector), tuple(vector), order, reduce, "mask", "gather", parallel=True,
+                    threads=tile.threads, stages=tile.stages, group=tile.group)
+
+
+def _multiplied_type(value: Any) -> Any:
+    """The element type of a factor before it is widened to the accumulator's."""
+    owner = value.owner
+    return owner.operands[0].type if not isinstance(owner, ir.Block) and owner.name in EXTENSIONS else value.type
+
+
+def _other_reductions(op: Op, inner: int | None) -> int:
+    return math.prod(estimate(op.loops[p]) for p, r in enumerate(op.reduction) if r and p != inner)
 
 
 def _widest_reduction(op: Op, shared: set[int]) -> int | None:

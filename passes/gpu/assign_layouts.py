@@ -26,6 +26,7 @@ LAYOUT = "xcc.layout"
 CONVERT = "builtin.unrealized_conversion_cast"
 LEAVES = ("arith.constant", "vector.step", "vector.create_mask", "vector.constant_mask")
 VIEWS = ("vector.broadcast", "vector.transpose", "vector.shape_cast")
+CONTRACTION = 4     # how strongly the layout of a contraction's result is wanted
 Ranked = tuple[Layout, int]
 
 
@@ -168,7 +169,7 @@ class _Assigner:
         if op.name == "vector.transfer_read":
             return self.coalesced(op), 2
         if op.name == "vector.contract":
-            return Contraction(op, self.chip, self.warps).result, 4
+            return Contraction(op, self.chip, self.warps).result, CONTRACTION
         if op.name == "vector.multi_reduction":
             source = self.natural(op.operands[0])
             return (source[0].sliced(list(op.attributes["reduction_dims"])), source[1]) if source else None
@@ -310,11 +311,12 @@ class _Assigner:
             self.set(op, [kept])
 
     def assign_write(self, op: Any) -> None:
-        natural = self.known[op.operands[0]][0]
+        natural, strength = self.known[op.operands[0]]
         access = Access(op, self.chip.vector_bytes)
         layout = natural
         one_each = natural.registers == 1 and natural.copies("lane")     # already one store by few threads
-        if not one_each and access.efficiency(natural) < 0.5:
+        least = 0.51 if strength == CONTRACTION else 0.5   # half sectors of fragments: whole ones through shared memory
+        if not one_each and access.efficiency(natural) < least:
             coalesced = self.coalesced(op)
             if access.efficiency(coalesced) > access.efficiency(natural):
                 layout = coalesced

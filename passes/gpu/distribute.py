@@ -25,6 +25,8 @@ from xcc.passes.gpu import distribute_compute, distribute_memory
 from xcc.passes.gpu.analysis import forall_bounds, symbolic_value
 from xcc.passes.gpu.assign_layouts import CONVERT, LAYOUT, config_int, is_elementwise, is_vector
 from xcc.passes.gpu.layout import Layout
+from xcc.passes.gpu.pipeline_loads import pipelined_loop, staged_tiles
+from xcc.passes.gpu.staged_tile import StagedTile
 from xcc.passes.gpu.thread_code import ThreadCode, from_registers, guarded, index, register_vector, select_registers
 
 FORALL_END = ("scf.forall.in_parallel", "scf.in_parallel")
@@ -121,6 +123,8 @@ class KernelBuilder:
         self.func, self.chip, self.threads = func, chip, threads
         self.values: dict[Any, Any] = {}
         self.layouts: dict[Any, Layout] = {}
+        self.stages = config_int(func, "stages", 0)
+        self.staged: dict[Any, StagedTile] = {}     # by the operand of a contraction that they replace
         self.code: ThreadCode
 
     def build(self, name: str, phase: list[Any]) -> None:
@@ -189,10 +193,19 @@ class KernelBuilder:
         def emit() -> None:
             rest = number
             coords: list[Any] = []
-            for size in reversed(sizes[1:]):
+            group = config_int(self.func, "group", 0)
+            outer = sizes
+            if group > 1 and len(sizes) > 1:
+                outer = sizes[:-2]
+                plane = arith_d.muli(sizes[-2], sizes[-1])
+                inside = arith_d.remui(rest, plane) if outer else rest
+                rest = arith_d.divui(rest, plane) if outer else rest
+                coords += reversed(grouped(inside, sizes[-2], sizes[-1], group))
+            for size in reversed(outer[1:]):
                 coords.append(arith_d.remui(rest, size))
                 rest = arith_d.divui(rest, size)
-            coords.append(rest)
+            if outer:
+                coords.append(rest)
             for arg, c, lo, by in zip(body.arguments, reversed(coords), lower, step, strict=False):
                 value = c if by == 1 else arith_d.muli(c, self.bound(by))
                 self.values[arg] = value if lo == 0 else arith_d.addi(value, self.bound(lo))
@@ -318,6 +331,9 @@ class KernelBuilder:
         self.values[result] = from_registers(scalars)
 
     def for_loop(self, op: Any) -> None:
+        tiles = staged_tiles(self, op) if self.stages > 1 else []
+        if tiles:
+            return pipelined_loop(self, op, tiles)
         lower, upper, step, *init = [self.get(v) for v in op.operands]
         loop = scf_d.ForOp(lower, upper, step, init)
         old = op.regions[0].blocks[0]
@@ -328,6 +344,7 @@ class KernelBuilder:
             self.block(old)
         for a, b in zip(op.results, loop.operation.results, strict=True):
             self.values[a] = b
+        return None
 
     def branch(self, op: Any) -> None:
         copy = ir.Operation.create("scf.if", results=[self.type_of(r) for r in op.results],
@@ -338,6 +355,18 @@ class KernelBuilder:
                     self.block(old_block)
         for old, new in zip(op.results, copy.results, strict=True):
             self.values[old] = new
+
+
+def grouped(number: Any, rows: Any, columns: Any, group: int) -> tuple[Any, Any]:
+    """Row and column of a tile when workgroups walk `group` rows of a column, then the next column.
+
+    Workgroups that run at the same time then share tiles of both operands in the L2 cache.
+    """
+    band = arith_d.muli(columns, index(group))
+    first = arith_d.muli(arith_d.divui(number, band), index(group))
+    inside = arith_d.remui(number, band)
+    height = arith_d.minui(arith_d.subi(rows, first), index(group))
+    return arith_d.addi(first, arith_d.remui(inside, height)), arith_d.divui(inside, height)
 
 
 def attributes_of(op: Any) -> dict[str, Any]:
@@ -414,6 +443,9 @@ def _mask(k: KernelBuilder, op: Any) -> None:
 
 def _convert(k: KernelBuilder, op: Any) -> None:
     source = op.operands[0]
+    if op.results[0] in k.staged:
+        k.values[op.results[0]] = k.staged[op.results[0]].read(k, k.layout(op.results[0]))
+        return
     k.values[op.results[0]] = k.code.convert(k.get(source), k.layout(source), k.layout(op.results[0]))
 
 

@@ -7,8 +7,17 @@ from typing import Any
 from xcc._mlir import arith_d, gpu_d, ir, vector_d
 from xcc.passes.gpu.analysis import element_bytes
 from xcc.passes.gpu.contraction import Contraction
-from xcc.passes.gpu.layout import Layout, log2, row_major, swizzled
-from xcc.passes.gpu.thread_code import register_vector, registers_of, select_registers
+from xcc.passes.gpu.layout import Layout
+from xcc.passes.gpu.staged_tile import StagedTile
+from xcc.passes.gpu.thread_code import (
+    from_memory,
+    memory_type,
+    register_vector,
+    registers_of,
+    select_registers,
+    to_memory,
+)
+from xcc.passes.gpu.tile_memory import chunk_of, operand_layout, operand_memory
 
 _KINDS = {
     "add": ("addf", "addi"), "mul": ("mulf", "muli"), "minimumf": ("minimumf", ""), "maximumf": ("maximumf", ""),
@@ -102,45 +111,41 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
     for d in plan.batch:
         batches = [{**b, d: o} for b in batches for o in offsets(plan.result, 2, d, 1)]
     for batch in batches:
-        for mo in offsets(plan.result, 2, m, i.m):
-            for no in offsets(plan.result, 2, n, i.n):
-                slots = registers(2, {**batch, m: mo, n: no})
-                c = vector_d.from_elements(register_vector(len(slots), acc[0].type), [acc[s] for s in slots])
-                for ko in offsets(plan.lhs, 0, kk, i.k):
-                    a = select_registers(values[0], registers(0, {**batch, m: mo, kk: ko}))
-                    b = select_registers(values[1], registers(1, {**batch, kk: ko, n: no}))
-                    c = i.emit(a, b, c)
-                for s, e in zip(slots, registers_of(c), strict=True):
-                    acc[s] = e
+        tiles = [(mo, no) for mo in offsets(plan.result, 2, m, i.m) for no in offsets(plan.result, 2, n, i.n)]
+        slots = {at: registers(2, {**batch, m: at[0], n: at[1]}) for at in tiles}
+        c = {at: vector_d.from_elements(register_vector(len(s), acc[0].type), [acc[r] for r in s])
+             for at, s in slots.items()}
+        for ko in offsets(plan.lhs, 0, kk, i.k):     # outermost: neighbouring instructions do not wait for each other
+            for mo, no in tiles:
+                a = select_registers(values[0], registers(0, {**batch, m: mo, kk: ko}))
+                b = select_registers(values[1], registers(1, {**batch, kk: ko, n: no}))
+                c[mo, no] = i.emit(a, b, c[mo, no])
+        for at, s in slots.items():
+            for r, e in zip(s, registers_of(c[at]), strict=True):
+                acc[r] = e
     return vector_d.from_elements(values[2].type, acc)
 
 
 def _multiply_add(k: Any, op: Any, plan: Contraction) -> Any:
-    """Both operands are staged in shared memory; each k step reads a column and a row into registers."""
+    """Both operands are in shared memory; each k step reads a column and a row into registers."""
     acc = k.get(op.operands[2])
     element = ir.VectorType(acc.type).element_type
-    sides = []
-    offset = 0
-    k.code.begin_shared()
-    for operand in (0, 1):
-        value = op.operands[operand]
-        kind = ir.VectorType(value.type).element_type
-        dims = plan.maps[operand]
-        near = [d for d in dims if d not in plan.k][-1:]
-        order = [dims.index(d) for d in [*near, *[d for d in reversed(dims) if d not in near]]]
-        shape = [plan.sizes[d] for d in dims]
-        memory = _staging(shape, order, element_bytes(kind), k.layout(value))
-        buffer = k.code.buffer(memory.shape[0], kind, offset)
-        k.code.write_shared(k.get(value), buffer, memory.compose(k.layout(value)))
-        offset += memory.shape[0] * element_bytes(kind)
-        offset += -offset % 16
-        sides.append((operand, memory, buffer, kind))
-    gpu_d.barrier()
+    sides = [_Side(plan, n, k.staged[v]) if v in k.staged else None for n, v in enumerate(list(op.operands)[:2])]
+    if None in sides:
+        k.code.begin_shared()
+        offset = 0
+        for n, side in enumerate(sides):
+            if side is None:
+                value = op.operands[n]
+                tile = _in_shared(k, plan, n, value, offset)
+                offset += -(-tile.slot_bytes // 16) * 16
+                sides[n] = _Side(plan, n, tile)
+        gpu_d.barrier()
     steps: list[dict[int, int]] = [{}]
     for d in plan.k:
         steps = [{**s, d: i} for s in steps for i in range(plan.sizes[d])]
     for step in steps:
-        a, b = (_operand(k, plan, *side, step, element) for side in sides)
+        a, b = (side.at(k, step, element) for side in sides if side is not None)
         if isinstance(element, ir.FloatType):
             acc = vector_d.fma(a, b, acc)
         else:
@@ -148,37 +153,43 @@ def _multiply_add(k: Any, op: Any, plan: Contraction) -> Any:
     return acc
 
 
-def _staging(shape: list[int], order: list[int], size: int, source: Layout) -> Layout:
-    """Shared memory with `order`'s first dim nearest, swizzled where that makes the writes cheaper."""
-    candidates = [row_major(shape, order)]
-    vector = min(4, shape[order[0]])
-    if log2(shape[order[0]]) > log2(vector):
-        candidates.append(swizzled(shape, order, vector, shape[order[0]] * size, size))
-
-    def cost(memory: Layout) -> int:
-        offsets = memory.compose(source)
-        width, _ = offsets.contiguous(max(1, 16 // size))
-        return offsets.registers // width * (1 + offsets.bank_conflicts(width, size))
-
-    return min(candidates, key=cost)
+def _in_shared(k: Any, plan: Contraction, operand: int, value: Any, offset: int) -> StagedTile:
+    """An operand written to shared memory for this contraction alone."""
+    stored = memory_type(ir.VectorType(value.type).element_type)
+    memory = operand_memory(plan, operand, k.layout(value), element_bytes(stored))
+    tile = StagedTile(value, [], memory, False, stored, k.code.buffer(memory.shape[0], stored, offset))
+    k.code.write_shared(to_memory(k.get(value), stored), tile.buffer, memory.compose(k.layout(value)))
+    return tile
 
 
-def _operand(k: Any, plan: Contraction, operand: int, memory: Layout, buffer: Any, kind: Any, step: dict[int, int],
-             element: Any) -> Any:
-    """The operand's values at one k step, a register for each of the accumulator's registers."""
-    dims, c_dims = plan.maps[operand], plan.maps[2]
+class _Side:
+    """One operand of a register-tiled contraction: reads of `chunk` values of k at once, kept until the next chunk."""
 
-    def project(v: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(v[c_dims.index(d)] if d in c_dims else 0 for d in dims)
+    def __init__(self, plan: Contraction, operand: int, tile: StagedTile) -> None:
+        self.plan, self.tile = plan, tile
+        self.dims, self.c_dims = plan.maps[operand], plan.maps[2]
+        self.chunk = chunk_of(plan, operand, tile.memory, element_bytes(tile.stored))
+        self.layout = operand_layout(plan, operand, self.chunk)
+        self.held = {self.layout.at(register=r): r for r in reversed(range(self.layout.registers))}
+        self.loaded: Any = None
 
-    bases = {name: [project(v) for v in vs] for name, vs in plan.result.bases}
-    bases["register"] = [v for v in bases["register"] if any(v)]
-    layout = Layout.make([plan.sizes[d] for d in dims], bases)
-    fixed = memory.at(**{f"dim{i}": step.get(d, 0) for i, d in enumerate(dims)})[0]
-    loaded = k.code.read_shared(buffer, memory.compose(layout), kind, fixed)
-    if kind != element:
-        out = register_vector(layout.registers, element)
-        loaded = arith_d.extf(out, loaded) if isinstance(kind, ir.FloatType) else arith_d.extsi(out, loaded)
-    held = {layout.at(register=r): r for r in reversed(range(layout.registers))}
-    return select_registers(loaded, [held[project(plan.result.at(register=r))]
-                                     for r in range(plan.result.registers)])
+    def at(self, k: Any, step: dict[int, int], element: Any) -> Any:
+        """The values at one k step, a register for each of the accumulator's registers."""
+        plan, tile, last = self.plan, self.tile, self.plan.k[-1]
+        inside = step[last] % self.chunk
+        if not inside:
+            position = {f"dim{i}": step.get(d, 0) for i, d in enumerate(self.dims)}
+            kind = ir.VectorType(tile.value.type).element_type
+            loaded = from_memory(k.code.read_shared(tile.buffer, tile.memory.compose(self.layout), tile.stored,
+                                                    tile.memory.at(**position)[0], tile.start), kind)
+            if kind != element:
+                out = register_vector(self.layout.registers, element)
+                loaded = arith_d.extf(out, loaded) if isinstance(kind, ir.FloatType) else arith_d.extsi(out, loaded)
+            self.loaded = loaded
+
+        def register(r: int) -> int:
+            v = plan.result.at(register=r)
+            return self.held[tuple(v[self.c_dims.index(d)] if d in self.c_dims else inside if d == last else 0
+                                   for d in self.dims)]
+
+        return select_registers(self.loaded, [register(r) for r in range(plan.result.registers)])

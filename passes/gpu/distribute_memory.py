@@ -27,7 +27,7 @@ def read(k: Any, op: Any) -> None:
     access = Access(op, k.chip.vector_bytes)
     padding = k.get(op.operands[1 + len(access.sizes)])
     element = ir.VectorType(result.type).element_type
-    transfer = _Transfer(k, op, access, layout)
+    transfer = Transfer(k, op, access, layout)
     out: list[Any] = [None] * layout.registers
     for group in transfer.groups:
         piece = transfer.load(group, element, padding)
@@ -43,7 +43,7 @@ def write(k: Any, op: Any) -> None:
     """vector.transfer_write"""
     value = op.operands[0]
     layout = k.layout(value)
-    transfer = _Transfer(k, op, Access(op, k.chip.vector_bytes), layout)
+    transfer = Transfer(k, op, Access(op, k.chip.vector_bytes), layout)
 
     def store() -> None:
         for group in transfer.groups:
@@ -52,7 +52,7 @@ def write(k: Any, op: Any) -> None:
     guarded(k.code.first_copy(layout), store)
 
 
-class _Transfer:
+class Transfer:
     """The memory accesses of one thread for a transfer op."""
 
     def __init__(self, k: Any, op: Any, access: Access, layout: Layout) -> None:
@@ -72,6 +72,37 @@ class _Transfer:
             self.mask = [scalars[held[tuple(layout.at(register=r)[i] for _, i in kept)]]
                          for r in range(layout.registers)]
             self.uniform = self.width == 1 or same_along(mask, self.width)
+
+    @staticmethod
+    def of(k: Any, op: Any) -> Transfer:
+        """The accesses of a transfer_read in its layout."""
+        return Transfer(k, op, Access(op, k.chip.vector_bytes), k.layout(op.results[0]))
+
+    @staticmethod
+    def uniform_mask(op: Any, width: int) -> bool:
+        """Whether the mask of a transfer op is all on or all off in each access of `width` elements."""
+        return width == 1 or _uniform(op.operands[len(op.operands) - 1], width)
+
+    def copy_async(self, buffer: Any, offsets: Layout, start: Any) -> None:
+        """Copies into shared memory `buffer` at `offsets` from `start` on; zeros where the mask is off."""
+        token = ir.Type.parse("!nvgpu.device.async.token")
+        size = self.width * self.access.bytes
+        attributes = {"dstElements": ir.IntegerAttr.get(ir.IndexType.get(), self.width)}
+        if size == 16:
+            attributes["bypassL1"] = ir.UnitAttr.get()
+
+        def copy() -> None:
+            for group in self.groups:
+                at = self.k.code.offset_of(offsets, group[0], start=start)
+                indices = self.indices(group[0])
+                limit = [] if self.mask is None else \
+                    [arith_d.select(self.mask[group[0]], index(self.width), index(0))]
+                ir.Operation.create(
+                    "nvgpu.device_async_copy", results=[token], operands=[buffer, at, self.memref, *indices, *limit],
+                    attributes={**attributes, "operandSegmentSizes": ir.DenseI32ArrayAttr.get(
+                        [1, 1, 1, len(indices), len(limit)])})
+
+        guarded(self.k.code.first_copy(offsets), copy)
 
     def indices(self, register: int) -> list[Any]:
         out = list(self.base)

@@ -53,13 +53,15 @@ class ThreadCode:
 
     Attributes:
         shared_bytes: the most bytes of shared memory that any point of the kernel uses.
+        reserved: bytes at the start of shared memory that a pipelined loop around this point keeps its tiles in.
     """
 
     def __init__(self, entry: Any, chip: Any) -> None:
         self.entry, self.warp, self.limit = entry, chip.warp, chip.shared_bytes
-        self.matrix_loads = "mma" in chip.matrix
+        self.matrix_loads = self.async_copies = "mma" in chip.matrix     # sm_80 and newer
         warp = chip.warp
         self.shared_bytes = 0
+        self.reserved = 0
         self.shared_in_use = False   # whether threads may still be reading what was last written
         self._shared: Any = None
         self._parts: dict[Any, Any] = {}
@@ -143,7 +145,8 @@ class ThreadCode:
     # -- shared memory ------------------------------------------------------------------------------------------
 
     def buffer(self, count: int, element_type: Any, offset: int = 0) -> Any:
-        """A view of `count` elements of the workgroup's shared memory at byte `offset`."""
+        """A view of `count` elements of the workgroup's shared memory at byte `offset` behind what is reserved."""
+        offset += self.reserved
         self.shared_bytes = max(self.shared_bytes, offset + count * element_bytes(element_type))
         if self.shared_bytes > self.limit:
             raise CompilerBug(f"the kernel needs {self.shared_bytes} bytes of shared memory, the chip has {self.limit}")
@@ -156,21 +159,21 @@ class ThreadCode:
             return memref_d.view(ir.MemRefType.get([count], element_type, memory_space=space), self._shared,
                                  index(offset), [])
 
-    def offset_of(self, layout: Layout, register: int, fixed: int = 0) -> Any:
-        """The offset of `register` under a 1-D layout, with the constant `fixed` XORed in."""
+    def offset_of(self, layout: Layout, register: int, fixed: int = 0, start: Any = None) -> Any:
+        """The offset of `register` under a 1-D layout, with the constant `fixed` XORed in, from `start` on."""
         constant = layout.at(register=register)[0] ^ fixed
         part = self.part(layout, 0)
         if part is None:
-            return index(constant)
+            return index(constant) if start is None else arith_d.addi(start, index(constant))
         moving = 0
         for name in ("lane", "warp"):
             for v in layout.basis(name):
                 moving |= v[0]
-        if not constant:
-            return part
         # the thread's bits and the constant's bits apart: an addition folds into the address
         apart, crossed = constant & ~moving, constant & moving
         value = arith_d.xori(part, index(crossed)) if crossed else part
+        if start is not None:
+            value = arith_d.addi(value, start)
         return arith_d.addi(value, index(apart)) if apart else value
 
     def begin_shared(self) -> None:
@@ -179,19 +182,20 @@ class ThreadCode:
             gpu_d.barrier()
         self.shared_in_use = True
 
-    def write_shared(self, value: Any, buffer: Any, offsets: Layout) -> None:
-        """Stores a register vector; `offsets` maps register, lane and warp to elements of `buffer`."""
+    def write_shared(self, value: Any, buffer: Any, offsets: Layout, start: Any = None) -> None:
+        """Stores a register vector; `offsets` maps register, lane and warp to elements of `buffer` from `start` on."""
         size = element_bytes(ir.VectorType(value.type).element_type)
         width, run = offsets.contiguous(max(1, 16 // size))
 
         def store() -> None:
             for group in register_groups(offsets.registers, run):
                 piece = select_registers(value, group)
-                vector_d.store(piece, buffer, [self.offset_of(offsets, group[0])], alignment=width * size)
+                vector_d.store(piece, buffer, [self.offset_of(offsets, group[0], start=start)],
+                               alignment=width * size)
 
         guarded(self.first_copy(offsets), store)
 
-    def read_shared(self, buffer: Any, offsets: Layout, element_type: Any, fixed: int = 0) -> Any:
+    def read_shared(self, buffer: Any, offsets: Layout, element_type: Any, fixed: int = 0, start: Any = None) -> Any:
         """Loads a register vector; the opposite of `write_shared`, at offsets XORed with `fixed`."""
         size = element_bytes(element_type)
         width, run = offsets.contiguous(max(1, 16 // size))
@@ -202,7 +206,7 @@ class ThreadCode:
         groups = register_groups(offsets.registers, run)
         for group in groups:
             pieces.append(vector_d.load(register_vector(width, element_type), buffer,
-                                        [self.offset_of(offsets, group[0], fixed)], alignment=width * size))
+                                        [self.offset_of(offsets, group[0], fixed, start)], alignment=width * size))
         if len(groups) == 1 and groups[0] == list(range(offsets.registers)):
             return pieces[0]
         for group, piece in zip(groups, pieces, strict=True):
@@ -227,10 +231,16 @@ class ThreadCode:
         self.begin_shared()
         self.write_shared(to_memory(value, stored), buffer, memory.compose(source))
         gpu_d.barrier()
-        plan = matrix_load(memory.compose(target)) if matrix else None
+        return self.read_tile(buffer, memory.compose(target), element)
+
+    def read_tile(self, buffer: Any, offsets: Layout, element: Any, start: Any = None) -> Any:
+        """A register vector from shared memory, by ldmatrix where the offsets have its form."""
+        stored = memory_type(element)
+        matrix = self.matrix_loads and isinstance(stored, ir.FloatType) and stored.width == 16
+        plan = matrix_load(offsets) if matrix else None
         if plan is not None:
-            return plan.emit(self, buffer, stored)
-        return from_memory(self.read_shared(buffer, memory.compose(target), stored), element)
+            return plan.emit(self, buffer, stored, start)
+        return from_memory(self.read_shared(buffer, offsets, stored, start=start), element)
 
     def shuffle_xor(self, value: Any, mask: int) -> Any:
         """Each register of `value` from the lane whose number differs in the bits of `mask`."""

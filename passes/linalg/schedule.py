@@ -22,6 +22,9 @@ All entries speak of dims *after* normalisation (passes/linalg/kernel.py), of th
   compute twice: it is written to the result's own row by the first and read back by the second. -1: none.
 - parallel: whether the forall is worth more than one thread (CPU).
 - threads: workgroup size (GPU).
+- stages: tiles of a contraction's operands that are in shared memory at once, loads running ahead of the compute (GPU);
+  below 2: no pipelining.
+- group: tiles of the last dim but one that neighbouring workgroups walk before they go on along the last (GPU).
 """
 
 from __future__ import annotations
@@ -49,6 +52,8 @@ class Schedule:
     threads: int = 0
     flatten: tuple[int, ...] = ()
     joined: tuple[tuple[int, ...], ...] = ()
+    stages: int = 0
+    group: int = 0
 
     def __post_init__(self) -> None:
         if not len(self.block) == len(self.vector) == len(self.order):
@@ -81,8 +86,9 @@ class Schedule:
             entries["flatten"] = i64(list(self.flatten))
         if self.joined:
             entries["joined"] = ir.ArrayAttr.get([i64(list(r)) for r in self.joined])
-        if self.threads:
-            entries["threads"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), self.threads)
+        for name in ("threads", "stages", "group"):
+            if getattr(self, name):
+                entries[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), getattr(self, name))
         return ir.DictAttr.get(entries)
 
     @staticmethod
@@ -98,9 +104,9 @@ class Schedule:
                 access=d["access"].value if "access" in d else "rows",
                 park=int(d["park"].value) if "park" in d else -1,
                 parallel=bool(d["parallel"].value) if "parallel" in d else False,
-                threads=int(d["threads"].value) if "threads" in d else 0,
                 flatten=tuple(ir.DenseI64ArrayAttr(d["flatten"])) if "flatten" in d else (),
-                joined=tuple(tuple(ir.DenseI64ArrayAttr(r)) for r in d.get("joined", [])))
+                joined=tuple(tuple(ir.DenseI64ArrayAttr(r)) for r in d.get("joined", [])),
+                **{k: int(d[k].value) for k in ("threads", "stages", "group") if k in d})
         except (KeyError, ValueError) as e:
             raise UserError(f"xcc.config: {e}") from None
 

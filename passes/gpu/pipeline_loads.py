@@ -1,0 +1,294 @@
+"""Software pipelining: a loop loads the tiles of later steps while it computes on those that are in shared memory.
+
+    for iv { %a = transfer_read; %f = convert %a to fragments; contract %f, ... }
+    ->
+    copies of the first stages - 1 steps
+    for iv { wait for this step's copies; barrier; copies of step iv + (stages - 1); fragments from shared memory;
+             contract }
+
+A tile that is read by one transfer in pieces of 4 to 16 bytes is copied asynchronously (cp.async) into one of `stages`
+slots. Any other (gathers, odd alignment, arithmetic before the contraction, chips without such copies) goes through
+registers, one step ahead, and through two slots. One barrier a step is enough for both: the slot that is written was
+read in an earlier step, which all threads have left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xcc._mlir import arith_d, gpu_d, ir, scf_d, vector_d
+from xcc.passes.gpu.analysis import Access, constant, element_bytes, owner
+from xcc.passes.gpu.assign_layouts import CONVERT
+from xcc.passes.gpu.contraction import Contraction
+from xcc.passes.gpu.distribute_memory import Transfer
+from xcc.passes.gpu.layout import Layout
+from xcc.passes.gpu.staged_tile import StagedTile
+from xcc.passes.gpu.thread_code import best_memory, index, memory_type, to_memory
+from xcc.passes.gpu.tile_memory import operand_memory
+
+__all__ = ["pipelined_loop", "staged_tiles"]
+
+PURE = ("arith.", "math.", "affine.apply", "vector.broadcast", "vector.transpose", "vector.step", "vector.shape_cast",
+        "vector.create_mask", "vector.constant_mask", "vector.extract")
+LOADS = ("vector.transfer_read", "vector.gather", "memref.load")
+
+
+def staged_tiles(k: Any, loop: Any) -> list[tuple[Any, StagedTile]]:
+    """What `loop` keeps in shared memory: (the operand of a contraction that is replaced, its tile)."""
+    block = loop.regions[0].blocks[0]
+    found: dict[Any, StagedTile] = {}
+    for op in block.operations:
+        if op.operation.name == "vector.contract":
+            plan = Contraction(op, k.chip, k.threads // k.chip.warp)
+            for i in (0, 1):
+                operand = op.operands[i]
+                tile = None if operand in found else _staged(k, plan, i, operand, block)
+                if tile is not None:
+                    found[operand] = tile
+    out = list(found.items())
+    return out if out and _place(k, [t for _, t in out]) else []
+
+
+def _staged(k: Any, plan: Contraction, number: int, operand: Any, block: Any) -> StagedTile | None:
+    op = owner(operand)
+    if op is None or op.block != block:
+        return None
+    value = operand
+    if op.name == CONVERT:
+        value = op.operands[0]
+    elif plan.instruction is not None:
+        return None
+    steps = _slice(value, block)
+    if steps is None or not any(s.name in LOADS for s in steps):
+        return None
+    stored = memory_type(ir.VectorType(value.type).element_type)
+    layout = k.layout(value)
+    if plan.instruction is None:
+        memory = operand_memory(plan, number, layout, element_bytes(stored))
+    else:
+        matrix = k.code.matrix_loads and isinstance(stored, ir.FloatType) and stored.width == 16
+        memory = best_memory(layout, k.layout(operand), element_bytes(stored), matrix)
+    return StagedTile(value, steps, memory, _direct(k, value, layout, memory, stored), stored)
+
+
+def _slice(value: Any, block: Any) -> list[Any] | None:
+    """The operations of `block` that `value` needs, in order; None where they depend on values carried by the loop."""
+    needed: set[Any] = set()
+    todo = [value]
+    while todo:
+        v = todo.pop()
+        op = owner(v)
+        if op is None:
+            if v.owner == block and ir.BlockArgument(v).arg_number:
+                return None
+            continue
+        if op.block != block or op in needed:
+            continue
+        if not op.name.startswith((*PURE, *LOADS)) or len(op.regions):
+            return None
+        needed.add(op)
+        todo += list(op.operands)
+    return [op.operation for op in block.operations if op.operation in needed]
+
+
+def _direct(k: Any, value: Any, layout: Layout, memory: Layout, stored: Any) -> bool:
+    """Whether the tile is one transfer whose accesses have the form of asynchronous copies."""
+    op = owner(value)
+    if not k.code.async_copies or op.name != "vector.transfer_read" \
+            or stored != ir.VectorType(value.type).element_type:
+        return False
+    access = Access(op, k.chip.vector_bytes)
+    width, run = access.run(layout)
+    if width * access.bytes not in (4, 8, 16) or memory.compose(layout).contiguous(width) != (width, run):
+        return False
+    segments = list(op.attributes["operandSegmentSizes"])
+    if not segments[-1]:
+        return True
+    padding = owner(op.operands[1 + len(access.sizes)])
+    if padding is None or padding.name != "arith.constant":
+        return False
+    attribute = padding.attributes["value"]
+    zero = attribute.value == 0
+    return bool(zero) and Transfer.uniform_mask(op, width)
+
+
+def _place(k: Any, tiles: list[StagedTile]) -> bool:
+    """Gives every tile its slots in shared memory; fewer stages where the chip has less, False for fewer than two."""
+    for stages in range(k.stages, 1, -1):
+        end = k.code.reserved
+        for t in tiles:
+            t.slots = stages if t.direct else 2
+            t.offset = end
+            end += -(-t.slots * t.slot_bytes // 16) * 16
+        if end <= k.chip.shared_bytes:
+            return True
+    return False
+
+
+def pipelined_loop(k: Any, op: Any, staged: list[tuple[Any, StagedTile]]) -> None:
+    """Emits the loop `op` with its tiles loaded ahead."""
+    _PipelinedLoop(k, op, staged).emit()
+
+
+class _PipelinedLoop:
+    def __init__(self, k: Any, op: Any, staged: list[tuple[Any, StagedTile]]) -> None:
+        self.k, self.op, self.staged = k, op, staged
+        self.block = op.regions[0].blocks[0]
+        self.direct = [t for _, t in staged if t.direct]
+        self.held = [t for _, t in staged if not t.direct]
+        self.ahead = max((t.slots for t in self.direct), default=2) - 1
+        self.lower, self.upper, self.step, *self.init = [k.get(v) for v in op.operands]
+
+    def emit(self) -> None:
+        k, code = self.k, self.k.code
+        outer = code.reserved
+        code.begin_shared()
+        code.reserved = 0
+        for _, t in self.staged:
+            t.buffer = code.buffer(t.slots * t.elements, t.stored, t.offset)
+        code.reserved = max(t.offset + -(-t.slots * t.slot_bytes // 16) * 16 for _, t in self.staged)
+        for s in range(self.ahead if self.direct else 0):
+            self.copy(self.later(self.lower, s), lambda t, s=s: index(s * t.elements))  # type: ignore[misc]
+        first = self.load(self.lower, None)
+        zero = index(0)
+        counters = [zero] * (bool(self.direct) + bool(self.held))
+        loop = scf_d.ForOp(self.lower, self.upper, self.step, [*self.init, *counters, *first])
+        arguments = list(loop.body.arguments)
+        with ir.InsertionPoint(loop.body):
+            self.body(arguments[0], arguments[1:])
+        for a, b in zip(self.op.results, list(loop.operation.results), strict=False):
+            k.values[a] = b
+        code.reserved = outer
+        code.shared_in_use = True
+        for operand, _ in self.staged:
+            k.staged.pop(operand, None)
+
+    def body(self, iv: Any, carried: list[Any]) -> None:
+        k = self.k
+        n = len(self.init)
+        counters, registers = carried[n:len(carried) - len(self.held)], carried[len(carried) - len(self.held):]
+        advanced = []
+        if self.direct:
+            slot = counters[0]
+            stages = self.ahead + 1
+            freed = _wrapped(slot, stages - 1, stages)
+            advanced.append(_wrapped(slot, 1, stages))
+            for t in self.direct:
+                t.start = arith_d.muli(slot, index(t.elements))
+            ir.Operation.create("nvvm.cp.async.wait.group", attributes={"n": _i32(stages - 2)})
+        if self.held:
+            slot = counters[-1]
+            advanced.append(_wrapped(slot, 1, 2))
+            for t, value in zip(self.held, registers, strict=True):
+                t.start = arith_d.muli(slot, index(t.elements))
+                k.code.write_shared(to_memory(value, t.stored), t.buffer, t.memory.compose(k.layout(t.value)), t.start)
+        gpu_d.barrier()
+        if self.direct:
+            self.copy(self.later(iv, self.ahead), lambda t: arith_d.muli(freed, index(t.elements)))
+        following = self.load(self.later(iv, 1), registers)
+        k.values[self.block.arguments[0]] = iv
+        for a, b in zip(list(self.block.arguments)[1:], carried[:n], strict=True):
+            k.values[a] = b
+        k.staged.update(dict(self.staged))
+        k.code.shared_in_use = True
+        skipped = self.only_loads()
+        for op in self.block.operations:
+            if op.operation.name != "scf.yield" and op.operation not in skipped:
+                k.emit(op.operation)
+        yielded = list(self.block.operations)[-1].operands
+        scf_d.yield_([*[k.get(v) for v in yielded], *advanced, *following])
+
+    def later(self, iv: Any, steps: int) -> Any:
+        if not steps:
+            return iv
+        size = constant(self.step)
+        ahead = index(size * steps) if size is not None else arith_d.muli(self.step, index(steps))
+        return arith_d.addi(iv, ahead)
+
+    def inside(self, iv: Any) -> Any:
+        """Whether `iv` is a step of the loop; None when it is known to be."""
+        low, high = constant(iv), constant(self.upper)
+        if low is not None and high is not None and low < high:
+            return None
+        return arith_d.cmpi(arith_d.CmpIPredicate.slt, iv, self.upper)
+
+    def evaluate(self, tiles: list[StagedTile], iv: Any) -> None:
+        """Emits what the tiles need at step `iv`, but not the transfers that are copied directly."""
+        self.k.values[self.block.arguments[0]] = iv
+        done: set[Any] = set()
+        for t in tiles:
+            for op in t.slice:
+                if op not in done and not (t.direct and op == t.slice[-1]):
+                    done.add(op)
+                    self.k.emit(op)
+
+    def copy(self, iv: Any, start: Callable[[StagedTile], Any]) -> None:
+        """Starts the copies of step `iv`, if there is one, as one group."""
+        def copies() -> None:
+            self.evaluate(self.direct, iv)
+            for t in self.direct:
+                offsets = t.memory.compose(self.k.layout(t.value))
+                Transfer.of(self.k, owner(t.value)).copy_async(t.buffer, offsets, start(t))
+
+        test = self.inside(iv)
+        if test is None:
+            copies()
+        else:
+            branch = scf_d.IfOp(test)
+            with ir.InsertionPoint(branch.then_block):
+                copies()
+                scf_d.yield_([])
+        ir.Operation.create("nvvm.cp.async.commit.group")
+
+    def load(self, iv: Any, otherwise: list[Any] | None) -> list[Any]:
+        """The register-staged tiles of step `iv`, `otherwise` (None: zeros) where there is no such step."""
+        if not self.held:
+            return []
+
+        def values() -> list[Any]:
+            self.evaluate(self.held, iv)
+            return [self.k.get(t.value) for t in self.held]
+
+        test = self.inside(iv)
+        if test is None:
+            return values()
+        types = [self.k.type_of(t.value) for t in self.held]
+        branch = scf_d.IfOp(test, types, has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            scf_d.yield_(values())
+        with ir.InsertionPoint(branch.else_block):
+            scf_d.yield_(otherwise or [vector_d.broadcast(kind, _zero(kind.element_type)) for kind in types])
+        return list(branch.results)
+
+    def only_loads(self) -> set[Any]:
+        """Operations of the body that only the tiles' loads use."""
+        replaced = {operand for operand, _ in self.staged}
+        slices = {op for _, t in self.staged for op in t.slice}
+        out: set[Any] = set()
+        for op in reversed(list(self.block.operations)):
+            op = op.operation
+            if op in slices and all(u.owner.operation in out or any(r in replaced for r in u.owner.operation.results)
+                                    or (r2 in replaced and u.owner.operation.name == "vector.contract")
+                                    for r2 in op.results for u in r2.uses):
+                out.add(op)
+        return out
+
+
+def _wrapped(slot: Any, ahead: int, slots: int) -> Any:
+    """(slot + ahead) % slots for a slot below `slots`."""
+    if ahead == 1:
+        last = arith_d.cmpi(arith_d.CmpIPredicate.eq, slot, index(slots - 1))
+        return arith_d.select(last, index(0), arith_d.addi(slot, index(1)))
+    first = arith_d.cmpi(arith_d.CmpIPredicate.eq, slot, index(0))       # ahead == slots - 1: the slot before
+    return arith_d.select(first, index(slots - 1), arith_d.subi(slot, index(1)))
+
+
+def _zero(element_type: Any) -> Any:
+    if isinstance(element_type, ir.FloatType):
+        return arith_d.constant(element_type, 0.0)
+    return arith_d.constant(element_type, 0)
+
+
+def _i32(value: int) -> Any:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), value)

@@ -1,0 +1,48 @@
+"""A tile in shared memory from which a contraction reads an operand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.passes.gpu.analysis import element_bytes
+from xcc.passes.gpu.layout import Layout
+
+__all__ = ["StagedTile"]
+
+
+@dataclass
+class StagedTile:
+    """An operand of a contraction that a pipelined loop keeps in shared memory.
+
+    Attributes:
+        value: the tile as it is loaded.
+        slice: the operations of the loop's body that make it, in order.
+        memory: from a position in the tile to its offset in a slot.
+        direct: copied asynchronously, not through registers.
+        buffer: all slots; `start` is the offset of the slot that this step reads.
+    """
+
+    value: Any
+    slice: list[Any]
+    memory: Layout
+    direct: bool
+    stored: Any
+    buffer: Any = None
+    start: Any = None
+    slots: int = 0
+    offset: int = 0
+
+    @property
+    def elements(self) -> int:
+        return self.memory.shape[0]
+
+    @property
+    def slot_bytes(self) -> int:
+        return self.elements * element_bytes(self.stored)
+
+    def read(self, k: Any, layout: Layout) -> Any:
+        """The tile of this step in registers."""
+        return k.code.read_tile(self.buffer, self.memory.compose(layout),
+                                ir.VectorType(self.value.type).element_type, self.start)

@@ -1,0 +1,80 @@
+"""Tiles of a contraction on a GPU: (m, n, k, batch, operand type, chip) -> MatrixTile, a pure function.
+
+The cost of a candidate is that of its waves of workgroups: the chip's matrix rate, what the tile reads through the L2
+cache, and the cores that the last wave leaves idle. Candidates are those whose accumulators fit in registers and whose
+stages fit in shared memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from xcc.targets.base import Chip
+
+__all__ = ["MatrixTile", "candidates", "matrix_tile"]
+
+ACCUMULATORS = 128      # registers of a thread for the result's tile
+STEP_SECONDS = 0.35e-6  # a step of the loop that nothing else covers: barrier, latency of shared memory
+START_SECONDS = 2e-6    # of a workgroup: addresses, first loads, epilogue
+
+
+@dataclass(frozen=True)
+class MatrixTile:
+    """m, n, k: a workgroup's tile; `stages` of its operands are in shared memory; `group`: see Schedule."""
+
+    m: int
+    n: int
+    k: int
+    threads: int
+    stages: int
+    group: int = 8
+
+    def shared_bytes(self, size: int) -> int:
+        return self.stages * (self.m + self.n) * self.k * size
+
+
+def candidates(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
+    """Every tile worth trying for operands of `size` bytes; simt: by FMAs, without matrix instructions."""
+    if simt:
+        tiles = [MatrixTile(128, 128, 16, 256, 3), MatrixTile(64, 128, 16, 128, 3), MatrixTile(128, 64, 16, 128, 3),
+                 MatrixTile(64, 64, 16, 128, 3), MatrixTile(32, 64, 16, 128, 3), MatrixTile(16, 64, 32, 128, 3),
+                 MatrixTile(32, 32, 32, 64, 3)]
+    else:
+        k = 64 // size
+        tiles = [MatrixTile(128, 256, k, 256, 4), MatrixTile(256, 128, k, 256, 4), MatrixTile(128, 128, k, 128, 4),
+                 MatrixTile(128, 64, k, 128, 4), MatrixTile(64, 128, k, 128, 4), MatrixTile(64, 64, k, 128, 4),
+                 MatrixTile(32, 64, 2 * k, 128, 4), MatrixTile(64, 32, 2 * k, 128, 4),
+                 *(MatrixTile(a, b, 4 * k, 128, 4) for a, b in ((32, 32), (16, 64), (64, 16), (16, 32), (32, 16)))]
+    ahead = "mma" in chip.matrix        # asynchronous copies; else the next tile waits in registers, in two slots
+    waves = 4 * chip.warp if ahead or chip.warp > 32 else 8 * chip.warp
+    tiles = [replace(t, threads=max(t.threads, waves), stages=t.stages if ahead else 2) for t in tiles]
+    most = ACCUMULATORS if ahead or chip.vector_registers > 256 else ACCUMULATORS // 2
+    tiles = [t for t in tiles if t.m * t.n // t.threads <= most]
+    out = []
+    for t in tiles:
+        while t.stages > 2 and t.shared_bytes(size) > chip.shared_bytes:
+            t = replace(t, stages=t.stages - 1)
+        if t.shared_bytes(size) <= chip.shared_bytes:
+            out.append(t)
+    return out
+
+
+def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip) -> MatrixTile:
+    """The tile with the least estimated time; sides of the problem below a tile's are padded to it."""
+    rates = dict(chip.flops)
+    rate = rates.get("f32", 1e12) if simt else rates.get("f16", 1e12) * 2 / max(1, size) * 0.6
+    cores = max(1, chip.cores)
+
+    def seconds(t: MatrixTile) -> float:
+        tiles = -(-m // t.m) * -(-n // t.n) * batch
+        resident = max(1, min(2 if t.m * t.n >= 128 * 128 else 4, chip.shared_bytes // t.shared_bytes(size),
+                              512 // t.threads))
+        waves = -(-tiles // cores)
+        steps = -(-k // t.k)
+        math = 2.0 * t.m * t.n * k / (rate / cores) / min(1.0, (t.m * t.n / 8192) ** 0.25)
+        # a core's share of the L2 cache's bandwidth, taken as twice the memory's
+        moved = (t.m + t.n) * k * size / (2 * chip.bandwidth / min(cores, tiles))
+        alone = steps * STEP_SECONDS / min(resident, waves) if waves > 1 else steps * STEP_SECONDS
+        return waves * (max(math, moved, alone) + START_SECONDS / resident)
+
+    return min(candidates(size, simt, chip), key=seconds)

@@ -1,0 +1,51 @@
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_80 "--pass-pipeline=assign-layouts, distribute, mlir(canonicalize, cse)" | filecheck %s --check-prefix=NV
+// RUN: %xcc_opt %s --target=amdgcn --chip=gfx942 "--pass-pipeline=assign-layouts, distribute, mlir(canonicalize, cse)" | filecheck %s --check-prefix=AMD
+
+// Three slots a tile: two steps are copied ahead, one barrier a step, no load through registers.
+// NV-LABEL: gpu.func @matmul(
+// NV-SAME: xcc.shared_bytes = 24576
+// NV: nvgpu.device_async_copy {{.*}}, 8 {bypassL1} : memref<64x256xf16>
+// NV: nvgpu.device_async_copy {{.*}}, 8 {bypassL1} : memref<256x64xf16>
+// NV: nvvm.cp.async.commit.group
+// NV: nvvm.cp.async.commit.group
+// NV: scf.for
+// NV: nvvm.cp.async.wait.group 1
+// NV-NEXT: gpu.barrier
+// NV: scf.if
+// NV: nvgpu.device_async_copy
+// NV: nvvm.cp.async.commit.group
+// NV-NOT: gpu.barrier
+// NV-NOT: vector.store
+// NV: nvgpu.ldmatrix
+// NV-COUNT-16: nvgpu.mma.sync
+// NV: scf.yield
+
+// Without such copies the next tile is loaded into registers before the instructions of this one.
+// AMD-LABEL: gpu.func @matmul(
+// AMD-SAME: xcc.shared_bytes = 16384
+// AMD: vector.load
+// AMD: scf.for
+// AMD: vector.store
+// AMD: gpu.barrier
+// AMD: scf.if
+// AMD: vector.load {{.*}} : memref<64x256xf16>
+// AMD-NOT: gpu.barrier
+// AMD: amdgpu.mfma
+// AMD: scf.yield
+func.func @matmul(%a: memref<64x256xf16>, %b: memref<256x64xf16>, %o: memref<64x64xf32>) attributes {xt.kernel, xcc.config = {threads = 128 : i64, stages = 3 : i64}} {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c256 = arith.constant 256 : index
+  %h = arith.constant 0.0 : f16
+  scf.forall (%i) in (1) {
+    %init = arith.constant dense<0.0> : vector<64x64xf32>
+    %r = scf.for %k = %c0 to %c256 step %c32 iter_args(%acc = %init) -> (vector<64x64xf32>) {
+      %ta = vector.transfer_read %a[%c0, %k], %h {in_bounds = [true, true]} : memref<64x256xf16>, vector<64x32xf16>
+      %tb = vector.transfer_read %b[%k, %c0], %h {in_bounds = [true, true]} : memref<256x64xf16>, vector<32x64xf16>
+      %c = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %ta, %tb, %acc : vector<64x32xf16>, vector<32x64xf16> into vector<64x64xf32>
+      scf.yield %c : vector<64x64xf32>
+    }
+    vector.transfer_write %r, %o[%c0, %c0] {in_bounds = [true, true]} : vector<64x64xf32>, memref<64x64xf32>
+  }
+  return
+}

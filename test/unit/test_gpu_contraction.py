@@ -1,0 +1,34 @@
+"""The tiles that contractions get, per problem and chip: what fits, and what the largest problems must have."""
+
+from __future__ import annotations
+
+import pytest
+
+from xcc.targets.amdgcn.chip import CHIPS
+from xcc.targets.gpu_contraction import candidates, matrix_tile
+from xcc.targets.nvptx.chip import chips
+
+ALL = {**chips(), **CHIPS}
+
+
+@pytest.mark.parametrize("chip", ALL)
+@pytest.mark.parametrize("size, simt", [(1, False), (2, False), (4, True), (8, True)])
+def test_candidates_fit(chip, size, simt):
+    found = candidates(size, simt, ALL[chip])
+    assert found
+    for t in found:
+        assert t.shared_bytes(size) <= ALL[chip].shared_bytes
+        assert t.m * t.n // t.threads <= 128 and t.threads <= ALL[chip].max_threads and t.threads % ALL[chip].warp == 0
+
+
+@pytest.mark.parametrize("chip", ALL)
+def test_a_large_product_has_large_tiles(chip):
+    t = matrix_tile(4096, 4096, 4096, 1, 2, False, ALL[chip])
+    assert t.m * t.n >= 128 * (64 if chip == "gfx90a" else 128) and t.stages == (4 if "mma" in ALL[chip].matrix else 2)
+
+
+@pytest.mark.parametrize("m, n, k", [(16, 4096, 4096), (333, 777, 1111), (1024, 1024, 1024)])
+def test_small_results_use_most_cores(m, n, k):
+    chip = ALL["sm_90a"]
+    t = matrix_tile(m, n, k, 1, 2, False, chip)
+    assert 0.7 * chip.cores <= -(-m // t.m) * -(-n // t.n) <= 4 * chip.cores
