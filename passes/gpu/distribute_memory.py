@@ -81,7 +81,7 @@ class Transfer:
     @staticmethod
     def uniform_mask(op: Any, width: int) -> bool:
         """Whether the mask of a transfer op is all on or all off in each access of `width` elements."""
-        return width == 1 or _uniform(op.operands[len(op.operands) - 1], width)
+        return width == 1 or same_along(op.operands[len(op.operands) - 1], width)
 
     def copy_async(self, buffer: Any, offsets: Layout, start: Any) -> None:
         """Copies into shared memory `buffer` at `offsets` from `start` on; zeros where the mask is off."""
