@@ -1,4 +1,4 @@
-"""xcc compiles ONNX files and PyTorch programs for CPUs, NVIDIA GPUs and AMD GPUs.
+"""xcc compiles ONNX models for CPUs, NVIDIA GPUs and AMD GPUs.
 
 >>> model = xcc.compile("m.onnx", target="cpu")        # doctest: +SKIP
 >>> out = model.run({"x": x})                          # doctest: +SKIP
