@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from xcc.targets.base import Chip
 
-__all__ = ["MatrixTile", "candidates", "matrix_tile"]
+__all__ = ["MatrixTile", "candidates", "matrix_tile", "variants"]
 
 ACCUMULATORS = 128      # registers of a thread for the result's tile
 STEP_SECONDS = 0.35e-6  # a step of the loop that nothing else covers: barrier, latency of shared memory
@@ -57,6 +57,15 @@ def candidates(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
         if t.shared_bytes(size) <= chip.shared_bytes:
             out.append(t)
     return out
+
+
+def variants(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
+    """Every tile that fits, for a search by measurement."""
+    sides, deep = (16, 32, 64, 128, 256), (8, 16, 32) if simt else (32 // size, 64 // size, 128 // size, 256 // size)
+    return [t for m in sides for n in sides for k in deep for threads in (64, 128, 256, 512) for stages in (2, 3, 4, 5)
+            if 8 <= m * n // threads <= ACCUMULATORS
+            and (t := MatrixTile(m, n, k, threads, stages)).shared_bytes(size) <= chip.shared_bytes
+            and 2048 <= (m + n) * k * size]
 
 
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip) -> MatrixTile:

@@ -72,6 +72,8 @@ def _gpu(base: Schedule, sizes: list[int], chip: Chip) -> Iterator[Callable[[], 
     for threads in (64, 128, 256, 512):
         if threads != base.threads and threads <= chip.max_threads:
             yield lambda t=threads: replace(base, threads=t)
+    for stages in (2, 3, 4, 5) if base.stages > 1 else ():
+        yield lambda s=stages: replace(base, stages=s)
     for d in range(n):
         for factor in (0.5, 2, 4):
             lanes = int(base.vector[d] * factor)
