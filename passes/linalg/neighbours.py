@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from xcc import symbolic
 from xcc.diagnostics import UserError
@@ -19,7 +20,7 @@ MOST = 40
 
 def neighbours(kernel: Kernel, base: Schedule, chip: Chip) -> list[Schedule]:
     """Distinct valid schedules that differ from `base` in lanes, chunks, order or threads; at most MOST."""
-    dims = iter(max((t.dims for t in kernel.results), key=len))
+    dims = iter(max(kernel.results, key=lambda t: len(t.dims)).dims)
     sizes = [estimate(symbolic.product([next(dims) for _ in range(n)])) for n in base.flatten or [1] * len(base.block)]
     found: list[Schedule] = []
     makers = _gpu(base, sizes, chip) if base.access == "gather" else _cpu(base, sizes, chip)
@@ -35,11 +36,12 @@ def neighbours(kernel: Kernel, base: Schedule, chip: Chip) -> list[Schedule]:
     return found
 
 
-def _scaled(base: Schedule, d: int, lanes: int) -> Schedule:
-    """`base` with other lanes in dim d; its chunk keeps its number of steps."""
+def _scaled(base: Schedule, d: int, lanes: int, **others: int) -> Schedule:
+    """`base` with other lanes in dim d, and `others`; its chunk keeps its number of steps."""
     steps = base.block[d] // base.vector[d]
     vector = (*base.vector[:d], lanes, *base.vector[d + 1:])
-    return replace(base, vector=vector, block=(*base.block[:d], steps * lanes, *base.block[d + 1:]))
+    block = (*base.block[:d], steps * lanes, *base.block[d + 1:])
+    return replace(base, vector=vector, block=block, **others)  # type: ignore[arg-type]
 
 
 def _cpu(base: Schedule, sizes: list[int], chip: Chip) -> Iterator[Callable[[], Schedule]]:
@@ -51,40 +53,40 @@ def _cpu(base: Schedule, sizes: list[int], chip: Chip) -> Iterator[Callable[[], 
     rows = [d for d in range(last) if base.vector[d] > 1]
     for columns in wide:
         if n and columns != base.vector[last] and columns < 2 * max(1, sizes[last]):
-            yield lambda c=columns: _scaled(base, last, c)
+            yield partial(_scaled, base, last, columns)
     for d in rows:
         for r in tall:
             if r <= sizes[d] and r * max(1, base.vector[last] // lanes) <= chip.vector_registers - 2:
-                yield lambda d=d, r=r: _scaled(base, d, r)
+                yield partial(_scaled, base, d, r)
     for d in range(n):
         for factor in (0.25, 0.5, 2, 4):
-            yield lambda d=d, f=factor: _chunk(base, d, f, sizes)
+            yield partial(_chunk, base, d, factor, sizes)
     for order in _orders(base.order):
-        yield lambda o=order: replace(base, order=o)
+        yield partial(replace, base, order=order)
     for k, group in enumerate(base.reduce):
         for i, width in enumerate(group):
             for other in (lanes, 2 * lanes, 4 * lanes) if width > 1 else ():
-                yield lambda k=k, i=i, o=other: replace(base, reduce=_put(base.reduce, k, i, o))
+                yield partial(replace, base, reduce=_put(base.reduce, k, i, other))
 
 
 def _gpu(base: Schedule, sizes: list[int], chip: Chip) -> Iterator[Callable[[], Schedule]]:
     n = len(base.vector)
     for threads in (64, 128, 256, 512):
         if threads != base.threads and threads <= chip.max_threads:
-            yield lambda t=threads: replace(base, threads=t)
+            yield partial(replace, base, threads=threads)
     for stages in (2, 3, 4, 5) if base.stages > 1 else ():
-        yield lambda s=stages: replace(base, stages=s)
+        yield partial(replace, base, stages=stages)
     for d in range(n):
         for factor in (0.5, 2, 4):
             lanes = int(base.vector[d] * factor)
             if lanes >= 1 and lanes < 4 * max(1, sizes[d]):
                 for threads in {base.threads, max(chip.warp, min(chip.max_threads, int(base.threads * factor)))}:
-                    yield lambda d=d, x=lanes, t=threads: replace(_scaled(base, d, x), threads=t)
+                    yield partial(_scaled, base, d, lanes, threads=threads)
     for k, group in enumerate(base.reduce):
         for i, width in enumerate(group):
             for factor in (0.5, 2):
                 if width > 1:
-                    yield lambda k=k, i=i, w=int(width * factor): replace(base, reduce=_put(base.reduce, k, i, w))
+                    yield partial(replace, base, reduce=_put(base.reduce, k, i, int(width * factor)))
 
 
 def _chunk(base: Schedule, d: int, factor: float, sizes: list[int]) -> Schedule:

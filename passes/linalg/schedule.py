@@ -97,7 +97,8 @@ class Schedule:
         entries = ir.DictAttr(attr)
         d = {entries[n].name: entries[n].attr for n in range(len(entries))}
         try:
-            arrays = {k: tuple(ir.DenseI64ArrayAttr(d[k])) for k in ("block", "vector", "order")}
+            arrays: dict[str, Any] = {k: tuple(ir.DenseI64ArrayAttr(d[k])) for k in ("block", "vector", "order")}
+            numbers: dict[str, Any] = {k: int(d[k].value) for k in ("threads", "stages", "group") if k in d}
             return Schedule(
                 **arrays, reduce=tuple(tuple(ir.DenseI64ArrayAttr(r)) for r in d.get("reduce", [])),
                 tail=d["tail"].value if "tail" in d else "peel",
@@ -106,7 +107,7 @@ class Schedule:
                 parallel=bool(d["parallel"].value) if "parallel" in d else False,
                 flatten=tuple(ir.DenseI64ArrayAttr(d["flatten"])) if "flatten" in d else (),
                 joined=tuple(tuple(ir.DenseI64ArrayAttr(r)) for r in d.get("joined", [])),
-                **{k: int(d[k].value) for k in ("threads", "stages", "group") if k in d})
+                **numbers)
         except (KeyError, ValueError) as e:
             raise UserError(f"xcc.config: {e}") from None
 

@@ -244,7 +244,7 @@ class Builder:
             out.append(part)
         out.append(rest)
         made = [replace(part, part=(flat, n)) for n, part in enumerate(reversed(out))] if len(out) > 1 else out
-        return self.remember(key, made)  # type: ignore[no-any-return]
+        return self.remember(key, made)
 
     def _divide(self, a: Ix, size: Dim) -> tuple[Ix, Ix]:
         """Quotient and remainder; lanes that never leave one quotient stay affine."""
@@ -347,7 +347,7 @@ class Builder:
             total = self.ix_add(total, self.ix_scale(part, coef))
         return total
 
-    def _in_panel(self, a: Ix, width: int) -> bool:
+    def _in_panel(self, a: Ix, width: Int) -> bool:
         """Whether the walk starts at a multiple of `width`, up to its constant, and stays within `width` of it."""
         if a.vec is not None or any(c != 1 for _, c in a.coefs) or len(a.coefs) > 1:
             return False

@@ -60,10 +60,16 @@ class PackWeights(Pass):
             erase_dead(module)
 
 
+def static_shape(value: Any) -> tuple[int, ...] | None:
+    """None when a dim is symbolic."""
+    dims = tuple(d for d in xt.shape_of(value) if isinstance(d, int))
+    return dims if len(dims) == len(xt.shape_of(value)) else None
+
+
 def _dot(op: Any, width: int, weight: Callable[..., Any]) -> Any:
-    a, shape = xt.attrs_of(op), xt.shape_of(op.operands[1])
+    a, shape = xt.attrs_of(op), static_shape(op.operands[1])
     last = len(xt.shape_of(op.operands[0])) - 1
-    if len(shape) != 2 or a.rhs_batch or tuple(a.lhs_contract) != (last,) or not all(isinstance(d, int) for d in shape):
+    if shape is None or len(shape) != 2 or a.rhs_batch or tuple(a.lhs_contract) != (last,):
         return None
     transposed = a.rhs_contract[0] == 1
     depth, columns = (shape[1], shape[0]) if transposed else shape
@@ -77,8 +83,8 @@ def _dot(op: Any, width: int, weight: Callable[..., Any]) -> Any:
 
 
 def _convolution(op: Any, width: int, weight: Callable[..., Any]) -> Any:
-    a, shape = xt.attrs_of(op), xt.shape_of(op.operands[1])
-    if a.layout != "NHWC" or a.filter != "HWIO" or a.groups != 1 or not all(isinstance(d, int) for d in shape):
+    a, shape = xt.attrs_of(op), static_shape(op.operands[1])
+    if a.layout != "NHWC" or a.filter != "HWIO" or a.groups != 1 or shape is None:
         return None
     *kernel, inputs, outputs = shape
     width = next((p for p in (width, width // 2) if outputs % p == 0), 0)

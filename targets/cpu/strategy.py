@@ -8,6 +8,7 @@ operand is transposed).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from xcc import symbolic
 from xcc.passes.linalg.domain import (
@@ -111,9 +112,9 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, parallel: boo
 
 def _panel(op: Op, n_loop: int) -> int:
     """Columns that lie next to each other in a packed operand: a tile must not be wider."""
-    found = [atom[2] for _, access in op.inputs for e in access if isinstance(e, symbolic.Expr)
-             for monomial, _ in e.terms for atom in monomial
-             if atom[0] == "mod" and isinstance(atom[2], int) and str(atom[1]) == f"i{n_loop}"]
+    atoms: list[Any] = [atom for _, access in op.inputs for e in access if isinstance(e, symbolic.Expr)
+                        for monomial, _ in e.terms for atom in monomial]
+    found = [a[2] for a in atoms if a[0] == "mod" and isinstance(a[2], int) and str(a[1]) == f"i{n_loop}"]
     return min(found, default=1 << 30)
 
 
