@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from xcc.passes.base import Pass, get_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
@@ -9,14 +11,17 @@ from xcc.passes.upstream import Upstream
 __all__ = ["front_stages", "whole_pipeline"]
 
 
-def front_stages(*, xt: tuple[Pass, ...] = ()) -> tuple[Stage, ...]:
-    """Stages ``xt`` to ``vector``; `xt` are passes of the target's own that end stage ``xt``."""
+def front_stages(*, xt: tuple[Pass, ...] = (), keep: tuple[str, ...] = ()) -> tuple[Stage, ...]:
+    """Stages ``xt`` to ``vector``; `xt` are passes of the target's own that end stage ``xt``.
+
+    `keep` names the composites that are a kernel each, decomposed inside it.
+    """
     return (
         Stage("xt", (
             get_pass("xt-simplify")(),
             get_pass("xt-fold")(),
             get_pass("xt-recognise")(),
-            get_pass("xt-decompose")(),
+            _decompose(keep=keep),
             get_pass("fold-scales")(),
             get_pass("channels-last")(),
             *xt,
@@ -29,6 +34,7 @@ def front_stages(*, xt: tuple[Pass, ...] = ()) -> tuple[Stage, ...]:
             get_pass("form-kernels")(),
         )),
         Stage("linalg", (
+            *((_decompose(fused=True),) if keep else ()),
             get_pass("xt-to-linalg")(),
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),
@@ -42,6 +48,10 @@ def front_stages(*, xt: tuple[Pass, ...] = ()) -> tuple[Stage, ...]:
     )
 
 
-def whole_pipeline(back: tuple[Stage, ...], *, xt: tuple[Pass, ...] = ()) -> Pipeline:
+def _decompose(**options: Any) -> Pass:
+    return get_pass("xt-decompose")(**options)
+
+
+def whole_pipeline(back: tuple[Stage, ...], *, xt: tuple[Pass, ...] = (), keep: tuple[str, ...] = ()) -> Pipeline:
     """A target's pipeline: the shared stages, then its own."""
-    return Pipeline((*front_stages(xt=xt), *back))
+    return Pipeline((*front_stages(xt=xt, keep=keep), *back))

@@ -14,10 +14,12 @@ from xcc._mlir import ir
 from xcc.passes.gpu.fragments import instructions_of
 from xcc.passes.linalg.domain import Domain, contraction_of, domain, element_bytes, estimate
 from xcc.passes.linalg.kernel import Kernel, Op, loop_index
+from xcc.passes.linalg.online import find_groups
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.tile_eval import EXTENSIONS, loops_of, product_operands
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
+from xcc.targets.gpu_attention import online_schedule
 from xcc.targets.gpu_contraction import matrix_tile
 from xcc.targets.gpu_convolution import flattened, pow2_above
 
@@ -30,6 +32,10 @@ LOOP_LANES = 1024
 def configure(kernel: Kernel, chip: Chip) -> Schedule:
     """The schedule of `kernel` on `chip`."""
     place = domain(kernel)
+    for group in find_groups(kernel):
+        online = online_schedule(kernel, place, group)
+        if online is not None:
+            return online
     op = contraction_of(kernel)
     if op is not None:
         found = flattened(kernel, place, op, chip) or _contraction(kernel, place, op, chip)

@@ -250,6 +250,8 @@ class Nest:
     def _store(self, at: dict[int, Ix]) -> None:
         coordinates = self._coordinates(at)
         indices = [coordinates[d] for d in range(len(coordinates))]
+        access = tuple(symbolic.sym(f"i{d}") for d in range(len(coordinates)))
+        self.ev.online.prepare([(t, access) for t, _ in self.results], {f"i{d}": i for d, i in coordinates.items()})
         values: list[V] = [self.ev.tile(t, indices) for t, _ in self.results]
         for (t, memref), v in zip(self.results, values, strict=True):
             self.ev.memory.store(t, memref, v, indices)

@@ -15,6 +15,7 @@ from typing import Any
 from xcc import symbolic
 from xcc._mlir import ir, scf_d
 from xcc.passes.linalg.kernel import Kernel, Op, Tensor
+from xcc.passes.linalg.online import OnlineLoops, find_groups
 from xcc.passes.linalg.schedule import Schedule, joined_loops, reduce_plan
 from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
 from xcc.passes.linalg.tile_memory import Memory
@@ -43,6 +44,7 @@ class Evaluator:
         self.parked: Tensor | None = None       # its tiles are written to `park`, and read back once all are there
         self.park: Any = None
         self.parking = False
+        self.online = OnlineLoops(self, find_groups(kernel) if schedule.online else [])
         if schedule.park >= 0:
             self.parked = kernel.ops[schedule.park].results[0]
 
@@ -219,6 +221,8 @@ class Evaluator:
             if op is None:
                 continue
             if op.is_reduction:
+                if op in self.online.ops:
+                    continue
                 if all(name in env or name in self.kernel.symbols for e in access for name in symbolic.symbols_of(e)):
                     self.tile(t, [self.b.access(e, env) for e in access])
                 continue

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.decompose import load
+from xcc.passes.xt.decompose.attention import fused_attention
 from xcc.passes.xt.rewrite import at, erase_dead, name_of, replace, walk_ops
 
 
@@ -17,13 +18,17 @@ class Decompose(Pass):
     """Replaces composite ops by primitive ones, but not those listed in `keep`, which the target schedules itself.
 
     A composite made by a decomposition (attention makes softmax) is decomposed in its turn.
+
+    keep: composites to leave alone.
+    fused: take the forms that one kernel evaluates as a whole, for composites that are alone in their kernels.
     """
 
     name: ClassVar[str] = "xt-decompose"
     keep: tuple[str, ...] = ()
+    fused: bool = False
 
     def run(self, module: Any, ctx: PassContext) -> None:
-        patterns = load()
+        patterns = load() | ({"attention": fused_attention} if self.fused else {})
         with module.context:
             while sum([self._apply(op, patterns) for op in walk_ops(module) if name_of(op) in patterns]):
                 pass

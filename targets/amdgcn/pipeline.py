@@ -65,4 +65,4 @@ def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
     from xcc.targets.amdgcn.target import TARGET
 
-    return whole_pipeline(thread_stages(chip_of(TARGET, options.chip)))
+    return whole_pipeline(thread_stages(chip_of(TARGET, options.chip)), keep=("attention",))

@@ -51,4 +51,4 @@ def kernel_pipeline() -> Pipeline:
 
 def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
-    return whole_pipeline(gpu_stages())
+    return whole_pipeline(gpu_stages(), keep=("attention",))

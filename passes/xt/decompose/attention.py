@@ -33,8 +33,56 @@ def attention(a: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
     return xt.reshape(out, shape=(batch, heads, queries, shape(v)[3]))
 
 
+def fused_attention(a: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
+    """The form that one kernel evaluates in one pass over the keys: products, exponentials, and a division at the end.
+
+    Shared heads are read by each of their query heads; the sum of the weights divides the result, not the weights.
+    """
+    batch, heads, queries, _ = shape(q)
+    k, v = (_repeated(x, heads) for x in (k, v))
+    wide = "f64" if dtype(q) == "f64" else "f32"
+    scores = xt.dot_general(q, k, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(3,), dtype=wide)
+    scores = xt.mul(scores, const(a.scale, scores))
+    if a.softcap:
+        scores = xt.mul(xt.tanh(xt.mul(scores, const(1 / a.softcap, scores))), const(a.softcap, scores))
+    scores = _masked(a, scores, mask)
+    top = xt.reduce(scores, kind="max", axes=(3,), keepdims=True)
+    if mask is not None or a.causal:
+        top = xt.maximum(top, const(np.finfo(np.float32).min, top))
+    e = xt.exp(xt.sub(scores, top))
+    total = xt.reduce(e, kind="sum", axes=(3,), keepdims=True)
+    out = xt.dot_general(e if dtype(v) == wide else xt.convert(e, dtype=dtype(v)), v, lhs_batch=(0, 1),
+                         rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(2,), dtype=wide)
+    if mask is not None or a.causal:
+        total = xt.maximum(total, const(np.finfo(np.float32).tiny, total))
+    out = xt.div(out, total)
+    return out if dtype(q) == wide else xt.convert(out, dtype=dtype(q))
+
+
+def _repeated(x: Any, heads: Any) -> Any:
+    """Each head of x for as many query heads as share it: a view inside a kernel."""
+    batch, shared, keys, size = shape(x)
+    if shared == heads:
+        return x
+    group = floordiv(heads, shared)
+    wide = xt.broadcast(xt.reshape(x, shape=(batch, shared, 1, keys, size)), shape=(batch, shared, group, keys, size))
+    return xt.reshape(wide, shape=(batch, heads, keys, size))
+
+
 def _masked_softmax(a: Any, scores: Any, mask: Any) -> Any:
     """The softmax of what is visible; rows where nothing is give 0."""
+    scores = _masked(a, scores, mask)
+    if mask is None and not a.causal:
+        return xt.softmax(scores, axis=3)
+    top = xt.reduce(scores, kind="max", axes=(3,), keepdims=True)
+    top = xt.maximum(top, const(np.finfo(np.float32).min, top))
+    e = xt.exp(xt.sub(scores, top))
+    total = xt.reduce(e, kind="sum", axes=(3,), keepdims=True)
+    return xt.div(e, xt.maximum(total, const(np.finfo(np.float32).tiny, total)))
+
+
+def _masked(a: Any, scores: Any, mask: Any) -> Any:
+    """The scores with the mask added, or -inf where something hides them."""
     hidden = const(-np.inf, scores)
     if mask is not None and dtype(mask) != "i1":
         scores = xt.add(scores, xt.convert(mask, dtype=dtype(scores)) if dtype(mask) != dtype(scores) else mask)
@@ -45,13 +93,7 @@ def _masked_softmax(a: Any, scores: Any, mask: Any) -> Any:
         row = xt.add(xt.iota(shape=(line[0], 1), axis=0), dim_scalar(a.causal_offset[0], "i64"))
         seen = xt.compare(xt.iota(shape=(1, line[1]), axis=1), row, direction="le")
         scores = xt.select(seen, scores, hidden)
-    if mask is None and not a.causal:
-        return xt.softmax(scores, axis=3)
-    top = xt.reduce(scores, kind="max", axes=(3,), keepdims=True)
-    top = xt.maximum(top, const(np.finfo(np.float32).min, top))
-    e = xt.exp(xt.sub(scores, top))
-    total = xt.reduce(e, kind="sum", axes=(3,), keepdims=True)
-    return xt.div(e, xt.maximum(total, const(np.finfo(np.float32).tiny, total)))
+    return scores
 
 
 @decomposes("rotary")

@@ -1,0 +1,54 @@
+"""Tile sizes of kernels that rescale sums as a maximum grows, which is how attention is one kernel."""
+
+from __future__ import annotations
+
+from xcc import symbolic
+from xcc.passes.linalg.domain import Domain, estimate
+from xcc.passes.linalg.kernel import Kernel, loop_index
+from xcc.passes.linalg.online import OnlineGroup
+from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.tile_eval import loops_of, product_operands
+from xcc.symbolic import Dim
+from xcc.targets.gpu_convolution import pow2_above
+
+ROWS = 64       # queries of a tile
+KEYS = 64       # keys of a step
+WIDEST = 256    # features that a tile holds
+
+
+def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup) -> Schedule | None:
+    """Rows x features in one tile, a block of keys a step, for a sum of products relative to a maximum (attention)."""
+    found = next((s for s in group.sums if product_operands(s.op) is not None), None)
+    factors = product_operands(found.op) if found is not None else None
+    position = place.position.get(found.op) if found is not None else None
+    if found is None or factors is None or position is None or any(bare_loop(e) is None for e in position):
+        return None
+    to_dim = {loop_index(o): bare_loop(e) for o, e in zip(found.op.outs[0], position, strict=True)}
+    walked = {loop_index(o) for o, e in zip(found.op.outs[0], position, strict=True)}
+    weights, values = (loops_of(found.op, v) & walked for v in factors)
+    of_row = {n for e in found.row for s in symbolic.symbols_of(e) for n in [int(s[1:])]}
+    if values - weights and not values - weights <= walked - of_row:
+        weights, values = values, weights
+    rows, columns = sorted(weights - values), sorted(values - weights)
+    if not rows or len(columns) != 1:
+        return None
+    row, column = to_dim[rows[-1]], to_dim[columns[0]]
+    size = found.op.loops[columns[0]]
+    if row is None or column is None or not isinstance(size, int) or size > WIDEST:
+        return None
+    vector = [1] * len(place.dims)
+    vector[row] = min(ROWS, max(16, pow2_above(estimate(place.dims[row]))))
+    vector[column] = max(8, pow2_above(size))
+    length = pow2_above(estimate(found.op.loops[found.loop]))
+    keys = min(KEYS if size <= 128 else KEYS // 2, max(16, length))
+    shared = {group.maximum, *(s.op for s in group.sums)}
+    reduce = tuple(tuple(keys if o in shared else min(256, pow2_above(estimate(o.loops[p])))
+                         for p, r in enumerate(o.reduction) if r) for o in kernel.ops if o.is_reduction)
+    return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), reduce, "mask", "gather", parallel=True,
+                    threads=128, online=True)
+
+
+def bare_loop(e: Dim) -> int | None:
+    """The n of ``i<n>``, else None."""
+    text = str(e)
+    return int(text[1:]) if isinstance(e, symbolic.Expr) and text[0] == "i" and text[1:].isdigit() else None

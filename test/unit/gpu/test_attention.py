@@ -1,0 +1,121 @@
+"""Attention as one kernel with one loop over the keys, on the interpreter of gpu-stage kernels, against numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from xcc import symbolic
+from xcc._mlir import func_d, ir
+from xcc.dialects import xt
+from xcc.dialects.xt.base import dims_from_attr
+from xcc.dialects.xt.interpret import interpret
+from xcc.interpreter.kernel import run_kernel
+from xcc.passes.base import PassContext, parse_pass
+from xcc.passes.upstream import Upstream
+from xcc.targets.gpu_module import kernel_functions, kernel_launches
+from xcc.targets.nvptx.chip import chips
+from xcc.targets.nvptx.pipeline import kernel_pipeline
+
+RNG = np.random.default_rng(3)
+TO_TILES = ("xt-decompose{fused=true}", "xt-to-linalg", "configure{target=nvptx}", "tile")
+
+
+def normal(*shape, dtype=np.float32):
+    return RNG.standard_normal(shape).astype(dtype)
+
+
+def build(arrays, dims, attributes):
+    """@main with one attention; `dims` are the symbolic shapes of its inputs, None where static."""
+    with xt.context(), ir.Location.unknown():
+        module = ir.Module.create()
+        shapes = [tuple(a.shape) if d is None else tuple(symbolic.parse(n) if isinstance(n, str) else n for n in d)
+                  for a, d in zip(arrays, dims, strict=True)]
+        kinds = [xt.TensorType(s, xt.dtype_name(a.dtype)).mlir() for s, a in zip(shapes, arrays, strict=True)]
+        with ir.InsertionPoint(module.body):
+            f = func_d.FuncOp("main", (kinds, []))
+            with ir.InsertionPoint(f.add_entry_block()):
+                out = xt.attention(*f.arguments, **attributes)
+                func_d.ReturnOp([out])
+            f.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, [out.type]))
+        return module
+
+
+def dispatched(module, sizes):
+    """The values of the kernel's symbols, as @main gives them."""
+    main = module.body.operations[0].regions[0].blocks[0]
+    (dispatch,) = (op for op in main.operations if op.name == "xtv.dispatch")
+    return [symbolic.evaluate(symbolic.parse(s.value), sizes) for s in dispatch.attributes["symbols"]]
+
+
+def run(module, arrays, out, sizes):
+    """Runs the only kernel of `module`; gives its tile program's text."""
+    ctx = PassContext(chip=chips()["sm_80"])
+    with module.context:
+        parse_pass("form-kernels").run(module, ctx)
+        symbols = dispatched(module, sizes)
+        for name in TO_TILES:
+            parse_pass(name).run(module, ctx)
+            for f in list(module.body.operations):
+                if "xt.kernel" not in f.attributes:
+                    f.operation.erase()
+            for cleanup in ("canonicalize", "cse"):
+                Upstream(pipeline=cleanup).run(module, ctx)
+        text = str(module)
+        kernel_pipeline().upto("gpu").run(module, ctx)
+        (function,), (launch,) = kernel_functions(module), kernel_launches(module)
+        names = [s.value for s in function.attributes["xt.symbols"]]
+        env = dict(zip(names, symbols, strict=True))
+        dims = [[symbolic.evaluate(d, env) for d in dims_from_attr(a)]
+                for key in ("xt.arg_dims", "xt.result_dims") for a in function.attributes[key]]
+        views = [np.ascontiguousarray(a).reshape(d) for a, d in zip([*arrays, out], dims, strict=True)]
+        run_kernel(module, launch.entry, (symbolic.evaluate(launch.grid[0], env), 1, 1), launch.block,
+                   [v.view(np.int8) if v.dtype == np.bool_ else v for v in views], symbols,
+                   dynamic_shared=launch.shared_bytes)
+    return text
+
+
+def hidden_row(*shape):
+    mask = RNG.integers(0, 2, shape).astype(bool)
+    mask[..., 1, :] = False
+    return mask
+
+
+H = np.float16
+STATIC = {
+    "one_step": ([normal(1, 2, 16, 32), normal(1, 2, 32, 32), normal(1, 2, 32, 32)], {}),
+    "odd": ([normal(1, 2, 19, 40), normal(1, 2, 77, 40), normal(1, 2, 77, 24)], {}),
+    "grouped_causal": ([normal(1, 4, 19, 16, dtype=H), normal(1, 2, 77, 16, dtype=H), normal(1, 2, 77, 16, dtype=H)],
+                       {"causal": True, "causal_offset": (58,)}),
+    "causal": ([normal(1, 1, 100, 16, dtype=H), normal(1, 1, 100, 16, dtype=H), normal(1, 1, 100, 16, dtype=H)],
+               {"causal": True}),
+    "boolean": ([normal(2, 2, 9, 32), normal(2, 2, 70, 32), normal(2, 2, 70, 32), hidden_row(2, 1, 9, 70)], {}),
+    "additive": ([normal(2, 2, 9, 32), normal(2, 2, 70, 32), normal(2, 2, 70, 32), normal(9, 70)], {"softcap": 3.0}),
+    "wide": ([normal(1, 1, 16, 128, dtype=H), normal(1, 1, 130, 128, dtype=H), normal(1, 1, 130, 128, dtype=H)], {}),
+}
+
+
+@pytest.mark.parametrize("case", STATIC)
+def test_static(case):
+    arrays, attributes = STATIC[case]
+    module = build(arrays, [None] * len(arrays), attributes)
+    want = interpret(module, arrays)[0]
+    out = np.full(want.shape, np.nan, want.dtype)
+    text = run(module, arrays, out, {})
+    assert text.count("vector.contract") == 2
+    tolerance = 2e-3 if want.dtype == H else 1e-5
+    np.testing.assert_allclose(out, want, rtol=tolerance, atol=tolerance)
+
+
+def test_dynamic_causal():
+    """Lengths and the offset of the diagonal known at run time: the loop ends at the last key that a row sees."""
+    arrays = [normal(1, 2, 70, 16), normal(1, 2, 90, 16), normal(1, 2, 90, 16)]
+    shapes = [(1, 2, "n", 16), (1, 2, "m", 16), (1, 2, "m", 16)]
+    module = build(arrays, shapes, {"causal": True, "causal_offset": (symbolic.parse("m - n"),), "scale": 0.25})
+    want = interpret(module, arrays)[0]
+    out = np.full(want.shape, np.nan, want.dtype)
+    text = run(module, arrays, out, {"n": 70, "m": 90})
+    loop = next(line for line in text.splitlines() if "scf.for " in line)
+    bound = loop.split(" to ")[1].split()[0]
+    assert f"{bound} = arith.minsi" in text
+    np.testing.assert_allclose(out, want, rtol=1e-5, atol=1e-5)
