@@ -59,7 +59,8 @@ def _import(frontend: str, model: Any, options: CompileOptions, name: str) -> So
         loader = importlib.import_module(frontend)
     except ModuleNotFoundError as e:
         if e.name and e.name.startswith("xcc"):
-            raise UserError(f"this version of xcc cannot read such models ({e.name} is missing)") from None
+            raise UserError("this version of xcc does not read PyTorch programs: make an ONNX file of it with "
+                            "torch.onnx.export(..., dynamo=True)") from None
         raise UserError(f"reading this model needs the package '{e.name}'") from None
     dims = {name: low if low == high else (low, high) for name, low, high in options.dims}
     try:

@@ -1,0 +1,50 @@
+"""The voice detectors of the wheel silero-vad on the CPU: 50 calls with carried state against onnxruntime.
+
+Each runtime carries its own state, so that errors may add up. The tolerance is absolute: outputs are probabilities.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from models import MODELS
+
+import xcc
+from xcc.tools.peers import onnxruntime_session
+
+CALLS = 50
+STATES = {"state": "stateN", "h": "hn", "c": "cn"}
+
+
+def tone(call: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """A window of a rising tone that swells and fades, with some noise."""
+    rng = np.random.default_rng(call)
+    t = np.arange(shape[-1]) / 16000 + call * 0.032
+    wave = np.sin(2 * np.pi * (120 + 300 * t) * t) * np.sin(np.pi * call / CALLS)
+    return (0.5 * wave + 0.05 * rng.standard_normal(shape)).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", sorted(n for n in MODELS if n.startswith("silero")))
+def test_carried_state(name: str) -> None:
+    spec = MODELS[name]
+    try:
+        source = spec.source()
+    except FileNotFoundError as e:
+        pytest.skip(str(e))
+    model = xcc.compile(source, dims=dict(spec.dims) or None)
+    session = onnxruntime_session(str(spec.get()))
+    outputs = [o.name for o in session.get_outputs()]
+    for sizes in spec.cases:
+        ours = {k: v.draw(np.random.default_rng(0), sizes) for k, v in spec.inputs.items()}
+        ours |= {k: np.zeros_like(v) for k, v in ours.items() if k in STATES}
+        theirs = dict(ours)
+        for call in range(CALLS):
+            ours["input"] = theirs["input"] = tone(call, ours["input"].shape)
+            got = model.run(ours)
+            want = dict(zip(outputs, session.run(None, theirs | dict(spec.fix)), strict=True))
+            for output, expected in want.items():
+                np.testing.assert_allclose(got[output], expected, rtol=0, atol=1e-4, err_msg=f"{output}, call {call}")
+            ours |= {k: got[v] for k, v in STATES.items() if k in ours}
+            theirs |= {k: want[v] for k, v in STATES.items() if k in theirs}
