@@ -21,6 +21,7 @@ BUILTIN: dict[str, str] = {
     "pack-weights": "xcc.passes.xt.pack",
     "test-fail": "xcc.passes.testing",
     "tile": "xcc.passes.linalg.tile",
+    "transposed-convolution": "xcc.passes.xt.transposed_conv",
     "unroll-vectors": "xcc.passes.vector.unroll",
     "xt-decompose": "xcc.passes.xt.decompose_composites",
     "xt-fold": "xcc.passes.xt.fold",

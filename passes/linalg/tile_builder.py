@@ -46,6 +46,8 @@ class Ix:
     """An index: `base` (SSA or None) + `const` + sum of coef * lane over `coefs`; or the vector `vec` alone.
 
     `part` is (walk, n) for coordinate n of a walk over several dims as one.
+    `walk` = (walk, low, high) says that `vec` is a walk over one axis by ones, clamped into [low, high] (scalars; None:
+    not on this side).
     """
 
     base: Any = None
@@ -53,6 +55,7 @@ class Ix:
     coefs: tuple[tuple[Axis, int], ...] = ()
     vec: V | None = None
     part: tuple[Flat, int] | None = None
+    walk: tuple[Ix, Any, Any] | None = None
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -230,7 +233,25 @@ class Builder:
         x, y = self.align([self.vector(a), self.vector(b)])
         shape = [axis.size for axis in x.axes]
         t = ir.VectorType.get(shape, self.index)
-        return Ix(vec=V(self.pure(name, t, [x.value, y.value]), x.axes))
+        return Ix(vec=V(self.pure(name, t, [x.value, y.value]), x.axes), walk=self._clamped(name, a, b))
+
+    def _clamped(self, name: str, a: Ix, b: Ix) -> tuple[Ix, Any, Any] | None:
+        """The `walk` of min(a, b) or max(a, b)."""
+        if a.is_scalar:
+            a, b = b, a
+        if name not in ("arith.minsi", "arith.maxsi") or not b.is_scalar:
+            return None
+        if a.vec is None:
+            by_ones = len(a.coefs) == 1 and a.coefs[0][1] == 1
+            found: tuple[Ix, Any, Any] | None = (a, None, None) if by_ones else None
+        else:
+            found = a.walk
+        if found is None:
+            return None
+        walk, low, high = found
+        if name == "arith.minsi" and low is None and high is None:
+            return walk, None, self.scalar(b)
+        return (walk, self.scalar(b), high) if name == "arith.maxsi" and low is None else None
 
     def parts(self, index: Ix, sizes: Sequence[Dim]) -> list[Ix]:
         """The coordinates of position `index` of the product of `sizes`, whose base is a multiple of its lanes."""

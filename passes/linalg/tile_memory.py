@@ -17,6 +17,7 @@ from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
 from xcc.symbolic import Dim
 
 MAX_ROWS = 64
+_LESS, _GREATER = 2, 4      # arith.cmpi's slt and sgt
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
@@ -95,6 +96,10 @@ class Memory:
         if all(i.vec is None for i in indices) and self.access == "rows":
             return self._strided(memref, t, indices, axes, element)
         if self.access == "rows":
+            if indices[-1].walk is not None and all(i.is_scalar for i in indices[:-1]):
+                clamped = self._clamped(memref, t, indices, element)
+                if clamped is not None:
+                    return clamped
             rows = self._rows(memref, t, indices, element)
             if rows is not None:
                 return rows
@@ -207,6 +212,39 @@ class Memory:
             out = self.b.op("vector.insert", shape, [row.value, out],
                             static_position=ir.DenseI64ArrayAttr.get(position))
         return V(out, (*rows, lane))
+
+    def _clamped(self, memref: Any, t: Tensor, indices: Sequence[Ix], element: Any) -> V | None:
+        """A walk along the last dim that is clamped to [low, high]: a masked read, the end's element elsewhere."""
+        assert indices[-1].walk is not None
+        walk, low, high = indices[-1].walk
+        if low is None or high is None:
+            return None
+        (lane, _), = walk.coefs
+        flat = self._flat(memref, t, element)
+        row = self._offset(t, [*indices[:-1], Ix()])
+        high = self.b.binary("arith.maxsi", high, low)
+
+        def end(at: Any) -> Any:
+            return self.b.op("memref.load", element, [flat, self.b.add(row, at)])
+
+        lanes = self.b.vector(walk)
+        kind, bits = ir.VectorType.get([lane.size], element), ir.VectorType.get([lane.size], self.b.i1)
+        below, above = (self._compare(lanes, bound, predicate) for bound, predicate in ((low, _LESS), (high, _GREATER)))
+        outside = self.b.pure("arith.ori", bits, [below, above])
+        inside = self.b.pure("arith.xori", bits, [
+            outside, self.b.splat(ir.IntegerAttr.get(self.b.i1, 1), [lane.size])])
+        read = vector_d.TransferReadOp(
+            kind, flat, [self.b.add(row, self.b.scalar(walk))],
+            ir.AffineMapAttr.get(ir.AffineMap.get_identity(1)), end(high),
+            ir.ArrayAttr.get([ir.BoolAttr.get(True)]), mask=inside)
+        first = self.b.broadcast(V(end(low)), lanes.axes)
+        return V(self.b.op("arith.select", kind, [below, first.value, read.result]), lanes.axes)
+
+    def _compare(self, lanes: V, bound: Any, predicate: int) -> Any:
+        """`lanes` against a scalar, as a mask."""
+        bits = ir.VectorType.get([a.size for a in lanes.axes], self.b.i1)
+        return self.b.pure("arith.cmpi", bits, [lanes.value, self.b.broadcast(V(bound), lanes.axes).value],
+                           predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate))
 
     def _gather(self, memref: Any, t: Tensor, indices: Sequence[Ix], element: Any, guard: V | None) -> V:
         index = self.b.vector(self._flat_index(t, indices))

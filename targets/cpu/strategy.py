@@ -28,6 +28,7 @@ from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 
 WAYS = 12              # of the L1 cache
+UNROLLED_WINDOW = 9    # steps
 CHUNK = 16384          # elements of a pointwise chunk
 PARALLEL_SECONDS = 15e-6   # below this a kernel stays on one thread
 
@@ -103,11 +104,21 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, parallel: boo
         if left_over < 2 or extent != tile:
             break
     reductions = [o for o in kernel.ops if o.is_reduction]
-    reduce = tuple(tuple(1 for r in o.reduction if r) if o is op else _row_lanes(o, w) for o in reductions)
+    mine = _window_lanes(op) if n_loop in left else tuple(1 for r in op.reduction if r)
+    reduce = tuple(mine if o is op else _row_lanes(o, w) for o in reductions)
     outer = [d for d in range(len(dims)) if d != last and d not in m_dims]
     order = tuple([*outer, last, *sorted(m_dims)])
     block = _contraction_blocks(dims, vector, last, m_dims, op)
     return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel)
+
+
+def _window_lanes(op: Op) -> tuple[int, ...]:
+    """The innermost window loop of a depthwise convolution is unrolled: its steps share what they read."""
+    sizes = [size for size, r in zip(op.loops, op.reduction, strict=True) if r]
+    wide = [n for n, size in enumerate(sizes) if size != 1]
+    inner = wide[-1] if wide else -1
+    return tuple(0 if n == inner and isinstance(size, int) and size <= UNROLLED_WINDOW else 1
+                 for n, size in enumerate(sizes))
 
 
 def _panel(op: Op, n_loop: int) -> int:
@@ -119,7 +130,7 @@ def _panel(op: Op, n_loop: int) -> int:
 
 
 def _columns(size: int, w: Widths) -> int:
-    if size >= 2 * w.lanes:
+    if size > w.lanes:
         return 2 * w.lanes
     return w.lanes if size > w.lanes // 2 else max(4, w.lanes // 2)
 

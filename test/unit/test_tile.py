@@ -241,3 +241,38 @@ func.func private @k(%x: tensor<5x37x21xf32>) -> tensor<f32> attributes {xt.kern
     x, out = normal(5, 37, 21), fresh(1)
     call(load(tiled(text)), "k", x, out)
     np.testing.assert_allclose(out[0], x.sum(dtype=np.float64), rtol=1e-5)
+
+
+def test_rows_of_a_concatenation_are_read_in_order():
+    """Pieces along the last dim, clamped as padding is: masked reads, no gather; the ends repeat outside."""
+    text = """
+func.func private @k(%x: tensor<5x24xf32>, %y: tensor<5x20xf32>) -> tensor<5x47xf32> attributes {xt.kernel,
+    xt.symbols = [], xt.arg_dims = [[5, 24], [5, 20]], xt.result_dims = [[5, 47]]} {
+  %c0 = arith.constant 0 : index
+  %c23 = arith.constant 23 : index
+  %c19 = arith.constant 19 : index
+  %c24 = arith.constant 24 : index
+  %e = tensor.empty() : tensor<5x47xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]}
+      outs(%e : tensor<5x47xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %a0 = arith.minsi %j, %c23 : index
+    %a1 = arith.maxsi %a0, %c0 : index
+    %a = tensor.extract %x[%i, %a1] : tensor<5x24xf32>
+    %k = arith.subi %j, %c24 : index
+    %b0 = arith.minsi %k, %c19 : index
+    %b1 = arith.maxsi %b0, %c0 : index
+    %b = tensor.extract %y[%i, %b1] : tensor<5x20xf32>
+    %second = arith.cmpi sge, %j, %c24 : index
+    %s = arith.select %second, %b, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<5x47xf32>
+  return %r : tensor<5x47xf32>
+}
+"""
+    assert "vector.gather" not in tiled(text)
+    x, y, out = normal(5, 24), normal(5, 20), fresh(5, 47)
+    call(load(tiled(text)), "k", x, y, out)
+    np.testing.assert_array_equal(out, np.concatenate([x, y, y[:, -1:], y[:, -1:], y[:, -1:]], 1))
