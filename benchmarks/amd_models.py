@@ -23,7 +23,7 @@ from xcc.targets.amdgcn.chip import CHIPS  # noqa: E402
 from xcc.targets.base import KernelBinary  # noqa: E402
 
 HEAD = ("model", "chip", "kernels", "code bytes", "VGPRs", "AGPRs", "SGPRs", "LDS bytes", "scratch", "spills",
-        "lowest occupancy", "kernels with matrix loop", "largest share")
+        "SGPR spills", "lowest occupancy", "kernels with matrix loop", "largest share")
 
 
 def kernels_of(name: str, chip: str, precision: str, jobs: int) -> tuple[KernelBinary, ...]:
@@ -42,7 +42,8 @@ def row(name: str, chip: str, kernels: tuple[KernelBinary, ...]) -> tuple[str, .
 
     shares = [float(r["matrix_share"]) for r in reports if r["loop_matrix"]]
     return (name, chip, str(len(kernels)), str(sum(len(k.blob) for k in kernels)),
-            *(str(most(k)) for k in ("vgprs", "agprs", "sgprs", "shared_bytes", "scratch_bytes", "spills")),
+            *(str(most(k)) for k in ("vgprs", "agprs", "sgprs", "shared_bytes", "scratch_bytes", "spills",
+                                     "sgpr_spills")),
             str(min((int(r["occupancy"]) for r in reports), default=0)), str(len(shares)),
             f"{max(shares, default=0):.0%}")
 

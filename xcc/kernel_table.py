@@ -10,8 +10,8 @@ from xcc.targets.base import KernelBinary
 __all__ = ["kernel_table"]
 
 _COLUMNS = {"registers": "registers", "vgprs": "VGPRs", "agprs": "AGPRs", "sgprs": "SGPRs", "spills": "spills",
-            "stack": "stack", "scratch_bytes": "scratch", "occupancy": "waves/SIMD", "loop_instructions": "loop",
-            "loop_matrix": "matrix", "matrix_share": "share"}
+            "sgpr_spills": "SGPR spills", "stack": "stack", "scratch_bytes": "scratch", "occupancy": "waves/SIMD",
+            "loop_instructions": "loop", "loop_matrix": "matrix", "matrix_share": "share"}
 """Entries of a report by key, and their titles, in order."""
 
 

@@ -124,7 +124,7 @@ def _report(launches: tuple[KernelLaunch, ...], infos: dict[str, KernelInfo], li
     return (("vgprs", max(i.vgprs for i in used)), ("agprs", max(i.agprs for i in used)),
             ("sgprs", max(i.sgprs for i in used)), ("shared_bytes", max(i.shared_bytes for i in used)),
             ("scratch_bytes", max(i.scratch_bytes for i in used)),
-            ("spills", max(i.vgpr_spills + i.sgpr_spills for i in used)),
+            ("spills", max(i.vgpr_spills for i in used)), ("sgpr_spills", max(i.sgpr_spills for i in used)),
             ("occupancy", min(occupancy(chip, i.vgprs, i.shared_bytes, i.max_threads) for i in used)),
             ("loop_instructions", best.instructions), ("loop_matrix", best.matrix),
             ("matrix_share", round(best.share, 3)))

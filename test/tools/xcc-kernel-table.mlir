@@ -3,7 +3,7 @@
 // RUN: %xcc %s -o %t.xcm --target=nvptx -v 2>&1 | filecheck %s --check-prefix=NV
 // RUN: %xcc %s -o %t.xcm --target=cpu -v 2>&1 | filecheck %s --check-prefix=CPU
 
-// AMD: kernel {{.*}} threads  shared  VGPRs {{.*}} spills  scratch  waves/SIMD  loop  matrix  share
+// AMD: kernel {{.*}} threads  shared  VGPRs {{.*}} spills  SGPR spills  scratch  waves/SIMD  loop  matrix  share
 // AMD: dot_general_0 {{.*}} {{[1-9][0-9]*}}%
 // NV: kernel {{.*}} threads  shared
 // NV: dot_general_0
