@@ -11,8 +11,8 @@ from xcc.passes.linalg.tile_eval import loops_of, product_operands
 from xcc.symbolic import Dim
 from xcc.targets.gpu_convolution import pow2_above
 
-ROWS = 64       # queries of a tile
-KEYS = 64       # keys of a step
+ROWS = 64       # queries of a tile; half of them where features need the registers
+KEYS = 64       # keys of a step, likewise
 WIDEST = 256    # features that a tile holds
 
 
@@ -37,10 +37,10 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup) -> Schedu
     if row is None or column is None or not isinstance(size, int) or size > WIDEST:
         return None
     vector = [1] * len(place.dims)
-    vector[row] = min(ROWS, max(16, pow2_above(estimate(place.dims[row]))))
+    vector[row] = min(ROWS if size <= 128 else ROWS // 2, max(16, pow2_above(estimate(place.dims[row]))))
     vector[column] = max(8, pow2_above(size))
     length = pow2_above(estimate(found.op.loops[found.loop]))
-    keys = min(KEYS if size <= 128 else KEYS // 2, max(16, length))
+    keys = min(KEYS if size <= 64 else KEYS // 2, max(16, length))
     shared = {group.maximum, *(s.op for s in group.sums)}
     reduce = tuple(tuple(keys if o in shared else min(256, pow2_above(estimate(o.loops[p])))
                          for p, r in enumerate(o.reduction) if r) for o in kernel.ops if o.is_reduction)

@@ -15,6 +15,7 @@ from xcc.passes.base import PassContext, parse_pass
 from xcc.passes.upstream import Upstream
 from xcc.targets.gpu_module import kernel_functions, kernel_launches
 from xcc.targets.nvptx.chip import chips
+from xcc.targets.nvptx.emit import emit_kernel, find_ptxas
 from xcc.targets.nvptx.pipeline import kernel_pipeline
 
 RNG = np.random.default_rng(3)
@@ -48,19 +49,24 @@ def dispatched(module, sizes):
     return [symbolic.evaluate(symbolic.parse(s.value), sizes) for s in dispatch.attributes["symbols"]]
 
 
+def to_tiles(module, ctx):
+    """The kernels of `module` alone, as tile programs."""
+    for f in list(module.body.operations):
+        if "xt.kernel" not in f.attributes:
+            f.operation.erase()
+    for name in TO_TILES:
+        parse_pass(name).run(module, ctx)
+        for cleanup in ("canonicalize", "cse"):
+            Upstream(pipeline=cleanup).run(module, ctx)
+
+
 def run(module, arrays, out, sizes):
     """Runs the only kernel of `module`; gives its tile program's text."""
     ctx = PassContext(chip=chips()["sm_80"])
     with module.context:
         parse_pass("form-kernels").run(module, ctx)
         symbols = dispatched(module, sizes)
-        for name in TO_TILES:
-            parse_pass(name).run(module, ctx)
-            for f in list(module.body.operations):
-                if "xt.kernel" not in f.attributes:
-                    f.operation.erase()
-            for cleanup in ("canonicalize", "cse"):
-                Upstream(pipeline=cleanup).run(module, ctx)
+        to_tiles(module, ctx)
         text = str(module)
         kernel_pipeline().upto("gpu").run(module, ctx)
         (function,), (launch,) = kernel_functions(module), kernel_launches(module)
@@ -105,6 +111,22 @@ def test_static(case):
     assert text.count("vector.contract") == 2
     tolerance = 2e-3 if want.dtype == H else 1e-5
     np.testing.assert_allclose(out, want, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed")
+@pytest.mark.parametrize("chip", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("features", [64, 128])
+def test_registers(chip, features):
+    """Scores, weights and results stay in registers at the sizes of common models."""
+    arrays = [np.empty((1, 2, 512, features), H)] * 3
+    module = build(arrays, [None] * 3, {"causal": True})
+    ctx = PassContext(chip=chips()[chip])
+    with module.context:
+        parse_pass("form-kernels").run(module, ctx)
+        to_tiles(module, ctx)
+        kernel_pipeline().run(module, ctx)
+        report = dict(emit_kernel(module, chips()[chip]).report)
+    assert report["spills"] == 0 and report["stack"] == 0
 
 
 def test_dynamic_causal():
