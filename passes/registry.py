@@ -19,6 +19,8 @@ BUILTIN: dict[str, str] = {
     "kernel-abi": "xcc.passes.vector.kernel_abi",
     "lower-forall": "xcc.passes.vector.forall",
     "pack-weights": "xcc.passes.xt.pack",
+    "row-division": "xcc.passes.gpu.row_division",
+    "split-reductions": "xcc.passes.xt.split_reductions",
     "test-fail": "xcc.passes.testing",
     "tile": "xcc.passes.linalg.tile",
     "transposed-convolution": "xcc.passes.xt.transposed_conv",

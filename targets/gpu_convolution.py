@@ -6,16 +6,18 @@ that a convolution is tiled and multiplied as the matrix product that it is, wha
 
 from __future__ import annotations
 
+from typing import Any
+
 from xcc import symbolic
+from xcc._mlir import ir
+from xcc.passes.gpu.fragments import instructions_of
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel import Kernel, Op, loop_index
 from xcc.passes.linalg.schedule import Schedule
-from xcc.passes.linalg.tile_eval import loops_of, product_operands
+from xcc.passes.linalg.tile_eval import EXTENSIONS, loops_of, product_operands
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
-
-# rows, columns and threads of a workgroup's tile, the most reuse of operands first
-TILES = ((128, 128, 256), (128, 64, 128), (64, 64, 128), (64, 32, 128), (32, 32, 64))
+from xcc.targets.gpu_contraction import matrix_tile
 
 
 def flattened(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | None:
@@ -39,19 +41,26 @@ def flattened(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | N
             groups.append(side)
     sizes = [volume(place.dims[d] for d in group) for group in groups]
     rows, columns = (groups.index(side) for side in sides)
-    if columns < rows:      # the last tile dim is the columns
-        rows, columns = columns, rows
-    outer = volume(place.dims) // max(1, sizes[rows] * sizes[columns])
-    tile_rows, tile_columns, threads = _tile(sizes[rows], sizes[columns], outer, chip)
+    loops = [p for p, r in enumerate(op.reduction) if r]
+    deep = volume(op.loops[p] for p in loops)
+    batch = volume(place.dims) // max(1, sizes[rows] * sizes[columns])
+    element = multiplied_type(factors[0])
+    instructions = [i for i in instructions_of(chip.matrix) if i.types[0] == str(element) and i.exact]
+    tile = matrix_tile(sizes[rows], sizes[columns], deep, batch, element_bytes(element), not instructions, chip)
+    least = [min((getattr(i, side) for i in instructions), default=1) for side in ("m", "n", "k")]
     block = [1] * len(groups)
-    block[rows], block[columns] = tile_rows, tile_columns
+    block[rows] = max(least[0], min(tile.m, pow2_above(sizes[rows])))
+    block[columns] = max(least[1], min(tile.n, pow2_above(sizes[columns])))
+    inner = joined[-1] if joined else max(loops, key=lambda p: estimate(op.loops[p]))
+    depth = max(least[2], min(tile.k, pow2_above(deep if joined else estimate(op.loops[inner]))))
     reduce, joins = [], []
     for o in kernel.ops:
         if o.is_reduction:
             joins.append(joined if o is op else ())
-            reduce.append(_lanes(o, joined, kernel) if o is op else tuple(1 for r in o.reduction if r))
+            reduce.append(tuple(depth if o is op and p == inner else 1 for p, r in enumerate(o.reduction) if r))
     return Schedule(tuple(block), tuple(block), tuple(range(len(groups))), tuple(reduce), "mask", "gather",
-                    parallel=True, threads=threads, flatten=tuple(len(g) for g in groups), joined=tuple(joins))
+                    parallel=True, threads=tile.threads, flatten=tuple(len(g) for g in groups), joined=tuple(joins),
+                    stages=tile.stages, group=tile.group)
 
 
 def _bare(e: Dim) -> int | None:
@@ -75,27 +84,10 @@ def _joined(op: Op) -> tuple[int, ...]:
     return ()
 
 
-def _lanes(op: Op, joined: tuple[int, ...], kernel: Kernel) -> tuple[int, ...]:
-    """64 bytes of each row a step where the innermost loop has them, else what the whole reduction fills."""
-    loops = [p for p, r in enumerate(op.reduction) if r]
-    inner = joined[-1] if joined else max(loops, key=lambda p: estimate(op.loops[p]))
-    total = volume(op.loops[p] for p in loops)
-    depth = 32 if element_bytes(kernel.args[0].element) <= 2 else 16
-    size = op.loops[inner]
-    if isinstance(size, int) and size % (2 * depth) == 0 and depth == 32:
-        depth *= 2
-    return tuple(min(depth, pow2_above(total)) if p == inner else 1 for p in loops)
-
-
-def _tile(rows: int, columns: int, outer: int, chip: Chip) -> tuple[int, int, int]:
-    """The largest tile that gives every core work and is not mostly padding."""
-    for m, n, threads in TILES:
-        if n > max(32, pow2_above(columns)) or m > max(32, pow2_above(rows)):
-            continue
-        if outer * -(-rows // m) * -(-columns // n) >= (chip.cores or 64):
-            return m, min(n, pow2_above(columns)), threads
-    m, n, threads = TILES[-1]
-    return min(m, pow2_above(rows)), min(n, pow2_above(columns)), threads
+def multiplied_type(value: Any) -> Any:
+    """The element type of a factor before it is widened to the accumulator's."""
+    owner = value.owner
+    return owner.operands[0].type if not isinstance(owner, ir.Block) and owner.name in EXTENSIONS else value.type
 
 
 def pow2_above(n: int) -> int:

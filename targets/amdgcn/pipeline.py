@@ -41,6 +41,7 @@ def thread_stages(chip: Chip) -> tuple[Stage, ...]:
     """From tile programs to the ROCDL dialect."""
     return (
         Stage("gpu", (
+            _pass("row-division"),
             _pass("assign-layouts"),
             _pass("distribute"),
             Upstream(pipeline="canonicalize"),
@@ -65,4 +66,5 @@ def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
     from xcc.targets.amdgcn.target import TARGET
 
-    return whole_pipeline(thread_stages(chip_of(TARGET, options.chip)), keep=("attention",))
+    return whole_pipeline(thread_stages(chip_of(TARGET, options.chip)), xt=(_pass("split-reductions"),),
+                          keep=("attention",))

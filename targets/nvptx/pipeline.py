@@ -14,6 +14,7 @@ def gpu_stages() -> tuple[Stage, ...]:
     """From tile programs to the NVVM dialect."""
     return (
         Stage("gpu", (
+            _pass("row-division"),
             _pass("assign-layouts"),
             _pass("distribute"),
             Upstream(pipeline="canonicalize"),
@@ -51,4 +52,5 @@ def kernel_pipeline() -> Pipeline:
 
 def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
-    return whole_pipeline(gpu_stages(), keep=("attention",))
+    return whole_pipeline(gpu_stages(), xt=(_pass("split-reductions"),),
+                          keep=("attention",))

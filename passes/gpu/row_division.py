@@ -1,0 +1,75 @@
+"""One division a row in place of one an element.
+
+    %r = vector.broadcast %sum : vector<4x1xf32> to vector<4x256xf32>      %i = arith.divf 1, %sum : vector<4x1xf32>
+    %y = arith.divf %x, %r : vector<4x256xf32>                          -> %r = vector.broadcast %i
+                                                                           %y = arith.mulf %x, %r
+An f32 division is ten instructions. The product is at most one unit in the last place off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import arith_d, ir, vector_d
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.gpu.analysis import owner
+
+VIEWS = ("vector.broadcast", "vector.shape_cast")
+
+
+@register_pass
+@dataclass(frozen=True)
+class RowDivision(Pass):
+    """Multiplies by the reciprocal where a divisor is shared by a whole row."""
+
+    name: ClassVar[str] = "row-division"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        found: list[Any] = []
+
+        def visit(op: Any) -> Any:
+            if op.name == "arith.divf" and isinstance(op.results[0].type, ir.VectorType):
+                found.append(op)
+            return ir.WalkResult.ADVANCE
+
+        module.operation.walk(visit)
+        with module.context:
+            for op in found:
+                chain = _views_of(op.operands[1])
+                if chain and _size(chain[-1].operands[0]) < _size(op.operands[1]):
+                    with op.location, ir.InsertionPoint(op):
+                        op.results[0].replace_all_uses_with(arith_d.mulf(op.operands[0], _reciprocal(chain)))
+                    op.erase()
+
+
+def _views_of(value: Any) -> list[Any]:
+    """The broadcasts and reshapes that make `value`, the last first."""
+    chain = []
+    op = owner(value)
+    while op is not None and op.name in VIEWS:
+        chain.append(op)
+        op = owner(op.operands[0])
+    return chain
+
+
+def _size(value: Any) -> int:
+    count = 1
+    for s in ir.VectorType(value.type).shape if isinstance(value.type, ir.VectorType) else ():
+        count *= s
+    return count
+
+
+def _reciprocal(chain: list[Any]) -> Any:
+    """The views of `chain` of one over what they read."""
+    source = chain[-1].operands[0]
+    kind = source.type
+    element = ir.VectorType(kind).element_type if isinstance(kind, ir.VectorType) else kind
+    one = ir.FloatAttr.get(element, 1.0)
+    if isinstance(kind, ir.VectorType):
+        one = ir.DenseElementsAttr.get_splat(kind, one)
+    value = arith_d.divf(arith_d.constant(kind, one), source)
+    for op in reversed(chain):
+        make = vector_d.broadcast if op.name == "vector.broadcast" else vector_d.shape_cast
+        value = make(op.results[0].type, value)
+    return value

@@ -1,0 +1,200 @@
+"""Schedules of GPU kernels without a matrix product: pointwise, transposes, row and column reductions, windows.
+
+Rows that fit are reduced in one step with the row kept in registers, a warp a row where rows are short and many, else
+a block a row; longer rows are walked in a loop. Columns are reduced by the threads of a block side by side.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc import symbolic
+from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
+from xcc.passes.linalg.kernel import Kernel, Op
+from xcc.passes.linalg.schedule import Schedule
+from xcc.symbolic import Dim
+from xcc.targets.base import Chip
+from xcc.targets.gpu_convolution import pow2_above
+
+ROW_IN_REGISTERS = 16384    # elements of a row that one block keeps
+WARP_ROW = 1024             # elements of a row that one warp keeps
+POINTWISE_TILE = 1024
+COLUMN_TILE = 8192          # elements of a step of a column reduction
+COLUMN_BYTES = 32           # of neighbours in it: one sector of memory
+LOOP_LANES = 1024
+TRANSPOSE_BYTES = 128       # of a row of a transposed tile, on both sides
+UNROLL = 9                  # steps of a window that are written out, so that their loads overlap
+
+
+def row_schedule(kernel: Kernel, place: Domain, chip: Chip) -> Schedule:
+    """The schedule of a kernel that has no matrix product."""
+    dims = place.dims
+    reductions = [o for o in kernel.ops if o.is_reduction]
+    reduce = tuple(row_lanes(o) for o in reductions)
+    if not dims:
+        return Schedule((), (), (), reduce, "mask", "gather", parallel=True, threads=256)
+    row = max((n for lanes in reduce for n in lanes), default=1)
+    joined: tuple[tuple[int, ...], ...] = ()
+    if row > 1:
+        block, vector, threads = _rows(place, reductions, row, chip)
+    else:
+        columns = [_column_lanes(place, o) for o in reductions]
+        if any(n > 1 for lanes in columns for n in lanes):
+            reduce = tuple(columns)
+            joined = tuple(_joined(o, lanes) for o, lanes in zip(reductions, columns, strict=True))
+            block, vector, threads = _columns(place, max(n for lanes in columns for n in lanes), chip)
+        else:
+            block, vector, threads = _pointwise(place, chip)
+    return Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "mask", "gather", parallel=True,
+                    threads=threads, joined=joined)
+
+
+def row_lanes(op: Op) -> tuple[int, ...]:
+    """A whole contiguous row when it is known to fit, else a loop over wide pieces.
+
+    Other loops go step by step, those of a small window written out.
+    """
+    inner = _contiguous_loop(op)
+    loops = [p for p, r in enumerate(op.reduction) if r]
+    room, unrolled = UNROLL, set()
+    for p in reversed(loops):
+        size = op.loops[p]
+        if p != inner and isinstance(size, int) and 0 < size <= room:
+            unrolled.add(p)
+            room //= size
+        else:
+            break
+    out = []
+    for p in loops:
+        size = op.loops[p]
+        if p != inner:
+            out.append(0 if p in unrolled else 1)
+        elif isinstance(size, int) and size <= ROW_IN_REGISTERS:
+            out.append(pow2_above(size))
+        else:
+            out.append(LOOP_LANES)
+    return tuple(out)
+
+
+def _bare(e: Dim) -> int | None:
+    text = str(e)
+    return int(text[1:]) if isinstance(e, symbolic.Expr) and text[0] == "i" and text[1:].isdigit() else None
+
+
+def _threads(elements: int, chip: Chip, most: int = 256) -> int:
+    """Threads for a tile: about 8 elements each, whole warps."""
+    return max(chip.warp, min(most, chip.max_threads, pow2_above(max(1, elements // 8))))
+
+
+def _largest_access(op: Op) -> tuple[Dim, ...]:
+    return max((a for _, a in op.inputs), key=len, default=())
+
+
+def _contiguous_loop(op: Op) -> int | None:
+    """The loop that walks the largest input's last dim by ones."""
+    access = _largest_access(op)
+    if not access or not isinstance(access[-1], symbolic.Expr):
+        return None
+    names = [m[0][0] for m, c in access[-1].terms if len(m) == 1 and c == 1 and len(m[0]) == 1]
+    return int(names[0][1:]) if len(names) == 1 and names[0].startswith("i") else None
+
+
+def _rows(place: Domain, reductions: list[Op], row: int, chip: Chip) -> tuple[list[int], list[int], int]:
+    """Block, vector and threads of reductions of rows, and of what is pointwise on them."""
+    dims = place.dims
+    last = len(dims) - 1
+    vector, block = [1] * len(dims), [1] * len(dims)
+    size = dims[last]
+    outer = list(range(len(dims)))
+    if not _reduced_to_main(place, reductions):
+        vector[last] = pow2_above(size) if isinstance(size, int) and size <= ROW_IN_REGISTERS else LOOP_LANES
+        block[last] = 0     # one block walks the whole row: its reductions are shared by all of it
+        row = max(row, vector[last])
+        outer.pop()
+    count = volume(dims[d] for d in outer)
+    warps = 4
+    room = max(warps, warps * chip.warp * 8 // row) if row <= WARP_ROW else 1
+    while room > 1 and -(-count // room) < 2 * (chip.cores or 64):
+        room //= 2
+    rows = room
+    for d in reversed(outer):
+        block[d] = vector[d] = min(room, pow2_above(estimate(dims[d])))
+        room //= vector[d]
+    if rows >= warps:
+        return block, vector, warps * chip.warp
+    return block, vector, _threads(rows * row // (2 if row > 2 * WARP_ROW else 1), chip, 512)
+
+
+def _reduced_to_main(place: Domain, reductions: list[Op]) -> bool:
+    """Whether the kernel's result is the reduced value itself (and what is pointwise on it)."""
+    return any(place.position.get(o) == tuple(symbolic.sym(f"i{d}") for d in range(len(place.dims)))
+               for o in reductions)
+
+
+def _column_lanes(place: Domain, op: Op) -> tuple[int, ...]:
+    """Lanes along the loop that walks a dim of the input by ones, behind which lies a dim that is not reduced."""
+    access = _largest_access(op)
+    loops = [p for p, r in enumerate(op.reduction) if r]
+    bare = [p for p in (_bare(e) for e in access) if p in loops]
+    inner = _bare(access[-1]) if access else None
+    if not bare or inner is None or inner in loops or not _reduced_to_main(place, [op]):
+        return row_lanes(op)
+    size = volume(op.loops[p] for p in loops)
+    if size <= UNROLL or len(bare) != len(loops):
+        return row_lanes(op)
+    neighbours = min(pow2_above(estimate(op.loops[inner])), _neighbours(op.inputs[0][0].element))
+    return tuple(min(COLUMN_TILE // neighbours, pow2_above(size)) if p == bare[-1] else 1 for p in loops)
+
+
+def _joined(op: Op, lanes: tuple[int, ...]) -> tuple[int, ...]:
+    """The loops of a column reduction, in the order in which the input's dims lie, where they are several."""
+    loops = [p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1]
+    if len(loops) < 2 or max(lanes) < 2:
+        return ()
+    return tuple(p for p in (_bare(e) for e in _largest_access(op)) if p in loops)
+
+
+def _neighbours(element: Any) -> int:
+    return COLUMN_BYTES // element_bytes(element)
+
+
+def _columns(place: Domain, lanes: int, chip: Chip) -> tuple[list[int], list[int], int]:
+    """Block, vector and threads where columns are reduced: few neighbours, many of each column."""
+    last = len(place.dims) - 1
+    tile = [1] * len(place.dims)
+    tile[last] = min(pow2_above(estimate(place.dims[last])), min(_neighbours(t.element) for t, _ in place.reads))
+    return tile, tile, _threads(tile[last] * lanes, chip, 512)
+
+
+def _pointwise(place: Domain, chip: Chip) -> tuple[list[int], list[int], int]:
+    """Block, vector and threads of pointwise kernels, transposes and windows."""
+    dims = place.dims
+    last = len(dims) - 1
+    tile = [1] * len(dims)
+    tile[last] = min(POINTWISE_TILE if len(dims) == 1 else POINTWISE_TILE // 4, pow2_above(estimate(dims[last])))
+    across = _transposed_dim(place)
+    if across is not None:
+        side = TRANSPOSE_BYTES // element_bytes(place.main.element)
+        for d in (last, across):
+            tile[d] = min(side, pow2_above(estimate(dims[d])))
+    else:
+        room = max(1, POINTWISE_TILE // tile[last])
+        for d in range(last - 1, -1, -1):
+            tile[d] = min(room, pow2_above(estimate(dims[d])))
+            room //= tile[d]
+    count = 1
+    for n in tile:
+        count *= n
+    return tile, tile, _threads(count, chip)
+
+
+def _transposed_dim(place: Domain) -> int | None:
+    """A domain dim, not the last, that is contiguous in a large argument."""
+    last = len(place.dims) - 1
+    for t, access in place.reads:
+        if len(access) < 2 or len(t.dims) < len(place.dims):
+            continue
+        inner = _bare(access[-1])
+        if inner is not None and inner != last and any(_bare(e) == last for e in access):
+            return inner
+    return None
