@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,8 @@ from xcc.passes.gpu.thread_code import (
     registers_of,
     select_registers,
 )
+
+AsyncCopy = tuple[list[int], list[Any], Any]    # registers, indices in memory, test or None
 
 
 def read(k: Any, op: Any) -> None:
@@ -85,24 +88,10 @@ class Transfer:
 
     def copy_async(self, buffer: Any, offsets: Layout, start: Any) -> None:
         """Copies into shared memory `buffer` at `offsets` from `start` on; zeros where the mask is off."""
-        token = ir.Type.parse("!nvgpu.device.async.token")
-        size = self.width * self.access.bytes
-        attributes = {"dstElements": ir.IntegerAttr.get(ir.IndexType.get(), self.width)}
-        if size == 16:
-            attributes["bypassL1"] = ir.UnitAttr.get()
+        def parts() -> list[AsyncCopy]:
+            return [(g, self.indices(g[0]), None if self.mask is None else self.mask[g[0]]) for g in self.groups]
 
-        def copy() -> None:
-            for group in self.groups:
-                at = self.k.code.offset_of(offsets, group[0], start=start)
-                indices = self.indices(group[0])
-                limit = [] if self.mask is None else \
-                    [arith_d.select(self.mask[group[0]], index(self.width), index(0))]
-                ir.Operation.create(
-                    "nvgpu.device_async_copy", results=[token], operands=[buffer, at, self.memref, *indices, *limit],
-                    attributes={**attributes, "operandSegmentSizes": ir.DenseI32ArrayAttr.get(
-                        [1, 1, 1, len(indices), len(limit)])})
-
-        guarded(self.k.code.first_copy(offsets), copy)
+        copy_async(self.k, parts, self.memref, (buffer, offsets, start), self.width, self.access.bytes)
 
     def indices(self, register: int) -> list[Any]:
         out = list(self.base)
@@ -169,35 +158,81 @@ def _all(tests: list[Any]) -> Any:
     return joined
 
 
+class Gather:
+    """The memory accesses of one thread for a gather: one for each run of neighbours that lie together in memory."""
+
+    def __init__(self, k: Any, op: Any) -> None:
+        operands = list(op.operands)
+        self.k, self.op, self.layout = k, op, k.layout(op.results[0])
+        self.base, *self.offsets = [k.get(v) for v in operands[:-3]]
+        self.chosen, self.mask, self.other = (registers_of(k.get(v)) for v in operands[-3:])
+        self.element = ir.VectorType(op.results[0].type).element_type
+        self.bytes = element_bytes(self.element)
+        self.width, run = register_run(self.layout, gather_run(op, k.chip.vector_bytes))
+        self.groups = register_groups(self.layout.registers, run)
+        self.uniform = Gather.uniform_mask(op, self.width)
+
+    @staticmethod
+    def uniform_mask(op: Any, width: int) -> bool:
+        """Whether the mask is all on or all off in each run of `width` elements."""
+        return width == 1 or same_along(op.operands[len(op.operands) - 2], width)
+
+    def indices(self, register: int) -> list[Any]:
+        return _last_plus(self.offsets, self.chosen[register])
+
+    def load(self) -> list[Any]:
+        """The elements by register, each access behind its test."""
+        out: list[Any] = [None] * self.layout.registers
+        for group in self.groups:
+            for part in [group] if self.uniform else [[r] for r in group]:
+                kind = register_vector(len(part), self.element)
+                branch = scf_d.IfOp(self.mask[part[0]], [kind], has_else=True)
+                with ir.InsertionPoint(branch.then_block):
+                    aligned = len(part) * self.bytes if len(part) > 1 else None
+                    scf_d.yield_([vector_d.load(kind, self.base, self.indices(part[0]), alignment=aligned)])
+                with ir.InsertionPoint(branch.else_block):
+                    scf_d.yield_([from_registers([self.other[r] for r in part])])
+                for r, s in zip(part, registers_of(branch.results[0]), strict=True):
+                    out[r] = s
+        return out
+
+    def copy_async(self, buffer: Any, offsets: Layout, start: Any) -> None:
+        """Copies into shared memory `buffer` at `offsets` from `start` on; zeros where the mask is off."""
+        def parts() -> list[AsyncCopy]:
+            return [(g, self.indices(g[0]), self.mask[g[0]]) for g in self.groups]
+
+        copy_async(self.k, parts, self.base, (buffer, offsets, start), self.width, self.bytes)
+
+
+def copy_async(k: Any, parts: Callable[[], list[AsyncCopy]], memref: Any, to: tuple[Any, Layout, Any], width: int,
+               size: int) -> None:
+    """Asynchronous copies of `width` elements from `memref` to (buffer, offsets, start)."""
+    buffer, offsets, start = to
+    token = ir.Type.parse("!nvgpu.device.async.token")
+    attributes = {"dstElements": ir.IntegerAttr.get(ir.IndexType.get(), width)}
+    if width * size == 16:
+        attributes["bypassL1"] = ir.UnitAttr.get()
+
+    def copy() -> None:
+        for group, indices, test in parts():
+            at = k.code.offset_of(offsets, group[0], start=start)
+            limit = [] if test is None else [arith_d.select(test, index(width), index(0))]
+            ir.Operation.create(
+                "nvgpu.device_async_copy", results=[token], operands=[buffer, at, memref, *indices, *limit],
+                attributes={**attributes,
+                            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, len(indices), len(limit)])})
+
+    guarded(k.code.first_copy(offsets), copy)
+
+
+def reader(k: Any, op: Any) -> Transfer | Gather:
+    """The accesses of a transfer_read or gather in its layout."""
+    return Gather(k, op) if op.name == "vector.gather" else Transfer.of(k, op)
+
+
 def gather(k: Any, op: Any) -> None:
-    """vector.gather: one guarded load for each run of neighbours that lie together in memory, else for each element."""
-    result = op.results[0]
-    operands = list(op.operands)
-    layout = k.layout(result)
-    base, *offsets = [k.get(v) for v in operands[:-3]]
-    chosen, mask, other = (registers_of(k.get(v)) for v in operands[-3:])
-    element = ir.VectorType(result.type).element_type
-    width, run = register_run(layout, gather_run(op, k.chip.vector_bytes))
-    uniform = width == 1 or same_along(operands[-2], width)
-    alignment = width * element_bytes(element)
-
-    def load(group: list[int]) -> Any:
-        kind = register_vector(len(group), element)
-        at = _last_plus(offsets, chosen[group[0]])
-        return vector_d.load(kind, base, at, alignment=alignment if len(group) > 1 else None)
-
-    out: list[Any] = [None] * layout.registers
-    for group in register_groups(layout.registers, run):
-        parts = [group] if uniform else [[r] for r in group]
-        for part in parts:
-            branch = scf_d.IfOp(mask[part[0]], [register_vector(len(part), element)], has_else=True)
-            with ir.InsertionPoint(branch.then_block):
-                scf_d.yield_([load(part)])
-            with ir.InsertionPoint(branch.else_block):
-                scf_d.yield_([from_registers([other[r] for r in part])])
-            for r, s in zip(part, registers_of(branch.results[0]), strict=True):
-                out[r] = s
-    k.values[result] = from_registers(out)
+    """vector.gather"""
+    k.values[op.results[0]] = from_registers(Gather(k, op).load())
 
 
 def scatter(k: Any, op: Any) -> None:

@@ -6,10 +6,10 @@
     for iv { wait for this step's copies; barrier; copies of step iv + (stages - 1); fragments from shared memory;
              contract }
 
-A tile that is read by one transfer in pieces of 4 to 16 bytes is copied asynchronously (cp.async) into one of `stages`
-slots. Any other (gathers, odd alignment, arithmetic before the contraction, chips without such copies) goes through
-registers, one step ahead, and through two slots. One barrier a step is enough for both: the slot that is written was
-read in an earlier step, which all threads have left.
+A tile that is read by one transfer or gather in pieces of 4 to 16 bytes is copied asynchronously (cp.async) into one of
+`stages` slots. Any other (elements apart, odd alignment, arithmetic before the contraction, chips without such copies)
+goes through registers, one step ahead, and through two slots. One barrier a step is enough for both: the slot that is
+written was read in an earlier step, which all threads have left.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from collections.abc import Callable
 from typing import Any
 
 from xcc._mlir import arith_d, gpu_d, ir, scf_d, vector_d
-from xcc.passes.gpu.analysis import Access, constant, element_bytes, owner
+from xcc.passes.gpu.analysis import Access, constant, element_bytes, gather_run, owner, register_run
 from xcc.passes.gpu.assign_layouts import CONVERT
 from xcc.passes.gpu.contraction import Contraction
-from xcc.passes.gpu.distribute_memory import Transfer
+from xcc.passes.gpu.distribute_memory import Gather, Transfer, reader
 from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.staged_tile import StagedTile
 from xcc.passes.gpu.thread_code import best_memory, index, memory_type, to_memory
@@ -30,7 +30,7 @@ from xcc.passes.gpu.tile_memory import operand_memory
 __all__ = ["pipelined_loop", "staged_tiles"]
 
 PURE = ("arith.", "math.", "affine.apply", "vector.broadcast", "vector.transpose", "vector.step", "vector.shape_cast",
-        "vector.create_mask", "vector.constant_mask", "vector.extract")
+        "vector.create_mask", "vector.constant_mask", "vector.extract", "memref.reinterpret_cast")
 LOADS = ("vector.transfer_read", "vector.gather", "memref.load")
 
 
@@ -95,8 +95,11 @@ def _slice(value: Any, block: Any) -> list[Any] | None:
 def _direct(k: Any, value: Any, layout: Layout, memory: Layout, stored: Any) -> bool:
     """Whether the tile is one transfer whose accesses have the form of asynchronous copies."""
     op = owner(value)
-    if not k.code.async_copies or op.name != "vector.transfer_read" \
-            or stored != ir.VectorType(value.type).element_type:
+    if not k.code.async_copies or stored != ir.VectorType(value.type).element_type:
+        return False
+    if op.name == "vector.gather":
+        return _direct_gather(k, op, layout, memory, element_bytes(stored))
+    if op.name != "vector.transfer_read":
         return False
     access = Access(op, k.chip.vector_bytes)
     width, run = access.run(layout)
@@ -111,6 +114,18 @@ def _direct(k: Any, value: Any, layout: Layout, memory: Layout, stored: Any) -> 
     attribute = padding.attributes["value"]
     zero = attribute.value == 0
     return bool(zero) and Transfer.uniform_mask(op, width)
+
+
+def _direct_gather(k: Any, op: Any, layout: Layout, memory: Layout, size: int) -> bool:
+    """Whether a gather reads whole runs, zeros where its mask is off."""
+    width, run = register_run(layout, gather_run(op, k.chip.vector_bytes))
+    if width * size not in (4, 8, 16) or memory.compose(layout).contiguous(width) != (width, run):
+        return False
+    other = owner(op.operands[len(op.operands) - 1])
+    if other is None or other.name != "arith.constant" or not Gather.uniform_mask(op, width):
+        return False
+    fixed = ir.DenseElementsAttr(other.attributes["value"])
+    return bool(fixed.is_splat and fixed.get_splat_value().value == 0)
 
 
 def _place(k: Any, tiles: list[StagedTile]) -> bool:
@@ -229,7 +244,7 @@ class _PipelinedLoop:
             self.evaluate(self.direct, iv)
             for t in self.direct:
                 offsets = t.memory.compose(self.k.layout(t.value))
-                Transfer.of(self.k, owner(t.value)).copy_async(t.buffer, offsets, start(t))
+                reader(self.k, owner(t.value)).copy_async(t.buffer, offsets, start(t))
 
         test = self.inside(iv)
         if test is None:
