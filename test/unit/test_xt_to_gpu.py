@@ -13,6 +13,7 @@ from test_xt_to_linalg import *  # noqa: F403
 
 from xcc import symbolic
 from xcc._mlir import ir
+from xcc.dialects import xt
 from xcc.dialects.xt.base import dims_from_attr
 from xcc.interpreter.kernel import run_kernel
 from xcc.passes.base import PassContext, parse_pass
@@ -58,3 +59,18 @@ def _arguments(function: Any, arrays: list[Any], symbols: Mapping[str, int]) -> 
 def gpu_path(monkeypatch):
     monkeypatch.setattr(linalg_cases, "run_kernel", run_on_interpreter)
     monkeypatch.setattr(test_xt_to_linalg, "run_kernel", run_on_interpreter)
+
+
+@pytest.mark.parametrize("channels, options", [
+    (64, {"low": (1, 1), "high": (1, 1)}),              # whole steps of one tap
+    (24, {"low": (1, 1), "high": (1, 1), "strides": (2, 2)}),   # runs of 8 channels, several taps a step
+    (3, {"low": (1, 0), "high": (0, 1)}),               # element by element
+    (16, {"low": (1, 1), "high": (1, 1), "groups": 2}),
+])
+def test_f16_convolution_by_matrix_instructions(channels: int, options: dict[str, Any]) -> None:
+    """Padding, odd maps and ragged tiles on the flattened path."""
+    x = (np.random.default_rng(3).standard_normal((2, 7, 7, channels)) / 4).astype(np.float16)
+    inner = channels // int(options.get("groups", 1))
+    w = (np.random.default_rng(4).standard_normal((3, 3, inner, 24)) / 8).astype(np.float16)
+    linalg_cases.check(lambda a, b: xt.convolution(a, b, layout="NHWC", filter="HWIO", **options), x, w, rtol=4e-3,
+                       atol=4e-3, dynamic="groups" not in options)
