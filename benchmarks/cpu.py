@@ -62,7 +62,8 @@ def matmul(m: int, k: int, n: int) -> tuple[Any, Feeds, float]:
             {"x": rng.standard_normal((m, k), np.float32)}, 2.0 * m * k * n)
 
 
-def convolution(size: int, inputs: int, outputs: int, window: int, stride: int, groups: int) -> tuple[Any, Feeds, float]:
+def convolution(size: int, inputs: int, outputs: int, window: int, stride: int,
+                groups: int) -> tuple[Any, Feeds, float]:
     rng = np.random.default_rng(0)
     w = rng.standard_normal((outputs, inputs // groups, window, window), np.float32)
     pad = window // 2
