@@ -9,6 +9,7 @@ BUILTIN: dict[str, str] = {
     "assign-layouts": "xcc.passes.gpu.assign_layouts",
     "channels-last": "xcc.passes.xt.layout",
     "configure": "xcc.passes.linalg.configure",
+    "convert-precision": "xcc.passes.xt.convert_precision",
     "distribute": "xcc.passes.gpu.distribute",
     "expand-floats": "xcc.passes.vector.expand_floats",
     "expand-math": "xcc.passes.vector.expand_math",

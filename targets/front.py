@@ -21,6 +21,7 @@ def front_stages(*, xt: tuple[Pass, ...] = (), keep: tuple[str, ...] = ()) -> tu
             get_pass("xt-simplify")(),
             get_pass("xt-fold")(),
             get_pass("xt-recognise")(),
+            get_pass("convert-precision")(),
             _decompose(keep=keep),
             get_pass("fold-scales")(),
             get_pass("channels-last")(),

@@ -43,11 +43,12 @@ class Tile(Pass):
         with module.context, ir.Location.unknown():
             for function in list(module.body.operations):
                 if function.operation.name == "func.func" and "xcc.config" in function.attributes:
-                    tile_kernel(function, module)
+                    lossy = ctx.options is not None and ctx.options.precision == "tf32"
+                    tile_kernel(function, module, lossy)
 
 
-def tile_kernel(function: Any, module: Any) -> None:
-    """Replaces one kernel function by its tile program."""
+def tile_kernel(function: Any, module: Any, lossy: bool = False) -> None:
+    """Replaces one kernel function by its tile program; `lossy` allows f32 products in tf32."""
     kernel = read(function)
     schedule = Schedule.from_attr(function.attributes["xcc.config"])
     outputs = [t for t in kernel.results]
@@ -69,7 +70,7 @@ def tile_kernel(function: Any, module: Any) -> None:
         for t, memref in zip(kernel.args, arguments, strict=False):
             memory.bind(t, memref)
         stores = list(zip(outputs, arguments[len(kernel.args):len(types)], strict=True))
-        ev = Evaluator(kernel, builder, memory, schedule)
+        ev = Evaluator(kernel, builder, memory, schedule, lossy)
         for size in dict.fromkeys(d for op in kernel.ops for d in op.loops):
             builder.dim(size)
         main = max((t for t in outputs), key=lambda t: _volume(t.dims))

@@ -33,8 +33,10 @@ REDUCTION_ORDER = 1000
 class Evaluator:
     """Evaluates tiles of `kernel` with `builder` at its insertion point, as `schedule` says."""
 
-    def __init__(self, kernel: Kernel, builder: Builder, memory: Memory, schedule: Schedule) -> None:
+    def __init__(self, kernel: Kernel, builder: Builder, memory: Memory, schedule: Schedule,
+                 lossy: bool = False) -> None:
         self.kernel = kernel
+        self.lossy = lossy
         self.b = builder
         self.memory = memory
         self.schedule = schedule
@@ -389,7 +391,8 @@ class Reduction:
                  for a in axes]
         value = self.b.op("vector.contract", acc.value.type, [lhs.value, rhs.value, acc.value],
                           indexing_maps=ir.ArrayAttr.get(maps), iterator_types=ir.ArrayAttr.get(kinds),
-                          kind=ir.Attribute.parse("#vector.kind<add>"))
+                          kind=ir.Attribute.parse("#vector.kind<add>"),
+                          **({"xcc.lossy": ir.UnitAttr.get()} if self.ev.lossy else {}))
         return V(value, acc.axes)
 
     def zero_invalid(self, v: V, reduced: set[Axis]) -> V:

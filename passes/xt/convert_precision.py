@@ -1,0 +1,199 @@
+"""Computes f32 models in f16 or bf16 where that is safe.
+
+Inputs and outputs of the model keep their types. A *wide* op stays in f32: sums, exponentials, norms, softmax and what
+feeds or follows them alone; every other op computes in the narrow type, contractions with f32 sums inside. A value has
+a wide and a narrow form, each made when first asked for, so that wide ops that follow each other lose nothing between
+them, and the conversions fuse into the kernels around.
+
+Before, with ``precision=f16``::
+
+    %y = xt.dot_general(%x, %w) : f32
+    %z = xt.softmax(%y) : f32
+
+After::
+
+    %y = xt.dot_general(xt.convert(%x), %w.f16) : f16
+    %z = xt.softmax(xt.convert(%y)) : f32
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from xcc._mlir import ir
+from xcc.diagnostics import UserError
+from xcc.dialects import xt
+from xcc.dialects.xt.types import numpy_dtype
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.rewrite import name_of
+
+WIDE = frozenset((
+    "exp", "exp2", "expm1", "log", "log1p", "log2", "pow", "sin", "cos", "tan", "sinh", "cosh", "asinh", "acosh",
+    "atanh", "atan2", "rsqrt", "mod", "rem", "next_after", "cumulative", "softmax", "log_softmax", "layer_norm",
+    "rms_norm", "group_norm", "lrn", "quantize", "dequantize", "dynamic_quantize", "random_uniform", "random_normal",
+    "dft", "grid_sample", "roi_align", "deform_conv", "bitcast", "lstm", "gru", "rnn", "iota"))
+SUMS = ("sum", "prod")
+COMPOSITE = frozenset(("softmax", "log_softmax", "layer_norm", "rms_norm", "group_norm", "lrn", "lstm", "gru", "rnn"))
+CONTROL = ("xtv.if", "xtv.while", "xtv.scan", "xtv.yield", "xtv.dispatch", "func.return")
+SPREADING = ("pointwise", "movement", "view")      # ops that may join a wide neighbour
+
+
+@register_pass
+@dataclass(frozen=True)
+class ConvertPrecision(Pass):
+    """Computes f32 parts in `type` (f16, bf16) where that is safe; "" takes the compilation's precision."""
+
+    name: ClassVar[str] = "convert-precision"
+    type: str = ""
+
+    def __post_init__(self) -> None:
+        if self.type not in ("", "f16", "bf16", "f32", "tf32"):
+            raise UserError(f"pass 'convert-precision' option 'type': '{self.type}' is none of f16, bf16")
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        narrow = self.type or (ctx.options.precision if ctx.options is not None else "")
+        if narrow not in ("f16", "bf16"):
+            return
+        with module.context, ir.Location.unknown():
+            for function in module.body.operations:
+                if function.operation.name == "func.func" and "xt.kernel" not in function.attributes:
+                    _Converter(narrow, ctx.weights, function).run()
+
+
+class _Converter:
+    """Rewrites one function. `forms` maps an original value to its form in each type."""
+
+    def __init__(self, narrow: str, weights: Any, function: Any) -> None:
+        self.narrow, self.weights, self.function = narrow, weights, function
+        self.f32 = ir.F32Type.get()
+        self.types = {"f32": self.f32, narrow: ir.Type.parse(narrow)}
+        self.forms: dict[Any, dict[str, Any]] = {}
+        self.wide: set[Any] = set()
+
+    def run(self) -> None:
+        ops = list(self._ops(self.function.operation))
+        self._choose(ops)
+        for op in ops:
+            self._convert(op)
+
+    def _ops(self, root: Any) -> Any:
+        for region in root.regions:
+            for block in region.blocks:
+                for op in list(block.operations):
+                    yield op.operation
+                    yield from self._ops(op.operation)
+
+    def _is_f32(self, value: Any) -> bool:
+        return isinstance(value.type, ir.RankedTensorType) and value.type.element_type == self.f32
+
+    # which ops stay wide -------------------------------------------------------------------------------------------
+    def _choose(self, ops: list[Any]) -> None:
+        floats = [op for op in ops if op.name not in CONTROL and
+                  (any(map(self._is_f32, op.operands)) or any(map(self._is_f32, op.results)))]
+        self.wide = {op for op in floats if self._wide_by_itself(op)}
+        for op in floats:                       # forward: arithmetic on sums alone
+            if self._spreads(op) and self._follows(op):
+                self.wide.add(op)
+        for op in reversed(floats):             # backward: what only wide ops read
+            users = [use.owner.operation for r in op.results for use in r.uses]
+            if self._spreads(op) and users and all(u in self.wide for u in users):
+                self.wide.add(op)
+
+    def _wide_by_itself(self, op: Any) -> bool:
+        name = name_of(op)
+        if name in WIDE:
+            return True
+        if name in ("reduce", "reduce_window"):
+            return xt.attrs_of(op).kind in SUMS
+        return name == "convert" and not all(map(self._is_f32, op.operands))    # integers become f32 exactly
+
+    def _spreads(self, op: Any) -> bool:
+        cls = xt.op_class(op)
+        return cls is not None and cls.access in SPREADING and op not in self.wide
+
+    def _follows(self, op: Any) -> bool:
+        """Whether every f32 operand is a constant or comes from a wide op that is no composite, and one does."""
+        sums = 0
+        for v in op.operands:
+            if not self._is_f32(v):
+                continue
+            owner = v.owner
+            if isinstance(owner, ir.Block):
+                return False
+            maker = owner.operation
+            if name_of(maker) in ("constant", "weight"):
+                continue
+            if maker not in self.wide or name_of(maker) in COMPOSITE:
+                return False
+            sums += 1
+        return sums > 0
+
+    # rewriting -------------------------------------------------------------------------------------------------------
+    def _convert(self, op: Any) -> None:
+        if name_of(op) in ("constant", "weight"):
+            return
+        narrow = op.name not in CONTROL and op not in self.wide
+        if not any(v in self.forms or self._is_f32(v) for v in op.operands) and not any(map(self._is_f32, op.results)):
+            return
+        kind = self.narrow if narrow else "f32"
+        for n, v in enumerate(list(op.operands)):
+            if v in self.forms or self._is_f32(v):
+                op.operands[n] = self._form(v, kind)
+        if not narrow:
+            return
+        for result in op.results:
+            if self._is_f32(result):
+                result.set_type(xt.tensor_type(xt.shape_of(result), self.types[self.narrow]))
+                self.forms[result] = {self.narrow: result}
+        if "dtype" in op.attributes and xt.attrs_of(op).dtype == "f32":
+            op.attributes["dtype"] = _dtype_like(op.attributes["dtype"], self.narrow)
+
+    def _form(self, value: Any, kind: str) -> Any:
+        """The value in the type `kind`, converted right after its definition when it is not there yet."""
+        forms = self.forms.setdefault(value, {"f32": value})
+        if kind not in forms:
+            forms[kind] = self._converted(value, kind)
+        return forms[kind]
+
+    def _converted(self, value: Any, kind: str) -> Any:
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            with ir.InsertionPoint.at_block_begin(owner):
+                return xt.convert(value, dtype=kind)
+        maker = owner.operation
+        with maker.location, _after(maker):
+            if kind == self.narrow and name_of(maker) == "weight":
+                return self._weight(maker, value)
+            if kind == self.narrow and name_of(maker) == "constant":
+                return xt.constant(_cast(np.asarray(xt.attrs_of(maker).value), kind))
+            return xt.convert(value, dtype=kind)
+
+    def _weight(self, maker: Any, value: Any) -> Any:
+        name, weights = xt.attrs_of(maker).name, self.weights
+        narrow = weights.add(f"{name}.{self.narrow}", lambda: _cast(weights[name], self.narrow))
+        shape = xt.shape_of(value)
+        return xt.build(xt.OPS["weight"], name=narrow,
+                        result_types=xt.TensorType(tuple(shape), self.narrow))
+
+
+def _cast(value: Any, kind: str) -> Any:
+    """Rounded to `kind`; finite values stay finite."""
+    wide = np.asarray(value, np.float32)
+    target = numpy_dtype(kind)
+    limit = 65504.0 if kind == "f16" else 3.3895313892515355e38
+    return np.where(np.isfinite(wide), np.clip(wide, -limit, limit), wide).astype(target)
+
+
+def _dtype_like(attr: Any, kind: str) -> Any:
+    return ir.TypeAttr.get(ir.Type.parse(kind)) if isinstance(attr, ir.TypeAttr) else ir.StringAttr.get(kind)
+
+
+def _after(op: Any) -> Any:
+    """The insertion point behind `op`."""
+    block = op.block
+    ops = list(block.operations)
+    at = next(n for n, o in enumerate(ops) if o.operation == op)
+    return ir.InsertionPoint(ops[at + 1])

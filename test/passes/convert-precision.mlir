@@ -1,0 +1,47 @@
+// RUN: %xcc_opt %s --pass-pipeline=convert-precision{type=f16} --split-input-file | filecheck %s
+
+// The product is narrow, the softmax between is wide, and the model's own types stay.
+// CHECK-LABEL: func.func @product(
+// CHECK-SAME: %[[X:.*]]: tensor<4x8xf32>, %[[W:.*]]: tensor<8x8xf32>) -> tensor<4x8xf32>
+// CHECK-DAG: %[[XN:.*]] = "xt.convert"(%[[X]]) {{.*}} -> tensor<4x8xf16>
+// CHECK-DAG: %[[WN:.*]] = "xt.convert"(%[[W]]) {{.*}} -> tensor<8x8xf16>
+// CHECK: %[[Y:.*]] = "xt.dot_general"(%[[XN]], %[[WN]]) {{.*}} -> tensor<4x8xf16>
+// CHECK: %[[YW:.*]] = "xt.convert"(%[[Y]]) {{.*}} -> tensor<4x8xf32>
+// CHECK: %[[S:.*]] = "xt.softmax"(%[[YW]]) {{.*}} -> tensor<4x8xf32>
+// CHECK: return %[[S]]
+func.func @product(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
+  %y = "xt.dot_general"(%x, %w) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %s = "xt.softmax"(%y) {axis = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %s : tensor<4x8xf32>
+}
+
+// -----
+
+// x*x feeds a sum alone: squares of f16 values would overflow, so it is wide; the last product is narrow.
+// CHECK-LABEL: func.func @rms(
+// CHECK: "xt.mul"(%{{.*}}, %{{.*}}) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+// CHECK: "xt.reduce"{{.*}} -> tensor<4x1xf32>
+// CHECK: %[[R:.*]] = "xt.rsqrt"({{.*}} -> tensor<4x1xf32>
+// CHECK: "xt.mul"({{.*}} -> tensor<4x8xf16>
+func.func @rms(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %n = "xt.neg"(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %q = "xt.mul"(%n, %n) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %s = "xt.reduce"(%q) {axes = [1], keepdims = true, kind = "sum"} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %r = "xt.rsqrt"(%s) : (tensor<4x1xf32>) -> tensor<4x1xf32>
+  %y = "xt.mul"(%n, %r) : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// Constants past the narrow range become its largest finite value; integers are left alone.
+// CHECK-LABEL: func.func @mask(
+// CHECK: "xt.constant"() {value = dense<-6.550400e+04> : tensor<f16>}
+// CHECK: "xt.add"(%{{.*}}, %{{.*}}) : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+// CHECK: "xt.add"(%{{.*}}, %{{.*}}) : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+func.func @mask(%x: tensor<4xf32>, %i: tensor<4xi64>) -> (tensor<4xf32>, tensor<4xi64>) {
+  %c = "xt.constant"() {value = dense<-3.40282347E+38> : tensor<f32>} : () -> tensor<f32>
+  %y = "xt.add"(%x, %c) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %j = "xt.add"(%i, %i) : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+  return %y, %j : tensor<4xf32>, tensor<4xi64>
+}
