@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,16 @@ def test_equals_onnxruntime(name: str) -> None:
     rng = np.random.default_rng(0)
     for sizes in (*spec.cases, *MORE_SIZES.get(name, ()), spec.cases[0]):     # the first again: nothing is left behind
         check(model, session, {k: v.draw(rng, sizes) for k, v in spec.inputs.items()}, spec.fix)
+
+
+@pytest.mark.parametrize("name", ["gpt2_tiny", "resnet_tiny"])
+def test_narrower_vectors(name: str) -> None:
+    """Code for a processor without AVX-512 runs on any x86-64 of the last ten years."""
+    if platform.machine() != "x86_64":
+        pytest.skip("x86-64 code")
+    spec = MODELS[name]
+    model = xcc.compile(source_of(spec), target="cpu", chip="x86-64-v3")
+    check(model, onnxruntime_session(str(spec.get())), spec.feeds(), {})
 
 
 def demo() -> Any:
