@@ -15,8 +15,11 @@ _PLAIN: dict[str, Any] = {
     "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
     "ui8": np.uint8, "ui16": np.uint16, "ui32": np.uint32, "ui64": np.uint64,
 }
-_EXTRA: dict[str, str] = {"bf16": "bfloat16", "f8E4M3FN": "float8_e4m3fn", "f8E5M2": "float8_e5m2",
-                          "i4": "int4", "ui4": "uint4"}
+_EXTRA: dict[str, str] = {
+    "bf16": "bfloat16", "f8E4M3FN": "float8_e4m3fn", "f8E5M2": "float8_e5m2", "f8E4M3FNUZ": "float8_e4m3fnuz",
+    "f8E5M2FNUZ": "float8_e5m2fnuz", "f8E8M0FNU": "float8_e8m0fnu", "f4E2M1FN": "float4_e2m1fn",
+    "i2": "int2", "ui2": "uint2", "i4": "int4", "ui4": "uint4",
+}
 
 
 def numpy_dtype(name: str) -> Any:

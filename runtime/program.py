@@ -15,9 +15,10 @@ from xcc.symbolic import Dim
 BufferKind = Literal["input", "output", "weight", "temp", "alias"]
 
 DTYPE_BYTES: dict[str, int] = {
-    "f64": 8, "f32": 4, "f16": 2, "bf16": 2, "f8E4M3FN": 1, "f8E5M2": 1, "i1": 1,
-    "i4": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "ui4": 1, "ui8": 1, "ui16": 2, "ui32": 4, "ui64": 8}
-"""Bytes of an element in memory. i1 is a byte 0 or 1; i4 and ui4 take a byte each."""
+    "f64": 8, "f32": 4, "f16": 2, "bf16": 2, "f8E4M3FN": 1, "f8E5M2": 1, "f8E4M3FNUZ": 1,
+    "f8E5M2FNUZ": 1, "f8E8M0FNU": 1, "f4E2M1FN": 1, "i1": 1, "i2": 1, "i4": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8,
+    "ui2": 1, "ui4": 1, "ui8": 1, "ui16": 2, "ui32": 4, "ui64": 8}
+"""Bytes of an element in memory. i1 is a byte 0 or 1; types of 2 and 4 bits take the low bits of a byte each."""
 
 
 @dataclass(frozen=True)

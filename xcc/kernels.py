@@ -9,12 +9,13 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from xcc import cache, reproducer
 from xcc.diagnostics import UserError
-from xcc.worker import KernelJob, KernelResult, read_frame, write_frame
+from xcc.worker import KernelJob, KernelResult, compile_kernel, read_frame, write_frame
 
 __all__ = ["compile_all", "shut_down"]
 
@@ -53,17 +54,23 @@ def compile_all(jobs: Sequence[KernelJob], progress: Callable[[int, int], None] 
             results[i] = result
             progress(len(results), len(jobs))
 
-    if missing:
+    if missing and not missing[0][1].options.isolate:
+        for item in missing:
+            work(item)
+    elif missing:
         # long kernels first: the last one to finish is then short
         missing.sort(key=lambda item: -len(item[1].text))
         with ThreadPoolExecutor(min(len(missing), missing[0][1].options.workers)) as pool:
             for done in [pool.submit(work, item) for item in missing]:
                 done.result()
+    if any(key for _, _, key in missing):
         cache.trim()
     return [results[i] for i in range(len(jobs))]
 
 
 def _compile(job: KernelJob) -> KernelResult:
+    if not job.options.isolate:
+        return _compile_here(job)
     worker = _take_worker()
     assert worker.stdin and worker.stdout
     at = ("", "")
@@ -91,6 +98,15 @@ def _compile(job: KernelJob) -> KernelResult:
     if answer[0] == "user":
         raise UserError(f"kernel '{job.name}': {answer[1]}")
     raise reproducer.save_kernel(job, f"kernel '{job.name}': {answer[1]}", answer[2])
+
+
+def _compile_here(job: KernelJob) -> KernelResult:
+    try:
+        return compile_kernel(job)
+    except UserError as e:
+        raise UserError(f"kernel '{job.name}': {e.message}") from None
+    except Exception as e:
+        raise reproducer.save_kernel(job, f"kernel '{job.name}': {e}", traceback.format_exc()) from e
 
 
 _IDLE: list[subprocess.Popen[bytes]] = []

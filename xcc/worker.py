@@ -48,7 +48,7 @@ class KernelResult:
 
 def compile_kernel(job: KernelJob, at: Any = lambda _stage, _pass: None) -> KernelResult:
     """Compiles in this process: the stages of `job.pipeline`, then the target's code generator."""
-    from xcc.context import new_context, parse_module
+    from xcc.context import parse_module
     from xcc.passes.base import PassContext
     from xcc.passes.pipeline import Pipeline
     from xcc.plugins import load_plugin
@@ -61,7 +61,7 @@ def compile_kernel(job: KernelJob, at: Any = lambda _stage, _pass: None) -> Kern
     ir_text = ""
     clock = Clock(at)
     ctx = PassContext(chip=job.chip, options=job.options, verbose=result.notes.append)
-    context = new_context()
+    context = _context()
     module = parse_module(job.text, context, f"kernel '{job.name}'")
     for stage in Pipeline.parse(job.pipeline):
         run_stage(stage, module, ctx, clock, job.options.verify)
@@ -76,6 +76,22 @@ def compile_kernel(job: KernelJob, at: Any = lambda _stage, _pass: None) -> Kern
         result.binary = replace(binary, name=job.name, ir=ir_text)
     result.seconds = clock.seconds
     return result
+
+
+CONTEXT_KERNELS = 64
+"""Kernels that share a context: making one takes as long as a small kernel, and one never gives memory back."""
+
+_SHARED: list[Any] = [None, 0]
+
+
+def _context() -> Any:
+    """The context of the next kernel."""
+    from xcc.context import new_context
+
+    if _SHARED[0] is None or _SHARED[1] >= CONTEXT_KERNELS:
+        _SHARED[:] = new_context(), 0
+    _SHARED[1] += 1
+    return _SHARED[0]
 
 
 def write_frame(stream: BinaryIO, value: Any) -> None:

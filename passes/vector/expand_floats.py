@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.vector.lanes import Lanes, element, with_element
+from xcc.passes.vector.small_floats import FORMATS, decode, encode
 from xcc.passes.vector.tiles import op
 
 _MOVES = ("arith.constant", "arith.select", "arith.bitcast")
@@ -78,16 +79,9 @@ def _widened(value: Any) -> Any:
     """A bf16 or f8 value as f32, exact."""
     elem = element(value.type)
     bits = Lanes(op("arith.bitcast", [with_element(value.type, ir.IntegerType.get_signless(elem.width))], [value]))
-    if isinstance(elem, ir.Float8E5M2Type):
-        half = (bits.cast("extui", ir.IntegerType.get_signless(16)) << 8).bits()
-        return half.cast("extf", ir.F32Type.get()).v
-    wide = bits.cast("extui", ir.IntegerType.get_signless(32))
     if isinstance(elem, ir.BF16Type):
-        return (wide << 16).bits().v
-    size = wide & 0x7F
-    magnitude = (size << 20).bits() * 2.0**120
-    magnitude = size.compare("eq", 0x7F).select(float("nan"), magnitude)
-    return (magnitude.bits() | ((wide & 0x80) << 24)).bits().v
+        return (bits.cast("extui", ir.IntegerType.get_signless(32)) << 16).bits().v
+    return decode(bits, str(elem)).v
 
 
 def narrowed(x: Lanes, elem: Any) -> Lanes:
@@ -100,10 +94,8 @@ def narrowed(x: Lanes, elem: Any) -> Lanes:
         x = x.cast("extf", f32)
     if isinstance(elem, ir.BF16Type):
         out = _to_bf16(x).cast("trunci", ir.IntegerType.get_signless(16))
-    elif isinstance(elem, ir.Float8E4M3FNType):
-        out = _to_f8(x, mantissa=3, bias=7, largest=0x7E, over=0x7F, nan=0x7F)
-    elif isinstance(elem, ir.Float8E5M2Type):
-        out = _to_f8(x, mantissa=2, bias=15, largest=0x7B, over=0x7C, nan=0x7E)
+    elif str(elem) in FORMATS:
+        out = encode(x, str(elem))
     else:
         return x.cast("truncf", elem)
     return Lanes(op("arith.bitcast", [with_element(out.type, elem)], [out.v]))
@@ -125,18 +117,3 @@ def _to_bf16(x: Lanes) -> Lanes:
     rounded = bits + 0x7FFF + (bits.shr(16) & 1)
     quiet = bits | 0x400000
     return x.compare("uno", x).select(quiet, rounded).shr(16)
-
-
-def _to_f8(x: Lanes, mantissa: int, bias: int, largest: int, over: int, nan: int) -> Lanes:
-    """The eight bits of `x` rounded to nearest even; above `largest` comes `over`."""
-    drop = 23 - mantissa
-    a = x.abs()
-    bits = a.bits()
-    normal = (bits + ((1 << (drop - 1)) - 1) + (bits.shr(drop) & 1)).shr(drop) - ((127 - bias) << mantissa)
-    step = 2.0 ** (23 + 1 - bias - mantissa)     # adding it leaves one unit of a subnormal in the last place
-    small = (a + step).bits() - (a.const(step)).bits()
-    out = a.compare("olt", 2.0 ** (1 - bias)).select(small, normal)
-    out = out.compare("sgt", largest).select(over, out)
-    out = x.compare("uno", x).select(nan, out)
-    out = out | (x.bits().shr(24) & 0x80)
-    return out.cast("trunci", ir.IntegerType.get_signless(8))

@@ -28,7 +28,8 @@ class Fold(Pass):
     """Evaluates ops whose operands are constants and weights.
 
     A result of at most `small` elements becomes an xt.constant, a larger one an xt.weight that is computed at first
-    use. An op that makes more data than `growth` times its operands' (a broadcast, an iota) stays.
+    use. An op that makes more data than `growth` times its operands' (a broadcast, an iota) stays. Results without
+    elements are constants whatever they are computed from.
 
         %w = "xt.weight"() {name = "w"}            %t = "xt.weight"() {name = "w.transpose"}
         %t = "xt.transpose"(%w) {perm = [1, 0]} ->
@@ -49,6 +50,11 @@ class Fold(Pass):
         name = name_of(op)
         if name in SOURCES:
             values[op.results[0]] = _source(op, ctx.weights)
+            return
+        if _is_empty(op):
+            with at(op):
+                replace(op, [xt.constant(np.zeros(k.shape, numpy_dtype(k.dtype)))
+                             for k in map(TensorType.of, op.results)])
             return
         if not self._folds(op, name, values, ctx):
             return
@@ -88,6 +94,13 @@ class Fold(Pass):
             out = xt.weight(key, tuple(kind.shape), kind.dtype)
         values[out] = lambda: outs()[index]
         return out
+
+
+def _is_empty(op: Any) -> bool:
+    """Whether the op has results, and none of them an element."""
+    cls = op_class(op)
+    return cls is not None and cls.access != "control" and len(op.results) > 0 \
+        and all(_elements(TensorType.of(r)) == 0 for r in op.results)
 
 
 def _elements(t: TensorType) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from xcc._mlir import arith_d, ir, linalg_d, tensor_d
 from xcc.passes.xt_to_linalg.dims import DimEmitter
-from xcc.passes.xt_to_linalg.types import constant, is_float, signless
+from xcc.passes.xt_to_linalg.types import constant, is_float, stored
 from xcc.passes.xt_to_linalg.view import View, dim_expr, expand_dims, identity_exprs, ssa_coordinates, substitute_exprs
 from xcc.symbolic import Dim
 
@@ -26,7 +26,7 @@ class Builder:
 
     def empty(self, dims: Sequence[Dim], dtype: Any) -> Any:
         sizes = [d if isinstance(d, int) else self.dim(d) for d in dims]
-        return tensor_d.empty(sizes, signless(dtype))
+        return tensor_d.empty(sizes, stored(dtype))
 
     def fill(self, dims: Sequence[Dim], dtype: Any, value: float | int) -> Any:
         """A tensor of one value: the start of a reduction."""

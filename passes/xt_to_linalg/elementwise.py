@@ -9,7 +9,16 @@ from xcc._mlir import arith_d, ir, math_d
 from xcc.passes.xt_to_linalg import scalar
 from xcc.passes.xt_to_linalg.builder import Builder
 from xcc.passes.xt_to_linalg.registry import Op, converts
-from xcc.passes.xt_to_linalg.types import constant, is_bool, is_float, is_unsigned, signless, width
+from xcc.passes.xt_to_linalg.types import (
+    computed,
+    constant,
+    is_bool,
+    is_coded,
+    is_float,
+    is_unsigned,
+    stored,
+    width,
+)
 from xcc.passes.xt_to_linalg.view import View
 
 __all__ = ["binary", "in_f32", "narrow"]
@@ -26,13 +35,14 @@ def in_f32(fn: Callable[..., Any], dtype: Any, *xs: Any) -> Any:
     """`fn` on f16, bf16 and f8 values computed in f32 and rounded once; on wider types as it is."""
     if not is_float(dtype) or width(dtype) >= 32:
         return fn(*xs)
-    out = fn(*(arith_d.extf(ir.F32Type.get(), x) for x in xs))
-    return arith_d.truncf(dtype, out) if is_float(out.type) else out
+    f32 = ir.F32Type.get()
+    out = fn(*(scalar.convert(x, dtype, f32) for x in xs))
+    return scalar.convert(out, f32, dtype) if is_float(out.type) else out
 
 
 def narrow(fn: Callable[..., Any], dtype: Any, *xs: Any) -> Any:
     """As `in_f32` for the 8-bit floats, which have no arithmetic of their own; f16 and bf16 stay."""
-    return in_f32(fn, dtype, *xs) if width(dtype) == 8 else fn(*xs)
+    return in_f32(fn, dtype, *xs) if width(dtype) <= 8 else fn(*xs)
 
 
 @converts(*MATH)
@@ -92,7 +102,12 @@ UNARY = {"abs": _abs, "neg": _neg, "sign": _sign, "reciprocal": _reciprocal, "si
 
 @converts(*UNARY)
 def convert_unary(b: Builder, op: Op) -> View:
-    return b.pointwise(op.dims, op.dtype, op.operands, lambda s: UNARY[op.name](s[0], op.dtype))
+    t = computed(op.dtype)
+
+    def body(s: list[Any]) -> Any:
+        return scalar.convert(UNARY[op.name](scalar.convert(s[0], op.dtype, t), t), t, op.dtype)
+
+    return b.pointwise(op.dims, op.dtype, op.operands, body)
 
 
 @converts("is_nan", "is_inf", "is_finite")
@@ -125,6 +140,9 @@ _IN_F32 = {"pow", "atan2", "rem", "mod"}
 
 def binary(name: str, x: Any, y: Any, t: Any) -> Any:
     """The scalar code of the binary op `name` on element type `t`."""
+    if is_coded(t):
+        wide = computed(t)
+        return scalar.convert(binary(name, scalar.convert(x, t, wide), scalar.convert(y, t, wide), wide), wide, t)
     if name in ("rem", "mod"):
         fn = scalar.remainder if name == "rem" else scalar.modulo
         return in_f32(lambda a, b: fn(a, b, a.type), t, x, y) if is_float(t) else fn(x, y, t)
@@ -154,12 +172,14 @@ def convert_binary(b: Builder, op: Op) -> View:
 
 @converts("compare")
 def convert_compare(b: Builder, op: Op) -> View:
-    t, direction = op.operands[0].dtype, op.attr("direction")
+    dtype, direction = op.operands[0].dtype, op.attr("direction")
+    t = computed(dtype)
 
     def body(s: list[Any]) -> Any:
+        values = [scalar.convert(x, dtype, t) for x in s]
         if is_float(t):
-            return narrow(lambda x, y: scalar.float_compare(direction, x, y), t, s[0], s[1])
-        return scalar.int_compare(direction, s[0], s[1], t)
+            return narrow(lambda x, y: scalar.float_compare(direction, x, y), t, *values)
+        return scalar.int_compare(direction, *values, t)
 
     return b.pointwise(op.dims, op.dtype, op.operands, body)
 
@@ -177,8 +197,8 @@ def convert_convert(b: Builder, op: Op) -> View:
 
 @converts("bitcast")
 def convert_bitcast(b: Builder, op: Op) -> View:
-    """Between element types of equal width."""
-    to = signless(op.dtype)
+    """Between element types of equal width; the codes of types of fewer bits than a byte are the same."""
+    to = stored(op.dtype)
 
     def body(s: list[Any]) -> Any:
         return s[0] if s[0].type == to else arith_d.bitcast(to, s[0])

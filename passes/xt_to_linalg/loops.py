@@ -15,7 +15,7 @@ from xcc import symbolic
 from xcc._mlir import arith_d, ir, memref_d, scf_d
 from xcc.passes.xt_to_linalg.dims import DimEmitter
 from xcc.passes.xt_to_linalg.registry import Op
-from xcc.passes.xt_to_linalg.types import constant, is_bool, signless
+from xcc.passes.xt_to_linalg.types import constant, is_bool, stored
 from xcc.symbolic import Dim
 
 __all__ = ["Buffer", "LoopKernel", "buffer_type"]
@@ -27,7 +27,7 @@ _DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 def buffer_type(dims: Sequence[Dim], dtype: Any) -> Any:
     """The memref of a tensor: bool is i8 with 0 and 1."""
-    element = ir.IntegerType.get_signless(8) if is_bool(dtype) else signless(dtype)
+    element = ir.IntegerType.get_signless(8) if is_bool(dtype) else stored(dtype)
     return ir.MemRefType.get([d if isinstance(d, int) else _DYNAMIC for d in dims], element)
 
 
@@ -42,7 +42,7 @@ class Buffer:
     def load(self, coords: Sequence[Any]) -> Any:
         """The element as a scalar of its xt type; bool as i1."""
         value = memref_d.load(self.memref, list(coords))
-        return arith_d.trunci(signless(self.dtype), value) if is_bool(self.dtype) else value
+        return arith_d.trunci(stored(self.dtype), value) if is_bool(self.dtype) else value
 
     def store(self, value: Any, coords: Sequence[Any]) -> None:
         if is_bool(self.dtype):

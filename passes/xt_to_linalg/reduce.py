@@ -10,7 +10,7 @@ from xcc.passes.xt_to_linalg import scalar
 from xcc.passes.xt_to_linalg.builder import Builder, loop_index
 from xcc.passes.xt_to_linalg.elementwise import binary
 from xcc.passes.xt_to_linalg.registry import Op, converts
-from xcc.passes.xt_to_linalg.types import accumulator, constant, is_float, is_unsigned, limits
+from xcc.passes.xt_to_linalg.types import accumulator, computed, constant, is_float, is_unsigned, limits
 from xcc.passes.xt_to_linalg.view import View, dim_expr, expand_dims
 from xcc.symbolic import Dim
 
@@ -27,7 +27,7 @@ def neutral(kind: str, dtype: Any) -> float | int:
 
 def accumulate_in(kind: str, dtype: Any) -> Any:
     """Sums and products of narrow floats are kept in f32."""
-    return accumulator(dtype) if kind in ("sum", "prod") else dtype
+    return accumulator(dtype) if kind in ("sum", "prod") else computed(dtype)
 
 
 def keep_dims(view: View, dims: Sequence[Dim], axes: Sequence[int]) -> View:
@@ -73,16 +73,17 @@ def convert_arg_reduce(b: Builder, op: Op) -> View:
     x, axis, last = op.operands[0].plain(), op.attr("axis"), bool(op.attr("select_last", False))
     i64 = ir.IntegerType.get_signless(64)
     largest = op.attr("kind") in ("argmax", "max")
-    low, high = limits(x.dtype)
+    dtype = computed(x.dtype)
+    low, high = limits(dtype)
     kept = [i for i in range(len(x.dims)) if i != axis]
     dims = [x.dims[i] for i in kept]
     worst = -1 if last else (1 << 63) - 1
-    inits = [b.fill(dims, x.dtype, low if largest else high), b.fill(dims, i64, worst)]
+    inits = [b.fill(dims, dtype, low if largest else high), b.fill(dims, i64, worst)]
 
     def body(s: list[Any]) -> Any:
-        value, best, best_at = s
+        value, best, best_at = scalar.convert(s[0], x.dtype, dtype), s[1], s[2]
         at = arith_d.index_cast(i64, loop_index(axis))
-        better, equal = _order(value, best, x.dtype, "gt" if largest else "lt")
+        better, equal = _order(value, best, dtype, "gt" if largest else "lt")
         first = arith_d.cmpi(arith_d.CmpIPredicate.sgt if last else arith_d.CmpIPredicate.slt, at, best_at)
         take = arith_d.ori(better, arith_d.andi(equal, first))
         return arith_d.select(take, value, best), arith_d.select(take, at, best_at)

@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import arith_d, ir, math_d
-from xcc.passes.xt_to_linalg.types import constant, is_bool, is_float, is_unsigned, limits, signless, width
+from xcc.passes.vector.lanes import Lanes
+from xcc.passes.vector.small_floats import decode, encode
+from xcc.passes.xt_to_linalg.types import (
+    computed,
+    constant,
+    is_bool,
+    is_coded,
+    is_float,
+    is_unsigned,
+    limits,
+    stored,
+    width,
+)
 
 __all__ = ["convert", "float_compare", "int_compare", "integer_divide", "integer_power", "modulo", "next_after",
            "remainder", "shift"]
@@ -134,13 +146,42 @@ def next_after(a: Any, b: Any, dtype: Any) -> Any:
 
 def convert(x: Any, src: Any, dst: Any, saturate: bool = False) -> Any:
     """Any element type to any other. Floats to integers truncate and saturate, NaN gives 0."""
-    if signless(src) == signless(dst) and is_float(src) == is_float(dst) and (src == dst or not saturate):
+    if src == dst:
+        return x
+    if is_coded(src):
+        return convert(_decode(x, src), computed(src), dst, saturate)
+    if is_coded(dst):
+        return _encode(x, src, dst, saturate)
+    if stored(src) == stored(dst) and is_float(src) == is_float(dst) and (src == dst or not saturate):
         return x
     if is_bool(dst):
         return arith_d.cmpf(_F.UNE, x, constant(src, 0)) if is_float(src) else arith_d.cmpi(_I.ne, x, constant(src, 0))
     if is_float(src):
         return _float_to_float(x, src, dst, saturate) if is_float(dst) else _float_to_int(x, src, dst)
     return _int_to_float(x, src, dst) if is_float(dst) else _int_to_int(x, src, dst, saturate)
+
+
+def _decode(x: Any, src: Any) -> Any:
+    """The value, in the type that `src` is computed in, of a code."""
+    if is_float(src):
+        return decode(Lanes(x), str(src)).v
+    extend = arith_d.extui if is_unsigned(src) else arith_d.extsi
+    return extend(stored(computed(src)), arith_d.trunci(ir.IntegerType.get_signless(width(src)), x))
+
+
+def _encode(x: Any, src: Any, dst: Any, saturate: bool) -> Any:
+    """The code in `dst` of a value of the type `src`."""
+    if is_float(dst):
+        x, f32 = convert(x, src, ir.F32Type.get()), ir.F32Type.get()
+        if saturate:
+            low, high = limits(dst, finite=True)
+            x = arith_d.maximumf(arith_d.minimumf(x, constant(f32, high)), constant(f32, low))
+        return encode(Lanes(x), str(dst)).v
+    if is_float(src):
+        code = _float_to_int(x, src, dst)
+    else:
+        code = convert(_clamp_int(x, src, dst) if saturate else x, src, computed(dst))
+    return arith_d.andi(code, constant(computed(dst), (1 << width(dst)) - 1))
 
 
 def _float_to_float(x: Any, src: Any, dst: Any, saturate: bool) -> Any:
@@ -167,7 +208,7 @@ def _float_to_int(x: Any, src: Any, dst: Any) -> Any:
     below = high if high < (1 << mantissa) else (1 << high.bit_length()) - (1 << (high.bit_length() - mantissa))
     inside = arith_d.maximumf(arith_d.minimumf(x, constant(src, below)), constant(src, low))
     number = arith_d.select(arith_d.cmpf(_F.UNO, x, x), constant(src, 0), inside)
-    out = (arith_d.fptoui if is_unsigned(dst) else arith_d.fptosi)(signless(dst), number)
+    out = (arith_d.fptoui if is_unsigned(dst) else arith_d.fptosi)(stored(dst), number)
     if below == high:
         return out
     return arith_d.select(arith_d.cmpf(_F.OGT, x, constant(src, below)), constant(dst, high), out)
@@ -182,7 +223,7 @@ def _int_to_float(x: Any, src: Any, dst: Any) -> Any:
 def _int_to_int(x: Any, src: Any, dst: Any, saturate: bool) -> Any:
     if saturate:
         x = _clamp_int(x, src, dst)
-    to = signless(dst)
+    to = stored(dst)
     if width(src) < width(dst):
         return (arith_d.extui if is_unsigned(src) else arith_d.extsi)(to, x)
     return arith_d.trunci(to, x) if width(src) > width(dst) else x

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from xcc import symbolic
 from xcc._mlir import arith_d, ir
+from xcc.dialects.xt.fields import decode_dense
 from xcc.passes.xt_to_linalg import scalar
 from xcc.passes.xt_to_linalg.builder import Builder
 from xcc.passes.xt_to_linalg.registry import Op, converts
-from xcc.passes.xt_to_linalg.types import index_constant, signless
+from xcc.passes.xt_to_linalg.types import index_constant, is_coded, stored
 from xcc.passes.xt_to_linalg.view import View, dim_expr
 from xcc.symbolic import Dim
 
@@ -21,8 +24,11 @@ def convert_constant(b: Builder, op: Op) -> View:
     if value.is_splat:
         return View(op.dims, op.dtype, splits=(1,) * len(op.dims), splat=value.get_splat_value())
     shape = [symbolic.evaluate(d, {}) for d in op.dims]
-    kind = ir.RankedTensorType.get(shape, signless(op.dtype))
-    if kind != value.type:
+    kind = ir.RankedTensorType.get(shape, stored(op.dtype))
+    if is_coded(op.dtype):
+        codes = decode_dense(op.operation.attributes["value"]).view(np.int8)
+        value = ir.DenseElementsAttr.get(codes.reshape(shape), type=kind)
+    elif kind != value.type:
         value = ir.Attribute.parse(str(value).replace(f": {value.type}", f": {kind}"))
     return View.of(arith_d.ConstantOp(kind, value).result, op.dims, op.dtype)
 

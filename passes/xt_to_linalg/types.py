@@ -6,12 +6,16 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from xcc._mlir import arith_d, ir
+from xcc.dialects.xt.types import numpy_dtype
 from xcc.symbolic import Dim
 
-__all__ = ["accumulator", "constant", "index_constant", "is_bool", "is_float", "is_unsigned", "limits", "signless",
-           "tensor_of", "width"]
+__all__ = ["accumulator", "code_of", "computed", "constant", "index_constant", "is_bool", "is_coded", "is_float",
+           "is_unsigned", "limits", "stored", "tensor_of", "width"]
 
+CODED_FLOATS = ("f4E2M1FN", "f8E4M3FNUZ", "f8E5M2FNUZ", "f8E8M0FNU")
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
@@ -32,24 +36,41 @@ def width(t: Any) -> int:
     return int(t.width)
 
 
-def signless(t: Any) -> Any:
-    """ui8 -> i8; other types as they are."""
+def is_coded(t: Any) -> bool:
+    """Types that no machine computes with: memory holds the code of an element in a byte."""
+    return t.width in (2, 4) if isinstance(t, ir.IntegerType) else str(t) in CODED_FLOATS
+
+
+def computed(t: Any) -> Any:
+    """The type in which values of `t` are computed: itself but for coded types."""
+    if not is_coded(t):
+        return t
+    return ir.F32Type.get() if is_float(t) else ir.IntegerType.get_unsigned(8) if is_unsigned(t) \
+        else ir.IntegerType.get_signless(8)
+
+
+def stored(t: Any) -> Any:
+    """The type of an element from stage linalg on: ui8 -> i8, the codes of coded types are i8."""
+    if is_coded(t):
+        return ir.IntegerType.get_signless(8)
     return ir.IntegerType.get_signless(t.width) if isinstance(t, ir.IntegerType) else t
 
 
 def accumulator(t: Any) -> Any:
     """The type in which sums of `t` are kept: f32 for the narrow floats, else `t`."""
-    return ir.F32Type.get() if is_float(t) and t.width < 32 else t
+    return ir.F32Type.get() if is_float(t) and t.width < 32 else computed(t)
 
 
 def tensor_of(dims: Sequence[Dim], element: Any) -> Any:
-    """The linalg tensor type: symbolic dims are `?`, no encoding, signless integers."""
-    return ir.RankedTensorType.get([d if isinstance(d, int) else _DYNAMIC for d in dims], signless(element))
+    """The linalg tensor type: symbolic dims are `?`, no encoding, stored integers."""
+    return ir.RankedTensorType.get([d if isinstance(d, int) else _DYNAMIC for d in dims], stored(element))
 
 
 def constant(t: Any, value: float | int) -> Any:
     """An arith.constant of scalar type `t`; integers wrap to its width."""
-    t = signless(t)
+    if is_coded(t):
+        value = code_of(t, value)
+    t = stored(t)
     if is_float(t):
         return arith_d.ConstantOp(t, ir.FloatAttr.get(t, float(value))).result
     bits = int(value) & ((1 << t.width) - 1)
@@ -58,12 +79,20 @@ def constant(t: Any, value: float | int) -> Any:
     return arith_d.ConstantOp(t, ir.IntegerAttr.get(t, bits - (1 << t.width) if bits >> (t.width - 1) else bits)).result
 
 
+def code_of(t: Any, value: float | int) -> int:
+    """The code of `value` in the coded type `t`."""
+    if not is_float(t):
+        return int(value) & ((1 << t.width) - 1)
+    return int(np.array(value, np.float32).astype(numpy_dtype(str(t))).view(np.uint8))
+
+
 def index_constant(value: int) -> Any:
     return arith_d.constant(ir.IndexType.get(), value)
 
 
 _LARGEST = {"f64": 1.7976931348623157e308, "f32": 3.4028234663852886e38, "f16": 65504.0,
-            "bf16": 3.3895313892515355e38, "f8E4M3FN": 448.0, "f8E5M2": 57344.0}
+            "bf16": 3.3895313892515355e38, "f8E4M3FN": 448.0, "f8E5M2": 57344.0,
+            "f8E4M3FNUZ": 240.0, "f8E5M2FNUZ": 57344.0, "f8E8M0FNU": 2.0**127, "f4E2M1FN": 6.0}
 
 
 def limits(t: Any, finite: bool = False) -> tuple[float | int, float | int]:

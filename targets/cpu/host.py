@@ -14,7 +14,6 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import ir
-from xcc.context import new_context
 from xcc.passes.upstream import Upstream
 from xcc.passes.vector.dims import emit_dim
 from xcc.passes.vector.tiles import index, op, scalar_attr
@@ -40,7 +39,7 @@ _FLOATS = {"f64": "f64", "f32": "f32", "f16": "f16", "bf16": "bf16", "f8E4M3FN":
 
 def host_program(program: Program) -> str:
     """LLVM IR text of ``xcc_main`` for `program`."""
-    with new_context(), ir.Location.unknown():
+    with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse("func.func @xcc_main(%buffers: !llvm.ptr, %symbols: !llvm.ptr) -> i32 {\n"
                                  "  %zero = arith.constant 0 : i32\n  return %zero : i32\n}")
         function = module.body.operations[0]

@@ -1,7 +1,8 @@
-"""The ONNX backend suite through `xcc.onnx_backend`, on the interpreter of the xt dialect.
+"""The ONNX backend suite through `xcc.onnx_backend`: interpreted (the ops' numpy meaning) and compiled for the CPU.
 
-`onnx_expected_failures.txt` lists what does not pass, a test and its reason a line; a listed test that passes is an
-error. ``XCC_CONFORMANCE=compile`` compiles for the CPU instead. ``python test_onnx_conformance.py`` prints the count.
+`onnx_expected_failures.txt` lists what does not pass; a listed test that passes is an error. All tests run
+interpreted and every third one compiled; ``XCC_CONFORMANCE=all`` compiles all. ``python test_onnx_conformance.py
+compile`` (or ``interpret``) prints what fails and the count.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from onnx.backend.test.loader import load_model_tests
 from xcc import onnx_backend
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
-ENGINE = os.environ.get("XCC_CONFORMANCE", "interpret")
+OPTIONS: dict[str, dict[str, Any]] = {"interpret": {}, "compile": {"cache": False, "isolate": False}}
+COMPILED_EVERY = 1 if os.environ.get("XCC_CONFORMANCE") == "all" else 3
 EXPECTED = Path(__file__).with_name("onnx_expected_failures.txt")
 
 
@@ -36,9 +38,11 @@ def cases() -> dict[str, Any]:
 
 
 @cache
-def expected_failures() -> dict[str, str]:
+def expected_failures(engine: str) -> dict[str, str]:
+    """Test -> reason. A line is ``test reason`` for every engine, ``test@engine reason`` for one."""
     lines = [line for line in EXPECTED.read_text().splitlines() if line and not line.startswith("#")]
-    return {name: reason.strip() for name, _, reason in (line.partition(" ") for line in lines)}
+    entries = [(name.partition("@"), reason) for name, _, reason in (line.partition(" ") for line in lines)]
+    return {name: reason.strip() for (name, _, only), reason in entries if only in ("", engine)}
 
 
 def _value(x: Any) -> Any:
@@ -61,10 +65,10 @@ def _read(path: Path) -> Any:
     return numpy_helper.to_array(tensor)
 
 
-def check(case: Any) -> None:
+def check(case: Any, engine: str) -> None:
     """Raises when the case's outputs differ from what is expected."""
     model = case.model or onnx.load(Path(case.model_dir) / "model.onnx")
-    backend = onnx_backend.prepare(model, engine=ENGINE)
+    backend = onnx_backend.prepare(model, engine=engine, **OPTIONS[engine])
     for inputs, outputs in _data_sets(case, model):
         for got, want in zip(backend.run(inputs), outputs, strict=True):
             _compare(np.asarray(got), np.asarray(want), case)
@@ -80,13 +84,12 @@ def _compare(got: Any, want: Any, case: Any) -> None:
                                atol=1e-3 if narrow else max(case.atol, 1e-6))
 
 
-@pytest.mark.parametrize("name", list(cases()))
-def test_onnx(name: str) -> None:
-    reason = expected_failures().get(name)
+def run(name: str, engine: str) -> None:
+    reason = expected_failures(engine).get(name)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            check(cases()[name])
+            check(cases()[name], engine)
         except Exception as e:
             if reason is None:
                 raise
@@ -94,17 +97,27 @@ def test_onnx(name: str) -> None:
     assert reason is None, f"passes, but is listed as failing ({reason}): delete its line in {EXPECTED.name}"
 
 
+@pytest.mark.parametrize("name", list(cases()))
+def test_interpreted(name: str) -> None:
+    run(name, "interpret")
+
+
+@pytest.mark.parametrize("name", list(cases())[::COMPILED_EVERY])
+def test_compiled(name: str) -> None:
+    run(name, "compile")
+
+
 def test_expected_failures_exist() -> None:
-    assert not set(expected_failures()) - set(cases())
+    assert not {name for engine in OPTIONS for name in expected_failures(engine)} - set(cases())
 
 
-def main() -> int:
+def main(engine: str = "compile") -> int:
     passed, failed = 0, []
     for name, case in cases().items():
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                check(case)
+                check(case, engine)
             passed += 1
         except Exception as e:
             failed.append(f"{name} {type(e).__name__}: {' '.join(str(e).split())[:200]}")
@@ -114,4 +127,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))
