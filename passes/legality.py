@@ -21,7 +21,7 @@ LEGAL: dict[str, tuple[str, ...]] = {
     "linalg": (*_BUILTIN, *_SCALAR, "linalg.generic", "linalg.fill", "linalg.yield", "linalg.index",
                "tensor.empty", "tensor.extract", "tensor.dim", "memref.*", "affine.apply", "ub.poison"),
     "vector": (*_BUILTIN, *_SCALAR, *_TILES),
-    "cpu": (*_BUILTIN, *_SCALAR, *_TILES, "builtin.unrealized_conversion_cast", "llvm.*"),
+    "cpu": (*_BUILTIN, "func.call", *_SCALAR, *_TILES, "builtin.unrealized_conversion_cast", "llvm.*"),
     "gpu": (*_BUILTIN, *_SCALAR, *_TILES, "builtin.unrealized_conversion_cast",
             "gpu.*", "nvgpu.*", "nvvm.*", "amdgpu.*", "rocdl.*", "llvm.*", "cf.*"),
     "llvm": ("builtin.module", "llvm.*"),

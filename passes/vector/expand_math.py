@@ -2,11 +2,12 @@
 
     %y = math.exp %x : vector<4x32xf32>      becomes fma, bitcasts, shifts and selects of the same type
 
-f16 and bf16 are computed in f32. f64 stays for the target's libm. Integer division gets a divisor that cannot trap.
+f16 and bf16 are computed in f32. f64 is left to the C library, with calls where LLVM has no such function. Integer division gets a divisor that cannot trap.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.vector import elementary
 from xcc.passes.vector.lanes import Lanes, element
+from xcc.passes.vector.tiles import op, splat_constant
 
 _FUNCTIONS: dict[str, Callable[..., Lanes]] = {
     "math.acos": elementary.acos, "math.acosh": elementary.acosh, "math.asin": elementary.asin,
@@ -27,6 +29,8 @@ _FUNCTIONS: dict[str, Callable[..., Lanes]] = {
     "math.tan": elementary.tan, "math.tanh": elementary.tanh,
     "math.rsqrt": lambda x: 1.0 / x.sqrt(),
 }
+_CALLED = ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cosh", "erf", "expm1", "log1p", "sinh",
+           "tan", "tanh")
 _DIVISIONS = ("arith.divsi", "arith.remsi", "arith.divui", "arith.remui")
 _ROUNDED = ("math.sqrt", "math.floor", "math.ceil", "math.round", "math.roundeven", "math.trunc", "math.fma")
 
@@ -34,9 +38,10 @@ _ROUNDED = ("math.sqrt", "math.floor", "math.ceil", "math.round", "math.roundeve
 @register_pass
 @dataclass(frozen=True)
 class ExpandMath(Pass):
-    """Lowers math ops to arithmetic; scalars and vectors of any shape."""
+    """Lowers math ops to arithmetic; scalars and vectors of any shape. `libm`: f64 functions may call the C library."""
 
     name: ClassVar[str] = "expand-math"
+    libm: bool = False
 
     def run(self, module: Any, ctx: PassContext) -> None:
         with module.context:
@@ -50,7 +55,10 @@ class ExpandMath(Pass):
             module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
             for o in found:
                 with ir.InsertionPoint(o), o.location:
-                    _expand(o)
+                    if self.libm and _is_called(o):
+                        _call(o, module)
+                    else:
+                        _expand(o)
 
 
 def _expand(o: Any) -> None:
@@ -65,14 +73,39 @@ def _expand(o: Any) -> None:
     if narrow:
         operands = [x.cast("extf", ir.F32Type.get()) for x in operands]
     if o.name in _ROUNDED:
-        from xcc.passes.vector.tiles import op
-
         y = Lanes(op(o.name, [operands[0].type], [x.v for x in operands]))
     else:
         y = _constant_power(o, operands[0]) or _FUNCTIONS[o.name](*operands)
     if narrow:
         y = y.cast("truncf", elem)
     o.results[0].replace_all_uses_with(y.v)
+    o.erase()
+
+
+def _is_called(o: Any) -> bool:
+    return o.name.removeprefix("math.") in _CALLED and isinstance(element(o.results[0].type), ir.F64Type)
+
+
+def _call(o: Any, module: Any) -> None:
+    """One call of the C function a lane."""
+    name, f64 = o.name.removeprefix("math."), ir.F64Type.get()
+    declared = {f.operation.attributes["sym_name"].value for f in module.body.operations
+                if f.operation.name == "func.func"}
+    if name not in declared:
+        arguments = ", ".join(["f64"] * len(o.operands))
+        with ir.InsertionPoint.at_block_begin(module.body):
+            ir.Operation.parse(f"func.func private @{name}({arguments}) -> f64").clone()
+    callee = ir.FlatSymbolRefAttr.get(name)
+    result = o.results[0].type
+    if not isinstance(result, ir.VectorType):
+        y = op("func.call", [f64], list(o.operands), callee=callee)
+    else:
+        y = splat_constant(result, 0.0)
+        for at in itertools.product(*map(range, ir.VectorType(result).shape)):
+            place = ir.DenseI64ArrayAttr.get(list(at))
+            lanes = [op("vector.extract", [f64], [v], static_position=place) for v in o.operands]
+            y = op("vector.insert", [result], [op("func.call", [f64], lanes, callee=callee), y], static_position=place)
+    o.results[0].replace_all_uses_with(y)
     o.erase()
 
 

@@ -14,7 +14,7 @@ def vector_stages() -> tuple[Stage, ...]:
     """From tile programs to the LLVM dialect."""
     return (
         Stage("cpu", (
-            _pass("expand-math"),
+            get_pass("expand-math")(libm=True),
             _pass("expand-floats"),
             _pass("unroll-vectors"),
         )),
