@@ -2,7 +2,8 @@
 
     %y = math.exp %x : vector<4x32xf32>      becomes fma, bitcasts, shifts and selects of the same type
 
-f16 and bf16 are computed in f32. f64 is left to the C library, with calls where LLVM has no such function. Integer division gets a divisor that cannot trap.
+f16 and bf16 are computed in f32. f64 is left to the C library, with calls where LLVM has no such function. Integer
+division gets a divisor that cannot trap.
 """
 
 from __future__ import annotations

@@ -1,0 +1,91 @@
+"""Reductions, products, convolutions and pooling compiled for the CPU, over shapes and types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from compiled import BF16, FLOATS, INTEGERS, SIZES, arrays, check, examples, filled, shapes
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xcc.dialects import xt
+
+F32 = np.dtype(np.float32)
+BOOL = np.dtype(bool)
+
+
+@given(st.data())
+@examples(12)
+def test_reduce(data: Any) -> None:
+    dtype = data.draw(st.sampled_from([*FLOATS, *INTEGERS, BOOL]))
+    kinds = ["and", "or", "max", "min"] if dtype == BOOL else ["sum", "prod", "max", "min"]
+    kinds += ["and", "or"] if dtype.kind in "iu" else []
+    kind = data.draw(st.sampled_from(kinds))
+    x = data.draw(arrays(shapes((1, 4)), [dtype], 0.9, 1.1) if kind == "prod" else arrays(shapes((1, 4)), [dtype]))
+    axes = data.draw(st.lists(st.integers(-x.ndim, x.ndim - 1), min_size=1, max_size=x.ndim))
+    keep = data.draw(st.booleans())
+    if kind == "prod" and dtype.kind not in "iu":
+        x = x[tuple(slice(0, 33) for _ in x.shape)]
+    check(lambda v: xt.reduce(v, kind=kind, axes=axes, keepdims=keep), x, dynamic=data.draw(st.booleans()),
+          tolerance=4)
+
+
+@given(st.data())
+@examples(4)
+def test_arg_reduce(data: Any) -> None:
+    x = data.draw(arrays(shapes((1, 3), SIZES.filter(bool)), [F32, np.dtype(np.int8), np.dtype(np.uint64), BF16]))
+    axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
+    kind = data.draw(st.sampled_from(["argmax", "argmin"]))
+    last, keep = data.draw(st.booleans()), data.draw(st.booleans())
+    check(lambda v: xt.arg_reduce(v, kind=kind, axis=axis, select_last=last, keepdims=keep), x)
+
+
+@given(st.data())
+@examples(12)
+def test_dot_general(data: Any) -> None:
+    """Batch, free and contracted dims in any order."""
+    dtype = data.draw(st.sampled_from([*FLOATS, np.dtype(np.int32), np.dtype(np.int8)]))
+    sizes = {c: data.draw(SIZES) for c in "bmnk"}
+    if np.prod(list(sizes.values())) > 1 << 17:
+        sizes["b"] = 1
+    batch = "b" if data.draw(st.booleans()) else ""
+    left = data.draw(st.permutations(batch + "mk"))
+    right = data.draw(st.permutations(batch + "kn"))
+    a = filled([sizes[c] for c in left], dtype, 0, -1, 1)
+    b = filled([sizes[c] for c in right], dtype, 1, -1, 1)
+    options = {"lhs_contract": [left.index("k")], "rhs_contract": [right.index("k")],
+               "lhs_batch": [left.index("b")] if batch else [], "rhs_batch": [right.index("b")] if batch else []}
+    check(lambda x, y: xt.dot_general(x, y, **options), a, b, dynamic=data.draw(st.booleans()), tolerance=4)
+
+
+@given(st.data())
+@examples(12)
+def test_convolution(data: Any) -> None:
+    spatial = data.draw(st.integers(1, 3))
+    def pick(low: int, high: int) -> list[int]:
+        return [data.draw(st.integers(low, high)) for _ in range(spatial)]
+    groups = data.draw(st.sampled_from([1, 1, 2, 3, 8]))
+    depthwise = data.draw(st.booleans())
+    inputs = groups * (1 if depthwise else data.draw(st.sampled_from([1, 2, 5])))
+    outputs = groups * data.draw(st.sampled_from([1, 2, 3, 8]))
+    window, strides, dilation, transposed = pick(1, 3), pick(1, 3), pick(1, 2), pick(1, 2)
+    low, high = pick(0, 2), pick(0, 2)
+    size = pick(5, 11 if spatial < 3 else 6)
+    x = filled([data.draw(st.integers(0, 2)), inputs, *size], F32, 0, -1, 1)
+    w = filled([outputs, inputs // groups, *window], F32, 1, -1, 1)
+    check(lambda a, b: xt.convolution(a, b, strides=strides, low=low, high=high, lhs_dilation=transposed,
+                                      rhs_dilation=dilation, groups=groups), x, w, tolerance=4)
+
+
+@given(st.data())
+@examples(6)
+def test_reduce_window(data: Any) -> None:
+    dtype = data.draw(st.sampled_from([F32, np.dtype(np.float16), np.dtype(np.int8), np.dtype(np.uint8)]))
+    shape = data.draw(shapes((1, 4), st.sampled_from([3, 4, 7, 11, 17]), 4096))
+    def pick(low: int, high: int) -> list[int]:
+        return [data.draw(st.integers(low, high)) for _ in shape]
+    kind = data.draw(st.sampled_from(["max", "min", "sum"]))
+    window, strides, low, high = pick(1, 3), pick(1, 3), pick(0, 1), pick(0, 1)
+    check(lambda v: xt.reduce_window(v, kind=kind, window=window, strides=strides, low=low, high=high),
+          filled(shape, dtype))
