@@ -41,7 +41,8 @@ def candidates(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
                  MatrixTile(32, 32, 32, 64, 3)]
     else:
         k = 64 // size
-        tiles = [MatrixTile(128, 256, k, 256, 4), MatrixTile(256, 128, k, 256, 4), MatrixTile(128, 128, k, 128, 4),
+        tiles = [MatrixTile(128, 256, 2 * k, 256, 4), MatrixTile(256, 128, 2 * k, 256, 4),
+                 MatrixTile(128, 128, k, 128, 4),
                  MatrixTile(128, 64, k, 128, 4), MatrixTile(64, 128, k, 128, 4), MatrixTile(64, 64, k, 128, 4),
                  MatrixTile(32, 64, 2 * k, 128, 4), MatrixTile(64, 32, 2 * k, 128, 4),
                  *(MatrixTile(a, b, 4 * k, 128, 4) for a, b in ((32, 32), (16, 64), (64, 16), (16, 32), (32, 16)))]
@@ -53,7 +54,8 @@ def candidates(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
     out = []
     for t in tiles:
         while t.stages > 2 and t.shared_bytes(size) > chip.shared_bytes:
-            t = replace(t, stages=t.stages - 1)
+            shallow = t.stages == 3 and t.k * size > 64
+            t = replace(t, k=t.k // 2, stages=4) if shallow else replace(t, stages=t.stages - 1)
         if t.shared_bytes(size) <= chip.shared_bytes:
             out.append(t)
     return out

@@ -14,6 +14,7 @@ gives each iteration of its scf.forall to one thread.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -125,6 +126,7 @@ class KernelBuilder:
         self.layouts: dict[Any, Layout] = {}
         self.stages = config_int(func, "stages", 0)
         self.staged: dict[Any, StagedTile] = {}     # by the operand of a contraction that they replace
+        self.deferred: list[Callable[[], None]] = []    # what may be emitted between a contraction's instructions
         self.code: ThreadCode
 
     def build(self, name: str, phase: list[Any]) -> None:
@@ -259,6 +261,11 @@ class KernelBuilder:
         return register_vector(self.layout(value).registers, ir.VectorType(value.type).element_type) \
             if is_vector(value) else value.type
 
+    def run_deferred(self) -> None:
+        """Emits what waits to be emitted between other instructions."""
+        while self.deferred:
+            self.deferred.pop(0)()
+
     # -- operations ---------------------------------------------------------------------------------------------
 
     def block(self, block: Any) -> None:
@@ -268,6 +275,8 @@ class KernelBuilder:
 
     def emit(self, op: Any) -> None:
         """Emits the per-thread form of one operation of the tile program."""
+        if len(op.regions):
+            self.run_deferred()
         if op.name in _HANDLERS:
             _HANDLERS[op.name](self, op)
         elif op.name == "scf.for":
@@ -444,8 +453,7 @@ def _mask(k: KernelBuilder, op: Any) -> None:
 def _convert(k: KernelBuilder, op: Any) -> None:
     source = op.operands[0]
     if op.results[0] in k.staged:
-        k.values[op.results[0]] = k.staged[op.results[0]].read(k, k.layout(op.results[0]))
-        return
+        return          # its contractions read it from there
     k.values[op.results[0]] = k.code.convert(k.get(source), k.layout(source), k.layout(op.results[0]))
 
 

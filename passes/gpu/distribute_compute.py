@@ -89,10 +89,18 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
     i = plan.instruction
     assert i is not None and plan.lhs is not None and plan.rhs is not None
     m, n, kk = plan.m[0], plan.n[0], plan.k[0]
-    values = [k.get(v) for v in list(op.operands)[:3]]
-    layouts = (plan.lhs, plan.rhs, plan.result)
+    staged = [k.staged.get(v) for v in list(op.operands)[:2]]
+    values = [None if n < 2 and staged[n] is not None else k.get(v) for n, v in enumerate(list(op.operands)[:3])]
+    layouts = [plan.lhs, plan.rhs, plan.result]
     fragments = ((i.a, (m, kk)), (i.b, (kk, n)), (i.c, (m, n)))
+    for number, tile in enumerate(staged):
+        if tile is not None:
+            layouts[number] = _one_step(layouts[number], plan.maps[number].index(kk), i.k)
     tables = [{layout.at(register=r): r for r in reversed(range(layout.registers))} for layout in layouts]
+
+    def fragment_registers(number: int, ko: int, at: dict[int, int]) -> Any:
+        return select_registers(values[number], registers(number, at if staged[number] is not None else
+                                                          {**at, kk: ko}))
 
     def registers(operand: int, at: dict[int, int]) -> list[int]:
         fragment, dims = fragments[operand]
@@ -116,14 +124,23 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
         c = {at: vector_d.from_elements(register_vector(len(s), acc[0].type), [acc[r] for r in s])
              for at, s in slots.items()}
         for ko in offsets(plan.lhs, 0, kk, i.k):     # outermost: neighbouring instructions do not wait for each other
-            for mo, no in tiles:
-                a = select_registers(values[0], registers(0, {**batch, m: mo, kk: ko}))
-                b = select_registers(values[1], registers(1, {**batch, kk: ko, n: no}))
-                c[mo, no] = i.emit(a, b, c[mo, no])
+            for number, tile in enumerate(staged):
+                if tile is not None:
+                    values[number] = tile.read(k, layouts[number], {f"dim{plan.maps[number].index(kk)}": ko})
+            for count, (mo, no) in enumerate(tiles):
+                if 2 * count == len(tiles):
+                    k.run_deferred()
+                c[mo, no] = i.emit(fragment_registers(0, ko, {**batch, m: mo}),
+                                   fragment_registers(1, ko, {**batch, n: no}), c[mo, no])
         for at, s in slots.items():
             for r, e in zip(s, registers_of(c[at]), strict=True):
                 acc[r] = e
     return vector_d.from_elements(values[2].type, acc)
+
+
+def _one_step(layout: Layout, dim: int, size: int) -> Layout:
+    """The part of an operand's layout that lies in the first `size` positions of its k dim."""
+    return layout.with_registers([v for v in layout.basis("register") if v[dim] < size])
 
 
 def _multiply_add(k: Any, op: Any, plan: Contraction) -> Any:
@@ -144,7 +161,9 @@ def _multiply_add(k: Any, op: Any, plan: Contraction) -> Any:
     steps: list[dict[int, int]] = [{}]
     for d in plan.k:
         steps = [{**s, d: i} for s in steps for i in range(plan.sizes[d])]
-    for step in steps:
+    for count, step in enumerate(steps):
+        if 4 * count == len(steps):
+            k.run_deferred()
         a, b = (side.at(k, step, element) for side in sides if side is not None)
         if isinstance(element, ir.FloatType):
             acc = vector_d.fma(a, b, acc)

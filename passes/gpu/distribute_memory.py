@@ -86,12 +86,12 @@ class Transfer:
         """Whether the mask of a transfer op is all on or all off in each access of `width` elements."""
         return width == 1 or same_along(op.operands[len(op.operands) - 1], width)
 
-    def copy_async(self, buffer: Any, offsets: Layout, start: Any) -> None:
-        """Copies into shared memory `buffer` at `offsets` from `start` on; zeros where the mask is off."""
+    def copy_async(self, buffer: Any, offsets: Layout, start: Any, test: Any = None) -> None:
+        """Copies into shared memory `buffer` at `offsets` from `start` on; zeros where the mask or `test` is off."""
         def parts() -> list[AsyncCopy]:
             return [(g, self.indices(g[0]), None if self.mask is None else self.mask[g[0]]) for g in self.groups]
 
-        copy_async(self.k, parts, self.memref, (buffer, offsets, start), self.width, self.access.bytes)
+        copy_async(self.k, parts, self.memref, (buffer, offsets, start), self.width, self.access.bytes, test)
 
     def indices(self, register: int) -> list[Any]:
         out = list(self.base)
@@ -196,17 +196,17 @@ class Gather:
                     out[r] = s
         return out
 
-    def copy_async(self, buffer: Any, offsets: Layout, start: Any) -> None:
-        """Copies into shared memory `buffer` at `offsets` from `start` on; zeros where the mask is off."""
+    def copy_async(self, buffer: Any, offsets: Layout, start: Any, test: Any = None) -> None:
+        """Copies into shared memory `buffer` at `offsets` from `start` on; zeros where the mask or `test` is off."""
         def parts() -> list[AsyncCopy]:
             return [(g, self.indices(g[0]), self.mask[g[0]]) for g in self.groups]
 
-        copy_async(self.k, parts, self.base, (buffer, offsets, start), self.width, self.bytes)
+        copy_async(self.k, parts, self.base, (buffer, offsets, start), self.width, self.bytes, test)
 
 
 def copy_async(k: Any, parts: Callable[[], list[AsyncCopy]], memref: Any, to: tuple[Any, Layout, Any], width: int,
-               size: int) -> None:
-    """Asynchronous copies of `width` elements from `memref` to (buffer, offsets, start)."""
+               size: int, every: Any = None) -> None:
+    """Asynchronous copies of `width` elements from `memref` to (buffer, offsets, start) where `every` holds."""
     buffer, offsets, start = to
     token = ir.Type.parse("!nvgpu.device.async.token")
     attributes = {"dstElements": ir.IntegerAttr.get(ir.IndexType.get(), width)}
@@ -216,7 +216,8 @@ def copy_async(k: Any, parts: Callable[[], list[AsyncCopy]], memref: Any, to: tu
     def copy() -> None:
         for group, indices, test in parts():
             at = k.code.offset_of(offsets, group[0], start=start)
-            limit = [] if test is None else [arith_d.select(test, index(width), index(0))]
+            tests = [x for x in (every, test) if x is not None]
+            limit = [arith_d.select(_all(tests), index(width), index(0))] if tests else []
             ir.Operation.create(
                 "nvgpu.device_async_copy", results=[token], operands=[buffer, at, memref, *indices, *limit],
                 attributes={**attributes,

@@ -37,14 +37,14 @@ class MatrixLoad:
         """Cycles of a warp: one to issue each load, one a tile, more where rows share banks."""
         return len(self.groups) * (1 + self.tiles * (1 + self.addresses.bank_conflicts(ROW, 2)))
 
-    def emit(self, code: Any, buffer: Any, element: Any, start: Any = None) -> Any:
-        """The register vector; `start` is added to all offsets."""
+    def emit(self, code: Any, buffer: Any, element: Any, start: Any = None, fixed: int = 0) -> Any:
+        """The register vector; `fixed` is XORed into all offsets, then `start` is added."""
         out: list[Any] = [None] * sum(len(g) for g in self.groups)
         i32 = ir.IntegerType.get_signless(32)
         for number, group in enumerate(self.groups):
             op = ir.Operation.create(
                 "nvgpu.ldmatrix", results=[ir.VectorType.get([self.tiles, 2], element)],
-                operands=[buffer, code.offset_of(self.addresses, number, start=start)],
+                operands=[buffer, code.offset_of(self.addresses, number, fixed, start)],
                 attributes={"numTiles": ir.IntegerAttr.get(i32, self.tiles),
                             "transpose": ir.BoolAttr.get(self.transposed)})
             for i, register in enumerate(group):

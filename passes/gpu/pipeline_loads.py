@@ -52,7 +52,7 @@ def staged_tiles(k: Any, loop: Any) -> list[tuple[Any, StagedTile]]:
 
 def _staged(k: Any, plan: Contraction, number: int, operand: Any, block: Any) -> StagedTile | None:
     op = owner(operand)
-    if op is None or op.block != block:
+    if op is None or op.block != block or any(u.owner.operation.name != "vector.contract" for u in operand.uses):
         return None
     value = operand
     if op.name == CONVERT:
@@ -174,6 +174,8 @@ class _PipelinedLoop:
             self.body(arguments[0], arguments[1:])
         for a, b in zip(self.op.results, list(loop.operation.results), strict=False):
             k.values[a] = b
+        if self.direct:     # copies behind the last step write zeros
+            ir.Operation.create("nvvm.cp.async.wait.group", attributes={"n": _i32(0)})
         code.reserved = outer
         code.shared_in_use = True
         for operand, _ in self.staged:
@@ -200,7 +202,8 @@ class _PipelinedLoop:
                 k.code.write_shared(to_memory(value, t.stored), t.buffer, t.memory.compose(k.layout(t.value)), t.start)
         gpu_d.barrier()
         if self.direct:
-            self.copy(self.later(iv, self.ahead), lambda t: arith_d.muli(freed, index(t.elements)))
+            k.deferred.append(lambda: self.copy(self.later(iv, self.ahead),
+                                                lambda t: arith_d.muli(freed, index(t.elements))))
         following = self.load(self.later(iv, 1), registers)
         k.values[self.block.arguments[0]] = iv
         for a, b in zip(list(self.block.arguments)[1:], carried[:n], strict=True):
@@ -211,6 +214,7 @@ class _PipelinedLoop:
         for op in self.block.operations:
             if op.operation.name != "scf.yield" and op.operation not in skipped:
                 k.emit(op.operation)
+        k.run_deferred()
         yielded = list(self.block.operations)[-1].operands
         scf_d.yield_([*[k.get(v) for v in yielded], *advanced, *following])
 
@@ -239,21 +243,15 @@ class _PipelinedLoop:
                     self.k.emit(op)
 
     def copy(self, iv: Any, start: Callable[[StagedTile], Any]) -> None:
-        """Starts the copies of step `iv`, if there is one, as one group."""
-        def copies() -> None:
-            self.evaluate(self.direct, iv)
-            for t in self.direct:
-                offsets = t.memory.compose(self.k.layout(t.value))
-                reader(self.k, owner(t.value)).copy_async(t.buffer, offsets, start(t))
-
+        """Starts the copies of step `iv`, if there is one, as one group; without a branch, so that the code around
+        them can be scheduled between them."""
+        saved = dict(self.k.values)
+        self.evaluate(self.direct, iv)
         test = self.inside(iv)
-        if test is None:
-            copies()
-        else:
-            branch = scf_d.IfOp(test)
-            with ir.InsertionPoint(branch.then_block):
-                copies()
-                scf_d.yield_([])
+        for t in self.direct:
+            offsets = t.memory.compose(self.k.layout(t.value))
+            reader(self.k, owner(t.value)).copy_async(t.buffer, offsets, start(t), test)
+        self.k.values = saved
         ir.Operation.create("nvvm.cp.async.commit.group")
 
     def load(self, iv: Any, otherwise: list[Any] | None) -> list[Any]:

@@ -42,7 +42,8 @@ class StagedTile:
     def slot_bytes(self) -> int:
         return self.elements * element_bytes(self.stored)
 
-    def read(self, k: Any, layout: Layout) -> Any:
-        """The tile of this step in registers."""
+    def read(self, k: Any, layout: Layout, position: dict[str, int]) -> Any:
+        """The elements of `layout` of this step's tile, moved by `position` (dim0, ...), in registers."""
         return k.code.read_tile(self.buffer, self.memory.compose(layout),
-                                ir.VectorType(self.value.type).element_type, self.start)
+                                ir.VectorType(self.value.type).element_type, self.start,
+                                self.memory.at(**position)[0])

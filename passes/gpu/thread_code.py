@@ -9,7 +9,7 @@ from xcc._mlir import arith_d, gpu_d, ir, memref_d, scf_d, vector_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.analysis import element_bytes
 from xcc.passes.gpu.layout import Layout, bits, row_major, swizzled
-from xcc.passes.gpu.ldmatrix import matrix_load
+from xcc.passes.gpu.ldmatrix import ROW, matrix_load
 
 __all__ = ["ThreadCode", "from_registers", "register_vector", "registers_of", "select_registers"]
 
@@ -233,14 +233,14 @@ class ThreadCode:
         gpu_d.barrier()
         return self.read_tile(buffer, memory.compose(target), element)
 
-    def read_tile(self, buffer: Any, offsets: Layout, element: Any, start: Any = None) -> Any:
-        """A register vector from shared memory, by ldmatrix where the offsets have its form."""
+    def read_tile(self, buffer: Any, offsets: Layout, element: Any, start: Any = None, fixed: int = 0) -> Any:
+        """A register vector from shared memory, by ldmatrix where the offsets, XORed with `fixed`, have its form."""
         stored = memory_type(element)
         matrix = self.matrix_loads and isinstance(stored, ir.FloatType) and stored.width == 16
-        plan = matrix_load(offsets) if matrix else None
+        plan = matrix_load(offsets) if matrix and not fixed % ROW else None
         if plan is not None:
-            return plan.emit(self, buffer, stored, start)
-        return from_memory(self.read_shared(buffer, offsets, stored, start=start), element)
+            return plan.emit(self, buffer, stored, start, fixed)
+        return from_memory(self.read_shared(buffer, offsets, stored, fixed, start), element)
 
     def shuffle_xor(self, value: Any, mask: int) -> Any:
         """Each register of `value` from the lane whose number differs in the bits of `mask`."""

@@ -24,7 +24,7 @@ def test_candidates_fit(chip, size, simt):
 @pytest.mark.parametrize("chip", ALL)
 def test_a_large_product_has_large_tiles(chip):
     t = matrix_tile(4096, 4096, 4096, 1, 2, False, ALL[chip])
-    assert t.m * t.n >= 128 * (64 if chip == "gfx90a" else 128) and t.stages == (4 if "mma" in ALL[chip].matrix else 2)
+    assert t.m * t.n >= 128 * (64 if chip == "gfx90a" else 128) and t.stages >= (3 if "mma" in ALL[chip].matrix else 2)
 
 
 @pytest.mark.parametrize("m, n, k", [(16, 4096, 4096), (333, 777, 1111), (1024, 1024, 1024)])

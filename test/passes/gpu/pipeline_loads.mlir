@@ -11,13 +11,13 @@
 // NV: scf.for
 // NV: nvvm.cp.async.wait.group 1
 // NV-NEXT: gpu.barrier
-// NV: scf.if
+// NV-NOT: gpu.barrier
+// NV-NOT: scf.if
+// NV: nvgpu.ldmatrix
+// NV-COUNT-4: nvgpu.mma.sync
 // NV: nvgpu.device_async_copy
 // NV: nvvm.cp.async.commit.group
-// NV-NOT: gpu.barrier
-// NV-NOT: vector.store
-// NV: nvgpu.ldmatrix
-// NV-COUNT-16: nvgpu.mma.sync
+// NV-COUNT-12: nvgpu.mma.sync
 // NV: scf.yield
 
 // Without such copies the next tile is loaded into registers before the instructions of this one.
