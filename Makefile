@@ -47,7 +47,7 @@ typecheck: $(VENV)/.test links
 	cd build/links && ../../$(VENV)/bin/mypy --config-file ../../pyproject.toml -p xcc
 
 lit: $(VENV)/.test
-	XCC_TEST_INSTALLED=1 $(VENV)/bin/lit --quiet test
+	XCC_TEST_INSTALLED=1 $(VENV)/bin/lit -sv test
 
 unit: $(VENV)/.test
 	PYTHONSAFEPATH=1 $(VENV)/bin/pytest
