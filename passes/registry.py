@@ -21,6 +21,7 @@ BUILTIN: dict[str, str] = {
     "lower-forall": "xcc.passes.vector.forall",
     "pack-weights": "xcc.passes.xt.pack",
     "row-division": "xcc.passes.gpu.row_division",
+    "split-contractions": "xcc.passes.xt.split_contractions",
     "split-reductions": "xcc.passes.xt.split_reductions",
     "test-fail": "xcc.passes.testing",
     "tile": "xcc.passes.linalg.tile",

@@ -23,7 +23,7 @@ COLUMN_TILE = 8192          # elements of a step of a column reduction
 COLUMN_BYTES = 32           # of neighbours in it: one sector of memory
 LOOP_LANES = 1024
 TRANSPOSE_BYTES = 128       # of a row of a transposed tile, on both sides
-UNROLL = 9                  # steps of a window that are written out, so that their loads overlap
+UNROLL = 16                 # steps of a window or of few parts that are written out, so that their loads overlap
 
 
 def row_schedule(kernel: Kernel, place: Domain, chip: Chip) -> Schedule:

@@ -66,5 +66,6 @@ def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
     from xcc.targets.amdgcn.target import TARGET
 
-    return whole_pipeline(thread_stages(chip_of(TARGET, options.chip)), xt=(_pass("split-reductions"),),
+    return whole_pipeline(thread_stages(chip_of(TARGET, options.chip)),
+                          xt=(_pass("split-contractions"), _pass("split-reductions")),
                           keep=("attention",))

@@ -52,5 +52,5 @@ def kernel_pipeline() -> Pipeline:
 
 def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
-    return whole_pipeline(gpu_stages(), xt=(_pass("split-reductions"),),
+    return whole_pipeline(gpu_stages(), xt=(_pass("split-contractions"), _pass("split-reductions")),
                           keep=("attention",))

@@ -1,0 +1,117 @@
+"""Products and convolutions with few results and a long sum are cut along the sum, so that there is work for all cores.
+
+    %y = xt.dot_general(%a, %b)          %p = xt.dot_general(%a as 49x8x256, %b as 8x256x512) with the 8 as batch dim
+    : 49x2048, 2048x512 -> 49x512     -> %y = xt.reduce(%p) {axes = [0], kind = "sum"} : 8x49x512 -> 49x512
+
+What follows the product (bias, activation) is fused with the second step.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc.dialects import xt
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.rewrite import at, name_of, producer, replace, walk_ops
+
+TILE = 64
+MOST = 16           # parts
+SHORTEST = 128      # terms of a part's sum
+NEIGHBOURS = 32     # of them that lie together
+
+
+@register_pass
+@dataclass(frozen=True)
+class SplitContractions(Pass):
+    """Cuts the sums of matrix products that have too few tiles for the chip's cores.
+
+    terms: how long a sum must be to be worth a second kernel.
+    """
+
+    name: ClassVar[str] = "split-contractions"
+    terms: int = 512
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context:
+            for op in list(walk_ops(module)):
+                if name_of(op) == "dot_general":
+                    self._product(op, ctx.chip.cores or TILE)
+                elif name_of(op) == "convolution":
+                    self._convolution(op, ctx.chip.cores or TILE)
+
+    def _parts(self, free: list[int], batch: int, terms: int, divided: int, cores: int) -> int:
+        """Into how many parts to cut a sum of `terms`, of which `divided` lie along the dim that is cut; 1: none."""
+        tiles = -(-free[0] // TILE) * -(-free[1] // TILE) * batch
+        if min(free) < 2 or terms < self.terms or tiles > cores // 2:
+            return 1
+        parts = 1
+        while 2 * parts * tiles <= 2 * cores and 2 * parts <= MOST and divided % (2 * parts * NEIGHBOURS) == 0 \
+                and terms >= 2 * parts * SHORTEST:
+            parts *= 2
+        return parts
+
+    def _convolution(self, op: Any, cores: int) -> None:
+        """The parts of the channels are groups, each with all outputs; the filter's copy is made at compile time."""
+        a = xt.attrs_of(op)
+        x, w = op.operands
+        kind, result = xt.TensorType.of(w), xt.TensorType.of(op.results[0])
+        if (a.layout, a.filter, a.groups) != ("NHWC", "HWIO", 1) or not _stored(w) \
+                or not all(isinstance(d, int) for d in (*kind.shape, *result.shape)) or not xt.is_float(a.dtype):
+            return
+        *window, inner, outputs = (int(d) for d in kind.shape)
+        parts = self._parts([math.prod(int(d) for d in result.shape[:-1]), outputs], 1,
+                            math.prod(window) * inner, inner, cores)
+        if parts == 1:
+            return
+        n = len(window)
+        with at(op):
+            wide = "f64" if a.dtype == "f64" else "f32"
+            f = xt.transpose(_cut(w, n, parts), perm=(*range(n), n + 1, n, n + 2))
+            f = xt.reshape(f, shape=(*window, inner // parts, parts * outputs))
+            rest = {k: v for k, v in vars(a).items() if k not in ("groups", "dtype")}
+            p = xt.convolution(x, f, groups=parts, dtype=wide, **rest)
+            p = xt.reshape(p, shape=(*result.shape[:-1], parts, outputs))
+            total = xt.reduce(p, kind="sum", axes=(n + 1,), keepdims=False)
+            replace(op, [total if a.dtype == wide else xt.convert(total, dtype=a.dtype)])
+
+    def _product(self, op: Any, cores: int) -> None:
+        a = xt.attrs_of(op)
+        x, y = op.operands
+        types = [xt.TensorType.of(v) for v in (x, y)]
+        if len(a.lhs_contract) != 1 or not all(isinstance(d, int) for t in types for d in t.shape) \
+                or not all(xt.is_float(t.dtype) for t in types):
+            return
+        free = [math.prod(int(n) for d, n in enumerate(t.shape) if d not in (*batch, *summed)) for t, batch, summed in
+                zip(types, (a.lhs_batch, a.rhs_batch), (a.lhs_contract, a.rhs_contract), strict=True)]
+        batch = math.prod(int(types[0].shape[d]) for d in a.lhs_batch)
+        terms = int(types[0].shape[a.lhs_contract[0]])
+        parts = self._parts(free, batch, terms, terms, cores)
+        if parts == 1:
+            return
+        with at(op):
+            lhs = _cut(x, a.lhs_contract[0], parts)
+            rhs = _cut(y, a.rhs_contract[0], parts)
+            wide = "f64" if a.dtype == "f64" else "f32"
+            p = xt.dot_general(
+                lhs, rhs, lhs_batch=(a.lhs_contract[0], *_moved(a.lhs_batch, a.lhs_contract[0])),
+                rhs_batch=(a.rhs_contract[0], *_moved(a.rhs_batch, a.rhs_contract[0])),
+                lhs_contract=(a.lhs_contract[0] + 1,), rhs_contract=(a.rhs_contract[0] + 1,), dtype=wide)
+            total = xt.reduce(p, kind="sum", axes=(0,), keepdims=False)
+            replace(op, [total if a.dtype == wide else xt.convert(total, dtype=a.dtype)])
+
+
+def _stored(value: Any) -> bool:
+    return producer(value, "weight") is not None or producer(value, "constant") is not None
+
+
+def _cut(value: Any, dim: int, parts: int) -> Any:
+    """`value` with `dim` as two: the part and the place in it."""
+    shape = xt.shape_of(value)
+    return xt.reshape(value, shape=(*shape[:dim], parts, shape[dim] // parts, *shape[dim + 1:]))
+
+
+def _moved(dims: tuple[int, ...], cut: int) -> tuple[int, ...]:
+    """The numbers of `dims` once dim `cut` is two."""
+    return tuple(d + (d > cut) for d in dims)

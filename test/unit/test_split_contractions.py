@@ -1,0 +1,59 @@
+"""Cut sums give what the whole ones give, by the ops' numpy definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from linalg_cases import build_kernel, evaluate
+
+from xcc.dialects import xt
+from xcc.passes.base import PassContext, parse_pass
+from xcc.targets.nvptx.chip import chips
+
+RNG = np.random.default_rng(9)
+
+
+def floats(*shape: int) -> Any:
+    return RNG.standard_normal(shape, np.float32)
+
+
+def split(body: Callable[..., Any], inputs: list[Any]) -> tuple[Any, Any, int]:
+    """The result before and after the passes, and how many sums there are then."""
+    module, _ = build_kernel(body, inputs)
+    before = evaluate(module, inputs)[0]
+    with module.context:
+        for name in ("split-contractions", "split-reductions"):
+            parse_pass(name).run(module, PassContext(chip=chips()["sm_90a"]))
+        assert module.operation.verify()
+    return before, evaluate(module, inputs)[0], str(module).count('"xt.reduce"')
+
+
+@pytest.mark.parametrize("a, b, options", [
+    ((9, 1024), (1024, 33), {"lhs_contract": (1,), "rhs_contract": (0,)}),
+    ((1024, 9), (33, 1024), {"lhs_contract": (0,), "rhs_contract": (1,)}),
+    ((3, 9, 1024), (3, 1024, 33), {"lhs_contract": (2,), "rhs_contract": (1,), "lhs_batch": (0,), "rhs_batch": (0,)}),
+])
+def test_products(a: tuple[int, ...], b: tuple[int, ...], options: dict[str, Any]) -> None:
+    before, after, sums = split(lambda x, y: xt.dot_general(x, y, **options), [floats(*a), floats(*b)])
+    assert sums == 1
+    np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2)])
+def test_convolutions(strides: tuple[int, int]) -> None:
+    w = floats(3, 3, 64, 40)
+    before, after, sums = split(lambda x: xt.convolution(x, xt.constant(w), layout="NHWC", filter="HWIO", low=(1, 1),
+                                                         high=(1, 1), strides=strides), [floats(1, 7, 7, 64)])
+    assert sums == 1
+    np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind, keepdims", [("sum", False), ("max", True)])
+def test_reductions(kind: str, keepdims: bool) -> None:
+    before, after, sums = split(lambda x: xt.reduce(x, kind=kind, axes=(1, 2), keepdims=keepdims),
+                                [floats(1, 70, 80, 24)])
+    assert sums == 2
+    np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-4)
