@@ -177,6 +177,9 @@ def _pointwise(place: Domain, chip: Chip) -> tuple[list[int], list[int], int]:
         side = TRANSPOSE_BYTES // element_bytes(place.main.element)
         for d in (last, across):
             tile[d] = min(side, pow2_above(estimate(dims[d])))
+        for d in (across, last):        # the other side is short
+            tile[d] = max(tile[d], min(POINTWISE_TILE // (tile[last] * tile[across] // tile[d]),
+                                       pow2_above(estimate(dims[d]))))
     else:
         room = max(1, POINTWISE_TILE // tile[last])
         for d in range(last - 1, -1, -1):
