@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.rewrite import at, name_of, producer, replace, walk_ops
+from xcc.symbolic import Dim
 
 TILE = 64
 MOST = 16           # parts
@@ -60,8 +61,8 @@ class SplitContractions(Pass):
         if (a.layout, a.filter, a.groups) != ("NHWC", "HWIO", 1) or not _stored(w) \
                 or not all(isinstance(d, int) for d in (*kind.shape, *result.shape)) or not xt.is_float(a.dtype):
             return
-        *window, inner, outputs = (int(d) for d in kind.shape)
-        parts = self._parts([math.prod(int(d) for d in result.shape[:-1]), outputs], 1,
+        *window, inner, outputs = _sizes(kind.shape)
+        parts = self._parts([math.prod(_sizes(result.shape[:-1])), outputs], 1,
                             math.prod(window) * inner, inner, cores)
         if parts == 1:
             return
@@ -83,10 +84,10 @@ class SplitContractions(Pass):
         if len(a.lhs_contract) != 1 or not all(isinstance(d, int) for t in types for d in t.shape) \
                 or not all(xt.is_float(t.dtype) for t in types):
             return
-        free = [math.prod(int(n) for d, n in enumerate(t.shape) if d not in (*batch, *summed)) for t, batch, summed in
+        free = [math.prod(n for d, n in enumerate(_sizes(t.shape)) if d not in (*out, *summed)) for t, out, summed in
                 zip(types, (a.lhs_batch, a.rhs_batch), (a.lhs_contract, a.rhs_contract), strict=True)]
-        batch = math.prod(int(types[0].shape[d]) for d in a.lhs_batch)
-        terms = int(types[0].shape[a.lhs_contract[0]])
+        sizes = _sizes(types[0].shape)
+        batch, terms = math.prod(sizes[d] for d in a.lhs_batch), sizes[a.lhs_contract[0]]
         parts = self._parts(free, batch, terms, terms, cores)
         if parts == 1:
             return
@@ -100,6 +101,11 @@ class SplitContractions(Pass):
                 lhs_contract=(a.lhs_contract[0] + 1,), rhs_contract=(a.rhs_contract[0] + 1,), dtype=wide)
             total = xt.reduce(p, kind="sum", axes=(0,), keepdims=False)
             replace(op, [total if a.dtype == wide else xt.convert(total, dtype=a.dtype)])
+
+
+def _sizes(shape: tuple[Dim, ...]) -> list[int]:
+    """The dims of a static shape."""
+    return [d for d in shape if isinstance(d, int)]
 
 
 def _stored(value: Any) -> bool:
