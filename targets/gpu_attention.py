@@ -9,6 +9,7 @@ from xcc.passes.linalg.online import OnlineGroup
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.tile_eval import loops_of, product_operands
 from xcc.symbolic import Dim
+from xcc.targets.base import Chip
 from xcc.targets.gpu_convolution import pow2_above
 
 ROWS = 64       # queries of a tile; half of them where features need the registers
@@ -16,7 +17,7 @@ KEYS = 64       # keys of a step, likewise
 WIDEST = 256    # features that a tile holds
 
 
-def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup) -> Schedule | None:
+def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chip) -> Schedule | None:
     """Rows x features in one tile, a block of keys a step, for a sum of products relative to a maximum (attention)."""
     found = next((s for s in group.sums if product_operands(s.op) is not None), None)
     factors = product_operands(found.op) if found is not None else None
@@ -37,15 +38,16 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup) -> Schedu
     if row is None or column is None or not isinstance(size, int) or size > WIDEST:
         return None
     vector = [1] * len(place.dims)
-    vector[row] = min(ROWS if size <= 128 else ROWS // 2, max(16, pow2_above(estimate(place.dims[row]))))
+    narrow = size > 64 and any(m.startswith("wmma") for m in chip.matrix)   # few lanes, 256 registers each: RDNA
+    vector[row] = min(ROWS if size <= 128 and not narrow else ROWS // 2, max(16, pow2_above(estimate(place.dims[row]))))
     vector[column] = max(8, pow2_above(size))
     length = pow2_above(estimate(found.op.loops[found.loop]))
-    keys = min(KEYS if size <= 64 else KEYS // 2, max(16, length))
+    keys = min(16 if narrow else KEYS if size <= 64 else KEYS // 2, max(16, length))
     shared = {group.maximum, *(s.op for s in group.sums)}
     reduce = tuple(tuple(keys if o in shared else min(256, pow2_above(estimate(o.loops[p])))
                          for p, r in enumerate(o.reduction) if r) for o in kernel.ops if o.is_reduction)
     return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), reduce, "mask", "gather", parallel=True,
-                    threads=128, online=True)
+                    threads=256 if narrow else 128, online=True)
 
 
 def bare_loop(e: Dim) -> int | None:

@@ -26,7 +26,7 @@ def configure(kernel: Kernel, chip: Chip) -> Schedule:
     """The schedule of `kernel` on `chip`."""
     place = domain(kernel)
     for group in find_groups(kernel):
-        online = online_schedule(kernel, place, group)
+        online = online_schedule(kernel, place, group, chip)
         if online is not None:
             return online
     op = contraction_of(kernel)
