@@ -70,8 +70,12 @@ def variants(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
             and 2048 <= (m + n) * k * size]
 
 
-def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip) -> MatrixTile:
-    """The tile with the least estimated time; sides of the problem below a tile's are padded to it."""
+def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip,
+                exchanged: int = 0) -> MatrixTile:
+    """The tile with the least estimated time; sides of the problem below a tile's are padded to it.
+
+    exchanged: bytes of an element of the result's tile that may go through shared memory from one layout to another.
+    """
     rates = dict(chip.flops)
     rate = rates.get("f32", 1e12) if simt else rates.get("f16", 1e12) * 2 / max(1, size) * 0.6
     cores = max(1, chip.cores)
@@ -88,4 +92,5 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
         alone = steps * STEP_SECONDS / min(resident, waves) if waves > 1 else steps * STEP_SECONDS
         return waves * (max(math, moved, alone) + START_SECONDS / resident)
 
-    return min(candidates(size, simt, chip), key=seconds)
+    fitting = [t for t in candidates(size, simt, chip) if t.m * t.n * exchanged <= chip.shared_bytes]
+    return min(fitting or candidates(size, simt, chip)[-1:], key=seconds)

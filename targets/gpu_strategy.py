@@ -59,7 +59,8 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     element = multiplied_type(factors[0])
     instructions = [i for i in instructions_of(chip.matrix) if i.types[0] == str(element) and i.exact]
     deepest = deep * _other_reductions(op, inner)
-    tile = matrix_tile(sides[0], sides[1], deepest, batch, element_bytes(element), not instructions, chip)
+    tile = matrix_tile(sides[0], sides[1], deepest, batch, element_bytes(element), not instructions, chip,
+                       _exchanged_bytes(kernel))
     vector = [1] * len(dims)
     least = [min((getattr(i, side) for i in instructions), default=1) for side in ("m", "n", "k")]
     for group, limit, small in zip(only, (tile.m, tile.n), least, strict=False):
@@ -79,6 +80,13 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     order = tuple(range(len(dims)))
     return Schedule(tuple(vector), tuple(vector), order, reduce, "mask", "gather", parallel=True,
                     threads=tile.threads, stages=tile.stages, group=tile.group)
+
+
+def _exchanged_bytes(kernel: Kernel) -> int:
+    """Of an element of a computed index (8), where the kernel gathers: those change layouts with the result's tile."""
+    gathers = any(inner.operation.name == "tensor.extract" for o in kernel.ops if o.operation is not None
+                  for inner in o.block.operations)
+    return 8 if gathers else 0
 
 
 def _other_reductions(op: Op, inner: int | None) -> int:
