@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc.dialects.xt.base import shape_of
 from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.decompose import load
 from xcc.passes.xt.decompose.attention import fused_attention
 from xcc.passes.xt.rewrite import at, erase_dead, name_of, replace, walk_ops
+
+FEW_QUERIES = 8
 
 
 @register_pass
@@ -36,7 +39,7 @@ class Decompose(Pass):
 
     def _apply(self, op: Any, patterns: dict[str, Any]) -> bool:
         name = name_of(op)
-        if name in self.keep:
+        if name in self.keep and worth_keeping(op):
             return False
         with at(op):
             out = patterns[name](attrs_of(op), *grouped_operands(op))
@@ -44,3 +47,11 @@ class Decompose(Pass):
             return False
         replace(op, out if isinstance(out, (tuple, list)) else [out])
         return True
+
+
+def worth_keeping(op: Any) -> bool:
+    """Attention of a few queries has no tile of rows to share its keys: its parts alone read the keys as fast."""
+    if name_of(op) != "attention":
+        return True
+    queries = shape_of(op.operands[0])[-2]
+    return not isinstance(queries, int) or queries >= FEW_QUERIES
