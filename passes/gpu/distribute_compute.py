@@ -114,7 +114,9 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
         column = plan.maps[operand].index(d)
         return sorted({c for r in range(layout.registers) if (c := layout.at(register=r)[column]) % size == 0})
 
-    acc = registers_of(values[2])
+    result = values[2]
+    assert result is not None
+    acc = registers_of(result)
     batches: list[dict[int, int]] = [{}]
     for d in plan.batch:
         batches = [{**b, d: o} for b in batches for o in offsets(plan.result, 2, d, 1)]
@@ -135,7 +137,7 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
         for at, s in slots.items():
             for r, e in zip(s, registers_of(c[at]), strict=True):
                 acc[r] = e
-    return vector_d.from_elements(values[2].type, acc)
+    return vector_d.from_elements(result.type, acc)
 
 
 def _one_step(layout: Layout, dim: int, size: int) -> Layout:

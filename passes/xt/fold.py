@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class Fold(Pass):
             return
         if _is_empty(op):
             with at(op):
-                replace(op, [xt.constant(np.zeros(k.shape, numpy_dtype(k.dtype)))
+                replace(op, [xt.constant(np.zeros(cast("tuple[int, ...]", k.shape), numpy_dtype(k.dtype)))
                              for k in map(TensorType.of, op.results)])
             return
         if not self._folds(op, name, values, ctx):

@@ -179,7 +179,7 @@ def convert_compare(b: Builder, op: Op) -> View:
         values = [scalar.convert(x, dtype, t) for x in s]
         if is_float(t):
             return narrow(lambda x, y: scalar.float_compare(direction, x, y), t, *values)
-        return scalar.int_compare(direction, *values, t)
+        return scalar.int_compare(direction, values[0], values[1], t)
 
     return b.pointwise(op.dims, op.dtype, op.operands, body)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc.passes.base import Pass, get_pass
+from xcc.passes.base import Pass, get_pass, parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.front import whole_pipeline
@@ -14,7 +14,7 @@ def vector_stages() -> tuple[Stage, ...]:
     """From tile programs to the LLVM dialect."""
     return (
         Stage("cpu", (
-            get_pass("expand-math")(libm=True),
+            parse_pass("expand-math{libm=true}"),
             _pass("expand-floats"),
             _pass("unroll-vectors"),
         )),
