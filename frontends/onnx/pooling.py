@@ -8,13 +8,13 @@ from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape
 from xcc.frontends.onnx.helpers import element, full, mean, scalar
 from xcc.frontends.onnx.registry import onnx_op
-from xcc.frontends.onnx.windows import Window, ceil_padding, window_of
+from xcc.frontends.onnx.windows import Window, pool_padding, window_of
 
 
 def _window(cx: Context) -> tuple[Window, Shape]:
     spatial = cx.shape(0)[2:]
     window = window_of(cx, spatial, tuple(cx.attr("kernel_shape")))
-    return window, ceil_padding(cx, spatial, window)
+    return window, pool_padding(cx, spatial, window)
 
 
 def _reduce(x: Any, kind: str, w: Window, high: Shape) -> Any:
@@ -34,7 +34,7 @@ def max_pool(cx: Context) -> Any:
 
 @onnx_op("AveragePool")
 def average_pool(cx: Context) -> Any:
-    """Sums over counts; padding counts with count_include_pad, what ceil_mode adds never does."""
+    """Sums over counts; padding counts with count_include_pad, what `pool_padding` adds never does."""
     x = cx[0]
     w, high = _window(cx)
     total = _reduce(x, "sum", w, high)

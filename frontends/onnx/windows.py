@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xcc import symbolic
+from xcc.frontends.onnx.bounds import Bounds, interval
 from xcc.frontends.onnx.context import Context, Shape
 from xcc.symbolic import Dim
 
@@ -54,15 +55,34 @@ def _same(spatial: Shape, kernel: Shape, strides: tuple[int, ...], dilations: tu
     return tuple(low), tuple(high)
 
 
-def ceil_padding(cx: Context, spatial: Shape, w: Window) -> Shape:
-    """`high` grown so that ceil_mode's last windows fit; a window that would start in the high padding is left out."""
-    if not cx.attr("ceil_mode", 0):
-        return w.high
-    out: list[Dim] = []
-    for n, k, s, d, low, high in zip(spatial, w.kernel, w.strides, w.dilations, w.low, w.high, strict=True):
-        span = (k - 1) * d + 1
-        count = symbolic.ceildiv(n + low + high - span, s) + 1
-        starts_inside = symbolic.floordiv(n + low - 1, s) + 1
-        count = symbolic.dim_min(count, starts_inside)
-        out.append((count - 1) * s + span - n - low)
-    return tuple(out)
+def pool_padding(cx: Context, spatial: Shape, w: Window) -> Shape:
+    """`high` of a pool, grown so that the windows fit which ONNX counts and which would not."""
+    grow = _ceil_high if cx.attr("ceil_mode", 0) else _floor_high
+    bounds = cx.graph.model.bounds
+    return tuple(grow(bounds, *row) for row in
+                 zip(spatial, w.kernel, w.strides, w.dilations, w.low, w.high, strict=True))
+
+
+def _ceil_high(_bounds: Bounds, n: Dim, k: Dim, s: int, d: int, low: Dim, high: Dim) -> Dim:
+    """ceil_mode's last window fits; one that would start in the high padding is left out."""
+    span = (k - 1) * d + 1
+    count = symbolic.ceildiv(n + low + high - span, s) + 1
+    starts_inside = symbolic.floordiv(n + low - 1, s) + 1
+    count = symbolic.dim_min(count, starts_inside)
+    return (count - 1) * s + span - n - low
+
+
+def _floor_high(bounds: Bounds, n: Dim, k: Dim, s: int, d: int, low: Dim, high: Dim) -> Dim:
+    """One window stays when less than a stride is missing to it.
+
+    ONNX counts windows as (padded - span) / stride + 1, and its shape inference and onnxruntime round that quotient
+    towards zero: a window of 2 with stride 2 over a size of 1 gives one result, that of the single element.
+    """
+    padded, span = n + low + high, (k - 1) * d + 1
+    most = interval(bounds, span - padded)[1]
+    if s == 1 or most <= 0:
+        return high
+    total = symbolic.dim_max(padded, span)
+    if most >= s:
+        total = symbolic.dim_min(total, padded + (s - 1))
+    return total - n - low

@@ -20,7 +20,7 @@ SLOW = ("bert", "gpt2", "llama2l", "minilm", "mobilenetv2", "resnet50", "vit")
 
 MORE_SIZES: dict[str, tuple[dict[str, int], ...]] = {
     "llama_tiny": ({"batch": 1, "seq": 2}, {"batch": 5, "seq": 127}),
-    "ppocr_cls": ({"batch": 6, "h": 48, "w": 192},),
+    "ppocr_cls": ({"batch": 6, "h": 48, "w": 192}, {"batch": 1, "h": 17, "w": 33}, {"batch": 1, "h": 2, "w": 2}),
     "ppocr_det": ({"batch": 1, "h": 352, "w": 224}, {"batch": 3, "h": 96, "w": 32}),
     "ppocr_rec": ({"batch": 1, "h": 48, "w": 321}, {"batch": 7, "h": 48, "w": 40}),
 }
