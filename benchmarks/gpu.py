@@ -1,6 +1,7 @@
 """Times xcc's GPU kernels beside PyTorch (eager and Inductor) on this machine's GPU, one table.
 
-    python benchmarks/gpu.py [--only TEXT] [--no-compile] [--json FILE]
+    python benchmarks/gpu.py [--only TEXT] [--no-compile] [--json FILE] [--tuning FILE]
+    python benchmarks/gpu.py --tune SECONDS --tuning FILE [--only TEXT]
 
 Every time is the median of device events around one run with a cold L2 cache; inputs are random, outputs are checked
 against float64 or float32 PyTorch by relative error. A floor is the longer of FLOPs over peak and bytes over bandwidth.
@@ -49,14 +50,14 @@ def module_text(case: gpu_cases.Case) -> str:
         return str(module)
 
 
-def compile_case(case: gpu_cases.Case) -> tuple[Any, float]:
+def compile_case(case: gpu_cases.Case, tuning: str = "") -> tuple[Any, float]:
     import xcc
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "case.mlir")
         path.write_text(module_text(case))
         begin = time.perf_counter()
-        model = xcc.compile(str(path), target="nvptx")
+        model = xcc.compile(str(path), target="nvptx", tuning=tuning)
         return model, time.perf_counter() - begin
 
 
@@ -85,7 +86,23 @@ def peer_time(run: Any) -> float:
     return statistics.median(times)
 
 
-def measure(case: gpu_cases.Case, inductor: bool) -> dict[str, Any]:
+def tune_cases(cases: list[gpu_cases.Case], path: Path, seconds: float) -> None:
+    """Adds the best schedules found for each case to the tuning database `path`."""
+    from xcc.options import CompileOptions
+    from xcc.passes.linalg.tuning import Database
+    from xcc.tuner import tune
+
+    for case in cases:
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(folder, "case.mlir")
+            model.write_text(module_text(case))
+            print(case.name, flush=True)
+            found = tune(str(model), CompileOptions(target="nvptx"), seconds, lambda line: print("   ", line, flush=True))
+        old = Database.read(path) if path.is_file() else Database()
+        path.write_text(old.merged(found).text())
+
+
+def measure(case: gpu_cases.Case, inductor: bool, tuning: str) -> dict[str, Any]:
     import torch
     import torch.nn.functional as functional
 
@@ -106,7 +123,7 @@ def measure(case: gpu_cases.Case, inductor: bool) -> dict[str, Any]:
         want = case.torch(functional, *wide).double().cpu().numpy()
         del wide
     try:
-        model, row["compile_s"] = compile_case(case)
+        model, row["compile_s"] = compile_case(case, tuning)
         arrays = {f"a{n}": t for n, t in enumerate(tensors)}
         got = np.asarray(torch.from_dlpack(model.run(arrays)["y"]).double().cpu())
         row["error"] = float(np.linalg.norm(got - want) / np.linalg.norm(want))
@@ -139,7 +156,13 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], help="only cases whose name contains this text")
     parser.add_argument("--no-compile", action="store_true", help="leave Inductor out")
     parser.add_argument("--json", default="", help="also write the rows to this file")
+    parser.add_argument("--tuning", default="", help="a tuning database to compile with")
+    parser.add_argument("--tune", type=float, default=0.0, metavar="SECONDS", help="only tune each case into --tuning")
     args = parser.parse_args()
+    chosen = [c for c in gpu_cases.CASES if not args.only or any(o in c.name for o in args.only)]
+    if args.tune:
+        tune_cases(chosen, Path(args.tuning or "xcc-tuning.txt"), args.tune)
+        return
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -148,10 +171,8 @@ def main() -> None:
     print(f"{name}; medians of {REPEATS}, cold L2, microseconds; floors with 800 TFLOP/s (f16), 60 (f32), 3.0 TB/s")
     print(f"{'case':36} {'xcc':>9} {'torch':>9} {'inductor':>9} {'vs best  of floor':>16}  error")
     rows = []
-    for case in gpu_cases.CASES:
-        if args.only and not any(o in case.name for o in args.only):
-            continue
-        row = measure(case, not args.no_compile)
+    for case in chosen:
+        row = measure(case, not args.no_compile, args.tuning)
         rows.append(row)
         print(show(case, row, floor(case, rates, bandwidth)), flush=True)
         torch.cuda.empty_cache()
