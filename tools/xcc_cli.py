@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from xcc.diagnostics import UserError
-from xcc.options import PRECISIONS, CompileOptions, parse_dim, parse_target
+from xcc.options import PRECISIONS, CompileOptions, parse_dim, parse_fix, parse_target
 from xcc.tools.common import ArgumentParser, guarded
 
 TUNING_FILE = "xcc-tuning.txt"
@@ -29,6 +29,8 @@ def parser() -> ArgumentParser:
                    help="stop after this stage and write its IR; 'code' writes each kernel's code into the folder -o")
     p.add_argument("--dump-stages", default="", metavar="DIR", help="write the IR after each stage; compiling goes on")
     p.add_argument("--dim", action="append", default=[], metavar="N=SIZE", help="fix a dim, or bound it: N=LOW..HIGH")
+    p.add_argument("--fix", action="append", default=[], metavar="INPUT=VALUE",
+                   help="make an input a constant: a number or [..., ...]")
     p.add_argument("--precision", default="", choices=PRECISIONS, metavar="TYPE",
                    help=f"compute type of f32 parts: {', '.join(PRECISIONS[1:])}")
     p.add_argument("--threads", type=int, default=0, metavar="N", help="cpu threads of the compiled model")
@@ -133,10 +135,9 @@ def _options(args: Any) -> CompileOptions:
     name, extra = parse_target(args.target)
     return CompileOptions(
         target=name, target_options=extra, chip=args.chip, dims=tuple(parse_dim(d) for d in args.dim),
-        precision=args.precision, tuning="" if args.tune else args.tuning, threads=args.threads, verify=args.verify,
-        keep_ir=args.keep_ir,
-        dump_stages=args.dump_stages, jobs=args.jobs, cache=not args.no_cache, debug_patterns=args.debug_patterns,
-        verbose=args.verbose)
+        fix=tuple(parse_fix(f) for f in args.fix), precision=args.precision, tuning="" if args.tune else args.tuning,
+        threads=args.threads, verify=args.verify, keep_ir=args.keep_ir, dump_stages=args.dump_stages, jobs=args.jobs,
+        cache=not args.no_cache, debug_patterns=args.debug_patterns, verbose=args.verbose)
 
 
 def _pipeline(args: Any, options: CompileOptions) -> Any:

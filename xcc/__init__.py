@@ -29,8 +29,8 @@ _LAZY = {"Model": ("xcc.runtime.model", "Model"), "load": ("xcc.runtime.model", 
          "targets": ("xcc.targets", ""), "onnx_backend": ("xcc.onnx_backend", "")}
 
 
-def compile(model: Any, target: str = "cpu", *, dims: dict[str, Any] | None = None, pipeline: Any = None,
-            **options: Any) -> Model:
+def compile(model: Any, target: str = "cpu", *, dims: dict[str, Any] | None = None,
+            fix: dict[str, Any] | None = None, pipeline: Any = None, **options: Any) -> Model:
     """Compiles `model` and returns it ready to be called.
 
     Args:
@@ -38,6 +38,7 @@ def compile(model: Any, target: str = "cpu", *, dims: dict[str, Any] | None = No
             ``torch.export.ExportedProgram``.
         target: "cpu", "nvptx" or "amdgcn", with ``,key=value`` for options of the target.
         dims: bounds of symbolic dims, ``{"batch": (1, 64), "seq": 128}``.
+        fix: inputs that become constants, ``{"rate": 16000}``; the compiled model does not have them.
         pipeline: a :class:`xcc.passes.pipeline.Pipeline` to use in place of the target's own.
         options: the fields of :class:`xcc.options.CompileOptions`: chip, precision, threads, verify, ...
 
@@ -54,7 +55,7 @@ def compile(model: Any, target: str = "cpu", *, dims: dict[str, Any] | None = No
     from xcc.options import CompileOptions
     from xcc.runtime.model import Model
 
-    compiled = compile_model(model, CompileOptions.make(target, dims, **options), pipeline)
+    compiled = compile_model(model, CompileOptions.make(target, dims, fix, **options), pipeline)
     assert compiled.artifact is not None
     return Model(compiled.artifact)
 

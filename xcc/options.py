@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 
 from xcc.diagnostics import UserError
 
-__all__ = ["CompileOptions", "PRECISIONS", "parse_dim", "parse_target"]
+__all__ = ["CompileOptions", "PRECISIONS", "parse_dim", "parse_fix", "parse_target"]
 
 PRECISIONS = ("", "f32", "f16", "bf16", "tf32")
 
@@ -24,6 +25,8 @@ class CompileOptions:
         target: "cpu", "nvptx" or "amdgcn".
         chip: a name of the target's chip table; "" takes the machine's own (or the target's default).
         dims: bounds of symbolic dims, (name, low, high), both included; low == high fixes the dim.
+        fix: inputs that become constants, (name, JSON text of a number or of nested lists); a model needs it whose
+            shapes or branches depend on the value of an input.
         precision: "" keeps the model's types; else the type that its f32 compute is done in.
         target_options: (key, value) pairs from ``--target=cpu,key=value``, read by the target.
         threads: CPU threads that the compiled model uses; 0 is one a physical core.
@@ -43,6 +46,7 @@ class CompileOptions:
     target: str = "cpu"
     chip: str = ""
     dims: tuple[tuple[str, int, int], ...] = ()
+    fix: tuple[tuple[str, str], ...] = ()
     precision: str = ""
     target_options: tuple[tuple[str, str], ...] = ()
     threads: int = 0
@@ -69,12 +73,19 @@ class CompileOptions:
         for name, low, high in self.dims:
             if not 0 <= low <= high:
                 raise UserError(f"dim {name}={low}..{high}: bounds must be 0 <= low <= high")
+        for name, text in self.fix:
+            _check_value(name, text)
 
     @property
     def workers(self) -> int:
         """Kernel compiler processes."""
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         return self.jobs or cores
+
+    @property
+    def fixed(self) -> dict[str, Any]:
+        """The values of `fix`: numbers and nested lists by input name."""
+        return {name: json.loads(text) for name, text in self.fix}
 
     def option(self, key: str, default: str = "") -> str:
         """The target option `key`."""
@@ -90,8 +101,13 @@ class CompileOptions:
                      tuning))
 
     @staticmethod
-    def make(target: str = "cpu", dims: Mapping[str, Any] | None = None, **options: Any) -> CompileOptions:
-        """From what :func:`xcc.compile` takes: ``target="cpu,key=value"``, ``dims={"batch": (1, 64), "seq": 128}``."""
+    def make(target: str = "cpu", dims: Mapping[str, Any] | None = None,
+             fix: Mapping[str, Any] | None = None, **options: Any) -> CompileOptions:
+        """From what :func:`xcc.compile` takes.
+
+        ``target="cpu,key=value"``, ``dims={"batch": (1, 64), "seq": 128}``, ``fix={"rate": 16000}`` with numbers, lists
+        or arrays.
+        """
         known = {f.name for f in dataclasses.fields(CompileOptions)}
         for key in options:
             if key not in known:
@@ -104,7 +120,8 @@ class CompileOptions:
                 bounds.append((str(dim), int(low), int(high)))
             except (TypeError, ValueError):
                 raise UserError(f"dims['{dim}'] is {value!r}; give a number or (low, high)") from None
-        return CompileOptions(target=name, target_options=extra, dims=tuple(bounds), **options)
+        values = tuple((str(key), _json(str(key), value)) for key, value in (fix or {}).items())
+        return CompileOptions(target=name, target_options=extra, dims=tuple(bounds), fix=values, **options)
 
 
 def parse_target(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -124,3 +141,31 @@ def parse_dim(text: str) -> tuple[str, int, int]:
         return name, int(low), int(high if dots else low)
     except ValueError:
         raise UserError(f"--dim {text}: write NAME=SIZE or NAME=LOW..HIGH") from None
+
+
+def parse_fix(text: str) -> tuple[str, str]:
+    """``rate=16000`` or ``shape=[2,3]`` as (name, JSON text)."""
+    name, eq, value = text.partition("=")
+    if not (eq and name):
+        raise UserError(f"--fix {text}: write NAME=VALUE, the value a number or [..., ...]")
+    _check_value(name, value)
+    return name, value
+
+
+def _json(name: str, value: Any) -> str:
+    """`value`, a number, an array or nested sequences, as JSON."""
+    try:
+        return json.dumps(value.tolist() if hasattr(value, "tolist") else value)
+    except (TypeError, ValueError):
+        raise UserError(f"fix['{name}'] is {value!r}; give a number, nested lists or an array") from None
+
+
+def _check_value(name: str, text: str) -> None:
+    def is_value(x: Any) -> bool:
+        return all(map(is_value, x)) if isinstance(x, list) else isinstance(x, int | float)
+
+    try:
+        if not is_value(json.loads(text)):
+            raise ValueError
+    except (ValueError, RecursionError):
+        raise UserError(f"fix {name}={text}: the value must be a number or nested lists of numbers") from None

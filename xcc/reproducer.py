@@ -18,7 +18,7 @@ from xcc.weights import WeightStore
 if TYPE_CHECKING:
     from xcc.worker import KernelJob
 
-__all__ = ["save_kernel", "save_module", "save_text"]
+__all__ = ["import_command", "save_kernel", "save_module", "save_text"]
 
 
 def save_kernel(job: KernelJob, message: str, details: str = "") -> CompilerBug:
@@ -49,6 +49,13 @@ def save_text(name: str, text: str, flags: list[str], message: str, details: str
     path.write_text(text)
     command = " ".join(quote(word) for word in ["xcc-opt", str(path), *flags])
     return CompilerBug(message, reproducer=str(path), command=command, details=details)
+
+
+def import_command(model: Path, options: CompileOptions) -> str:
+    """The command that imports `model` as `options` say and stops."""
+    words = ["xcc", str(model), *(f"--dim={n}={low}..{high}" for n, low, high in options.dims),
+             *(f"--fix={n}={value}" for n, value in options.fix), "--emit=xt", "-o", os.devnull]
+    return " ".join(quote(word) for word in words)
 
 
 def _flags(options: CompileOptions, chip: str) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 from xcc.context import new_context, parse_module
 from xcc.diagnostics import CompilerBug, UserError, XccError
 from xcc.options import CompileOptions
+from xcc.reproducer import import_command
 from xcc.weights import WeightStore
 
 __all__ = ["STAGE_ATTRIBUTE", "Source", "load_source"]
@@ -22,7 +23,7 @@ FRONTENDS: dict[str, str] = {
     ".onnx": "xcc.frontends.onnx.importer",
     ".pt2": "xcc.frontends.torch.importer",
 }
-"""File suffix -> module with ``load(model, dims) -> (ir.Module, WeightStore)``; dims as in :func:`xcc.compile`."""
+"""File suffix -> module with ``load(model, dims, fix) -> (ir.Module, WeightStore)``, as in :func:`xcc.compile`."""
 
 
 @dataclass
@@ -42,6 +43,8 @@ def load_source(model: Any, options: CompileOptions) -> Source:
         if not path.is_file():
             raise UserError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}")
         if path.suffix == ".mlir":
+            if options.fix:
+                raise UserError(f"{path}: inputs are fixed when a model is imported, not in an .mlir file")
             return _load_mlir(path)
         if path.suffix not in FRONTENDS:
             raise UserError(f"{path}: xcc compiles {', '.join(FRONTENDS)} and .mlir files")
@@ -64,16 +67,16 @@ def _import(frontend: str, model: Any, options: CompileOptions, name: str) -> So
         raise UserError(f"reading this model needs the package '{e.name}'") from None
     dims = {name: low if low == high else (low, high) for name, low, high in options.dims}
     try:
-        module, weights = loader.load(model, dims)
+        module, weights = loader.load(model, dims, options.fixed)
     except XccError:
         raise
     except Exception as e:
-        raise _import_failed(model, e) from e
+        raise _import_failed(model, options, e) from e
     module.context.enable_multithreading(False)     # kernels have processes of their own, and the CLI forks
     return Source(module, weights, "", name)
 
 
-def _import_failed(model: Any, error: Exception) -> XccError:
+def _import_failed(model: Any, options: CompileOptions, error: Exception) -> XccError:
     """A UserError when onnx itself finds the model malformed, else our bug."""
     what = f"{type(error).__name__}: {error}".splitlines()[0]
     if not str(model).endswith(".pt2"):
@@ -84,8 +87,9 @@ def _import_failed(model: Any, error: Exception) -> XccError:
         except Exception as e:
             return UserError(f"{model if isinstance(model, Path) else 'model'}: malformed: {str(e).splitlines()[0]}")
     details = "".join(traceback.format_exception(error))
-    return CompilerBug(f"importing failed: {what}", reproducer=str(model) if isinstance(model, Path) else "",
-                       details=details)
+    if not isinstance(model, Path):
+        return CompilerBug(f"importing failed: {what}", details=details)
+    return CompilerBug(f"importing failed: {what}", str(model), import_command(model, options), details)
 
 
 def _load_mlir(path: Path) -> Source:

@@ -154,7 +154,7 @@ class Context:
     def _runtime(self, i: int, what: str) -> RuntimeShape:
         inputs = self.graph.model.inputs_behind(self.tensor(i).value)
         listed = ", ".join(f"'{name}'" for name in inputs)
-        hint = f"; fix the value of {listed} (fix={{{inputs[0]!r}: ...}})" if inputs else ""
+        hint = f"; fix the value of {listed} (--fix {inputs[0]}=..., fix={{{inputs[0]!r}: ...}})" if inputs else ""
         return RuntimeShape(self.where(f"operand {i} ('{self.node.input[i]}') {what}, but it is computed at run time "
                                        f"and no symbolic value is known for it{hint}"), inputs)
 

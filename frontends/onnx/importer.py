@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
+from onnx import ModelProto, TypeProto, ValueInfoProto
 
 from xcc import symbolic
 from xcc._mlir import func_d, ir
@@ -24,7 +24,7 @@ from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.base import tensor_type
 from xcc.frontends.onnx.context import Tensor
-from xcc.frontends.onnx.element_types import name_from_onnx
+from xcc.frontends.onnx.element_types import from_onnx, is_floating, name_from_onnx
 from xcc.frontends.onnx.functions import Functions
 from xcc.frontends.onnx.graph import GraphImporter
 from xcc.frontends.onnx.reader import Source, read
@@ -36,12 +36,13 @@ DimOption = int | tuple[int, int]
 
 
 def load(model: str | os.PathLike[str] | bytes | ModelProto, dims: Mapping[str, DimOption] | None = None,
-         fix: Mapping[str, np.ndarray[Any, Any]] | None = None) -> tuple[Any, WeightStore]:
+         fix: Mapping[str, Any] | None = None) -> tuple[Any, WeightStore]:
     """Imports a model given as a path, bytes or a proto; returns the xt module and its weights.
 
     `dims` fixes a symbolic dim (``{"batch": 4}``) or bounds it (``{"batch": (1, 64)}``); an unnamed dim `i` of input
-    `x` is called ``x_dim<i>``. `fix` turns inputs into constants, which a model that computes shapes from the values of
-    an input needs. Raises UserError for what cannot be read, is malformed or is not supported.
+    `x` is called ``x_dim<i>``. `fix` turns inputs into constants (numbers, nested lists or arrays of any dtype), which
+    a model that computes shapes from the values of an input needs. Raises UserError for what cannot be read, is
+    malformed or is not supported.
     """
     source = read(model)
     with xt.context(), ir.Location.file(source.name, 0, 0):
@@ -52,7 +53,7 @@ def load(model: str | os.PathLike[str] | bytes | ModelProto, dims: Mapping[str, 
 class ModelImporter:
     """What all graphs of one model share: the source, the weight store, the symbols."""
 
-    def __init__(self, source: Source, dims: dict[str, DimOption], fix: dict[str, np.ndarray[Any, Any]]) -> None:
+    def __init__(self, source: Source, dims: dict[str, DimOption], fix: dict[str, Any]) -> None:
         self.source = source
         self.dims = dims
         self.fix = fix
@@ -74,8 +75,10 @@ class ModelImporter:
         check_supported(self.source, self.opsets, self.functions)
         initializers = {t.name for t in graph.initializer} | {t.values.name for t in graph.sparse_initializer}
         inputs = [i for i in graph.input if i.name not in initializers and i.name not in self.fix]
+        free = [i for i in graph.input if i.name not in initializers and i.name in self.fix]
+        constants = {i.name: self._fixed(i) for i in free}
         types = [self._input_type(i) for i in inputs]
-        self._check_options(graph)
+        self._check_options([i.name for i in (*inputs, *free)])
         module = ir.Module.create()
         with ir.InsertionPoint(module.body):
             main = func_d.FuncOp("main", ir.FunctionType.get(types, []))
@@ -85,8 +88,8 @@ class ModelImporter:
             scope = GraphImporter(self, graph, entry)
             for info, argument in zip(inputs, entry.arguments, strict=True):
                 scope.bind(info.name, Tensor.of_value(argument))
-            for name, array in self.fix.items():
-                scope.bind(name, Tensor.of_array(np.asarray(array)))
+            for name, array in constants.items():
+                scope.bind(name, Tensor.of_array(array))
             results = scope.run()
             func_d.ReturnOp(results)
         self._finish(module, main, inputs, [o.name for o in graph.output], results)
@@ -123,6 +126,36 @@ class ModelImporter:
         if not kind.HasField("shape"):
             raise UserError(f"{where} has no shape; give it one that has its rank at least")
         return tensor_type(self._input_dims(where, info.name, kind), element)
+
+    def _fixed(self, info: ValueInfoProto) -> np.ndarray[Any, Any]:
+        """The value of an input of `fix` in the input's element type; its sizes become those of the dims it names."""
+        where, value = f"{self.source.name}: input '{info.name}'", self.fix[info.name]
+        if not info.type.HasField("tensor_type"):
+            raise UserError(f"{where} is not a tensor and cannot be fixed")
+        kind = info.type.tensor_type
+        dtype = from_onnx(kind.elem_type)
+        try:
+            given = np.asarray(value)
+            array: np.ndarray[Any, Any] = given.astype(dtype)
+        except (TypeError, ValueError, OverflowError) as e:
+            raise UserError(f"{where} cannot be fixed to {value}: {e}") from None
+        if not is_floating(dtype) and not np.array_equal(array, given):
+            raise UserError(f"{where} cannot be fixed to {value}: its type is {name_from_onnx(kind.elem_type)}")
+        dims = self._input_dims(where, info.name, kind) if kind.HasField("shape") else list(array.shape)
+        if len(dims) != array.ndim or any(not self._takes(d, n) for d, n in zip(dims, array.shape, strict=True)):
+            shape = ", ".join(map(str, dims))
+            raise UserError(f"{where} cannot be fixed to a value of shape {list(array.shape)}: it is [{shape}]")
+        return array
+
+    def _takes(self, dim: Dim, size: int) -> bool:
+        """Whether `dim` can be `size`; a symbol is from now on."""
+        name = str(dim)
+        option = self.dims.get(name, (0, size))
+        if isinstance(dim, int) or isinstance(option, int):
+            return size == (dim if isinstance(dim, int) else option)
+        self.dims[name] = size
+        self.symbol(name)
+        return option[0] <= size <= option[1]
 
     def _input_dims(self, where: str, name: str, kind: TypeProto.Tensor) -> list[Dim]:
         out: list[Dim] = []
@@ -171,7 +204,7 @@ class ModelImporter:
                 todo.extend(v.owner.operands)
         return tuple(sorted(found))
 
-    def _check_options(self, graph: GraphProto) -> None:
+    def _check_options(self, names: list[str]) -> None:
         for name, option in self.dims.items():
             if name not in self.symbols:
                 raise UserError(f"{self.source.name}: no input has a dimension '{name}'; "
@@ -179,7 +212,6 @@ class ModelImporter:
             low, high = (option, option) if isinstance(option, int) else option
             if not 1 <= low <= high:
                 raise UserError(f"dimension '{name}': {option} is not a size, nor bounds in increasing order")
-        names = [i.name for i in graph.input]
         for name in self.fix:
             if name not in names:
                 raise UserError(f"{self.source.name}: there is no input '{name}' to fix; there are {_listed(names)}")

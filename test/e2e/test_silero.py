@@ -26,6 +26,21 @@ def tone(call: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     return (0.5 * wave + 0.05 * rng.standard_normal(shape)).astype(np.float32)
 
 
+@pytest.mark.parametrize("window", [512, 576])
+def test_fixed_rate(window: int) -> None:
+    """The sample rate decides which of two networks runs: with `fix` one is left, and the input `sr` is gone."""
+    try:
+        path = MODELS["silero_vad"].get()
+    except FileNotFoundError as e:
+        pytest.skip(str(e))
+    model = xcc.compile(path, dims={"input_dim1": window}, fix={"sr": 16000})
+    assert [i.name for i in model.inputs] == ["input", "state"]
+    feeds = {"input": tone(20, (2, window)), "state": np.zeros((2, 2, 128), np.float32)}
+    want = onnxruntime_session(str(path)).run(None, feeds | {"sr": np.array(16000)})
+    for got, expected in zip(model.run(feeds).values(), want, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=0, atol=1e-4)
+
+
 @pytest.mark.parametrize("name", sorted(n for n in MODELS if n.startswith("silero")))
 def test_carried_state(name: str) -> None:
     spec = MODELS[name]

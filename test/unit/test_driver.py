@@ -134,6 +134,28 @@ def test_compiler_bugs_exit_with_70_and_replay(model: Path, tmp_path: Path, pipe
     assert run([sys.executable, "-m", "xcc.tools.xcc_opt", *words[1:]]).returncode in (70, -6)
 
 
+def test_a_failed_import_says_how_to_replay_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from onnx import TensorProto, helper, save
+
+    from xcc.frontends.onnx.importer import ModelImporter
+
+    def fail(_self: ModelImporter) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(ModelImporter, "run", fail)
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n"]) for name in "xy")
+    path = tmp_path / "m.onnx"
+    save(helper.make_model(helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "g", [x], [y])), path)
+    with pytest.raises(xcc.CompilerBug, match="ZeroDivisionError") as e:
+        xcc.compile(path, dims={"n": 2}, fix={"x": [1, 2]})
+    monkeypatch.undo()
+    words = shlex.split(e.value.command)
+    assert words[:2] == ["xcc", str(path)]
+    done = cli(*words[1:-1], "-")
+    assert done.returncode == 0, done.stderr
+    assert "func.func @main() -> (tensor<2xf32>" in done.stdout
+
+
 def test_the_second_compilation_comes_from_the_cache(model: Path, tmp_path: Path) -> None:
     from xcc.compiler import Observer, compile_model
     from xcc.options import CompileOptions

@@ -176,6 +176,13 @@ def test_fixed_inputs_are_constants() -> None:
     m = model([node("Reshape", ["x", "s"], ["y"])], [value("x", [6]), value("s", [2], INT64)],
               [value("y", [None, None])])
     assert result_type(m, fix={"s": i64(2, 3)}) == "tensor<2x3xf32>"
+    assert result_type(m, fix={"s": [3, 2]}) == "tensor<3x2xf32>"
+
+
+def test_fixed_inputs_fix_their_dims() -> None:
+    m = model([node("Concat", ["x", "s"], ["y"], axis=0)], [value("x", ["n"]), value("s", ["n"])], [value("y", None)])
+    module, weights = load(m, fix={"s": [1, 2.5]})
+    np.testing.assert_array_equal(interpret(module, {"x": np.zeros(2, np.float32)}, weights)[0], [0, 0, 1, 2.5])
 
 
 def test_the_newest_version_not_above_the_opset() -> None:

@@ -6,6 +6,7 @@ import os
 import random
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -161,6 +162,15 @@ def test_options_that_do_not_fit() -> None:
     assert "no input has a dimension 'm'" in message(small(), dims={"m": 4})
     assert "bounds" in message(small(), dims={"n": (4, 2)})
     assert "no input 'q' to fix" in message(small(), fix={"q": np.zeros(1)})
+
+
+@pytest.mark.parametrize(("fix", "options", "what"), [
+    (1.5, {}, "its type is i64"), ([2 ** 70], {}, "input 's' cannot be fixed to"), ([[1], [1, 2]], {}, "inhomogeneous"),
+    ([[1, 2]], {}, "a value of shape [1, 2]: it is [n]"), ([1, 2], {"dims": {"n": 3}}, "it is [3]"),
+    ([1, 2], {"dims": {"n": (3, 4)}}, "it is [n]")])
+def test_fixed_values_that_do_not_fit(fix: Any, options: Any, what: str) -> None:
+    m = model([node("Add", ["x", "s"], ["y"])], [value(n, ["n"], TensorProto.INT64) for n in "xs"], [value("y", None)])
+    assert what in message(m, fix={"s": fix}, **options)
 
 
 def test_shape_that_only_a_run_can_tell() -> None:
