@@ -97,7 +97,8 @@ def tune_cases(cases: list[gpu_cases.Case], path: Path, seconds: float) -> None:
             model = Path(folder, "case.mlir")
             model.write_text(module_text(case))
             print(case.name, flush=True)
-            found = tune(str(model), CompileOptions(target="nvptx"), seconds, lambda line: print("   ", line, flush=True))
+            options = CompileOptions(target="nvptx")
+            found = tune(str(model), options, seconds, lambda line: print("   ", line, flush=True))
         old = Database.read(path) if path.is_file() else Database()
         path.write_text(old.merged(found).text())
 
