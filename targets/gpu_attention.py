@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xcc import symbolic
-from xcc.passes.linalg.domain import Domain, estimate
+from xcc.passes.linalg.domain import Domain, element_bytes, estimate
 from xcc.passes.linalg.kernel import Kernel, loop_index
 from xcc.passes.linalg.online import OnlineGroup
 from xcc.passes.linalg.schedule import Schedule
@@ -47,7 +47,15 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
     reduce = tuple(tuple(keys if o in shared else min(256, pow2_above(estimate(o.loops[p])))
                          for p, r in enumerate(o.reduction) if r) for o in kernel.ops if o.is_reduction)
     return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), reduce, "mask", "gather", parallel=True,
-                    threads=256 if narrow else 128, online=True)
+                    threads=256 if narrow else 128, stages=_stages(kernel, keys * vector[column], chip), online=True)
+
+
+def _stages(kernel: Kernel, block: int, chip: Chip) -> int:
+    """Blocks of keys and values in flight, where copies are asynchronous and shared memory holds them; 0: none."""
+    if "mma" not in chip.matrix:
+        return 0
+    width = max(element_bytes(t.element) for t in kernel.args)
+    return next((n for n in (3, 2) if n * 2 * block * width <= chip.shared_bytes * 3 // 4), 0)
 
 
 def bare_loop(e: Dim) -> int | None:

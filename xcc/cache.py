@@ -59,7 +59,8 @@ def _sources() -> Iterable[Path]:
 
     for module in (xcc, xcc.dialects, xcc.passes, xcc.targets):
         for root in module.__path__:
-            yield from sorted(Path(root).rglob("*.py"))
+            for kind in ("*.py", "*.ll", "*.txt"):
+                yield from sorted(Path(root).rglob(kind))
 
 
 def key_of(job: KernelJob) -> str:
