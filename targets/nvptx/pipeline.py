@@ -37,6 +37,7 @@ def gpu_stages() -> tuple[Stage, ...]:
             Upstream(pipeline="reconcile-unrealized-casts"),
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),
+            _pass("nvvm-kernel-functions"),
         )),
     )
 

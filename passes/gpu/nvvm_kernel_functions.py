@@ -1,0 +1,30 @@
+"""Kernel functions of NVVM modules carry ``nvvm.kernel`` alone, so that their text can be read back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import ir
+from xcc.passes.base import Pass, PassContext, register_pass
+
+
+@register_pass
+@dataclass(frozen=True)
+class NvvmKernelFunctions(Pass):
+    """Drops ``gpu.kernel`` from functions with ``nvvm.kernel``: the conversion leaves it twice, which no parser takes.
+
+    Before: ``llvm.func @k() attributes {gpu.kernel, gpu.kernel, nvvm.kernel}``; after: ``{nvvm.kernel}``.
+    """
+
+    name: ClassVar[str] = "nvvm-kernel-functions"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        def visit(op: Any) -> Any:
+            if op.name == "llvm.func" and "nvvm.kernel" in op.attributes:
+                while "gpu.kernel" in op.attributes:
+                    del op.attributes["gpu.kernel"]
+            return ir.WalkResult.ADVANCE
+
+        with module.context:
+            module.operation.walk(visit)
