@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from xcc import symbolic
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate
-from xcc.passes.linalg.kernel import Kernel, loop_index
+from xcc.passes.linalg.kernel import Kernel, bare_loop, loop_index
 from xcc.passes.linalg.online import OnlineGroup
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.tile_eval import loops_of, product_operands
-from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.gpu_convolution import pow2_above
 
@@ -56,9 +55,3 @@ def _stages(kernel: Kernel, block: int, chip: Chip) -> int:
         return 0
     width = max(element_bytes(t.element) for t in kernel.args)
     return next((n for n in (3, 2) if n * 2 * block * width <= chip.shared_bytes * 3 // 4), 0)
-
-
-def bare_loop(e: Dim) -> int | None:
-    """The n of ``i<n>``, else None."""
-    text = str(e)
-    return int(text[1:]) if isinstance(e, symbolic.Expr) and text[0] == "i" and text[1:].isdigit() else None

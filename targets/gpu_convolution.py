@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc import symbolic
 from xcc._mlir import ir
 from xcc.passes.gpu.fragments import instructions_of
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
-from xcc.passes.linalg.kernel import Kernel, Op, loop_index
+from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.tile_eval import EXTENSIONS, loops_of, product_operands
-from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.gpu_contraction import matrix_tile
 
@@ -25,7 +23,7 @@ def flattened(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | N
     position, factors = place.position.get(op), product_operands(op)
     if position is None or factors is None:
         return None
-    to_dim = {loop_index(o): _bare(e) for o, e in zip(op.outs[0], position, strict=True)}
+    to_dim = {loop_index(o): bare_loop(e) for o, e in zip(op.outs[0], position, strict=True)}
     used = [loops_of(op, v) for v in factors]
     sides = [sorted(d for p, d in to_dim.items() if d is not None and p in used[n] and p not in used[1 - n])
              for n in (0, 1)]
@@ -63,11 +61,6 @@ def flattened(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | N
                     stages=tile.stages, group=tile.group)
 
 
-def _bare(e: Dim) -> int | None:
-    text = str(e)
-    return int(text[1:]) if isinstance(e, symbolic.Expr) and text[0] == "i" and text[1:].isdigit() else None
-
-
 def _neighbours(dims: list[int]) -> bool:
     return dims == list(range(dims[0], dims[-1] + 1))
 
@@ -78,7 +71,7 @@ def _joined(op: Op) -> tuple[int, ...]:
     if len(wanted) < 2:
         return ()
     for _, access in op.inputs:
-        loops = [p for p in (_bare(e) for e in access) if p in wanted]
+        loops = [p for p in (bare_loop(e) for e in access) if p in wanted]
         if set(loops) == wanted:
             return tuple(p for p in loops if p is not None)
     return ()

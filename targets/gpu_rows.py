@@ -10,7 +10,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
-from xcc.passes.linalg.kernel import Kernel, Op
+from xcc.passes.linalg.kernel import Kernel, Op, bare_loop
 from xcc.passes.linalg.schedule import Schedule
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
@@ -76,11 +76,6 @@ def row_lanes(op: Op) -> tuple[int, ...]:
     return tuple(out)
 
 
-def _bare(e: Dim) -> int | None:
-    text = str(e)
-    return int(text[1:]) if isinstance(e, symbolic.Expr) and text[0] == "i" and text[1:].isdigit() else None
-
-
 def _threads(elements: int, chip: Chip, most: int = 256) -> int:
     """Threads for a tile: about 8 elements each, whole warps."""
     return max(chip.warp, min(most, chip.max_threads, pow2_above(max(1, elements // 8))))
@@ -135,8 +130,8 @@ def _column_lanes(place: Domain, op: Op) -> tuple[int, ...]:
     """Lanes along the loop that walks a dim of the input by ones, behind which lies a dim that is not reduced."""
     access = _largest_access(op)
     loops = [p for p, r in enumerate(op.reduction) if r]
-    bare = [p for p in (_bare(e) for e in access) if p in loops]
-    inner = _bare(access[-1]) if access else None
+    bare = [p for p in (bare_loop(e) for e in access) if p in loops]
+    inner = bare_loop(access[-1]) if access else None
     if not bare or inner is None or inner in loops or not _reduced_to_main(place, [op]):
         return row_lanes(op)
     size = volume(op.loops[p] for p in loops)
@@ -151,7 +146,7 @@ def _joined(op: Op, lanes: tuple[int, ...]) -> tuple[int, ...]:
     loops = [p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1]
     if len(loops) < 2 or max(lanes) < 2:
         return ()
-    return tuple(p for p in (_bare(e) for e in _largest_access(op)) if p in loops)
+    return tuple(p for p in (bare_loop(e) for e in _largest_access(op)) if p in loops)
 
 
 def _neighbours(element: Any) -> int:
@@ -197,7 +192,7 @@ def _transposed_dim(place: Domain) -> int | None:
     for t, access in place.reads:
         if len(access) < 2 or len(t.dims) < len(place.dims):
             continue
-        inner = _bare(access[-1])
-        if inner is not None and inner != last and any(_bare(e) == last for e in access):
+        inner = bare_loop(access[-1])
+        if inner is not None and inner != last and any(bare_loop(e) == last for e in access):
             return inner
     return None

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import math
 
-from xcc import symbolic
 from xcc.passes.gpu.fragments import instructions_of
 from xcc.passes.linalg.domain import Domain, contraction_of, domain, element_bytes, estimate
-from xcc.passes.linalg.kernel import Kernel, Op, loop_index
+from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.online import find_groups
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.tile_eval import loops_of, product_operands
-from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.gpu_attention import online_schedule
 from xcc.targets.gpu_contraction import matrix_tile
@@ -37,16 +35,11 @@ def configure(kernel: Kernel, chip: Chip) -> Schedule:
     return row_schedule(kernel, place, chip)
 
 
-def _bare(e: Dim) -> int | None:
-    text = str(e)
-    return int(text[1:]) if isinstance(e, symbolic.Expr) and text[0] == "i" and text[1:].isdigit() else None
-
-
 def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | None:
     position, factors, dims = place.position.get(op), product_operands(op), place.dims
-    if position is None or factors is None or not dims or any(_bare(e) is None for e in position):
+    if position is None or factors is None or not dims or any(bare_loop(e) is None for e in position):
         return None
-    to_dim = {loop_index(o): _bare(e) for o, e in zip(op.outs[0], position, strict=True)}
+    to_dim = {loop_index(o): bare_loop(e) for o, e in zip(op.outs[0], position, strict=True)}
     used = [loops_of(op, v) for v in factors]
     only = [{d for p, d in to_dim.items() if d is not None and p in used[n] and p not in used[1 - n]} for n in (0, 1)]
     if not only[0] or not only[1]:

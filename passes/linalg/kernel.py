@@ -90,6 +90,12 @@ def loop_index(e: Dim) -> int:
     raise CompilerBug(f"an output is indexed by '{text}', which is not one loop")
 
 
+def bare_loop(e: Dim) -> int | None:
+    """The n of ``i<n>``, None for any other expression."""
+    text = str(e)
+    return int(text[1:]) if isinstance(e, symbolic.Expr) and text[0] == "i" and text[1:].isdigit() else None
+
+
 def index_to_dim(value: Any, symbols: dict[Any, str]) -> Dim:
     """The dim that an index SSA value computes from constants and symbol arguments."""
     if value in symbols:

@@ -21,7 +21,7 @@ from xcc.passes.linalg.domain import (
     volume,
     work,
 )
-from xcc.passes.linalg.kernel import Kernel, Op, loop_index
+from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.tile_eval import loops_of, product_operands
 from xcc.symbolic import Dim
@@ -58,19 +58,14 @@ def _seconds(kernel: Kernel) -> float:
     return max(bytes_moved(kernel) / 12e9, work(kernel) / 60e9)
 
 
-def _bare(e: Dim) -> int | None:
-    text = str(e)
-    return int(text[1:]) if isinstance(e, symbolic.Expr) and text[0] == "i" and text[1:].isdigit() else None
-
-
 def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, parallel: bool) -> Schedule | None:
     """Register tile over one dim of the right operand (contiguous) and one or two of the left."""
     position = place.position.get(op)
     factors = product_operands(op)
     dims = place.dims
-    if position is None or factors is None or not dims or any(_bare(e) is None for e in position):
+    if position is None or factors is None or not dims or any(bare_loop(e) is None for e in position):
         return None
-    to_dim = {loop_index(o): _bare(e) for o, e in zip(op.outs[0], position, strict=True)}
+    to_dim = {loop_index(o): bare_loop(e) for o, e in zip(op.outs[0], position, strict=True)}
     used = [loops_of(op, v) for v in factors]
     last = len(dims) - 1
     n_loop = next((p for p, d in to_dim.items() if d == last), None)
@@ -252,7 +247,7 @@ def _transposed_dim(place: Domain) -> int | None:
     for t, access in sorted(place.reads, key=lambda r: -volume(r[0].dims)):
         if len(access) < 2 or volume(t.dims) * 4 < volume(place.dims):
             continue
-        inner = _bare(access[-1])
-        if inner is not None and inner != last and any(_bare(e) == last for e in access):
+        inner = bare_loop(access[-1])
+        if inner is not None and inner != last and any(bare_loop(e) == last for e in access):
             return inner
     return None
