@@ -26,6 +26,7 @@ from xcc.passes.gpu import distribute_compute, distribute_memory
 from xcc.passes.gpu.analysis import forall_bounds, symbolic_value
 from xcc.passes.gpu.assign_layouts import CONVERT, LAYOUT, config_int, is_elementwise, is_vector
 from xcc.passes.gpu.layout import Layout
+from xcc.passes.gpu.pieces import Pieces
 from xcc.passes.gpu.pipeline_loads import pipelined_loop, staged_tiles
 from xcc.passes.gpu.staged_tile import StagedTile
 from xcc.passes.gpu.thread_code import ThreadCode, from_registers, guarded, index, register_vector, select_registers
@@ -127,6 +128,7 @@ class KernelBuilder:
         self.stages = config_int(func, "stages", 0)
         self.staged: dict[Any, StagedTile] = {}     # by the operand of a contraction that they replace
         self.deferred: list[Callable[[], None]] = []    # what may be emitted between a contraction's instructions
+        self.pieces = Pieces(self)
         self.code: ThreadCode
 
     def build(self, name: str, phase: list[Any]) -> None:
@@ -277,6 +279,8 @@ class KernelBuilder:
         """Emits the per-thread form of one operation of the tile program."""
         if len(op.regions):
             self.run_deferred()
+        if self.pieces.defer(op):
+            return
         if op.name in _HANDLERS:
             _HANDLERS[op.name](self, op)
         elif op.name == "scf.for":
@@ -317,6 +321,12 @@ class KernelBuilder:
                                    attributes=attributes_of(op))
         for old, new in zip(op.results, copy.results, strict=True):
             self.values[old] = new
+
+    @staticmethod
+    def elementwise_of(op: Any, operands: list[Any], registers: int) -> Any:
+        """`op`, which has one result, on vectors of some of its registers."""
+        kind = register_vector(registers, ir.VectorType(op.results[0].type).element_type)
+        return ir.Operation.create(op.name, results=[kind], operands=operands, attributes=attributes_of(op)).result
 
     def constant(self, op: Any) -> None:
         result = op.results[0]

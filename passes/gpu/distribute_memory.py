@@ -49,8 +49,11 @@ def write(k: Any, op: Any) -> None:
     transfer = Transfer(k, op, Access(op, k.chip.vector_bytes), layout)
 
     def store() -> None:
-        for group in transfer.groups:
-            transfer.store(group, select_registers(k.get(value), group))
+        for batch in k.pieces.batches(transfer.groups):
+            held = [r for group in batch for r in group]
+            piece = k.pieces.get(value, held)
+            for group in batch:
+                transfer.store(group, select_registers(piece, [held.index(r) for r in group]))
 
     guarded(k.code.first_copy(layout), store)
 

@@ -83,3 +83,34 @@ func.func @two(%x: memref<?xf32>, %o: memref<f32>, %d0: index) attributes {xt.ke
   memref.store %zero, %o[] : memref<f32>
   return
 }
+
+// -----
+
+// A product's epilogue is computed and stored 16 of its 32 registers at a time: the second half of the residual is
+// loaded behind the first stores.
+// CHECK-LABEL: gpu.func @streamed(
+// CHECK-COUNT-8: nvgpu.mma.sync
+// CHECK-COUNT-8: vector.load {{.*}} : memref<64x64xf32>, vector<2xf32>
+// CHECK-NOT: vector.load
+// CHECK: math.exp {{.*}} : vector<16xf32>
+// CHECK-COUNT-8: vector.store {{.*}} : memref<64x64xf32>, vector<2xf32>
+// CHECK-NOT: vector.store
+// CHECK-COUNT-8: vector.load {{.*}} : memref<64x64xf32>, vector<2xf32>
+// CHECK: math.exp {{.*}} : vector<16xf32>
+// CHECK-COUNT-8: vector.store {{.*}} : memref<64x64xf32>, vector<2xf32>
+func.func @streamed(%a: memref<64x16xf16>, %b: memref<16x64xf16>, %r: memref<64x64xf32>, %o: memref<64x64xf32>) attributes {xt.kernel, xcc.config = {threads = 128 : i64}} {
+  %c0 = arith.constant 0 : index
+  %h = arith.constant 0.0 : f16
+  %z = arith.constant 0.0 : f32
+  scf.forall (%i) in (1) {
+    %init = arith.constant dense<0.0> : vector<64x64xf32>
+    %ta = vector.transfer_read %a[%c0, %c0], %h {in_bounds = [true, true]} : memref<64x16xf16>, vector<64x16xf16>
+    %tb = vector.transfer_read %b[%c0, %c0], %h {in_bounds = [true, true]} : memref<16x64xf16>, vector<16x64xf16>
+    %c = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %ta, %tb, %init : vector<64x16xf16>, vector<16x64xf16> into vector<64x64xf32>
+    %t = vector.transfer_read %r[%c0, %c0], %z {in_bounds = [true, true]} : memref<64x64xf32>, vector<64x64xf32>
+    %s = arith.addf %c, %t : vector<64x64xf32>
+    %e = math.exp %s : vector<64x64xf32>
+    vector.transfer_write %e, %o[%c0, %c0] {in_bounds = [true, true]} : vector<64x64xf32>, memref<64x64xf32>
+  }
+  return
+}
