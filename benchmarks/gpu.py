@@ -130,7 +130,7 @@ def measure(case: gpu_cases.Case, inductor: bool, tuning: str) -> dict[str, Any]
         row["error"] = float(np.linalg.norm(got - want) / np.linalg.norm(want))
         row["ok"] = bool(row["error"] < ERROR_BOUND[case.dtype])
         row["xcc"] = statistics.median(model.device_times(arrays, REPEATS))
-        row["kernels"] = [(n, t) for n, t in model.profile(arrays)]
+        row["kernels"] = [(t.kernel, t.seconds) for t in model.profile(arrays)]
     except Exception as e:
         row["xcc_error"] = f"{type(e).__name__}: {e}"[:300]
         traceback.print_exc()

@@ -21,6 +21,7 @@ import numpy as np
 from xcc import symbolic
 from xcc.diagnostics import UserError
 from xcc.runtime.arena import ALIGNMENT, ArenaPlanner, walk
+from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program
 
 __all__ = ["CpuExecutor", "make_executor", "symbol_names"]
@@ -159,7 +160,7 @@ class CpuExecutor:
             raise RuntimeError(f"the compiled model returned status {status}")
         return [self._result(n, out, shape.outputs[n]) for n, out in enumerate(outputs)]
 
-    def profile(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[tuple[str, float]]:
+    def profile(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[LaunchTime]:
         """Each kernel launch and its median seconds, after one whole run on `inputs`."""
         from xcc.runtime.cpu_profile import profile
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc.runtime.arena import walk
+from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.program import Launch, Program
 
 REPEATS = 7
@@ -16,25 +17,26 @@ SECONDS = 0.02
 
 
 def profile(library: ctypes.CDLL, program: Program, address: Callable[[int], int],
-            env: Mapping[str, int]) -> list[tuple[str, float]]:
-    """Each launch's kernel and its median seconds, in the order of the program; `address` gives buffers' pointers.
+            env: Mapping[str, int]) -> list[LaunchTime]:
+    """Each launch and its median seconds, in the order of the program; `address` gives buffers' pointers.
 
     Launches inside conditions and loops are timed once each, with loop counters at 0.
     """
     out = []
     for launch in walk(program.body):
         if isinstance(launch, Launch):
-            call = _call(library, launch, address, env)
-            out.append((launch.kernel, _median(call)))
+            symbols = tuple(symbolic.evaluate(d, env) for d in launch.symbols)
+            call = _call(library, launch, address, symbols)
+            out.append(LaunchTime(launch.kernel, _median(call), symbols))
     return out
 
 
 def _call(library: ctypes.CDLL, launch: Launch, address: Callable[[int], int],
-          env: Mapping[str, int]) -> Callable[[], Any]:
+          symbols: Sequence[int]) -> Callable[[], Any]:
     function = getattr(library, launch.kernel)
     function.restype = None
     arguments: Sequence[Any] = [ctypes.c_void_p(address(b)) for b in launch.buffers]
-    scalars = [ctypes.c_int64(symbolic.evaluate(d, env)) for d in launch.symbols]
+    scalars = [ctypes.c_int64(value) for value in symbols]
     return lambda: function(*arguments, *scalars)
 
 

@@ -18,6 +18,7 @@ from xcc import symbolic
 from xcc.runtime.arena import ArenaPlanner, walk
 from xcc.runtime.device_array import DeviceArray
 from xcc.runtime.dtypes import numpy_dtype
+from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.program import (
     DTYPE_BYTES,
     BindSymbol,
@@ -117,7 +118,7 @@ class GpuExecutor:
         shape = self._shape(symbols)
         self._enqueue(launch, shape, dict(shape.env))
 
-    def profile(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[tuple[str, float]]:
+    def profile(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[LaunchTime]:
         """Each kernel launch and its seconds on the device, after one whole run on `inputs`."""
         from xcc.runtime.gpu_profile import profile
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from xcc import symbolic
+from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.program import For, If, Launch, Statement, While
 
 FLUSH_BYTES = 256 << 20     # more than any L2 cache
@@ -34,7 +35,7 @@ def run_times(executor: Any, symbols: Mapping[str, int], repeats: int = REPEATS,
     return times
 
 
-def profile(executor: Any, symbols: Mapping[str, int], repeats: int = 10) -> list[tuple[str, float]]:
+def profile(executor: Any, symbols: Mapping[str, int], repeats: int = 10) -> list[LaunchTime]:
     """Each launch that the program reaches without a condition or loop count known only later, and its seconds."""
     driver = executor.driver
     driver.activate()
@@ -46,7 +47,8 @@ def profile(executor: Any, symbols: Mapping[str, int], repeats: int = 10) -> lis
         start = driver.event()
         for _ in range(repeats):
             executor.launch(launch, symbols)
-        out.append((launch.kernel, driver.elapsed_ms(start, driver.event()) * 1e-3 / repeats))
+        seconds = driver.elapsed_ms(start, driver.event()) * 1e-3 / repeats
+        out.append(LaunchTime(launch.kernel, seconds, tuple(symbolic.evaluate(d, symbols) for d in launch.symbols)))
     return out
 
 

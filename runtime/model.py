@@ -12,6 +12,7 @@ import numpy as np
 from xcc.diagnostics import UserError
 from xcc.runtime import dlpack, dtypes
 from xcc.runtime.artifact import Artifact
+from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.signature import TensorInfo, check_names, check_tensor, solve_symbols, tensor_infos
 
 __all__ = ["Model", "load"]
@@ -62,11 +63,11 @@ class Model:
         outputs = self.executor.run(*checked)
         return dict(zip((o.name for o in self.outputs), outputs, strict=True))
 
-    def profile(self, inputs: Mapping[str, Any]) -> list[tuple[str, float]]:
+    def profile(self, inputs: Mapping[str, Any]) -> list[LaunchTime]:
         """Each kernel launch of a run on `inputs` and its median seconds, in order."""
         if not hasattr(self.executor, "profile"):
             raise UserError(f"the executor of target '{self.target}' cannot time single kernels")
-        times: list[tuple[str, float]] = self.executor.profile(*self._checked(inputs))
+        times: list[LaunchTime] = self.executor.profile(*self._checked(inputs))
         return times
 
     def device_times(self, inputs: Mapping[str, Any], repeats: int = 30, cold: bool = True) -> list[float]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from xcc.diagnostics import UserError
 
-__all__ = ["onnxruntime_session"]
+__all__ = ["onnxruntime_session", "typed_input"]
 
 
 def onnxruntime_session(path: str, threads: int = 0) -> Any:
@@ -22,3 +22,12 @@ def onnxruntime_session(path: str, threads: int = 0) -> Any:
         return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as e:
         raise UserError(f"onnxruntime refuses {path}: {str(e).splitlines()[0]}") from None
+
+
+def typed_input(session: Any, name: str, value: Any) -> Any:
+    """`value`, a number or nested lists, as an array of the type of the session's input `name`."""
+    import numpy as np
+
+    kinds = {"tensor(float)": "float32", "tensor(double)": "float64", "tensor(bool)": "bool"}
+    kind = next((i.type for i in session.get_inputs() if i.name == name), "")
+    return np.asarray(value, kinds.get(kind) or kind.removeprefix("tensor(").removesuffix(")") or None)

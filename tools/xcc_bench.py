@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from xcc.diagnostics import UserError
-from xcc.options import CompileOptions, parse_dim, parse_target
+from xcc.options import CompileOptions, parse_dim, parse_fix, parse_target
 from xcc.tools.common import ArgumentParser, guarded
 
 
@@ -19,11 +20,18 @@ def parser() -> ArgumentParser:
     p.add_argument("--target", default="cpu", help="target to compile for (default cpu)")
     p.add_argument("--chip", default="", help="chip to compile for")
     p.add_argument("--precision", default="", help="compute type, as for xcc")
-    p.add_argument("--dim", action="append", default=[], metavar="N=SIZE", help="size of a symbolic dim")
+    p.add_argument("--dim", action="append", default=[], metavar="N=SIZE",
+                   help="size of a symbolic dim; N=LOW..HIGH compiles for these bounds and runs with LOW")
+    p.add_argument("--fix", action="append", default=[], metavar="INPUT=VALUE",
+                   help="make an input a constant: a number or [..., ...]")
+    p.add_argument("--tuning", default="", metavar="FILE", help="a tuning database to take schedules from")
     p.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input (default: random)")
     p.add_argument("--threads", type=int, default=0, metavar="N", help="cpu threads of all (default: physical cores)")
     p.add_argument("--seconds", type=float, default=2.0, help="how long each runtime is timed (default 2)")
-    p.add_argument("--kernels", action="store_true", help="also print a table of the kernels and their times")
+    p.add_argument("--kernels", action="store_true",
+                   help="also print each kernel's time, operations, bytes and share of this machine's limit")
+    p.add_argument("--measure-again", action="store_true",
+                   help="measure the machine's limits anew (they are kept after the first time)")
     return p
 
 
@@ -42,13 +50,17 @@ def _run(argv: Sequence[str]) -> int:
     onnx = args.against or (args.model if args.model.endswith(".onnx") else "")
     if onnx:
         outputs = model.run(inputs)
-        for name, value, run in _peers(onnx, inputs, args.threads):
+        fixed = {name: json.loads(text) for name, text in map(parse_fix, args.fix)}
+        for name, value, run in _peers(onnx, inputs, fixed, args.threads):
             rows.append((name, *measure(run, args.seconds)))
             for output, array in outputs.items():
                 print(f"{name}: {compare(output, array, value[output], 1e-3, 1e-4)[1]}")
     _print(rows)
     if args.kernels:
-        _print_kernels(model, inputs)
+        from xcc.tools.kernel_report import kernel_rows, kernel_text, limits_of
+
+        limits, line = limits_of(model, args.measure_again)
+        print(f"{line}\n{kernel_text(kernel_rows(model, inputs, limits))}")
     return 0
 
 
@@ -71,6 +83,8 @@ def measure(run: Callable[[], Any], seconds: float) -> tuple[float, float]:
 
 def _model(args: Any) -> Any:
     if args.model.endswith(".xcm"):
+        if args.fix:
+            raise UserError(f"{args.model}: inputs are fixed when a model is compiled, not in an .xcm")
         from xcc.runtime.model import load
 
         return load(args.model)
@@ -78,22 +92,25 @@ def _model(args: Any) -> Any:
     from xcc.runtime.model import Model
 
     name, extra = parse_target(args.target)
-    options = CompileOptions(target=name, target_options=extra, chip=args.chip, precision=args.precision,
-                             threads=args.threads)
+    bounds = tuple(d for d, text in zip(map(parse_dim, args.dim), args.dim, strict=True) if ".." in text)
+    options = CompileOptions(target=name, target_options=extra, chip=args.chip, precision=args.precision, dims=bounds,
+                             fix=tuple(map(parse_fix, args.fix)), tuning=args.tuning, threads=args.threads)
     artifact = compile_model(args.model, options).artifact
     assert artifact is not None
     return Model(artifact)
 
 
-def _peers(onnx: str, inputs: dict[str, Any], threads: int) -> list[tuple[str, dict[str, Any], Callable[[], Any]]]:
-    """(name, outputs by name, call) of each runtime that is installed."""
-    from xcc.tools.peers import onnxruntime_session
+def _peers(onnx: str, inputs: dict[str, Any], fixed: dict[str, Any],
+           threads: int) -> list[tuple[str, dict[str, Any], Callable[[], Any]]]:
+    """(name, outputs by name, call) of each runtime that is installed; `fixed` are inputs that only the peers have."""
+    from xcc.tools.peers import onnxruntime_session, typed_input
 
     try:
         session = onnxruntime_session(onnx, threads)
     except UserError as e:
         sys.stderr.write(f"xcc-bench: {e}\n")
         return []
+    inputs = inputs | {k: typed_input(session, k, v) for k, v in fixed.items()}
     names = [o.name for o in session.get_outputs()]
     return [("onnxruntime", dict(zip(names, session.run(names, inputs), strict=True)),
              lambda: session.run(names, inputs))]
@@ -105,15 +122,6 @@ def _print(rows: list[tuple[str, float, float]]) -> None:
     for name, median, best in rows:
         ratio = "" if name == "xcc" else f"{median / ours:.2f}x as fast"
         print(f"{name:14} {median * 1e3:10.3f} {best * 1e3:10.3f} {ratio:>12}")
-
-
-def _print_kernels(model: Any, inputs: dict[str, Any]) -> None:
-    """Median microseconds of each launch, largest share first."""
-    entries = model.profile(inputs)
-    total = sum(seconds for _, seconds in entries) or 1.0
-    print(f"{'kernel':40} {'us':>10} {'share':>7}")
-    for name, seconds in sorted(entries, key=lambda e: -e[1]):
-        print(f"{name:40} {seconds * 1e6:10.1f} {seconds / total:7.1%}")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from xcc.plugins import loaded_plugins, plugins_of
 from xcc.reproducer import save_module
 from xcc.runtime.artifact import Artifact
 from xcc.sources import Source, load_source
-from xcc.split import join_kernels, kernel_texts, strip_kernels
+from xcc.split import join_kernels, kernel_texts, kernel_work, strip_kernels
 from xcc.stages import Clock, run_stage
 from xcc.targets.base import Chip, KernelBinary, Target, chip_of, get_target
 from xcc.worker import KernelJob
@@ -94,6 +94,7 @@ def _kernel_stages(source: Source, plan: Pipeline, ctx: PassContext, watch: Obse
     options = ctx.options
     context = source.module.context
     texts = kernel_texts(source.module)
+    work = kernel_work(source)
     keep = plan.stage_names() if options.dump_stages else ((stop,) if stop else ())
     plugins = (*loaded_plugins(), *plugins_of(plan))
     jobs = [KernelJob(name, text, str(plan), ctx.chip, options, keep, not stop, plugins)
@@ -117,7 +118,7 @@ def _kernel_stages(source: Source, plan: Pipeline, ctx: PassContext, watch: Obse
     watch.progress("link", 0, 1)
     watch.guard(lambda: CompilerBug("the compiler died while linking"))
     try:
-        artifact = watch.clock.timed("link", "link", lambda: link_model(source, binaries, target, ctx))
+        artifact = watch.clock.timed("link", "link", lambda: link_model(source, binaries, target, ctx, work))
     except XccError:
         raise
     except Exception as e:

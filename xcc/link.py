@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +17,9 @@ from xcc.targets.base import KernelBinary, Target
 __all__ = ["bind_launches", "link_model"]
 
 
-def link_model(source: Source, kernels: tuple[KernelBinary, ...], target: Target, ctx: PassContext) -> Artifact:
-    """The artifact of `source`, whose module is now ``@main`` alone."""
+def link_model(source: Source, kernels: tuple[KernelBinary, ...], target: Target, ctx: PassContext,
+               work: Mapping[str, Mapping[str, str]]) -> Artifact:
+    """The artifact of `source`, whose module is now ``@main`` alone; `work` is what is known of each kernel's cost."""
     from xcc.passes.host.lower_main import lower_main
 
     program = bind_launches(lower_main(source.module, source.weights), {k.name: k for k in kernels})
@@ -27,7 +28,7 @@ def link_model(source: Source, kernels: tuple[KernelBinary, ...], target: Target
         members |= {f"ir/{k.name}.mlir": k.ir.encode() for k in kernels if k.ir}
     used = {b.name for b in program.buffers if b.kind == "weight"}
     weights = {name: source.weights[name] for name in source.weights if name in used}
-    return Artifact(_manifest(source, program, kernels, ctx), program, members, weights)
+    return Artifact(_manifest(source, program, kernels, ctx, work), program, members, weights)
 
 
 def bind_launches(program: Program, kernels: dict[str, KernelBinary]) -> Program:
@@ -67,7 +68,8 @@ def _launches(launch: Launch, kernel: KernelBinary, buffers: list[Buffer]) -> li
             for k in kernel.launches]
 
 
-def _manifest(source: Source, program: Program, kernels: tuple[KernelBinary, ...], ctx: PassContext) -> dict[str, Any]:
+def _manifest(source: Source, program: Program, kernels: tuple[KernelBinary, ...], ctx: PassContext,
+              work: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     from importlib import metadata
 
     from xcc.cache import compiler_version
@@ -85,7 +87,7 @@ def _manifest(source: Source, program: Program, kernels: tuple[KernelBinary, ...
                     "target": [list(t) for t in options.target_options]},
         "inputs": signature(program.inputs), "outputs": signature(program.outputs),
         "kernels": [{"name": k.name, "format": k.format, "bytes": len(k.blob), "entries": [e.entry for e in k.launches],
-                     **dict(k.report)} for k in kernels],
+                     **work.get(k.name, {}), **dict(k.report)} for k in kernels],
     }
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from xcc._mlir import ir
 from xcc.context import parse_module
-from xcc.sources import STAGE_ATTRIBUTE
+from xcc.sources import STAGE_ATTRIBUTE, Source
 
-__all__ = ["join_kernels", "kernel_texts", "strip_kernels"]
+__all__ = ["join_kernels", "kernel_texts", "kernel_work", "strip_kernels"]
 
 
 def kernel_texts(module: Any) -> dict[str, str]:
@@ -28,6 +28,16 @@ def kernel_texts(module: Any) -> dict[str, str]:
                 op.operation.clone(ip=ir.InsertionPoint(alone.body))
             texts[name] = str(alone)
     return texts
+
+
+def kernel_work(source: Source) -> dict[str, dict[str, str]]:
+    """Name -> operations, bytes and type of each kernel's call, over its symbols; nothing for a later stage."""
+    if source.stage not in ("", "xt", "kernels"):
+        return {}
+    from xcc.passes.xt.kernel_summary import summarise
+
+    return {k.name: {"flops": str(k.flops), "bytes": str(k.bytes_in + k.bytes_out), "dtype": k.dtype}
+            for k in summarise(source.module).kernels}
 
 
 def strip_kernels(module: Any) -> None:

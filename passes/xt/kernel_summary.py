@@ -13,13 +13,16 @@ from xcc.symbolic import Dim
 
 __all__ = ["KernelSummary", "ModelSummary", "summarise"]
 
+GATHERS = ("gather", "gather_nd", "gather_elements")
+
 
 @dataclass(frozen=True)
 class KernelSummary:
     """One kernel: its ops in order, how often @main dispatches it, and a dispatch's traffic and work.
 
     Bytes and operations are dims over the kernel's own symbols (d0, d1, ...). `flops` counts a pointwise op or a step
-    of a reduction as one and a multiply-add as two.
+    of a reduction as one and a multiply-add as two. Of an operand that is only gathered from, what is gathered counts.
+    `dtype` is the element type that most of the work multiplies.
     """
 
     name: str
@@ -28,6 +31,7 @@ class KernelSummary:
     bytes_in: Dim
     bytes_out: Dim
     flops: Dim
+    dtype: str = ""
 
     def __str__(self) -> str:
         return (f"{self.name} x{self.dispatches}: {' '.join(self.ops)} | {self.bytes_in} B in, {self.bytes_out} B out, "
@@ -86,7 +90,21 @@ def _kernel(name: str, function: Any, dispatches: int) -> KernelSummary:
     for op in ops[:-1]:
         work = work + _flops(op)
     names = tuple(short_name(op) for op in ops[:-1] if short_name(op) not in ("constant", "dim"))
-    return KernelSummary(name, names, dispatches, _bytes(block.arguments), _bytes(ops[-1].operands), work)
+    read: Dim = 0
+    for argument in block.arguments:
+        read = read + _read(argument)
+    products = [op for op in ops if getattr(xt.op_class(op), "access", "") == "contraction"]
+    typed = [v for op in (products or ops) for v in op.operands]
+    dtype = str(xt.element_type_of(typed[0])) if typed else ""
+    return KernelSummary(name, names, dispatches, read, _bytes(ops[-1].operands), work, dtype)
+
+
+def _read(argument: Any) -> Dim:
+    """The bytes of `argument` that a kernel reads: all, or what its gathers take."""
+    users = [use.owner.operation for use in argument.uses]
+    if not users or not all(short_name(op) in GATHERS and op.operands[0] == argument for op in users):
+        return _bytes([argument])
+    return symbolic.dim_min(_bytes([argument]), sum((_bytes(op.results) for op in users), 0))
 
 
 def _flops(op: Any) -> Dim:
@@ -100,6 +118,9 @@ def _flops(op: Any) -> Dim:
         return size * symbolic.product(xt.attrs_of(op).window)
     if access == "contraction":
         return 2 * size * _contracted(op)
+    if short_name(op) == "attention":
+        keys = xt.shape_of(op.operands[1])[2]
+        return 2 * keys * (size + symbolic.product(xt.shape_of(op.operands[0])))
     return 0
 
 

@@ -35,3 +35,12 @@ def test_convolution_and_window():
     conv, pool = summarise(module).kernels
     assert conv.flops == 2 * 16 * 5 * 27
     assert pool.flops == 4 * 5 * 4
+
+
+def test_of_a_table_what_is_gathered_counts():
+    def build(ids):
+        return xt.gather(xt.weight("table", (1000, 8), "f32"), ids, axis=0)
+    module = module_of(build, xt.TensorType((5,), "i64"))
+    FormKernels().run(module, PassContext())
+    (k,) = summarise(module).kernels
+    assert k.bytes_in == 5 * 8 + 5 * 8 * 4
