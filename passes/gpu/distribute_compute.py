@@ -129,11 +129,13 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
             for number, tile in enumerate(staged):
                 if tile is not None:
                     values[number] = tile.read(k, layouts[number], {f"dim{plan.maps[number].index(kk)}": ko})
-            for count, (mo, no) in enumerate(tiles):
-                if 2 * count == len(tiles):
-                    k.run_deferred()
-                c[mo, no] = i.emit(fragment_registers(0, ko, {**batch, m: mo}),
-                                   fragment_registers(1, ko, {**batch, n: no}), c[mo, no])
+            for part in range(i.parts):
+                for count, (mo, no) in enumerate(tiles):
+                    if 2 * count == len(tiles):
+                        k.run_deferred()
+                    a, b = (select_registers(fragment_registers(number, ko, {**batch, d: o}), i.part(part, number))
+                            for number, d, o in ((0, m, mo), (1, n, no)))
+                    c[mo, no] = i.emit(a, b, c[mo, no])
         for at, s in slots.items():
             for r, e in zip(s, registers_of(c[at]), strict=True):
                 acc[r] = e

@@ -27,6 +27,8 @@ class MatrixInstruction:
         types: element types of A, B and C, e.g. ("f16", "f16", "f32").
         emit: (a, b, c) 1-D register vectors to the new c vector, built at the current insertion point.
         exact: false when A and B lose bits (tf32): used only when the kernel's config allows it.
+        parts: how many times the instruction runs on a tile: k is that of all of them, the registers of A and B are
+            those of the first part, then the second. A lane then holds more neighbours along k, read at once.
     """
 
     name: str
@@ -40,6 +42,12 @@ class MatrixInstruction:
     types: tuple[str, str, str]
     emit: Callable[[Any, Any, Any], Any]
     exact: bool = True
+    parts: int = 1
+
+    def part(self, number: int, operand: int) -> range:
+        """The registers of A (operand 0) or B (1) that part `number` takes."""
+        count = (self.a, self.b)[operand].registers // self.parts
+        return range(number * count, (number + 1) * count)
 
 
 _TABLES = {"mma": "xcc.passes.gpu.fragments_nvidia", "mfma": "xcc.passes.gpu.fragments_amd",

@@ -43,13 +43,14 @@ def _mfma_layouts(m: int, k: int, double: bool) -> tuple[Layout, Layout, Layout]
     return a, a.permuted((1, 0)), Layout.make((m, m), {"register": registers, "lane": _bits(m, 1, 1) + rows})
 
 
-def _wmma_layouts(whole_rows: bool) -> tuple[Layout, Layout, Layout]:
-    """Layouts of 16x16x16 over 32 lanes; `whole_rows` is RDNA3's form."""
+def _wmma_layouts(whole_rows: bool, parts: int) -> tuple[Layout, Layout, Layout]:
+    """Layouts of 16x16x16 `parts` over 32 lanes; `whole_rows` is RDNA3's form."""
+    k = 16 * parts
     if whole_rows:
-        a = Layout.make((16, 16), {"register": _bits(16, 1, 1), "lane": [*_bits(16, 1, 0), (0, 0)]})
+        a = Layout.make((16, k), {"register": _bits(k, 1, 1), "lane": [*_bits(16, 1, 0), (0, 0)]})
         c = Layout.make((16, 16), {"register": _bits(8, 2, 0), "lane": [*_bits(16, 1, 1), (1, 0)]})
     else:
-        a = Layout.make((16, 16), {"register": _bits(8, 1, 1), "lane": [*_bits(16, 1, 0), (0, 8)]})
+        a = Layout.make((16, k), {"register": _bits(k // 2, 1, 1), "lane": [*_bits(16, 1, 0), (0, k // 2)]})
         c = Layout.make((16, 16), {"register": _bits(8, 1, 0), "lane": [*_bits(16, 1, 1), (8, 0)]})
     return a, a.permuted((1, 0)), c
 
@@ -74,40 +75,49 @@ def _operation(name: str, m: int, n: int, k: int, **more: Any) -> Callable[[Any,
     return emit
 
 
-def _mfma(family: str, m: int, k: int, kind: str, result: str = "f32", lossy: bool = False) -> MatrixInstruction:
+def _mfma(family: str, m: int, k: int, kind: str, result: str = "f32", lossy: bool = False, parts: int = 1
+          ) -> MatrixInstruction:
     more: dict[str, Any] = {"blocks": 1, "cbsz": 0, "abid": 0, "blgp": "#rocdl<mfma_perm_b none>"}
     if lossy:
         more["reducePrecision"] = "unit"
-    a, b, c = _mfma_layouts(m, k, kind == "f64")
-    return MatrixInstruction(f"mfma.m{m}n{m}k{k}.{'xf32' if lossy else kind}", family, m, m, k, a, b, c,
-                             (kind, kind, result), _operation("amdgpu.mfma", m, m, k, **more), exact=not lossy)
+    a, b, c = _mfma_layouts(m, k * parts, kind == "f64")
+    return MatrixInstruction(f"mfma.m{m}n{m}k{k}.{'xf32' if lossy else kind}{_times(parts)}", family, m, m, k * parts,
+                             a, b, c, (kind, kind, result), _operation("amdgpu.mfma", m, m, k, **more),
+                             exact=not lossy, parts=parts)
 
 
-def _wmma(family: str, kind: str, result: str = "f32") -> MatrixInstruction:
-    a, b, c = _wmma_layouts(family == "wmma-rdna3")
-    return MatrixInstruction(f"wmma.m16n16k16.{kind}", family, 16, 16, 16, a, b, c, (kind, kind, result),
-                             _operation("amdgpu.wmma", 16, 16, 16, subwordOffset=0))
+def _wmma(family: str, kind: str, result: str = "f32", parts: int = 1) -> MatrixInstruction:
+    a, b, c = _wmma_layouts(family == "wmma-rdna3", parts)
+    return MatrixInstruction(f"wmma.m16n16k16.{kind}{_times(parts)}", family, 16, 16, 16 * parts, a, b, c,
+                             (kind, kind, result), _operation("amdgpu.wmma", 16, 16, 16, subwordOffset=0), parts=parts)
 
 
-def _both(family: str, large_k: int, small_k: int, kind: str, result: str = "f32", lossy: bool = False
+def _times(parts: int) -> str:
+    return f"x{parts}" if parts > 1 else ""
+
+
+def _both(family: str, large_k: int, small_k: int, kind: str, result: str = "f32", lossy: bool = False, parts: int = 1
           ) -> tuple[MatrixInstruction, ...]:
-    """The 32x32 form and the 16x16 form of twice its k."""
-    return (_mfma(family, 32, large_k, kind, result, lossy), _mfma(family, 16, small_k, kind, result, lossy))
+    """The 32x32 form and the 16x16 form of twice its k: in `parts` that fill 16 bytes of a lane, then singly."""
+    counts = (parts, 1) if parts > 1 else (1,)
+    return tuple(_mfma(family, m, k, kind, result, lossy, p) for p in counts for m, k in ((32, large_k), (16, small_k)))
 
 
 INSTRUCTIONS = (
+    # parts make the k that a lane holds 16 bytes: one LDS read
     # CDNA4 before what it shares with CDNA3: twice the k an instruction
     *_both("mfma-cdna4", 16, 32, "f16"), *_both("mfma-cdna4", 16, 32, "bf16"),
     *_both("mfma-cdna4", 32, 64, "i8", "i32"),
-    *_both("mfma-cdna4", 16, 32, "f8E4M3FN"), *_both("mfma-cdna4", 16, 32, "f8E5M2"),
-    *_both("mfma-cdna3", 16, 32, "i8", "i32"),
-    *_both("mfma-cdna3-f8", 16, 32, "f8E4M3FNUZ"), *_both("mfma-cdna3-f8", 16, 32, "f8E5M2FNUZ"),
-    *_both("mfma-cdna2", 8, 16, "i8", "i32"),
-    *_both("mfma", 8, 16, "f16"), *_both("mfma", 8, 16, "bf16"),
-    *_both("mfma-xf32", 4, 8, "f32", lossy=True),
-    *_both("mfma", 2, 4, "f32"),
+    *_both("mfma-cdna4", 16, 32, "f8E4M3FN", parts=2), *_both("mfma-cdna4", 16, 32, "f8E5M2", parts=2),
+    *_both("mfma-cdna3", 16, 32, "i8", "i32", parts=2),
+    *_both("mfma-cdna3-f8", 16, 32, "f8E4M3FNUZ", parts=2), *_both("mfma-cdna3-f8", 16, 32, "f8E5M2FNUZ", parts=2),
+    *_both("mfma-cdna2", 8, 16, "i8", "i32", parts=4),
+    *_both("mfma", 8, 16, "f16", parts=2), *_both("mfma", 8, 16, "bf16", parts=2),
+    *_both("mfma-xf32", 4, 8, "f32", lossy=True, parts=2),
+    *_both("mfma", 2, 4, "f32", parts=4),
     _mfma("mfma", 16, 4, "f64", "f64"),
-    *(_wmma(family, kind, result) for family in ("wmma-rdna3", "wmma-rdna4")
-      for kind, result in (("f16", "f32"), ("bf16", "f32"), ("i8", "i32"))),
-    _wmma("wmma-rdna4", "f8E4M3FN"), _wmma("wmma-rdna4", "f8E5M2"),
+    *(_wmma("wmma-rdna3", kind, result) for kind, result in (("f16", "f32"), ("bf16", "f32"), ("i8", "i32"))),
+    _wmma("wmma-rdna4", "f16"), _wmma("wmma-rdna4", "bf16"),
+    *(_wmma("wmma-rdna4", kind, result, parts) for parts in (2, 1)
+      for kind, result in (("i8", "i32"), ("f8E4M3FN", "f32"), ("f8E5M2", "f32"))),
 )

@@ -61,7 +61,7 @@ class Pieces:
             for user, number in users)
 
     def _computed(self, op: Any) -> bool:
-        """Whether `op` is computed from a contraction's tile: one of loads alone has nothing live, and loads at once."""
+        """Whether `op` is computed from a contraction's tile; what is not has nothing live, and loads at once."""
         if op in self.computed:
             return self.computed[op]
         if op.name in ("scf.for", "vector.contract"):

@@ -11,6 +11,7 @@ from xcc.interpreter.types import DTYPES
 from xcc.passes.base import PassContext
 from xcc.passes.gpu.fragments import select_instruction
 from xcc.passes.gpu.fragments_amd import INSTRUCTIONS
+from xcc.passes.gpu.thread_code import select_registers
 from xcc.passes.pipeline import Pipeline
 from xcc.targets.amdgcn.chip import CHIPS
 from xcc.targets.amdgcn.emit import assembly
@@ -73,7 +74,10 @@ def built(i):
     loads = [op.result for op in block.operations if op.operation.name == "vector.load"]
     store = next(op for op in block.operations if op.operation.name == "vector.store")
     with ir.InsertionPoint(store), ir.Location.unknown():
-        store.operation.operands[0] = i.emit(*loads)
+        a, b, c = loads
+        for part in range(i.parts):
+            c = i.emit(select_registers(a, i.part(part, 0)), select_registers(b, i.part(part, 1)), c)
+        store.operation.operands[0] = c
     module.operation.verify()
     return module
 
@@ -112,18 +116,18 @@ def test_every_instruction_of_a_chip_is_in_its_assembly(chip):
             module = built(i)
             Pipeline((rocdl_stage(chip),)).run(module, PassContext(chip=chip))
             listing = assembly(kernel_llvm_ir(module), chip)
-        size = f"{i.m}x{i.n}x{i.k}"
+        size = f"{i.m}x{i.n}x{i.k // i.parts}"
         matrix = [line for line in listing.split("\n") if line.strip().startswith(("v_mfma", "v_wmma"))]
-        assert matrix and all(size in line for line in matrix), i.name
+        assert len(matrix) == i.parts and all(size in line for line in matrix), i.name
 
 
 def test_the_chip_takes_its_largest_k():
     types = ("f16", "f16", "f32")
     assert select_instruction(CHIPS["gfx950"].matrix, types, (64, 64, 32)).name == "mfma.m32n32k16.f16"
-    assert select_instruction(CHIPS["gfx942"].matrix, types, (64, 64, 32)).name == "mfma.m32n32k8.f16"
-    assert select_instruction(CHIPS["gfx942"].matrix, types, (16, 16, 32)).name == "mfma.m16n16k16.f16"
+    assert select_instruction(CHIPS["gfx942"].matrix, types, (64, 64, 32)).name == "mfma.m32n32k8.f16x2"
+    assert select_instruction(CHIPS["gfx942"].matrix, types, (16, 16, 32)).name == "mfma.m16n16k16.f16x2"
     assert select_instruction(CHIPS["gfx1201"].matrix, types, (16, 16, 16)).family == "wmma-rdna4"
     f32 = ("f32", "f32", "f32")
-    assert select_instruction(CHIPS["gfx942"].matrix, f32, (32, 32, 8)).name == "mfma.m32n32k2.f32"
-    assert select_instruction(CHIPS["gfx942"].matrix, f32, (32, 32, 8), lossy=True).name == "mfma.m32n32k4.xf32"
+    assert select_instruction(CHIPS["gfx942"].matrix, f32, (32, 32, 8)).name == "mfma.m32n32k2.f32x4"
+    assert select_instruction(CHIPS["gfx942"].matrix, f32, (32, 32, 8), lossy=True).name == "mfma.m32n32k4.xf32x2"
     assert select_instruction(CHIPS["gfx1100"].matrix, f32, (32, 32, 8)) is None
