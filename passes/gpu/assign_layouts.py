@@ -19,7 +19,7 @@ from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.analysis import Access, element_bytes, gather_run, owner
-from xcc.passes.gpu.contraction import Contraction
+from xcc.passes.gpu.contraction import WARPS, Contraction
 from xcc.passes.gpu.layout import Layout, blocked
 
 LAYOUT = "xcc.layout"
@@ -85,6 +85,24 @@ def walk(block: Any) -> list[Any]:
     return out
 
 
+def product_behind(value: Any) -> Any:
+    """The contraction that `value` is computed from element by element; None when there is none."""
+    seen: set[Any] = set()
+    todo = [value]
+    while todo:
+        op = owner(todo.pop())
+        if op is None or op in seen:
+            continue
+        seen.add(op)
+        if op.name == "vector.contract":
+            return op
+        if op.name == "scf.if":
+            todo += [_Assigner.yielded(op, 0)] if len(op.results) == 1 else []
+        elif is_elementwise(op):
+            todo += [v for v in op.operands if is_vector(v)]
+    return None
+
+
 class _Assigner:
     def __init__(self, func: Any, chip: Any, threads: int) -> None:
         self.func, self.chip, self.threads = func, chip, threads
@@ -98,6 +116,9 @@ class _Assigner:
     def run(self) -> None:
         ops = walk(self.func.regions[0].blocks[0])
         for op in ops:
+            if op.name == "vector.contract":
+                self.share_rows(op)
+        for op in ops:
             for r in op.results:
                 if is_vector(r):
                     self.natural(r)
@@ -106,6 +127,20 @@ class _Assigner:
         self.sweep()
         for op in self.loads:
             self.relabel(op)
+
+    def share_rows(self, op: Any) -> None:
+        """Gives the warps of `op` and of the contraction that its left operand is computed from the same rows, so
+        that what lies between them stays in a warp."""
+        first = product_behind(op.operands[0])
+        if first is None:
+            return
+        plans = [Contraction(o, self.chip, self.warps) for o in (first, op)]
+        splits = [plan.rows(self.warps) for plan in plans]
+        if splits[0] is None or splits[1] is None \
+                or plans[0].maps[2].index(plans[0].m[0]) != plans[1].maps[0].index(plans[1].m[0]):
+            return
+        for o, split in zip((first, op), splits, strict=True):
+            o.attributes[WARPS] = ir.DenseI64ArrayAttr.get(split)
 
     # -- natural layouts ----------------------------------------------------------------------------------------
 

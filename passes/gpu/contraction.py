@@ -9,7 +9,9 @@ from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.fragments import MatrixInstruction, select_instruction
 from xcc.passes.gpu.layout import Layout, log2
 
-__all__ = ["Contraction"]
+__all__ = ["WARPS", "Contraction"]
+
+WARPS = "xcc.warps"     # on a vector.contract: the iteration dim that each bit of the warp number halves, -1: none
 
 
 class Contraction:
@@ -54,8 +56,16 @@ class Contraction:
         shape = (self.sizes[self.m[0]], self.sizes[self.n[0]], self.sizes[self.k[0]])
         return select_instruction(chip.matrix, self.types, shape, lossy)  # type: ignore[arg-type]
 
+    def rows(self, warps: int) -> list[int] | None:
+        """The warp split that gives each warp whole rows of the result, when there are enough of them."""
+        if self.instruction is None or self.sizes[self.m[0]] // self.instruction.m < warps:
+            return None
+        return self.m[:1] * log2(warps)
+
     def _split_warps(self, warps: int) -> list[int]:
         """The iteration dim of each warp bit, -1 for copies: the larger remaining side is split first."""
+        if WARPS in self.op.attributes:
+            return list(ir.DenseI64ArrayAttr(self.op.attributes[WARPS]))
         tile = (self.instruction.m, self.instruction.n) if self.instruction else (4, 4)
         left = {d: self.sizes[d] // t for dims, t in ((self.m, tile[0]), (self.n, tile[1])) for d in dims[-1:]}
         scale = {d: t for dims, t in ((self.m, tile[0]), (self.n, tile[1])) for d in dims[-1:]}

@@ -6,6 +6,8 @@ Calls, because the upstream conversions turn the math and LLVM dialects' own ops
 
 exp(x) = 2^t * (1 + r * ln 2), where t is x * log2(e) rounded and r what the rounding lost, so that the error stays
 that of the instruction (2 units in the last place) for all x. 16-bit types are computed in f32.
+
+math.exp2 with ``fastmath<afn>`` is the chip's instruction alone: results below the smallest normal number may be 0.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xcc._mlir import arith_d, ir, math_d
+from xcc._mlir import arith_d, ir, math_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 
 LOG2E = float(np.float32(math.log2(math.e)))
@@ -41,8 +43,11 @@ class HardwareMath(Pass):
 
         module.operation.walk(visit)
         for op in found:
+            build = _BUILD[op.name]
+            if op.name == "math.exp2" and _approximate(op):
+                build = _instruction("nvvm.ex2.approx.ftz" if ctx.chip.triple.startswith("nvptx") else "amdgcn.exp2")
             with op.location, ir.InsertionPoint(op):
-                op.results[0].replace_all_uses_with(_in_f32(list(op.operands), _BUILD[op.name]))
+                op.results[0].replace_all_uses_with(_in_f32(list(op.operands), build))
             op.erase()
 
 
@@ -74,6 +79,22 @@ def _intrinsic(name: str) -> Any:
                       "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0])}
         return ir.Operation.create("llvm.call_intrinsic", results=[t], operands=list(operands),
                                    attributes=attributes).results[0]
+    return build
+
+
+def _approximate(op: Any) -> bool:
+    return "fastmath" in op.attributes and "afn" in str(op.attributes["fastmath"])
+
+
+def _instruction(name: str) -> Any:
+    """An intrinsic that has scalars alone."""
+    scalar = _intrinsic(name)
+
+    def build(x: Any) -> Any:
+        if not isinstance(x.type, ir.VectorType):
+            return scalar(x)
+        parts = [vector_d.extract(x, [], [n]) for n in range(ir.VectorType(x.type).shape[0])]
+        return vector_d.from_elements(x.type, [scalar(v) for v in parts])
     return build
 
 

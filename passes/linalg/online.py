@@ -8,7 +8,7 @@ such sum is exp(-m) times a sum without m, so one begun with a smaller maximum i
         s  = s * exp(m - m') + exp(x[k] - m') * w[k]        # for each of the sums
         m  = m'
 
-With w = 1 this is the normaliser of a softmax (Milakov and Gimelshein, "Online normalizer calculation for softmax",
+Evaluation is in passes/linalg/online_loops.py. With w = 1 this is the normaliser of a softmax (Milakov and Gimelshein, "Online normalizer calculation for softmax",
 2018, arXiv:1805.02867); with w the values of attention it is flash attention (Dao et al., 2022, arXiv:2205.14135; Dao,
 2023, arXiv:2307.08691). The rewrite knows neither: it looks for the algebra, in the ops of a kernel.
 """
@@ -17,18 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from xcc import symbolic
-from xcc._mlir import ir, scf_d
+from xcc._mlir import ir
 from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor, index_to_dim
-from xcc.passes.linalg.tile_builder import Axis, Ix, V
 from xcc.symbolic import Dim
 
-if TYPE_CHECKING:
-    from xcc.passes.linalg.tile_eval import Evaluator
+__all__ = ["OnlineGroup", "OnlineSum", "Read", "find_groups", "hidden", "last_visible", "multiple"]
 
-__all__ = ["OnlineGroup", "OnlineSum", "find_groups"]
+Read = tuple[Tensor, Access]
 
 CONVERSIONS = ("arith.extf", "arith.truncf")
 SIGNED_LESS_OR_EQUAL = 3
@@ -39,11 +36,13 @@ LOWEST = {"f16": -65504.0, "bf16": -3.3895313892515355e38, "f32": -3.40282346638
 
 @dataclass(frozen=True, eq=False)
 class OnlineSum:
-    """One sum: its op, the loop it shares with the maximum, where in the maximum it looks (over its own loops)."""
+    """One sum: its op, the loop it shares with the maximum, where in the maximum it looks (over its own loops), and
+    the exponential that it reads."""
 
     op: Op
     loop: int
     row: Access
+    power: Read
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +57,6 @@ class OnlineGroup:
     sums: tuple[OnlineSum, ...]
 
 
-# finding ---------------------------------------------------------------------------------------------------------
 def find_groups(kernel: Kernel) -> list[OnlineGroup]:
     """The groups of `kernel`, whatever its schedule."""
     found: dict[Op, tuple[float, list[OnlineSum]]] = {}
@@ -104,7 +102,7 @@ def _sum(op: Op) -> tuple[Op, float, OnlineSum] | None:
             continue
         others = [s for s, _ in op.inputs if s is not t]
         if not any(_depends(s, found[0]) for s in others):
-            return found[0], found[1], OnlineSum(op, _one_loop(op), found[2])
+            return found[0], found[1], OnlineSum(op, _one_loop(op), found[2], _steps(t, access, CONVERSIONS))
     return None
 
 
@@ -187,23 +185,36 @@ def _depends(t: Tensor, op: Op) -> bool:
     return t.producer is not None and (t.producer is op or any(_depends(s, op) for s, _ in t.producer.inputs))
 
 
-def _last_visible(kernel: Kernel, g: OnlineGroup) -> Dim | None:
-    """The last key, over the maximum's loops, of which x is not -inf, from x = select(key <= row + c, y, -inf)."""
-    t, access = _steps(g.x, g.x_access, ())
+def multiple(t: Tensor, access: Access) -> tuple[Read, float] | None:
+    """(y, c) where t[access] = y * c for a constant c > 0."""
+    found = _parallel(t, access)
+    if found is None or found[0] != "arith.mulf" or len(found[1]) != 1 or found[2] is None or not found[2] > 0:
+        return None
+    return found[1][0], found[2]
+
+
+def hidden(t: Tensor, access: Access) -> tuple[Read, Read] | None:
+    """(test, y) where t[access] = select(test, y, -inf)."""
     choice = _parallel(t, access)
     if choice is None or choice[0] != "arith.select" or choice[2] != float("-inf") or len(choice[1]) != 2:
         return None
-    assert t.producer is not None
-    first = next(iter(t.producer.block.operations))
+    source = _steps(t, access, ())[0].producer
+    assert source is not None
+    first = next(iter(source.block.operations))
     if isinstance(first.operands[2].owner, ir.Block):      # what is chosen elsewhere is not the constant
         return None
-    test_t, test_access = _steps(*choice[1][0], ())
-    test = _parallel(test_t, test_access)
-    if test is None or test[0] != "arith.cmpi" or len(test[1]) != 2 or test_t.producer is None:
+    return choice[1][0], choice[1][1]
+
+
+def last_visible(kernel: Kernel, g: OnlineGroup, test: Read) -> Dim | None:
+    """The last key for which `test` holds, over the other loops, where it says key <= row + c."""
+    test_t, test_access = _steps(*test, ())
+    found = _parallel(test_t, test_access)
+    if found is None or found[0] != "arith.cmpi" or len(found[1]) != 2 or test_t.producer is None:
         return None
     if int(next(iter(test_t.producer.block.operations)).attributes["predicate"].value) != SIGNED_LESS_OR_EQUAL:
         return None
-    left, right = (_ramp(kernel, *operand) for operand in test[1])
+    left, right = (_ramp(kernel, *operand) for operand in found[1])
     if left is None or right is None:
         return None
     key = f"i{g.loop}"
@@ -240,149 +251,3 @@ def _ramp(kernel: Kernel, t: Tensor, access: Access) -> Dim | None:
     if isinstance(source.owner, ir.Block) and source.owner == op.block:
         return None
     return index_to_dim(source, {value: name for name, value in kernel.symbols.items()})
-
-
-# evaluating ------------------------------------------------------------------------------------------------------
-class OnlineLoops:
-    """Evaluates the groups of a kernel for an Evaluator."""
-
-    def __init__(self, ev: Evaluator, groups: list[OnlineGroup]) -> None:
-        self.ev, self.b = ev, ev.b
-        self.groups = [g for g in groups if self._fits(g)]
-        self.ops = {s.op for g in self.groups for s in g.sums} | {g.maximum for g in self.groups}
-
-    def _fits(self, g: OnlineGroup) -> bool:
-        """Whether the loop has more than one step, and the same for all."""
-        lanes = self.ev.reduce[g.maximum][g.loop]
-        size = g.maximum.loops[g.loop]
-        return lanes > 1 and not (isinstance(size, int) and size <= lanes) \
-            and all(self.ev.reduce[s.op][s.loop] == lanes for s in g.sums)
-
-    def prepare(self, reads: Sequence[tuple[Tensor, Access]], env: dict[str, Ix]) -> None:
-        """Evaluates the sums behind `reads` at `env`; they are found when asked for."""
-        wanted: dict[Op, dict[str, Ix]] = {}
-        self._collect(reads, env, wanted)
-        for g in self.groups:
-            sums = [s for s in g.sums if s.op in wanted]
-            if sums:
-                self._emit(g, sums, wanted)
-
-    def _collect(self, reads: Sequence[tuple[Tensor, Access]], env: dict[str, Ix],
-                 wanted: dict[Op, dict[str, Ix]]) -> None:
-        for t, access in reads:
-            op = t.producer
-            if op is None:
-                continue
-            if op.is_reduction:
-                if op in self.ops and op not in wanted:
-                    wanted[op] = {str(o): self.b.access(e, env) for o, e in zip(op.outs[t.index], access, strict=True)}
-                continue
-            inner: dict[str, Dim] = {str(o): e for o, e in zip(op.outs[t.index], access, strict=True)}
-            self._collect([(s, tuple(symbolic.substitute(e, inner) for e in a)) for s, a in op.inputs], env, wanted)
-
-    def _emit(self, g: OnlineGroup, sums: list[OnlineSum], wanted: dict[Op, dict[str, Ix]]) -> None:
-        from xcc.passes.linalg.tile_eval import REDUCTION_ORDER, Reduction
-
-        ev, b = self.ev, self.b
-        first = wanted[sums[0].op]
-        rows = [b.access(e, first) for e in sums[0].row]
-        row_axes = tuple(dict.fromkeys(a for i in rows for a in i.axes))
-        m_type = g.maximum.results[0].element
-        start = b.broadcast(V(b.constant(ir.FloatAttr.get(m_type, g.start), m_type)), row_axes)
-        reductions = []
-        for s in sums:
-            axes = tuple(sorted({a for i in wanted[s.op].values() for a in i.axes}, key=lambda a: a.order))
-            reductions.append(Reduction(ev, s.op, wanted[s.op], axes))
-        accs = [start, *(r.neutral(0, r.out_axes) for r in reductions)]
-        env_m = {str(o): i for o, i in zip(g.maximum.outs[0], rows, strict=True)}
-        self._prefetch(g.x, g.x_access, env_m)
-        size, lanes = g.maximum.loops[g.loop], ev.reduce[g.maximum][g.loop]
-        end = b.dim(size)
-        loop = scf_d.ForOp(b.int(0), self._end(g, env_m, end), b.int(lanes), [a.value for a in accs])
-        with ir.InsertionPoint(loop.body), b.scope():
-            iv = loop.induction_variable
-            limit = None if isinstance(size, int) and size % lanes == 0 else \
-                b.binary("arith.minsi", b.int(lanes), b.sub(end, iv))
-            axis = Axis(lanes, REDUCTION_ORDER + 100, limit)
-            key = Ix(base=iv, coefs=((axis, 1),))
-            old, *before = [V(v, a.axes) for v, a in zip(loop.inner_iter_args, accs, strict=True)]
-            env = {**env_m, f"i{g.loop}": key}
-            x = ev.tile(g.x, [b.access(e, env) for e in g.x_access])
-            new = self._combine("maximumf", x, old, axis, g.start)
-            b.remember(("tile", id(g.maximum.results[0]), tuple(i.key() for i in rows)), new)
-            change = b.elementwise("math.exp", m_type, [b.elementwise("arith.subf", m_type, [old, new], {})], {})
-            after = [new]
-            for s, r, acc in zip(sums, reductions, before, strict=True):
-                scaled = b.elementwise("arith.mulf", s.op.results[0].element, [acc, b.broadcast(change, acc.axes)], {})
-                after.append(self._add(s, r, {**wanted[s.op], f"i{s.loop}": key}, scaled, axis))
-            scf_d.YieldOp([v.value for v in after])
-        results = [V(v, a.axes) for v, a in zip(loop.results, accs, strict=True)]
-        b.remember(("tile", id(g.maximum.results[0]), tuple(i.key() for i in rows)), results[0])
-        for s, v in zip(sums, results[1:], strict=True):
-            indices = [wanted[s.op][str(o)] for o in s.op.outs[0]]
-            b.remember(("tile", id(s.op.results[0]), tuple(i.key() for i in indices)), v)
-
-    def _end(self, g: OnlineGroup, env: dict[str, Ix], size: Any) -> Any:
-        """Where the loop over keys may end: at `size`, or before the first key that all rows of the tile hide."""
-        last = _last_visible(self.ev.kernel, g)
-        if last is None:
-            return size
-        row = self.b.access(last, env)
-        if row.vec is not None:
-            return size
-        most = sum((a.size - 1) * c for a, c in row.coefs if c > 0)
-        return self.b.binary("arith.minsi", size, self.b.add(self.b.scalar(row), self.b.int(most + 1)))
-
-    def _add(self, s: OnlineSum, r: Any, env: dict[str, Ix], acc: V, axis: Axis) -> V:
-        """acc + the sum over one block of keys."""
-        r.current = {s.loop: axis}
-        if r.contract:
-            out: V = r.contraction(env, acc)
-            return out
-        from xcc.passes.linalg.tile_eval import product_operands
-
-        element = s.op.results[0].element
-        factors = product_operands(s.op)
-        if factors is None:
-            t, access = s.op.inputs[0]
-            value = self.ev.tile(t, [self.b.access(e, env) for e in access])
-        else:
-            value = self.b.elementwise("arith.mulf", element, [self.ev.body_value(s.op, v, env) for v in factors], {})
-        return self._combine("add", value, acc, axis, 0.0)
-
-    def _combine(self, kind: str, value: V, acc: V, axis: Axis, neutral: float) -> V:
-        """The lanes of `axis` of `value` reduced into `acc`; lanes past its limit do not count."""
-        b = self.b
-        element = ir.VectorType(value.value.type).element_type
-        value = b.broadcast(value, (*acc.axes, axis))
-        if axis.limit is not None:
-            mask = b.mask((axis,))
-            assert mask is not None
-            fill = b.splat(ir.FloatAttr.get(element, neutral), [a.size for a in value.axes])
-            value = V(b.op("arith.select", value.value.type, [b.broadcast(mask, value.axes).value, value.value, fill]),
-                      value.axes)
-        reduced = b.op("vector.multi_reduction", acc.value.type, [value.value, acc.value],
-                       kind=ir.Attribute.parse(f"#vector.kind<{kind}>"),
-                       reduction_dims=ir.DenseI64ArrayAttr.get([len(acc.axes)]))
-        return V(reduced, acc.axes)
-
-    def _prefetch(self, t: Tensor, access: Access, env: dict[str, Ix]) -> None:
-        """Reads before the loop what does not change in it: operands of products behind `t` that no key walks."""
-        op = t.producer
-        if op is None:
-            return
-        inner: dict[str, Dim] = {str(o): e for o, e in zip(op.outs[t.index], access, strict=True)}
-        outer: dict[str, Ix] = dict(env)
-        for p, r in enumerate(op.reduction):
-            size, lanes = op.loops[p], self.ev.reduce[op].get(p, 0) if op.is_reduction else 0
-            if r and isinstance(size, int) and 1 < lanes and size <= lanes:
-                name = f"whole{id(op)}_{p}"
-                outer[name] = Ix(coefs=((self.ev.full_axis(size, lanes, []), 1),))
-                inner[f"i{p}"] = symbolic.sym(name)
-        for s, a in op.inputs:
-            at = tuple(symbolic.substitute(e, inner) for e in a)
-            known = all(n in outer or n in self.ev.kernel.symbols for e in at for n in symbolic.symbols_of(e))
-            if s.producer is None and op.is_reduction and known:
-                self.ev.tile(s, [self.b.access(e, outer) for e in at])
-            elif s.producer is not None:
-                self._prefetch(s, at, outer)

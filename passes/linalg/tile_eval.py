@@ -15,7 +15,8 @@ from typing import Any
 from xcc import symbolic
 from xcc._mlir import ir, scf_d
 from xcc.passes.linalg.kernel import Kernel, Op, Tensor
-from xcc.passes.linalg.online import OnlineLoops, find_groups
+from xcc.passes.linalg.online import find_groups
+from xcc.passes.linalg.online_loops import OnlineLoops
 from xcc.passes.linalg.schedule import Schedule, joined_loops, reduce_plan
 from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
 from xcc.passes.linalg.tile_memory import Memory
@@ -46,6 +47,7 @@ class Evaluator:
         self.parked: Tensor | None = None       # its tiles are written to `park`, and read back once all are there
         self.park: Any = None
         self.parking = False
+        self.zero_past_limits: set[Any] = set()     # values that are 0 in the lanes past their axes' limits
         self.online = OnlineLoops(self, find_groups(kernel) if schedule.online else [])
         if schedule.park >= 0:
             self.parked = kernel.ops[schedule.park].results[0]
@@ -397,7 +399,11 @@ class Reduction:
 
     def zero_invalid(self, v: V, reduced: set[Axis]) -> V:
         limited = tuple(a for a in v.axes if a in reduced and a.limit is not None)
-        if not limited or v.value.owner.name in ("vector.transfer_read", "vector.gather"):  # masked lanes are 0
+        source = v.value
+        while not isinstance(source.owner, ir.Block) and source.owner.name in ("arith.extf", "arith.truncf"):
+            source = source.owner.operands[0]
+        if not limited or source in self.ev.zero_past_limits \
+                or v.value.owner.name in ("vector.transfer_read", "vector.gather"):  # masked lanes are 0
             return v
         mask = self.b.mask(limited)
         assert mask is not None
