@@ -1,6 +1,11 @@
-"""Compiles test models for this machine's GPU, checks them against onnxruntime on the CPU, and times them.
+"""Compiles models for this machine's GPU, checks and times them.
 
     python benchmarks/gpu_models.py [--precision f16] [--json benchmarks/results/models-nvptx-h100.json] [name ...]
+    python benchmarks/gpu_models.py --torch [--batch 1,32] [--kernels] [name ...]
+
+The first form takes the test models and checks them against onnxruntime on the CPU. The second takes full-size f16
+models (torch_models.py), exports them to ONNX, and runs PyTorch (torch.compile and a CUDA graph) beside xcc. Times are
+medians of device events with a cold L2 cache.
 """
 
 from __future__ import annotations
@@ -9,9 +14,12 @@ import argparse
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
+from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test" / "e2e"))
 import models  # noqa: E402
@@ -39,6 +47,50 @@ def check(name: str, precision: str) -> Row:
     return row
 
 
+def beside_torch(name: str, batch: int, kernels: bool) -> None:
+    """Prints xcc's time, and where asked its kernels', then PyTorch's, their ratio, and the error against f32."""
+    import gpu
+    import torch
+    import torch_models
+
+    module, inputs = torch_models.make(torch_models.SPECS[name], batch)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.onnx")
+        torch_models.export(module, inputs, path)
+        begin = time.perf_counter()
+        compiled = xcc.compile(path, target="nvptx")
+        seconds = time.perf_counter() - begin
+        feeds = {k: v.cuda() for k, v in inputs.items()}
+        got = torch.from_dlpack(next(iter(compiled.run(feeds).values()))).float().cuda()
+        mine = statistics.median(compiled.device_times(feeds))
+        print(f"{name:16} b{batch:<3} compile {seconds:5.1f} s  xcc {mine * 1e6:8.1f} us", flush=True)
+        if kernels:
+            print(_kernel_table(compiled.profile(feeds)), flush=True)
+        del compiled
+    module = module.cuda()
+    with torch.no_grad():
+        want = _first(module.float()(*(v.float() if v.is_floating_point() else v for v in feeds.values())))
+        error = float((got - want).norm() / want.norm())
+        del got, want
+        fast = torch.compile(module.half(), dynamic=False)
+        peer = gpu.peer_time(lambda: fast(*feeds.values()))
+    print(f"{name:16} b{batch:<3} torch {peer * 1e6:8.1f} us  xcc {mine * 1e6:8.1f} us  {peer / mine:5.2f}x  "
+          f"error {error:.1e}", flush=True)
+
+
+def _first(outputs: Any) -> Any:
+    return outputs[0] if isinstance(outputs, tuple) else outputs
+
+
+def _kernel_table(profile: list[tuple[str, float]]) -> str:
+    """A line a kernel, by its share of the time: launches, microseconds of one, of all."""
+    times: dict[str, list[float]] = defaultdict(list)
+    for kernel, seconds in profile:
+        times[kernel].append(seconds * 1e6)
+    rows = sorted(times.items(), key=lambda r: -sum(r[1]))
+    return "\n".join(f"    {k:20} x{len(t):<3} {statistics.median(t):8.1f} {sum(t):9.1f}" for k, t in rows)
+
+
 def gpu_name() -> str:
     query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
     try:
@@ -48,12 +100,31 @@ def gpu_name() -> str:
         return "an NVIDIA GPU"
 
 
+def compare(names: list[str], batches: list[int], kernels: bool) -> None:
+    import torch_models
+
+    print(f"{gpu_name()}; f16, torch.compile with a CUDA graph; medians of device events, cold L2", flush=True)
+    for name in names or torch_models.SPECS:
+        for batch in batches:
+            try:
+                beside_torch(name, batch, kernels)
+            except Exception as e:
+                traceback.print_exc()
+                print(f"{name:16} b{batch:<3} FAILED {type(e).__name__}: {str(e)[:300]}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", nargs="*", help="default: every model that is at hand")
     parser.add_argument("--precision", default="f32")
     parser.add_argument("--json", type=Path, help="add the rows to this file, for models_table.py")
+    parser.add_argument("--torch", action="store_true", help="full-size f16 models beside torch.compile")
+    parser.add_argument("--batch", default="1,32", help="with --torch: the batch sizes")
+    parser.add_argument("--kernels", action="store_true", help="with --torch: also the kernels' times")
     args = parser.parse_args()
+    if args.torch:
+        compare(args.name, [int(b) for b in args.batch.split(",")], args.kernels)
+        return
     for name in args.name or models.MODELS:
         try:
             row = check(name, args.precision)
