@@ -19,6 +19,7 @@ BUILTIN: dict[str, str] = {
     "hardware-math": "xcc.passes.gpu.hardware_math",
     "kernel-abi": "xcc.passes.vector.kernel_abi",
     "lower-forall": "xcc.passes.vector.forall",
+    "merge-products": "xcc.passes.xt.merge_products",
     "nvvm-kernel-functions": "xcc.passes.gpu.nvvm_kernel_functions",
     "pack-weights": "xcc.passes.xt.pack",
     "row-division": "xcc.passes.gpu.row_division",

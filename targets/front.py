@@ -8,7 +8,7 @@ from xcc.passes.base import Pass, get_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 
-__all__ = ["front_stages", "whole_pipeline"]
+__all__ = ["front_stages", "gpu_model_passes", "whole_pipeline"]
 
 
 def front_stages(*, xt: tuple[Pass, ...] = (), keep: tuple[str, ...] = ()) -> tuple[Stage, ...]:
@@ -47,6 +47,11 @@ def front_stages(*, xt: tuple[Pass, ...] = (), keep: tuple[str, ...] = ()) -> tu
             Upstream(pipeline="cse"),
         )),
     )
+
+
+def gpu_model_passes() -> tuple[Pass, ...]:
+    """What GPUs do to a whole model before kernels are formed, whoever made them."""
+    return tuple(get_pass(name)() for name in ("merge-products", "split-contractions", "split-reductions"))
 
 
 def _decompose(**options: Any) -> Pass:

@@ -1,15 +1,16 @@
 """Groups the ops of one block into kernels, in the order in which fusion pays.
 
-1. Contractions and windows take the pointwise ops behind them (bias, activation, residual).
+1. Contractions and windows take the pointwise ops behind them (bias, activation, residual), composites a transpose.
 2. Reductions over the same rows come together with the pointwise ops between and behind them: a softmax or a layer
-   norm is one kernel.
+   norm is one kernel. All give back what at their end only makes the result larger (a conversion to wider elements)
+   and what the readers can compute themselves.
 3. What is left joins its consumers, as producer of a reduction or in a pointwise kernel, several outputs allowed.
 4. A cheap producer with several consumers is copied into each of them when that moves fewer bytes than storing it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xcc.passes.xt.fusion_rules import FusionGroup, FusionRules, is_pointwise, reaches, singleton
 from xcc.passes.xt.op_graph import Graph, Node
@@ -34,6 +35,7 @@ def fuse(graph: Graph, rules: FusionRules, *, explain: bool = False) -> Fusion:
     f = _Fuser(graph, rules)
     f.epilogues()
     f.rows()
+    f.retreat()
     f.producers(most=1)
     f.producers()
     f.producers()
@@ -78,10 +80,43 @@ class _Fuser:
 
     def epilogues(self) -> None:
         for n in self.graph.nodes:
-            if n.index in self.group_of and is_pointwise(n):
+            if n.index in self.group_of and (is_pointwise(n) or n.name == "transpose"):
                 for p in self._producers(n):
-                    if p.kind in ("contract", "window") and self._join(p, self.group_of[n.index]):
+                    if p.kind in ("contract", "window", "composite") and self._join(p, self.group_of[n.index]):
                         break
+
+    def retreat(self) -> None:
+        """Ops at the end of an epilogue leave it when fewer bytes are stored without them."""
+        for g in self.groups():
+            if g.kind not in ("contract", "window", "reduce"):
+                continue
+            rest, gone, best, least = g, None, (g, None), self.rules.stored_bytes(g)
+            for n in reversed(g.nodes):
+                if n.kind != "pointwise" or any(u.index in rest.indices for u in n.users):
+                    continue
+                tail = singleton(n) if gone is None else self._with(n, gone)
+                if tail is None or not self._is_read(tail):
+                    break
+                gone = tail
+                rest = replace(rest, nodes=[m for m in rest.nodes if m is not n],
+                               aligned={i: a for i, a in rest.aligned.items() if i != n.index})
+                if self.rules.stored_bytes(rest) < least:
+                    best, least = (rest, gone), self.rules.stored_bytes(rest)
+            for part in best:
+                if part is not None:
+                    self.group_of.update(dict.fromkeys(part.indices, part))
+
+    def _with(self, n: Node, tail: FusionGroup) -> FusionGroup | None:
+        """`tail` with `n` in front; None when they are not one kernel."""
+        merged = self.rules.merge(singleton(n), tail, duplicate=True)
+        return None if isinstance(merged, str) else merged
+
+    def _is_read(self, tail: FusionGroup) -> bool:
+        """Whether every reader of `tail` can compute it."""
+        users = [u.index for n in tail.nodes for u in n.users if u.index not in tail.indices]
+        readers = {id(c): c for i in users if (c := self.group_of.get(i)) is not None}
+        return all(i in self.group_of for i in users) and not any(
+            isinstance(self.rules.merge(tail, c, duplicate=True), str) for c in readers.values())
 
     def rows(self) -> None:
         for n in self.graph.nodes:

@@ -22,6 +22,9 @@ FLOPS: dict[str, int] = {
 } | {name: 4 for name in "div rem mod sqrt rsqrt reciprocal quantize".split()}
 """Cost of a pointwise op for one element, in additions; 1 where absent. Movement ops cost 0 or a select."""
 
+AROUND = ("transpose", "slice")
+"""Ops that a composite's kernel does by reading or writing at other coordinates."""
+
 ROOT_KINDS = ("contract", "window", "reduce")
 
 
@@ -40,7 +43,8 @@ class FusionLimits:
 class FusionGroup:
     """Ops that will be one kernel.
 
-    kind: "map" (pointwise and movement only), "reduce", "contract", "window", or "alone".
+    kind: "map" (pointwise and movement only), "reduce", "contract", "window", "composite" (an op that a target keeps
+        whole, with the views around it), or "alone".
     domain: iteration space without unit dims; rows: what reductions leave of it; trailing: reduced axes come last.
     aligned: nodes that are evaluated at the group's own coordinates ("full": domain, "row": rows) and so may be
         outputs; the others are evaluated where the aligned ones need them.
@@ -60,7 +64,7 @@ class FusionGroup:
 
     def root(self) -> Node:
         """The op that gives the kernel its name: the contraction, window or first reduction, else the last op."""
-        roots = [n for n in self.nodes if n.kind in ("contraction", "window", "reduction")]
+        roots = [n for n in self.nodes if n.kind in ("contraction", "window", "reduction", "composite")]
         return roots[0] if roots else self.nodes[-1]
 
 
@@ -68,7 +72,8 @@ def singleton(n: Node) -> FusionGroup:
     """The group of one op."""
     if n.kind == "reduction":
         return _reduction(n)
-    kinds = {"pointwise": "map", "movement": "map", "unit_view": "map", "contraction": "contract", "window": "window"}
+    kinds = {"pointwise": "map", "movement": "map", "unit_view": "map", "contraction": "contract", "window": "window",
+             "composite": "composite"}
     kind = kinds.get(n.kind, "alone") if len(n.results) == 1 else "alone"
     return FusionGroup([n], kind, dims_without_ones(n.shape), {n.index: "full"})
 
@@ -107,6 +112,11 @@ class FusionRules:
         """Operations to compute every pointwise node of `g` once."""
         return sum(FLOPS.get(n.name, 1) * self.count(n.shape) for n in g.nodes if n.kind == "pointwise")
 
+    def stored_bytes(self, g: FusionGroup) -> int:
+        """Bytes of the results of `g` that something outside reads."""
+        return sum(self.count(n.shape) * element_bytes(v) for n in g.nodes for v in n.results
+                   if any(v in u.operands for u in n.users if u.index not in g.indices))
+
     def merge(self, p: FusionGroup, c: FusionGroup, *, duplicate: bool = False) -> FusionGroup | str:
         """The group of producer `p` and consumer `c`. With `duplicate`, `p` also stays as it is elsewhere."""
         if "alone" in (p.kind, c.kind):
@@ -114,6 +124,8 @@ class FusionRules:
         if len(p.nodes) + len(c.nodes) > self.limits.max_ops:
             return f"the kernel would have more than {self.limits.max_ops} ops"
         edges = [(n, u) for n in p.nodes for u in n.users if u.index in c.indices]
+        if "composite" in (p.kind, c.kind):
+            return self._around(p, c, duplicate)
         if p.kind == "map":
             out = self._prologue(p, c, edges)
         elif c.kind == "map":
@@ -122,6 +134,20 @@ class FusionRules:
             out = self._reductions(p, c)
         if isinstance(out, str):
             return out
+        return out if duplicate else self._checked(out)
+
+    def _around(self, p: FusionGroup, c: FusionGroup, duplicate: bool) -> FusionGroup | str:
+        """A composite reads and writes through maps of its operands' coordinates, which transposes and slices are."""
+        other = c if p.kind == "composite" else p
+        if p.kind == c.kind or not all(n.name in AROUND or n.kind == "unit_view" for n in other.nodes):
+            return "a composite takes only transposes and slices"
+        if other is c and any(n.name == "slice" for n in c.nodes):
+            return "only a part of the composite would be used"
+        if other is p:
+            out = FusionGroup(sorted((*p.nodes, *c.nodes), key=lambda n: n.index), c.kind, c.domain, c.aligned)
+        else:
+            last = max(c.indices)
+            out = FusionGroup(sorted((*p.nodes, *c.nodes), key=lambda n: n.index), p.kind, c.domain, {last: "full"})
         return out if duplicate else self._checked(out)
 
     def _checked(self, g: FusionGroup) -> FusionGroup | str:

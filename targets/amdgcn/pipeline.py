@@ -8,7 +8,7 @@ from xcc.passes.base import Pass, get_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.base import Chip, chip_of
-from xcc.targets.front import whole_pipeline
+from xcc.targets.front import gpu_model_passes, whole_pipeline
 
 __all__ = ["kernel_pipeline", "pipeline", "rocdl_stage", "thread_stages"]
 
@@ -67,5 +67,4 @@ def pipeline(options: Any) -> Pipeline:
     from xcc.targets.amdgcn.target import TARGET
 
     return whole_pipeline(thread_stages(chip_of(TARGET, options.chip)),
-                          xt=(_pass("split-contractions"), _pass("split-reductions")),
-                          keep=("attention",))
+                          xt=gpu_model_passes(), keep=("attention",))

@@ -7,7 +7,7 @@ from typing import Any
 from xcc.passes.base import Pass, get_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
-from xcc.targets.front import whole_pipeline
+from xcc.targets.front import gpu_model_passes, whole_pipeline
 
 
 def gpu_stages() -> tuple[Stage, ...]:
@@ -53,5 +53,4 @@ def kernel_pipeline() -> Pipeline:
 
 def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
-    return whole_pipeline(gpu_stages(), xt=(_pass("split-contractions"), _pass("split-reductions")),
-                          keep=("attention",))
+    return whole_pipeline(gpu_stages(), xt=gpu_model_passes(), keep=("attention",))

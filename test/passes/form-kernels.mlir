@@ -82,3 +82,42 @@ func.func @unused_result(%x: tensor<5x7xf32>) -> tensor<5x7xf32> {
   %0:2 = "xt.sort"(%x) {axis = 1, descending = false, stable = true} : (tensor<5x7xf32>) -> (tensor<5x7xf32>, tensor<5x7xi64>)
   return %0#0 : tensor<5x7xf32>
 }
+
+// -----
+
+// What only widens a product's result is computed by the reader; what narrows it again stays in the product's kernel.
+// CHECK-LABEL: func.func @widening_goes_to_the_reader(
+// CHECK: func.func private @dot_general_0(
+// CHECK-SAME: tensor<8x16xf16>
+// CHECK-NOT: xt.convert
+// CHECK: return
+// CHECK: func.func private @reduce_0(
+// CHECK-SAME: tensor<8x16xf16>
+// CHECK: "xt.convert"
+func.func @widening_goes_to_the_reader(%x: tensor<8x4xf16>, %w: tensor<4x16xf16>) -> tensor<8xf32> {
+  %0 = "xt.dot_general"(%x, %w) {dtype = f16, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<8x4xf16>, tensor<4x16xf16>) -> tensor<8x16xf16>
+  %1 = "xt.convert"(%0) {dtype = f32, saturate = false} : (tensor<8x16xf16>) -> tensor<8x16xf32>
+  %2 = "xt.mul"(%1, %1) : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %3 = "xt.reduce"(%2) {axes = [1], keepdims = false, kind = "sum"} : (tensor<8x16xf32>) -> tensor<8xf32>
+  return %3 : tensor<8xf32>
+}
+
+// -----
+
+// Transposes and slices around an op that a target keeps whole are its kernel's coordinates.
+// CHECK-LABEL: func.func @attention_takes_its_views(
+// CHECK-COUNT-1: xtv.dispatch
+// CHECK-NOT: xtv.dispatch
+// CHECK: func.func private @attention_0(%{{.*}}: tensor<1x8x3x2x16xf16>, %{{.*}}: tensor<1x2x8x16xf16>)
+// CHECK: xt.slice
+// CHECK: xt.transpose
+// CHECK: xt.attention
+// CHECK: xt.transpose
+func.func @attention_takes_its_views(%x: tensor<1x8x3x2x16xf16>, %v: tensor<1x2x8x16xf16>) -> tensor<1x8x2x16xf16> {
+  %0 = "xt.slice"(%x) {starts = [0, 0, 1, 0, 0], limits = [1, 8, 2, 2, 16], strides = [1, 1, 1, 1, 1]} : (tensor<1x8x3x2x16xf16>) -> tensor<1x8x1x2x16xf16>
+  %1 = "xt.reshape"(%0) {shape = [1, 8, 2, 16]} : (tensor<1x8x1x2x16xf16>) -> tensor<1x8x2x16xf16>
+  %2 = "xt.transpose"(%1) {perm = [0, 2, 1, 3]} : (tensor<1x8x2x16xf16>) -> tensor<1x2x8x16xf16>
+  %3 = "xt.attention"(%2, %v, %v) {causal = true, causal_offset = [0], scale = 0.25 : f64, softcap = 0.0 : f64} : (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>) -> tensor<1x2x8x16xf16>
+  %4 = "xt.transpose"(%3) {perm = [0, 2, 1, 3]} : (tensor<1x2x8x16xf16>) -> tensor<1x8x2x16xf16>
+  return %4 : tensor<1x8x2x16xf16>
+}

@@ -1,0 +1,162 @@
+"""Products of one left operand with several stored matrices become one product (horizontal fusion).
+
+    %q = xt.reshape(xt.add(xt.dot_general(%x, %wq), %bq)) : 8x64 -> 8x4x16      (likewise %k: 8x2x16)
+becomes
+    %y = xt.add(xt.dot_general(%x, xt.concatenate(%wq, %wk)), xt.concatenate(%bq, %bk)) : 8x96
+    %q = xt.slice(xt.reshape(%y : 8x6x16)) {starts = [0, 0, 0], limits = [8, 4, 16]}    (%k: 4 to 6)
+
+One launch reads %x once and has the tiles of all. The matrices are joined at compile time. It pays where each reader
+can read its part in place: a reshape that only splits the columns (into heads, say), a transpose or a slice. A reader
+that needs its operand as one piece, as a result of the model, leaves the products apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc import symbolic
+from xcc.dialects import xt
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.rewrite import at, erase_dead, name_of, producer, replace, walk_ops
+from xcc.symbolic import Dim
+
+__all__ = ["MergeProducts"]
+
+READERS = ("transpose", "slice")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A product with the bias behind it; `value` is what the readers see."""
+
+    product: Any
+    bias: Any
+    value: Any
+    columns: int
+
+
+@register_pass
+@dataclass(frozen=True)
+class MergeProducts(Pass):
+    """Joins the matrix products of one value with several weights, where their readers take slices."""
+
+    name: ClassVar[str] = "merge-products"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context:
+            found: dict[Any, list[_Part]] = {}
+            for op in walk_ops(module):
+                part = _part(op) if name_of(op) == "dot_general" else None
+                if part is not None:
+                    a = xt.attrs_of(op)
+                    found.setdefault((op.operands[0], op.block, a.lhs_contract, a.rhs_contract, a.dtype,
+                                      str(xt.element_type_of(op.operands[1]))), []).append(part)
+            for parts in found.values():
+                if len(parts) > 1:
+                    _merge(parts)
+            erase_dead(module)
+
+
+def _part(op: Any) -> _Part | None:
+    """The product with its bias, when its matrix is stored and every reader can take a slice."""
+    a = xt.attrs_of(op)
+    matrix = op.operands[1]
+    shape = xt.shape_of(matrix)
+    if a.lhs_batch or len(shape) != 2 or len(a.rhs_contract) != 1 or not _stored(matrix) \
+            or a.lhs_contract != (len(xt.shape_of(op.operands[0])) - 1,):
+        return None
+    columns = shape[1 - a.rhs_contract[0]]
+    assert isinstance(columns, int)
+    value, bias = op.results[0], None
+    users = _users(value)
+    if len(users) == 1 and name_of(users[0]) == "add":
+        other = next((v for v in users[0].operands if v != value), None)
+        if other is not None and _stored(other) and xt.shape_of(other) == (columns,) \
+                and xt.element_type_of(other) == xt.element_type_of(value):
+            value, bias = users[0].results[0], other
+    users = _users(value)
+    if not users or not all(_reads_a_slice(u) for u in users):
+        return None
+    return _Part(op, bias, value, columns)
+
+
+def _users(value: Any) -> list[Any]:
+    return list(dict.fromkeys(u.owner.operation for u in value.uses))
+
+
+def _stored(value: Any) -> bool:
+    return producer(value, "weight") is not None or producer(value, "constant") is not None
+
+
+def _reads_a_slice(op: Any) -> bool:
+    return name_of(op) in READERS or name_of(op) == "reshape" and _inner(op) is not None
+
+
+def _inner(op: Any) -> tuple[Dim, ...] | None:
+    """The dims behind the first that a reshape splits its last dim into; None when it does anything else."""
+    old, new = ([d for d in xt.shape_of(v) if d != 1] for v in (op.operands[0], op.results[0]))
+    lead = len(old) - 1
+    if lead < 0 or xt.shape_of(op.operands[0])[-1] == 1 or new[:lead] != old[:lead] or len(new) < lead + 2:
+        return None
+    return tuple(new[lead + 1:])
+
+
+def _merge(parts: Sequence[_Part]) -> None:
+    total = sum(p.columns for p in parts)
+    parts = [p for p in parts if _fits(p, parts, total)]
+    if len(parts) < 2:
+        return
+    first = parts[0].product
+    a = xt.attrs_of(first)
+    with at(first):
+        matrix = xt.concatenate(*(_here(p.product.operands[1], first) for p in parts), axis=1 - a.rhs_contract[0])
+        merged = xt.dot_general(first.operands[0], matrix, lhs_contract=a.lhs_contract, rhs_contract=a.rhs_contract,
+                                dtype=a.dtype)
+        if any(p.bias is not None for p in parts):
+            merged = xt.add(merged, xt.concatenate(*(_bias(p, first, a.dtype) for p in parts), axis=0))
+    start = 0
+    for p in parts:
+        for user in _users(p.value):
+            with at(user):
+                if name_of(user) == "reshape":
+                    replace(user, [_split(merged, p, start, _inner(user) or (), xt.shape_of(user.results[0]))])
+                else:
+                    user.operands[0] = _columns(merged, start, p.columns)
+        start += p.columns
+
+
+def _fits(part: _Part, parts: Sequence[_Part], total: int) -> bool:
+    """Whether every reader's split of the columns also splits those of the merged product, wherever the part begins."""
+    steps = [symbolic.product(i) for u in _users(part.value) if (i := _inner(u) if name_of(u) == "reshape" else None)]
+    return all(isinstance(s, int) and all(p.columns % s == 0 for p in parts) and total % s == 0 for s in steps)
+
+
+def _here(value: Any, before: Any) -> Any:
+    """A copy of the weight or constant `value` at the insertion point, in front of all products."""
+    op = value.owner.operation
+    return op.clone().results[0] if op.block == before.block else value
+
+
+def _bias(part: _Part, before: Any, dtype: str) -> Any:
+    if part.bias is not None:
+        return _here(part.bias, before)
+    return xt.broadcast(xt.constant(0.0, dtype=dtype), shape=(part.columns,))
+
+
+def _columns(value: Any, start: int, count: int) -> Any:
+    shape = xt.shape_of(value)
+    zeros = (0,) * (len(shape) - 1)
+    return xt.slice(value, starts=(*zeros, start), limits=(*shape[:-1], start + count), strides=(1,) * len(shape))
+
+
+def _split(value: Any, part: _Part, start: int, inner: tuple[Dim, ...], result: tuple[Dim, ...]) -> Any:
+    """The part's columns as (..., heads, *inner): a slice of whole heads, so that nothing moves."""
+    shape, step = xt.shape_of(value), symbolic.product(inner)
+    assert isinstance(step, int) and isinstance(shape[-1], int)
+    wide = xt.reshape(value, shape=(*shape[:-1], shape[-1] // step, *inner))
+    lead, rank = len(shape) - 1, len(shape) + len(inner)
+    heads = xt.slice(wide, starts=(*(0,) * lead, start // step, *(0,) * len(inner)),
+                     limits=(*shape[:-1], (start + part.columns) // step, *inner), strides=(1,) * rank)
+    return xt.reshape(heads, shape=result)
