@@ -1,12 +1,13 @@
-"""Times models and single operators on this CPU: xcc and the other runtimes that are installed, in turn in one run.
+"""Times models and operators on this CPU: xcc and the other runtimes that are installed, in turn in one run.
 
-    python benchmarks/cpu.py                               # all cases, writes benchmarks/results/cpu-MODEL.json and .md
-    python benchmarks/cpu.py --threads 2 resnet50 matmul_1024
+    python benchmarks/cpu.py --save                        # everything, into benchmarks/results/cpu-MODEL-Nt.{json,md}
+    python benchmarks/cpu.py --only matmul --skip iree,torch
+    python benchmarks/cpu.py --only resnet50,conv_3x3_64_64_56 --rounds 5
     python benchmarks/cpu.py --list
 
-In each round every runtime runs once, after a pause that lets the threads of the one before go to sleep and one call
-that is not timed; medians over the rounds. An operator is an ONNX model of one node with constant weights, so that each
-runtime may rearrange them ahead.
+Each runtime has a process of its own (benchmarks/cpu_runtimes.py), so that one that crashes or hangs costs only its
+cell. They take turns: while one runs, the others are stopped. A turn is calls that are not counted, then at least one
+that is, for --turn seconds; medians are over all counted calls of all rounds. Outputs are compared with onnxruntime's.
 """
 
 from __future__ import annotations
@@ -14,222 +15,222 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
+import select
+import signal
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from cpu_cases import CASES, GROUPS, ROOT, Case, Job
+from cpu_tables import page
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "test" / "e2e"))
-import models  # noqa: E402
-from models_table import TIMED  # noqa: E402
+from xcc.targets.cpu.machine import Machine, measured
 
-import xcc  # noqa: E402
-from xcc.tools.peers import onnxruntime_session  # noqa: E402
-
-Feeds = Mapping[str, np.ndarray[Any, Any]]
-Runs = dict[str, Callable[[], Any]]
-NAMES = ("resnet50", "bert", "vit", "gpt2", "mobilenetv2", "ppocr_det", "ppocr_rec", "ppocr_cls", "silero_vad")
-PAUSE = 0.02
-LENGTH = {"batch": 1, "seq": 128}
-
-# m, k, n
-MATMULS = {f"matmul_{n}": (n, n, n) for n in (512, 1024, 2048)} | {
-    "bert_ffn1": (128, 768, 3072), "bert_ffn2": (128, 3072, 768), "bert_qkv": (128, 768, 768),
-    "gemv_4096": (1, 4096, 4096), "gpt2_head": (128, 768, 50257)}
-# size of the result, channels in, channels out, window, stride, groups
-CONVOLUTIONS = {
-    "conv_first": (112, 3, 64, 7, 2, 1), "conv_3x3_56": (56, 64, 64, 3, 1, 1), "conv_3x3_28": (28, 128, 128, 3, 1, 1),
-    "conv_3x3_14": (14, 256, 256, 3, 1, 1), "conv_3x3_7": (7, 512, 512, 3, 1, 1),
-    "conv_3x3_7_s2": (7, 512, 512, 3, 2, 1), "conv_1x1_56": (56, 64, 256, 1, 1, 1),
-    "conv_1x1_7": (7, 2048, 512, 1, 1, 1), "depthwise_112": (112, 32, 32, 3, 1, 32),
-    "depthwise_14": (14, 576, 576, 3, 1, 576)}
+RUNTIMES = ("xcc", "onnxruntime", "openvino", "iree", "torch", "torch-nhwc", "openblas")
+LOADING = 600.0         # seconds that a runtime may take to load or compile a case
+RUNNING = 60.0          # seconds that a turn may take
+SILENCE = 0.03          # between turns: threads of the one before go to sleep
 
 
-def matmul(m: int, k: int, n: int) -> tuple[Any, Feeds, float]:
-    """The model, its input, and its number of operations."""
-    rng = np.random.default_rng(0)
-    w = rng.standard_normal((k, n), np.float32)
-    return (_model([helper.make_node("MatMul", ["x", "w"], ["y"])], (m, k), {"w": w}),
-            {"x": rng.standard_normal((m, k), np.float32)}, 2.0 * m * k * n)
+class Rival:
+    """A runtime's process for one case; `why` says why it is out, "" while it is in."""
+
+    def __init__(self, name: str, folder: Path, threads: int) -> None:
+        self.name, self.why = name, ""
+        self.times: list[float] = []
+        self.facts: dict[str, Any] = {}
+        environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads),
+                       "XCC_THREADS": str(threads), "PYTHONWARNINGS": "ignore"}
+        with open(folder / f"{name}.log", "w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, str(Path(__file__).with_name("cpu_runtimes.py")), name, str(folder), str(threads)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, env=environment)
+        self.facts = self._answer(LOADING)
+        self.why = str(self.facts.get("absent", self.why))
+        self._signal(signal.SIGSTOP)
+
+    def turn(self, seconds: float) -> None:
+        self._signal(signal.SIGCONT)
+        try:
+            assert self.process.stdin
+            self.process.stdin.write(f"{seconds}\n")
+            self.process.stdin.flush()
+        except OSError:
+            self.why = "its process died"
+            return
+        self.times += self._answer(RUNNING).get("times", [])
+        time.sleep(SILENCE)
+        self._signal(signal.SIGSTOP)
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def _answer(self, limit: float) -> dict[str, Any]:
+        assert self.process.stdout
+        if not select.select([self.process.stdout], [], [], limit)[0]:
+            self.why = f"no answer in {limit:.0f} s"
+            return {}
+        try:
+            answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        except ValueError:
+            self.why = f"its process died ({self.process.wait()})"
+            return {}
+        return answer
+
+    def _signal(self, number: int) -> None:
+        if self.process.poll() is None and not self.why:
+            os.kill(self.process.pid, number)
 
 
-def convolution(size: int, inputs: int, outputs: int, window: int, stride: int,
-                groups: int) -> tuple[Any, Feeds, float]:
-    rng = np.random.default_rng(0)
-    w = rng.standard_normal((outputs, inputs // groups, window, window), np.float32)
-    pad = window // 2
-    shape = (1, inputs, size * stride, size * stride)
-    node = helper.make_node("Conv", ["x", "w"], ["y"], strides=[stride] * 2, pads=[pad] * 4, group=groups)
-    return (_model([node], shape, {"w": w}), {"x": rng.standard_normal(shape, np.float32)},
-            2.0 * size * size * w.size)
+def measure(case: Case, names: list[str], args: argparse.Namespace, machine: Machine) -> dict[str, Any]:
+    """The row of one case."""
+    with tempfile.TemporaryDirectory(prefix="xcc-bench-") as text:
+        folder = Path(text)
+        job = case.make(folder)
+        (folder / "job.json").write_text(json.dumps(job.data()))
+        np.savez(folder / "feeds.npz", **job.feeds)  # type: ignore[arg-type]
+        row: dict[str, Any] = {"case": case.name, "group": case.group, "ms": {}, "first_ms": {}, "load_s": {},
+                               "run_mb": {}, "activation_mb": {}, "out": {}, "weights_mb": job.weights / 1e6}
+        row["compile_s"] = compile_s = compiled(job, folder, args)
+        if isinstance(compile_s, str):
+            return row | {"out": {"xcc": compile_s}}
+        rivals = [Rival(n, folder, args.threads) for n in names]
+        try:
+            for _ in range(args.rounds):
+                for r in rivals:
+                    if not r.why:
+                        r.turn(args.turn)
+        finally:
+            for r in rivals:
+                r.end()
+        for r in rivals:
+            if r.why or not r.times:
+                row["out"][r.name] = r.why
+                continue
+            row["ms"][r.name] = statistics.median(r.times) * 1e3
+            row["load_s"][r.name], row["first_ms"][r.name] = r.facts["load_s"], r.facts["first_ms"]
+            row["run_mb"][r.name] = r.facts["run_bytes"] / 1e6
+            row["activation_mb"][r.name] = r.facts["activation_bytes"] / 1e6
+            if r.facts["kernel_ms"]:
+                row["kernel_ms"] = r.facts["kernel_ms"]
+        row["calls"] = min((len(r.times) for r in rivals if r.times), default=0)
+        row["differs"] = differing(folder, list(row["ms"]), job)
+        return row | limits(row, job, machine)
 
 
-def _model(nodes: list[Any], shape: tuple[int, ...], weights: Feeds) -> Any:
-    graph = helper.make_graph(
-        nodes, "case", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(w, name) for name, w in weights.items()])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+def compiled(job: Job, folder: Path, args: argparse.Namespace) -> float | str:
+    """Seconds of the command that writes xcc.xcm, or what it says when it fails."""
+    command = [sys.executable, "-m", "xcc.tools.xcc_cli", job.path, *job.xcc, f"--threads={args.threads}", *args.xcc,
+               "-o", str(folder / "xcc.xcm")]
+    begin = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True)
+    seconds = time.perf_counter() - begin
+    return seconds if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no message"])[-1][:300]
 
 
-def case(name: str, folder: Path) -> tuple[Any, str, Feeds, float, dict[str, int]]:
-    """What xcc compiles, the file for the others, inputs, operations (0: not counted) and dims to compile for."""
-    if name in NAMES:
-        model = models.MODELS[name]
-        free = {d for i in model.inputs.values() for d in i.shape if isinstance(d, str)}
-        dims = {d: TIMED.get(name, LENGTH).get(d, dict(model.cases[0]).get(d, 1)) for d in free}
-        rng = np.random.default_rng(0)
-        feeds = {k: i.draw(rng, dims) for k, i in model.inputs.items()}
-        source = model.source()
-        path = model.get()
-        if model.fix:
-            path = folder / f"{name}.onnx"
-            onnx.save(source, str(path))
-        return source, str(path), feeds, 0.0, dict(model.dims)
-    make = matmul(*MATMULS[name]) if name in MATMULS else convolution(*CONVOLUTIONS[name])
-    path = folder / f"{name}.onnx"
-    onnx.save(make[0], str(path))
-    return str(path), str(path), make[1], make[2], {}
+def differing(folder: Path, names: list[str], job: Job) -> list[str]:
+    """Runtimes whose outputs are not onnxruntime's within the case's tolerance."""
+    if "onnxruntime" not in names:
+        return []
+    wanted = dict(np.load(folder / "onnxruntime.npz"))
+
+    def same(name: str) -> bool:
+        got = dict(np.load(folder / f"{name}.npz"))
+        return all(got[k].shape == w.shape and np.allclose(
+            got[k].astype(np.float64), w, rtol=0, atol=job.tolerance * (float(np.abs(w).max(initial=0)) or 1.0))
+            for k, w in wanted.items() if k in got) and len(got) >= 1
+
+    drawn_anew = ["torch"] if job.torch[:1] == ["model"] else []     # the program has other random weights
+    return [n for n in names if n not in drawn_anew and not same(n)]
 
 
-def runtimes(source: Any, path: str, feeds: Feeds, dims: dict[str, int], threads: int) -> Runs:
-    """A call for each runtime that takes the model."""
-    compiled = xcc.compile(source, target="cpu", threads=threads, dims=dims)
-    out: Runs = {"xcc": lambda: compiled.run(feeds)}
-    session = onnxruntime_session(path, threads)
-    out["onnxruntime"] = lambda: session.run(None, dict(feeds))
-    wanted, got = session.run(None, dict(feeds)), list(compiled.run(feeds).values())
-    for w, g in zip(wanted, got, strict=True):
-        scale = float(np.abs(w).max()) or 1.0
-        if not np.allclose(np.asarray(g, np.float64), w, rtol=1e-3, atol=1e-3 * scale):
-            raise SystemExit(f"{path}: xcc's output differs from onnxruntime's")
-    vino = _openvino(path, feeds, threads)
-    if vino is not None:
-        out["openvino"] = vino
+def limits(row: Mapping[str, Any], job: Job, machine: Machine) -> dict[str, Any]:
+    """What the machine could do, and xcc's share of it."""
+    if "xcc" not in row["ms"]:
+        return {}
+    seconds = row["ms"]["xcc"] / 1e3
+    peers = [v for k, v in row["ms"].items() if k not in ("xcc", "torch-nhwc")]
+    out: dict[str, Any] = {"ratio": min(peers) / row["ms"]["xcc"]} if peers else {}
+    if job.flops:
+        out |= {"gflops": job.flops / seconds / 1e9}
+    if job.moved:
+        out |= {"gbs": job.moved / seconds / 1e9,
+                "limit_ms": machine.limit(job.flops, job.moved) * 1e3,
+                "of_limit": machine.limit(job.flops, job.moved) / seconds}
     return out
 
 
-def _openvino(path: str, feeds: Feeds, threads: int) -> Callable[[], Any] | None:
-    try:
-        import openvino
-    except ImportError:
-        return None
-    try:
-        compiled = openvino.Core().compile_model(path, "CPU", {
-            "INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"})
-        compiled(dict(feeds))
-    except RuntimeError as e:
-        sys.stderr.write(f"openvino refuses {path}: {str(e).splitlines()[0]}\n")
-        return None
-    return lambda: compiled(dict(feeds))
+def chosen(only: list[str], skip: list[str]) -> tuple[list[Case], list[str]]:
+    """The cases and runtimes that --only and --skip leave."""
+    known = {*CASES, *GROUPS, *RUNTIMES}
+    unknown = [n for n in (*only, *skip) if n not in known]
+    if unknown:
+        raise SystemExit(f"cpu.py: no case, group or runtime {', '.join(unknown)}; --list shows them")
+    wanted = [n for n in only if n not in RUNTIMES]
+    cases = [c for c in CASES.values() if (not wanted or c.name in wanted or c.group in wanted)
+             and c.name not in skip and c.group not in skip]
+    peers = [n for n in only if n in RUNTIMES]
+    return cases, [n for n in RUNTIMES if (n == "xcc" or not peers or n in peers) and n not in skip]
 
 
-def with_torch(name: str, feeds: Feeds, threads: int) -> Runs:
-    """The same operator in eager PyTorch; nothing for models."""
-    try:
-        import torch
-    except ImportError:
-        return {}
-    if name not in MATMULS and name not in CONVOLUTIONS:
-        return {}
-    torch.set_num_threads(threads)
-    x = torch.from_numpy(feeds["x"])
-    if name in MATMULS:
-        w = torch.randn(MATMULS[name][1:])
-        return {"torch": lambda: torch.matmul(x, w)}
-    _, inputs, outputs, window, stride, groups = CONVOLUTIONS[name]
-    x = x.contiguous(memory_format=torch.channels_last)
-    layer = torch.nn.Conv2d(inputs, outputs, window, stride, window // 2, groups=groups, bias=False)
-    layer = layer.to(memory_format=torch.channels_last).eval().requires_grad_(False)
-    return {"torch": lambda: layer(x)}
-
-
-def measured(runs: Runs, rounds: int, seconds: float) -> dict[str, float]:
-    """Median seconds of each call; the runtimes take turns. At least 20 rounds unless `rounds` says less."""
-    times: dict[str, list[float]] = {k: [] for k in runs}
-    end = time.perf_counter() + seconds
-    while len(times["xcc"]) < rounds or time.perf_counter() < end:
-        for k, run in runs.items():
-            time.sleep(PAUSE)
-            run()
-            begin = time.perf_counter()
-            run()
-            times[k].append(time.perf_counter() - begin)
-    return {k: statistics.median(v) for k, v in times.items()}
-
-
-def cpu_model() -> str:
-    text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-    fields = [line.split(":", 1)[1].strip() for line in text.splitlines() if ":" in line]
-    keys = [line.split(":", 1)[0].strip() for line in text.splitlines() if ":" in line]
-    found = dict(zip(reversed(keys), reversed(fields), strict=True))
-    family = f" family {found['cpu family']} model {found['model']}" if "cpu family" in found else ""
-    return found.get("model name", platform.processor() or platform.machine()) + family
-
-
-def rows(names: list[str], threads: int, rounds: int, seconds: float) -> Iterator[dict[str, Any]]:
-    with tempfile.TemporaryDirectory() as folder:
-        for name in names:
-            source, path, feeds, flops, dims = case(name, Path(folder))
-            runs = runtimes(source, path, feeds, dims, threads) | with_torch(name, feeds, threads)
-            found = measured(runs, rounds, seconds)
-            best = min(v for k, v in found.items() if k != "xcc")
-            row = {"case": name, "ms": {k: round(v * 1e3, 4) for k, v in found.items()},
-                   "ratio": round(best / found["xcc"], 3)}
-            if flops:
-                row["gflops"] = round(flops / found["xcc"] / 1e9, 1)
-            print(json.dumps(row), flush=True)
-            yield row
-
-
-def table(head: Mapping[str, Any], found: list[dict[str, Any]]) -> str:
-    peers = list(dict.fromkeys(k for r in found for k in r["ms"]))
-    lines = [f"# CPU: {head['cpu']}, {head['threads']} threads", "",
-             "Generated by `python benchmarks/cpu.py`. Median ms; *ratio* is the best peer's time over xcc's.", "",
-             "| case | " + " | ".join(peers) + " | ratio | GFLOP/s |", "|---" * (len(peers) + 3) + "|"]
-    for r in found:
-        cells = [f"{r['ms'][p]:.3f}" if p in r["ms"] else "-" for p in peers]
-        lines.append(f"| {r['case']} | " + " | ".join(cells) + f" | {r['ratio']:.2f} | {r.get('gflops', '')} |")
-    whole = [r["ratio"] for r in found if r["case"] in NAMES]
-    if whole:
-        lines += ["", f"Geometric mean of the models: {statistics.geometric_mean(whole):.2f}."]
-    return "\n".join(lines) + "\n"
+def rows(cases: list[Case], names: list[str], args: argparse.Namespace, machine: Machine) -> Iterator[dict[str, Any]]:
+    for case in cases:
+        row = measure(case, names, args, machine)
+        times = "  ".join(f"{k} {v:.3f}" for k, v in row["ms"].items())
+        more = f"  ratio {row['ratio']:.2f}" if "ratio" in row else ""
+        more += f"  {row['of_limit']:.0%} of the limit" if "of_limit" in row else ""
+        more += f"  DIFFERS: {', '.join(row['differs'])}" if row.get("differs") else ""
+        print(f"{case.name}: {times}{more}", flush=True)
+        for name, why in row["out"].items():
+            if why and not why.startswith("Absent: ") or args.verbose:
+                print(f"    {name}: {why}", flush=True)
+        yield row
 
 
 def main() -> int:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("case", nargs="*", help="default: all")
+    p.add_argument("--only", default="", metavar="A,B", help="these cases, groups and runtimes (xcc is always there)")
+    p.add_argument("--skip", default="", metavar="A,B", help="not these cases, groups and runtimes")
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--rounds", type=int, default=20)
-    p.add_argument("--seconds", type=float, default=2.0, help="at least this long a case")
+    p.add_argument("--turn", type=float, default=0.03, metavar="SECONDS", help="of counted calls (default 0.03)")
+    p.add_argument("--xcc", action="append", default=[], metavar="FLAG", help="a further flag for the compiler")
+    p.add_argument("--save", action="store_true", help="write the rows into benchmarks/results (others there stay)")
+    p.add_argument("--render", default="", metavar="JSON", help="print the tables of a result file and stop")
     p.add_argument("--list", action="store_true")
+    p.add_argument("-v", "--verbose", action="store_true", help="say why a runtime is absent")
     args = p.parse_args()
-    every = [*NAMES, *MATMULS, *CONVOLUTIONS]
     if args.list:
-        print("\n".join(every))
+        for c in CASES.values():
+            print(f"{c.group:8} {c.name}")
         return 0
-    unknown = [c for c in args.case if c not in every]
-    if unknown:
-        p.error(f"no case {', '.join(unknown)}; --list shows them")
-    head = {"cpu": cpu_model(), "threads": args.threads, "rounds": args.rounds, "load": os.getloadavg()[0]}
-    found = list(rows(args.case or every, args.threads, args.rounds, args.seconds))
-    if not args.case:
-        slug = "".join(c if c.isalnum() else "-" for c in head["cpu"].lower()).strip("-")
-        base = ROOT / "benchmarks" / "results" / f"cpu-{slug}-{args.threads}t"
-        base.parent.mkdir(exist_ok=True)
-        base.with_suffix(".json").write_text(json.dumps({**head, "rows": found}, indent=1) + "\n")
-        base.with_suffix(".md").write_text(table(head, found))
-    else:
-        print(table(head, found))
+    if args.render:
+        print(page(json.loads(Path(args.render).read_text())))
+        return 0
+    cases, names = chosen([n for n in args.only.split(",") if n], [n for n in args.skip.split(",") if n])
+    machine = measured(args.threads, again=args.save)
+    slug = "".join(c if c.isalnum() else "-" for c in machine.cpu.lower()).strip("-")
+    base = ROOT / "benchmarks" / "results" / f"cpu-{slug}-{args.threads}t"
+    data: dict[str, Any] = {"rows": []}
+    if args.save and base.with_suffix(".json").exists():
+        data = json.loads(base.with_suffix(".json").read_text())
+    data |= {"cpu": machine.cpu, "threads": args.threads, "flops": dict(machine.flops),
+             "bandwidth": [list(b) for b in machine.bandwidth]}
+    for row in rows(cases, names, args, machine):
+        old = {r["case"]: r for r in data["rows"]} | {row["case"]: row}
+        data["rows"] = [old[n] for n in CASES if n in old]
+        if args.save:
+            base.with_suffix(".json").write_text(json.dumps(data, indent=1) + "\n")
+            base.with_suffix(".md").write_text(page(data))
+    if not args.save:
+        print(page(data))
     return 0
 
 

@@ -26,7 +26,7 @@ __all__ = ["Machine", "measured"]
 
 VERSION = 1
 SIZES = tuple(1 << n for n in (15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 28))
-ROUNDS = 5
+ROUNDS = 15
 SECONDS = 0.005
 STREAMS = ("stream_read", "stream_copy", "stream_copy_past_caches")
 _ACCUMULATORS = 12          # latency times ports of any core so far, and under 16 registers

@@ -1,0 +1,252 @@
+"""One runtime in a process of its own: loads a case of benchmarks/cpu.py, then runs it when it is told to.
+
+    python benchmarks/cpu_runtimes.py RUNTIME FOLDER THREADS
+
+FOLDER holds job.json and feeds.npz. Answers on standard output, one line of JSON each: after loading, then after each
+line of standard input, which gives the seconds to run for. Outputs go to FOLDER/RUNTIME.npz.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Feeds = dict[str, np.ndarray[Any, Any]]
+Call = Callable[[], Any]                # a run; gives the outputs in the model's order
+Loader = Callable[[dict[str, Any], Feeds, int, Path], Call]
+
+
+class Absent(Exception):
+    """The runtime has nothing to say about this case, or is not installed."""
+
+
+def xcc(job: dict[str, Any], feeds: Feeds, threads: int, folder: Path) -> Call:
+    """What the compiler has written to FOLDER/xcc.xcm."""
+    from xcc.runtime.model import load
+
+    model = load(folder / "xcc.xcm")
+    return lambda: list(model.run(feeds).values())
+
+
+def onnxruntime(job: dict[str, Any], feeds: Feeds, threads: int, folder: Path) -> Call:
+    from xcc.tools.peers import onnxruntime_session
+
+    session = onnxruntime_session(job["path"], threads)
+    return lambda: session.run(None, feeds)
+
+
+def openvino(job: dict[str, Any], feeds: Feeds, threads: int, folder: Path) -> Call:
+    from openvino import Core
+
+    model = Core().compile_model(job["path"], "CPU", {
+        "INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": job["precision"]})
+    request = model.create_infer_request()
+    return lambda: [v.copy() for v in request.infer(feeds, share_inputs=True, share_outputs=True).values()]
+
+
+def iree(job: dict[str, Any], feeds: Feeds, threads: int, folder: Path) -> Call:
+    import subprocess
+
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    source, binary = folder / "iree.mlir", folder / "iree.vmfb"
+    for command in (["iree-import-onnx", job["path"], "-o", str(source), "--opset-version", "17"],
+                    ["iree-compile", str(source), "-o", str(binary), "--iree-hal-target-device=local",
+                     "--iree-hal-local-target-device-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host",
+                     "--iree-input-demote-i64-to-i32=false", "--iree-opt-level=O3"]):
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=400)
+        except (FileNotFoundError, subprocess.TimeoutExpired) as e:
+            raise Absent(f"{command[0]}: {e}") from None
+        if done.returncode:
+            raise Absent(f"{command[0]} fails: {(done.stderr.strip().splitlines() or ['no message'])[-1][:200]}")
+    from iree import runtime
+
+    runtime.flags.parse_flags(f"--task_topology_max_group_count={threads}")
+    module = runtime.load_vm_flatbuffer_file(str(binary), driver="local-task")
+    names = [n for n in module.vm_module.function_names if not n.startswith("__") and not n.endswith("$async")]
+    function = getattr(module, names[0])
+    device = function._context._device if hasattr(function, "_context") else None
+    arrays = [runtime.asdevicearray(device, v) if device is not None else v for v in feeds.values()]
+
+    def call() -> Any:
+        out = function(*arrays)
+        return [np.asarray(v) for v in (out if isinstance(out, (tuple, list)) else [out])]
+
+    return call
+
+
+def openblas(job: dict[str, Any], feeds: Feeds, threads: int, folder: Path) -> Call:
+    """numpy's BLAS; for matrix products only."""
+    if job["torch"][:1] != ["matmul"]:
+        raise Absent("numpy runs matrix products only")
+    w = _weight(job)
+    return lambda: [np.matmul(feeds["x"], w)]
+
+
+def torch(job: dict[str, Any], feeds: Feeds, threads: int, folder: Path) -> Call:
+    """Models through torch.compile with frozen weights; operators through the kernels that it would call."""
+    import torch
+
+    torch.set_num_threads(threads)
+    torch.set_grad_enabled(False)
+    if not job["torch"]:
+        raise Absent("there is no PyTorch program of this case")
+    kind, *rest = job["torch"]
+    if kind == "model":
+        return _torch_model(rest[0], feeds, job["precision"])
+    x = torch.from_numpy(feeds["x"])
+    if kind == "matmul":
+        w = torch.from_numpy(_weight(job))
+        return lambda: [torch.matmul(x, w).numpy()]
+    if kind == "conv":
+        return _onednn(x, torch.from_numpy(_weight(job)), *rest)
+    functions = {"softmax": lambda: torch.softmax(x, -1), "gelu": lambda: torch.nn.functional.gelu(x),
+                 "layernorm": lambda: torch.nn.functional.layer_norm(x, x.shape[-1:])}
+    return lambda: [functions[kind]().numpy()]
+
+
+def torch_nhwc(job: dict[str, Any], feeds: Feeds, threads: int, folder: Path) -> Call:
+    """Convolutions alone, with images that come and go with channels last: no layout conversion at either end."""
+    import torch
+
+    torch.set_num_threads(threads)
+    torch.set_grad_enabled(False)
+    if job["torch"][:1] != ["conv"]:
+        raise Absent("convolutions only")
+    x = torch.from_numpy(feeds["x"]).contiguous(memory_format=torch.channels_last)
+    return _onednn(x, torch.from_numpy(_weight(job)), *job["torch"][1:])
+
+
+def _onednn(x: Any, w: Any, stride: int, pad: int, groups: int) -> Call:
+    """oneDNN's convolution with its weight packed ahead."""
+    import torch
+
+    two = [stride] * 2, [pad] * 2, [1, 1]
+    ops = torch.ops.mkldnn
+    packed = ops._reorder_convolution_weight(w, two[1], two[0], two[2], groups, list(x.shape))
+    return lambda: [ops._convolution_pointwise(x, packed, None, two[1], two[0], two[2], groups, "none", [], "").numpy()]
+
+
+def _torch_model(name: str, feeds: Feeds, precision: str) -> Call:
+    import torch
+    import torch._inductor.config
+
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test" / "e2e"))
+    import models
+
+    torch._inductor.config.freezing = True
+    torch._inductor.config.worker_start_method = "subprocess"
+    models._export = lambda _name, build: build         # the program that is exported, not the file
+    build = models.MODELS[name].get()
+    if not callable(build):
+        raise Absent("there is no PyTorch program of this model")
+    torch.manual_seed(0)
+    module = build()[0].eval()
+    arguments = [torch.from_numpy(v) for v in feeds.values()]
+    compiled = torch.compile(module)
+    kind = {"bf16": torch.bfloat16}.get(precision)
+
+    def call() -> Any:
+        with torch.autocast("cpu", kind, enabled=kind is not None):
+            out = compiled(*arguments)
+        return [v.float().numpy() for v in (out if isinstance(out, (tuple, list)) else [out])]
+
+    return call
+
+
+def _weight(job: dict[str, Any]) -> Any:
+    import onnx
+    from onnx import numpy_helper
+
+    return numpy_helper.to_array(onnx.load(job["path"]).graph.initializer[0]).copy()
+
+
+RUNTIMES: dict[str, Loader] = {"xcc": xcc, "onnxruntime": onnxruntime, "openvino": openvino, "iree": iree,
+                               "torch": torch, "torch-nhwc": torch_nhwc, "openblas": openblas}
+IMPORTS = {"onnxruntime": "onnxruntime", "openvino": "openvino", "iree": "iree.runtime", "torch": "torch",
+           "torch-nhwc": "torch", "openblas": "numpy", "xcc": "xcc.runtime.cpu"}
+
+
+def longest_kernel(folder: Path, feeds: Feeds) -> float:
+    """Milliseconds of the longest kernel of a run alone: a convolution without layout conversions at its ends."""
+    from xcc.runtime.model import load
+
+    return max(t.seconds for t in load(folder / "xcc.xcm").profile(feeds)) * 1e3
+
+
+def resident(peak: bool = False) -> int:
+    """Bytes of this process in memory, now or at most since :func:`forget_peak`."""
+    key = "VmHWM:" if peak else "VmRSS:"
+    with open("/proc/self/status") as f:
+        return next(int(line.split()[1]) << 10 for line in f if line.startswith(key))
+
+
+def forget_peak() -> None:
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        pass            # the peak then includes that of loading
+
+
+def run_for(call: Call, seconds: float) -> list[float]:
+    """Seconds of each call during about `seconds`, after calls that are not counted."""
+    end = time.perf_counter() + min(0.2 * seconds, 0.01)
+    call()
+    while time.perf_counter() < end:
+        call()
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while not times or time.perf_counter() < end:
+        begin = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - begin)
+    return times
+
+
+def main() -> int:
+    name, folder, threads = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def answer(**data: Any) -> None:
+        answers.write(json.dumps(data) + "\n")
+        answers.flush()
+
+    job = json.loads((folder / "job.json").read_text())
+    feeds = dict(np.load(folder / "feeds.npz"))
+    try:
+        __import__(IMPORTS[name])
+        base = resident()
+        begin = time.perf_counter()
+        call = RUNTIMES[name](job, feeds, threads, folder)
+        loaded = time.perf_counter() - begin
+        held = resident()
+        forget_peak()
+        begin = time.perf_counter()
+        outputs = call()
+        first = time.perf_counter() - begin
+        np.savez(folder / f"{name}.npz", **{str(i): np.asarray(v) for i, v in enumerate(outputs)})
+        del outputs
+        forget_peak()
+        call()
+        peak = resident(peak=True)
+    except Exception as e:
+        text = str(e).strip().splitlines()
+        answer(absent=f"{type(e).__name__}: {text[0][:200] if text else ''}")
+        return 0
+    answer(load_s=loaded, first_ms=first * 1e3, run_bytes=peak - base, activation_bytes=max(0, peak - held),
+           kernel_ms=longest_kernel(folder, feeds) if name == "xcc" and job["torch"][:1] == ["conv"] else 0.0)
+    for line in sys.stdin:
+        answer(times=run_for(call, float(line)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
