@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from xcc import symbolic
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate
-from xcc.passes.linalg.kernel import Kernel, bare_loop, loop_index
-from xcc.passes.linalg.online import OnlineGroup
+from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
+from xcc.passes.linalg.online import OnlineGroup, visible_keys
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.tile_eval import loops_of, product_operands
+from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.gpu_convolution import pow2_above
 
@@ -46,7 +47,21 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
     reduce = tuple(tuple(keys if o in shared else min(256, pow2_above(estimate(o.loops[p])))
                          for p, r in enumerate(o.reduction) if r) for o in kernel.ops if o.is_reduction)
     return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), reduce, "mask", "gather", parallel=True,
-                    threads=256 if narrow else 128, stages=_stages(kernel, keys * vector[column], chip), online=True)
+                    threads=256 if narrow else 128, stages=_stages(kernel, keys * vector[column], chip), online=True,
+                    descending=row if _grows(kernel, group, found.op, rows[-1]) else -1)
+
+
+def _grows(kernel: Kernel, group: OnlineGroup, op: Op, row: int) -> bool:
+    """Whether later rows see more keys."""
+    last = visible_keys(kernel, group)
+    if last is None:
+        return False
+    names = {str(o): e for o, e in zip(group.maximum.outs[0], _row_of(group, op), strict=True)}
+    return f"i{row}" in symbolic.symbols_of(symbolic.substitute(last, names))
+
+
+def _row_of(group: OnlineGroup, op: Op) -> tuple[Dim, ...]:
+    return next(s.row for s in group.sums if s.op is op)
 
 
 def _stages(kernel: Kernel, block: int, chip: Chip) -> int:

@@ -126,6 +126,7 @@ class KernelBuilder:
         self.values: dict[Any, Any] = {}
         self.layouts: dict[Any, Layout] = {}
         self.stages = config_int(func, "stages", 0)
+        self.pipelined: dict[Any, list[tuple[Any, StagedTile]]] = {}    # by loop
         self.staged: dict[Any, StagedTile] = {}     # by the operand of a contraction that they replace
         self.deferred: list[Callable[[], None]] = []    # what may be emitted between a contraction's instructions
         self.pieces = Pieces(self)
@@ -349,8 +350,14 @@ class KernelBuilder:
             scalars.append(vector_d.extract(table, [flat], [ir.ShapedType.get_dynamic_size()]))
         self.values[result] = from_registers(scalars)
 
+    def tiles_of(self, loop: Any) -> list[tuple[Any, StagedTile]]:
+        """What the scf.for `loop` keeps in shared memory."""
+        if loop not in self.pipelined:
+            self.pipelined[loop] = staged_tiles(self, loop) if self.stages > 1 else []
+        return self.pipelined[loop]
+
     def for_loop(self, op: Any) -> None:
-        tiles = staged_tiles(self, op) if self.stages > 1 else []
+        tiles = self.tiles_of(op)
         if tiles:
             return pipelined_loop(self, op, tiles)
         lower, upper, step, *init = [self.get(v) for v in op.operands]
@@ -462,8 +469,12 @@ def _mask(k: KernelBuilder, op: Any) -> None:
 
 def _convert(k: KernelBuilder, op: Any) -> None:
     source = op.operands[0]
-    if op.results[0] in k.staged:
+    result = op.results[0]
+    if result in k.staged:
         return          # its contractions read it from there
+    loops = {u.owner.operation.parent.operation for u in result.uses}
+    if all(loop.name == "scf.for" and result in dict(k.tiles_of(loop)) for loop in loops) and loops:
+        return          # the loop writes it there
     k.values[op.results[0]] = k.code.convert(k.get(source), k.layout(source), k.layout(op.results[0]))
 
 

@@ -10,6 +10,9 @@ A tile that is read by one transfer or gather in pieces of 4 to 16 bytes is copi
 `stages` slots. Any other (elements apart, odd alignment, arithmetic before the contraction, chips without such copies)
 goes through registers, one step ahead, and through two slots. One barrier a step is enough for both: the slot that is
 written was read in an earlier step, which all threads have left.
+
+An operand that is the same in all steps is held in registers, or in shared memory where the registers are needed for
+what the loop carries.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ __all__ = ["pipelined_loop", "staged_tiles"]
 PURE = ("arith.", "math.", "affine.apply", "vector.broadcast", "vector.transpose", "vector.step", "vector.shape_cast",
         "vector.create_mask", "vector.constant_mask", "vector.extract", "memref.reinterpret_cast")
 LOADS = ("vector.transfer_read", "vector.gather", "memref.load")
+OTHER_REGISTERS = 56    # of addresses, masks, operands of one step of a product
 
 
 def staged_tiles(k: Any, loop: Any) -> list[tuple[Any, StagedTile]]:
@@ -46,8 +50,38 @@ def staged_tiles(k: Any, loop: Any) -> list[tuple[Any, StagedTile]]:
                 tile = None if operand in found else _staged(k, plan, i, operand, block)
                 if tile is not None:
                     found[operand] = tile
+    if found:
+        found.update(_kept(k, block))
     out = list(found.items())
     return out if out and _place(k, [t for _, t in out]) else []
+
+
+def _kept(k: Any, block: Any) -> dict[Any, StagedTile]:
+    """Operands made before the loop that stay in shared memory, because all values together need too many registers."""
+    contracts = [op for op in block.operations if op.operation.name == "vector.contract"]
+    fixed = {v: (op, i) for op in contracts for i, v in enumerate(list(op.operands)[:2])
+             if owner(v) is not None and owner(v).block != block}
+    yielded = list(block.operations)[-1].operands
+    carried = sum(_words(k, v) for v in yielded if isinstance(v.type, ir.VectorType))
+    inside = max((_words(k, op.results[0]) for op in contracts if op.results[0] not in list(yielded)), default=0)
+    out: dict[Any, StagedTile] = {}
+    if carried + inside + sum(_words(k, v) for v in fixed) <= k.chip.vector_registers - OTHER_REGISTERS:
+        return out
+    for v, (op, i) in fixed.items():
+        convert = owner(v)
+        if convert.name == CONVERT and all(u.owner.operation.name == "vector.contract" for u in v.uses) \
+                and Contraction(op, k.chip, k.threads // k.chip.warp).instruction is not None:
+            source = convert.operands[0]
+            stored = memory_type(ir.VectorType(source.type).element_type)
+            matrix = k.code.matrix_loads and isinstance(stored, ir.FloatType) and stored.width == 16
+            memory = best_memory(k.layout(source), k.layout(v), element_bytes(stored), matrix)
+            out[v] = StagedTile(source, [], memory, False, stored, kept=True)
+    return out
+
+
+def _words(k: Any, value: Any) -> int:
+    """Registers of 4 bytes that `value` takes in a thread."""
+    return -(-int(k.layout(value).registers) * element_bytes(ir.VectorType(value.type).element_type) // 4)
 
 
 def _staged(k: Any, plan: Contraction, number: int, operand: Any, block: Any) -> StagedTile | None:
@@ -133,7 +167,7 @@ def _place(k: Any, tiles: list[StagedTile]) -> bool:
     for stages in range(k.stages, 1, -1):
         end = k.code.reserved
         for t in tiles:
-            t.slots = stages if t.direct else 2
+            t.slots = stages if t.direct else 1 if t.kept else 2
             t.offset = end
             end += -(-t.slots * t.slot_bytes // 16) * 16
         if end <= k.chip.shared_bytes:
@@ -151,7 +185,7 @@ class _PipelinedLoop:
         self.k, self.op, self.staged = k, op, staged
         self.block = op.regions[0].blocks[0]
         self.direct = [t for _, t in staged if t.direct]
-        self.held = [t for _, t in staged if not t.direct]
+        self.held = [t for _, t in staged if not t.direct and not t.kept]
         self.ahead = max((t.slots for t in self.direct), default=2) - 1
         self.lower, self.upper, self.step, *self.init = [k.get(v) for v in op.operands]
 
@@ -162,6 +196,9 @@ class _PipelinedLoop:
         code.reserved = 0
         for _, t in self.staged:
             t.buffer = code.buffer(t.slots * t.elements, t.stored, t.offset)
+        for _, t in self.staged:
+            if t.kept:      # the first step's barrier is before its reads
+                code.write_shared(to_memory(k.get(t.value), t.stored), t.buffer, t.memory.compose(k.layout(t.value)))
         code.reserved = max(t.offset + -(-t.slots * t.slot_bytes // 16) * 16 for _, t in self.staged)
         for s in range(self.ahead if self.direct else 0):
             self.copy(self.later(self.lower, s), lambda t, s=s: index(s * t.elements))  # type: ignore[misc]

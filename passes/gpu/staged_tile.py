@@ -21,6 +21,7 @@ class StagedTile:
         slice: the operations of the loop's body that make it, in order.
         memory: from a position in the tile to its offset in a slot.
         direct: copied asynchronously, not through registers.
+        kept: made before the loop and the same in all its steps.
         buffer: all slots; `start` is the offset of the slot that this step reads.
     """
 
@@ -33,6 +34,7 @@ class StagedTile:
     start: Any = None
     slots: int = 0
     offset: int = 0
+    kept: bool = False
 
     @property
     def elements(self) -> int:

@@ -23,7 +23,7 @@ from xcc._mlir import ir
 from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor, index_to_dim
 from xcc.symbolic import Dim
 
-__all__ = ["OnlineGroup", "OnlineSum", "Read", "find_groups", "hidden", "last_visible", "multiple"]
+__all__ = ["OnlineGroup", "OnlineSum", "Read", "find_groups", "hidden", "last_visible", "multiple", "visible_keys"]
 
 Read = tuple[Tensor, Access]
 
@@ -222,6 +222,12 @@ def last_visible(kernel: Kernel, g: OnlineGroup, test: Read) -> Dim | None:
     if any(key in symbolic.symbols_of(d) for d in (start, right)):
         return None
     return right - start
+
+
+def visible_keys(kernel: Kernel, g: OnlineGroup) -> Dim | None:
+    """The last key of which x is not -inf, over the maximum's loops; None where all may count."""
+    choice = hidden(g.x, g.x_access)
+    return last_visible(kernel, g, choice[0]) if choice is not None else None
 
 
 def _ramp(kernel: Kernel, t: Tensor, access: Access) -> Dim | None:

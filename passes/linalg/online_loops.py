@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from xcc import symbolic
 from xcc._mlir import arith_d, ir, scf_d
 from xcc.passes.linalg.kernel import Access, Op, Tensor
-from xcc.passes.linalg.online import OnlineGroup, OnlineSum, Read, hidden, last_visible, multiple
+from xcc.passes.linalg.online import OnlineGroup, OnlineSum, Read, hidden, last_visible, multiple, visible_keys
 from xcc.passes.linalg.tile_builder import Axis, Ix, V
 from xcc.symbolic import Dim
 
@@ -167,8 +167,7 @@ class _OnlineLoop:
 
     def _last_end(self) -> Any:
         """Where the loop over keys may end: behind all, or before the first key that all rows of the tile hide."""
-        choice = hidden(self.g.x, self.g.x_access)
-        last = last_visible(self.ev.kernel, self.g, choice[0]) if choice is not None else None
+        last = visible_keys(self.ev.kernel, self.g)
         row = self.b.access(last, self.row_env) if last is not None else None
         if row is None or row.vec is not None:
             return self.end

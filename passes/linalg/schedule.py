@@ -25,6 +25,7 @@ All entries speak of dims *after* normalisation (passes/linalg/kernel.py), of th
 - threads: workgroup size (GPU).
 - stages: tiles of a contraction's operands that are in shared memory at once, loads running ahead of the compute (GPU);
   below 2: no pipelining.
+- descending: a tile dim whose last tiles are launched first, because work grows along it (GPU); -1: none.
 - group: tiles of the last dim but one that neighbouring workgroups walk before they go on along the last (GPU).
 """
 
@@ -36,6 +37,8 @@ from typing import Any
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.kernel import Kernel, Op
+
+NUMBERS = ("threads", "stages", "group", "park", "descending")
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Schedule:
     stages: int = 0
     group: int = 0
     online: bool = False
+    descending: int = -1
 
     def __post_init__(self) -> None:
         if not len(self.block) == len(self.vector) == len(self.order):
@@ -82,8 +86,9 @@ class Schedule:
                    "reduce": ir.ArrayAttr.get([i64(list(r)) for r in self.reduce]),
                    "tail": ir.StringAttr.get(self.tail), "access": ir.StringAttr.get(self.access),
                    "parallel": ir.BoolAttr.get(self.parallel)}
-        if self.park >= 0:
-            entries["park"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), self.park)
+        for name in ("park", "descending"):
+            if getattr(self, name) >= 0:
+                entries[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), getattr(self, name))
         if self.flatten:
             entries["flatten"] = i64(list(self.flatten))
         if self.joined:
@@ -102,12 +107,11 @@ class Schedule:
         d = {entries[n].name: entries[n].attr for n in range(len(entries))}
         try:
             arrays: dict[str, Any] = {k: tuple(ir.DenseI64ArrayAttr(d[k])) for k in ("block", "vector", "order")}
-            numbers: dict[str, Any] = {k: int(d[k].value) for k in ("threads", "stages", "group") if k in d}
+            numbers: dict[str, Any] = {k: int(d[k].value) for k in NUMBERS if k in d}
             return Schedule(
                 **arrays, reduce=tuple(tuple(ir.DenseI64ArrayAttr(r)) for r in d.get("reduce", [])),
                 tail=d["tail"].value if "tail" in d else "peel",
                 access=d["access"].value if "access" in d else "rows",
-                park=int(d["park"].value) if "park" in d else -1,
                 parallel=bool(d["parallel"].value) if "parallel" in d else False,
                 flatten=tuple(ir.DenseI64ArrayAttr(d["flatten"])) if "flatten" in d else (),
                 joined=tuple(tuple(ir.DenseI64ArrayAttr(r)) for r in d.get("joined", [])),

@@ -127,8 +127,11 @@ class Nest:
             ranges: dict[int, tuple[Any, Any]] = {}
             for n, d in enumerate(tiled):
                 low = block.arguments[n]
-                self.b.multiples[low] = steps[n]
                 size = self.dims[d]
+                if d == self.schedule.descending:
+                    last = self.b.sub(self.b.dim(symbolic.ceildiv(size, steps[n])), self.b.int(1))
+                    low = self.b.sub(self.b.mul(last, self.b.int(steps[n])), low)
+                self.b.multiples[low] = steps[n]
                 if isinstance(size, int) and size % steps[n] == 0:
                     ranges[d] = (low, None)
                 else:
