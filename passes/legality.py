@@ -18,8 +18,8 @@ _TILES = ("memref.*", "vector.*", "affine.apply", "affine.min", "affine.max", "u
 LEGAL: dict[str, tuple[str, ...]] = {
     "xt": ("builtin.module", "func.func", "func.return", "xt.*", "xtv.*"),
     "kernels": ("builtin.module", "func.func", "func.return", "xt.*", "xtv.*"),
-    "linalg": (*_BUILTIN, *_SCALAR, "linalg.generic", "linalg.fill", "linalg.yield", "linalg.index",
-               "tensor.empty", "tensor.extract", "tensor.dim", "memref.*", "affine.apply", "ub.poison"),
+    "linalg": (*_BUILTIN, *_SCALAR, "linalg.generic", "linalg.fill", "linalg.yield", "linalg.index", "tensor.empty",
+               "tensor.extract", "tensor.dim", "tensor.pad", "tensor.yield", "memref.*", "affine.apply", "ub.poison"),
     "vector": (*_BUILTIN, *_SCALAR, *_TILES),
     "cpu": (*_BUILTIN, "func.call", *_SCALAR, *_TILES, "builtin.unrealized_conversion_cast", "llvm.*"),
     "gpu": (*_BUILTIN, *_SCALAR, *_TILES, "builtin.unrealized_conversion_cast",

@@ -61,9 +61,33 @@ class Op:
         return [loop_index(e) for e in self.outs[result]]
 
 
+@dataclass(frozen=True)
+class Border:
+    """What is stored around a result: `low` and `high` elements of the scalar `value` at the ends of each original dim.
+
+    dims: the original dims of what is computed, without the border.
+    """
+
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    value: Any
+    dims: tuple[Dim, ...]
+
+    @property
+    def padded(self) -> tuple[Dim, ...]:
+        """The dims of the buffer."""
+        return tuple(lo + d + hi for lo, d, hi in zip(self.low, self.dims, self.high, strict=True))
+
+    def pads(self, d: int) -> bool:
+        return self.low[d] != 0 or self.high[d] != 0
+
+
 @dataclass(eq=False)
 class Kernel:
-    """A whole kernel: arguments, results, ops in order, symbol arguments."""
+    """A whole kernel: arguments, results, ops in order, symbol arguments.
+
+    borders[n] is what is stored around result n, None: nothing.
+    """
 
     name: str
     args: list[Tensor]
@@ -73,6 +97,7 @@ class Kernel:
     symbols: dict[str, Any]
     function: Any
     by_value: dict[Any, Tensor] = field(default_factory=dict)
+    borders: list[Border | None] = field(default_factory=list)
 
     def result_shape(self, n: int) -> tuple[Dim, ...]:
         return self.results[n].dims
@@ -161,6 +186,7 @@ def read(function: Any) -> Kernel:
         kernel.args.append(t)
     fills: dict[Any, Any] = {}
     sizes: dict[Any, tuple[Dim, ...]] = {}
+    padded: dict[Any, tuple[Any, Border]] = {}
     for op in block.operations:
         match op.name:
             case "tensor.empty":
@@ -179,11 +205,15 @@ def read(function: Any) -> Kernel:
                 t = ir.RankedTensorType(op.results[0].type)
                 tensors[op.results[0]] = Tensor(op.results[0], tuple(t.shape), t.element_type,
                                                 constant=op.attributes["value"])
+            case "tensor.pad":
+                padded[op.results[0]] = _read_pad(op, kernel)
             case "func.return":
                 for v in op.operands:
                     if v not in tensors and v in fills:
                         raise CompilerBug(f"kernel {name} returns a bare fill")
-                kernel.results = [tensors[v] for v in op.operands]
+                made = [padded.get(v, (v, None)) for v in op.operands]
+                kernel.results = [tensors[v] for v, _ in made]
+                kernel.borders = [border for _, border in made]
             case n if n.startswith("arith."):
                 pass
             case n:
@@ -228,6 +258,18 @@ def _read_generic(op: Any, kernel: Kernel, sizes: dict[Any, tuple[Dim, ...]], fi
         kernel.by_value[r] = t
         model.results.append(t)
     kernel.ops.append(model)
+
+
+def _read_pad(op: Any, kernel: Kernel) -> tuple[Any, Border]:
+    """The value that a tensor.pad stores, and its border."""
+    low, high = (tuple(ir.DenseI64ArrayAttr(op.attributes[side])) for side in ("static_low", "static_high"))
+    source = op.operands[0]
+    fill = list(op.operation.regions[0].blocks[0].operations)[-1].operands[0]
+    owner = fill.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant" or len(op.operands) > 1 \
+            or min((*low, *high)) < 0 or source not in kernel.by_value:
+        raise CompilerBug(f"kernel {kernel.name}: {op} is no border of constants around a value of the kernel")
+    return source, Border(low, high, owner.attributes["value"], kernel.by_value[source].dims)
 
 
 def _infer_window(e: Dim, size: Dim, loops: list[Dim | None]) -> None:
@@ -330,6 +372,13 @@ def _find_mergeable(kernel: Kernel) -> tuple[dict[Tensor, int], dict[Op, tuple[i
     return None
 
 
+def _cuts_lanes(kernel: Kernel, t: Tensor, j: int) -> bool:
+    """Whether dims (j, j+1) of a result must stay apart: a border lies between elements along its last dim."""
+    return j + 2 == len(t.dims) and any(
+        border is not None and any(border.pads(d) for d in (*t.groups[j][1:], *t.groups[j + 1]))
+        for r, border in zip(kernel.results, kernel.borders, strict=True) if r is t)
+
+
 def _closure(kernel: Kernel, start: Tensor, at: int) -> tuple[dict[Tensor, int], dict[Op, tuple[int, int]]] | None:
     """Everything that merges together with dims (at, at+1) of `start`, or None when something forbids it."""
     tensors: dict[Tensor, int] = {start: at}
@@ -339,7 +388,7 @@ def _closure(kernel: Kernel, start: Tensor, at: int) -> tuple[dict[Tensor, int],
     while work:
         t = work.pop()
         j = tensors[t]
-        if t in captured or t.constant is not None:
+        if t in captured or t.constant is not None or _cuts_lanes(kernel, t, j):
             return None
         for op in kernel.ops:
             sites = [(s, a) for s, a in [*op.inputs, *zip(op.results, op.outs, strict=True)]]

@@ -24,6 +24,7 @@ from xcc import symbolic
 from xcc._mlir import func_d, ir, scf_d
 from xcc.dialects.xt.base import dims_attr
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.linalg.border import BorderedResult
 from xcc.passes.linalg.kernel import Tensor, read
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
@@ -51,16 +52,18 @@ def tile_kernel(function: Any, module: Any, lossy: bool = False) -> None:
     """Replaces one kernel function by its tile program; `lossy` allows f32 products in tf32."""
     kernel = read(function)
     schedule = Schedule.from_attr(function.attributes["xcc.config"])
-    outputs = [t for t in kernel.results]
-    types = [memref_type(t.dims, t.element) for t in (*kernel.args, *outputs)]
+    outputs = list(kernel.results)
+    stored = [t.dims if border is None else border.padded for t, border in zip(outputs, kernel.borders, strict=True)]
+    types = [*(memref_type(t.dims, t.element) for t in kernel.args),
+             *(memref_type(dims, t.element) for t, dims in zip(outputs, stored, strict=True))]
     index = ir.IndexType.get()
     with ir.InsertionPoint(function), function.location:
         new = func_d.FuncOp(kernel.name + "__tiled", ([*types, *([index] * len(kernel.symbols))], []))
     for name, attr in function.attributes.items():
         if name not in ("sym_name", "function_type", "xt.arg_dims", "xt.result_dims", "res_attrs", "arg_attrs"):
             new.attributes[name] = attr
-    for key, tensors in (("xt.arg_dims", kernel.args), ("xt.result_dims", outputs)):
-        new.attributes[key] = ir.ArrayAttr.get([dims_attr(t.dims) for t in tensors])
+    for key, shapes in (("xt.arg_dims", [t.dims for t in kernel.args]), ("xt.result_dims", stored)):
+        new.attributes[key] = ir.ArrayAttr.get([dims_attr(dims) for dims in shapes])
     entry = new.add_entry_block()
     arguments = list(entry.arguments)
     symbols = dict(zip(kernel.symbols, arguments[len(types):], strict=True))
@@ -69,22 +72,41 @@ def tile_kernel(function: Any, module: Any, lossy: bool = False) -> None:
         memory = Memory(builder, module, schedule.access)
         for t, memref in zip(kernel.args, arguments, strict=False):
             memory.bind(t, memref)
-        stores = list(zip(outputs, arguments[len(kernel.args):len(types)], strict=True))
+        stores = [Result(t, memref, None if border is None else BorderedResult(memory, t, memref, border))
+                  for t, memref, border in zip(outputs, arguments[len(kernel.args):len(types)], kernel.borders,
+                                               strict=True)]
         ev = Evaluator(kernel, builder, memory, schedule, lossy)
         for size in dict.fromkeys(d for op in kernel.ops for d in op.loops):
             builder.dim(size)
         main = max((t for t in outputs), key=lambda t: _volume(t.dims))
-        groups: dict[tuple[Dim, ...], list[tuple[Tensor, Any]]] = {}
-        for t, memref in stores:
-            groups.setdefault(t.dims, []).append((t, memref))
+        groups: dict[tuple[Dim, ...], list[Result]] = {}
+        for r in stores:
+            groups.setdefault(r.t.dims, []).append(r)
+            if r.bordered is not None:
+                _fill_border(builder, r.bordered)
         for dims, group in groups.items():
             part = schedule if dims == main.dims else _default(dims, schedule)
-            ev.park = group[0][1] if part is schedule else None
+            ev.park = group[0].memref if part is schedule else None
             with builder.scope():
                 Nest(ev, part, dims, group).emit()
         func_d.ReturnOp([])
     function.operation.erase()
     new.attributes["sym_name"] = ir.StringAttr.get(kernel.name)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result of the kernel and its buffer."""
+
+    t: Tensor
+    memref: Any
+    bordered: BorderedResult | None
+
+
+def _fill_border(b: Builder, bordered: BorderedResult) -> None:
+    loop = _forall([1], [], [1], False)
+    with ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0]), b.scope():
+        bordered.fill()
 
 
 def _volume(dims: tuple[Dim, ...]) -> tuple[int, int]:
@@ -106,7 +128,7 @@ class Nest:
     """The loops around the tiles of results of one shape."""
 
     def __init__(self, ev: Evaluator, schedule: Schedule, dims: tuple[Dim, ...],
-                 results: list[tuple[Tensor, Any]]) -> None:
+                 results: list[Result]) -> None:
         self.ev, self.b, self.schedule, self.results = ev, ev.b, schedule, results
         groups = iter(dims)
         self.parts = [tuple(next(groups) for _ in range(n)) for n in schedule.flatten or [1] * len(dims)]
@@ -238,7 +260,7 @@ class Nest:
         """Evaluates what depends only on the dims fixed so far, before the loops over the others begin."""
         env = {f"i{d}": i for d, i in self._coordinates(at).items()}
         access = tuple(symbolic.sym(f"i{d}") for d in range(sum(len(part) for part in self.parts)))
-        self.ev.hoist([(t, access) for t, _ in self.results], env)
+        self.ev.hoist([(r.t, access) for r in self.results], env)
 
     def _coordinates(self, at: dict[int, Ix]) -> dict[int, Ix]:
         """The coordinates in the results' dims of the tile dims fixed so far."""
@@ -255,10 +277,13 @@ class Nest:
         coordinates = self._coordinates(at)
         indices = [coordinates[d] for d in range(len(coordinates))]
         access = tuple(symbolic.sym(f"i{d}") for d in range(len(coordinates)))
-        self.ev.online.prepare([(t, access) for t, _ in self.results], {f"i{d}": i for d, i in coordinates.items()})
-        values: list[V] = [self.ev.tile(t, indices) for t, _ in self.results]
-        for (t, memref), v in zip(self.results, values, strict=True):
-            self.ev.memory.store(t, memref, v, indices)
+        self.ev.online.prepare([(r.t, access) for r in self.results], {f"i{d}": i for d, i in coordinates.items()})
+        values: list[V] = [self.ev.tile(r.t, indices) for r in self.results]
+        for r, v in zip(self.results, values, strict=True):
+            if r.bordered is not None:
+                r.bordered.store(v, indices)
+            else:
+                self.ev.memory.store(r.t, r.memref, v, indices)
 
 
 def _forall(sizes: Sequence[int | None], dynamic: list[Any], steps: list[int], parallel: bool) -> Any:

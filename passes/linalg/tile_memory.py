@@ -171,12 +171,13 @@ class Memory:
             "static_sizes": ir.DenseI64ArrayAttr.get(static_sizes),
             "static_strides": ir.DenseI64ArrayAttr.get(static_strides)}).results[0]
 
-    def _flat(self, memref: Any, t: Tensor, element: Any) -> Any:
+    def flat(self, memref: Any, dims: Sequence[Dim], element: Any) -> Any:
+        """The buffer of shape `dims` as one dim."""
         key = ("flat", memref)
         found = self.b.recall(key)
         if found is not None:
             return found
-        return self.b.remember(key, self._view(memref, self.b.int(0), [symbolic.product(t.dims)], [1], element))
+        return self.b.remember(key, self._view(memref, self.b.int(0), [symbolic.product(dims)], [1], element))
 
     def _flat_index(self, t: Tensor, indices: Sequence[Ix]) -> Ix:
         total = Ix()
@@ -200,7 +201,7 @@ class Memory:
         if lane in rows or count > MAX_ROWS or any(a.limit is not None for a in rows):
             return None
         offsets = self.b.vector(outer)
-        flat = self._flat(memref, t, element)
+        flat = self.flat(memref, t.dims, element)
         shape = ir.VectorType.get([*(a.size for a in rows), lane.size], element)
         out = self.b.splat(_zero(element), list(shape.shape))
         base = self.b.scalar(last)
@@ -220,7 +221,7 @@ class Memory:
         if low is None or high is None:
             return None
         (lane, _), = walk.coefs
-        flat = self._flat(memref, t, element)
+        flat = self.flat(memref, t.dims, element)
         row = self._offset(t, [*indices[:-1], Ix()])
         high = self.b.binary("arith.maxsi", high, low)
 
@@ -251,7 +252,7 @@ class Memory:
         if guard is not None:
             index = self.b.align([index, guard])[0]
         shape = [a.size for a in index.axes]
-        flat = self._flat(memref, t, element)
+        flat = self.flat(memref, t.dims, element)
         mask = self.b.mask(index.axes)
         if guard is not None:
             inside = self.b.broadcast(guard, index.axes)

@@ -1,7 +1,8 @@
 """Convolutions lose their padding: an xt.pad before them makes it.
 
 A CPU kernel reads each input element many times, so testing the border inside its innermost loop costs more than
-writing the padded input once.
+writing the padded input once. A pad that only adds zeros around its input is marked ``xcc.stored``: the kernel that
+makes the input writes it to its place in the padded buffer, and zeros around it (stage linalg: ``tensor.pad``).
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from xcc.passes.base import Pass, PassContext, register_pass
 class ExplicitPadding(Pass):
     """Turns the padding of convolutions into xt.pad.
 
-    Before: ``xt.convolution(x, w) {low = [1, 1], high = [1, 1]}``; after: ``xt.convolution(xt.pad(x), w)``.
+    Before: ``xt.convolution(x, w) {low = [1, 1], high = [1, 1]}``
+    After:  ``xt.convolution(xt.pad(x) {xcc.stored, low = ..., high = ...}, w)``
     """
 
     name: ClassVar[str] = "explicit-padding"
@@ -47,6 +49,8 @@ def _rewrite(op: Any) -> None:
     with ir.InsertionPoint(op), op.location:
         padded = xt.pad(x, low=_all_dims(a, a.low), high=_all_dims(a, a.high),
                         interior=_all_dims(a, tuple(d - 1 for d in a.lhs_dilation)))
+        if not spread and all(isinstance(d, int) and d >= 0 for d in (*a.low, *a.high)):
+            padded.owner.attributes["xcc.stored"] = ir.UnitAttr.get()
         rest = {k: v for k, v in vars(a).items() if k not in ("low", "high", "lhs_dilation")}
         new = xt.convolution(padded, w, **rest)
     op.results[0].replace_all_uses_with(new)

@@ -1,6 +1,7 @@
 """Groups the ops of one block into kernels, in the order in which fusion pays.
 
-1. Contractions and windows take the pointwise ops behind them (bias, activation, residual), composites a transpose.
+1. Contractions and windows take the pointwise ops behind them (bias, activation, residual), composites a transpose;
+   whatever makes the input of a stored pad takes the pad.
 2. Reductions over the same rows come together with the pointwise ops between and behind them: a softmax or a layer
    norm is one kernel. All give back what at their end only makes the result larger (a conversion to wider elements)
    and what the readers can compute themselves.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from xcc.passes.xt.fusion_rules import FusionGroup, FusionRules, is_pointwise, reaches, singleton
+from xcc.passes.xt.fusion_rules import FusionGroup, FusionRules, is_pointwise, is_stored_pad, reaches, singleton
 from xcc.passes.xt.op_graph import Graph, Node
 
 __all__ = ["Fusion", "fuse"]
@@ -41,7 +42,7 @@ def fuse(graph: Graph, rules: FusionRules, *, explain: bool = False) -> Fusion:
     f.producers()
     out = Fusion([])
     f.duplicates(out)
-    f.release_views()
+    f.release_views(out)
     out.groups = f.groups()
     if explain:
         f.explain(out)
@@ -82,7 +83,8 @@ class _Fuser:
         for n in self.graph.nodes:
             if n.index in self.group_of and (is_pointwise(n) or n.name == "transpose"):
                 for p in self._producers(n):
-                    if p.kind in ("contract", "window", "composite") and self._join(p, self.group_of[n.index]):
+                    roots = ("contract", "window", "composite")
+                    if (p.kind in roots or is_stored_pad(n)) and self._join(p, self.group_of[n.index]):
                         break
 
     def retreat(self) -> None:
@@ -156,14 +158,17 @@ class _Fuser:
             for m in p.nodes:
                 del self.group_of[m.index]
 
-    def release_views(self) -> None:
-        """Unit reshapes at the edge of a kernel become views in the block."""
+    def release_views(self, out: Fusion) -> None:
+        """Unit reshapes at the edge of a kernel become views in the block; those behind a copied op stay."""
         changed = True
         while changed:
             changed = False
             for g in self.groups():
                 inside = g.indices
+                copied = {m.index for m in out.copied_into(g)}
                 for n in [n for n in g.nodes if n.kind == "unit_view"]:
+                    if any(p is not None and p.index in copied for p in n.producers):
+                        continue
                     first = all(p is None or p.index not in inside for p in n.producers)
                     last = all(u.index not in inside for u in n.users)
                     if (first or last) and not self._crosses(n, g, first):

@@ -14,7 +14,7 @@ from xcc.dialects import xt
 from xcc.passes.xt.op_graph import Graph, Node, dims_without_ones, element_bytes, is_inline, nominal_count
 from xcc.symbolic import Dim
 
-__all__ = ["FLOPS", "FusionGroup", "FusionLimits", "FusionRules", "singleton"]
+__all__ = ["FLOPS", "FusionGroup", "FusionLimits", "FusionRules", "is_stored_pad", "singleton"]
 
 FLOPS: dict[str, int] = {
     name: 16 for name in ("exp exp2 expm1 log log1p log2 sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
@@ -75,7 +75,8 @@ def singleton(n: Node) -> FusionGroup:
     kinds = {"pointwise": "map", "movement": "map", "unit_view": "map", "contraction": "contract", "window": "window",
              "composite": "composite"}
     kind = kinds.get(n.kind, "alone") if len(n.results) == 1 else "alone"
-    return FusionGroup([n], kind, dims_without_ones(n.shape), {n.index: "full"})
+    shape = xt.shape_of(n.operands[0]) if is_stored_pad(n) else n.shape
+    return FusionGroup([n], kind, dims_without_ones(shape), {n.index: "full"})
 
 
 def _reduction(n: Node) -> FusionGroup:
@@ -91,7 +92,12 @@ def _reduction(n: Node) -> FusionGroup:
 
 def is_pointwise(n: Node) -> bool:
     """Whether each result element reads its operands at its own coordinates, numpy broadcasting included."""
-    return n.kind in ("pointwise", "unit_view") or n.name == "broadcast"
+    return n.kind in ("pointwise", "unit_view") or n.name == "broadcast" or is_stored_pad(n)
+
+
+def is_stored_pad(n: Node) -> bool:
+    """A pad that is no op of its own: its kernel computes the operand and stores it with a border around."""
+    return n.name == "pad" and "xcc.stored" in n.op.attributes
 
 
 def _interpolates(n: Node) -> bool:
@@ -124,6 +130,8 @@ class FusionRules:
         if len(p.nodes) + len(c.nodes) > self.limits.max_ops:
             return f"the kernel would have more than {self.limits.max_ops} ops"
         edges = [(n, u) for n in p.nodes for u in n.users if u.index in c.indices]
+        if any(is_stored_pad(n) for n, _ in edges):
+            return "the padded value is only stored"
         if "composite" in (p.kind, c.kind):
             return self._around(p, c, duplicate)
         if p.kind == "map":

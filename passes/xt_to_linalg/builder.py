@@ -137,10 +137,14 @@ class Builder:
 
     def result(self, view: View) -> tuple[Any, tuple[Dim, ...]]:
         """A tensor made in this kernel with the elements of `view` in row-major order, and its dims."""
-        computed = view.source is not None and not isinstance(view.source.owner, ir.Block)
-        if not (computed and view.is_whole()):
-            view = self.pointwise(view.dims, view.dtype, [view], lambda s: s[0])
+        view = self.computed(view)
         return view.source, view.source_dims
+
+    def computed(self, view: View) -> View:
+        """`view` itself where it is a whole value made in this kernel, else a copy."""
+        if view.source is not None and not isinstance(view.source.owner, ir.Block) and view.is_whole():
+            return view
+        return self.pointwise(view.dims, view.dtype, [view], lambda s: s[0])
 
 
 def compose(exprs: Sequence[Any], coords: Sequence[Any] | None, n: int) -> Sequence[Any]:

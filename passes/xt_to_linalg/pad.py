@@ -1,4 +1,8 @@
-"""Padding: a generic that clamps the coordinate, reads, and selects the padding outside."""
+"""Padding: a generic that clamps the coordinate, reads, and selects the padding outside.
+
+A pad marked ``xcc.stored`` that is only a result of its kernel is a ``tensor.pad``: its input's tiles are stored at an
+offset, and zeros around them.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import arith_d
+from xcc._mlir import arith_d, ir, tensor_d
 from xcc.passes.xt_to_linalg.builder import Builder
 from xcc.passes.xt_to_linalg.registry import Op, converts
 from xcc.passes.xt_to_linalg.types import constant
-from xcc.passes.xt_to_linalg.view import View
+from xcc.passes.xt_to_linalg.view import View, expand_dims
 from xcc.symbolic import Dim
 
 __all__ = ["pad_view"]
@@ -64,6 +68,8 @@ def convert_pad(b: Builder, op: Op) -> View:
     interior = interior or (0,) * len(x.dims)
     if mode == "constant":
         value: Any = op.operands[1] if len(op.operands) > 1 else op.attr("value", 0)
+        if "xcc.stored" in op.operation.attributes and _only_returned(op.operation):
+            return _stored_pad(b, x, _static(low), _static(high), value, op.dims)
         return pad_view(b, x, low, high, interior, value, op.dims)
     lows = [b.dim(d) for d in low]
 
@@ -86,3 +92,33 @@ def _outside(b: Builder, mode: str, at: Any, extent: Dim) -> Any:
     if mode == "reflect":
         at = arith_d.minsi(at, arith_d.subi(period, at))
     return b.clamp(at, extent)
+
+
+def _only_returned(operation: Any) -> bool:
+    return all(use.owner.operation.name == "func.return" for use in operation.results[0].uses)
+
+
+def _static(side: Sequence[Dim]) -> list[int]:
+    return [d for d in side if isinstance(d, int)]
+
+
+def _stored_pad(b: Builder, x: View, low: Sequence[int], high: Sequence[int], value: float | int,
+                dims: Sequence[Dim]) -> View:
+    """`x` made in this kernel, with a border of `value`; dims that are not padded stay split as they are."""
+    if any(p > 1 and (lo, hi) != (0, 0) for p, lo, hi in zip(x.splits, low, high, strict=True)):
+        x = x.plain()
+    x = b.computed(x)
+    if x.source_dims != expand_dims(x.dims, x.splits):      # unit dims at other places
+        x = b.pointwise(x.dims, x.dtype, [x], lambda s: s[0])
+    splits = x.splits
+    shape = expand_dims(dims, splits)
+    at = [n for n, p in enumerate(splits) for _ in range(1 if p == 1 else 2)]
+    lows, highs = ([side[n] if splits[n] == 1 else 0 for n in at] for side in (low, high))
+    element = ir.RankedTensorType(x.source.type).element_type
+    sizes = [d if isinstance(d, int) else ir.ShapedType.get_dynamic_size() for d in shape]
+    pad = tensor_d.PadOp(ir.RankedTensorType.get(sizes, element), x.source, [], [], lows, highs)
+    index = ir.IndexType.get()
+    block = pad.operation.regions[0].blocks.append(*[index] * len(shape))
+    with ir.InsertionPoint(block):
+        tensor_d.YieldOp(constant(x.dtype, value))
+    return View.of_split(pad.result, dims, x.dtype, splits)

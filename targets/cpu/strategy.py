@@ -226,6 +226,8 @@ def _rows(kernel: Kernel, place: Domain, w: Widths, parallel: bool) -> Schedule:
 
 def _parked(kernel: Kernel, place: Domain) -> int:
     """The op to keep in the result's row: dear, needed by a reduction of the row and by the result. -1: none."""
+    if any(kernel.borders):
+        return -1
     coordinates = tuple(symbolic.sym(f"i{d}") for d in range(len(place.dims)))
     for n, op in enumerate(kernel.ops):
         if op.is_reduction or op.operation is None or len(op.results) != 1:

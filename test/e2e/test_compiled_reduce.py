@@ -79,6 +79,35 @@ def test_convolution(data: Any) -> None:
 
 
 @given(st.data())
+@examples(10)
+def test_padded_input_is_stored_by_its_producer(data: Any) -> None:
+    """Anything in front of a padded convolution, with and without another user."""
+    channels = data.draw(st.sampled_from([1, 3, 16, 40]))
+    x = filled([data.draw(st.integers(1, 2)), channels, *(data.draw(st.sampled_from([1, 5, 7, 13])) for _ in "hw")],
+               F32, 0, -1, 1)
+    point, w = filled([channels, channels, 1, 1], F32, 1, -1, 1), filled([8, channels, 3, 3], F32, 2, -1, 1)
+    make = {"product": lambda a, b: xt.abs(xt.convolution(a, b)),
+            "depthwise": lambda a, b: xt.convolution(a, b, groups=channels),
+            "pool": lambda a, b: xt.reduce_window(a, kind="max", window=[1, 1, 1, 1], strides=[1, 1, 1, 1]),
+            "softmax": lambda a, b: xt.softmax(a, axis=1), "add": lambda a, b: xt.add(a, a), "input": lambda a, b: a}
+    kind = data.draw(st.sampled_from(sorted(make)))
+    if kind == "depthwise":
+        point = point[:, :1]
+    low, high = ([data.draw(st.integers(0, 2)) for _ in "hw"] for _ in "lh")
+    low[0] = 2      # the window fits in one row
+    twice = data.draw(st.booleans())
+
+    def body(a: Any, b: Any, c: Any) -> Any:
+        made = make[kind](a, b)
+        y = xt.convolution(made, c, low=low, high=[max(1, h) for h in high], strides=[data_stride, 1])
+        return (y, xt.neg(made)) if twice else y
+
+    data_stride = data.draw(st.integers(1, 2))
+    x = np.pad(x, [(0, 0), (0, 0), (0, 0), (0, max(0, 3 - x.shape[3]))])
+    check(body, x, point, w, dynamic=kind != "depthwise" and data.draw(st.booleans()), tolerance=8)
+
+
+@given(st.data())
 @examples(6)
 def test_reduce_window(data: Any) -> None:
     dtype = data.draw(st.sampled_from([F32, np.dtype(np.float16), np.dtype(np.int8), np.dtype(np.uint8)]))

@@ -121,3 +121,18 @@ func.func @attention_takes_its_views(%x: tensor<1x8x3x2x16xf16>, %v: tensor<1x2x
   %4 = "xt.transpose"(%3) {perm = [0, 2, 1, 3]} : (tensor<1x2x8x16xf16>) -> tensor<1x8x2x16xf16>
   return %4 : tensor<1x8x2x16xf16>
 }
+
+// -----
+// A stored pad joins the product in front of it, which has another user too.
+// CHECK-LABEL: @stored_pad
+// CHECK: %[[P:.*]]:2 = "xtv.dispatch"({{.*}}) {kernel = @dot_general_0{{.*}} -> (tensor<1x4x4x8xf32>, tensor<1x6x6x8xf32>)
+// CHECK: func.func private @dot_general_0
+// CHECK: %[[Y:.*]] = "xt.dot_general"
+// CHECK: %[[Q:.*]] = "xt.pad"(%[[Y]]) {{.*}}xcc.stored
+// CHECK: return %[[Y]], %[[Q]]
+func.func @stored_pad(%x: tensor<1x4x4x4xf32>, %w: tensor<4x8xf32>, %f: tensor<3x3x8x8xf32>) -> (tensor<1x4x4x8xf32>, tensor<1x4x4x8xf32>) {
+  %0 = "xt.dot_general"(%x, %w) {dtype = f32, lhs_batch = [], lhs_contract = [3], rhs_batch = [], rhs_contract = [0]} : (tensor<1x4x4x4xf32>, tensor<4x8xf32>) -> tensor<1x4x4x8xf32>
+  %1 = "xt.pad"(%0) {low = [0, 1, 1, 0], high = [0, 1, 1, 0], interior = [0, 0, 0, 0], mode = "constant", value = 0.0 : f64, xcc.stored} : (tensor<1x4x4x8xf32>) -> tensor<1x6x6x8xf32>
+  %2 = "xt.convolution"(%1, %f) {dtype = f32, filter = "HWIO", groups = 1 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x6x6x8xf32>, tensor<3x3x8x8xf32>) -> tensor<1x4x4x8xf32>
+  return %2, %0 : tensor<1x4x4x8xf32>, tensor<1x4x4x8xf32>
+}

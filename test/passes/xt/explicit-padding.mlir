@@ -1,7 +1,7 @@
 // RUN: %xcc_opt %s --pass-pipeline=explicit-padding | filecheck %s
 
 // CHECK-LABEL: func.func @padded(
-// CHECK: %[[P:.*]] = "xt.pad"(%{{.*}}) {high = [0, 2, 1, 0], interior = [0, 0, 0, 0], low = [0, 1, 1, 0]
+// CHECK: %[[P:.*]] = "xt.pad"(%{{.*}}) {high = [0, 2, 1, 0], interior = [0, 0, 0, 0], low = [0, 1, 1, 0]{{.*}}xcc.stored
 // CHECK: "xt.convolution"(%[[P]], %{{.*}}) {{.*}}high = [0, 0]{{.*}}low = [0, 0]
 func.func @padded(%x: tensor<1x8x8x4xf32>, %w: tensor<3x3x4x5xf32>) -> tensor<1x9x8x5xf32> {
   %0 = "xt.convolution"(%x, %w) {dtype = "f32", filter = "HWIO", groups = 1 : i64, high = [2, 1], layout = "NHWC", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x8x8x4xf32>, tensor<3x3x4x5xf32>) -> tensor<1x9x8x5xf32>
@@ -14,4 +14,12 @@ func.func @padded(%x: tensor<1x8x8x4xf32>, %w: tensor<3x3x4x5xf32>) -> tensor<1x
 func.func @bare(%x: tensor<1x8x8x4xf32>, %w: tensor<1x1x4x5xf32>) -> tensor<1x8x8x5xf32> {
   %0 = "xt.convolution"(%x, %w) {dtype = "f32", filter = "HWIO", groups = 1 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x8x8x4xf32>, tensor<1x1x4x5xf32>) -> tensor<1x8x8x5xf32>
   return %0 : tensor<1x8x8x5xf32>
+}
+
+// Zeros between the elements are no border.
+// CHECK-LABEL: func.func @spread(
+// CHECK-NOT: xcc.stored
+func.func @spread(%x: tensor<1x8x8x4xf32>, %w: tensor<1x1x4x5xf32>) -> tensor<1x15x8x5xf32> {
+  %0 = "xt.convolution"(%x, %w) {dtype = "f32", filter = "HWIO", groups = 1 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [2, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x8x8x4xf32>, tensor<1x1x4x5xf32>) -> tensor<1x15x8x5xf32>
+  return %0 : tensor<1x15x8x5xf32>
 }

@@ -36,3 +36,15 @@ func.func private @symbolic_start(%x: tensor<?xf32, ["d0"]>) -> tensor<2xf32>
   %0 = "xt.slice"(%x) {starts = ["d0 - 2"], limits = ["d0"], strides = [1]} : (tensor<?xf32, ["d0"]>) -> tensor<2xf32>
   return %0 : tensor<2xf32>
 }
+
+// A pad that its kernel stores is a tensor.pad of what is computed; elsewhere it is a generic like any other.
+// CHECK-LABEL: func.func private @stored_pad
+// CHECK: %[[Y:.*]] = linalg.generic
+// CHECK: %[[P:.*]] = tensor.pad %[[Y]] low[1, 0] high[2, 0] {
+// CHECK: return %[[P]] : tensor<?x4xf32>
+func.func private @stored_pad(%x: tensor<?x4xf32, ["d0", 4]>) -> tensor<?x4xf32, ["d0 + 3", 4]>
+    attributes {xt.kernel, xt.symbols = ["d0"]} {
+  %0 = "xt.neg"(%x) : (tensor<?x4xf32, ["d0", 4]>) -> tensor<?x4xf32, ["d0", 4]>
+  %1 = "xt.pad"(%0) {low = [1, 0], high = [2, 0], interior = [0, 0], mode = "constant", value = 0.0 : f64, xcc.stored} : (tensor<?x4xf32, ["d0", 4]>) -> tensor<?x4xf32, ["d0 + 3", 4]>
+  return %1 : tensor<?x4xf32, ["d0 + 3", 4]>
+}
