@@ -82,11 +82,11 @@ def _first(outputs: Any) -> Any:
     return outputs[0] if isinstance(outputs, tuple) else outputs
 
 
-def _kernel_table(profile: list[tuple[str, float]]) -> str:
+def _kernel_table(profile: list[Any]) -> str:
     """A line a kernel, by its share of the time: launches, microseconds of one, of all."""
     times: dict[str, list[float]] = defaultdict(list)
-    for kernel, seconds in profile:
-        times[kernel].append(seconds * 1e6)
+    for launch in profile:
+        times[launch.kernel].append(launch.seconds * 1e6)
     rows = sorted(times.items(), key=lambda r: -sum(r[1]))
     return "\n".join(f"    {k:20} x{len(t):<3} {statistics.median(t):8.1f} {sum(t):9.1f}" for k, t in rows)
 

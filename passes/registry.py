@@ -29,6 +29,7 @@ BUILTIN: dict[str, str] = {
     "tile": "xcc.passes.linalg.tile",
     "transposed-convolution": "xcc.passes.xt.transposed_conv",
     "unroll-vectors": "xcc.passes.vector.unroll",
+    "wide-pixels": "xcc.passes.xt.wide_pixels",
     "xt-decompose": "xcc.passes.xt.decompose_composites",
     "xt-fold": "xcc.passes.xt.fold",
     "xt-recognise": "xcc.passes.xt.recognise",

@@ -51,7 +51,8 @@ def front_stages(*, xt: tuple[Pass, ...] = (), keep: tuple[str, ...] = ()) -> tu
 
 def gpu_model_passes() -> tuple[Pass, ...]:
     """What GPUs do to a whole model before kernels are formed, whoever made them."""
-    return tuple(get_pass(name)() for name in ("merge-products", "split-contractions", "split-reductions"))
+    names = ("wide-pixels", "merge-products", "split-contractions", "split-reductions")
+    return tuple(get_pass(name)() for name in names)
 
 
 def _decompose(**options: Any) -> Pass:
