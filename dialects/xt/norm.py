@@ -1,5 +1,6 @@
 """Normalisations: composites with a schedule of their own on targets that have one. Narrow floats compute in f32."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -166,7 +167,7 @@ class GroupNorm(XtOp, name="group_norm"):
     @staticmethod
     def evaluate(a: Attrs, x: Any, scale: Any, bias: Any) -> Any:
         def f(v: Any) -> Any:
-            grouped = v.reshape(v.shape[0], a.groups, -1)
+            grouped = v.reshape(v.shape[0], a.groups, math.prod(v.shape[1:]) // a.groups)
             y = grouped - grouped.mean(-1, keepdims=True)
             y = (y / np.sqrt((y * y).mean(-1, keepdims=True) + a.eps)).reshape(v.shape)
             column = (-1,) + (1,) * (v.ndim - 2)

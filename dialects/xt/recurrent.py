@@ -100,7 +100,7 @@ def run(a: Attrs, x: Any, lengths: Any, states: list[Any], step: Callable[..., t
 
 
 def _initial(s: Any, x: Any, r: Any) -> Any:
-    return np.zeros((r.shape[0], x.shape[1], r.shape[2]), np.float32) if s is None else s
+    return np.zeros((r.shape[0], x.shape[1], r.shape[2]), x.dtype) if s is None else s
 
 
 def _in_f32(f: Callable[..., tuple[Any, ...]], x: Any, *rest: Any) -> tuple[Any, ...]:

@@ -201,7 +201,8 @@ class MaxPoolWithIndices(XtOp, name="max_pool_with_indices"):
                      dilations=(1, 1, *a.dilations))
         values = windows(x, full, lowest(dtype_name(x.dtype)))
         where = windows(position, full, -1)
-        values, where = (v.reshape(*v.shape[:x.ndim], -1) for v in (values, where))
+        taps = int(np.prod(values.shape[x.ndim:]))
+        values, where = (v.reshape(*v.shape[:x.ndim], taps) for v in (values, where))
         wide = values.astype(np.float32) if dtype_name(x.dtype) in NARROW else values
         best = np.argmax(np.where(where < 0, np.array(lowest(dtype_name(x.dtype))).astype(wide.dtype), wide), -1)
         best = np.where(np.take_along_axis(where, best[..., None], -1)[..., 0] < 0, np.argmax(where >= 0, -1), best)

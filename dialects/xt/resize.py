@@ -82,10 +82,12 @@ def resized(a: Attrs, axis: int, size: int, out: int) -> bool:
 
 def taps(a: Attrs, axis: int, size: int, out: int) -> tuple[Any, Any, Any]:
     """For each output position of dim `axis`: input indices [out, taps], weights alike, and whether it is outside."""
+    if not out:
+        return np.zeros((0, 1), np.int64), np.zeros((0, 1)), np.zeros(0, bool)
     scale = a.scales[axis] or (out / size if size else 1.0)
     x = source_positions(a, axis, size, out, scale)
     outside = (x < 0) | (x > size - 1) if a.coordinate == "tf_crop_and_resize" else np.zeros(out, bool)
-    index, weights = zip(*(_row(a, float(p), scale) for p in x), strict=True) if out else ((), ())
+    index, weights = zip(*(_row(a, float(p), scale) for p in x), strict=True)
     table = np.array(index, np.int64).reshape(out, -1)
     factors = np.array(weights, np.float64).reshape(out, -1)
     if a.exclude_outside:
@@ -109,7 +111,7 @@ def source_positions(a: Attrs, axis: int, size: int, out: int, scale: float) -> 
             return offset + (y + 0.5) / scale - 0.5
         case "tf_crop_and_resize":
             start, end = (r * (size - 1) for r in (a.roi[axis], a.roi[axis + len(a.roi) // 2]))
-            return start + (y * (end - start) / (out - 1) if out > 1 else (end - start) / 2)
+            return start + (y * (end - start) / (out - 1) if out > 1 else np.full(out, (end - start) / 2))
     return (y + 0.5) / scale - 0.5
 
 

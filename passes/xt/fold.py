@@ -53,8 +53,7 @@ class Fold(Pass):
             return
         if _is_empty(op):
             with at(op):
-                replace(op, [xt.constant(np.zeros(cast("tuple[int, ...]", k.shape), numpy_dtype(k.dtype)))
-                             for k in map(TensorType.of, op.results)])
+                replace(op, [_nothing(TensorType.of(r)) for r in op.results])
             return
         if not self._folds(op, name, values, ctx):
             return
@@ -100,7 +99,15 @@ def _is_empty(op: Any) -> bool:
     """Whether the op has results, and none of them an element."""
     cls = op_class(op)
     return cls is not None and cls.access != "control" and len(op.results) > 0 \
-        and all(_elements(TensorType.of(r)) == 0 for r in op.results)
+        and cls.access != "scalar" and all(0 in TensorType.of(r).shape for r in op.results) \
+        and not (name_of(op) == "broadcast" and producer(op.operands[0], "constant") is not None)
+
+
+def _nothing(t: TensorType) -> Any:
+    """A value of a type that has no elements."""
+    if t.static:
+        return xt.constant(np.zeros(cast("tuple[int, ...]", t.shape), numpy_dtype(t.dtype)))
+    return xt.broadcast(xt.constant(np.zeros((), numpy_dtype(t.dtype))), shape=t.shape)
 
 
 def _elements(t: TensorType) -> int:

@@ -139,7 +139,7 @@ class FusionRules:
         elif c.kind == "map":
             out = self._epilogue(p, c, edges)
         else:
-            out = self._reductions(p, c)
+            out = self._reductions(p, c, edges)
         if isinstance(out, str):
             return out
         return out if duplicate else self._checked(out)
@@ -169,11 +169,13 @@ class FusionRules:
             return f"the kernel would have more than {self.limits.max_buffers} buffers"
         return g
 
-    def _reductions(self, p: FusionGroup, c: FusionGroup) -> FusionGroup | str:
+    def _reductions(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> FusionGroup | str:
         if p.kind != "reduce" or c.kind != "reduce":
             return f"a kernel has one root, and these are a {p.kind} and a {c.kind}"
         if (p.domain, p.axes) != (c.domain, c.axes):
             return "the reductions are over other axes"
+        if any(u.index not in c.aligned or not _same_row(p, n, c, u) for n, u in edges):
+            return "the consumer needs the results of other rows than its own"
         if fault := self._row_fault(p):
             return fault
         return _joined(p, c, c.aligned | p.aligned, p)
@@ -195,6 +197,8 @@ class FusionRules:
             return _joined(p, c, p.aligned | dict.fromkeys(c.aligned, "row"), p)
         if c.domain != p.domain:
             return "the consumer has another shape"
+        if any(not _same_row(p, n, c, u) for n, u in edges):
+            return "the consumer needs the results of other rows than its own"
         if p.kind == "reduce" and (fault := self._row_fault(p)):
             return fault
         return _joined(p, c, p.aligned | c.aligned, p)
@@ -255,6 +259,19 @@ class FusionRules:
         stored = read + made + (consumers - joined) * made
         copied = consumers * read + (consumers - 1) * self.flops(p) / self.limits.flops_per_byte
         return "" if copied <= stored else f"{consumers} copies would move {copied - stored:.0f} bytes more"
+
+
+def _same_row(p: FusionGroup, n: Node, c: FusionGroup, u: Node) -> bool:
+    """Whether the op `u` of `c`, of the same domain as `p`, reads at each place what `n` of `p` gives for that row.
+
+    A row of sizes (s,) in a domain (s, s) may line up with either dim: ``add(x, reduce(x))`` reads a column's.
+    """
+    if p.aligned.get(n.index) != "row" or c.aligned[u.index] != "full":
+        return True
+    out, shape = xt.shape_of(u.results[0]), n.shape
+    places = [d for d, size in enumerate(out) if size != 1]
+    used = {len(out) - len(shape) + d for d, size in enumerate(shape) if size != 1}
+    return used == {d for i, d in enumerate(places) if i not in p.axes}
 
 
 def _downstream(g: FusionGroup, start: list[Node]) -> list[Node]:

@@ -136,7 +136,7 @@ def _row_tile(extent: Dim, room: int) -> int:
     More than WAYS rows whose distance is a multiple of 4 KiB would push each other out of the L1 cache.
     """
     if isinstance(extent, int) and extent <= room:
-        return extent
+        return max(1, extent)
     room = min(room, WAYS)
     if not isinstance(extent, int):
         return room

@@ -1,10 +1,12 @@
-"""Compiles small xt programs for this CPU and compares them with the numpy meaning of their ops."""
+"""Compiles small xt programs and compares them with the numpy meaning of their ops: for this CPU, or for a GPU's chip,
+whose code the interpreter runs."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,12 @@ from xcc import symbolic
 from xcc._mlir import func_d, ir
 from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
+from xcc.interpreter.executor import make_executor as interpreting
 
 Array = np.ndarray[Any, Any]
 EXAMPLES = float(os.environ.get("XCC_EXAMPLES", 1))
 """What the number of examples of each property test is multiplied with."""
+_chip = ""
 
 SIZES = st.sampled_from([0, 1, 1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 32, 33, 64, 67])
 SMALL = st.sampled_from([0, 1, 1, 2, 3, 4, 5, 7])
@@ -60,14 +64,17 @@ def filled(dims: Sequence[int], dtype: Any, seed: int = 0, low: float = -3, high
 
 def build(body: Callable[..., Any], inputs: Sequence[Array], dynamic: bool = False) -> Any:
     """A module whose @main is `body`; with `dynamic` each size above 1 is a symbol, equal sizes the same one."""
-    context = xt.context()
     names: dict[int, Any] = {}
-    with context, ir.Location.unknown():
+    return module_of(body, [xt.TensorType(tuple(
+        names.setdefault(n, symbolic.sym(f"s{len(names)}")) if dynamic and n > 1 else n for n in a.shape),
+        xt.dtype_name(a.dtype)) for a in inputs])
+
+
+def module_of(body: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+    """A module whose @main is `body` on inputs x0, x1... of the given TensorTypes."""
+    with xt.context(), ir.Location.unknown():
         module = ir.Module.create()
-        types = []
-        for a in inputs:
-            dims = [names.setdefault(n, symbolic.sym(f"s{len(names)}")) if dynamic and n > 1 else n for n in a.shape]
-            types.append(xt.tensor_type(dims, ir.Type.parse(xt.dtype_name(a.dtype))))
+        types = [t.mlir() for t in inputs]
         with ir.InsertionPoint(module.body):
             function = func_d.FuncOp("main", (types, []))
             entry = function.add_entry_block()
@@ -83,11 +90,29 @@ def build(body: Callable[..., Any], inputs: Sequence[Array], dynamic: bool = Fal
     return module
 
 
+@contextmanager
+def on_chip(name: str) -> Iterator[None]:
+    """Inside, `compiled` makes code for a GPU's chip and runs it in the interpreter."""
+    global _chip
+    _chip = name
+    try:
+        yield
+    finally:
+        _chip = ""
+
+
 def compiled(module: Any) -> Any:
+    """A model to run, for this CPU or for the chip of `on_chip`."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "case.mlir")
         path.write_text(str(module))
-        return xcc.compile(path, target="cpu", cache=False, isolate=False)
+        if not _chip:
+            return xcc.compile(path, target="cpu", cache=False, isolate=False)
+        target = "nvptx,code=ptx" if _chip.startswith("sm_") else "amdgcn"
+        model = xcc.compile(path, target=target, chip=_chip, cache=False, keep_ir=True)
+    a = model.artifact
+    model._executor = interpreting(a.program, a.members, a.weights, a.manifest)
+    return model
 
 
 def check(body: Callable[..., Any], *inputs: Array, dynamic: bool = False, tolerance: float = 1.0) -> None:

@@ -219,3 +219,12 @@ def test_scan_along_inner_axes():
             return [new], [xt.mul(new, slices[0])]
         return xt.scan([h], [x], body, axes=[1], out_axes=[2], reverse=[1])
     check(build, [f32(3, N, 4), f32(3, 4)], [data(3, 5, 4), data(3, 4)])
+
+
+def test_rows_that_line_up_with_columns():
+    """In a square, the maximum of row j may be added to column j: it is another row than the one being computed."""
+    def build(x):
+        y = softmax(x)
+        return xt.maximum(y, xt.reduce(y, kind="max", axes=(1,)))
+    for n in (N, 5):
+        check(build, [f32(n, n)], [data(5, 5)], kernels=["reduce sub exp reduce div reduce", "maximum"])

@@ -1,0 +1,169 @@
+"""Gather, scatter, sort, top-k, running sums and results of a size that is data, compiled for the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from compiled import FLOATS, INTEGERS, SIZES, SMALL, arrays, check, examples, filled, shapes
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xcc.dialects import xt
+
+F32 = np.dtype(np.float32)
+BOOL = np.dtype(bool)
+PLAIN = [*FLOATS, *INTEGERS]
+INDEX = st.sampled_from([np.dtype(np.int64), np.dtype(np.int64), np.dtype(np.int32)])
+
+
+def indices(data: Any, shape: Any, sizes: Any, seed: int = 7, wild: bool = True) -> Any:
+    """Positions below `sizes` (broadcast to `shape`), some negative; with `wild` some outside, which are clamped."""
+    rng, n = np.random.default_rng(seed), np.broadcast_to(np.asarray(sizes), shape)
+    low, high = (-n - 2, n + 2) if wild and data.draw(st.booleans()) else (-n, n)
+    return np.floor(low + rng.random(shape) * (high - low)).astype(data.draw(INDEX))
+
+
+def unique_indices(data: Any, shape: Any, axis: int, size: int, seed: int = 7) -> Any:
+    """Different positions along `axis`, so that the order of writes does not count."""
+    rng = np.random.default_rng(seed)
+    order = np.argsort(rng.random([size if d == axis else n for d, n in enumerate(shape)]), axis)
+    cut = np.take(order, np.arange(shape[axis]), axis)
+    return np.where(rng.random(cut.shape) < 0.3, cut - size, cut).astype(data.draw(INDEX))
+
+
+@given(st.data())
+@examples(14)
+def test_gather(data: Any) -> None:
+    x = data.draw(arrays(shapes((1, 4), SMALL.filter(bool)), [*PLAIN, BOOL]))
+    axis = data.draw(st.integers(0, x.ndim - 1))
+    batch = data.draw(st.integers(0, axis))
+    shape = (*x.shape[:batch], *data.draw(shapes((0, 2), SIZES, 200)))
+    at = indices(data, shape, x.shape[axis])
+    back = data.draw(st.booleans()) and not batch
+    check(lambda v, i: xt.gather(v, i, axis=axis - v.type.rank if back else axis, batch_dims=batch), x, at,
+          dynamic=data.draw(st.booleans()))
+
+
+@given(st.data())
+@examples(10)
+def test_gather_nd(data: Any) -> None:
+    x = data.draw(arrays(shapes((1, 4), SMALL.filter(bool)), [*PLAIN, BOOL]))
+    batch = data.draw(st.integers(0, x.ndim - 1))
+    depth = data.draw(st.integers(0 if batch == 0 else 1, x.ndim - batch))
+    outer = (*x.shape[:batch], *data.draw(shapes((0 if batch else 1, 2), SMALL)))
+    at = indices(data, (*outer, depth), x.shape[batch:batch + depth])
+    check(lambda v, i: xt.gather_nd(v, i, batch_dims=batch), x, at)
+
+
+@given(st.data())
+@examples(10)
+def test_gather_elements(data: Any) -> None:
+    x = data.draw(arrays(shapes((1, 4), SMALL.filter(bool)), [*PLAIN, BOOL]))
+    axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
+    shape = [data.draw(st.integers(0, n)) for n in x.shape]
+    shape[axis] = data.draw(SMALL)
+    check(lambda v, i: xt.gather_elements(v, i, axis=axis), x, indices(data, shape, x.shape[axis]))
+
+
+@given(st.data())
+@examples(14)
+def test_scatter_elements(data: Any) -> None:
+    dtype = data.draw(st.sampled_from(PLAIN))
+    x = data.draw(arrays(shapes((1, 4), SMALL.filter(bool)), [dtype]))
+    axis = data.draw(st.integers(0, x.ndim - 1))
+    kind = data.draw(st.sampled_from(["none", "add", "mul", "max", "min"]))
+    shape = [data.draw(st.integers(0, n)) for n in x.shape]
+    if kind == "none":
+        at = unique_indices(data, shape, axis, x.shape[axis])
+    else:
+        shape[axis] = data.draw(SMALL)
+        at = indices(data, shape, x.shape[axis], wild=False)
+    back = x.ndim if data.draw(st.booleans()) else 0
+    check(lambda v, i, u: xt.scatter_elements(v, i, u, axis=axis - back, reduction=kind), x, at,
+          filled(shape, dtype, 3, 0.5, 1.5), tolerance=4)
+
+
+@given(st.data())
+@examples(14)
+def test_scatter_nd(data: Any) -> None:
+    dtype = data.draw(st.sampled_from(PLAIN))
+    x = data.draw(arrays(shapes((1, 4), SMALL.filter(bool)), [dtype]))
+    depth = data.draw(st.integers(1, x.ndim))
+    kind = data.draw(st.sampled_from(["none", "add", "mul", "max", "min"]))
+    outer = data.draw(shapes((1, 2), SMALL))
+    at = indices(data, (*outer, depth), x.shape[:depth], wild=False)
+    if kind == "none":
+        lead = x.shape[:depth]
+        count = min(int(np.prod(lead)), int(np.prod(outer)))
+        flat = np.random.default_rng(5).permutation(int(np.prod(lead)))[:count]
+        at, outer = np.stack(np.unravel_index(flat, lead), -1).astype(np.int64), (count,)
+    updates = filled((*outer, *x.shape[depth:]), dtype, 3, 0.5, 1.5)
+    check(lambda v, i, u: xt.scatter_nd(v, i, u, reduction=kind), x, at, updates, tolerance=4)
+
+
+@given(st.data())
+@examples(10)
+def test_sort(data: Any) -> None:
+    """Equal elements keep their order, so that indices are exact too."""
+    x = data.draw(arrays(shapes((1, 3)), PLAIN))
+    x = np.round(x.astype(np.float64)).astype(x.dtype) if data.draw(st.booleans()) else x
+    axis, down = data.draw(st.integers(-x.ndim, x.ndim - 1)), data.draw(st.booleans())
+    check(lambda v: xt.sort(v, axis=axis, descending=down), x, dynamic=data.draw(st.booleans()))
+
+
+@given(st.data())
+@examples(10)
+def test_top_k(data: Any) -> None:
+    x = data.draw(arrays(shapes((1, 3)), PLAIN))
+    x = np.round(x.astype(np.float64)).astype(x.dtype) if data.draw(st.booleans()) else x
+    axis, largest = data.draw(st.integers(-x.ndim, x.ndim - 1)), data.draw(st.booleans())
+    k = data.draw(st.integers(0, x.shape[axis]))
+    check(lambda v: xt.top_k(v, k=k, axis=axis, largest=largest), x)
+
+
+@given(st.data())
+@examples(10)
+def test_cumulative(data: Any) -> None:
+    kind = data.draw(st.sampled_from(["sum", "prod", "max", "min", "logsumexp"]))
+    floats = kind == "logsumexp"
+    x = data.draw(arrays(shapes((1, 3)), FLOATS if floats else PLAIN, *((0.9, 1.1) if kind == "prod" else (-3, 3))))
+    axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
+    exclusive, reverse = data.draw(st.booleans()), data.draw(st.booleans())
+    check(lambda v: xt.cumulative(v, kind=kind, axis=axis, exclusive=exclusive, reverse=reverse), x,
+          dynamic=data.draw(st.booleans()), tolerance=8)
+
+
+@given(st.data())
+@examples(6)
+def test_nonzero_and_compress(data: Any) -> None:
+    x = data.draw(arrays(shapes((1, 3), SMALL), [F32, BOOL, np.dtype(np.int8)]))
+    x = np.where(np.random.default_rng(1).random(x.shape) < 0.5, np.zeros_like(x), x)
+    axis, flat = data.draw(st.integers(0, x.ndim - 1)), data.draw(st.booleans())
+    keep = filled((x.size if flat else x.shape[axis],), BOOL, 2)
+    check(lambda v, c: (xt.nonzero(v, symbol="n"), xt.compress(v, c, symbol="m", axis=axis, flat=flat)), x, keep)
+
+
+@given(st.data())
+@examples(6)
+def test_unique(data: Any) -> None:
+    x = data.draw(arrays(shapes((1, 3), SMALL.filter(bool)), [F32, np.dtype(np.int64), np.dtype(np.int8)]))
+    x = np.round(x.astype(np.float64)).astype(x.dtype)
+    axis, flat, ordered = data.draw(st.integers(0, x.ndim - 1)), data.draw(st.booleans()), data.draw(st.booleans())
+    check(lambda v: xt.unique(v, symbol="n", axis=axis, flat=flat, sorted=ordered), x)
+
+
+@given(st.data())
+@examples(10)
+def test_dynamic_slices(data: Any) -> None:
+    """A box at places that are data is read, or written; places outside are clamped."""
+    x = data.draw(arrays(shapes((1, 4), SMALL), [*PLAIN, BOOL]))
+    sizes = [data.draw(st.integers(0, n)) for n in x.shape]
+    at = np.array([data.draw(st.integers(-3, 9)) for _ in sizes], np.int64)
+    update = filled(sizes, x.dtype, 5)
+
+    def body(v: Any, u: Any, at: Any) -> Any:
+        starts = [xt.reshape(xt.slice(at, starts=(d,), limits=(d + 1,)), shape=()) for d in range(len(sizes))]
+        return xt.dynamic_slice(v, *starts, sizes=sizes), xt.dynamic_update_slice(v, u, *starts)
+
+    check(body, x, update, at)

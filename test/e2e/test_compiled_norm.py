@@ -1,0 +1,105 @@
+"""Softmax, norms, attention, rotary embedding and gelu compiled for the CPU, over shapes and types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from compiled import BF16, FLOATS, SIZES, arrays, check, examples, filled, shapes
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xcc.dialects import xt
+
+F32 = np.dtype(np.float32)
+SIDES = st.sampled_from([1, 1, 2, 3, 5, 7, 16, 17, 33])
+
+
+@given(st.data())
+@examples(10)
+def test_softmax(data: Any) -> None:
+    """Any axis; rows of one element, no rows, no elements."""
+    x = data.draw(arrays(shapes((1, 4)), FLOATS, -20, 20))
+    axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
+    op = data.draw(st.sampled_from([xt.softmax, xt.log_softmax]))
+    check(lambda v: op(v, axis=axis), x, dynamic=data.draw(st.booleans()), tolerance=4)
+
+
+@given(st.data())
+@examples(14)
+def test_layer_and_rms_norm(data: Any) -> None:
+    """Several axes, scale and bias that broadcast or are absent."""
+    x = data.draw(arrays(shapes((1, 4), SIZES.filter(bool)), FLOATS))
+    axes = data.draw(st.lists(st.integers(-x.ndim, x.ndim - 1), min_size=1, max_size=x.ndim))
+    kind = data.draw(st.sampled_from(["layer_norm", "rms_norm"]))
+    rest = [_factor(data, x, seed) for seed in range(data.draw(st.integers(0, 2 if kind == "layer_norm" else 1)))]
+    check(lambda v, *r: getattr(xt, kind)(v, *r, axes=axes, eps=0.01), x, *rest, dynamic=data.draw(st.booleans()),
+          tolerance=8)
+
+
+def _factor(data: Any, x: Any, seed: int) -> Any:
+    """An array that broadcasts to x."""
+    kept = [1 if data.draw(st.integers(0, 2)) == 0 else n for n in x.shape]
+    return filled(kept[data.draw(st.integers(0, len(kept))):], x.dtype, seed, -1, 1)
+
+
+@given(st.data())
+@examples(10)
+def test_group_norm(data: Any) -> None:
+    groups, width = data.draw(st.sampled_from([1, 2, 3, 7])), data.draw(st.sampled_from([1, 2, 5]))
+    batch, spatial = data.draw(st.sampled_from([0, 1, 2])), data.draw(shapes((0, 3), SIZES.filter(bool), 1 << 10))
+    dtype = data.draw(st.sampled_from(FLOATS))
+    channels = groups * width
+    x = filled((batch, channels, *spatial), dtype)
+    rest = [filled((channels,), dtype, i + 1) for i in range(data.draw(st.integers(0, 2)))]
+    check(lambda v, *r: xt.group_norm(v, *r, groups=groups, eps=0.01), x, *rest, dynamic=data.draw(st.booleans()),
+          tolerance=8)
+
+
+@given(st.data())
+@examples(6)
+def test_lrn(data: Any) -> None:
+    x = data.draw(arrays(shapes((2, 4), SIZES.filter(bool), 1 << 12), FLOATS))
+    size, beta = data.draw(st.integers(1, 7)), data.draw(st.sampled_from([0.5, 0.75, 2.0]))
+    check(lambda v: xt.lrn(v, size=size, alpha=0.1, beta=beta, bias=1.0), x, tolerance=4)
+
+
+@given(st.data())
+@examples(24)
+def test_attention(data: Any) -> None:
+    """Grouped heads, masks of every broadcast shape and both types, causal with an offset, softcap."""
+    batch, shared, repeat = (data.draw(st.sampled_from([1, 1, 2, 3])) for _ in range(3))
+    queries, keys, depth, width = (data.draw(SIDES) for _ in range(4))
+    dtype = data.draw(st.sampled_from([F32, F32, np.dtype(np.float16), BF16]))
+    heads = shared * repeat
+    inputs = [filled(s, dtype, i, -1, 1) for i, s in enumerate(
+        [(batch, heads, queries, depth), (batch, shared, keys, depth), (batch, shared, keys, width)])]
+    mask = data.draw(st.sampled_from(["", "", "i1", "float"]))
+    if mask:
+        full = [1 if data.draw(st.booleans()) else n for n in (batch, heads, queries, keys)]
+        kept = full[data.draw(st.integers(0, 2)):]
+        inputs.append(filled(kept, bool if mask == "i1" else dtype, 3))
+    options = {"causal": data.draw(st.booleans()), "causal_offset": (data.draw(st.sampled_from([0, 0, 1, -2, 30])),),
+               "softcap": data.draw(st.sampled_from([0.0, 0.0, 2.0])), "scale": data.draw(st.sampled_from([0.0, 0.5]))}
+    check(lambda *v: xt.attention(*v, **options), *inputs, dynamic=options["scale"] != 0 and data.draw(st.booleans()),
+          tolerance=4)
+
+
+@given(st.data())
+@examples(8)
+def test_rotary(data: Any) -> None:
+    dtype = data.draw(st.sampled_from(FLOATS))
+    shape = (*data.draw(shapes((1, 3), SIDES, 1 << 9)), 2 * data.draw(SIDES))
+    half = (*shape[:-1], shape[-1] // 2)
+    inner = [1 if data.draw(st.integers(0, 2)) == 0 else n for n in half]
+    angle = filled(inner[data.draw(st.integers(0, len(inner) - 1)):], np.float64, 1)
+    interleaved = data.draw(st.booleans())
+    check(lambda x, c, s: xt.rotary(x, c, s, interleaved=interleaved), filled(shape, dtype),
+          np.cos(angle).astype(dtype), np.sin(angle).astype(dtype))
+
+
+@given(st.data())
+@examples(4)
+def test_gelu(data: Any) -> None:
+    x, kind = data.draw(arrays(shapes(), FLOATS)), data.draw(st.sampled_from(["none", "tanh"]))
+    check(lambda v: xt.gelu(v, approximate=kind), x, dynamic=data.draw(st.booleans()))
