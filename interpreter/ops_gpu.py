@@ -91,6 +91,12 @@ def _barrier(source: Any, _: Any) -> Any:
     return lambda machine: machine.barrier()
 
 
+@op("amdgpu.sched_barrier")
+def _scheduling(_: Any, __: Any) -> Any:
+    """Orders the code generator's work, not the threads'."""
+    return lambda machine: None
+
+
 def shuffled(machine: Machine, value: Array, from_lane: Array, valid: Array) -> Array:
     """Each thread's `value` of lane `from_lane` of its own warp; its own where not `valid`, poison from idle lanes."""
     value = np.broadcast_to(value, (machine.count, *value.shape[1:]))

@@ -7,6 +7,7 @@ import importlib
 BUILTIN: dict[str, str] = {
     "amd-kernel-functions": "xcc.passes.gpu.amd_kernel_functions",
     "assign-layouts": "xcc.passes.gpu.assign_layouts",
+    "buffer-accesses": "xcc.passes.gpu.buffer_accesses",
     "channels-last": "xcc.passes.xt.layout",
     "configure": "xcc.passes.linalg.configure",
     "convert-precision": "xcc.passes.xt.convert_precision",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import arith_d, gpu_d, ir, vector_d
+from xcc._mlir import arith_d, ir, vector_d
 from xcc.passes.gpu.analysis import element_bytes
 from xcc.passes.gpu.contraction import Contraction
 from xcc.passes.gpu.layout import Layout
@@ -161,7 +161,7 @@ def _multiply_add(k: Any, op: Any, plan: Contraction) -> Any:
                 tile = _in_shared(k, plan, n, value, offset)
                 offset += -(-tile.slot_bytes // 16) * 16
                 sides[n] = _Side(plan, n, tile)
-        gpu_d.barrier()
+        k.code.barrier()
     steps: list[dict[int, int]] = [{}]
     for d in plan.k:
         steps = [{**s, d: i} for s in steps for i in range(plan.sizes[d])]

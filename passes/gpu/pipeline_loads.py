@@ -8,8 +8,9 @@
 
 A tile that is read by one transfer or gather in pieces of 4 to 16 bytes is copied asynchronously (cp.async) into one of
 `stages` slots. Any other (elements apart, odd alignment, arithmetic before the contraction, chips without such copies)
-goes through registers, one step ahead, and through two slots. One barrier a step is enough for both: the slot that is
-written was read in an earlier step, which all threads have left.
+goes through registers and two slots: its loads start ahead of a step's instructions, and what they gave is written to
+the other slot behind them. One barrier a step is enough for both: the slot that is written was read in an earlier step,
+which all threads have left.
 
 An operand that is the same in all steps is held in registers, or in shared memory where the registers are needed for
 what the loop carries.
@@ -20,14 +21,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import arith_d, gpu_d, ir, scf_d, vector_d
+from xcc._mlir import arith_d, ir, scf_d
 from xcc.passes.gpu.analysis import Access, constant, element_bytes, gather_run, owner, register_run
 from xcc.passes.gpu.assign_layouts import CONVERT
 from xcc.passes.gpu.contraction import Contraction
 from xcc.passes.gpu.distribute_memory import Gather, Transfer, reader
 from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.staged_tile import StagedTile
-from xcc.passes.gpu.thread_code import best_memory, index, memory_type, to_memory
+from xcc.passes.gpu.thread_code import best_memory, guarded, index, memory_type, to_memory
 from xcc.passes.gpu.tile_memory import operand_memory
 
 __all__ = ["pipelined_loop", "staged_tiles"]
@@ -202,10 +203,11 @@ class _PipelinedLoop:
         code.reserved = max(t.offset + -(-t.slots * t.slot_bytes // 16) * 16 for _, t in self.staged)
         for s in range(self.ahead if self.direct else 0):
             self.copy(self.later(self.lower, s), lambda t, s=s: index(s * t.elements))  # type: ignore[misc]
-        first = self.load(self.lower, None)
+        if self.held:
+            guarded(self.inside(self.lower), lambda: self.write(self.loaded(self.lower), None))
         zero = index(0)
         counters = [zero] * (bool(self.direct) + bool(self.held))
-        loop = scf_d.ForOp(self.lower, self.upper, self.step, [*self.init, *counters, *first])
+        loop = scf_d.ForOp(self.lower, self.upper, self.step, [*self.init, *counters])
         arguments = list(loop.body.arguments)
         with ir.InsertionPoint(loop.body):
             self.body(arguments[0], arguments[1:])
@@ -221,7 +223,7 @@ class _PipelinedLoop:
     def body(self, iv: Any, carried: list[Any]) -> None:
         k = self.k
         n = len(self.init)
-        counters, registers = carried[n:len(carried) - len(self.held)], carried[len(carried) - len(self.held):]
+        counters = carried[n:]
         advanced = []
         if self.direct:
             slot = counters[0]
@@ -234,14 +236,13 @@ class _PipelinedLoop:
         if self.held:
             slot = counters[-1]
             advanced.append(_wrapped(slot, 1, 2))
-            for t, value in zip(self.held, registers, strict=True):
+            for t in self.held:
                 t.start = arith_d.muli(slot, index(t.elements))
-                k.code.write_shared(to_memory(value, t.stored), t.buffer, t.memory.compose(k.layout(t.value)), t.start)
-        gpu_d.barrier()
+        k.code.barrier()
         if self.direct:
             k.deferred.append(lambda: self.copy(self.later(iv, self.ahead),
                                                 lambda t: arith_d.muli(freed, index(t.elements))))
-        following = self.load(self.later(iv, 1), registers)
+        following = self.loaded(self.next_step(iv))
         k.values[self.block.arguments[0]] = iv
         for a, b in zip(list(self.block.arguments)[1:], carried[:n], strict=True):
             k.values[a] = b
@@ -252,8 +253,10 @@ class _PipelinedLoop:
             if op.operation.name != "scf.yield" and op.operation not in skipped:
                 k.emit(op.operation)
         k.run_deferred()
+        if self.held:
+            self.write(following, advanced[-1])
         yielded = list(self.block.operations)[-1].operands
-        scf_d.yield_([*[k.get(v) for v in yielded], *advanced, *following])
+        scf_d.yield_([*[k.get(v) for v in yielded], *advanced])
 
     def later(self, iv: Any, steps: int) -> Any:
         if not steps:
@@ -269,21 +272,31 @@ class _PipelinedLoop:
             return None
         return arith_d.cmpi(arith_d.CmpIPredicate.slt, iv, self.upper)
 
-    def evaluate(self, tiles: list[StagedTile], iv: Any) -> None:
-        """Emits what the tiles need at step `iv`, but not the transfers that are copied directly."""
+    def evaluate(self, tiles: list[StagedTile], iv: Any) -> list[Any]:
+        """Emits what the tiles need at step `iv` up to their loads, but not those that are copied directly.
+
+        Returns the operations on what was loaded, which are yet to be emitted.
+        """
         self.k.values[self.block.arguments[0]] = iv
         done: set[Any] = set()
+        late: list[Any] = []
         for t in tiles:
             for op in t.slice:
-                if op not in done and not (t.direct and op == t.slice[-1]):
-                    done.add(op)
+                if op in done or (t.direct and op == t.slice[-1]):
+                    continue
+                done.add(op)
+                if any(owner(v) in late or owner(v) is not None and owner(v).name in LOADS for v in op.operands):
+                    late.append(op)
+                else:
                     self.k.emit(op)
+        return late
 
     def copy(self, iv: Any, start: Callable[[StagedTile], Any]) -> None:
         """Starts the copies of step `iv`, if there is one, as one group; without a branch, so that the code around
         them can be scheduled between them."""
         saved = dict(self.k.values)
-        self.evaluate(self.direct, iv)
+        for op in self.evaluate(self.direct, iv):
+            self.k.emit(op)
         test = self.inside(iv)
         for t in self.direct:
             offsets = t.memory.compose(self.k.layout(t.value))
@@ -291,25 +304,35 @@ class _PipelinedLoop:
         self.k.values = saved
         ir.Operation.create("nvvm.cp.async.commit.group")
 
-    def load(self, iv: Any, otherwise: list[Any] | None) -> list[Any]:
-        """The register-staged tiles of step `iv`, `otherwise` (None: zeros) where there is no such step."""
-        if not self.held:
-            return []
+    def next_step(self, iv: Any) -> Any:
+        """The step behind `iv`, or `iv` itself, whose tiles are loaded again to no purpose, where it is the last."""
+        after = self.later(iv, 1)
+        return arith_d.select(arith_d.cmpi(arith_d.CmpIPredicate.slt, after, self.upper), after, iv)
 
-        def values() -> list[Any]:
-            self.evaluate(self.held, iv)
-            return [self.k.get(t.value) for t in self.held]
+    def loaded(self, iv: Any) -> tuple[list[Any], dict[Any, Any]]:
+        """Starts the loads of the register-staged tiles of step `iv`, without a branch around them.
 
-        test = self.inside(iv)
-        if test is None:
-            return values()
-        types = [self.k.type_of(t.value) for t in self.held]
-        branch = scf_d.IfOp(test, types, has_else=True)
-        with ir.InsertionPoint(branch.then_block):
-            scf_d.yield_(values())
-        with ir.InsertionPoint(branch.else_block):
-            scf_d.yield_(otherwise or [vector_d.broadcast(kind, _zero(kind.element_type)) for kind in types])
-        return list(branch.results)
+        Returns what is to be done to what they give, and the values at that step.
+        """
+        saved = dict(self.k.values)
+        late = self.evaluate(self.held, iv)
+        values, self.k.values = self.k.values, saved
+        self.k.code.keep_order()
+        return late, values
+
+    def write(self, following: tuple[list[Any], dict[Any, Any]], slot: Any) -> None:
+        """Writes the register-staged tiles that were loaded into a slot, None for the first."""
+        k = self.k
+        k.code.keep_order()
+        saved = k.values
+        late, k.values = following
+        for op in late:
+            k.emit(op)
+        for t in self.held:
+            start = None if slot is None else arith_d.muli(slot, index(t.elements))
+            k.code.write_shared(to_memory(k.get(t.value), t.stored), t.buffer, t.memory.compose(k.layout(t.value)),
+                                start)
+        k.values = saved
 
     def only_loads(self) -> set[Any]:
         """Operations of the body that only the tiles' loads use."""
@@ -327,17 +350,13 @@ class _PipelinedLoop:
 
 def _wrapped(slot: Any, ahead: int, slots: int) -> Any:
     """(slot + ahead) % slots for a slot below `slots`."""
+    if slots == 2:
+        return arith_d.xori(slot, index(1))
     if ahead == 1:
         last = arith_d.cmpi(arith_d.CmpIPredicate.eq, slot, index(slots - 1))
         return arith_d.select(last, index(0), arith_d.addi(slot, index(1)))
     first = arith_d.cmpi(arith_d.CmpIPredicate.eq, slot, index(0))       # ahead == slots - 1: the slot before
     return arith_d.select(first, index(slots - 1), arith_d.subi(slot, index(1)))
-
-
-def _zero(element_type: Any) -> Any:
-    if isinstance(element_type, ir.FloatType):
-        return arith_d.constant(element_type, 0.0)
-    return arith_d.constant(element_type, 0)
 
 
 def _i32(value: int) -> Any:

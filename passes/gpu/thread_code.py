@@ -59,6 +59,7 @@ class ThreadCode:
     def __init__(self, entry: Any, chip: Any) -> None:
         self.entry, self.warp, self.limit = entry, chip.warp, chip.shared_bytes
         self.matrix_loads = self.async_copies = "mma" in chip.matrix     # sm_80 and newer
+        self.amd = chip.triple.startswith("amdgcn")
         warp = chip.warp
         self.shared_bytes = 0
         self.reserved = 0
@@ -176,10 +177,23 @@ class ThreadCode:
             value = arith_d.addi(value, start)
         return arith_d.addi(value, index(apart)) if apart else value
 
+    def barrier(self) -> None:
+        """All threads have read and written shared memory; on AMD accesses of global memory stay in flight."""
+        if self.amd:
+            ir.Operation.create("amdgpu.lds_barrier")
+        else:
+            gpu_d.barrier()
+
+    def keep_order(self) -> None:
+        """Keeps the code generator from moving instructions across this point (AMD; ptxas orders by latency)."""
+        if self.amd:
+            ir.Operation.create("amdgpu.sched_barrier",
+                                attributes={"opts": ir.Attribute.parse("#rocdl<sched_group_mask none>")})
+
     def begin_shared(self) -> None:
         """Waits until the last content of shared memory has been read."""
         if self.shared_in_use:
-            gpu_d.barrier()
+            self.barrier()
         self.shared_in_use = True
 
     def write_shared(self, value: Any, buffer: Any, offsets: Layout, start: Any = None) -> None:
@@ -230,7 +244,7 @@ class ThreadCode:
         buffer = self.buffer(memory.shape[0], stored)
         self.begin_shared()
         self.write_shared(to_memory(value, stored), buffer, memory.compose(source))
-        gpu_d.barrier()
+        self.barrier()
         return self.read_tile(buffer, memory.compose(target), element)
 
     def read_tile(self, buffer: Any, offsets: Layout, element: Any, start: Any = None, fixed: int = 0) -> Any:

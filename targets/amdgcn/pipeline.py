@@ -17,6 +17,7 @@ def rocdl_stage(chip: Chip) -> Stage:
     """From per-thread code to the ROCDL and LLVM dialects."""
     to_rocdl = f"convert-gpu-to-rocdl{{chipset={chip.name} index-bitwidth=64}}"
     return Stage("rocdl", (
+        _pass("buffer-accesses"),
         _pass("hardware-math"),
         _pass("expand-math"),
         _pass("hardware-math"),     # of what the expansions use

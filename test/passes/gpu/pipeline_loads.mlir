@@ -20,17 +20,23 @@
 // NV-COUNT-12: nvgpu.mma.sync
 // NV: scf.yield
 
-// Without such copies the next tile is loaded into registers before the instructions of this one.
+// Without such copies the next tile is loaded into registers before the instructions of this one, without a branch, and
+// written to the other slot behind them.
 // AMD-LABEL: gpu.func @matmul(
 // AMD-SAME: xcc.shared_bytes = 16384
 // AMD: vector.load
-// AMD: scf.for
 // AMD: vector.store
-// AMD: gpu.barrier
-// AMD: scf.if
+// AMD: scf.for
+// AMD: amdgpu.lds_barrier
+// AMD-NOT: scf.if
+// AMD: arith.select
 // AMD: vector.load {{.*}} : memref<64x256xf16>
-// AMD-NOT: gpu.barrier
+// AMD: amdgpu.sched_barrier
 // AMD: amdgpu.mfma
+// AMD: amdgpu.sched_barrier
+// AMD-NOT: amdgpu.mfma
+// AMD: vector.store {{.*}} #gpu.address_space<workgroup>
+// AMD-NOT: amdgpu.lds_barrier
 // AMD: scf.yield
 func.func @matmul(%a: memref<64x256xf16>, %b: memref<256x64xf16>, %o: memref<64x64xf32>) attributes {xt.kernel, xcc.config = {threads = 128 : i64, stages = 3 : i64}} {
   %c0 = arith.constant 0 : index

@@ -1,0 +1,210 @@
+"""The address of a global memory access as a part that a workgroup shares and a part of each lane."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xcc._mlir import arith_d, ir, memref_d
+from xcc.passes.gpu.analysis import constant, element_bytes, owner
+from xcc.passes.gpu.thread_code import index
+
+__all__ = ["Address", "address_of", "is_memory_access", "largest"]
+
+LIMIT = 1 << 31         # bytes that a lane's part may reach
+ACCESSES = ("vector.load", "vector.store", "memref.load", "memref.store")
+VIEWS = ("memref.collapse_shape", "memref.expand_shape", "memref.cast", "memref.reinterpret_cast")
+Terms = dict[Any, int]  # value -> factor; None -> a constant
+Term = tuple[Any, list[int], int]   # value (None: 1), dims whose sizes are factors, constant factor
+
+
+@dataclass
+class Address:
+    """Element `uniform() + lane()` of the array that `memref` points to.
+
+    Attributes:
+        view: the memref that is accessed, of the same array.
+        shared, own: the terms of either part.
+    """
+
+    memref: Any
+    view: Any
+    shared: list[Term]
+    own: list[Term]
+
+    def uniform(self) -> Any:
+        """The part that a workgroup shares, built at the insertion point."""
+        return self._sum(self.shared)
+
+    def lane(self) -> Any:
+        """The part of a lane, built at the insertion point."""
+        return self._sum(self.own)
+
+    def _sum(self, terms: list[Term]) -> Any:
+        total = None
+        for value, dims, scale in terms:
+            term = index(scale) if value is None else value if scale == 1 else arith_d.muli(value, index(scale))
+            for d in dims:
+                term = arith_d.muli(term, memref_d.dim(self.view, index(d)))
+            total = term if total is None else arith_d.addi(total, term)
+        return index(0) if total is None else total
+
+
+def is_memory_access(op: Any) -> bool:
+    """Whether `op` is a load or store of a memref without a memory space."""
+    if op.name not in ACCESSES:
+        return False
+    return ir.MemRefType(_memref(op).type).memory_space is None
+
+
+def _memref(op: Any) -> Any:
+    return op.operands[1 if op.name.endswith(".store") else 0]
+
+
+def address_of(op: Any, entry: Any, known: dict[Any, Any]) -> Address | None:
+    """The address of the access `op` of a kernel with entry block `entry`.
+
+    None when the memory is not one of the kernel's buffers, or a lane's part is not known to be below 2 GiB, or when
+    there is no such part. `known` keeps what was found of values.
+    """
+    memref = _memref(op)
+    root = memref
+    while owner(root) is not None and owner(root).name in VIEWS:
+        if not _contiguous(root):
+            return None
+        root = owner(root).operands[0]
+    if owner(root) is not None or root.owner != entry or not _contiguous(memref):
+        return None
+    t = ir.MemRefType(memref.type)
+    indices = list(op.operands)[2 if op.name.endswith(".store") else 1:]
+    size = element_bytes(t.element_type)
+    sizes = list(t.shape)
+    whole = size
+    for s in sizes:
+        whole = whole * s if s >= 0 and whole else 0
+    small = 0 < whole < LIMIT
+    shared: list[Term] = []
+    own: list[Term] = []
+    reach, fixed, bounded = 0, 0, True
+    for d, value in enumerate(indices):
+        terms: Terms = {}
+        _linear(value, 1, terms)
+        stride, dynamic = 1, []
+        for inner in range(d + 1, len(sizes)):
+            if sizes[inner] >= 0:
+                stride *= sizes[inner]
+            else:
+                dynamic.append(inner)
+        for v, factor in terms.items():
+            if v is None and not dynamic:
+                fixed += factor * stride
+            elif v is None or not _by_lane(v, known):
+                shared.append((v, dynamic, factor * stride))
+            else:
+                most = largest(v, known)
+                bounded &= most is not None and factor > 0 and not dynamic
+                reach += (most or 0) * factor * stride
+                own.append((v, dynamic, factor * stride))
+    bounded &= (reach + max(0, fixed)) * size + 16 < LIMIT
+    if not own or not bounded and not small:
+        return None
+    if fixed:
+        (own if fixed > 0 or not bounded else shared).append((None, [], fixed))
+    if not bounded:         # the sum is inside the array, whatever its parts are
+        return Address(root, memref, [], own + shared)
+    return Address(root, memref, shared, own)
+
+
+def _contiguous(memref: Any) -> bool:
+    """Whether a memref is row-major from its base on."""
+    t = ir.MemRefType(memref.type)
+    return "strided<" not in str(t) and "affine_map<" not in str(t)
+
+
+def _linear(value: Any, factor: int, terms: Terms) -> None:
+    """Adds `factor * value` to `terms`, sums and constant factors taken apart."""
+    fixed = constant(value)
+    if fixed is not None:
+        terms[None] = terms.get(None, 0) + factor * fixed
+        return
+    op = owner(value)
+    if op is not None and op.name == "arith.addi":
+        _linear(op.operands[0], factor, terms)
+        _linear(op.operands[1], factor, terms)
+    elif op is not None and op.name == "arith.subi":
+        _linear(op.operands[0], factor, terms)
+        _linear(op.operands[1], -factor, terms)
+    elif op is not None and op.name == "arith.muli" and constant(op.operands[1]) is not None:
+        _linear(op.operands[0], factor * (constant(op.operands[1]) or 0), terms)
+    elif op is not None and op.name == "arith.muli" and constant(op.operands[0]) is not None:
+        _linear(op.operands[1], factor * (constant(op.operands[0]) or 0), terms)
+    else:
+        terms[value] = terms.get(value, 0) + factor
+
+
+def _by_lane(value: Any, known: dict[Any, Any]) -> bool:
+    """Whether threads of a workgroup may hold different values."""
+    key = "lane", value
+    if key not in known:
+        op = owner(value)
+        if op is None:
+            parent = value.owner.owner.operation
+            known[key] = parent.name == "scf.for" and (
+                ir.BlockArgument(value).arg_number > 0 or any(_by_lane(v, known) for v in list(parent.operands)[:3]))
+        elif op.name in ("gpu.block_id", "arith.constant", "memref.dim"):
+            known[key] = False
+        elif op.name.startswith("arith."):
+            known[key] = any(_by_lane(v, known) for v in op.operands)
+        else:
+            known[key] = True
+    return bool(known[key])
+
+
+def largest(value: Any, known: dict[Any, Any]) -> int | None:
+    """An upper bound of an index value that is known not to be negative; None when there is none."""
+    key = "largest", value
+    if key not in known:
+        known[key] = _largest(value, known)
+    found: int | None = known[key]
+    return found
+
+
+def _largest(value: Any, known: dict[Any, Any]) -> int | None:
+    fixed = constant(value)
+    if fixed is not None:
+        return fixed if fixed >= 0 else None
+    op = owner(value)
+    if op is None:
+        return None
+    if op.name == "gpu.thread_id":
+        return 1023
+    if not op.name.startswith("arith."):
+        return None
+    sides = [largest(v, known) for v in op.operands]
+    if op.name == "arith.andi":
+        return min((s for s in sides if s is not None), default=None)
+    if op.name == "arith.select":
+        return None if None in sides[1:] else max(s for s in sides[1:] if s is not None)
+    if any(s is None for s in sides):
+        return None
+    a, b = (s or 0 for s in sides[:2]) if len(sides) > 1 else (sides[0] or 0, 0)
+    by = constant(op.operands[1]) if len(sides) > 1 else None
+    if op.name in ("arith.ori", "arith.xori"):
+        return (1 << max(a, b).bit_length()) - 1
+    if op.name == "arith.addi":
+        return a + b
+    if op.name == "arith.muli":
+        return a * b
+    if op.name in ("arith.minsi", "arith.minui"):
+        return min(a, b)
+    if op.name in ("arith.maxsi", "arith.maxui"):
+        return max(a, b)
+    if op.name in ("arith.remui", "arith.remsi") and by:
+        return min(a, by - 1)
+    if by is not None and op.name == "arith.shli":
+        return a << by
+    if by is not None and op.name == "arith.shrui":
+        return a >> by
+    if by and op.name in ("arith.divui", "arith.divsi"):
+        return a // by
+    return a if op.name in ("arith.index_cast", "arith.index_castui", "arith.extui") else None

@@ -1,0 +1,163 @@
+"""AMD buffer instructions in place of branches and of 64-bit addresses in every lane.
+
+    %v = scf.if %m { %l = vector.load %x[%row, %k + %lane * 8] } else { zeros }
+    ->
+    %b = amdgpu.fat_raw_buffer_cast (%x from the workgroup's own element on)     a scalar address, 64 bits wide
+    %v = vector.load %b[select(%m, %lane * 8, past the end)]                      32 bits a lane
+
+The hardware compares a lane's offset with the buffer's size: loads past it give zeros, stores past it do nothing. The
+address is split into what is equal in the whole workgroup, which the scalar unit adds to the base, and what differs by
+lane, which must be known to stay below 2 GiB: the strides that a lane moves along are static, or the whole array is
+smaller than that. Other accesses stay as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import arith_d, ir, memref_d, vector_d
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.gpu.address import Address, address_of, is_memory_access
+from xcc.passes.gpu.analysis import element_bytes, owner
+from xcc.passes.gpu.thread_code import index
+
+END = 1 << 31           # bytes: an offset that is behind every buffer
+SPACE = "#amdgpu.address_space<fat_raw_buffer>"
+MOVABLE = ("arith.", "affine.apply", "vector.extract", "vector.shuffle", "vector.from_elements", "vector.broadcast",
+           "memref.dim")
+
+
+@register_pass
+@dataclass(frozen=True)
+class BufferAccesses(Pass):
+    """Loads and stores of global memory by lane become AMD buffer accesses, their branches comparisons of offsets."""
+
+    name: ClassVar[str] = "buffer-accesses"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            for target in module.body.operations:
+                if target.operation.name == "gpu.module":
+                    for kernel in target.regions[0].blocks[0].operations:
+                        if kernel.operation.name == "gpu.func":
+                            _Kernel(kernel.operation).run()
+
+
+class _Kernel:
+    def __init__(self, kernel: Any) -> None:
+        self.entry = kernel.regions[0].blocks[0]
+        self.known: dict[Any, Any] = {}     # of address_of, by value: nothing is erased before the end
+        self.dead: list[Any] = []
+
+    def run(self) -> None:
+        self.block(self.entry)
+        for op in self.dead:
+            op.erase()
+
+    def block(self, block: Any) -> None:
+        for op in [o.operation for o in block.operations]:
+            if is_memory_access(op):
+                self.plain(op)
+            elif op.name != "scf.if" or not self.masked(op):
+                for region in op.regions:
+                    for inner in region.blocks:
+                        self.block(inner)
+
+    def plain(self, op: Any) -> None:
+        """An access without a mask."""
+        address = address_of(op, self.entry, self.known)
+        if address is not None:
+            with op.location, ir.InsertionPoint(op):
+                self.replace(op, address, None)
+
+    def masked(self, op: Any) -> bool:
+        """scf.if of one access: the access alone, its offset past the end where the mask is off. False for others."""
+        access = _only_access(op)
+        if access is None:
+            return False
+        address = address_of(access, self.entry, self.known)
+        if address is None:
+            return False
+        for inner in [o.operation for o in op.regions[0].blocks[0].operations][:-1]:
+            inner.move_before(op)
+        otherwise = None
+        if op.results:
+            other = op.regions[1].blocks[0]
+            for inner in [o.operation for o in other.operations][:-1]:
+                inner.move_before(op)
+            otherwise = list(other.operations)[-1].operands[0]
+        with op.location, ir.InsertionPoint(op):
+            value = self.replace(access, address, op.operands[0])
+            if op.results:
+                if not _is_zero(otherwise):
+                    value = arith_d.select(op.operands[0], value, otherwise)
+                op.results[0].replace_all_uses_with(value)
+        self.dead.append(op)
+        return True
+
+    def replace(self, op: Any, address: Address, mask: Any) -> Any:
+        """The access `op` through a buffer at the insertion point; returns what it loads."""
+        element = ir.MemRefType(address.memref.type).element_type
+        size = element_bytes(element)
+        count = END // size
+        flat = ir.MemRefType.get([count], element, ir.Attribute.parse("strided<[1], offset: ?>"))
+        buffer = ir.MemRefType.get([count], element, memory_space=ir.Attribute.parse(SPACE))
+        base = memref_d.ReinterpretCastOp(flat, address.memref, [address.uniform()], [], [],
+                                          [ir.ShapedType.get_dynamic_size()], [count], [1]).result
+        valid = arith_d.constant(ir.IntegerType.get_signless(64), END - 1)
+        cast = ir.Operation.create(
+            "amdgpu.fat_raw_buffer_cast", results=[buffer], operands=[base, valid],
+            attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 0]), "resetOffset": ir.UnitAttr.get(),
+                        "boundsCheck": ir.BoolAttr.get(True)}).result
+        offset = address.lane()
+        if mask is not None:
+            offset = arith_d.select(mask, offset, index(count))
+        aligned = op.attributes["alignment"] if "alignment" in op.attributes else None
+        if op.name in ("vector.store", "memref.store"):
+            if op.name == "vector.store":
+                vector_d.store(op.operands[0], cast, [offset], alignment=aligned and aligned.value)
+            else:
+                memref_d.store(op.operands[0], cast, [offset])
+            self.dead.append(op)
+            return None
+        if op.name == "vector.load":
+            new = vector_d.load(op.results[0].type, cast, [offset], alignment=aligned and aligned.value)
+        else:
+            new = memref_d.load(cast, [offset])
+        op.results[0].replace_all_uses_with(new)
+        self.dead.append(op)
+        return new
+
+
+def _only_access(op: Any) -> Any:
+    """The one access of an scf.if that computes nothing else, and gives what it loads; None for any other."""
+    then = [o.operation for o in op.regions[0].blocks[0].operations]
+    accesses = [o for o in then if is_memory_access(o)]
+    if len(accesses) != 1 or not all(o == accesses[0] or o.name.startswith(MOVABLE) for o in then[:-1]):
+        return None
+    access = accesses[0]
+    other = [o.operation for o in op.regions[1].blocks[0].operations] if len(op.regions[1].blocks) else []
+    if not op.results:
+        return access if access.name.endswith(".store") and not other[:-1] else None
+    if len(op.results) != 1 or not access.name.endswith(".load") or then[-1].operands[0] != access.results[0]:
+        return None
+    return access if all(o.name.startswith(MOVABLE) for o in other[:-1]) else None
+
+
+def _is_zero(value: Any) -> bool:
+    op = owner(value)
+    if op is not None and op.name == "vector.broadcast":
+        return _is_zero(op.operands[0])
+    if op is not None and op.name == "vector.from_elements":
+        return all(_is_zero(v) for v in op.operands)
+    if op is None or op.name != "arith.constant":
+        return False
+    attribute = op.attributes["value"]
+    if isinstance(attribute, ir.DenseElementsAttr):
+        return bool(attribute.is_splat and _no_bits(ir.DenseElementsAttr(attribute).get_splat_value().value))
+    return _no_bits(attribute.value)
+
+
+def _no_bits(value: Any) -> bool:
+    return bool(value == 0 and not str(value).startswith("-"))

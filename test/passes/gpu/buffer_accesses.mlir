@@ -1,0 +1,79 @@
+// RUN: %xcc_opt %s --target=amdgcn --chip=gfx942 "--pass-pipeline=buffer-accesses, mlir(canonicalize, cse)" | filecheck %s
+
+// A load behind a mask: the row and k of the workgroup move the base, a lane's offset is past the end where it is off.
+// CHECK-LABEL: gpu.func @masked(
+// CHECK-SAME: %[[X:.*]]: memref<?x512xf16>, %{{.*}}: memref<64x8xf16>, %[[ROWS:.*]]: index
+// CHECK-DAG: %[[END:.*]] = arith.constant 1073741824 : index
+// CHECK-DAG: %[[BYTES:.*]] = arith.constant 2147483647 : i64
+// CHECK: %[[ON:.*]] = arith.cmpi slt
+// CHECK: scf.for %[[K:[^ ]*]] =
+// CHECK-NOT: scf.if
+// CHECK: %[[BASE:[0-9]+]] = arith.addi %{{[0-9]+}}, %[[K]]
+// CHECK: %[[VIEW:.*]] = memref.reinterpret_cast %[[X]] to offset: [%[[BASE]]], sizes: [1073741824], strides: [1]
+// CHECK: %[[BUFFER:.*]] = amdgpu.fat_raw_buffer_cast %[[VIEW]] validBytes(%[[BYTES]]) resetOffset
+// CHECK: %[[AT:.*]] = arith.select %[[ON]], %{{.*}}, %[[END]]
+// CHECK: vector.load %[[BUFFER]][%[[AT]]] {alignment = 16 : i64} : memref<1073741824xf16, #amdgpu.address_space<fat_raw_buffer>>, vector<8xf16>
+gpu.module @masked_gpu {
+  gpu.func @masked(%x: memref<?x512xf16>, %o: memref<64x8xf16>, %d0: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c8 = arith.constant 8 : index
+    %c16 = arith.constant 16 : index
+    %c512 = arith.constant 512 : index
+    %zero = arith.constant dense<0.0> : vector<8xf16>
+    %b = gpu.block_id x
+    %t = gpu.thread_id x
+    %own = arith.muli %t, %c8 : index
+    %m = arith.cmpi slt, %t, %d0 : index
+    %s = scf.for %k = %c0 to %c512 step %c16 iter_args(%acc = %zero) -> (vector<8xf16>) {
+      %col = arith.addi %k, %own : index
+      %v = scf.if %m -> (vector<8xf16>) {
+        %l = vector.load %x[%b, %col] {alignment = 16 : i64} : memref<?x512xf16>, vector<8xf16>
+        scf.yield %l : vector<8xf16>
+      } else {
+        scf.yield %zero : vector<8xf16>
+      }
+      %n = arith.addf %acc, %v : vector<8xf16>
+      scf.yield %n : vector<8xf16>
+    }
+    vector.store %s, %o[%t, %c0] : memref<64x8xf16>, vector<8xf16>
+    gpu.return
+  }
+
+  // Another padding is chosen behind the load; a store past the end does nothing.
+  // CHECK-LABEL: gpu.func @padded(
+  // CHECK-NOT: scf.if
+  // CHECK: %[[LOADED:.*]] = memref.load {{.*}} #amdgpu.address_space<fat_raw_buffer>>
+  // CHECK: arith.select %{{.*}}, %[[LOADED]], %{{.*}} : f32
+  // CHECK: memref.store {{.*}} #amdgpu.address_space<fat_raw_buffer>>
+  gpu.func @padded(%x: memref<?xf32>, %o: memref<?xf32>, %d0: index) kernel {
+    %t = gpu.thread_id x
+    %low = arith.constant 0xFF800000 : f32
+    %m = arith.cmpi slt, %t, %d0 : index
+    %v = scf.if %m -> (f32) {
+      %l = memref.load %x[%t] : memref<?xf32>
+      scf.yield %l : f32
+    } else {
+      scf.yield %low : f32
+    }
+    scf.if %m {
+      memref.store %v, %o[%t] : memref<?xf32>
+    }
+    gpu.return
+  }
+
+  // Lanes along a dim of unknown stride: their offsets may pass 2 GiB, so addresses stay 64 bits wide.
+  // CHECK-LABEL: gpu.func @wide(
+  // CHECK: scf.if
+  // CHECK: memref.load {{.*}} : memref<?x?xf32>
+  // CHECK-NOT: fat_raw_buffer_cast
+  gpu.func @wide(%x: memref<?x?xf32>, %o: memref<?x?xf32>, %d0: index, %d1: index) kernel {
+    %c0 = arith.constant 0 : index
+    %t = gpu.thread_id x
+    %m = arith.cmpi slt, %t, %d0 : index
+    scf.if %m {
+      %l = memref.load %x[%t, %c0] : memref<?x?xf32>
+      memref.store %l, %o[%t, %c0] : memref<?x?xf32>
+    }
+    gpu.return
+  }
+}
