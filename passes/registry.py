@@ -18,6 +18,7 @@ BUILTIN: dict[str, str] = {
     "fold-scales": "xcc.passes.xt.fold_scales",
     "form-kernels": "xcc.passes.xt.form_kernels",
     "hardware-math": "xcc.passes.gpu.hardware_math",
+    "integer-contractions": "xcc.passes.xt.integer_contractions",
     "kernel-abi": "xcc.passes.vector.kernel_abi",
     "lower-forall": "xcc.passes.vector.forall",
     "merge-products": "xcc.passes.xt.merge_products",

@@ -27,7 +27,8 @@ class Chip:
         l2_bytes, l3_bytes: caches.
         bandwidth: memory, bytes/s.
         flops: peak by type, e.g. {"f32": 67e12, "f16": 989e12}; CPU: a core's.
-        matrix: matrix instructions available: "mma", "wgmma", "mfma", "wmma", "amx", "vnni", ...
+        matrix: matrix instructions available: "mma", "wgmma", "mfma", "wmma"; on a CPU also dot products of bytes
+            ("vnni", "usdot": unsigned by signed, "sdot": signed) and of "bf16", and "amx".
     """
 
     name: str

@@ -11,14 +11,17 @@ from xcc.passes.upstream import Upstream
 __all__ = ["front_stages", "gpu_model_passes", "whole_pipeline"]
 
 
-def front_stages(*, xt: tuple[Pass, ...] = (), keep: tuple[str, ...] = ()) -> tuple[Stage, ...]:
-    """Stages ``xt`` to ``vector``; `xt` are passes of the target's own that end stage ``xt``.
+def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
+                 keep: tuple[str, ...] = ()) -> tuple[Stage, ...]:
+    """Stages ``xt`` to ``vector``; `xt` are passes of the target's own that end stage ``xt``, `early` those that need
+    the model's ops before constants are folded.
 
     `keep` names the composites that are a kernel each, decomposed inside it.
     """
     return (
         Stage("xt", (
             get_pass("xt-simplify")(),
+            *early,
             get_pass("xt-fold")(),
             get_pass("xt-recognise")(),
             get_pass("convert-precision")(),
@@ -59,6 +62,7 @@ def _decompose(**options: Any) -> Pass:
     return get_pass("xt-decompose")(**options)
 
 
-def whole_pipeline(back: tuple[Stage, ...], *, xt: tuple[Pass, ...] = (), keep: tuple[str, ...] = ()) -> Pipeline:
+def whole_pipeline(back: tuple[Stage, ...], *, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
+                   keep: tuple[str, ...] = ()) -> Pipeline:
     """A target's pipeline: the shared stages, then its own."""
-    return Pipeline((*front_stages(xt=xt, keep=keep), *back))
+    return Pipeline((*front_stages(xt=xt, early=early, keep=keep), *back))

@@ -18,7 +18,8 @@ class Convolution(XtOp, name="convolution"):
     """Cross-correlation of x with the filter w over any number of spatial dims.
 
     layout: NCHW (channel second) or NHWC (channel last); filter: OIHW or HWIO, where I is the channels of a group,
-    or OHWIo: outputs in blocks, [O / P, h, w, I, P] (one group only).
+    or in blocks of P outputs (one group only): OHWIo, [O / P, h, w, I, P], or OHWIoi with every G input channels of an
+    output next to each other, [O / P, h, w, I / G, P, G].
     `lhs_dilation` - 1 zeros lie between elements of x (transposed convolution), then `low` and `high` zeros around
     (negative crops). `rhs_dilation` spreads the filter. Output channels divide into `groups` equal parts.
     `dtype` is the result type (default x's); sums are formed in it, and in f32 for narrow floats.
@@ -33,7 +34,7 @@ class Convolution(XtOp, name="convolution"):
     rhs_dilation = integers(None)
     groups = integer(1)
     layout = text("NCHW", ("NCHW", "NHWC"))
-    filter = text("OIHW", ("OIHW", "HWIO", "OHWIo"))
+    filter = text("OIHW", ("OIHW", "HWIO", "OHWIo", "OHWIoi"))
     dtype = dtype(None)
     access = "contraction"
 
@@ -48,10 +49,9 @@ class Convolution(XtOp, name="convolution"):
     def infer(a: Attrs, x: TensorType, w: TensorType) -> TensorType:
         if is_float(x.dtype) != is_float(w.dtype) or is_float(x.dtype) != is_float(a.dtype):
             raise InferError(f"cannot convolve {x.dtype} with {w.dtype} into {a.dtype}")
-        packed = a.filter == "OHWIo"
+        packed = len(a.filter) - len("OHWI")
         if x.rank < 3 or w.rank != x.rank + packed:
-            raise InferError(f"x needs rank 3 at least and w {'one more' if packed else 'the same'}, not {x.rank} and "
-                             f"{w.rank}")
+            raise InferError(f"x needs rank 3 at least and w {x.rank + packed}, not {x.rank} and {w.rank}")
         if packed and a.groups != 1:
             raise InferError(f"a packed filter goes with one group, not {a.groups}")
         for what in ("strides", "low", "high", "lhs_dilation", "rhs_dilation"):
@@ -77,8 +77,11 @@ class Convolution(XtOp, name="convolution"):
         wide = accumulator(a.dtype)
         last = x.ndim - 1
         x = np.moveaxis(x, last, 1) if a.layout == "NHWC" else x
-        w = np.moveaxis(w, -1, 1).reshape(-1, *w.shape[1:-1]) if a.filter == "OHWIo" else w
-        w = np.moveaxis(w, last, 1) if a.filter == "OHWIo" else w
+        if a.filter == "OHWIoi":
+            w = np.moveaxis(w, -1, -2).reshape(*w.shape[:-3], -1, w.shape[-2])
+        if a.filter in ("OHWIo", "OHWIoi"):
+            w = np.moveaxis(w, -1, 1).reshape(-1, *w.shape[1:-1])
+            w = np.moveaxis(w, last, 1)
         w = np.moveaxis(w, (last, last - 1), (0, 1)) if a.filter == "HWIO" else w
         spatial = x.ndim - 2
         padded = Pad.evaluate(Attrs(low=(0, 0, *a.low), high=(0, 0, *a.high),
@@ -111,4 +114,6 @@ def split_filter(shape: tuple[Dim, ...], layout: str) -> tuple[Dim, Dim, tuple[D
         return shape[0], shape[1], shape[2:]
     if layout == "OHWIo":
         return shape[0] * shape[-1], shape[-2], shape[1:-2]
+    if layout == "OHWIoi":
+        return shape[0] * shape[-2], shape[-3] * shape[-1], shape[1:-3]
     return shape[-1], shape[-2], shape[:-2]

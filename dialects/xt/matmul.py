@@ -70,7 +70,8 @@ class PackedMatmul(XtOp, name="packed_matmul"):
     """Sum over the last dim of a times a matrix [K, columns] that lies in panels of P columns.
 
     b is [ceil(columns / P), K, P]: column n is n mod P of panel n // P; what lies past the last column is not used.
-    Sums are formed as in dot_general.
+    Or b is [ceil(columns / P), K / G, P, G], with every G rows of a column next to each other. Sums are formed as in
+    dot_general.
     """
 
     a = operand()
@@ -87,9 +88,10 @@ class PackedMatmul(XtOp, name="packed_matmul"):
     def infer(a: Attrs, lhs: TensorType, rhs: TensorType) -> TensorType:
         if is_float(lhs.dtype) != is_float(rhs.dtype) or is_float(lhs.dtype) != is_float(a.dtype):
             raise InferError(f"cannot multiply {lhs.dtype} with {rhs.dtype} into {a.dtype}")
-        if lhs.rank < 1 or rhs.rank != 3:
-            raise InferError(f"a needs a dim to sum over and b rank 3, not ranks {lhs.rank} and {rhs.rank}")
-        panels, depth, width = rhs.shape
+        if lhs.rank < 1 or rhs.rank not in (3, 4):
+            raise InferError(f"a needs a dim to sum over and b rank 3 or 4, not ranks {lhs.rank} and {rhs.rank}")
+        panels, depth, width, *group = rhs.shape
+        depth = depth * group[0] if group else depth
         if merge_dim(lhs.shape[-1], depth) is None:
             raise InferError(f"contracted dims differ: {lhs.shape[-1]} and {depth}")
         if not isinstance(panels, int) or not isinstance(width, int) or not 0 <= panels * width - a.columns < width:
@@ -99,6 +101,8 @@ class PackedMatmul(XtOp, name="packed_matmul"):
     @staticmethod
     def evaluate(a: Attrs, lhs: Any, rhs: Any) -> Any:
         wide = accumulator(a.dtype)
+        if rhs.ndim == 4:
+            rhs = np.moveaxis(rhs, 3, 2).reshape(rhs.shape[0], -1, rhs.shape[2])
         matrix = np.moveaxis(rhs, 1, 0).reshape(rhs.shape[1], -1)[:, :a.columns]
         with np.errstate(all="ignore"):
             return np.matmul(lhs.astype(wide), matrix.astype(wide)).astype(numpy_dtype(a.dtype))

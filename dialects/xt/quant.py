@@ -8,7 +8,7 @@ from xcc.dialects.xt.broadcasting import shape_text
 from xcc.dialects.xt.fields import boolean, dtype, integer, operand, optional
 from xcc.dialects.xt.numeric import cast, integer_limits
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of, same_dims
-from xcc.dialects.xt.types import TensorType, dtype_name, is_float, numpy_dtype
+from xcc.dialects.xt.types import TensorType, dtype_name, is_float, numpy_dtype, width
 from xcc.symbolic import ceildiv
 
 
@@ -73,6 +73,28 @@ class Quantize(XtOp, name="quantize"):
             y = np.rint(y)
             y = y if zero_point is None else y + spread(a, zero_point, x).astype(np.float32)
             return np.clip(np.nan_to_num(y), *integer_limits(a.dtype)).astype(np.int64).astype(numpy_dtype(a.dtype))
+
+
+class Requantize(XtOp, name="requantize"):
+    """saturate(round(x) + zero_point) as `dtype`, an integer of at most 16 bits; halves to even. x is f32, no NaN."""
+
+    x = operand()
+    zero_point = integer(0)
+    dtype = dtype()
+    access = "pointwise"
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType) -> TensorType:
+        if x.dtype != "f32":
+            raise InferError(f"takes f32, not {x.dtype}")
+        if is_float(a.dtype) or width(a.dtype) > 16:
+            raise InferError(f"makes integers of at most 16 bits, not {a.dtype}")
+        return x.with_dtype(a.dtype)
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any) -> Any:
+        y = np.rint(x) + np.float32(a.zero_point)
+        return np.clip(y, *integer_limits(a.dtype)).astype(np.int64).astype(numpy_dtype(a.dtype))
 
 
 class Dequantize(XtOp, name="dequantize"):

@@ -26,8 +26,9 @@ from xcc.symbolic import Dim, Expr
 LIMIT = 1024
 """Constants of more elements than this are left to the converters, which keep them out of memory."""
 
-_IMPURE = {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
-           "RandomUniformLike"}
+_KEPT = {"Bernoulli", "DequantizeLinear", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+         "RandomUniformLike"}
+"""Never evaluated: random numbers, and bytes that a contraction may take as they are."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def _evaluate(cx: Context) -> tuple[Tensor, ...] | None:
     if cx.op == "Constant":
         return (Tensor.of_array(_constant(cx)),)
     arrays = [t.const for t in cx.inputs if t is not None]
-    if cx.op in _IMPURE or any(a is not None and a.size > LIMIT for a in arrays) or _grows(cx):
+    if cx.op in _KEPT or any(a is not None and a.size > LIMIT for a in arrays) or _grows(cx):
         return None
     if any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in cx.node.attribute):
         return None

@@ -20,6 +20,8 @@ All entries speak of dims *after* normalisation (passes/linalg/kernel.py), of th
 - access: "rows" reads non-affine and strided tiles row by row (CPU); "gather" by index vectors (GPU).
 - park: the number of an op whose result a reduction over a row and the kernel's result both need and which is dear to
   compute twice: it is written to the result's own row by the first and read back by the second. -1: none.
+- dot: the lanes of the contraction's reduction loop are elements that one dot product instruction sums (CPU): they
+  make a vector.contract even where only one operand walks the result's lanes.
 - online: a maximum and the sums of exponentials relative to it share one loop (passes/linalg/online.py).
 - parallel: whether the forall is worth more than one thread (CPU).
 - threads: workgroup size (GPU).
@@ -60,6 +62,7 @@ class Schedule:
     group: int = 0
     online: bool = False
     descending: int = -1
+    dot: bool = False
 
     def __post_init__(self) -> None:
         if not len(self.block) == len(self.vector) == len(self.order):
@@ -93,8 +96,9 @@ class Schedule:
             entries["flatten"] = i64(list(self.flatten))
         if self.joined:
             entries["joined"] = ir.ArrayAttr.get([i64(list(r)) for r in self.joined])
-        if self.online:
-            entries["online"] = ir.BoolAttr.get(True)
+        for name in ("online", "dot"):
+            if getattr(self, name):
+                entries[name] = ir.BoolAttr.get(True)
         for name in ("threads", "stages", "group"):
             if getattr(self, name):
                 entries[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), getattr(self, name))
@@ -115,7 +119,7 @@ class Schedule:
                 parallel=bool(d["parallel"].value) if "parallel" in d else False,
                 flatten=tuple(ir.DenseI64ArrayAttr(d["flatten"])) if "flatten" in d else (),
                 joined=tuple(tuple(ir.DenseI64ArrayAttr(r)) for r in d.get("joined", [])),
-                online=bool(d["online"].value) if "online" in d else False,
+                **{k: bool(d[k].value) for k in ("online", "dot") if k in d},
                 **numbers)
         except (KeyError, ValueError) as e:
             raise UserError(f"xcc.config: {e}") from None

@@ -272,7 +272,7 @@ class Reduction:
                 whole = isinstance(size, int) and size <= n
                 self.axes[p] = ev.full_axis(size, n, taken) if whole else Axis(n, REDUCTION_ORDER + 100 + p)
                 taken.append(self.axes[p])
-        self.contract = self.product is not None and bool(self.axes) and self._two_sided()
+        self.contract = self.product is not None and bool(self.axes) and (ev.schedule.dot or self._two_sided())
         self.acc_axes = out_axes if self.contract else (*out_axes, *self.axes.values())
         self.current = dict(self.axes)
 
@@ -394,8 +394,15 @@ class Reduction:
         value = self.b.op("vector.contract", acc.value.type, [lhs.value, rhs.value, acc.value],
                           indexing_maps=ir.ArrayAttr.get(maps), iterator_types=ir.ArrayAttr.get(kinds),
                           kind=ir.Attribute.parse("#vector.kind<add>"),
-                          **({"xcc.lossy": ir.UnitAttr.get()} if self.ev.lossy else {}))
+                          **({"xcc.lossy": ir.UnitAttr.get()} if self.ev.lossy else {}), **self.signs())
         return V(value, acc.axes)
+
+    def signs(self) -> dict[str, Any]:
+        """``xcc.unsigned``: the numbers of the operands whose elements are extended with zeros."""
+        assert self.product is not None
+        found = [n for n, v in enumerate(self.product)
+                 if not isinstance(v.owner, ir.Block) and v.owner.name == "arith.extui"]
+        return {"xcc.unsigned": ir.DenseI64ArrayAttr.get(found)} if found else {}
 
     def zero_invalid(self, v: V, reduced: set[Axis]) -> V:
         limited = tuple(a for a in v.axes if a in reduced and a.limit is not None)

@@ -36,26 +36,33 @@ def unrolls(*names: str) -> Callable[[Handler], Handler]:
 @register_pass
 @dataclass(frozen=True)
 class UnrollVectors(Pass):
-    """Cuts n-D vectors into 1-D vectors of `lanes` elements; 0 takes what a register of the chip holds of f32."""
+    """Cuts n-D vectors into 1-D vectors of `lanes` elements; 0 takes what a register of the chip holds of f32.
+
+    dot: kinds of dot product instructions ("vnni", "bf16", ...) to use; empty takes the chip's.
+    """
 
     name: ClassVar[str] = "unroll-vectors"
     lanes: int = 0
+    dot: tuple[str, ...] = ()
 
     def run(self, module: Any, ctx: PassContext) -> None:
         from xcc.passes.vector import unroll_contract, unroll_memory, unroll_shape  # noqa: F401  (register handlers)
+
+        dot = self.dot or (ctx.chip.matrix if ctx.chip else ())
 
         lanes = self.lanes or (ctx.chip.vector_bytes // 4 if ctx.chip else 16)
         with module.context, ir.Location.unknown():
             for f in list(module.body.operations):
                 if f.operation.name == "func.func" and len(f.regions[0].blocks):
-                    Unroller(lanes).function(f)
+                    Unroller(lanes, dot).function(f)
 
 
 class Unroller:
     """The state of one function's walk: what each n-D value became, and which old ops to erase."""
 
-    def __init__(self, lanes: int) -> None:
+    def __init__(self, lanes: int, dot: tuple[str, ...] = ()) -> None:
         self.lanes = lanes
+        self.dot = dot
         self.tiles: dict[Any, Tile] = {}
         self.dead: list[Any] = []
         self.readers: dict[Any, bool] = {}

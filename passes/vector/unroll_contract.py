@@ -8,6 +8,8 @@ from typing import Any
 
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
+from xcc.passes.vector.dot_products import dot_product
+from xcc.passes.vector.group_tiles import grouped
 from xcc.passes.vector.tiles import Key, Tile, op, pack, splat, vec
 from xcc.passes.vector.unroll import Unroller, unrolls
 from xcc.passes.vector.unroll_shape import transposed
@@ -112,6 +114,21 @@ class Contract:
                     self.sizes[d] = n
         self.lane = self.maps[2][-1] if self.maps[2] else -1
         self.reduced = [d for d in range(len(self.sizes)) if d not in self.maps[2]]
+        signs = ir.DenseI64ArrayAttr(o.attributes["xcc.unsigned"]) if "xcc.unsigned" in o.attributes else ()
+        self.unsigned: set[int] = set(signs)
+        self.group = self._group(o)
+
+    def _group(self, o: Any) -> int | None:
+        """The reduced dimension whose few narrow elements lie next to each other in both operands, else None."""
+        d = self.maps[0][-1] if self.maps[0] else -1
+        if d not in self.reduced or self.maps[1][-1:] != [d] or self.lane < 0:
+            return None
+        elements = [ir.VectorType(v.type).element_type for v in list(o.operands)[:2]]
+        if any(self.sizes[d] * e.width != 32 for e in elements):
+            return None
+        walks = [self.lane in m for m in self.maps[:2]]
+        wide = self.maps[walks.index(True)] if sum(walks) == 1 else []
+        return d if len(wide) > 1 and wide[-2] == self.lane else None
 
     def scalar_operand(self, number: int) -> bool:
         """True where the elements of operand `number` are broadcast along the lanes."""
@@ -124,6 +141,12 @@ def wants_scalars(o: Any, number: int) -> bool:
     return o.name == "vector.contract" and Contract(o).scalar_operand(number)
 
 
+def wants_groups(o: Any, number: int) -> bool:
+    """True where `o` is a contract that takes its operand `number` in groups of elements that it sums."""
+    o = o.operation
+    return o.name == "vector.contract" and number < 2 and Contract(o).group is not None
+
+
 @unrolls("vector.contract")
 def _contract(u: Unroller, o: Any) -> None:
     if _kind(o) != "add":
@@ -132,6 +155,9 @@ def _contract(u: Unroller, o: Any) -> None:
     acc = u.tiles.get(o.operands[2])
     if acc is None:
         _dot(u, o, c)
+        return
+    if c.group is not None:
+        u.set(o, grouped_contract(u, o, c, acc))
         return
     sides = [_lane_last(u.tiles[v], m, c.lane) for v, m in zip(o.operands, c.maps, strict=True)]
     out = Tile(acc.shape, acc.elem, u.lanes, {k: acc.chunk(k) for k in acc.keys()})
@@ -143,7 +169,7 @@ def _contract(u: Unroller, o: Any) -> None:
             return tile.chunk(tuple(at[d] for d in dims[:-1]) + (piece,))
         where = tuple(at[d] for d in dims)
         if (n, where, width) not in splats:
-            splats[n, where, width] = splat(_extended(tile.lane(where), acc.elem), width)
+            splats[n, where, width] = splat(extended(tile.lane(where), acc.elem, n in c.unsigned), width)
         return splats[n, where, width]
 
     outer = [d for d in c.maps[2] if d != c.lane]
@@ -154,9 +180,33 @@ def _contract(u: Unroller, o: Any) -> None:
             for piece in range(-(-acc.inner // u.lanes)):
                 key = row + (piece,)
                 width = out.width(key)
-                a, b = (_extended(side(n, at, piece, width), acc.elem) for n in (0, 1))
+                a, b = (extended(side(n, at, piece, width), acc.elem, n in c.unsigned) for n in (0, 1))
                 out.chunks[key] = multiply_add(a, b, out.chunks[key])
     u.set(o, out)
+
+
+def grouped_contract(u: Unroller, o: Any, c: Contract, acc: Tile) -> Tile:
+    """A contract of groups: each step sums a group of products into a lane of the accumulators."""
+    assert c.group is not None
+    sides = [grouped(u.tiles[v]) for v in list(o.operands)[:2]]
+    out = Tile(acc.shape, acc.elem, u.lanes, {k: acc.chunk(k) for k in acc.keys()})
+    broadcast = next(n for n in (0, 1) if c.lane not in c.maps[n])
+    outer = [d for d in c.maps[2] if d != c.lane]
+    rest = [d for d in c.reduced if d != c.group]
+    for point in itertools.product(*(range(c.sizes[d]) for d in rest)):
+        at = dict(zip(rest, point, strict=True))
+        for row in itertools.product(*(range(c.sizes[d]) for d in outer)):
+            at.update(zip(outer, row, strict=True))
+            for piece in range(-(-acc.inner // u.lanes)):
+                key = row + (piece,)
+                width = out.width(key)
+                values: list[Any] = [None, None]
+                values[broadcast] = sides[broadcast].repeated(tuple(at[d] for d in c.maps[broadcast][:-1]), width)
+                at[c.lane] = piece
+                values[1 - broadcast] = sides[1 - broadcast].lanes_of(
+                    tuple(at[d] for d in c.maps[1 - broadcast][:-1]), width)
+                out.chunks[key] = dot_product(u.dot, out.chunks[key], values, c.unsigned)
+    return out
 
 
 def _lane_last(tile: Tile, dims: list[int], lane: int) -> tuple[Tile, list[int]]:
@@ -176,21 +226,22 @@ def _dot(u: Unroller, o: Any, c: Contract) -> None:
     products = []
     for key in a.keys():
         at = dict(zip(a_dims, key, strict=True))
-        x = _extended(a.chunk(key), elem)
-        y = _extended(b.chunk(tuple(at[d] for d in b_dims)), elem)
+        x = extended(a.chunk(key), elem, 0 in c.unsigned)
+        y = extended(b.chunk(tuple(at[d] for d in b_dims)), elem, 1 in c.unsigned)
         mul = "arith.mulf" if isinstance(elem, ir.FloatType) else "arith.muli"
         products.append(op(mul, [x.type], [x, y]))
     u.replace(o, [combine("add", horizontal("add", _common_width("add", products)), o.operands[2])])
 
 
-def _extended(value: Any, elem: Any) -> Any:
+def extended(value: Any, elem: Any, unsigned: bool = False) -> Any:
     """`value` (scalar or chunk) in the accumulator's element type."""
     is_vector = isinstance(value.type, ir.VectorType)
     have = ir.VectorType(value.type).element_type if is_vector else value.type
     if have == elem:
         return value
     t = vec(ir.VectorType(value.type).shape[0], elem) if is_vector else elem
-    return op("arith.extf" if isinstance(elem, ir.FloatType) else "arith.extsi", [t], [value])
+    name = "arith.extf" if isinstance(elem, ir.FloatType) else "arith.extui" if unsigned else "arith.extsi"
+    return op(name, [t], [value])
 
 
 def multiply_add(a: Any, b: Any, acc: Any) -> Any:

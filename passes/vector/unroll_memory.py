@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import ir
+from xcc.passes.vector.group_tiles import GroupTile, concatenated, read_group, widened_mask
 from xcc.passes.vector.tiles import (
     Key,
     MaskTile,
@@ -107,6 +108,37 @@ class Transfer:
         return op("arith.select", [self.elem], [on, loaded, padding])
 
 
+    def grouped(self) -> bool:
+        """Whether whole groups, the last dim of the vector, lie in memory one after the other, masked along one dim."""
+        if not self.straight() or None in self.dims:
+            return False
+        strides, _ = ir.MemRefType(self.memory.type).get_strides_and_offset()
+        lane = self.dims[-2] if len(self.dims) > 1 else None
+        self.adjacent = lane is not None and strides[lane] == self.shape[-1]
+        return self.mask is None or (isinstance(self.mask, MaskTile) and self.adjacent and self._masks_lanes(lane))
+
+    def _masks_lanes(self, lane: int) -> bool:
+        assert isinstance(self.mask, MaskTile)
+        at = [self.mask_order.index(v) for v in range(len(self.dims)) if self.dims[v] != lane]
+        bounds, shape = self.mask.bounds, self.mask.shape
+        return all(isinstance(bounds[i], int) and bounds[i] >= shape[i] for i in at)
+
+    def load_group(self, at: Key) -> Any:
+        """The group at outer coordinates `at`."""
+        return read_group(self.memory, self.address((*at, 0)), self.shape[-1])
+
+    def load_groups(self, at: Key, width: int) -> Any:
+        """`width` groups from number at[-1] * lanes of the last outer dim on."""
+        first = (*at[:-1], at[-1] * self.u.lanes)
+        if not self.adjacent:
+            return concatenated([self.load_group((*first[:-1], first[-1] + i)) for i in range(width)])
+        mask = None
+        if self.mask is not None:
+            lanes = [self.mask_lane((*first[:-1], first[-1] + i, 0)) for i in range(width)]
+            mask = widened_mask(pack(lanes), self.shape[-1])
+        return read_group(self.memory, self.address((*first, 0)), width * self.shape[-1], mask)
+
+
 def _affine_map(attr: Any) -> Any:
     return ir.AffineMapAttr(attr).value
 
@@ -123,6 +155,9 @@ def _read(u: Unroller, o: Any) -> None:
     mask = o.operands[rank + 2] if len(o.operands) > rank + 2 else None
     t = Transfer(u, o, o.operands[0], 1, o.results[0].type, mask)
     padding = o.operands[rank + 1]
+    if _in_groups(o) and t.grouped():
+        u.set(o, GroupTile(t.shape, t.elem, u.lanes, t.load_group, t.load_groups, u.anchor(o)))
+        return
     order = None if t.straight() else t.memory_order()
     if order is not None and not _only_scalars_wanted(o):
         straight = _read_tile(t.permuted(order), padding)
@@ -133,6 +168,14 @@ def _read(u: Unroller, o: Any) -> None:
         u.set(o, _read_tile(t, padding))
     else:
         u.set(o, ScalarTile(t.shape, t.elem, u.lanes, lambda at: t.load_scalar(at, padding), u.anchor(o)))
+
+
+def _in_groups(o: Any) -> bool:
+    """True where every use is a contract that sums groups of elements."""
+    from xcc.passes.vector.unroll_contract import wants_groups
+
+    uses = list(o.results[0].uses)
+    return bool(uses) and all(wants_groups(use.owner, use.operand_number) for use in uses)
 
 
 def _only_scalars_wanted(o: Any) -> bool:

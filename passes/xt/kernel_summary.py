@@ -130,6 +130,6 @@ def _contracted(op: Any) -> Dim:
     if short_name(op) == "dot_general":
         return symbolic.product(w[d] for d in a.rhs_contract)
     if short_name(op) == "packed_matmul":
-        return w[1]
-    outputs = {"OIHW": w[0], "HWIO": w[-1], "OHWIo": w[0] * w[-1]}[a.filter]
+        return symbolic.product([w[1], *w[3:]])
+    outputs = {"OIHW": w[0], "HWIO": w[-1], "OHWIo": w[0] * w[-1], "OHWIoi": w[0] * w[-2]}[a.filter]
     return symbolic.floordiv(symbolic.product(w), outputs)

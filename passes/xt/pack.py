@@ -1,7 +1,8 @@
 """Packs the constant right-hand sides of matrix products and convolutions into panels of columns.
 
 A panel holds the columns of one register tile next to each other, row after row: the innermost loop of a product reads
-it in order, without a page or a cache set for each row.
+it in order, without a page or a cache set for each row. Where the chip has instructions that sum a few products of
+narrow elements, that many rows of a column lie next to each other too.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.match import only_user
 from xcc.passes.xt.rewrite import at, erase_dead, name_of, producer, replace, walk_ops
 from xcc.weights import WeightStore
 
@@ -29,35 +31,109 @@ class PackWeights(Pass):
     After:  ``packed_matmul(x, w') {columns = N}`` with w': [ceil(N / P), K, P], zeros past column N,
             ``convolution(x, w') {filter = "OHWIo"}`` with w': [O / P, h, w, I, P], where P divides O
 
+    Bytes and bf16 are grouped, w' then being [ceil(N / P), ceil(K / G), P, G] and filter = "OHWIoi"; what is left of
+    the last group is zeros in the weights, and x is padded.
+
     width: P; 0 is two native vectors of f32 of the chip.
+    dot: the dot product instructions to group for, "vnni", "bf16", ...; empty takes the chip's.
     """
 
     name: ClassVar[str] = "pack-weights"
     width: int = 0
+    dot: tuple[str, ...] = ()
 
     def run(self, module: Any, ctx: PassContext) -> None:
-        store = ctx.weights if ctx.weights is not None else WeightStore()     # a text alone has names, no data
         width = self.width or (2 * ctx.chip.vector_bytes // 4 if ctx.chip is not None else 32)
-        packed: dict[tuple[str, str], Any] = {}
-
-        def weight(op: Any, kind: str, shape: tuple[int, ...], change: Callable[[Any], Any]) -> Any:
-            """The weight operand of `op` rearranged; one entry for all who want it so."""
-            source = op.operands[1]
-            name = xt.attrs_of(producer(source, "weight")).name
-            if (name, kind) not in packed:
-                packed[name, kind] = store.add(f"{name}.{kind}", lambda: change(store[name]))
-            return xt.weight(packed[name, kind], shape, xt.TensorType.of(source).dtype)
-
+        dot = self.dot or (ctx.chip.matrix if ctx.chip is not None else ())
+        packer = _Packer(ctx.weights if ctx.weights is not None else WeightStore(), width, dot)
         with module.context:
             for op in walk_ops(module):
                 if name_of(op) not in ("dot_general", "convolution") or producer(op.operands[1], "weight") is None:
                     continue
                 with at(op):
-                    make = _dot if name_of(op) == "dot_general" else _convolution
-                    new = make(op, width, weight)
+                    new = packer.product(op) if name_of(op) == "dot_general" else packer.convolution(op)
                 if new is not None:
                     replace(op, [new])
             erase_dead(module)
+
+
+class _Packer:
+    """`weights`: a text alone has names, no data."""
+
+    def __init__(self, weights: Any, width: int, dot: tuple[str, ...]) -> None:
+        self.weights, self.width, self.dot = weights, width, dot
+        self.packed: dict[tuple[str, str], Any] = {}
+
+    def weight(self, op: Any, kind: str, shape: tuple[int, ...], change: Callable[[Any], Any]) -> Any:
+        """The weight operand of `op` rearranged; one entry for all who want it so."""
+        source, store = op.operands[1], self.weights
+        name = xt.attrs_of(producer(source, "weight")).name
+        if (name, kind) not in self.packed:
+            self.packed[name, kind] = store.add(f"{name}.{kind}", lambda: change(store[name]))
+        return xt.weight(self.packed[name, kind], shape, xt.TensorType.of(source).dtype)
+
+    def group(self, op: Any) -> int:
+        """How many products of the op's operands one instruction sums in a lane; 1 where there is none."""
+        kinds = tuple(xt.TensorType.of(v).dtype for v in op.operands)
+        return next((n for name, (n, *types) in DOT_PRODUCTS.items() if name in self.dot and kinds in types), 1)
+
+    def product(self, op: Any) -> Any:
+        a, shape = xt.attrs_of(op), static_shape(op.operands[1])
+        last = len(xt.shape_of(op.operands[0])) - 1
+        if shape is None or len(shape) != 2 or a.rhs_batch or tuple(a.lhs_contract) != (last,):
+            return None
+        transposed, group = a.rhs_contract[0] == 1, self.group(op)
+        depth, columns = (shape[1], shape[0]) if transposed else shape
+        if columns <= self.width and not transposed and group == 1:     # one panel as it is
+            return None
+        width = min(self.width, -(-2 * columns // self.width) * self.width // 2)     # whole native vectors
+        panels, groups = -(-columns // width), -(-depth // group)
+        w = self.weight(op, f"panels{width}{'t' if transposed else ''}{f'x{group}' if group > 1 else ''}",
+                        (panels, depth, width) if group == 1 else (panels, groups, width, group),
+                        lambda w: pack_columns(w.T if transposed else w, width, group))
+        x = _filled(op.operands[0], groups * group - depth)
+        return xt.packed_matmul(x, w, columns=columns, dtype=a.dtype)
+
+    def convolution(self, op: Any) -> Any:
+        a, shape = xt.attrs_of(op), static_shape(op.operands[1])
+        if a.layout != "NHWC" or a.filter != "HWIO" or a.groups != 1 or shape is None:
+            return None
+        *kernel, inputs, outputs = shape
+        group = self.group(op)
+        width = next((p for p in (self.width, self.width // 2, *([self.width // 4] if group > 1 else ()))
+                      if outputs % p == 0), 0)
+        if not width or outputs <= width and group == 1:
+            return None
+        window, groups = int(np.prod(kernel)), -(-inputs // group)
+        rest = {k: v for k, v in vars(a).items() if k != "filter"}
+        if group == 1:
+            w = self.weight(op, f"panels{width}", (outputs // width, *kernel, inputs, width),
+                            lambda w: pack_columns(w.reshape(-1, outputs), width).reshape(-1, *kernel, inputs, width))
+            return xt.convolution(op.operands[0], w, filter="OHWIo", **rest)
+
+        def pack(w: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+            full = np.pad(w.reshape(window, inputs, outputs), ((0, 0), (0, groups * group - inputs), (0, 0)))
+            return pack_columns(full.reshape(-1, outputs), width, group).reshape(-1, *kernel, groups, width, group)
+
+        w = self.weight(op, f"panels{width}x{group}", (outputs // width, *kernel, groups, width, group), pack)
+        return xt.convolution(_filled(op.operands[0], groups * group - inputs), w, filter="OHWIoi", **rest)
+
+
+DOT_PRODUCTS: dict[str, tuple[Any, ...]] = {
+    "vnni": (4, ("ui8", "i8")), "usdot": (4, ("ui8", "i8")), "sdot": (4, ("i8", "i8")), "bf16": (2, ("bf16", "bf16"))}
+"""Of each kind of instruction: products summed in a lane, and the element types it multiplies."""
+
+
+def _filled(x: Any, extra: int) -> Any:
+    """`x` with `extra` zeros more in its last dim; a padding before it makes them too."""
+    if not extra:
+        return x
+    op, rank = producer(x, "pad"), len(xt.shape_of(x))
+    more = (*[0] * (rank - 1), extra)
+    if op is not None and only_user(x) and xt.attrs_of(op).mode == "constant":
+        a = xt.attrs_of(op)
+        return xt.pad(op.operands[0], **(vars(a) | {"high": tuple(n + m for n, m in zip(a.high, more, strict=True))}))
+    return xt.pad(x, low=(0,) * rank, high=more)
 
 
 def static_shape(value: Any) -> tuple[int, ...] | None:
@@ -66,43 +142,10 @@ def static_shape(value: Any) -> tuple[int, ...] | None:
     return dims if len(dims) == len(xt.shape_of(value)) else None
 
 
-def _dot(op: Any, width: int, weight: Callable[..., Any]) -> Any:
-    a, shape = xt.attrs_of(op), static_shape(op.operands[1])
-    last = len(xt.shape_of(op.operands[0])) - 1
-    if shape is None or len(shape) != 2 or a.rhs_batch or tuple(a.lhs_contract) != (last,):
-        return None
-    transposed = a.rhs_contract[0] == 1
-    depth, columns = (shape[1], shape[0]) if transposed else shape
-    if columns <= width and not transposed:     # one panel as it is
-        return None
-    width = min(width, -(-2 * columns // width) * width // 2)     # whole native vectors
-    panels = -(-columns // width)
-    w = weight(op, f"panels{width}{'t' if transposed else ''}", (panels, depth, width),
-               lambda w: pack_columns(w.T if transposed else w, width))
-    return xt.packed_matmul(op.operands[0], w, columns=columns, dtype=a.dtype)
-
-
-def _convolution(op: Any, width: int, weight: Callable[..., Any]) -> Any:
-    a, shape = xt.attrs_of(op), static_shape(op.operands[1])
-    if a.layout != "NHWC" or a.filter != "HWIO" or a.groups != 1 or shape is None:
-        return None
-    *kernel, inputs, outputs = shape
-    width = next((p for p in (width, width // 2) if outputs % p == 0), 0)
-    if not width or outputs <= width:
-        return None
-    depth = int(np.prod(kernel)) * inputs
-    w = weight(op, f"panels{width}", (outputs // width, *kernel, inputs, width),
-               lambda w: pack_columns(w.reshape(depth, outputs), width).reshape(-1, *kernel, inputs, width))
-    rest = {k: v for k, v in vars(a).items() if k != "filter"}
-    return xt.convolution(op.operands[0], w, filter="OHWIo", **rest)
-
-
-def pack_columns(w: np.ndarray[Any, Any], width: int) -> np.ndarray[Any, Any]:
-    """[K, N] as panels [ceil(N / width), K, width], zeros past column N."""
+def pack_columns(w: np.ndarray[Any, Any], width: int, group: int = 1) -> np.ndarray[Any, Any]:
+    """[K, N] as panels [ceil(N / width), K, width], in groups [.., ceil(K / group), width, group]; zeros around."""
     depth, columns = w.shape
-    panels = -(-columns // width)
-    if columns % width:
-        padded = np.zeros((depth, panels * width), w.dtype)
-        padded[:, :columns] = w
-        w = padded
-    return np.ascontiguousarray(np.moveaxis(w.reshape(depth, panels, width), 1, 0))
+    w = np.pad(w, ((0, -depth % group), (0, -columns % width)))
+    panels = w.reshape(-1, group, w.shape[1] // width, width)
+    packed = np.ascontiguousarray(panels.transpose(2, 0, 3, 1))
+    return packed if group > 1 else packed.reshape(packed.shape[:3])

@@ -35,7 +35,7 @@ def convert_convolution(b: Builder, op: Op) -> View:
     channel = n + 1 if last else 1
     x = _pad_input(b, x, space, op)
     strides, dilations = op.attr("strides"), op.attr("rhs_dilation")
-    if layout == "OHWIo":
+    if layout in ("OHWIo", "OHWIoi"):
         return _packed(b, op, x, w, n, strides, dilations)
     if layout not in ("OIHW", "HWIO"):
         raise CompilerBug(f"xt.convolution: filter layout '{layout}' has no lowering")
@@ -68,18 +68,21 @@ def convert_convolution(b: Builder, op: Op) -> View:
 
 
 def _packed(b: Builder, op: Op, x: View, w: View, n: int, strides: Sequence[int], dilations: Sequence[int]) -> View:
-    """NHWC with the filter in panels of P outputs, [O/P, k..., I, P]."""
+    """NHWC with the filter in panels of P outputs, [O/P, k..., I, P] or [O/P, k..., I/G, P, G]."""
     if op.attr("layout") != "NHWC" or op.attr("groups") != 1:
         raise CompilerBug("xt.convolution: a packed filter needs layout NHWC and one group")
-    window, depth = list(w.dims[1:n + 1]), w.dims[-2]
-    deep = isinstance(depth, int) and depth >= DEEP     # channels innermost: few rows of the image at a time
-    loops = [x.dims[0], *op.dims[1:], *([*window, depth] if deep else [depth, *window])]
+    grouped = op.attr("filter") == "OHWIoi"
+    window, depth, width = list(w.dims[1:n + 1]), w.dims[n + 1], w.dims[n + 2]
+    group = list(w.dims[n + 3:])
+    deep = grouped or isinstance(depth, int) and depth >= DEEP   # channels innermost: few rows of the image at a time
+    loops = [x.dims[0], *op.dims[1:], *([*window, depth] if deep else [depth, *window]), *group]
     d = [dim_expr(i) for i in range(len(loops))]
-    space, o, reduced = d[1:n + 1], d[n + 1], d[n + 2:]
+    space, o, reduced, inner = d[1:n + 1], d[n + 1], d[n + 2:2 * n + 3], d[2 * n + 3:]
     c, k = (reduced[-1], reduced[:-1]) if deep else (reduced[0], reduced[1:])
-    x_coords = [d[0], *(s * strides[i] + k[i] * dilations[i] for i, s in enumerate(space)), c]
-    panel, lane = panel_coordinates(o, w.dims[-1])
-    out = contract(b, loops, n + 2, [(x, x_coords), (w, [panel, *k, c, lane])], op.dtype)
+    channel = c * _static(group[0], "channels in a group") + inner[0] if grouped else c
+    x_coords = [d[0], *(s * strides[i] + k[i] * dilations[i] for i, s in enumerate(space)), channel]
+    panel, lane = panel_coordinates(o, width)
+    out = contract(b, loops, n + 2, [(x, x_coords), (w, [panel, *k, c, lane, *inner])], op.dtype)
     return finish(b, View.of(out, op.dims, accumulator(op.dtype)), op.dtype)
 
 

@@ -71,10 +71,13 @@ def panel_coordinates(n: Any, width: Dim) -> tuple[Any, Any]:
 
 @converts("packed_matmul")
 def convert_packed_matmul(b: Builder, op: Op) -> View:
-    """Column n of the right operand is n mod P of panel n floordiv P."""
+    """Column n of the right operand is n mod P of panel n floordiv P; k is k mod G of group k floordiv G."""
     lhs, rhs = (v.plain() for v in op.operands)
-    loops = [*op.dims, lhs.dims[-1]]
-    *rows, n, k = (dim_expr(i) for i in range(len(loops)))
-    panel, lane = panel_coordinates(n, rhs.dims[-1])
-    out = contract(b, loops, len(op.dims), [(lhs, [*rows, k]), (rhs, [panel, k, lane])], op.dtype)
+    _, depth, width, *group = rhs.dims
+    loops = [*op.dims, depth, *group]
+    d = [dim_expr(i) for i in range(len(loops))]
+    rows, n, k, inner = d[:len(op.dims) - 1], d[len(op.dims) - 1], d[len(op.dims)], d[len(op.dims) + 1:]
+    panel, lane = panel_coordinates(n, width)
+    whole = k if not inner else k * group[0] + inner[0]
+    out = contract(b, loops, len(op.dims), [(lhs, [*rows, whole]), (rhs, [panel, k, lane, *inner])], op.dtype)
     return finish(b, View.of(out, op.dims, accumulator(op.dtype)), op.dtype)

@@ -21,17 +21,23 @@ CHIPS: dict[str, Chip] = {c.name: c for c in (
     Chip("x86-64-v3", _X86, "x86-64-v3", **_AVX2, l2_bytes=512 << 10, bandwidth=20e9, flops=(("f32", 96e9),)),
     Chip("x86-64-v4", _X86, "x86-64-v4", "-prefer-256-bit", **_AVX512, bandwidth=20e9, flops=(("f32", 150e9),)),
     Chip("znver4", _X86, "znver4", "-prefer-256-bit", **_AVX512, l3_bytes=32 << 20, bandwidth=25e9,
-         flops=(("f32", 113e9),), matrix=("vnni",)),
+         flops=(("f32", 113e9),), matrix=("vnni", "bf16")),
     Chip("sapphirerapids", _X86, "sapphirerapids", "-prefer-256-bit", **_AVX512, shared_bytes=48 << 10,
-         l2_bytes=2 << 20, l3_bytes=60 << 20, bandwidth=20e9, flops=(("f32", 180e9),), matrix=("vnni", "amx")),
-    Chip("neoverse-v1", _ARM, "neoverse-v1", **_NEON, shared_bytes=64 << 10, bandwidth=25e9, flops=(("f32", 83e9),)),
+         l2_bytes=2 << 20, l3_bytes=60 << 20, bandwidth=20e9, flops=(("f32", 180e9),), matrix=("vnni", "bf16", "amx")),
+    Chip("neoverse-v1", _ARM, "neoverse-v1", **_NEON, shared_bytes=64 << 10, bandwidth=25e9, flops=(("f32", 83e9),),
+         matrix=("usdot",)),
     Chip("apple-m1", "arm64-apple-macosx13.0", "apple-m1", **_NEON, shared_bytes=128 << 10, l2_bytes=12 << 20,
-         bandwidth=60e9, flops=(("f32", 100e9),)),
+         bandwidth=60e9, flops=(("f32", 100e9),), matrix=("sdot",)),
 )}
 
 
 def chips() -> dict[str, Chip]:
     return dict(CHIPS)
+
+
+MATRIX = {"avx512vnni": "vnni", "avxvnni": "vnni", "avx512bf16": "bf16", "amx-tile": "amx", "i8mm": "usdot",
+          "dotprod": "sdot"}
+"""LLVM's name of a CPU feature and ours of the instructions it brings."""
 
 
 @lru_cache(maxsize=1)
@@ -47,6 +53,6 @@ def host() -> Chip:
         base = CHIPS["apple-m1" if platform.system() == "Darwin" else "neoverse-v1"]
     name = llvm.get_host_cpu_name()
     features["prefer-256-bit"] = False
-    matrix = tuple(m for m, f in (("vnni", "avx512vnni"), ("amx", "amx-tile")) if features.get(f))
+    matrix = tuple(dict.fromkeys(m for f, m in MATRIX.items() if features.get(f)))
     return replace(base, name=name, triple=llvm.get_default_triple(), cpu=name, features=features.flatten(),
                    cores=physical_cores(), matrix=matrix)

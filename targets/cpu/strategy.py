@@ -29,6 +29,9 @@ from xcc.targets.base import Chip
 
 WAYS = 12              # of the L1 cache
 UNROLLED_WINDOW = 9    # steps
+RESIDENT = 32768       # bytes of weights that stay in the L1 cache beside what they are multiplied with
+NEAR = 262144          # bytes of rows in the L2 cache
+CHUNKS = 16            # of a contraction whose threads share the rows
 CHUNK = 16384          # elements of a pointwise chunk
 PARALLEL_SECONDS = 15e-6   # below this a kernel stays on one thread
 
@@ -100,11 +103,43 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, parallel: boo
             break
     reductions = [o for o in kernel.ops if o.is_reduction]
     mine = _window_lanes(op) if n_loop in left else tuple(1 for r in op.reduction if r)
+    group = _group_loop(op)
+    if group is not None:
+        mine = tuple(int(op.loops[p]) if p == group else 1 for p, r in enumerate(op.reduction) if r)  # type: ignore[arg-type]
     reduce = tuple(mine if o is op else _row_lanes(o, w) for o in reductions)
     outer = [d for d in range(len(dims)) if d != last and d not in m_dims]
     order = tuple([*outer, last, *sorted(m_dims)])
+    if group is not None and len(m_dims) == 1 and not outer and _bytes_of_right(op, right) <= RESIDENT:
+        return _rows_of_panels(dims, vector, m_dims[0], op, reduce, parallel)
     block = _contraction_blocks(dims, vector, last, m_dims, op)
-    return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel)
+    return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel,
+                    dot=group is not None)
+
+
+def _bytes_of_right(op: Op, right: set[int]) -> int:
+    return max(volume(t.dims) * element_bytes(t.element) for t, access in op.inputs
+               if {int(s[1:]) for e in access for s in symbolic.symbols_of(e)} <= right)
+
+
+def _rows_of_panels(dims: tuple[Dim, ...], vector: list[int], m: int, op: Op, reduce: tuple[tuple[int, ...], ...],
+                    parallel: bool) -> Schedule:
+    """Few narrow weights stay in the L1 cache: whole rows of the result are made one after the other, cache line by
+    cache line, where a panel at a time would write each line in several passes."""
+    last = len(dims) - 1
+    depth = volume(size for size, r in zip(op.loops, op.reduction, strict=True) if r)
+    rows = max(1, min(NEAR // max(1, depth + estimate(dims[last])), -(-estimate(dims[m]) // CHUNKS)) // vector[m])
+    block = [1] * len(dims)
+    block[m] = rows * vector[m]
+    block[last] = -(-estimate(dims[last]) // vector[last]) * vector[last]
+    return Schedule(tuple(block), tuple(vector), (m, last), reduce, "peel", "rows", parallel=parallel, dot=True)
+
+
+def _group_loop(op: Op) -> int | None:
+    """The innermost reduction loop where it walks the groups of a packed operand: a few narrow elements to sum."""
+    last = len(op.loops) - 1
+    ends = [bare_loop(access[-1]) for t, access in op.inputs if len(access) > 1 and element_bytes(t.element) <= 2]
+    size = op.loops[last]
+    return last if op.reduction[last] and isinstance(size, int) and 1 < size <= 4 and last in ends else None
 
 
 def _window_lanes(op: Op) -> tuple[int, ...]:

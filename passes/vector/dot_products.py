@@ -1,0 +1,56 @@
+"""Dot product instructions: each lane of an accumulator gets the sum of a group of products of narrow elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.passes.vector.tiles import op, shuffle
+
+__all__ = ["dot_product"]
+
+INTRINSICS: dict[tuple[str, int], str] = {
+    ("vnni", 16): "llvm.x86.avx512.vpdpbusd.512", ("vnni", 8): "llvm.x86.avx512.vpdpbusd.256",
+    ("vnni", 4): "llvm.x86.avx512.vpdpbusd.128", ("usdot", 4): "llvm.aarch64.neon.usdot.v4i32.v16i8",
+    ("sdot", 4): "llvm.aarch64.neon.sdot.v4i32.v16i8", ("bf16", 16): "llvm.x86.avx512bf16.dpbf16ps.512",
+    ("bf16", 8): "llvm.x86.avx512bf16.dpbf16ps.256", ("bf16", 4): "llvm.x86.avx512bf16.dpbf16ps.128"}
+"""By kind and lanes of the accumulator."""
+UNSIGNED = {"vnni": {0}, "usdot": {0}, "sdot": set(), "bf16": set()}
+"""Which operand, if any, an instruction takes as unsigned."""
+
+
+def dot_product(kinds: Sequence[str], acc: Any, sides: Sequence[Any], unsigned: set[int]) -> Any:
+    """acc + the products of two vectors, summed by groups; `unsigned` are the numbers of the unsigned sides.
+
+    Exact for integers. bf16 is summed in f32.
+    """
+    width = ir.VectorType(acc.type).shape[0]
+    floats = isinstance(ir.VectorType(sides[0].type).element_type, ir.FloatType)
+    for kind in kinds:
+        if (kind, width) not in INTRINSICS or (kind == "bf16") != floats:
+            continue
+        if UNSIGNED[kind] == unsigned:
+            return _call(INTRINSICS[kind, width], acc, sides)
+        if UNSIGNED[kind] == {1 - n for n in unsigned}:
+            return _call(INTRINSICS[kind, width], acc, sides[::-1])
+    return _summed(acc, sides, unsigned)
+
+
+def _call(name: str, acc: Any, sides: Sequence[Any]) -> Any:
+    return op("llvm.call_intrinsic", [acc.type], [acc, *sides], intrin=ir.StringAttr.get(name),
+              operandSegmentSizes=ir.DenseI32ArrayAttr.get([3, 0]), op_bundle_sizes=ir.DenseI32ArrayAttr.get([]))
+
+
+def _summed(acc: Any, sides: Sequence[Any], unsigned: set[int]) -> Any:
+    """The same in plain arithmetic, one element of the groups after the other."""
+    from xcc.passes.vector.unroll_contract import extended, multiply_add
+
+    elem, width = ir.VectorType(acc.type).element_type, ir.VectorType(acc.type).shape[0]
+    group = ir.VectorType(sides[0].type).shape[0] // width
+    for n in range(group):
+        lanes = list(range(n, width * group, group))
+        a, b = (extended(shuffle(v, v, lanes), elem, i in unsigned) for i, v in enumerate(sides))
+        acc = multiply_add(a, b, acc)
+    return acc
+

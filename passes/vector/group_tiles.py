@@ -1,0 +1,100 @@
+"""Tiles whose last dimension is a group of narrow elements (4 bytes together) that a dot product instruction sums.
+
+A grouped tile of shape (a, b, g) gives, for outer coordinates, either one group repeated along a machine vector, or the
+groups of neighbouring coordinates of b, one a lane: what its memory holds in one piece is one load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.passes.vector.tiles import Key, Tile, extract, i64s, op, pack, shuffle, splat, vec
+
+__all__ = ["GroupTile", "grouped"]
+
+Maker = Callable[[Key, int], Any]
+
+
+class GroupTile(Tile):
+    """`one(at)` makes the group at outer coordinates `at` as a vector of g elements; `row(at, width)` makes `width`
+    groups next to each other from the piece at[-1] of the last outer dimension on. Both are built where first used.
+
+    A tile of single elements for the users that take no groups.
+    """
+
+    def __init__(self, shape: Any, elem: Any, lanes: int, one: Callable[[Key], Any], row: Maker, at: Any) -> None:
+        super().__init__(shape, elem, lanes)
+        self.one, self.row, self.at = one, row, at
+        self.made: dict[Any, Any] = {}
+
+    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+        if key not in self.made:
+            with self.at or ir.InsertionPoint.current:
+                self.made[key] = make()
+        return self.made[key]
+
+    def repeated(self, at: Key, width: int) -> Any:
+        """The group at `at`, `width` times."""
+        return self._once(("repeated", at, width), lambda: repeat(self.one(at), width))
+
+    def lanes_of(self, at: Key, width: int) -> Any:
+        """`width` neighbouring groups; at[-1] is a number of machine vectors."""
+        return self._once(("row", at, width), lambda: self.row(at, width))
+
+    def chunk(self, key: Key) -> Any:
+        return self._once(("chunk", key), lambda: self.one(key[:-1]))
+
+
+def repeat(group: Any, width: int) -> Any:
+    """A vector of `width` copies of a group, by way of one i32."""
+    t = ir.VectorType(group.type)
+    word = ir.IntegerType.get_signless(32)
+    words = splat(extract(op("vector.bitcast", [vec(1, word)], [group]), 0), width)
+    return op("vector.bitcast", [vec(width * t.shape[0], t.element_type)], [words])
+
+
+def grouped(tile: Tile) -> GroupTile:
+    """Any tile with a group as its last dimension."""
+    if isinstance(tile, GroupTile):
+        return tile
+
+    def row(at: Key, width: int) -> Any:
+        first = at[-1] * tile.lanes
+        return concatenated([tile.chunk((*at[:-1], first + i, 0)) for i in range(width)])
+
+    return GroupTile(tile.shape, tile.elem, tile.lanes, lambda at: tile.chunk((*at, 0)), row, None)
+
+
+def concatenated(parts: list[Any]) -> Any:
+    """Vectors of equal length one after the other."""
+    while len(parts) > 1:
+        n = ir.VectorType(parts[0].type).shape[0]
+        m = ir.VectorType(parts[-1].type).shape[0]
+        if m != n or len(parts) % 2:
+            return _inserted(parts)
+        parts = [shuffle(a, b, list(range(2 * n))) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
+
+
+def _inserted(parts: list[Any]) -> Any:
+    return pack([extract(p, i) for p in parts for i in range(ir.VectorType(p.type).shape[0])])
+
+
+def read_group(memory: Any, address: list[Any], elements: int, mask: Any = None) -> Any:
+    """`elements` elements that lie next to each other from `address` on, zeros where `mask` is off."""
+    elem = ir.MemRefType(memory.type).element_type
+    t = vec(elements, elem)
+    if mask is None:
+        return op("vector.load", [t], [memory, *address])
+    zero = op("arith.constant", [t], [], value=ir.DenseElementsAttr.get_splat(
+        t, ir.FloatAttr.get(elem, 0.0) if isinstance(elem, ir.FloatType) else ir.IntegerAttr.get(elem, 0)))
+    return op("vector.maskedload", [t], [memory, *address, mask, zero])
+
+
+def widened_mask(mask: Any, group: int) -> Any:
+    """Each lane of a mask `group` times."""
+    n = ir.VectorType(mask.type).shape[0]
+    return op("vector.shuffle", [vec(n * group, ir.IntegerType.get_signless(1))], [mask, mask],
+              mask=i64s([i // group for i in range(n * group)]))

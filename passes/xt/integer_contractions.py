@@ -1,0 +1,265 @@
+"""Keeps quantised models in integers: contractions of bytes, byte tensors between layers.
+
+Before::
+
+    %y = xt.convolution(xt.dequantize(%x, %sx, %zx), xt.dequantize(%w, %sw)) : f32
+    %q = xt.quantize(xt.add(%y, xt.dequantize(%b, %sx * %sw)), %sy, %zy) : ui8
+
+After::
+
+    %t = xt.convolution(%x, %w) : (ui8, i8) -> i32
+    %q = xt.requantize(xt.mul(xt.convert(xt.add(%t, %c)), %sx * %sw / %sy)) {zero_point = zy} : ui8
+
+with %c = %b - %zx * (sum of %w), which `xt-fold` computes. Everything is found by dataflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from xcc.dialects import xt
+from xcc.dialects.xt.op import attrs_of, grouped_operands
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.match import NoMatch, array_of, dims_of, dtype_of, no_match, through
+from xcc.passes.xt.quantised import (
+    MOVES,
+    Quantised,
+    divided,
+    flat,
+    is_constant,
+    is_per_tensor,
+    number_of,
+    quantised,
+    rebuilt,
+    same_numbers,
+    shift,
+    with_sign,
+)
+from xcc.passes.xt.rewrite import at, erase_dead, name_of, producer, replace, walk_ops
+
+__all__ = ["IntegerContractions"]
+
+Pattern = Callable[[Any], Any]
+
+
+@register_pass
+@dataclass(frozen=True)
+class IntegerContractions(Pass):
+    """Turns contractions of dequantised bytes, or of bytes less a zero point in i32, into contractions of the bytes.
+
+    activations: the sign that left operands get, "ui8" or "i8"; "" takes what the chip multiplies with signed weights,
+        or leaves them as they are where it has no such instruction. The zero point moves along.
+    """
+
+    name: ClassVar[str] = "integer-contractions"
+    activations: str = ""
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        say = ctx.verbose if getattr(ctx.options, "debug_patterns", False) else None
+        rules, sign = _Rules(ctx.weights), self.activations or _sign(ctx.chip)
+        stages: list[dict[str, Pattern]] = [
+            {**dict.fromkeys((*MOVES, "reduce_window"), rules.move), "quantize": rules.repeated},
+            {"quantize": lambda op: rules.with_sign(op, sign)} if sign else {},
+            {"convolution": lambda op: rules.convolution(op, sign),
+             "dot_general": lambda op: rules.product(op, sign)},
+            {"quantize": rules.requantise},
+        ]
+        with module.context:
+            for stage in stages:
+                for op in walk_ops(module):
+                    pattern = stage.get(name_of(op))
+                    if pattern is None:
+                        continue
+                    with at(op):
+                        found = pattern(op)
+                    if isinstance(found, NoMatch):
+                        if say is not None:
+                            say(f"no match: {found.op}: {found.why}")
+                    elif found is not None:
+                        replace(op, [found])
+                erase_dead(module)
+
+
+def _sign(chip: Any) -> str:
+    matrix = chip.matrix if chip is not None else ()
+    return "ui8" if {"vnni", "usdot"} & set(matrix) else "i8" if "sdot" in matrix else ""
+
+
+class _Rules:
+    def __init__(self, weights: Any) -> None:
+        self.weights = weights
+
+    # bytes between the layers ----------------------------------------------------------------------------------------
+    def move(self, op: Any) -> Any:
+        """move(dequantize(x)) as dequantize(move(x)), the maximum of windows too."""
+        if name_of(op) == "reduce_window" and attrs_of(op).kind != "max":
+            return None
+        made = [quantised(v) for v in op.operands]
+        first = made[0] if made else None
+        if first is None or first.scale is None or not is_per_tensor(first):
+            return None
+        for q in made[1:]:
+            if q is None or q.scale is None or dtype_of(q.values) != dtype_of(first.values) \
+                    or not same_numbers(q.scale, first.scale, self.weights) \
+                    or not same_numbers(q.zero, first.zero, self.weights):
+                return no_match(op, "its operands are quantised differently")
+        moved = rebuilt(op, [q.values for q in made if q is not None])
+        return xt.dequantize(moved, first.scale, first.zero, axis=0)
+
+    def repeated(self, op: Any) -> Any:
+        """quantize(dequantize(x)) with equal scales and zero points as x."""
+        x, scale, zero = grouped_operands(op)
+        q = quantised(x)
+        if q is None or q.scale is None or dtype_of(q.values) != attrs_of(op).dtype or attrs_of(op).block:
+            return None
+        same = same_numbers(q.scale, scale, self.weights) and same_numbers(q.zero, zero, self.weights)
+        return q.values if same and is_per_tensor(q) else no_match(op, "scale or zero point changes")
+
+    def with_sign(self, op: Any, wanted: str) -> Any:
+        """A quantize that makes bytes of the other sign: the sign changes there, and for all who read it."""
+        x, scale, zero = grouped_operands(op)
+        a = attrs_of(op)
+        point = number_of(zero, self.weights)
+        if a.dtype not in ("i8", "ui8") or a.dtype == wanted or point is None or dims_of(scale) != ():
+            return None
+        new = xt.quantize(x, scale, xt.constant(np.asarray(point + shift(wanted)), wanted), dtype=wanted)
+        self._change_readers(op.results[0], new, wanted)
+        return with_sign(new, a.dtype)
+
+    def _change_readers(self, old: Any, new: Any, wanted: str) -> None:
+        """`new` is `old` with the other sign: readers that can take it do."""
+        for reader in [use.owner.operation for use in old.uses]:
+            name = name_of(reader)
+            with at(reader):
+                if name == "dequantize" and not attrs_of(reader).block and reader.operands[0] == old:
+                    _, scale, zero = grouped_operands(reader)
+                    if zero is None:
+                        zero = xt.constant(np.zeros(dims_of(scale)), "i8" if wanted == "ui8" else "ui8")
+                    moved = with_sign(zero, wanted)
+                    replace(reader, [xt.dequantize(new, scale, moved, axis=attrs_of(reader).axis,
+                                                   dtype=attrs_of(reader).dtype)])
+                elif (name in MOVES or name == "reduce_window" and attrs_of(reader).kind == "max") \
+                        and len(reader.operands) == 1:
+                    self._change_readers(reader.results[0], rebuilt(reader, [new]), wanted)
+
+    # contractions ----------------------------------------------------------------------------------------------------
+    def convolution(self, op: Any, sign: str) -> Any:
+        """The sums of a convolution of bytes, corrected by the zero point and scaled."""
+        a = attrs_of(op)
+        if a.layout != "NCHW" or a.filter != "OIHW":
+            return no_match(op, "the layout is not the models' own")
+        sides = self._sides(op, sign, channel=0)
+        if isinstance(sides, NoMatch):
+            return sides
+        x, w, wide = sides
+        if wide is not None:
+            return no_match(op, "the weights have zero points")
+        image, rank = x.values, len(dims_of(x.values))
+        rest = vars(a) | {"dtype": "i32"}
+        point = number_of(x.zero, self.weights)
+        if point != 0 and (any(n != 0 for n in (*a.low, *a.high)) or any(n != 1 for n in a.lhs_dilation)):
+            if point is None:
+                return no_match(op, "it is padded by a zero point that is not constant")
+            image = xt.pad(image, low=(0, 0, *a.low), high=(0, 0, *a.high), value=point,
+                           interior=(0, 0, *(n - 1 for n in a.lhs_dilation)))
+            rest |= dict.fromkeys(("low", "high"), (0,) * (rank - 2)) | {"lhs_dilation": (1,) * (rank - 2)}
+        total = xt.convolution(image, w.values, **rest)
+        axes = tuple(range(1, rank))
+        return self._finished(op, total, x, w, axes, (dims_of(w.values)[0], *[1] * (rank - 2)))
+
+    def product(self, op: Any, sign: str) -> Any:
+        """As `convolution`, of matrices; weights with one zero point need the sums of the rows too."""
+        a = attrs_of(op)
+        if a.rhs_batch or len(a.rhs_contract) != 1 or len(dims_of(op.operands[1])) != 2:
+            return no_match(op, "the right side is no single matrix")
+        channel = 1 - a.rhs_contract[0]
+        sides = self._sides(op, sign, channel)
+        if isinstance(sides, NoMatch):
+            return sides
+        x, w, wide = sides
+        total = xt.dot_general(x.values, w.values, **(vars(a) | {"dtype": "i32"}))
+        if wide is not None:
+            (k,), depth = a.lhs_contract, dims_of(w.values)[a.rhs_contract[0]]
+            rows = xt.reduce(xt.convert(x.values, dtype="i32"), kind="sum", axes=(k,))
+            rows = xt.reshape(rows, shape=(*dims_of(rows), 1))
+            if x.zero is not None:
+                rows = xt.sub(rows, xt.mul(xt.constant(np.asarray(depth), "i32"), flat(x.zero)))
+            total = xt.sub(total, xt.mul(rows, xt.constant(np.asarray(wide), "i32")))
+        return self._finished(op, total, x, w, (1 - channel,), (dims_of(w.values)[channel],))
+
+    def _sides(self, op: Any, sign: str, channel: int) -> Any:
+        """The operands, the right one in i8, and the zero point that is left to it; or why they do not serve."""
+        x, w = (quantised(v) for v in op.operands)
+        if x is None or w is None or (x.scale is None) != (w.scale is None):
+            return no_match(op, "its operands are no bytes with scales")
+        if not is_per_tensor(x):
+            return no_match(op, "the left side has a scale for each channel")
+        if not is_per_tensor(w) and w.axis != channel:
+            return no_match(op, "the weights have scales along another dim than the result's channels")
+        if not is_constant(w.values):
+            return no_match(op, "the right side is not constant")
+        point = number_of(w.zero, self.weights)
+        if point is None:
+            return no_match(op, "the weights have several zero points")
+        left = int(point) - (128 if dtype_of(w.values) == "ui8" else 0)
+        w = Quantised(with_sign(w.values, "i8"), None, w.scale, w.axis)
+        if sign and dtype_of(x.values) != sign:
+            zero = x.zero if x.zero is not None else xt.constant(np.zeros(()), "i32")
+            moved = xt.add(xt.convert(flat(zero), dtype="i32"), xt.constant(np.asarray(shift(sign)), "i32"))
+            x = Quantised(with_sign(x.values, sign), moved, x.scale)
+        return x, w, left or None
+
+    def _finished(self, op: Any, total: Any, x: Quantised, w: Quantised, axes: tuple[int, ...], shape: Any) -> Any:
+        """total - zero * (sums of w), with an integer bias behind the op, times the scales."""
+        terms = []
+        if number_of(x.zero, self.weights) != 0:
+            sums = xt.reduce(xt.convert(w.values, dtype="i32"), kind="sum", axes=axes)
+            terms.append(xt.neg(xt.mul(sums, xt.convert(flat(x.zero), dtype="i32"))))
+        if x.scale is None:
+            return xt.add(total, xt.reshape(terms[0], shape=shape)) if terms else total
+        scale = xt.mul(flat(x.scale), flat(w.scale) if is_per_tensor(w) else xt.reshape(w.scale, shape=shape))
+        adder, bias = self._integer_bias(op.results[0], scale)
+        with at(op if adder is None else adder):
+            terms += [] if bias is None else [bias]
+            if terms:
+                total = xt.add(total, xt.reshape(xt.add(*terms) if len(terms) == 2 else terms[0], shape=shape))
+            y = xt.mul(xt.convert(total, dtype="f32"), scale)
+        if adder is not None:
+            adder.results[0].replace_all_uses_with(y)
+        return y
+
+    def _integer_bias(self, result: Any, scale: Any) -> tuple[Any, Any]:
+        """The one op that adds a bias to `result`, and the bias, where that is dequantised with `scale` from i32."""
+        users = [use.owner.operation for use in result.uses]
+        if len(users) != 1 or name_of(users[0]) != "add":
+            return None, None
+        other = next((v for v in users[0].operands if v != result), None)
+        made = None if other is None else producer(through(other, "reshape", "broadcast"), "dequantize")
+        if made is None or dims_of(users[0].results[0]) != dims_of(result):
+            return None, None
+        values, mine, zero = grouped_operands(made)
+        have, want = (array_of(v, self.weights) for v in (mine, scale))
+        known = dtype_of(values) == "i32" and number_of(zero, self.weights) == 0 and is_constant(values) \
+            and have is not None and want is not None and (have.size == 1 or want.size in (1, have.size))
+        if not known or not np.allclose(have.reshape(-1), want.reshape(-1), rtol=1e-5, atol=0):
+            return None, None
+        return users[0], values
+
+    # results ---------------------------------------------------------------------------------------------------------
+    def requantise(self, op: Any) -> Any:
+        """A quantize of integers times factors: one factor, rounded."""
+        x, scale, zero = grouped_operands(op)
+        a, point = attrs_of(op), number_of(zero, self.weights)
+        if a.dtype not in ("i8", "ui8") or point is None or dims_of(scale) != () or dtype_of(x) != "f32":
+            return None
+        step = array_of(scale, self.weights)
+        if step is None or not step > 0:
+            return no_match(op, "the scale is no positive constant")
+        parts = divided(x, scale)
+        if parts is None:
+            return no_match(op, "it quantises more than integers times factors")
+        return xt.requantize(parts, zero_point=int(point), dtype=a.dtype)
