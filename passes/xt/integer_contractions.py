@@ -187,7 +187,8 @@ class _Rules:
             rows = xt.reduce(xt.convert(x.values, dtype="i32"), kind="sum", axes=(k,))
             rows = xt.reshape(rows, shape=(*dims_of(rows), 1))
             if x.zero is not None:
-                rows = xt.sub(rows, xt.mul(xt.constant(np.asarray(depth), "i32"), flat(x.zero)))
+                zero = xt.convert(flat(x.zero), dtype="i32")
+                rows = xt.sub(rows, xt.mul(xt.constant(np.asarray(depth), "i32"), zero))
             total = xt.sub(total, xt.mul(rows, xt.constant(np.asarray(wide), "i32")))
         return self._finished(op, total, x, w, (1 - channel,), (dims_of(w.values)[channel],))
 

@@ -1,4 +1,4 @@
-// RUN: %xcc_opt %s --pass-pipeline="pack-weights{width=4}" --verify-each | filecheck %s
+// RUN: %xcc_opt %s --pass-pipeline="pack-weights{width=4 dot=vnni}" --verify-each | filecheck %s
 
 // A weight [K, N] goes into panels of 4 columns; the last one is filled up.
 // CHECK-LABEL: func.func @columns(
@@ -39,4 +39,27 @@ func.func @as_they_are(%x: tensor<2x5xf32>, %v: tensor<4x8xf32>) -> tensor<2x8xf
   %0 = "xt.dot_general"(%x, %w) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<2x5xf32>, tensor<5x4xf32>) -> tensor<2x4xf32>
   %1 = "xt.dot_general"(%0, %v) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
   return %1 : tensor<2x8xf32>
+}
+
+// Bytes lie in groups of 4 rows; what the last group lacks is zeros, of the left operand too.
+// CHECK-LABEL: func.func @bytes(
+// CHECK: %[[W:.*]] = "xt.weight"() {name = "q.panels4x4"} : () -> tensor<2x2x4x4xi8>
+// CHECK: %[[X:.*]] = "xt.pad"(%{{.*}}) {high = [0, 3]
+// CHECK: "xt.packed_matmul"(%[[X]], %[[W]]) {columns = 8 : i64, dtype = i32}
+func.func @bytes(%x: tensor<2x5xui8>) -> tensor<2x8xi32> {
+  %w = "xt.weight"() {name = "q"} : () -> tensor<5x8xi8>
+  %0 = "xt.dot_general"(%x, %w) {dtype = i32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<2x5xui8>, tensor<5x8xi8>) -> tensor<2x8xi32>
+  return %0 : tensor<2x8xi32>
+}
+
+// A padding before a convolution makes the channels that are missing.
+// CHECK-LABEL: func.func @byte_filter(
+// CHECK: %[[W:.*]] = "xt.weight"() {name = "g.panels4x4"} : () -> tensor<2x3x3x1x4x4xi8>
+// CHECK: %[[X:.*]] = "xt.pad"(%{{.*}}) {high = [0, 1, 1, 1], {{.*}}value = 7.000000e+00
+// CHECK-NEXT: "xt.convolution"(%[[X]], %[[W]]) {{.*}}filter = "OHWIoi"
+func.func @byte_filter(%x: tensor<1x6x6x3xui8>) -> tensor<1x6x6x8xi32> {
+  %p = "xt.pad"(%x) {low = [0, 1, 1, 0], high = [0, 1, 1, 0], interior = [0, 0, 0, 0], mode = "constant", value = 7.0 : f64} : (tensor<1x6x6x3xui8>) -> tensor<1x8x8x3xui8>
+  %w = "xt.weight"() {name = "g"} : () -> tensor<3x3x3x8xi8>
+  %0 = "xt.convolution"(%p, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NHWC", filter = "HWIO", dtype = i32} : (tensor<1x8x8x3xui8>, tensor<3x3x3x8xi8>) -> tensor<1x6x6x8xi32>
+  return %0 : tensor<1x6x6x8xi32>
 }

@@ -1,4 +1,4 @@
-// RUN: %xcc_opt %s --pass-pipeline="unroll-vectors{lanes=8}, mlir(canonicalize, cse)" | filecheck %s
+// RUN: %xcc_opt %s --pass-pipeline="unroll-vectors{lanes=8 dot=vnni}, mlir(canonicalize, cse)" | filecheck %s
 
 // CHECK-LABEL: func.func @pointwise
 // CHECK-COUNT-4: vector.load {{.*}} : memref<2x12xf32>, vector<{{8|4}}xf32>
@@ -51,5 +51,33 @@ func.func @contract(%a: memref<2x9xf32>, %b: memref<9x8xf32>) {
     scf.yield %t : vector<2x8xf32>
   }
   vector.transfer_write %r, %b[%c0, %c0] {in_bounds = [true, true]} : vector<2x8xf32>, memref<9x8xf32>
+  return
+}
+
+// Groups of bytes: one load of a group a row, repeated along the lanes; the groups of the lanes in one load.
+// CHECK-LABEL: func.func @grouped
+// CHECK: scf.for
+// CHECK: vector.load {{.*}} : memref<2x64xi8>, vector<4xi8>
+// CHECK: vector.bitcast {{.*}} : vector<4xi8> to vector<1xi32>
+// CHECK: vector.load {{.*}} : memref<16x8x4xi8>, vector<32xi8>
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.256"({{.*}}) : (vector<8xi32>, vector<32xi8>, vector<32xi8>) -> vector<8xi32>
+// CHECK-NOT: arith.muli
+func.func @grouped(%a: memref<2x64xi8>, %b: memref<16x8x4xi8>, %out: memref<2x8xi32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c16 = arith.constant 16 : index
+  %pad = arith.constant 0 : i8
+  %zero = arith.constant dense<0> : vector<2x8xi32>
+  %acc = scf.for %k = %c0 to %c16 step %c1 iter_args(%s = %zero) -> (vector<2x8xi32>) {
+    %at = arith.muli %k, %c4 : index
+    %x = vector.transfer_read %a[%c0, %at], %pad {in_bounds = [true, true]} : memref<2x64xi8>, vector<2x4xi8>
+    %y = vector.transfer_read %b[%k, %c0, %c0], %pad {in_bounds = [true, true]} : memref<16x8x4xi8>, vector<8x4xi8>
+    %t = vector.contract {indexing_maps = [affine_map<(m, n, q) -> (m, q)>, affine_map<(m, n, q) -> (n, q)>, affine_map<(m, n, q) -> (m, n)>],
+                          iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>, xcc.unsigned = array<i64: 0>}
+         %x, %y, %s : vector<2x4xi8>, vector<8x4xi8> into vector<2x8xi32>
+    scf.yield %t : vector<2x8xi32>
+  }
+  vector.transfer_write %acc, %out[%c0, %c0] {in_bounds = [true, true]} : vector<2x8xi32>, memref<2x8xi32>
   return
 }
