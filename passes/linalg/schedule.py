@@ -119,7 +119,8 @@ class Schedule:
                 parallel=bool(d["parallel"].value) if "parallel" in d else False,
                 flatten=tuple(ir.DenseI64ArrayAttr(d["flatten"])) if "flatten" in d else (),
                 joined=tuple(tuple(ir.DenseI64ArrayAttr(r)) for r in d.get("joined", [])),
-                **{k: bool(d[k].value) for k in ("online", "dot") if k in d},
+                online=bool(d["online"].value) if "online" in d else False,
+                dot=bool(d["dot"].value) if "dot" in d else False,
                 **numbers)
         except (KeyError, ValueError) as e:
             raise UserError(f"xcc.config: {e}") from None

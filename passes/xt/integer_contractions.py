@@ -138,7 +138,7 @@ class _Rules:
                 if name == "dequantize" and not attrs_of(reader).block and reader.operands[0] == old:
                     _, scale, zero = grouped_operands(reader)
                     if zero is None:
-                        zero = xt.constant(np.zeros(dims_of(scale)), "i8" if wanted == "ui8" else "ui8")
+                        zero = xt.sub(*[xt.convert(scale, dtype="i8" if wanted == "ui8" else "ui8")] * 2)
                     moved = with_sign(zero, wanted)
                     replace(reader, [xt.dequantize(new, scale, moved, axis=attrs_of(reader).axis,
                                                    dtype=attrs_of(reader).dtype)])
