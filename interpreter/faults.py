@@ -9,7 +9,7 @@ from typing import Literal
 __all__ = ["FaultKind", "KernelFault", "Report", "SharedSite"]
 
 FaultKind = Literal["out-of-bounds", "misaligned", "race", "divergent-barrier", "uninitialised", "pending-copy",
-                    "division-by-zero", "divergent-matrix-op", "endless-loop"]
+                    "pending-read", "unfenced-write", "division-by-zero", "divergent-matrix-op", "endless-loop"]
 
 
 class KernelFault(Exception):

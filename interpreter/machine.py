@@ -50,6 +50,16 @@ def expand(value: Array, rank: int) -> Array:
 
 
 @dataclass
+class Reads:
+    """Bytes of shared memory (flags) that instructions of one group read on their own time; see Machine.reads_on."""
+
+    buffer: Buffer
+    flags: Array
+    group: int = -1
+    waited: bool = False
+
+
+@dataclass
 class Machine:
     """A batch of workgroups. Values are arrays whose first axis is the threads, or has length 1 when all agree.
 
@@ -59,6 +69,7 @@ class Machine:
         dynamic_shared: bytes of shared memory given at launch.
         named: memory allocated so far, by symbol.
         pending: asynchronous copies issued and not waited for; `copy_groups` have been closed.
+        reading: what matrix instructions may still be reading; `read_groups` have been closed.
         mask: threads that are active now; `full` when all are.
     """
 
@@ -74,6 +85,8 @@ class Machine:
     named: dict[Any, MemRef] = field(default_factory=dict)
     pending: list[Any] = field(default_factory=list)
     copy_groups: int = 0
+    reading: list[Reads] = field(default_factory=list)
+    read_groups: int = 0
 
     def __post_init__(self) -> None:
         self.threads_per_group = self.block[0] * self.block[1] * self.block[2]
@@ -133,9 +146,48 @@ class Machine:
             raise self.fault("divergent-barrier", f"workgroup {int(self.groups[group])}: "
                              f"{int(here[group].sum())} of {self.threads_per_group} threads reach the barrier")
         self.epoch[some] += 1
+        self.reading = [r for r in self.reading if not r.waited]
 
     def warp_barrier(self) -> None:
         self.warp_epoch[np.unique(self.local_warp[self.mask])] += 1
+
+    # Instructions that read shared memory on their own time
+
+    def reads_on(self, buffer: Buffer, byte: Array, size: int) -> None:
+        """Notes that `size` bytes from each of `byte` are being read until a wait, and a barrier behind it."""
+        where = byte[:, None] + np.arange(size)
+        if buffer.unfenced is not None and buffer.unfenced[where].any():
+            raise self.fault("unfenced-write", "an instruction reads by itself what threads wrote without a fence")
+        if not self.reading or self.reading[-1].group >= 0 or self.reading[-1].buffer is not buffer:
+            self.reading.append(Reads(buffer, np.zeros(len(buffer.data), np.bool_)))
+        self.reading[-1].flags[where] = True
+
+    def fence_writes(self) -> tuple[()]:
+        """What threads stored to shared memory can be read by such instructions."""
+        for ref in self.named.values():
+            if ref.buffer.unfenced is not None:
+                ref.buffer.unfenced[:] = False
+        return ()
+
+    def close_reads(self) -> tuple[()]:
+        self.read_groups += 1
+        for r in self.reading:
+            if r.group < 0:
+                r.group = self.read_groups
+        return ()
+
+    def wait_reads(self, left: int) -> tuple[()]:
+        """Waits for all closed groups but the last `left`."""
+        for r in self.reading:
+            r.waited = r.waited or 0 <= r.group <= self.read_groups - left
+        return ()
+
+    def check_reads(self, buffer: Buffer, byte: Array, size: int) -> None:
+        """A fault where bytes about to be written may still be read."""
+        for r in self.reading:
+            if r.buffer is buffer and r.flags[byte[:, None] + np.arange(size)].any():
+                raise self.fault("pending-read", "the write overlaps what an instruction may still be reading: it was "
+                                 "not waited for, or no barrier came since")
 
     # Memory
 
@@ -151,6 +203,7 @@ class Machine:
         if space == "workgroup":
             self.shared_bytes += size
             buffer.written = np.zeros(parts * size, np.bool_)
+            buffer.unfenced = np.zeros(parts * size, np.bool_)
             buffer.tracker = Tracker(parts * size, self.granule) if self.options.races else None
         return MemRef(buffer, dtype, owner * (size // dtype.itemsize), 0, sizes, contiguous_strides(sizes))
 
@@ -185,11 +238,18 @@ class Machine:
         at = np.minimum(np.maximum(linear, 0), max(len(memory) - width, 0))
         return memory[at] if width == 1 else memory[at[:, None] + np.arange(width)]
 
-    def write(self, ref: MemRef, linear: Array, values: Array, mask: Array | None = None) -> None:
-        """Stores `values` (threads, width); of threads that write one element at once any may win."""
+    def write(self, ref: MemRef, linear: Array, values: Array, mask: Array | None = None, copied: bool = False) -> None:
+        """Stores `values` (threads, width); of threads that write one element at once any may win.
+
+        copied: by an asynchronous copy, which needs no fence (see `fence_writes`).
+        """
         width = values.shape[1]
         values = np.ascontiguousarray(np.broadcast_to(values, (self.count, width)).astype(ref.dtype, copy=False))
         self._observe(ref, linear, width, mask, write=values)
+        if ref.buffer.unfenced is not None and not copied:
+            threads = self.mask if mask is None else self.mask & mask
+            byte = np.broadcast_to(linear, (self.count,))[threads] * ref.dtype.itemsize
+            ref.buffer.unfenced[byte[:, None] + np.arange(width * ref.dtype.itemsize)] = True
         active = self.mask if mask is None else self.mask & mask
         at = np.broadcast_to(linear, (self.count,))[active]
         ref.buffer.typed(ref.dtype)[at[:, None] + np.arange(width)] = values[active]
@@ -235,6 +295,8 @@ class Machine:
             for copy in self.pending:
                 if copy.touches(buffer, byte, size):
                     raise self.fault("pending-copy", "the access overlaps an asynchronous copy that was not waited for")
+        if write and self.reading:
+            self.check_reads(buffer, byte, size)
         if buffer.written is not None:
             where = byte[:, None] + np.arange(size)
             if write:

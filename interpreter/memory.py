@@ -25,6 +25,7 @@ class Buffer:
         space: "global", "workgroup" or "private".
         tracker: finds races, where asked for.
         written: a flag for each byte that holds a value (workgroup memory only).
+        unfenced: a flag for each byte written since the last fence of writes (workgroup memory only).
     """
 
     data: Array
@@ -33,6 +34,7 @@ class Buffer:
     name: str = ""
     tracker: Tracker | None = None
     written: Array | None = None
+    unfenced: Array | None = None
     _typed: dict[np.dtype[Any], Array] = field(default_factory=dict)
 
     def typed(self, dtype: np.dtype[Any]) -> Array:

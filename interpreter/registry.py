@@ -15,7 +15,7 @@ Runner = Callable[..., Any]
 Handler = Callable[[Any, Any], Runner]
 
 HANDLERS: dict[str, Handler] = {}
-FAMILIES = ("affine", "arith", "control", "gpu", "math", "matrix", "memref", "nvidia", "vector")
+FAMILIES = ("affine", "arith", "control", "gpu", "math", "matrix", "memref", "nvidia", "vector", "warpgroup")
 
 
 def op(*names: str) -> Callable[[Handler], Handler]:

@@ -23,7 +23,7 @@ LEGAL: dict[str, tuple[str, ...]] = {
     "vector": (*_BUILTIN, *_SCALAR, *_TILES),
     "cpu": (*_BUILTIN, "func.call", *_SCALAR, *_TILES, "builtin.unrealized_conversion_cast", "llvm.*"),
     "gpu": (*_BUILTIN, *_SCALAR, *_TILES, "builtin.unrealized_conversion_cast",
-            "gpu.*", "nvgpu.*", "nvvm.*", "amdgpu.*", "rocdl.*", "llvm.*", "cf.*"),
+            "gpu.*", "nvgpu.*", "nvvm.*", "amdgpu.*", "rocdl.*", "llvm.*", "cf.*", "xtg.*"),
     "llvm": ("builtin.module", "llvm.*"),
     "nvvm": ("builtin.module", "gpu.module", "llvm.*", "nvvm.*"),
     "rocdl": ("builtin.module", "gpu.module", "llvm.*", "rocdl.*"),

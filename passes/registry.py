@@ -32,6 +32,7 @@ BUILTIN: dict[str, str] = {
     "transposed-convolution": "xcc.passes.xt.transposed_conv",
     "unroll-vectors": "xcc.passes.vector.unroll",
     "wide-pixels": "xcc.passes.xt.wide_pixels",
+    "warpgroup-matrix": "xcc.passes.gpu.warpgroup_matrix",
     "xt-decompose": "xcc.passes.xt.decompose_composites",
     "xt-fold": "xcc.passes.xt.fold",
     "xt-recognise": "xcc.passes.xt.recognise",

@@ -15,12 +15,13 @@ __all__ = ["MatrixTile", "candidates", "matrix_tile", "variants"]
 
 ACCUMULATORS = 128      # registers of a thread for the result's tile
 STEP_SECONDS = 0.35e-6  # a step of the loop that nothing else covers: barrier, latency of shared memory
-START_SECONDS = 2e-6    # of a workgroup: addresses, first loads, epilogue
+START_SECONDS = 1e-6    # of a workgroup: addresses, first loads; and of its epilogue, for each ELEMENTS results
+ELEMENTS = 16384
 
 
 @dataclass(frozen=True)
 class MatrixTile:
-    """m, n, k: a workgroup's tile; `stages` of its operands are in shared memory; `group`: see Schedule."""
+    """m, n, k: a workgroup's tile; `stages` of its operands are in shared memory; the rest as in Schedule."""
 
     m: int
     n: int
@@ -28,6 +29,7 @@ class MatrixTile:
     threads: int
     stages: int
     group: int = 8
+    warpgroup: bool = False
 
     def shared_bytes(self, size: int) -> int:
         return self.stages * (self.m + self.n) * self.k * size
@@ -51,6 +53,11 @@ def candidates(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
     tiles = [replace(t, threads=max(t.threads, waves), stages=t.stages if ahead else 2) for t in tiles]
     most = ACCUMULATORS if ahead or chip.vector_registers > 256 else ACCUMULATORS // 2
     tiles = [t for t in tiles if t.m * t.n // t.threads <= most]
+    if "wgmma" in chip.matrix and size == 2 and not simt:
+        k = 128 // size
+        tiles += [MatrixTile(m, n, k, threads, 4, warpgroup=True) for m, n, threads in (
+            (128, 256, 256), (256, 128, 256), (128, 128, 256), (64, 256, 128), (128, 64, 128), (64, 128, 128),
+            (64, 64, 128), (64, 32, 128))]
     out = []
     for t in tiles:
         while t.stages > 2 and t.shared_bytes(size) > chip.shared_bytes:
@@ -79,6 +86,7 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
     rates = dict(chip.flops)
     rate = rates.get("f32", 1e12) if simt else rates.get("f16", 1e12) * 2 / max(1, size) * 0.6
     cores = max(1, chip.cores)
+    shared_rate = chip.bandwidth * (2.5 if "wgmma" in chip.matrix else 2)    # of the L2 cache
 
     def seconds(t: MatrixTile) -> float:
         tiles = -(-m // t.m) * -(-n // t.n) * batch
@@ -86,11 +94,16 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
                               512 // t.threads))
         waves = -(-tiles // cores)
         steps = -(-k // t.k)
-        math = 2.0 * t.m * t.n * k / (rate / cores) / min(1.0, (t.m * t.n / 8192) ** 0.25)
-        # a core's share of the L2 cache's bandwidth, taken as twice the memory's
-        moved = (t.m + t.n) * k * size / (2 * chip.bandwidth / min(cores, tiles))
-        alone = steps * STEP_SECONDS / min(resident, waves) if waves > 1 else steps * STEP_SECONDS
-        return waves * (max(math, moved, alone) + START_SECONDS / resident)
+        faster, whole = (1.3, 16384) if t.warpgroup else (1.0, 8192)
+        math = 2.0 * t.m * t.n * k / (rate * faster / cores) / min(1.0, (t.m * t.n / whole) ** 0.25)
+        moved = (t.m + t.n) * k * size / (shared_rate / max(min(cores, tiles), 0.7 * cores))
+        together = min(resident, waves)
+        return waves * (max(math, moved, steps * STEP_SECONDS / together)
+                        + START_SECONDS * (1 + t.m * t.n / ELEMENTS) / together)
 
-    fitting = [t for t in candidates(size, simt, chip) if t.m * t.n * exchanged <= chip.shared_bytes]
-    return min(fitting or candidates(size, simt, chip)[-1:], key=seconds)
+    def cost(t: MatrixTile) -> tuple[float, int]:
+        return seconds(t), -(-(-m // t.m) * -(-n // t.n))
+
+    fitting = [t for t in candidates(size, simt, chip) if t.m * t.n * exchanged <= chip.shared_bytes
+               and not (t.warpgroup and (2 * m <= t.m or 2 * n <= t.n))]    # its instructions need the whole tile
+    return min(fitting or candidates(size, simt, chip)[-1:], key=cost)

@@ -58,7 +58,7 @@ def flattened(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | N
             reduce.append(tuple(depth if o is op and p == inner else 1 for p, r in enumerate(o.reduction) if r))
     return Schedule(tuple(block), tuple(block), tuple(range(len(groups))), tuple(reduce), "mask", "gather",
                     parallel=True, threads=tile.threads, flatten=tuple(len(g) for g in groups), joined=tuple(joins),
-                    stages=tile.stages, group=tile.group)
+                    stages=tile.stages, group=tile.group, warpgroup=tile.warpgroup)
 
 
 def _neighbours(dims: list[int]) -> bool:

@@ -72,7 +72,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
         for o in kernel.ops if o.is_reduction)
     order = tuple(range(len(dims)))
     return Schedule(tuple(vector), tuple(vector), order, reduce, "mask", "gather", parallel=True,
-                    threads=tile.threads, stages=tile.stages, group=tile.group)
+                    threads=tile.threads, stages=tile.stages, group=tile.group, warpgroup=tile.warpgroup)
 
 
 def _exchanged_bytes(kernel: Kernel) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
-from xcc.passes.gpu.fragments import MatrixInstruction, select_instruction
+from xcc.passes.gpu.fragments import MatrixInstruction, select_group_instruction, select_instruction
 from xcc.passes.gpu.layout import Layout, log2
 
 __all__ = ["WARPS", "Contraction"]
@@ -19,6 +19,7 @@ class Contraction:
 
     Attributes:
         instruction: the matrix instruction, or None for register tiles of FMAs.
+        from_shared: the instruction reads its operands from shared memory.
         lhs, rhs: layouts asked of the operands; None where any will do (they pass through shared memory).
         result: layout of the accumulator.
         maps: for lhs, rhs and acc the iteration dim of each of their dims.
@@ -42,18 +43,23 @@ class Contraction:
         self.types = tuple(str(ir.VectorType(v.type).element_type) for v in list(self.op.operands)[:3])
         self.lhs: Layout | None = None
         self.rhs: Layout | None = None
-        self.instruction = self._select(chip)
-        warp_dims = self._split_warps(warps)
+        self.instruction = self._select(chip, warps)
+        self.from_shared = self.instruction is not None and self.instruction.emit is None
+        warp_dims = self._split_warps(warps // self.instruction.warps if self.instruction else warps)
         if self.instruction is not None:
             self._fragments(self.instruction, warp_dims)
         else:
             self.result = self._register_tiles(chip.warp, warp_dims)
 
-    def _select(self, chip: Any) -> MatrixInstruction | None:
+    def _select(self, chip: Any, warps: int) -> MatrixInstruction | None:
         if len(self.m) != 1 or len(self.n) != 1 or len(self.k) != 1:
             return None
         lossy = "xcc.lossy" in self.op.attributes
         shape = (self.sizes[self.m[0]], self.sizes[self.n[0]], self.sizes[self.k[0]])
+        if _wants_warpgroups(self.op) and all(self.sizes[d] == 1 for d in self.batch):
+            found = select_group_instruction(chip.matrix, self.types, shape, warps)  # type: ignore[arg-type]
+            if found is not None:
+                return found
         return select_instruction(chip.matrix, self.types, shape, lossy)  # type: ignore[arg-type]
 
     def rows(self, warps: int) -> list[int] | None:
@@ -90,10 +96,13 @@ class Contraction:
         for d in warp_dims:
             if d >= 0:
                 within[d] //= 2
-        layouts = []
+        layouts: list[Layout | None] = []
         for operand, fragment, dims in ((0, i.a, (m, k)), (1, i.b, (k, n)), (2, i.c, (m, n))):
+            if self.from_shared and operand < 2:
+                layouts.append(None)
+                continue
             bases: dict[str, list[list[int]]] = {}
-            for name in ("register", "lane"):
+            for name in ("register", "lane", "warp"):
                 bases[name] = [[v[dims.index(d)] if d in dims else 0 for d in self.maps[operand]]
                                for v in fragment.basis(name)]
             for d in [*reversed(dims), *self.batch]:
@@ -101,14 +110,14 @@ class Contraction:
                 while first < within[d]:
                     bases["register"].append(self._vector(operand, d, first))
                     first *= 2
-            bases["warp"] = []
             at = dict(within)
             for d in warp_dims:
                 bases["warp"].append(self._vector(operand, d, at[d]) if d in dims else [0] * len(self.maps[operand]))
                 if d >= 0:
                     at[d] *= 2
             layouts.append(Layout.make([self.sizes[d] for d in self.maps[operand]], bases))
-        self.lhs, self.rhs, self.result = layouts
+        self.lhs, self.rhs = layouts[:2]
+        self.result = _known(layouts[2])
 
     def _register_tiles(self, warp: int, warp_dims: list[int]) -> Layout:
         """4x4 neighbours a thread, lanes 4 rows by the rest, warps outside, and repeats in registers."""
@@ -139,3 +148,18 @@ class Contraction:
             while bits[d]:
                 take("register", d)
         return Layout.make([self.sizes[d] for d in self.maps[2]], bases)
+
+
+def _known(layout: Layout | None) -> Layout:
+    assert layout is not None
+    return layout
+
+
+def _wants_warpgroups(op: Any) -> bool:
+    """Whether the schedule of the kernel around `op` asks for instructions of several warps."""
+    while op is not None and "xcc.config" not in op.attributes:
+        op = op.parent.operation if op.parent is not None else None
+    if op is None:
+        return False
+    config = ir.DictAttr(op.attributes["xcc.config"])
+    return "warpgroup" in config and bool(config["warpgroup"].value)

@@ -27,7 +27,7 @@ from xcc.passes.gpu.analysis import forall_bounds, symbolic_value
 from xcc.passes.gpu.assign_layouts import CONVERT, LAYOUT, config_int, is_elementwise, is_vector
 from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.pieces import Pieces
-from xcc.passes.gpu.pipeline_loads import pipelined_loop, staged_tiles
+from xcc.passes.gpu.pipeline_loads import LoadsAhead, loads_ahead, pipelined_loop
 from xcc.passes.gpu.staged_tile import StagedTile
 from xcc.passes.gpu.thread_code import ThreadCode, from_registers, guarded, index, register_vector, select_registers
 
@@ -126,10 +126,11 @@ class KernelBuilder:
         self.values: dict[Any, Any] = {}
         self.layouts: dict[Any, Layout] = {}
         self.stages = config_int(func, "stages", 0)
-        self.pipelined: dict[Any, list[tuple[Any, StagedTile]]] = {}    # by loop
+        self.pipelined: dict[Any, LoadsAhead | None] = {}    # by loop
         self.staged: dict[Any, StagedTile] = {}     # by the operand of a contraction that they replace
         self.deferred: list[Callable[[], None]] = []    # what may be emitted between a contraction's instructions
         self.pieces = Pieces(self)
+        self.in_flight = False      # contractions of warpgroups run on into the next step of the loop around
         self.code: ThreadCode
 
     def build(self, name: str, phase: list[Any]) -> None:
@@ -350,16 +351,16 @@ class KernelBuilder:
             scalars.append(vector_d.extract(table, [flat], [ir.ShapedType.get_dynamic_size()]))
         self.values[result] = from_registers(scalars)
 
-    def tiles_of(self, loop: Any) -> list[tuple[Any, StagedTile]]:
+    def plan_of(self, loop: Any) -> LoadsAhead | None:
         """What the scf.for `loop` keeps in shared memory."""
         if loop not in self.pipelined:
-            self.pipelined[loop] = staged_tiles(self, loop) if self.stages > 1 else []
+            self.pipelined[loop] = loads_ahead(self, loop) if self.stages > 1 else None
         return self.pipelined[loop]
 
     def for_loop(self, op: Any) -> None:
-        tiles = self.tiles_of(op)
-        if tiles:
-            return pipelined_loop(self, op, tiles)
+        plan = self.plan_of(op)
+        if plan is not None:
+            return pipelined_loop(self, op, plan)
         lower, upper, step, *init = [self.get(v) for v in op.operands]
         loop = scf_d.ForOp(lower, upper, step, init)
         old = op.regions[0].blocks[0]
@@ -473,7 +474,8 @@ def _convert(k: KernelBuilder, op: Any) -> None:
     if result in k.staged:
         return          # its contractions read it from there
     loops = {u.owner.operation.parent.operation for u in result.uses}
-    if all(loop.name == "scf.for" and result in dict(k.tiles_of(loop)) for loop in loops) and loops:
+    if loops and all(loop.name == "scf.for" and (plan := k.plan_of(loop)) is not None and result in dict(plan.staged)
+                     for loop in loops):
         return          # the loop writes it there
     k.values[op.results[0]] = k.code.convert(k.get(source), k.layout(source), k.layout(op.results[0]))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import arith_d, ir, vector_d
+from xcc.passes.gpu import warpgroup
 from xcc.passes.gpu.analysis import element_bytes
 from xcc.passes.gpu.contraction import Contraction
 from xcc.passes.gpu.layout import Layout
@@ -81,13 +82,14 @@ def _reduce_warps(k: Any, value: Any, kept: Layout, warps: list[int], combine: A
 def contract(k: Any, op: Any) -> None:
     """vector.contract: matrix instructions on fragments, or FMAs on register tiles fed from shared memory."""
     plan = Contraction(op, k.chip, k.threads // k.chip.warp)
-    k.values[op.results[0]] = _instructions(k, op, plan) if plan.instruction is not None else _multiply_add(k, op, plan)
+    emit = warpgroup.multiply if plan.from_shared else _multiply_add if plan.instruction is None else _instructions
+    k.values[op.results[0]] = emit(k, op, plan)
 
 
 def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
     """One matrix instruction for each (m, n, k) tile of a warp."""
     i = plan.instruction
-    assert i is not None and plan.lhs is not None and plan.rhs is not None
+    assert i is not None and i.emit is not None and plan.lhs is not None and plan.rhs is not None
     m, n, kk = plan.m[0], plan.n[0], plan.k[0]
     staged = [k.staged.get(v) for v in list(op.operands)[:2]]
     values = [None if n < 2 and staged[n] is not None else k.get(v) for n, v in enumerate(list(op.operands)[:3])]

@@ -12,7 +12,7 @@ from typing import Any
 
 from xcc.passes.gpu.layout import Layout
 
-__all__ = ["MatrixInstruction", "instructions_of", "select_instruction"]
+__all__ = ["MatrixInstruction", "instructions_of", "select_group_instruction", "select_instruction"]
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,12 @@ class MatrixInstruction:
         m, n, k: sizes of its tile.
         a, b, c: layouts with inputs ``register`` and ``lane`` over (m, k), (k, n) and (m, n).
         types: element types of A, B and C, e.g. ("f16", "f16", "f32").
-        emit: (a, b, c) 1-D register vectors to the new c vector, built at the current insertion point.
+        emit: (a, b, c) 1-D register vectors to the new c vector, built at the current insertion point; None where the
+            instruction reads A and B from shared memory (passes/gpu/warpgroup.py).
         exact: false when A and B lose bits (tf32): used only when the kernel's config allows it.
         parts: how many times the instruction runs on a tile: k is that of all of them, the registers of A and B are
             those of the first part, then the second. A lane then holds more neighbours along k, read at once.
+        warps: how many warps issue it together; c then has as many of ``warp``.
     """
 
     name: str
@@ -40,9 +42,10 @@ class MatrixInstruction:
     b: Layout
     c: Layout
     types: tuple[str, str, str]
-    emit: Callable[[Any, Any, Any], Any]
+    emit: Callable[[Any, Any, Any], Any] | None
     exact: bool = True
     parts: int = 1
+    warps: int = 1
 
     def part(self, number: int, operand: int) -> range:
         """The registers of A (operand 0) or B (1) that part `number` takes."""
@@ -50,8 +53,8 @@ class MatrixInstruction:
         return range(number * count, (number + 1) * count)
 
 
-_TABLES = {"mma": "xcc.passes.gpu.fragments_nvidia", "mfma": "xcc.passes.gpu.fragments_amd",
-           "wmma": "xcc.passes.gpu.fragments_amd"}
+_TABLES = {"mma": "xcc.passes.gpu.fragments_nvidia", "wgmma": "xcc.passes.gpu.fragments_nvidia",
+           "mfma": "xcc.passes.gpu.fragments_amd", "wmma": "xcc.passes.gpu.fragments_amd"}
 
 
 def _table(family: str) -> str | None:
@@ -71,7 +74,16 @@ def select_instruction(families: tuple[str, ...], types: tuple[str, str, str], s
                        lossy: bool = False) -> MatrixInstruction | None:
     """The first instruction for these element types whose tile divides (m, n, k); None when there is none."""
     for i in instructions_of(families):
-        if i.types == types and (i.exact or lossy) and shape[0] % i.m == 0 and shape[1] % i.n == 0 \
+        if i.warps == 1 and i.types == types and (i.exact or lossy) and shape[0] % i.m == 0 and shape[1] % i.n == 0 \
                 and shape[2] % i.k == 0:
             return i
     return None
+
+
+def select_group_instruction(families: tuple[str, ...], types: tuple[str, str, str], shape: tuple[int, int, int],
+                             warps: int) -> MatrixInstruction | None:
+    """The widest instruction of several warps whose tiles divide (m, n, k) among `warps`; None when there is none."""
+    found = [i for i in instructions_of(families) if i.warps > 1 and i.types == types and warps % i.warps == 0
+             and all(s % t == 0 for s, t in zip(shape, (i.m, i.n, i.k), strict=True))
+             and shape[0] // i.m * (shape[1] // i.n) % (warps // i.warps) == 0]
+    return max(found, key=lambda i: i.n, default=None)

@@ -2,6 +2,8 @@
 
 With g = lane / 4 and t = lane % 4: A's rows are g and g + 8, B's column is g, C's rows are g and g + 8 and its columns
 2t and 2t + 1. A lane holds 4 bytes of consecutive k from k = t * (4 bytes) of each half of the k range.
+
+wgmma is issued by four warps, each of which holds 16 rows of C in the same form; A and B are in shared memory.
 """
 
 from __future__ import annotations
@@ -52,9 +54,18 @@ def _mma(k: int, per: int, types: tuple[str, str, str], exact: bool = True) -> M
     return MatrixInstruction(name, "mma", 16, 8, k, _a(k, per), _b(k, per), _C, types, _emit_mma(16, 8, k, per), exact)
 
 
+def _wgmma(n: int, types: tuple[str, str, str]) -> MatrixInstruction:
+    inside, k = [(0, 8 << b) for b in range(log2(n // 8))], 16
+    c = Layout.make((64, n), {"register": [*_C.basis("register"), *inside], "lane": _C.basis("lane"),
+                              "warp": [(16, 0), (32, 0)]})
+    none = Layout.make((64, k), {}), Layout.make((k, n), {})
+    return MatrixInstruction(f"wgmma.m64n{n}k{k}.{types[0]}", "wgmma", 64, n, k, *none, c, types, None, warps=4)
+
+
 INSTRUCTIONS = (
     _mma(16, 2, ("f16", "f16", "f32")),
     _mma(16, 2, ("bf16", "bf16", "f32")),
     _mma(32, 4, ("i8", "i8", "i32")),
     _mma(8, 1, ("f32", "f32", "f32"), exact=False),
+    *(_wgmma(n, (t, t, "f32")) for n in (16, 32, 64, 128, 256) for t in ("f16", "bf16")),
 )

@@ -10,7 +10,8 @@ A tile that is read by one transfer or gather in pieces of 4 to 16 bytes is copi
 `stages` slots. Any other (elements apart, odd alignment, arithmetic before the contraction, chips without such copies)
 goes through registers and two slots: its loads start ahead of a step's instructions, and what they gave is written to
 the other slot behind them. One barrier a step is enough for both: the slot that is written was read in an earlier step,
-which all threads have left.
+which all threads have left. Where contractions of warpgroups run on into the next step, a slot is written one step
+later, and there is one more of each tile.
 
 An operand that is the same in all steps is held in registers, or in shared memory where the registers are needed for
 what the loop carries.
@@ -19,11 +20,13 @@ what the loop carries.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from xcc._mlir import arith_d, ir, scf_d
+from xcc.passes.gpu import warpgroup
 from xcc.passes.gpu.analysis import Access, constant, element_bytes, gather_run, owner, register_run
-from xcc.passes.gpu.assign_layouts import CONVERT
+from xcc.passes.gpu.assign_layouts import CONVERT, is_vector
 from xcc.passes.gpu.contraction import Contraction
 from xcc.passes.gpu.distribute_memory import Gather, Transfer, reader
 from xcc.passes.gpu.layout import Layout
@@ -31,7 +34,7 @@ from xcc.passes.gpu.staged_tile import StagedTile
 from xcc.passes.gpu.thread_code import best_memory, guarded, index, memory_type, to_memory
 from xcc.passes.gpu.tile_memory import operand_memory
 
-__all__ = ["pipelined_loop", "staged_tiles"]
+__all__ = ["LoadsAhead", "loads_ahead", "pipelined_loop"]
 
 PURE = ("arith.", "math.", "affine.apply", "vector.broadcast", "vector.transpose", "vector.step", "vector.shape_cast",
         "vector.create_mask", "vector.constant_mask", "vector.extract", "memref.reinterpret_cast")
@@ -39,22 +42,45 @@ LOADS = ("vector.transfer_read", "vector.gather", "memref.load")
 OTHER_REGISTERS = 56    # of addresses, masks, operands of one step of a product
 
 
-def staged_tiles(k: Any, loop: Any) -> list[tuple[Any, StagedTile]]:
-    """What `loop` keeps in shared memory: (the operand of a contraction that is replaced, its tile)."""
+@dataclass(frozen=True)
+class LoadsAhead:
+    """What a loop keeps in shared memory.
+
+    Attributes:
+        staged: (the operand of a contraction that is replaced, its tile).
+        running: 1 where the contractions of a step run on during the next one: slots are free a step later.
+        fenced: contractions read shared memory by themselves, behind a fence of what threads stored there.
+    """
+
+    staged: list[tuple[Any, StagedTile]]
+    running: int
+    fenced: bool
+
+
+def loads_ahead(k: Any, loop: Any) -> LoadsAhead | None:
+    """The tiles that `loop` can load ahead; None where there are none, or no room."""
     block = loop.regions[0].blocks[0]
     found: dict[Any, StagedTile] = {}
-    for op in block.operations:
-        if op.operation.name == "vector.contract":
-            plan = Contraction(op, k.chip, k.threads // k.chip.warp)
-            for i in (0, 1):
-                operand = op.operands[i]
-                tile = None if operand in found else _staged(k, plan, i, operand, block)
-                if tile is not None:
-                    found[operand] = tile
+    contractions = [op.operation for op in block.operations if op.operation.name == "vector.contract"]
+    plans = [Contraction(op, k.chip, k.threads // k.chip.warp) for op in contractions]
+    for op, plan in zip(contractions, plans, strict=True):
+        for i in (0, 1):
+            operand = op.operands[i]
+            tile = None if operand in found else _staged(k, plan, i, operand, block)
+            if tile is not None:
+                found[operand] = tile
     if found:
         found.update(_kept(k, block))
     out = list(found.items())
-    return out if out and _place(k, [t for _, t in out]) else []
+    if not out:
+        return None
+    groups = all(p.from_shared for p in plans)
+    shared = any(p.from_shared for p in plans)
+    runs_on = groups and len(found) == 2 * len(plans) and _runs_on(contractions, block)
+    for spare in (1, 0) if runs_on else (0,):
+        if _place(k, [t for _, t in out], spare, warpgroup.ALIGNMENT if shared else 16):
+            return LoadsAhead(out, spare, shared)
+    return None
 
 
 def _kept(k: Any, block: Any) -> dict[Any, StagedTile]:
@@ -92,14 +118,16 @@ def _staged(k: Any, plan: Contraction, number: int, operand: Any, block: Any) ->
     value = operand
     if op.name == CONVERT:
         value = op.operands[0]
-    elif plan.instruction is not None:
+    elif plan.lhs is not None:
         return None
     steps = _slice(value, block)
     if steps is None or not any(s.name in LOADS for s in steps):
         return None
     stored = memory_type(ir.VectorType(value.type).element_type)
     layout = k.layout(value)
-    if plan.instruction is None:
+    if plan.from_shared:
+        memory = warpgroup.matrix_memory(plan, number, layout, element_bytes(stored))
+    elif plan.instruction is None:
         memory = operand_memory(plan, number, layout, element_bytes(stored))
     else:
         matrix = k.code.matrix_loads and isinstance(stored, ir.FloatType) and stored.width == 16
@@ -163,31 +191,47 @@ def _direct_gather(k: Any, op: Any, layout: Layout, memory: Layout, size: int) -
     return bool(fixed.is_splat and fixed.get_splat_value().value == 0)
 
 
-def _place(k: Any, tiles: list[StagedTile]) -> bool:
-    """Gives every tile its slots in shared memory; fewer stages where the chip has less, False for fewer than two."""
-    for stages in range(k.stages, 1, -1):
+def _place(k: Any, tiles: list[StagedTile], spare: int, alignment: int) -> bool:
+    """Gives every tile its slots in shared memory, `spare` more than the loads ahead need; fewer stages where the chip
+    has less, False for fewer than two."""
+    for stages in range(k.stages, 1 + spare, -1):
         end = k.code.reserved
         for t in tiles:
-            t.slots = stages if t.direct else 1 if t.kept else 2
-            t.offset = end
+            t.slots = stages if t.direct else 1 if t.kept else 2 + spare
+            t.offset = end = -(-end // alignment) * alignment
             end += -(-t.slots * t.slot_bytes // 16) * 16
         if end <= k.chip.shared_bytes:
             return True
     return False
 
 
-def pipelined_loop(k: Any, op: Any, staged: list[tuple[Any, StagedTile]]) -> None:
+def _runs_on(contractions: list[Any], block: Any) -> bool:
+    """Whether all contractions of a loop are of warpgroups and only add to what the loop carries."""
+    last = list(block.operations)[-1]
+    for op in contractions:
+        carried = op.operands[2]
+        uses = [(u.owner.operation, u.operand_number) for v in (carried, op.results[0]) for u in v.uses]
+        if not isinstance(carried.owner, ir.Block) or carried.owner != block:
+            return False
+        number = ir.BlockArgument(carried).arg_number - 1
+        if uses != [(op, 2), (last.operation, number)]:
+            return False
+    return True
+
+
+def pipelined_loop(k: Any, op: Any, plan: LoadsAhead) -> None:
     """Emits the loop `op` with its tiles loaded ahead."""
-    _PipelinedLoop(k, op, staged).emit()
+    _PipelinedLoop(k, op, plan).emit()
 
 
 class _PipelinedLoop:
-    def __init__(self, k: Any, op: Any, staged: list[tuple[Any, StagedTile]]) -> None:
-        self.k, self.op, self.staged = k, op, staged
+    def __init__(self, k: Any, op: Any, plan: LoadsAhead) -> None:
+        self.k, self.op, self.staged, self.plan = k, op, plan.staged, plan
         self.block = op.regions[0].blocks[0]
-        self.direct = [t for _, t in staged if t.direct]
-        self.held = [t for _, t in staged if not t.direct and not t.kept]
-        self.ahead = max((t.slots for t in self.direct), default=2) - 1
+        self.direct = [t for _, t in self.staged if t.direct]
+        self.held = [t for _, t in self.staged if not t.direct and not t.kept]
+        self.slots = max((t.slots for t in self.direct), default=2)
+        self.ahead = self.slots - 1 - plan.running      # steps
         self.lower, self.upper, self.step, *self.init = [k.get(v) for v in op.operands]
 
     def emit(self) -> None:
@@ -209,9 +253,16 @@ class _PipelinedLoop:
         counters = [zero] * (bool(self.direct) + bool(self.held))
         loop = scf_d.ForOp(self.lower, self.upper, self.step, [*self.init, *counters])
         arguments = list(loop.body.arguments)
+        k.in_flight = bool(self.plan.running)
         with ir.InsertionPoint(loop.body):
             self.body(arguments[0], arguments[1:])
-        for a, b in zip(self.op.results, list(loop.operation.results), strict=False):
+        k.in_flight = False
+        results = list(loop.operation.results)[:len(self.init)]
+        if self.plan.running:
+            added = [n for n, r in enumerate(self.op.results) if is_vector(r)]
+            for n, value in zip(added, warpgroup.wait([results[n] for n in added]), strict=True):
+                results[n] = value
+        for a, b in zip(self.op.results, results, strict=True):
             k.values[a] = b
         if self.direct:     # copies behind the last step write zeros
             ir.Operation.create("nvvm.cp.async.wait.group", attributes={"n": _i32(0)})
@@ -227,17 +278,18 @@ class _PipelinedLoop:
         advanced = []
         if self.direct:
             slot = counters[0]
-            stages = self.ahead + 1
-            freed = _wrapped(slot, stages - 1, stages)
-            advanced.append(_wrapped(slot, 1, stages))
+            freed = _wrapped(slot, self.ahead, self.slots)
+            advanced.append(_wrapped(slot, 1, self.slots))
             for t in self.direct:
                 t.start = arith_d.muli(slot, index(t.elements))
-            ir.Operation.create("nvvm.cp.async.wait.group", attributes={"n": _i32(stages - 2)})
+            ir.Operation.create("nvvm.cp.async.wait.group", attributes={"n": _i32(self.ahead - 1)})
         if self.held:
             slot = counters[-1]
-            advanced.append(_wrapped(slot, 1, 2))
+            advanced.append(_wrapped(slot, 1, 2 + self.plan.running))
             for t in self.held:
                 t.start = arith_d.muli(slot, index(t.elements))
+            if self.plan.fenced:    # asynchronous copies need none
+                warpgroup.fence_writes()
         k.code.barrier()
         if self.direct:
             k.deferred.append(lambda: self.copy(self.later(iv, self.ahead),
@@ -352,11 +404,8 @@ def _wrapped(slot: Any, ahead: int, slots: int) -> Any:
     """(slot + ahead) % slots for a slot below `slots`."""
     if slots == 2:
         return arith_d.xori(slot, index(1))
-    if ahead == 1:
-        last = arith_d.cmpi(arith_d.CmpIPredicate.eq, slot, index(slots - 1))
-        return arith_d.select(last, index(0), arith_d.addi(slot, index(1)))
-    first = arith_d.cmpi(arith_d.CmpIPredicate.eq, slot, index(0))       # ahead == slots - 1: the slot before
-    return arith_d.select(first, index(slots - 1), arith_d.subi(slot, index(1)))
+    beyond = arith_d.cmpi(arith_d.CmpIPredicate.uge, slot, index(slots - ahead))
+    return arith_d.addi(slot, arith_d.select(beyond, index(ahead - slots), index(ahead)))
 
 
 def _i32(value: int) -> Any:

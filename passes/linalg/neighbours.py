@@ -74,8 +74,10 @@ def _gpu(base: Schedule, sizes: list[int], chip: Chip) -> Iterator[Callable[[], 
     for threads in (64, 128, 256, 512):
         if threads != base.threads and threads <= chip.max_threads:
             yield partial(replace, base, threads=threads)
-    for stages in (2, 3, 4, 5) if base.stages > 1 else ():
+    for stages in (2, 3, 4, 5, 6) if base.stages > 1 else ():
         yield partial(replace, base, stages=stages)
+    if "wgmma" in chip.matrix and base.stages > 1:
+        yield partial(replace, base, warpgroup=not base.warpgroup)
     for d in range(n):
         for factor in (0.5, 2, 4):
             lanes = int(base.vector[d] * factor)

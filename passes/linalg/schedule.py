@@ -28,6 +28,8 @@ All entries speak of dims *after* normalisation (passes/linalg/kernel.py), of th
 - stages: tiles of a contraction's operands that are in shared memory at once, loads running ahead of the compute (GPU);
   below 2: no pipelining.
 - descending: a tile dim whose last tiles are launched first, because work grows along it (GPU); -1: none.
+- warpgroup: contractions by instructions that several warps issue together and that read shared memory themselves
+  (wgmma), where the chip has them for these types and the tile fits (GPU).
 - group: tiles of the last dim but one that neighbouring workgroups walk before they go on along the last (GPU).
 """
 
@@ -63,6 +65,7 @@ class Schedule:
     online: bool = False
     descending: int = -1
     dot: bool = False
+    warpgroup: bool = False
 
     def __post_init__(self) -> None:
         if not len(self.block) == len(self.vector) == len(self.order):
@@ -96,7 +99,7 @@ class Schedule:
             entries["flatten"] = i64(list(self.flatten))
         if self.joined:
             entries["joined"] = ir.ArrayAttr.get([i64(list(r)) for r in self.joined])
-        for name in ("online", "dot"):
+        for name in ("online", "dot", "warpgroup"):
             if getattr(self, name):
                 entries[name] = ir.BoolAttr.get(True)
         for name in ("threads", "stages", "group"):
@@ -121,6 +124,7 @@ class Schedule:
                 joined=tuple(tuple(ir.DenseI64ArrayAttr(r)) for r in d.get("joined", [])),
                 online=bool(d["online"].value) if "online" in d else False,
                 dot=bool(d["dot"].value) if "dot" in d else False,
+                warpgroup=bool(d["warpgroup"].value) if "warpgroup" in d else False,
                 **numbers)
         except (KeyError, ValueError) as e:
             raise UserError(f"xcc.config: {e}") from None

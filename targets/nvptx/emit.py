@@ -18,6 +18,7 @@ from xcc.targets.llvm_text import llvm_ir
 
 __all__ = ["assemble", "emit_kernel", "find_ptxas", "ptx_of"]
 
+SHARED_ALIGNMENT = 1024     # bytes: the period of the swizzles that wgmma reads
 DEVICE_ATTRIBUTES = ("gpu.", "xcc.", "xt.")
 
 
@@ -68,6 +69,7 @@ def device_module(module: Any) -> Any:
                         del copy.attributes[name]
                 if copy.name == "llvm.mlir.global" and "dynamic_shmem" in str(copy.attributes["sym_name"]):
                     copy.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<external>")
+                    copy.attributes["alignment"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), SHARED_ALIGNMENT)
         return flat
 
 

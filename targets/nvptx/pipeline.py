@@ -26,6 +26,7 @@ def gpu_stages() -> tuple[Stage, ...]:
             _pass("hardware-math"),
             _pass("expand-math"),
             _pass("hardware-math"),     # of what the expansions use
+            _pass("warpgroup-matrix"),
             _pass("kernel-abi"),
             Upstream(pipeline="expand-strided-metadata"),
             Upstream(pipeline="lower-affine"),

@@ -1,4 +1,4 @@
-// RUN: %xcc_opt %s --pass-pipeline=hardware-math | filecheck %s
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a --pass-pipeline=hardware-math | filecheck %s
 
 // exp(x) = exp2(t) * (1 + r ln 2); the range is cut so that r stays finite.
 // CHECK-LABEL: func.func @exp(
@@ -33,4 +33,24 @@ func.func @wide(%x: f64) -> f64 {
   %y = math.sqrt %x : f64
   %z = math.exp %y : f64
   return %z : f64
+}
+
+// erf that ends in a 16-bit type is shorter.
+// CHECK-LABEL: func.func @erf(
+// CHECK-NOT: math.erf
+// CHECK: ex2.approx
+// CHECK: llvm.copysign
+// CHECK: arith.truncf
+// CHECK-LABEL: func.func @precise_erf(
+// CHECK: math.erf
+func.func @erf(%x: f32) -> f16 {
+  %y = math.erf %x : f32
+  %z = arith.mulf %x, %y : f32
+  %t = arith.truncf %z : f32 to f16
+  return %t : f16
+}
+func.func @precise_erf(%x: f32) -> (f32, f16) {
+  %y = math.erf %x : f32
+  %t = arith.truncf %y : f32 to f16
+  return %y, %t : f32, f16
 }

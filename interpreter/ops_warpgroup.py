@@ -1,0 +1,141 @@
+"""wgmma: four warps multiply from shared memory, at addresses that the instruction works out by itself.
+
+Written from the PTX ISA ("Asynchronous Warpgroup Level Matrix Instructions": shared memory layouts, descriptors,
+register fragments) apart from the code generator, so that it checks what that says of its tiles. An instruction reads
+at once here; the bytes it reads must not be written before it was waited for and a barrier came, and what threads
+stored there must be behind a fence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xcc._mlir import ir
+from xcc.diagnostics import UserError
+from xcc.interpreter.machine import Machine
+from xcc.interpreter.memory import MemRef
+from xcc.interpreter.ops_memref import note_shared
+from xcc.interpreter.registry import op
+from xcc.interpreter.types import dtype_of, vector_shape
+
+Array = np.ndarray[Any, Any]
+GROUP = 128         # threads
+PIECE = 16          # bytes that lie together
+
+
+@dataclass(frozen=True)
+class Side:
+    """An operand's place: bytes of a row, distances of eight rows and of blocks of rows, first elements of steps."""
+
+    near_k: bool
+    row: int
+    rows: int
+    blocks: int
+    steps: tuple[int, ...]
+
+    @staticmethod
+    def read(attribute: Any) -> Side:
+        d = ir.DictAttr(attribute)
+        return Side(bool(d["near_k"].value), *(int(d[n].value) for n in ("row", "rows", "blocks")),
+                    tuple(ir.DenseI64ArrayAttr(d["steps"])))
+
+    def bytes_of(self, other: Array, k: Array, size: int) -> Array:
+        """Distance from the first element, before the swizzle, of element (other, k)."""
+        if self.near_k:
+            return other // 8 * self.rows + other % 8 * self.row + k * size
+        per_row = self.row // size
+        return other // per_row * self.blocks + other % per_row * size + k // 8 * self.rows + k % 8 * self.row
+
+    def swizzle(self, byte: Array) -> Array:
+        return byte ^ (byte >> 7 & (self.row // PIECE - 1)) * PIECE
+
+
+@op("xtg.wgmma")
+def _wgmma(source: Any, kernel: Any) -> Any:
+    m, n, k = (int(ir.IntegerAttr(source.attributes[name]).value) for name in "mnk")
+    sides = [Side.read(source.attributes[name]) for name in "ab"]
+    dtype = dtype_of(source.operands[1].type)
+    size = dtype.itemsize
+    if m != 64 or k * size != 32 or vector_shape(source.results[0].type)[0] != n // 2:
+        raise UserError(f"the interpreter has no wgmma of m{m}n{n}k{k}: {source}")
+    for number in (1, 3):
+        note_shared(kernel, source.operands[number].type)
+    lane, e = np.arange(GROUP)[:, None], np.arange(n // 2)[None, :]
+    rows, columns = np.broadcast_arrays(lane // 32 * 16 + lane % 32 // 4 + 8 * (e // 2 % 2),
+                                        lane % 4 * 2 + e % 2 + 8 * (e // 4))
+
+    def run(machine: Machine, acc: Array, a: MemRef, a_at: Array, b: MemRef, b_at: Array) -> Array:
+        groups = machine.mask.reshape(-1, GROUP)
+        if machine.count % GROUP or (groups.any(axis=1) != groups.all(axis=1)).any():
+            raise machine.fault("divergent-matrix-op", "only some warps of a warpgroup reach the instruction")
+        held = np.broadcast_to(acc, (machine.count, n // 2)).reshape(-1, GROUP, n // 2)
+        total = np.zeros((len(held), m, n))
+        total[:, rows, columns] = held
+        for a_step, b_step in zip(sides[0].steps, sides[1].steps, strict=True):
+            left = matrix(machine, a, a_at + a_step, sides[0], m, k)
+            right = matrix(machine, b, b_at + b_step, sides[1], n, k)
+            total += left @ right.transpose(0, 2, 1)
+        return total[:, rows, columns].astype(np.float32).reshape(machine.count, n // 2)
+    return run
+
+
+def matrix(machine: Machine, ref: MemRef, at: Array, side: Side, count: int, k: int) -> Array:
+    """The matrices (warpgroups, count, k) whose first element is number `at`, the same in a whole warpgroup."""
+    size = ref.dtype.itemsize
+    first = np.broadcast_to(machine.address(ref, [at], 1) - ref.base, (machine.count,)).reshape(-1, GROUP)
+    if (first != first[:, :1]).any():
+        raise machine.fault("divergent-matrix-op", "the warps of a warpgroup name different tiles")
+    width = PIECE // size
+    if (first * size % PIECE).any():
+        raise machine.fault("misaligned", "a tile of wgmma does not start at a multiple of 16 bytes")
+    near, far = (k, count) if side.near_k else (count, k)
+    pieces = near // width * far
+    number = np.arange(pieces)
+    far_at, near_at = number // (near // width), number % (near // width) * width
+    other, depth = (far_at, near_at) if side.near_k else (near_at, far_at)
+    out = np.zeros((len(first), far, near))
+    base = np.broadcast_to(ref.base, (machine.count,))
+    for start in range(0, pieces, GROUP):
+        mine = np.minimum(start + np.arange(GROUP), pieces - 1)
+        byte = side.swizzle(first * size + side.bytes_of(other[mine], depth[mine], size)[None])
+        element = byte.reshape(-1) // size + base
+        asked = np.tile(start + np.arange(GROUP) < pieces, len(first))
+        values = machine.read(ref, element, width, asked).reshape(len(first), GROUP, width)
+        machine.reads_on(ref.buffer, element[machine.mask & asked] * size, PIECE)
+        for w in range(width):
+            out[:, far_at[mine], near_at[mine] + w] = values[:, :, w]
+    return out if side.near_k else out.transpose(0, 2, 1)
+
+
+@op("nvvm.wgmma.fence.aligned")
+def _fence(source: Any, _: Any) -> Any:
+    return lambda machine: ()
+
+
+@op("nvvm.fence.proxy")
+def _proxy(source: Any, _: Any) -> Any:
+    return lambda machine: machine.fence_writes()
+
+
+@op("nvvm.wgmma.commit.group.sync.aligned")
+def _commit(source: Any, _: Any) -> Any:
+    return lambda machine: machine.close_reads()
+
+
+@op("nvvm.wgmma.wait.group.sync.aligned")
+def _wait_group(source: Any, _: Any) -> Any:
+    left = int(ir.IntegerAttr(source.attributes["group"]).value)
+    return lambda machine: machine.wait_reads(left)
+
+
+@op("xtg.wgmma_wait")
+def _wait(source: Any, _: Any) -> Any:
+    single = len(source.results) == 1
+
+    def run(machine: Machine, *accumulators: Array) -> Any:
+        machine.wait_reads(0)
+        return accumulators[0] if single else accumulators
+    return run

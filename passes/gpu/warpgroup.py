@@ -1,0 +1,163 @@
+"""Contractions of a warpgroup: wgmma, four warps that multiply straight from shared memory (PTX ISA, "Asynchronous
+Warpgroup Level Matrix Instructions").
+
+    %r = "xtg.wgmma"(%acc, %a, %a_at, %b, %b_at) {m = 64, n = 256, k = 16, a = {...}, b = {...}}
+
+multiplies, for each step s of the tile's k, the 64 x k elements of A and the k x n elements of B that begin `steps[s]`
+elements behind `a_at` and `b_at`, and adds to the accumulators, a vector of each thread's share. The instruction runs
+on after it was issued: its operands must stay until a wait (``nvvm.wgmma.wait.group.sync.aligned``), its result may be
+used behind ``xtg.wgmma_wait``, which gives the accumulators back.
+
+Shared memory is in rows of 128 bytes (64, 32 where the tile is smaller) along the dim that is nearest in memory; the
+16-byte pieces of a row are XORed with its number in eight; blocks of rows follow each other. What the instruction is
+told about that (the distance of eight rows and of two blocks) is read off the layout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xcc._mlir import gpu_d, ir
+from xcc.passes.gpu.analysis import element_bytes
+from xcc.passes.gpu.contraction import Contraction
+from xcc.passes.gpu.layout import Layout, log2
+from xcc.passes.gpu.staged_tile import StagedTile
+from xcc.passes.gpu.thread_code import from_registers, registers_of, select_registers
+
+__all__ = ["ALIGNMENT", "MULTIPLY", "WAIT", "fence_writes", "matrix_memory", "multiply", "swizzled_rows", "wait"]
+
+MULTIPLY, WAIT = "xtg.wgmma", "xtg.wgmma_wait"
+PIECE = 16          # bytes that the swizzle keeps together
+ROW = 128           # bytes of the longest swizzled row
+ROWS = 8            # rows after which the swizzle repeats
+ALIGNMENT = ROW * ROWS
+
+
+def matrix_memory(plan: Contraction, operand: int, source: Layout, size: int) -> Layout:
+    """Shared memory for operand 0 (m, k) or 1 (k, n), whose tile threads hold as `source`; `size` bytes an element."""
+    dims = plan.maps[operand]
+    shape = [plan.sizes[d] for d in dims]
+    k = dims.index(plan.k[0])
+    other = dims.index((plan.m if operand == 0 else plan.n)[0])
+    unit = next((v for v in (*source.basis("register"), *source.basis("lane")) if 1 in v), None)
+    near, far = (other, k) if unit is not None and unit[other] == 1 else (k, other)
+    return swizzled_rows(shape, near, far, size)
+
+
+def swizzled_rows(shape: list[int], near: int, far: int, size: int) -> Layout:
+    """Rows of up to 128 bytes along dim `near`, one for each `far`; then the next block of rows."""
+    row = min(ROW // size, shape[near])
+    stride = {near: [1 << b for b in range(log2(row))], far: [row << b for b in range(log2(shape[far]))]}
+    stride[near] += [row * shape[far] << b for b in range(log2(shape[near] // row))]
+    pieces = log2(row * size // PIECE)
+
+    def mix(offset: int) -> int:
+        byte = offset * size
+        return (byte ^ (byte >> 7 & ((1 << pieces) - 1)) * PIECE) // size
+
+    return Layout.make([shape[near] * shape[far]],
+                       {f"dim{d}": [[mix(o)] for o in stride.get(d, [])] for d in range(len(shape))})
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """Where the instruction finds one operand: in the memory of `tile`, whose dims are `k` and `other`.
+
+    result: the number that `other` has as a dim of the result.
+    """
+
+    tile: StagedTile
+    k: int
+    other: int
+    result: int
+
+    def offset(self, dim: int, position: int) -> int:
+        return self.tile.memory.at(**{f"dim{dim}": position})[0]
+
+    def first(self, code: Any, plan: Contraction, position: tuple[int, ...]) -> Any:
+        """The offset of this warpgroup's part for the accumulators at `position` of the result."""
+        inside = log2(plan.instruction.warps) if plan.instruction is not None else 0
+        parts = [[self.offset(self.other, v[self.result]) if n >= inside else 0]
+                 for n, v in enumerate(plan.result.basis("warp"))]
+        layout = Layout.make(self.tile.memory.shape, {"warp": parts})
+        return code.offset_of(layout, 0, self.offset(self.other, position[self.result]), self.tile.start)
+
+    def attributes(self, depth: int, step: int) -> Any:
+        """What ``xtg.wgmma`` says of the operand: sizes and distances in bytes, steps in elements."""
+        size = element_bytes(self.tile.stored)
+        near_k = self.offset(self.k, 1) == 1
+        near, far = (self.k, self.other) if near_k else (self.other, self.k)
+        length = 1 << len(self.tile.memory.basis(f"dim{near}"))
+        row = min(ROW // size, length)
+
+        def number(value: int) -> Any:
+            return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
+
+        return ir.DictAttr.get({
+            "near_k": ir.BoolAttr.get(near_k), "row": number(row * size),
+            "rows": number(ROWS * row * size),
+            "blocks": number(self.offset(near, row) * size if length > row else 0),
+            "steps": ir.DenseI64ArrayAttr.get([self.offset(self.k, s) for s in range(0, depth, step)])})
+
+
+def multiply(k: Any, op: Any, plan: Contraction) -> Any:
+    """The accumulators after a contraction; in a loop that lets instructions run on, before they are finished."""
+    i = plan.instruction
+    assert i is not None
+    staged = [k.staged.get(v) for v in list(op.operands)[:2]]
+    alone = None in staged
+    tiles = _in_shared(k, op, plan) if alone else staged
+    sides = ((plan.k[0], plan.m[0]), (plan.k[0], plan.n[0]))
+    operands = [_Operand(tile, *(plan.maps[n].index(d) for d in dims), plan.maps[2].index(dims[1]))
+                for n, (tile, dims) in enumerate(zip(tiles, sides, strict=True))]
+    value, layout = k.get(op.operands[2]), plan.result
+    groups = [list(range(r, r + i.c.registers)) for r in range(0, layout.registers, i.c.registers)]
+    i64 = ir.IntegerType.get_signless(64)
+    attributes = {name: ir.IntegerAttr.get(i64, n) for name, n in (("m", i.m), ("n", i.n), ("k", i.k))}
+    attributes |= {name: o.attributes(plan.sizes[plan.k[0]], i.k) for name, o in zip("ab", operands, strict=True)}
+    acc = []
+    ir.Operation.create("nvvm.wgmma.fence.aligned")
+    for group in groups:
+        part = select_registers(value, group)
+        starts = [o.first(k.code, plan, layout.at(register=group[0])) for o in operands]
+        (a, a_at), (b, b_at) = ((o.tile.buffer, at) for o, at in zip(operands, starts, strict=True))
+        acc.append(ir.Operation.create(MULTIPLY, results=[part.type], operands=[part, a, a_at, b, b_at],
+                                       attributes=attributes).results[0])
+    ir.Operation.create("nvvm.wgmma.commit.group.sync.aligned")
+    k.run_deferred()
+    if k.in_flight and not alone:
+        ir.Operation.create("nvvm.wgmma.wait.group.sync.aligned", attributes={"group": ir.IntegerAttr.get(i64, 1)})
+    else:
+        acc = wait(acc)
+    return acc[0] if len(acc) == 1 else from_registers([s for part in acc for s in registers_of(part)])
+
+
+def wait(accumulators: list[Any]) -> list[Any]:
+    """The accumulators when all instructions issued so far are finished."""
+    return list(ir.Operation.create(WAIT, results=[v.type for v in accumulators], operands=accumulators).results)
+
+
+def fence_writes() -> None:
+    """Lets instructions that read shared memory behind the next barrier see what this thread wrote."""
+    ir.Operation.create("nvvm.fence.proxy", attributes={
+        "kind": ir.Attribute.parse("#nvvm.proxy_kind<async.shared>"),
+        "space": ir.Attribute.parse("#nvvm.shared_space<cta>")})
+
+
+def _in_shared(k: Any, op: Any, plan: Contraction) -> list[StagedTile]:
+    """Both operands written to shared memory for this contraction alone."""
+    k.code.begin_shared()
+    tiles = []
+    offset = -k.code.reserved % ALIGNMENT
+    for n, value in enumerate(list(op.operands)[:2]):
+        stored = ir.VectorType(value.type).element_type
+        layout = k.layout(value)
+        memory = matrix_memory(plan, n, layout, element_bytes(stored))
+        tile = StagedTile(value, [], memory, False, stored, k.code.buffer(memory.shape[0], stored, offset))
+        k.code.write_shared(k.get(value), tile.buffer, memory.compose(layout))
+        tiles.append(tile)
+        offset += -(-tile.slot_bytes // ALIGNMENT) * ALIGNMENT
+    fence_writes()
+    gpu_d.barrier()
+    return tiles

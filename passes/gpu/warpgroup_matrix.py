@@ -1,0 +1,109 @@
+"""Warpgroup instructions as PTX text: descriptors of shared memory, and one asm statement for the steps of a tile.
+
+    %r = "xtg.wgmma"(%acc, %a, %a_at, %b, %b_at) {m = 64, n = 128, k = 16, a = {near_k = true, row = 128, ...}, ...}
+    ->
+    %d = descriptors of A and B, from the addresses of the memrefs and the offsets
+    %s = llvm.inline_asm "wgmma.mma_async ...; add.s64 ...; wgmma.mma_async ...;" %acc[0], ..., %d : !llvm.struct<...>
+
+A descriptor (PTX ISA, "Matrix Descriptor Format") holds the first address, two distances, all in units of 16 bytes, and
+the swizzle. ``xtg.wgmma_wait`` passes the accumulators through its statement, so that nothing reads them before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import arith_d, ir, memref_d, vector_d
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.gpu.warpgroup import MULTIPLY, WAIT
+
+SWIZZLES = {128: 1, 64: 2, 32: 3}
+UNIT = 16           # bytes
+
+
+@register_pass
+@dataclass(frozen=True)
+class WarpgroupMatrix(Pass):
+    """Writes ``xtg.wgmma`` and ``xtg.wgmma_wait`` as inline assembly."""
+
+    name: ClassVar[str] = "warpgroup-matrix"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        found: list[Any] = []
+
+        def visit(op: Any) -> Any:
+            if op.name in (MULTIPLY, WAIT):
+                found.append(op)
+            return ir.WalkResult.ADVANCE
+
+        module.operation.walk(visit)
+        for op in found:
+            with op.location, ir.InsertionPoint(op):
+                results = [_multiply(op)] if op.name == MULTIPLY else _wait(op)
+                for old, new in zip(op.results, results, strict=True):
+                    old.replace_all_uses_with(new)
+            op.erase()
+
+
+def _multiply(op: Any) -> Any:
+    acc, a, a_at, b, b_at = op.operands
+    sides = [ir.DictAttr(op.attributes[name]) for name in "ab"]
+    steps = [list(ir.DenseI64ArrayAttr(s["steps"])) for s in sides]
+    size = ir.MemRefType(a.type).element_type.width // 8
+    descriptors = [_descriptor(a, a_at, sides[0], size), _descriptor(b, b_at, sides[1], size)]
+    count = ir.VectorType(acc.type).shape[0]
+    m, n, k = (op.attributes[name].value for name in "mnk")
+    name = str(ir.MemRefType(a.type).element_type)
+    transposed = [int(not s["near_k"].value) for s in sides]
+    held = "{" + ", ".join(f"${r}" for r in range(count)) + "}"
+    lines = [".reg .b64 a, b;", ".reg .pred p;", "setp.eq.b32 p, 1, 1;"]
+    for a_step, b_step in zip(*steps, strict=True):
+        lines += [f"add.s64 a, ${2 * count}, {a_step * size // UNIT};", f"add.s64 b, ${2 * count + 1}, "
+                  f"{b_step * size // UNIT};",
+                  f"wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.f32.{name}.{name} {held}, a, b, p, 1, 1, "
+                  f"{transposed[0]}, {transposed[1]};"]
+    return _statement("{" + " ".join(lines) + "}", [acc], descriptors)[0]
+
+
+def _wait(op: Any) -> list[Any]:
+    return _statement("wgmma.wait_group.sync.aligned 0;", list(op.operands), [])
+
+
+def _descriptor(memory: Any, at: Any, side: Any, size: int) -> Any:
+    """The 64 bits that describe the tile whose first element is number `at` of `memory`."""
+    i64 = ir.IntegerType.get_signless(64)
+
+    def number(value: int) -> Any:
+        return arith_d.constant(i64, value)
+
+    base = arith_d.index_cast(i64, memref_d.extract_aligned_pointer_as_index(memory))
+    byte = arith_d.addi(base, arith_d.muli(arith_d.index_cast(i64, at), number(size)))
+    start = arith_d.shrui(arith_d.andi(byte, number((1 << 18) - 1)), number(4))
+    rows, blocks = side["rows"].value // UNIT, max(1, side["blocks"].value // UNIT)
+    fixed = blocks << 16 | rows << 32 | SWIZZLES[side["row"].value] << 62
+    return arith_d.ori(start, number(fixed - (1 << 64) if fixed >> 63 else fixed))
+
+
+def _statement(text: str, vectors: list[Any], inputs: list[Any]) -> list[Any]:
+    """An asm statement that changes all registers of `vectors` in place; their new values."""
+    scalars = [vector_d.extract(v, [], [i]) for v in vectors for i in range(ir.VectorType(v.type).shape[0])]
+    count = len(scalars)
+    element = scalars[0].type
+    struct = ir.Type.parse("!llvm.struct<(" + ", ".join([str(element)] * count) + ")>")
+    constraints = [*["=f"] * count, *map(str, range(count)), *["l"] * len(inputs)]
+    result = ir.Operation.create("llvm.inline_asm", results=[struct], operands=[*scalars, *inputs], attributes={
+        "asm_string": ir.StringAttr.get(text), "constraints": ir.StringAttr.get(",".join(constraints)),
+        "has_side_effects": ir.UnitAttr.get(), "asm_dialect": ir.IntegerAttr.get(i64_type(), 0)}).results[0]
+    values = [ir.Operation.create("llvm.extractvalue", results=[element], operands=[result], attributes={
+        "position": ir.DenseI64ArrayAttr.get([i])}).results[0] for i in range(count)]
+    out = []
+    for v in vectors:
+        n = ir.VectorType(v.type).shape[0]
+        out.append(vector_d.from_elements(v.type, values[:n]))
+        values = values[n:]
+    return out
+
+
+def i64_type() -> Any:
+    return ir.IntegerType.get_signless(64)
