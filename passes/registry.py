@@ -22,6 +22,7 @@ BUILTIN: dict[str, str] = {
     "kernel-abi": "xcc.passes.vector.kernel_abi",
     "lower-forall": "xcc.passes.vector.forall",
     "merge-products": "xcc.passes.xt.merge_products",
+    "narrow-indices": "xcc.passes.gpu.narrow_indices",
     "nvvm-kernel-functions": "xcc.passes.gpu.nvvm_kernel_functions",
     "pack-weights": "xcc.passes.xt.pack",
     "row-division": "xcc.passes.gpu.row_division",

@@ -47,6 +47,8 @@ def thread_stages(chip: Chip) -> tuple[Stage, ...]:
             _pass("distribute"),
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),
+            _pass("narrow-indices"),
+            Upstream(pipeline="canonicalize"),
             Upstream(pipeline="loop-invariant-code-motion"),
             Upstream(pipeline="cse"),
         )),

@@ -19,6 +19,8 @@ def gpu_stages() -> tuple[Stage, ...]:
             _pass("distribute"),
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),
+            _pass("narrow-indices"),
+            Upstream(pipeline="canonicalize"),
             Upstream(pipeline="loop-invariant-code-motion"),
             Upstream(pipeline="cse"),
         )),
