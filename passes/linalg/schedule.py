@@ -12,6 +12,7 @@ All entries speak of dims *after* normalisation (passes/linalg/kernel.py), of th
 - block: tile of each dim for the outer ``scf.forall``; 0 leaves the dim out of it.
 - vector: lanes of each dim (1: no vector dim).
 - order: the dims from the outermost loop to the innermost.
+- chunks: the dims of the forall from the slowest to the fastest; empty: as in order.
 - reduce: for each reduction op, for each of its reduction loops, the lanes: 1 is a scalar loop, 0 unrolls it; lanes not
   below the loop's size make it one step, without a loop.
 - joined: for each reduction op the reduction loops, outermost first, that are walked as one loop over their product,
@@ -66,12 +67,15 @@ class Schedule:
     descending: int = -1
     dot: bool = False
     warpgroup: bool = False
+    chunks: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not len(self.block) == len(self.vector) == len(self.order):
             raise UserError("xcc.config: block, vector and order must have one entry a dim")
         if sorted(self.order) != list(range(len(self.order))):
             raise UserError(f"xcc.config: order {self.order} is not a permutation")
+        if self.chunks and sorted(self.chunks) != sorted(self.order):
+            raise UserError(f"xcc.config: chunks {self.chunks} is not a permutation")
         for t, v in zip(self.block, self.vector, strict=True):
             if v < 1 or t < 0 or t % v:
                 raise UserError(f"xcc.config: block {t} is not a multiple of vector {v}")
@@ -97,6 +101,8 @@ class Schedule:
                 entries[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), getattr(self, name))
         if self.flatten:
             entries["flatten"] = i64(list(self.flatten))
+        if self.chunks:
+            entries["chunks"] = i64(list(self.chunks))
         if self.joined:
             entries["joined"] = ir.ArrayAttr.get([i64(list(r)) for r in self.joined])
         for name in ("online", "dot", "warpgroup"):
@@ -121,6 +127,7 @@ class Schedule:
                 access=d["access"].value if "access" in d else "rows",
                 parallel=bool(d["parallel"].value) if "parallel" in d else False,
                 flatten=tuple(ir.DenseI64ArrayAttr(d["flatten"])) if "flatten" in d else (),
+                chunks=tuple(ir.DenseI64ArrayAttr(d["chunks"])) if "chunks" in d else (),
                 joined=tuple(tuple(ir.DenseI64ArrayAttr(r)) for r in d.get("joined", [])),
                 online=bool(d["online"].value) if "online" in d else False,
                 dot=bool(d["dot"].value) if "dot" in d else False,

@@ -135,7 +135,7 @@ class Nest:
         self.dims = tuple(symbolic.product(part) for part in self.parts)
 
     def emit(self) -> None:
-        tiled = [d for d in self.schedule.order if self.schedule.block[d]]
+        tiled = [d for d in self.schedule.chunks or self.schedule.order if self.schedule.block[d]]
         if not tiled:
             self._forall_of_one()
             return

@@ -8,6 +8,7 @@ operand is transposed).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 from typing import Any
 
 from xcc import symbolic
@@ -26,8 +27,10 @@ from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.tile_eval import loops_of, product_operands
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
+from xcc.targets.cpu.chunks import CORES, contraction_chunks
 
 WAYS = 12              # of the L1 cache
+PAGE = 4096            # bytes of a way
 UNROLLED_WINDOW = 9    # steps
 RESIDENT = 32768       # bytes of weights that stay in the L1 cache beside what they are multiplied with
 NEAR = 262144          # bytes of rows in the L2 cache
@@ -51,7 +54,7 @@ def configure(kernel: Kernel, chip: Chip) -> Schedule:
     parallel = _seconds(kernel) > PARALLEL_SECONDS
     op = contraction_of(kernel)
     if op is not None:
-        found = _contraction(kernel, place, op, widths, parallel)
+        found = _contraction(kernel, place, op, widths, chip, parallel)
         if found is not None:
             return found
     return _rows(kernel, place, widths, parallel)
@@ -61,7 +64,7 @@ def _seconds(kernel: Kernel) -> float:
     return max(bytes_moved(kernel) / 12e9, work(kernel) / 60e9)
 
 
-def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, parallel: bool) -> Schedule | None:
+def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, parallel: bool) -> Schedule | None:
     """Register tile over one dim of the right operand (contiguous) and one or two of the left."""
     position = place.position.get(op)
     factors = product_operands(op)
@@ -96,7 +99,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, parallel: boo
     left_over = rows
     for d in m_dims[:2]:
         extent = dims[d]
-        tile = _row_tile(extent, left_over)
+        tile = _row_tile(extent, min(left_over, _cached_rows(op, {p for p, e in to_dim.items() if e == d}, factors)))
         vector[d] = tile
         left_over //= tile
         if left_over < 2 or extent != tile:
@@ -108,12 +111,13 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, parallel: boo
         mine = tuple(int(op.loops[p]) if p == group else 1 for p, r in enumerate(op.reduction) if r)  # type: ignore[arg-type]
     reduce = tuple(mine if o is op else _row_lanes(o, w) for o in reductions)
     outer = [d for d in range(len(dims)) if d != last and d not in m_dims]
-    order = tuple([*outer, last, *sorted(m_dims)])
+    order = tuple([*outer, *sorted(m_dims), last] if n_loop in left else [*outer, last, *sorted(m_dims)])
     if group is not None and len(m_dims) == 1 and not outer and _bytes_of_right(op, right) <= RESIDENT:
         return _rows_of_panels(dims, vector, m_dims[0], op, reduce, parallel)
-    block = _contraction_blocks(dims, vector, last, m_dims, op)
+    block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, chip.cores or CORES)
+    chunks = (*outer, *sorted(m_dims), last) if by_rows else ()
     return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel,
-                    dot=group is not None)
+                    dot=group is not None, chunks=() if chunks == order else chunks)
 
 
 def _bytes_of_right(op: Op, right: set[int]) -> int:
@@ -142,6 +146,18 @@ def _group_loop(op: Op) -> int | None:
     return last if op.reduction[last] and isinstance(size, int) and 1 < size <= 4 and last in ends else None
 
 
+def _cached_rows(op: Op, loops: set[int], factors: tuple[Any, Any]) -> int:
+    """Rows of the left operand that the L1 cache holds at one step: those 4 KiB apart share the ways of a set."""
+    names = {f"i{p}" for p in loops}
+    for t, access in op.inputs:
+        steps = [symbolic.product(t.dims[j + 1:]) * c for j, e in enumerate(access) if isinstance(e, symbolic.Expr)
+                 for monomial, c in e.terms if monomial in [((n,),) for n in names]]
+        if steps:
+            step = sum(steps) * element_bytes(t.element)
+            return WAYS * (PAGE // gcd(PAGE, step)) if isinstance(step, int) else WAYS
+    return WAYS
+
+
 def _window_lanes(op: Op) -> tuple[int, ...]:
     """The innermost window loop of a depthwise convolution is unrolled: its steps share what they read."""
     sizes = [size for size, r in zip(op.loops, op.reduction, strict=True) if r]
@@ -166,13 +182,9 @@ def _columns(size: int, w: Widths) -> int:
 
 
 def _row_tile(extent: Dim, room: int) -> int:
-    """Rows of the register tile: few tiles, and no last tile that is too short to keep the units busy.
-
-    More than WAYS rows whose distance is a multiple of 4 KiB would push each other out of the L1 cache.
-    """
+    """Rows of the register tile: few tiles, and no last tile that is too short to keep the units busy."""
     if isinstance(extent, int) and extent <= room:
         return max(1, extent)
-    room = min(room, WAYS)
     if not isinstance(extent, int):
         return room
 
@@ -181,21 +193,6 @@ def _row_tile(extent: Dim, room: int) -> int:
         return -(-extent // t) + (max(0, 4 - rest) / 2 if rest else 0)
 
     return min(range(max(1, room // 2), room + 1), key=lambda t: (cost(t), -t))
-
-
-def _contraction_blocks(dims: tuple[Dim, ...], vector: list[int], last: int, m_dims: list[int], op: Op) -> list[int]:
-    """Chunks for threads: panels of columns, and rows cut so that a chunk's left operand stays in the L2 cache."""
-    depth = volume(size for size, r in zip(op.loops, op.reduction, strict=True) if r)
-    block = [1] * len(dims)
-    panels = max(1, -(-estimate(dims[last]) // vector[last]))
-    block[last] = vector[last] * min(panels, 4 if panels >= 32 else 2 if panels >= 16 else 1)
-    budget = max(1, 131072 // max(1, depth))    # rows whose left operand takes 512 KiB
-    for d in sorted(m_dims, reverse=True):
-        extent = estimate(dims[d])
-        steps = max(1, min(-(-extent // vector[d]), budget // vector[d]))
-        block[d] = vector[d] * steps
-        budget = max(1, budget // max(1, extent))
-    return block
 
 
 def _row_lanes(op: Op, w: Widths) -> tuple[int, ...]:

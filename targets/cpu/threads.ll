@@ -1,14 +1,18 @@
 ; The thread pool of a compiled model. One region runs at a time; a caller that finds it taken works alone.
 ;
-; A worker that sees a new generation enters (inside += 1), takes chunks only while the region is open, and leaves.
-; The caller works too, closes the region when the chunks are out, and waits for inside = 0: it never waits for a
+; Each thread has a share of the range, the same one for the same range in every region, so that what one kernel wrote
+; is in the cache of the thread that reads it in the next. A thread takes its share in pieces, then helps with others'.
+;
+; A worker that sees a new generation enters (inside += 1), takes pieces only while the region is open, and leaves.
+; The caller works too, closes the region when the pieces are out, and waits for inside = 0: it never waits for a
 ; worker that is still asleep. Workers spin for a while before they sleep on the condition variable.
 
 @fn = internal global ptr null
 @slots = internal global ptr null
 @total = internal global i64 0
-@chunk = internal global i64 1
-@next = internal global i64 0, align 64
+@piece = internal global i64 1
+@threads = internal global i64 1
+@next = internal global [256 x [8 x i64]] zeroinitializer, align 64     ; of each share; a line each
 @generation = internal global i32 0, align 64
 @open = internal global i32 0, align 64
 @inside = internal global i32 0, align 64
@@ -29,7 +33,7 @@ declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_broadcast(ptr)
 declare i32 @sched_yield()
 
-; Calls f(slots, begin, end) for chunks that cover [0, total), on all threads.
+; Calls f(slots, begin, end) for pieces that cover [0, total), on all threads.
 define void @xcc_parallel(ptr %f, ptr %args, i64 %n) {
   %limit = load i32, ptr @limit
   %alone = icmp eq i32 %limit, 0
@@ -46,15 +50,25 @@ run:
 start:
   %threads32 = add i32 %limit, 1
   %threads = zext i32 %threads32 to i64
-  %parts = shl i64 %threads, 2
+  %parts = shl i64 %threads, 3
   %rounded = add i64 %n, %parts
   %minus = sub i64 %rounded, 1
   %size = udiv i64 %minus, %parts
   store ptr %f, ptr @fn
   store ptr %args, ptr @slots
   store i64 %n, ptr @total
-  store i64 %size, ptr @chunk
-  store atomic i64 0, ptr @next seq_cst, align 8
+  store i64 %size, ptr @piece
+  store i64 %threads, ptr @threads
+  br label %share
+share:
+  %t = phi i64 [ 0, %start ], [ %t1, %share ]
+  %first = call i64 @share_begin(i64 %t, i64 %n, i64 %threads)
+  %counter = getelementptr [8 x i64], ptr @next, i64 %t
+  store atomic i64 %first, ptr %counter seq_cst, align 8
+  %t1 = add i64 %t, 1
+  %shared = icmp eq i64 %t1, %threads
+  br i1 %shared, label %begin, label %share
+begin:
   store atomic i32 1, ptr @open seq_cst, align 4
   %old = atomicrmw add ptr @generation, i32 1 seq_cst
   %asleep = load atomic i32, ptr @sleepers seq_cst, align 4
@@ -66,7 +80,7 @@ signal:
   %u = call i32 @pthread_mutex_unlock(ptr @mutex)
   br label %work
 work:
-  call void @work()
+  call void @work(i64 0)
   store atomic i32 0, ptr @open seq_cst, align 4
   br label %wait
 wait:
@@ -83,22 +97,46 @@ finish:
   ret void
 }
 
-; Takes chunks until there are none.
-define internal void @work() {
+; Where share t of [0, n) begins.
+define internal i64 @share_begin(i64 %t, i64 %n, i64 %threads) alwaysinline {
+  %product = mul i64 %t, %n
+  %begin = udiv i64 %product, %threads
+  ret i64 %begin
+}
+
+; Takes pieces until there are none: of the share `me`, then of the others.
+define internal void @work(i64 %me) {
   %f = load ptr, ptr @fn
   %args = load ptr, ptr @slots
   %n = load i64, ptr @total
-  %size = load i64, ptr @chunk
-  br label %take
+  %size = load i64, ptr @piece
+  %threads = load i64, ptr @threads
+  br label %share
+share:
+  %helped = phi i64 [ 0, %0 ], [ %helped1, %done ]
+  %sum = add i64 %me, %helped
+  %t = urem i64 %sum, %threads
+  %t1 = add i64 %t, 1
+  %stop = call i64 @share_begin(i64 %t1, i64 %n, i64 %threads)
+  %counter = getelementptr [8 x i64], ptr @next, i64 %t
+  br label %look
+look:
+  %now = load atomic i64, ptr %counter seq_cst, align 8
+  %any = icmp slt i64 %now, %stop
+  br i1 %any, label %take, label %done
 take:
-  %begin = atomicrmw add ptr @next, i64 %size seq_cst
-  %some = icmp slt i64 %begin, %n
-  br i1 %some, label %run, label %out
+  %begin = atomicrmw add ptr %counter, i64 %size seq_cst
+  %some = icmp slt i64 %begin, %stop
+  br i1 %some, label %run, label %done
 run:
-  %stop = add i64 %begin, %size
-  %end = call i64 @llvm.smin.i64(i64 %stop, i64 %n)
+  %far = add i64 %begin, %size
+  %end = call i64 @llvm.smin.i64(i64 %far, i64 %stop)
   call void %f(ptr %args, i64 %begin, i64 %end)
-  br label %take
+  br label %look
+done:
+  %helped1 = add i64 %helped, 1
+  %all = icmp eq i64 %helped1, %threads
+  br i1 %all, label %out, label %share
 out:
   ret void
 }
@@ -147,7 +185,8 @@ join:
   %is_open = icmp ne i32 %o, 0
   br i1 %is_open, label %do, label %leave
 do:
-  call void @work()
+  %share = add i64 %number64, 1
+  call void @work(i64 %share)
   br label %leave
 leave:
   %j = atomicrmw sub ptr @inside, i32 1 seq_cst
@@ -172,7 +211,8 @@ out:
 ; Sets the number of threads, the caller's included. Not while a region runs. Returns the number in use.
 define i32 @xcc_set_threads(i32 %threads) {
   %thread = alloca ptr
-  %wanted = sub i32 %threads, 1
+  %most = call i32 @llvm.smin.i32(i32 %threads, i32 256)
+  %wanted = sub i32 %most, 1
   %have0 = load i32, ptr @spawned
   %first = icmp eq i32 %have0, 0
   br i1 %first, label %init, label %loop

@@ -1,0 +1,52 @@
+"""How a contraction is cut into the chunks that threads take."""
+
+from __future__ import annotations
+
+from math import prod
+
+from xcc.passes.linalg.domain import estimate, volume
+from xcc.passes.linalg.kernel import Op
+from xcc.symbolic import Dim
+
+__all__ = ["CORES", "contraction_chunks"]
+
+CORES = 16             # where the chip does not say
+PIECES = 4             # chunks of rows for each core, at least
+OPEN_TILES = 4         # tiles of rows of a chunk where the number of rows is not known,
+OPEN_WORK = 200_000    # and multiplications of a chunk
+HALF_L2 = 131072       # elements
+
+
+def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_dims: list[int], op: Op,
+                       cores: int) -> tuple[list[int], bool]:
+    """Chunks for threads, and whether they go by rows.
+
+    By rows where there are more rows than columns: what one kernel writes is in the cache of the core that reads it in
+    the next. Else by panels of columns, so that each weight is read by one core. The rows of a chunk stay in the L2
+    cache, and the chunks divide evenly among the cores. Where the number of rows is not known, a chunk is a few tiles
+    of rows and a core's part of the columns: enough chunks however many rows there are.
+    """
+    depth = volume(size for size, r in zip(op.loops, op.reduction, strict=True) if r)
+    block = [1] * len(dims)
+    panels = max(1, -(-estimate(dims[last]) // vector[last]))
+    if not all(isinstance(dims[d], int) for d in m_dims):
+        block[last] = vector[last] * -(-panels // cores)
+        rows = max(OPEN_TILES * prod(vector[d] for d in m_dims), OPEN_WORK // max(1, depth * estimate(dims[last])))
+        for d in reversed(sorted(m_dims)):
+            block[d] = vector[d] * max(1, min(-(-estimate(dims[d]) // vector[d]), rows // vector[d]))
+            rows = max(1, rows // block[d])
+        return block, True
+    by_rows = volume(dims[d] for d in m_dims) >= estimate(dims[last])
+    block[last] = 0 if by_rows else vector[last] * min(panels, 4 if panels >= 32 else 2 if panels >= 16 else 1)
+    budget = max(1, HALF_L2 // max(1, depth))    # rows of the left operand
+    wanted = cores * PIECES if by_rows else 1
+    for d in sorted(m_dims):
+        inner = volume(dims[e] for e in m_dims if e > d)
+        tiles = -(-estimate(dims[d]) // vector[d])
+        most = max(1, budget // (inner * vector[d]))
+        chunks = min(tiles, max(wanted, -(-tiles // most)))
+        if by_rows and chunks < tiles and chunks % cores:
+            chunks += cores - chunks % cores
+        block[d] = vector[d] * -(-tiles // chunks)
+        wanted = -(-wanted // chunks)
+    return block, by_rows

@@ -1,0 +1,69 @@
+// RUN: %xcc_opt %s --target=cpu --chip=znver4 --pass-pipeline=configure --split-input-file | filecheck %s
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// More rows than columns: a chunk is some rows and all columns, and the tiles of 14 rows divide evenly among the chunks.
+// CHECK-LABEL: func.func private @by_rows
+// CHECK-SAME: block = array<i64: 56, 0>, chunks = array<i64: 0, 1>, order = array<i64: 1, 0>, {{.*}}vector = array<i64: 14, 32>
+func.func private @by_rows(%x: tensor<3136x64xf32>, %w: tensor<2x64x32xf32>) -> tensor<3136x64xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[3136, 64], [2, 64, 32]], xt.result_dims = [[3136, 64]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<3136x64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<3136x64xf32>) -> tensor<3136x64xf32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<3136x64xf32>, tensor<2x64x32xf32>) outs(%f : tensor<3136x64xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<3136x64xf32>
+  return %y : tensor<3136x64xf32>
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// Fewer rows than columns: each weight belongs to one chunk.
+// CHECK-LABEL: func.func private @by_columns
+// CHECK-SAME: block = array<i64: 56, 64>, {{.*}}order = array<i64: 1, 0>, {{.*}}vector = array<i64: 14, 32>
+func.func private @by_columns(%x: tensor<49x512xf32>, %w: tensor<16x512x32xf32>) -> tensor<49x512xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[49, 512], [16, 512, 32]], xt.result_dims = [[49, 512]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<49x512xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<49x512xf32>) -> tensor<49x512xf32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<49x512xf32>, tensor<16x512x32xf32>) outs(%f : tensor<49x512xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<49x512xf32>
+  return %y : tensor<49x512xf32>
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// An unknown number of rows: chunks of a few tiles, neighbours in the rows first. Rows 4 KiB apart share the 12 ways of
+// one set of the L1 cache.
+// CHECK-LABEL: func.func private @open
+// CHECK-SAME: block = array<i64: 48, 32>, chunks = array<i64: 0, 1>, order = array<i64: 1, 0>, {{.*}}vector = array<i64: 12, 32>
+func.func private @open(%x: tensor<?x1024xf32>, %w: tensor<16x1024x32xf32>, %d0: index) -> tensor<?x512xf32>
+    attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [["d0", 1024], [16, 1024, 32]], xt.result_dims = [["d0", 512]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty(%d0) : tensor<?x512xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x512xf32>) -> tensor<?x512xf32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<?x1024xf32>, tensor<16x1024x32xf32>) outs(%f : tensor<?x512xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<?x512xf32>
+  return %y : tensor<?x512xf32>
+}
