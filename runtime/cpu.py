@@ -21,6 +21,7 @@ import numpy as np
 from xcc import symbolic
 from xcc.diagnostics import UserError
 from xcc.runtime.arena import ALIGNMENT, ArenaPlanner, walk
+from xcc.runtime.cores import physical_cores
 from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program
 
@@ -47,19 +48,6 @@ def make_executor(program: Program, members: Mapping[str, Any], weights: Any,
     _check_machine(facts)
     threads = int(os.environ.get("XCC_THREADS", 0)) or int(facts.get("threads", 0)) or physical_cores()
     return CpuExecutor(program, bytes(members["kernels/model.so"]), weights, threads)
-
-
-def physical_cores() -> int:
-    """Cores that this process may use, hyperthreads of one core counted once."""
-    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
-    seen = set()
-    for cpu in allowed:
-        try:
-            with open(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") as f:
-                seen.add(f.read().strip())
-        except OSError:
-            seen.add(str(cpu))
-    return max(1, len(seen))
 
 
 def _check_machine(facts: Mapping[str, Any]) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc.diagnostics import UserError
 from xcc.options import PRECISIONS, CompileOptions, parse_dim, parse_fix, parse_target
 from xcc.tools.common import ArgumentParser, guarded
+
+if TYPE_CHECKING:
+    from xcc.model_cache import Ticket
 
 TUNING_FILE = "xcc-tuning.txt"
 CODE = ("code", "asm", "obj", "ptx", "cubin", "hsaco")
@@ -45,7 +49,7 @@ def parser() -> ArgumentParser:
     p.add_argument("--timing", action="store_true", help="print the seconds of each stage and pass")
     p.add_argument("--keep-ir", action="store_true", help="store the kernels' IR for xcc-run --interpret")
     p.add_argument("--jobs", type=int, default=0, metavar="N", help="kernel compiler processes (default: one a core)")
-    p.add_argument("--no-cache", action="store_true", help="compile every kernel anew")
+    p.add_argument("--no-cache", action="store_true", help="compile everything anew")
     p.add_argument("--debug-patterns", action="store_true", help="say why a pattern did not apply")
     p.add_argument("-v", "--verbose", action="count", default=0,
                    help="print what was fused and what GPU kernels need of the chip; -vv also each pass")
@@ -64,10 +68,15 @@ def _run(argv: Sequence[str]) -> int:
     if args.chip == "list":
         return _list_chips(args.target)
     options = _options(args)
+    from xcc.model_cache import ticket
     from xcc.plugins import load_plugin
 
     for plugin in args.plugin:
         load_plugin(plugin)
+    plain = not (args.emit or args.pipeline or args.print_pipeline or args.tune or args.timing)
+    entry = ticket(args.model, options, args.plugin) if plain and args.model else None
+    if entry is not None and _found(args, options, entry):
+        return 0
     pipeline = _pipeline(args, options)
     if args.print_pipeline:
         print(pipeline.table(), end="")
@@ -76,7 +85,7 @@ def _run(argv: Sequence[str]) -> int:
         raise UserError("no model given (see xcc --help)")
     if args.tune:
         options = _tune(args, options)
-    return _compile(args, options, pipeline)
+    return _compile(args, options, pipeline, entry)
 
 
 def _tune(args: Any, options: CompileOptions) -> CompileOptions:
@@ -92,10 +101,29 @@ def _tune(args: Any, options: CompileOptions) -> CompileOptions:
     return replace(options, tuning=str(path))
 
 
-def _compile(args: Any, options: CompileOptions, pipeline: Any) -> int:
+def _found(args: Any, options: CompileOptions, entry: Ticket) -> bool:
+    """Whether the artifact was in the cache, now written."""
+    begin = time.perf_counter()
+    found = entry.find()
+    try:
+        if found is None or not found.copy(_artifact_path(args)):
+            return False
+    except OSError as e:
+        raise UserError(f"{_artifact_path(args)}: cannot be written: {e.strerror}") from None
+    _note(f"{args.model} for {options.target} {found.facts['chip']} -> {_artifact_path(args)}: "
+          f"{_bytes(found.facts['size'])}, {found.facts['kernels']} kernels, {time.perf_counter() - begin:.1f} s "
+          "(from the cache)")
+    return True
+
+
+def _artifact_path(args: Any) -> str:
+    return args.output or f"{Path(args.model).stem}.xcm"
+
+
+def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | None) -> int:
     from xcc.compiler import Observer, compile_model
+    from xcc.fork_guard import fork_guard
     from xcc.targets.base import chip_of, get_target
-    from xcc.tools.fork_guard import fork_guard
     from xcc.tools.progress import Progress
 
     stop = "" if args.emit in CODE else args.emit
@@ -118,8 +146,10 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any) -> int:
         _note(f"{what}: {_write_code(args.output, compiled.kernels)}, {seconds:.1f} s")
     else:
         assert compiled.artifact is not None
-        path = args.output or f"{Path(args.model).stem}.xcm"
+        path = _artifact_path(args)
         size = compiled.artifact.save(path)
+        if entry is not None and path != os.devnull:
+            entry.store(Path(path), compiled.files, {"chip": chip.name, "kernels": len(compiled.kernels)})
         _note(f"{what} -> {path}: {_bytes(size)}, {len(compiled.kernels)} kernels, {seconds:.1f} s")
     if options.verbose and options.target != "cpu":
         from xcc.kernel_table import kernel_table

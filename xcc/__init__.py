@@ -42,6 +42,8 @@ def compile(model: Any, target: str = "cpu", *, dims: dict[str, Any] | None = No
         pipeline: a :class:`xcc.passes.pipeline.Pipeline` to use in place of the target's own.
         options: the fields of :class:`xcc.options.CompileOptions`: chip, precision, threads, verify, ...
 
+    The work is done in other processes (option ``isolate``), and its result is kept for the next time (``cache``).
+
     Raises:
         UserError: the model or an option is at fault; the message names the place.
         CompilerBug: xcc is at fault; a reproducer was saved.
@@ -51,13 +53,11 @@ def compile(model: Any, target: str = "cpu", *, dims: dict[str, Any] | None = No
     if os.environ.get("XCC_WORKER"):
         raise UserError("a file with passes calls xcc.compile when it is imported: put the call under "
                         "if __name__ == '__main__'")
-    from xcc.compiler import compile_model
+    from xcc.facade import compile_to_artifact
     from xcc.options import CompileOptions
     from xcc.runtime.model import Model
 
-    compiled = compile_model(model, CompileOptions.make(target, dims, fix, **options), pipeline)
-    assert compiled.artifact is not None
-    return Model(compiled.artifact)
+    return Model(compile_to_artifact(model, CompileOptions.make(target, dims, fix, **options), pipeline))
 
 
 def __getattr__(name: str) -> Any:

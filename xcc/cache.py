@@ -1,12 +1,14 @@
 """Compiled kernels on disk, by the hash of everything that decides their code.
 
 An entry is one file: a JSON line with the launches and a checksum, then the code. Files are written under another
-name and renamed, so that readers never see half of one. The folder is kept under a size by removing what was
-unused longest. ``XCC_CACHE_DIR`` names the folder, ``XCC_CACHE_BYTES`` its size (default 2 GiB).
+name and renamed, so that readers never see half of one. Kernels and the artifacts of :mod:`xcc.model_cache` together
+are kept under a size by removing what was unused longest. ``XCC_CACHE_DIR`` names the folder, ``XCC_CACHE_BYTES`` its
+size (default 4 GiB).
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -23,9 +25,10 @@ from xcc.targets.base import KernelBinary, KernelLaunch
 if TYPE_CHECKING:
     from xcc.worker import KernelJob
 
-__all__ = ["compiler_version", "folder", "key_of", "load", "store", "trim"]
+__all__ = ["compiler_version", "folder", "key_of", "limit", "load", "store", "trim"]
 
-DEFAULT_BYTES = 2 << 30
+DEFAULT_BYTES = 4 << 30
+KINDS = ("kernels", "models")
 
 
 def folder() -> Path:
@@ -99,18 +102,24 @@ def store(key: str, kernel: KernelBinary) -> None:
         temporary.write_bytes(json.dumps(data).encode() + b"\n" + kernel.blob)
         os.replace(temporary, path)
     except OSError:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
-def trim(limit: int | None = None) -> None:
-    """Removes the entries unused longest until the folder is under its size."""
-    if limit is None:
-        text = os.environ.get("XCC_CACHE_BYTES", str(DEFAULT_BYTES))
-        if not text.isdecimal():
-            raise UserError(f"XCC_CACHE_BYTES is '{text}', which is no number of bytes")
-        limit = int(text)
+def limit() -> int:
+    """Bytes that the cache may take."""
+    text = os.environ.get("XCC_CACHE_BYTES", str(DEFAULT_BYTES))
+    if not text.isdecimal():
+        raise UserError(f"XCC_CACHE_BYTES is '{text}', which is no number of bytes")
+    return int(text)
+
+
+def trim(most: int | None = None) -> None:
+    """Removes the entries unused longest until all take at most `most` bytes (default: :func:`limit`)."""
+    if most is None:
+        most = limit()
     files = []
-    for path in (folder() / "kernels").rglob("*"):
+    for path in (p for kind in KINDS for p in (folder() / kind).rglob("*")):
         try:
             info = path.stat()
         except OSError:
@@ -119,7 +128,7 @@ def trim(limit: int | None = None) -> None:
             files.append((info.st_mtime, info.st_size, path))
     total = sum(size for _, size, _ in files)
     for _, size, path in sorted(files):
-        if total <= limit:
+        if total <= most:
             break
         path.unlink(missing_ok=True)
         total -= size

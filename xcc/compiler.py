@@ -9,6 +9,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from xcc import kernels
@@ -42,11 +43,12 @@ class Observer:
 
 @dataclass
 class Compiled:
-    """What came out: an artifact, or the text of the stage that was asked for."""
+    """What came out: an artifact, or the text of the stage that was asked for. `files` holds external data, read."""
 
     artifact: Artifact | None = None
     text: str = ""
     kernels: tuple[KernelBinary, ...] = ()
+    files: tuple[Path, ...] = ()
 
 
 def compile_model(model: Any, options: CompileOptions, pipeline: Pipeline | None = None, stop: str = "",
@@ -123,5 +125,5 @@ def _kernel_stages(source: Source, plan: Pipeline, ctx: PassContext, watch: Obse
         raise
     except Exception as e:
         raise CompilerBug(f"linking: {type(e).__name__}: {e}", details=traceback.format_exc()) from e
-    return Compiled(artifact=artifact, kernels=binaries)
+    return Compiled(artifact=artifact, kernels=binaries, files=tuple(source.weights.files))
 

@@ -36,9 +36,9 @@ class CompileOptions:
         keep_ir: stores the kernels as they are after the stage ``gpu`` (``cpu``) in the artifact, for the interpreter.
         dump_stages: a folder that gets the module after each stage, "" for none.
         jobs: kernel compiler processes, 0 is one a core.
-        isolate: kernels compile in processes of their own, so that a crash of MLIR or LLVM becomes an error. False:
-            in this process, one after another; for tests that compile thousands of small models.
-        cache: use the on-disk cache of compiled kernels.
+        isolate: models and kernels compile in processes of their own, so that a crash of MLIR or LLVM becomes an error.
+            False: in this process, one after another; for tests that compile thousands of small models.
+        cache: use the on-disk cache of compiled kernels and finished artifacts.
         debug_patterns: passes report why a pattern did not apply.
         verbose: 0 silent, 1 what was fused and how many bytes move, 2 also each pass.
     """

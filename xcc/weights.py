@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ class WeightStore:
 
     def __init__(self) -> None:
         self._entries: dict[str, np.ndarray[Any, Any] | Callable[[], np.ndarray[Any, Any]]] = {}
+        self.files: list[Path] = []         # what a frontend has mapped for them, beside the model's own file
 
     def __contains__(self, name: str) -> bool:
         return name in self._entries

@@ -58,6 +58,7 @@ class ModelImporter:
         self.dims = dims
         self.fix = fix
         self.weights = WeightStore()
+        self.weights.files = source.files
         self.opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in source.model.opset_import}
         self.functions = Functions(source.model)
         self.symbols: dict[str, tuple[int, int] | None] = {}

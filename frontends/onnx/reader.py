@@ -29,6 +29,7 @@ class Source:
     model: ModelProto
     name: str
     folder: Path | None
+    files: list[Path] = field(default_factory=list)        # files with external data that were read
     _maps: dict[Path, Array] = field(default_factory=dict)
 
     def array(self, tensor: TensorProto) -> Array:
@@ -90,6 +91,7 @@ class Source:
 
     def _map(self, where: str, path: Path) -> Array:
         if path not in self._maps:
+            self.files.append(path)
             try:
                 size = path.stat().st_size
                 self._maps[path] = np.memmap(path, np.uint8, "r") if size else np.zeros(0, np.uint8)

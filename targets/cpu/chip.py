@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from xcc.runtime.cpu import physical_cores
+from xcc.runtime.cores import physical_cores
 from xcc.targets.base import Chip
 
 _X86 = "x86_64-unknown-linux-gnu"

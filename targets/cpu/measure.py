@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from xcc.runtime.cpu import load_library, physical_cores
+from xcc.runtime.cores import physical_cores
+from xcc.runtime.cpu import load_library
 from xcc.runtime.dtypes import numpy_dtype
 from xcc.targets.base import KernelBinary
 from xcc.tuner import Measured, Subject

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import tempfile
 from functools import lru_cache
@@ -15,8 +14,9 @@ from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
 from xcc.targets.llvm_text import llvm_ir
+from xcc.targets.nvptx.ptxas import find_ptxas
 
-__all__ = ["assemble", "emit_kernel", "find_ptxas", "ptx_of"]
+__all__ = ["assemble", "emit_kernel", "ptx_of"]
 
 SHARED_ALIGNMENT = 1024     # bytes: the period of the swizzles that wgmma reads
 DEVICE_ATTRIBUTES = ("gpu.", "xcc.", "xt.")
@@ -102,20 +102,6 @@ def ptx_of(module: Any, chip: Chip) -> str:
     builder.getModulePassManager().run(parsed, builder)
     text: str = machine.emit_assembly(parsed)
     return text
-
-
-@lru_cache(maxsize=1)
-def find_ptxas() -> str | None:
-    """ptxas on PATH, or of the wheel nvidia-cuda-nvcc."""
-    import importlib.util
-
-    found = shutil.which("ptxas")
-    if found is None:
-        spec = importlib.util.find_spec("nvidia") if importlib.util.find_spec("nvidia") else None
-        for root in (spec.submodule_search_locations or []) if spec else []:
-            for path in sorted(Path(root).glob("*/bin/ptxas")):
-                return str(path)
-    return found
 
 
 def assemble(ptx: str, chip: str) -> tuple[bytes, dict[str, int | float | str]]:

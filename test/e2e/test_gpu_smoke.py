@@ -14,8 +14,9 @@ from xcc.passes.base import PassContext
 from xcc.runtime.cuda_driver import CudaDriver, find_gpu
 from xcc.targets.nvptx.chip import chips
 from xcc.targets.nvptx.driver import default_chip
-from xcc.targets.nvptx.emit import emit_kernel, find_ptxas
+from xcc.targets.nvptx.emit import emit_kernel
 from xcc.targets.nvptx.pipeline import kernel_pipeline
+from xcc.targets.nvptx.ptxas import find_ptxas
 
 
 def compiled(text, chip):

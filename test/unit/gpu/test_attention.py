@@ -15,8 +15,9 @@ from xcc.passes.base import PassContext, parse_pass
 from xcc.passes.upstream import Upstream
 from xcc.targets.gpu_module import kernel_functions, kernel_launches
 from xcc.targets.nvptx.chip import chips
-from xcc.targets.nvptx.emit import emit_kernel, find_ptxas
+from xcc.targets.nvptx.emit import emit_kernel
 from xcc.targets.nvptx.pipeline import kernel_pipeline
+from xcc.targets.nvptx.ptxas import find_ptxas
 
 RNG = np.random.default_rng(3)
 TO_TILES = ("xt-decompose{fused=true}", "xt-to-linalg", "configure{target=nvptx}", "tile")

@@ -1,0 +1,59 @@
+"""What stands behind ``xcc.compile``: the cache of artifacts, then a compilation in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from xcc import model_cache
+from xcc.diagnostics import UserError
+from xcc.isolation import can_isolate, compile_apart
+from xcc.options import CompileOptions
+from xcc.runtime.artifact import Artifact
+
+__all__ = ["compile_to_artifact"]
+
+
+def compile_to_artifact(model: Any, options: CompileOptions, pipeline: Any = None) -> Artifact:
+    """The artifact of `model`, in memory or mapped from a file in the cache (or from one that has no name any more)."""
+    from xcc.plugins import loaded_plugins
+
+    entry = model_cache.ticket(model, options, loaded_plugins()) if pipeline is None else None
+    found = entry.find() if entry is not None else None
+    if found is not None:
+        try:
+            return Artifact.read(found.path)
+        except UserError:
+            found.remove()      # damaged
+    plugins = can_isolate(model, pipeline) if options.isolate else None
+    if plugins is None:
+        return _compile_here(model, options, pipeline)
+    output = _output()
+    try:
+        files, facts = compile_apart(model, options, pipeline, plugins, output)
+        stored = entry.store(output, files, facts, move=True) if entry is not None else None
+        return Artifact.read(stored.path if stored is not None else output)
+    finally:
+        output.unlink(missing_ok=True)
+
+
+def _compile_here(model: Any, options: CompileOptions, pipeline: Any) -> Artifact:
+    from xcc.compiler import compile_model
+
+    artifact = compile_model(model, options, pipeline).artifact
+    assert artifact is not None
+    return artifact
+
+
+def _output() -> Path:
+    """A new file's path in the cache's folder, elsewhere when that cannot be written."""
+    try:
+        path = model_cache.temporary()
+        path.touch(exist_ok=False)
+        return path
+    except OSError:
+        handle, name = tempfile.mkstemp(prefix="xcc-", suffix=".xcm")
+        os.close(handle)
+        return Path(name)

@@ -1,0 +1,50 @@
+"""Keeps the promise that a crash of MLIR is a report: the work goes on in a fork, this process watches."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+from xcc.diagnostics import EXIT_BUG, CompilerBug
+
+__all__ = ["fork_guard", "signal_name", "wait"]
+
+
+def fork_guard(describe: Callable[[], CompilerBug], report: Callable[[CompilerBug], None] | None = None) -> None:
+    """Returns in a child process. The parent waits, ends with the child's status, and reports when it was killed.
+
+    The parent's memory is as it was here, so `describe` can still save what the child worked on. `report` gets what it
+    says (by default it is written to standard error).
+    """
+    if not hasattr(os, "fork"):
+        return
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    status = wait(child)
+    if status < 0:
+        bug = describe()
+        bug.message += f" ({signal_name(status)})"
+        (report or _to_stderr)(bug)
+        status = EXIT_BUG
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def wait(child: int) -> int:
+    """The status that a child process ends with, negative for a signal."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def signal_name(status: int) -> str:
+    """"SIGSEGV" for -11."""
+    return signal.Signals(-status).name
+
+
+def _to_stderr(bug: CompilerBug) -> None:
+    sys.stderr.write(f"xcc: compiler bug: {bug}\n")

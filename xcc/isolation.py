@@ -1,0 +1,170 @@
+"""``xcc.compile`` in a process of its own: a crash of MLIR or LLVM is an exception for the caller, not its end.
+
+A *nursery* process is started once and has the compiler imported. For each model it forks a child, which compiles and
+writes the artifact into a file; before each stage the child forks again and the one left behind watches
+(:mod:`xcc.fork_guard`), so that what a stage dies of can be reported with the module that it was given. Nothing of the
+caller's threads or memory is in these processes, and nothing of theirs stays in the caller.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from xcc.diagnostics import EXIT_BUG, CompilerBug, UserError
+from xcc.options import CompileOptions
+from xcc.worker import read_frame, write_frame
+
+__all__ = ["ModelJob", "can_isolate", "compile_apart"]
+
+
+@dataclass(frozen=True)
+class ModelJob:
+    """A model to compile: a path or the bytes of an ONNX file; `pipeline` is text, "" for the target's own."""
+
+    model: str | bytes
+    options: CompileOptions
+    pipeline: str
+    plugins: tuple[str, ...]
+    output: str
+    folder: str
+    environment: dict[str, str]
+
+
+def can_isolate(model: Any, pipeline: Any) -> tuple[str, ...] | None:
+    """The plugins that the nursery needs; None where only this process can do the work.
+
+    That is so for programs in memory that are no ONNX protos, for passes whose class is in no file, and on systems
+    without fork.
+    """
+    from xcc.plugins import loaded_plugins
+
+    if not hasattr(os, "fork") or not (isinstance(model, (str, Path)) or hasattr(model, "opset_import")):
+        return None
+    if pipeline is None:
+        return loaded_plugins()
+    from xcc.plugins import plugins_of
+
+    try:
+        return (*loaded_plugins(), *plugins_of(pipeline))
+    except UserError:
+        return None
+
+
+def compile_apart(model: Any, options: CompileOptions, pipeline: Any, plugins: tuple[str, ...],
+                  output: Path) -> tuple[tuple[Path, ...], dict[str, Any]]:
+    """Compiles into the file `output`; returns the files of external data that were read, and facts for the cache."""
+    source = str(model) if isinstance(model, (str, Path)) else model.SerializeToString()
+    job = ModelJob(source, options, "" if pipeline is None else str(pipeline), plugins, str(output), os.getcwd(),
+                   dict(os.environ))
+    nursery = _take()
+    assert nursery.stdin and nursery.stdout
+    try:
+        write_frame(nursery.stdin, job)  # type: ignore[arg-type]
+        answer = read_frame(nursery.stdout)  # type: ignore[arg-type]
+    except (EOFError, BrokenPipeError):
+        nursery.wait()
+        raise CompilerBug(f"the compiler process ended with status {nursery.returncode}") from None
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(nursery.pid, signal.SIGKILL)
+        nursery.wait()
+        raise
+    with _LOCK:
+        _IDLE.append(nursery)
+    if answer[0] == "done":
+        return tuple(map(Path, answer[1])), answer[2]
+    if answer[0] == "user":
+        raise UserError(answer[1])
+    raise CompilerBug(*answer[1:])
+
+
+_IDLE: list[subprocess.Popen[bytes]] = []
+_LOCK = threading.Lock()
+
+
+def _take() -> subprocess.Popen[bytes]:
+    with _LOCK:
+        while _IDLE:
+            nursery = _IDLE.pop()
+            if nursery.poll() is None:
+                return nursery
+    start = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from xcc.isolation import serve; serve()"
+    return subprocess.Popen([sys.executable, "-c", start, json.dumps(sys.path)], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, bufsize=0, start_new_session=True)
+
+
+def serve() -> None:
+    """The nursery: a child for each job until standard input closes."""
+    import xcc.compiler  # noqa: F401
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    while True:
+        try:
+            job: ModelJob = read_frame(sys.stdin.buffer)
+        except EOFError:
+            return
+        from xcc.fork_guard import signal_name, wait
+
+        child = os.fork()
+        if child == 0:
+            os._exit(_compile(job, answers))
+        status = wait(child)
+        if status < 0:
+            write_frame(answers, ("bug", f"the compiler died while importing the model ({signal_name(status)})"))
+        elif status not in (0, EXIT_BUG):
+            write_frame(answers, ("bug", f"the compiler process ended with status {status}"))
+
+
+def _compile(job: ModelJob, answers: BinaryIO) -> int:
+    """The child's work: one answer, then the status to end with."""
+    import traceback
+
+    def crashed(bug: CompilerBug) -> None:
+        write_frame(answers, ("bug", bug.message, bug.reproducer, bug.command, bug.details))
+
+    try:
+        os.environ.clear()
+        os.environ.update(job.environment, XCC_WORKER="1")
+        os.chdir(job.folder)
+        write_frame(answers, _result(job, crashed))
+        return 0
+    except UserError as e:
+        write_frame(answers, ("user", e.message))
+    except CompilerBug as e:
+        crashed(e)
+    except Exception as e:
+        write_frame(answers, ("bug", f"{type(e).__name__}: {e}", "", "", traceback.format_exc()))
+    return EXIT_BUG
+
+
+def _result(job: ModelJob, crashed: Any) -> tuple[Any, ...]:
+    from xcc.compiler import Observer, compile_model
+    from xcc.fork_guard import fork_guard
+    from xcc.passes.pipeline import Pipeline
+    from xcc.plugins import load_plugin
+
+    for plugin in job.plugins:
+        load_plugin(plugin)
+    model: Any = job.model
+    if isinstance(model, bytes):
+        import onnx
+
+        model = onnx.load_from_string(model)
+    watch = Observer(guard=lambda describe: fork_guard(describe, crashed))
+    pipeline = Pipeline.parse(job.pipeline) if job.pipeline else None
+    compiled = compile_model(model, job.options, pipeline, observer=watch)
+    assert compiled.artifact is not None
+    compiled.artifact.save(job.output)
+    facts = {"chip": compiled.artifact.manifest["chip"], "kernels": len(compiled.kernels)}
+    return ("done", [str(f) for f in compiled.files], facts)
