@@ -56,14 +56,13 @@ def compiler_version() -> str:
 
 
 def _sources() -> Iterable[Path]:
-    import xcc.dialects
-    import xcc.passes
-    import xcc.targets
+    import xcc
 
-    for module in (xcc, xcc.dialects, xcc.passes, xcc.targets):
-        for root in module.__path__:
+    for root in map(Path, xcc.__path__):
+        links = [path for path in root.iterdir() if path.is_symlink() and path.is_dir()]    # of a tree of links
+        for folder in (root, *sorted(links)):
             for kind in ("*.py", "*.ll", "*.txt"):
-                yield from sorted(Path(root).rglob(kind))
+                yield from sorted(folder.rglob(kind))
 
 
 def key_of(job: KernelJob) -> str:
