@@ -12,6 +12,7 @@ from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.kernel import Kernel, find_kernel
 from xcc.interpreter.machine import Options
+from xcc.runtime.arena import walk
 from xcc.runtime.dtypes import numpy_dtype
 from xcc.runtime.program import BindSymbol, Copy, For, If, Launch, Program, SetScalar, Statement, While
 from xcc.symbolic import Dim
@@ -74,26 +75,35 @@ class _State:
     def __init__(self, executor: InterpretingExecutor, inputs: Sequence[Array], symbols: dict[str, int]) -> None:
         self.executor, self.program, self.symbols = executor, executor.program, symbols
         self.memory: dict[int, Array] = dict(zip(self.program.inputs, inputs, strict=True))
+        self.limits: dict[str, int] = {}
+        for s in walk(self.program.body):
+            if isinstance(s, BindSymbol):
+                self.limits[s.name] = symbolic.evaluate(s.limit, symbols | self.limits)
 
     def value(self, d: Dim) -> int:
         return d if isinstance(d, int) else symbolic.evaluate(d, self.symbols)
 
     def array(self, index: int) -> Array:
-        """The buffer as an array of its shape and type; an alias shows its base's bytes."""
+        """The buffer as an array of its shape and type; an alias shows its base's bytes.
+
+        A shape with a symbol that a kernel defines has room for the symbol's limit, and is flat before it is known.
+        """
         b = self.program.buffers[index]
-        shape, dtype = tuple(map(self.value, b.shape)), numpy_dtype(b.dtype)
+        known = all(s in self.symbols for d in b.shape for s in symbolic.symbols_of(d))
+        size = int(np.prod([symbolic.evaluate(d, self.symbols | self.limits) for d in b.shape]))
+        shape, dtype = tuple(map(self.value, b.shape)) if known else (size,), numpy_dtype(b.dtype)
         if b.kind == "alias":
             begin = self.value(b.offset)
             raw = self.array(b.base).reshape(-1).view(np.uint8)
             return raw[begin:begin + int(np.prod(shape)) * dtype.itemsize].view(dtype).reshape(shape)
         held = self.memory.get(index)
-        if held is None or held.shape != shape:
+        if held is None or held.size != size:
             if b.kind == "weight":
-                held = self.executor.weights[b.name].reshape(shape)
+                held = self.executor.weights[b.name]
             else:
-                held = np.full(int(np.prod(shape)) * dtype.itemsize, 0xFF, np.uint8).view(dtype).reshape(shape)
+                held = np.full(size * dtype.itemsize, 0xFF, np.uint8).view(dtype)
             self.memory[index] = held
-        return held
+        return held.reshape(-1)[:int(np.prod(shape))].reshape(shape)
 
     def execute(self, body: Sequence[Statement]) -> None:
         for s in body:

@@ -16,7 +16,8 @@ DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(t) for name, t in {
     "f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32,
     "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
     "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz, "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
-    "i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "index": np.int64,
+    "i1": np.bool_, "i2": ml_dtypes.int2, "i4": ml_dtypes.int4, "i8": np.int8, "i16": np.int16, "i32": np.int32,
+    "i64": np.int64, "index": np.int64,
     "ui8": np.uint8, "ui16": np.uint16, "ui32": np.uint32, "ui64": np.uint64,
 }.items()}
 
@@ -55,7 +56,10 @@ def space_of(memref_type: Any) -> str:
 
 def unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The unsigned integer dtype of the same width; i1 stays."""
-    return dtype if dtype.kind != "i" else np.dtype(f"u{dtype.itemsize}")
+    return _UNSIGNED.get(dtype, dtype) if dtype.kind != "i" else np.dtype(f"u{dtype.itemsize}")
+
+
+_UNSIGNED = {np.dtype(ml_dtypes.int2): np.dtype(ml_dtypes.uint2), np.dtype(ml_dtypes.int4): np.dtype(ml_dtypes.uint4)}
 
 
 def constant_array(attr: Any, type_: Any) -> np.ndarray[Any, Any]:

@@ -19,19 +19,27 @@ from xcc.passes.vector.tiles import op
 _MOVES = ("arith.constant", "arith.select", "arith.bitcast")
 
 
+SMALL = (ir.BF16Type, ir.Float8E4M3FNType, ir.Float8E5M2Type)
+
+
 @register_pass
 @dataclass(frozen=True)
 class ExpandFloats(Pass):
-    """Lowers bf16, f8E4M3FN and f8E5M2 arithmetic to f32, and narrowing of f64 so that it rounds once."""
+    """Lowers bf16, f8E4M3FN and f8E5M2 arithmetic to f32, and narrowing of f64 so that it rounds once.
+
+    bf16: whether to lower bf16 too; GPUs have instructions for it.
+    """
 
     name: ClassVar[str] = "expand-floats"
+    bf16: bool = True
 
     def run(self, module: Any, ctx: PassContext) -> None:
         with module.context:
             found: list[Any] = []
+            kinds = SMALL if self.bf16 else SMALL[1:]
 
             def visit(o: Any) -> Any:
-                if o.name.startswith(("arith.", "math.")) and o.name not in _MOVES and _concerns(o):
+                if o.name.startswith(("arith.", "math.")) and o.name not in _MOVES and _concerns(o, kinds):
                     found.append(o)
                 return ir.WalkResult.ADVANCE
 
@@ -42,11 +50,11 @@ class ExpandFloats(Pass):
 
 
 def _is_small(t: Any) -> bool:
-    return isinstance(element(t), (ir.BF16Type, ir.Float8E4M3FNType, ir.Float8E5M2Type))
+    return isinstance(element(t), SMALL)
 
 
-def _concerns(o: Any) -> bool:
-    if any(_is_small(v.type) for v in (*o.operands, *o.results)):
+def _concerns(o: Any, kinds: tuple[Any, ...]) -> bool:
+    if any(isinstance(element(v.type), kinds) for v in (*o.operands, *o.results)):
         return True
     return bool(o.name == "arith.truncf" and isinstance(element(o.results[0].type), ir.F16Type)
                 and isinstance(element(o.operands[0].type), ir.F64Type))

@@ -2,8 +2,8 @@
 
     %y = math.exp %x : vector<4x32xf32>      becomes fma, bitcasts, shifts and selects of the same type
 
-f16 and bf16 are computed in f32. f64 is left to the C library, with calls where LLVM has no such function. Integer
-division gets a divisor that cannot trap.
+f16 and bf16 are computed in f32. f64 is left to the C library where there is one, with calls where LLVM has no such
+function, and else an error. Integer division gets a divisor that cannot trap.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xcc._mlir import ir
+from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.vector import elementary
 from xcc.passes.vector.lanes import Lanes, element
@@ -59,28 +60,35 @@ class ExpandMath(Pass):
                     if self.libm and _is_called(o):
                         _call(o, module)
                     else:
-                        _expand(o)
+                        _expand(o, self.libm)
 
 
-def _expand(o: Any) -> None:
+def _expand(o: Any, libm: bool) -> None:
     elem = element(o.results[0].type)
     operands = [Lanes(v) for v in o.operands]
     if o.name in _DIVISIONS:
         _guard_division(o, *operands)
         return
     narrow = isinstance(elem, ir.FloatType) and elem.width < 32
-    if not narrow and (o.name in _ROUNDED or not isinstance(elem, ir.F32Type)):
+    if not narrow and (o.name in _ROUNDED or (libm and not isinstance(elem, ir.F32Type))):
         return
     if narrow:
         operands = [x.cast("extf", ir.F32Type.get()) for x in operands]
     if o.name in _ROUNDED:
         y = Lanes(op(o.name, [operands[0].type], [x.v for x in operands]))
     else:
-        y = _constant_power(o, operands[0]) or _FUNCTIONS[o.name](*operands)
+        y = _constant_power(o, operands[0]) or _function(o, isinstance(elem, ir.F64Type))(*operands)
     if narrow:
         y = y.cast("truncf", elem)
     o.results[0].replace_all_uses_with(y.v)
     o.erase()
+
+
+def _function(o: Any, f64: bool) -> Callable[..., Lanes]:
+    if f64 and o.name != "math.rsqrt":
+        raise UserError(f"{o.location}: {o.name.removeprefix('math.')} of f64 is not there on GPUs: convert to f32 "
+                        "before it, or compile for the CPU")
+    return _FUNCTIONS[o.name]
 
 
 def _is_called(o: Any) -> bool:

@@ -13,6 +13,7 @@ from xcc.passes.xt.decompose.attention import fused_attention
 from xcc.passes.xt.rewrite import at, erase_dead, name_of, replace, walk_ops
 
 FEW_QUERIES = 8
+WIDEST = 256        # features that a tile of attention holds
 
 
 @register_pass
@@ -50,8 +51,13 @@ class Decompose(Pass):
 
 
 def worth_keeping(op: Any) -> bool:
-    """Attention of a few queries has no tile of rows to share its keys: its parts alone read the keys as fast."""
+    """Attention of a few queries has no tile of rows to share its keys: its parts alone read the keys as fast.
+
+    Nor is there a tile where the features of a head are too many, or their number is not known.
+    """
     if name_of(op) != "attention":
         return True
     queries = shape_of(op.operands[0])[-2]
-    return not isinstance(queries, int) or queries >= FEW_QUERIES
+    features = [shape_of(v)[-1] for v in (op.operands[0], op.operands[2])]
+    return (not isinstance(queries, int) or queries >= FEW_QUERIES) \
+        and all(isinstance(n, int) and n <= WIDEST for n in features)

@@ -99,15 +99,14 @@ def _is_empty(op: Any) -> bool:
     """Whether the op has results, and none of them an element."""
     cls = op_class(op)
     return cls is not None and cls.access != "control" and len(op.results) > 0 \
-        and cls.access != "scalar" and all(0 in TensorType.of(r).shape for r in op.results) \
-        and not (name_of(op) == "broadcast" and producer(op.operands[0], "constant") is not None)
+        and cls.access != "view" and all(0 in TensorType.of(r).shape for r in op.results)
 
 
 def _nothing(t: TensorType) -> Any:
     """A value of a type that has no elements."""
     if t.static:
         return xt.constant(np.zeros(cast("tuple[int, ...]", t.shape), numpy_dtype(t.dtype)))
-    return xt.broadcast(xt.constant(np.zeros((), numpy_dtype(t.dtype))), shape=t.shape)
+    return xt.reshape(xt.constant(np.zeros(0, numpy_dtype(t.dtype))), shape=t.shape)
 
 
 def _elements(t: TensorType) -> int:

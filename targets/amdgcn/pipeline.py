@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc.passes.base import Pass, get_pass
+from xcc.passes.base import Pass, get_pass, parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.base import Chip, chip_of
@@ -18,6 +18,7 @@ def rocdl_stage(chip: Chip) -> Stage:
     to_rocdl = f"convert-gpu-to-rocdl{{chipset={chip.name} index-bitwidth=64}}"
     return Stage("rocdl", (
         _pass("buffer-accesses"),
+        parse_pass("expand-floats{bf16=false}"),
         _pass("hardware-math"),
         _pass("expand-math"),
         _pass("hardware-math"),     # of what the expansions use

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc.passes.base import Pass, get_pass
+from xcc.passes.base import Pass, get_pass, parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.front import gpu_model_passes, whole_pipeline
@@ -25,6 +25,7 @@ def gpu_stages() -> tuple[Stage, ...]:
             Upstream(pipeline="cse"),
         )),
         Stage("nvvm", (
+            parse_pass("expand-floats{bf16=false}"),
             _pass("hardware-math"),
             _pass("expand-math"),
             _pass("hardware-math"),     # of what the expansions use

@@ -38,11 +38,3 @@ func.func @divide(%a: vector<4xi32>, %b: vector<4xi32>) -> vector<4xi32> {
   %y = arith.divsi %a, %b : vector<4xi32>
   return %y : vector<4xi32>
 }
-
-// f64 is left to the target.
-// CHECK-LABEL: func.func @double
-// CHECK: math.exp
-func.func @double(%x: f64) -> f64 {
-  %y = math.exp %x : f64
-  return %y : f64
-}

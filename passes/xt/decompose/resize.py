@@ -15,18 +15,19 @@ from xcc.symbolic import Dim
 def resize(a: Any, x: Any) -> Any:
     """Each dim that changes in turn. None for symbolic dims in a mode without index arithmetic here."""
     plan: list[tuple[int, Any, Any]] = []
+    wide = "f64" if dtype(x) == "f64" else "f32"
     outside = None
     for d, (size, out) in enumerate(zip(shape(x), a.shape, strict=True)):
         if isinstance(size, int) and isinstance(out, int):
             if not resized(a, d, size, out):
                 continue
             index, weights, off = taps(a, d, size, out)
-            plan.append((d, xt.constant(index, "i64"), xt.constant(weights, "f32")))
+            plan.append((d, xt.constant(index, "i64"), xt.constant(weights, wide)))
             if off.any():
                 mark = column(xt.constant(off), d, len(a.shape))
                 outside = mark if outside is None else xt.or_(outside, mark)
         elif size != out or a.scales[d] not in (0.0, 1.0):
-            rows = _symbolic_taps(a, d, size, out)
+            rows = _symbolic_taps(a, d, size, out, wide)
             if rows is None:
                 return None
             plan.append((d, *rows))
@@ -45,18 +46,18 @@ def _apply(a: Any, x: Any, plan: list[tuple[int, Any, Any]]) -> Any:
     for d, index, weights in plan:
         rank = len(shape(y))
         picked = xt.gather(y, index, axis=d)
-        factors = xt.reshape(convert(weights, dtype(y)), shape=[1] * d + list(shape(index)) + [1] * (rank - d - 1))
+        factors = xt.reshape(weights, shape=[1] * d + list(shape(index)) + [1] * (rank - d - 1))
         y = xt.reduce(xt.mul(picked, factors), kind="sum", axes=(d + 1,))
     return convert(y if xt.is_float(dtype(x)) else xt.round_(y), dtype(x))
 
 
-def _symbolic_taps(a: Any, d: int, size: Dim, out: Dim) -> tuple[Any, Any] | None:
+def _symbolic_taps(a: Any, d: int, size: Dim, out: Dim, wide: str) -> tuple[Any, Any] | None:
     """Indices [out, taps] and weights for nearest and linear, computed from the sizes at run time."""
     if a.mode == "cubic" or a.antialias or a.coordinate in ("tf_crop_and_resize", "half_pixel_symmetric"):
         return None
-    y = xt.iota(shape=(out, 1), axis=0, dtype="f32")
+    y = xt.iota(shape=(out, 1), axis=0, dtype=wide)
     half = const(0.5, y)
-    n, m = dim_scalar(size, "f32"), dim_scalar(out, "f32")
+    n, m = dim_scalar(size, wide), dim_scalar(out, wide)
     if a.coordinate == "align_corners":
         span = xt.maximum(xt.sub(m, const(1.0, m)), const(1.0, m))
         x = xt.mul(y, xt.div(xt.sub(n, const(1.0, n)), span))
