@@ -12,9 +12,9 @@ __all__ = ["front_stages", "gpu_model_passes", "whole_pipeline"]
 
 
 def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
-                 keep: tuple[str, ...] = ()) -> tuple[Stage, ...]:
+                 keep: tuple[str, ...] = (), prologue: tuple[str, ...] = ()) -> tuple[Stage, ...]:
     """Stages ``xt`` to ``vector``; `xt` are passes of the target's own that end stage ``xt``, `early` those that need
-    the model's ops before constants are folded.
+    the model's ops before constants are folded. `prologue` is form-kernels' option, where it is not the default.
 
     `keep` names the composites that are a kernel each, decomposed inside it.
     """
@@ -35,7 +35,7 @@ def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
             Upstream(pipeline="cse"),
         )),
         Stage("kernels", (
-            get_pass("form-kernels")(),
+            get_pass("form-kernels")(**({"prologue": prologue} if prologue else {})),
         )),
         Stage("linalg", (
             *((_decompose(fused=True),) if keep else ()),
@@ -63,6 +63,6 @@ def _decompose(**options: Any) -> Pass:
 
 
 def whole_pipeline(back: tuple[Stage, ...], *, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
-                   keep: tuple[str, ...] = ()) -> Pipeline:
+                   keep: tuple[str, ...] = (), prologue: tuple[str, ...] = ()) -> Pipeline:
     """A target's pipeline: the shared stages, then its own."""
-    return Pipeline((*front_stages(xt=xt, early=early, keep=keep), *back))
+    return Pipeline((*front_stages(xt=xt, early=early, keep=keep, prologue=prologue), *back))

@@ -27,7 +27,8 @@ class FormKernels(Pass):
     max-buffers: how many inputs and outputs a kernel may have.
     max-row: the longest row (in elements) that a reduction shares a kernel with its full-size consumers for.
     flops-per-byte: how many operations cost as much as moving a byte; above it, recomputation loses.
-    prologue: ops that may be evaluated inside a contraction's loop over its operands.
+    prologue: ops that may be evaluated inside a contraction's loop over its operands; "widen" are converts to elements
+        that are no narrower.
     explain: print why dependent kernels were not made one.
     """
 

@@ -100,6 +100,11 @@ def is_stored_pad(n: Node) -> bool:
     return n.name == "pad" and "xcc.stored" in n.op.attributes
 
 
+def _is_widening(n: Node) -> bool:
+    """Whether a convert makes no narrower elements."""
+    return n.name == "convert" and element_bytes(n.operands[0]) <= element_bytes(n.results[0])
+
+
 def _interpolates(n: Node) -> bool:
     """Whether each result element reads several elements around a point."""
     return n.name == "grid_sample" or (n.name == "resize" and xt.attrs_of(n.op).mode != "nearest")
@@ -219,7 +224,7 @@ class FusionRules:
     def _prologue_fault(self, p: FusionGroup, c: FusionGroup, readers: list[Node]) -> str:
         """Why the ops of `c` that read `p`, directly or through others, should not compute it themselves."""
         if any(u.kind == "contraction" for u in readers):
-            heavy = [n for n in p.nodes if n.name not in self.limits.prologue and n.kind != "unit_view"]
+            heavy = [n for n in p.nodes if not self._in_prologue(n)]
             return f"{heavy[0].name} would be computed again for each tile of the contraction" if heavy else ""
         if any(u.kind == "window" or _interpolates(u) for u in readers):
             if any(n.kind != "unit_view" and (n.kind != "pointwise" or FLOPS.get(n.name, 1) > 1) for n in p.nodes):
@@ -227,6 +232,11 @@ class FusionRules:
         if any(u.name == "concatenate" and len(u.operands) > 2 for u in readers) and self.flops(p) > 0:
             return "every piece of a concatenation would be computed everywhere"
         return self._recompute_fault(p, c)
+
+    def _in_prologue(self, n: Node) -> bool:
+        """Whether a contraction may compute `n` for each of its tiles."""
+        allowed = self.limits.prologue
+        return n.name in allowed or n.kind == "unit_view" or ("widen" in allowed and _is_widening(n))
 
     def _recompute_fault(self, p: FusionGroup, c: FusionGroup) -> str:
         """Computing `p` where `c` needs it must cost less than writing and reading its results."""
@@ -241,9 +251,7 @@ class FusionRules:
 
     def _widens(self, p: FusionGroup) -> bool:
         """Whether `p` only converts to wider elements: reading its narrow input again is cheaper than a kernel."""
-        return all(n.kind == "unit_view" or (n.name == "convert"
-                                             and element_bytes(n.operands[0]) <= element_bytes(n.results[0]))
-                   for n in p.nodes)
+        return all(n.kind == "unit_view" or _is_widening(n) for n in p.nodes)
 
     def copy_pays(self, p: FusionGroup, consumers: int, *, joined: bool = False) -> str:
         """"" when computing `p` in each of its consumers moves fewer bytes than storing it once, else why not.

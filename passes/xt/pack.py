@@ -48,10 +48,13 @@ class PackWeights(Pass):
         packer = _Packer(ctx.weights if ctx.weights is not None else WeightStore(), width, dot)
         with module.context:
             for op in walk_ops(module):
-                if name_of(op) not in ("dot_general", "convolution") or producer(op.operands[1], "weight") is None:
+                if name_of(op) not in ("dot_general", "convolution"):
                     continue
                 with at(op):
-                    new = packer.product(op) if name_of(op) == "dot_general" else packer.convolution(op)
+                    if producer(op.operands[1], "weight") is None:
+                        new = packer.grouped(op) if name_of(op) == "dot_general" else None
+                    else:
+                        new = packer.product(op) if name_of(op) == "dot_general" else packer.convolution(op)
                 if new is not None:
                     replace(op, [new])
             erase_dead(module)
@@ -94,6 +97,33 @@ class _Packer:
         x = _filled(op.operands[0], groups * group - depth)
         return xt.packed_matmul(x, w, columns=columns, dtype=a.dtype)
 
+    def grouped(self, op: Any) -> Any:
+        """A product of computed values: the left one split, the right one transposed, so that groups lie together.
+
+        Before: ``dot_general(a, b)`` with a: [.., M, K] and b: [.., K, N] in any order; after: the same with
+        a: [.., M, K / G, G] and b: [.., K / G, N, G].
+        """
+        a, group = xt.attrs_of(op), self.group(op)
+        lhs, rhs = op.operands
+        dims, batch = xt.shape_of(rhs), len(a.rhs_batch)
+        whole = len(a.lhs_contract) == 1 and a.lhs_contract[0] == len(xt.shape_of(lhs)) - 1
+        leading = tuple(a.lhs_batch) == tuple(a.rhs_batch) == tuple(range(batch))
+        if group == 1 or not whole or not leading or len(dims) != batch + 2:
+            return None
+        k = a.rhs_contract[0]
+        depth, n = dims[k], 2 * batch + 1 - k
+        if not isinstance(depth, int) or depth % group:
+            return None
+        left = xt.reshape(lhs, shape=(*xt.shape_of(lhs)[:-1], depth // group, group))
+        source, order = _before_transpose(rhs)
+        shape, cut = xt.shape_of(source), order[k]
+        split = xt.reshape(source, shape=(*shape[:cut], depth // group, group, *shape[cut + 1:]))
+        place = [d + (d > cut) for d in order]
+        right = xt.transpose(split, perm=(*place[:batch], cut, place[n], cut + 1))
+        last = len(xt.shape_of(left)) - 1
+        return xt.dot_general(left, right, lhs_batch=a.lhs_batch, rhs_batch=a.rhs_batch, dtype=a.dtype,
+                              lhs_contract=(last - 1, last), rhs_contract=(batch, batch + 2))
+
     def convolution(self, op: Any) -> Any:
         a, shape = xt.attrs_of(op), static_shape(op.operands[1])
         if a.layout != "NHWC" or a.filter != "HWIO" or a.groups != 1 or shape is None:
@@ -122,6 +152,12 @@ class _Packer:
 DOT_PRODUCTS: dict[str, tuple[Any, ...]] = {
     "vnni": (4, ("ui8", "i8")), "usdot": (4, ("ui8", "i8")), "sdot": (4, ("i8", "i8")), "bf16": (2, ("bf16", "bf16"))}
 """Of each kind of instruction: products summed in a lane, and the element types it multiplies."""
+
+
+def _before_transpose(x: Any) -> tuple[Any, tuple[int, ...]]:
+    """What `x` is a transpose of, and its permutation."""
+    op = producer(x, "transpose")
+    return (x, tuple(range(len(xt.shape_of(x))))) if op is None else (op.operands[0], tuple(xt.attrs_of(op).perm))
 
 
 def _filled(x: Any, extra: int) -> Any:

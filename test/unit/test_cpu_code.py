@@ -3,6 +3,7 @@
 import re
 
 import cpu_kernels
+import numpy as np
 import pytest
 import test_cpu_tiles as tiles
 import test_elementary as elementary
@@ -61,3 +62,74 @@ def test_every_chip_needs_nothing_but_the_thread_pool(chip):
 def test_small_floats_need_no_library(chip, elem):
     text = elementary.kernel("exp", 1).replace("xf32", f"x{elem}").replace(": f32", f": {elem}")
     assert calls(cpu_kernels.assembly(text, CHIPS[chip])) == set()
+
+
+def grouped_tile(elem, total, group):
+    """A 14 x 32 tile over groups of `group` elements; the left operand of bytes is unsigned."""
+    zero = "0.0" if elem == "bf16" else "0"
+    signs = "" if elem == "bf16" else ", xcc.unsigned = array<i64: 0>"
+    return f"""
+func.func @tile(%a: memref<14x256x{elem}>, %b: memref<64x32x{group}x{elem}>, %out: memref<14x32x{total}>)
+    attributes {{xt.kernel}} {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %group = arith.constant {group} : index
+  %pad = arith.constant {zero} : {elem}
+  %zero = arith.constant dense<{zero}> : vector<14x32x{total}>
+  %acc = scf.for %k = %c0 to %c64 step %c1 iter_args(%s = %zero) -> (vector<14x32x{total}>) {{
+    %at = arith.muli %k, %group : index
+    %x = vector.transfer_read %a[%c0, %at], %pad {{in_bounds = [true, true]}}
+        : memref<14x256x{elem}>, vector<14x{group}x{elem}>
+    %y = vector.transfer_read %b[%k, %c0, %c0], %pad {{in_bounds = [true, true]}}
+        : memref<64x32x{group}x{elem}>, vector<32x{group}x{elem}>
+    %t = vector.contract {{indexing_maps = [affine_map<(m, n, q) -> (m, q)>, affine_map<(m, n, q) -> (n, q)>,
+                                            affine_map<(m, n, q) -> (m, n)>],
+                           iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>{signs}}}
+         %x, %y, %s : vector<14x{group}x{elem}>, vector<32x{group}x{elem}> into vector<14x32x{total}>
+    scf.yield %t : vector<14x32x{total}>
+  }}
+  vector.transfer_write %acc, %out[%c0, %c0] {{in_bounds = [true, true]}} : vector<14x32x{total}>, memref<14x32x{total}>
+  return
+}}
+"""
+
+
+def inner_loop(text):
+    """The lines of the one loop."""
+    lines = text.splitlines()
+    labels = {m[1]: i for i, m in enumerate(re.match(r"(\.L\w+):", line) for line in lines) if m}
+    jump, target = next((i, m[1]) for i, m in enumerate(re.search(r"\t(?:j|b\.)\w+\s+(\.L\w+)", line)
+                                                        for line in lines) if m)
+    return lines[labels[target]:jump]
+
+
+@pytest.mark.parametrize("elem, total, group, name", [("i8", "i32", 4, "vpdpbusd"), ("bf16", "f32", 2, "vdpbf16ps")])
+def test_dot_products_of_a_tile_stay_in_registers(elem, total, group, name):
+    """28 dot products, 14 broadcasts of a group, two loads, nothing on the stack."""
+    loop = inner_loop(cpu_kernels.assembly(grouped_tile(elem, total, group), CHIPS["znver4"]))
+    dots = sum(name in line for line in loop)
+    assert dots >= 28 and dots % 28 == 0
+    assert sum("vpbroadcastd" in line or "vbroadcastss" in line for line in loop) == dots // 2
+    assert not any("rsp" in line or "rbp" in line for line in loop)
+    assert sum("zmm" in line for line in loop) <= dots * (28 + 14 + 2) // 28
+
+
+def test_bytes_on_other_chips():
+    """NEON's mixed dot product, and exact arithmetic where a chip has none."""
+    loop = inner_loop(cpu_kernels.assembly(grouped_tile("i8", "i32", 4), CHIPS["neoverse-v1"]))
+    assert sum("usdot" in line for line in loop) >= 14 * 8
+    plain = cpu_kernels.assembly(grouped_tile("i8", "i32", 4), CHIPS["x86-64-v3"])
+    assert "vpdp" not in plain and not calls(plain)
+
+
+@pytest.mark.parametrize("chip", ["", "x86-64-v3", "x86-64-v4"])
+def test_numbers_of_dot_products(chip):
+    """The extremes of the bytes, exact on this machine's instructions and in plain arithmetic."""
+    rng = np.random.default_rng(0)
+    a = rng.choice([0, 255, 254, 7], (14, 256)).astype(np.uint8)
+    b = rng.choice([-128, 127, -3], (64, 32, 4)).astype(np.int8)
+    out = np.zeros((14, 32), np.int32)
+    library = cpu_kernels.load(grouped_tile("i8", "i32", 4), chip=CHIPS.get(chip))
+    cpu_kernels.call(library, "tile", a.view(np.int8), b, out)
+    np.testing.assert_array_equal(out, a.astype(np.int32) @ b.transpose(0, 2, 1).reshape(256, 32).astype(np.int32))

@@ -46,3 +46,61 @@ def test_numbers_stay(case):
     assert "OHWIo" in text or "packed_matmul" in text
     got = reference(module, [x], {n: store[n] for n in store})
     np.testing.assert_allclose(got[0], want[0], rtol=1e-4, atol=1e-5)
+
+
+def bytes_of(kind, *shape):
+    low, high = (0, 256) if kind == "ui8" else (-128, 128)
+    return RNG.integers(low, high, shape).astype(np.uint8 if kind == "ui8" else np.int8)
+
+
+def drawn(kind, *shape):
+    return bytes_of(kind, *shape) if "i8" in kind else data(*shape).astype(xt.numpy_dtype(kind))
+
+
+GROUPED = {
+    "matrix": ((N, 6), (6, 11), lambda x, w, t: xt.dot_general(x, w, lhs_contract=(1,), rhs_contract=(0,), dtype=t)),
+    "transposed": ((2, N, 7), (3, 7), lambda x, w, t: xt.dot_general(x, w, lhs_contract=(2,), rhs_contract=(1,),
+                                                                     dtype=t)),
+    "filter": ((N, 7, 7, 3), (3, 3, 3, 8), lambda x, w, t: xt.convolution(x, w, layout="NHWC", filter="HWIO", dtype=t,
+                                                                          strides=(2, 2))),
+    "wide filter": ((1, 4, 4, 8), (1, 2, 8, 2), lambda x, w, t: xt.convolution(x, w, layout="NHWC", filter="HWIO",
+                                                                               dtype=t, rhs_dilation=(1, 2))),
+}
+
+
+@pytest.mark.parametrize("case", GROUPED)
+@pytest.mark.parametrize("kinds", [("ui8", "i8", "i32"), ("i8", "i8", "i32"), ("bf16", "bf16", "bf16")])
+def test_numbers_stay_in_groups(case, kinds):
+    """Groups of bytes (of either sign on the left) and pairs of bf16, filled with zeros where a dim is no multiple."""
+    shape, weight, make = GROUPED[case]
+    store = WeightStore()
+    w = drawn(kinds[1], *weight)
+    store.add("w", w)
+    module = module_of(lambda x: make(x, xt.weight("w", weight, kinds[1]), kinds[2]), xt.TensorType(shape, kinds[0]))
+    x = drawn(kinds[0], *(5 if d is N else d for d in shape))
+    want = reference(module, [x], {"w": w})
+    PackWeights(width=4, dot=("vnni", "sdot", "bf16")).run(module, PassContext(weights=store))
+    xt.verify(module)
+    if case != "wide filter":       # 2 outputs make no panel
+        assert "OHWIoi" in str(module) or "packed_matmul" in str(module)
+    got = reference(module, [x], {n: store[n] for n in store})
+    np.testing.assert_allclose(got[0].astype(np.float64), want[0].astype(np.float64), rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("order", [(0, 2, 1, 3), (0, 2, 3, 1)])
+def test_computed_operands_are_grouped(order):
+    """A product of two activations splits what it sums over; a transpose before it becomes part of its own."""
+    store, contract = WeightStore(), 3 if order == (0, 2, 1, 3) else 2
+
+    def build(x, y):
+        return xt.dot_general(x, xt.transpose(y, perm=order), lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,),
+                              rhs_contract=(contract,))
+
+    module = module_of(build, xt.TensorType((2, 3, N, 6), "bf16"), xt.TensorType((2, 5, 3, 6), "bf16"))
+    arguments = [drawn("bf16", 2, 3, 4, 6), drawn("bf16", 2, 5, 3, 6)]
+    want = reference(module, arguments, {})
+    PackWeights(dot=("bf16",)).run(module, PassContext(weights=store))
+    xt.verify(module)
+    assert str(module).count("xt.transpose") == 1 and "tensor<2x3x3x5x2xbf16>" in str(module)
+    got = reference(module, arguments, {})
+    np.testing.assert_allclose(got[0].astype(np.float64), want[0].astype(np.float64), rtol=1e-2, atol=1e-2)
