@@ -86,7 +86,8 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
     rates = dict(chip.flops)
     rate = rates.get("f32", 1e12) if simt else rates.get("f16", 1e12) * 2 / max(1, size) * 0.6
     cores = max(1, chip.cores)
-    shared_rate = chip.bandwidth * (2.5 if "wgmma" in chip.matrix else 2)    # of the L2 cache
+    warpgroups = "wgmma" in chip.matrix
+    shared_rate = chip.bandwidth * (2.75 if warpgroups else 2)      # of the L2 cache
 
     def seconds(t: MatrixTile) -> float:
         tiles = -(-m // t.m) * -(-n // t.n) * batch
@@ -94,7 +95,7 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
                               512 // t.threads))
         waves = -(-tiles // cores)
         steps = -(-k // t.k)
-        faster, whole = (1.3, 16384) if t.warpgroup else (1.0, 8192)
+        faster, whole = (1.3, 16384) if t.warpgroup else (0.7 if warpgroups and not simt else 1.0, 8192)
         math = 2.0 * t.m * t.n * k / (rate * faster / cores) / min(1.0, (t.m * t.n / whole) ** 0.25)
         moved = (t.m + t.n) * k * size / (shared_rate / max(min(cores, tiles), 0.7 * cores))
         together = min(resident, waves)

@@ -1,18 +1,18 @@
 """Finds schedules by measurement: ``xcc MODEL --tune[=SECONDS]``.
 
-Every kernel of the model is compiled with the strategy's schedule and with its neighbours (other tile sizes, other
-chunks), in parallel; each variant is run on random data on this machine, checked against the first, and timed. The
-fastest goes into the tuning database. Variants run in a process of their own: one that crashes only loses its place.
+Every kernel of the model starts with the strategy's schedule and goes to the best of its neighbours (other tiles,
+chunks, threads, stages) for a few rounds. A round's variants are compiled in parallel; each is run on random data on
+this machine, checked against the strategy's, and timed. What is faster in the end goes into the tuning database. The
+kernels that take longest come first, so that a short search is spent where it counts.
 """
 
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from typing import Any
 
 from xcc import kernels
@@ -26,44 +26,61 @@ from xcc.split import kernel_texts
 from xcc.stages import Clock, run_stage
 from xcc.symbolic import Dim
 from xcc.targets.base import KernelBinary, chip_of, get_target
+from xcc.tuner_bench import Bench, Measured, Subject
 from xcc.worker import KernelJob
 
-__all__ = ["Subject", "tune"]
+__all__ = ["Measured", "Subject", "tune"]
 
 RUNNERS = {"cpu": "xcc.targets.cpu.measure", "nvptx": "xcc.targets.nvptx.measure"}
-"""Target -> module with ``Runner().measure(binary, subject, seconds) -> Measured``."""
+"""Target -> module with ``measure(binary, subject, seconds) -> Measured``."""
 
 FASTER = 0.97       # a variant must take less than this share of the default's time to replace it
+ROUNDS = 4          # of neighbours, each around the best of the round before
+ONE = 0.05          # most seconds for one measurement
 SYMBOL = 128        # the size of a symbolic dim without bounds
 
 
 @dataclass(frozen=True)
-class Subject:
-    """The buffers of a kernel: (shape, dtype) of inputs, then of outputs, and the symbols' values in order."""
+class _Kernel:
+    """A kernel at stage linalg; `config` is the strategy's own schedule, as text."""
 
-    inputs: tuple[tuple[tuple[int, ...], str], ...]
-    outputs: tuple[tuple[tuple[int, ...], str], ...]
-    symbols: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Seconds of one run, and the outputs for the comparison with the default schedule's."""
-
-    seconds: float
-    outputs: tuple[Any, ...]
+    name: str
+    key: str
+    text: str
+    subject: Subject
+    config: str
 
 
 def tune(model: Any, options: CompileOptions, seconds: float = 60.0,
          note: Callable[[str], None] = lambda _line: None) -> Database:
-    """The entries found for the kernels of `model`, in about `seconds` of measuring."""
+    """The entries found for the kernels of `model`, in about `seconds` once they are lowered."""
     if options.target not in RUNNERS:
         raise UserError(f"--tune measures on this machine; it knows {', '.join(RUNNERS)}, not '{options.target}'")
+    subjects, pipeline, chip = _lowered(model, options)
+    found = Database()
+    with ThreadPoolExecutor(options.workers) as pool:
+        search = _Search(options, chip, pipeline, pool, Bench(RUNNERS[options.target]), time.perf_counter() + seconds,
+                         min(ONE, seconds / max(1, 10 * len(subjects))))
+        try:
+            for n, (k, start) in enumerate(search.longest_first(subjects)):
+                best, line = search.improve(k, start)
+                note(f"[{n + 1}/{len(subjects)}] {k.name}: {line}")
+                if best is not None:
+                    found.entries[chip.name, k.key] = best
+        finally:
+            search.bench.close()
+            pool.shutdown(cancel_futures=True)
+    return found
+
+
+def _lowered(model: Any, options: CompileOptions) -> tuple[list[_Kernel], str, Any]:
+    """The kernels of `model`, the passes that follow their schedules, and the chip."""
     target = get_target(options.target)
     chip = chip_of(target, options.chip)
     plan = target.pipeline(options)
     source = load_source(model, options)
     ctx = PassContext(weights=source.weights, chip=chip, options=options, verbose=lambda _line: None)
+    plan = plan.after(source.stage) if source.stage else plan
     clock = Clock()
     for stage in plan.model_part():
         run_stage(stage, source.module, ctx, clock, "stage")
@@ -71,53 +88,125 @@ def tune(model: Any, options: CompileOptions, seconds: float = 60.0,
     front, back = plan.kernel_part().upto("linalg"), plan.after("linalg")
     jobs = [KernelJob(name, text, str(front), chip, options, ("linalg",), False, loaded_plugins())
             for name, text in texts.items()]
-    lowered = {j.name: r.kept["linalg"] for j, r in zip(jobs, kernels.compile_all(jobs), strict=True)}
-    subjects = [s for name, text in lowered.items() for s in _candidates(name, text, options, chip)]
-    found = Database()
-    share = seconds / max(1, sum(len(s.variants) for s in subjects))
-    bench = _Bench(RUNNERS[options.target])
-    try:
-        for n, s in enumerate(subjects):
-            best = _tune_kernel(s, str(back), chip, options, bench, share)
-            note(f"[{n + 1}/{len(subjects)}] {s.name}: {best[1]}")
-            if best[0] is not None:
-                found.entries[chip.name, s.key] = best[0]
-    finally:
-        bench.close()
-    return found
+    lowered = [(j.name, r.kept["linalg"]) for j, r in zip(jobs, kernels.compile_all(jobs), strict=True)]
+    found = (_kernel(name, text, options, chip) for name, text in lowered)
+    return list({k.key: k for k in found if k is not None}.values()), str(back), chip
 
 
-@dataclass(frozen=True)
-class _Kernel:
-    name: str
-    key: str
-    subject: Subject
-    variants: tuple[tuple[str, str], ...]       # (schedule text, IR with it), the strategy's own first
+@dataclass
+class _Search:
+    """One tuning run: compiles ahead in `pool`, measures in `bench` until `deadline`, `share` seconds a variant."""
+
+    options: CompileOptions
+    chip: Any
+    pipeline: str
+    pool: ThreadPoolExecutor
+    bench: Bench
+    deadline: float
+    share: float
+
+    def longest_first(self, subjects: list[_Kernel]) -> list[tuple[_Kernel, tuple[KernelBinary, float]]]:
+        """Kernels with the binary and seconds of the strategy's own schedule."""
+        compiled = [(k, self._compile(k, _with_config(k, k.config))) for k in subjects]
+        timed = []
+        for k, future in compiled:
+            binary = future.result()
+            seconds = None if binary is None else self.bench.seconds(binary, binary, k.subject, self.share)
+            if binary is not None and seconds is not None:
+                timed.append((k, (binary, seconds)))
+        return sorted(timed, key=lambda t: (-t[1][1], t[0].key))
+
+    def improve(self, k: _Kernel, start: tuple[KernelBinary, float]) -> tuple[str | None, str]:
+        """The best schedule's text, or None where the strategy's own stays, and a line about it."""
+        base, first = start
+        config, seconds, binary = k.config, first, base
+        tried = {config}
+        for _ in range(ROUNDS):
+            variants = [(c, text) for c, text in _variants(k, config, self.options, self.chip) if c not in tried]
+            tried |= {c for c, _ in variants}
+            step = self._best(k, base, variants, seconds)
+            if step is None:
+                break
+            config, seconds, binary = step
+        if seconds > FASTER * first:
+            return None, f"{first * 1e6:.1f} us, kept"
+        again = [self.bench.seconds(base, b, k.subject, 2 * self.share) for b in (base, binary)]
+        if again[0] is None or again[1] is None or again[1] > FASTER * again[0]:
+            return None, f"{first * 1e6:.1f} us, kept ({seconds * 1e6:.1f} was not stable)"
+        return config, f"{again[0] * 1e6:.1f} -> {again[1] * 1e6:.1f} us, {len(tried)} tried"
+
+    def _best(self, k: _Kernel, base: KernelBinary, variants: list[tuple[str, str]],
+              seconds: float) -> tuple[str, float, KernelBinary] | None:
+        """The fastest of `variants` that takes less than `seconds`, within the time that is left."""
+        best: tuple[str, float, KernelBinary] | None = None
+        futures = [self._compile(k, text) for _, text in variants]
+        if self.options.target == "cpu":        # compilers and the kernel would share the cores
+            for f in futures:
+                f.result()
+        for (config, _), future in zip(variants, futures, strict=True):
+            if time.perf_counter() > self.deadline:
+                future.cancel()
+                continue
+            binary = future.result()
+            found = self.bench.seconds(base, binary, k.subject, self.share) if binary is not None else None
+            if found is not None and found < (FASTER * seconds if best is None else best[1]) and binary is not None:
+                best = config, found, binary
+        return best
+
+    def _compile(self, k: _Kernel, text: str) -> Future[KernelBinary | None]:
+        job = KernelJob(k.name, text, self.pipeline, self.chip, self.options, (), True, loaded_plugins())
+        return self.pool.submit(_compiled, job)
 
 
-def _candidates(name: str, text: str, options: CompileOptions, chip: Any) -> list[_Kernel]:
+def _kernel(name: str, text: str, options: CompileOptions, chip: Any) -> _Kernel | None:
+    """The kernel in `text`, None when it has no schedule to choose (loops)."""
     from xcc._mlir import ir
     from xcc.context import new_context, parse_module
-    from xcc.passes.linalg.configure import STRATEGIES
     from xcc.passes.linalg.kernel import read
-    from xcc.passes.linalg.neighbours import neighbours
 
-    context = new_context()
-    module = parse_module(text, context, name)
-    with context, ir.Location.unknown():
+    module = parse_module(text, new_context(), name)
+    with module.context, ir.Location.unknown():
         function = next((f for f in module.body.operations if "xt.kernel" in f.operation.attributes
                          and "xcc.loops" not in f.operation.attributes), None)
         if function is None:
-            return []
-        subject = _subject(function, options)
-        kernel = read(function)
-        base = importlib.import_module(STRATEGIES[options.target]).configure(kernel, chip)
-        variants = []
-        for schedule in [base, *neighbours(kernel, base, chip)]:
-            attr = schedule.to_attr()
-            function.attributes["xcc.config"] = attr
-            variants.append((str(attr), str(module)))
-        return [_Kernel(name, signature(kernel), subject, tuple(variants))]
+            return None
+        subject, kernel = _subject(function, options), read(function)
+        return _Kernel(name, signature(kernel), text, subject, str(_strategy(options)(kernel, chip).to_attr()))
+
+
+def _strategy(options: CompileOptions) -> Any:
+    from xcc.passes.linalg.configure import STRATEGIES
+
+    return importlib.import_module(STRATEGIES[options.target]).configure
+
+
+def _with_config(k: _Kernel, config: str) -> str:
+    return _texts(k, lambda _kernel: [config])[0][1]
+
+
+def _variants(k: _Kernel, config: str, options: CompileOptions, chip: Any) -> list[tuple[str, str]]:
+    """(schedule, IR with it) of the neighbours of `config`."""
+    from xcc._mlir import ir
+    from xcc.passes.linalg.neighbours import neighbours
+    from xcc.passes.linalg.schedule import Schedule
+
+    return _texts(k, lambda kernel: [str(s.to_attr()) for s in neighbours(
+        kernel, Schedule.from_attr(ir.Attribute.parse(config)), chip)])
+
+
+def _texts(k: _Kernel, choose: Callable[[Any], list[str]]) -> list[tuple[str, str]]:
+    from xcc._mlir import ir
+    from xcc.context import new_context, parse_module
+    from xcc.passes.linalg.kernel import read
+
+    module = parse_module(k.text, new_context(), k.name)
+    with module.context, ir.Location.unknown():
+        function = next(f for f in module.body.operations if "xt.kernel" in f.operation.attributes)
+        out = []
+        for config in choose(read(function)):
+            function.attributes["xcc.config"] = ir.Attribute.parse(config)
+            out.append((config, str(module)))
+        return out
 
 
 def _subject(function: Any, options: CompileOptions) -> Subject:
@@ -138,78 +227,8 @@ def _subject(function: Any, options: CompileOptions) -> Subject:
     return Subject(buffers("xt.arg_dims", arguments), buffers("xt.result_dims", results), tuple(values.values()))
 
 
-def _tune_kernel(k: _Kernel, pipeline: str, chip: Any, options: CompileOptions, bench: _Bench,
-                 share: float) -> tuple[str | None, str]:
-    """The best schedule's text, or None where the strategy's own stays, and a line about it."""
-    jobs = [KernelJob(k.name, text, pipeline, chip, options, (), True, loaded_plugins()) for _, text in k.variants]
-    with ThreadPoolExecutor(options.workers) as pool:
-        binaries = list(pool.map(_compiled, jobs))
-    if binaries[0] is None:
-        return None, "does not compile"
-    base = bench.measure(binaries[0], k.subject, share)
-    if base is None:
-        return None, "cannot be measured"
-    best, at = base.seconds, 0
-    for n, binary in enumerate(binaries[1:], 1):
-        result = bench.measure(binary, k.subject, share) if binary is not None else None
-        if result is not None and result.seconds < best and _agree(base, result):
-            best, at = result.seconds, n
-    if best > FASTER * base.seconds:
-        return None, f"{base.seconds * 1e6:.1f} us, kept"
-    again = [bench.measure(b, k.subject, 2 * share) for b in (binaries[0], binaries[at]) if b is not None]
-    if len(again) < 2 or any(r is None for r in again):
-        return None, "not stable"
-    first, second = (r.seconds for r in again if r is not None)
-    if second > FASTER * first:
-        return None, f"{first * 1e6:.1f} us, kept"
-    return k.variants[at][0], f"{first * 1e6:.1f} -> {second * 1e6:.1f} us"
-
-
 def _compiled(job: KernelJob) -> KernelBinary | None:
     try:
         return kernels.compile_all([job])[0].binary
     except (CompilerBug, UserError):
         return None
-
-
-def _agree(a: Measured, b: Measured) -> bool:
-    import numpy as np
-
-    for x, y in zip(a.outputs, b.outputs, strict=True):
-        if x.dtype.kind in "iub":
-            if not np.array_equal(x, y):
-                return False
-            continue
-        wide_x, wide_y = x.astype(np.float64), y.astype(np.float64)
-        scale = float(np.abs(wide_x).max(initial=0.0))
-        narrow = x.dtype.itemsize < 4
-        if not np.allclose(wide_x, wide_y, rtol=0, atol=(2e-2 if narrow else 1e-4) * max(scale, 1e-30)):
-            return False
-    return True
-
-
-class _Bench:
-    """The process that runs variants; started again when one takes it down."""
-
-    def __init__(self, module: str) -> None:
-        self.module = module
-        self.pool: ProcessPoolExecutor | None = None
-
-    def measure(self, binary: KernelBinary, subject: Subject, seconds: float) -> Measured | None:
-        if self.pool is None:
-            self.pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
-        try:
-            return self.pool.submit(_measure, self.module, binary, subject, seconds).result(timeout=60 + 4 * seconds)
-        except (BrokenProcessPool, TimeoutError, RuntimeError, OSError):
-            self.close()
-            return None
-
-    def close(self) -> None:
-        if self.pool is not None:
-            self.pool.shutdown(wait=True, cancel_futures=True)
-            self.pool = None
-
-
-def _measure(module: str, binary: KernelBinary, subject: Subject, seconds: float) -> Measured:
-    measured: Measured = importlib.import_module(module).measure(binary, subject, seconds)
-    return measured

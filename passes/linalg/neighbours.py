@@ -15,7 +15,7 @@ from xcc.targets.base import Chip
 
 __all__ = ["neighbours"]
 
-MOST = 40
+MOST = 48
 
 
 def neighbours(kernel: Kernel, base: Schedule, chip: Chip) -> list[Schedule]:
@@ -76,19 +76,51 @@ def _gpu(base: Schedule, sizes: list[int], chip: Chip) -> Iterator[Callable[[], 
             yield partial(replace, base, threads=threads)
     for stages in (2, 3, 4, 5, 6) if base.stages > 1 else ():
         yield partial(replace, base, stages=stages)
-    if "wgmma" in chip.matrix and base.stages > 1:
+    if "wgmma" in chip.matrix and base.stages > 1 and not base.online:
         yield partial(replace, base, warpgroup=not base.warpgroup)
+        yield from _warpgroup_tiles(base)
     for d in range(n):
         for factor in (0.5, 2, 4):
             lanes = int(base.vector[d] * factor)
             if lanes >= 1 and lanes < 4 * max(1, sizes[d]):
                 for threads in {base.threads, max(chip.warp, min(chip.max_threads, int(base.threads * factor)))}:
                     yield partial(_scaled, base, d, lanes, threads=threads)
+    for factor in (0.5, 2):
+        yield from _scaled_steps(base, factor, chip)
+
+
+def _warpgroup_tiles(base: Schedule) -> Iterator[Callable[[], Schedule]]:
+    """The tile shapes that suit instructions of warpgroups, steps of 64 elements."""
+    sides = [d for d, lanes in enumerate(base.vector) if lanes > 1]
+    if len(sides) != 2:
+        return
+    reduce = tuple(tuple(64 if n > 1 else n for n in group) for group in base.reduce)
+    for tile in ((128, 256), (256, 128), (128, 128), (128, 64), (64, 128), (64, 64), (64, 256)):
+        vector = list(base.vector)
+        for d, lanes in zip(sides, tile, strict=True):
+            vector[d] = lanes
+        for threads in (128, 256):
+            if 32 <= tile[0] * tile[1] // threads <= 128:
+                yield partial(replace, base, block=tuple(vector), vector=tuple(vector), reduce=reduce, threads=threads,
+                              stages=4, warpgroup=True)
+
+
+def _scaled_steps(base: Schedule, factor: float, chip: Chip) -> Iterator[Callable[[], Schedule]]:
+    """Other lanes along reductions, with and without as many more threads; an online loop's reductions go together."""
+    if base.online:
+        lanes = max((n for group in base.reduce for n in group), default=1)
+        scaled = tuple(tuple(int(n * factor) if n == lanes else n for n in group) for group in base.reduce)
+        if lanes > 1:
+            yield partial(replace, base, reduce=scaled)
+        return
     for k, group in enumerate(base.reduce):
         for i, width in enumerate(group):
-            for factor in (0.5, 2):
-                if width > 1:
-                    yield partial(replace, base, reduce=_put(base.reduce, k, i, int(width * factor)))
+            if width > 1:
+                reduce = _put(base.reduce, k, i, int(width * factor))
+                yield partial(replace, base, reduce=reduce)
+                if base.stages < 2:
+                    threads = max(chip.warp, min(chip.max_threads, int(base.threads * factor)))
+                    yield partial(replace, base, reduce=reduce, threads=threads)
 
 
 def _chunk(base: Schedule, d: int, factor: float, sizes: list[int]) -> Schedule:

@@ -92,7 +92,7 @@ class _Fuser:
         for g in self.groups():
             if g.kind not in ("contract", "window", "reduce"):
                 continue
-            rest, gone, best, least = g, None, (g, None), self.rules.stored_bytes(g)
+            rest, gone, best, least = g, None, [g], self.rules.stored_bytes(g)
             for n in reversed(g.nodes):
                 if n.kind != "pointwise" or any(u.index in rest.indices for u in n.users):
                     continue
@@ -103,10 +103,9 @@ class _Fuser:
                 rest = replace(rest, nodes=[m for m in rest.nodes if m is not n],
                                aligned={i: a for i, a in rest.aligned.items() if i != n.index})
                 if self.rules.stored_bytes(rest) < least:
-                    best, least = (rest, gone), self.rules.stored_bytes(rest)
+                    best, least = [rest, gone], self.rules.stored_bytes(rest)
             for part in best:
-                if part is not None:
-                    self.group_of.update(dict.fromkeys(part.indices, part))
+                self.group_of.update(dict.fromkeys(part.indices, part))
 
     def _with(self, n: Node, tail: FusionGroup) -> FusionGroup | None:
         """`tail` with `n` in front; None when they are not one kernel."""

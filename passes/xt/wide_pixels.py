@@ -58,7 +58,7 @@ def _plan(op: Any) -> _Plan | None:
             or any(d != 1 for d in (a.lhs_dilation[-1], a.rhs_dilation[-1])):
         return None
     channels, kernel, low, width = w[-2], w[-3], a.low[-1], x[-2]
-    if not all(isinstance(d, int) for d in (channels, kernel, low)):
+    if not isinstance(channels, int) or not isinstance(kernel, int) or not isinstance(low, int):
         return None
     step = int(a.strides[-1])
     joined = step if isinstance(width, int) and isinstance(xt.shape_of(op.results[0])[-2], int) \

@@ -12,7 +12,7 @@ from xcc.runtime.cores import physical_cores
 from xcc.runtime.cpu import load_library
 from xcc.runtime.dtypes import numpy_dtype
 from xcc.targets.base import KernelBinary
-from xcc.tuner import Measured, Subject
+from xcc.tuner_bench import Measured, Subject
 
 __all__ = ["measure", "random_array"]
 
