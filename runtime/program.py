@@ -114,7 +114,10 @@ Statement = Union[Launch, Copy, SetScalar, BindSymbol, If, While, For]
 
 @dataclass(frozen=True)
 class Program:
-    """`symbols` names every symbol bound from inputs, in order; `bounds` gives (low, high) where declared."""
+    """`symbols` names every symbol bound from inputs, in order; `bounds` gives (low, high) where declared.
+
+    `equal` holds pairs of dims over them which the kernels take to be equal.
+    """
 
     buffers: tuple[Buffer, ...]
     body: tuple[Statement, ...]
@@ -122,6 +125,7 @@ class Program:
     outputs: tuple[int, ...]
     symbols: tuple[str, ...] = ()
     bounds: dict[str, tuple[int, int]] = field(default_factory=dict)
+    equal: tuple[tuple[Dim, ...], ...] = ()
 
     def nbytes(self, buffer: int) -> Dim:
         """The size of `buffer` in bytes."""

@@ -46,6 +46,11 @@ def program_from_json(data: Any) -> Program:
     bound = set(p.symbols)
     for d in (d for b in p.inputs for d in p.buffers[b].shape):
         _check_dim(d, bound, "program: an input's shape")
+    for pair in p.equal:
+        if len(pair) != 2:
+            _fail("program.equal", f"a pair has {len(pair)} dims")
+        for d in pair:
+            _check_dim(d, bound, "program.equal")
     _check_body(p, p.body, bound, "program.body")
     known = bound | set(_defined(p.body))
     for i, b in enumerate(p.buffers):

@@ -68,7 +68,20 @@ def solve_symbols(program: Program, shapes: Sequence[Sequence[int]]) -> dict[str
     for name, (low, high) in program.bounds.items():
         if name in env and not low <= env[name] <= high:
             raise UserError(f"{source[name]}: '{name}' is {env[name]}, the model was compiled for {low}..{high}")
+    for a, b in program.equal:
+        _check_equal(a, b, env, source)
     return env
+
+
+def _check_equal(a: Dim, b: Dim, env: Mapping[str, int], source: Mapping[str, str]) -> None:
+    """UserError when `a` and `b`, which one op of the model takes to be the same size, differ."""
+    left, right = symbolic.evaluate(a, env), symbolic.evaluate(b, env)
+    if left == right:
+        return
+    names = dict.fromkeys((*symbolic.symbols_of(a), *symbolic.symbols_of(b)))
+    values = ", ".join(f"'{s}' is {env[s]} (from {source[s]})" for s in names)
+    hint = "; to broadcast a size of 1, compile with that dim fixed to 1" if 1 in (left, right) else ""
+    raise UserError(f"sizes do not fit: {a} = {left} and {b} = {right} must be equal, as {values}{hint}")
 
 
 def _check_dim(name: str, axis: int, dim: Dim, size: int, env: Mapping[str, int], source: Mapping[str, str],

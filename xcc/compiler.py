@@ -19,6 +19,7 @@ from xcc.link import link_model
 from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
 from xcc.passes.pipeline import Pipeline, Stage
+from xcc.passes.xt.equal_dims import note_equal_dims
 from xcc.plugins import loaded_plugins, plugins_of
 from xcc.reproducer import save_module
 from xcc.runtime.artifact import Artifact
@@ -64,6 +65,8 @@ def compile_model(model: Any, options: CompileOptions, pipeline: Pipeline | None
         plan = plan.upto(stop)
     watch.progress("import", 0, 1)
     source: Source = watch.clock.timed("import", "import", lambda: load_source(model, options))
+    if source.stage == "":
+        note_equal_dims(source.module)
     ctx = PassContext(weights=source.weights, chip=chip, options=options, verbose=watch.note)
     dumper = Dumper(options.dump_stages, plan.stage_names())
     rest = plan.after(source.stage) if source.stage else plan

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from xcc.dialects.xt.types import TensorType
@@ -76,7 +78,25 @@ def agree(a: TensorType, b: TensorType) -> bool:
 def same_dims(a: Dim, b: Dim) -> bool:
     """False when `a` and `b` differ for every value of their symbols."""
     difference = a - b
-    return difference == 0 or not isinstance(difference, int)
+    if isinstance(difference, int):
+        return difference == 0
+    for pairs in _WATCHERS:
+        pairs.append((a, b))
+    return True
+
+
+_WATCHERS: list[list[tuple[Dim, Dim]]] = []
+
+
+@contextmanager
+def assumed_equal() -> Iterator[list[tuple[Dim, Dim]]]:
+    """Gives a list that gets each pair of different expressions which :func:`same_dims` takes to be equal."""
+    pairs: list[tuple[Dim, Dim]] = []
+    _WATCHERS.append(pairs)
+    try:
+        yield pairs
+    finally:
+        _WATCHERS.remove(pairs)
 
 
 def axis_of(axis: int, rank: int, what: str = "axis") -> int:

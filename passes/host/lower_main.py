@@ -11,6 +11,7 @@ returned as it is, a loop's next state) are copied.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy as np
 from xcc import symbolic
 from xcc.diagnostics import CompilerBug
 from xcc.dialects import xt
+from xcc.passes.xt.equal_dims import equal_dims
 from xcc.passes.xt.op_graph import short_name
 from xcc.runtime.program import (
     DTYPE_BYTES,
@@ -46,7 +48,8 @@ def lower_main(module: Any, weights: WeightStore) -> Program:
         functions = [op for op in module.body if op.operation.name == "func.func" and "xt.kernel" not in op.attributes]
         if len(functions) != 1:
             raise CompilerBug(f"expected one function that is no kernel, found {len(functions)}")
-        return _Lowering(weights).function(functions[0].operation, _bounds(module))
+        program = _Lowering(weights).function(functions[0].operation, _bounds(module))
+        return replace(program, equal=equal_dims(module, program.symbols))
 
 
 def _bounds(module: Any) -> dict[str, tuple[int, int]]:
