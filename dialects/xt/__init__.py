@@ -38,9 +38,9 @@ for _family in FAMILIES:
 globals().update(BUILDERS)  # after the imports, since `reduce` and a few others are also the names of family files
 
 __all__ = ["FAMILIES", "OPS", "Attrs", "TensorType", "OpDefinition", "Xt", "assumed_equal", "attrs_of", "build",
-           "context", "dims_attr", "dims_from_attr", "dtype_name", "element_type_of", "evaluate", "grouped_operands", "is_float",
-           "is_integer", "is_signed", "list_problem", "load", "numpy_dtype", "op_class", "scalar", "shape_of",
-           "tensor_type", "verify", "width"]
+           "context", "dims_attr", "dims_from_attr", "dtype_name", "element_type_of", "evaluate", "grouped_operands",
+           "is_float", "is_integer", "is_signed", "list_problem", "load", "numpy_dtype", "op_class", "scalar",
+           "shape_of", "tensor_type", "verify", "width"]
 
 
 def __getattr__(name: str) -> Any:

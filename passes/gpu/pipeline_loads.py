@@ -94,7 +94,7 @@ def _kept(k: Any, block: Any) -> dict[Any, StagedTile]:
     out: dict[Any, StagedTile] = {}
     if carried + inside + sum(_words(k, v) for v in fixed) <= k.chip.vector_registers - OTHER_REGISTERS:
         return out
-    for v, (op, i) in fixed.items():
+    for v, (op, _) in fixed.items():
         convert = owner(v)
         if convert.name == CONVERT and all(u.owner.operation.name == "vector.contract" for u in v.uses) \
                 and Contraction(op, k.chip, k.threads // k.chip.warp).instruction is not None:

@@ -196,7 +196,8 @@ class _OnlineLoop:
         """exp(factor * (x - top))."""
         b, scale = self.b, factor * math.log2(math.e)
         if self.element != ir.F32Type.get():
-            return b.elementwise("math.exp", self.element, [b.elementwise("arith.subf", self.element, [x, top], {})], {})
+            below = b.elementwise("arith.subf", self.element, [x, top], {})
+            return b.elementwise("math.exp", self.element, [below], {})
         if scale > 1.0:     # the product with the lowest number would be infinite
             return self._exp2(self._times(b.elementwise("arith.subf", self.element, [x, top], {}), scale))
         less = b.elementwise("arith.negf", self.element, [self._times(top, scale)], {})
