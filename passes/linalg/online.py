@@ -9,8 +9,9 @@ such sum is exp(-m) times a sum without m, so one begun with a smaller maximum i
         m  = m'
 
 Evaluation is in passes/linalg/online_loops.py. With w = 1 this is the normaliser of a softmax (Milakov and Gimelshein,
-"Online normalizer calculation for softmax", 2018, arXiv:1805.02867); with w the values of attention it is flash attention (Dao et al., 2022, arXiv:2205.14135; Dao,
-2023, arXiv:2307.08691). The rewrite knows neither: it looks for the algebra, in the ops of a kernel.
+2018, "Online normalizer calculation for softmax", arXiv:1805.02867); with w the values of attention it is flash
+attention (Dao et al., 2022, arXiv:2205.14135; Dao, 2023, arXiv:2307.08691). The rewrite knows neither: it looks for the
+algebra, in the ops of a kernel.
 """
 
 from __future__ import annotations
