@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 
 BUILTIN: dict[str, str] = {
+    "aligned-rows": "xcc.passes.xt.aligned_rows",
     "amd-kernel-functions": "xcc.passes.gpu.amd_kernel_functions",
     "assign-layouts": "xcc.passes.gpu.assign_layouts",
     "buffer-accesses": "xcc.passes.gpu.buffer_accesses",

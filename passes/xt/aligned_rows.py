@@ -1,0 +1,67 @@
+"""Matrix products whose rows do not start at whole words of memory get longer rows, filled up with zeros.
+
+    %y = xt.dot_general(%a, %b)          %y = xt.dot_general(xt.pad(%a), xt.pad(%b))
+    : 333x1111, 777x1111 -> 333x777  ->  : 333x1152, 777x1152 -> 333x777
+
+A row of 2222 bytes can only be read an element at a time, and each element is read by every tile it is part of; one
+copy costs less. Weights are padded at compile time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc.dialects import xt
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.rewrite import at, name_of, replace, walk_ops
+
+__all__ = ["AlignedRows"]
+
+STEP = 64           # terms: whole steps of a product, where that makes the sum little longer
+LONGER = 1.05
+READ_AGAIN = 64     # the least of the other dims: how often an element is used
+
+
+@register_pass
+@dataclass(frozen=True)
+class AlignedRows(Pass):
+    """Pads the summed dim of matrix products whose rows lie along it and are no multiple of `word` bytes."""
+
+    name: ClassVar[str] = "aligned-rows"
+    word: int = 16
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context:
+            for op in list(walk_ops(module)):
+                if name_of(op) == "dot_general" and (terms := self._terms(op)):
+                    with at(op):
+                        replace(op, [_padded(op, terms)])
+
+    def _terms(self, op: Any) -> int:
+        """How long the sum of `op` is to be made; 0: as it is."""
+        a = xt.attrs_of(op)
+        types = [xt.TensorType.of(v) for v in op.operands]
+        if len(a.lhs_contract) != 1 or not all(isinstance(d, int) for t in types for d in t.shape):
+            return 0
+        sides = list(zip(types, (a.lhs_batch, a.rhs_batch), (a.lhs_contract[0], a.rhs_contract[0]), strict=True))
+        terms = int(types[0].shape[a.lhs_contract[0]])
+        free = [math.prod(int(n) for d, n in enumerate(t.shape) if d != k and d not in batch) for t, batch, k in sides]
+        odd = [t for t, _, k in sides
+               if k == len(t.shape) - 1 and xt.is_float(t.dtype) and terms * xt.width(t.dtype) // 8 % self.word]
+        if not odd or min(free) < READ_AGAIN or terms < STEP:
+            return 0
+        whole = -(-terms // STEP) * STEP
+        unit = max(8 * self.word // xt.width(t.dtype) for t in odd)
+        return whole if whole <= LONGER * terms else -(-terms // unit) * unit
+
+
+def _padded(op: Any, terms: int) -> Any:
+    a = xt.attrs_of(op)
+    operands = []
+    for value, k in zip(op.operands, (a.lhs_contract[0], a.rhs_contract[0]), strict=True):
+        shape = xt.shape_of(value)
+        high = [terms - int(shape[k]) if d == k else 0 for d in range(len(shape))]
+        operands.append(xt.pad(value, low=[0] * len(shape), high=high))
+    return xt.dot_general(*operands, **vars(a))

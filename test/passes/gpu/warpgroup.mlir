@@ -1,0 +1,46 @@
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a "--pass-pipeline=assign-layouts, distribute, mlir(canonicalize, cse)" | filecheck %s --check-prefix=SM90
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_80 "--pass-pipeline=assign-layouts, distribute, mlir(canonicalize, cse)" | filecheck %s --check-prefix=SM80
+
+// Four slots a tile, two steps copied ahead: instructions of a step run on during the next one.
+// SM90-LABEL: gpu.func @matmul(
+// SM90-SAME: xcc.shared_bytes = 98304
+// SM90: nvvm.cp.async.commit.group
+// SM90: nvvm.cp.async.commit.group
+// SM90: scf.for
+// SM90: nvvm.cp.async.wait.group 1
+// SM90-NEXT: gpu.barrier
+// SM90-NOT: gpu.barrier
+// SM90: nvvm.wgmma.fence.aligned
+// SM90: "xtg.wgmma"
+// SM90-SAME: a = {blocks = 0 : i64, near_k = true, row = 128 : i64, rows = 1024 : i64, steps = array<i64: 0, 16, 32, 48>}
+// SM90-SAME: b = {blocks = 8192 : i64, near_k = false, row = 128 : i64, rows = 1024 : i64, steps = array<i64: 0, 1024, 2048, 3072>}
+// SM90-SAME: k = 16 : i64, m = 64 : i64, n = 128 : i64
+// SM90-NEXT: nvvm.wgmma.commit.group.sync.aligned
+// SM90: nvgpu.device_async_copy
+// SM90: nvvm.cp.async.commit.group
+// SM90-NEXT: nvvm.wgmma.wait.group.sync.aligned 1
+// SM90: scf.yield
+// SM90: "xtg.wgmma_wait"
+// SM90: nvvm.cp.async.wait.group 0
+
+// A chip without them takes its own instructions.
+// SM80-LABEL: gpu.func @matmul(
+// SM80-NOT: xtg
+// SM80: nvgpu.mma.sync
+func.func @matmul(%a: memref<64x256xf16>, %b: memref<256x128xf16>, %o: memref<64x128xf32>) attributes {xt.kernel, xcc.config = {threads = 128 : i64, stages = 4 : i64, warpgroup = true}} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c256 = arith.constant 256 : index
+  %h = arith.constant 0.0 : f16
+  scf.forall (%i) in (1) {
+    %init = arith.constant dense<0.0> : vector<64x128xf32>
+    %r = scf.for %k = %c0 to %c256 step %c64 iter_args(%acc = %init) -> (vector<64x128xf32>) {
+      %ta = vector.transfer_read %a[%c0, %k], %h {in_bounds = [true, true]} : memref<64x256xf16>, vector<64x64xf16>
+      %tb = vector.transfer_read %b[%k, %c0], %h {in_bounds = [true, true]} : memref<256x128xf16>, vector<64x128xf16>
+      %c = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %ta, %tb, %acc : vector<64x64xf16>, vector<64x128xf16> into vector<64x128xf32>
+      scf.yield %c : vector<64x128xf32>
+    }
+    vector.transfer_write %r, %o[%c0, %c0] {in_bounds = [true, true]} : vector<64x128xf32>, memref<64x128xf32>
+  }
+  return
+}

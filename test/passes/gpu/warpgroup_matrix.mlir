@@ -1,0 +1,21 @@
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a --pass-pipeline=warpgroup-matrix | filecheck %s
+
+// Descriptors: address / 16, blocks / 16 at bit 16 (at least 1), rows / 16 at bit 32, swizzle of 128 bytes at bit 62.
+// CHECK-LABEL: func.func @multiply(
+// CHECK: memref.extract_aligned_pointer_as_index
+// CHECK-DAG: arith.constant 4611686293305360384 : i64
+// CHECK-DAG: arith.constant 4611686293338849280 : i64
+// CHECK: llvm.inline_asm has_side_effects
+// CHECK-SAME: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0, $1, $2, $3, $4, $5, $6, $7}, a, b, p, 1, 1, 0, 1;
+// CHECK-SAME: add.s64 a, $16, 2; add.s64 b, $17, 128; wgmma.mma_async
+// CHECK-SAME: "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,l,l"
+// CHECK: llvm.inline_asm has_side_effects {{.*}}"wgmma.wait_group.sync.aligned 0;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7"
+// CHECK-NOT: xtg
+func.func @multiply(%acc: vector<8xf32>, %a: memref<2048xf16, #gpu.address_space<workgroup>>, %b: memref<2048xf16, #gpu.address_space<workgroup>>, %at: index) -> vector<8xf32> {
+  %r = "xtg.wgmma"(%acc, %a, %at, %b, %at) {m = 64 : i64, n = 16 : i64, k = 16 : i64,
+    a = {blocks = 0 : i64, near_k = true, row = 128 : i64, rows = 1024 : i64, steps = array<i64: 0, 16>},
+    b = {blocks = 8192 : i64, near_k = false, row = 128 : i64, rows = 1024 : i64, steps = array<i64: 0, 1024>}}
+    : (vector<8xf32>, memref<2048xf16, #gpu.address_space<workgroup>>, index, memref<2048xf16, #gpu.address_space<workgroup>>, index) -> vector<8xf32>
+  %w = "xtg.wgmma_wait"(%r) : (vector<8xf32>) -> vector<8xf32>
+  return %w : vector<8xf32>
+}
