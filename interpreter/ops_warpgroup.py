@@ -39,8 +39,8 @@ class Side:
     @staticmethod
     def read(attribute: Any) -> Side:
         d = ir.DictAttr(attribute)
-        return Side(bool(d["near_k"].value), *(int(d[n].value) for n in ("row", "rows", "blocks")),
-                    tuple(ir.DenseI64ArrayAttr(d["steps"])))
+        row, rows, blocks = (int(d[n].value) for n in ("row", "rows", "blocks"))
+        return Side(bool(d["near_k"].value), row, rows, blocks, tuple(ir.DenseI64ArrayAttr(d["steps"])))
 
     def bytes_of(self, other: Array, k: Array, size: int) -> Array:
         """Distance from the first element, before the swizzle, of element (other, k)."""

@@ -109,8 +109,8 @@ def multiply(k: Any, op: Any, plan: Contraction) -> Any:
     alone = None in staged
     tiles = _in_shared(k, op, plan) if alone else staged
     sides = ((plan.k[0], plan.m[0]), (plan.k[0], plan.n[0]))
-    operands = [_Operand(tile, *(plan.maps[n].index(d) for d in dims), plan.maps[2].index(dims[1]))
-                for n, (tile, dims) in enumerate(zip(tiles, sides, strict=True))]
+    operands = [_Operand(tile, plan.maps[n].index(along), plan.maps[n].index(other), plan.maps[2].index(other))
+                for n, (tile, (along, other)) in enumerate(zip(tiles, sides, strict=True))]
     value, layout = k.get(op.operands[2]), plan.result
     groups = [list(range(r, r + i.c.registers)) for r in range(0, layout.registers, i.c.registers)]
     i64 = ir.IntegerType.get_signless(64)

@@ -43,12 +43,14 @@ class AlignedRows(Pass):
         """How long the sum of `op` is to be made; 0: as it is."""
         a = xt.attrs_of(op)
         types = [xt.TensorType.of(v) for v in op.operands]
-        if len(a.lhs_contract) != 1 or not all(isinstance(d, int) for t in types for d in t.shape):
+        shapes = [[d for d in t.shape if isinstance(d, int)] for t in types]
+        if len(a.lhs_contract) != 1 or any(len(s) != len(t.shape) for s, t in zip(shapes, types, strict=True)):
             return 0
-        sides = list(zip(types, (a.lhs_batch, a.rhs_batch), (a.lhs_contract[0], a.rhs_contract[0]), strict=True))
-        terms = int(types[0].shape[a.lhs_contract[0]])
-        free = [math.prod(int(n) for d, n in enumerate(t.shape) if d != k and d not in batch) for t, batch, k in sides]
-        odd = [t for t, _, k in sides
+        summed = (a.lhs_contract[0], a.rhs_contract[0])
+        terms = shapes[0][summed[0]]
+        free = [math.prod(n for d, n in enumerate(shape) if d != k and d not in batch)
+                for shape, batch, k in zip(shapes, (a.lhs_batch, a.rhs_batch), summed, strict=True)]
+        odd = [t for t, k in zip(types, summed, strict=True)
                if k == len(t.shape) - 1 and xt.is_float(t.dtype) and terms * xt.width(t.dtype) // 8 % self.word]
         if not odd or min(free) < READ_AGAIN or terms < STEP:
             return 0
@@ -62,6 +64,6 @@ def _padded(op: Any, terms: int) -> Any:
     operands = []
     for value, k in zip(op.operands, (a.lhs_contract[0], a.rhs_contract[0]), strict=True):
         shape = xt.shape_of(value)
-        high = [terms - int(shape[k]) if d == k else 0 for d in range(len(shape))]
+        high = [terms - n if d == k else 0 for d, n in enumerate(shape)]
         operands.append(xt.pad(value, low=[0] * len(shape), high=high))
     return xt.dot_general(*operands, **vars(a))
