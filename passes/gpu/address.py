@@ -178,7 +178,7 @@ def _largest(value: Any, known: dict[Any, Any]) -> int | None:
         return None
     if op.name == "gpu.thread_id":
         return 1023
-    if not op.name.startswith("arith."):
+    if not op.name.startswith("arith.") or not len(op.operands):
         return None
     sides = [largest(v, known) for v in op.operands]
     if op.name == "arith.andi":

@@ -337,7 +337,7 @@ class _PipelinedLoop:
                 if op in done or (t.direct and op == t.slice[-1]):
                     continue
                 done.add(op)
-                if any(owner(v) in late or owner(v) is not None and owner(v).name in LOADS for v in op.operands):
+                if any(o is not None and (o in late or o.name in LOADS) for o in map(owner, op.operands)):
                     late.append(op)
                 else:
                     self.k.emit(op)
