@@ -121,6 +121,13 @@ def bare_loop(e: Dim) -> int | None:
     return int(text[1:]) if isinstance(e, symbolic.Expr) and text[0] == "i" and text[1:].isdigit() else None
 
 
+def is_packed(access: Access) -> bool:
+    """Whether the access is to panels of columns: (n floordiv P, ..., k, n mod P)."""
+    last = access[-1] if access else 0
+    return len(access) > 2 and isinstance(last, symbolic.Expr) and \
+        [[atom[0] for atom in monomial] for monomial, _ in last.terms] == [["mod"]]
+
+
 def index_to_dim(value: Any, symbols: dict[Any, str]) -> Dim:
     """The dim that an index SSA value computes from constants and symbol arguments."""
     if value in symbols:

@@ -24,6 +24,8 @@ All entries speak of dims *after* normalisation (passes/linalg/kernel.py), of th
 - dot: the lanes of the contraction's reduction loop are elements that one dot product instruction sums (CPU): they
   make a vector.contract even where only one operand walks the result's lanes.
 - online: a maximum and the sums of exponentials relative to it share one loop (passes/linalg/online.py).
+- prefetch: in the loop over a product's packed operand, how many rows of a panel ahead of the one being read to fetch;
+  the rows of the next panel follow those of this one. 0: none.
 - parallel: whether the forall is worth more than one thread (CPU).
 - threads: workgroup size (GPU).
 - stages: tiles of a contraction's operands that are in shared memory at once, loads running ahead of the compute (GPU);
@@ -43,7 +45,7 @@ from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.kernel import Kernel, Op
 
-NUMBERS = ("threads", "stages", "group", "park", "descending")
+NUMBERS = ("threads", "stages", "group", "park", "descending", "prefetch")
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Schedule:
     dot: bool = False
     warpgroup: bool = False
     chunks: tuple[int, ...] = ()
+    prefetch: int = 0
 
     def __post_init__(self) -> None:
         if not len(self.block) == len(self.vector) == len(self.order):
@@ -108,7 +111,7 @@ class Schedule:
         for name in ("online", "dot", "warpgroup"):
             if getattr(self, name):
                 entries[name] = ir.BoolAttr.get(True)
-        for name in ("threads", "stages", "group"):
+        for name in ("threads", "stages", "group", "prefetch"):
             if getattr(self, name):
                 entries[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), getattr(self, name))
         return ir.DictAttr.get(entries)

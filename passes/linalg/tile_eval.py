@@ -14,7 +14,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import ir, scf_d
-from xcc.passes.linalg.kernel import Kernel, Op, Tensor
+from xcc.passes.linalg.kernel import Kernel, Op, Tensor, is_packed
 from xcc.passes.linalg.online import find_groups
 from xcc.passes.linalg.online_loops import OnlineLoops
 from xcc.passes.linalg.schedule import Schedule, joined_loops, reduce_plan
@@ -360,6 +360,8 @@ class Reduction:
         now = {self.axes[p]: self.current[p] for p in self.axes}
         back = {v: k for k, v in now.items()}
         tagged = [V(a.value, tuple(now.get(x, x) for x in a.axes)) for a in accs]
+        if self.product is not None and self.ev.schedule.prefetch:
+            self.prefetch(env)
         if self.contract:
             new = [self.contraction(env, tagged[0])]
         elif self.product is not None and self.combiners[0] == "arith.addf":
@@ -379,6 +381,16 @@ class Reduction:
                 v = V(self.b.op("arith.select", v.value.type, [lanes.value, v.value, a.value]), a.axes)
             out.append(V(v.value, tuple(back.get(x, x) for x in v.axes)))
         return out
+
+    def prefetch(self, env: dict[str, Ix]) -> None:
+        """Asks for the row of the packed operand that will be read `schedule.prefetch` steps from now."""
+        for t, access in self.op.inputs:
+            if t.arg < 0 or not is_packed(access):
+                continue
+            *outer, row, lane = (self.b.access(e, env) for e in access)
+            if not any(i.axes for i in (*outer, row)) and lane.vec is None:
+                ahead = self.b.add(self.b.scalar(row), self.b.int(self.ev.schedule.prefetch))
+                self.ev.memory.prefetch(t, [*(self.b.scalar(i) for i in outer), ahead], lane)
 
     def contraction(self, env: dict[str, Ix], acc: V) -> V:
         """acc + the product of two tiles summed over the reduction axes, as vector.contract."""

@@ -17,6 +17,7 @@ from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
 from xcc.symbolic import Dim
 
 MAX_ROWS = 64
+LINE_BYTES = 64
 _LESS, _GREATER = 2, 4      # arith.cmpi's slt and sgt
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 
@@ -263,6 +264,15 @@ class Memory:
         value = self.b.op("vector.gather", kind,
                           [flat, self.b.int(0), index.value, lanes, self.b.splat(_zero(element), shape)])
         return V(value, index.axes)
+
+    def prefetch(self, t: Tensor, outer: Sequence[Any], lane: Ix) -> None:
+        """Asks for the elements that `lane` walks at `outer`, which may lie behind the buffer's end."""
+        step = LINE_BYTES // max(1, t.element.width // 8)
+        for n in range(0, lane.coefs[0][0].size if lane.coefs else 1, step):
+            last = self.b.add(self.b.scalar(lane), self.b.int(n))
+            ir.Operation.create("memref.prefetch", operands=[self._buffer(t), *outer, last], attributes={
+                "isWrite": ir.BoolAttr.get(False), "isDataCache": ir.BoolAttr.get(True),
+                "localityHint": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 3)})
 
     # writing -----------------------------------------------------------------------------------------------------
     def store(self, t: Tensor, memref: Any, value: V, indices: Sequence[Ix]) -> None:

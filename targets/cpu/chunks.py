@@ -17,7 +17,7 @@ OPEN_WORK = 200_000    # and multiplications of a chunk
 HALF_L2 = 131072       # elements
 
 
-def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_dims: list[int], op: Op,
+def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_dims: list[int], op: Op, left: int,
                        cores: int) -> tuple[list[int], bool]:
     """Chunks for threads, and whether they go by rows.
 
@@ -25,6 +25,8 @@ def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_di
     the next. Else by panels of columns, so that each weight is read by one core. The rows of a chunk stay in the L2
     cache, and the chunks divide evenly among the cores. Where the number of rows is not known, a chunk is a few tiles
     of rows and a core's part of the columns: enough chunks however many rows there are.
+
+    left: elements of the left operand. Windows overlap, so a row may need fewer of its own than it multiplies.
     """
     depth = volume(size for size, r in zip(op.loops, op.reduction, strict=True) if r)
     block = [1] * len(dims)
@@ -36,14 +38,15 @@ def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_di
             block[d] = vector[d] * max(1, min(-(-estimate(dims[d]) // vector[d]), rows // vector[d]))
             rows = max(1, rows // block[d])
         return block, True
-    by_rows = volume(dims[d] for d in m_dims) >= estimate(dims[last])
+    rows = volume(dims[d] for d in m_dims)
+    by_rows = rows >= estimate(dims[last])
     block[last] = 0 if by_rows else vector[last] * min(panels, 4 if panels >= 32 else 2 if panels >= 16 else 1)
-    budget = max(1, HALF_L2 // max(1, depth))    # rows of the left operand
+    budget = rows if left <= HALF_L2 else max(1, HALF_L2 // max(1, -(-left // max(1, rows))))
     wanted = cores * PIECES if by_rows else 1
     for d in sorted(m_dims):
         inner = volume(dims[e] for e in m_dims if e > d)
         tiles = -(-estimate(dims[d]) // vector[d])
-        most = max(1, budget // (inner * vector[d]))
+        most = -(-budget // (inner * vector[d])) if budget == rows else max(1, budget // (inner * vector[d]))
         chunks = min(tiles, max(wanted, -(-tiles // most)))
         if by_rows and chunks < tiles and chunks % cores:
             chunks += cores - chunks % cores

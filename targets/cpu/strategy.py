@@ -22,7 +22,7 @@ from xcc.passes.linalg.domain import (
     volume,
     work,
 )
-from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
+from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, is_packed, loop_index
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.tile_eval import loops_of, product_operands
 from xcc.symbolic import Dim
@@ -31,6 +31,7 @@ from xcc.targets.cpu.chunks import CORES, contraction_chunks
 
 WAYS = 12              # of the L1 cache
 PAGE = 4096            # bytes of a way
+AHEAD = 8192           # bytes: what a core multiplies in the time that memory takes to answer, several times over
 UNROLLED_WINDOW = 9    # steps
 RESIDENT = 32768       # bytes of weights that stay in the L1 cache beside what they are multiplied with
 NEAR = 262144          # bytes of rows in the L2 cache
@@ -114,10 +115,24 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     order = tuple([*outer, *sorted(m_dims), last] if n_loop in left else [*outer, last, *sorted(m_dims)])
     if group is not None and len(m_dims) == 1 and not outer and _bytes_of_right(op, right) <= RESIDENT:
         return _rows_of_panels(dims, vector, m_dims[0], op, reduce, parallel)
-    block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, chip.cores or CORES)
+    block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, _elements(op, left), chip.cores or CORES)
     chunks = (*outer, *sorted(m_dims), last) if by_rows else ()
     return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel,
-                    dot=group is not None, chunks=() if chunks == order else chunks)
+                    dot=group is not None, chunks=() if chunks == order else chunks, prefetch=_ahead(op, chip))
+
+
+def _ahead(op: Op, chip: Chip) -> int:
+    """How many rows of packed weights ahead to fetch, where these come from beyond the L2 cache."""
+    for t, access in op.inputs:
+        if is_packed(access) and volume(t.dims) * element_bytes(t.element) > chip.l2_bytes // 2:
+            return max(1, AHEAD // (estimate(t.dims[-1]) * element_bytes(t.element)))
+    return 0
+
+
+def _elements(op: Op, loops: set[int]) -> int:
+    """Of the largest operand that is walked by `loops` alone."""
+    return max((volume(t.dims) for t, access in op.inputs
+                if {int(s[1:]) for e in access for s in symbolic.symbols_of(e)} <= loops), default=0)
 
 
 def _bytes_of_right(op: Op, right: set[int]) -> int:
