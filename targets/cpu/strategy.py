@@ -122,9 +122,9 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
 
 
 def _ahead(op: Op, chip: Chip) -> int:
-    """How many rows of packed weights ahead to fetch, where these come from beyond the L2 cache."""
+    """How many rows of packed weights ahead to fetch, where these are more than the L1 cache holds."""
     for t, access in op.inputs:
-        if is_packed(access) and volume(t.dims) * element_bytes(t.element) > chip.l2_bytes // 2:
+        if is_packed(access) and volume(t.dims) * element_bytes(t.element) > chip.shared_bytes:
             return max(1, AHEAD // (estimate(t.dims[-1]) * element_bytes(t.element)))
     return 0
 
