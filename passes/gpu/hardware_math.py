@@ -8,7 +8,8 @@ exp(x) = 2^t * (1 + r * ln 2), where t is x * log2(e) rounded and r what the rou
 that of the instruction (2 units in the last place) for all x. 16-bit types are computed in f32.
 
 erf whose uses all end in a 16-bit type is sign(x) * (1 - 2^(|x| * P(|x|))), with P fitted so that the absolute error is
-below 5e-7 everywhere; what is left of 1 - erf is right to 0.3 % up to |x| = 3, so that gelu keeps its tail.
+below 5e-7 everywhere. Where it is part of a gelu, x / 2 * (1 + erf(c x)) = max(x, 0) - |x| / 2 * erfc(|c x|), and erfc is
+2^(|c x| * P(|c x|)) with a relative error of 8e-5 up to |c x| = 3: the tail is as good as the rest.
 
 math.exp2 with ``fastmath<afn>`` is the chip's instruction alone: results below the smallest normal number may be 0.
 """
@@ -27,6 +28,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 
 LOG2E = float(np.float32(math.log2(math.e)))
 LOG2E_LOW = math.log2(math.e) - LOG2E
+GELU_END = 1e4   # far beyond where erfc is 0, so that infinity times 0 does not happen
 DEPTH = 8        # steps of arithmetic that are followed to the types that use a result
 RANGE = 192.0    # beyond it the f32 result is 0 or infinite
 
@@ -40,7 +42,8 @@ class HardwareMath(Pass):
 
     def run(self, module: Any, ctx: PassContext) -> None:
         for op in _found(module, lambda op: op.name == "math.erf" and _ends_narrow(op.results[0], DEPTH)):
-            _replace(op, _erf)      # uses exp2
+            if not _gelu(op):
+                _replace(op, _erf)
         for op in _found(module, lambda op: op.name in _BUILD):
             build = _BUILD[op.name]
             if op.name == "math.exp2" and _approximate(op):
@@ -145,11 +148,62 @@ def _remainder(x: Any, y: Any) -> Any:
 
 def _erf(x: Any) -> Any:
     t = arith_d.minimumf(_abs(x), _constant(x.type, 4.0))
-    p = _constant(x.type, _ERF[0])
-    for c in _ERF[1:]:
-        p = math_d.fma(p, t, _constant(x.type, c))
-    exp2 = math_d.exp2(arith_d.mulf(p, t), fastmath=arith_d.FastMathFlags.afn)
-    return _copysign(arith_d.subf(_constant(x.type, 1.0), exp2), x)
+    return _copysign(arith_d.subf(_constant(x.type, 1.0), _power(_ERF, t)), x)
+
+
+def _gelu(op: Any) -> bool:
+    """Writes the x / 2 * (1 + erf(c x)) around the erf `op` as one; False where there is none."""
+    scaled, one = _product(op.operands[0]), _only_user(op, "arith.addf")
+    whole = _only_user(one, "arith.mulf") if one is not None else None
+    if scaled is None or whole is None or {1.0} != {_splat(v) for v in one.operands if v != op.results[0]}:
+        return False
+    half = next((h for h in map(_product, whole.operands) if h is not None and h[1] == 0.5), None)
+    x, c = scaled
+    if half is None or half[0] != x or c <= 0:
+        return False
+    with whole.location, ir.InsertionPoint(whole):
+        t = arith_d.minimumf(_abs(op.operands[0]), _constant(x.type, GELU_END))
+        tail = arith_d.mulf(_power(_ERFC, t), t)
+        positive = arith_d.maximumf(x, _constant(x.type, 0.0))
+        whole.results[0].replace_all_uses_with(math_d.fma(tail, _constant(x.type, -0.5 / c), positive))
+    for dead in (whole, one, op):
+        dead.erase()
+    return True
+
+
+def _power(polynomial: tuple[float, ...], t: Any) -> Any:
+    """2^(t * P(t)) by the instruction."""
+    p = _constant(t.type, polynomial[0])
+    for c in polynomial[1:]:
+        p = math_d.fma(p, t, _constant(t.type, c))
+    return math_d.exp2(arith_d.mulf(p, t), fastmath=arith_d.FastMathFlags.afn)
+
+
+def _only_user(op: Any, name: str) -> Any:
+    users = [u.owner.operation for u in op.results[0].uses]
+    return users[0] if len(users) == 1 and users[0].name == name else None
+
+
+def _product(value: Any) -> tuple[Any, float] | None:
+    """(x, c) of a product of x and a constant."""
+    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
+    if op is None or op.name != "arith.mulf":
+        return None
+    for x, c in (list(op.operands), list(op.operands)[::-1]):
+        if (factor := _splat(c)) is not None:
+            return x, factor
+    return None
+
+
+def _splat(value: Any) -> float | None:
+    """The number that all elements of a constant are."""
+    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
+    if op is None or op.name != "arith.constant":
+        return None
+    attr = op.attributes["value"]
+    if isinstance(attr, ir.DenseElementsAttr):
+        return float(attr.get_splat_value().value) if attr.is_splat else None
+    return float(attr.value)
 
 
 def _ends_narrow(value: Any, depth: int) -> bool:
@@ -163,6 +217,7 @@ def _ends_narrow(value: Any, depth: int) -> bool:
 
 _ARITHMETIC = ("arith.addf", "arith.mulf", "arith.subf", "arith.negf", "arith.select", "arith.truncf", "arith.maximumf",
                "arith.minimumf", "math.fma", "vector.shape_cast", "vector.shuffle")
+_ERFC = (-1.94258778e-3, 2.42517497e-2, -1.38872266e-1, -9.2557627e-1, -1.62630975)
 _ERF = (2.27064593e-4, -4.04117256e-3, 3.14845331e-2, -1.50091901e-1, -9.18058634e-1, -1.62793386)
 _BUILD = {"math.exp": _exp, "math.exp2": _exp2, "math.rsqrt": _rsqrt, "math.sqrt": _sqrt,
           "math.absf": _abs, "math.ceil": _intrinsic("ceil"), "math.copysign": _copysign,

@@ -54,3 +54,24 @@ func.func @precise_erf(%x: f32) -> (f32, f16) {
   %t = arith.truncf %y : f32 to f16
   return %y, %t : f32, f16
 }
+
+// gelu in one: no 1 + erf that cancels.
+// CHECK-LABEL: func.func @gelu(
+// CHECK-NOT: math.erf
+// CHECK: ex2.approx
+// CHECK: %[[TAIL:.*]] = arith.mulf
+// CHECK: %[[POSITIVE:.*]] = arith.maximumf %{{.*}}, %{{.*}} : vector<4xf32>
+// CHECK: %[[Y:.*]] = math.fma %[[TAIL]], %{{.*}}, %[[POSITIVE]]
+// CHECK: arith.truncf %[[Y]]
+func.func @gelu(%x: vector<4xf32>) -> vector<4xf16> {
+  %half = arith.constant dense<0.5> : vector<4xf32>
+  %one = arith.constant dense<1.0> : vector<4xf32>
+  %c = arith.constant dense<0.707106769> : vector<4xf32>
+  %h = arith.mulf %x, %half : vector<4xf32>
+  %z = arith.mulf %x, %c : vector<4xf32>
+  %e = math.erf %z : vector<4xf32>
+  %s = arith.addf %e, %one : vector<4xf32>
+  %y = arith.mulf %h, %s : vector<4xf32>
+  %t = arith.truncf %y : vector<4xf32> to vector<4xf16>
+  return %t : vector<4xf16>
+}
