@@ -15,6 +15,7 @@ __all__ = ["MatrixTile", "candidates", "matrix_tile", "variants"]
 
 ACCUMULATORS = 128      # registers of a thread for the result's tile
 STEP_SECONDS = 0.35e-6  # a step of the loop that nothing else covers: barrier, latency of shared memory
+LATENCY = 0.8e-6        # of a copy from the L2 cache, where two steps of the stages are being computed or freed
 START_SECONDS = 1e-6    # of a workgroup: addresses, first loads; and of its epilogue, for each ELEMENTS results
 ELEMENTS = 16384
 
@@ -55,9 +56,10 @@ def candidates(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
     tiles = [t for t in tiles if t.m * t.n // t.threads <= most]
     if "wgmma" in chip.matrix and size == 2 and not simt:
         k = 128 // size
-        tiles += [MatrixTile(m, n, k, threads, 4, warpgroup=True) for m, n, threads in (
-            (128, 256, 256), (256, 128, 256), (128, 128, 256), (64, 256, 128), (128, 64, 128), (64, 128, 128),
-            (64, 64, 128), (64, 32, 128))]
+        tiles += [t for m, n, threads in ((128, 256, 256), (256, 128, 256), (128, 128, 256), (64, 256, 128),
+                                          (128, 64, 256), (64, 128, 128), (64, 64, 128), (64, 32, 128))
+                  for stages in (4, 5, 6, 7, 8)
+                  if (t := MatrixTile(m, n, k, threads, stages, warpgroup=True)).shared_bytes(size) <= chip.shared_bytes]
     out = []
     for t in tiles:
         while t.stages > 2 and t.shared_bytes(size) > chip.shared_bytes:
@@ -98,12 +100,13 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
         faster, whole = (1.3, 16384) if t.warpgroup else (0.7 if warpgroups and not simt else 1.0, 8192)
         math = 2.0 * t.m * t.n * k / (rate * faster / cores) / min(1.0, (t.m * t.n / whole) ** 0.25)
         moved = (t.m + t.n) * k * size / (shared_rate / max(min(cores, tiles), 0.7 * cores))
+        step = LATENCY / (t.stages - 2) if t.warpgroup else STEP_SECONDS
         together = min(resident, waves)
-        return waves * (max(math, moved, steps * STEP_SECONDS / together)
+        return waves * (max(math, moved, steps * step / together)
                         + START_SECONDS * (1 + t.m * t.n / ELEMENTS) / together)
 
-    def cost(t: MatrixTile) -> tuple[float, int]:
-        return seconds(t), -(-(-m // t.m) * -(-n // t.n))
+    def cost(t: MatrixTile) -> tuple[float, int, int]:
+        return seconds(t), -(-(-m // t.m) * -(-n // t.n)), -t.stages
 
     fitting = [t for t in candidates(size, simt, chip) if t.m * t.n * exchanged <= chip.shared_bytes
                and not (t.warpgroup and (2 * m <= t.m or 2 * n <= t.n))]    # its instructions need the whole tile

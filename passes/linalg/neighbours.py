@@ -101,8 +101,9 @@ def _warpgroup_tiles(base: Schedule) -> Iterator[Callable[[], Schedule]]:
             vector[d] = lanes
         for threads in (128, 256):
             if 32 <= tile[0] * tile[1] // threads <= 128:
-                yield partial(replace, base, block=tuple(vector), vector=tuple(vector), reduce=reduce, threads=threads,
-                              stages=4, warpgroup=True)
+                for stages in (4, 6, 8) if sum(tile) <= 256 else (4,):
+                    yield partial(replace, base, block=tuple(vector), vector=tuple(vector), reduce=reduce,
+                                  threads=threads, stages=stages, warpgroup=True)
 
 
 def _scaled_steps(base: Schedule, factor: float, chip: Chip) -> Iterator[Callable[[], Schedule]]:
