@@ -59,7 +59,8 @@ def candidates(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
         tiles += [t for m, n, threads in ((128, 256, 256), (256, 128, 256), (128, 128, 256), (64, 256, 128),
                                           (128, 64, 256), (64, 128, 128), (64, 64, 128), (64, 32, 128))
                   for stages in (4, 5, 6, 7, 8)
-                  if (t := MatrixTile(m, n, k, threads, stages, warpgroup=True)).shared_bytes(size) <= chip.shared_bytes]
+                  if (t := MatrixTile(m, n, k, threads, stages, warpgroup=True)).shared_bytes(size)
+                  <= chip.shared_bytes]
     out = []
     for t in tiles:
         while t.stages > 2 and t.shared_bytes(size) > chip.shared_bytes:

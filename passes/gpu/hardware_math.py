@@ -8,8 +8,8 @@ exp(x) = 2^t * (1 + r * ln 2), where t is x * log2(e) rounded and r what the rou
 that of the instruction (2 units in the last place) for all x. 16-bit types are computed in f32.
 
 erf whose uses all end in a 16-bit type is sign(x) * (1 - 2^(|x| * P(|x|))), with P fitted so that the absolute error is
-below 5e-7 everywhere. Where it is part of a gelu, x / 2 * (1 + erf(c x)) = max(x, 0) - |x| / 2 * erfc(|c x|), and erfc is
-2^(|c x| * P(|c x|)) with a relative error of 8e-5 up to |c x| = 3: the tail is as good as the rest.
+below 5e-7 everywhere. Where it is part of a gelu, x / 2 * (1 + erf(c x)) = max(x, 0) - |x| / 2 * erfc(|c x|), and erfc
+is 2^(|c x| * P(|c x|)) with a relative error of 8e-5 up to |c x| = 3: the tail is as good as the rest.
 
 math.exp2 with ``fastmath<afn>`` is the chip's instruction alone: results below the smallest normal number may be 0.
 """
