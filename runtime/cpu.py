@@ -121,6 +121,9 @@ class CpuExecutor:
                 array = np.ascontiguousarray(weights[b.name])
                 self._keep.append(array)
                 self._pointers[i] = array.ctypes.data
+        if not program.symbols:         # the one shape there is: its memory is there before the first run
+            self._place(self._plan((), {}))
+            self._arena.fill(0)
 
     def set_threads(self, threads: int) -> int:
         """Changes the number of threads; returns how many there are."""

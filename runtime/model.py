@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -117,6 +118,13 @@ class Model:
                 raise UserError(f"the artifact has no {e.args[0]}, which a model for {self.target} needs") from None
         return self._executor
 
+    def prepare(self) -> Model:
+        """Makes ready what the first run would make, for a CPU model where this machine can run it; returns itself."""
+        if self.target == "cpu":
+            with contextlib.suppress(UserError):        # the first run says what is wrong
+                _ = self.executor
+        return self
+
     def _array(self, info: TensorInfo, value: Any) -> Any:
         if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
             tensor = dlpack.import_dlpack(value)
@@ -145,6 +153,6 @@ def _from_python(info: TensorInfo, value: Any) -> np.ndarray[Any, Any]:
 
 
 def load(path: str | Path) -> Model:
-    """The model in an .xcm file, its weights memory-mapped. Nothing is run until the first call."""
-    return Model(Artifact.read(path))
+    """The model in an .xcm file, its weights memory-mapped, ready to run. Its code runs at the first call."""
+    return Model(Artifact.read(path)).prepare()
 

@@ -57,7 +57,7 @@ def compile(model: Any, target: str = "cpu", *, dims: dict[str, Any] | None = No
     from xcc.options import CompileOptions
     from xcc.runtime.model import Model
 
-    return Model(compile_to_artifact(model, CompileOptions.make(target, dims, fix, **options), pipeline))
+    return Model(compile_to_artifact(model, CompileOptions.make(target, dims, fix, **options), pipeline)).prepare()
 
 
 def __getattr__(name: str) -> Any:
