@@ -7,9 +7,7 @@ The object exports ``xcc_main(buffers, symbols)`` (see xcc.targets.cpu.host), ``
 from __future__ import annotations
 
 import ctypes
-import json
 import os
-import platform
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
@@ -24,6 +22,7 @@ from xcc.runtime.arena import ALIGNMENT, ArenaPlanner, walk
 from xcc.runtime.cores import physical_cores
 from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program
+from xcc.runtime.versions import choose
 
 __all__ = ["CpuExecutor", "make_executor", "symbol_names"]
 
@@ -44,26 +43,18 @@ def symbol_names(program: Program) -> tuple[str, ...]:
 def make_executor(program: Program, members: Mapping[str, Any], weights: Any,
                   manifest: Mapping[str, Any]) -> CpuExecutor:
     """The executor of an artifact's members; UserError when this machine cannot run them."""
-    facts = json.loads(bytes(members["kernels/cpu.json"]))
-    _check_machine(facts)
-    threads = int(os.environ.get("XCC_THREADS", 0)) or int(facts.get("threads", 0)) or physical_cores()
-    return CpuExecutor(program, bytes(members["kernels/model.so"]), weights, threads)
+    version = choose(program, members, weights, manifest)
+    threads = _threads(version.facts)
+    return CpuExecutor(version.program, bytes(version.members["kernels/model.so"]), weights, threads, version.chip)
 
 
-def _check_machine(facts: Mapping[str, Any]) -> None:
-    machine = platform.machine().lower().replace("amd64", "x86_64").replace("arm64", "aarch64")
-    wanted = str(facts["triple"]).split("-")[0].replace("arm64", "aarch64")
-    if machine != wanted:
-        raise UserError(f"the model is compiled for {wanted} and this machine is {machine}; compile it again")
-    try:
-        with open("/proc/cpuinfo") as f:
-            flags = next((set(line.split()) for line in f if line.startswith("flags")), None)
-    except OSError:
-        return
-    missing = [r for r in facts.get("requires", ()) if flags is not None and r not in flags]
-    if missing:
-        raise UserError(f"the model is compiled for {facts['cpu']}, this CPU lacks {', '.join(missing)}; "
-                        "compile it again, or with --chip=x86-64-v3")
+def _threads(facts: Mapping[str, Any]) -> int:
+    """What ``XCC_THREADS`` says, what the model was compiled for, or one a core."""
+    text = os.environ.get("XCC_THREADS", "0")
+    if not text.isdecimal():
+        raise UserError(f"XCC_THREADS is '{text}', which is no number of threads")
+    wanted = facts.get("threads", 0)
+    return int(text) or (wanted if isinstance(wanted, int) and wanted > 0 else 0) or physical_cores()
 
 
 def load_library(blob: bytes) -> ctypes.CDLL:
@@ -97,12 +88,18 @@ class _Shape:
 
 
 class CpuExecutor:
-    """Calls the host program. `threads` counts the calling thread; not for calls from several threads at once."""
+    """Calls the host program. `threads` counts the calling thread; not for calls from several threads at once.
 
-    def __init__(self, program: Program, blob: bytes, weights: Any, threads: int) -> None:
-        self.program = program
-        self._library = load_library(blob)
-        self._main = self._library.xcc_main
+    `version` is the chip that the code is for.
+    """
+
+    def __init__(self, program: Program, blob: bytes, weights: Any, threads: int, version: str = "") -> None:
+        self.program, self.version = program, version
+        try:
+            self._library = load_library(blob)
+            self._main = self._library.xcc_main
+        except (OSError, AttributeError) as e:
+            raise UserError(f"the model's kernels/model.so cannot be loaded: {e}") from None
         self._main.restype = ctypes.c_int32
         self.threads = int(self._library.xcc_set_threads(ctypes.c_int32(threads)))
         _LIBRARIES.add(self._library)

@@ -152,7 +152,12 @@ def _from_python(info: TensorInfo, value: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def load(path: str | Path) -> Model:
-    """The model in an .xcm file, its weights memory-mapped, ready to run. Its code runs at the first call."""
-    return Model(Artifact.read(path)).prepare()
+def load(path: str | Path, *, prepare: bool = True) -> Model:
+    """The model in an .xcm file, its weights memory-mapped.
+
+    `prepare` loads a CPU model's code, so that the first run is like any other. Without it, nothing is done that the
+    first call can do, and nothing of the file reaches the system's loader.
+    """
+    model = Model(Artifact.read(path))
+    return model.prepare() if prepare else model
 

@@ -28,7 +28,8 @@ def parser() -> ArgumentParser:
     p.add_argument("-o", "--output", default="", metavar="FILE",
                    help="the artifact (default: MODEL.xcm), or with --emit the IR (default: standard output)")
     p.add_argument("--target", default="cpu", metavar="T[,opt=..]", help="cpu (default), nvptx or amdgcn")
-    p.add_argument("--chip", default="", help="a chip of the target; 'list' prints them (default: this machine's)")
+    p.add_argument("--chip", default="", help="a chip of the target, for cpu also several (A,B: the runtime takes "
+                   "what fits); 'list' prints them (default: this machine's)")
     p.add_argument("--emit", default="", metavar="STAGE",
                    help="stop after this stage and write its IR; 'code' writes each kernel's code into the folder -o")
     p.add_argument("--dump-stages", default="", metavar="DIR", help="write the IR after each stage; compiling goes on")
@@ -121,24 +122,25 @@ def _artifact_path(args: Any) -> str:
 
 
 def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | None) -> int:
-    from xcc.compiler import Observer, compile_model
+    from xcc.compiler import Observer
     from xcc.fork_guard import fork_guard
     from xcc.targets.base import chip_of, get_target
     from xcc.tools.progress import Progress
+    from xcc.versions import compile_versions
 
     stop = "" if args.emit in CODE else args.emit
     if stop and stop not in pipeline.stage_names():
         raise UserError(f"--emit={stop}: no such stage; stages are {', '.join(pipeline.stage_names())} and code")
-    chip = chip_of(get_target(options.target), options.chip)
+    chip = options.chip if "," in options.chip else chip_of(get_target(options.target), options.chip).name
     progress = Progress()
     observer = Observer(progress=progress, guard=fork_guard, note=_note if options.verbose else lambda _line: None)
     begin = time.perf_counter()
     try:
-        compiled = compile_model(args.model, options, pipeline, stop, observer)
+        compiled = compile_versions(args.model, options, pipeline, stop, observer)
     finally:
         progress.clear()
     seconds = time.perf_counter() - begin
-    what = f"{args.model} for {options.target} {chip.name}"
+    what = f"{args.model} for {options.target} {chip}"
     if stop:
         _write_text(args.output or "-", compiled.text)
         _note(f"{what}: stage {stop}, {seconds:.1f} s")
@@ -149,8 +151,9 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | 
         path = _artifact_path(args)
         size = compiled.artifact.save(path)
         if entry is not None and path != os.devnull:
-            entry.store(Path(path), compiled.files, {"chip": chip.name, "kernels": len(compiled.kernels)})
+            entry.store(Path(path), compiled.files, {"chip": chip, "kernels": len(compiled.kernels)})
         _note(f"{what} -> {path}: {_bytes(size)}, {len(compiled.kernels)} kernels, {seconds:.1f} s")
+        _note_versions(compiled.artifact)
     if options.verbose and options.target != "cpu":
         from xcc.kernel_table import kernel_table
 
@@ -159,6 +162,15 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | 
     if args.timing:
         _print_timing(observer.clock.seconds, time.perf_counter() - begin)
     return 0
+
+
+def _note_versions(artifact: Any) -> None:
+    """What several code versions cost."""
+    versions = artifact.manifest.get("versions", [])
+    if versions:
+        alone = ", ".join(f"{v['chip']} needs {_bytes(v['weights'])}" for v in versions)
+        _note(f"{len(versions)} code versions, {_bytes(sum(w.nbytes for w in artifact.weights.values()))} of weights: "
+              f"{alone}, what they share is stored once")
 
 
 def _options(args: Any) -> CompileOptions:

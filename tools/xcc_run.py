@@ -41,7 +41,7 @@ def _run(argv: Sequence[str]) -> int:
     from xcc.runtime.model import load
     from xcc.tools.arrays import gather_inputs, summary, write_outputs
 
-    model = load(args.model)
+    model = load(args.model, prepare=not (args.info or args.interpret))
     if args.info:
         return _info(model)
     if args.interpret:
@@ -122,8 +122,10 @@ def _info(model: Any) -> int:
     print(f"weights: {len(model.artifact.weights)} arrays, {weights} bytes")
     for name, data in model.artifact.members.items():
         print(f"{name}: {len(data)} bytes")
-    for kernel in m.get("kernels", []):
-        print("kernel " + ", ".join(f"{k} {v}" for k, v in kernel.items()))
+    for version in m.get("versions", [m]):
+        print(f"code for {version.get('chip')}")
+        for kernel in version.get("kernels", []):
+            print("kernel " + ", ".join(f"{k} {v}" for k, v in kernel.items()))
     return 0
 
 

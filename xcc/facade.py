@@ -40,9 +40,9 @@ def compile_to_artifact(model: Any, options: CompileOptions, pipeline: Any = Non
 
 
 def _compile_here(model: Any, options: CompileOptions, pipeline: Any) -> Artifact:
-    from xcc.compiler import compile_model
+    from xcc.versions import compile_versions
 
-    artifact = compile_model(model, options, pipeline).artifact
+    artifact = compile_versions(model, options, pipeline).artifact
     assert artifact is not None
     return artifact
 

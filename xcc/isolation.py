@@ -104,7 +104,7 @@ def _take() -> subprocess.Popen[bytes]:
 
 def serve() -> None:
     """The nursery: a child for each job until standard input closes."""
-    import xcc.compiler  # noqa: F401
+    import xcc.versions  # noqa: F401
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
@@ -149,10 +149,11 @@ def _compile(job: ModelJob, answers: BinaryIO) -> int:
 
 
 def _result(job: ModelJob, crashed: Any) -> tuple[Any, ...]:
-    from xcc.compiler import Observer, compile_model
+    from xcc.compiler import Observer
     from xcc.fork_guard import fork_guard
     from xcc.passes.pipeline import Pipeline
     from xcc.plugins import load_plugin
+    from xcc.versions import compile_versions
 
     for plugin in job.plugins:
         load_plugin(plugin)
@@ -163,7 +164,7 @@ def _result(job: ModelJob, crashed: Any) -> tuple[Any, ...]:
         model = onnx.load_from_string(model)
     watch = Observer(guard=lambda describe: fork_guard(describe, crashed))
     pipeline = Pipeline.parse(job.pipeline) if job.pipeline else None
-    compiled = compile_model(model, job.options, pipeline, observer=watch)
+    compiled = compile_versions(model, job.options, pipeline, observer=watch)
     assert compiled.artifact is not None
     compiled.artifact.save(job.output)
     facts = {"chip": compiled.artifact.manifest["chip"], "kernels": len(compiled.kernels)}

@@ -35,12 +35,25 @@ def _link(program: Program, kernels: tuple[KernelBinary, ...], chip: Chip, optio
     return {"kernels/model.so": shared, "kernels/cpu.json": json.dumps(facts).encode()}
 
 
+FLAGS = {name: name.replace("avx512", "avx512_").replace("avxv", "avx_v").replace("amx-", "amx_") for name in (
+    "avx512vnni", "avx512bf16", "avx512vbmi2", "avx512bitalg", "avx512vpopcntdq", "avx512fp16", "avxvnni", "amx-tile",
+    "amx-int8", "amx-bf16", "gfni", "vaes", "vpclmulqdq", "xsavec")} | {"avx512vbmi": "avx512vbmi",
+                                                                       "avx512ifma": "avx512ifma"}
+"""LLVM's names of features that code may use, and those of /proc/cpuinfo."""
+
+FLAGS_OF = {"znver4": ("avx512_vnni", "avx512_bf16", "avx512vbmi", "avx512_vbmi2", "avx512ifma", "gfni"),
+            "sapphirerapids": ("avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile", "amx_int8", "amx_bf16")}
+
+
 def _requires(chip: Chip) -> list[str]:
     """CPU flags, as /proc/cpuinfo names them, without which the code cannot run."""
     if not chip.triple.startswith("x86_64"):
         return []
     wide = ["avx512f", "avx512bw", "avx512dq", "avx512vl"] if chip.vector_bytes == 64 else []
-    return ["avx2", "fma", "f16c", *wide]
+    more = FLAGS_OF.get(chip.cpu, ())
+    if chip.cpu not in cpu_chip.CHIPS:          # this machine: LLVM may use all that it has
+        more = tuple(FLAGS[f[1:]] for f in chip.features.split(",") if f[:1] == "+" and f[1:] in FLAGS)
+    return list(dict.fromkeys(["avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", *wide, *more]))
 
 
 TARGET = Target(name="cpu", chips=cpu_chip.chips, default_chip=cpu_chip.host, pipeline=_pipeline,
