@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from xcc import symbolic
+from xcc.passes.gpu.fragments import instructions_of
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
-from xcc.passes.linalg.online import OnlineGroup, visible_keys
+from xcc.passes.linalg.online import OnlineGroup, OnlineSum, visible_keys
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.tile_eval import loops_of, product_operands
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
-from xcc.targets.gpu_convolution import pow2_above
+from xcc.targets.gpu_convolution import multiplied_type, pow2_above
 
 ROWS = 64       # queries of a tile; half of them where features need the registers
 KEYS = 64       # keys of a step, likewise
@@ -31,24 +32,46 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
     if values - weights and not values - weights <= walked - of_row:
         weights, values = values, weights
     rows, columns = sorted(weights - values), sorted(values - weights)
-    if not rows or len(columns) != 1:
+    if len(columns) != 1:
         return None
-    row, column = to_dim[rows[-1]], to_dim[columns[0]]
+    row, column = to_dim[rows[-1]] if rows else None, to_dim[columns[0]]
     size = found.op.loops[columns[0]]
-    if row is None or column is None or not isinstance(size, int) or size > WIDEST:
+    if column is None or not isinstance(size, int) or size > WIDEST:
         return None
+    if row is None:
+        return _one_row(kernel, group, found, column, len(place.dims), chip) if not rows else None
     vector = [1] * len(place.dims)
     narrow = size > 64 and any(m.startswith("wmma") for m in chip.matrix)   # few lanes, 256 registers each: RDNA
     vector[row] = min(ROWS if size <= 128 and not narrow else ROWS // 2, max(16, pow2_above(estimate(place.dims[row]))))
     vector[column] = max(8, pow2_above(size))
     length = pow2_above(estimate(found.op.loops[found.loop]))
     keys = min(16 if narrow else KEYS if size <= 64 else KEYS // 2, max(16, length))
-    shared = {group.maximum, *(s.op for s in group.sums)}
-    reduce = tuple(tuple(keys if o in shared else min(256, pow2_above(estimate(o.loops[p])))
-                         for p, r in enumerate(o.reduction) if r) for o in kernel.ops if o.is_reduction)
+    reduce = _lanes(kernel, group, keys)
     return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), reduce, "mask", "gather", parallel=True,
                     threads=256 if narrow else 128, stages=_stages(kernel, keys * vector[column], chip), online=True,
                     descending=row if _grows(kernel, group, found.op, rows[-1]) else -1)
+
+
+def _lanes(kernel: Kernel, group: OnlineGroup, keys: int) -> tuple[tuple[int, ...], ...]:
+    """Lanes of all reductions: `keys` of those that share the loop, whole features of the products before."""
+    shared = {group.maximum, *(s.op for s in group.sums)}
+    return tuple(tuple(keys if o in shared else min(256, pow2_above(estimate(o.loops[p])))
+                       for p, r in enumerate(o.reduction) if r) for o in kernel.ops if o.is_reduction)
+
+
+def _one_row(kernel: Kernel, group: OnlineGroup, found: OnlineSum, column: int, dims: int,
+             chip: Chip) -> Schedule | None:
+    """A query at a time (a step of decoding): all threads of a workgroup read its keys, ahead of the compute."""
+    element = multiplied_type(product_operands(found.op)[1])    # type: ignore[index]
+    if not any(i.types[0] == str(element) and i.exact for i in instructions_of(chip.matrix)):
+        return None
+    size = found.op.loops[next(loop_index(o) for o in found.op.outs[0][-1:])]
+    assert isinstance(size, int)
+    vector = [1] * dims
+    vector[column] = max(16, pow2_above(size))
+    keys = min(KEYS, max(16, pow2_above(estimate(found.op.loops[found.loop]))))
+    return Schedule(tuple(vector), tuple(vector), tuple(range(dims)), _lanes(kernel, group, keys), "mask", "gather",
+                    parallel=True, threads=128, stages=_stages(kernel, keys * vector[column], chip), online=True)
 
 
 def _grows(kernel: Kernel, group: OnlineGroup, op: Op, row: int) -> bool:

@@ -11,6 +11,7 @@ from xcc.passes.gpu.layout import Layout, log2
 
 __all__ = ["WARPS", "Contraction"]
 
+NO_DIM = -2             # the rows of a product of a vector with a matrix: no operand has them
 WARPS = "xcc.warps"     # on a vector.contract: the iteration dim that each bit of the warp number halves, -1: none
 
 
@@ -23,7 +24,7 @@ class Contraction:
         lhs, rhs: layouts asked of the operands; None where any will do (they pass through shared memory).
         result: layout of the accumulator.
         maps: for lhs, rhs and acc the iteration dim of each of their dims.
-        m, n, k, batch: iteration dims by role.
+        m, n, k, batch: iteration dims by role. With a matrix instruction, m is never empty: a vector's rows are copies.
     """
 
     def __init__(self, op: Any, chip: Any, warps: int) -> None:
@@ -40,10 +41,15 @@ class Contraction:
         self.m = [d for d in order if d in a and d in c and d not in b]
         self.n = [d for d in order if d in b and d in c and d not in a]
         self.k = [d for d in order if d in a and d in b and d not in c]
+        vector = not self.m and len(self.n) == len(self.k) == 1     # times a matrix: rows that are all the same
+        if vector:
+            self.m = [NO_DIM]
         self.types = tuple(str(ir.VectorType(v.type).element_type) for v in list(self.op.operands)[:3])
         self.lhs: Layout | None = None
         self.rhs: Layout | None = None
         self.instruction = self._select(chip, warps)
+        if vector:
+            self.m, self.sizes[NO_DIM] = ([NO_DIM], self.instruction.m) if self.instruction is not None else ([], 1)
         self.from_shared = self.instruction is not None and self.instruction.emit is None
         warp_dims = self._split_warps(warps // self.instruction.warps if self.instruction else warps)
         if self.instruction is not None:
@@ -55,8 +61,8 @@ class Contraction:
         if len(self.m) != 1 or len(self.n) != 1 or len(self.k) != 1:
             return None
         lossy = "xcc.lossy" in self.op.attributes
-        shape = (self.sizes[self.m[0]], self.sizes[self.n[0]], self.sizes[self.k[0]])
-        if _wants_warpgroups(self.op) and all(self.sizes[d] == 1 for d in self.batch):
+        shape = (self.sizes.get(self.m[0], 1 << 10), self.sizes[self.n[0]], self.sizes[self.k[0]])
+        if _wants_warpgroups(self.op) and self.m != [NO_DIM] and all(self.sizes[d] == 1 for d in self.batch):
             found = select_group_instruction(chip.matrix, self.types, shape, warps)  # type: ignore[arg-type]
             if found is not None:
                 return found
@@ -105,6 +111,8 @@ class Contraction:
             for name in ("register", "lane", "warp"):
                 bases[name] = [[v[dims.index(d)] if d in dims else 0 for d in self.maps[operand]]
                                for v in fragment.basis(name)]
+            if NO_DIM in dims:
+                bases["register"] = [v for v in bases["register"] if any(v)]
             for d in [*reversed(dims), *self.batch]:
                 first = base.get(d, 1)
                 while first < within[d]:

@@ -113,6 +113,8 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
         return out
 
     def offsets(layout: Layout, operand: int, d: int, size: int) -> list[int]:
+        if d not in plan.maps[operand]:
+            return [0]
         column = plan.maps[operand].index(d)
         return sorted({c for r in range(layout.registers) if (c := layout.at(register=r)[column]) % size == 0})
 

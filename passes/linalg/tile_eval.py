@@ -277,11 +277,14 @@ class Reduction:
         self.current = dict(self.axes)
 
     def _two_sided(self) -> bool:
-        """Whether each factor walks an axis of the result that the other does not: a matrix product, not a dot."""
+        """Whether each factor walks an axis of the result that the other does not: a matrix product, not a dot.
+
+        In a loop over blocks (online) the second factor may do so alone: each block is a vector times a matrix.
+        """
         assert self.product is not None
         used = [loops_of(self.op, v) for v in self.product]
         walked = {p for p in range(len(self.op.loops)) if f"i{p}" in self.env and self.env[f"i{p}"].axes}
-        return bool(walked & (used[0] - used[1])) and bool(walked & (used[1] - used[0]))
+        return bool(walked & (used[1] - used[0])) and (bool(walked & (used[0] - used[1])) or self.ev.schedule.online)
 
     def emit(self) -> list[V]:
         accs = [self.neutral(n, self.acc_axes) for n in range(len(self.op.results))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,6 +11,7 @@ from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.decompose import load
 from xcc.passes.xt.decompose.attention import fused_attention
+from xcc.passes.xt.decompose.build import dtype
 from xcc.passes.xt.rewrite import at, erase_dead, name_of, replace, walk_ops
 
 FEW_QUERIES = 8
@@ -34,13 +36,13 @@ class Decompose(Pass):
     def run(self, module: Any, ctx: PassContext) -> None:
         patterns = load() | ({"attention": fused_attention} if self.fused else {})
         with module.context:
-            while sum([self._apply(op, patterns) for op in walk_ops(module) if name_of(op) in patterns]):
+            while sum([self._apply(op, patterns, ctx) for op in walk_ops(module) if name_of(op) in patterns]):
                 pass
             erase_dead(module)
 
-    def _apply(self, op: Any, patterns: dict[str, Any]) -> bool:
+    def _apply(self, op: Any, patterns: dict[str, Any], ctx: PassContext) -> bool:
         name = name_of(op)
-        if name in self.keep and worth_keeping(op):
+        if name in self.keep and worth_keeping(op, ctx.chip):
             return False
         with at(op):
             out = patterns[name](attrs_of(op), *grouped_operands(op))
@@ -50,14 +52,20 @@ class Decompose(Pass):
         return True
 
 
-def worth_keeping(op: Any) -> bool:
-    """Attention of a few queries has no tile of rows to share its keys: its parts alone read the keys as fast.
+def worth_keeping(op: Any, chip: Any) -> bool:
+    """Attention of a few queries has no tile of rows to share its keys. It is kept where its heads alone keep all cores
+    busy and matrix instructions take the products; else its parts, which are cut in more pieces, read the keys faster.
 
     Nor is there a tile where the features of a head are too many, or their number is not known.
     """
     if name_of(op) != "attention":
         return True
-    queries = shape_of(op.operands[0])[-2]
-    features = [shape_of(v)[-1] for v in (op.operands[0], op.operands[2])]
-    return (not isinstance(queries, int) or queries >= FEW_QUERIES) \
-        and all(isinstance(n, int) and n <= WIDEST for n in features)
+    features = [shape_of(op.operands[n])[-1] for n in (0, 2)]
+    if not all(isinstance(n, int) and n <= WIDEST for n in features):
+        return False
+    (*_, queries, _), (*heads, _, _) = (shape_of(op.operands[n]) for n in (0, 1))
+    if not isinstance(queries, int) or queries >= FEW_QUERIES:
+        return True
+    known = all(isinstance(n, int) for n in heads)
+    return chip is not None and bool(chip.matrix) and dtype(op.operands[1]) in ("f16", "bf16") \
+        and known and math.prod(heads) >= chip.cores

@@ -98,6 +98,13 @@ STATIC = {
                {"causal": True}),
     "boolean": ([normal(2, 2, 9, 32), normal(2, 2, 70, 32), normal(2, 2, 70, 32), hidden_row(2, 1, 9, 70)], {}),
     "additive": ([normal(2, 2, 9, 32), normal(2, 2, 70, 32), normal(2, 2, 70, 32), normal(9, 70)], {"softcap": 3.0}),
+    "decode": ([normal(3, 2, 1, 64, dtype=H), normal(3, 2, 300, 64, dtype=H), normal(3, 2, 300, 64, dtype=H)], {}),
+    "decode_masked": ([normal(2, 2, 1, 40, dtype=H), normal(2, 2, 77, 40, dtype=H), normal(2, 2, 77, 24, dtype=H),
+                       RNG.integers(0, 2, (2, 1, 1, 77)).astype(bool)], {}),
+    "decode_causal": ([normal(1, 2, 1, 32, dtype=H), normal(1, 2, 200, 32, dtype=H), normal(1, 2, 200, 32, dtype=H)],
+                      {"causal": True, "causal_offset": (130,)}),
+    "scale": ([3 * normal(1, 1, 30, 16, dtype=H), 3 * normal(1, 1, 80, 16, dtype=H), normal(1, 1, 80, 16, dtype=H)],
+              {"scale": 3.0, "causal": True, "causal_offset": (20,)}),
     "wide": ([normal(1, 1, 16, 128, dtype=H), normal(1, 1, 130, 128, dtype=H), normal(1, 1, 130, 128, dtype=H)], {}),
 }
 
