@@ -10,7 +10,7 @@ from xcc.dialects.xt.base import shape_of
 from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.decompose import load
-from xcc.passes.xt.decompose.attention import fused_attention
+from xcc.passes.xt.decompose.attention import fused_attention, simpler_attention
 from xcc.passes.xt.decompose.build import dtype
 from xcc.passes.xt.rewrite import at, erase_dead, name_of, replace, walk_ops
 
@@ -42,10 +42,13 @@ class Decompose(Pass):
 
     def _apply(self, op: Any, patterns: dict[str, Any], ctx: PassContext) -> bool:
         name = name_of(op)
+        pattern = patterns[name]
         if name in self.keep and worth_keeping(op, ctx.chip):
-            return False
+            if name != "attention":
+                return False
+            pattern = simpler_attention
         with at(op):
-            out = patterns[name](attrs_of(op), *grouped_operands(op))
+            out = pattern(attrs_of(op), *grouped_operands(op))
         if out is None:
             return False
         replace(op, out if isinstance(out, (tuple, list)) else [out])

@@ -59,6 +59,25 @@ def fused_attention(a: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
     return out if dtype(q) == wide else xt.convert(out, dtype=dtype(q))
 
 
+def simpler_attention(a: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
+    """The same attention with what a kernel need not do taken out of it; None where there is nothing.
+
+    A causal mask that hides nothing goes. The only queries of heads that share a key head become queries of one head.
+    """
+    batch, heads, queries, size = shape(q)
+    shared, keys = shape(k)[1:3]
+    attributes: dict[str, Any] = {"scale": a.scale, "softcap": a.softcap}
+    beyond = a.causal_offset[0] - (keys - 1)
+    if a.causal and isinstance(beyond, int) and beyond >= 0:
+        return xt.attention(q, k, v, *([] if mask is None else [mask]), **attributes)
+    lines = [*([1] * 4), *shape(mask)][-4:] if mask is not None else [1] * 4
+    if queries != 1 or heads == shared or a.causal or lines[1] != 1 or lines[2] != 1:
+        return None
+    q = xt.reshape(q, shape=(batch, shared, floordiv(heads, shared), size))
+    out = xt.attention(q, k, v, *([] if mask is None else [mask]), **attributes)
+    return xt.reshape(out, shape=(batch, heads, queries, shape(v)[3]))
+
+
 def _repeated(x: Any, heads: Any) -> Any:
     """Each head of x for as many query heads as share it: a view inside a kernel."""
     batch, shared, keys, size = shape(x)
