@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xcc import symbolic
 from xcc.passes.gpu.fragments import instructions_of
-from xcc.passes.linalg.domain import Domain, element_bytes, estimate
+from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.online import OnlineGroup, OnlineSum, visible_keys
 from xcc.passes.linalg.schedule import Schedule
@@ -16,6 +16,10 @@ from xcc.targets.gpu_convolution import multiplied_type, pow2_above
 ROWS = 64       # queries of a tile; half of them where features need the registers
 KEYS = 64       # keys of a step, likewise
 WIDEST = 256    # features that a tile holds
+WARP_ROWS = 16  # queries of a warp whose products take mma: scores are then an operand as they are
+MOST_ROWS, MOST_KEYS = 128, 128     # of a tile of such warps
+FEW_REGISTERS = 220     # of a thread, for scores, weights, results and queries
+OTHER_REGISTERS = 56    # for addresses, masks and fragments of keys and values
 
 
 def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chip) -> Schedule | None:
@@ -41,15 +45,45 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
     if row is None:
         return _one_row(kernel, group, found, column, len(place.dims), chip) if not rows else None
     vector = [1] * len(place.dims)
-    narrow = size > 64 and any(m.startswith("wmma") for m in chip.matrix)   # few lanes, 256 registers each: RDNA
-    vector[row] = min(ROWS if size <= 128 and not narrow else ROWS // 2, max(16, pow2_above(estimate(place.dims[row]))))
     vector[column] = max(8, pow2_above(size))
-    length = pow2_above(estimate(found.op.loops[found.loop]))
+    queries, length = (pow2_above(estimate(d)) for d in (place.dims[row], found.op.loops[found.loop]))
+    descending = row if _grows(kernel, group, found.op, rows[-1]) else -1
+    if any(i.types[0] == str(multiplied_type(factors[0])) and i.exact and i.family == "mma"
+           for i in instructions_of(chip.matrix)):
+        others = volume(d for n, d in enumerate(place.dims) if n not in (row, column))
+        vector[row], keys, stages = _warp_rows(vector[column], queries, length, others, chip)
+        return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask",
+                        "gather", parallel=True, threads=max(4, vector[row] // WARP_ROWS) * chip.warp, stages=stages,
+                        online=True, descending=descending)
+    narrow = size > 64 and any(m.startswith("wmma") for m in chip.matrix)   # few lanes, 256 registers each: RDNA
+    vector[row] = min(ROWS if size <= 128 and not narrow else ROWS // 2, max(16, queries))
     keys = min(16 if narrow else KEYS if size <= 64 else KEYS // 2, max(16, length))
     reduce = _lanes(kernel, group, keys)
     return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), reduce, "mask", "gather", parallel=True,
                     threads=256 if narrow else 128, stages=_stages(kernel, keys * vector[column], chip), online=True,
-                    descending=row if _grows(kernel, group, found.op, rows[-1]) else -1)
+                    descending=descending)
+
+
+def _warp_rows(features: int, queries: int, length: int, others: int, chip: Chip) -> tuple[int, int, int]:
+    """Queries of a tile, keys of a step and stages where a warp keeps its rows to itself through both products.
+
+    Many rows share what is read of keys and values; many keys make the rescaling of the results rare.
+    """
+    rows = max(WARP_ROWS, min(MOST_ROWS, queries))
+    while rows > ROWS and -(-queries // rows) * others < chip.cores:
+        rows //= 2
+    held = 3 * features // 4 + OTHER_REGISTERS      # results, and queries as fragments
+    if held > FEW_REGISTERS:
+        held -= features // 4                       # queries in shared memory
+    kept = 2 * rows * features if held < 3 * features // 4 + OTHER_REGISTERS else 0
+    keys = max(16, min(MOST_KEYS, length))
+
+    def room(stages: int) -> bool:
+        return kept + stages * 2 * keys * features * 2 <= chip.shared_bytes * 7 // 8
+
+    while keys > 16 and (held + keys // 2 > FEW_REGISTERS or not room(2)):
+        keys //= 2
+    return rows, keys, next((n for n in (3, 2) if room(n)), 0)
 
 
 def _lanes(kernel: Kernel, group: OnlineGroup, keys: int) -> tuple[tuple[int, ...], ...]:

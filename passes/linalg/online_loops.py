@@ -132,18 +132,27 @@ class _OnlineLoop:
             return self.ev.tile(t, [self.b.access(e, env) for e in access]), 1.0
         test, source = choice
         y, factor = self._scaled(*source, env, iv)
-        return self._where(self._some_hidden(test, iv), y,
-                           lambda: self.ev.tile(test[0], [self.b.access(e, env) for e in test[1]])), factor
-
-    def _some_hidden(self, test: Read, iv: Any) -> Any:
-        """Whether `test` hides a key of this step from a row; None where that is not known before it is evaluated."""
         last = last_visible(self.ev.kernel, self.g, test)
         row = self.b.access(last, self.row_env) if last is not None else None
         if row is None or row.vec is not None:
-            return None
+            return self._where(None, y, lambda: self.ev.tile(test[0], [self.b.access(e, env) for e in test[1]])), factor
+        return self._where(self._some_hidden(row, iv), y, lambda: self._seen(row, env[f"i{self.g.loop}"])), factor
+
+    def _some_hidden(self, last: Ix, iv: Any) -> Any:
+        """Whether a row does not see all keys of this step, where it sees those up to `last`."""
         b = self.b
-        least = b.add(b.scalar(row), b.int(sum((a.size - 1) * c for a, c in row.coefs if c < 0)))
+        least = b.add(b.scalar(last), b.int(sum((a.size - 1) * c for a, c in last.coefs if c < 0)))
         return b.op("arith.cmpi", b.i1, [b.add(iv, b.int(self.lanes - 1)), least], predicate=_predicate("sgt"))
+
+    def _seen(self, last: Ix, key: Ix) -> V:
+        """Which keys of this step are not behind `last`, as numbers of lanes, which are small."""
+        b, axis = self.b, key.axes[0]
+        ahead = b.vector(b.ix_add(last, b.ix_scale(Ix(base=key.base), -1)))
+        for name, bound in (("arith.maxsi", -1), ("arith.minsi", self.lanes)):
+            ahead = b.elementwise(name, b.index, [ahead, V(b.int(bound))], {})
+        i32 = ir.IntegerType.get_signless(32)
+        small = [b.elementwise("arith.index_cast", i32, [v], {}) for v in (b.vector(Ix(coefs=((axis, 1),))), ahead)]
+        return b.elementwise("arith.cmpi", b.i1, small, {"predicate": _predicate("sle")})
 
     def _where(self, needed: Any, y: V, mask: Callable[[], V | None], other: float = float("-inf")) -> V:
         """`y` where `mask` holds, else `other`; the mask holds everywhere unless `needed` (None: not known)."""
@@ -192,24 +201,26 @@ class _OnlineLoop:
             env = {**self.wanted[s.op], f"i{s.loop}": key}
             self.b.remember(("tile", id(t), tuple(self.b.access(e, env).key() for e in access)), power)
 
+    def _less(self, v: V, w: V) -> V:
+        return self.b.elementwise("arith.subf", self.element, [v, w], {})
+
     def _power(self, x: V, top: V, factor: float) -> V:
         """exp(factor * (x - top))."""
         b, scale = self.b, factor * math.log2(math.e)
         if self.element != ir.F32Type.get():
-            below = b.elementwise("arith.subf", self.element, [x, top], {})
-            return b.elementwise("math.exp", self.element, [below], {})
+            return b.elementwise("math.exp", self.element, [self._less(x, top)], {})
         if scale > 1.0:     # the product with the lowest number would be infinite
-            return self._exp2(self._times(b.elementwise("arith.subf", self.element, [x, top], {}), scale))
+            return self._exp2(self._times(self._less(x, top), scale))
         less = b.elementwise("arith.negf", self.element, [self._times(top, scale)], {})
         constant = V(b.constant(ir.FloatAttr.get(self.element, scale), self.element))
         return self._exp2(b.elementwise("math.fma", self.element, [x, *b.align([constant, less], x.axes)], {}))
 
     def _change(self, old: V, new: V, factor: float) -> V:
         """exp(factor * (old - new)), with the products rounded as `_power` rounds them."""
-        b, scale = self.b, factor * math.log2(math.e)
+        scale = factor * math.log2(math.e)
         if self.element != ir.F32Type.get() or scale > 1.0:
             return self._power(old, new, factor)
-        return self._exp2(b.elementwise("arith.subf", self.element, [self._times(v, scale) for v in (old, new)], {}))
+        return self._exp2(self._less(self._times(old, scale), self._times(new, scale)))
 
     def _exp2(self, v: V) -> V:
         return self.b.elementwise("math.exp2", self.element, [v],
