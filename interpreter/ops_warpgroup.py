@@ -56,30 +56,45 @@ class Side:
 @op("xtg.wgmma")
 def _wgmma(source: Any, kernel: Any) -> Any:
     m, n, k = (int(ir.IntegerAttr(source.attributes[name]).value) for name in "mnk")
-    sides = [Side.read(source.attributes[name]) for name in "ab"]
-    dtype = dtype_of(source.operands[1].type)
+    sides = [Side.read(source.attributes[name]) for name in "ab" if name in source.attributes]
+    dtype = dtype_of(source.operands[len(source.operands) - 2].type)
     size = dtype.itemsize
     if m != 64 or k * size != 32 or vector_shape(source.results[0].type)[0] != n // 2:
         raise UserError(f"the interpreter has no wgmma of m{m}n{n}k{k}: {source}")
-    for number in (1, 3):
+    for number in range(1, len(source.operands), 2) if len(sides) == 2 else (2,):
         note_shared(kernel, source.operands[number].type)
     lane, e = np.arange(GROUP)[:, None], np.arange(n // 2)[None, :]
     rows, columns = np.broadcast_arrays(lane // 32 * 16 + lane % 32 // 4 + 8 * (e // 2 % 2),
                                         lane % 4 * 2 + e % 2 + 8 * (e // 4))
 
-    def run(machine: Machine, acc: Array, a: MemRef, a_at: Array, b: MemRef, b_at: Array) -> Array:
+    def run(machine: Machine, acc: Array, *operands: Any) -> Array:
+        *a, b, b_at = operands
         groups = machine.mask.reshape(-1, GROUP)
         if machine.count % GROUP or (groups.any(axis=1) != groups.all(axis=1)).any():
             raise machine.fault("divergent-matrix-op", "only some warps of a warpgroup reach the instruction")
         held = np.broadcast_to(acc, (machine.count, n // 2)).reshape(-1, GROUP, n // 2)
         total = np.zeros((len(held), m, n))
         total[:, rows, columns] = held
-        for a_step, b_step in zip(sides[0].steps, sides[1].steps, strict=True):
-            left = matrix(machine, a, a_at + a_step, sides[0], m, k)
-            right = matrix(machine, b, b_at + b_step, sides[1], n, k)
+        for number, step in enumerate(sides[-1].steps):
+            if len(a) == 2:
+                left = matrix(machine, a[0], a[1] + sides[0].steps[number], sides[0], m, k)
+            else:
+                left = held_matrix(machine, a[0], number, m, k)
+            right = matrix(machine, b, b_at + step, sides[-1], n, k)
             total += left @ right.transpose(0, 2, 1)
         return total[:, rows, columns].astype(np.float32).reshape(machine.count, n // 2)
     return run
+
+
+def held_matrix(machine: Machine, value: Array, step: int, count: int, k: int) -> Array:
+    """The matrices (warpgroups, count, k) of step `step` that threads hold: 8 elements each, rows 8 and k 8 apart."""
+    lane, r = np.arange(GROUP)[:, None], np.arange(8)[None, :]
+    rows, depth = np.broadcast_arrays(lane // 32 * 16 + lane % 32 // 4 + 8 * (r // 2 % 2),
+                                      lane % 4 * 2 + r % 2 + r // 4 * 8)
+    mine = np.broadcast_to(value, (machine.count, value.shape[-1])).reshape(-1, GROUP, value.shape[-1])
+    out = np.zeros((len(mine), count, k))
+    out[:, rows, depth] = mine[:, :, 8 * step:8 * step + 8]
+    return out
 
 
 def matrix(machine: Machine, ref: MemRef, at: Array, side: Side, count: int, k: int) -> Array:

@@ -54,7 +54,8 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
         vector[row], keys, stages = _warp_rows(vector[column], queries, length, others, chip)
         return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask",
                         "gather", parallel=True, threads=max(4, vector[row] // WARP_ROWS) * chip.warp, stages=stages,
-                        online=True, descending=descending)
+                        online=True, descending=descending,
+                        warpgroup="wgmma" in chip.matrix and vector[row] >= 4 * WARP_ROWS)
     narrow = size > 64 and any(m.startswith("wmma") for m in chip.matrix)   # few lanes, 256 registers each: RDNA
     vector[row] = min(ROWS if size <= 128 and not narrow else ROWS // 2, max(16, queries))
     keys = min(16 if narrow else KEYS if size <= 64 else KEYS // 2, max(16, length))

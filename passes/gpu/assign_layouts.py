@@ -19,7 +19,7 @@ from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.analysis import Access, element_bytes, gather_run, owner
-from xcc.passes.gpu.contraction import WARPS, Contraction
+from xcc.passes.gpu.contraction import HELD, WARPS, Contraction
 from xcc.passes.gpu.layout import Layout, blocked
 
 LAYOUT = "xcc.layout"
@@ -141,6 +141,7 @@ class _Assigner:
             return
         for o, split in zip((first, op), splits, strict=True):
             o.attributes[WARPS] = ir.DenseI64ArrayAttr.get(split)
+        op.attributes[HELD] = ir.UnitAttr.get()
 
     # -- natural layouts ----------------------------------------------------------------------------------------
 

@@ -9,10 +9,11 @@ from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.fragments import MatrixInstruction, select_group_instruction, select_instruction
 from xcc.passes.gpu.layout import Layout, log2
 
-__all__ = ["WARPS", "Contraction"]
+__all__ = ["HELD", "WARPS", "Contraction"]
 
 NO_DIM = -2             # the rows of a product of a vector with a matrix: no operand has them
 WARPS = "xcc.warps"     # on a vector.contract: the iteration dim that each bit of the warp number halves, -1: none
+HELD = "xcc.held"       # on a vector.contract: its left operand is in registers, where an instruction lets it be so
 
 
 class Contraction:
@@ -70,9 +71,10 @@ class Contraction:
 
     def rows(self, warps: int) -> list[int] | None:
         """The warp split that gives each warp whole rows of the result, when there are enough of them."""
-        if self.instruction is None or self.sizes[self.m[0]] // self.instruction.m < warps:
+        i = self.instruction
+        if i is None or self.sizes[self.m[0]] // i.m < warps // i.warps:
             return None
-        return self.m[:1] * log2(warps)
+        return self.m[:1] * log2(warps // i.warps)
 
     def _split_warps(self, warps: int) -> list[int]:
         """The iteration dim of each warp bit, -1 for copies: the larger remaining side is split first."""
@@ -104,7 +106,7 @@ class Contraction:
                 within[d] //= 2
         layouts: list[Layout | None] = []
         for operand, fragment, dims in ((0, i.a, (m, k)), (1, i.b, (k, n)), (2, i.c, (m, n))):
-            if self.from_shared and operand < 2:
+            if self.from_shared and operand < 2 and not (operand == 0 and HELD in self.op.attributes):
                 layouts.append(None)
                 continue
             bases: dict[str, list[list[int]]] = {}

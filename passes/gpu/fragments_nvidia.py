@@ -58,8 +58,9 @@ def _wgmma(n: int, types: tuple[str, str, str]) -> MatrixInstruction:
     inside, k = [(0, 8 << b) for b in range(log2(n // 8))], 16
     c = Layout.make((64, n), {"register": [*_C.basis("register"), *inside], "lane": _C.basis("lane"),
                               "warp": [(16, 0), (32, 0)]})
-    none = Layout.make((64, k), {}), Layout.make((k, n), {})
-    return MatrixInstruction(f"wgmma.m64n{n}k{k}.{types[0]}", "wgmma", 64, n, k, *none, c, types, None, warps=4)
+    a = Layout.make((64, k), {**dict(_a(k, 2).bases), "warp": [(16, 0), (32, 0)]})     # where A is in registers
+    return MatrixInstruction(f"wgmma.m64n{n}k{k}.{types[0]}", "wgmma", 64, n, k, a, Layout.make((k, n), {}), c, types,
+                             None, warps=4)
 
 
 INSTRUCTIONS = (

@@ -84,24 +84,29 @@ def loads_ahead(k: Any, loop: Any) -> LoadsAhead | None:
 
 
 def _kept(k: Any, block: Any) -> dict[Any, StagedTile]:
-    """Operands made before the loop that stay in shared memory, because all values together need too many registers."""
+    """Operands made before the loop that stay in shared memory: those that instructions read there, and others where
+    all values together need too many registers."""
     contracts = [op for op in block.operations if op.operation.name == "vector.contract"]
-    fixed = {v: (op, i) for op in contracts for i, v in enumerate(list(op.operands)[:2])
-             if owner(v) is not None and owner(v).block != block}
+    fixed = {v: (Contraction(op, k.chip, k.threads // k.chip.warp), i) for op in contracts
+             for i, v in enumerate(list(op.operands)[:2]) if owner(v) is not None and owner(v).block != block}
     yielded = list(block.operations)[-1].operands
     carried = sum(_words(k, v) for v in yielded if isinstance(v.type, ir.VectorType))
     inside = max((_words(k, op.results[0]) for op in contracts if op.results[0] not in list(yielded)), default=0)
+    crowded = carried + inside + sum(_words(k, v) for v in fixed) > k.chip.vector_registers - OTHER_REGISTERS
     out: dict[Any, StagedTile] = {}
-    if carried + inside + sum(_words(k, v) for v in fixed) <= k.chip.vector_registers - OTHER_REGISTERS:
-        return out
-    for v, (op, _) in fixed.items():
+    for v, (plan, i) in fixed.items():
         convert = owner(v)
-        if convert.name == CONVERT and all(u.owner.operation.name == "vector.contract" for u in v.uses) \
-                and Contraction(op, k.chip, k.threads // k.chip.warp).instruction is not None:
+        wanted = (plan.lhs, plan.rhs)[i]
+        if plan.from_shared and wanted is None:
+            stored = memory_type(ir.VectorType(v.type).element_type)
+            memory = warpgroup.matrix_memory(plan, i, k.layout(v), element_bytes(stored))
+            out[v] = StagedTile(v, [], memory, False, stored, kept=True)
+        elif crowded and plan.instruction is not None and wanted is not None and convert.name == CONVERT \
+                and all(u.owner.operation.name == "vector.contract" for u in v.uses):
             source = convert.operands[0]
             stored = memory_type(ir.VectorType(source.type).element_type)
             matrix = k.code.matrix_loads and isinstance(stored, ir.FloatType) and stored.width == 16
-            memory = best_memory(k.layout(source), k.layout(v), element_bytes(stored), matrix)
+            memory = best_memory(k.layout(source), wanted, element_bytes(stored), matrix)
             out[v] = StagedTile(source, [], memory, False, stored, kept=True)
     return out
 
@@ -118,7 +123,7 @@ def _staged(k: Any, plan: Contraction, number: int, operand: Any, block: Any) ->
     value = operand
     if op.name == CONVERT:
         value = op.operands[0]
-    elif plan.lhs is not None:
+    elif (plan.lhs, plan.rhs)[number] is not None:
         return None
     steps = _slice(value, block)
     if steps is None or not any(s.name in LOADS for s in steps):
@@ -244,6 +249,8 @@ class _PipelinedLoop:
         for _, t in self.staged:
             if t.kept:      # the first step's barrier is before its reads
                 code.write_shared(to_memory(k.get(t.value), t.stored), t.buffer, t.memory.compose(k.layout(t.value)))
+        if self.plan.fenced and any(t.kept for _, t in self.staged):
+            warpgroup.fence_writes()
         code.reserved = max(t.offset + -(-t.slots * t.slot_bytes // 16) * 16 for _, t in self.staged)
         for s in range(self.ahead if self.direct else 0):
             self.copy(self.later(self.lower, s), lambda t, s=s: index(s * t.elements))  # type: ignore[misc]

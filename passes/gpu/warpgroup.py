@@ -3,8 +3,10 @@ Warpgroup Level Matrix Instructions").
 
     %r = "xtg.wgmma"(%acc, %a, %a_at, %b, %b_at) {m = 64, n = 256, k = 16, a = {...}, b = {...}}
 
+    %r = "xtg.wgmma"(%acc, %a, %b, %b_at) {m = 64, n = 256, k = 16, b = {...}}
+
 multiplies, for each step s of the tile's k, the 64 x k elements of A and the k x n elements of B that begin `steps[s]`
-elements behind `a_at` and `b_at`, and adds to the accumulators, a vector of each thread's share. The instruction runs
+elements behind `a_at` and `b_at` (of A the elements that threads hold, a step after the other), and adds to the accumulators, a vector of each thread's share. The instruction runs
 on after it was issued: its operands must stay until a wait (``nvvm.wgmma.wait.group.sync.aligned``), its result may be
 used behind ``xtg.wgmma_wait``, which gives the accumulators back.
 
@@ -105,24 +107,27 @@ def multiply(k: Any, op: Any, plan: Contraction) -> Any:
     """The accumulators after a contraction; in a loop that lets instructions run on, before they are finished."""
     i = plan.instruction
     assert i is not None
-    staged = [k.staged.get(v) for v in list(op.operands)[:2]]
-    alone = None in staged
-    tiles = _in_shared(k, op, plan) if alone else staged
-    sides = ((plan.k[0], plan.m[0]), (plan.k[0], plan.n[0]))
-    operands = [_Operand(tile, plan.maps[n].index(along), plan.maps[n].index(other), plan.maps[2].index(other))
-                for n, (tile, (along, other)) in enumerate(zip(tiles, sides, strict=True))]
+    numbers = [n for n in (0, 1) if (plan.lhs, plan.rhs)[n] is None]     # of the operands in shared memory
+    tiles = [k.staged.get(op.operands[n]) for n in numbers]
+    alone = None in tiles
+    if alone:
+        tiles = _in_shared(k, op, plan, numbers)
+    others = (plan.m[0], plan.n[0])
+    operands = {n: _Operand(tile, plan.maps[n].index(plan.k[0]), plan.maps[n].index(others[n]),
+                            plan.maps[2].index(others[n])) for n, tile in zip(numbers, tiles, strict=True)}
     value, layout = k.get(op.operands[2]), plan.result
     groups = [list(range(r, r + i.c.registers)) for r in range(0, layout.registers, i.c.registers)]
     i64 = ir.IntegerType.get_signless(64)
     attributes = {name: ir.IntegerAttr.get(i64, n) for name, n in (("m", i.m), ("n", i.n), ("k", i.k))}
-    attributes |= {name: o.attributes(plan.sizes[plan.k[0]], i.k) for name, o in zip("ab", operands, strict=True)}
+    attributes |= {"ab"[n]: o.attributes(plan.sizes[plan.k[0]], i.k) for n, o in operands.items()}
     acc = []
     ir.Operation.create("nvvm.wgmma.fence.aligned")
     for group in groups:
-        part = select_registers(value, group)
-        starts = [o.first(k.code, plan, layout.at(register=group[0])) for o in operands]
-        (a, a_at), (b, b_at) = ((o.tile.buffer, at) for o, at in zip(operands, starts, strict=True))
-        acc.append(ir.Operation.create(MULTIPLY, results=[part.type], operands=[part, a, a_at, b, b_at],
+        part, position = select_registers(value, group), layout.at(register=group[0])
+        inputs = [] if 0 in operands else [_held(plan, k.get(op.operands[0]), position)]
+        for o in operands.values():
+            inputs += [o.tile.buffer, o.first(k.code, plan, position)]
+        acc.append(ir.Operation.create(MULTIPLY, results=[part.type], operands=[part, *inputs],
                                        attributes=attributes).results[0])
     ir.Operation.create("nvvm.wgmma.commit.group.sync.aligned")
     k.run_deferred()
@@ -131,6 +136,23 @@ def multiply(k: Any, op: Any, plan: Contraction) -> Any:
     else:
         acc = wait(acc)
     return acc[0] if len(acc) == 1 else from_registers([s for part in acc for s in registers_of(part)])
+
+
+def _held(plan: Contraction, value: Any, position: tuple[int, ...]) -> Any:
+    """The registers of A for the accumulators at `position` of the result, a step along k after the other."""
+    i, layout = plan.instruction, plan.lhs
+    assert i is not None and layout is not None
+    m, k = (plan.maps[0].index(d) for d in (plan.m[0], plan.k[0]))
+    row = position[plan.maps[2].index(plan.m[0])]
+    held = {layout.at(register=r): r for r in reversed(range(layout.registers))}
+    chosen = []
+    for step in range(0, plan.sizes[plan.k[0]], i.k):
+        for r in range(i.a.registers):
+            at = i.a.at(register=r)
+            where = [0] * len(layout.shape)
+            where[m], where[k] = row + at[0], step + at[1]
+            chosen.append(held[tuple(where)])
+    return select_registers(value, chosen)
 
 
 def wait(accumulators: list[Any]) -> list[Any]:
@@ -145,12 +167,13 @@ def fence_writes() -> None:
         "space": ir.Attribute.parse("#nvvm.shared_space<cta>")})
 
 
-def _in_shared(k: Any, op: Any, plan: Contraction) -> list[StagedTile]:
-    """Both operands written to shared memory for this contraction alone."""
+def _in_shared(k: Any, op: Any, plan: Contraction, numbers: list[int]) -> list[StagedTile]:
+    """Operands written to shared memory for this contraction alone."""
     k.code.begin_shared()
     tiles = []
     offset = -k.code.reserved % ALIGNMENT
-    for n, value in enumerate(list(op.operands)[:2]):
+    for n in numbers:
+        value = op.operands[n]
         stored = ir.VectorType(value.type).element_type
         layout = k.layout(value)
         memory = matrix_memory(plan, n, layout, element_bytes(stored))

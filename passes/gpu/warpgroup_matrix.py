@@ -2,7 +2,7 @@
 
     %r = "xtg.wgmma"(%acc, %a, %a_at, %b, %b_at) {m = 64, n = 128, k = 16, a = {near_k = true, row = 128, ...}, ...}
     ->
-    %d = descriptors of A and B, from the addresses of the memrefs and the offsets
+    %d = descriptors of A (or its registers) and B, from the addresses of the memrefs and the offsets
     %s = llvm.inline_asm "wgmma.mma_async ...; add.s64 ...; wgmma.mma_async ...;" %acc[0], ..., %d : !llvm.struct<...>
 
 A descriptor (PTX ISA, "Matrix Descriptor Format") holds the first address, two distances, all in units of 16 bytes, and
@@ -47,23 +47,41 @@ class WarpgroupMatrix(Pass):
 
 
 def _multiply(op: Any) -> Any:
-    acc, a, a_at, b, b_at = op.operands
-    sides = [ir.DictAttr(op.attributes[name]) for name in "ab"]
-    steps = [list(ir.DenseI64ArrayAttr(s["steps"])) for s in sides]
-    size = ir.MemRefType(a.type).element_type.width // 8
-    descriptors = [_descriptor(a, a_at, sides[0], size), _descriptor(b, b_at, sides[1], size)]
+    acc, *a, b, b_at = op.operands
+    size = ir.MemRefType(b.type).element_type.width // 8
     count = ir.VectorType(acc.type).shape[0]
     m, n, k = (op.attributes[name].value for name in "mnk")
-    name = str(ir.MemRefType(a.type).element_type)
-    transposed = [int(not s["near_k"].value) for s in sides]
+    name = str(ir.MemRefType(b.type).element_type)
+    sides = [ir.DictAttr(op.attributes[name]) for name in "ab" if name in op.attributes]
+    steps = [[n * size // UNIT for n in ir.DenseI64ArrayAttr(s["steps"])] for s in sides]
+    transposed = ", ".join(str(int(not s["near_k"].value)) for s in sides)
     held = "{" + ", ".join(f"${r}" for r in range(count)) + "}"
     lines = [".reg .b64 a, b;", ".reg .pred p;", "setp.eq.b32 p, 1, 1;"]
-    for a_step, b_step in zip(*steps, strict=True):
-        lines += [f"add.s64 a, ${2 * count}, {a_step * size // UNIT};", f"add.s64 b, ${2 * count + 1}, "
-                  f"{b_step * size // UNIT};",
-                  f"wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.f32.{name}.{name} {held}, a, b, p, 1, 1, "
-                  f"{transposed[0]}, {transposed[1]};"]
-    return _statement("{" + " ".join(lines) + "}", [acc], descriptors)[0]
+    packed = _packed(a[0]) if len(a) == 1 else []
+    if packed:      # behind what computes these registers
+        lines.append("wgmma.fence.sync.aligned;")
+    left_at = [_descriptor(*a, sides[0], size)] if len(a) == 2 else []
+    inputs = [*packed, *left_at, _descriptor(b, b_at, sides[-1], size)]
+    first = 2 * count
+    for number, step in enumerate(steps[-1]):
+        if packed:
+            per = len(packed) // len(steps[-1])
+            left = "{" + ", ".join(f"${first + number * per + r}" for r in range(per)) + "}"
+        else:
+            left = "a"
+            lines.append(f"add.s64 a, ${first}, {steps[0][number]};")
+        lines += [f"add.s64 b, ${first + len(inputs) - 1}, {step};",
+                  f"wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.f32.{name}.{name} {held}, {left}, b, p, 1, 1, "
+                  f"{transposed};"]
+    return _statement("{" + " ".join(lines) + "}", [acc], inputs)[0]
+
+
+def _packed(value: Any) -> list[Any]:
+    """The elements of a vector of 16-bit elements, two in a register."""
+    i32 = ir.VectorType.get([1], ir.IntegerType.get_signless(32))
+    count = ir.VectorType(value.type).shape[0]
+    pairs = [vector_d.shuffle(value, value, [r, r + 1]) for r in range(0, count, 2)]
+    return [vector_d.extract(vector_d.bitcast(i32, pair), [], [0]) for pair in pairs]
 
 
 def _wait(op: Any) -> list[Any]:
@@ -91,7 +109,8 @@ def _statement(text: str, vectors: list[Any], inputs: list[Any]) -> list[Any]:
     count = len(scalars)
     element = scalars[0].type
     struct = ir.Type.parse("!llvm.struct<(" + ", ".join([str(element)] * count) + ")>")
-    constraints = [*["=f"] * count, *map(str, range(count)), *["l"] * len(inputs)]
+    kinds = ["r" if v.type == ir.IntegerType.get_signless(32) else "l" for v in inputs]
+    constraints = [*["=f"] * count, *map(str, range(count)), *kinds]
     result = ir.Operation.create("llvm.inline_asm", results=[struct], operands=[*scalars, *inputs], attributes={
         "asm_string": ir.StringAttr.get(text), "constraints": ir.StringAttr.get(",".join(constraints)),
         "has_side_effects": ir.UnitAttr.get(), "asm_dialect": ir.IntegerAttr.get(i64_type(), 0)}).results[0]

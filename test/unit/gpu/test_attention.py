@@ -61,9 +61,9 @@ def to_tiles(module, ctx):
             Upstream(pipeline=cleanup).run(module, ctx)
 
 
-def run(module, arrays, out, sizes):
-    """Runs the only kernel of `module`; gives its tile program's text."""
-    ctx = PassContext(chip=chips()["sm_80"])
+def run(module, arrays, out, sizes, chip="sm_80"):
+    """Runs the only kernel of `module`; gives the texts of its tile program and of its per-thread code."""
+    ctx = PassContext(chip=chips()[chip])
     with module.context:
         parse_pass("form-kernels").run(module, ctx)
         symbols = dispatched(module, sizes)
@@ -79,7 +79,7 @@ def run(module, arrays, out, sizes):
         run_kernel(module, launch.entry, (symbolic.evaluate(launch.grid[0], env), 1, 1), launch.block,
                    [v.view(np.int8) if v.dtype == np.bool_ else v for v in views], symbols,
                    dynamic_shared=launch.shared_bytes)
-    return text
+    return text, str(module)
 
 
 def hidden_row(*shape):
@@ -115,10 +115,33 @@ def test_static(case):
     module = build(arrays, [None] * len(arrays), attributes)
     want = interpret(module, arrays)[0]
     out = np.full(want.shape, np.nan, want.dtype)
-    text = run(module, arrays, out, {})
+    text, _ = run(module, arrays, out, {})
     assert text.count("vector.contract") == 2
     tolerance = 2e-3 if want.dtype == H else 1e-5
     np.testing.assert_allclose(out, want, rtol=tolerance, atol=tolerance)
+
+
+WARPGROUPS = {
+    "even": ([normal(1, 1, 128, 64, dtype=H), normal(1, 1, 256, 64, dtype=H), normal(1, 1, 256, 64, dtype=H)], {}),
+    "causal": ([normal(1, 2, 130, 128, dtype=H), normal(1, 1, 300, 128, dtype=H), normal(1, 1, 300, 128, dtype=H)],
+               {"causal": True, "causal_offset": (170,)}),
+    "narrow": ([normal(1, 1, 100, 40, dtype=H), normal(1, 1, 150, 40, dtype=H), normal(1, 1, 150, 24, dtype=H)], {}),
+    "masked": ([normal(1, 1, 70, 32, dtype=H), normal(1, 1, 77, 32, dtype=H), normal(1, 1, 77, 32, dtype=H),
+                hidden_row(70, 77)], {}),
+    "wide": ([normal(1, 1, 64, 256, dtype=H), normal(1, 1, 80, 256, dtype=H), normal(1, 1, 80, 256, dtype=H)], {}),
+}
+
+
+@pytest.mark.parametrize("case", WARPGROUPS)
+def test_warpgroups(case):
+    """wgmma: queries, keys and values in shared memory, the weights in registers."""
+    arrays, attributes = WARPGROUPS[case]
+    module = build(arrays, [None] * len(arrays), attributes)
+    want = interpret(module, arrays)[0]
+    out = np.full(want.shape, np.nan, want.dtype)
+    _, code = run(module, arrays, out, {}, "sm_90a")
+    assert code.count('"xtg.wgmma"') >= 2
+    np.testing.assert_allclose(out, want, rtol=2e-3, atol=2e-3)
 
 
 @pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed")
@@ -144,7 +167,7 @@ def test_dynamic_causal():
     module = build(arrays, shapes, {"causal": True, "causal_offset": (symbolic.parse("m - n"),), "scale": 0.25})
     want = interpret(module, arrays)[0]
     out = np.full(want.shape, np.nan, want.dtype)
-    text = run(module, arrays, out, {"n": 70, "m": 90})
+    text, _ = run(module, arrays, out, {"n": 70, "m": 90})
     loop = next(line for line in text.splitlines() if "scf.for " in line)
     bound = loop.split(" to ")[1].split()[0]
     assert f"{bound} = arith.minsi" in text
