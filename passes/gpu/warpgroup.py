@@ -5,10 +5,11 @@ Warpgroup Level Matrix Instructions").
 
     %r = "xtg.wgmma"(%acc, %a, %b, %b_at) {m = 64, n = 256, k = 16, b = {...}}
 
-multiplies, for each step s of the tile's k, the 64 x k elements of A and the k x n elements of B that begin `steps[s]`
-elements behind `a_at` and `b_at` (of A the elements that threads hold, a step after the other), and adds to the accumulators, a vector of each thread's share. The instruction runs
-on after it was issued: its operands must stay until a wait (``nvvm.wgmma.wait.group.sync.aligned``), its result may be
-used behind ``xtg.wgmma_wait``, which gives the accumulators back.
+multiplies, for each step s of the tile's k, the 64 x k elements of A and the k x n elements of B that begin
+`steps[s]` elements behind `a_at` and `b_at` (of A the elements that threads hold, a step after the other), and adds
+to the accumulators, a vector of each thread's share. The instruction runs on after it was issued: its operands must
+stay until a wait (``nvvm.wgmma.wait.group.sync.aligned``), its result may be used behind ``xtg.wgmma_wait``, which
+gives the accumulators back.
 
 Shared memory is in rows of 128 bytes (64, 32 where the tile is smaller) along the dim that is nearest in memory; the
 16-byte pieces of a row are XORed with its number in eight; blocks of rows follow each other. What the instruction is
