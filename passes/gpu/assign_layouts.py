@@ -391,8 +391,15 @@ class _Assigner:
     # -- clean up -----------------------------------------------------------------------------------------------
 
     def relabel(self, op: Any) -> None:
-        """Lets a load take the one layout that all its users convert it to, when that is nearly as coalesced."""
-        users = [u.owner.operation for u in op.results[0].uses]
+        """Lets a load take the one layout that all its users convert it to, when that is nearly as coalesced.
+
+        Casts of its elements between it and the conversions take the layout too.
+        """
+        last, casts = op, []
+        while (cast := self._only_cast(last)) is not None:
+            casts.append(cast)
+            last = cast
+        users = [u.owner.operation for u in last.results[0].uses]
         wanted = {self.assigned[u.results[0]] for u in users if u.name == CONVERT}
         if not users or len(wanted) != 1 or any(u.name != CONVERT for u in users):
             return
@@ -408,9 +415,17 @@ class _Assigner:
             return
         self.set(op, [layout])
         self.use_mask(op, layout)
+        for cast in casts:
+            self.set(cast, [layout])
         for u in users:
-            u.results[0].replace_all_uses_with(op.results[0])
+            u.results[0].replace_all_uses_with(last.results[0])
             u.erase()
+
+    @staticmethod
+    def _only_cast(op: Any) -> Any:
+        """The conversion between float types that alone reads `op`, or None."""
+        users = [u.owner.operation for u in op.results[0].uses]
+        return users[0] if len(users) == 1 and users[0].name in ("arith.extf", "arith.truncf") else None
 
     def sweep(self) -> None:
         """Erases the vector ops that nothing uses."""
