@@ -6,8 +6,6 @@ a block a row; longer rows are walked in a loop. Columns are reduced by the thre
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc import symbolic
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop
@@ -19,8 +17,8 @@ from xcc.targets.gpu_convolution import pow2_above
 ROW_IN_REGISTERS = 16384    # elements of a row that one block keeps
 WARP_ROW = 1024             # elements of a row that one warp keeps
 POINTWISE_TILE = 1024
-COLUMN_TILE = 8192          # elements of a step of a column reduction
-COLUMN_BYTES = 32           # of neighbours in it: one sector of memory
+COLUMN_TILE = 16384         # elements of a step of a column reduction
+COLUMN_BYTES = (128, 64, 32)    # of neighbours in it: the most that leave work for nearly all cores, at least a sector
 LOOP_LANES = 1024
 TRANSPOSE_BYTES = 128       # of a row of a transposed tile, on both sides
 UNROLL = 16                 # steps of a window or of few parts that are written out, so that their loads overlap
@@ -38,7 +36,7 @@ def row_schedule(kernel: Kernel, place: Domain, chip: Chip) -> Schedule:
     if row > 1:
         block, vector, threads = _rows(place, reductions, row, chip)
     else:
-        columns = [_column_lanes(place, o) for o in reductions]
+        columns = [_column_lanes(place, o, chip) for o in reductions]
         if any(n > 1 for lanes in columns for n in lanes):
             reduce = tuple(columns)
             joined = tuple(_joined(o, lanes) for o, lanes in zip(reductions, columns, strict=True))
@@ -126,7 +124,7 @@ def _reduced_to_main(place: Domain, reductions: list[Op]) -> bool:
                for o in reductions)
 
 
-def _column_lanes(place: Domain, op: Op) -> tuple[int, ...]:
+def _column_lanes(place: Domain, op: Op, chip: Chip) -> tuple[int, ...]:
     """Lanes along the loop that walks a dim of the input by ones, behind which lies a dim that is not reduced."""
     access = _largest_access(op)
     loops = [p for p, r in enumerate(op.reduction) if r]
@@ -137,7 +135,8 @@ def _column_lanes(place: Domain, op: Op) -> tuple[int, ...]:
     size = volume(op.loops[p] for p in loops)
     if size <= UNROLL or len(bare) != len(loops):
         return row_lanes(op)
-    neighbours = min(pow2_above(estimate(op.loops[inner])), _neighbours(op.inputs[0][0].element))
+    neighbours = min(pow2_above(estimate(op.loops[inner])), _neighbours(place, element_bytes(op.inputs[0][0].element),
+                                                                         chip))
     return tuple(min(COLUMN_TILE // neighbours, pow2_above(size)) if p == bare[-1] else 1 for p in loops)
 
 
@@ -149,15 +148,18 @@ def _joined(op: Op, lanes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(p for p in (bare_loop(e) for e in _largest_access(op)) if p in loops)
 
 
-def _neighbours(element: Any) -> int:
-    return COLUMN_BYTES // element_bytes(element)
+def _neighbours(place: Domain, size: int, chip: Chip) -> int:
+    """Columns of a block: neighbours of `size` bytes."""
+    wanted = 0.9 * (chip.cores or 64)
+    return next((b // size for b in COLUMN_BYTES if volume(place.dims) * size // b >= wanted), COLUMN_BYTES[-1] // size)
 
 
 def _columns(place: Domain, lanes: int, chip: Chip) -> tuple[list[int], list[int], int]:
     """Block, vector and threads where columns are reduced: few neighbours, many of each column."""
     last = len(place.dims) - 1
     tile = [1] * len(place.dims)
-    tile[last] = min(pow2_above(estimate(place.dims[last])), min(_neighbours(t.element) for t, _ in place.reads))
+    tile[last] = min(pow2_above(estimate(place.dims[last])), min(_neighbours(place, element_bytes(t.element), chip)
+                                                                for t, _ in place.reads))
     return tile, tile, _threads(tile[last] * lanes, chip, 512)
 
 
