@@ -49,11 +49,7 @@ def candidates(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
                  MatrixTile(128, 64, k, 128, 4), MatrixTile(64, 128, k, 128, 4), MatrixTile(64, 64, k, 128, 4),
                  MatrixTile(32, 64, 2 * k, 128, 4), MatrixTile(64, 32, 2 * k, 128, 4),
                  *(MatrixTile(a, b, 4 * k, 128, 4) for a, b in ((32, 32), (16, 64), (64, 16), (16, 32), (32, 16)))]
-    ahead = "mma" in chip.matrix        # asynchronous copies; else the next tile waits in registers, in two slots
-    waves = 4 * chip.warp if ahead or chip.warp > 32 else 8 * chip.warp
-    tiles = [replace(t, threads=max(t.threads, waves), stages=t.stages if ahead else 2) for t in tiles]
-    most = ACCUMULATORS if ahead or chip.vector_registers > 256 else ACCUMULATORS // 2
-    tiles = [t for t in tiles if t.m * t.n // t.threads <= most]
+    tiles = [t for t in tiles if t.m * t.n // t.threads <= ACCUMULATORS]
     if "wgmma" in chip.matrix and size == 2 and not simt:
         k = 128 // size
         tiles += [t for m, n, threads in ((128, 256, 256), (256, 128, 256), (128, 128, 256), (64, 256, 128),
@@ -86,6 +82,10 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
 
     exchanged: bytes of an element of the result's tile that may go through shared memory from one layout to another.
     """
+    if chip.triple.startswith("amdgcn"):
+        from xcc.targets.amdgcn import tiles as amd
+
+        return amd.matrix_tile(m, n, k, batch, size, simt, chip, exchanged)
     rates = dict(chip.flops)
     rate = rates.get("f32", 1e12) if simt else rates.get("f16", 1e12) * 2 / max(1, size) * 0.6
     cores = max(1, chip.cores)

@@ -43,11 +43,17 @@ class Address:
     def _sum(self, terms: list[Term]) -> Any:
         total = None
         for value, dims, scale in terms:
-            term = index(scale) if value is None else value if scale == 1 else arith_d.muli(value, index(scale))
+            term = index(1) if value is None else _as_index(value)
+            term = term if scale == 1 else arith_d.muli(term, index(scale))
             for d in dims:
                 term = arith_d.muli(term, memref_d.dim(self.view, index(d)))
             total = term if total is None else arith_d.addi(total, term)
         return index(0) if total is None else total
+
+
+def _as_index(value: Any) -> Any:
+    kind = ir.IndexType.get()
+    return value if value.type == kind else arith_d.index_cast(kind, value)
 
 
 def is_memory_access(op: Any) -> bool:
@@ -118,7 +124,13 @@ def address_of(op: Any, entry: Any, known: dict[Any, Any]) -> Address | None:
 def _contiguous(memref: Any) -> bool:
     """Whether a memref is row-major from its base on."""
     t = ir.MemRefType(memref.type)
-    return "strided<" not in str(t) and "affine_map<" not in str(t)
+    if not isinstance(t.layout, ir.StridedLayoutAttr):
+        return "affine_map<" not in str(t)
+    stride, wanted = 1, []
+    for size in reversed(list(t.shape)):
+        wanted.insert(0, stride)
+        stride = stride * size if size >= 0 and stride >= 0 else -1
+    return t.layout.offset == 0 and -1 not in wanted and list(t.layout.strides) == wanted
 
 
 def _linear(value: Any, factor: int, terms: Terms) -> None:
@@ -138,6 +150,8 @@ def _linear(value: Any, factor: int, terms: Terms) -> None:
         _linear(op.operands[0], factor * (constant(op.operands[1]) or 0), terms)
     elif op is not None and op.name == "arith.muli" and constant(op.operands[0]) is not None:
         _linear(op.operands[1], factor * (constant(op.operands[0]) or 0), terms)
+    elif op is not None and op.name == "arith.index_cast" and str(op.operands[0].type) in ("i32", "index"):
+        _linear(op.operands[0], factor, terms)      # of narrow-indices: nothing in it passes 32 bits
     else:
         terms[value] = terms.get(value, 0) + factor
 

@@ -39,6 +39,7 @@ def _rewrite_module(block: Any) -> None:
     kernels = [op for op in operations if op.name == "llvm.func" and "rocdl.kernel" in op.attributes]
     for kernel in kernels:
         _global_arguments(kernel)
+        _loop_annotations(kernel)
     shared = max((_shared_bytes(k) for k in kernels), default=0)
     for op in operations:
         if op.name == "llvm.mlir.global" and ir.StringAttr(op.attributes["sym_name"]).value.startswith(DYNAMIC_SHARED):
@@ -48,6 +49,15 @@ def _rewrite_module(block: Any) -> None:
         flag = f'[#llvm.mlir.module_flag<error, "amdhsa_code_object_version", {CODE_OBJECT_VERSION} : i32>]'
         with ir.InsertionPoint.at_block_begin(block):
             ir.Operation.create("llvm.module_flags", attributes={"flags": ir.Attribute.parse(flag)})
+
+
+def _loop_annotations(kernel: Any) -> None:
+    """What was said of a loop is said of the branch back to its start."""
+    for block in kernel.regions[0].blocks:
+        branch = list(block.operations)[-1].operation
+        if "llvm.loop_annotation" in branch.attributes:
+            branch.attributes["loop_annotation"] = branch.attributes["llvm.loop_annotation"]
+            del branch.attributes["llvm.loop_annotation"]
 
 
 def _shared_bytes(kernel: Any) -> int:

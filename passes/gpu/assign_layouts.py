@@ -21,6 +21,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.analysis import Access, element_bytes, gather_run, owner
 from xcc.passes.gpu.contraction import HELD, WARPS, Contraction
 from xcc.passes.gpu.layout import Layout, blocked
+from xcc.passes.gpu.operand_patch import patch
 
 LAYOUT = "xcc.layout"
 CONVERT = "builtin.unrealized_conversion_cast"
@@ -163,6 +164,9 @@ class _Assigner:
         width = 1
         if order and access.dims[order[0]] == len(access.sizes) - 1:
             width = min(access.aligned, access.shape[order[0]], max(1, size // self.threads))
+            turned = patch(op.results[0], order[0], width, self.threads, self.chip) if op.results else None
+            if turned is not None:
+                return blocked(access.shape, order, turned[0], self.chip.warp, self.warps, turned[1:])
         return blocked(access.shape, order, width, self.chip.warp, self.warps)
 
     def rows_gathered(self, op: Any, run: int) -> Layout:

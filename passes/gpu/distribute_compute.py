@@ -169,9 +169,12 @@ def _multiply_add(k: Any, op: Any, plan: Contraction) -> Any:
     steps: list[dict[int, int]] = [{}]
     for d in plan.k:
         steps = [{**s, d: i} for s in steps for i in range(plan.sizes[d])]
+    chunk = max(side.chunk for side in sides if side is not None)
     for count, step in enumerate(steps):
         if 4 * count == len(steps):
             k.run_deferred()
+        if count and count % chunk == 0:
+            k.code.keep_order()     # else all of LDS that is read waits in registers
         a, b = (side.at(k, step, element) for side in sides if side is not None)
         if isinstance(element, ir.FloatType):
             acc = vector_d.fma(a, b, acc)

@@ -238,6 +238,8 @@ class _PipelinedLoop:
         self.slots = max((t.slots for t in self.direct), default=2)
         self.ahead = self.slots - 1 - plan.running      # steps
         self.lower, self.upper, self.step, *self.init = [k.get(v) for v in op.operands]
+        self.matrix = all(Contraction(o, k.chip, k.threads // k.chip.warp).instruction is not None
+                          for o in self.block.operations if o.operation.name == "vector.contract")
 
     def emit(self) -> None:
         k, code = self.k, self.k.code
@@ -259,6 +261,9 @@ class _PipelinedLoop:
         zero = index(0)
         counters = [zero] * (bool(self.direct) + bool(self.held))
         loop = scf_d.ForOp(self.lower, self.upper, self.step, [*self.init, *counters])
+        if code.amd:
+            loop.operation.attributes["llvm.loop_annotation"] = ir.Attribute.parse(
+                f"#llvm.loop_annotation<unroll = <{self.unrolled()}>>")
         arguments = list(loop.body.arguments)
         k.in_flight = bool(self.plan.running)
         with ir.InsertionPoint(loop.body):
@@ -277,6 +282,15 @@ class _PipelinedLoop:
         code.shared_in_use = True
         for operand, _ in self.staged:
             k.staged.pop(operand, None)
+
+    def unrolled(self) -> str:
+        """How LLVM unrolls the loop: by the two slots, whose offsets are then constants, but no further.
+
+        Not where that leaves a step over, nor with FMAs: a step's operands may all be live at once.
+        """
+        low, high, step = (constant(v) for v in (self.lower, self.upper, self.step))
+        odd = low is not None and high is not None and step is not None and -((low - high) // step) % 2 == 1
+        return "disable = true" if odd or not self.matrix else "count = 2 : i32"
 
     def body(self, iv: Any, carried: list[Any]) -> None:
         k = self.k
@@ -387,10 +401,10 @@ class _PipelinedLoop:
         late, k.values = following
         for op in late:
             k.emit(op)
-        for t in self.held:
+        for t in reversed(self.held):
             start = None if slot is None else arith_d.muli(slot, index(t.elements))
             k.code.write_shared(to_memory(k.get(t.value), t.stored), t.buffer, t.memory.compose(k.layout(t.value)),
-                                start)
+                                start, last_first=True)
         k.values = saved
 
     def only_loads(self) -> set[Any]:

@@ -196,13 +196,18 @@ class ThreadCode:
             self.barrier()
         self.shared_in_use = True
 
-    def write_shared(self, value: Any, buffer: Any, offsets: Layout, start: Any = None) -> None:
-        """Stores a register vector; `offsets` maps register, lane and warp to elements of `buffer` from `start` on."""
+    def write_shared(self, value: Any, buffer: Any, offsets: Layout, start: Any = None, last_first: bool = False
+                     ) -> None:
+        """Stores a register vector; `offsets` maps register, lane and warp to elements of `buffer` from `start` on.
+
+        last_first: what was loaded last is stored first, so that one wait serves all loads.
+        """
         size = element_bytes(ir.VectorType(value.type).element_type)
         width, run = offsets.contiguous(max(1, 16 // size))
 
         def store() -> None:
-            for group in register_groups(offsets.registers, run):
+            groups = register_groups(offsets.registers, run)
+            for group in reversed(groups) if last_first else groups:
                 piece = select_registers(value, group)
                 vector_d.store(piece, buffer, [self.offset_of(offsets, group[0], start=start)],
                                alignment=width * size)

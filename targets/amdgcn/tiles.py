@@ -1,0 +1,98 @@
+"""Tiles of contractions on AMD chips: the registers that they need, and their time.
+
+A tile's operands wait in registers while a step computes, and have two slots in LDS. The registers of a tile are
+estimated before it is a candidate, and compared with assembled code in test/unit/amdgcn. Its time is that of its
+arithmetic, of its reads and writes of LDS, or of what it reads through the L2 cache, whichever is longest.
+"""
+
+from __future__ import annotations
+
+from xcc.targets.base import Chip
+from xcc.targets.gpu_contraction import START_SECONDS, STEP_SECONDS, MatrixTile
+
+__all__ = ["candidates", "matrix_tile", "predicted_registers", "wave_tile"]
+
+REGISTERS = 256     # that an instruction can name: past them CDNA moves accumulators to its other 256 and back
+LDS_RATE = 128 * 2.1e9      # bytes a second of a compute unit
+UNCOVERED = 0.2     # of what is not the longest of a step's times, that is not hidden behind it
+RATE = 0.8          # of the peak, that a loop of matrix instructions may reach
+OTHERS = 32         # registers of a thread for addresses, masks, and what the code generator keeps
+PIECES = 64         # of an epilogue: four values of passes/gpu/pieces.PIECE registers each
+SLOTS = 2
+MATRIX = ((256, 256, 1, 4), (256, 128, 1, 4), (128, 256, 1, 4), (128, 128, 1, 4), (128, 128, 1, 2),
+          (128, 64, 1, 4), (64, 128, 1, 4), (64, 64, 2, 4), (256, 32, 1, 4), (32, 256, 1, 4), (128, 32, 2, 4),
+          (32, 128, 2, 4), (64, 32, 2, 2), (32, 64, 2, 2), (256, 16, 2, 4), (128, 16, 2, 4), (16, 128, 2, 4),
+          (64, 16, 4, 4), (16, 64, 4, 4), (32, 32, 4, 1), (16, 32, 4, 2), (32, 16, 4, 2))
+"""Sides, depth in units of 64 bytes, and waves of 64 lanes (twice as many of 32), for matrix instructions."""
+SIMT = ((128, 128, 16, 256), (64, 128, 16, 256), (128, 64, 16, 256), (64, 64, 16, 128), (32, 64, 16, 128),
+        (256, 16, 16, 256), (128, 16, 16, 128), (16, 128, 16, 128), (16, 64, 16, 64), (64, 16, 16, 64),
+        (32, 32, 16, 64))
+"""Sides, depth and threads, for FMAs: a step's operands may all be in registers at once."""
+
+
+def candidates(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
+    """Every tile worth trying for operands of `size` bytes; simt: by FMAs, without matrix instructions."""
+    if simt:
+        tiles = [MatrixTile(m, n, k, threads, SLOTS) for m, n, k, threads in SIMT]
+    else:
+        tiles = [MatrixTile(m, n, k * 64 // size * deeper, 64 * waves, SLOTS) for m, n, k, waves in MATRIX
+                 for deeper in (2, 1)]
+    return [t for t in tiles if t.shared_bytes(size) <= chip.shared_bytes
+            and predicted_registers(t, size, simt, chip) <= min(REGISTERS, chip.vector_registers)]
+
+
+def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip, exchanged: int) -> MatrixTile:
+    """The tile with the least estimated time; see gpu_contraction.matrix_tile."""
+    rates = dict(chip.flops)
+    copies = 2 if not simt and _whole_rows(chip) else 1
+    rate = RATE * rates.get("f32" if simt or size > 2 else "f16" if size == 2 else "i8", 1e12) / chip.cores
+
+    def seconds(t: MatrixTile) -> float:
+        tiles = -(-m // t.m) * -(-n // t.n) * batch
+        steps = -(-k // t.k)
+        waves = -(-tiles // chip.cores)
+        resident = min(waves, 4, chip.shared_bytes // t.shared_bytes(size))
+        rows, columns = wave_tile(t, 4 if simt else 16, chip)
+        through = (rows + columns) * (t.threads // chip.warp) * copies + t.m + t.n       # elements of LDS a k
+        math = 2.0 * t.m * t.n * t.k / rate
+        shared = through * t.k * size / LDS_RATE
+        # a core's share of the L2 cache's bandwidth, taken as twice the memory's
+        moved = (t.m + t.n) * t.k * size / (2 * chip.bandwidth / min(chip.cores, tiles))
+        longest = max(math, shared, moved)
+        step = longest + UNCOVERED * (math + shared + moved - longest)
+        return waves * (steps * max(step, STEP_SECONDS / resident) + START_SECONDS / resident)
+
+    fitting = [t for t in candidates(size, simt, chip) if t.m * t.n * exchanged <= chip.shared_bytes]
+    return min(fitting or candidates(size, simt, chip)[-1:], key=seconds)
+
+
+def _whole_rows(chip: Chip) -> bool:
+    """Whether both halves of a wave hold the whole rows of a fragment (RDNA3)."""
+    return any(f.startswith("wmma-rdna3") for f in chip.matrix)
+
+
+def wave_tile(t: MatrixTile, side: int, chip: Chip) -> tuple[int, int]:
+    """Rows and columns of a wave: the larger side is halved first, down to `side`, as the layouts do."""
+    m, n = t.m, t.n
+    waves = t.threads // chip.warp
+    while waves > 1 and max(m, n) > side:
+        if n > m or m <= side:
+            n //= 2
+        else:
+            m //= 2
+        waves //= 2
+    return m, n
+
+
+def predicted_registers(t: MatrixTile, size: int, simt: bool, chip: Chip, epilogue: bool = True) -> int:
+    """Vector registers of a thread: the result's tile, and the larger of the loop's needs and the epilogue's."""
+    result = t.m * t.n // t.threads
+    held = -(-(t.m + t.n) * t.k * size // (4 * t.threads))
+    if simt:
+        fragments = 16 * (min(8, result // 4 or 1))      # 16 bytes along k of each row and column of 4x4 tiles
+    else:
+        m, n = wave_tile(t, 16, chip)
+        side = 32 if chip.warp > 32 and m % 32 == 0 and n % 32 == 0 else 16
+        lane = 8 if _whole_rows(chip) else 4     # registers of one operand
+        fragments = (m // side + n // side) * lane
+    return result + max(held + fragments, PIECES if epilogue else 0) + OTHERS
