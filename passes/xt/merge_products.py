@@ -6,12 +6,15 @@ becomes
     %q = xt.slice(xt.reshape(%y : 8x6x16)) {starts = [0, 0, 0], limits = [8, 4, 16]}    (%k: 4 to 6)
 
 One launch reads %x once and has the tiles of all. The matrices are joined at compile time. It pays where each reader
-can read its part in place: a reshape that only splits the columns (into heads, say), a transpose or a slice. A reader
-that needs its operand as one piece, as a result of the model, leaves the products apart.
+can read its part in place: a reshape that only splits the columns (into heads, say), a transpose or a slice. Pointwise
+readers, which would have been fused, cost a further pass over the result: they are parted from their products where
+these leave more cores idle in their last wave of tiles than that takes (the gate of a feed-forward block on few rows).
+Any other reader leaves the products apart.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -25,16 +28,21 @@ from xcc.symbolic import Dim
 __all__ = ["MergeProducts"]
 
 READERS = ("transpose", "slice")
+TILE = (128, 256)       # of a large product, for the number of waves
+FEWEST_ROWS = 128       # with fewer, memory is what a product waits for
+SHARE = 0.6             # of the chip's peak that a product reaches
+LAUNCH_SECONDS = 2e-6
 
 
 @dataclass(frozen=True)
 class _Part:
-    """A product with the bias behind it; `value` is what the readers see."""
+    """A product with the bias behind it; `value` is what the readers see. free: they can all read a slice of it."""
 
     product: Any
     bias: Any
     value: Any
     columns: int
+    free: bool
 
 
 @register_pass
@@ -54,7 +62,10 @@ class MergeProducts(Pass):
                     found.setdefault((op.operands[0], op.block, a.lhs_contract, a.rhs_contract, a.dtype,
                                       str(xt.element_type_of(op.operands[1]))), []).append(part)
             for parts in found.values():
-                if len(parts) > 1:
+                free = [p for p in parts if p.free]
+                if len(free) > 1:
+                    _merge(free)
+                elif len(parts) > 1 and _fills_waves(parts, ctx.chip):
                     _merge(parts)
             erase_dead(module)
 
@@ -77,9 +88,32 @@ def _part(op: Any) -> _Part | None:
                 and xt.element_type_of(other) == xt.element_type_of(value):
             value, bias = users[0].results[0], other
     users = _users(value)
-    if not users or not all(_reads_a_slice(u) for u in users):
+    free = all(_reads_a_slice(u) for u in users)
+    if not users or not free and not all(_reads_a_slice(u) or _is_pointwise(u) for u in users):
         return None
-    return _Part(op, bias, value, columns)
+    return _Part(op, bias, value, columns, free)
+
+
+def _is_pointwise(op: Any) -> bool:
+    cls = xt.op_class(op)
+    return cls is not None and cls.access == "pointwise"
+
+
+def _fills_waves(parts: Sequence[_Part], chip: Any) -> bool:
+    """Whether one product has fewer waves of tiles, and saves more by it than another pass over the result takes."""
+    shape = xt.shape_of(parts[0].product.operands[0])
+    rate = dict(chip.flops).get(xt.attrs_of(parts[0].product).dtype, 0)
+    if not all(isinstance(d, int) for d in shape) or not rate or not chip.cores:
+        return False
+    rows, terms = math.prod(d for d in shape[:-1] if isinstance(d, int)), shape[-1]
+    assert isinstance(terms, int)
+    if rows < FEWEST_ROWS:
+        return False
+    tiles = [math.ceil(rows / TILE[0]) * math.ceil(p.columns / TILE[1]) for p in parts]
+    saved = sum(math.ceil(t / chip.cores) for t in tiles) - math.ceil(sum(tiles) / chip.cores)
+    wave = 2.0 * TILE[0] * TILE[1] * terms / (SHARE * rate / chip.cores)
+    moved = 2 * rows * sum(p.columns for p in parts) * xt.width(xt.attrs_of(parts[0].product).dtype) // 8
+    return saved * wave > moved / chip.bandwidth + LAUNCH_SECONDS
 
 
 def _users(value: Any) -> list[Any]:
@@ -123,7 +157,7 @@ def _merge(parts: Sequence[_Part]) -> None:
                 if name_of(user) == "reshape":
                     replace(user, [_split(merged, p, start, _inner(user) or (), xt.shape_of(user.results[0]))])
                 else:
-                    user.operands[0] = _columns(merged, start, p.columns)
+                    _read_columns(user, p, merged, start)
         start += p.columns
 
 
@@ -143,6 +177,13 @@ def _bias(part: _Part, before: Any, dtype: str) -> Any:
     if part.bias is not None:
         return _here(part.bias, before)
     return xt.broadcast(xt.constant(0.0, dtype=dtype), shape=(part.columns,))
+
+
+def _read_columns(user: Any, part: _Part, merged: Any, start: int) -> None:
+    columns = _columns(merged, start, part.columns)
+    for n, v in enumerate(list(user.operands)):
+        if v == part.value:
+            user.operands[n] = columns
 
 
 def _columns(value: Any, start: int, count: int) -> Any:

@@ -1,4 +1,4 @@
-// RUN: %xcc_opt %s --pass-pipeline=merge-products | filecheck %s
+// RUN: %xcc_opt %s --pass-pipeline=merge-products --target=nvptx --chip=sm_90a | filecheck %s
 
 // Queries and keys of different numbers of heads: one product, whole heads of it are sliced.
 // CHECK-LABEL: @heads
@@ -36,4 +36,34 @@ func.func @apart(%x: tensor<8x32xf16>, %w: tensor<32x32xf16>) -> (tensor<8x32xf1
   %5 = "xt.reshape"(%3) {shape = [8, 2, 16]} : (tensor<8x32xf16>) -> tensor<8x2x16xf16>
   %k = "xt.add"(%4, %5) : (tensor<8x2x16xf16>, tensor<8x2x16xf16>) -> tensor<8x2x16xf16>
   return %q, %k : tensor<8x32xf16>, tensor<8x2x16xf16>
+}
+
+// Pointwise readers: 2 + 2 waves of tiles on 132 cores are 3 when joined, which pays for the further pass.
+// CHECK-LABEL: @gate
+// CHECK: %[[Y:.*]] = "xt.dot_general"{{.*}} -> tensor<512x22016xf16>
+// CHECK-NOT: xt.dot_general
+// CHECK-DAG: %[[G:.*]] = "xt.slice"(%[[Y]]) {limits = [512, 11008], starts = [0, 0]
+// CHECK-DAG: %[[U:.*]] = "xt.slice"(%[[Y]]) {limits = [512, 22016], starts = [0, 11008]
+func.func @gate(%x: tensor<512x4096xf16>) -> tensor<512x11008xf16> {
+  %wg = "xt.weight"() {name = "wg"} : () -> tensor<4096x11008xf16>
+  %wu = "xt.weight"() {name = "wu"} : () -> tensor<4096x11008xf16>
+  %0 = "xt.dot_general"(%x, %wg) {dtype = f16, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<512x4096xf16>, tensor<4096x11008xf16>) -> tensor<512x11008xf16>
+  %1 = "xt.sigmoid"(%0) : (tensor<512x11008xf16>) -> tensor<512x11008xf16>
+  %2 = "xt.mul"(%0, %1) : (tensor<512x11008xf16>, tensor<512x11008xf16>) -> tensor<512x11008xf16>
+  %3 = "xt.dot_general"(%x, %wu) {dtype = f16, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<512x4096xf16>, tensor<4096x11008xf16>) -> tensor<512x11008xf16>
+  %4 = "xt.mul"(%2, %3) : (tensor<512x11008xf16>, tensor<512x11008xf16>) -> tensor<512x11008xf16>
+  return %4 : tensor<512x11008xf16>
+}
+
+// Enough rows for many waves: the products keep their epilogues.
+// CHECK-LABEL: @many_rows
+// CHECK-NOT: xtv.concatenate
+func.func @many_rows(%x: tensor<16384x4096xf16>) -> tensor<16384x11008xf16> {
+  %wg = "xt.weight"() {name = "wg"} : () -> tensor<4096x11008xf16>
+  %wu = "xt.weight"() {name = "wu"} : () -> tensor<4096x11008xf16>
+  %0 = "xt.dot_general"(%x, %wg) {dtype = f16, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<16384x4096xf16>, tensor<4096x11008xf16>) -> tensor<16384x11008xf16>
+  %1 = "xt.sigmoid"(%0) : (tensor<16384x11008xf16>) -> tensor<16384x11008xf16>
+  %3 = "xt.dot_general"(%x, %wu) {dtype = f16, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<16384x4096xf16>, tensor<4096x11008xf16>) -> tensor<16384x11008xf16>
+  %4 = "xt.mul"(%1, %3) : (tensor<16384x11008xf16>, tensor<16384x11008xf16>) -> tensor<16384x11008xf16>
+  return %4 : tensor<16384x11008xf16>
 }
