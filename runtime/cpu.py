@@ -21,6 +21,7 @@ from xcc.diagnostics import UserError
 from xcc.runtime.arena import ALIGNMENT, ArenaPlanner, walk
 from xcc.runtime.cores import physical_cores
 from xcc.runtime.launch_time import LaunchTime
+from xcc.runtime.outputs import OutputMemory
 from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program
 from xcc.runtime.versions import choose
 
@@ -112,6 +113,7 @@ class CpuExecutor:
         self._limits = {s.name: s.limit for s in walk(program.body) if isinstance(s, BindSymbol)}
         self._dtypes = {i: _dtype(program.buffers[i].dtype) for i in program.outputs}
         self._direct = [program.buffers[i].kind == "output" for i in program.outputs]
+        self._memory = {i: OutputMemory() for i in program.outputs}
         self._keep: list[Any] = []
         for i, b in enumerate(program.buffers):
             if b.kind == "weight":
@@ -137,7 +139,7 @@ class CpuExecutor:
         self._place(shape)
         outputs = []
         for i, size, direct in zip(self.program.outputs, shape.outputs, self._direct, strict=True):
-            out = np.empty(size, self._dtypes[i]) if direct else None
+            out = self._memory[i].empty(size, self._dtypes[i]) if direct else None
             if out is not None:
                 pointers[i] = out.ctypes.data
             outputs.append(out)

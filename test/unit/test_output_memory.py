@@ -1,0 +1,50 @@
+"""Outputs reuse memory that the caller let go of, and only that."""
+
+import numpy as np
+
+from xcc.runtime.outputs import KEPT, LARGE, OutputMemory
+
+SHAPE = (LARGE // 4 + 3, 2)
+
+
+def address(a):
+    return a.ctypes.data
+
+
+def test_memory_let_go_of_is_used_again():
+    memory = OutputMemory()
+    first = memory.empty(SHAPE, np.float32)
+    assert first.shape == SHAPE and first.dtype == np.float32 and first.flags.writeable
+    at = address(first)
+    del first
+    assert address(memory.empty(SHAPE, np.float32)) == at
+
+
+def test_memory_in_use_is_not():
+    memory = OutputMemory()
+    held = [memory.empty(SHAPE, np.float32) for _ in range(KEPT + 2)]
+    for n, a in enumerate(held):
+        a.fill(n)
+    assert len({address(a) for a in held}) == len(held)
+    assert all((a == n).all() for n, a in enumerate(held))
+
+
+def test_any_view_keeps_it():
+    memory = OutputMemory()
+    for keep in (lambda a: a[5:7], memoryview, lambda a: a.__dlpack__(), lambda a: a.reshape(-1).view(np.uint8)):
+        a = memory.empty(SHAPE, np.float32)
+        at, view = address(a), keep(a)
+        del a
+        assert address(memory.empty(SHAPE, np.float32)) != at
+        del view
+
+
+def test_another_size_gets_its_own():
+    memory = OutputMemory()
+    memory.empty(SHAPE, np.float32)
+    a = memory.empty((SHAPE[0] + 1, 2), np.float64)
+    assert a.shape == (SHAPE[0] + 1, 2) and a.dtype == np.float64
+
+
+def test_small_outputs_are_plain_arrays():
+    assert OutputMemory().empty((3,), np.int64).base is None
