@@ -34,18 +34,20 @@ def source_of(spec: Model) -> Any:
         pytest.skip(str(e))
 
 
-def tolerance(want: np.ndarray[Any, Any]) -> float:
-    """1e-4 of the largest output: f32 sums of some thousand terms in another order, through some dozen layers."""
-    return 1e-4 * max(1.0, float(np.abs(want).max(initial=0)))
+BOUND: dict[str, float] = {"ppocr_det": 1e-4, "ppocr_rec": 1e-4}
+"""Where 1e-5 of the largest output is too little: real weights through 80 layers of batch norms that scale up, where
+sums in another order, onnxruntime's own among them, differ by as much."""
 
 
-def check(model: xcc.Model, session: Any, feeds: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
-    wanted = session.run(None, {**feeds, **fixed})
+def check(model: xcc.Model, session: Any, feeds: Mapping[str, Any], spec: Model) -> None:
+    """Every output within 1e-5 of its largest magnitude, or what BOUND says."""
+    wanted = session.run(None, {**feeds, **spec.fix})
     got = model.run(feeds)
     for output, want in zip(session.get_outputs(), wanted, strict=True):
         value = got[output.name]
         assert value.dtype == want.dtype and value.shape == want.shape, output.name
-        np.testing.assert_allclose(value, want, rtol=0, atol=tolerance(want), err_msg=output.name)
+        limit = BOUND.get(spec.name, 1e-5) * float(np.abs(want).max(initial=0))
+        np.testing.assert_allclose(value, want, rtol=0, atol=limit, err_msg=output.name)
 
 
 def names() -> list[Any]:
@@ -61,7 +63,7 @@ def test_equals_onnxruntime(name: str) -> None:
     session = onnxruntime_session(str(spec.get()))
     rng = np.random.default_rng(0)
     for sizes in (*spec.cases, *MORE_SIZES.get(name, ()), spec.cases[0]):     # the first again: nothing is left behind
-        check(model, session, {k: v.draw(rng, sizes) for k, v in spec.inputs.items()}, spec.fix)
+        check(model, session, {k: v.draw(rng, sizes) for k, v in spec.inputs.items()}, spec)
 
 
 @pytest.mark.parametrize("name", ["gpt2_tiny", "resnet_tiny"])
@@ -71,7 +73,7 @@ def test_narrower_vectors(name: str) -> None:
         pytest.skip("x86-64 code")
     spec = MODELS[name]
     model = xcc.compile(source_of(spec), target="cpu", chip="x86-64-v3")
-    check(model, onnxruntime_session(str(spec.get())), spec.feeds(), {})
+    check(model, onnxruntime_session(str(spec.get())), spec.feeds(), spec)
 
 
 def demo() -> Any:

@@ -5,10 +5,13 @@ import pytest
 from kernel_cases import module_of, reference
 
 from xcc.dialects import xt
+from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
 from xcc.passes.xt.fold import Fold
 from xcc.passes.xt.fold_scales import FoldScales
+from xcc.passes.pipeline import Pipeline
 from xcc.symbolic import sym
+from xcc.targets.front import front_stages
 from xcc.weights import WeightStore
 
 RNG = np.random.default_rng(0)
@@ -73,3 +76,24 @@ def test_a_shared_result_is_not_scaled():
         y = xt.dot_general(x, xt.weight("w", (3, 4), "f32"), lhs_contract=(1,), rhs_contract=(0,))
         return xt.mul(y, xt.weight("s", (4,), "f32")), y
     assert check(build, (N, 3), [data(2, 3)], {"w": data(3, 4)} | NORM) == ["dot_general", "mul"]
+
+
+def test_scaled_filters_are_rounded_once():
+    """In f16 the filter is the f32 product of filter and scale, rounded; not the product of rounded factors."""
+    def build(x):
+        return batch_norm(xt.convolution(x, xt.weight("w", (4, 3, 3, 3), "f32")), (4, 1, 1))
+
+    store, values = WeightStore(), {"w": data(4, 3, 3, 3)} | NORM
+    for name, value in values.items():
+        store.add(name, value)
+    module = module_of(build, xt.TensorType((1, 3, 5, 5), "f32"))
+    Pipeline(front_stages()).upto("xt").run(module, PassContext(
+        weights=store, options=CompileOptions(target="cpu", precision="f16")))
+    found = next(o.operation for o in module.body.operations[0].regions[0].blocks[0].operations
+                 if o.operation.name.endswith(".convolution"))
+    filter_ = np.asarray(xt.attrs_of(found.operands[1].owner.operation).value)
+    factor = NORM["s"] / np.sqrt(NORM["v"].astype(np.float64) + 1e-3)
+    exact = values["w"].astype(np.float64) * factor[:, None, None, None]
+    assert filter_.dtype == np.float16 and xt.attrs_of(found).filter == "HWIO"
+    error = np.abs(filter_.astype(np.float64).transpose(3, 2, 0, 1) / exact - 1).max()
+    assert error < 2.0 ** -11 * 1.001       # one rounding; two rounded factors give up to three times that
