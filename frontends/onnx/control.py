@@ -12,7 +12,7 @@ from xcc import symbolic
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
-from xcc.frontends.onnx.context import Context, Tensor
+from xcc.frontends.onnx.context import Context, RuntimeShape, Tensor
 from xcc.frontends.onnx.helpers import convert, full, rank_of, unsqueeze
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.symbolic import Dim
@@ -29,8 +29,12 @@ def if_(cx: Context) -> Any:
     ranks: list[list[int]] = []
     try:
         results = xt.if_(_flag(cx[0]), lambda: _branch(cx, then, ranks), lambda: _branch(cx, orelse, ranks))
-    except UserError:
-        names = symbols_behind(cx[0])
+    except UserError as e:
+        names, inputs = symbols_behind(cx[0]), cx.graph.model.inputs_behind(cx[0])
+        if inputs:
+            raise RuntimeShape(f"{e.message}; this may be a branch that never runs: which one does depends on "
+                               f"'{inputs[0]}', whose value is needed (--fix {inputs[0]}=..., "
+                               f"fix={{{inputs[0]!r}: ...}})", inputs) from None
         if len(ranks) != 2 or ranks[0] == ranks[1] or not names:
             raise
         cx.fail(f"the branches give values of different ranks, and which one runs depends on the sizes "

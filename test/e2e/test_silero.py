@@ -12,6 +12,7 @@ import pytest
 from models import MODELS
 
 import xcc
+from xcc.diagnostics import UserError
 from xcc.tools.peers import onnxruntime_session
 
 CALLS = 50
@@ -39,6 +40,18 @@ def test_fixed_rate(window: int) -> None:
     want = onnxruntime_session(str(path)).run(None, feeds | {"sr": np.array(16000)})
     for got, expected in zip(model.run(feeds).values(), want, strict=True):
         np.testing.assert_allclose(got, expected, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(("dims", "size"), [({}, True), ({"input_dim1": 576}, False)])
+def test_what_must_be_fixed(dims: dict[str, int], size: bool) -> None:
+    """One message names the input that picks a network, and the size that decides a rank, with what to write."""
+    try:
+        path = MODELS["silero_vad"].get()
+    except FileNotFoundError as e:
+        pytest.skip(str(e))
+    with pytest.raises(UserError, match=r"--fix sr=\.\.\.") as caught:
+        xcc.compile(path, dims=dims)
+    assert ("--dim input_dim1=..." in caught.value.message) is size
 
 
 @pytest.mark.parametrize("name", sorted(n for n in MODELS if n.startswith("silero")))
