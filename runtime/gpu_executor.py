@@ -2,7 +2,7 @@
 
 Weights are uploaded once. For each set of symbol values the buffers get fixed addresses and the launches are captured
 into graphs, one for each stretch of statements whose launches are known in advance; runs of the same shape replay
-them. Conditions and sizes that the model computes are read back between graphs.
+them. The shapes used last keep theirs. Conditions and sizes that the model computes are read back between graphs.
 """
 
 from __future__ import annotations
@@ -245,6 +245,8 @@ class GpuExecutor:
             while len(self._shapes) >= _CACHED_SHAPES:
                 self._forget(next(iter(self._shapes)))
             self._shapes[key] = self._place(symbols)
+        elif len(self._shapes) > 1:     # the one used longest ago is forgotten first
+            self._shapes[key] = self._shapes.pop(key)
         return self._shapes[key]
 
     def _place(self, symbols: Mapping[str, int]) -> _Shape:
