@@ -29,6 +29,7 @@ BUILTIN: dict[str, str] = {
     "row-division": "xcc.passes.gpu.row_division",
     "split-contractions": "xcc.passes.xt.split_contractions",
     "split-reductions": "xcc.passes.xt.split_reductions",
+    "split-scans": "xcc.passes.xt.split_scans",
     "test-fail": "xcc.passes.testing",
     "tile": "xcc.passes.linalg.tile",
     "transposed-convolution": "xcc.passes.xt.transposed_conv",

@@ -25,7 +25,7 @@ def split(body: Callable[..., Any], inputs: list[Any]) -> tuple[Any, Any, int]:
     module, _ = build_kernel(body, inputs)
     before = evaluate(module, inputs)[0]
     with module.context:
-        for name in ("split-contractions", "split-reductions"):
+        for name in ("split-contractions", "split-reductions", "split-scans"):
             parse_pass(name).run(module, PassContext(chip=chips()["sm_90a"]))
         assert module.operation.verify()
     return before, evaluate(module, inputs)[0], str(module).count('"xt.reduce"')
@@ -57,3 +57,25 @@ def test_reductions(kind: str, keepdims: bool) -> None:
                                 [floats(1, 70, 80, 24)])
     assert sums == 2
     np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("kind, shape, axis", [("sum", (20000,), 0), ("max", (3, 1000), 1), ("min", (2, 513, 5), 1),
+                                               ("sum", (2, 512), 1)])
+def test_scans(kind: str, shape: tuple[int, ...], axis: int, exclusive: bool, reverse: bool) -> None:
+    before, after, sums = split(lambda x: xt.cumulative(x, kind=kind, axis=axis, exclusive=exclusive, reverse=reverse),
+                                [floats(*shape)])
+    assert sums == (2 if shape[axis] > 16384 else 1)
+    np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-2 if kind == "sum" else 0)
+
+
+def test_scans_of_short_axes_and_of_integers_that_would_be_padded_stay() -> None:
+    _, _, sums = split(lambda x: xt.cumulative(x, kind="sum", axis=1), [floats(4, 256)])
+    assert sums == 0
+    x = RNG.integers(-9, 9, (2, 1000))
+    before, after, sums = split(lambda x: xt.cumulative(x, kind="max", axis=1), [x])
+    assert sums == 0
+    before, after, sums = split(lambda x: xt.cumulative(x, kind="sum", axis=1), [x])
+    assert sums == 1
+    np.testing.assert_array_equal(after, before)
