@@ -161,11 +161,13 @@ def _gelu(op: Any) -> bool:
     x, c = scaled
     if half is None or half[0] != x or c <= 0:
         return False
+    degree = len(_ERFC)
+    scaled_terms = tuple(p * c ** (degree - n) for n, p in enumerate(_ERFC))     # P(c t) c t as a polynomial in t
     with whole.location, ir.InsertionPoint(whole):
-        t = arith_d.minimumf(_abs(op.operands[0]), _constant(x.type, GELU_END))
-        tail = arith_d.mulf(_power(_ERFC, t), t)
+        t = arith_d.minimumf(_abs(x), _constant(x.type, GELU_END))
+        tail = arith_d.mulf(_power(scaled_terms, t), t)
         positive = arith_d.maximumf(x, _constant(x.type, 0.0))
-        whole.results[0].replace_all_uses_with(math_d.fma(tail, _constant(x.type, -0.5 / c), positive))
+        whole.results[0].replace_all_uses_with(math_d.fma(tail, _constant(x.type, -0.5), positive))
     for dead in (whole, one, op):
         dead.erase()
     return True
