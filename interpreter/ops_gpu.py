@@ -181,7 +181,7 @@ def _get_global(source: Any, kernel: Any) -> Any:
     return run
 
 
-@op("gpu.printf", "gpu.assert", "memref.prefetch")
+@op("gpu.printf", "gpu.assert")
 def _ignored(source: Any, _: Any) -> Any:
     return lambda machine, *operands: ()
 

@@ -25,7 +25,6 @@ BUILTIN: dict[str, str] = {
     "merge-products": "xcc.passes.xt.merge_products",
     "narrow-indices": "xcc.passes.gpu.narrow_indices",
     "nvvm-kernel-functions": "xcc.passes.gpu.nvvm_kernel_functions",
-    "nvvm-prefetch": "xcc.passes.gpu.prefetch",
     "pack-weights": "xcc.passes.xt.pack",
     "row-division": "xcc.passes.gpu.row_division",
     "split-contractions": "xcc.passes.xt.split_contractions",

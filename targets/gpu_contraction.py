@@ -7,6 +7,7 @@ stages fit in shared memory.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from xcc.targets.base import Chip
@@ -54,8 +55,8 @@ def candidates(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
         k = 128 // size
         tiles += [t for m, n, threads in ((128, 256, 256), (256, 128, 256), (128, 128, 256), (64, 256, 128),
                                           (128, 64, 256), (64, 128, 128), (64, 64, 128), (64, 32, 128))
-                  for stages in (4, 5, 6, 7, 8)
-                  if (t := MatrixTile(m, n, k, threads, stages, warpgroup=True)).shared_bytes(size)
+                  for stages in (4, 5, 6)
+                  if (t := MatrixTile(m, n, k, threads, stages, _group(m, n, chip), warpgroup=True)).shared_bytes(size)
                   <= chip.shared_bytes]
     out = []
     for t in tiles:
@@ -65,6 +66,11 @@ def candidates(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
         if t.shared_bytes(size) <= chip.shared_bytes:
             out.append(t)
     return out
+
+
+def _group(m: int, n: int, chip: Chip) -> int:
+    """Rows of tiles of m x n in a band, so that the tiles that run at once span about as many rows as columns."""
+    return 1 << round(math.log2(max(1.0, (max(1, chip.cores) * n / m) ** 0.5)) - 0.05)
 
 
 def variants(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
@@ -99,11 +105,11 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
         waves = -(-tiles // cores)
         steps = -(-k // t.k)
         faster, whole = (1.3, 16384) if t.warpgroup else (0.7 if warpgroups and not simt else 1.0, 8192)
-        math = 2.0 * t.m * t.n * k / (rate * faster / cores) / min(1.0, (t.m * t.n / whole) ** 0.25)
+        compute = 2.0 * t.m * t.n * k / (rate * faster / cores) / min(1.0, (t.m * t.n / whole) ** 0.25)
         moved = (t.m + t.n) * k * size / (shared_rate / max(min(cores, tiles), 0.7 * cores))
         step = LATENCY / (t.stages - 2) if t.warpgroup else STEP_SECONDS
         together = min(resident, waves)
-        return waves * (max(math, moved, steps * step / together)
+        return waves * (max(compute, moved, steps * step / together)
                         + START_SECONDS * (1 + t.m * t.n / ELEMENTS) / together)
 
     def cost(t: MatrixTile) -> tuple[float, int, int]:

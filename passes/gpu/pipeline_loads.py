@@ -30,7 +30,6 @@ from xcc.passes.gpu.assign_layouts import CONVERT, is_vector
 from xcc.passes.gpu.contraction import Contraction
 from xcc.passes.gpu.distribute_memory import Gather, Transfer, reader
 from xcc.passes.gpu.layout import Layout
-from xcc.passes.gpu.prefetch import prefetch_reads
 from xcc.passes.gpu.staged_tile import StagedTile
 from xcc.passes.gpu.thread_code import best_memory, guarded, index, memory_type, to_memory
 from xcc.passes.gpu.tile_memory import operand_memory
@@ -259,8 +258,6 @@ class _PipelinedLoop:
             self.copy(self.later(self.lower, s), lambda t, s=s: index(s * t.elements))  # type: ignore[misc]
         if self.held:
             guarded(self.inside(self.lower), lambda: self.write(self.loaded(self.lower), None))
-        if code.async_copies:
-            prefetch_reads(k, self.op)
         zero = index(0)
         counters = [zero] * (bool(self.direct) + bool(self.held))
         loop = scf_d.ForOp(self.lower, self.upper, self.step, [*self.init, *counters])

@@ -41,7 +41,6 @@ def gpu_stages() -> tuple[Stage, ...]:
             Upstream(pipeline="reconcile-unrealized-casts"),
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),
-            _pass("nvvm-prefetch"),
             _pass("nvvm-kernel-functions"),
         )),
     )
