@@ -56,7 +56,10 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
                         "gather", parallel=True, threads=max(4, vector[row] // WARP_ROWS) * chip.warp, stages=stages,
                         online=True, descending=descending,
                         warpgroup="wgmma" in chip.matrix and vector[row] >= 4 * WARP_ROWS)
-    narrow = size > 64 and any(m.startswith("wmma") for m in chip.matrix)   # few lanes, 256 registers each: RDNA
+    element = str(multiplied_type(factors[0]))
+    simt = not any(i.types[0] == element and i.exact for i in instructions_of(chip.matrix))
+    # few lanes, 256 registers each: RDNA
+    narrow = (size > 64 or simt) and any(m.startswith("wmma") for m in chip.matrix)
     vector[row] = min(ROWS if size <= 128 and not narrow else ROWS // 2, max(16, queries))
     keys = min(16 if narrow else KEYS if size <= 64 else KEYS // 2, max(16, length))
     reduce = _lanes(kernel, group, keys)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import arith_d, ir, vector_d
+from xcc._mlir import arith_d, ir, scf_d, vector_d
 from xcc.passes.gpu import warpgroup
 from xcc.passes.gpu.analysis import element_bytes
 from xcc.passes.gpu.contraction import Contraction
@@ -12,6 +12,7 @@ from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.staged_tile import StagedTile
 from xcc.passes.gpu.thread_code import (
     from_memory,
+    index,
     memory_type,
     register_vector,
     registers_of,
@@ -20,6 +21,7 @@ from xcc.passes.gpu.thread_code import (
 )
 from xcc.passes.gpu.tile_memory import chunk_of, operand_layout, operand_memory
 
+MOST_STEPS = 16     # of FMAs along k in one block of AMD code: LLVM may read the operands of a whole block first
 _KINDS = {
     "add": ("addf", "addi"), "mul": ("mulf", "muli"), "minimumf": ("minimumf", ""), "maximumf": ("maximumf", ""),
     "minnumf": ("minnumf", ""), "maxnumf": ("maxnumf", ""), "minsi": ("", "minsi"), "maxsi": ("", "maxsi"),
@@ -166,16 +168,31 @@ def _multiply_add(k: Any, op: Any, plan: Contraction) -> Any:
                 offset += -(-tile.slot_bytes // 16) * 16
                 sides[n] = _Side(plan, n, tile)
         k.code.barrier()
+    depth = plan.sizes[plan.k[-1]]
+    if not k.code.amd or len(plan.k) > 1 or depth <= MOST_STEPS:
+        return _steps(k, plan, sides, acc, element, plan.sizes, None)
+    k.run_deferred()
+    loop = scf_d.ForOp(index(0), index(depth), index(MOST_STEPS), [acc])
+    loop.operation.attributes["llvm.loop_annotation"] = ir.Attribute.parse(
+        "#llvm.loop_annotation<unroll = <disable = true>>")
+    with ir.InsertionPoint(loop.body):
+        first, inner = loop.body.arguments
+        scf_d.yield_([_steps(k, plan, sides, inner, element, {plan.k[0]: MOST_STEPS}, first)])
+    return loop.results[0]
+
+
+def _steps(k: Any, plan: Contraction, sides: list[Any], acc: Any, element: Any, sizes: dict[int, int], first: Any
+           ) -> Any:
+    """The sum over `sizes` of the k dims, from `first` on (an index value, a multiple of that size; None: 0)."""
     steps: list[dict[int, int]] = [{}]
     for d in plan.k:
-        steps = [{**s, d: i} for s in steps for i in range(plan.sizes[d])]
-    chunk = max(side.chunk for side in sides if side is not None)
+        steps = [{**s, d: i} for s in steps for i in range(sizes[d])]
+    for side in sides:
+        side.begin(k, first, sizes[plan.k[-1]])
     for count, step in enumerate(steps):
         if 4 * count == len(steps):
             k.run_deferred()
-        if count and count % chunk == 0:
-            k.code.keep_order()     # else all of LDS that is read waits in registers
-        a, b = (side.at(k, step, element) for side in sides if side is not None)
+        a, b = (side.at(k, step, element) for side in sides)
         if isinstance(element, ir.FloatType):
             acc = vector_d.fma(a, b, acc)
         else:
@@ -202,6 +219,18 @@ class _Side:
         self.layout = operand_layout(plan, operand, self.chunk)
         self.held = {self.layout.at(register=r): r for r in reversed(range(self.layout.registers))}
         self.loaded: Any = None
+        self.turn: Any = None
+
+    def begin(self, k: Any, first: Any, size: int) -> None:
+        """The steps that follow start at k `first`, a multiple of `size`; None: at 0."""
+        if first is None:
+            return
+        vectors = [v[0] for v in self.tile.memory.basis(f"dim{self.dims.index(self.plan.k[-1])}")]
+        moved = [v if 1 << b >= size else 0 for b, v in enumerate(vectors)]
+        mask = 0
+        for v in moved:
+            mask |= v
+        self.turn = k.code.spread([(first, moved)]), mask
 
     def at(self, k: Any, step: dict[int, int], element: Any) -> Any:
         """The values at one k step, a register for each of the accumulator's registers."""
@@ -211,7 +240,7 @@ class _Side:
             position = {f"dim{i}": step.get(d, 0) for i, d in enumerate(self.dims)}
             kind = ir.VectorType(tile.value.type).element_type
             loaded = from_memory(k.code.read_shared(tile.buffer, tile.memory.compose(self.layout), tile.stored,
-                                                    tile.memory.at(**position)[0], tile.start), kind)
+                                                    tile.memory.at(**position)[0], tile.start, self.turn), kind)
             if kind != element:
                 out = register_vector(self.layout.registers, element)
                 loaded = arith_d.extf(out, loaded) if isinstance(kind, ir.FloatType) else arith_d.extsi(out, loaded)

@@ -13,6 +13,7 @@ from xcc.passes.gpu.ldmatrix import ROW, matrix_load
 
 __all__ = ["ThreadCode", "from_registers", "register_vector", "registers_of", "select_registers"]
 
+Turn = tuple[Any, int] | None
 SHARED = "#gpu.address_space<workgroup>"
 
 
@@ -87,9 +88,12 @@ class ThreadCode:
         return self._parts[columns]
 
     def _gather_bits(self, columns: Any) -> Any:
+        return self.spread([(self.lane if name == "lane" else self.warp_id, values) for name, values in columns])
+
+    def spread(self, columns: Any) -> Any:
+        """The XOR of the vectors whose bits are set: columns are (index value, a vector for each of its bits)."""
         terms: list[tuple[Any, int]] = []
-        for name, values in columns:
-            source = self.lane if name == "lane" else self.warp_id
+        for source, values in columns:
             i = 0
             while i < len(values):
                 if not values[i] or values[i] & (values[i] - 1):
@@ -160,16 +164,22 @@ class ThreadCode:
             return memref_d.view(ir.MemRefType.get([count], element_type, memory_space=space), self._shared,
                                  index(offset), [])
 
-    def offset_of(self, layout: Layout, register: int, fixed: int = 0, start: Any = None) -> Any:
-        """The offset of `register` under a 1-D layout, with the constant `fixed` XORed in, from `start` on."""
+    def offset_of(self, layout: Layout, register: int, fixed: int = 0, start: Any = None, turn: Turn = None) -> Any:
+        """The offset of `register` under a 1-D layout, with the constant `fixed` XORed in, from `start` on.
+
+        turn: a value that is XORed in too, and the bits that it may have.
+        """
         constant = layout.at(register=register)[0] ^ fixed
         part = self.part(layout, 0)
-        if part is None:
+        if part is None and turn is None:
             return index(constant) if start is None else arith_d.addi(start, index(constant))
         moving = 0
         for name in ("lane", "warp"):
             for v in layout.basis(name):
                 moving |= v[0]
+        if turn is not None:
+            part = turn[0] if part is None else arith_d.xori(part, turn[0])
+            moving |= turn[1]
         # the thread's bits and the constant's bits apart: an addition folds into the address
         apart, crossed = constant & ~moving, constant & moving
         value = arith_d.xori(part, index(crossed)) if crossed else part
@@ -214,18 +224,20 @@ class ThreadCode:
 
         guarded(self.first_copy(offsets), store)
 
-    def read_shared(self, buffer: Any, offsets: Layout, element_type: Any, fixed: int = 0, start: Any = None) -> Any:
-        """Loads a register vector; the opposite of `write_shared`, at offsets XORed with `fixed`."""
+    def read_shared(self, buffer: Any, offsets: Layout, element_type: Any, fixed: int = 0, start: Any = None,
+                    turn: Turn = None) -> Any:
+        """Loads a register vector; the opposite of `write_shared`, at offsets XORed with `fixed` and `turn`."""
         size = element_bytes(element_type)
         width, run = offsets.contiguous(max(1, 16 // size))
-        if fixed & (width - 1):
+        if (fixed | (turn[1] if turn else 0)) & (width - 1):
             width, run = 1, []
         out: list[Any] = [None] * offsets.registers
         pieces = []
         groups = register_groups(offsets.registers, run)
         for group in groups:
             pieces.append(vector_d.load(register_vector(width, element_type), buffer,
-                                        [self.offset_of(offsets, group[0], fixed, start)], alignment=width * size))
+                                        [self.offset_of(offsets, group[0], fixed, start, turn)],
+                                        alignment=width * size))
         if len(groups) == 1 and groups[0] == list(range(offsets.registers)):
             return pieces[0]
         for group, piece in zip(groups, pieces, strict=True):
