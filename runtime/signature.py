@@ -68,8 +68,8 @@ def solve_symbols(program: Program, shapes: Sequence[Sequence[int]]) -> dict[str
     for name, (low, high) in program.bounds.items():
         if name in env and not low <= env[name] <= high:
             raise UserError(f"{source[name]}: '{name}' is {env[name]}, the model was compiled for {low}..{high}")
-    for a, b in program.equal:
-        _check_equal(a, b, env, source)
+    for left, right in program.equal:
+        _check_equal(left, right, env, source)
     return env
 
 

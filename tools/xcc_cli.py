@@ -31,7 +31,8 @@ def parser() -> ArgumentParser:
     p.add_argument("--chip", default="", help="a chip of the target, for cpu also several (A,B: the runtime takes "
                    "what fits); 'list' prints them (default: this machine's)")
     p.add_argument("--emit", default="", metavar="STAGE",
-                   help="stop after this stage and write its IR; 'code' writes each kernel's code into the folder -o")
+                   help="stop after this stage and write its IR; 'code' writes each kernel's code into the folder -o, "
+                   "'asm' (cpu) its assembly")
     p.add_argument("--dump-stages", default="", metavar="DIR", help="write the IR after each stage; compiling goes on")
     p.add_argument("--dim", action="append", default=[], metavar="N=SIZE", help="fix a dim, or bound it: N=LOW..HIGH")
     p.add_argument("--fix", action="append", default=[], metavar="INPUT=VALUE",
@@ -128,7 +129,8 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | 
     from xcc.tools.progress import Progress
     from xcc.versions import compile_versions
 
-    stop = "" if args.emit in CODE else args.emit
+    assembly = args.emit == "asm" and options.target == "cpu"
+    stop = pipeline.stage_names()[-1] if assembly else "" if args.emit in CODE else args.emit
     if stop and stop not in pipeline.stage_names():
         raise UserError(f"--emit={stop}: no such stage; stages are {', '.join(pipeline.stage_names())} and code")
     chip = options.chip if "," in options.chip else chip_of(get_target(options.target), options.chip).name
@@ -141,7 +143,13 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | 
         progress.clear()
     seconds = time.perf_counter() - begin
     what = f"{args.model} for {options.target} {chip}"
-    if stop:
+    if assembly:
+        from xcc.targets.cpu.emit import assembly as assembled
+
+        texts = assembled(compiled.text, chip_of(get_target("cpu"), options.chip))
+        _write_files(args.output, {f"{name}.s": text.encode() for name, text in texts.items()})
+        _note(f"{what}: {len(texts)} kernels in {args.output}, {seconds:.1f} s")
+    elif stop:
         _write_text(args.output or "-", compiled.text)
         _note(f"{what}: stage {stop}, {seconds:.1f} s")
     elif args.emit:
@@ -231,15 +239,19 @@ def _write_text(path: str, text: str) -> None:
 
 def _write_code(folder: str, kernels: Sequence[Any]) -> str:
     """Writes each kernel's code as ``name.format`` into `folder`; says what was written."""
+    _write_files(folder, {f"{k.name}.{'o' if k.format == 'obj' else k.format}": k.blob for k in kernels})
+    return f"{len(kernels)} kernels, {_bytes(sum(len(k.blob) for k in kernels))} in {folder}"
+
+
+def _write_files(folder: str, files: dict[str, bytes]) -> None:
     if not folder:
-        raise UserError("--emit=code needs -o FOLDER")
+        raise UserError("--emit=code and --emit=asm need -o FOLDER")
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
-        for k in kernels:
-            Path(folder, f"{k.name}.{'o' if k.format == 'obj' else k.format}").write_bytes(k.blob)
+        for name, data in files.items():
+            Path(folder, name).write_bytes(data)
     except OSError as e:
         raise UserError(f"{folder}: cannot be written: {e.strerror}") from None
-    return f"{len(kernels)} kernels, {_bytes(sum(len(k.blob) for k in kernels))} in {folder}"
 
 
 def _print_timing(seconds: dict[tuple[str, str], float], wall: float) -> None:

@@ -9,6 +9,21 @@ from xcc.targets.base import Chip, KernelBinary, KernelLaunch
 from xcc.targets.llvm_text import llvm_ir
 
 
+def assembly(text: str, chip: Chip) -> dict[str, str]:
+    """Kernel -> assembly, of a module at the last stage with one nested module a kernel."""
+    from xcc.context import new_context, parse_module
+    from xcc.targets.cpu.codegen import emit_assembly
+
+    out = {}
+    module = parse_module(text, new_context(), "the last stage")
+    with module.context:
+        for op in (o.operation for o in module.body if o.operation.name == "builtin.module"):
+            alone = ir.Module.parse(str(op))
+            loops = any("xcc.loops" in f.attributes for f in alone.body.operations)
+            out[ir.StringAttr(op.attributes["sym_name"]).value] = emit_assembly(llvm_ir(alone), chip, vectorize=loops)
+    return out
+
+
 def emit_kernel(module: Any, chip: Chip, options: Any = None) -> KernelBinary:
     """The object of one kernel; its entry is the function marked ``xt.kernel``."""
     from xcc.targets.cpu.codegen import emit_object
