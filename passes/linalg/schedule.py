@@ -21,6 +21,8 @@ All entries speak of dims *after* normalisation (passes/linalg/kernel.py), of th
 - access: "rows" reads non-affine and strided tiles row by row (CPU); "gather" by index vectors (GPU).
 - park: the number of an op whose result a reduction over a row and the kernel's result both need and which is dear to
   compute twice: it is written to the result's own row by the first and read back by the second. -1: none.
+- shares: each tile of rows of a panel asks for 1 / shares (a power of two) of the next panel (CPU;
+  passes/linalg/fetch_ahead.py); 0: none does.
 - dot: the lanes of the contraction's reduction loop are elements that one dot product instruction sums (CPU): they
   make a vector.contract even where only one operand walks the result's lanes.
 - online: a maximum and the sums of exponentials relative to it share one loop (passes/linalg/online.py).
@@ -45,7 +47,7 @@ from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.kernel import Kernel, Op
 
-NUMBERS = ("threads", "stages", "group", "park", "descending", "prefetch")
+NUMBERS = ("threads", "stages", "group", "park", "descending", "prefetch", "shares")
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Schedule:
     online: bool = False
     descending: int = -1
     dot: bool = False
+    shares: int = 0
     warpgroup: bool = False
     chunks: tuple[int, ...] = ()
     prefetch: int = 0
@@ -88,6 +91,8 @@ class Schedule:
             raise UserError("xcc.config: joined and reduce must have one entry a reduction")
         if self.park >= 0 and (not self.block or self.block[-1]):
             raise UserError("xcc.config: park needs rows that are whole in a chunk (block of the last dim 0)")
+        if self.shares < 0 or self.shares & (self.shares - 1):
+            raise UserError(f"xcc.config: shares {self.shares} is no power of two")
         if self.tail not in ("peel", "mask"):
             raise UserError(f"xcc.config: tail '{self.tail}' is neither 'peel' nor 'mask'")
         if self.access not in ("rows", "gather"):
@@ -111,7 +116,7 @@ class Schedule:
         for name in ("online", "dot", "warpgroup"):
             if getattr(self, name):
                 entries[name] = ir.BoolAttr.get(True)
-        for name in ("threads", "stages", "group", "prefetch"):
+        for name in ("threads", "stages", "group", "prefetch", "shares"):
             if getattr(self, name):
                 entries[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), getattr(self, name))
         return ir.DictAttr.get(entries)

@@ -168,6 +168,7 @@ class Nest:
 
     def _tiles(self, order: list[int], at: dict[int, Ix], ranges: dict[int, tuple[Any, Any]]) -> None:
         """Loops over the dims of `order`, then the tile itself; `ranges` are the forall's chunks."""
+        self.ev.progress = self._progress(at, ranges) if self.schedule.shares else None
         self._hoist(at)
         if not order:
             self._store(at)
@@ -199,6 +200,15 @@ class Nest:
                 self._rest(d, self.b.int(whole), self.b.int(size), size % lanes, inner)
         else:
             self._peeled(d, zero, self.b.dim(size), inner)
+
+    def _progress(self, at: dict[int, Ix], ranges: dict[int, tuple[Any, Any]]) -> Any:
+        """Which tile of its chunk the first dim inside the loop over panels stands at; None outside of it."""
+        order = self.schedule.order
+        d = next((d for d in order[order.index(len(order) - 1) + 1:] if d in at), None)
+        if d is None:
+            return None
+        low = ranges[d][0] if d in ranges else self.b.int(0)
+        return self.b.binary("arith.divui", self.b.sub(self.b.scalar(at[d]), low), self.b.int(self.schedule.vector[d]))
 
     def _peeled(self, d: int, low: Any, high: Any, inner: Callable[[Ix], None]) -> None:
         """A loop from `low` to a dynamic `high`: full tiles, then the rest."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import ir, scf_d
+from xcc.passes.linalg.fetch_ahead import fetch_ahead
 from xcc.passes.linalg.kernel import Kernel, Op, Tensor, is_packed
 from xcc.passes.linalg.online import find_groups
 from xcc.passes.linalg.online_loops import OnlineLoops
@@ -48,6 +49,7 @@ class Evaluator:
         self.park: Any = None
         self.parking = False
         self.zero_past_limits: set[Any] = set()     # values that are 0 in the lanes past their axes' limits
+        self.progress: Any = None              # the tile of rows of the panel, an index, for fetch_ahead
         self.online = OnlineLoops(self, find_groups(kernel) if schedule.online else [])
         if schedule.park >= 0:
             self.parked = kernel.ops[schedule.park].results[0]
@@ -365,6 +367,8 @@ class Reduction:
         tagged = [V(a.value, tuple(now.get(x, x) for x in a.axes)) for a in accs]
         if self.product is not None and self.ev.schedule.prefetch:
             self.prefetch(env)
+        if self.ev.schedule.shares:
+            fetch_ahead(self.ev, self.op, env)
         if self.contract:
             new = [self.contraction(env, tagged[0])]
         elif self.product is not None and self.combiners[0] == "arith.addf":

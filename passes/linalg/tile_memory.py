@@ -77,6 +77,11 @@ class Memory:
             return self.b.elementwise("arith.trunci", t.element, [v], {})
         return v
 
+    def flat_argument(self, t: Tensor) -> Any:
+        """The buffer of `t` as one dim."""
+        memref = self._buffer(t)
+        return self.flat(memref, t.dims, ir.MemRefType(memref.type).element_type)
+
     def load_from(self, memref: Any, indices: Sequence[Ix]) -> V:
         """The tile of a result's buffer, read back as it was stored."""
         return self._transfer(memref, indices, ir.MemRefType(memref.type).element_type)

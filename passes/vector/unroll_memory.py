@@ -115,7 +115,8 @@ class Transfer:
         strides, _ = ir.MemRefType(self.memory.type).get_strides_and_offset()
         lane = self.dims[-2] if len(self.dims) > 1 else None
         self.adjacent = lane is not None and strides[lane] == self.shape[-1]
-        return self.mask is None or (isinstance(self.mask, MaskTile) and self.adjacent and self._masks_lanes(lane))
+        return self.mask is None or (isinstance(self.mask, MaskTile) and lane is not None and self.adjacent
+                                     and self._masks_lanes(lane))
 
     def _masks_lanes(self, lane: int) -> bool:
         assert isinstance(self.mask, MaskTile)

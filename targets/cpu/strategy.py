@@ -22,6 +22,7 @@ from xcc.passes.linalg.domain import (
     volume,
     work,
 )
+from xcc.passes.linalg.fetch_ahead import packed_input
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, is_packed, loop_index
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.tile_eval import loops_of, product_operands
@@ -36,6 +37,8 @@ UNROLLED_WINDOW = 9    # steps
 RESIDENT = 32768       # bytes of weights that stay in the L1 cache beside what they are multiplied with
 NEAR = 262144          # bytes of rows in the L2 cache
 CHUNKS = 16            # of a contraction whose threads share the rows
+SMALL_PANEL = 4096     # bytes
+MOST_SHARES = 16       # of a panel
 CHUNK = 16384          # elements of a pointwise chunk
 PARALLEL_SECONDS = 15e-6   # below this a kernel stays on one thread
 
@@ -117,8 +120,10 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         return _rows_of_panels(dims, vector, m_dims[0], op, reduce, parallel)
     block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, _elements(op, left), chip.cores or CORES)
     chunks = (*outer, *sorted(m_dims), last) if by_rows else ()
+    shares = _shares(op, dims, vector, block, min(m_dims, default=None)) if group is not None else 0
     return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel,
-                    dot=group is not None, chunks=() if chunks == order else chunks, prefetch=_ahead(op, chip))
+                    dot=group is not None, chunks=() if chunks == order else chunks, prefetch=_ahead(op, chip),
+                    shares=shares)
 
 
 def _ahead(op: Op, chip: Chip) -> int:
@@ -133,6 +138,16 @@ def _elements(op: Op, loops: set[int]) -> int:
     """Of the largest operand that is walked by `loops` alone."""
     return max((volume(t.dims) for t, access in op.inputs
                 if {int(s[1:]) for e in access for s in symbolic.symbols_of(e)} <= loops), default=0)
+
+
+def _shares(op: Op, dims: tuple[Dim, ...], vector: list[int], block: list[int], m: int | None) -> int:
+    """Over how many tiles of rows the fetching of the next panel is spread; 0 where panels are small or read once."""
+    packed = packed_input(op)
+    if packed is None or m is None or volume(packed[0].dims[1:]) * element_bytes(packed[0].element) < SMALL_PANEL:
+        return 0
+    rows = min(estimate(dims[m]), block[m]) if block[m] else estimate(dims[m])
+    tiles = -(-rows // vector[m])
+    return 1 << (min(tiles, MOST_SHARES).bit_length() - 1) if tiles > 1 else 0
 
 
 def _bytes_of_right(op: Op, right: set[int]) -> int:

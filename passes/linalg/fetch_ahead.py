@@ -1,0 +1,56 @@
+"""Prefetches of the next panel of a packed operand, spread over the tiles of rows that this panel serves.
+
+A panel is read once for each tile of rows: at first from memory, then from the cache. While the tiles after the first
+compute, memory would be idle: each step of tile r of R asks for its share of the next panel instead.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from xcc import symbolic
+from xcc._mlir import ir
+from xcc.passes.linalg.kernel import Access, Op, Tensor
+from xcc.passes.linalg.tile_builder import Ix
+
+if TYPE_CHECKING:
+    from xcc.passes.linalg.tile_eval import Evaluator
+
+__all__ = ["fetch_ahead", "packed_input"]
+
+SECOND_CACHE = 2       # memref.prefetch's locality hint: not the first level
+
+
+def packed_input(op: Op) -> tuple[Tensor, Access] | None:
+    """The argument that lies in panels: its first dim is indexed by a quotient."""
+    for t, access in op.inputs:
+        first = access[0] if access else 0
+        if t.producer is None and isinstance(first, symbolic.Expr) and \
+                any(atom[0] == "floordiv" for monomial, _ in first.terms for atom in monomial if len(atom) == 3):
+            return t, access
+    return None
+
+
+def fetch_ahead(ev: Evaluator, op: Op, env: dict[str, Ix]) -> None:
+    """One line of the panel after the one that `op` reads at `env`; `ev.progress` is the tile of rows, from 0 on.
+
+    Nothing is read: an address past the last panel is as good as any.
+    """
+    found, b, tile = packed_input(op), ev.b, ev.progress
+    if found is None or tile is None or not all(isinstance(d, int) for d in found[0].dims):
+        return
+    t, access = found
+    indices = [b.access(e, env) for e in access]
+    if any(i.vec is not None for i in indices):
+        return
+    panel = symbolic.product(t.dims[1:])
+    start = b.mul(b.scalar(indices[0]), b.dim(panel))
+    step: Any = b.int(0)
+    for d, i in enumerate(indices[1:], 1):
+        step = b.add(step, b.mul(b.scalar(i), b.dim(symbolic.product(t.dims[d + 1:]))))
+    shift = b.int(ev.schedule.shares.bit_length() - 1)
+    share = b.pure("arith.shrui", b.index, [b.add(b.mul(tile, b.dim(panel)), step), shift])
+    address = b.add(b.add(start, b.dim(panel)), share)
+    ir.Operation.create("memref.prefetch", operands=[ev.memory.flat_argument(t), address], attributes={
+        "isWrite": ir.BoolAttr.get(False), "isDataCache": ir.BoolAttr.get(True),
+        "localityHint": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), SECOND_CACHE)})

@@ -1,0 +1,65 @@
+"""Quantised models compiled for this CPU against onnxruntime: within one step of the output's quantisation."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+import quantised
+from onnx import numpy_helper
+
+import xcc
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+STATIC = {
+    "u8 by channel": {}, "u8 by tensor": {"per_channel": False}, "s8 by channel": {"activations": "QInt8"},
+    "u8 weights": {"weights": "QUInt8", "per_channel": False}, "qoperator": {"form": "QOperator"},
+    "qoperator s8": {"form": "QOperator", "activations": "QInt8", "per_channel": False}}
+MODELS = {"convolutional": quantised.convolutional, "dense": quantised.dense}
+
+
+def step_of(model):
+    """The largest scale in the model that can be the output's: that of the last quantisation."""
+    scales = {i.name: numpy_helper.to_array(i) for i in model.graph.initializer}
+    last = next(n for n in reversed(model.graph.node) if n.op_type in ("DequantizeLinear", "QuantizeLinear"))
+    return float(np.max(scales[last.input[1]]))
+
+
+def both(model, seed, **options):
+    feeds = quantised.inputs_of(model, seed)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    compiled = xcc.compile(model, target="cpu", **options)
+    return compiled, next(iter(compiled.run(feeds).values())), session.run(None, feeds)[0]
+
+
+@pytest.mark.parametrize("variant", STATIC)
+@pytest.mark.parametrize("name", MODELS)
+def test_static(name, variant):
+    model = quantised.static(MODELS[name](), **STATIC[variant])
+    _, got, want = both(model, 7)
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got, want, rtol=0, atol=1.01 * step_of(model))
+    assert np.mean(np.abs(got - want) < 1e-5) >= 0.7
+
+
+@pytest.mark.parametrize("weights", ["QInt8", "QUInt8"])
+def test_dynamic(weights):
+    """Scales and zero points from the numbers themselves: the same sums of integers, so nearly the same results."""
+    model = quantised.dynamic(quantised.dense(), weights=weights)
+    assert any(n.op_type == "MatMulInteger" for n in model.graph.node)
+    _, got, want = both(model, 3)
+    np.testing.assert_allclose(got, want, rtol=0, atol=2e-2 * np.abs(want).max())
+    assert np.mean(np.abs(got - want) < 1e-5) >= 0.7
+
+
+def test_chain_keeps_bytes(tmp_path):
+    """No kernel of the convolutional model multiplies floats but the pools; what lies between layers is bytes."""
+    model = quantised.static(quantised.convolutional())
+    onnx.save(model, str(tmp_path / "m.onnx"))
+    lines = []
+    xcc.compile(str(tmp_path / "m.onnx"), target="cpu", emit="kernels", output=str(tmp_path / "k.mlir"))
+    text = (tmp_path / "k.mlir").read_text()
+    lines = [line for line in text.split("\n") if any(f'"xt.{op}"' in line for op in (
+        "convolution", "dot_general", "packed_matmul"))]
+    assert len(lines) == 5 and all("-> tensor<" in line and "xi32>" in line.split("->")[1] for line in lines)

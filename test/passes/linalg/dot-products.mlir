@@ -1,0 +1,34 @@
+// RUN: %xcc_opt %s --target=cpu --chip=znver4 --pass-pipeline="xt-to-linalg, mlir(canonicalize, cse), configure, tile, mlir(canonicalize, cse)" | filecheck %s
+
+// A product of bytes in groups of 4: a tile of 14 x 32 over groups, a contract for each. Each tile of rows asks for its
+// share of the next panel.
+// CHECK-LABEL: func.func private @bytes(
+// CHECK-SAME: %[[X:[^:]*]]: memref<48x512xi8>, %[[W:[^:]*]]: memref<8x128x32x4xi8>
+// CHECK-SAME: xcc.config = {{.*}}shares = 4{{.*}}dot = true{{.*}}reduce = [array<i64: 1, 4>]{{.*}}vector = array<i64: 14, 32>
+// CHECK: scf.for {{.*}} -> (vector<14x32xi32>)
+// CHECK: %[[FLAT:.*]] = memref.{{.*}} : memref<8x128x32x4xi8> {{.*}}memref<131072xi8
+// CHECK: memref.prefetch %[[FLAT]][%{{.*}}], read, locality<2>
+// CHECK: %[[A:.*]] = vector.transfer_read %[[X]]{{.*}}vector<14x4xi8>
+// CHECK: %[[B:.*]] = vector.transfer_read %[[W]]{{.*}}vector<32x4xi8>
+// CHECK: vector.contract {{.*}} %[[A]], %[[B]], {{.*}} {xcc.unsigned = array<i64: 0>} : vector<14x4xi8>, vector<32x4xi8> into vector<14x32xi32>
+func.func private @bytes(%x: tensor<48x512xui8>, %w: tensor<8x128x32x4xi8>) -> tensor<48x256xi32> attributes {xt.kernel, xt.symbols = []} {
+  %0 = "xt.packed_matmul"(%x, %w) {columns = 256 : i64, dtype = i32} : (tensor<48x512xui8>, tensor<8x128x32x4xi8>) -> tensor<48x256xi32>
+  return %0 : tensor<48x256xi32>
+}
+
+// One row: the groups are summed by the same instruction, no lanes are left to combine.
+// CHECK-LABEL: func.func private @row(
+// CHECK: vector.contract {{.*}} : vector<4xi8>, vector<32x4xi8> into vector<32xi32>
+// CHECK-NOT: vector.multi_reduction
+func.func private @row(%x: tensor<1x512xui8>, %w: tensor<8x128x32x4xi8>) -> tensor<1x256xi32> attributes {xt.kernel, xt.symbols = []} {
+  %0 = "xt.packed_matmul"(%x, %w) {columns = 256 : i64, dtype = i32} : (tensor<1x512xui8>, tensor<8x128x32x4xi8>) -> tensor<1x256xi32>
+  return %0 : tensor<1x256xi32>
+}
+
+// Pairs of bf16, in a convolution: the bytes of a pair lie together in the image and in the filter.
+// CHECK-LABEL: func.func private @pairs(
+// CHECK: vector.contract {{.*}} : vector<{{.*}}x2xbf16>, vector<32x2xbf16> into vector<{{.*}}x32xf32>
+func.func private @pairs(%x: tensor<1x9x9x16xbf16>, %w: tensor<2x3x3x8x32x2xbf16>) -> tensor<1x7x7x64xbf16> attributes {xt.kernel, xt.symbols = []} {
+  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NHWC", filter = "OHWIoi", dtype = bf16} : (tensor<1x9x9x16xbf16>, tensor<2x3x3x8x32x2xbf16>) -> tensor<1x7x7x64xbf16>
+  return %0 : tensor<1x7x7x64xbf16>
+}
