@@ -20,7 +20,7 @@ def _axis(cx: Context, scale: Any) -> int:
     return cx.axis(default=1) if rank_of(scale) and xt.shape_of(scale) != (1,) and cx.rank(0) else -1
 
 
-def _scalar_or_vector(x: Any) -> Any:
+def scalar_or_vector(x: Any) -> Any:
     """One scale for all is rank 0."""
     return xt.reshape(x, shape=()) if rank_of(x) == 1 and xt.shape_of(x) == (1,) else x
 
@@ -36,8 +36,8 @@ def quantize_linear(cx: Context) -> Any:
 
 def quantize(cx: Context, x: Any, scale: Any, zero: Any, target: Any) -> Any:
     axis = _axis(cx, scale)
-    scale = convert(_scalar_or_vector(scale), element(x)) if element(scale) != element(x) else _scalar_or_vector(scale)
-    zero = None if zero is None else _scalar_or_vector(zero)
+    scale = convert(scalar_or_vector(scale), element(x)) if element(scale) != element(x) else scalar_or_vector(scale)
+    zero = None if zero is None else scalar_or_vector(zero)
     return xt.quantize(x, scale, zero, axis=axis, block=cx.attr("block_size", 0), dtype=target)
 
 
@@ -49,7 +49,7 @@ def dequantize_linear(cx: Context) -> Any:
     zero = cx.optional(2)
     number = cx.attr("output_dtype", 0)
     target = from_onnx(number) if number else cx.dtype(1)
-    out = xt.dequantize(cx[0], _scalar_or_vector(scale), None if zero is None else _scalar_or_vector(zero),
+    out = xt.dequantize(cx[0], scalar_or_vector(scale), None if zero is None else scalar_or_vector(zero),
                         axis=_axis(cx, scale), block=cx.attr("block_size", 0))
     return convert(out, target)
 
@@ -65,7 +65,7 @@ def centered(x: Any, zero: Any, axis: int = -1) -> Any:
     wide = convert(x, "i32")
     if zero is None:
         return wide
-    point = _scalar_or_vector(convert(zero, "i32"))
+    point = scalar_or_vector(convert(zero, "i32"))
     if rank_of(point) == 1:
         point = along(point, axis % rank_of(x), rank_of(x))
     return xt.sub(wide, point)
@@ -85,49 +85,41 @@ def conv_integer(cx: Context) -> Any:
     return convolve(cx, centered(cx[0], cx.optional(2)), centered(cx[1], cx.optional(3), 0))
 
 
-def _requantize(cx: Context, total: Any, factor: Any, zero: Any, target: Any) -> Any:
-    """i32 sums times a factor, rounded and saturated to `target`."""
-    scaled = xt.round(xt.mul(convert(total, element(factor)), factor))
-    point = convert(_scalar_or_vector(zero), element(factor))
+def requantized(cx: Context, total: Any, factor: Any, point: int, target: Any) -> Any:
+    """i32 sums times a factor, rounded, shifted by the zero point in operand `point` and saturated to `target`."""
+    scaled = xt.mul(convert(total, element(factor)), factor)
+    known = cx.tensor(point).const if cx.has(point) else np.zeros(())
+    if known is not None and known.size == 1 and element(scaled) == "f32":
+        return xt.requantize(scaled, zero_point=int(known.reshape(-1)[0]), dtype=target)
+    zero = convert(scalar_or_vector(cx[point]), element(factor))
     limits = np.iinfo(target)
-    shifted = xt.add(scaled, point)
+    shifted = xt.add(xt.round(scaled), zero)
     return convert(xt.minimum(xt.maximum(shifted, scalar(limits.min, shifted)), scalar(limits.max, shifted)), target)
 
 
 @onnx_op("QLinearMatMul")
 def qlinear_matmul(cx: Context) -> Any:
     """y = requantised (a - a_zp)(b - b_zp) * a_scale * b_scale / y_scale."""
-    a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (cx[i] for i in range(8))
+    a, a_scale, a_zero, b, b_scale, b_zero, y_scale = (cx[i] for i in range(7))
     total = matmul(centered(a, a_zero, -2), centered(b, b_zero, -1))
-    sa, sb, sy = (convert(_scalar_or_vector(s), "f32") for s in (a_scale, b_scale, y_scale))
+    sa, sb, sy = (convert(scalar_or_vector(s), "f32") for s in (a_scale, b_scale, y_scale))
     if rank_of(sa) == 1:
         sa = unsqueeze(sa, [1])
-    return _requantize(cx, total, xt.div(xt.mul(sa, sb), sy), y_zero, cx.dtype(7))
+    return requantized(cx, total, xt.div(xt.mul(sa, sb), sy), 7, cx.dtype(7))
 
 
 @onnx_op("QLinearConv")
 def qlinear_conv(cx: Context) -> Any:
     """y = requantised Conv(x - x_zp, w - w_zp) + B."""
-    x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (cx[i] for i in range(8))
+    x, x_scale, x_zero, w, w_scale, w_zero, y_scale = (cx[i] for i in range(7))
     total = convolve(cx, centered(x, x_zero), centered(w, w_zero, 0))
     if cx.has(8):
         total = add_bias(total, convert(cx[8], "i32"))
-    sw = _scalar_or_vector(w_scale)
-    factor = xt.div(xt.mul(_scalar_or_vector(x_scale), sw), _scalar_or_vector(y_scale))
+    sw = scalar_or_vector(w_scale)
+    factor = xt.div(xt.mul(scalar_or_vector(x_scale), sw), scalar_or_vector(y_scale))
     if rank_of(factor) == 1:
         factor = along(factor, 1, rank_of(x))
-    return _requantize(cx, total, factor, y_zero, cx.dtype(7))
-
-
-@onnx_op("QLinearAdd", "QLinearMul", domain="com.microsoft")
-def qlinear_binary(cx: Context) -> Any:
-    """C = requantised A + B or A * B."""
-    a, a_scale, a_zero, b, b_scale, b_zero, c_scale = (cx[i] for i in range(7))
-    c_zero = cx.optional(7)
-    x = xt.dequantize(a, _scalar_or_vector(a_scale), _scalar_or_vector(a_zero), axis=-1, block=0)
-    y = xt.dequantize(b, _scalar_or_vector(b_scale), _scalar_or_vector(b_zero), axis=-1, block=0)
-    out = xt.add(x, y) if cx.op == "QLinearAdd" else xt.mul(x, y)
-    return quantize(cx, out, c_scale, c_zero, cx.dtype(0))
+    return requantized(cx, total, factor, 7, cx.dtype(7))
 
 
 @onnx_op("MatMulNBits", domain="com.microsoft")

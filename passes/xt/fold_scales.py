@@ -86,7 +86,7 @@ def _add(op: Any) -> list[Any]:
     parts = _with_constant(op)
     inner = _maker(parts[0], "add") if parts else None
     rest = _with_constant(inner) if inner is not None else None
-    if parts is None or inner is None or rest is None or not _is_float(op):
+    if parts is None or inner is None or rest is None:
         return []
     with ir.InsertionPoint(op), op.location:
         total = xt.add(rest[1], parts[1])

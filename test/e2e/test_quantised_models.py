@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx
 import pytest
 import quantised
 from onnx import numpy_helper
@@ -54,12 +53,13 @@ def test_dynamic(weights):
 
 
 def test_chain_keeps_bytes(tmp_path):
-    """No kernel of the convolutional model multiplies floats but the pools; what lies between layers is bytes."""
+    """Every contraction sums bytes to i32; what its kernel stores are bytes."""
     model = quantised.static(quantised.convolutional())
-    onnx.save(model, str(tmp_path / "m.onnx"))
-    lines = []
-    xcc.compile(str(tmp_path / "m.onnx"), target="cpu", emit="kernels", output=str(tmp_path / "k.mlir"))
-    text = (tmp_path / "k.mlir").read_text()
-    lines = [line for line in text.split("\n") if any(f'"xt.{op}"' in line for op in (
-        "convolution", "dot_general", "packed_matmul"))]
-    assert len(lines) == 5 and all("-> tensor<" in line and "xi32>" in line.split("->")[1] for line in lines)
+    xcc.compile(model, target="cpu", dump_stages=str(tmp_path))
+    text = next(tmp_path.glob("*kernels.mlir")).read_text()
+    contractions = ('"xt.convolution"', '"xt.dot_general"', '"xt.packed_matmul"')
+    functions = [f for f in text.split("func.func private")[1:] if any(c in f for c in contractions)]
+    assert len(functions) == 5
+    for f in functions:
+        assert all("xi32>" in line.split("->")[1] for line in f.split("\n") if any(c in line for c in contractions))
+        assert "i8>" in f.split("->")[1].split("attributes")[0] or "1x10xf32" in f

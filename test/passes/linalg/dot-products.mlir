@@ -4,7 +4,7 @@
 // share of the next panel.
 // CHECK-LABEL: func.func private @bytes(
 // CHECK-SAME: %[[X:[^:]*]]: memref<48x512xi8>, %[[W:[^:]*]]: memref<8x128x32x4xi8>
-// CHECK-SAME: xcc.config = {{.*}}shares = 4{{.*}}dot = true{{.*}}reduce = [array<i64: 1, 4>]{{.*}}vector = array<i64: 14, 32>
+// CHECK-SAME: xcc.config = {{.*}}dot = true{{.*}}reduce = [array<i64: 1, 4>], shares = 4{{.*}}vector = array<i64: 14, 32>
 // CHECK: scf.for {{.*}} -> (vector<14x32xi32>)
 // CHECK: %[[FLAT:.*]] = memref.{{.*}} : memref<8x128x32x4xi8> {{.*}}memref<131072xi8
 // CHECK: memref.prefetch %[[FLAT]][%{{.*}}], read, locality<2>
