@@ -14,7 +14,7 @@ CORES = 16             # where the chip does not say
 PIECES = 4             # chunks of rows for each core, at least
 OPEN_TILES = 4         # tiles of rows of a chunk where the number of rows is not known,
 OPEN_WORK = 200_000    # and multiplications of a chunk
-HALF_L2 = 131072       # elements
+L2_PART = 196608       # elements of the left operand that may stay in the L2 cache
 
 
 def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_dims: list[int], op: Op, left: int,
@@ -41,15 +41,24 @@ def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_di
     rows = volume(dims[d] for d in m_dims)
     by_rows = rows >= estimate(dims[last])
     block[last] = 0 if by_rows else vector[last] * min(panels, 4 if panels >= 32 else 2 if panels >= 16 else 1)
-    budget = rows if left <= HALF_L2 else max(1, HALF_L2 // max(1, -(-left // max(1, rows))))
+    budget = rows if left <= L2_PART else max(1, L2_PART // max(1, -(-left // max(1, rows))))
     wanted = cores * PIECES if by_rows else 1
     for d in sorted(m_dims):
         inner = volume(dims[e] for e in m_dims if e > d)
-        tiles = -(-estimate(dims[d]) // vector[d])
+        tiles = max(1, -(-estimate(dims[d]) // vector[d]))
         most = -(-budget // (inner * vector[d])) if budget == rows else max(1, budget // (inner * vector[d]))
-        chunks = min(tiles, max(wanted, -(-tiles // most)))
-        if by_rows and chunks < tiles and chunks % cores:
-            chunks += cores - chunks % cores
-        block[d] = vector[d] * -(-tiles // chunks)
-        wanted = -(-wanted // chunks)
+        steps = _steps(tiles, min(most, max(1, tiles // wanted)), cores) if by_rows \
+            else -(-tiles // -(-tiles // most))
+        block[d] = vector[d] * steps
+        wanted = -(-wanted // -(-tiles // steps))
     return block, by_rows
+
+
+def _steps(tiles: int, most: int, cores: int) -> int:
+    """Tiles of a chunk, at most `most` and not few, so that the core with the most tiles has as few as can be."""
+    def makespan(steps: int) -> int:
+        chunks = -(-tiles // steps)
+        shares = [t * chunks // cores for t in range(cores + 1)]
+        return max(min(tiles, b * steps) - min(tiles, a * steps) for a, b in zip(shares, shares[1:], strict=False))
+
+    return min(range(max(1, most // 2), most + 1), key=lambda s: (makespan(s), -s))

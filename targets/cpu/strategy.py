@@ -219,8 +219,9 @@ def _row_tile(extent: Dim, room: int) -> int:
         return room
 
     def cost(t: int) -> float:
-        rest = extent % t
-        return -(-extent // t) + (max(0, 4 - rest) / 2 if rest else 0)
+        """In rows; a tile of less than half the rows takes as long as half of them, and each tile half a row more."""
+        full, rest = divmod(extent, t)
+        return full * (t + 0.5) + (max(rest, t / 2) + 0.5 if rest else 0)
 
     return min(range(max(1, room // 2), room + 1), key=lambda t: (cost(t), -t))
 

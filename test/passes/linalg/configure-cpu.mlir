@@ -6,7 +6,7 @@
 
 // More rows than columns: a chunk is some rows and all columns, and the tiles of 14 rows divide evenly among the chunks.
 // CHECK-LABEL: func.func private @by_rows
-// CHECK-SAME: block = array<i64: 56, 0>, chunks = array<i64: 0, 1>, order = array<i64: 1, 0>, {{.*}}vector = array<i64: 14, 32>
+// CHECK-SAME: block = array<i64: 28, 0>, chunks = array<i64: 0, 1>, order = array<i64: 1, 0>, {{.*}}vector = array<i64: 14, 32>
 func.func private @by_rows(%x: tensor<3136x64xf32>, %w: tensor<2x64x32xf32>) -> tensor<3136x64xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[3136, 64], [2, 64, 32]], xt.result_dims = [[3136, 64]]} {
   %zero = arith.constant 0.0 : f32
