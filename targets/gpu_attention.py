@@ -71,23 +71,26 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
 def _warp_rows(features: int, queries: int, length: int, others: int, chip: Chip) -> tuple[int, int, int]:
     """Queries of a tile, keys of a step and stages where a warp keeps its rows to itself through both products.
 
-    Many rows share what is read of keys and values; many keys make the rescaling of the results rare.
+    Many rows share what is read of keys and values; many keys make the rescaling of the results rare. Instructions of
+    warpgroups do without the former where features are few: two workgroups of a core then take turns with its units.
     """
-    rows = max(WARP_ROWS, min(MOST_ROWS, queries))
+    groups = "wgmma" in chip.matrix
+    rows = max(WARP_ROWS, min(ROWS if groups and features <= 64 else MOST_ROWS, queries))
     while rows > ROWS and -(-queries // rows) * others < chip.cores:
         rows //= 2
     held = 3 * features // 4 + OTHER_REGISTERS      # results, and queries as fragments
-    if held > FEW_REGISTERS:
-        held -= features // 4                       # queries in shared memory
-    kept = 2 * rows * features if held < 3 * features // 4 + OTHER_REGISTERS else 0
-    keys = max(16, min(MOST_KEYS, length))
+    kept = 0
+    if groups or held > FEW_REGISTERS:              # queries in shared memory
+        held, kept = held - features // 4, 2 * rows * features
+    keys = max(16, min(KEYS if groups and rows <= ROWS else MOST_KEYS, length))
+    most = 2 if groups else 3
 
     def room(stages: int) -> bool:
         return kept + stages * 2 * keys * features * 2 <= chip.shared_bytes * 7 // 8
 
     while keys > 16 and (held + keys // 2 > FEW_REGISTERS or not room(2)):
         keys //= 2
-    return rows, keys, next((n for n in (3, 2) if room(n)), 0)
+    return rows, keys, next((n for n in (most, 2) if room(n)), 0)
 
 
 def _lanes(kernel: Kernel, group: OnlineGroup, keys: int) -> tuple[tuple[int, ...], ...]:

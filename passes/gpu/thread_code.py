@@ -8,6 +8,7 @@ from typing import Any
 from xcc._mlir import arith_d, gpu_d, ir, memref_d, scf_d, vector_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.analysis import element_bytes
+from xcc.passes.gpu.lane_exchange import emit_shuffle, lane_exchange
 from xcc.passes.gpu.layout import Layout, bits, row_major, swizzled
 from xcc.passes.gpu.ldmatrix import ROW, matrix_load
 
@@ -15,6 +16,7 @@ __all__ = ["ThreadCode", "from_registers", "register_vector", "registers_of", "s
 
 Turn = tuple[Any, int] | None
 SHARED = "#gpu.address_space<workgroup>"
+BARRIER_CYCLES = 30     # that a warp waits at least, where nothing else runs
 
 
 def register_vector(count: int, element_type: Any) -> Any:
@@ -258,11 +260,42 @@ class ThreadCode:
         stored = memory_type(element)
         matrix = self.matrix_loads and isinstance(stored, ir.FloatType) and stored.width == 16
         memory = best_memory(source, target, element_bytes(stored), matrix)
+        exchanged = self._exchange(value, source, target,
+                                   memory_cycles(memory, source, target, element_bytes(stored), matrix))
+        if exchanged is not None:
+            return exchanged
         buffer = self.buffer(memory.shape[0], stored)
         self.begin_shared()
         self.write_shared(to_memory(value, stored), buffer, memory.compose(source))
         self.barrier()
         return self.read_tile(buffer, memory.compose(target), element)
+
+    def _exchange(self, value: Any, source: Layout, target: Layout, most: int) -> Any:
+        """`value` in `target` by shuffles, where they take fewer cycles than `most` and the barriers around them."""
+        element = ir.VectorType(value.type).element_type
+        width = 64 if isinstance(element, ir.IndexType) else int(element.width)
+        pairs = width == 16 and source.registers > 1 and target.registers > 1 \
+            and source.basis("register")[0] == target.basis("register")[0]
+        if pairs:       # two elements in a register change lanes together
+            source, target = (x.with_registers(x.basis("register")[1:]) for x in (source, target))
+        plan = lane_exchange(source, target)
+        if plan is None or plan.cycles(max(1, width // 32)) > most + 2 * BARRIER_CYCLES:
+            return None
+        registers = registers_of(value)
+        i32 = ir.IntegerType.get_signless(32)
+        if pairs:
+            pair = register_vector(2, element)
+            registers = [vector_d.extract(vector_d.bitcast(register_vector(1, i32), from_registers(registers[r:r + 2])),
+                                          [], [0]) for r in range(0, len(registers), 2)]
+
+        def shuffle(scalar: Any, mask: int | None, lane: Any) -> Any:
+            return self._shuffle(scalar, lambda word: emit_shuffle(self.warp, word, mask, lane))
+
+        out = plan.emit(self, registers, shuffle)
+        if pairs:
+            words = [vector_d.bitcast(pair, from_registers([r])) for r in out]
+            out = [vector_d.extract(w, [], [n]) for w in words for n in (0, 1)]
+        return from_registers(out)
 
     def read_tile(self, buffer: Any, offsets: Layout, element: Any, start: Any = None, fixed: int = 0) -> Any:
         """A register vector from shared memory, by ldmatrix where the offsets, XORed with `fixed`, have its form."""
@@ -275,27 +308,27 @@ class ThreadCode:
 
     def shuffle_xor(self, value: Any, mask: int) -> Any:
         """Each register of `value` from the lane whose number differs in the bits of `mask`."""
-        return from_registers([self._shuffle(s, mask) for s in registers_of(value)])
+        return from_registers([self._shuffle(s, lambda word: emit_shuffle(self.warp, word, mask, None))
+                               for s in registers_of(value)])
 
-    def _shuffle(self, scalar: Any, mask: int) -> Any:
+    def _shuffle(self, scalar: Any, move: Callable[[Any], Any]) -> Any:
+        """A scalar whose 32-bit words went through `move`."""
         i32 = ir.IntegerType.get_signless(32)
         t = scalar.type
         if isinstance(t, ir.IndexType):
             i64 = ir.IntegerType.get_signless(64)
-            return arith_d.index_cast(t, self._shuffle(arith_d.index_cast(i64, scalar), mask))
+            return arith_d.index_cast(t, self._shuffle(arith_d.index_cast(i64, scalar), move))
         if isinstance(t, ir.IntegerType):
             if t.width < 32:
-                return arith_d.trunci(t, self._shuffle(arith_d.extui(i32, scalar), mask))
+                return arith_d.trunci(t, self._shuffle(arith_d.extui(i32, scalar), move))
             if t.width == 64:
-                high = self._shuffle(arith_d.trunci(i32, arith_d.shrui(scalar, arith_d.constant(t, 32))), mask)
-                low = self._shuffle(arith_d.trunci(i32, scalar), mask)
+                high = move(arith_d.trunci(i32, arith_d.shrui(scalar, arith_d.constant(t, 32))))
+                low = move(arith_d.trunci(i32, scalar))
                 return arith_d.ori(arith_d.extui(t, low),
                                    arith_d.shli(arith_d.extui(t, high), arith_d.constant(t, 32)))
-            out, _ = gpu_d.ShuffleOp(scalar, arith_d.constant(i32, mask), arith_d.constant(i32, self.warp),
-                                     gpu_d.ShuffleMode.XOR).results
-            return out
+            return move(scalar)
         same = ir.IntegerType.get_signless(t.width)
-        return arith_d.bitcast(t, self._shuffle(arith_d.bitcast(same, scalar), mask))
+        return arith_d.bitcast(t, self._shuffle(arith_d.bitcast(same, scalar), move))
 
 
 def guarded(condition: Any, build: Callable[[], None]) -> None:
@@ -346,20 +379,22 @@ def best_memory(source: Layout, target: Layout, size: int, matrix: bool = False)
                 if vector * size <= 16 and vector * size < limit:
                     candidates.append(swizzled(shape, order, vector, limit, size))
 
-    def cycles(memory: Layout) -> int:
-        total = 0
-        for layout in (source, target):
-            offsets = memory.compose(layout)
-            plan = matrix_load(offsets) if matrix and layout is target else None
-            if plan is not None:
-                total += plan.cycles
-                continue
-            width, _ = offsets.contiguous(max(1, 16 // size))
-            phases = max(1, width * size * offsets.size("lane") // 128)
-            total += offsets.registers // width * (1 + phases * (1 + offsets.bank_conflicts(width, size)))
-        return total
+    return min(candidates, key=lambda m: memory_cycles(m, source, target, size, matrix)) if shape else row_major(())
 
-    return min(candidates, key=cycles) if shape else row_major(())
+
+def memory_cycles(memory: Layout, source: Layout, target: Layout, size: int, matrix: bool = False) -> int:
+    """Cycles of a warp for writing `source` to `memory` and reading `target`; see `best_memory`."""
+    total = 0
+    for layout in (source, target):
+        offsets = memory.compose(layout)
+        plan = matrix_load(offsets) if matrix and layout is target else None
+        if plan is not None:
+            total += plan.cycles
+            continue
+        width, _ = offsets.contiguous(max(1, 16 // size))
+        phases = max(1, width * size * offsets.size("lane") // 128)
+        total += offsets.registers // width * (1 + phases * (1 + offsets.bank_conflicts(width, size)))
+    return total
 
 
 def memory_type(element_type: Any) -> Any:

@@ -60,7 +60,7 @@ def _multiply(op: Any) -> Any:
     packed = _packed(a[0]) if len(a) == 1 else []
     if packed:      # behind what computes these registers
         lines.append("wgmma.fence.sync.aligned;")
-    left_at = [_descriptor(*a, sides[0], size)] if len(a) == 2 else []
+    left_at = [_descriptor(a[0], a[1], sides[0], size)] if len(a) == 2 else []
     inputs = [*packed, *left_at, _descriptor(b, b_at, sides[-1], size)]
     first = 2 * count
     for number, step in enumerate(steps[-1]):

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xcc.passes.gpu.fragments import instructions_of
+from xcc.passes.gpu.lane_exchange import lane_exchange
 from xcc.passes.gpu.layout import Layout, all_inputs, blocked, identity, row_major, swizzled
 
 sizes = st.integers(0, 4).map(lambda b: 1 << b)
@@ -177,3 +178,60 @@ def test_fragments_load_by_ldmatrix_without_conflicts(name, transposed):
     assert plan.addresses.bank_conflicts(8, 2) == 0
     assert sorted(r for g in plan.groups for r in g) == list(range(tile.registers))
     assert matrix_load(swizzled((64, 64), [1, 0], 1, 128, 2).compose(tile)) is None
+
+
+@st.composite
+def exchanges(draw):
+    """Two layouts of a tile that differ in registers and lanes alone; the second may hold copies."""
+    warps = draw(st.integers(0, 1))
+    lanes, registers = draw(st.integers(1, 5)), draw(st.integers(0, 4))
+    n = warps + lanes + registers
+    flat = Layout.make((1 << n,), {})
+    out = []
+    for copies in (False, True):
+        columns = [1 << i for i in draw(st.permutations(range(n - warps)))]
+        for _ in range(draw(st.integers(0, 6))):
+            i, j = draw(st.integers(0, len(columns) - 1)), draw(st.integers(0, len(columns) - 1))
+            columns[i] ^= columns[j] if i != j else 0
+        if copies and draw(st.booleans()):
+            columns[draw(st.integers(0, len(columns) - 1))] = 0
+        out.append(Layout.make(flat.shape, {"register": [[c] for c in columns[lanes:]],
+                                            "lane": [[c] for c in columns[:lanes]],
+                                            "warp": [[1 << n - 1]] * warps}))
+    return out
+
+
+@given(exchanges())
+@settings(max_examples=150, deadline=None)
+def test_shuffles_bring_every_element_to_its_lane(layouts):
+    """The rounds of an exchange, done in Python: what each lane sends, reads and fills."""
+    source, target = layouts
+    plan = lane_exchange(source, target)
+    if plan is None:
+        return
+
+    def mapped(by_bit, lane):
+        out = 0
+        for i, v in enumerate(by_bit):
+            out ^= v if lane >> i & 1 else 0
+        return out
+
+    for lane in range(source.size("lane")):
+        for number, (start, first) in enumerate(zip(plan.start, plan.first, strict=True)):
+            other = first ^ mapped(plan.lanes, lane)
+            sent = source.at(register=start ^ mapped(plan.send, other), lane=other)
+            assert sent == target.at(register=number ^ mapped(plan.place, lane), lane=lane)
+
+
+def test_known_exchanges():
+    """A transposition of register and lane bits is a plan; so is a row that all lanes want."""
+    rows = Layout.make((4, 4), {"register": [[0, 1], [0, 2]], "lane": [[1, 0], [2, 0]]})
+    columns = Layout.make((4, 4), {"register": [[1, 0], [2, 0]], "lane": [[0, 1], [0, 2]]})
+    plan = lane_exchange(rows, columns)
+    assert plan is not None and plan.shuffles == 3      # one round of four stays in its lane
+    spread = Layout.make((4,), {"register": [], "lane": [[1], [2]]})
+    everywhere = Layout.make((4,), {"register": [[1], [2]], "lane": [[0], [0]]})
+    plan = lane_exchange(spread, everywhere)
+    assert plan is not None and plan.shuffles == 4
+    other = Layout.make((4,), {"register": [[1]], "lane": [], "warp": [[2]]})
+    assert lane_exchange(other, Layout.make((4,), {"register": [[2]], "lane": [], "warp": [[1]]})) is None
