@@ -271,7 +271,7 @@ class ThreadCode:
         return self.read_tile(buffer, memory.compose(target), element)
 
     def _exchange(self, value: Any, source: Layout, target: Layout, most: int) -> Any:
-        """`value` in `target` by shuffles, where they take fewer cycles than `most` and the barriers around them."""
+        """`value` in `target` by shuffles, where they take fewer cycles than `most` and barriers of several warps."""
         element = ir.VectorType(value.type).element_type
         width = 64 if isinstance(element, ir.IndexType) else int(element.width)
         pairs = width == 16 and source.registers > 1 and target.registers > 1 \
@@ -279,7 +279,8 @@ class ThreadCode:
         if pairs:       # two elements in a register change lanes together
             source, target = (x.with_registers(x.basis("register")[1:]) for x in (source, target))
         plan = lane_exchange(source, target)
-        if plan is None or plan.cycles(max(1, width // 32)) > most + 2 * BARRIER_CYCLES:
+        waits = 2 * BARRIER_CYCLES if source.size("warp") > 1 else 0
+        if plan is None or plan.cycles(max(1, width // 32)) > most + waits:
             return None
         registers = registers_of(value)
         i32 = ir.IntegerType.get_signless(32)
