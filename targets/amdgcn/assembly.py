@@ -81,5 +81,5 @@ def occupancy(chip: Chip, registers: int, shared_bytes: int, threads: int) -> in
     by_registers = lanes // (max(step, -(-registers // step) * step))
     waves = -(-threads // chip.warp)
     memory = chip.shared_bytes if wide else 128 << 10
-    by_memory = memory // shared_bytes * waves // 4 if shared_bytes else most
+    by_memory = -(-(memory // shared_bytes * waves) // 4) if shared_bytes else most
     return min(most, by_registers, max(by_memory, 0))

@@ -10,14 +10,17 @@ from __future__ import annotations
 from xcc.targets.base import Chip
 from xcc.targets.gpu_contraction import START_SECONDS, STEP_SECONDS, MatrixTile
 
-__all__ = ["candidates", "matrix_tile", "predicted_registers", "wave_tile"]
+__all__ = ["candidates", "matrix_tile", "needed_registers", "predicted_registers", "wave_tile"]
 
 REGISTERS = 256     # that an instruction can name: past them CDNA moves accumulators to its other 256 and back
 LDS_RATE = 128 * 2.1e9      # bytes a second of a compute unit
-UNCOVERED = 0.2     # of what is not the longest of a step's times, that is not hidden behind it
+UNCOVERED = 0.2     # of what is not the longest of a step's times: not hidden behind it
 RATE = 0.8          # of the peak, that a loop of matrix instructions may reach
 OTHERS = 32         # registers of a thread for addresses, masks, and what the code generator keeps
 PIECES = 64         # of an epilogue: four values of passes/gpu/pieces.PIECE registers each
+AHEAD = 128         # of fragments that are read ahead
+LANE_BYTES = 32     # along k of one RDNA instruction's row
+DEEPEST = 256       # bytes of a row of k: a step's reads are one block of code
 SLOTS = 2
 MATRIX = ((256, 256, 1, 4), (256, 128, 1, 4), (128, 256, 1, 4), (128, 128, 1, 4), (128, 128, 1, 2),
           (128, 64, 1, 4), (64, 128, 1, 4), (64, 64, 2, 4), (256, 32, 1, 4), (32, 256, 1, 4), (128, 32, 2, 4),
@@ -38,7 +41,7 @@ def candidates(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
         tiles = [MatrixTile(m, n, k * 64 // size * deeper, 64 * waves, SLOTS) for m, n, k, waves in MATRIX
                  for deeper in (2, 1)]
     return [t for t in tiles if t.shared_bytes(size) <= chip.shared_bytes
-            and predicted_registers(t, size, simt, chip) <= min(REGISTERS, chip.vector_registers)]
+            and (simt or t.k * size <= DEEPEST) and needed_registers(t, size, simt, chip) <= REGISTERS]
 
 
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip, exchanged: int) -> MatrixTile:
@@ -60,7 +63,8 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
         moved = (t.m + t.n) * t.k * size / (2 * chip.bandwidth / min(chip.cores, tiles))
         longest = max(math, shared, moved)
         step = longest + UNCOVERED * (math + shared + moved - longest)
-        return waves * (steps * max(step, STEP_SECONDS / resident) + START_SECONDS / resident)
+        wait = STEP_SECONDS / resident
+        return waves * (steps * (max(step, wait) + UNCOVERED * min(step, wait)) + START_SECONDS / resident)
 
     fitting = [t for t in candidates(size, simt, chip) if t.m * t.n * exchanged <= chip.shared_bytes]
     return min(fitting or candidates(size, simt, chip)[-1:], key=seconds)
@@ -84,15 +88,29 @@ def wave_tile(t: MatrixTile, side: int, chip: Chip) -> tuple[int, int]:
     return m, n
 
 
-def predicted_registers(t: MatrixTile, size: int, simt: bool, chip: Chip, epilogue: bool = True) -> int:
-    """Vector registers of a thread: the result's tile, and the larger of the loop's needs and the epilogue's."""
+def needed_registers(t: MatrixTile, size: int, simt: bool, chip: Chip) -> int:
+    """Vector registers that a thread cannot do without: the result's tile, and the loop's needs or the epilogue's."""
+    return _registers(t, size, simt, chip, 1, PIECES)
+
+
+def predicted_registers(t: MatrixTile, size: int, simt: bool, chip: Chip, epilogue: bool = False) -> int:
+    """Vector registers of a thread in assembled code.
+
+    On RDNA the code generator reads the fragments of a whole step ahead while registers last.
+    """
+    steps = 1 if simt or chip.warp > 32 else max(1, t.k * size // LANE_BYTES)
+    return min(REGISTERS, _registers(t, size, simt, chip, steps, PIECES if epilogue else 0))
+
+
+def _registers(t: MatrixTile, size: int, simt: bool, chip: Chip, steps: int, epilogue: int) -> int:
+    """The result, what is loaded ahead and the operands of `steps` instructions along k, or what an epilogue holds."""
     result = t.m * t.n // t.threads
     held = -(-(t.m + t.n) * t.k * size // (4 * t.threads))
     if simt:
-        fragments = 16 * (min(8, result // 4 or 1))      # 16 bytes along k of each row and column of 4x4 tiles
+        fragments = t.k * 4 + result
     else:
         m, n = wave_tile(t, 16, chip)
         side = 32 if chip.warp > 32 and m % 32 == 0 and n % 32 == 0 else 16
         lane = 8 if _whole_rows(chip) else 4     # registers of one operand
-        fragments = (m // side + n // side) * lane
-    return result + max(held + fragments, PIECES if epilogue else 0) + OTHERS
+        fragments = min((m // side + n // side) * lane * steps, max(AHEAD, (m // side + n // side) * lane))
+    return result + max(held + fragments, epilogue) + OTHERS

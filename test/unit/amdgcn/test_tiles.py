@@ -1,0 +1,104 @@
+"""Tiles of AMD contractions: what they are predicted to need, against assembled code; share of matrix instructions."""
+
+import numpy as np
+import pytest
+
+from xcc._mlir import ir
+from xcc.interpreter.kernel import run_kernel
+from xcc.interpreter.machine import Options
+from xcc.passes.base import PassContext
+from xcc.targets.amdgcn.chip import CHIPS
+from xcc.targets.amdgcn.emit import emit_kernel
+from xcc.targets.amdgcn.pipeline import kernel_pipeline
+from xcc.targets.amdgcn.tiles import candidates, matrix_tile, needed_registers, predicted_registers, wave_tile
+from xcc.targets.gpu_contraction import MatrixTile
+from xcc.targets.gpu_module import kernel_launches
+
+SIDE = 512
+
+
+def product(t: MatrixTile, kind: str, side: int = SIDE) -> str:
+    """A tile program: A (m x k) times B (n x k) transposed."""
+    m, n, k = t.m, t.n, t.k
+    a, b, c = (f"vector<{x}x{y}x{e}>" for x, y, e in ((m, k, kind), (n, k, kind), (m, n, "f32")))
+    stages = f", stages = {t.stages} : i64" if t.stages else ""
+    maps = "affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>"
+    return f"""
+      func.func @product(%a: memref<{side}x{side}x{kind}>, %b: memref<{side}x{side}x{kind}>,
+                         %o: memref<{side}x{side}xf32>)
+          attributes {{xt.kernel, xcc.config = {{threads = {t.threads} : i64{stages}}}}} {{
+        %c0 = arith.constant 0 : index
+        %step = arith.constant {k} : index
+        %all = arith.constant {side} : index
+        %z = arith.constant 0.0 : {kind}
+        scf.forall (%i, %j) = (0, 0) to ({side}, {side}) step ({m}, {n}) {{
+          %init = arith.constant dense<0.0> : {c}
+          %r = scf.for %k = %c0 to %all step %step iter_args(%acc = %init) -> ({c}) {{
+            %x = vector.transfer_read %a[%i, %k], %z {{in_bounds = [true, true]}} : memref<{side}x{side}x{kind}>, {a}
+            %y = vector.transfer_read %b[%j, %k], %z {{in_bounds = [true, true]}} : memref<{side}x{side}x{kind}>, {b}
+            %s = vector.contract {{indexing_maps = [{maps}], kind = #vector.kind<add>,
+                                  iterator_types = ["parallel", "parallel", "reduction"]}} %x, %y, %acc
+              : {a}, {b} into {c}
+            scf.yield %s : {c}
+          }}
+          vector.transfer_write %r, %o[%i, %j] {{in_bounds = [true, true]}} : {c}, memref<{side}x{side}xf32>
+        }}
+        return
+      }}"""
+
+
+@pytest.mark.parametrize(("chip", "kind", "m", "n", "k", "threads"), [
+    ("gfx942", "f16", 256, 128, 32, 256), ("gfx942", "f32", 128, 128, 16, 256), ("gfx942", "f16", 64, 64, 64, 256),
+    ("gfx1100", "f16", 128, 128, 32, 128), ("gfx1100", "f16", 64, 64, 64, 256), ("gfx1100", "f32", 64, 64, 16, 128),
+])
+def test_registers_are_as_predicted(chip, kind, m, n, k, threads):
+    t, chip = MatrixTile(m, n, k, threads, 2), CHIPS[chip]
+    with ir.Context() as context:
+        context.allow_unregistered_dialects = True
+        module = ir.Module.parse(product(t, kind))
+        kernel_pipeline(chip).run(module, PassContext(chip=chip))
+        report = dict(emit_kernel(module, chip).report)
+    size, simt = 2 if kind == "f16" else 4, kind == "f32" and chip.warp == 32
+    predicted = predicted_registers(t, size, simt, chip)
+    assert not report["scratch_bytes"]
+    assert 0.7 * predicted <= report["vgprs"] <= 1.2 * predicted
+    if (m, n) == (256, 128):
+        assert report["matrix_share"] >= 0.4
+
+
+@pytest.mark.parametrize("chip", CHIPS.values(), ids=lambda c: c.name)
+def test_tiles_fit_the_chip(chip):
+    for size, simt in ((1, False), (2, False), (4, False), (4, True)):
+        found = candidates(size, simt, chip)
+        assert found and any(t.m * t.n >= 128 * 64 for t in found)
+        for t in found:
+            assert needed_registers(t, size, simt, chip) <= 256
+            assert t.shared_bytes(size) <= chip.shared_bytes
+    large = matrix_tile(4096, 4096, 4096, 1, 2, False, chip, 0)
+    assert large.m * large.n >= 128 * 128
+    small = matrix_tile(16, 1000, 512, 1, 2, False, chip, 0)
+    assert small.m == 16
+
+
+def test_the_larger_side_is_split_among_waves():
+    assert wave_tile(MatrixTile(256, 128, 32, 256, 2), 16, CHIPS["gfx942"]) == (64, 128)
+    assert wave_tile(MatrixTile(128, 128, 32, 128, 2), 16, CHIPS["gfx1100"]) == (64, 64)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(32, 32, 64), (16, 64, 32)])
+def test_sums_of_many_steps_are_loops(m, n, k):
+    """FMAs along a long k in one step: a loop that is not unrolled, with offsets of LDS from its counter."""
+    chip, t = CHIPS["gfx1100"], MatrixTile(m, n, k, 64, 0)
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((64, 64)).astype(np.float32) for _ in range(2))
+    out = np.full((64, 64), np.nan, np.float32)
+    with ir.Context() as context:
+        context.allow_unregistered_dialects = True
+        module = ir.Module.parse(product(t, "f32", 64))
+        for p in kernel_pipeline(chip).stages[0].passes:
+            p.run(module, PassContext(chip=chip))
+        assert "llvm.loop_annotation" in str(module)
+        launch, = kernel_launches(module)
+        run_kernel(module, launch.entry, (64 // m * 64 // n, 1, 1), launch.block, [a, b, out], [], Options(warp=32),
+                   launch.shared_bytes)
+    np.testing.assert_allclose(out, a @ b.T, rtol=1e-4, atol=1e-4)
