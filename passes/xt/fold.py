@@ -96,10 +96,10 @@ class Fold(Pass):
 
 
 def _is_empty(op: Any) -> bool:
-    """Whether the op has results, and none of them an element."""
+    """Whether the op has results, and none of them an element, and names no size that is only known when it has run."""
     cls = op_class(op)
-    return cls is not None and cls.access != "control" and len(op.results) > 0 \
-        and cls.access != "view" and all(0 in TensorType.of(r).shape for r in op.results)
+    return cls is not None and cls.access not in ("control", "view") and "symbol" not in cls.attribute_fields \
+        and len(op.results) > 0 and all(0 in TensorType.of(r).shape for r in op.results)
 
 
 def _nothing(t: TensorType) -> Any:

@@ -35,3 +35,14 @@ func.func @joins() -> tensor<3xi64> {
   %c = "xtv.concatenate"(%a, %b) {axis = 0 : i64} : (tensor<1xi64>, tensor<2xi64>) -> tensor<3xi64>
   return %c : tensor<3xi64>
 }
+
+// -----
+// A result without elements is a constant, but not where the op counts what it keeps.
+// CHECK-LABEL: func.func @counted
+// CHECK-NOT: xt.neg
+// CHECK: "xt.compress"
+func.func @counted(%x: tensor<3x2x0xf32>, %keep: tensor<2xi1>) -> (tensor<3x?x0xf32, [3, "m", 0]>, tensor<3x2x0xf32>) {
+  %0 = "xt.compress"(%x, %keep) {symbol = "m", axis = 1 : i64, flat = false} : (tensor<3x2x0xf32>, tensor<2xi1>) -> tensor<3x?x0xf32, [3, "m", 0]>
+  %1 = "xt.neg"(%x) : (tensor<3x2x0xf32>) -> tensor<3x2x0xf32>
+  return %0, %1 : tensor<3x?x0xf32, [3, "m", 0]>, tensor<3x2x0xf32>
+}
