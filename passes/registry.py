@@ -26,6 +26,7 @@ BUILTIN: dict[str, str] = {
     "narrow-indices": "xcc.passes.gpu.narrow_indices",
     "nvvm-kernel-functions": "xcc.passes.gpu.nvvm_kernel_functions",
     "pack-weights": "xcc.passes.xt.pack",
+    "rank-sorts": "xcc.passes.xt.rank_sorts",
     "row-division": "xcc.passes.gpu.row_division",
     "split-contractions": "xcc.passes.xt.split_contractions",
     "split-reductions": "xcc.passes.xt.split_reductions",

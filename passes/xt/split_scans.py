@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xcc.dialects import xt
-from xcc.dialects.xt.reduce import neutral
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.rewrite import at, name_of, replace, walk_ops
 
 __all__ = ["SplitScans"]
 
 NARROW = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
+NEUTRAL = {"sum": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
 COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
 THREADS = 1024      # rows for each core with which a thread a row is enough
 
@@ -53,7 +53,7 @@ class SplitScans(Pass):
             return False
         sizes = [d for d in kind.shape if isinstance(d, int)]
         if not xt.is_float(kind.dtype) and a.kind in ("max", "min") and sizes[a.axis] % self.part:
-            return False        # a pad's value is a float, which does not hold every integer
+            return False        # a pad of infinities is none of integers
         rows = math.prod(sizes) // max(1, sizes[a.axis])
         return sizes[a.axis] > 4 * self.part and rows < THREADS * (ctx.chip.cores or 1)
 
@@ -66,7 +66,7 @@ class SplitScans(Pass):
         more = parts * self.part - size
         if more:
             high = tuple(more if d == axis else 0 for d in range(len(shape)))
-            x = xt.pad(x, low=(0,) * len(shape), high=high, value=float(neutral(kind, xt.TensorType.of(x).dtype)))
+            x = xt.pad(x, low=(0,) * len(shape), high=high, value=NEUTRAL[kind])
         cut = xt.reshape(x, shape=(*shape[:axis], parts, self.part, *shape[axis + 1:]))
         inner = xt.cumulative(cut, kind=kind, axis=axis + 1, exclusive=exclusive, reverse=reverse)
         totals = xt.reduce(cut, kind=kind, axes=(axis + 1,), keepdims=False)
