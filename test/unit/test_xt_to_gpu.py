@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import linalg_cases
@@ -17,10 +18,24 @@ from xcc.dialects import xt
 from xcc.dialects.xt.base import dims_from_attr
 from xcc.interpreter.kernel import run_kernel
 from xcc.passes.base import PassContext, parse_pass
+from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.upstream import Upstream
 from xcc.targets.gpu_module import kernel_functions, kernel_launches
 from xcc.targets.nvptx.chip import chips
 from xcc.targets.nvptx.pipeline import kernel_pipeline
+
+CHIP = "sm_80"
+TILE: dict[str, Any] = {}       # entries that a test gives the schedule
+
+
+class _Adapt:
+    """Changes the schedules that `configure` chose."""
+
+    def run(self, module: Any, ctx: Any) -> None:
+        for f in module.body.operations:
+            if TILE:
+                schedule = replace(Schedule.from_attr(f.attributes["xcc.config"]), **TILE)
+                f.attributes["xcc.config"] = schedule.to_attr()
 
 
 def run_on_interpreter(module: Any, name: str, inputs: Sequence[Any], shapes: Sequence[Sequence[int]],
@@ -32,11 +47,13 @@ def run_on_interpreter(module: Any, name: str, inputs: Sequence[Any], shapes: Se
         for f in list(module.body.operations):
             if ir.StringAttr(f.attributes["sym_name"]).value != name:
                 f.operation.erase()
-        ctx = PassContext(chip=chips()["sm_80"])
+        module.context.allow_unregistered_dialects = True
+        ctx = PassContext(chip=chips()[CHIP])
         cleanup = [Upstream(pipeline="canonicalize"), Upstream(pipeline="cse")]
-        for p in (*cleanup, parse_pass("configure{target=nvptx}"), parse_pass("tile"), *cleanup):
+        for p in (*cleanup, parse_pass("configure{target=nvptx}"), _Adapt(), parse_pass("tile"), *cleanup):
             p.run(module, ctx)
         kernel_pipeline().upto("gpu").run(module, ctx)
+        assert "warpgroup" not in TILE or '"xtg.wgmma"' in str(module)
         for function, launch in zip(kernel_functions(module), kernel_launches(module), strict=True):
             grid = symbolic.evaluate(launch.grid[0], symbols)
             arrays = _arguments(function, [*map(np.ascontiguousarray, inputs), *outputs], symbols)
@@ -59,6 +76,18 @@ def _arguments(function: Any, arrays: list[Any], symbols: Mapping[str, int]) -> 
 def gpu_path(monkeypatch):
     monkeypatch.setattr(linalg_cases, "run_kernel", run_on_interpreter)
     monkeypatch.setattr(test_xt_to_linalg, "run_kernel", run_on_interpreter)
+
+
+@pytest.mark.parametrize("tile, threads", [((64, 32), 128), ((128, 32), 256)])
+def test_f16_convolution_of_warpgroups(tile: tuple[int, int], threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Padding and ragged tiles: gathers into the memory that wgmma reads."""
+    monkeypatch.setitem(globals(), "CHIP", "sm_90a")
+    monkeypatch.setitem(globals(), "TILE", {"block": tile, "vector": tile, "reduce": ((64, 1, 1),), "threads": threads,
+                                            "stages": 4, "warpgroup": True})
+    x = (np.random.default_rng(3).standard_normal((2, 7, 7, 64)) / 4).astype(np.float16)
+    w = (np.random.default_rng(4).standard_normal((3, 3, 64, 24)) / 8).astype(np.float16)
+    linalg_cases.check(lambda a, b: xt.convolution(a, b, layout="NHWC", filter="HWIO", low=(1, 1), high=(1, 1)), x, w,
+                       rtol=4e-3, atol=4e-3)
 
 
 @pytest.mark.parametrize("channels, options", [
