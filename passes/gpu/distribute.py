@@ -26,8 +26,9 @@ from xcc.passes.gpu import distribute_compute, distribute_memory
 from xcc.passes.gpu.analysis import forall_bounds, symbolic_value
 from xcc.passes.gpu.assign_layouts import CONVERT, LAYOUT, config_int, is_elementwise, is_vector
 from xcc.passes.gpu.layout import Layout
+from xcc.passes.gpu.loads_ahead import LoadsAhead, loads_ahead
 from xcc.passes.gpu.pieces import Pieces
-from xcc.passes.gpu.pipeline_loads import LoadsAhead, loads_ahead, pipelined_loop
+from xcc.passes.gpu.pipeline_loads import pipelined_loop
 from xcc.passes.gpu.staged_tile import StagedTile
 from xcc.passes.gpu.thread_code import ThreadCode, from_registers, guarded, index, register_vector, select_registers
 
