@@ -252,3 +252,17 @@ def _scan_row(cx: Context, body: GraphProto, b: int, states: int, scanned: int) 
     return results
 
 
+
+
+@onnx_op("Optional", "OptionalGetElement", since=15)
+def optional(cx: Context) -> Any:
+    """output = Optional(input), or the element of an optional value; a value that is there is a tensor here."""
+    if not cx.has(0):
+        cx.fail("an optional value that holds nothing is not supported")
+    return cx.tensor(0)
+
+
+@onnx_op("OptionalHasElement", since=15)
+def optional_has_element(cx: Context) -> Any:
+    """output = OptionalHasElement(input): known at import, as inputs of the model are always given."""
+    return cx.known(np.array(cx.has(0)))

@@ -117,9 +117,10 @@ class ModelImporter:
 
     def _input_type(self, info: ValueInfoProto) -> Any:
         where = f"{self.source.name}: input '{info.name}'"
-        if not info.type.HasField("tensor_type"):
-            raise UserError(f"{where} is not a tensor (sequences, maps and optional values are not supported)")
-        kind = info.type.tensor_type
+        type_ = info.type.optional_type.elem_type if info.type.HasField("optional_type") else info.type
+        if not type_.HasField("tensor_type"):
+            raise UserError(f"{where} is not a tensor (sequences and maps are not supported)")
+        kind = type_.tensor_type
         try:
             element = ir.Type.parse(name_from_onnx(kind.elem_type))
         except UserError as e:

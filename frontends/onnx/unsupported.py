@@ -17,8 +17,6 @@ REASONS: dict[str, str] = {
     **dict.fromkeys(("ConcatFromSequence", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase",
                      "SequenceInsert", "SequenceLength", "SequenceMap", "SplitToSequence"),
                     "works on sequences, which xt has no type for"),
-    **dict.fromkeys(("Optional", "OptionalGetElement", "OptionalHasElement"),
-                    "works on optional values, which xt has no type for"),
     "ImageDecoder": "decodes compressed image files",
 }
 _SHOWN = 3
