@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from xcc.targets.base import Chip
 
-__all__ = ["MatrixTile", "candidates", "matrix_tile", "variants"]
+__all__ = ["MatrixTile", "candidates", "matrix_tile"]
 
 ACCUMULATORS = 128      # registers of a thread for the result's tile
 STEP_SECONDS = 0.35e-6  # a step of the loop that nothing else covers: barrier, latency of shared memory
@@ -71,15 +71,6 @@ def candidates(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
 def _group(m: int, n: int, chip: Chip) -> int:
     """Rows of tiles of m x n in a band, so that the tiles that run at once span about as many rows as columns."""
     return 1 << round(math.log2(max(1.0, (max(1, chip.cores) * n / m) ** 0.5)) - 0.05)
-
-
-def variants(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
-    """Every tile that fits, for a search by measurement."""
-    sides, deep = (16, 32, 64, 128, 256), (8, 16, 32) if simt else (32 // size, 64 // size, 128 // size, 256 // size)
-    return [t for m in sides for n in sides for k in deep for threads in (64, 128, 256, 512) for stages in (2, 3, 4, 5)
-            if 8 <= m * n // threads <= ACCUMULATORS
-            and (t := MatrixTile(m, n, k, threads, stages)).shared_bytes(size) <= chip.shared_bytes
-            and 2048 <= (m + n) * k * size]
 
 
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip,
