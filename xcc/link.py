@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -23,11 +24,14 @@ def link_model(source: Source, kernels: tuple[KernelBinary, ...], target: Target
     from xcc.passes.host.lower_main import lower_main
 
     program = bind_launches(lower_main(source.module, source.weights), {k.name: k for k in kernels})
-    members = dict(target.link(program, kernels, ctx.chip, ctx.options))
+    used = {b.name for b in program.buffers if b.kind == "weight"}
+    names = [name for name in source.weights if name in used]
+    with ThreadPoolExecutor(1) as pool:         # weights that are packed at first use are packed while others link
+        arrays = pool.submit(lambda: {name: source.weights[name] for name in names})
+        members = dict(target.link(program, kernels, ctx.chip, ctx.options))
+        weights = arrays.result()
     if ctx.options.keep_ir:
         members |= {f"ir/{k.name}.mlir": k.ir.encode() for k in kernels if k.ir}
-    used = {b.name for b in program.buffers if b.kind == "weight"}
-    weights = {name: source.weights[name] for name in source.weights if name in used}
     return Artifact(_manifest(source, program, kernels, ctx, work), program, members, weights)
 
 

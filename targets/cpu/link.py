@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,8 +15,11 @@ from xcc.diagnostics import CompilerBug, UserError
 def _linkers() -> list[list[str]]:
     """Command lines that link ELF objects, best first."""
     found = []
-    if importlib.util.find_spec("ziglang") is not None:
-        found.append([sys.executable, "-m", "ziglang", "ld.lld"])
+    spec = importlib.util.find_spec("ziglang")
+    for folder in spec.submodule_search_locations or () if spec is not None else ():
+        path = shutil.which("zig", path=folder)     # python -m ziglang would start Python only to start this
+        if path:
+            found.append([path, "ld.lld"])
     for name in ("ld.lld", "ld", "cc"):
         path = shutil.which(name)
         if path:
