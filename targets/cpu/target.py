@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from xcc.diagnostics import UserError
 from xcc.runtime.program import Program
 from xcc.targets.base import Chip, KernelBinary, Target
 from xcc.targets.cpu import chip as cpu_chip
@@ -24,6 +25,8 @@ def _emit_kernel(module: Any, chip: Chip, options: Any) -> KernelBinary:
 
 def _link(program: Program, kernels: tuple[KernelBinary, ...], chip: Chip, options: Any) -> dict[str, bytes]:
     """``kernels/model.so``: every kernel, the host program and the thread pool; ``kernels/cpu.json``: what it needs."""
+    if "apple" in chip.triple:
+        raise UserError(f"code for {chip.name} is compiled (--emit=code, --emit=asm) but cannot be linked to a model yet")
     from xcc.targets.cpu.codegen import emit_object, thread_pool
     from xcc.targets.cpu.host import host_program
     from xcc.targets.cpu.link import link_shared
@@ -50,7 +53,7 @@ def _requires(chip: Chip) -> list[str]:
     if not chip.triple.startswith("x86_64"):
         return []
     wide = ["avx512f", "avx512bw", "avx512dq", "avx512vl"] if chip.vector_bytes == 64 else []
-    more = FLAGS_OF.get(chip.cpu, ())
+    more: tuple[str, ...] = FLAGS_OF.get(chip.cpu, ())
     if chip.cpu not in cpu_chip.CHIPS:          # this machine: LLVM may use all that it has
         more = tuple(FLAGS[f[1:]] for f in chip.features.split(",") if f[:1] == "+" and f[1:] in FLAGS)
     return list(dict.fromkeys(["avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", *wide, *more]))

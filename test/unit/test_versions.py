@@ -121,6 +121,16 @@ def test_versions_that_do_not_belong(artifact: Path, change: Callable[[Any], Any
         versions.choose(a.program, dict(a.members) | {name: data}, a.weights, a.manifest)
 
 
+def test_chips_without_a_linker(tmp_path: Path) -> None:
+    (tmp_path / "m.mlir").write_text("""
+func.func @main(%x: tensor<8xf32> {xt.name = "x"}) -> (tensor<8xf32> {xt.name = "y"}) {
+  %0 = "xt.add"(%x, %x) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}""")
+    with pytest.raises(xcc.UserError, match="code for apple-m1 is compiled .* but cannot be linked"):
+        xcc.compile(tmp_path / "m.mlir", chip="apple-m1")
+
+
 @pytest.mark.parametrize(("flags", "what"), [
     (("--target=nvptx", "--chip=sm_80,sm_90a"), "several code versions are for cpu"),
     (("--chip=x86-64-v3,x86-64-v4", "--emit=vector"), "stages are written for one chip"),
