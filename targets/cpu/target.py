@@ -26,7 +26,7 @@ def _emit_kernel(module: Any, chip: Chip, options: Any) -> KernelBinary:
 def _link(program: Program, kernels: tuple[KernelBinary, ...], chip: Chip, options: Any) -> dict[str, bytes]:
     """``kernels/model.so``: every kernel, the host program and the thread pool; ``kernels/cpu.json``: what it needs."""
     if "apple" in chip.triple:
-        raise UserError(f"code for {chip.name} is compiled (--emit=code, --emit=asm) but cannot be linked to a model yet")
+        raise UserError(f"code for {chip.name} is compiled (--emit=code, --emit=asm) but cannot be linked yet")
     from xcc.targets.cpu.codegen import emit_object, thread_pool
     from xcc.targets.cpu.host import host_program
     from xcc.targets.cpu.link import link_shared
