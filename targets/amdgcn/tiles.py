@@ -20,13 +20,11 @@ OTHERS = 32         # registers of a thread for addresses, masks, and what the c
 PIECES = 64         # of an epilogue: four values of passes/gpu/pieces.PIECE registers each
 AHEAD = 128         # of fragments that are read ahead
 LANE_BYTES = 32     # along k of one RDNA instruction's row
-DEEPEST = 256       # bytes of a row of k: a step's reads are one block of code
 SLOTS = 2
-MATRIX = ((256, 256, 1, 4), (256, 128, 1, 4), (128, 256, 1, 4), (128, 128, 1, 4), (128, 128, 1, 2),
-          (128, 64, 1, 4), (64, 128, 1, 4), (64, 64, 2, 4), (256, 32, 1, 4), (32, 256, 1, 4), (128, 32, 2, 4),
-          (32, 128, 2, 4), (64, 32, 2, 2), (32, 64, 2, 2), (256, 16, 2, 4), (128, 16, 2, 4), (16, 128, 2, 4),
-          (64, 16, 4, 4), (16, 64, 4, 4), (32, 32, 4, 1), (16, 32, 4, 2), (32, 16, 4, 2))
-"""Sides, depth in units of 64 bytes, and waves of 64 lanes (twice as many of 32), for matrix instructions."""
+MATRIX = ((256, 256, 4), (256, 128, 4), (128, 256, 4), (128, 128, 4), (128, 128, 2), (128, 64, 4), (64, 128, 4),
+          (64, 64, 4), (256, 32, 4), (32, 256, 4), (128, 32, 4), (32, 128, 4), (64, 32, 2), (32, 64, 2), (256, 16, 4),
+          (128, 16, 4), (16, 128, 4), (64, 16, 4), (16, 64, 4), (32, 32, 1), (16, 32, 2), (32, 16, 2))
+"""Sides and waves of 64 lanes (twice as many of 32), for matrix instructions."""
 SIMT = ((128, 128, 16, 256), (64, 128, 16, 256), (128, 64, 16, 256), (64, 64, 16, 128), (32, 64, 16, 128),
         (256, 16, 16, 256), (128, 16, 16, 128), (16, 128, 16, 128), (16, 64, 16, 64), (64, 16, 16, 64),
         (32, 32, 16, 64))
@@ -38,10 +36,10 @@ def candidates(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
     if simt:
         tiles = [MatrixTile(m, n, k, threads, SLOTS) for m, n, k, threads in SIMT]
     else:
-        tiles = [MatrixTile(m, n, k * 64 // size * deeper, 64 * waves, SLOTS) for m, n, k, waves in MATRIX
-                 for deeper in (2, 1)]
+        depths = (256, 128, 64) if chip.warp > 32 else (128, 64)
+        tiles = [MatrixTile(m, n, k // size, 64 * waves, SLOTS) for m, n, waves in MATRIX for k in depths]
     return [t for t in tiles if t.shared_bytes(size) <= chip.shared_bytes
-            and (simt or t.k * size <= DEEPEST) and needed_registers(t, size, simt, chip) <= REGISTERS]
+            and needed_registers(t, size, simt, chip) <= REGISTERS]
 
 
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip, exchanged: int) -> MatrixTile:
