@@ -39,6 +39,7 @@ NEAR = 262144          # bytes of rows in the L2 cache
 CHUNKS = 16            # of a contraction whose threads share the rows
 SMALL_PANEL = 4096     # bytes
 MOST_SHARES = 16       # of a panel
+FEW_SHARES = 4         # above it f32 panels are fetched a few rows ahead: the first tile of rows is a small part
 CHUNK = 16384          # elements of a pointwise chunk
 PARALLEL_SECONDS = 15e-6   # below this a kernel stays on one thread
 
@@ -120,10 +121,12 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         return _rows_of_panels(dims, vector, m_dims[0], op, reduce, parallel)
     block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, _elements(op, left), chip.cores or CORES)
     chunks = (*outer, *sorted(m_dims), last) if by_rows else ()
-    shares = _shares(op, dims, vector, block, min(m_dims, default=None)) if group is not None else 0
+    shares = _shares(op, dims, vector, block, min(m_dims, default=None))
+    if group is None and (by_rows or shares > FEW_SHARES):
+        shares = 0
     return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel,
-                    dot=group is not None, chunks=() if chunks == order else chunks, prefetch=_ahead(op, chip),
-                    shares=shares)
+                    dot=group is not None, chunks=() if chunks == order else chunks,
+                    prefetch=0 if shares else _ahead(op, chip), shares=shares)
 
 
 def _ahead(op: Op, chip: Chip) -> int:
@@ -223,7 +226,7 @@ def _row_tile(extent: Dim, room: int) -> int:
         full, rest = divmod(extent, t)
         return full * (t + 0.5) + (max(rest, t / 2) + 0.5 if rest else 0)
 
-    return min(range(max(1, room // 2), room + 1), key=lambda t: (cost(t), -t))
+    return min(range(max(1, room // 2), room + 1), key=lambda t: (cost(t), extent % t != 0, -t))
 
 
 def _row_lanes(op: Op, w: Widths) -> tuple[int, ...]:

@@ -4,7 +4,7 @@
 #b = affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>
 #c = affine_map<(m, n, k) -> (m, n)>
 
-// More rows than columns: a chunk is some rows and all columns, and the tiles of 14 rows divide evenly among the chunks.
+// More rows than columns: a chunk is some rows and all columns; its tiles divide evenly among the cores.
 // CHECK-LABEL: func.func private @by_rows
 // CHECK-SAME: block = array<i64: 28, 0>, chunks = array<i64: 0, 1>, order = array<i64: 1, 0>, {{.*}}vector = array<i64: 14, 32>
 func.func private @by_rows(%x: tensor<3136x64xf32>, %w: tensor<2x64x32xf32>) -> tensor<3136x64xf32>
@@ -29,8 +29,8 @@ func.func private @by_rows(%x: tensor<3136x64xf32>, %w: tensor<2x64x32xf32>) -> 
 
 // Fewer rows than columns: each weight belongs to one chunk.
 // CHECK-LABEL: func.func private @by_columns
-// Those that are more than the L1 cache holds are fetched 64 rows ahead.
-// CHECK-SAME: block = array<i64: 56, 64>, {{.*}}order = array<i64: 1, 0>, parallel = true, prefetch = 64 : i64, {{.*}}vector = array<i64: 14, 32>
+// Of few tiles of rows each fetches a part of the next panel.
+// CHECK-SAME: block = array<i64: 56, 64>, {{.*}}order = array<i64: 1, 0>, parallel = true, {{.*}}shares = 4 : i64, {{.*}}vector = array<i64: 14, 32>
 func.func private @by_columns(%x: tensor<49x512xf32>, %w: tensor<16x512x32xf32>) -> tensor<49x512xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[49, 512], [16, 512, 32]], xt.result_dims = [[49, 512]]} {
   %zero = arith.constant 0.0 : f32
@@ -51,10 +51,11 @@ func.func private @by_columns(%x: tensor<49x512xf32>, %w: tensor<16x512x32xf32>)
 #b = affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>
 #c = affine_map<(m, n, k) -> (m, n)>
 
-// An unknown number of rows: chunks of a few tiles, neighbours in the rows first. Rows 4 KiB apart share the 12 ways of
+// An unknown number of rows: chunks of a few tiles, neighbours in the rows first, panels fetched a few rows ahead. Rows
+// 4 KiB apart share the 12 ways of
 // one set of the L1 cache.
 // CHECK-LABEL: func.func private @open
-// CHECK-SAME: block = array<i64: 48, 32>, chunks = array<i64: 0, 1>, order = array<i64: 1, 0>, {{.*}}vector = array<i64: 12, 32>
+// CHECK-SAME: block = array<i64: 48, 32>, chunks = array<i64: 0, 1>, order = array<i64: 1, 0>, parallel = true, prefetch = 64 : i64, {{.*}}vector = array<i64: 12, 32>
 func.func private @open(%x: tensor<?x1024xf32>, %w: tensor<16x1024x32xf32>, %d0: index) -> tensor<?x512xf32>
     attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [["d0", 1024], [16, 1024, 32]], xt.result_dims = [["d0", 512]]} {
   %zero = arith.constant 0.0 : f32

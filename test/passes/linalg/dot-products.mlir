@@ -4,13 +4,13 @@
 // share of the next panel.
 // CHECK-LABEL: func.func private @bytes(
 // CHECK-SAME: %[[X:[^:]*]]: memref<48x512xi8>, %[[W:[^:]*]]: memref<8x128x32x4xi8>
-// CHECK-SAME: xcc.config = {{.*}}dot = true{{.*}}reduce = [array<i64: 1, 4>], shares = 4{{.*}}vector = array<i64: 14, 32>
-// CHECK: scf.for {{.*}} -> (vector<14x32xi32>)
+// CHECK-SAME: xcc.config = {{.*}}dot = true{{.*}}reduce = [array<i64: 1, 4>], shares = 4{{.*}}vector = array<i64: 12, 32>
+// CHECK: scf.for {{.*}} -> (vector<12x32xi32>)
 // CHECK: %[[FLAT:.*]] = memref.{{.*}} : memref<8x128x32x4xi8> {{.*}}memref<131072xi8
 // CHECK: memref.prefetch %[[FLAT]][%{{.*}}], read, locality<2>
-// CHECK: %[[A:.*]] = vector.transfer_read %[[X]]{{.*}}vector<14x4xi8>
+// CHECK: %[[A:.*]] = vector.transfer_read %[[X]]{{.*}}vector<12x4xi8>
 // CHECK: %[[B:.*]] = vector.transfer_read %[[W]]{{.*}}vector<32x4xi8>
-// CHECK: vector.contract {{.*}} %[[A]], %[[B]], {{.*}} {xcc.unsigned = array<i64: 0>} : vector<14x4xi8>, vector<32x4xi8> into vector<14x32xi32>
+// CHECK: vector.contract {{.*}} %[[A]], %[[B]], {{.*}} {xcc.unsigned = array<i64: 0>} : vector<12x4xi8>, vector<32x4xi8> into vector<12x32xi32>
 func.func private @bytes(%x: tensor<48x512xui8>, %w: tensor<8x128x32x4xi8>) -> tensor<48x256xi32> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.packed_matmul"(%x, %w) {columns = 256 : i64, dtype = i32} : (tensor<48x512xui8>, tensor<8x128x32x4xi8>) -> tensor<48x256xi32>
   return %0 : tensor<48x256xi32>
