@@ -84,6 +84,31 @@ def test_neighbours_are_distinct_and_valid():
     assert len(found) > 5 and base not in found and len(set(found)) == len(found)
 
 
+def test_gpu_neighbours_have_tiles_of_warpgroups_where_the_chip_has_them():
+    from xcc.targets.nvptx.chip import chips
+    from xcc.targets.nvptx.strategy import configure as configure_gpu
+
+    module, k = kernel(matmul(512, 1024))
+    with module.context:
+        for chip, wanted in (("sm_90a", True), ("sm_80", False)):
+            base = configure_gpu(k, chips()[chip])
+            found = neighbours(k, base, chips()[chip])
+            assert len(set(found)) == len(found) and base not in found
+            assert any(s.warpgroup and s.reduce == ((64,),) for s in found) == wanted
+
+
+def test_steps_of_an_online_loop_change_together():
+    from xcc.passes.linalg.schedule import Schedule
+    from xcc.targets.nvptx.chip import chips
+
+    base = Schedule((64, 64), (64, 64), (0, 1), ((64,), (32,), (64,)), "mask", "gather", threads=128, stages=2,
+                    online=True)
+    module, k = kernel(matmul(512, 1024))
+    with module.context:
+        steps = {s.reduce for s in neighbours(k, base, chips()["sm_90a"])} - {base.reduce}
+    assert steps == {((32,), (32,), (32,)), ((128,), (32,), (128,))}
+
+
 def test_a_tuned_model_computes_the_same(tmp_path):
     import numpy as np
 
