@@ -26,9 +26,10 @@ def dot_product(kinds: Sequence[str], acc: Any, sides: Sequence[Any], unsigned: 
     Exact for integers. bf16 is summed in f32.
     """
     width = ir.VectorType(acc.type).shape[0]
-    floats = isinstance(ir.VectorType(sides[0].type).element_type, ir.FloatType)
+    elem = ir.VectorType(sides[0].type).element_type
+    taken = "bf16" if isinstance(elem, ir.BF16Type) else "i8" if isinstance(elem, ir.IntegerType) else ""
     for kind in kinds:
-        if (kind, width) not in INTRINSICS or (kind == "bf16") != floats:
+        if (kind, width) not in INTRINSICS or taken != ("bf16" if kind == "bf16" else "i8"):
             continue
         if UNSIGNED[kind] == unsigned:
             return _call(INTRINSICS[kind, width], acc, sides)

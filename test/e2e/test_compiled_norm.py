@@ -85,6 +85,13 @@ def test_attention(data: Any) -> None:
           tolerance=4)
 
 
+def test_half_attention_with_pairs_of_features() -> None:
+    """Products of pairs of f16 elements have no instruction of their own on CPUs; those of bf16 have one."""
+    for dtype in (np.dtype(np.float16), BF16):
+        q, k, v = (filled(s, dtype, i, -1, 1) for i, s in enumerate([(1, 3, 33, 2), (1, 3, 3, 2), (1, 3, 3, 33)]))
+        check(lambda *x: xt.attention(*x), q, k, v, tolerance=4)
+
+
 @given(st.data())
 @examples(8)
 def test_rotary(data: Any) -> None:
