@@ -30,7 +30,15 @@ from xcc.passes.gpu.loads_ahead import LoadsAhead, loads_ahead
 from xcc.passes.gpu.pieces import Pieces
 from xcc.passes.gpu.pipeline_loads import pipelined_loop
 from xcc.passes.gpu.staged_tile import StagedTile
-from xcc.passes.gpu.thread_code import ThreadCode, from_registers, guarded, index, register_vector, select_registers
+from xcc.passes.gpu.thread_code import (
+    ANYTHING,
+    ThreadCode,
+    from_registers,
+    guarded,
+    index,
+    register_vector,
+    select_registers,
+)
 
 FORALL_END = ("scf.forall.in_parallel", "scf.in_parallel")
 
@@ -316,7 +324,10 @@ class KernelBuilder:
                 for a, b in zip(old_block.arguments, new_block.arguments, strict=True):
                     self.values[a] = b
                 with ir.InsertionPoint(new_block):
+                    self.code.keep_reads()
                     self.block(old_block)
+        if len(op.regions):
+            self.code.keep_reads()
 
     def elementwise(self, op: Any) -> None:
         operands = [self.get(v) for v in op.operands]
@@ -367,9 +378,10 @@ class KernelBuilder:
         old = op.regions[0].blocks[0]
         for a, b in zip(old.arguments, loop.body.arguments, strict=True):
             self.values[a] = b
-        self.code.shared_in_use = True    # by the step before
+        self.code.reads = ANYTHING      # by the step before
         with ir.InsertionPoint(loop.body):
             self.block(old)
+        self.code.keep_reads()
         for a, b in zip(op.results, loop.operation.results, strict=True):
             self.values[a] = b
         return None
@@ -380,7 +392,9 @@ class KernelBuilder:
         for old_region, new_region in zip(op.regions, copy.regions, strict=True):
             for old_block in old_region.blocks:
                 with ir.InsertionPoint(new_region.blocks.append()):
+                    self.code.keep_reads()
                     self.block(old_block)
+        self.code.keep_reads()
         for old, new in zip(op.results, copy.results, strict=True):
             self.values[old] = new
 

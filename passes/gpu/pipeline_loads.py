@@ -30,7 +30,7 @@ from xcc.passes.gpu.contraction import Contraction
 from xcc.passes.gpu.distribute_memory import reader
 from xcc.passes.gpu.loads_ahead import LOADS, LoadsAhead
 from xcc.passes.gpu.staged_tile import StagedTile
-from xcc.passes.gpu.thread_code import guarded, index, to_memory
+from xcc.passes.gpu.thread_code import ANYTHING, guarded, index, to_memory
 
 __all__ = ["pipelined_loop"]
 
@@ -90,7 +90,7 @@ class _PipelinedLoop:
         if self.direct:     # copies behind the last step write zeros
             ir.Operation.create("nvvm.cp.async.wait.group", attributes={"n": _i32(0)})
         code.reserved = outer
-        code.shared_in_use = True
+        code.reads = ANYTHING
         for operand, _ in self.staged:
             k.staged.pop(operand, None)
 
@@ -131,7 +131,7 @@ class _PipelinedLoop:
         for a, b in zip(list(self.block.arguments)[1:], carried[:n], strict=True):
             k.values[a] = b
         k.staged.update(dict(self.staged))
-        k.code.shared_in_use = True
+        k.code.reads = ANYTHING
         skipped = self.only_loads()
         for op in self.block.operations:
             if op.operation.name != "scf.yield" and op.operation not in skipped:

@@ -16,6 +16,9 @@ __all__ = ["ThreadCode", "from_registers", "register_vector", "registers_of", "s
 
 Turn = tuple[Any, int] | None
 SHARED = "#gpu.address_space<workgroup>"
+TURNS_BYTES = 4096      # of shared memory that conversions take turns with
+Reads = tuple[int, int] | None
+ANYTHING = (0, 1 << 30)
 BARRIER_CYCLES = 30     # that a warp waits at least, where nothing else runs
 
 
@@ -66,7 +69,7 @@ class ThreadCode:
         warp = chip.warp
         self.shared_bytes = 0
         self.reserved = 0
-        self.shared_in_use = False   # whether threads may still be reading what was last written
+        self.reads: Reads = None     # what of shared memory threads may still be reading
         self._shared: Any = None
         self._parts: dict[Any, Any] = {}
         self._anchor: Any = None
@@ -202,11 +205,33 @@ class ThreadCode:
             ir.Operation.create("amdgpu.sched_barrier",
                                 attributes={"opts": ir.Attribute.parse("#rocdl<sched_group_mask none>")})
 
+    def keep_reads(self) -> None:
+        """Behind regions, and at the start of a loop's body: of what may be read only that it may be is known."""
+        if self.reads is not None:
+            self.reads = ANYTHING
+
+    def free_place(self, size: int) -> int:
+        """The byte offset of `size` bytes behind what is reserved that nobody reads; a barrier where all may be read.
+
+        One conversion after the other takes turns with two places: the barrier between the writes and the reads of the
+        second says that the first was read.
+        """
+        size = -(-size // 16) * 16
+        start = 0
+        if self.reads is not None:
+            low, high = self.reads
+            start = 0 if size <= low else high
+            if start + size > min(TURNS_BYTES, self.limit - self.reserved):
+                self.barrier()
+                start = 0
+        self.reads = (start, start + size)
+        return start
+
     def begin_shared(self) -> None:
         """Waits until the last content of shared memory has been read."""
-        if self.shared_in_use:
+        if self.reads is not None:
             self.barrier()
-        self.shared_in_use = True
+        self.reads = ANYTHING
 
     def write_shared(self, value: Any, buffer: Any, offsets: Layout, start: Any = None, last_first: bool = False
                      ) -> None:
@@ -264,8 +289,8 @@ class ThreadCode:
                                    memory_cycles(memory, source, target, element_bytes(stored), matrix))
         if exchanged is not None:
             return exchanged
-        buffer = self.buffer(memory.shape[0], stored)
-        self.begin_shared()
+        size = memory.shape[0] * element_bytes(stored)
+        buffer = self.buffer(memory.shape[0], stored, self.free_place(size))
         self.write_shared(to_memory(value, stored), buffer, memory.compose(source))
         self.barrier()
         return self.read_tile(buffer, memory.compose(target), element)
