@@ -126,7 +126,8 @@ def _contiguous(memref: Any) -> bool:
     t = ir.MemRefType(memref.type)
     if not isinstance(t.layout, ir.StridedLayoutAttr):
         return "affine_map<" not in str(t)
-    stride, wanted = 1, []
+    stride = 1
+    wanted: list[int] = []
     for size in reversed(list(t.shape)):
         wanted.insert(0, stride)
         stride = stride * size if size >= 0 and stride >= 0 else -1
