@@ -140,5 +140,6 @@ CASES: tuple[Case, ...] = (
     conv(32, 14, 256, 256, 3),
     attention(4, 32, 4096, 128, True),
     attention(4, 32, 4096, 128, False),
+    attention(1, 32, 16384, 128, True),
     attention(8, 32, 1, 128, False, 4096),
 )

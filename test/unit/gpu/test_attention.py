@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -130,6 +131,19 @@ WARPGROUPS = {
                 hidden_row(70, 77)], {}),
     "wide": ([normal(1, 1, 64, 256, dtype=H), normal(1, 1, 80, 256, dtype=H), normal(1, 1, 80, 256, dtype=H)], {}),
 }
+
+
+@pytest.mark.parametrize("chip", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("queries", [1, 70])
+def test_bf16(chip, queries):
+    shapes = [(2, 4, queries, 64), (2, 2, 90, 64), (2, 2, 90, 64)]
+    arrays = [normal(*s).astype(ml_dtypes.bfloat16) for s in shapes]
+    module = build(arrays, [None] * 3, {"causal": True, "causal_offset": (90 - queries,)})
+    want = interpret(module, arrays)[0]
+    out = np.zeros(want.shape, want.dtype)
+    run(module, arrays, out, {}, chip)
+    error = np.linalg.norm(out.astype(np.float64) - want.astype(np.float64)) / np.linalg.norm(want.astype(np.float64))
+    assert error < 1e-2
 
 
 @pytest.mark.parametrize("case", WARPGROUPS)
