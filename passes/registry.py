@@ -27,6 +27,7 @@ BUILTIN: dict[str, str] = {
     "nvvm-kernel-functions": "xcc.passes.gpu.nvvm_kernel_functions",
     "pack-weights": "xcc.passes.xt.pack",
     "rank-sorts": "xcc.passes.xt.rank_sorts",
+    "requantised-floats": "xcc.passes.xt.requantised_floats",
     "row-division": "xcc.passes.gpu.row_division",
     "split-contractions": "xcc.passes.xt.split_contractions",
     "split-reductions": "xcc.passes.xt.split_reductions",

@@ -40,6 +40,7 @@ def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
         )),
         Stage("linalg", (
             *((_decompose(fused=True),) if keep else ()),
+            get_pass("requantised-floats")(),
             get_pass("xt-to-linalg")(),
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),

@@ -97,6 +97,25 @@ class Requantize(XtOp, name="requantize"):
         return np.clip(y, *integer_limits(a.dtype)).astype(np.int64).astype(numpy_dtype(a.dtype))
 
 
+class RoundClamp(XtOp, name="round_clamp"):
+    """round(x) moved into [low, high], halves to even: the numbers between requantize and dequantize. x is no NaN."""
+
+    x = operand()
+    low = integer()
+    high = integer()
+    access = "pointwise"
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType) -> TensorType:
+        if x.dtype != "f32":
+            raise InferError(f"takes f32, not {x.dtype}")
+        return x
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any) -> Any:
+        return np.clip(np.rint(x), np.float32(a.low), np.float32(a.high))
+
+
 class Dequantize(XtOp, name="dequantize"):
     """(x - zero_point) * scale as `dtype` (default the scale's); scale as in quantize."""
 

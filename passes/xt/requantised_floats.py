@@ -1,0 +1,60 @@
+"""Numbers that a kernel rounds to bytes and widens again stay floats in its registers.
+
+Before::
+
+    %q = xt.requantize(%x) {zero_point = 7} : ui8
+    %y = xt.convert(xt.sub(xt.convert(%q) : i32, 7)) : f32
+
+After, in a kernel that uses %q for nothing else::
+
+    %y = xt.round_clamp(%x) {low = -7, high = 248}
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc.dialects import xt
+from xcc.dialects.xt.numeric import integer_limits
+from xcc.dialects.xt.op import attrs_of
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.match import dims_of, dtype_of, number, only_user
+from xcc.passes.xt.rewrite import at, erase_dead, name_of, producer, replace, walk_ops
+
+__all__ = ["RequantisedFloats"]
+
+
+@register_pass
+@dataclass(frozen=True)
+class RequantisedFloats(Pass):
+    """Replaces the way through bytes inside a kernel by a rounding and a clamp; for stage `linalg`."""
+
+    name: ClassVar[str] = "requantised-floats"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context:
+            for op in walk_ops(module):
+                if name_of(op) == "convert" and attrs_of(op).dtype == "f32" and dtype_of(op.operands[0]) == "i32":
+                    with at(op):
+                        new = _rounded(op.operands[0])
+                    if new is not None:
+                        replace(op, [new])
+            erase_dead(module)
+
+
+def _rounded(value: Any) -> Any:
+    """The float form of an i32 that is a requantised number less its zero point; None when it is none."""
+    zero, shifted = 0.0, producer(value, "sub")
+    if shifted is not None:
+        point = number(shifted.operands[1])
+        if point is None or not only_user(value) or dims_of(shifted.operands[0]) != dims_of(value):
+            return None
+        zero, value = point, shifted.operands[0]
+    wide = producer(value, "convert")
+    made = producer(wide.operands[0], "requantize") if wide is not None else None
+    if wide is None or made is None or not only_user(value) or not only_user(wide.operands[0]) \
+            or attrs_of(made).zero_point != zero:
+        return None
+    low, high = integer_limits(attrs_of(made).dtype)
+    return xt.round_clamp(made.operands[0], low=int(low - zero), high=int(high - zero))
