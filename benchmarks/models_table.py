@@ -1,7 +1,7 @@
 """Compiles the test models for each target, checks and times them, and writes docs/models.md.
 
     python benchmarks/models_table.py [--target cpu] [--chip gfx942] [NAME ...]     # measures, then writes
-    python benchmarks/models_table.py --target amdgcn --interpret resnet_tiny       # also runs it in the interpreter
+    python benchmarks/models_table.py --target amdgcn --interpret resnet_tiny       # its error, in the interpreter
     python benchmarks/models_table.py --render                                      # writes what was measured before
 
 Without arguments every test model is compiled for every chip of CHIPS and run on this CPU. Every command line is a
@@ -164,12 +164,14 @@ def measure(jobs: Sequence[tuple[str, str, str]], interpret: bool) -> None:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 row, artifact = compile_row(spec, target, chip, Path(folder), interpret and target != "cpu")
+                before = next((r for r in load(path) if r.key == row.key), None)
                 if target == "cpu":
                     run_row(spec, artifact, row)
                 elif interpret:
+                    row = before or row
                     interpret_row(spec, artifact, row)
-                else:
-                    row.error = next((r.error for r in load(path) if r.key == row.key), None)
+                elif before:
+                    row.error = before.error
             except (FileNotFoundError, ImportError) as e:
                 print(f"  skipped: {e}")
                 continue
