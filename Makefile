@@ -50,7 +50,7 @@ lit: $(VENV)/.test
 	XCC_TEST_INSTALLED=1 $(VENV)/bin/lit -sv test
 
 unit: $(VENV)/.test
-	PYTHONSAFEPATH=1 $(VENV)/bin/pytest
+	PYTHONSAFEPATH=1 $(VENV)/bin/pytest -n auto --dist worksteal
 
 test-models: $(VENV)/.test  ## full-size models, some minutes more than `make test`
 	XCC_TEST_MODELS=$(abspath $(MODELS)) PYTHONSAFEPATH=1 $(VENV)/bin/pytest -m slow
