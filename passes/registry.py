@@ -7,6 +7,7 @@ import importlib
 BUILTIN: dict[str, str] = {
     "aligned-rows": "xcc.passes.xt.aligned_rows",
     "amd-kernel-functions": "xcc.passes.gpu.amd_kernel_functions",
+    "amx-tiles": "xcc.passes.vector.amx_tiles",
     "assign-layouts": "xcc.passes.gpu.assign_layouts",
     "buffer-accesses": "xcc.passes.gpu.buffer_accesses",
     "channels-last": "xcc.passes.xt.layout",

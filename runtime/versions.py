@@ -15,6 +15,7 @@ from typing import Any
 from xcc.diagnostics import UserError
 from xcc.runtime.program import Program
 from xcc.runtime.program_reader import program_from_json
+from xcc.runtime.tile_registers import allow_tiles
 
 __all__ = ["FOLDER", "Version", "choose"]
 
@@ -59,8 +60,11 @@ def lacking(facts: Mapping[str, Any]) -> str:
     if machine != wanted:
         return f"it is for {wanted} and this machine is {machine}"
     flags = _cpu_flags()
-    missing = [r for r in facts.get("requires", ()) if flags is not None and r not in flags]
-    return f"this CPU lacks {', '.join(missing)}" if missing else ""
+    requires = facts.get("requires", ())
+    missing = [r for r in requires if flags is not None and r not in flags]
+    if missing:
+        return f"this CPU lacks {', '.join(missing)}"
+    return "this system does not give programs AMX's registers" if "amx_tile" in requires and not allow_tiles() else ""
 
 
 def _cpu_flags() -> set[str] | None:

@@ -28,7 +28,10 @@ __all__ = ["combine", "compile_versions"]
 
 def compile_versions(model: Any, options: CompileOptions, pipeline: Pipeline | None = None, stop: str = "",
                      observer: Observer | None = None) -> Compiled:
-    """:func:`xcc.compiler.compile_model` for every chip that ``options.chip`` names; the widest vectors come first."""
+    """:func:`xcc.compiler.compile_model` for every chip that ``options.chip`` names.
+
+    Those with the widest vectors come first, of these those with the most matrix instructions.
+    """
     names = options.chip.split(",")
     if len(names) == 1:
         return compile_model(model, options, pipeline, stop, observer)
@@ -38,7 +41,7 @@ def compile_versions(model: Any, options: CompileOptions, pipeline: Pipeline | N
         raise UserError(f"--emit={stop}: stages are written for one chip, not for {options.chip}")
     target = get_target("cpu")
     chips = sorted({chip_of(target, name).name: chip_of(target, name) for name in names}.values(),
-                   key=lambda c: -c.vector_bytes)
+                   key=lambda c: (-c.vector_bytes, -len(c.matrix)))
     parts = []
     for chip in chips:
         dump = f"{options.dump_stages}/{chip.name}" if options.dump_stages else ""

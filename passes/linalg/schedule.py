@@ -25,6 +25,8 @@ All entries speak of dims *after* normalisation (passes/linalg/kernel.py), of th
   passes/linalg/fetch_ahead.py); 0: none does.
 - dot: the lanes of the contraction's reduction loop are elements that one dot product instruction sums (CPU): they
   make a vector.contract even where only one operand walks the result's lanes.
+- strips: the contraction's tile of the main result goes to a buffer on the stack, from where the rest of the kernel is
+  computed in strips of so many rows: for tiles of more accumulators than vector registers hold (CPU); 0: it stays.
 - online: a maximum and the sums of exponentials relative to it share one loop (passes/linalg/online.py).
 - prefetch: in the loop over a product's packed operand, how many rows of a panel ahead of the one being read to fetch;
   the rows of the next panel follow those of this one. 0: none.
@@ -47,7 +49,7 @@ from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.kernel import Kernel, Op
 
-NUMBERS = ("threads", "stages", "group", "park", "descending", "prefetch", "shares")
+NUMBERS = ("threads", "stages", "group", "park", "descending", "prefetch", "shares", "strips")
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class Schedule:
     descending: int = -1
     dot: bool = False
     shares: int = 0
+    strips: int = 0
     warpgroup: bool = False
     chunks: tuple[int, ...] = ()
     prefetch: int = 0
@@ -116,7 +119,7 @@ class Schedule:
         for name in ("online", "dot", "warpgroup"):
             if getattr(self, name):
                 entries[name] = ir.BoolAttr.get(True)
-        for name in ("threads", "stages", "group", "prefetch", "shares"):
+        for name in ("threads", "stages", "group", "prefetch", "shares", "strips"):
             if getattr(self, name):
                 entries[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), getattr(self, name))
         return ir.DictAttr.get(entries)

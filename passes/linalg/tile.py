@@ -27,6 +27,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.border import BorderedResult
 from xcc.passes.linalg.kernel import Tensor, read
 from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.strips import Strips, product_in_strips
 from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
 from xcc.passes.linalg.tile_eval import Evaluator
 from xcc.passes.linalg.tile_memory import Memory, memref_type
@@ -133,6 +134,7 @@ class Nest:
         groups = iter(dims)
         self.parts = [tuple(next(groups) for _ in range(n)) for n in schedule.flatten or [1] * len(dims)]
         self.dims = tuple(symbolic.product(part) for part in self.parts)
+        self.product = product_in_strips(ev.kernel) if schedule.strips else None
 
     def emit(self) -> None:
         tiled = [d for d in self.schedule.chunks or self.schedule.order if self.schedule.block[d]]
@@ -169,6 +171,9 @@ class Nest:
     def _tiles(self, order: list[int], at: dict[int, Ix], ranges: dict[int, tuple[Any, Any]]) -> None:
         """Loops over the dims of `order`, then the tile itself; `ranges` are the forall's chunks."""
         self.ev.progress = self._progress(at, ranges) if self.schedule.shares else None
+        if not order and self.product is not None and any(i.axes for d, i in at.items() if d + 1 < len(self.dims)):
+            Strips(self.ev, self.product, self._store).emit(at)
+            return
         self._hoist(at)
         if not order:
             self._store(at)
@@ -179,9 +184,15 @@ class Nest:
         def inner(i: Ix) -> None:
             self._tiles(rest, {**at, d: i}, ranges)
 
+        if self._overlaps(d):
+            low, high = ranges.get(d, (self.b.int(0), self.b.dim(size)))
+            high = self.b.add(low, self.b.int(block)) if high is None else high
+            most = self.b.int(int(size) - lanes)        # type: ignore[arg-type]
+            self._loop(low, high, lanes, lambda iv: inner(self._index(d, self.b.binary("arith.minsi", iv, most), None)))
+            return
         if d in ranges:
             low, high = ranges[d]
-            if block == lanes:
+            if block == lanes and (high is None or self.product is None or d + 1 == len(self.dims)):
                 limit = None if high is None else self.b.sub(high, low)
                 inner(self._index(d, low, limit))
             elif high is None:
@@ -200,6 +211,15 @@ class Nest:
                 self._rest(d, self.b.int(whole), self.b.int(size), size % lanes, inner)
         else:
             self._peeled(d, zero, self.b.dim(size), inner)
+
+    def _overlaps(self, d: int) -> bool:
+        """Whether the last tile along `d` begins early and makes some rows again, so that it is a whole one.
+
+        Where tiles are large (strips), code for each number of rows that may be left would be, too.
+        """
+        size, lanes = self.dims[d], self.schedule.vector[d]
+        return self.product is not None and d + 1 < len(self.dims) and isinstance(size, int) and size > lanes > 1 \
+            and size % lanes != 0
 
     def _progress(self, at: dict[int, Ix], ranges: dict[int, tuple[Any, Any]]) -> Any:
         """Which tile of its chunk the first dim inside the loop over panels stands at; None outside of it."""

@@ -4,7 +4,8 @@
     llvm.call @xcc_parallel(@k__p0, %slots, %total)       and
     llvm.func @k__p0(%slots, %begin, %end) { scf.for %t = %begin to %end {...} }
 
-`slots` holds the kernel's arguments, eight bytes each; whatever else the body needs is computed again in it.
+`slots` holds the kernel's arguments, eight bytes each; whatever else the body needs is computed again in it. A buffer
+on the stack that a body allocates is its thread's, one for all turns.
 """
 
 from __future__ import annotations
@@ -53,6 +54,17 @@ def _function(module: Any, f: Any) -> None:
             o.operation.walk(find, ir.WalkOrder.POST_ORDER)
     for o in foralls:
         _serial(o)
+    for o in module.body.operations:
+        if o.operation.name in ("func.func", "llvm.func") and len(o.regions[0].blocks):
+            _buffers_first(o)
+
+
+def _buffers_first(f: Any) -> None:
+    """Buffers on the stack go to the start of the function: in a loop each turn would take more of it."""
+    first = next(iter(f.regions[0].blocks[0].operations)).operation
+    for x in _nested(f):
+        if x.name == "memref.alloca" and not len(x.operands) and x != first:
+            x.move_before(first)
 
 
 def _bounds(o: Any) -> list[tuple[Any, Any, Any]]:

@@ -35,7 +35,7 @@ def chips() -> dict[str, Chip]:
     return dict(CHIPS)
 
 
-MATRIX = {"avx512vnni": "vnni", "avxvnni": "vnni", "avx512bf16": "bf16", "amx-tile": "amx", "i8mm": "usdot",
+MATRIX = {"avx512vnni": "vnni", "avxvnni": "vnni", "avx512bf16": "bf16", "amx-bf16": "amx", "i8mm": "usdot",
           "dotprod": "sdot"}
 """LLVM's name of a CPU feature and ours of the instructions it brings."""
 

@@ -11,6 +11,7 @@ import numpy as np
 from xcc.runtime.cores import physical_cores
 from xcc.runtime.cpu import load_library
 from xcc.runtime.dtypes import numpy_dtype
+from xcc.runtime.tile_registers import allow_tiles
 from xcc.targets.base import KernelBinary
 from xcc.tuner_bench import Measured, Subject
 
@@ -31,6 +32,8 @@ def measure(binary: KernelBinary, subject: Subject, seconds: float) -> Measured:
     from xcc.targets.cpu.codegen import thread_pool
     from xcc.targets.cpu.link import link_shared
 
+    if "amx" in host().matrix:
+        allow_tiles()
     library = load_library(link_shared([binary.blob, thread_pool(host())]))
     library.xcc_set_threads(ctypes.c_int32(physical_cores()))
     rng = np.random.default_rng(0)

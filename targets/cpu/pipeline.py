@@ -14,6 +14,7 @@ def vector_stages() -> tuple[Stage, ...]:
     """From tile programs to the LLVM dialect."""
     return (
         Stage("cpu", (
+            _pass("amx-tiles"),
             parse_pass("expand-math{libm=true}"),
             _pass("expand-floats"),
             _pass("unroll-vectors"),

@@ -7,7 +7,7 @@ operand is transposed).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 from typing import Any
 
@@ -29,6 +29,7 @@ from xcc.passes.linalg.tile_eval import loops_of, product_operands
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.cpu.chunks import CORES, contraction_chunks
+from xcc.targets.cpu.matrix_tiles import STRIP, matrix_tile
 
 WAYS = 12              # of the L1 cache
 PAGE = 4096            # bytes of a way
@@ -114,19 +115,23 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     group = _group_loop(op)
     if group is not None:
         mine = tuple(int(op.loops[p]) if p == group else 1 for p, r in enumerate(op.reduction) if r)  # type: ignore[arg-type]
+    matrix = None if group is None else matrix_tile(op, dims, m_dims, columns, group, chip)
+    if matrix is not None:
+        vector, mine = matrix
+    strips = 0 if matrix is None else STRIP
     reduce = tuple(mine if o is op else _row_lanes(o, w) for o in reductions)
     outer = [d for d in range(len(dims)) if d != last and d not in m_dims]
     order = tuple([*outer, *sorted(m_dims), last] if n_loop in left else [*outer, last, *sorted(m_dims)])
     if group is not None and len(m_dims) == 1 and not outer and _bytes_of_right(op, right) <= RESIDENT:
-        return _rows_of_panels(dims, vector, m_dims[0], op, reduce, parallel)
+        return replace(_rows_of_panels(dims, vector, m_dims[0], op, reduce, parallel), strips=strips)
     block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, _elements(op, left), chip.cores or CORES)
     chunks = (*outer, *sorted(m_dims), last) if by_rows else ()
     shares = _shares(op, dims, vector, block, min(m_dims, default=None))
-    if group is None and (by_rows or shares > FEW_SHARES):
+    if group is None and (by_rows or shares > FEW_SHARES) or matrix is not None:
         shares = 0
     return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel,
                     dot=group is not None, chunks=() if chunks == order else chunks,
-                    prefetch=0 if shares else _ahead(op, chip), shares=shares)
+                    prefetch=0 if shares else _ahead(op, chip), shares=shares, strips=strips)
 
 
 def _ahead(op: Op, chip: Chip) -> int:

@@ -3,9 +3,10 @@
 ; Each thread has a share of the range, the same one for the same range in every region, so that what one kernel wrote
 ; is in the cache of the thread that reads it in the next. A thread takes its share in pieces, then helps with others'.
 ;
-; A worker that sees a new generation enters (inside += 1), takes pieces only while the region is open, and leaves.
-; The caller works too, closes the region when the pieces are out, and waits for inside = 0: it never waits for a
-; worker that is still asleep. Workers spin for a while before they sleep on the condition variable.
+; A worker that sees a new generation enters (its word of @inside is 1), takes pieces only while the region is open, and
+; leaves. The caller works too, closes the region when the pieces are out, and waits until no worker is inside: never
+; for one that is still asleep. Each worker has a cache line for its word: they come and go without waiting for each
+; other. Workers spin for a while before they sleep on the condition variable.
 
 @fn = internal global ptr null
 @slots = internal global ptr null
@@ -15,7 +16,7 @@
 @next = internal global [256 x [8 x i64]] zeroinitializer, align 64     ; of each share; a line each
 @generation = internal global i32 0, align 64
 @open = internal global i32 0, align 64
-@inside = internal global i32 0, align 64
+@inside = internal global [256 x [16 x i32]] zeroinitializer, align 64   ; of each worker; a line each
 @busy = internal global i32 0, align 64
 @sleepers = internal global i32 0, align 64
 @limit = internal global i32 0
@@ -64,7 +65,7 @@ share:
   %t = phi i64 [ 0, %start ], [ %t1, %share ]
   %first = call i64 @share_begin(i64 %t, i64 %n, i64 %threads)
   %counter = getelementptr [8 x i64], ptr @next, i64 %t
-  store atomic i64 %first, ptr %counter seq_cst, align 8
+  store atomic i64 %first, ptr %counter monotonic, align 8
   %t1 = add i64 %t, 1
   %shared = icmp eq i64 %t1, %threads
   br i1 %shared, label %begin, label %share
@@ -82,16 +83,24 @@ signal:
 work:
   call void @work(i64 0)
   store atomic i32 0, ptr @open seq_cst, align 4
+  %spawned = load i32, ptr @spawned
+  %workers = zext i32 %spawned to i64
   br label %wait
 wait:
-  %tries = phi i32 [ 0, %work ], [ %tries1, %again ]
-  %left = load atomic i32, ptr @inside seq_cst, align 4
-  %done = icmp eq i32 %left, 0
-  br i1 %done, label %finish, label %again
+  %w = phi i64 [ 0, %work ], [ %w, %again ], [ %w1, %gone ]
+  %tries = phi i32 [ 0, %work ], [ %tries1, %again ], [ 0, %gone ]
+  %word = getelementptr [16 x i32], ptr @inside, i64 %w
+  %there = load atomic i32, ptr %word seq_cst, align 4
+  %left = icmp eq i32 %there, 0
+  br i1 %left, label %gone, label %again
 again:
   %tries1 = add i32 %tries, 1
   call void @pause(i32 %tries1)
   br label %wait
+gone:
+  %w1 = add i64 %w, 1
+  %all = icmp eq i64 %w1, %workers
+  br i1 %all, label %finish, label %wait
 finish:
   store atomic i32 0, ptr @busy seq_cst, align 4
   ret void
@@ -115,7 +124,9 @@ define internal void @work(i64 %me) {
 share:
   %helped = phi i64 [ 0, %0 ], [ %helped1, %done ]
   %sum = add i64 %me, %helped
-  %t = urem i64 %sum, %threads
+  %over = sub i64 %sum, %threads
+  %past = icmp uge i64 %sum, %threads
+  %t = select i1 %past, i64 %over, i64 %sum
   %t1 = add i64 %t, 1
   %stop = call i64 @share_begin(i64 %t1, i64 %n, i64 %threads)
   %counter = getelementptr [8 x i64], ptr @next, i64 %t
@@ -145,6 +156,7 @@ out:
 define internal ptr @worker(ptr %arg) {
   %number64 = ptrtoint ptr %arg to i64
   %number = trunc i64 %number64 to i32
+  %word = getelementptr [16 x i32], ptr @inside, i64 %number64
   br label %idle
 idle:
   %seen = phi i32 [ 0, %0 ], [ %now, %next ]
@@ -180,7 +192,7 @@ enter:
   %wanted = icmp slt i32 %number, %limit
   br i1 %wanted, label %join, label %next
 join:
-  %i = atomicrmw add ptr @inside, i32 1 seq_cst
+  store atomic i32 1, ptr %word seq_cst, align 4
   %o = load atomic i32, ptr @open seq_cst, align 4
   %is_open = icmp ne i32 %o, 0
   br i1 %is_open, label %do, label %leave
@@ -189,7 +201,7 @@ do:
   call void @work(i64 %share)
   br label %leave
 leave:
-  %j = atomicrmw sub ptr @inside, i32 1 seq_cst
+  store atomic i32 0, ptr %word release, align 4
   br label %next
 next:
   br label %idle
@@ -249,12 +261,13 @@ done:
 define void @xcc_after_fork() {
   store i32 0, ptr @limit
   store i32 0, ptr @spawned
+  call void @llvm.memset.p0.i64(ptr @inside, i8 0, i64 16384, i1 false)
   store atomic i32 0, ptr @busy seq_cst, align 4
-  store atomic i32 0, ptr @inside seq_cst, align 4
   store atomic i32 0, ptr @sleepers seq_cst, align 4
   ret void
 }
 
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i32 @llvm.smin.i32(i32, i32)
 declare i32 @llvm.smax.i32(i32, i32)

@@ -1,0 +1,227 @@
+"""Which contractions of a chunk fit AMX's tile registers, decoded for passes/vector/amx_tiles.py."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.passes.vector.unroll_contract import Contract
+
+__all__ = ["Chain", "Read", "Step", "chains", "drop"]
+
+ROWS = 16           # of a register
+ROW_BYTES = 64
+MOST_SUMS = 4       # registers for sums; two are for the left operand, two for the right one
+INSTRUCTIONS = {frozenset(): "tdpbssd", frozenset({0}): "tdpbusd", frozenset({1}): "tdpbsud",
+                frozenset({0, 1}): "tdpbuud"}
+"""Of bytes, by the sides that are unsigned."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """An unmasked transfer_read; `dims[v]` is the memory dim of vector dim v, `strides` are of the memory's dims."""
+
+    memory: Any
+    indices: list[Any]
+    dims: tuple[int, ...]
+    strides: tuple[int | None, ...]
+    width: int
+
+    def stride(self, v: int) -> int:
+        """Bytes from one coordinate of vector dim `v` to the next."""
+        step = self.strides[self.dims[v]]
+        assert step is not None
+        return step * self.width
+
+
+@dataclass(frozen=True)
+class Step:
+    """One contract: rows x groups of `left` with groups x columns of `right`."""
+
+    contract: Any
+    left: Read
+    right: Read
+
+
+@dataclass
+class Chain:
+    """Contracts that add up, in loops around them, from zeros to a write into a buffer.
+
+    pieces: of the rows, (coordinates in the result's dims but the last, number of rows). right: registers a row of
+    the right operand takes. first: the op before which the sums begin.
+    """
+
+    write: Any
+    pieces: list[tuple[tuple[int, ...], int]]
+    right: int
+    instruction: str
+    first: Any = None
+    steps: list[Step] = field(default_factory=list)
+
+
+def chains(forall: Any) -> list[Chain]:
+    """All that fit in one chunk's body."""
+    writes: list[Any] = []
+
+    def visit(o: Any) -> Any:
+        if o.name == "vector.transfer_write":
+            writes.append(o)
+        return ir.WalkResult.ADVANCE
+
+    forall.walk(visit)
+    return [c for c in map(_chain, writes) if c is not None]
+
+
+def _chain(write: Any) -> Chain | None:
+    value, memory = write.operands[0], write.operands[1]
+    t = ir.VectorType(value.type)
+    shape = tuple(t.shape)
+    whole = list(ir.MemRefType(memory.type).shape) == list(shape) and not _mask(write, 2)
+    if not whole or isinstance(memory.owner, ir.Block) or memory.owner.name != "memref.alloca" or len(shape) < 2 \
+            or shape[-1] not in (ROWS, 2 * ROWS) or not _alone(value):
+        return None
+    pieces = _pieces(shape[:-1])
+    right = shape[-1] // ROWS
+    same = len({n for _, n in pieces}) == 1
+    if len(pieces) * right > MOST_SUMS or len(pieces) > 2 and not same:
+        return None
+    chain = Chain(write, pieces, right, "")
+    return chain if _follow(chain, value) and chain.steps else None
+
+
+def _pieces(rows: tuple[int, ...]) -> list[tuple[tuple[int, ...], int]]:
+    """Rows of the innermost dim in equal parts of at most 16."""
+    parts = -(-rows[-1] // ROWS)
+    cuts = [rows[-1] * n // parts for n in range(parts + 1)]
+    return [((*outer, a), b - a) for outer in itertools.product(*(range(n) for n in rows[:-1]))
+            for a, b in itertools.pairwise(cuts)]
+
+
+def _follow(chain: Chain, value: Any, until: Any = None) -> bool:
+    """Collects the steps behind `value`, back to `until` or to zeros, into `chain`; False where one does not fit."""
+    while until is None or value != until:
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            return False
+        if until is None and owner.name == "arith.constant":
+            return _is_zero(owner) and chain.first is not None
+        if not _alone(value):
+            return False
+        if owner.name == "vector.contract":
+            step = _step(chain, owner)
+            if step is None:
+                return False
+            chain.steps.append(step)
+            value = owner.operands[2]
+        elif owner.name == "scf.for" and len(owner.results) == 1:
+            block = owner.regions[0].blocks[0]
+            if not _follow(chain, list(block.operations)[-1].operands[0], block.arguments[1]):
+                return False
+            value = owner.operands[3]
+        else:
+            return False
+        if until is None:
+            chain.first = owner
+    return _alone(until)
+
+
+def _step(chain: Chain, o: Any) -> Step | None:
+    """One contract of the chain's shape whose operands are tiles of memory."""
+    c = Contract(o)
+    if "add" not in str(o.attributes["kind"]) or c.group is None or not c.maps[2] or len(c.reduced) != 2:
+        return None
+    number = next((n for n in (0, 1) if c.lane in c.maps[n]), 0)
+    groups = next(d for d in c.reduced if d != c.group)
+    rows = c.maps[2][:-1]
+    if c.maps[number] != [groups, c.lane, c.group] or c.maps[1 - number] != [*rows, groups, c.group]:
+        return None
+    left, right = _read(o.operands[1 - number]), _read(o.operands[number])
+    if left is None or right is None or left.width != right.width:
+        return None
+    group = c.sizes[c.group]
+    if c.sizes[groups] * group * left.width != ROW_BYTES or c.sizes[groups] != ROWS:
+        return None
+    rows_step = left.strides[left.dims[len(rows) - 1]]
+    fits = rows_step is not None and _steps(left)[-2:] == [group, 1] and _steps(right)[1:] == [group, 1] \
+        and _steps(right)[0] is not None
+    instruction = _instruction(o.operands[1 - number], {int(n != 1 - number) for n in c.unsigned})
+    if not fits or not instruction or chain.instruction not in ("", instruction):
+        return None
+    chain.instruction = instruction
+    return Step(o, left, right)
+
+
+def _steps(read: Read) -> list[int | None]:
+    return [read.strides[d] for d in read.dims]
+
+
+def _instruction(left: Any, unsigned: set[int]) -> str:
+    elem = ir.VectorType(left.type).element_type
+    if isinstance(elem, ir.BF16Type):
+        return "tdpbf16ps"
+    return INSTRUCTIONS[frozenset(unsigned)] if str(elem) == "i8" else ""
+
+
+def _read(value: Any) -> Read | None:
+    """The transfer_read that makes `value`, unmasked, each vector dim along a memory dim."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "vector.transfer_read" or not _alone(value) or _mask(owner, 1):
+        return None
+    memory = owner.operands[0]
+    t = ir.MemRefType(memory.type)
+    strides, _ = t.get_strides_and_offset()
+    dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+    results = ir.AffineMapAttr(owner.attributes["permutation_map"]).value.results
+    if not all(isinstance(r, ir.AffineDimExpr) for r in results):
+        return None
+    dims = tuple(int(ir.AffineDimExpr(r).position) for r in results)
+    return Read(memory, list(owner.operands)[1:1 + t.rank], dims, tuple(None if s == dynamic else s for s in strides),
+                t.element_type.width // 8)
+
+
+def _mask(o: Any, first_index: int) -> bool:
+    """Whether a transfer has a mask; `first_index`: of its indices among its operands."""
+    rank = ir.MemRefType(o.operands[first_index - 1].type).rank
+    return len(o.operands) > first_index + rank + (1 if first_index == 1 else 0)
+
+
+def _alone(value: Any) -> bool:
+    return len(list(value.uses)) == 1
+
+
+def _is_zero(constant: Any) -> bool:
+    value = ir.DenseElementsAttr(constant.attributes["value"])
+    return value.is_splat and not value.get_splat_value().value
+
+
+def drop(value: Any, until: Any = None) -> None:
+    """Erases the contracts and reads behind `value`, back to `until` or to a constant; loops carry nothing any more."""
+    while until is None or value != until:
+        owner = value.owner
+        if owner.name == "arith.constant":
+            return
+        if owner.name == "vector.contract":
+            left, right, value = owner.operands
+            owner.erase()
+            left.owner.erase()
+            right.owner.erase()
+        else:
+            value = owner.operands[3]
+            _drop_loop(owner)
+
+
+def _drop_loop(loop: Any) -> None:
+    block = loop.regions[0].blocks[0]
+    new = ir.Operation.create("scf.for", operands=list(loop.operands)[:3], regions=1, ip=ir.InsertionPoint(loop))
+    body = new.regions[0].blocks.append(ir.IndexType.get())
+    end = ir.Operation.create("scf.yield", ip=ir.InsertionPoint(body))
+    block.arguments[0].replace_all_uses_with(body.arguments[0])
+    *rest, old_end = [x.operation for x in block.operations]
+    for o in rest:
+        o.move_before(end)
+    result = old_end.operands[0]
+    old_end.erase()
+    drop(result, block.arguments[1])
+    loop.erase()

@@ -1,0 +1,185 @@
+"""amx-tiles: contractions of narrow elements on AMX's tile registers (Intel: 8 registers of 16 rows x 64 bytes).
+
+    %r = scf.for %k = 0 to %n step 16 iter_args(%a = %zero) -> vector<32x32xf32> {
+      %x = vector.transfer_read %X[%i, %k, 0] : vector<32x16x2xbf16>         rows x groups x 2
+      %w = vector.transfer_read %W[%p, %k, 0, 0] : vector<16x32x2xbf16>      groups x columns x 2
+      yield (vector.contract %x, %w, %a) }
+    vector.transfer_write %r, %buffer                                         becomes
+
+    ldtilecfg; tilezero 0 .. 3
+    scf.for %k = 0 to %n step 16 {
+      tileloadd 6, %W ...; tileloadd 7, %W ...; tileloadd 4, %X ...; tdpbf16ps 0, 4, 6; tdpbf16ps 1, 4, 7; ... }
+    tilestored 0 .. 3, %buffer
+
+A register holds 16 groups (64 bytes) of up to 16 rows of X, 16 columns of 16 groups of W, or 16 x 16 sums. Registers
+are named by the instructions, so that LLVM has none to allocate. What a loop's registers look like is set once for a
+chunk where all its loops agree, else before each loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import ir
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.vector.amx_match import Chain, Read, Step, chains, drop
+from xcc.passes.vector.tiles import index, op
+
+__all__ = ["AmxTiles"]
+
+ROWS = 16           # of a register
+ROW_BYTES = 64
+SUMS, LEFT, RIGHT = 0, 4, 6     # the first register of each kind
+
+
+@register_pass
+@dataclass(frozen=True)
+class AmxTiles(Pass):
+    """Where the chip has "amx": contractions whose operands are tiles of memory, and whose result goes to memory.
+
+    always: whatever the chip.
+    """
+
+    name: ClassVar[str] = "amx-tiles"
+    always: bool = False
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        if not self.always and (ctx.chip is None or "amx" not in ctx.chip.matrix):
+            return
+        with module.context, ir.Location.unknown():
+            for f in list(module.body.operations):
+                if f.operation.name == "func.func" and len(f.regions[0].blocks):
+                    for o in [x.operation for x in f.regions[0].blocks[0].operations]:
+                        if o.name == "scf.forall":
+                            _chunk(module, o)
+                    _chunk(module, f.operation)
+
+
+def _chunk(module: Any, o: Any) -> None:
+    """The contractions of a forall, or those of a function that are in none: a forall of one turn is no loop."""
+    found = chains(o)
+    if not found:
+        return
+    body = o.regions[0].blocks[0]
+    configurations = [configuration(c) for c in found]
+    one = o.name == "scf.forall" and len(set(configurations)) == 1
+    if one:
+        with ir.InsertionPoint.at_block_begin(body):
+            _configure(module, configurations[0])
+    with ir.InsertionPoint(list(body.operations)[-1]):
+        _call("tilerelease")
+    for chain, wanted in zip(found, configurations, strict=True):
+        with ir.InsertionPoint(chain.first):
+            if not one:
+                _configure(module, wanted)
+            for n in range(len(chain.pieces) * chain.right):
+                _call("tilezero", _number(SUMS + n))
+        _rewrite(chain)
+
+
+def configuration(chain: Chain) -> bytes:
+    """What ldtilecfg reads: palette 1, bytes of a row and rows for each register."""
+    rows, width = bytearray(16), bytearray(32)
+    def put(register: int, n: int) -> None:
+        rows[register] = n
+        width[2 * register] = ROW_BYTES
+
+    for i, (_, n) in enumerate(chain.pieces):
+        put(_left(i), n)
+        for j in range(chain.right):
+            put(SUMS + i * chain.right + j, n)
+    for j in range(chain.right):
+        put(RIGHT + j, ROWS)
+    return bytes([1, *[0] * 15]) + bytes(width) + bytes(rows)
+
+
+def _left(piece: int) -> int:
+    return LEFT + piece % 2
+
+
+def _configure(module: Any, data: bytes) -> None:
+    name = f"amx_{data[48:56].hex()}"
+    if not any("sym_name" in o.attributes and ir.StringAttr(o.attributes["sym_name"]).value == name
+               for o in module.body.operations):
+        values = ", ".join(str(b) for b in data)
+        text = (f"llvm.mlir.global internal constant @{name}(dense<[{values}]> : tensor<64xi8>) "
+                "{addr_space = 0 : i32, alignment = 64 : i64} : !llvm.array<64 x i8>")
+        ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
+    _call("ldtilecfg", op("llvm.mlir.addressof", [_ptr()], [], global_name=ir.FlatSymbolRefAttr.get(name)))
+
+
+def _rewrite(chain: Chain) -> None:
+    for step in chain.steps:
+        with ir.InsertionPoint(step.contract):
+            _step(chain, step)
+    write = chain.write
+    with ir.InsertionPoint(write):
+        buffer = write.operands[1]
+        row = ir.VectorType(write.operands[0].type).shape[-1]
+        for i, (at, _) in enumerate(chain.pieces):
+            for j in range(chain.right):
+                address = _address(buffer, [*(index(n) for n in at), index(ROWS * j)])
+                _call("tilestored64", _number(SUMS + i * chain.right + j), address, _bytes(row * 4))
+    value = write.operands[0]
+    write.erase()
+    drop(value)
+
+
+def _step(chain: Chain, step: Step) -> None:
+    """acc += left x right, register by register."""
+    for j in range(chain.right):
+        _call("tileloadd64", _number(RIGHT + j), _at(step.right, (0, ROWS * j, 0)), _bytes(step.right.stride(0)))
+    for i, (at, _) in enumerate(chain.pieces):
+        _call("tileloadd64", _number(_left(i)), _at(step.left, (*at, 0, 0)), _bytes(step.left.stride(len(at) - 1)))
+        for j in range(chain.right):
+            _call(chain.instruction, _number(SUMS + i * chain.right + j), _number(_left(i)), _number(RIGHT + j))
+
+
+def _at(read: Read, offsets: tuple[int, ...]) -> Any:
+    """The address of the element of a Read at vector coordinates `offsets`."""
+    indices = list(read.indices)
+    for d, n in zip(read.dims, offsets, strict=True):
+        if n:
+            indices[d] = op("arith.addi", [indices[d].type], [indices[d], index(n)])
+    return _address(read.memory, indices)
+
+
+def _address(memory: Any, indices: list[Any]) -> Any:
+    """The address of one element, a pointer."""
+    t = ir.MemRefType(memory.type)
+    strides, _ = t.get_strides_and_offset()
+    rank, dynamic = t.rank, ir.ShapedType.get_dynamic_stride_or_offset()
+    layout = ir.StridedLayoutAttr.get(dynamic, list(strides))
+    view = op("memref.subview", [ir.MemRefType.get([1] * rank, t.element_type, layout=layout)], [memory, *indices],
+              operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, rank, 0, 0]),
+              static_offsets=ir.DenseI64ArrayAttr.get([ir.ShapedType.get_dynamic_size()] * rank),
+              static_sizes=ir.DenseI64ArrayAttr.get([1] * rank),
+              static_strides=ir.DenseI64ArrayAttr.get([1] * rank))
+    i, i64 = ir.IndexType.get(), ir.IntegerType.get_signless(64)
+    base = ir.MemRefType.get([], t.element_type)
+    parts = ir.Operation.create("memref.extract_strided_metadata", results=[base, *[i] * (1 + 2 * rank)],
+                                operands=[view])
+    start = op("memref.extract_aligned_pointer_as_index", [i], [view])
+    size = index(t.element_type.width // 8)
+    byte = op("arith.addi", [i], [start, op("arith.muli", [i], [parts.results[1], size])])
+    return op("llvm.inttoptr", [_ptr()], [op("arith.index_cast", [i64], [byte])])
+
+
+def _ptr() -> Any:
+    return ir.Type.parse("!llvm.ptr")
+
+
+def _number(register: int) -> Any:
+    t = ir.IntegerType.get_signless(8)
+    return op("arith.constant", [t], [], value=ir.IntegerAttr.get(t, register))
+
+
+def _bytes(n: int) -> Any:
+    t = ir.IntegerType.get_signless(64)
+    return op("arith.constant", [t], [], value=ir.IntegerAttr.get(t, n))
+
+
+def _call(name: str, *operands: Any) -> None:
+    op("llvm.call_intrinsic", [], list(operands), intrin=ir.StringAttr.get(f"llvm.x86.{name}"),
+       operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(operands), 0]), op_bundle_sizes=ir.DenseI32ArrayAttr.get([]))

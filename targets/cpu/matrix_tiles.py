@@ -1,0 +1,59 @@
+"""Tiles of contractions for AMX: which fit its registers, and how many rows and columns they take.
+
+Eight registers of 16 rows x 64 bytes: four of sums (two rows of registers by two columns, 32 x 32 sums), two of each
+operand. One step multiplies 64 bytes of k.
+"""
+
+from __future__ import annotations
+
+from xcc.passes.linalg.domain import element_bytes, volume
+from xcc.passes.linalg.kernel import Access, Op, Tensor, bare_loop, is_packed
+from xcc.symbolic import Dim
+from xcc.targets.base import Chip
+
+__all__ = ["STRIP", "matrix_tile"]
+
+ROWS = 16           # of a register; also the groups of one of its rows
+SUMS = 4            # registers
+GROUP_BYTES = 4
+STRIP = 4           # rows of sums that the rest of a kernel takes at once: eight vectors
+LEAST_ROWS = 4      # below that weights are read once or twice: reading them is all the time there is
+
+
+def matrix_tile(op: Op, dims: tuple[Dim, ...], m_dims: list[int], columns: int, group: int,
+                chip: Chip) -> tuple[list[int], tuple[int, ...]] | None:
+    """Vector lanes of each dim and of each reduction loop of `op`; None where it does not fit.
+
+    group: the reduction loop over the elements of a group, which lie together in both operands.
+    """
+    right = next((access for t, access in op.inputs if _panels(t, access, group, columns)), None)
+    left = next((t for t, access in op.inputs if access is not right), None)
+    if "amx" not in chip.matrix or right is None or left is None or left.producer is not None or not m_dims \
+            or columns not in (ROWS, 2 * ROWS):
+        return None
+    size, groups = op.loops[group], bare_loop(right[-3])
+    depth = None if groups is None else op.loops[groups]
+    if groups is None or not isinstance(depth, int) or depth % ROWS or not isinstance(size, int) \
+            or size * element_bytes(left.element) != GROUP_BYTES:
+        return None
+    vector, room = [1] * len(dims), min(2, SUMS * ROWS // columns)
+    inner, *outer = m_dims
+    vector[-1] = columns
+    vector[inner] = _rows(dims[inner], ROWS * room)
+    room //= -(-vector[inner] // ROWS)
+    if outer and room > 1 and dims[inner] == vector[inner]:
+        vector[outer[0]] = _rows(dims[outer[0]], room)
+    if volume(dims[d] for d in m_dims) < LEAST_ROWS:
+        return None
+    lanes = {group: size, groups: ROWS}
+    return vector, tuple(lanes.get(p, 1) for p, r in enumerate(op.reduction) if r)
+
+
+def _rows(extent: Dim, most: int) -> int:
+    """Rows of a tile where the last one overlaps the one before: as few tiles as can be, and these as small."""
+    return -(-extent // -(-extent // most)) if isinstance(extent, int) else most
+
+
+def _panels(t: Tensor, access: Access, group: int, columns: int) -> bool:
+    """Whether an operand lies in panels of columns of groups, (n floordiv P, ..., k, n mod P, group), or is one."""
+    return len(access) > 2 and bare_loop(access[-1]) == group and (is_packed(access[:-1]) or t.dims[-2] == columns)

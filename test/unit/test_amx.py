@@ -1,0 +1,126 @@
+"""Products on AMX's tile registers: numbers, with the instructions emulated by amx_emulator.c, and their encoding."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from xcc.compiler import compile_model
+from xcc.options import CompileOptions
+from xcc.runtime import versions
+from xcc.runtime.model import Model
+from xcc.targets.cpu import chip as cpu_chip
+from xcc.targets.cpu import codegen, link, target
+
+HOST = cpu_chip.host()
+INSTRUCTIONS = re.compile(r"@llvm\.x86\.(tile\w+|tdp\w+|ldtilecfg)")
+RNG = np.random.default_rng(0)
+
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="ziglang compiles the emulator"),
+    pytest.mark.skipif(not {"vnni", "bf16"} <= set(HOST.matrix) or HOST.vector_bytes != 64,
+                       reason="the code beside AMX's instructions is for AVX-512 with VNNI and BF16")]
+
+
+@pytest.fixture(scope="module")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    out = tmp_path_factory.mktemp("amx") / "emulator.o"
+    source = Path(__file__).with_name("amx_emulator.c")
+    subprocess.run([sys.executable, "-m", "ziglang", "cc", "-O2", "-fPIC", "-c", "-fno-sanitize=all", str(source), "-o",
+                    str(out)], check=True)
+    return out.read_bytes()
+
+
+@pytest.fixture
+def emulated(emulator: bytes, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Code for sapphirerapids is made for this machine, with calls of the emulator in place of AMX's instructions."""
+    optimized, linked = codegen.optimized, link.link_shared
+
+    def without_tiles(text: str, chip: Any, **options: Any) -> Any:
+        return optimized(INSTRUCTIONS.sub(r"@emulated_\1", text).replace(" immarg", ""), HOST, **options)
+
+    monkeypatch.setattr(codegen, "optimized", without_tiles)
+    monkeypatch.setattr(codegen, "target_machine", lambda chip, real=codegen.target_machine: real(HOST))
+    monkeypatch.setattr(link, "link_shared", lambda objects: linked([*objects, emulator]))
+    monkeypatch.setattr(versions, "lacking", lambda facts: "")
+    yield
+
+
+def compiled(nodes: list[Any], x: np.ndarray, weights: dict[str, np.ndarray], shape: Any, out: int = TensorProto.FLOAT,
+             **options: Any) -> Model:
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), shape)],
+        [helper.make_tensor_value_info("y", out, None)], [numpy_helper.from_array(v, k) for k, v in weights.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    made = compile_model(model, CompileOptions(chip="sapphirerapids", isolate=False, cache=False, threads=2, **options))
+    assert made.artifact is not None
+    return Model(made.artifact)
+
+
+def run(model: Model, x: np.ndarray) -> np.ndarray:
+    model.executor._library.emulated_count()
+    y: np.ndarray = model.run({"x": x})["y"]
+    assert model.executor._library.emulated_count() > 0
+    return y
+
+
+def rounded(a: np.ndarray) -> np.ndarray:
+    return a.astype(ml_dtypes.bfloat16).astype(np.float32)
+
+
+@pytest.mark.parametrize("rows, depth, columns", [
+    (128, 96, 64), (49, 64, 96), (17, 32, 40), (5, 64, 1000), (33, 128, 16), (784, 32, 48)])
+def test_products_of_bf16(emulated: None, rows: int, depth: int, columns: int) -> None:
+    x, w = (RNG.standard_normal(s).astype(np.float32) for s in ((rows, depth), (depth, columns)))
+    b = RNG.standard_normal(columns).astype(np.float32)
+    model = compiled([helper.make_node("Gemm", ["x", "w", "b"], ["t"]), helper.make_node("Relu", ["t"], ["y"])], x,
+                     {"w": w, "b": b}, x.shape, precision="bf16")
+    wanted = np.maximum(rounded(x).astype(np.float64) @ rounded(w) + b, 0)
+    assert np.allclose(run(model, x), wanted, rtol=2e-2, atol=5e-2)
+
+
+def test_rows_known_at_run_time(emulated: None) -> None:
+    w = RNG.standard_normal((64, 96)).astype(np.float32)
+    model = compiled([helper.make_node("MatMul", ["x", "w"], ["y"])], w, {"w": w}, ("n", 64), precision="bf16")
+    for n in (32, 43, 101):
+        x = RNG.standard_normal((n, 64)).astype(np.float32)
+        assert np.allclose(run(model, x), rounded(x) @ rounded(w), rtol=2e-2, atol=5e-2)
+
+
+@pytest.mark.parametrize("size, stride, window, outputs", [
+    (14, 1, 3, 64), (7, 1, 3, 32), (28, 2, 3, 64), (20, 1, 1, 96)])
+def test_convolutions_of_bf16(emulated: None, size: int, stride: int, window: int, outputs: int) -> None:
+    import onnxruntime
+
+    x = rounded(RNG.standard_normal((1, 32, size, size)))
+    w = rounded(RNG.standard_normal((outputs, 32, window, window)))
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], strides=[stride] * 2, pads=[window // 2] * 4)]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                              [numpy_helper.from_array(w, "w")])
+    reference = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    wanted, = onnxruntime.InferenceSession(reference.SerializeToString()).run(None, {"x": x})
+    model = compiled(nodes, x, {"w": w}, x.shape, precision="bf16")
+    assert np.allclose(run(model, x), wanted, rtol=2e-2, atol=2e-2 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("rows, columns", [(64, 64), (37, 80), (14, 32)])
+def test_products_of_bytes_are_exact(emulated: None, rows: int, columns: int) -> None:
+    x = RNG.integers(0, 255, (rows, 128)).astype(np.uint8)
+    w = RNG.integers(-128, 127, (128, columns)).astype(np.int8)
+    model = compiled([helper.make_node("MatMulInteger", ["x", "w"], ["y"])], x, {"w": w}, x.shape, TensorProto.INT32)
+    assert (run(model, x) == x.astype(np.int64) @ w.astype(np.int64)).all()
+
+
+def test_what_the_code_requires() -> None:
+    assert {"amx_tile", "amx_int8", "amx_bf16"} <= set(target._requires(cpu_chip.CHIPS["sapphirerapids"]))
