@@ -27,7 +27,8 @@ SMALL = (ir.BF16Type, ir.Float8E4M3FNType, ir.Float8E5M2Type)
 class ExpandFloats(Pass):
     """Lowers bf16, f8E4M3FN and f8E5M2 arithmetic to f32, and narrowing of f64 so that it rounds once.
 
-    bf16: whether to lower bf16 too; GPUs have instructions for it.
+    bf16: whether to lower bf16 too; GPUs have instructions for it. CPUs that multiply bf16 round f32 to it as well
+    (values below the least normal one to 0, as in their products).
     """
 
     name: ClassVar[str] = "expand-floats"
@@ -37,6 +38,7 @@ class ExpandFloats(Pass):
         with module.context:
             found: list[Any] = []
             kinds = SMALL if self.bf16 else SMALL[1:]
+            rounds = ctx.chip is not None and "bf16" in ctx.chip.matrix
 
             def visit(o: Any) -> Any:
                 if o.name.startswith(("arith.", "math.")) and o.name not in _MOVES and _concerns(o, kinds):
@@ -46,7 +48,7 @@ class ExpandFloats(Pass):
             module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
             for o in found:
                 with ir.InsertionPoint(o), o.location:
-                    _expand(o)
+                    _expand(o, rounds)
 
 
 def _is_small(t: Any) -> bool:
@@ -60,7 +62,7 @@ def _concerns(o: Any, kinds: tuple[Any, ...]) -> bool:
                 and isinstance(element(o.operands[0].type), ir.F64Type))
 
 
-def _expand(o: Any) -> None:
+def _expand(o: Any, rounds: bool) -> None:
     operands = [_widened(v) if _is_small(v.type) else v for v in o.operands]
     result = o.results[0]
     to = element(result.type)
@@ -68,13 +70,13 @@ def _expand(o: Any) -> None:
         y = Lanes(operands[0])
         y = y if element(y.type) == to else _cast_to(y, to)
     elif o.name == "arith.truncf":
-        y = narrowed(Lanes(operands[0]), to)
+        y = narrowed(Lanes(operands[0]), to, rounds)
     else:
         wide = ir.F32Type.get() if _is_small(result.type) else to
         attributes = {name: o.attributes[name] for name in o.attributes}
         y = Lanes(op(o.name, [with_element(result.type, wide)], operands, **attributes))
         if _is_small(result.type):
-            y = narrowed(y, to)
+            y = narrowed(y, to, rounds)
     result.replace_all_uses_with(y.v)
     o.erase()
 
@@ -92,14 +94,16 @@ def _widened(value: Any) -> Any:
     return decode(bits, str(elem)).v
 
 
-def narrowed(x: Lanes, elem: Any) -> Lanes:
-    """`x` (f16, f32 or f64) rounded to nearest even in `elem`."""
+def narrowed(x: Lanes, elem: Any, rounds: bool = False) -> Lanes:
+    """`x` (f16, f32 or f64) rounded to nearest even in `elem`; `rounds`: f32 to bf16 is an instruction."""
     f32 = ir.F32Type.get()
     have = element(x.type)
     if isinstance(have, ir.F64Type):
         x = _round_to_odd(x)
     elif have != f32:
         x = x.cast("extf", f32)
+    if isinstance(elem, ir.BF16Type) and rounds:
+        return x.cast("truncf", elem)
     if isinstance(elem, ir.BF16Type):
         out = _to_bf16(x).cast("trunci", ir.IntegerType.get_signless(16))
     elif str(elem) in FORMATS:

@@ -5,6 +5,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from xcc.targets.cpu import chip as cpu_chip
+
 TYPES = {"bf16": ml_dtypes.bfloat16, "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
          "f16": np.float16}
 
@@ -38,6 +40,14 @@ def library():
     return cpu_kernels.load("".join(KERNEL.format(e=e, w=w) for e in TYPES for w in ("f32", "f64")))
 
 
+def rounded(x, name):
+    """`x` as `name`; where the CPU rounds to bf16, what is below its least normal number becomes 0."""
+    out = x.astype(TYPES[name])
+    if name == "bf16" and "bf16" in cpu_chip.host().matrix:
+        out[np.abs(x) < 2.0**-126] *= 0
+    return out
+
+
 def same(got, want):
     nan = np.isnan(want.astype(np.float32))
     raw = f"u{got.dtype.itemsize}"
@@ -60,7 +70,7 @@ def test_narrowing(library, name, wide):
     out = np.zeros(x.size, TYPES[name])
     cpu_kernels.call(library, f"narrow_{name}_{wide}", x, out, x.size)
     with np.errstate(all="ignore"):
-        want = x.astype(TYPES[name])
+        want = rounded(x, name)
         if wide == "f64" and name != "f16":      # ml_dtypes goes through f32; leave out where that rounds twice
             keep = x.astype(np.float32).astype(np.float64) == x
             keep |= np.isnan(x)
@@ -75,5 +85,5 @@ def test_arithmetic(library, name):
     out = np.zeros(count, np.float32)
     cpu_kernels.call(library, f"double_{name}_f32", x, out, count)
     with np.errstate(all="ignore"):
-        want = (x.astype(np.float32) * 2).astype(TYPES[name]).astype(np.float32)
+        want = rounded(x.astype(np.float32) * 2, name).astype(np.float32)
     same(out, want)
