@@ -24,6 +24,7 @@ BUILTIN: dict[str, str] = {
     "kernel-abi": "xcc.passes.vector.kernel_abi",
     "lower-forall": "xcc.passes.vector.forall",
     "merge-products": "xcc.passes.xt.merge_products",
+    "multiplied-types": "xcc.passes.xt.multiplied_types",
     "narrow-indices": "xcc.passes.gpu.narrow_indices",
     "nvvm-kernel-functions": "xcc.passes.gpu.nvvm_kernel_functions",
     "pack-weights": "xcc.passes.xt.pack",

@@ -56,8 +56,8 @@ def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
 
 def gpu_model_passes() -> tuple[Pass, ...]:
     """What GPUs do to a whole model before kernels are formed, whoever made them."""
-    names = ("wide-pixels", "merge-products", "aligned-rows", "split-contractions", "split-reductions", "split-scans",
-             "rank-sorts")
+    names = ("multiplied-types", "wide-pixels", "merge-products", "aligned-rows", "split-contractions",
+             "split-reductions", "split-scans", "rank-sorts")
     return tuple(get_pass(name)() for name in names)
 
 

@@ -120,8 +120,14 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
         column = plan.maps[operand].index(d)
         return sorted({c for r in range(layout.registers) if (c := layout.at(register=r)[column]) % size == 0})
 
+    def read(number: int, ko: int) -> Any:
+        tile = staged[number]
+        return values[number] if tile is None else tile.read(k, layouts[number],
+                                                             {f"dim{plan.maps[number].index(kk)}": ko})
+
     result = values[2]
     assert result is not None
+    early = k.code.amd and k.chip.warp > 32     # with registers for the fragments of two steps
     acc = registers_of(result)
     batches: list[dict[int, int]] = [{}]
     for d in plan.batch:
@@ -131,10 +137,13 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
         slots = {at: registers(2, {**batch, m: at[0], n: at[1]}) for at in tiles}
         c = {at: vector_d.from_elements(register_vector(len(s), acc[0].type), [acc[r] for r in s])
              for at, s in slots.items()}
-        for ko in offsets(plan.lhs, 0, kk, i.k):     # outermost: neighbouring instructions do not wait for each other
-            for number, tile in enumerate(staged):
-                if tile is not None:
-                    values[number] = tile.read(k, layouts[number], {f"dim{plan.maps[number].index(kk)}": ko})
+        steps = offsets(plan.lhs, 0, kk, i.k)    # outermost: neighbouring instructions do not wait for each other
+        ahead: list[Any] = []
+        for step, ko in enumerate(steps):
+            values[:2] = ahead if ahead else [read(n, ko) for n in (0, 1)]
+            if early and step + 1 < len(steps):
+                ahead = [read(n, steps[step + 1]) for n in (0, 1)]
+                k.code.keep_order()
             for part in range(i.parts):
                 for count, (mo, no) in enumerate(tiles):
                     if 2 * count == len(tiles):

@@ -304,11 +304,12 @@ def row_major(shape: Sequence[int], order: Sequence[int] | None = None) -> Layou
     return Layout.make([total], {f"dim{d}": [[stride[d] << b] for b in range(log2(s))] for d, s in enumerate(shape)})
 
 
-def swizzled(shape: Sequence[int], order: Sequence[int], vector: int, row_bytes_limit: int, element_bytes: int
-             ) -> Layout:
+def swizzled(shape: Sequence[int], order: Sequence[int], vector: int, row_bytes_limit: int, element_bytes: int,
+             folds: int = 1) -> Layout:
     """`row_major` whose offset's bits within a row of `row_bytes_limit` bytes are XORed with the bits above.
 
-    Runs of `vector` elements stay together; rows that would fall on the same banks are spread over them.
+    Runs of `vector` elements stay together; rows that would fall on the same banks are spread over them. With two
+    `folds` the bits above those are XORed in too: rows that are apart by as many as are spread are spread as well.
     """
     plain = row_major(shape, order)
     total = plain.shape[0]
@@ -317,7 +318,10 @@ def swizzled(shape: Sequence[int], order: Sequence[int], vector: int, row_bytes_
     low, high = log2(vector), log2(row)
 
     def mix(offset: int) -> int:
-        return offset ^ (((offset >> high) & ((1 << (high - low)) - 1)) << low)
+        above = offset >> high
+        for fold in range(1, folds):
+            above ^= offset >> high + fold * (high - low)
+        return offset ^ (above & (1 << (high - low)) - 1) << low
 
     return Layout.make([total], {n: [[mix(v[0])] for v in vs] for n, vs in plain.bases})
 

@@ -400,10 +400,10 @@ def best_memory(source: Layout, target: Layout, size: int, matrix: bool = False)
     candidates = [row_major(shape, order) for order in sorted(orders)]
     for order in sorted(orders):
         row = shape[order[0]] * size
-        for vector in (1, 2, 4, 8):
-            for limit in sorted({128, row}):
+        for vector in (1, 2, 4, 8, 16):
+            for limit, folds in sorted({(128, 1), (128, 2), (row, 1)}, key=lambda c: (c[1], c[0])):
                 if vector * size <= 16 and vector * size < limit:
-                    candidates.append(swizzled(shape, order, vector, limit, size))
+                    candidates.append(swizzled(shape, order, vector, limit, size, folds))
 
     return min(candidates, key=lambda m: memory_cycles(m, source, target, size, matrix)) if shape else row_major(())
 

@@ -19,9 +19,9 @@ RATE = 0.8          # of the peak, that a loop of matrix instructions may reach
 OTHERS = 32         # registers of a thread for addresses, masks, and what the code generator keeps
 PIECES = 64         # of an epilogue: four values of passes/gpu/pieces.PIECE registers each
 AHEAD = 128         # of fragments that are read ahead
-LANE_BYTES = 32     # along k of one RDNA instruction's row
+K_BYTES = 32        # along k that one instruction, or all parts of it, takes at least
 SLOTS = 2
-MATRIX = ((256, 256, 4), (256, 128, 4), (128, 256, 4), (128, 128, 4), (128, 128, 2), (128, 64, 4), (64, 128, 4),
+MATRIX = ((256, 256, 8), (256, 128, 4), (128, 256, 4), (128, 128, 4), (128, 128, 2), (128, 64, 4), (64, 128, 4),
           (64, 64, 4), (256, 32, 4), (32, 256, 4), (128, 32, 4), (32, 128, 4), (64, 32, 2), (32, 64, 2), (256, 16, 4),
           (128, 16, 4), (16, 128, 4), (64, 16, 4), (16, 64, 4), (32, 32, 1), (16, 32, 2), (32, 16, 2))
 """Sides and waves of 64 lanes (twice as many of 32), for matrix instructions."""
@@ -87,8 +87,11 @@ def wave_tile(t: MatrixTile, side: int, chip: Chip) -> tuple[int, int]:
 
 
 def needed_registers(t: MatrixTile, size: int, simt: bool, chip: Chip) -> int:
-    """Vector registers that a thread cannot do without: the result's tile, and the loop's needs or the epilogue's."""
-    return _registers(t, size, simt, chip, 1, PIECES)
+    """Vector registers that a thread cannot do without: the result's tile, and the loop's needs or the epilogue's.
+
+    On CDNA the fragments of the next instruction are read while one runs.
+    """
+    return _registers(t, size, simt, chip, min(2, _instructions(t, size)) if chip.warp > 32 else 1, PIECES)
 
 
 def predicted_registers(t: MatrixTile, size: int, simt: bool, chip: Chip, epilogue: bool = False) -> int:
@@ -96,8 +99,14 @@ def predicted_registers(t: MatrixTile, size: int, simt: bool, chip: Chip, epilog
 
     On RDNA the code generator reads the fragments of a whole step ahead while registers last.
     """
-    steps = 1 if simt or chip.warp > 32 else max(1, t.k * size // LANE_BYTES)
-    return min(REGISTERS, _registers(t, size, simt, chip, steps, PIECES if epilogue else 0))
+    steps = _instructions(t, size)
+    return min(REGISTERS, _registers(t, size, simt, chip, min(2, steps) if chip.warp > 32 else steps,
+                                     PIECES if epilogue else 0))
+
+
+def _instructions(t: MatrixTile, size: int) -> int:
+    """How many instructions lie along k of a step."""
+    return max(1, t.k * size // K_BYTES)
 
 
 def _registers(t: MatrixTile, size: int, simt: bool, chip: Chip, steps: int, epilogue: int) -> int:

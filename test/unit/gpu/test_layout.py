@@ -145,6 +145,17 @@ def test_swizzle_removes_the_conflicts_of_a_column():
     assert mixed.bank_conflicts(1, 4) == 0
 
 
+def test_two_folds_spread_rows_that_are_eight_apart():
+    """Patches of 8 rows by 8 k are written in runs along k, and read a row a lane."""
+    along = [(0, 1), (0, 2), (0, 4)]
+    written = Layout.make((128, 64), {"register": along, "lane": [(8, 0), (16, 0), (32, 0), (64, 0), (0, 8), (0, 16)]})
+    read = Layout.make((128, 64), {"register": along, "lane": [(1, 0), (2, 0), (4, 0), (8, 0), (16, 0), (0, 8)]})
+    once, twice = (swizzled((128, 64), (1, 0), 8, 128, 2, folds) for folds in (1, 2))
+    assert [m.compose(written).bank_conflicts(8, 2) for m in (once, twice)] == [7, 0]
+    assert [m.compose(read).bank_conflicts(8, 2) for m in (once, twice)] == [0, 0]
+    assert {twice.at(dim0=n, dim1=k)[0] for n in range(128) for k in range(64)} == set(range(128 * 64))
+
+
 def test_contiguous_runs_are_aligned():
     layout = Layout.make((64,), {"register": [(1,), (2,), (32,)], "lane": [(4,), (8,), (16,)]})
     assert layout.contiguous(4) == (4, [0, 1])

@@ -1,0 +1,42 @@
+"""Products of 8-bit floats on GPUs whose matrix instructions do not take them: as f16, which holds all their values.
+
+    %y = xt.dot_general(%a, %b)            %y = xt.dot_general(xt.convert(%a), xt.convert(%b))
+    : f8E4M3FN, f8E4M3FN -> f32        ->  : f16, f16 -> f32
+
+Sums are of exact products in f32 either way. The conversions are fused with the product's loads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc.dialects import xt
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.gpu.fragments import instructions_of
+from xcc.passes.xt.rewrite import at, name_of, replace, walk_ops
+
+__all__ = ["MultipliedTypes"]
+
+SMALL = ("f8E4M3FN", "f8E5M2")
+
+
+@register_pass
+@dataclass(frozen=True)
+class MultipliedTypes(Pass):
+    """Multiplies 8-bit floats as f16 where the chip has matrix instructions for that type only."""
+
+    name: ClassVar[str] = "multiplied-types"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        taken = {i.types[0] for i in instructions_of(ctx.chip.matrix) if i.exact}
+        if "f16" not in taken:
+            return
+        with module.context:
+            for op in list(walk_ops(module)):
+                if name_of(op) in ("dot_general", "convolution"):
+                    kinds = {xt.TensorType.of(v).dtype for v in op.operands}
+                    if kinds <= set(SMALL) and (len(kinds) > 1 or not kinds <= taken):
+                        with at(op):
+                            operands = [xt.convert(v, dtype="f16") for v in op.operands]
+                            replace(op, [getattr(xt, name_of(op))(*operands, **vars(xt.attrs_of(op)))])
