@@ -5,6 +5,9 @@ feeds or follows them alone; every other op computes in the narrow type, contrac
 a wide and a narrow form, each made when first asked for, so that wide ops that follow each other lose nothing between
 them, and the conversions fuse into the kernels around.
 
+A CPU without instructions that multiply the narrow type computes in f32. There only the weights of products are stored
+narrow, and widened in registers, a vector at a time: half the bytes and the sums of f32.
+
 Before, with ``precision=f16``::
 
     %y = xt.dot_general(%x, %w) : f32
@@ -29,6 +32,7 @@ from xcc.dialects import xt
 from xcc.dialects.xt.types import numpy_dtype
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.rewrite import name_of
+from xcc.weights import WeightStore
 
 WIDE = frozenset((
     "exp", "exp2", "expm1", "log", "log1p", "log2", "pow", "sin", "cos", "tan", "sinh", "cosh", "asinh", "acosh",
@@ -44,10 +48,14 @@ SPREADING = ("pointwise", "movement", "view")      # ops that may join a wide ne
 @register_pass
 @dataclass(frozen=True)
 class ConvertPrecision(Pass):
-    """Computes f32 parts in `type` (f16, bf16) where that is safe; "" takes the compilation's precision."""
+    """Computes f32 parts in `type` (f16, bf16) where that is safe; "" takes the compilation's precision.
+
+    weights: only weights of products become narrow, as on CPUs that cannot multiply the type.
+    """
 
     name: ClassVar[str] = "convert-precision"
     type: str = ""
+    weights: bool = False
 
     def __post_init__(self) -> None:
         if self.type not in ("", "f16", "bf16", "f32", "tf32"):
@@ -57,10 +65,14 @@ class ConvertPrecision(Pass):
         narrow = self.type or (ctx.options.precision if ctx.options is not None else "")
         if narrow not in ("f16", "bf16"):
             return
+        cpu = ctx.options is not None and ctx.options.target == "cpu" and ctx.chip is not None
+        store = ctx.weights if ctx.weights is not None else WeightStore()
+        weights = self.weights or cpu and narrow not in ctx.chip.matrix
         with module.context, ir.Location.unknown():
             for function in module.body.operations:
                 if function.operation.name == "func.func" and "xt.kernel" not in function.attributes:
-                    _Converter(narrow, ctx.weights, function).run()
+                    converter = _Converter(narrow, store, function)
+                    converter.narrow_weights() if weights else converter.run()
 
 
 class _Converter:
@@ -78,6 +90,15 @@ class _Converter:
         self._choose(ops)
         for op in ops:
             self._convert(op)
+
+    def narrow_weights(self) -> None:
+        """Weights that products of f32 read."""
+        for op in list(self._ops(self.function.operation)):
+            if name_of(op) not in ("dot_general", "convolution") or not all(map(self._is_f32, op.operands)):
+                continue
+            for n, v in enumerate(list(op.operands)):
+                if not isinstance(v.owner, ir.Block) and name_of(v.owner.operation) == "weight":
+                    op.operands[n] = self._form(v, self.narrow)
 
     def _ops(self, root: Any) -> Any:
         for region in root.regions:
