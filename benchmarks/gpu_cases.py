@@ -91,16 +91,18 @@ def chain(rows: int, columns: int) -> Case:
                 bytes=6.0 * rows * columns)
 
 
-def attention(batch: int, heads: int, seq: int, dim: int, causal: bool, keys: int = 0) -> Case:
-    keys = keys or seq
+def attention(batch: int, heads: int, seq: int, dim: int, causal: bool, keys: int = 0, shared: int = 0) -> Case:
+    """`shared` heads of keys and values, each for a group of the `heads` heads of queries; 0: as many."""
+    keys, grouped = keys or seq, bool(shared)
+    shared = shared or heads
     work = 4.0 * batch * heads * seq * keys * dim * (0.5 if causal else 1.0)
-    shape, kv = (batch, heads, seq, dim), (batch, heads, keys, dim)
-    name = f"attention f16 b{batch} h{heads} s{seq}" + (f" kv{keys}" if keys != seq else "") + f" d{dim}" \
-        + (" causal" if causal else "")
+    shape, kv = (batch, heads, seq, dim), (batch, shared, keys, dim)
+    name = f"attention f16 b{batch} h{heads}" + (f"/{shared}" if grouped else "") + f" s{seq}" \
+        + (f" kv{keys}" if keys != seq else "") + f" d{dim}" + (" causal" if causal else "")
     return Case(name, (shape, kv, kv), "f16",
                 lambda xt, q, k, v: xt.attention(q, k, v, scale=dim ** -0.5, causal=causal),
-                lambda f, q, k, v: f.scaled_dot_product_attention(q, k, v, is_causal=causal), work,
-                2.0 * batch * heads * dim * (2 * seq + 2 * keys))
+                lambda f, q, k, v: f.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=grouped), work,
+                2.0 * batch * dim * (2 * heads * seq + 2 * shared * keys))
 
 
 def transpose(rows: int, columns: int) -> Case:
@@ -142,4 +144,6 @@ CASES: tuple[Case, ...] = (
     attention(4, 32, 4096, 128, False),
     attention(1, 32, 16384, 128, True),
     attention(8, 32, 1, 128, False, 4096),
+    attention(1, 32, 1, 128, False, 4096),
+    attention(1, 32, 1, 128, False, 32768, 8),
 )

@@ -154,7 +154,8 @@ class Kernel:
         if len(arguments) != len(self.parameters):
             raise UserError(f"kernel {self.name} takes {len(self.parameters)} arguments, {len(arguments)} were given")
         attributes = self.function.attributes
-        dims = [d for key in ("xt.arg_dims", "xt.result_dims") if key in attributes for d in attributes[key]]
+        dims = [d for key in ("xt.arg_dims", "xt.result_dims", "xt.scratch_dims") if key in attributes
+                for d in attributes[key]]
         names = [s.value for s in attributes["xt.symbols"]] if "xt.symbols" in attributes else []
         symbols = dict(zip(names, [int(a) for a in arguments[len(arguments) - len(names):]], strict=True))
         shapes: list[Sequence[int] | None] = [tuple(symbolic.evaluate(_dim(d), symbols) for d in shape)
@@ -167,6 +168,8 @@ class Kernel:
             return np.full(1, value, dtype_of(type_))
         dtype, name = dtype_of(type_), f"argument {number} of {self.name}"
         array = np.asarray(value)
+        if array.dtype == np.int8 and shape is not None and array.nbytes == prod(shape) * dtype.itemsize:
+            array = array.view(dtype)       # memory that launches hand to each other has no type
         if not array.flags.c_contiguous or array.dtype.itemsize != dtype.itemsize:
             raise UserError(f"{name} is {type_}: a contiguous array of {dtype} is needed, {array.dtype} was given")
         sizes = list(array.shape if shape is None else shape)

@@ -8,13 +8,15 @@ from xcc.passes.base import Pass, get_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 
-__all__ = ["front_stages", "gpu_model_passes", "whole_pipeline"]
+__all__ = ["TILE_ROW", "front_stages", "gpu_model_passes", "whole_pipeline"]
+
+TILE_ROW = 256      # columns of a GPU's tile of a product: the longest row that is reduced in its kernel
 
 
 def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
-                 keep: tuple[str, ...] = (), prologue: tuple[str, ...] = ()) -> tuple[Stage, ...]:
+                 keep: tuple[str, ...] = (), kernels: dict[str, Any] | None = None) -> tuple[Stage, ...]:
     """Stages ``xt`` to ``vector``; `xt` are passes of the target's own that end stage ``xt``, `early` those that need
-    the model's ops before constants are folded. `prologue` is form-kernels' option, where it is not the default.
+    the model's ops before constants are folded. `kernels` are form-kernels' options, where they are not the defaults.
 
     `keep` names the composites that are a kernel each, decomposed inside it.
     """
@@ -36,7 +38,7 @@ def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
             Upstream(pipeline="cse"),
         )),
         Stage("kernels", (
-            get_pass("form-kernels")(**({"prologue": prologue} if prologue else {})),
+            get_pass("form-kernels")(**(kernels or {})),
         )),
         Stage("linalg", (
             *((_decompose(fused=True),) if keep else ()),
@@ -66,6 +68,6 @@ def _decompose(**options: Any) -> Pass:
 
 
 def whole_pipeline(back: tuple[Stage, ...], *, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
-                   keep: tuple[str, ...] = (), prologue: tuple[str, ...] = ()) -> Pipeline:
+                   keep: tuple[str, ...] = (), kernels: dict[str, Any] | None = None) -> Pipeline:
     """A target's pipeline: the shared stages, then its own."""
-    return Pipeline((*front_stages(xt=xt, early=early, keep=keep, prologue=prologue), *back))
+    return Pipeline((*front_stages(xt=xt, early=early, keep=keep, kernels=kernels), *back))

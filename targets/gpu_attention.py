@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 from xcc import symbolic
 from xcc.passes.gpu.fragments import instructions_of
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
@@ -18,8 +21,14 @@ KEYS = 64       # keys of a step, likewise
 WIDEST = 256    # features that a tile holds
 WARP_ROWS = 16  # queries of a warp whose products take mma: scores are then an operand as they are
 MOST_ROWS, MOST_KEYS = 128, 128     # of a tile of such warps
-FEW_REGISTERS = 220     # of a thread, for scores, weights, results and queries
+FEW_REGISTERS = 212     # of a thread, for scores, weights, results and queries
 OTHER_REGISTERS = 56    # for addresses, masks and fragments of keys and values
+MOST_PARTS = 64         # of the keys of a row
+DRAWN = 1.75            # times its share of the memory's bandwidth that a core alone reads
+FILLING = 2             # steps that a block takes until its first keys are there
+MERGING = 3e-6          # seconds for a second launch
+REACHED = 0.6           # share of the peak rate of matrix instructions
+EQUAL = 1.02            # times that are no reason to leave cores without a block
 
 
 def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chip) -> Schedule | None:
@@ -43,7 +52,7 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
     if column is None or not isinstance(size, int) or size > WIDEST:
         return None
     if row is None:
-        return _one_row(kernel, group, found, column, len(place.dims), chip) if not rows else None
+        return _one_row(kernel, place, group, found, column, chip) if not rows else None
     vector = [1] * len(place.dims)
     vector[column] = max(8, pow2_above(size))
     queries, length = (pow2_above(estimate(d)) for d in (place.dims[row], found.op.loops[found.loop]))
@@ -52,10 +61,11 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
            for i in instructions_of(chip.matrix)):
         others = volume(d for n, d in enumerate(place.dims) if n not in (row, column))
         vector[row], keys, stages = _warp_rows(vector[column], queries, length, others, chip)
-        return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask",
-                        "gather", parallel=True, threads=max(4, vector[row] // WARP_ROWS) * chip.warp, stages=stages,
-                        online=True, descending=descending,
-                        warpgroup="wgmma" in chip.matrix and vector[row] >= 4 * WARP_ROWS)
+        return _in_parts(Schedule(
+            tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask", "gather",
+            parallel=True, threads=max(4, vector[row] // WARP_ROWS) * chip.warp, stages=stages, online=True,
+            descending=descending, warpgroup="wgmma" in chip.matrix and vector[row] >= 4 * WARP_ROWS),
+            place, estimate(found.op.loops[found.loop]), keys, element_bytes(multiplied_type(factors[0])), chip)
     element = str(multiplied_type(factors[0]))
     simt = not any(i.types[0] == element and i.exact for i in instructions_of(chip.matrix))
     # few lanes, 256 registers each: RDNA
@@ -63,9 +73,11 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
     vector[row] = min(ROWS if size <= 128 and not narrow else ROWS // 2, max(16, queries))
     keys = min(16 if narrow else KEYS if size <= 64 else KEYS // 2, max(16, length))
     reduce = _lanes(kernel, group, keys)
-    return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), reduce, "mask", "gather", parallel=True,
-                    threads=256 if narrow else 128, stages=_stages(kernel, keys * vector[column], chip), online=True,
-                    descending=descending)
+    return _in_parts(Schedule(
+        tuple(vector), tuple(vector), tuple(range(len(vector))), reduce, "mask", "gather", parallel=True,
+        threads=256 if narrow else 128, stages=_stages(kernel, keys * vector[column], chip), online=True,
+        descending=descending), place, estimate(found.op.loops[found.loop]), keys,
+        element_bytes(multiplied_type(factors[0])), chip)
 
 
 def _warp_rows(features: int, queries: int, length: int, others: int, chip: Chip) -> tuple[int, int, int]:
@@ -100,7 +112,7 @@ def _lanes(kernel: Kernel, group: OnlineGroup, keys: int) -> tuple[tuple[int, ..
                        for p, r in enumerate(o.reduction) if r) for o in kernel.ops if o.is_reduction)
 
 
-def _one_row(kernel: Kernel, group: OnlineGroup, found: OnlineSum, column: int, dims: int,
+def _one_row(kernel: Kernel, place: Domain, group: OnlineGroup, found: OnlineSum, column: int,
              chip: Chip) -> Schedule | None:
     """A query at a time (a step of decoding): all threads of a workgroup read its keys, ahead of the compute."""
     element = multiplied_type(product_operands(found.op)[1])    # type: ignore[index]
@@ -108,11 +120,39 @@ def _one_row(kernel: Kernel, group: OnlineGroup, found: OnlineSum, column: int, 
         return None
     size = found.op.loops[next(loop_index(o) for o in found.op.outs[0][-1:])]
     assert isinstance(size, int)
-    vector = [1] * dims
+    vector = [1] * len(place.dims)
     vector[column] = max(16, pow2_above(size))
-    keys = min(KEYS, max(16, pow2_above(estimate(found.op.loops[found.loop]))))
-    return Schedule(tuple(vector), tuple(vector), tuple(range(dims)), _lanes(kernel, group, keys), "mask", "gather",
-                    parallel=True, threads=128, stages=_stages(kernel, keys * vector[column], chip), online=True)
+    length = estimate(found.op.loops[found.loop])
+    keys = min(KEYS, max(16, pow2_above(length)))
+    return _in_parts(Schedule(
+        tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask", "gather",
+        parallel=True, threads=128, stages=_stages(kernel, keys * vector[column], chip), online=True),
+        place, length, keys, element_bytes(element), chip)
+
+
+def _in_parts(one: Schedule, place: Domain, length: int, keys: int, width: int, chip: Chip) -> Schedule:
+    """`one` with the loop over `length` keys, `keys` of `width` bytes a number at a time, cut into parts where its
+    tiles leave cores idle and what a second launch costs is less than that."""
+    tiles = [symbolic.ceildiv(d, n) for d, n in zip(place.dims, one.block, strict=True)]
+    known = symbolic.is_static(tiles)
+    count, steps, features = volume(tiles) if known else 1, -(-length // keys), one.vector[-1]
+    rows = math.prod(one.vector) // features
+    moved = 2.0 * keys * features * width
+    rate = dict(chip.flops).get("f16" if width == 2 else "f32", 0.0) * REACHED
+    compute = 4.0 * max(rows, WARP_ROWS) * keys * features / rate if rate else 0.0
+    step = chip.cores * max(moved / (DRAWN * chip.bandwidth), compute)
+    least = count * steps * max(moved / chip.bandwidth, compute)
+
+    def seconds(parts: int) -> float:
+        busiest = -(-count * parts // chip.cores) * (-(-steps // parts) + FILLING) * step
+        merged = MERGING + 16.0 * rows * features * count * parts / chip.bandwidth if parts > 1 else 0.0
+        return max(busiest, least) + merged
+
+    choices = range(1, min(MOST_PARTS, steps) + 1)
+    fastest = min(map(seconds, choices))
+    parts = max((n for n in choices if seconds(n) <= EQUAL * fastest and count * n <= chip.cores),
+                default=min(choices, key=seconds))
+    return replace(one, splits=parts, busy=0 if known else chip.cores) if parts > 1 else one
 
 
 def _grows(kernel: Kernel, group: OnlineGroup, op: Op, row: int) -> bool:

@@ -6,10 +6,11 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import ir
+from xcc.symbolic import Dim
 from xcc.targets.base import KernelLaunch
 from xcc.targets.llvm_text import llvm_ir
 
-__all__ = ["flat_module", "kernel_functions", "kernel_launches", "kernel_llvm_ir"]
+__all__ = ["flat_module", "kernel_functions", "kernel_launches", "kernel_llvm_ir", "scratch_bytes"]
 
 
 def kernel_functions(module: Any) -> list[Any]:
@@ -42,6 +43,13 @@ def _launch(function: Any, dynamic_shared: bool) -> KernelLaunch:
     return KernelLaunch(entry=ir.StringAttr(attributes["sym_name"]).value, grid=(grid, 1, 1),
                         block=tuple(int(n) for n in attributes[key]),
                         shared_bytes=shared_bytes_of(function) if dynamic_shared else 0)
+
+
+def scratch_bytes(function: Any) -> tuple[Dim, ...]:
+    """The sizes of the buffers that the launches of the kernel hand to each other."""
+    if "xcc.scratch" not in function.attributes:
+        return ()
+    return tuple(symbolic.parse(a.value) for a in ir.ArrayAttr(function.attributes["xcc.scratch"]))
 
 
 def shared_bytes_of(function: Any) -> int:

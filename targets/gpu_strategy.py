@@ -17,6 +17,7 @@ from xcc.targets.base import Chip
 from xcc.targets.gpu_attention import online_schedule
 from xcc.targets.gpu_contraction import matrix_tile
 from xcc.targets.gpu_convolution import flattened, multiplied_type, pow2_above
+from xcc.targets.gpu_product_rows import product_rows
 from xcc.targets.gpu_rows import row_lanes, row_schedule
 
 
@@ -29,7 +30,8 @@ def configure(kernel: Kernel, chip: Chip) -> Schedule:
             return online
     op = contraction_of(kernel)
     if op is not None:
-        found = flattened(kernel, place, op, chip) or _contraction(kernel, place, op, chip)
+        found = product_rows(kernel, place, op, chip) or flattened(kernel, place, op, chip) \
+            or _contraction(kernel, place, op, chip)
         if found is not None:
             return found
     return row_schedule(kernel, place, chip)

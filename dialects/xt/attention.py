@@ -19,9 +19,9 @@ class Attention(XtOp, name="attention"):
     """softmax(softcap(q k^T * scale) + mask) v on [batch, heads, seq, dim].
 
     k and v may have fewer heads (grouped query): head h of q reads head h // (q heads / k heads). `mask` broadcasts
-    to [batch, heads, q seq, k seq]: i1 keeps where true, a float is added. `causal` lets query i see keys up to
-    i + causal_offset. softcap c > 0 maps s to c*tanh(s/c). `scale` 0 means 1/sqrt(dim). A row with no visible key
-    gives 0.
+    to [batch, heads, q seq, k seq]: i1 keeps where true, a float (of q's type or f32) is added. `causal` lets query i
+    see keys up to i + causal_offset. softcap c > 0 maps s to c*tanh(s/c). `scale` 0 means 1/sqrt(dim). A row with no
+    visible key gives 0, or NaN with `nan_rows`, as a softmax does.
     """
 
     q = operand()
@@ -32,6 +32,7 @@ class Attention(XtOp, name="attention"):
     causal = boolean(False)
     causal_offset = dims((0,))
     softcap = number(0.0)
+    nan_rows = boolean(False)
     access = "composite"
 
     @staticmethod
@@ -56,8 +57,8 @@ class Attention(XtOp, name="attention"):
             raise InferError(f"{heads} query heads do not divide into {shared} key heads")
         if mask is not None:
             scores = (*q.shape[:3], k.shape[2])
-            if mask.dtype not in ("i1", q.dtype):
-                raise InferError(f"the mask is {mask.dtype}, not i1 or {q.dtype}")
+            if mask.dtype not in ("i1", "f32", q.dtype):
+                raise InferError(f"the mask is {mask.dtype}, not i1, f32 or {q.dtype}")
             if not all(map(same_dims, broadcast_shapes(scores, mask.shape), scores)) or mask.rank > 4:
                 raise InferError(f"the mask {shape_text(mask.shape)} does not broadcast to {shape_text(scores)}")
         return q.with_shape([*q.shape[:3], v.shape[3]])
@@ -80,7 +81,7 @@ class Attention(XtOp, name="attention"):
             top = s.max(-1, keepdims=True, initial=-np.inf)
             e = np.exp(s - np.where(np.isneginf(top), 0, top))
             total = e.sum(-1, keepdims=True)
-            return np.matmul(e / np.where(total == 0, 1, total), v)
+            return np.matmul(e / (total if a.nan_rows else np.where(total == 0, 1, total)), v)
 
         return in_float(f, q, k, v)
 

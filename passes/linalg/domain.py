@@ -17,8 +17,8 @@ ASSUMED = 256  # size of a symbol in estimates
 @dataclass(frozen=True)
 class Domain:
     """dims: those of the kernel's largest result. position: for each op reached from it, the coordinates (over the
-    domain's loops i0, i1...) at which its result is needed. reads: for each argument, one access in the domain's loops
-    (loops of reductions appear as r0, r1...)."""
+    domain's loops i0, i1...) at which its result is needed, outside of reductions if anywhere. reads: for each
+    argument, one access in the domain's loops (loops of reductions appear as r0, r1...)."""
 
     main: Tensor
     dims: tuple[Dim, ...]
@@ -48,7 +48,8 @@ def domain(kernel: Kernel) -> Domain:
         if op is None:
             found.reads.append((t, access))
             return
-        found.position.setdefault(op, access)
+        if op not in found.position or _inside(found.position[op]) and not _inside(access):
+            found.position[op] = access
         env: dict[str, Dim] = {str(o): e for o, e in zip(op.outs[t.index], access, strict=True)}
         for p in range(len(op.loops)):
             if f"i{p}" not in env:
@@ -58,6 +59,11 @@ def domain(kernel: Kernel) -> Domain:
 
     visit(main, tuple(loop(n) for n in range(len(main.dims))))
     return found
+
+
+def _inside(access: Access) -> bool:
+    """Whether a loop of a reduction walks `access`."""
+    return any(name.startswith("r") for e in access for name in symbolic.symbols_of(e))
 
 
 def element_bytes(element: Any) -> int:

@@ -76,6 +76,8 @@ def _gpu(base: Schedule, sizes: list[int], chip: Chip) -> Iterator[Callable[[], 
             yield partial(replace, base, threads=threads)
     for stages in (2, 3, 4, 5, 6) if base.stages > 1 else ():
         yield partial(replace, base, stages=stages)
+    for splits in (0, base.splits // 2, 2 * base.splits or 4) if base.online else ():
+        yield partial(replace, base, splits=splits if splits > 1 else 0)
     if "wgmma" in chip.matrix and base.stages > 1 and not base.online:
         yield partial(replace, base, warpgroup=not base.warpgroup)
         yield from _warpgroup_tiles(base)

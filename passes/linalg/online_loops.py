@@ -21,9 +21,10 @@ from xcc.passes.linalg.tile_builder import Axis, Ix, V
 from xcc.symbolic import Dim
 
 if TYPE_CHECKING:
+    from xcc.passes.linalg.online_parts import KeyParts
     from xcc.passes.linalg.tile_eval import Evaluator
 
-__all__ = ["OnlineLoops"]
+__all__ = ["OnlineLoop", "OnlineLoops"]
 
 
 class OnlineLoops:
@@ -33,6 +34,7 @@ class OnlineLoops:
         self.ev, self.b = ev, ev.b
         self.groups = [g for g in groups if self._fits(g)]
         self.ops = {s.op for g in self.groups for s in g.sums} | {g.maximum for g in self.groups}
+        self.parts: KeyParts | None = None      # where the loop is cut into parts
 
     def _fits(self, g: OnlineGroup) -> bool:
         """Whether the loop has more than one step, and the same for all."""
@@ -48,7 +50,11 @@ class OnlineLoops:
         for g in self.groups:
             sums = [s for s in g.sums if s.op in wanted]
             if sums:
-                _OnlineLoop(self.ev, g, sums, wanted).emit()
+                loop = OnlineLoop(self.ev, g, sums, wanted)
+                if self.parts is None:
+                    loop.emit()
+                else:
+                    self.parts.emit(loop)
 
     def _collect(self, reads: Sequence[Read], env: dict[str, Ix], wanted: dict[Op, dict[str, Ix]]) -> None:
         for t, access in reads:
@@ -63,7 +69,7 @@ class OnlineLoops:
             self._collect([(s, tuple(symbolic.substitute(e, inner) for e in a)) for s, a in op.inputs], env, wanted)
 
 
-class _OnlineLoop:
+class OnlineLoop:
     """The loop of one group for the sums that are wanted, each at its output tile."""
 
     def __init__(self, ev: Evaluator, g: OnlineGroup, sums: list[OnlineSum], wanted: dict[Op, dict[str, Ix]]) -> None:
@@ -75,18 +81,29 @@ class _OnlineLoop:
         self.end = self.b.dim(g.maximum.loops[g.loop])
 
     def emit(self) -> None:
+        """Evaluates the sums, which are then found."""
+        results, factor = self.run(self.b.int(0), self.last_end())
+        self.remember(results, factor)
+
+    def start(self) -> V:
+        """What the maximum of each row begins with."""
+        row_axes = tuple(dict.fromkeys(a for i in self.rows for a in i.axes))
+        constant = self.b.constant(ir.FloatAttr.get(self.element, self.g.start), self.element)
+        return self.b.broadcast(V(constant), row_axes)
+
+    def run(self, low: Any, high: Any) -> tuple[list[V], float]:
+        """The maximum divided by a constant factor, then the sums, of the keys from `low` to `high`; the factor."""
         from xcc.passes.linalg.tile_eval import Reduction
 
         ev, b, g = self.ev, self.b, self.g
-        row_axes = tuple(dict.fromkeys(a for i in self.rows for a in i.axes))
-        accs = [b.broadcast(V(b.constant(ir.FloatAttr.get(self.element, g.start), self.element)), row_axes)]
+        accs = [self.start()]
         reductions = []
         for s in self.sums:
             axes = tuple(sorted({a for i in self.wanted[s.op].values() for a in i.axes}, key=lambda a: a.order))
             reductions.append(Reduction(ev, s.op, self.wanted[s.op], axes))
         accs += [r.neutral(0, r.out_axes) for r in reductions]
         self._prefetch(g.x, g.x_access, self.row_env)
-        loop = scf_d.ForOp(b.int(0), self._last_end(), b.int(self.lanes), [a.value for a in accs])
+        loop = scf_d.ForOp(low, high, b.int(self.lanes), [a.value for a in accs])
         factor = 1.0
         with ir.InsertionPoint(loop.body), b.scope():
             iv = loop.induction_variable
@@ -95,7 +112,7 @@ class _OnlineLoop:
             old, *before = [V(v, a.axes) for v, a in zip(loop.inner_iter_args, accs, strict=True)]
             x, factor = self._scaled(g.x, g.x_access, {**self.row_env, f"i{g.loop}": key}, iv)
             if axis.limit is not None:
-                x = self._where(b.op("arith.cmpi", b.i1, [axis.limit, b.int(self.lanes)], predicate=_predicate("slt")),
+                x = self.where(b.op("arith.cmpi", b.i1, [axis.limit, b.int(self.lanes)], predicate=_predicate("slt")),
                                 x, lambda: b.mask((axis,)))
             new = self._reduced("maximumf", x, old, axis)
             self._remember_maximum(new, factor)
@@ -106,11 +123,17 @@ class _OnlineLoop:
                 scaled = b.elementwise("arith.mulf", s.op.results[0].element, [acc, b.broadcast(change, acc.axes)], {})
                 after.append(self._add(s, r, {**self.wanted[s.op], f"i{s.loop}": key}, scaled, axis))
             scf_d.YieldOp([v.value for v in after])
-        results = [V(v, a.axes) for v, a in zip(loop.results, accs, strict=True)]
+        return [V(v, a.axes) for v, a in zip(loop.results, accs, strict=True)], factor
+
+    def remember(self, results: Sequence[V], factor: float) -> None:
+        """The maximum, divided by `factor`, and the sums are found from now on."""
         self._remember_maximum(results[0], factor)
         for s, v in zip(self.sums, results[1:], strict=True):
-            indices = [self.wanted[s.op][str(o)] for o in s.op.outs[0]]
-            b.remember(("tile", id(s.op.results[0]), tuple(i.key() for i in indices)), v)
+            self.b.remember(("tile", id(s.op.results[0]), tuple(i.key() for i in self.indices(s))), v)
+
+    def indices(self, s: OnlineSum) -> list[Ix]:
+        """Where the result of `s` is wanted."""
+        return [self.wanted[s.op][str(o)] for o in s.op.outs[0]]
 
     def _key_axis(self, iv: Any) -> Axis:
         from xcc.passes.linalg.tile_eval import REDUCTION_ORDER
@@ -135,8 +158,8 @@ class _OnlineLoop:
         last = last_visible(self.ev.kernel, self.g, test)
         row = self.b.access(last, self.row_env) if last is not None else None
         if row is None or row.vec is not None:
-            return self._where(None, y, lambda: self.ev.tile(test[0], [self.b.access(e, env) for e in test[1]])), factor
-        return self._where(self._some_hidden(row, iv), y, lambda: self._seen(row, env[f"i{self.g.loop}"])), factor
+            return self.where(None, y, lambda: self.ev.tile(test[0], [self.b.access(e, env) for e in test[1]])), factor
+        return self.where(self._some_hidden(row, iv), y, lambda: self._seen(row, env[f"i{self.g.loop}"])), factor
 
     def _some_hidden(self, last: Ix, iv: Any) -> Any:
         """Whether a row does not see all keys of this step, where it sees those up to `last`."""
@@ -154,7 +177,7 @@ class _OnlineLoop:
         small = [b.elementwise("arith.index_cast", i32, [v], {}) for v in (b.vector(Ix(coefs=((axis, 1),))), ahead)]
         return b.elementwise("arith.cmpi", b.i1, small, {"predicate": _predicate("sle")})
 
-    def _where(self, needed: Any, y: V, mask: Callable[[], V | None], other: float = float("-inf")) -> V:
+    def where(self, needed: Any, y: V, mask: Callable[[], V | None], other: float = float("-inf")) -> V:
         """`y` where `mask` holds, else `other`; the mask holds everywhere unless `needed` (None: not known)."""
         b = self.b
         element = ir.VectorType(y.value.type).element_type
@@ -174,7 +197,7 @@ class _OnlineLoop:
             scf_d.yield_([y.value])
         return V(branch.results[0], y.axes)
 
-    def _last_end(self) -> Any:
+    def last_end(self) -> Any:
         """Where the loop over keys may end: behind all, or before the first key that all rows of the tile hide."""
         last = visible_keys(self.ev.kernel, self.g)
         row = self.b.access(last, self.row_env) if last is not None else None
@@ -186,15 +209,15 @@ class _OnlineLoop:
     # -- exponentials -----------------------------------------------------------------------------------------------
     def _remember_maximum(self, v: V, factor: float) -> None:
         key = ("tile", id(self.g.maximum.results[0]), tuple(i.key() for i in self.rows))
-        self.b.remember(key, v if factor == 1.0 else self._times(v, factor))
+        self.b.remember(key, v if factor == 1.0 else self.times(v, factor))
 
-    def _times(self, v: V, factor: float) -> V:
+    def times(self, v: V, factor: float) -> V:
         constant = self.b.constant(ir.FloatAttr.get(self.element, factor), self.element)
         return self.b.elementwise("arith.mulf", self.element, [v, V(constant)], {})
 
     def _powers(self, x: V, top: V, factor: float, key: Ix) -> None:
         """Evaluates the exponentials of this step, which the sums then find."""
-        power = self._power(x, top, factor)
+        power = self.power(x, top, factor)
         self.ev.zero_past_limits.add(power.value)
         for s in self.sums:
             t, access = s.power
@@ -204,23 +227,23 @@ class _OnlineLoop:
     def _less(self, v: V, w: V) -> V:
         return self.b.elementwise("arith.subf", self.element, [v, w], {})
 
-    def _power(self, x: V, top: V, factor: float) -> V:
+    def power(self, x: V, top: V, factor: float) -> V:
         """exp(factor * (x - top))."""
         b, scale = self.b, factor * math.log2(math.e)
         if self.element != ir.F32Type.get():
             return b.elementwise("math.exp", self.element, [self._less(x, top)], {})
         if scale > 1.0:     # the product with the lowest number would be infinite
-            return self._exp2(self._times(self._less(x, top), scale))
-        less = b.elementwise("arith.negf", self.element, [self._times(top, scale)], {})
+            return self._exp2(self.times(self._less(x, top), scale))
+        less = b.elementwise("arith.negf", self.element, [self.times(top, scale)], {})
         constant = V(b.constant(ir.FloatAttr.get(self.element, scale), self.element))
         return self._exp2(b.elementwise("math.fma", self.element, [x, *b.align([constant, less], x.axes)], {}))
 
     def _change(self, old: V, new: V, factor: float) -> V:
-        """exp(factor * (old - new)), with the products rounded as `_power` rounds them."""
+        """exp(factor * (old - new)), with the products rounded as `power` rounds them."""
         scale = factor * math.log2(math.e)
         if self.element != ir.F32Type.get() or scale > 1.0:
-            return self._power(old, new, factor)
-        return self._exp2(self._less(self._times(old, scale), self._times(new, scale)))
+            return self.power(old, new, factor)
+        return self._exp2(self._less(self.times(old, scale), self.times(new, scale)))
 
     def _exp2(self, v: V) -> V:
         return self.b.elementwise("math.exp2", self.element, [v],
@@ -243,7 +266,7 @@ class _OnlineLoop:
         else:
             value = self.b.elementwise("arith.mulf", element, [self.ev.body_value(s.op, v, env) for v in factors], {})
             if axis.limit is not None:      # what the zeros are multiplied by may be infinite there
-                value = self._where(None, value, lambda: self.b.mask((axis,)), 0.0)
+                value = self.where(None, value, lambda: self.b.mask((axis,)), 0.0)
         return self._reduced("add", value, acc, axis)
 
     def _reduced(self, kind: str, value: V, acc: V, axis: Axis) -> V:

@@ -28,6 +28,9 @@ All entries speak of dims *after* normalisation (passes/linalg/kernel.py), of th
 - strips: the contraction's tile of the main result goes to a buffer on the stack, from where the rest of the kernel is
   computed in strips of so many rows: for tiles of more accumulators than vector registers hold (CPU); 0: it stays.
 - online: a maximum and the sums of exponentials relative to it share one loop (passes/linalg/online.py).
+- splits: in how many parts, of blocks of their own, that loop is cut at most; a second nest merges what they leave
+  (passes/linalg/online_parts.py). Below 2: none (GPU).
+- busy: where the number of tiles is not known, that of blocks from which on more parts gain nothing.
 - prefetch: in the loop over a product's packed operand, how many rows of a panel ahead of the one being read to fetch;
   the rows of the next panel follow those of this one. 0: none.
 - parallel: whether the forall is worth more than one thread (CPU).
@@ -49,7 +52,7 @@ from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.kernel import Kernel, Op
 
-NUMBERS = ("threads", "stages", "group", "park", "descending", "prefetch", "shares", "strips")
+NUMBERS = ("threads", "stages", "group", "park", "descending", "prefetch", "shares", "splits", "busy", "strips")
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,8 @@ class Schedule:
     warpgroup: bool = False
     chunks: tuple[int, ...] = ()
     prefetch: int = 0
+    splits: int = 0
+    busy: int = 0
 
     def __post_init__(self) -> None:
         if not len(self.block) == len(self.vector) == len(self.order):
@@ -94,6 +99,8 @@ class Schedule:
             raise UserError("xcc.config: joined and reduce must have one entry a reduction")
         if self.park >= 0 and (not self.block or self.block[-1]):
             raise UserError("xcc.config: park needs rows that are whole in a chunk (block of the last dim 0)")
+        if self.splits > 1 and not (self.online and self.block and min(self.block)):
+            raise UserError("xcc.config: splits cut the loop that 'online' makes, for tiles of the outer forall")
         if self.shares < 0 or self.shares & (self.shares - 1):
             raise UserError(f"xcc.config: shares {self.shares} is no power of two")
         if self.tail not in ("peel", "mask"):
@@ -119,7 +126,7 @@ class Schedule:
         for name in ("online", "dot", "warpgroup"):
             if getattr(self, name):
                 entries[name] = ir.BoolAttr.get(True)
-        for name in ("threads", "stages", "group", "prefetch", "shares", "strips"):
+        for name in ("threads", "stages", "group", "prefetch", "shares", "splits", "busy", "strips"):
             if getattr(self, name):
                 entries[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), getattr(self, name))
         return ir.DictAttr.get(entries)

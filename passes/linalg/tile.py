@@ -11,12 +11,15 @@ After::
     func.func private @k(%x: memref<?xf32>, %out: memref<?xf32>, %d0: index)
       scf.forall (%i) = (0) to (%n) step (8)
         scf.for ... vector.transfer_read ... arith on vectors ... vector.transfer_write
+
+Buffers that one nest fills and a later one reads (`splits`) are arguments between the outputs and the symbols; their
+dims are ``xt.scratch_dims``, their bytes ``xcc.scratch``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 from typing import Any, ClassVar
 
@@ -25,7 +28,9 @@ from xcc._mlir import func_d, ir, scf_d
 from xcc.dialects.xt.base import dims_attr
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.border import BorderedResult
+from xcc.passes.linalg.domain import element_bytes
 from xcc.passes.linalg.kernel import Tensor, read
+from xcc.passes.linalg.online_parts import KeyParts, partial_results, parts_of
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.strips import Strips, product_in_strips
 from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
@@ -55,8 +60,12 @@ def tile_kernel(function: Any, module: Any, lossy: bool = False) -> None:
     schedule = Schedule.from_attr(function.attributes["xcc.config"])
     outputs = list(kernel.results)
     stored = [t.dims if border is None else border.padded for t, border in zip(outputs, kernel.borders, strict=True)]
+    main = max((t for t in outputs), key=lambda t: _volume(t.dims))
+    parts = parts_of(schedule, main.dims) if schedule.splits > 1 else 1
+    scratch = partial_results(kernel, parts) if parts != 1 else []
     types = [*(memref_type(t.dims, t.element) for t in kernel.args),
-             *(memref_type(dims, t.element) for t, dims in zip(outputs, stored, strict=True))]
+             *(memref_type(dims, t.element) for t, dims in zip(outputs, stored, strict=True)),
+             *(memref_type(p.stored.dims, p.stored.element) for p in scratch)]
     index = ir.IndexType.get()
     with ir.InsertionPoint(function), function.location:
         new = func_d.FuncOp(kernel.name + "__tiled", ([*types, *([index] * len(kernel.symbols))], []))
@@ -65,6 +74,10 @@ def tile_kernel(function: Any, module: Any, lossy: bool = False) -> None:
             new.attributes[name] = attr
     for key, shapes in (("xt.arg_dims", [t.dims for t in kernel.args]), ("xt.result_dims", stored)):
         new.attributes[key] = ir.ArrayAttr.get([dims_attr(dims) for dims in shapes])
+    if scratch:
+        new.attributes["xt.scratch_dims"] = ir.ArrayAttr.get([dims_attr(p.stored.dims) for p in scratch])
+        new.attributes["xcc.scratch"] = ir.ArrayAttr.get([ir.StringAttr.get(str(
+            symbolic.product(p.stored.dims) * element_bytes(p.stored.element))) for p in scratch])
     entry = new.add_entry_block()
     arguments = list(entry.arguments)
     symbols = dict(zip(kernel.symbols, arguments[len(types):], strict=True))
@@ -74,12 +87,10 @@ def tile_kernel(function: Any, module: Any, lossy: bool = False) -> None:
         for t, memref in zip(kernel.args, arguments, strict=False):
             memory.bind(t, memref)
         stores = [Result(t, memref, None if border is None else BorderedResult(memory, t, memref, border))
-                  for t, memref, border in zip(outputs, arguments[len(kernel.args):len(types)], kernel.borders,
-                                               strict=True)]
+                  for t, memref, border in zip(outputs, arguments[len(kernel.args):], kernel.borders, strict=False)]
         ev = Evaluator(kernel, builder, memory, schedule, lossy)
         for size in dict.fromkeys(d for op in kernel.ops for d in op.loops):
             builder.dim(size)
-        main = max((t for t in outputs), key=lambda t: _volume(t.dims))
         groups: dict[tuple[Dim, ...], list[Result]] = {}
         for r in stores:
             groups.setdefault(r.t.dims, []).append(r)
@@ -88,11 +99,23 @@ def tile_kernel(function: Any, module: Any, lossy: bool = False) -> None:
         for dims, group in groups.items():
             part = schedule if dims == main.dims else _default(dims, schedule)
             ev.park = group[0].memref if part is schedule else None
+            if part is schedule and scratch:
+                ev.online.parts = KeyParts(builder, memory, schedule, parts, list(zip(
+                    scratch, arguments[len(types) - len(scratch):len(types)], strict=True)))
+                with builder.scope():
+                    PartsNest(ev, schedule, dims, group, parts).emit()
+                part = _rows(schedule)
             with builder.scope():
                 Nest(ev, part, dims, group).emit()
         func_d.ReturnOp([])
     function.operation.erase()
     new.attributes["sym_name"] = ir.StringAttr.get(kernel.name)
+
+
+def _rows(like: Schedule) -> Schedule:
+    """Merges the parts of what `like` cuts, a row a workgroup."""
+    tile = tuple(n if d == len(like.vector) - 1 else 1 for d, n in enumerate(like.vector))
+    return replace(like, block=tile, vector=tile, descending=-1)
 
 
 @dataclass(frozen=True)
@@ -141,15 +164,17 @@ class Nest:
         if not tiled:
             self._forall_of_one()
             return
-        sizes = [self.b.dim(self.dims[d]) for d in tiled]
-        steps = [self.schedule.block[d] for d in tiled]
+        sizes = [*map(self.b.dim, self._outer_dims()), *(self.b.dim(self.dims[d]) for d in tiled)]
+        outer = len(sizes) - len(tiled)
+        steps = [*([1] * outer), *(self.schedule.block[d] for d in tiled)]
         dynamic = [s for s in sizes if self.b.as_int(s) is None]
         static = [self.b.as_int(s) for s in sizes]
         loop = _forall(sizes=static, dynamic=dynamic, steps=steps, parallel=self.schedule.parallel)
         block = loop.regions[0].blocks[0]
         with ir.InsertionPoint.at_block_begin(block), self.b.scope():
             ranges: dict[int, tuple[Any, Any]] = {}
-            for n, d in enumerate(tiled):
+            self._enter(list(block.arguments)[:outer])
+            for n, d in enumerate(tiled, outer):
                 low = block.arguments[n]
                 size = self.dims[d]
                 if d == self.schedule.descending:
@@ -162,6 +187,13 @@ class Nest:
                     high = self.b.binary("arith.minsi", self.b.add(low, self.b.int(steps[n])), sizes[n])
                     ranges[d] = (low, high)
             self._tiles(list(self.schedule.order), {}, ranges)
+
+    def _outer_dims(self) -> list[Dim]:
+        """Dims of the forall beside those of the results."""
+        return []
+
+    def _enter(self, outer: list[Any]) -> None:
+        """Called in the forall with its variables for the outer dims."""
 
     def _forall_of_one(self) -> None:
         loop = _forall([1], [], [1], False)
@@ -303,17 +335,42 @@ class Nest:
             first += len(part)
         return out
 
-    def _store(self, at: dict[int, Ix]) -> None:
+    def _prepare(self, at: dict[int, Ix]) -> list[Ix]:
+        """Evaluates the online sums behind the results; gives the results' indices."""
         coordinates = self._coordinates(at)
-        indices = [coordinates[d] for d in range(len(coordinates))]
         access = tuple(symbolic.sym(f"i{d}") for d in range(len(coordinates)))
         self.ev.online.prepare([(r.t, access) for r in self.results], {f"i{d}": i for d, i in coordinates.items()})
+        return [coordinates[d] for d in range(len(coordinates))]
+
+    def _store(self, at: dict[int, Ix]) -> None:
+        indices = self._prepare(at)
         values: list[V] = [self.ev.tile(r.t, indices) for r in self.results]
         for r, v in zip(self.results, values, strict=True):
             if r.bordered is not None:
                 r.bordered.store(v, indices)
             else:
                 self.ev.memory.store(r.t, r.memref, v, indices)
+
+
+class PartsNest(Nest):
+    """The loops around the parts of the online sums behind tiles: nothing but these is stored."""
+
+    def __init__(self, ev: Evaluator, schedule: Schedule, dims: tuple[Dim, ...], results: list[Result],
+                 parts: Dim) -> None:
+        super().__init__(ev, schedule, dims, results)
+        self.count = parts
+
+    def _outer_dims(self) -> list[Dim]:
+        return [self.count]
+
+    def _enter(self, outer: list[Any]) -> None:
+        assert self.ev.online.parts is not None
+        (self.ev.online.parts.part,) = outer
+
+    def _store(self, at: dict[int, Ix]) -> None:
+        self._prepare(at)
+        assert self.ev.online.parts is not None
+        self.ev.online.parts.part = None
 
 
 def _forall(sizes: Sequence[int | None], dynamic: list[Any], steps: list[int], parallel: bool) -> Any:

@@ -3,7 +3,8 @@
     func.func @k(%x: memref<?x768xf32>, %d0: index)   becomes
     func.func @k(%x: !llvm.ptr, %d0: i64) { ... %m = builtin.unrealized_conversion_cast %descriptor ... }
 
-where the descriptor holds the sizes that ``xt.arg_dims`` and ``xt.result_dims`` give; buffers are contiguous.
+where the descriptor holds the sizes that ``xt.arg_dims``, ``xt.result_dims`` and ``xt.scratch_dims`` give; buffers are
+contiguous.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def _symbols(f: Any) -> list[str]:
 
 def _dims(f: Any) -> list[list[Dim]]:
     out = []
-    for name in ("xt.arg_dims", "xt.result_dims"):
+    for name in ("xt.arg_dims", "xt.result_dims", "xt.scratch_dims"):
         if name in f.attributes:
             out += [[read_dim(d) for d in ir.ArrayAttr(a)] for a in ir.ArrayAttr(f.attributes[name])]
     return out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -56,8 +55,8 @@ class Decompose(Pass):
 
 
 def worth_keeping(op: Any, chip: Any) -> bool:
-    """Attention of a few queries has no tile of rows to share its keys. It is kept where its heads alone keep all cores
-    busy and matrix instructions take the products; else its parts, which are cut in more pieces, read the keys faster.
+    """Attention of a few queries has no tile of rows to share its keys: it is kept where matrix instructions take the
+    products, else its parts read the keys faster.
 
     Nor is there a tile where the features of a head are too many, or their number is not known.
     """
@@ -66,9 +65,7 @@ def worth_keeping(op: Any, chip: Any) -> bool:
     features = [shape_of(op.operands[n])[-1] for n in (0, 2)]
     if not all(isinstance(n, int) and n <= WIDEST for n in features):
         return False
-    (*_, queries, _), (*heads, _, _) = (shape_of(op.operands[n]) for n in (0, 1))
+    queries = shape_of(op.operands[0])[2]
     if not isinstance(queries, int) or queries >= FEW_QUERIES:
         return True
-    known = all(isinstance(n, int) for n in heads)
-    return chip is not None and bool(chip.matrix) and dtype(op.operands[1]) in ("f16", "bf16") \
-        and known and math.prod(heads) >= chip.cores
+    return chip is not None and bool(chip.matrix) and dtype(op.operands[1]) in ("f16", "bf16")

@@ -17,6 +17,8 @@ from xcc.passes.xt.scan_axes import scan_along_first_dim
 
 __all__ = ["FormKernels"]
 
+ROWS_OF_A_CORE = 16     # of a product's result, from which on the cores are busy without cutting its rows
+
 
 @register_pass
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class FormKernels(Pass):
     flops-per-byte: how many operations cost as much as moving a byte; above it, recomputation loses.
     prologue: ops that may be evaluated inside a contraction's loop over its operands; "widen" are converts to elements
         that are no narrower.
+    tile-row: the longest row (in elements) of a product that is reduced in the product's kernel; 0: none is.
     explain: print why dependent kernels were not made one.
     """
 
@@ -38,6 +41,7 @@ class FormKernels(Pass):
     max_row: int = 65536
     flops_per_byte: int = 8
     prologue: tuple[str, ...] = ("broadcast", "convert")
+    tile_row: int = 0
     explain: bool = False
 
     def __post_init__(self) -> None:
@@ -46,7 +50,8 @@ class FormKernels(Pass):
 
     def run(self, module: Any, ctx: PassContext) -> None:
         limits = FusionLimits(max_buffers=self.max_buffers, max_row=self.max_row, flops_per_byte=self.flops_per_byte,
-                              prologue=self.prologue)
+                              prologue=self.prologue, tile_row=self.tile_row,
+                              tile_rows=ROWS_OF_A_CORE * (ctx.chip.cores if ctx.chip is not None else 0))
         rules = FusionRules(limits, dim_bounds(module))
         outliner = Outliner(module)
         with module.context, ir.Location.unknown():

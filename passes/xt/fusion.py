@@ -4,7 +4,7 @@
    whatever makes the input of a stored pad takes the pad.
 2. Reductions over the same rows come together with the pointwise ops between and behind them: a softmax or a layer
    norm is one kernel. All give back what at their end only makes the result larger (a conversion to wider elements)
-   and what the readers can compute themselves.
+   and what the readers can compute themselves. Short rows of a product's result are reduced in its kernel.
 3. What is left joins its consumers, as producer of a reduction or in a pointwise kernel, several outputs allowed.
 4. A cheap producer with several consumers is copied into each of them when that moves fewer bytes than storing it.
 """
@@ -36,6 +36,7 @@ def fuse(graph: Graph, rules: FusionRules, *, explain: bool = False) -> Fusion:
     f = _Fuser(graph, rules)
     f.epilogues()
     f.rows()
+    f.reduced_products()
     f.retreat()
     f.producers(most=1)
     f.producers()
@@ -125,6 +126,19 @@ class _Fuser:
                 for p in self._producers(n):
                     if p.kind == "reduce":
                         self._join(p, self.group_of[n.index])
+
+    def reduced_products(self) -> None:
+        for n in self.graph.nodes:
+            g = self.group_of.get(n.index)
+            if g is not None and g.kind == "reduce":
+                for p in self._producers_of(g):
+                    if p.kind == "contract" and self._join(p, g):
+                        break
+
+    def _producers_of(self, g: FusionGroup) -> list[FusionGroup]:
+        """The groups that `g` reads."""
+        found = {id(p): p for n in g.nodes for p in self._producers(n)}
+        return [p for p in found.values() if p is not g]
 
     def producers(self, most: int = 1 << 30) -> None:
         """Joins pointwise groups that have at most `most` consumers to these."""

@@ -25,6 +25,9 @@ FLOPS: dict[str, int] = {
 AROUND = ("transpose", "slice")
 """Ops that a composite's kernel does by reading or writing at other coordinates."""
 
+SHORT_SUM = 512
+"""Terms of a product's sums that one workgroup adds as fast as several, with what they must exchange."""
+
 ROOT_KINDS = ("contract", "window", "reduce")
 
 
@@ -37,6 +40,8 @@ class FusionLimits:
     max_row: int = 65536
     flops_per_byte: int = 8
     prologue: tuple[str, ...] = ("broadcast", "convert")
+    tile_row: int = 0
+    tile_rows: int = 0
 
 
 @dataclass
@@ -175,6 +180,8 @@ class FusionRules:
         return g
 
     def _reductions(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> FusionGroup | str:
+        if p.kind == "contract" and c.kind == "reduce":
+            return self._reduced_product(p, c, edges)
         if p.kind != "reduce" or c.kind != "reduce":
             return f"a kernel has one root, and these are a {p.kind} and a {c.kind}"
         if (p.domain, p.axes) != (c.domain, c.axes):
@@ -184,6 +191,24 @@ class FusionRules:
         if fault := self._row_fault(p):
             return fault
         return _joined(p, c, c.aligned | p.aligned, p)
+
+    def _reduced_product(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> FusionGroup | str:
+        """A product and the reductions of its rows, where a row is one tile's and there are rows for all cores."""
+        if p.domain != c.domain or not c.trailing or len(c.axes) != 1:
+            return "the reductions are not over the product's rows"
+        row, product = c.domain[-1], p.root()
+        if not isinstance(row, int) or row > self.limits.tile_row:
+            return f"a row has {row} elements"
+        depth = _summed(product)
+        if depth is None:
+            return "it is no product of two matrices"
+        if self.count(p.domain) // row < self.limits.tile_rows and self.count(depth) > SHORT_SUM:
+            return "there are few rows: the product is cut along its columns and its sum"
+        if any(n.index not in p.aligned for n, _ in edges) or any(u.index not in c.aligned for _, u in edges) \
+                or any(not (is_pointwise(u) or u.kind == "reduction") for _, u in edges):
+            return "the consumer reads at other coordinates"
+        aligned = p.aligned | {n: a for n, a in c.aligned.items() if a == "full"}
+        return _joined(p, c, aligned, p)
 
     def _row_fault(self, g: FusionGroup) -> str:
         if not g.trailing:
@@ -267,6 +292,18 @@ class FusionRules:
         stored = read + made + (consumers - joined) * made
         copied = consumers * read + (consumers - 1) * self.flops(p) / self.limits.flops_per_byte
         return "" if copied <= stored else f"{consumers} copies would move {copied - stored:.0f} bytes more"
+
+
+def _summed(n: Node) -> tuple[Dim, ...] | None:
+    """The dims that a product of two matrices sums over; None for anything else."""
+    if n.name != "dot_general":
+        return None
+    a = xt.attrs_of(n.op)
+    shapes = [xt.shape_of(v) for v in n.operands]
+    for shape, batch, summed in zip(shapes, (a.lhs_batch, a.rhs_batch), (a.lhs_contract, a.rhs_contract), strict=True):
+        if all(size == 1 or d in (*batch, *summed) for d, size in enumerate(shape)):
+            return None
+    return tuple(shapes[0][d] for d in a.lhs_contract)
 
 
 def _same_row(p: FusionGroup, n: Node, c: FusionGroup, u: Node) -> bool:

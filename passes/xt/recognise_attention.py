@@ -13,6 +13,8 @@ from xcc.passes.xt.recognise_mask import HIDDEN, read_mask
 from xcc.passes.xt.rewrite import name_of, producer
 from xcc.symbolic import Dim
 
+ABSORBING = -1e30       # x plus a number at most this negative is that number, for scores of any size that occurs
+
 
 @dataclass
 class _Scores:
@@ -24,6 +26,7 @@ class _Scores:
     causal: bool = False
     offset: Dim = 0
     masks: list[Any] = field(default_factory=list)
+    nan_rows: bool = False
 
 
 class Attention:
@@ -91,8 +94,6 @@ class Attention:
                     return no_match(root, "the scores go through a tanh that is no soft cap")
                 s.softcap, value = scale[1], inner[0]
             elif scale is not None:
-                if s.masks or s.causal:
-                    return no_match(root, "the scores are scaled after the mask")
                 s.scale, value = s.scale * scale[1], scale[0]
             elif name in ("add", "select") and not s.softcap and s.scale == 1:
                 before = value
@@ -112,10 +113,13 @@ class Attention:
         if dims_of(x) != dims_of(op.results[0]):
             return no_match(op, "the mask has more elements than the scores")
         read = read_mask(mask, self.weights)
-        if read.kind == "some" and fill > -float("inf"):
-            return no_match(op, "the mask writes a finite score, and may hide a whole row")
-        if read.kind == "some" and not (guarded or read.never_empty):
-            return no_match(op, "the mask may hide a whole row, where this softmax gives NaN and attention 0")
+        if read.kind == "some" and fill > -float("inf") and not read.never_empty:
+            if fill > ABSORBING or dtype_of(x) not in ("f32", "bf16"):
+                return no_match(op, "the mask writes a finite score, and may hide a whole row")
+            zero, low = (xt.scalar(n, "f32") for n in (0.0, fill))
+            mask = xt.select(mask, zero, low)       # added to a score it leaves nothing of it
+        elif read.kind == "some" and not (guarded or read.never_empty):
+            s.nan_rows = True
         if read.kind == "causal":
             if s.causal:
                 return no_match(op, "there are two causal masks")
@@ -144,13 +148,13 @@ class Attention:
         k_order = (*b.rhs_batch, *_free(s.product.operands[1], b.rhs_batch, b.rhs_contract), *b.rhs_contract)
         if not len(v_order) == len(q_order) == len(k_order) == rank or len(b.lhs_batch) != batch:
             return no_match(op, "queries, keys or values have more than one dim of positions or of features")
-        if len(s.masks) > 1:
+        if len(s.masks) > 1 and any(dtype_of(m) == "i1" for m in s.masks):
             return no_match(op, "there are two masks")
         q, q_scale = _operand(s.product.operands[0], q_order)
         k, k_scale = _operand(s.product.operands[1], k_order)
         v, v_scale = _operand(op.operands[1], v_order)
-        mask = s.masks[0] if s.masks else None
-        if mask is not None and dtype_of(mask) not in ("i1", dtype_of(q)):
+        mask = _together(s.masks)
+        if mask is not None and dtype_of(mask) not in ("i1", "f32", dtype_of(q)):
             return no_match(op, f"the mask is {dtype_of(mask)} and the queries are {dtype_of(q)}")
         if not dtype_of(q) == dtype_of(k) == dtype_of(v) or not is_float(dtype_of(q)) or v_scale != 1:
             return no_match(op, "queries, keys and values differ in type")
@@ -159,10 +163,20 @@ class Attention:
         else:
             q, k, v = q, *_shared_heads(k, v)
         out = xt.attention(q, k, v, mask, scale=s.scale * q_scale * k_scale, softcap=s.softcap, causal=s.causal,
-                           causal_offset=(s.offset,))
+                           causal_offset=(s.offset,), nan_rows=s.nan_rows)
         if rank == 3:
             out = xt.reshape(out, shape=dims_of(op.results[0]))
         return out if dtype_of(out) == dtype_of(op.results[0]) else xt.convert(out, dtype=dtype_of(op.results[0]))
+
+
+def _together(masks: list[Any]) -> Any:
+    """One mask of several that are added; None where there are none."""
+    if len(masks) < 2:
+        return masks[0] if masks else None
+    total = xt.convert(masks[0], dtype="f32")
+    for mask in masks[1:]:
+        total = xt.add(total, xt.convert(mask, dtype="f32"))
+    return total
 
 
 def _guards_only(softmax: Any) -> bool:

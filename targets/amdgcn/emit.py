@@ -18,7 +18,7 @@ from xcc.diagnostics import CompilerBug, UserError
 from xcc.targets.amdgcn.assembly import inner_loop, occupancy
 from xcc.targets.amdgcn.code_object import KernelInfo, code_object_chip, read_code_object
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
-from xcc.targets.gpu_module import kernel_functions, kernel_launches, kernel_llvm_ir
+from xcc.targets.gpu_module import kernel_functions, kernel_launches, kernel_llvm_ir, scratch_bytes
 
 __all__ = ["assembly", "code_object", "emit_kernel", "link_code_object"]
 
@@ -82,6 +82,7 @@ def emit_kernel(module: Any, chip: Chip, options: Any = None) -> KernelBinary:
     for function, launch in zip(kernel_functions(module), launches, strict=True):
         check_kernel(function, launch, infos, blob, chip)
     return KernelBinary(name=launches[0].entry, format="hsaco", blob=blob, launches=launches,
+                        scratch=scratch_bytes(kernel_functions(module)[0]),
                         report=_report(launches, infos, listing, chip))
 
 

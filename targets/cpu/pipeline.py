@@ -45,5 +45,6 @@ def kernel_pipeline() -> Pipeline:
 
 def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
-    return whole_pipeline(vector_stages(), prologue=("broadcast", "widen"), early=(_pass("integer-contractions"),), xt=(
-        _pass("transposed-convolution"), _pass("explicit-padding"), _pass("xt-fold"), _pass("pack-weights")))
+    return whole_pipeline(
+        vector_stages(), kernels={"prologue": ("broadcast", "widen")}, early=(_pass("integer-contractions"),),
+        xt=(_pass("transposed-convolution"), _pass("explicit-padding"), _pass("xt-fold"), _pass("pack-weights")))

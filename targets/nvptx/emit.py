@@ -13,6 +13,7 @@ from xcc import symbolic
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
+from xcc.targets.gpu_module import scratch_bytes
 from xcc.targets.llvm_text import llvm_ir
 from xcc.targets.nvptx.ptxas import find_ptxas
 
@@ -26,7 +27,8 @@ def emit_kernel(module: Any, chip: Chip, options: Any = None) -> KernelBinary:
     """PTX, or a cubin with its report of registers and spills where ptxas is found, of one kernel's functions."""
     launches = []
     symbols: list[str] = []
-    for kernel in kernels_of(module):
+    functions = kernels_of(module)
+    for kernel in functions:
         a = kernel.operation.attributes
         block = tuple(ir.DenseI32ArrayAttr(a["nvvm.maxntid"]))
         launches.append(KernelLaunch(
@@ -35,11 +37,12 @@ def emit_kernel(module: Any, chip: Chip, options: Any = None) -> KernelBinary:
         symbols.append(launches[-1].entry)
     if not launches:
         raise CompilerBug("the module has no kernel to emit")
-    ptx = ptx_of(module, chip)
+    ptx, scratch = ptx_of(module, chip), scratch_bytes(functions[0].operation)
     if options is not None and options.option("code") == "ptx" or find_ptxas() is None:
-        return KernelBinary(name=symbols[0], format="ptx", blob=ptx.encode(), launches=tuple(launches))
+        return KernelBinary(name=symbols[0], format="ptx", blob=ptx.encode(), launches=tuple(launches),
+                            scratch=scratch)
     cubin, report = assemble(ptx, chip.name)
-    return KernelBinary(name=symbols[0], format="cubin", blob=cubin, launches=tuple(launches),
+    return KernelBinary(name=symbols[0], format="cubin", blob=cubin, launches=tuple(launches), scratch=scratch,
                         report=tuple(report.items()))
 
 

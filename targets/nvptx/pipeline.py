@@ -7,7 +7,7 @@ from typing import Any
 from xcc.passes.base import Pass, get_pass, parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
-from xcc.targets.front import gpu_model_passes, whole_pipeline
+from xcc.targets.front import TILE_ROW, gpu_model_passes, whole_pipeline
 
 
 def gpu_stages() -> tuple[Stage, ...]:
@@ -57,4 +57,5 @@ def kernel_pipeline() -> Pipeline:
 
 def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
-    return whole_pipeline(gpu_stages(), xt=gpu_model_passes(), keep=("attention",))
+    return whole_pipeline(gpu_stages(), xt=gpu_model_passes(), keep=("attention",),
+                          kernels={"tile_row": TILE_ROW})

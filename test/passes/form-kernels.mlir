@@ -117,7 +117,7 @@ func.func @attention_takes_its_views(%x: tensor<1x8x3x2x16xf16>, %v: tensor<1x2x
   %0 = "xt.slice"(%x) {starts = [0, 0, 1, 0, 0], limits = [1, 8, 2, 2, 16], strides = [1, 1, 1, 1, 1]} : (tensor<1x8x3x2x16xf16>) -> tensor<1x8x1x2x16xf16>
   %1 = "xt.reshape"(%0) {shape = [1, 8, 2, 16]} : (tensor<1x8x1x2x16xf16>) -> tensor<1x8x2x16xf16>
   %2 = "xt.transpose"(%1) {perm = [0, 2, 1, 3]} : (tensor<1x8x2x16xf16>) -> tensor<1x2x8x16xf16>
-  %3 = "xt.attention"(%2, %v, %v) {causal = true, causal_offset = [0], scale = 0.25 : f64, softcap = 0.0 : f64} : (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>) -> tensor<1x2x8x16xf16>
+  %3 = "xt.attention"(%2, %v, %v) {causal = true, causal_offset = [0], nan_rows = false, scale = 0.25 : f64, softcap = 0.0 : f64} : (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>) -> tensor<1x2x8x16xf16>
   %4 = "xt.transpose"(%3) {perm = [0, 2, 1, 3]} : (tensor<1x2x8x16xf16>) -> tensor<1x8x2x16xf16>
   return %4 : tensor<1x8x2x16xf16>
 }

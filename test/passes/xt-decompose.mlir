@@ -39,6 +39,6 @@ func.func @gelu(%x: tensor<8xbf16>) -> tensor<8xbf16> {
 // KEEP: xt.softmax
 // KEEP: xt.dot_general
 func.func @attention(%q: tensor<1x4x3x8xf32>, %k: tensor<1x2x5x8xf32>, %v: tensor<1x2x5x8xf32>) -> tensor<1x4x3x8xf32> {
-  %y = "xt.attention"(%q, %k, %v) {causal = false, causal_offset = [0], scale = 1.0 : f64, softcap = 0.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x8xf32>) -> tensor<1x4x3x8xf32>
+  %y = "xt.attention"(%q, %k, %v) {causal = false, causal_offset = [0], nan_rows = false, scale = 1.0 : f64, softcap = 0.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x8xf32>) -> tensor<1x4x3x8xf32>
   return %y : tensor<1x4x3x8xf32>
 }

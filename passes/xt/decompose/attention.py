@@ -53,7 +53,7 @@ def fused_attention(a: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
     total = xt.reduce(e, kind="sum", axes=(3,), keepdims=True)
     out = xt.dot_general(e if dtype(v) == wide else xt.convert(e, dtype=dtype(v)), v, lhs_batch=(0, 1),
                          rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(2,), dtype=wide)
-    if mask is not None or a.causal:
+    if (mask is not None or a.causal) and not a.nan_rows:
         total = xt.maximum(total, const(np.finfo(np.float32).tiny, total))
     out = xt.div(out, total)
     return out if dtype(q) == wide else xt.convert(out, dtype=dtype(q))
@@ -66,7 +66,7 @@ def simpler_attention(a: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
     """
     batch, heads, queries, size = shape(q)
     shared, keys = shape(k)[1:3]
-    attributes: dict[str, Any] = {"scale": a.scale, "softcap": a.softcap}
+    attributes: dict[str, Any] = {"scale": a.scale, "softcap": a.softcap, "nan_rows": a.nan_rows}
     beyond = a.causal_offset[0] - (keys - 1)
     if a.causal and isinstance(beyond, int) and beyond >= 0:
         return xt.attention(q, k, v, *([] if mask is None else [mask]), **attributes)
@@ -89,9 +89,9 @@ def _repeated(x: Any, heads: Any) -> Any:
 
 
 def _masked_softmax(a: Any, scores: Any, mask: Any) -> Any:
-    """The softmax of what is visible; rows where nothing is give 0."""
+    """The softmax of what is visible; rows where nothing is give 0, or NaN where that is asked for."""
     scores = _masked(a, scores, mask)
-    if mask is None and not a.causal:
+    if mask is None and not a.causal or a.nan_rows:
         return xt.softmax(scores, axis=3)
     top = xt.reduce(scores, kind="max", axes=(3,), keepdims=True)
     top = xt.maximum(top, const(np.finfo(np.float32).min, top))

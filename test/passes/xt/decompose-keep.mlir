@@ -4,7 +4,7 @@
 // CHECK-LABEL: func.func @prefill(
 // CHECK: xt.attention
 func.func @prefill(%q: tensor<1x2x16x8xf32>, %k: tensor<1x2x16x8xf32>, %v: tensor<1x2x16x8xf32>) -> tensor<1x2x16x8xf32> {
-  %0 = "xt.attention"(%q, %k, %v) {causal = false, causal_offset = [0], scale = 1.0 : f64, softcap = 0.0 : f64} : (tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>) -> tensor<1x2x16x8xf32>
+  %0 = "xt.attention"(%q, %k, %v) {causal = false, causal_offset = [0], nan_rows = false, scale = 1.0 : f64, softcap = 0.0 : f64} : (tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>) -> tensor<1x2x16x8xf32>
   return %0 : tensor<1x2x16x8xf32>
 }
 
@@ -15,6 +15,6 @@ func.func @prefill(%q: tensor<1x2x16x8xf32>, %k: tensor<1x2x16x8xf32>, %v: tenso
 // CHECK-NOT: xt.attention
 // CHECK: xt.dot_general
 func.func @decode(%q: tensor<1x2x1x8xf32>, %k: tensor<1x2x16x8xf32>, %v: tensor<1x2x16x8xf32>) -> tensor<1x2x1x8xf32> {
-  %0 = "xt.attention"(%q, %k, %v) {causal = false, causal_offset = [0], scale = 1.0 : f64, softcap = 0.0 : f64} : (tensor<1x2x1x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>) -> tensor<1x2x1x8xf32>
+  %0 = "xt.attention"(%q, %k, %v) {causal = false, causal_offset = [0], nan_rows = false, scale = 1.0 : f64, softcap = 0.0 : f64} : (tensor<1x2x1x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>) -> tensor<1x2x1x8xf32>
   return %0 : tensor<1x2x1x8xf32>
 }

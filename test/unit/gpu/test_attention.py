@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -12,16 +14,21 @@ from xcc.dialects import xt
 from xcc.dialects.xt.base import dims_from_attr
 from xcc.dialects.xt.interpret import interpret
 from xcc.interpreter.kernel import run_kernel
+from xcc.interpreter.machine import Options
 from xcc.passes.base import PassContext, parse_pass
+from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.upstream import Upstream
+from xcc.targets.amdgcn.chip import CHIPS as AMD_CHIPS
+from xcc.targets.amdgcn.pipeline import kernel_pipeline as amd_pipeline
 from xcc.targets.gpu_module import kernel_functions, kernel_launches
 from xcc.targets.nvptx.chip import chips
 from xcc.targets.nvptx.emit import emit_kernel
 from xcc.targets.nvptx.pipeline import kernel_pipeline
 from xcc.targets.nvptx.ptxas import find_ptxas
 
+CHIPS = {**chips(), **AMD_CHIPS}
 RNG = np.random.default_rng(3)
-TO_TILES = ("xt-decompose{fused=true}", "xt-to-linalg", "configure{target=nvptx}", "tile")
+TO_TILES = ("xt-decompose{{fused=true}}", "xt-to-linalg", "configure{{target={target}}}", "tile")
 
 
 def normal(*shape, dtype=np.float32):
@@ -51,35 +58,47 @@ def dispatched(module, sizes):
     return [symbolic.evaluate(symbolic.parse(s.value), sizes) for s in dispatch.attributes["symbols"]]
 
 
-def to_tiles(module, ctx):
+def to_tiles(module, ctx, target="nvptx", schedule=None):
     """The kernels of `module` alone, as tile programs."""
     for f in list(module.body.operations):
         if "xt.kernel" not in f.attributes:
             f.operation.erase()
     for name in TO_TILES:
-        parse_pass(name).run(module, ctx)
+        parse_pass(name.format(target=target)).run(module, ctx)
+        if name.startswith("configure") and schedule:
+            for f in module.body.operations:
+                f.attributes["xcc.config"] = replace(Schedule.from_attr(f.attributes["xcc.config"]),
+                                                     **schedule).to_attr()
         for cleanup in ("canonicalize", "cse"):
             Upstream(pipeline=cleanup).run(module, ctx)
 
 
-def run(module, arrays, out, sizes, chip="sm_80"):
-    """Runs the only kernel of `module`; gives the texts of its tile program and of its per-thread code."""
-    ctx = PassContext(chip=chips()[chip])
+def run(module, arrays, out, sizes, chip="sm_80", **schedule):
+    """Runs the only kernel of `module`; gives the texts of its tile program and of its per-thread code.
+
+    schedule: entries that replace those which the strategy chose.
+    """
+    target = "nvptx" if chip in chips() else "amdgcn"
+    ctx = PassContext(chip=CHIPS[chip])
     with module.context:
         parse_pass("form-kernels").run(module, ctx)
         symbols = dispatched(module, sizes)
-        to_tiles(module, ctx)
+        to_tiles(module, ctx, target, schedule)
         text = str(module)
-        kernel_pipeline().upto("gpu").run(module, ctx)
-        (function,), (launch,) = kernel_functions(module), kernel_launches(module)
-        names = [s.value for s in function.attributes["xt.symbols"]]
+        (kernel_pipeline() if target == "nvptx" else amd_pipeline(CHIPS[chip])).upto("gpu").run(module, ctx)
+        functions = kernel_functions(module)
+        names = [s.value for s in functions[0].attributes["xt.symbols"]]
         env = dict(zip(names, symbols, strict=True))
-        dims = [[symbolic.evaluate(d, env) for d in dims_from_attr(a)]
-                for key in ("xt.arg_dims", "xt.result_dims") for a in function.attributes[key]]
-        views = [np.ascontiguousarray(a).reshape(d) for a, d in zip([*arrays, out], dims, strict=True)]
-        run_kernel(module, launch.entry, (symbolic.evaluate(launch.grid[0], env), 1, 1), launch.block,
-                   [v.view(np.int8) if v.dtype == np.bool_ else v for v in views], symbols,
-                   dynamic_shared=launch.shared_bytes)
+        dims = {key: [[symbolic.evaluate(d, env) for d in dims_from_attr(a)] for a in functions[0].attributes[key]]
+                for key in ("xt.arg_dims", "xt.result_dims", "xt.scratch_dims") if key in functions[0].attributes}
+        scratch = [np.full(d, np.nan, np.float32) for d in dims.pop("xt.scratch_dims", [])]
+        views = [np.ascontiguousarray(a).reshape(d)
+                 for a, d in zip([*arrays, out], sum(dims.values(), []), strict=True)]
+        views = [v.view(np.int8) if v.dtype == np.bool_ else v for v in views]
+        for launch in kernel_launches(module):
+            run_kernel(module, launch.entry, (symbolic.evaluate(launch.grid[0], env), 1, 1), launch.block,
+                       [*views, *scratch], symbols, Options(warp=CHIPS[chip].warp),
+                       dynamic_shared=launch.shared_bytes)
     return text, str(module)
 
 
@@ -156,6 +175,63 @@ def test_warpgroups(case):
     _, code = run(module, arrays, out, {}, "sm_90a")
     assert code.count('"xtg.wgmma"') >= 2
     np.testing.assert_allclose(out, want, rtol=2e-3, atol=2e-3)
+
+
+SPLIT = {
+    "decode": ([normal(2, 2, 1, 64, dtype=H), normal(2, 2, 300, 64, dtype=H), normal(2, 2, 300, 64, dtype=H)], {}, 4),
+    "more_parts_than_steps": ([normal(1, 2, 1, 32, dtype=H), normal(1, 2, 130, 32, dtype=H),
+                               normal(1, 2, 130, 32, dtype=H)], {}, 5),
+    "grouped": ([normal(1, 8, 1, 40, dtype=H), normal(1, 2, 277, 40, dtype=H), normal(1, 2, 277, 24, dtype=H)],
+                {"scale": 2.0}, 3),
+    "hidden": ([normal(1, 2, 9, 32, dtype=H), normal(1, 2, 200, 32, dtype=H), normal(1, 2, 200, 32, dtype=H),
+                hidden_row(9, 200)], {}, 4),
+    "causal": ([normal(1, 2, 70, 16, dtype=H), normal(1, 2, 190, 16, dtype=H), normal(1, 2, 190, 16, dtype=H)],
+               {"causal": True, "causal_offset": (40,)}, 2),
+    "f32": ([normal(1, 2, 9, 32), normal(1, 2, 170, 32), normal(1, 2, 170, 32)], {"softcap": 3.0}, 2),
+}
+
+
+@pytest.mark.parametrize("chip", ["sm_80", "sm_90a", "gfx942", "gfx1100"])
+@pytest.mark.parametrize("case", SPLIT)
+def test_parts_of_keys(case, chip):
+    """The keys of a row in parts, which a second launch merges."""
+    arrays, attributes, splits = SPLIT[case]
+    module = build(arrays, [None] * len(arrays), attributes)
+    want = interpret(module, arrays)[0]
+    out = np.full(want.shape, np.nan, want.dtype)
+    text, _ = run(module, arrays, out, {}, chip, splits=splits)
+    assert text.count("scf.forall") == 2 and f"({splits}, " in text
+    tolerance = 2e-3 if want.dtype == H else 1e-5
+    np.testing.assert_allclose(out, want, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("batch, keys, parts", [(1, 1000, 4), (3, 129, 1), (1, 7, 4), (2, 300, 2)])
+def test_parts_of_unknown_sizes(batch, keys, parts):
+    """Batch and keys known at run time: fewer parts where the batch alone keeps the cores busy."""
+    arrays = [normal(batch, 2, n, 32, dtype=H) for n in (1, keys, keys)]
+    module = build(arrays, [("b", 2, 1, 32), ("b", 2, "m", 32), ("b", 2, "m", 32)], {})
+    want = interpret(module, arrays)[0]
+    out = np.full(want.shape, np.nan, want.dtype)
+    text, _ = run(module, arrays, out, {"b": batch, "m": keys}, splits=4, busy=8)
+    assert text.count("scf.forall") == 2
+    assert parts == max(1, min(4, 8 // (2 * batch)))
+    np.testing.assert_allclose(out, want, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("heads, keys, split", [(32, 4096, True), (8, 32768, True), (264, 4096, False),
+                                                (32, 64, False)])
+def test_parts_by_cost(heads, keys, split):
+    """Few heads with many keys are cut; heads that keep all cores busy, and few keys, are not."""
+    arrays = [np.empty((1, heads, 1, 128), H), *[np.empty((1, heads, keys, 128), H)] * 2]
+    module = build(arrays, [None] * 3, {})
+    ctx = PassContext(chip=chips()["sm_90a"])
+    with module.context:
+        parse_pass("form-kernels").run(module, ctx)
+        to_tiles(module, ctx)
+        (f,) = module.body.operations
+        schedule = Schedule.from_attr(f.attributes["xcc.config"])
+    assert (schedule.splits > 1) == split
+    assert ("xcc.scratch" in f.attributes) == split
 
 
 @pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed")
