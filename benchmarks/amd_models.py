@@ -29,9 +29,8 @@ HEAD = ("model", "chip", "kernels", "code bytes", "VGPRs", "AGPRs", "SGPRs", "LD
 def kernels_of(name: str, chip: str, precision: str, jobs: int) -> tuple[KernelBinary, ...]:
     """The compiled kernels of the test model `name`."""
     model = models.MODELS[name]
-    source = model.source()
     options = CompileOptions.make("amdgcn", model.dims, chip=chip, precision=precision, jobs=jobs)
-    return compile_model(str(source) if isinstance(source, Path) else source, options).kernels
+    return compile_model(str(model.get()), options).kernels
 
 
 def row(name: str, chip: str, kernels: tuple[KernelBinary, ...]) -> tuple[str, ...]:

@@ -60,21 +60,18 @@ def model_job(name: str, folder: Path, *, precision: str = "f32", tolerance: flo
               change: Callable[[Path, Path], Path] | None = None) -> Job:
     """A model of test/e2e/models.py at the size that it is used with."""
     model = models.MODELS[name]
-    free = {d for i in model.inputs.values() for d in i.shape if isinstance(d, str)}
+    free = {d for i in model.inputs.values() for d in (*i.shape, i.value) if isinstance(d, str) and d}
     dims = {d: TIMED.get(name, LENGTH).get(d, dict(model.cases[0]).get(d, 1)) for d in free}
     rng = np.random.default_rng(0)
     feeds = {k: i.draw(rng, dims) for k, i in model.inputs.items()}
     path = model.get()
-    if model.fix:
-        path = folder / f"{name}.onnx"
-        onnx.save(model.source(), str(path))
     if change is not None:
         path = change(path, folder)
     flags = [f"--dim={k}={v}" for k, v in model.dims.items()]
     if precision != "f32":
         flags.append(f"--precision={precision}")
     size = sum(p.stat().st_size for p in (path, Path(f"{path}.data")) if p.exists())
-    return Job(str(path), feeds, flags, torch=["model", name] if change is None and not model.fix else [],
+    return Job(str(path), feeds, flags, torch=["model", name] if change is None else [],
                precision=precision, tolerance=tolerance, weights=size)
 
 

@@ -82,12 +82,7 @@ class Row:
 
 def compile_row(spec: models.Model, target: str, chip: str, folder: Path, keep_ir: bool) -> tuple[Row, Path]:
     """The row's compile times, and the artifact."""
-    source = spec.source()
-    if not isinstance(source, Path):
-        import onnx
-
-        onnx.save(source, folder / f"{spec.name}.onnx")
-        source = folder / f"{spec.name}.onnx"
+    source = spec.get()
     output = folder / f"{spec.name}.xcm"
     command = [sys.executable, "-m", "xcc.tools.xcc_cli", str(source), f"--target={target}", "-o", str(output)]
     command += [f"--chip={chip}"] if chip else []
@@ -117,13 +112,12 @@ def run_row(spec: models.Model, artifact: Path, row: Row) -> None:
     row.error = 0.0
     for sizes in spec.cases:
         feeds = random_feeds(spec, sizes)
-        row.error = max(row.error, error_of(model.run(feeds), session, {**feeds, **spec.fix}))
+        row.error = max(row.error, error_of(model.run(feeds), session, feeds))
     sizes = TIMED.get(spec.name, spec.cases[0])
     feeds = random_feeds(spec, sizes)
-    row.error = max(row.error, error_of(model.run(feeds), session, {**feeds, **spec.fix}))
+    row.error = max(row.error, error_of(model.run(feeds), session, feeds))
     row.sizes = ", ".join(f"{k} {v}" for k, v in sizes.items())
-    both = feeds | dict(spec.fix)
-    ours, theirs = lambda: model.run(feeds), lambda: session.run(None, both)
+    ours, theirs = lambda: model.run(feeds), lambda: session.run(None, feeds)
     rounds = [(time_of(ours, 1.5)[0], time_of(theirs, 1.5)[0]) for _ in range(2)]
     row.ms, row.peer_ms = (min(times) * 1e3 for times in zip(*rounds, strict=True))
     row.peer = "onnxruntime"
@@ -153,7 +147,7 @@ def interpret_row(spec: models.Model, artifact: Path, row: Row) -> None:
     model, feeds = xcc.load(artifact), random_feeds(spec, spec.cases[0])
     a = model.artifact
     model._executor = make_executor(a.program, a.members, a.weights, a.manifest)
-    row.error = error_of(model.run(feeds), onnxruntime_session(str(spec.get())), {**feeds, **spec.fix})
+    row.error = error_of(model.run(feeds), onnxruntime_session(str(spec.get())), feeds)
 
 
 def measure(jobs: Sequence[tuple[str, str, str]], interpret: bool) -> None:

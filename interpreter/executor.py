@@ -14,7 +14,8 @@ from xcc.interpreter.kernel import Kernel, find_kernel
 from xcc.interpreter.machine import Options
 from xcc.runtime.arena import walk
 from xcc.runtime.dtypes import numpy_dtype
-from xcc.runtime.program import BindSymbol, Copy, For, If, Launch, Program, SetScalar, Statement, While
+from xcc.runtime.program import BindSymbol, Copy, For, If, Launch, Program, Require, SetScalar, Statement, While
+from xcc.runtime.signature import require
 from xcc.symbolic import Dim
 from xcc.targets.base import chip_of, get_target
 
@@ -119,6 +120,8 @@ class _State:
             self.array(s.target).reshape(-1)[:len(s.values)] = [self.value(v) for v in s.values]
         elif isinstance(s, BindSymbol):
             self.symbols[s.name] = int(self.array(s.source).reshape(-1)[s.index])
+        elif isinstance(s, Require):
+            require(s, self.symbols)
         elif isinstance(s, If):
             self.execute(s.then if self.true(s.condition) else s.orelse)
         elif isinstance(s, While):

@@ -32,7 +32,7 @@ LEGAL: dict[str, tuple[str, ...]] = {
 
 LEGAL_IN_MAIN: dict[str, tuple[str, ...]] = {
     "kernels": ("func.func", "func.return", "xtv.dispatch", "xt.reshape", "xt.bitcast", "xtv.if", "xtv.while",
-                "xtv.scan", "xtv.yield", "xt.dim", "xt.constant", "xt.weight"),
+                "xtv.scan", "xtv.yield", "xtv.require", "xtv.fail", "xt.dim", "xt.constant", "xt.weight"),
 }
 """The stricter list for functions that are no kernel (those without the attribute ``xt.kernel``)."""
 

@@ -1,11 +1,17 @@
 """The .xcm file: a zip whose members are stored uncompressed and aligned, so that weights are memory-mapped.
 
 Members: ``manifest.json``, ``program.json``, ``kernels/*`` (what the target's executor loads), ``ir/*`` (optional),
-``weights.safetensors``. Loading runs nothing from the file and checks every size and offset before use.
+``weights.safetensors``. Loading runs nothing from the file and checks every size and offset before use, the SHA-256 of
+every member but the weights against the manifest's, and the weights against a sum that costs no more than reading them.
+Code reaches the system's loader only after that. This finds damage; whoever writes a whole new file, hashes and all,
+writes a program: load no artifact from a source whose programs you would not run.
+
+Members and offsets of 4 GiB and more are in zip64 records.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import struct
@@ -25,11 +31,16 @@ from xcc.weights import WeightStore
 
 __all__ = ["ALIGN", "FORMAT_VERSION", "Artifact"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 ALIGN = 64
 _LOCAL = struct.Struct("<IHHHHHIIIHH")
 _CENTRAL = struct.Struct("<IHHHHHHIIIHHHHHII")
 _END = struct.Struct("<IHHHHIIH")
+_END64 = struct.Struct("<IQHHIIQQQQ")
+_LOCATOR64 = struct.Struct("<IIQI")
+_MAX32, _MAX16 = (1 << 32) - 1, (1 << 16) - 1
+_ZIP64 = 0x0001                 # id of the extra field that holds what does not fit in 32 bits
+_PADDING = 0xD935
 _WEIGHTS = "weights.safetensors"
 _DATE = (1 << 5) | 1            # 1980-01-01: the same input gives the same file
 
@@ -49,15 +60,17 @@ class Artifact:
         for name, value in self.weights.items():
             store.add(name, value)
         chunks = list(_weight_chunks(store))
-        manifest = self.manifest | {"weights_sum": sum(_sum(c) for c in chunks) % (1 << 64)}
-        head = {"manifest.json": json.dumps(manifest, indent=1).encode(),
-                "program.json": json.dumps(to_json(self.program), separators=(",", ":")).encode()}
+        program = json.dumps(to_json(self.program), separators=(",", ":")).encode()
+        members = {"program.json": program, **{k: bytes(v) for k, v in sorted(self.members.items())}}
+        manifest = self.manifest | {"weights_sum": sum(_sum(c) for c in chunks) % (1 << 64),
+                                    "sha256": {name: _hash(data) for name, data in members.items()}}
+        head = {"manifest.json": json.dumps(manifest, indent=1).encode()}
         temporary = Path(f"{path}.{os.getpid()}.tmp")
         try:
             with open(temporary, "wb") as f:
                 writer = _Writer(f)
-                for name, data in (head | dict(sorted(self.members.items()))).items():
-                    writer.add(name, [bytes(data)])
+                for name, data in (head | members).items():
+                    writer.add(name, [data])
                 writer.add(_WEIGHTS, chunks)
                 writer.finish()
                 size = f.tell()
@@ -81,6 +94,7 @@ class Artifact:
                 raise UserError(f"{path}: not a compiled model: it has no {needed}")
         manifest = _json(members.pop("manifest.json"), f"{path}: manifest.json")
         check_manifest(manifest, str(path))
+        _check_hashes(members, manifest, str(path))
         program = _read_program(_json(members.pop("program.json"), f"{path}: program.json"), str(path))
         raw = members.pop(_WEIGHTS)
         if manifest.get("weights_sum") != _sum(raw):
@@ -123,6 +137,23 @@ def _weight_chunks(store: WeightStore) -> Iterator[Any]:
             yield bytes(-a.nbytes % ALIGN)
 
 
+def _hash(data: Any) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _check_hashes(members: Mapping[str, Any], manifest: Mapping[str, Any], where: str) -> None:
+    """UserError for a member (but the weights) that is not the one that was written, is not listed or is missing."""
+    listed = manifest.get("sha256")
+    if not isinstance(listed, dict):
+        raise UserError(f"{where}: manifest.json has no sha256 of the members")
+    for name in sorted({*members, *listed} - {_WEIGHTS}):
+        if name not in members or name not in listed:
+            raise UserError(f"{where}: damaged: '{name}' is "
+                            f"{'not in the file' if name in listed else 'not listed in manifest.json'}")
+        if listed[name] != _hash(members[name]):
+            raise UserError(f"{where}: damaged: '{name}' is not what manifest.json says (its SHA-256 differs)")
+
+
 def _sum(data: Any) -> int:
     """The sum of the 64-bit words: finds any flipped bit at the speed of memory, so that large weights load fast."""
     raw = np.frombuffer(data, np.uint8) if not isinstance(data, np.ndarray) else data
@@ -145,57 +176,96 @@ class _Writer:
             crc = zlib.crc32(c, crc)
             size += len(c)
         at = self.file.tell()
-        if at + size >= 1 << 32:
-            raise UserError(f"the artifact would be over 4 GiB (at {name}), which its format cannot hold yet")
-        pad = -(at + _LOCAL.size + len(encoded) + 4) % ALIGN
-        extra = struct.pack("<HH", 0xD935, pad) + b"\0" * pad
-        self.file.write(_LOCAL.pack(0x04034B50, 20, 0, 0, 0, _DATE, crc, size, size, len(encoded), len(extra)))
+        large, far = size >= _MAX32, at >= _MAX32
+        version = 45 if large or far else 20
+        extra = struct.pack("<HHQQ", _ZIP64, 16, size, size) if large else b""
+        short = min(size, _MAX32)
+        pad = -(at + _LOCAL.size + len(encoded) + len(extra) + 4) % ALIGN
+        extra += struct.pack("<HH", _PADDING, pad) + b"\0" * pad
+        self.file.write(_LOCAL.pack(0x04034B50, version, 0, 0, 0, _DATE, crc, short, short, len(encoded), len(extra)))
         self.file.write(encoded + extra)
         for c in chunks:
             self.file.write(c)
-        self.central.append(_CENTRAL.pack(0x02014B50, 20, 20, 0, 0, 0, _DATE, crc, size, size, len(encoded), 0, 0, 0, 0,
-                                          0, at) + encoded)
+        wide = ([size, size] if large else []) + ([at] if far else [])
+        extra = struct.pack(f"<HH{len(wide)}Q", _ZIP64, 8 * len(wide), *wide) if wide else b""
+        self.central.append(_CENTRAL.pack(0x02014B50, version, version, 0, 0, 0, _DATE, crc, short, short, len(encoded),
+                                          len(extra), 0, 0, 0, 0, min(at, _MAX32)) + encoded + extra)
 
     def finish(self) -> None:
         at = self.file.tell()
         directory = b"".join(self.central)
         count = len(self.central)
-        self.file.write(directory + _END.pack(0x06054B50, 0, 0, count, count, len(directory), at, 0))
+        self.file.write(directory)
+        if at >= _MAX32 or count >= _MAX16:
+            self.file.write(_END64.pack(0x06064B50, _END64.size - 12, 45, 45, 0, 0, count, count, len(directory), at)
+                            + _LOCATOR64.pack(0x07064B50, 0, at + len(directory), 1))
+            at, count = _MAX32, min(count, _MAX16)
+        self.file.write(_END.pack(0x06054B50, 0, 0, count, count, len(directory), at, 0))
+
+
+def _directory(data: Any, where: str) -> tuple[int, int]:
+    """How many members the zip has, and where its directory starts."""
+    total = len(data)
+    if total < _END.size:
+        raise UserError(f"{where}: not a compiled model: only {total} bytes")
+    magic, _, _, count, _, size, at, _ = _END.unpack(bytes(data[-_END.size:]))
+    end = total - _END.size
+    if magic == 0x06054B50 and at == _MAX32 and end >= _LOCATOR64.size + _END64.size:
+        end -= _LOCATOR64.size
+        magic64, _, begin, _ = _LOCATOR64.unpack(bytes(data[end:end + _LOCATOR64.size]))
+        if magic64 == 0x07064B50 and begin == end - _END64.size:
+            end = begin
+            magic64, _, _, _, _, _, count, _, size, at = _END64.unpack(bytes(data[end:end + _END64.size]))
+            magic = magic if magic64 == 0x06064B50 else 0
+    if magic != 0x06054B50 or at + size != end:
+        raise UserError(f"{where}: not a compiled model, or cut off: its end is not that of an .xcm file")
+    return count, at
 
 
 def _members(data: Any, where: str) -> dict[str, Any]:
     """Path -> view of the bytes, each member's place, size and checksum checked."""
     total = len(data)
-    if total < _END.size:
-        raise UserError(f"{where}: not a compiled model: only {total} bytes")
-    magic, _, _, count, _, directory_size, at, _ = _END.unpack(bytes(data[-_END.size:]))
-    if magic != 0x06054B50 or at + directory_size + _END.size != total:
-        raise UserError(f"{where}: not a compiled model, or cut off: its end is not that of an .xcm file")
+    count, at = _directory(data, where)
     members: dict[str, Any] = {}
     for _ in range(count):
         if at + _CENTRAL.size > total:
             raise UserError(f"{where}: damaged: its directory is cut off")
         fields = _CENTRAL.unpack(bytes(data[at:at + _CENTRAL.size]))
-        name_size, extra, comment, offset = fields[10], fields[11], fields[12], fields[16]
+        name_size, extra, comment = fields[10:13]
         name = bytes(data[at + _CENTRAL.size:at + _CENTRAL.size + name_size]).decode("utf-8", "replace")
-        at += _CENTRAL.size + name_size + extra + comment
-        if fields[0] != 0x02014B50 or fields[4] != 0 or fields[8] != fields[9]:
+        at += _CENTRAL.size + name_size
+        packed, size, offset = _wide((fields[8], fields[9], fields[16]), bytes(data[at:at + extra]))
+        at += extra + comment
+        if fields[0] != 0x02014B50 or fields[4] != 0 or packed != size:
             raise UserError(f"{where}: damaged: bad directory entry for '{name}'")
         check_member_path(name, where)
         if name in members:
             raise UserError(f"{where}: damaged: '{name}' is there twice")
-        members[name] = _member(data, where, name, offset, fields[8], fields[7])
+        members[name] = _member(data, where, name, offset, size, fields[7])
     return members
+
+
+def _wide(values: tuple[int, ...], extra: bytes) -> list[int]:
+    """`values`, those that are not there in 32 bits taken from the zip64 field in `extra`."""
+    wide: list[int] = []
+    while len(extra) >= 4:
+        kind, size = struct.unpack("<HH", extra[:4])
+        if kind == _ZIP64:
+            wide = [v for v, in struct.iter_unpack("<Q", extra[4:4 + size // 8 * 8])] if len(extra) >= 4 + size else []
+        extra = extra[4 + size:]
+    return [wide.pop(0) if v == _MAX32 and wide else v for v in values]
 
 
 def _member(data: Any, where: str, name: str, offset: int, size: int, crc: int) -> Any:
     if offset + _LOCAL.size > len(data):
         raise UserError(f"{where}: damaged: '{name}' starts behind the end of the file")
     local = _LOCAL.unpack(bytes(data[offset:offset + _LOCAL.size]))
-    begin = offset + _LOCAL.size + local[9] + local[10]
-    name_there = bytes(data[offset + _LOCAL.size:offset + _LOCAL.size + local[9]])
+    middle = offset + _LOCAL.size + local[9]
+    begin = middle + local[10]
+    name_there = bytes(data[offset + _LOCAL.size:middle])
+    sizes = _wide(local[7:9], bytes(data[middle:begin]))
     if (local[0] != 0x04034B50 or begin % ALIGN or begin + size > len(data) or name_there != name.encode()
-            or local[6:9] != (crc, size, size)):
+            or local[6] != crc or sizes != [size, size]):
         raise UserError(f"{where}: damaged: '{name}' is not where its directory says")
     view = data[begin:begin + size]
     if name != _WEIGHTS and zlib.crc32(view) != crc:

@@ -22,10 +22,11 @@ from xcc.runtime.arena import ALIGNMENT, ArenaPlanner, walk
 from xcc.runtime.cores import physical_cores
 from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.outputs import OutputMemory
-from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program
+from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program, Require
+from xcc.runtime.signature import refusal
 from xcc.runtime.versions import choose
 
-__all__ = ["CpuExecutor", "make_executor", "symbol_names"]
+__all__ = ["CpuExecutor", "make_executor", "requirements", "symbol_names"]
 
 _CACHED_SHAPES = 64
 
@@ -39,6 +40,11 @@ def symbol_names(program: Program) -> tuple[str, ...]:
         elif isinstance(s, For):
             names.append(s.counter)
     return tuple(dict.fromkeys(names))
+
+
+def requirements(program: Program) -> list[Require]:
+    """What ``xcc_main`` checks: the status it returns counts from 1 along this list."""
+    return [s for s in walk(program.body) if isinstance(s, Require)]
 
 
 def make_executor(program: Program, members: Mapping[str, Any], weights: Any,
@@ -147,7 +153,8 @@ class CpuExecutor:
             self._symbols[n] = value
         status = self._main(pointers, self._symbols)
         if status:
-            raise RuntimeError(f"the compiled model returned status {status}")
+            env = {name: int(self._symbols[k]) for k, name in enumerate(self._names)}
+            raise UserError(refusal(requirements(self.program)[status - 1], env))
         return [self._result(n, out, shape.outputs[n]) for n, out in enumerate(outputs)]
 
     def profile(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[LaunchTime]:

@@ -27,10 +27,12 @@ from xcc.runtime.program import (
     If,
     Launch,
     Program,
+    Require,
     SetScalar,
     Statement,
     While,
 )
+from xcc.runtime.signature import require
 
 __all__ = ["GpuExecutor"]
 
@@ -177,7 +179,7 @@ class GpuExecutor:
     def _plain(self, s: Statement) -> bool:
         if isinstance(s, For):
             return all(self._plain(inner) for inner in s.body)
-        return isinstance(s, (Launch, Copy, SetScalar))
+        return isinstance(s, (Launch, Copy, SetScalar, Require))
 
     def _segment(self, part: tuple[Statement, ...], shape: _Shape, env: dict[str, int]) -> None:
         """Replays the graph of `part`, captured at its first run; enqueues one by one what no graph can hold."""
@@ -192,9 +194,10 @@ class GpuExecutor:
             try:
                 for s in part:
                     self._enqueue(s, shape, env)
-            finally:
-                graph = self.driver.end_capture()
-            shape.graphs[key] = graph
+            except BaseException:
+                self.driver.free_graph(self.driver.end_capture())
+                raise
+            shape.graphs[key] = self.driver.end_capture()
         self.driver.replay(shape.graphs[key])
 
     def _count(self, part: Iterable[Statement], env: Mapping[str, int]) -> int:
@@ -220,6 +223,8 @@ class GpuExecutor:
             values = np.array([symbolic.evaluate(d, env) for d in s.values]).astype(dtype)
             shape.kept.append(values)
             self.driver.upload(self._address(s.target, shape, env), values)
+        elif isinstance(s, Require):
+            require(s, env)
         elif isinstance(s, For):
             for turn in range(symbolic.evaluate(s.trips, env)):
                 for inner in s.body:

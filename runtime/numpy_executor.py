@@ -21,10 +21,12 @@ from xcc.runtime.program import (
     If,
     Launch,
     Program,
+    Require,
     SetScalar,
     Statement,
     While,
 )
+from xcc.runtime.signature import require
 
 __all__ = ["NumpyExecutor", "storage_dtype"]
 
@@ -117,6 +119,8 @@ class _Run:
             self.array(s.target).reshape(-1)[:] = [symbolic.evaluate(d, self.env) for d in s.values]
         elif isinstance(s, BindSymbol):
             self.env[s.name] = int(self.array(s.source).reshape(-1)[s.index])
+        elif isinstance(s, Require):
+            require(s, self.env)
         elif isinstance(s, If):
             self.body(s.then if self.array(s.condition).item() else s.orelse)
         elif isinstance(s, While):

@@ -83,6 +83,18 @@ class BindSymbol:
 
 
 @dataclass(frozen=True)
+class Require:
+    """Ends the run with a UserError unless `left` and `right` are equal, which what follows relies on.
+
+    `message` says where; two numbers always fail, and then it is the whole error.
+    """
+
+    left: Dim
+    right: Dim
+    message: str
+
+
+@dataclass(frozen=True)
 class If:
     """Runs `then` when the one-element buffer `condition` is not zero, else `orelse`."""
 
@@ -109,7 +121,7 @@ class For:
     body: tuple[Statement, ...]
 
 
-Statement = Union[Launch, Copy, SetScalar, BindSymbol, If, While, For]
+Statement = Union[Launch, Copy, SetScalar, BindSymbol, Require, If, While, For]
 
 
 @dataclass(frozen=True)
@@ -139,7 +151,7 @@ class Program:
         return buffer
 
 
-TAGS: dict[str, type] = {c.__name__: c for c in (Launch, Copy, SetScalar, BindSymbol, If, While, For)}
+TAGS: dict[str, type] = {c.__name__: c for c in (Launch, Copy, SetScalar, BindSymbol, Require, If, While, For)}
 
 
 def to_json(value: Any) -> Any:

@@ -24,6 +24,7 @@ from xcc.runtime.program import (
     If,
     Launch,
     Program,
+    Require,
     SetScalar,
     Statement,
     While,
@@ -231,6 +232,11 @@ def _check_bind(p: Program, s: BindSymbol, bound: set[str], where: str) -> None:
     bound.add(s.name)
 
 
+def _check_require(p: Program, s: Require, bound: set[str], where: str) -> None:
+    for d in (s.left, s.right):
+        _check_dim(d, bound, where)
+
+
 def _check_for(p: Program, s: For, bound: set[str], where: str) -> None:
     _check_dim(s.trips, bound, where)
     if s.counter in bound:
@@ -243,5 +249,5 @@ def _check_condition(p: Program, s: If | While, bound: set[str], where: str) -> 
 
 
 _CHECKS: dict[type, Callable[[Program, Any, set[str], str], None]] = {
-    Launch: _check_launch, SetScalar: _check_scalars, BindSymbol: _check_bind, For: _check_for,
-    If: _check_condition, While: _check_condition}
+    Launch: _check_launch, SetScalar: _check_scalars, BindSymbol: _check_bind, Require: _check_require,
+    For: _check_for, If: _check_condition, While: _check_condition}

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from xcc import symbolic
 from xcc.diagnostics import UserError
-from xcc.runtime.program import Program
+from xcc.runtime.program import Program, Require
 from xcc.symbolic import Dim
 
-__all__ = ["TensorInfo", "check_names", "check_tensor", "solve_symbols"]
+__all__ = ["TensorInfo", "check_names", "check_tensor", "refusal", "require", "solve_symbols"]
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,29 @@ def _check_equal(a: Dim, b: Dim, env: Mapping[str, int], source: Mapping[str, st
     left, right = symbolic.evaluate(a, env), symbolic.evaluate(b, env)
     if left == right:
         return
+    raise UserError(_unequal(a, b, env, source))
+
+
+def _unequal(a: Dim, b: Dim, env: Mapping[str, int], source: Mapping[str, str]) -> str:
+    left, right = symbolic.evaluate(a, env), symbolic.evaluate(b, env)
     names = dict.fromkeys((*symbolic.symbols_of(a), *symbolic.symbols_of(b)))
-    values = ", ".join(f"'{s}' is {env[s]} (from {source[s]})" for s in names)
+    values = ", ".join(f"'{s}' is {env[s]}" + (f" (from {source[s]})" if s in source else "") for s in names)
     hint = "; to broadcast a size of 1, compile with that dim fixed to 1" if 1 in (left, right) else ""
-    raise UserError(f"sizes do not fit: {a} = {left} and {b} = {right} must be equal, as {values}{hint}")
+    sides = [f"{d} = {n}" if isinstance(d, symbolic.Expr) else str(n) for d, n in ((a, left), (b, right))]
+    return f"sizes do not fit: {' and '.join(sides)} must be equal, as {values}{hint}"
+
+
+def require(s: Require, env: Mapping[str, int]) -> None:
+    """UserError when the sizes that `s` compares differ."""
+    if symbolic.evaluate(s.left, env) != symbolic.evaluate(s.right, env):
+        raise UserError(refusal(s, env))
+
+
+def refusal(s: Require, env: Mapping[str, int]) -> str:
+    """What to say of a run in which the sizes that `s` compares differ."""
+    if isinstance(s.left, int) and isinstance(s.right, int):
+        return s.message
+    return f"{s.message}: {_unequal(s.left, s.right, env, {})}"
 
 
 def _check_dim(name: str, axis: int, dim: Dim, size: int, env: Mapping[str, int], source: Mapping[str, str],

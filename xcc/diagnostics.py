@@ -26,6 +26,10 @@ class UserError(XccError):
     """Bad input or options: unsupported ops, wrong shapes, unreadable files."""
 
 
+class Misfit(UserError):
+    """Operands that an op can never take together. A branch that holds one is an error only of runs that take it."""
+
+
 @dataclass(eq=False)
 class CompilerBug(XccError):
     """A pass or code generator failed on valid input."""

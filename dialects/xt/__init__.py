@@ -27,7 +27,7 @@ from xcc.dialects.xt.op import (
     op_class,
     verify,
 )
-from xcc.dialects.xt.reading import assumed_equal
+from xcc.dialects.xt.reading import agree, assumed_equal
 from xcc.dialects.xt.types import TensorType, dtype_name, is_float, is_integer, is_signed, numpy_dtype, width
 
 FAMILIES = ("elementwise", "shape", "slicing", "indexing", "reduce", "sort", "matmul", "conv", "resize", "sampling",
@@ -37,8 +37,9 @@ for _family in FAMILIES:
     importlib.import_module(f"xcc.dialects.xt.{_family}")
 globals().update(BUILDERS)  # after the imports, since `reduce` and a few others are also the names of family files
 
-__all__ = ["FAMILIES", "OPS", "Attrs", "TensorType", "OpDefinition", "Xt", "assumed_equal", "attrs_of", "build",
-           "context", "dims_attr", "dims_from_attr", "dtype_name", "element_type_of", "evaluate", "grouped_operands",
+__all__ = ["FAMILIES", "OPS", "Attrs", "TensorType", "OpDefinition", "Xt", "agree", "assumed_equal", "attrs_of",
+           "build", "context", "dims_attr", "dims_from_attr", "dtype_name", "element_type_of", "evaluate",
+           "grouped_operands",
            "is_float", "is_integer", "is_signed", "list_problem", "load", "numpy_dtype", "op_class", "scalar",
            "shape_of", "tensor_type", "verify", "width"]
 

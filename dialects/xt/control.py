@@ -1,12 +1,16 @@
-"""Control flow with regions, calls of kernels, and yield: ``xtv`` ops. Regions may use values from outside."""
+"""Control flow with regions, calls of kernels, yield, and what ends a run: ``xtv`` ops.
+
+Regions may use values from outside.
+"""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.diagnostics import UserError
+from xcc.diagnostics import Misfit, UserError
 from xcc.dialects.xt.broadcasting import merge_dim
-from xcc.dialects.xt.fields import dims, integers, operand, region, symbol_ref, variadic
+from xcc.dialects.xt.fields import dims, integers, operand, region, symbol_ref, text, variadic
 from xcc.dialects.xt.op import BUILDERS, ListOp, agree, attrs_of, build, create, grouped_operands, typed
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import Dim
@@ -131,6 +135,44 @@ class Dispatch(ListOp, name="dispatch"):
         return None
 
 
+class Require(ListOp, name="require"):
+    """Ends the run with an error where the two dims of `equal` differ: an op behind it takes them to be the same.
+
+    `message` says which.
+    """
+
+    equal = dims()
+    message = text()
+    access = "control"
+    variadic_results = True
+    result_names = ()
+
+    @classmethod
+    def problem(cls, op: Any) -> str | None:
+        count = len(attrs_of(op).equal)
+        return None if count == 2 else f"compares two dims, not {count}"
+
+
+class Fail(ListOp, name="fail"):
+    """Ends the run with the error `message`. Its results stand for what a branch that cannot run would have given."""
+
+    message = text()
+    access = "control"
+    variadic_results = True
+    result_names = ("outputs",)
+
+    @classmethod
+    def problem(cls, op: Any) -> str | None:
+        return None
+
+
+@dataclass(frozen=True)
+class Never:
+    """What the maker of a branch returns in place of values when the branch cannot run, and why."""
+
+    message: str
+
+
 def drop_axis(t: TensorType, axis: int) -> TensorType:
     return t.with_shape([n for d, n in enumerate(t.shape) if d != axis])
 
@@ -144,12 +186,14 @@ def yield_(*values: Any, loc: Any = None, ip: Any = None) -> Any:
     return create(Yield, (values,), {}, [], loc, ip)
 
 
-def _block(region: Any, arguments: Sequence[Any], make: Callable[..., Any], loc: Any) -> list[Any]:
+def _block(region: Any, arguments: Sequence[Any], make: Callable[..., Any], loc: Any) -> list[Any] | Never:
     """Fills `region` with one block; `make` gets its arguments and returns what is yielded."""
     where = loc or ir.Location.current
     block = region.blocks.append(*arguments, arg_locs=[where] * len(arguments))
     with ir.InsertionPoint(block), where:
         out = make(*block.arguments)
+        if isinstance(out, Never):
+            return out
         values = list(out) if isinstance(out, (tuple, list)) else [out]
         yield_(*values)
     return values
@@ -168,21 +212,48 @@ def _rebuilt(op: Any, results: Sequence[TensorType]) -> tuple[Any, ...]:
 
 
 def if_(cond: Any, then: Callable[[], Any], orelse: Callable[[], Any], *,
-        result_types: Sequence[TensorType] | None = None, loc: Any = None, ip: Any = None) -> tuple[Any, ...]:
-    """xt.if. `then` and `orelse` build their regions and return the values they yield.
+        fresh: Callable[[], Dim] | None = None, loc: Any = None, ip: Any = None) -> tuple[Any, ...]:
+    """xt.if. `then` and `orelse` build their regions and return the values they yield, or a Never.
 
-    Where the branches' dims differ, `result_types` must say what the results are (with new symbols).
+    Where the branches' dims differ, `fresh` gives a new symbol for the result's; without it they must agree. Misfit
+    when neither branch can run, UserError when they give different kinds of values.
     """
     op = create(If, (cond,), {}, [], loc, ip)
-    ys = [typed(tuple(_block(r, (), f, loc))) for r, f in zip(op.operation.regions, (then, orelse), strict=True)]
-    if result_types is None:
-        if len(ys[0]) != len(ys[1]) or not all(map(agree, *ys)):
-            op.operation.erase()
-            raise UserError(f"xt.if: one branch yields {', '.join(map(str, ys[0]))}, the other "
-                            f"{', '.join(map(str, ys[1]))}")
-        result_types = [t.with_shape([merge_dim(m, n) for m, n in zip(t.shape, u.shape, strict=True)])
-                        for t, u in zip(*ys, strict=True)]
-    return _rebuilt(op, result_types)
+    made = [_block(r, (), f, loc) for r, f in zip(op.operation.regions, (then, orelse), strict=True)]
+    never = [m.message for m in made if isinstance(m, Never)]
+    if len(never) == 2:
+        op.operation.erase()
+        raise Misfit(f"xt.if: neither branch fits: {never[0]}; {never[1]}")
+    kinds = [typed(tuple(m)) for m in made if not isinstance(m, Never)]
+    if never:
+        _fail(op.operation.regions[0 if isinstance(made[0], Never) else 1].blocks[0], never[0], kinds[0], loc)
+    try:
+        results = [_either(t, u, fresh) for t, u in zip(kinds[0], kinds[-1], strict=True)]
+    except (Misfit, ValueError):
+        op.operation.erase()
+        raise UserError(f"xt.if: one branch yields {', '.join(map(str, kinds[0]))}, the other "
+                        f"{', '.join(map(str, kinds[-1]))}") from None
+    return _rebuilt(op, results)
+
+
+def _fail(block: Any, message: str, kinds: Sequence[TensorType], loc: Any) -> None:
+    """Ends `block` with an xt.fail that gives values of `kinds`."""
+    with ir.InsertionPoint(block), loc or ir.Location.current:
+        op = create(Fail, (), {"message": Fail.attribute_fields["message"].encode(message)}, [t.mlir() for t in kinds])
+        yield_(*op.results)
+
+
+def _either(t: TensorType, u: TensorType, fresh: Callable[[], Dim] | None) -> TensorType:
+    """The type of a value that is a `t` or a `u`."""
+    if t.dtype != u.dtype or t.rank != u.rank:
+        raise Misfit("")
+    shape: list[Dim] = []
+    for m, n in zip(t.shape, u.shape, strict=True):
+        merged = merge_dim(m, n) if fresh is None else m if m - n == 0 else fresh()
+        if merged is None:
+            raise Misfit("")
+        shape.append(merged)
+    return t.with_shape(shape)
 
 
 def while_(carried: Sequence[Any], cond: Callable[..., Any], body: Callable[..., Any], *, loc: Any = None,
@@ -234,4 +305,11 @@ def dispatch(*args: Any, kernel: str, result_types: Sequence[TensorType], symbol
     return tuple(out)
 
 
-BUILDERS.update({"yield": yield_, "if": if_, "while": while_, "scan": scan, "dispatch": dispatch})
+def require(left: Dim, right: Dim, message: str, *, loc: Any = None, ip: Any = None) -> Any:
+    """xt.require; returns the op."""
+    fields = Require.attribute_fields
+    return create(Require, (), {"equal": fields["equal"].encode((left, right)),
+                                "message": fields["message"].encode(message)}, [], loc, ip)
+
+
+BUILDERS.update({"require": require, "yield": yield_, "if": if_, "while": while_, "scan": scan, "dispatch": dispatch})

@@ -76,6 +76,12 @@ class Interpreter:
                 return self.loop(op, env, symbols)
             case "xtv.scan":
                 return self.scan(op, a, env, symbols)
+            case "xtv.require":
+                if a.equal[0] != a.equal[1]:
+                    raise UserError(f"{a.message}: sizes do not fit: {a.equal[0]} and {a.equal[1]} must be equal")
+                return []
+            case "xtv.fail":
+                raise UserError(a.message)
             case "xtv.dispatch":
                 names = [n.value for n in self.functions[a.kernel].attributes["xt.symbols"]] if a.symbols else []
                 return self.call(a.kernel, [env[v] for v in op.operands], dict(zip(names, a.symbols, strict=True)))

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from xcc._mlir import ext, ir
-from xcc.diagnostics import UserError
+from xcc.diagnostics import Misfit, UserError
 from xcc.dialects.xt.base import Xt
 from xcc.dialects.xt.fields import REQUIRED, AttributeField, OperandField, RegionField
 from xcc.dialects.xt.reading import (
@@ -214,7 +214,7 @@ def check_attributes(cls: type[OpDefinition], given: dict[str, Any]) -> Attrs:
 
 def build(cls: type[OpDefinition], *values: Any, loc: Any = None, ip: Any = None, result_types: Any = None,
           **attributes: Any) -> Any:
-    """Builds an op and returns its result, or the tuple of its results; UserError for arguments that do not fit."""
+    """Builds an op and returns its result, or the tuple of its results; Misfit for arguments that do not fit."""
     kinds = [f.kind for f in cls.operand_fields.values()]
     values = (*values, *(() if k == "many" else None for k in kinds[len(values):]))
     if len(values) > len(kinds) or any(v is None and k == "one" for v, k in zip(values, kinds, strict=False)):
@@ -226,7 +226,7 @@ def build(cls: type[OpDefinition], *values: Any, loc: Any = None, ip: Any = None
         cls.normalize(a, *operands)
         results = result_types if result_types is not None else cls.infer(a, *operands)
     except InferError as e:
-        raise UserError(f"xt.{_name(cls)}({', '.join(map(_describe, operands))}): {e}") from None
+        raise Misfit(f"xt.{_name(cls)}({', '.join(map(_describe, operands))}): {e}") from None
     encoded = {k: f.encode(getattr(a, k)) for k, f in cls.attribute_fields.items()}
     op = create(cls, values, encoded, [t.mlir() for t in _as_tuple(results)], loc, ip)
     out = tuple(op.results)

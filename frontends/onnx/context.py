@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -10,7 +10,7 @@ import numpy as np
 from onnx import NodeProto
 
 from xcc import symbolic
-from xcc.diagnostics import UserError
+from xcc.diagnostics import Misfit, UserError
 from xcc.dialects import xt
 from xcc.dialects.xt import base
 from xcc.dialects.xt.types import dtype_name, numpy_dtype
@@ -67,12 +67,43 @@ class Tensor:
         return cls(dtype, tuple(dims.shape), data=dims)
 
 
+@dataclass(eq=False)
+class TensorList:
+    """A value of a sequence type, known element by element; `dtype` is that of elements."""
+
+    elements: tuple[Tensor, ...]
+    dtype: DType
+    name: str = ""
+
+
+@dataclass(eq=False)
+class Absent:
+    """An optional value that holds nothing."""
+
+    name: str = ""
+
+
+Value = Tensor | TensorList | Absent
+
+
+def flatten(values: Iterable[Value]) -> list[Tensor]:
+    """The tensors of `values`: those of sequences in their place."""
+    return [t for v in values for t in ([v] if isinstance(v, Tensor) else getattr(v, "elements", ()))]
+
+
+def regroup(like: Iterable[Value], tensors: Iterable[Tensor]) -> list[Value]:
+    """`tensors` as values of the kinds of `like`: the inverse of :func:`flatten`."""
+    rest = iter(tensors)
+    return [next(rest) if isinstance(v, Tensor) else v if isinstance(v, Absent) else
+            TensorList(tuple(next(rest) for _ in v.elements), v.dtype) for v in like]
+
+
 @dataclass(frozen=True)
 class Context:
     """One node during import. ``cx[i]`` is the xt value of operand `i`."""
 
     node: NodeProto
-    inputs: tuple[Tensor | None, ...]
+    inputs: tuple[Value | None, ...]
     attrs: Mapping[str, Any]
     opset: int
     graph: GraphImporter
@@ -80,6 +111,11 @@ class Context:
     @property
     def op(self) -> str:
         return str(self.node.op_type)
+
+    @property
+    def tensors(self) -> tuple[Tensor | None, ...]:
+        """The operands, None for one that is left out or no tensor."""
+        return tuple(t if isinstance(t, Tensor) else None for t in self.inputs)
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -98,6 +134,8 @@ class Context:
         tensor = self.inputs[i] if i < len(self.inputs) else None
         if tensor is None:
             self.fail(f"operand {i} is missing")
+        if not isinstance(tensor, Tensor):
+            self.misfit(f"operand {i} is {'a sequence' if isinstance(tensor, TensorList) else 'absent'}, not a tensor")
         return tensor
 
     def values(self) -> list[Any]:
@@ -128,7 +166,7 @@ class Context:
         """`axis` counted from the front; fails when it is out of range."""
         rank = self.rank(0) if rank is None else rank
         if not -rank <= axis < max(rank, 1):
-            self.fail(f"axis {axis} is out of range for rank {rank}")
+            self.misfit(f"axis {axis} is out of range for rank {rank}")
         return int(axis) % max(rank, 1)
 
     def dims(self, i: int) -> Shape:
@@ -179,6 +217,18 @@ class Context:
 
     def fail(self, message: str) -> NoReturn:
         raise UserError(self.where(message))
+
+    def misfit(self, message: str) -> NoReturn:
+        """For operands that no implementation could take: in a branch, an error only of runs that take it."""
+        raise Misfit(self.where(message))
+
+
+class RanksDiffer(UserError):
+    """The branches of the If `node` give values of different ranks."""
+
+    def __init__(self, message: str, node: NodeProto) -> None:
+        super().__init__(message)
+        self.node = node
 
 
 class RuntimeShape(UserError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,16 @@ from onnx import GraphProto
 
 from xcc import symbolic
 from xcc._mlir import ir
-from xcc.diagnostics import UserError
+from xcc.diagnostics import Misfit, UserError
 from xcc.dialects import xt
-from xcc.frontends.onnx.context import Context, RuntimeShape, Tensor
-from xcc.frontends.onnx.helpers import convert, full, rank_of, unsqueeze
+from xcc.dialects.xt.control import Never
+from xcc.frontends.onnx.context import Context, RanksDiffer, RuntimeShape, Tensor, Value, flatten, regroup
+from xcc.frontends.onnx.helpers import convert, full, unsqueeze
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.symbolic import Dim
+
+MOST_STEPS = 256
+"""Of a loop that is unrolled."""
 
 
 @onnx_op("If")
@@ -26,20 +30,53 @@ def if_(cx: Context) -> Any:
     if known is not None:
         branch = then if bool(known.reshape(-1)[0]) else orelse
         return tuple(cx.graph.child(branch).run_tensors())
-    ranks: list[list[int]] = []
+    return tuple(conditional(cx, lambda: _branch(cx, then), lambda: _branch(cx, orelse)))
+
+
+Branch = Callable[[], tuple[Any, list[Value]]]
+
+
+def _branch(cx: Context, graph: GraphProto) -> tuple[Any, list[Value]]:
+    """Imports `graph` into the current block; returns its importer and its outputs."""
+    child = cx.graph.child(graph, ir.InsertionPoint.current.block)
+    return child, child.run_tensors()
+
+
+def conditional(cx: Context, then: Branch, orelse: Branch) -> list[Value]:
+    """xt.if of two imports. A branch whose sizes do not fit ends the run with an error; RanksDiffer for other ranks."""
+    made: list[list[Value]] = []
+
+    def branch(name: str, make: Branch) -> Callable[[], Any]:
+        def run() -> Any:
+            block = ir.InsertionPoint.current.block
+            try:
+                importer, values = make()
+            except Misfit as e:
+                for op in reversed(list(block.operations)):
+                    op.operation.erase()
+                return Never(cx.where(f"its {name}_branch{_chosen_by(cx)} does not fit: {e.message}")[:2000])
+            made.append(values)
+            return [importer.materialize(t) for t in flatten(values)]
+
+        return run
+
     try:
-        results = xt.if_(_flag(cx[0]), lambda: _branch(cx, then, ranks), lambda: _branch(cx, orelse, ranks))
+        results = xt.if_(_flag(cx[0]), branch("then", then), branch("else", orelse),
+                         fresh=lambda: cx.graph.fresh_dim(cx.node.output[0]))
     except UserError as e:
-        names, inputs = symbols_behind(cx[0]), cx.graph.model.inputs_behind(cx[0])
-        if inputs:
-            raise RuntimeShape(f"{e.message}; this may be a branch that never runs: which one does depends on "
-                               f"'{inputs[0]}', whose value is needed (--fix {inputs[0]}=..., "
-                               f"fix={{{inputs[0]!r}: ...}})", inputs) from None
-        if len(ranks) != 2 or ranks[0] == ranks[1] or not names:
+        ranks = [[len(t.shape) for t in flatten(values)] for values in made]
+        if len(ranks) != 2 or ranks[0] == ranks[1] or len(ranks[0]) != len(ranks[1]):
             raise
-        cx.fail(f"the branches give values of different ranks, and which one runs depends on the sizes "
-                f"{', '.join(names)}: fix them (dims={{'{names[0]}': ...}}, or --dim {names[0]}=...)")
-    return tuple(results)
+        raise RanksDiffer(cx.where(f"{e.message}{_chosen_by(cx)}, and values must have one rank"), cx.node) from None
+    return regroup(made[0], map(Tensor.of_value, results))
+
+
+def _chosen_by(cx: Context) -> str:
+    """What picks the branch that runs, for messages."""
+    inputs, names = cx.graph.model.inputs_behind(cx[0]), symbols_behind(cx[0])
+    if inputs:
+        return f" (input '{inputs[0]}' says which branch runs; --fix {inputs[0]}=... leaves one)"
+    return f" (the sizes {', '.join(names)} say which branch runs; --dim {names[0]}=... leaves one)" if names else ""
 
 
 def symbols_behind(value: Any) -> list[str]:
@@ -58,12 +95,6 @@ def symbols_behind(value: Any) -> list[str]:
     return sorted(found)
 
 
-def _branch(cx: Context, graph: GraphProto, ranks: list[list[int]]) -> list[Any]:
-    out = cx.graph.child(graph, ir.InsertionPoint.current.block).run()
-    ranks.append([rank_of(v) for v in out])
-    return out
-
-
 def _flag(x: Any) -> Any:
     return xt.reshape(x, shape=()) if xt.shape_of(x) else x
 
@@ -72,9 +103,25 @@ def _flag(x: Any) -> Any:
 def loop(cx: Context) -> Any:
     """v_final..., scans... = Loop(M?, cond?, v_initial...; body)."""
     body = cx.attr("body")
+    state = [cx.inputs[i] for i in range(2, len(cx))]
+    if len(body.input) != 2 + len(state) or len(body.output) < 1 + len(state):
+        cx.fail(f"the body takes {len(body.input)} and gives {len(body.output)} values for {len(state)} carried ones")
+    if not all(isinstance(v, Tensor) for v in state):
+        return _unrolled(cx, body, state)
     carried = [cx[i] for i in range(2, len(cx))]
-    if len(body.input) != 2 + len(carried) or len(body.output) < 1 + len(carried):
-        cx.fail(f"the body takes {len(body.input)} and gives {len(body.output)} values for {len(carried)} carried ones")
+    block = ir.InsertionPoint.current.block
+    before = len(list(block.operations))
+    try:
+        return _as_loop(cx, body, carried)
+    except RuntimeShape as e:
+        if e.inputs:
+            raise
+        for op in reversed(list(block.operations)[before:]):
+            op.operation.erase()
+        return _unrolled(cx, body, state)       # the step's number decides a shape
+
+
+def _as_loop(cx: Context, body: GraphProto, carried: list[Any]) -> Any:
     stacked = len(body.output) - 1 - len(carried)
     limit = _trip_count(cx)
     start = cx.tensor(1).const if cx.has(1) else np.array(True)
@@ -89,6 +136,29 @@ def loop(cx: Context) -> Any:
             cx.fail("a loop that stacks values needs a trip count")
         bound = cx.dims(0)[0]
     return _collecting(cx, body, carried, bound)
+
+
+def _unrolled(cx: Context, body: GraphProto, state: list[Any]) -> Any:
+    """The steps one after the other, each imported for itself: their number must be known."""
+    most = int(cx.const(0).reshape(-1)[0]) if cx.has(0) else MOST_STEPS + 1
+    goes_on = bool(cx.const(1).reshape(-1)[0]) if cx.has(1) else True
+    rows: list[list[Value]] = []
+    while goes_on and len(rows) < most:
+        if len(rows) == MOST_STEPS:
+            cx.fail(f"a loop that carries a sequence, or whose step decides a shape, has {MOST_STEPS} steps at most")
+        step = Tensor.of_array(np.array(len(rows), np.int64))
+        flag, *out = cx.graph.body(body, [step, Tensor.of_array(np.array(True)), *state])
+        if not _goes_on(body):
+            known = flag.const if isinstance(flag, Tensor) else None
+            if known is None:
+                cx.fail("the loop carries a sequence, or its step decides a shape: whether it goes on must be known")
+            goes_on = bool(known.reshape(-1)[0])
+        state, row = out[:len(state)], out[len(state):]
+        rows.append(row)
+    if not rows and len(body.output) > 1 + len(state):
+        cx.fail("the loop stacks values of no step")
+    columns = [[cx.graph.materialize(t) for t in flatten(column)] for column in zip(*rows, strict=True)]
+    return (*state, *(xt.concatenate(*[unsqueeze(v, [0]) for v in c], axis=0) for c in columns))
 
 
 def _trip_count(cx: Context) -> Dim | None:
@@ -250,19 +320,3 @@ def _scan_row(cx: Context, body: GraphProto, b: int, states: int, scanned: int) 
     results: Sequence[Any] = xt.scan(values[:states], values[states:], step,
                                      reverse=cx.attr("directions", [0] * scanned))
     return results
-
-
-
-
-@onnx_op("Optional", "OptionalGetElement", since=15)
-def optional(cx: Context) -> Any:
-    """output = Optional(input), or the element of an optional value; a value that is there is a tensor here."""
-    if not cx.has(0):
-        cx.fail("an optional value that holds nothing is not supported")
-    return cx.tensor(0)
-
-
-@onnx_op("OptionalHasElement", since=15)
-def optional_has_element(cx: Context) -> Any:
-    """output = OptionalHasElement(input): known at import, as inputs of the model are always given."""
-    return cx.known(np.array(cx.has(0)))

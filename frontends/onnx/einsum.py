@@ -33,7 +33,7 @@ def parse(cx: Context, equation: str, ranks: list[int]) -> tuple[list[Term], Ter
     left, arrow, right = text.partition("->")
     parts = left.split(",")
     if len(parts) != len(ranks):
-        cx.fail(f"equation '{equation}' has {len(parts)} operands, the node has {len(ranks)}")
+        cx.misfit(f"equation '{equation}' has {len(parts)} operands, the node has {len(ranks)}")
     wide = max([r - len(p.replace("...", "")) for p, r in zip(parts, ranks, strict=True) if "..." in p], default=0)
     inputs = [_letters(p, r - len(p.replace("...", "")), wide) for p, r in zip(parts, ranks, strict=True)]
     if arrow:

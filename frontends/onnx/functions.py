@@ -8,7 +8,7 @@ from typing import Any
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TypeProto, defs, helper
 
 from xcc.dialects.xt.types import dtype_name
-from xcc.frontends.onnx.context import Tensor
+from xcc.frontends.onnx.context import Tensor, TensorList, Value
 from xcc.frontends.onnx.element_types import ONNX_NAMES
 
 _ONNX_TYPES = {name: number for number, name in ONNX_NAMES.items()}
@@ -27,7 +27,7 @@ class Functions:
     def local(self, node: NodeProto) -> FunctionProto | None:
         return self._local.get((node.domain, node.op_type, node.overload))
 
-    def schema_body(self, node: NodeProto, opset: int, inputs: Sequence[Tensor | None]) -> FunctionProto | None:
+    def schema_body(self, node: NodeProto, opset: int, inputs: Sequence[Value | None]) -> FunctionProto | None:
         """The schema's own body for these operand types, None when it has none."""
         schema = schema_of(node, opset)
         if schema is None:
@@ -61,7 +61,7 @@ def _parse(data: bytes) -> FunctionProto:
 
 
 def _contextual_body(schema: Any, node: NodeProto, opset: int,
-                     inputs: Sequence[Tensor | None]) -> FunctionProto | None:
+                     inputs: Sequence[Value | None]) -> FunctionProto | None:
     types = [TypeProto().SerializeToString() if t is None else _type_proto(t).SerializeToString() for t in inputs]
     versions = [v for v in schema.context_dependent_function_opset_versions if v <= opset]
     if not versions:
@@ -70,7 +70,13 @@ def _contextual_body(schema: Any, node: NodeProto, opset: int,
     return _parse(data) if data else None
 
 
-def _type_proto(t: Tensor) -> TypeProto:
+def _type_proto(t: Value) -> TypeProto:
+    if isinstance(t, TensorList):
+        elements = [_type_proto(e) for e in t.elements[:1]]
+        return helper.make_sequence_type_proto(
+            elements[0] if elements else helper.make_tensor_type_proto(_ONNX_TYPES[dtype_name(t.dtype)], None))
+    if not isinstance(t, Tensor):
+        return TypeProto()
     return helper.make_tensor_type_proto(_ONNX_TYPES[dtype_name(t.dtype)],
                                          [d if isinstance(d, int) else str(d) for d in t.shape])
 

@@ -10,10 +10,18 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoPr
 
 from xcc import symbolic
 from xcc._mlir import ir
-from xcc.diagnostics import CompilerBug, UserError
+from xcc.diagnostics import CompilerBug, Misfit, UserError
 from xcc.dialects import xt
 from xcc.frontends.onnx import registry
-from xcc.frontends.onnx.context import Context, Shape, Tensor
+from xcc.frontends.onnx.context import (
+    Context,
+    RanksDiffer,
+    Shape,
+    Tensor,
+    TensorList,
+    Value,
+    flatten,
+)
 from xcc.frontends.onnx.functions import domain_of, instantiate, opset_of, schema_of
 from xcc.frontends.onnx.propagate import propagate
 from xcc.symbolic import Dim
@@ -23,6 +31,8 @@ if TYPE_CHECKING:
 
 SMALL = 64
 """Constants of at most this many elements are xt.constant, larger ones xt.weight."""
+SPLITS = 4
+"""How many Ifs, one in the other, may hold the rest of a graph."""
 
 
 class GraphImporter:
@@ -34,21 +44,22 @@ class GraphImporter:
         self.graph = graph
         self.block = block
         self.parent = parent
-        self.env: dict[str, Tensor] = {}
+        self.env: dict[str, Value] = {}
         self.made: dict[int, Any] = {}
         self.kept: list[Tensor] = []
         self.opsets: dict[str, int] = parent.opsets if parent else model.opsets
         self.infos = {v.name: v for v in (*graph.value_info, *graph.output)}
+        self.splits: int = parent.splits if parent else 0
 
     # Names
 
-    def bind(self, name: str, tensor: Tensor) -> None:
+    def bind(self, name: str, tensor: Value) -> None:
         if name in self.env:
             raise UserError(f"{self.model.source.name}: two values are called '{name}'")
         tensor.name = tensor.name or name
         self.env[name] = tensor
 
-    def find(self, name: str) -> Tensor | None:
+    def find(self, name: str) -> Value | None:
         scope: GraphImporter | None = self
         while scope is not None:
             if name in scope.env:
@@ -114,31 +125,60 @@ class GraphImporter:
 
     def run(self) -> list[Any]:
         """Imports initializers and nodes; returns the xt values of the graph's outputs."""
-        return [self.materialize(t) for t in self.run_tensors()]
+        return [self.materialize(t) for t in flatten(self.run_tensors())]
 
-    def run_tensors(self) -> list[Tensor]:
+    def body(self, graph: GraphProto, arguments: Sequence[Value]) -> list[Value]:
+        """Imports `graph`, which takes `arguments`, into the current block; returns its outputs."""
+        child = self.child(graph, ir.InsertionPoint.current.block)
+        for info, value in zip(graph.input, arguments, strict=True):
+            child.bind(info.name, value)
+        return child.run_tensors()
+
+    def run_tensors(self) -> list[Value]:
         source = self.model.source
         for proto in self.graph.initializer:
             if proto.name not in self.env:
                 self.bind(proto.name, Tensor.of_array(source.array(proto)))
         for sparse in self.graph.sparse_initializer:
             self.bind(sparse.values.name, Tensor.of_array(dense_of(source, sparse)))
-        self.nodes(self.graph.node)
-        out = []
+        return self._results(_named(self.graph.node))
+
+    def _results(self, nodes: Sequence[NodeProto]) -> list[Value]:
+        """Imports `nodes`, the last of the graph; returns the graph's outputs."""
+        for n, node in enumerate(nodes):
+            try:
+                self.node(node)
+            except RanksDiffer as e:
+                if e.node is not node or self.splits == SPLITS:
+                    raise
+                return self._split(node, nodes[n + 1:])
+        out: list[Value] = []
         for info in self.graph.output:
             tensor = self.find(info.name)
             if tensor is None:
-                raise UserError(f"{source.name}: no node makes the output '{info.name}'")
+                raise UserError(f"{self.model.source.name}: no node makes the output '{info.name}'")
             out.append(tensor)
         return out
 
+    def _split(self, node: NodeProto, rest: Sequence[NodeProto]) -> list[Value]:
+        """Imports the If `node`, whose branches give other ranks, with `rest` in each of its branches."""
+        from xcc.frontends.onnx.control import conditional
+
+        context = Context(node, tuple(self._operand(node, name) for name in node.input), {}, 0, self)
+        graphs = {a.name: a.g for a in node.attribute}
+
+        def branch(name: str) -> tuple[GraphImporter, list[Value]]:
+            tail = self.child(self.graph, ir.InsertionPoint.current.block)
+            tail.splits += 1
+            for output, value in zip(node.output, tail.child(graphs[name]).run_tensors(), strict=True):
+                tail.bind(output, value)
+            return tail, tail._results(rest)
+
+        with ir.Location.name(node.name):
+            return conditional(context, lambda: branch("then_branch"), lambda: branch("else_branch"))
+
     def nodes(self, nodes: Sequence[NodeProto]) -> None:
-        for index, node in enumerate(nodes):
-            if not node.name:
-                named = NodeProto()
-                named.CopyFrom(node)
-                named.name = f"{node.op_type}#{index}"
-                node = named
+        for node in _named(nodes):
             self.node(node)
 
     def node(self, node: NodeProto) -> None:
@@ -151,15 +191,15 @@ class GraphImporter:
             except CompilerBug:
                 raise
             except Exception as e:
-                raise UserError(self.describe(node, f"does not fit its operands {self._shown(inputs)}: "
-                                                    f"{type(e).__name__}: {_first_line(e)}")) from e
+                raise Misfit(self.describe(node, f"does not fit its operands {self._shown(inputs)}: "
+                                                 f"{type(e).__name__}: {_first_line(e)}")) from e
         if results is None:
             return
         for name, result in zip(node.output, results, strict=False):
             if name and result is not None:
-                self.bind(name, result if isinstance(result, Tensor) else Tensor.of_value(result))
+                self.bind(name, result if isinstance(result, Value) else Tensor.of_value(result))
 
-    def _operand(self, node: NodeProto, name: str) -> Tensor | None:
+    def _operand(self, node: NodeProto, name: str) -> Value | None:
         if not name:
             return None
         tensor = self.find(name)
@@ -174,10 +214,11 @@ class GraphImporter:
         return e
 
     @staticmethod
-    def _shown(inputs: Sequence[Tensor | None]) -> str:
-        return ", ".join("none" if t is None else f"{t.dtype}[{', '.join(map(str, t.shape))}]" for t in inputs)
+    def _shown(inputs: Sequence[Value | None]) -> str:
+        return ", ".join(f"{t.dtype}[{', '.join(map(str, t.shape))}]" if isinstance(t, Tensor) else
+                         f"a sequence of {len(t.elements)}" if isinstance(t, TensorList) else "none" for t in inputs)
 
-    def _convert(self, node: NodeProto, inputs: tuple[Tensor | None, ...]) -> Sequence[Any] | None:
+    def _convert(self, node: NodeProto, inputs: tuple[Value | None, ...]) -> Sequence[Any] | None:
         domain = domain_of(node)
         opset = self.opsets.get(domain, 1)
         function = self.model.functions.local(node)
@@ -234,6 +275,19 @@ class GraphImporter:
 
     def fresh_dim(self, hint: str) -> Dim:
         return self.model.fresh_symbol(hint)
+
+
+def _named(nodes: Sequence[NodeProto]) -> list[NodeProto]:
+    """`nodes`, those without a name called by their op and place."""
+    out = []
+    for index, node in enumerate(nodes):
+        if not node.name:
+            named = NodeProto()
+            named.CopyFrom(node)
+            named.name = f"{node.op_type}#{index}"
+            node = named
+        out.append(node)
+    return out
 
 
 def dense_of(source: Any, sparse: Any) -> np.ndarray[Any, Any]:

@@ -23,7 +23,7 @@ from xcc._mlir import func_d, ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.base import tensor_type
-from xcc.frontends.onnx.context import Tensor
+from xcc.frontends.onnx.context import Tensor, Value, flatten
 from xcc.frontends.onnx.element_types import from_onnx, is_floating, name_from_onnx
 from xcc.frontends.onnx.functions import Functions
 from xcc.frontends.onnx.graph import GraphImporter
@@ -91,9 +91,11 @@ class ModelImporter:
                 scope.bind(info.name, Tensor.of_value(argument))
             for name, array in constants.items():
                 scope.bind(name, Tensor.of_array(array))
-            results = scope.run()
+            values = scope.run_tensors()
+            results = [scope.materialize(t) for t in flatten(values)]
             func_d.ReturnOp(results)
-        self._finish(module, main, inputs, [o.name for o in graph.output], results)
+        names = [n for o, v in zip(graph.output, values, strict=True) for n in output_names(o.name, v)]
+        self._finish(module, main, inputs, names, results)
         return module
 
     def _finish(self, module: Any, main: Any, inputs: list[ValueInfoProto], outputs: list[str],
@@ -217,6 +219,11 @@ class ModelImporter:
         for name in self.fix:
             if name not in names:
                 raise UserError(f"{self.source.name}: there is no input '{name}' to fix; there are {_listed(names)}")
+
+
+def output_names(name: str, value: Value) -> list[str]:
+    """What the tensors of the output `name` are called: elements of a sequence ``name[0]``, ``name[1]``..."""
+    return [name] if isinstance(value, Tensor) else [f"{name}[{i}]" for i in range(len(flatten([value])))]
 
 
 def symbol_name(text: str) -> str:

@@ -57,13 +57,15 @@ def propagate(cx: Context) -> tuple[Tensor, ...] | None:
         return None
     if cx.op in ("Shape", "Size"):
         return None
+    if not all(t is None or isinstance(t, Tensor) for t in cx.inputs):
+        return None
     if cx.op == "Identity":
         return (cx.tensor(0),)
-    if not any(t is not None for t in cx.inputs) and cx.op != "Constant":
+    if not any(t is not None for t in cx.tensors) and cx.op != "Constant":
         return None
-    if any(t is not None and t.data is None for t in cx.inputs):
+    if any(t is not None and t.data is None for t in cx.tensors):
         return None
-    if all(t is None or t.const is not None for t in cx.inputs):
+    if all(t is None or t.const is not None for t in cx.tensors):
         return _evaluate(cx)
     return _symbolic(cx)
 
@@ -73,7 +75,7 @@ def _symbolic(cx: Context) -> tuple[Tensor, ...] | None:
     if function is None:
         return None
     try:
-        result = function(cx, [np.array(None) if t is None else _object(t.data) for t in cx.inputs])
+        result = function(cx, [np.array(None) if t is None else _object(t.data) for t in cx.tensors])
     except Undecided:
         return None
     dtype = _result_dtype(cx)
@@ -105,7 +107,7 @@ def _evaluate(cx: Context) -> tuple[Tensor, ...] | None:
     """All operands are constants: the reference implementation's results, None when large or not to be had."""
     if cx.op == "Constant":
         return (Tensor.of_array(_constant(cx)),)
-    arrays = [t.const for t in cx.inputs if t is not None]
+    arrays = [t.const for t in cx.tensors if t is not None]
     if cx.op in _KEPT or any(a is not None and a.size > LIMIT for a in arrays) or _grows(cx):
         return None
     if any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in cx.node.attribute):
@@ -113,7 +115,7 @@ def _evaluate(cx: Context) -> tuple[Tensor, ...] | None:
     names = [n for n in dict.fromkeys(cx.node.input) if n]
     outputs = [n for n in cx.node.output if n]
     graph = helper.make_graph([cx.node], "node", [_any(n) for n in names], [_any(n) for n in outputs])
-    feeds = {n: np.array(t.const, order="C") for n, t in zip(cx.node.input, cx.inputs, strict=True)
+    feeds = {n: np.array(t.const, order="C") for n, t in zip(cx.node.input, cx.tensors, strict=True)
              if n and t is not None and t.const is not None}
     try:
         with np.errstate(all="ignore"):
@@ -140,7 +142,7 @@ def _grows(cx: Context) -> bool:
         if cx.op == "Range":
             start, limit, delta = (cx.const(i).reshape(-1)[0] for i in range(3))
             return bool(delta == 0 or (limit - start) / delta > LIMIT)
-        shape = cx.inputs[1 if cx.op in ("Expand", "Tile") else 0]
+        shape = cx.tensors[1 if cx.op in ("Expand", "Tile") else 0]
         return shape is None or shape.const is None or bool(np.prod(shape.const.astype(float)) > LIMIT)
     return False
 

@@ -14,8 +14,8 @@ from typing import Any
 Converter = Callable[[Any], Any]
 
 FAMILIES = ("attention", "control", "conv", "elementwise", "loss", "matmul", "microsoft", "ml", "movement", "norm",
-            "pooling", "qlinear", "quant", "random", "recurrent", "reduce", "resize", "shape", "signal", "sort",
-            "training", "vision")
+            "pooling", "qlinear", "quant", "random", "recurrent", "reduce", "resize", "sequence", "shape", "signal",
+            "sort", "training", "vision")
 
 _CONVERTERS: dict[tuple[str, str], dict[int, Converter]] = {}
 

@@ -37,7 +37,7 @@ def reshape(cx: Context) -> Any:
     for i, d in enumerate(wanted):
         if d == 0 and zero_is_copy:
             if i >= len(old):
-                cx.fail(f"the shape {_text(wanted)} copies dim {i}, which {_text(old)} lacks")
+                cx.misfit(f"the shape {_text(wanted)} copies dim {i}, which {_text(old)} lacks")
             d = old[i]
         shape.append(d)
     if shape.count(-1) > 1:
@@ -63,7 +63,7 @@ def flatten(cx: Context) -> Any:
     rank = cx.rank(0)
     axis = cx.attr("axis", 1)
     if not -rank <= axis <= rank:
-        cx.fail(f"axis {axis} is out of range for rank {rank}")
+        cx.misfit(f"axis {axis} is out of range for rank {rank}")
     axis = axis + rank if axis < 0 else axis
     shape = cx.shape(0)
     return xt.reshape(cx[0], shape=(symbolic.product(shape[:axis]), symbolic.product(shape[axis:])))
@@ -86,7 +86,7 @@ def _squeeze(cx: Context, axes: Any) -> Any:
     axes = [cx.normal_axis(a) for a in axes]
     for a in axes:
         if isinstance(shape[a], int) and shape[a] != 1:
-            cx.fail(f"dim {a} of {_text(shape)} is not 1 and cannot be squeezed")
+            cx.misfit(f"dim {a} of {_text(shape)} is not 1 and cannot be squeezed")
     return squeeze(cx[0], axes)
 
 
@@ -104,7 +104,7 @@ def _unsqueeze(cx: Context, axes: Any) -> Any:
     rank = cx.rank(0) + len(axes)
     axes = [cx.normal_axis(a, rank) for a in axes]
     if len(set(axes)) != len(axes):
-        cx.fail(f"axes {axes} repeat")
+        cx.misfit(f"axes {axes} repeat")
     return unsqueeze(cx[0], axes)
 
 
@@ -115,7 +115,7 @@ def transpose(cx: Context) -> Any:
 
 @onnx_op("Identity")
 def identity(cx: Context) -> Any:
-    return cx.tensor(0)
+    return cx.inputs[0]
 
 
 @onnx_op("Expand")
@@ -138,7 +138,7 @@ def tile(cx: Context) -> Any:
     else:
         repeats = cx.dims(1)
     if len(repeats) != len(shape):
-        cx.fail(f"{len(repeats)} repeats for {len(shape)} dims")
+        cx.misfit(f"{len(repeats)} repeats for {len(shape)} dims")
     wide: list[Dim] = [d for r, n in zip(repeats, shape, strict=True) for d in (r, n)]
     spread = xt.reshape(x, shape=tuple(d for n in shape for d in (1, n)))
     return xt.reshape(xt.broadcast(spread, shape=tuple(wide)),
@@ -320,7 +320,7 @@ def _sides(cx: Context, pads: Shape, axes: Any) -> tuple[Shape, Shape]:
     high: list[Dim] = [0] * cx.rank(0)
     axes = [cx.normal_axis(a) for a in axes]
     if len(pads) != 2 * len(axes):
-        cx.fail(f"{len(pads)} pads for {len(axes)} axes")
+        cx.misfit(f"{len(pads)} pads for {len(axes)} axes")
     for i, axis in enumerate(axes):
         low[axis], high[axis] = pads[i], pads[i + len(axes)]
     return tuple(low), tuple(high)

@@ -14,9 +14,6 @@ from xcc.frontends.onnx.registry import lookup
 REASONS: dict[str, str] = {
     **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"),
                     "works on strings, which xt has no type for"),
-    **dict.fromkeys(("ConcatFromSequence", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase",
-                     "SequenceInsert", "SequenceLength", "SequenceMap", "SplitToSequence"),
-                    "works on sequences, which xt has no type for"),
     "ImageDecoder": "decodes compressed image files",
 }
 _SHOWN = 3

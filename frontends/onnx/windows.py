@@ -25,11 +25,11 @@ def window_of(cx: Context, spatial: Shape, kernel: Shape) -> Window:
     """The window of a Conv or a pool over `spatial`."""
     n = len(kernel)
     if len(spatial) != n:
-        cx.fail(f"a window of {n} dims for {len(spatial)} spatial dims")
+        cx.misfit(f"a window of {n} dims for {len(spatial)} spatial dims")
     strides = tuple(cx.attr("strides", [1] * n))
     dilations = tuple(cx.attr("dilations", [1] * n))
     if len(strides) != n or len(dilations) != n:
-        cx.fail(f"strides {list(strides)} or dilations {list(dilations)} do not fit {n} spatial dims")
+        cx.misfit(f"strides {list(strides)} or dilations {list(dilations)} do not fit {n} spatial dims")
     auto = cx.attr("auto_pad", "NOTSET")
     if auto in ("SAME_UPPER", "SAME_LOWER"):
         low, high = _same(spatial, kernel, strides, dilations, auto == "SAME_UPPER")
@@ -38,7 +38,7 @@ def window_of(cx: Context, spatial: Shape, kernel: Shape) -> Window:
     else:
         pads = cx.attr("pads", [0] * 2 * n)
         if len(pads) != 2 * n:
-            cx.fail(f"{len(pads)} pads for {n} spatial dims")
+            cx.misfit(f"{len(pads)} pads for {n} spatial dims")
         low, high = tuple(pads[:n]), tuple(pads[n:])
     return Window(kernel, strides, dilations, low, high)
 

@@ -30,6 +30,7 @@ from xcc.runtime.program import (
     If,
     Launch,
     Program,
+    Require,
     SetScalar,
     Statement,
     While,
@@ -171,8 +172,8 @@ class _Lowering:
         for region in op.regions:
             block = region.blocks[0]
             shapes = [xt.shape_of(v) for v in _terminator(block)]
-            values = [shapes[i][d] for _, i, d in unknown]
             body = self.block(block, results)
+            values = [self._known_or_none(shapes[i][d]) for _, i, d in unknown]
             branches.append((*body, *(SetScalar(f, (d,)) for f, d in zip(flags, values, strict=True))))
             self.bound |= {s for s, _, _ in unknown}
         out: list[Statement] = [If(condition, branches[0], branches[1])]
@@ -180,6 +181,10 @@ class _Lowering:
             limits = [xt.shape_of(_terminator(r.blocks[0])[i])[d] for r in op.regions]
             out.append(BindSymbol(name, flag, 0, symbolic.dim_max(*limits)))
         return out
+
+    def _known_or_none(self, d: Dim) -> Dim:
+        """`d`; 0 where it has no value yet, as in a branch that fails before anything gives it one."""
+        return d if all(s in self.bound for s in symbolic.symbols_of(d)) else 0
 
     def _unknown_dims(self, op: Any) -> list[tuple[str, int, int]]:
         """(symbol, result, dim) for each symbol that the results of an xt.if define."""
@@ -226,6 +231,16 @@ class _Lowering:
             buffer = self.buffers[buffer].base
         return buffer
 
+    def require(self, op: Any) -> list[Statement]:
+        a = xt.attrs_of(op)
+        left, right = a.equal
+        return [Require(left, right, a.message)]
+
+    def fail(self, op: Any) -> list[Statement]:
+        for v in op.results:
+            self.target(v)
+        return [Require(0, 1, xt.attrs_of(op).message)]
+
     def scan(self, op: Any) -> list[Statement]:
         a = xt.attrs_of(op)
         if any((*a.axes, *a.out_axes)):
@@ -258,8 +273,8 @@ class _Lowering:
 
 _LOWER: dict[str, Callable[[_Lowering, Any], list[Statement]]] = {
     "bitcast": _Lowering.view, "constant": _Lowering.constant, "dim": _Lowering.dim,
-    "dispatch": _Lowering.dispatch, "if": _Lowering.if_, "reshape": _Lowering.view,
-    "scan": _Lowering.scan, "weight": _Lowering.weight, "while": _Lowering.while_}
+    "dispatch": _Lowering.dispatch, "fail": _Lowering.fail, "if": _Lowering.if_, "require": _Lowering.require,
+    "reshape": _Lowering.view, "scan": _Lowering.scan, "weight": _Lowering.weight, "while": _Lowering.while_}
 
 
 def _name(op: Any, where: str, index: int, default: str) -> str:

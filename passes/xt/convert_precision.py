@@ -41,7 +41,7 @@ WIDE = frozenset((
     "dft", "grid_sample", "roi_align", "deform_conv", "bitcast", "lstm", "gru", "rnn", "iota"))
 SUMS = ("sum", "prod")
 COMPOSITE = frozenset(("softmax", "log_softmax", "layer_norm", "rms_norm", "group_norm", "lrn", "lstm", "gru", "rnn"))
-CONTROL = ("xtv.if", "xtv.while", "xtv.scan", "xtv.yield", "xtv.dispatch", "func.return")
+CONTROL = ("xtv.if", "xtv.while", "xtv.scan", "xtv.yield", "xtv.dispatch", "xtv.require", "xtv.fail", "func.return")
 SPREADING = ("pointwise", "movement", "view")      # ops that may join a wide neighbour
 
 

@@ -1,16 +1,21 @@
 """Which dims a model takes to be equal without its types saying so, to be checked when it is run.
 
 Ops accept different expressions for dims that must be the same (``[n] + [m]``), since a model that works gives them the
-same value. Kernels rely on it: the size of one operand is used for both.
+same value. Kernels rely on it: the size of one operand is used for both. Pairs over symbols of the inputs, of ops that
+always run, are listed on the module and compared before a run; for the others an ``xtv.require`` stands in front of the
+ops that rely on them: those in branches and loops, and those whose sizes an op computes.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import ir
 from xcc.dialects import xt
+from xcc.passes.xt.op_graph import short_name
 from xcc.symbolic import Dim
 
 __all__ = ["EQUAL", "equal_dims", "note_equal_dims"]
@@ -18,28 +23,24 @@ __all__ = ["EQUAL", "equal_dims", "note_equal_dims"]
 EQUAL = "xt.equal"
 """Module attribute: pairs of dims."""
 
+Pair = tuple[Dim, Dim]
+
 
 def note_equal_dims(module: Any) -> None:
-    """Sets ``xt.equal`` from the ops of ``@main``; those in regions count only where they run, and are left out.
+    """Sets ``xt.equal`` and inserts ``xtv.require``.
 
     Before: ``%2 = "xt.add"(%a, %b)`` with a: [n] and b: [m]
-    After:  the same, and ``xt.equal = [["n", "m"]]`` on the module
+    After:  the same, and ``xt.equal = [["n", "m"]]`` on the module; in a branch of an if, that branch starts with
+            ``"xtv.require"() {equal = ["n", "m"], message = "node 'add'"}``
     """
-    with module.context, xt.assumed_equal() as pairs:
+    with module.context, ir.Location.unknown():
+        listed: list[Pair] = []
         for function in module.body:
             for region in function.operation.regions:
-                for op in (o for block in region.blocks for o in block.operations):
-                    definition = xt.op_class(op)
-                    if definition is not None and not len(op.operation.regions):
-                        definition.problem(op)
-    distinct: dict[Dim, tuple[Dim, Dim]] = {}
-    for a, b in pairs:
-        difference = a - b
-        if difference not in distinct and 0 - difference not in distinct:
-            distinct[difference] = a, b
-    if distinct:
-        with module.context:
-            module.operation.attributes[EQUAL] = ir.ArrayAttr.get([xt.dims_attr(p) for p in distinct.values()])
+                for block in region.blocks:
+                    _Block(block, _symbols(block.arguments), set(), listed).run(())
+        if listed:
+            module.operation.attributes[EQUAL] = ir.ArrayAttr.get([xt.dims_attr(p) for p in listed])
 
 
 def equal_dims(module: Any, known: tuple[str, ...]) -> tuple[tuple[Dim, ...], ...]:
@@ -48,3 +49,71 @@ def equal_dims(module: Any, known: tuple[str, ...]) -> tuple[tuple[Dim, ...], ..
         return ()
     pairs = [xt.dims_from_attr(p) for p in module.operation.attributes[EQUAL]]
     return tuple(tuple(p) for p in pairs if all(s in known for d in p for s in symbolic.symbols_of(d)))
+
+
+class _Block:
+    """One block. `known` are the symbols that have a value at its start, `done` the differences known to be 0 there.
+
+    `listed` takes the pairs over symbols that are known at the start; without it they are required there.
+    """
+
+    def __init__(self, block: Any, known: set[str], done: set[Dim], listed: list[Pair] | None) -> None:
+        self.block = block
+        self.first = next(iter(block.operations)).operation
+        self.start, self.known, self.done, self.listed = known, set(known), set(done), listed
+
+    def run(self, yielded: Iterable[Pair]) -> None:
+        """Checks the block's ops, and the pairs `yielded` at its end."""
+        ops = [o.operation for o in self.block.operations]
+        for op in ops[:-1]:
+            definition = xt.op_class(op)
+            if definition is None:
+                continue
+            with xt.assumed_equal() as pairs:
+                if short_name(op) != "if":
+                    definition.problem(op)
+            if len(op.regions):
+                self._regions(op, pairs)
+            else:
+                self._check(pairs, op)
+            self.known |= _symbols(op.results)
+        self._check(yielded, ops[-1])
+
+    def _regions(self, op: Any, pairs: list[Pair]) -> None:
+        """What a loop relies on is checked in its body, so that a loop without a turn relies on nothing."""
+        for region in op.regions:
+            block = region.blocks[0]
+            of_block = _given_for(block, op.results) if short_name(op) == "if" else pairs
+            last = region == op.regions[len(op.regions) - 1]
+            _Block(block, self.known, self.done, None).run(of_block if last or short_name(op) == "if" else ())
+
+    def _check(self, pairs: Iterable[Pair], op: Any) -> None:
+        for a, b in pairs:
+            names = {s for d in (a, b) for s in symbolic.symbols_of(d)}
+            if a - b in self.done or b - a in self.done or not names <= self.known:
+                continue
+            self.done.add(a - b)
+            if names <= self.start and self.listed is not None:
+                self.listed.append((a, b))
+                continue
+            before = self.first if names <= self.start else op
+            xt.require(a, b, _place(op), loc=op.location, ip=ir.InsertionPoint(before))
+
+
+def _given_for(block: Any, results: Any) -> list[Pair]:
+    """The pairs that must be equal for what `block` yields to be `results`."""
+    values = block.operations[len(block.operations) - 1].operation.operands
+    with xt.assumed_equal() as pairs:
+        for value, result in zip(values, results, strict=True):
+            xt.agree(xt.TensorType.of(value), xt.TensorType.of(result))
+    return pairs
+
+
+def _symbols(values: Iterable[Any]) -> set[str]:
+    return {s for v in values for d in xt.shape_of(v) for s in symbolic.symbols_of(d)}
+
+
+def _place(op: Any) -> str:
+    """The name of the node that `op` was made from."""
+    found = re.search(r'"([^"]+)"', str(op.location))
+    return f"node '{found.group(1)[:1000]}'" if found else f"an {op.name}"

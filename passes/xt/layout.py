@@ -249,6 +249,6 @@ _RULES: dict[str, Callable[[_Layouts, Any], Any]] = {
 def _erase_unused(block: Any) -> None:
     """Removes ops of xt without users, last first."""
     for op in reversed([o.operation for o in block.operations]):
-        if xt.op_class(op) is not None and not len(op.regions) and short_name(op) not in ("yield", "dispatch"):
-            if not any(list(v.uses) for v in op.results):
-                op.erase()
+        kept = len(op.regions) or short_name(op) in ("yield", "dispatch", "require")
+        if xt.op_class(op) is not None and not kept and not any(list(v.uses) for v in op.results):
+            op.erase()

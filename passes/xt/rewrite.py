@@ -66,7 +66,7 @@ def erase_dead(module: Any) -> int:
     for block in reversed(list(blocks_of(module))):
         for op in reversed(list(block.operations)):
             operation = op.operation
-            if op_class(operation) is None or operation.name == "xtv.yield":
+            if op_class(operation) is None or operation.name in ("xtv.yield", "xtv.require"):
                 continue
             if not any(True for r in operation.results for _ in r.uses):
                 operation.erase()

@@ -4,12 +4,14 @@
 
 `buffers` has an entry for each buffer of the program; those of aliases are not read (their address is computed from
 their base). `symbols` has an entry for each name of :func:`xcc.runtime.cpu.symbol_names`: the caller fills in those
-bound from inputs, the function writes those bound on the way. Returns 0.
+bound from inputs, the function writes those bound on the way. Returns 0, or which of
+:func:`xcc.runtime.cpu.requirements`, counted from 1, does not hold: nothing behind it has run then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from xcc import symbolic
@@ -17,7 +19,8 @@ from xcc._mlir import ir
 from xcc.passes.upstream import Upstream
 from xcc.passes.vector.dims import emit_dim
 from xcc.passes.vector.tiles import index, op, scalar_attr
-from xcc.runtime.cpu import symbol_names
+from xcc.runtime.arena import walk
+from xcc.runtime.cpu import requirements, symbol_names
 from xcc.runtime.program import (
     DTYPE_BYTES,
     BindSymbol,
@@ -26,6 +29,7 @@ from xcc.runtime.program import (
     If,
     Launch,
     Program,
+    Require,
     SetScalar,
     Statement,
     While,
@@ -42,10 +46,10 @@ def host_program(program: Program) -> str:
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse("func.func @xcc_main(%buffers: !llvm.ptr, %symbols: !llvm.ptr) -> i32 {\n"
                                  "  %zero = arith.constant 0 : i32\n  return %zero : i32\n}")
-        function = module.body.operations[0]
-        host = _Host(program, module, list(function.regions[0].blocks[0].arguments))
-        with ir.InsertionPoint.at_block_terminator(function.regions[0].blocks[0]):
-            host.statements(program.body)
+        block = module.body.operations[0].regions[0].blocks[0]
+        host = _Host(program, module, list(block.arguments))
+        with ir.InsertionPoint.at_block_terminator(block):
+            host.whole(program.body)
         Upstream(pipeline=_LOWERING).run(module, None)  # type: ignore[arg-type]
         return llvm_ir(module)
 
@@ -57,6 +61,8 @@ class _Host:
         self.ptr, self.i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
         self.slots = {name: i for i, name in enumerate(symbol_names(program))}
         self.declared: set[str] = set()
+        self.status: Any = None                         # the address of what the function returns, where it can fail
+        self.codes = {id(s): n for n, s in enumerate(requirements(program), 1)}
 
     def element(self, base: Any, i: Any, elem: Any) -> Any:
         """The address of element `i` (an int or an i64 value) of an array of `elem`."""
@@ -91,9 +97,66 @@ class _Host:
             return base
         return self.element(base, self.dim(b.offset), ir.IntegerType.get_signless(8))
 
+    def whole(self, body: Sequence[Statement]) -> None:
+        """The function's body, in front of its return."""
+        if not self.codes:
+            self.statements(body)
+            return
+        i32 = ir.IntegerType.get_signless(32)
+        self.status = op("llvm.alloca", [self.ptr], [self._constant(1)], elem_type=ir.TypeAttr.get(i32))
+        self.store(self._constant(0, i32), self.status)
+        self.statements(body)
+        ending = ir.InsertionPoint.current.ref_operation
+        ending.operation.operands[0] = self.load(self.status, i32)
+
     def statements(self, body: Sequence[Statement]) -> None:
-        for s in body:
-            getattr(self, "_" + type(s).__name__.lower())(s)
+        """`body` in order; what stands behind a statement that can fail is skipped when it has."""
+        for n, s in enumerate(body):
+            if isinstance(s, Require):
+                behind = next((i for i in range(n, len(body)) if not isinstance(body[i], Require)), len(body))
+                self._requirements(body[n:behind])
+            else:
+                behind = n + 1
+                getattr(self, "_" + type(s).__name__.lower())(s)
+            if self._can_fail(s):
+                if behind < len(body):
+                    with self._unless_failed():
+                        self.statements(body[behind:])
+                return
+
+    def _can_fail(self, s: Statement) -> bool:
+        return any(isinstance(inner, Require) for inner in walk((s,)))
+
+    def _requirements(self, group: Sequence[Statement]) -> None:
+        """Several together: the first that fails is written last."""
+        i32 = ir.IntegerType.get_signless(32)
+        for s in reversed(group):
+            assert isinstance(s, Require)
+            differ = op("arith.cmpi", [ir.IntegerType.get_signless(1)], [self.dim(s.left), self.dim(s.right)],
+                        predicate=ir.IntegerAttr.get(self.i64, 1))
+            with self._when(differ):
+                self.store(self._constant(self.codes[id(s)], i32), self.status)
+
+    @contextmanager
+    def _when(self, condition: Any) -> Iterator[None]:
+        branch = ir.Operation.create("scf.if", operands=[condition], regions=2)
+        with ir.InsertionPoint(branch.regions[0].blocks.append()):
+            yield
+            op("scf.yield", [], [])
+
+    @contextmanager
+    def _unless_failed(self) -> Iterator[None]:
+        with self._when(self._good()):
+            yield
+
+    def _good(self) -> Any:
+        """Whether nothing has failed so far, as i1."""
+        i32 = ir.IntegerType.get_signless(32)
+        return op("arith.cmpi", [ir.IntegerType.get_signless(1)], [self.load(self.status, i32), self._constant(0, i32)],
+                  predicate=ir.IntegerAttr.get(self.i64, 0))
+
+    def _constant(self, value: int, t: Any = None) -> Any:
+        return op("arith.constant", [t or self.i64], [], value=ir.IntegerAttr.get(t or self.i64, value))
 
     def _launch(self, s: Launch) -> None:
         operands = [self.address(b) for b in s.buffers] + [self.dim(d) for d in s.symbols]
@@ -120,7 +183,7 @@ class _Host:
             if dtype in _FLOATS:
                 value = op("arith.sitofp", [elem], [value])
             elif dtype == "i1":
-                zero = op("arith.constant", [self.i64], [], value=ir.IntegerAttr.get(self.i64, 0))
+                zero = self._constant(0)
                 ne = ir.IntegerAttr.get(self.i64, 1)
                 bit = op("arith.cmpi", [ir.IntegerType.get_signless(1)], [value, zero], predicate=ne)
                 value = op("arith.extui", [elem], [bit])
@@ -161,7 +224,10 @@ class _Host:
         loop = ir.Operation.create("scf.while", regions=2)
         with ir.InsertionPoint(loop.regions[0].blocks.append()):
             self.statements(s.before)
-            op("scf.condition", [], [self._condition(s.condition)])
+            goes_on = self._condition(s.condition)
+            if self._can_fail(s):
+                goes_on = op("arith.andi", [ir.IntegerType.get_signless(1)], [goes_on, self._good()])
+            op("scf.condition", [], [goes_on])
         with ir.InsertionPoint(loop.regions[1].blocks.append()):
             self.statements(s.body)
             op("scf.yield", [], [])
@@ -172,6 +238,7 @@ class _Host:
         loop = ir.Operation.create("scf.for", operands=[index(0), trips, index(1)], regions=1)
         block = loop.regions[0].blocks.append(index_type)
         with ir.InsertionPoint(block):
-            self.store(op("arith.index_cast", [self.i64], [block.arguments[0]]), self.slot(s.counter))
-            self.statements(s.body)
+            with self._unless_failed() if self._can_fail(s) else nullcontext():
+                self.store(op("arith.index_cast", [self.i64], [block.arguments[0]]), self.slot(s.counter))
+                self.statements(s.body)
             op("scf.yield", [], [])

@@ -24,15 +24,21 @@ Build = Callable[[], tuple[Any, tuple[Any, ...], dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Input:
-    """An input of a model: dtype, the shape with names for free dims, and how to draw values."""
+    """An input of a model: dtype, the shape with names for free dims, and how to draw values.
+
+    `value` names the entry of a case that every element is, where it is no random number.
+    """
 
     shape: tuple[int | str, ...]
     dtype: str = "float32"
     low: float = -1.0
     high: float = 1.0
+    value: str = ""
 
     def draw(self, rng: np.random.Generator, dims: Mapping[str, int]) -> np.ndarray[Any, Any]:
         shape = [dims[d] if isinstance(d, str) else d for d in self.shape]
+        if self.value:
+            return np.full(shape, dims[self.value], self.dtype)
         if np.issubdtype(np.dtype(self.dtype), np.integer):
             return rng.integers(int(self.low), int(self.high), shape).astype(self.dtype)
         return rng.uniform(self.low, self.high, shape).astype(self.dtype)
@@ -42,8 +48,8 @@ class Input:
 class Model:
     """A test model: `get` returns its path; `cases` are values of its free dims, the first being the smallest.
 
-    `dims` are the dims and `fix` the inputs to fix when it is compiled. `program` builds the module of a model that
-    PyTorch exports; it takes the inputs in their order.
+    `dims` are the dims to fix when it is compiled. `program` builds the module of a model that PyTorch exports; it
+    takes the inputs in their order.
     """
 
     name: str
@@ -51,19 +57,7 @@ class Model:
     inputs: Mapping[str, Input]
     cases: tuple[Mapping[str, int], ...] = ({},)
     dims: Mapping[str, int] = field(default_factory=dict)
-    fix: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
     program: Callable[[], Any] | None = None
-
-    def source(self) -> Any:
-        """What to compile: the path, or the model with the inputs of `fix` as constants."""
-        path = self.get()
-        if not self.fix:
-            return path
-        import onnx
-
-        from xcc.onnx_backend import with_constants
-
-        return with_constants(onnx.load(path), dict(self.fix))
 
     def feeds(self, case: int = 0, seed: int = 0) -> dict[str, np.ndarray[Any, Any]]:
         rng = np.random.default_rng(seed)
@@ -233,16 +227,20 @@ def _mask(*shape: int | str) -> Input:
     return Input(shape, "int64", 1, 2)
 
 
-def _silero(name: str, rate: int | None, window: int, free: str = "sequence", fixed: bool = False) -> Model:
-    """`free` names the dim of the window's length, which must be fixed: ranks depend on it.
-
-    `fixed` fixes the sample rate too: a window of one rate does not fit the other rate's branch.
-    """
-    sr = {"sr": Input((), "int64", rate, rate + 1)} if rate and not fixed else {}
-    file = f"{name.removesuffix('_8k')}.onnx"
-    return Model(name, lambda: _package_file("silero_vad", file),
+def _silero(name: str, window: int, rate: int | None = None) -> Model:
+    """One of the models for one sample rate: other windows than `window` are no use to it."""
+    sr = {"sr": Input((), "int64", rate, rate + 1)} if rate else {}
+    return Model(name, lambda: _package_file("silero_vad", f"{name}.onnx"),
                  {"input": Input(("batch", window)), "state": Input((2, "batch", 128)), **sr},
-                 ({"batch": 1}, {"batch": 3}), {free: window}, {"sr": np.array(rate)} if fixed else {})
+                 ({"batch": 1}, {"batch": 3}), {"sequence": window})
+
+
+def _silero_both(name: str, *cases: tuple[int, int, int], dims: Mapping[str, int] | None = None) -> Model:
+    """The model for both sample rates, of which an If picks one; `cases` are (rate, window, batch)."""
+    return Model(name, lambda: _package_file("silero_vad", "silero_vad.onnx"),
+                 {"input": Input(("batch", "window")), "state": Input((2, "batch", 128)),
+                  "sr": Input((), "int64", value="rate")},
+                 tuple({"rate": rate, "window": window, "batch": batch} for rate, window, batch in cases), dims or {})
 
 
 MODELS: dict[str, Model] = {m.name: m for m in [
@@ -262,13 +260,13 @@ MODELS: dict[str, Model] = {m.name: m for m in [
           ({"batch": 1, "h": 48, "w": 64}, {"batch": 2, "h": 48, "w": 176})),
     _image_model("resnet50", "ResNet", {"num_labels": 1000}, 224),
     _image_model("resnet_tiny", "ResNet", _RESNET_TINY, 32),
-    _silero("silero_vad", 16000, 576, "input_dim1", True),
-    _silero("silero_vad_16k_op15", 16000, 576),
+    _silero_both("silero_vad", (16000, 576, 1), (16000, 512, 3), (8000, 288, 1), (8000, 256, 2)),
+    _silero("silero_vad_16k_op15", 576, 16000),
     Model("silero_vad_16k_sequence", lambda: _package_file("silero_vad", "silero_vad_16k_sequence.onnx"),
           {"input": Input(("n", 576)), "h": Input((1, 1, 128)), "c": Input((1, 1, 128))}, ({"n": 2}, {"n": 5})),
-    _silero("silero_vad_8k", 8000, 288, "input_dim1", True),
-    _silero("silero_vad_half", None, 576),
-    _silero("silero_vad_op18_ifless", 16000, 576),
+    _silero_both("silero_vad_8k", (8000, 288, 1), (8000, 288, 3), dims={"input_dim1": 288}),
+    _silero("silero_vad_half", 576),
+    _silero("silero_vad_op18_ifless", 576, 16000),
     Model("silero_vad_openvino_16k", lambda: _package_file("silero_vad", "silero_vad_openvino_16k.onnx"),
           {"input": Input((1, 576)), "state": Input((2, 1, 128))}),
     _image_model("vit", "ViT", {"num_labels": 1000}, 224),

@@ -19,7 +19,7 @@ BOUND = {"f16": 2e-3, "bf16": 1e-2}
 def test_narrow_compute(name, precision):
     ort = pytest.importorskip("onnxruntime")
     model = models.MODELS[name]
-    path, feeds = str(model.source()), model.feeds()
+    path, feeds = str(model.get()), model.feeds()
     compiled = xcc.compile(path, precision=precision)
     assert all(i.dtype in ("f32", "i64") for i in (*compiled.inputs, *compiled.outputs))
     session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])

@@ -1,6 +1,7 @@
 """The voice detectors of the wheel silero-vad on the CPU: 50 calls with carried state against onnxruntime.
 
-Each runtime carries its own state, so that errors may add up. The tolerance is absolute: outputs are probabilities.
+Each runtime carries its own state, so that errors may add up. Outputs are probabilities, cells of the state
+grow to some tens.
 """
 
 from __future__ import annotations
@@ -42,23 +43,31 @@ def test_fixed_rate(window: int) -> None:
         np.testing.assert_allclose(got, expected, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize(("dims", "size"), [({}, True), ({"input_dim1": 576}, False)])
-def test_what_must_be_fixed(dims: dict[str, int], size: bool) -> None:
-    """One message names the input that picks a network, and the size that decides a rank, with what to write."""
+@pytest.mark.parametrize(("dims", "rate", "window", "what"), [
+    (None, 16000, 1152, "the sizes input_dim1 say which branch runs"),
+    (None, 8000, 576, "the sizes input_dim1 say which branch runs"),
+    ({"input_dim1": 576}, 8000, 576, "input 'sr' says which branch runs; --fix sr=... leaves one"),
+])
+def test_window_of_another_rate(dims: dict[str, int] | None, rate: int, window: int, what: str) -> None:
+    """The network of a rate takes windows up to a length: a run with a longer one is refused, and the next works."""
+    spec = MODELS["silero_vad"]
     try:
-        path = MODELS["silero_vad"].get()
+        model = xcc.compile(spec.get(), dims=dims)
     except FileNotFoundError as e:
         pytest.skip(str(e))
-    with pytest.raises(UserError, match=r"--fix sr=\.\.\.") as caught:
-        xcc.compile(path, dims=dims)
-    assert ("--dim input_dim1=..." in caught.value.message) is size
+    feeds = spec.feeds()
+    with pytest.raises(UserError, match=r"silero_vad.onnx: node '.*' \(If\): its .*_branch .* does not fit") as caught:
+        model.run(feeds | {"input": np.zeros((1, window), np.float32), "sr": np.array(rate)})
+    assert what in caught.value.message
+    session = onnxruntime_session(str(spec.get()))
+    np.testing.assert_allclose(model.run(feeds)["output"], session.run(None, feeds)[0], rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", sorted(n for n in MODELS if n.startswith("silero")))
 def test_carried_state(name: str) -> None:
     spec = MODELS[name]
     try:
-        source = spec.source()
+        source = spec.get()
     except FileNotFoundError as e:
         pytest.skip(str(e))
     model = xcc.compile(source, dims=dict(spec.dims) or None)
@@ -71,8 +80,9 @@ def test_carried_state(name: str) -> None:
         for call in range(CALLS):
             ours["input"] = theirs["input"] = tone(call, ours["input"].shape)
             got = model.run(ours)
-            want = dict(zip(outputs, session.run(None, theirs | dict(spec.fix)), strict=True))
+            want = dict(zip(outputs, session.run(None, theirs), strict=True))
             for output, expected in want.items():
-                np.testing.assert_allclose(got[output], expected, rtol=0, atol=1e-4, err_msg=f"{output}, call {call}")
+                np.testing.assert_allclose(got[output], expected, rtol=1e-4, atol=2e-4,
+                                           err_msg=f"{output}, call {call}")
             ours |= {k: got[v] for k, v in STATES.items() if k in ours}
             theirs |= {k: want[v] for k, v in STATES.items() if k in theirs}

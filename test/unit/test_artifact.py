@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import struct
@@ -14,7 +15,8 @@ import pytest
 
 from xcc import symbolic
 from xcc.diagnostics import UserError
-from xcc.runtime.artifact import ALIGN, Artifact
+from xcc.runtime import artifact
+from xcc.runtime.artifact import ALIGN, FORMAT_VERSION, Artifact
 from xcc.runtime.program import Buffer, Launch, Program
 
 N = symbolic.sym("n")
@@ -26,7 +28,7 @@ def make(**manifest: Any) -> Artifact:
                  Buffer("weight", (5,), "f16", "odd"), Buffer("output", (N, 3), "f32", "y")),
         body=(Launch("k", (0, 1, 3), (N,)),), inputs=(0,), outputs=(3,), symbols=("n",), bounds={"n": (1, 64)})
     weights = {"w": np.arange(3, dtype=np.float32), "odd": np.ones(5, np.float16)}
-    head = {"format": 1, "target": "cpu", "chip": "x86-64-v3", **manifest}
+    head = {"format": FORMAT_VERSION, "target": "cpu", "chip": "x86-64-v3", **manifest}
     return Artifact(head, program, {"kernels/host.so": b"\x7fELF", "ir/k.mlir": b"module {}"}, weights)
 
 
@@ -114,7 +116,7 @@ def test_path_escapes(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(("change", "what"), [
-    ({"format": 99}, "format version 99; this xcc reads 1"),
+    ({"format": 99}, f"format version 99; this xcc reads {FORMAT_VERSION}"),
     ({"format": "1"}, "no format version"),
     ({"chip": None}, "has no chip"),
 ])
@@ -140,13 +142,104 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         Artifact.read(tmp_path)
 
 
-def _with_program(tmp_path: Path, program: Any) -> Path:
-    path = tmp_path / "m.xcm"
+def _with(path: Path, changed: dict[str, bytes | None], forged: bool = False) -> Path:
+    """An artifact with other members (None: without) and right CRCs; `forged` writes their hashes too."""
     make().save(path)
     with zipfile.ZipFile(path) as z:
-        members = {n: z.read(n) for n in z.namelist()}
-    _zip(path, members | {"program.json": json.dumps(program).encode()})
+        members = {n: z.read(n) for n in z.namelist()} | changed
+    members = {name: data for name, data in members.items() if data is not None}
+    if forged:
+        manifest = json.loads(members["manifest.json"])
+        manifest["sha256"] = {n: hashlib.sha256(members[n]).hexdigest() for n in manifest["sha256"]}
+        members["manifest.json"] = json.dumps(manifest).encode()
+    _zip(path, members)
     return path
+
+
+def _with_program(tmp_path: Path, program: Any) -> Path:
+    return _with(tmp_path / "m.xcm", {"program.json": json.dumps(program).encode()}, forged=True)
+
+
+@pytest.mark.parametrize(("changed", "what"), [
+    ({"kernels/host.so": b"\x7fELG"}, "'kernels/host.so' is not what manifest.json says"),
+    ({"program.json": b"{}"}, "'program.json' is not what manifest.json says"),
+    ({"kernels/host.so": None}, "'kernels/host.so' is not in the file"),
+    ({"kernels/more.so": b"x"}, "'kernels/more.so' is not listed in manifest.json"),
+    ({"manifest.json": json.dumps({"format": FORMAT_VERSION, "target": "cpu", "chip": "c"}).encode()}, "no sha256"),
+    ({"manifest.json": json.dumps({"format": FORMAT_VERSION, "target": "cpu", "chip": "c", "sha256": [1]}).encode()},
+     "no sha256"),
+])
+def test_members_are_what_was_written(tmp_path: Path, changed: dict[str, bytes | None], what: str) -> None:
+    with pytest.raises(UserError, match=what):
+        Artifact.read(_with(tmp_path / "m.xcm", changed))
+
+
+def test_code_that_was_changed_is_never_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from xcc.runtime import cpu, model
+
+    loaded: list[bytes] = []
+    monkeypatch.setattr(cpu, "load_library", loaded.append)
+    with pytest.raises(UserError, match="SHA-256 differs"):
+        model.load(_with(tmp_path / "m.xcm", {"kernels/host.so": b"\x7fELF" * 100}))
+    assert not loaded
+
+
+def test_zip64(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes and offsets that count as too large for 32 bits."""
+    path, good = tmp_path / "m.xcm", make()
+    good.save(path)
+    plain = path.stat().st_size
+    monkeypatch.setattr(artifact, "_MAX32", 700)
+    assert good.save(path) > plain
+    read = Artifact.read(path)
+    assert read.program == good.program and {k: bytes(v) for k, v in read.members.items()} == good.members
+    np.testing.assert_array_equal(read.weights["w"], good.weights["w"])
+    data = path.read_bytes()
+    for size in (len(data) - 1, len(data) - 60, len(data) - 100):
+        path.write_bytes(data[:size])
+        with pytest.raises(UserError, match=r"m\.xcm: "):
+            Artifact.read(path)
+
+
+class Sparse:
+    """A file that skips zeros in place of writing them."""
+
+    def __init__(self, file: Any) -> None:
+        self.file, self.tell = file, file.tell
+
+    def write(self, data: Any) -> None:
+        if len(data) >= 1 << 20 and not any(data[:64]):
+            self.file.seek(len(data), 1)
+        else:
+            self.file.write(data)
+
+
+@pytest.mark.slow
+def test_more_than_4_gib(tmp_path: Path) -> None:
+    path = tmp_path / "m.xcm"
+    _with(path, {})
+    with zipfile.ZipFile(path) as z:
+        members = {n: z.read(n) for n in z.namelist()}
+    zeros, count = memoryview(bytes(1 << 24)), (1 << 32 >> 24) + 1
+    text = json.dumps({"big": {"dtype": "U8", "shape": [count << 24], "data_offsets": [0, count << 24]}}).encode()
+    text += b" " * (-len(text) % 8)
+    program = Program((Buffer("weight", (count << 24,), "ui8", "big"), Buffer("output", (), "f32", "y")), (), (), (1,))
+    code = json.dumps(artifact.to_json(program)).encode()
+    head = struct.pack("<Q", len(text)) + text
+    manifest = json.loads(members["manifest.json"]) | {"weights_sum": artifact._sum(head)}
+    manifest["sha256"]["program.json"] = hashlib.sha256(code).hexdigest()
+    with open(path, "wb") as f:
+        writer = artifact._Writer(Sparse(f))
+        writer.add("weights.safetensors", [head, *[zeros] * count])
+        for name, data in (members | {"manifest.json": json.dumps(manifest).encode(), "program.json": code}).items():
+            if name != "weights.safetensors":
+                writer.add(name, [data])
+        writer.finish()
+    read = Artifact.read(path)
+    assert read.weights["big"].size == count << 24 and bytes(read.members["kernels/host.so"]) == b"\x7fELF"
+    with zipfile.ZipFile(path) as z:
+        assert z.read("kernels/host.so") == b"\x7fELF"
+    path.unlink()
 
 
 def test_bad_programs(tmp_path: Path) -> None:

@@ -105,14 +105,14 @@ def test_xcc_run_artifacts(capsys: pytest.CaptureFixture[str], tmp_path: Path, m
 def test_xcc_run_inputs(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                         argv: tuple[str, ...], what: str) -> None:
     from xcc import symbolic
-    from xcc.runtime.artifact import Artifact
+    from xcc.runtime.artifact import FORMAT_VERSION, Artifact
     from xcc.runtime.program import Buffer, Copy, Program
 
     monkeypatch.chdir(tmp_path)
     shape = (symbolic.sym("n"), 3)
     program = Program((Buffer("input", shape, "f32", "x"), Buffer("output", shape, "f32", "y")), (Copy(0, 1),),
                       (0,), (1,), ("n",))
-    Artifact({"format": 1, "target": "cpu", "chip": "c"}, program, {}).save("m.xcm")
+    Artifact({"format": FORMAT_VERSION, "target": "cpu", "chip": "c"}, program, {}).save("m.xcm")
     (tmp_path / "m.txt").write_text("x" * 50)
     np.save("f64.npy", np.zeros((2, 3)))
     np.save("wide.npy", np.zeros((2, 4), np.float32))

@@ -4,9 +4,10 @@ import cpu_kernels
 import numpy as np
 import pytest
 
+import xcc
 from xcc import symbolic
 from xcc.runtime.cpu import make_executor
-from xcc.runtime.program import BindSymbol, Buffer, Copy, For, If, Launch, Program, SetScalar, While
+from xcc.runtime.program import BindSymbol, Buffer, Copy, For, If, Launch, Program, Require, SetScalar, While
 from xcc.symbolic import parse, sym
 from xcc.targets.base import KernelBinary
 from xcc.targets.cpu import chip as cpu_chip
@@ -144,3 +145,34 @@ def test_outputs_that_are_no_buffers_of_their_own():
     row, whole = executor(program).run([x], {"n": 3})
     np.testing.assert_array_equal(row, x[1])
     np.testing.assert_array_equal(whole, x)
+
+
+def test_requirements_end_a_run():
+    """Nothing behind one that does not hold runs, in loops and behind them either; the first counts."""
+    def write(value):
+        return SetScalar(2, (value,))
+
+    program = Program(
+        buffers=(Buffer("input", (N,), "f32", "x"), Buffer("input", (sym("m"),), "f32", "z"),
+                 Buffer("output", (), "i64", "out"), Buffer("temp", (), "i1")),
+        body=(write(1), SetScalar(3, (1,)),
+              For("i", N, (write(10 + sym("i")), Require(sym("i"), 0, "turn"), write(20 + sym("i")))),
+              While((SetScalar(3, (1,)),), 3, (Require(N, 1, "first"), Require(N, 2, "second"), write(3))),
+              write(4)),
+        inputs=(0, 1), outputs=(2,), symbols=("n", "m"))
+    run = executor(program)
+    for n, message in ((3, "turn: sizes do not fit: i = 1 and 0 must be equal, as 'i' is 1"), (1, "second: "),
+                       (0, "first: sizes do not fit: n = 0 and 1 must be equal, as 'n' is 0")):
+        with pytest.raises(xcc.UserError, match=message):
+            run.run([np.zeros(n, np.float32), np.zeros(1, np.float32)], {"n": n, "m": 1})
+
+
+def test_a_number_that_is_required_to_be_another_is_the_whole_message():
+    flag = Buffer("input", (), "i1", "flag")
+    program = Program((flag, Buffer("output", (), "i64", "out")),
+                      (If(0, (Require(0, 1, "this branch cannot run"),), ()), SetScalar(1, (7,))), (0,), (1,))
+    run = executor(program)
+    assert run.run([np.array(False)], {})[0] == 7
+    with pytest.raises(xcc.UserError, match="^this branch cannot run$"):
+        run.run([np.array(True)], {})
+    assert run.run([np.array(False)], {})[0] == 7

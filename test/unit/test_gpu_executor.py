@@ -12,7 +12,7 @@ from xcc.diagnostics import UserError
 from xcc.runtime import gpu_executor
 from xcc.runtime.cuda import check_chip
 from xcc.runtime.gpu_executor import GpuExecutor
-from xcc.runtime.program import BindSymbol, Buffer, Copy, For, If, Launch, Program, SetScalar, While
+from xcc.runtime.program import BindSymbol, Buffer, Copy, For, If, Launch, Program, Require, SetScalar, While
 
 N = symbolic.sym("n")
 
@@ -246,3 +246,25 @@ def test_inputs_on_the_device_give_outputs_on_the_device():
     out = run.run([import_dlpack(DeviceArray(driver, pointer, "f32", (4,)))], {"n": 4})[0]
     assert isinstance(out, DeviceArray)
     np.testing.assert_array_equal(np.asarray(out), np.full(4, 6, np.float32))
+
+
+def test_requirements_are_checked_inside_graphs_and_between_them():
+    """A graph whose sizes do not fit is never kept; the driver is left ready for the next run."""
+    body = [Require(N, 2 * sym_half(), "halves"), add(0, 2), If(3, (Require(0, 1, "never"),), ()), add(2, 1)]
+    buffers = [f32("input", N, name="x"), f32("output", N, name="y"), f32("temp", N),
+               Buffer("weight", (), "i1", "flag")]
+    for flag, sizes, message in ((False, (4,), ""), (False, (5, 5), "halves: sizes do not fit: n = 5"),
+                                 (True, (4, 4), "never")):
+        _, run = executor(buffers, body, weights={"flag": np.array(flag)})
+        for n in sizes:
+            if message:
+                with pytest.raises(UserError, match=message):
+                    run.run([np.zeros(n, np.float32)], {"n": n})
+            else:
+                np.testing.assert_array_equal(run.run([np.zeros(n, np.float32)], {"n": n})[0], np.full(n, 2))
+        if not flag:
+            np.testing.assert_array_equal(run.run([np.zeros(6, np.float32)], {"n": 6})[0], np.full(6, 2))
+
+
+def sym_half():
+    return symbolic.floordiv(N, 2)

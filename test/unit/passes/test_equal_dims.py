@@ -34,23 +34,92 @@ def test_operands_of_one_op():
                  f32(M, 2)) == ((N, M),)
 
 
-def test_what_runs_only_sometimes_is_left_out():
-    text = """
-func.func @main(%c: tensor<i1> {xt.name = "c"}, %a: tensor<?xf32, ["n"]> {xt.name = "a"},
-                %b: tensor<?xf32, ["m"]> {xt.name = "b"}) -> (tensor<?xf32, ["n"]> {xt.name = "y"}) {
-  %0 = "xtv.if"(%c) ({
-    %1 = "xt.add"(%a, %b) : (tensor<?xf32, ["n"]>, tensor<?xf32, ["m"]>) -> tensor<?xf32, ["n"]>
-    "xtv.yield"(%1) : (tensor<?xf32, ["n"]>) -> ()
+MAIN = """
+func.func @main(%c: tensor<i1> {{xt.name = "c"}}, %t: tensor<i64> {{xt.name = "t"}},
+                %a: tensor<?xf32, ["n"]> {{xt.name = "a"}},
+                %b: tensor<?xf32, ["m"]> {{xt.name = "b"}}) -> (tensor<?xf32, ["n"]> {{xt.name = "y"}}) {{
+  {0}
+  return %0 : tensor<?xf32, ["n"]>
+}}"""
+BRANCH = MAIN.format("""%0 = "xtv.if"(%c) ({
+    %1 = "xt.neg"(%b) : (tensor<?xf32, ["m"]>) -> tensor<?xf32, ["m"]>
+    %2 = "xt.add"(%a, %1) : (tensor<?xf32, ["n"]>, tensor<?xf32, ["m"]>) -> tensor<?xf32, ["n"]> loc("sum")
+    "xtv.yield"(%2) : (tensor<?xf32, ["n"]>) -> ()
   }, {
     "xtv.yield"(%a) : (tensor<?xf32, ["n"]>) -> ()
-  }) : (tensor<i1>) -> tensor<?xf32, ["n"]>
-  return %0 : tensor<?xf32, ["n"]>
-}"""
+  }) : (tensor<i1>) -> tensor<?xf32, ["n"]>""")
+YIELD = MAIN.format("""%0 = "xtv.if"(%c) ({
+    "xtv.yield"(%a) : (tensor<?xf32, ["n"]>) -> ()
+  }, {
+    "xtv.yield"(%b) : (tensor<?xf32, ["m"]>) -> ()
+  }) : (tensor<i1>) -> tensor<?xf32, ["n"]>""")
+LOOP = MAIN.format("""%zero = "xt.constant"() {value = dense<0> : tensor<i64>} : () -> tensor<i64>
+  %one = "xt.constant"() {value = dense<1> : tensor<i64>} : () -> tensor<i64>
+  %i, %0 = "xtv.while"(%zero, %a) ({
+  ^bb0(%i0: tensor<i64>, %v0: tensor<?xf32, ["n"]>):
+    %go = "xt.compare"(%i0, %t) {direction = "lt"} : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    "xtv.yield"(%go) : (tensor<i1>) -> ()
+  }, {
+  ^bb0(%i1: tensor<i64>, %v1: tensor<?xf32, ["n"]>):
+    %next = "xt.add"(%i1, %one) : (tensor<i64>, tensor<i64>) -> tensor<i64>
+    "xtv.yield"(%next, %b) : (tensor<i64>, tensor<?xf32, ["m"]>) -> ()
+  }) : (tensor<i64>, tensor<?xf32, ["n"]>) -> (tensor<i64>, tensor<?xf32, ["n"]>)""")
+SCAN = MAIN.format("""%0 = "xtv.scan"(%a, %b) ({
+  ^bb0(%s: tensor<?xf32, ["n"]>, %x: tensor<f32>):
+    %s2 = "xt.add"(%s, %b) : (tensor<?xf32, ["n"]>, tensor<?xf32, ["m"]>) -> tensor<?xf32, ["n"]>
+    "xtv.yield"(%s2) : (tensor<?xf32, ["n"]>) -> ()
+  }) {length = ["m"], axes = [0], reverse = [0], out_axes = [], out_reverse = [],
+      operandSegmentSizes = array<i32: 1, 1>}
+   : (tensor<?xf32, ["n"]>, tensor<?xf32, ["m"]>) -> tensor<?xf32, ["n"]>""")
+COUNTED = MAIN.format("""%zero = "xt.constant"() {value = dense<0.0> : tensor<f32>} : () -> tensor<f32>
+  %big = "xt.compare"(%b, %zero) {direction = "gt"} : (tensor<?xf32, ["m"]>, tensor<f32>) -> tensor<?xi1, ["m"]>
+  %kept = "xt.compress"(%b, %big) {symbol = "k", axis = 0 : i64, flat = false}
+    : (tensor<?xf32, ["m"]>, tensor<?xi1, ["m"]>) -> tensor<?xf32, ["k"]>
+  %0 = "xt.add"(%a, %kept) : (tensor<?xf32, ["n"]>, tensor<?xf32, ["k"]>) -> tensor<?xf32, ["n"]>""")
+
+
+def parsed(text):
     from xcc.context import new_context, parse_module
 
     module = parse_module(text, new_context())
     note_equal_dims(module)
+    return module
+
+
+@pytest.mark.parametrize("text", [BRANCH, YIELD, LOOP, SCAN, COUNTED])
+def test_what_runs_only_sometimes_is_required_there(text):
+    """Not a condition of every run: it is compared where the op stands that relies on it."""
+    module = parsed(text)
     assert "xt.equal" not in module.operation.attributes
+    assert str(module).count("xtv.require") == 1
+
+
+def test_requirements_stand_at_the_start_of_a_branch():
+    branch = str(parsed(BRANCH)).split('"xtv.if"')[1]
+    assert branch.index("xtv.require") < branch.index("xt.neg")
+    assert "node 'sum'" in branch
+
+
+@pytest.mark.parametrize(("text", "fits", "fails"), [
+    (BRANCH, ((False, 0), [5, 6]), (True, 0)), (YIELD, ((True, 0), [5, 6]), (False, 0)),
+    (LOOP, ((True, 0), [5, 6]), (True, 1)), (SCAN, None, (True, 0)), (COUNTED, None, (True, 0))],
+    ids=["branch", "yield", "loop", "scan", "counted"])
+def test_a_run_that_comes_there_is_refused(text, fits, fails, tmp_path):
+    """a has two elements and b three; after the error the model runs as before."""
+    path = tmp_path / "m.mlir"
+    path.write_text(text)
+    model = xcc.compile(path)
+    a, two, three = (np.array(v, np.float32) for v in ([5, 6], [1, 2], [1, 2, 3]))
+
+    def run(b, c, t):
+        return model.run({"a": a, "b": b, "c": np.array(c), "t": np.array(t)})["y"]
+
+    before = run(two, True, 3).tolist()
+    if fits is not None:
+        assert run(three, *fits[0]).tolist() == fits[1]
+    with pytest.raises(xcc.UserError, match="(node|an ).*: sizes do not fit: . = . and . = . must be equal, as"):
+        run(three, *fails)
+    assert run(two, True, 3).tolist() == before
 
 
 def program(*equal):

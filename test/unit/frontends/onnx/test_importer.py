@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
+import xcc
 from xcc.diagnostics import UserError
 from xcc.dialects.xt.interpret import interpret
 from xcc.frontends.onnx import registry
@@ -126,9 +128,54 @@ def test_branches_of_different_rank_name_the_dim() -> None:
     nodes = [node("Shape", ["x"], ["s"]), node("Gather", ["s", "one"], ["d"]), node("Equal", ["d", "one"], ["q"]),
              node("If", ["q"], ["y"], then_branch=then, else_branch=other)]
     m = model(nodes, [value("x", ["n", "w"])], [value("y", None)], initializers={"one": i64(1)})
-    with pytest.raises(UserError, match="depends on the sizes w: fix them"):
+    with pytest.raises(UserError, match=r"the sizes w say which branch runs; --dim w=... leaves one\), and values must "
+                                        "have one rank"):
         load(m)
     assert result_type(m, dims={"w": 1}) == 'tensor<?xf32, ["n"]>'
+
+
+def ranks_by_width(*last: onnx.NodeProto) -> onnx.ModelProto:
+    """h is x without its last dim where that is 1, else x; then come the nodes `last`."""
+    then = helper.make_graph([node("Squeeze", ["x", "one"], ["a"])], "t", [], [value("a", None)])
+    other = helper.make_graph([node("Identity", ["x"], ["b"])], "e", [], [value("b", None)])
+    nodes = [node("Shape", ["x"], ["s"]), node("Gather", ["s", "one"], ["d"]), node("Equal", ["d", "one"], ["q"]),
+             node("If", ["q"], ["h"], name="pick", then_branch=then, else_branch=other), *last]
+    return model(nodes, [value("x", ["n", "w"])], [value("y", None)], initializers={"one": i64(1), "zero": i64(0)})
+
+
+def test_the_rest_of_a_graph_goes_into_branches_of_different_rank() -> None:
+    m = ranks_by_width(node("ReduceSum", ["h"], ["r"], keepdims=0), node("Exp", ["r"], ["y"]))
+    module, weights = load(m)
+    for shape in ((3, 1), (2, 2)):
+        x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+        np.testing.assert_allclose(interpret(module, {"x": x}, weights)[0], np.exp(x.sum()), rtol=1e-6)
+
+
+def test_a_branch_that_does_not_fit_is_an_error_of_runs_that_take_it() -> None:
+    m = ranks_by_width(node("Transpose", ["h"], ["y"], name="turn", perm=[0]))
+    module, weights = load(m)
+    x = np.arange(3, dtype=np.float32)
+    np.testing.assert_array_equal(interpret(module, {"x": x[:, None]}, weights)[0], x)
+    with pytest.raises(UserError, match=r"node 'pick' \(If\): its else_branch \(the sizes w say .* does not fit: .*"
+                                        r"node 'turn' \(Transpose\)"):
+        interpret(module, {"x": np.zeros((3, 2), np.float32)}, weights)
+
+
+def test_no_branch_fits() -> None:
+    with pytest.raises(UserError, match=r"neither branch fits: .* node 'turn' \(Transpose\).*; .*node 'turn'"):
+        load(ranks_by_width(node("Transpose", ["h"], ["y"], name="turn", perm=[2, 1, 0])))
+
+
+def test_branches_of_different_sizes_give_a_symbol() -> None:
+    then = helper.make_graph([node("Concat", ["x", "x"], ["a"], axis=0)], "t", [], [value("a", None)])
+    other = helper.make_graph([node("Identity", ["x"], ["b"])], "e", [], [value("b", None)])
+    m = model([node("If", ["q"], ["h"], then_branch=then, else_branch=other), node("Neg", ["h"], ["y"])],
+              [value("x", ["n"]), value("q", [], BOOL)], [value("y", None)])
+    assert result_type(m) == 'tensor<?xf32, ["h"]>'
+    x = np.array([1, 2, 3], np.float32)
+    compiled = xcc.compile(m)
+    for q, want in ((True, [1, 2, 3, 1, 2, 3]), (False, [1, 2, 3])):
+        np.testing.assert_array_equal(compiled.run({"x": x, "q": np.array(q)})["y"], -np.array(want, np.float32))
 
 
 def test_small_constants_and_weights() -> None:
