@@ -30,7 +30,7 @@ BUILTIN: dict[str, str] = {
     "pack-weights": "xcc.passes.xt.pack",
     "rank-sorts": "xcc.passes.xt.rank_sorts",
     "requantised-floats": "xcc.passes.xt.requantised_floats",
-    "row-division": "xcc.passes.gpu.row_division",
+    "row-division": "xcc.passes.vector.row_division",
     "split-contractions": "xcc.passes.xt.split_contractions",
     "split-reductions": "xcc.passes.xt.split_reductions",
     "split-scans": "xcc.passes.xt.split_scans",

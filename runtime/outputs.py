@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from xcc.runtime.arena import ALIGNMENT
+
 __all__ = ["OutputMemory"]
 
 LARGE = 1 << 17     # bytes; smaller arrays come from the allocator's own lists
@@ -24,16 +26,22 @@ class OutputMemory:
 
     def __init__(self) -> None:
         self._buffers: list[np.ndarray[Any, Any]] = []
+        self._begins: list[int] = []        # where in each buffer a cache line begins
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
-        """An uninitialised array of `shape`, in memory that no other array uses."""
+        """An uninitialised array of `shape`, in memory that no other array uses.
+
+        Large ones begin with a cache line, so that stores of whole vectors stay within a line each.
+        """
         size = math.prod(shape) * np.dtype(dtype).itemsize
         if size < LARGE:
             return np.empty(shape, dtype)
         for n in range(len(self._buffers)):
-            if sys.getrefcount(self._buffers[n]) == _UNUSED and self._buffers[n].size == size:
-                return self._buffers[n].view(dtype).reshape(shape)
+            if sys.getrefcount(self._buffers[n]) == _UNUSED and self._buffers[n].size == size + ALIGNMENT:
+                return np.ndarray(shape, dtype, self._buffers[n], self._begins[n])
         if len(self._buffers) == KEPT:
-            del self._buffers[0]
-        self._buffers.append(np.empty(size, np.uint8))
-        return self._buffers[-1].view(dtype).reshape(shape)
+            del self._buffers[0], self._begins[0]
+        buffer = np.empty(size + ALIGNMENT, np.uint8)
+        self._buffers.append(buffer)
+        self._begins.append(-buffer.ctypes.data % ALIGNMENT)
+        return np.ndarray(shape, dtype, buffer, self._begins[-1])

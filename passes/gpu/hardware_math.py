@@ -25,6 +25,7 @@ import numpy as np
 
 from xcc._mlir import arith_d, ir, math_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.vector.patterns import only_user, product, splat_of
 
 LOG2E = float(np.float32(math.log2(math.e)))
 LOG2E_LOW = math.log2(math.e) - LOG2E
@@ -153,11 +154,11 @@ def _erf(x: Any) -> Any:
 
 def _gelu(op: Any) -> bool:
     """Writes the x / 2 * (1 + erf(c x)) around the erf `op` as one; False where there is none."""
-    scaled, one = _product(op.operands[0]), _only_user(op, "arith.addf")
-    whole = _only_user(one, "arith.mulf") if one is not None else None
-    if scaled is None or whole is None or {1.0} != {_splat(v) for v in one.operands if v != op.results[0]}:
+    scaled, one = product(op.operands[0]), only_user(op, "arith.addf")
+    whole = only_user(one, "arith.mulf") if one is not None else None
+    if scaled is None or whole is None or {1.0} != {splat_of(v) for v in one.operands if v != op.results[0]}:
         return False
-    half = next((h for h in map(_product, whole.operands) if h is not None and h[1] == 0.5), None)
+    half = next((h for h in map(product, whole.operands) if h is not None and h[1] == 0.5), None)
     x, c = scaled
     if half is None or half[0] != x or c <= 0:
         return False
@@ -179,33 +180,6 @@ def _power(polynomial: tuple[float, ...], t: Any) -> Any:
     for c in polynomial[1:]:
         p = math_d.fma(p, t, _constant(t.type, c))
     return math_d.exp2(arith_d.mulf(p, t), fastmath=arith_d.FastMathFlags.afn)
-
-
-def _only_user(op: Any, name: str) -> Any:
-    users = [u.owner.operation for u in op.results[0].uses]
-    return users[0] if len(users) == 1 and users[0].name == name else None
-
-
-def _product(value: Any) -> tuple[Any, float] | None:
-    """(x, c) of a product of x and a constant."""
-    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
-    if op is None or op.name != "arith.mulf":
-        return None
-    for x, c in (list(op.operands), list(op.operands)[::-1]):
-        if (factor := _splat(c)) is not None:
-            return x, factor
-    return None
-
-
-def _splat(value: Any) -> float | None:
-    """The number that all elements of a constant are."""
-    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
-    if op is None or op.name != "arith.constant":
-        return None
-    attr = op.attributes["value"]
-    if isinstance(attr, ir.DenseElementsAttr):
-        return float(attr.get_splat_value().value) if attr.is_splat else None
-    return float(attr.value)
 
 
 def _ends_narrow(value: Any, depth: int) -> bool:

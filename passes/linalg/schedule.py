@@ -33,6 +33,9 @@ All entries speak of dims *after* normalisation (passes/linalg/kernel.py), of th
 - busy: where the number of tiles is not known, that of blocks from which on more parts gain nothing.
 - prefetch: in the loop over a product's packed operand, how many rows of a panel ahead of the one being read to fetch;
   the rows of the next panel follow those of this one. 0: none.
+- ahead: at each stored tile, how many elements further on the arguments that lie as the result does are fetched into
+  the cache (CPU); 0: none.
+- stream: the largest result is written past the caches, where its buffer begins at a vector's alignment (CPU).
 - parallel: whether the forall is worth more than one thread (CPU).
 - threads: workgroup size (GPU).
 - stages: tiles of a contraction's operands that are in shared memory at once, loads running ahead of the compute (GPU);
@@ -52,7 +55,9 @@ from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.kernel import Kernel, Op
 
-NUMBERS = ("threads", "stages", "group", "park", "descending", "prefetch", "shares", "splits", "busy", "strips")
+NUMBERS = ("threads", "stages", "group", "park", "descending", "prefetch", "shares", "splits", "busy", "strips",
+           "ahead")
+FLAGS = ("online", "dot", "warpgroup", "stream")
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,8 @@ class Schedule:
     prefetch: int = 0
     splits: int = 0
     busy: int = 0
+    ahead: int = 0
+    stream: bool = False
 
     def __post_init__(self) -> None:
         if not len(self.block) == len(self.vector) == len(self.order):
@@ -123,10 +130,10 @@ class Schedule:
             entries["chunks"] = i64(list(self.chunks))
         if self.joined:
             entries["joined"] = ir.ArrayAttr.get([i64(list(r)) for r in self.joined])
-        for name in ("online", "dot", "warpgroup"):
+        for name in FLAGS:
             if getattr(self, name):
                 entries[name] = ir.BoolAttr.get(True)
-        for name in ("threads", "stages", "group", "prefetch", "shares", "splits", "busy", "strips"):
+        for name in ("threads", "stages", "group", "prefetch", "shares", "splits", "busy", "strips", "ahead"):
             if getattr(self, name):
                 entries[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), getattr(self, name))
         return ir.DictAttr.get(entries)
@@ -139,6 +146,7 @@ class Schedule:
         try:
             arrays: dict[str, Any] = {k: tuple(ir.DenseI64ArrayAttr(d[k])) for k in ("block", "vector", "order")}
             numbers: dict[str, Any] = {k: int(d[k].value) for k in NUMBERS if k in d}
+            flags: dict[str, Any] = {k: bool(d[k].value) for k in FLAGS if k in d}
             return Schedule(
                 **arrays, reduce=tuple(tuple(ir.DenseI64ArrayAttr(r)) for r in d.get("reduce", [])),
                 tail=d["tail"].value if "tail" in d else "peel",
@@ -147,10 +155,7 @@ class Schedule:
                 flatten=tuple(ir.DenseI64ArrayAttr(d["flatten"])) if "flatten" in d else (),
                 chunks=tuple(ir.DenseI64ArrayAttr(d["chunks"])) if "chunks" in d else (),
                 joined=tuple(tuple(ir.DenseI64ArrayAttr(r)) for r in d.get("joined", [])),
-                online=bool(d["online"].value) if "online" in d else False,
-                dot=bool(d["dot"].value) if "dot" in d else False,
-                warpgroup=bool(d["warpgroup"].value) if "warpgroup" in d else False,
-                **numbers)
+                **numbers, **flags)
         except (KeyError, ValueError) as e:
             raise UserError(f"xcc.config: {e}") from None
 

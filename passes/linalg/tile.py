@@ -186,6 +186,8 @@ class Nest:
                 else:
                     high = self.b.binary("arith.minsi", self.b.add(low, self.b.int(steps[n])), sizes[n])
                     ranges[d] = (low, high)
+            if self.schedule.stream and self.schedule.park >= 0:
+                self.ev.park_in_scratch()
             self._tiles(list(self.schedule.order), {}, ranges)
 
     def _outer_dims(self) -> list[Dim]:
@@ -345,11 +347,14 @@ class Nest:
     def _store(self, at: dict[int, Ix]) -> None:
         indices = self._prepare(at)
         values: list[V] = [self.ev.tile(r.t, indices) for r in self.results]
+        if self.schedule.ahead:
+            for t in self.ev.alike(self.results[0].t):
+                self.ev.memory.fetch(t, indices, self.schedule.ahead)
         for r, v in zip(self.results, values, strict=True):
             if r.bordered is not None:
                 r.bordered.store(v, indices)
             else:
-                self.ev.memory.store(r.t, r.memref, v, indices)
+                self.ev.memory.store(r.t, r.memref, v, indices, self.schedule.stream)
 
 
 class PartsNest(Nest):

@@ -10,17 +10,19 @@ Halide's compute_at, with the schedule given as data).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import ir, scf_d
 from xcc.passes.linalg.fetch_ahead import fetch_ahead
 from xcc.passes.linalg.kernel import Kernel, Op, Tensor, is_packed
+from xcc.passes.linalg.number_maximum import number_maxima
 from xcc.passes.linalg.online import find_groups
 from xcc.passes.linalg.online_loops import OnlineLoops
 from xcc.passes.linalg.schedule import Schedule, joined_loops, reduce_plan
 from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
-from xcc.passes.linalg.tile_memory import Memory
+from xcc.passes.linalg.tile_memory import LINE_BYTES, Memory
 from xcc.symbolic import Dim
 
 # the combining op of a reduction -> vector.multi_reduction's kind
@@ -30,6 +32,7 @@ KINDS = {"arith.addf": "add", "arith.addi": "add", "arith.mulf": "mul", "arith.m
          "arith.minui": "minui", "arith.andi": "and", "arith.ori": "or", "arith.xori": "xor"}
 EXTENSIONS = ("arith.extf", "arith.extsi", "arith.extui")
 REDUCTION_ORDER = 1000
+ORDERED_GREATER = 2     # arith.cmpf's ogt
 
 
 class Evaluator:
@@ -51,6 +54,7 @@ class Evaluator:
         self.zero_past_limits: set[Any] = set()     # values that are 0 in the lanes past their axes' limits
         self.progress: Any = None              # the tile of rows of the panel, an index, for fetch_ahead
         self.online = OnlineLoops(self, find_groups(kernel) if schedule.online else [])
+        self.number_maxima = number_maxima(kernel) if schedule.access == "rows" else set()
         if schedule.park >= 0:
             self.parked = kernel.ops[schedule.park].results[0]
 
@@ -65,16 +69,39 @@ class Evaluator:
         if t.producer is None:
             return self.b.remember(key, self._leaf(t, indices))
         if t is self.parked and self.b.recall(self._park_key(indices)):
-            return self.b.remember(key, self.memory.load_from(self.park, indices))
+            return self.b.remember(key, self.memory.load_from(self.park, self._park_place(indices)))
         results = self._op(t.producer, t.index, indices)
         if t is self.parked and self.parking:
-            self.memory.store(t, self.park, results[0], indices)
+            place = self._park_place(indices)
+            self.memory.store(replace(t, dims=t.dims[-len(place):]), self.park, results[0], place)
         for n, r in enumerate(t.producer.results):
             self.b.remember(("tile", id(r), key[2]), results[n])
         return results[t.index]
 
+    def park_in_scratch(self) -> None:
+        """Parks rows on the thread's stack: what is stored past the caches must not have been in them."""
+        assert self.parked is not None
+        kind = ir.MemRefType.get([int(self.parked.dims[-1])], self.parked.element)  # type: ignore[arg-type]
+        self.park = self.b.op("memref.alloca", kind, [], operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]),
+                              alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), LINE_BYTES))
+
+    def _park_place(self, indices: Sequence[Ix]) -> Sequence[Ix]:
+        """Where in `park`, a result's buffer or one row, the tile at `indices` is."""
+        return indices[len(indices) - ir.MemRefType(self.park.type).rank:]
+
     def _park_key(self, indices: Sequence[Ix]) -> Any:
         return ("parked", tuple(i.key() for i in indices[:-1]))
+
+    def alike(self, result: Tensor) -> list[Tensor]:
+        """The arguments of the shape of `result` that lie as it does: read at its coordinates but for the last."""
+        from xcc.passes.linalg.domain import domain
+
+        place = domain(self.kernel)
+        if place.dims != result.dims:
+            return []
+        outer = tuple(symbolic.sym(f"i{d}") for d in range(len(place.dims) - 1))
+        return list(dict.fromkeys(t for t, access in place.reads if t.arg >= 0 and t.dims == result.dims
+                                  and tuple(access[:-1]) == outer))
 
     def _leaf(self, t: Tensor, indices: Sequence[Ix]) -> V:
         if t.constant is not None and t.constant.is_splat:
@@ -375,6 +402,8 @@ class Reduction:
             p, q = (self.ev.body_value(self.op, v, env) for v in self.product)
             new = [self.b.elementwise("math.fma", self.op.results[0].element,
                                       [self.b.broadcast(v, tagged[0].axes) for v in (p, q)] + [tagged[0]], {})]
+        elif self.op in self.ev.number_maxima:
+            new = [self.greater(env, tagged[0])]
         else:
             new = self.ev.body(self.op, env, dict(enumerate(tagged)))
         out = []
@@ -388,6 +417,18 @@ class Reduction:
                 v = V(self.b.op("arith.select", v.value.type, [lanes.value, v.value, a.value]), a.axes)
             out.append(V(v.value, tuple(back.get(x, x) for x in v.axes)))
         return out
+
+    def greater(self, env: dict[str, Ix], acc: V) -> V:
+        """The greater of the summand at `env` and `acc`; either where one is NaN."""
+        t, access = self.op.inputs[0]
+        x = self.b.broadcast(self.ev.tile(t, [self.b.access(e, env) for e in access]), acc.axes)
+        if not isinstance(acc.value.owner, ir.Block) and acc.value.owner.name in ("arith.constant", "vector.broadcast"):
+            return x            # the first: there is nothing but the neutral element yet
+        kind = acc.value.type
+        bits = ir.VectorType.get(ir.VectorType(kind).shape, self.b.i1) if isinstance(kind, ir.VectorType) else self.b.i1
+        above = self.b.op("arith.cmpf", bits, [x.value, acc.value],
+                          predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ORDERED_GREATER))
+        return V(self.b.op("arith.select", kind, [above, x.value, acc.value]), acc.axes)
 
     def prefetch(self, env: dict[str, Ix]) -> None:
         """Asks for the row of the packed operand that will be read `schedule.prefetch` steps from now."""
@@ -451,7 +492,8 @@ class Reduction:
         result = ir.VectorType.get([a.size for a in rest], element) if rest else element
         value = self.b.op("vector.multi_reduction", result, [acc.value, start.value],
                           kind=ir.Attribute.parse(f"#vector.kind<{kind}>"),
-                          reduction_dims=ir.DenseI64ArrayAttr.get(dims))
+                          reduction_dims=ir.DenseI64ArrayAttr.get(dims),
+                          **({"xcc.numbers": ir.UnitAttr.get()} if self.op in self.ev.number_maxima else {}))
         return V(value, rest)
 
 

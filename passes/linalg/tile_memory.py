@@ -274,14 +274,23 @@ class Memory:
         """Asks for the elements that `lane` walks at `outer`, which may lie behind the buffer's end."""
         step = LINE_BYTES // max(1, t.element.width // 8)
         for n in range(0, lane.coefs[0][0].size if lane.coefs else 1, step):
-            last = self.b.add(self.b.scalar(lane), self.b.int(n))
-            ir.Operation.create("memref.prefetch", operands=[self._buffer(t), *outer, last], attributes={
-                "isWrite": ir.BoolAttr.get(False), "isDataCache": ir.BoolAttr.get(True),
-                "localityHint": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 3)})
+            _prefetch(self._buffer(t), [*outer, self.b.add(self.b.scalar(lane), self.b.int(n))])
+
+    def fetch(self, t: Tensor, indices: Sequence[Ix], ahead: int) -> None:
+        """Asks for what lies `ahead` elements behind the tile at `indices`, perhaps behind the buffer's end."""
+        memref, walked, merged = self._flattened(self._buffer(t), t, indices)
+        lanes = merged[-1]
+        if not _plain(merged) or any(i.axes for i in merged[:-1]) or not lanes.axes:
+            return
+        element = ir.MemRefType(memref.type).element_type
+        flat = self.flat(memref, walked.dims, element)
+        start = self.b.add(self._offset(walked, merged), self.b.int(ahead))
+        for n in range(0, lanes.axes[0].size, max(1, LINE_BYTES * 8 // element.width)):
+            _prefetch(flat, [self.b.add(start, self.b.int(n))])
 
     # writing -----------------------------------------------------------------------------------------------------
-    def store(self, t: Tensor, memref: Any, value: V, indices: Sequence[Ix]) -> None:
-        """Writes a tile; every index is a scalar or one axis by ones."""
+    def store(self, t: Tensor, memref: Any, value: V, indices: Sequence[Ix], stream: bool = False) -> None:
+        """Writes a tile; every index is a scalar or one axis by ones. `stream`: past the caches."""
         element = storage_type(t.element)
         if element != t.element:
             value = self.b.elementwise("arith.extui", element, [value], {})
@@ -295,9 +304,17 @@ class Memory:
         dims = [d for d, i in enumerate(indices) if i.coefs]
         permutation = ir.AffineMap.get(len(indices), 0, [ir.AffineDimExpr.get(d) for d in dims])
         mask = self.b.mask(axes)
-        vector_d.TransferWriteOp(
+        write = vector_d.TransferWriteOp(
             None, value.value, memref, at, ir.AffineMapAttr.get(permutation),
             ir.ArrayAttr.get([ir.BoolAttr.get(True)] * len(axes)), mask=None if mask is None else mask.value)
+        if stream and mask is None:
+            write.operation.attributes["xcc.stream"] = ir.UnitAttr.get()
+
+
+def _prefetch(memref: Any, at: Sequence[Any]) -> None:
+    ir.Operation.create("memref.prefetch", operands=[memref, *at], attributes={
+        "isWrite": ir.BoolAttr.get(False), "isDataCache": ir.BoolAttr.get(True),
+        "localityHint": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 3)})
 
 
 def _walks(dims: Sequence[Dim], indices: Sequence[Ix]) -> list[tuple[int, int]]:

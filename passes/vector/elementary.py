@@ -31,29 +31,34 @@ def _round_to_int(x: Lanes, scale: float) -> tuple[Lanes, Lanes]:
     return t - magic, t.bits() - 0x4B400000
 
 
-def _scaled(p: Lanes, n: Lanes) -> Lanes:
-    """p * 2**n in two steps, so that results may be subnormal and n may be 128."""
+def in_two_steps(p: Lanes, n: Lanes) -> Lanes:
+    """p * 2**n, n from -250 to 254, so that results may be subnormal and n may be 128."""
     half = n.sar(1)
     return p * _power_of_two(half) * _power_of_two(n - half)
 
 
+def _exp_argument(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+    """(r, n in f32, n in i32) with x = n*ln2 + r."""
+    nf, n = _round_to_int(x, 1.4426950408889634)
+    return nf.fma(-_LN2_LO, nf.fma(-_LN2_HI, x)), nf, n
+
+
 def _exp_reduced(x: Lanes) -> tuple[Lanes, Lanes]:
     """(expm1(r), n) with x = n*ln2 + r."""
-    nf, n = _round_to_int(x, 1.4426950408889634)
-    r = nf.fma(-_LN2_LO, nf.fma(-_LN2_HI, x))
+    r, _, n = _exp_argument(x)
     return (r * r).fma(r.poly(_EXP), r), n
 
 
 def exp(x: Lanes) -> Lanes:
-    e, n = _exp_reduced(x.at_most(89.0).at_least(-104.0))
-    return _scaled(e + 1.0, n)
+    r, nf, n = _exp_argument(x.at_most(89.0).at_least(-104.0))
+    return r.poly([*_EXP, 1.0, 1.0]).scaled(nf, n)
 
 
 def exp2(x: Lanes) -> Lanes:
     x = x.at_most(129.0).at_least(-151.0)
     nf, n = _round_to_int(x, 1.0)
     r = (x - nf) * 0.6931471805599453
-    return _scaled((r * r).fma(r.poly(_EXP), r) + 1.0, n)
+    return r.poly([*_EXP, 1.0, 1.0]).scaled(nf, n)
 
 
 def expm1(x: Lanes) -> Lanes:

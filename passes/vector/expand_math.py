@@ -2,6 +2,8 @@
 
     %y = math.exp %x : vector<4x32xf32>      becomes fma, bitcasts, shifts and selects of the same type
 
+A gelu around an erf or a tanh is one polynomial (passes/vector/gelu.py). Where the chip has an instruction for
+x * 2**n with results that may be subnormal, vectors keep ``xcc.scale`` for unroll-vectors to write it.
 f16 and bf16 are computed in f32. f64 is left to the C library where there is one, with calls where LLVM has no such
 function, and else an error. Integer division gets a divisor that cannot trap.
 """
@@ -17,7 +19,9 @@ from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.vector import elementary
-from xcc.passes.vector.lanes import Lanes, element
+from xcc.passes.vector.gelu import fuse_gelu
+from xcc.passes.vector.lanes import SCALE, Lanes, element
+from xcc.passes.vector.scale import has_instruction
 from xcc.passes.vector.tiles import op, splat_constant
 
 _FUNCTIONS: dict[str, Callable[..., Lanes]] = {
@@ -47,20 +51,33 @@ class ExpandMath(Pass):
 
     def run(self, module: Any, ctx: PassContext) -> None:
         with module.context:
-            found: list[Any] = []
-
-            def visit(o: Any) -> Any:
-                if o.name in _FUNCTIONS or o.name in _DIVISIONS or o.name in _ROUNDED:
-                    found.append(o)
-                return ir.WalkResult.ADVANCE
-
-            module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-            for o in found:
+            for o in _found(module, lambda name: name in _FUNCTIONS or name in _DIVISIONS or name in _ROUNDED):
+                if o.name in ("math.erf", "math.tanh") and fuse_gelu(o):
+                    continue
                 with ir.InsertionPoint(o), o.location:
                     if self.libm and _is_called(o):
                         _call(o, module)
                     else:
                         _expand(o, self.libm)
+            for o in _found(module, lambda name: name == SCALE):
+                if not (isinstance(o.results[0].type, ir.VectorType) and has_instruction(ctx.chip)):
+                    with ir.InsertionPoint(o), o.location:
+                        y = elementary.in_two_steps(Lanes(o.operands[0]), Lanes(o.operands[2]))
+                    o.results[0].replace_all_uses_with(y.v)
+                    o.erase()
+
+
+def _found(module: Any, wanted: Callable[[str], bool]) -> list[Any]:
+    """The ops whose names are `wanted`, in order."""
+    found: list[Any] = []
+
+    def visit(o: Any) -> Any:
+        if wanted(o.name):
+            found.append(o)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
 
 
 def _expand(o: Any, libm: bool) -> None:

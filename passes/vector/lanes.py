@@ -7,6 +7,7 @@ from typing import Any
 from xcc._mlir import ir
 from xcc.passes.vector.tiles import op, splat_constant
 
+SCALE = "xcc.scale"     # (x, n in f32, n in i32) -> x * 2**n; only inside expand-math, and from there to unroll-vectors
 _CMPF = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "ord": 7, "ueq": 8, "une": 13, "uno": 14}
 _CMPI = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6}
 
@@ -33,8 +34,12 @@ class Lanes:
         return self.v.type
 
     @property
+    def element(self) -> Any:
+        return element(self.v.type)
+
+    @property
     def is_float(self) -> bool:
-        return isinstance(element(self.v.type), ir.FloatType)
+        return isinstance(self.element, ir.FloatType)
 
     def const(self, x: float | int) -> Lanes:
         """A constant of this value's type."""
@@ -115,6 +120,10 @@ class Lanes:
     def cast(self, name: str, elem: Any) -> Lanes:
         """One of arith's casts, such as ``extf``."""
         return Lanes(op(f"arith.{name}", [with_element(self.type, elem)], [self.v]))
+
+    def scaled(self, exponent: Lanes, whole: Lanes) -> Lanes:
+        """self * 2**n, rounded once; `exponent` is n in f32, `whole` in i32. Expand-math picks the form."""
+        return Lanes(op(SCALE, [self.type], [self.v, exponent.v, whole.v]))
 
     def unary(self, name: str) -> Lanes:
         return Lanes(op(name, [self.type], [self.v]))

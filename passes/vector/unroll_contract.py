@@ -10,10 +10,12 @@ from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.vector.dot_products import dot_product
 from xcc.passes.vector.group_tiles import grouped
-from xcc.passes.vector.tiles import Key, Tile, op, pack, splat, vec
+from xcc.passes.vector.tiles import Key, Tile, extract, op, pack, shuffle, splat, vec
 from xcc.passes.vector.unroll import Unroller, unrolls
 from xcc.passes.vector.unroll_shape import transposed
 
+NUMBERS = "numbers"         # the maximum, where any lane serves that is not less than a number (xcc.numbers)
+ORDERED_GREATER = 2         # arith.cmpf's ogt
 _COMBINE = {"add": ("arith.addf", "arith.addi"), "mul": ("arith.mulf", "arith.muli"),
             "minsi": ("", "arith.minsi"), "minui": ("", "arith.minui"), "maxsi": ("", "arith.maxsi"),
             "maxui": ("", "arith.maxui"), "minimumf": ("arith.minimumf", ""), "maximumf": ("arith.maximumf", ""),
@@ -23,9 +25,19 @@ _COMBINE = {"add": ("arith.addf", "arith.addi"), "mul": ("arith.mulf", "arith.mu
 
 def combine(kind: str, a: Any, b: Any) -> Any:
     """One step of the reduction `kind` on two values of one type."""
+    if kind == NUMBERS:
+        return _greater(a, b)
     elem = ir.VectorType(a.type).element_type if isinstance(a.type, ir.VectorType) else a.type
     name = _COMBINE[kind][0 if isinstance(elem, ir.FloatType) else 1]
     return op(name, [a.type], [a, b])
+
+
+def _greater(a: Any, b: Any) -> Any:
+    """The greater of two, either where one is NaN: one instruction on every machine."""
+    i1, i64 = ir.IntegerType.get_signless(1), ir.IntegerType.get_signless(64)
+    bits = vec(ir.VectorType(a.type).shape[0], i1) if isinstance(a.type, ir.VectorType) else i1
+    above = op("arith.cmpf", [bits], [a, b], predicate=ir.IntegerAttr.get(i64, ORDERED_GREATER))
+    return op("arith.select", [a.type], [above, a, b])
 
 
 def combine_all(kind: str, values: Sequence[Any]) -> Any:
@@ -38,6 +50,8 @@ def combine_all(kind: str, values: Sequence[Any]) -> Any:
 
 
 def _kind(o: Any) -> str:
+    if "xcc.numbers" in o.attributes:
+        return NUMBERS
     return str(o.attributes["kind"]).split("<")[-1].rstrip(">")
 
 
@@ -51,10 +65,25 @@ def _reduction(u: Unroller, o: Any) -> None:
 def horizontal(kind: str, chunk: Any) -> Any:
     """All lanes of one chunk combined to a scalar."""
     t = ir.VectorType(chunk.type)
+    if kind == NUMBERS:
+        return _halved(chunk)
     attributes = {"kind": ir.Attribute.parse(f"#vector.kind<{kind}>")}
     if isinstance(t.element_type, ir.FloatType) and kind in ("add", "mul"):
         attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<reassoc>")
     return op("vector.reduction", [t.element_type], [chunk], **attributes)
+
+
+def _halved(chunk: Any) -> Any:
+    """The greatest lane: half of the lanes against the other half, until one is left."""
+    width = ir.VectorType(chunk.type).shape[0]
+    while width > 1:
+        half = width // 2
+        rest = [extract(chunk, width - 1)] if width % 2 else []
+        low, high = shuffle(chunk, chunk, list(range(half))), shuffle(chunk, chunk, list(range(half, 2 * half)))
+        chunk, width = combine(NUMBERS, low, high), half
+        if rest:
+            chunk = combine(NUMBERS, chunk, splat(rest[0], half))
+    return extract(chunk, 0)
 
 
 def _common_width(kind: str, chunks: list[Any]) -> Any:

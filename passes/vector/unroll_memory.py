@@ -7,6 +7,8 @@ their addresses are clamped to element 0 where the mask is off, so no access lea
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from xcc._mlir import ir
@@ -26,6 +28,7 @@ from xcc.passes.vector.tiles import (
 from xcc.passes.vector.unroll import Unroller, unrolls
 from xcc.passes.vector.unroll_shape import transposed
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 class Transfer:
     """One transfer_read or transfer_write, decoded. `dims[v]` is the memory dimension of vector dim v, or None."""
@@ -220,15 +223,40 @@ def _write(u: Unroller, o: Any) -> None:
     order = None if t.straight() else t.memory_order()
     if order is not None:
         t, tile = t.permuted(order), transposed(tile, order)
-    for key in tile.keys():
-        _write_chunk(t, tile, key)
+    if "xcc.stream" in o.attributes and t.straight() and t.mask is None:
+        _write_past_caches(t, tile)
+    else:
+        for key in tile.keys():
+            _write_chunk(t, tile, key)
     u.dead.append(o)
 
 
-def _write_chunk(t: Transfer, tile: Tile, key: Key) -> None:
+def _write_past_caches(t: Transfer, tile: Tile) -> None:
+    """Non-temporal stores where the buffer is aligned, which the loops' steps then keep; plain ones where it is not.
+
+    Threads see each other's results since a region of the pool ends with a locked instruction (targets/cpu/threads.ll),
+    which waits for these stores too.
+    """
+    width = t.u.lanes * max(1, t.elem.width // 8)
+    base = op("memref.extract_aligned_pointer_as_index", [ir.IndexType.get()], [t.memory])
+    rest = op("arith.andi", [base.type], [base, index(width - 1)])
+    equal = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)
+    aligned = op("arith.cmpi", [ir.IntegerType.get_signless(1)], [rest, index(0)], predicate=equal)
+    branch = ir.Operation.create("scf.if", operands=[aligned], regions=2)
+    for number, region in enumerate(branch.regions):
+        with ir.InsertionPoint(region.blocks.append()):
+            for key in tile.keys():
+                _write_chunk(t, tile, key, {} if number else {
+                    "nontemporal": ir.BoolAttr.get(True),
+                    "alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), width)})
+            op("scf.yield", [], [])
+
+
+def _write_chunk(t: Transfer, tile: Tile, key: Key, how: Mapping[str, Any] = NOTHING) -> None:
+    """`how`: attributes of a whole chunk's store."""
     start, width, chunk = t.chunk_start(key), tile.width(key), tile.chunk(key)
     if t.straight() and t.mask is None:
-        op("vector.store", [], [chunk, t.memory, *t.address(start)])
+        op("vector.store", [], [chunk, t.memory, *t.address(start)], **how)
     elif t.straight():
         op("vector.maskedstore", [], [t.memory, *t.address(start), t.mask_chunk(key, width), chunk])
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from xcc.runtime.cores import physical_cores
@@ -55,4 +56,17 @@ def host() -> Chip:
     features["prefer-256-bit"] = False
     matrix = tuple(dict.fromkeys(m for f, m in MATRIX.items() if features.get(f)))
     return replace(base, name=name, triple=llvm.get_default_triple(), cpu=name, features=features.flatten(),
-                   cores=physical_cores(), matrix=matrix)
+                   cores=physical_cores(), matrix=matrix, **_caches())
+
+
+def _caches() -> dict[str, Any]:
+    """What Linux says of this machine's L2 and L3 caches, in bytes."""
+    found: dict[str, Any] = {}
+    for folder in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+        try:
+            level, size = (folder / "level").read_text().strip(), (folder / "size").read_text().strip()
+        except OSError:
+            continue
+        if level in ("2", "3") and size.endswith("K") and size[:-1].isdecimal():
+            found[f"l{level}_bytes"] = int(size[:-1]) << 10
+    return found

@@ -15,6 +15,7 @@ def vector_stages() -> tuple[Stage, ...]:
     return (
         Stage("cpu", (
             _pass("amx-tiles"),
+            _pass("row-division"),
             parse_pass("expand-math{libm=true}"),
             _pass("expand-floats"),
             _pass("unroll-vectors"),

@@ -7,7 +7,7 @@ operand is transposed).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd
 from typing import Any
 
@@ -30,6 +30,7 @@ from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.cpu.chunks import CORES, contraction_chunks
 from xcc.targets.cpu.matrix_tiles import STRIP, matrix_tile
+from xcc.targets.cpu.rows import Widths, columns_of, row_lanes, rows_schedule
 
 WAYS = 12              # of the L1 cache
 PAGE = 4096            # bytes of a way
@@ -41,16 +42,7 @@ CHUNKS = 16            # of a contraction whose threads share the rows
 SMALL_PANEL = 4096     # bytes
 MOST_SHARES = 16       # of a panel
 FEW_SHARES = 4         # above it f32 panels are fetched a few rows ahead: the first tile of rows is a small part
-CHUNK = 16384          # elements of a pointwise chunk
 PARALLEL_SECONDS = 15e-6   # below this a kernel stays on one thread
-
-
-@dataclass(frozen=True)
-class Widths:
-    """Lanes of a native vector and accumulators that fit the registers."""
-
-    lanes: int
-    registers: int
 
 
 def configure(kernel: Kernel, chip: Chip) -> Schedule:
@@ -63,7 +55,7 @@ def configure(kernel: Kernel, chip: Chip) -> Schedule:
         found = _contraction(kernel, place, op, widths, chip, parallel)
         if found is not None:
             return found
-    return _rows(kernel, place, widths, parallel)
+    return rows_schedule(kernel, place, widths, chip, parallel)
 
 
 def _seconds(kernel: Kernel) -> float:
@@ -88,7 +80,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     vector = [1] * len(dims)
     n = dims[last]
     size = estimate(n)
-    columns = _columns(size, w)
+    columns = columns_of(size, w)
     m_dims = sorted((d for p, d in to_dim.items() if d is not None and p in left and p not in right), reverse=True)
     if n_loop in left:          # depthwise: both operands walk the last dim
         m_dims = [d for d in sorted((d for d in to_dim.values() if d is not None), reverse=True) if d != last]
@@ -99,7 +91,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     if n_loop in left:
         rows = min(rows, 4)
     if not m_dims:
-        wide = min(_columns(size, w) * 2, 4 * w.lanes) if size > 2 * w.lanes else columns
+        wide = min(columns_of(size, w) * 2, 4 * w.lanes) if size > 2 * w.lanes else columns
         columns = min(wide, panel)
     vector[last] = columns
     left_over = rows
@@ -119,7 +111,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     if matrix is not None:
         vector, mine = matrix
     strips = 0 if matrix is None else STRIP
-    reduce = tuple(mine if o is op else _row_lanes(o, w) for o in reductions)
+    reduce = tuple(mine if o is op else row_lanes(o, w) for o in reductions)
     outer = [d for d in range(len(dims)) if d != last and d not in m_dims]
     order = tuple([*outer, *sorted(m_dims), last] if n_loop in left else [*outer, last, *sorted(m_dims)])
     if group is not None and len(m_dims) == 1 and not outer and _bytes_of_right(op, right) <= RESIDENT:
@@ -213,12 +205,6 @@ def _panel(op: Op, n_loop: int) -> int:
     return min(found, default=1 << 30)
 
 
-def _columns(size: int, w: Widths) -> int:
-    if size > w.lanes:
-        return 2 * w.lanes
-    return w.lanes if size > w.lanes // 2 else max(4, w.lanes // 2)
-
-
 def _row_tile(extent: Dim, room: int) -> int:
     """Rows of the register tile: few tiles, and no last tile that is too short to keep the units busy."""
     if isinstance(extent, int) and extent <= room:
@@ -232,95 +218,3 @@ def _row_tile(extent: Dim, room: int) -> int:
         return full * (t + 0.5) + (max(rest, t / 2) + 0.5 if rest else 0)
 
     return min(range(max(1, room // 2), room + 1), key=lambda t: (cost(t), extent % t != 0, -t))
-
-
-def _row_lanes(op: Op, w: Widths) -> tuple[int, ...]:
-    """Lanes of each reduction loop: several vectors along the contiguous one, scalar loops elsewhere."""
-    loops = [p for p, r in enumerate(op.reduction) if r]
-    inner = _contiguous_loop(op)
-    out = []
-    for p in loops:
-        size = op.loops[p]
-        if p == inner:
-            out.append(4 * w.lanes if estimate(size) >= 4 * w.lanes else w.lanes)
-        else:
-            out.append(0 if isinstance(size, int) and size <= 3 else 1)
-    return tuple(out)
-
-
-def _contiguous_loop(op: Op) -> int | None:
-    """The loop that walks the last dim of the op's largest input by ones."""
-    if not op.inputs:
-        return None
-    t, access = max(op.inputs, key=lambda i: volume(i[0].dims))
-    if not access or not isinstance(access[-1], symbolic.Expr):
-        return None
-    names = [m[0][0] for m, c in access[-1].terms if len(m) == 1 and c == 1 and len(m[0]) == 1]
-    return int(names[0][1:]) if len(names) == 1 and names[0].startswith("i") else None
-
-
-def _rows(kernel: Kernel, place: Domain, w: Widths, parallel: bool) -> Schedule:
-    dims = place.dims
-    if not dims:
-        return Schedule((), (), (), tuple(_row_lanes(o, w) for o in kernel.ops if o.is_reduction), "peel", "rows")
-    last = len(dims) - 1
-    vector = [1] * len(dims)
-    reductions = [o for o in kernel.ops if o.is_reduction]
-    over_last = any(_contiguous_loop(o) is not None and o.reduction[_contiguous_loop(o) or 0] for o in reductions)
-    reduced_to_main = any(place.position.get(o) == place.position.get(place.main.producer) for o in reductions) \
-        if place.main.producer is not None else False
-    if not (over_last and reduced_to_main):
-        vector[last] = 2 * w.lanes if estimate(dims[last]) >= 2 * w.lanes else _columns(estimate(dims[last]), w)
-        across = _transposed_dim(place)
-        if across is not None and not reductions:
-            vector[last] = vector[across] = w.lanes
-            rows, columns = dims[across], dims[last]
-            if isinstance(rows, int) and rows < w.lanes:
-                vector[across] = max(1, rows)
-            if isinstance(columns, int) and columns < w.lanes:
-                vector[last] = _columns(columns, w)
-    reduce = tuple(_row_lanes(o, w) for o in reductions)
-    per_point = max(1, work(kernel) // max(1, volume(dims)))
-    chunk = max(1, CHUNK // max(1, per_point // 4))
-    block = [0] * len(dims)
-    inner = 1
-    whole_row = over_last and not reduced_to_main      # its reductions serve all of the row: one chunk walks it
-    for d in range(last, -1, -1):
-        extent = estimate(dims[d])
-        block[d] = vector[d] * max(1, min(-(-extent // vector[d]), chunk // max(1, inner * vector[d])))
-        if d == last and whole_row:
-            block[d] = 0
-        inner *= extent
-    return Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "peel", "rows",
-                    _parked(kernel, place) if whole_row else -1, parallel)
-
-
-def _parked(kernel: Kernel, place: Domain) -> int:
-    """The op to keep in the result's row: dear, needed by a reduction of the row and by the result. -1: none."""
-    if any(kernel.borders):
-        return -1
-    coordinates = tuple(symbolic.sym(f"i{d}") for d in range(len(place.dims)))
-    for n, op in enumerate(kernel.ops):
-        if op.is_reduction or op.operation is None or len(op.results) != 1:
-            continue
-        t = op.results[0]
-        dear = any(inner.operation.name.startswith("math.") for inner in op.block.operations)
-        readers = [o for o in kernel.ops if any(s is t for s, _ in o.inputs)]
-        if dear and t.dims == place.dims and t.element == place.main.element and t is not place.main \
-                and place.position.get(op) == coordinates and len(readers) > 1 \
-                and any(o.is_reduction and o.reduction[-1] for o in readers) \
-                and any(not o.is_reduction for o in readers):
-            return n
-    return -1
-
-
-def _transposed_dim(place: Domain) -> int | None:
-    """A domain dim, not the last, that is contiguous in the largest argument."""
-    last = len(place.dims) - 1
-    for t, access in sorted(place.reads, key=lambda r: -volume(r[0].dims)):
-        if len(access) < 2 or volume(t.dims) * 4 < volume(place.dims):
-            continue
-        inner = bare_loop(access[-1])
-        if inner is not None and inner != last and any(bare_loop(e) == last for e in access):
-            return inner
-    return None

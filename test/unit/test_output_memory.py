@@ -16,6 +16,7 @@ def test_memory_let_go_of_is_used_again():
     first = memory.empty(SHAPE, np.float32)
     assert first.shape == SHAPE and first.dtype == np.float32 and first.flags.writeable
     at = address(first)
+    assert at % 64 == 0
     del first
     assert address(memory.empty(SHAPE, np.float32)) == at
 

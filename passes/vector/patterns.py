@@ -1,0 +1,37 @@
+"""What matchers of arithmetic on values ask: constants, products with constants, only users."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc._mlir import ir
+
+__all__ = ["only_user", "product", "splat_of"]
+
+
+def only_user(op: Any, name: str) -> Any:
+    """The op called `name` that alone uses the one result of `op`, else None."""
+    users = [u.owner.operation for u in op.results[0].uses]
+    return users[0] if len(users) == 1 and users[0].name == name else None
+
+
+def product(value: Any) -> tuple[Any, float] | None:
+    """(x, c) of a product of x and a constant."""
+    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
+    if op is None or op.name != "arith.mulf":
+        return None
+    for x, c in (list(op.operands), list(op.operands)[::-1]):
+        if (factor := splat_of(c)) is not None:
+            return x, factor
+    return None
+
+
+def splat_of(value: Any) -> float | None:
+    """The number that all elements of a constant are."""
+    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
+    if op is None or op.name != "arith.constant":
+        return None
+    attr = op.attributes["value"]
+    if isinstance(attr, ir.DenseElementsAttr):
+        return float(attr.get_splat_value().value) if attr.is_splat else None
+    return float(attr.value)

@@ -1,0 +1,166 @@
+"""Schedules of kernels without a product: rows with reductions along them, and elements on their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from xcc import symbolic
+from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume, work
+from xcc.passes.linalg.kernel import Kernel, Op, bare_loop
+from xcc.passes.linalg.schedule import Schedule
+from xcc.symbolic import Dim
+from xcc.targets.base import Chip
+
+__all__ = ["Widths", "columns_of", "row_lanes", "rows_schedule"]
+
+CHUNK = 16384          # elements of a pointwise chunk
+AHEAD = 2048          # elements that are fetched before they are needed, in rows at least one
+L3 = 32 << 20          # bytes, where the chip does not say
+SCRATCH = 65536        # bytes on a thread's stack
+
+
+@dataclass(frozen=True)
+class Widths:
+    """Lanes of a native vector, and vector registers."""
+
+    lanes: int
+    registers: int
+
+
+def columns_of(size: int, w: Widths) -> int:
+    if size > w.lanes:
+        return 2 * w.lanes
+    return w.lanes if size > w.lanes // 2 else max(4, w.lanes // 2)
+
+
+def row_lanes(op: Op, w: Widths) -> tuple[int, ...]:
+    """Lanes of each reduction loop: several vectors along the contiguous one, scalar loops elsewhere."""
+    loops = [p for p, r in enumerate(op.reduction) if r]
+    inner = _contiguous_loop(op)
+    out = []
+    for p in loops:
+        size = op.loops[p]
+        if p == inner:
+            out.append(4 * w.lanes if estimate(size) >= 4 * w.lanes else w.lanes)
+        else:
+            out.append(0 if isinstance(size, int) and size <= 3 else 1)
+    return tuple(out)
+
+
+def _contiguous_loop(op: Op) -> int | None:
+    """The loop that walks the last dim of the op's largest input by ones."""
+    if not op.inputs:
+        return None
+    t, access = max(op.inputs, key=lambda i: volume(i[0].dims))
+    if not access or not isinstance(access[-1], symbolic.Expr):
+        return None
+    names = [m[0][0] for m, c in access[-1].terms if len(m) == 1 and c == 1 and len(m[0]) == 1]
+    return int(names[0][1:]) if len(names) == 1 and names[0].startswith("i") else None
+
+
+def rows_schedule(kernel: Kernel, place: Domain, w: Widths, chip: Chip, parallel: bool) -> Schedule:
+    """Vectors along the last dim; where reductions of a row serve all of the row, one chunk walks it."""
+    dims = place.dims
+    reductions = [o for o in kernel.ops if o.is_reduction]
+    if not dims:
+        return Schedule((), (), (), tuple(row_lanes(o, w) for o in reductions), "peel", "rows")
+    last = len(dims) - 1
+    over_last = any(_contiguous_loop(o) is not None and o.reduction[_contiguous_loop(o) or 0] for o in reductions)
+    reduced_to_main = any(place.position.get(o) == place.position.get(place.main.producer) for o in reductions) \
+        if place.main.producer is not None else False
+    whole_row = over_last and not reduced_to_main
+    in_registers = whole_row and _fits_registers(dims[last], w)
+    vector = [1] * len(dims) if over_last and reduced_to_main else _vector(place, w, bool(reductions))
+    if in_registers:
+        vector[last] = -(-estimate(dims[last]) // w.lanes) * w.lanes
+    reduce = tuple(_whole_lanes(o, w, dims[last]) if in_registers else row_lanes(o, w) for o in reductions)
+    schedule = Schedule(tuple(_block(kernel, dims, vector, whole_row)), tuple(vector), tuple(range(len(dims))), reduce,
+                        "peel", "rows", _parked(kernel, place) if whole_row and not in_registers else -1, parallel)
+    return _past_caches(schedule, kernel, place, chip, whole_row)
+
+
+def _vector(place: Domain, w: Widths, reductions: bool) -> list[int]:
+    dims, last = place.dims, len(place.dims) - 1
+    vector = [1] * len(dims)
+    vector[last] = 2 * w.lanes if estimate(dims[last]) >= 2 * w.lanes else columns_of(estimate(dims[last]), w)
+    across = _transposed_dim(place)
+    if across is not None and not reductions:
+        vector[last] = vector[across] = w.lanes
+        rows, columns = dims[across], dims[last]
+        if isinstance(rows, int) and rows < w.lanes:
+            vector[across] = max(1, rows)
+        if isinstance(columns, int) and columns < w.lanes:
+            vector[last] = columns_of(columns, w)
+    return vector
+
+
+def _block(kernel: Kernel, dims: tuple[Dim, ...], vector: list[int], whole_row: bool) -> list[int]:
+    last = len(dims) - 1
+    per_point = max(1, work(kernel) // max(1, volume(dims)))
+    chunk = max(1, CHUNK // max(1, per_point // 4))
+    block, inner = [0] * len(dims), 1
+    for d in range(last, -1, -1):
+        extent = estimate(dims[d])
+        block[d] = vector[d] * max(1, min(-(-extent // vector[d]), chunk // max(1, inner * vector[d])))
+        if d == last and whole_row:
+            block[d] = 0
+        inner *= extent
+    return block
+
+
+def _fits_registers(size: Dim, w: Widths) -> bool:
+    """Whether a row is read once and stays in half of the registers until it is stored."""
+    return isinstance(size, int) and 2 * w.lanes < size <= w.lanes * (w.registers // 2)
+
+
+def _whole_lanes(op: Op, w: Widths, row: Dim) -> tuple[int, ...]:
+    """As row_lanes, but a loop over the row is one step."""
+    inner, loops = _contiguous_loop(op), [p for p, r in enumerate(op.reduction) if r]
+    return tuple(-(-estimate(row) // w.lanes) * w.lanes if p == inner and op.loops[p] == row else lanes
+                 for p, lanes in zip(loops, row_lanes(op, w), strict=True))
+
+
+def _past_caches(schedule: Schedule, kernel: Kernel, place: Domain, chip: Chip, whole_row: bool) -> Schedule:
+    """Data beyond the caches: arguments are fetched ahead of the loops, since the hardware's prefetchers stop at pages
+    and between the passes over a row; results that the last cache would not keep are stored past it."""
+    dims, result = place.dims, place.main
+    if not all(isinstance(d, int) for d in dims) or any(kernel.borders) or any(v > 1 for v in schedule.vector[:-1]):
+        return schedule
+    row, size = int(estimate(dims[-1])), volume(dims) * element_bytes(result.element)
+    large = size > (chip.l3_bytes or L3) // 2
+    if size > chip.l2_bytes:
+        schedule = replace(schedule, ahead=-(-AHEAD // row) * row if whole_row else AHEAD)
+    native = chip.vector_bytes // 4
+    parked_bytes = row * element_bytes(result.element) if schedule.park >= 0 else 0
+    return replace(schedule, stream=large and row % native == 0 and parked_bytes <= SCRATCH)
+
+
+def _parked(kernel: Kernel, place: Domain) -> int:
+    """The op to keep in the result's row: dear, needed by a reduction of the row and by the result. -1: none."""
+    if any(kernel.borders):
+        return -1
+    coordinates = tuple(symbolic.sym(f"i{d}") for d in range(len(place.dims)))
+    for n, op in enumerate(kernel.ops):
+        if op.is_reduction or op.operation is None or len(op.results) != 1:
+            continue
+        t = op.results[0]
+        dear = any(inner.operation.name.startswith("math.") for inner in op.block.operations)
+        readers = [o for o in kernel.ops if any(s is t for s, _ in o.inputs)]
+        if dear and t.dims == place.dims and t.element == place.main.element and t is not place.main \
+                and place.position.get(op) == coordinates and len(readers) > 1 \
+                and any(o.is_reduction and o.reduction[-1] for o in readers) \
+                and any(not o.is_reduction for o in readers):
+            return n
+    return -1
+
+
+def _transposed_dim(place: Domain) -> int | None:
+    """A domain dim, not the last, that is contiguous in the largest argument."""
+    last = len(place.dims) - 1
+    for t, access in sorted(place.reads, key=lambda r: -volume(r[0].dims)):
+        if len(access) < 2 or volume(t.dims) * 4 < volume(place.dims):
+            continue
+        inner = bare_loop(access[-1])
+        if inner is not None and inner != last and any(bare_loop(e) == last for e in access):
+            return inner
+    return None

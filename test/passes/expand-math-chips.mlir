@@ -1,0 +1,57 @@
+// RUN: %xcc_opt %s --target=cpu --chip=x86-64-v4 --pass-pipeline="expand-math" | filecheck %s --check-prefixes=CHECK,WIDE
+// RUN: %xcc_opt %s --target=cpu --chip=x86-64-v3 --pass-pipeline="expand-math" | filecheck %s --check-prefixes=CHECK,PLAIN
+
+// Where there is an instruction for x * 2^n, vectors keep the op for it.
+// CHECK-LABEL: func.func @exp
+// WIDE-NOT: arith.shli
+// WIDE: "xcc.scale"(%{{.*}}) : (vector<4x8xf32>, vector<4x8xf32>, vector<4x8xi32>) -> vector<4x8xf32>
+// PLAIN-NOT: xcc.scale
+// PLAIN-COUNT-2: arith.shli
+func.func @exp(%x: vector<4x8xf32>) -> vector<4x8xf32> {
+  %y = math.exp %x : vector<4x8xf32>
+  return %y : vector<4x8xf32>
+}
+
+// CHECK-LABEL: func.func @scalar
+// CHECK-NOT: xcc.scale
+// CHECK: return
+func.func @scalar(%x: f32) -> f32 {
+  %y = math.exp %x : f32
+  return %y : f32
+}
+
+// max(x, 0) - |x| * W(|x|): one polynomial of degree 18, no erf.
+// CHECK-LABEL: func.func @gelu
+// CHECK-SAME: %[[X:.*]]: vector<8xf32>
+// CHECK: %[[T:.*]] = math.absf %[[X]]
+// CHECK-COUNT-19: math.fma
+// CHECK: %[[ABOVE:.*]] = arith.select %{{.*}}, %{{.*}}, %[[X]]
+// CHECK: %[[Y:.*]] = math.fma %{{.*}}, %{{.*}}, %[[ABOVE]]
+// CHECK: return %[[Y]]
+func.func @gelu(%x: vector<8xf32>) -> vector<8xf32> {
+  %c = arith.constant dense<0.70710678> : vector<8xf32>
+  %half = arith.constant dense<0.5> : vector<8xf32>
+  %one = arith.constant dense<1.0> : vector<8xf32>
+  %a = arith.mulf %x, %c : vector<8xf32>
+  %b = math.erf %a : vector<8xf32>
+  %d = arith.addf %b, %one : vector<8xf32>
+  %h = arith.mulf %x, %half : vector<8xf32>
+  %y = arith.mulf %h, %d : vector<8xf32>
+  return %y : vector<8xf32>
+}
+
+// The sum with another number is no gelu.
+// CHECK-LABEL: func.func @other
+// CHECK: %[[TWO:.*]] = arith.constant dense<2.000000e+00>
+// CHECK: arith.addf %{{.*}}, %[[TWO]]
+func.func @other(%x: vector<8xf32>) -> vector<8xf32> {
+  %c = arith.constant dense<0.70710678> : vector<8xf32>
+  %half = arith.constant dense<0.5> : vector<8xf32>
+  %two = arith.constant dense<2.0> : vector<8xf32>
+  %a = arith.mulf %x, %c : vector<8xf32>
+  %b = math.erf %a : vector<8xf32>
+  %d = arith.addf %b, %two : vector<8xf32>
+  %h = arith.mulf %x, %half : vector<8xf32>
+  %y = arith.mulf %h, %d : vector<8xf32>
+  return %y : vector<8xf32>
+}

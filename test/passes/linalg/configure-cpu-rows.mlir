@@ -1,0 +1,131 @@
+// RUN: %xcc_opt %s --target=cpu --chip=znver4 --pass-pipeline=configure --split-input-file | filecheck %s
+
+#m = affine_map<(d0, d1) -> (d0, d1)>
+#r = affine_map<(d0, d1) -> (d0)>
+
+// A short row is read once and stays in registers: nothing is parked.
+// CHECK-LABEL: func.func private @in_registers
+// CHECK-SAME: xcc.config = {access = "rows", block = array<i64: {{[0-9]+}}, 0>, order = array<i64: 0, 1>, parallel = true, reduce = [array<i64: 128>, array<i64: 128>], tail = "peel", vector = array<i64: 1, 128>}
+func.func private @in_registers(%x: tensor<1536x128xf32>) -> tensor<1536x128xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[1536, 128]], xt.result_dims = [[1536, 128]]} {
+  %ninf = arith.constant 0xFF800000 : f32
+  %zero = arith.constant 0.0 : f32
+  %e1 = tensor.empty() : tensor<1536xf32>
+  %e2 = tensor.empty() : tensor<1536x128xf32>
+  %f = linalg.fill ins(%ninf : f32) outs(%e1 : tensor<1536xf32>) -> tensor<1536xf32>
+  %mx = linalg.generic {indexing_maps = [#m, #r], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<1536x128xf32>) outs(%f : tensor<1536xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.maximumf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<1536xf32>
+  %ex = linalg.generic {indexing_maps = [#m, #r, #m], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %mx : tensor<1536x128xf32>, tensor<1536xf32>) outs(%e2 : tensor<1536x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.subf %a, %b : f32
+    %t = math.exp %s : f32
+    linalg.yield %t : f32
+  } -> tensor<1536x128xf32>
+  %g = linalg.fill ins(%zero : f32) outs(%e1 : tensor<1536xf32>) -> tensor<1536xf32>
+  %sum = linalg.generic {indexing_maps = [#m, #r], iterator_types = ["parallel", "reduction"]}
+      ins(%ex : tensor<1536x128xf32>) outs(%g : tensor<1536xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<1536xf32>
+  %y = linalg.generic {indexing_maps = [#m, #r, #m], iterator_types = ["parallel", "parallel"]}
+      ins(%ex, %sum : tensor<1536x128xf32>, tensor<1536xf32>) outs(%e2 : tensor<1536x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.divf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<1536x128xf32>
+  return %y : tensor<1536x128xf32>
+}
+
+// -----
+
+#m = affine_map<(d0, d1) -> (d0, d1)>
+#r = affine_map<(d0, d1) -> (d0)>
+
+// A longer one parks its exponentials in the result.
+// CHECK-LABEL: func.func private @parked
+// CHECK-SAME: xcc.config = {access = "rows", ahead = 2048 : i64, block = array<i64: {{[0-9]+}}, 0>, order = array<i64: 0, 1>, parallel = true, park = 1 : i64, reduce = [array<i64: 64>, array<i64: 64>], tail = "peel", vector = array<i64: 1, 32>}
+func.func private @parked(%x: tensor<512x1024xf32>) -> tensor<512x1024xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[512, 1024]], xt.result_dims = [[512, 1024]]} {
+  %ninf = arith.constant 0xFF800000 : f32
+  %zero = arith.constant 0.0 : f32
+  %e1 = tensor.empty() : tensor<512xf32>
+  %e2 = tensor.empty() : tensor<512x1024xf32>
+  %f = linalg.fill ins(%ninf : f32) outs(%e1 : tensor<512xf32>) -> tensor<512xf32>
+  %mx = linalg.generic {indexing_maps = [#m, #r], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<512x1024xf32>) outs(%f : tensor<512xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.maximumf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<512xf32>
+  %ex = linalg.generic {indexing_maps = [#m, #r, #m], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %mx : tensor<512x1024xf32>, tensor<512xf32>) outs(%e2 : tensor<512x1024xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.subf %a, %b : f32
+    %t = math.exp %s : f32
+    linalg.yield %t : f32
+  } -> tensor<512x1024xf32>
+  %g = linalg.fill ins(%zero : f32) outs(%e1 : tensor<512xf32>) -> tensor<512xf32>
+  %sum = linalg.generic {indexing_maps = [#m, #r], iterator_types = ["parallel", "reduction"]}
+      ins(%ex : tensor<512x1024xf32>) outs(%g : tensor<512xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<512xf32>
+  %y = linalg.generic {indexing_maps = [#m, #r, #m], iterator_types = ["parallel", "parallel"]}
+      ins(%ex, %sum : tensor<512x1024xf32>, tensor<512xf32>) outs(%e2 : tensor<512x1024xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.divf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<512x1024xf32>
+  return %y : tensor<512x1024xf32>
+}
+
+// -----
+
+#m = affine_map<(d0, d1) -> (d0, d1)>
+#r = affine_map<(d0, d1) -> (d0)>
+
+// Results larger than the caches are stored past them, and rows are fetched ahead.
+// CHECK-LABEL: func.func private @past_caches
+// CHECK-SAME: xcc.config = {access = "rows", ahead = 2048 : i64, {{.*}}park = 1 : i64, {{.*}}stream = true, tail = "peel", vector = array<i64: 1, 32>}
+func.func private @past_caches(%x: tensor<16384x1024xf32>) -> tensor<16384x1024xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[16384, 1024]], xt.result_dims = [[16384, 1024]]} {
+  %ninf = arith.constant 0xFF800000 : f32
+  %zero = arith.constant 0.0 : f32
+  %e1 = tensor.empty() : tensor<16384xf32>
+  %e2 = tensor.empty() : tensor<16384x1024xf32>
+  %f = linalg.fill ins(%ninf : f32) outs(%e1 : tensor<16384xf32>) -> tensor<16384xf32>
+  %mx = linalg.generic {indexing_maps = [#m, #r], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<16384x1024xf32>) outs(%f : tensor<16384xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.maximumf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<16384xf32>
+  %ex = linalg.generic {indexing_maps = [#m, #r, #m], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %mx : tensor<16384x1024xf32>, tensor<16384xf32>) outs(%e2 : tensor<16384x1024xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.subf %a, %b : f32
+    %t = math.exp %s : f32
+    linalg.yield %t : f32
+  } -> tensor<16384x1024xf32>
+  %g = linalg.fill ins(%zero : f32) outs(%e1 : tensor<16384xf32>) -> tensor<16384xf32>
+  %sum = linalg.generic {indexing_maps = [#m, #r], iterator_types = ["parallel", "reduction"]}
+      ins(%ex : tensor<16384x1024xf32>) outs(%g : tensor<16384xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<16384xf32>
+  %y = linalg.generic {indexing_maps = [#m, #r, #m], iterator_types = ["parallel", "parallel"]}
+      ins(%ex, %sum : tensor<16384x1024xf32>, tensor<16384xf32>) outs(%e2 : tensor<16384x1024xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.divf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<16384x1024xf32>
+  return %y : tensor<16384x1024xf32>
+}
