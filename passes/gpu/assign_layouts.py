@@ -18,8 +18,9 @@ from typing import Any, ClassVar
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.gpu import warpgroup
 from xcc.passes.gpu.analysis import Access, element_bytes, gather_run, owner
-from xcc.passes.gpu.contraction import HELD, WARPS, Contraction
+from xcc.passes.gpu.contraction import HELD, RUN, WARPS, Contraction
 from xcc.passes.gpu.layout import Layout, blocked
 from xcc.passes.gpu.operand_patch import patch
 
@@ -104,10 +105,56 @@ def product_behind(value: Any) -> Any:
     return None
 
 
+def neighbours_in_registers(layout: Layout, access: Access) -> Layout:
+    """`layout` with lane bits along the nearest dim changed for register bits, so that a thread's accesses are wide."""
+    dim = next((i for i, d in enumerate(access.dims) if d == len(access.sizes) - 1), None)
+    if dim is None:
+        return layout
+    registers, lanes = list(layout.basis("register")), list(layout.basis("lane"))
+
+    def along(step: int) -> tuple[int, ...]:
+        return tuple(step if d == dim else 0 for d in range(len(layout.shape)))
+
+    far = [n for n, v in enumerate(registers) if v in [along(1 << b) for b in range(30)] and v[dim] >= access.aligned]
+    step = 1
+    while step < access.aligned:
+        if along(step) not in registers:
+            if along(step) not in lanes or not far:
+                break
+            n, m = far.pop(0), lanes.index(along(step))
+            registers[n], lanes[m] = lanes[m], registers[n]
+        step *= 2
+    return Layout(layout.shape, tuple((name, tuple({"register": registers, "lane": lanes}.get(name, vectors)))
+                                      for name, vectors in layout.bases))
+
+
+def stored_columns(plan: Contraction, limit: int) -> int:
+    """How many neighbouring columns of a product one access of `limit` bytes stores; 1 where it is not stored along
+    them."""
+    column = plan.maps[2].index(plan.n[0])
+    todo, found = [plan.op.results[0]], 1
+    while todo:
+        for use in todo.pop().uses:
+            user, number = use.owner.operation, use.operand_number
+            if user.name == "scf.yield":
+                todo.append(user.parent.operation.results[number])
+            elif user.name == "vector.transfer_write" and number == 0:
+                access = Access(user, limit)
+                if access.dims[column] != len(access.sizes) - 1:
+                    return 1
+                found = max(found, min(access.aligned, max(1, limit // access.bytes)))
+            elif is_elementwise(user) or user.name == "vector.contract" and number == 2:
+                todo += list(user.results)
+            elif user.name != "vector.multi_reduction":
+                return 1
+    return found
+
+
 class _Assigner:
     def __init__(self, func: Any, chip: Any, threads: int) -> None:
         self.func, self.chip, self.threads = func, chip, threads
         self.warps = threads // chip.warp
+        self.persistent = config_int(func, "persistent", 0)
         self.known: dict[Any, Ranked] = {}
         self.active: set[Any] = set()
         self.assigned: dict[Any, Layout] = {}
@@ -119,6 +166,9 @@ class _Assigner:
         for op in ops:
             if op.name == "vector.contract":
                 self.share_rows(op)
+        for op in ops:
+            if op.name == "vector.contract" and WARPS not in op.attributes:
+                self.join_columns(op)
         for op in ops:
             for r in op.results:
                 if is_vector(r):
@@ -143,6 +193,18 @@ class _Assigner:
         for o, split in zip((first, op), splits, strict=True):
             o.attributes[WARPS] = ir.DenseI64ArrayAttr.get(split)
         op.attributes[HELD] = ir.UnitAttr.get()
+
+    def join_columns(self, op: Any) -> None:
+        """Lets threads hold as many neighbouring columns of the product `op` as its stores take at once, where its
+        instruction may be given its columns in any order: the right operand's lie in rows along k."""
+        plan = Contraction(op, self.chip, self.warps)
+        right = self.natural(op.operands[1])
+        if not plan.from_shared or right is None or not warpgroup.near_k(plan, 1, right[0]):
+            return
+        i = plan.instruction
+        run = min(stored_columns(plan, self.chip.vector_bytes), i.n // 4 if i is not None else 1)
+        if run > 2:
+            op.attributes[RUN] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), run)
 
     # -- natural layouts ----------------------------------------------------------------------------------------
 
@@ -358,6 +420,8 @@ class _Assigner:
         least = 0.51 if strength == CONTRACTION else 0.5   # half sectors of fragments: whole ones through shared memory
         if not one_each and access.efficiency(natural) < least:
             coalesced = self.coalesced(op)
+            if self.persistent and strength == CONTRACTION:     # shared memory is in use: neighbours by shuffles
+                coalesced = neighbours_in_registers(natural, access)
             if access.efficiency(coalesced) > access.efficiency(natural):
                 layout = coalesced
         self.use(op, 0, layout)

@@ -9,11 +9,12 @@ from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.fragments import MatrixInstruction, select_group_instruction, select_instruction
 from xcc.passes.gpu.layout import Layout, log2
 
-__all__ = ["HELD", "WARPS", "Contraction"]
+__all__ = ["HELD", "RUN", "WARPS", "Contraction", "column_bits"]
 
 NO_DIM = -2             # the rows of a product of a vector with a matrix: no operand has them
 WARPS = "xcc.warps"     # on a vector.contract: the iteration dim that each bit of the warp number halves, -1: none
 HELD = "xcc.held"       # on a vector.contract: its left operand is in registers, where an instruction lets it be so
+RUN = "xcc.run"         # on a vector.contract: neighbouring columns of the result that a thread holds (see column_bits)
 
 
 class Contraction:
@@ -52,6 +53,7 @@ class Contraction:
         if vector:
             self.m, self.sizes[NO_DIM] = ([NO_DIM], self.instruction.m) if self.instruction is not None else ([], 1)
         self.from_shared = self.instruction is not None and self.instruction.emit is None
+        self.run = int(self.op.attributes[RUN].value) if self.from_shared and RUN in self.op.attributes else 1
         warp_dims = self._split_warps(warps // self.instruction.warps if self.instruction else warps)
         if self.instruction is not None:
             self._fragments(self.instruction, warp_dims)
@@ -109,6 +111,8 @@ class Contraction:
             if self.from_shared and operand < 2 and not (operand == 0 and HELD in self.op.attributes):
                 layouts.append(None)
                 continue
+            if operand == 2 and self.run > 1:
+                fragment = _moved_columns(fragment, self.run)
             bases: dict[str, list[list[int]]] = {}
             for name in ("register", "lane", "warp"):
                 bases[name] = [[v[dims.index(d)] if d in dims else 0 for d in self.maps[operand]]
@@ -158,6 +162,24 @@ class Contraction:
             while bits[d]:
                 take("register", d)
         return Layout.make([self.sizes[d] for d in self.maps[2]], bases)
+
+
+def column_bits(run: int, bits: int) -> list[int]:
+    """For each bit of a column of the result the bit of the instruction's column, where threads hold `run` neighbours.
+
+    Of the instruction's columns a thread holds two neighbours, and those eight further on; lanes are between them. An
+    operand whose columns are rows of shared memory may have them in any order there, so the next bits of a thread's
+    columns change places with those of its lane.
+    """
+    moved = max(0, log2(run) - 1)
+    return [0, *range(3, 3 + moved), 1, 2, *range(3 + moved, bits)]
+
+
+def _moved_columns(c: Layout, run: int) -> Layout:
+    """The fragment `c` of a result whose columns are ordered by `column_bits`."""
+    order = column_bits(run, log2(c.shape[1]))
+    return Layout(c.shape, tuple((name, tuple((r, 1 << order.index(log2(n)) if n else 0) for r, n in vs))
+                                 for name, vs in c.bases))
 
 
 def _known(layout: Layout | None) -> Layout:

@@ -22,13 +22,14 @@ from xcc import symbolic
 from xcc._mlir import arith_d, gpu_d, ir, scf_d, vector_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.gpu import distribute_compute, distribute_memory
+from xcc.passes.gpu import distribute_compute, distribute_memory, warpgroup
 from xcc.passes.gpu.analysis import forall_bounds, symbolic_value
 from xcc.passes.gpu.assign_layouts import CONVERT, LAYOUT, config_int, is_elementwise, is_vector
 from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.loads_ahead import LoadsAhead, loads_ahead
 from xcc.passes.gpu.pieces import Pieces
 from xcc.passes.gpu.pipeline_loads import pipelined_loop
+from xcc.passes.gpu.rounds import Rounds
 from xcc.passes.gpu.staged_tile import StagedTile
 from xcc.passes.gpu.thread_code import (
     ANYTHING,
@@ -141,6 +142,8 @@ class KernelBuilder:
         self.deferred: list[Callable[[], None]] = []    # what may be emitted between a contraction's instructions
         self.pieces = Pieces(self)
         self.in_flight = False      # contractions of warpgroups run on into the next step of the loop around
+        self.late: dict[Any, Any] = {}  # values that such contractions still compute, waited for when they are used
+        self.rounds: Rounds | None = None   # the tiles that this workgroup computes one after the other
         self.code: ThreadCode
 
     def build(self, name: str, phase: list[Any]) -> None:
@@ -157,7 +160,7 @@ class KernelBuilder:
             kernel.operation.regions[0].blocks.append(*types)
         for old, new in zip(source.arguments, entry.arguments, strict=True):
             self.values[old] = new
-        self.code = ThreadCode(entry, self.chip)
+        self.code = ThreadCode(entry, self.chip, self.finish)
         with ir.InsertionPoint(entry):
             grid = self.body(source, phase)
             gpu_d.return_([])
@@ -206,7 +209,8 @@ class KernelBuilder:
             number = arith_d.addi(arith_d.muli(number, index(self.threads)), self.code.thread)
         body = forall.regions[0].blocks[0]
 
-        def emit() -> None:
+        def place(number: Any) -> None:
+            """Gives the body's arguments the coordinates of tile `number`."""
             rest = number
             coords: list[Any] = []
             group = config_int(self.func, "group", 0)
@@ -225,18 +229,24 @@ class KernelBuilder:
             for arg, c, lo, by in zip(body.arguments, reversed(coords), lower, step, strict=False):
                 value = c if by == 1 else arith_d.muli(c, self.bound(by))
                 self.values[arg] = value if lo == 0 else arith_d.addi(value, self.bound(lo))
-            self.block(body)
 
         total = symbolic.product(counts)
-        if not loops:
-            emit()
-            return total
         count = sizes[0] if sizes else index(1)
         for size in sizes[1:]:
             count = arith_d.muli(count, size)
+        if not loops:
+            workers = config_int(self.func, "persistent", 0)
+            self.rounds = Rounds.of(self, body, place, count, workers) if workers else None
+            if self.rounds is not None:
+                self.rounds.emit()
+                return symbolic.dim_min(total, workers)
+            place(number)
+            self.block(body)
+            return total
         inside = scf_d.IfOp(arith_d.cmpi(arith_d.CmpIPredicate.ult, number, count))
         with ir.InsertionPoint(inside.then_block):
-            emit()
+            place(number)
+            self.block(body)
             scf_d.yield_([])
         return symbolic.ceildiv(total, self.threads)
 
@@ -269,7 +279,15 @@ class KernelBuilder:
 
     def get(self, value: Any) -> Any:
         """The per-thread value of a value of the tile program."""
+        if value in self.late:
+            self.finish()
         return self.values[value]
+
+    def finish(self) -> None:
+        """Waits for what contractions still compute, and read in shared memory."""
+        for value, running in self.late.items():
+            self.values[value] = warpgroup.wait([running])[0]
+        self.late.clear()
 
     def type_of(self, value: Any) -> Any:
         return register_vector(self.layout(value).registers, ir.VectorType(value.type).element_type) \
@@ -291,6 +309,7 @@ class KernelBuilder:
         """Emits the per-thread form of one operation of the tile program."""
         if len(op.regions):
             self.run_deferred()
+            self.finish()
         if self.pieces.defer(op):
             return
         if op.name in _HANDLERS:
@@ -371,6 +390,8 @@ class KernelBuilder:
         return self.pipelined[loop]
 
     def for_loop(self, op: Any) -> None:
+        if self.rounds is not None and op == self.rounds.loop.op:
+            return self.rounds.loop.emit_round(self.rounds)
         plan = self.plan_of(op)
         if plan is not None:
             return pipelined_loop(self, op, plan)

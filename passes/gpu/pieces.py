@@ -10,10 +10,11 @@ What is live at once is the tile and one piece of everything that is computed fr
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.gpu.analysis import Access, owner
+from xcc.passes.gpu.analysis import Access, element_bytes, owner
 from xcc.passes.gpu.assign_layouts import CONVERT, is_elementwise, is_vector
 from xcc.passes.gpu.distribute_memory import Transfer
 from xcc.passes.gpu.thread_code import from_registers, registers_of, select_registers
@@ -21,6 +22,8 @@ from xcc.passes.gpu.thread_code import from_registers, registers_of, select_regi
 __all__ = ["PIECE", "Pieces"]
 
 PIECE = 16      # registers of each value that are in flight
+LOADED = 36     # registers that wait for loads of later pieces
+MOST_AHEAD = 4  # pieces
 
 
 class Pieces:
@@ -33,6 +36,7 @@ class Pieces:
         self.transfers: dict[Any, Transfer] = {}
         self.streamed: dict[Any, bool] = {}
         self.computed: dict[Any, bool] = {}
+        self.sources: dict[Any, dict[tuple[int, ...], int]] = {}    # registers by position of broadcasts' operands
 
     def defer(self, op: Any) -> bool:
         """Keeps `op` back when all that it is for are stores that take it piece by piece."""
@@ -41,24 +45,42 @@ class Pieces:
         self.waiting[op.results[0]] = op
         return True
 
+    def stores(self, value: Any) -> bool:
+        """Whether all that `value` is for are stores that take it piece by piece."""
+        layout = self.k.layout(value)
+        if layout.registers <= PIECE or self.k.code.first_copy(layout) is not None:
+            return False
+        return all(user.name == "vector.transfer_write" and number == 0 or self._streams(user)
+                   for user, number in ((u.owner.operation, u.operand_number) for u in value.uses))
+
     def _streams(self, op: Any) -> bool:
         if op not in self.streamed:
             self.streamed[op] = self._can_stream(op)
         return self.streamed[op]
 
     def _can_stream(self, op: Any) -> bool:
-        if not (op.name == "vector.transfer_read" or is_elementwise(op)) or not is_vector(op.results[0]):
+        spread = self._spread(op)
+        if not (op.name == "vector.transfer_read" or spread or is_elementwise(op)) or not is_vector(op.results[0]):
             return False
         layout = self.k.layout(op.results[0])
-        if layout.registers <= PIECE or self.k.code.first_copy(layout) is not None:
+        if layout.registers <= PIECE:
             return False
         if is_elementwise(op) and any(not is_vector(v) or self.k.layout(v) != layout for v in op.operands):
             return False
         users = [(u.owner.operation, u.operand_number) for u in op.results[0].uses]
         return bool(users) and all(
-            user.block == op.block and (user.name == "vector.transfer_write" and number == 0 and self._computed(op)
-                                        or is_elementwise(user) and len(user.results) == 1 and self._streams(user))
+            user.block == op.block and (user.name == "vector.transfer_write" and number == 0 and self._stored(op)
+                                        or (is_elementwise(user) or self._spread(user)) and len(user.results) == 1
+                                        and self._streams(user))
             for user, number in users)
+
+    def _spread(self, op: Any) -> bool:
+        """Whether `op` is a broadcast of a vector whose registers are taken as they are asked for (not on AMD, where
+        all that does not depend on a product is loaded at once)."""
+        return op.name == "vector.broadcast" and is_vector(op.operands[0]) and not self.k.code.amd
+
+    def _stored(self, op: Any) -> bool:
+        return self.k.code.first_copy(self.k.layout(op.results[0])) is None and self._computed(op)
 
     def _computed(self, op: Any) -> bool:
         """Whether `op` is computed from a contraction's tile; what is not has nothing live, and loads at once."""
@@ -80,9 +102,48 @@ class Pieces:
             return select_registers(self.k.get(value), registers)
         key = value, tuple(registers)
         if key not in self.made:
-            self.made[key] = self._load(op, registers) if op.name == "vector.transfer_read" else \
-                self.k.elementwise_of(op, [self.get(v, registers) for v in op.operands], len(registers))
+            if op.name == "vector.transfer_read":
+                self.made[key] = self._load(op, registers)
+            elif op.name == "vector.broadcast":
+                wanted = [self._source(op, r) for r in registers]
+                held = sorted(set(wanted))
+                self.made[key] = select_registers(self.get(op.operands[0], held), [held.index(r) for r in wanted])
+            else:
+                self.made[key] = self.k.elementwise_of(op, [self.get(v, registers) for v in op.operands],
+                                                       len(registers))
         return self.made[key]
+
+    def _source(self, op: Any, register: int) -> int:
+        """The register of a broadcast's operand that one of its result is a copy of."""
+        if op not in self.sources:
+            layout = self.k.layout(op.operands[0])
+            self.sources[op] = {layout.at(register=r): r for r in reversed(range(layout.registers))}
+        shape = self.k.layout(op.operands[0]).shape
+        position = self.k.layout(op.results[0]).at(register=register)
+        return self.sources[op][tuple(0 if s == 1 else c for s, c in
+                                      zip(shape, position[len(position) - len(shape):], strict=True))]
+
+    def load_ahead(self, value: Any, registers: list[int]) -> None:
+        """Starts the loads of what these registers of `value` are computed from."""
+        op = self.waiting.get(value)
+        if op is None:
+            return
+        if op.name == "vector.transfer_read":
+            self.get(value, registers)
+            return
+        if op.name == "vector.broadcast":
+            registers = sorted({self._source(op, r) for r in registers})
+        for v in op.operands:
+            self.load_ahead(v, registers)
+
+    def words(self, value: Any) -> int:
+        """Registers of 4 bytes that the loads behind `value` fill."""
+        op = self.waiting.get(value)
+        if op is None:
+            return 0
+        if op.name != "vector.transfer_read":
+            return sum(self.words(v) for v in op.operands)
+        return -(-self.k.layout(value).registers * element_bytes(ir.VectorType(value.type).element_type) // 4)
 
     def _load(self, op: Any, registers: list[int]) -> Any:
         """The registers of a transfer_read: every access that holds one of them."""
@@ -100,7 +161,16 @@ class Pieces:
                 found.update(zip(group, registers_of(piece), strict=True))
         return from_registers([found[r] for r in registers])
 
-    def batches(self, groups: list[list[int]]) -> list[list[list[int]]]:
-        """Groups of registers that are stored together, in batches of about PIECE registers."""
+    def batches(self, value: Any, groups: list[list[int]]) -> Iterator[list[list[int]]]:
+        """Groups of registers of `value` that are stored together, in batches of about PIECE registers.
+
+        What a batch loads was asked for a few batches before (not on AMD, where LLVM moves loads itself).
+        """
         count = max(1, PIECE // len(groups[0]))
-        return [groups[i:i + count] for i in range(0, len(groups), count)]
+        out = [groups[i:i + count] for i in range(0, len(groups), count)]
+        words = -(-self.words(value) // len(out))
+        ahead = 0 if not words or self.k.code.amd else min(MOST_AHEAD, max(1, LOADED // words))
+        for n, batch in enumerate(out):
+            for later in out[n + ahead if n else 0:n + ahead + 1] if ahead else []:
+                self.load_ahead(value, [r for group in later for r in group])
+            yield batch

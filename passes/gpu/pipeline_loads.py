@@ -12,7 +12,6 @@ goes through registers and two slots: its loads start ahead of a step's instruct
 the other slot behind them. One barrier a step is enough for both: the slot that is written was read in an earlier step,
 which all threads have left. Where contractions of warpgroups run on into the next step, a slot is written one step
 later, and there is one more of each tile.
-
 An operand that is the same in all steps is held in registers, or in shared memory where the registers are needed for
 what the loop carries.
 """
@@ -20,7 +19,8 @@ what the loop carries.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import arith_d, ir, scf_d
 from xcc.passes.gpu import warpgroup
@@ -32,15 +32,20 @@ from xcc.passes.gpu.loads_ahead import LOADS, LoadsAhead
 from xcc.passes.gpu.staged_tile import StagedTile
 from xcc.passes.gpu.thread_code import ANYTHING, guarded, index, to_memory
 
-__all__ = ["pipelined_loop"]
+if TYPE_CHECKING:
+    from xcc.passes.gpu.rounds import Rounds
+
+__all__ = ["PipelinedLoop", "pipelined_loop"]
 
 
 def pipelined_loop(k: Any, op: Any, plan: LoadsAhead) -> None:
     """Emits the loop `op` with its tiles loaded ahead."""
-    _PipelinedLoop(k, op, plan).emit()
+    loop = PipelinedLoop(k, op, plan)
+    loop.bind()
+    loop.emit()
 
 
-class _PipelinedLoop:
+class PipelinedLoop:
     def __init__(self, k: Any, op: Any, plan: LoadsAhead) -> None:
         self.k, self.op, self.staged, self.plan = k, op, plan.staged, plan
         self.block = op.regions[0].blocks[0]
@@ -48,13 +53,56 @@ class _PipelinedLoop:
         self.held = [t for _, t in self.staged if not t.direct and not t.kept]
         self.slots = max((t.slots for t in self.direct), default=2)
         self.ahead = self.slots - 1 - plan.running      # steps
-        self.lower, self.upper, self.step, *self.init = [k.get(v) for v in op.operands]
+        self.endless = False    # what is copied behind the last step are steps of another tile
         self.matrix = all(Contraction(o, k.chip, k.threads // k.chip.warp).instruction is not None
                           for o in self.block.operations if o.operation.name == "vector.contract")
 
     def emit(self) -> None:
-        k, code = self.k, self.k.code
+        code = self.k.code
         outer = code.reserved
+        self.prepare()
+        for s in range(self.ahead if self.direct else 0):
+            self.copy(self.later(self.lower, s), index(s), self.inside(self.later(self.lower, s)))
+        if self.held:
+            guarded(self.inside(self.lower), lambda: self.write(self.loaded(self.lower), None))
+        zero = index(0)
+        counters = [zero] * (bool(self.direct) + bool(self.held))
+        loop = self.loop(self.upper, counters)
+        if code.amd:
+            loop.operation.attributes["llvm.loop_annotation"] = ir.Attribute.parse(
+                f"#llvm.loop_annotation<unroll = <{self.unrolled()}>>")
+        self.finish(list(loop.operation.results)[:len(self.init)])
+        if self.direct:     # copies behind the last step write zeros
+            ir.Operation.create("nvvm.cp.async.wait.group", attributes={"n": _i32(0)})
+        code.reserved = outer
+
+    def emit_round(self, rounds: Rounds) -> None:
+        """The loop for one of several tiles: during its last steps the first steps of the next tile are copied."""
+        self.bind()
+        low, high, step = self.bounds
+        loop = self.loop(index(high - self.ahead * step), [rounds.slot])
+        values = list(loop.operation.results)
+        self.k.in_flight = True
+        for n in range(self.ahead):
+            values = self.body(index(high - (self.ahead - n) * step), values,
+                               partial(rounds.copy_next, self, index(low + n * step)))
+        self.finish(values[:-1])
+        rounds.slot = values[-1]
+
+    @property
+    def bounds(self) -> tuple[int, int, int]:
+        """First step, end and distance of steps, which are constants."""
+        low, high, step = (constant(v) for v in list(self.op.operands)[:3])
+        assert low is not None and high is not None and step is not None
+        return low, high, step
+
+    def bind(self) -> None:
+        """Takes the loop's operands as they are at this point."""
+        self.lower, self.upper, self.step, *self.init = [self.k.get(v) for v in self.op.operands]
+
+    def prepare(self) -> None:
+        """Shared memory, and what stays in it through the loop."""
+        k, code = self.k, self.k.code
         code.begin_shared()
         code.reserved = 0
         for _, t in self.staged:
@@ -65,32 +113,30 @@ class _PipelinedLoop:
         if self.plan.fenced and any(t.kept for _, t in self.staged):
             warpgroup.fence_writes()
         code.reserved = max(t.offset + -(-t.slots * t.slot_bytes // 16) * 16 for _, t in self.staged)
-        for s in range(self.ahead if self.direct else 0):
-            self.copy(self.later(self.lower, s), lambda t, s=s: index(s * t.elements))  # type: ignore[misc]
-        if self.held:
-            guarded(self.inside(self.lower), lambda: self.write(self.loaded(self.lower), None))
-        zero = index(0)
-        counters = [zero] * (bool(self.direct) + bool(self.held))
-        loop = scf_d.ForOp(self.lower, self.upper, self.step, [*self.init, *counters])
-        if code.amd:
-            loop.operation.attributes["llvm.loop_annotation"] = ir.Attribute.parse(
-                f"#llvm.loop_annotation<unroll = <{self.unrolled()}>>")
+
+    def loop(self, end: Any, counters: list[Any]) -> Any:
+        """The loop up to `end`, with its code."""
+        loop = scf_d.ForOp(self.lower, end, self.step, [*self.init, *counters])
         arguments = list(loop.body.arguments)
-        k.in_flight = bool(self.plan.running)
+        self.k.in_flight = bool(self.plan.running)
         with ir.InsertionPoint(loop.body):
-            self.body(arguments[0], arguments[1:])
+            scf_d.yield_(self.body(arguments[0], arguments[1:]))
+        self.k.in_flight = False
+        return loop
+
+    def finish(self, results: list[Any]) -> None:
+        """Hands out what the loop gives; instructions that still run are waited for."""
+        k = self.k
         k.in_flight = False
-        results = list(loop.operation.results)[:len(self.init)]
-        if self.plan.running:
-            added = [n for n, r in enumerate(self.op.results) if is_vector(r)]
-            for n, value in zip(added, warpgroup.wait([results[n] for n in added]), strict=True):
-                results[n] = value
+        vectors = [n for n, r in enumerate(self.op.results) if is_vector(r)]
         for a, b in zip(self.op.results, results, strict=True):
             k.values[a] = b
-        if self.direct:     # copies behind the last step write zeros
-            ir.Operation.create("nvvm.cp.async.wait.group", attributes={"n": _i32(0)})
-        code.reserved = outer
-        code.reads = ANYTHING
+        if self.plan.running and len(vectors) == 1 and k.pieces.stores(self.op.results[vectors[0]]):
+            k.late[self.op.results[vectors[0]]] = results[vectors[0]]
+        elif self.plan.running:
+            for n, value in zip(vectors, warpgroup.wait([results[n] for n in vectors]), strict=True):
+                k.values[self.op.results[n]] = value
+        k.code.reads = ANYTHING
         for operand, _ in self.staged:
             k.staged.pop(operand, None)
 
@@ -103,7 +149,8 @@ class _PipelinedLoop:
         odd = low is not None and high is not None and step is not None and -((low - high) // step) % 2 == 1
         return "disable = true" if odd or not self.matrix else "count = 2 : i32"
 
-    def body(self, iv: Any, carried: list[Any]) -> None:
+    def body(self, iv: Any, carried: list[Any], copy: Callable[[Any], None] | None = None) -> list[Any]:
+        """The code of one step; what it yields. copy: starts the copies of what a slot gets that is free now."""
         k = self.k
         n = len(self.init)
         counters = carried[n:]
@@ -124,8 +171,7 @@ class _PipelinedLoop:
                 warpgroup.fence_writes()
         k.code.barrier()
         if self.direct:
-            k.deferred.append(lambda: self.copy(self.later(iv, self.ahead),
-                                                lambda t: arith_d.muli(freed, index(t.elements))))
+            k.deferred.append(lambda: copy(freed) if copy is not None else self.copy_later(iv, freed))
         following = self.loaded(self.next_step(iv))
         k.values[self.block.arguments[0]] = iv
         for a, b in zip(list(self.block.arguments)[1:], carried[:n], strict=True):
@@ -140,7 +186,7 @@ class _PipelinedLoop:
         if self.held:
             self.write(following, advanced[-1])
         yielded = list(self.block.operations)[-1].operands
-        scf_d.yield_([*[k.get(v) for v in yielded], *advanced])
+        return [*[k.get(v) for v in yielded], *advanced]
 
     def later(self, iv: Any, steps: int) -> Any:
         if not steps:
@@ -175,16 +221,19 @@ class _PipelinedLoop:
                     self.k.emit(op)
         return late
 
-    def copy(self, iv: Any, start: Callable[[StagedTile], Any]) -> None:
-        """Starts the copies of step `iv`, if there is one, as one group; without a branch, so that the code around
-        them can be scheduled between them."""
+    def copy_later(self, iv: Any, slot: Any) -> None:
+        later = self.later(iv, self.ahead)
+        self.copy(later, slot, None if self.endless else self.inside(later))
+
+    def copy(self, iv: Any, slot: Any, test: Any) -> None:
+        """Starts the copies of step `iv` to a slot, where `test` holds, as one group; without a branch, so that the
+        code around them can be scheduled between them."""
         saved = dict(self.k.values)
         for op in self.evaluate(self.direct, iv):
             self.k.emit(op)
-        test = self.inside(iv)
         for t in self.direct:
             offsets = t.memory.compose(self.k.layout(t.value))
-            reader(self.k, owner(t.value)).copy_async(t.buffer, offsets, start(t), test)
+            reader(self.k, owner(t.value)).copy_async(t.buffer, offsets, arith_d.muli(slot, index(t.elements)), test)
         self.k.values = saved
         ir.Operation.create("nvvm.cp.async.commit.group")
 

@@ -19,6 +19,7 @@ SHARED = "#gpu.address_space<workgroup>"
 TURNS_BYTES = 4096      # of shared memory that conversions take turns with
 Reads = tuple[int, int] | None
 ANYTHING = (0, 1 << 30)
+NO_ROOM = 1 << 30       # cycles of a way through shared memory that is full
 BARRIER_CYCLES = 30     # that a warp waits at least, where nothing else runs
 
 
@@ -62,8 +63,9 @@ class ThreadCode:
         reserved: bytes at the start of shared memory that a pipelined loop around this point keeps its tiles in.
     """
 
-    def __init__(self, entry: Any, chip: Any) -> None:
+    def __init__(self, entry: Any, chip: Any, finish: Callable[[], None]) -> None:
         self.entry, self.warp, self.limit = entry, chip.warp, chip.shared_bytes
+        self.finish = finish         # waits for instructions that read shared memory by themselves
         self.matrix_loads = self.async_copies = "mma" in chip.matrix     # sm_80 and newer
         self.amd = chip.triple.startswith("amdgcn")
         warp = chip.warp
@@ -216,6 +218,7 @@ class ThreadCode:
         One conversion after the other takes turns with two places: the barrier between the writes and the reads of the
         second says that the first was read.
         """
+        self.finish()
         size = -(-size // 16) * 16
         start = 0
         if self.reads is not None:
@@ -229,6 +232,7 @@ class ThreadCode:
 
     def begin_shared(self) -> None:
         """Waits until the last content of shared memory has been read."""
+        self.finish()
         if self.reads is not None:
             self.barrier()
         self.reads = ANYTHING
@@ -285,11 +289,12 @@ class ThreadCode:
         stored = memory_type(element)
         matrix = self.matrix_loads and isinstance(stored, ir.FloatType) and stored.width == 16
         memory = best_memory(source, target, element_bytes(stored), matrix)
-        exchanged = self._exchange(value, source, target,
-                                   memory_cycles(memory, source, target, element_bytes(stored), matrix))
+        size = memory.shape[0] * element_bytes(stored)
+        most = memory_cycles(memory, source, target, element_bytes(stored), matrix) \
+            if self.reserved + size <= self.limit else NO_ROOM
+        exchanged = self._exchange(value, source, target, most)
         if exchanged is not None:
             return exchanged
-        size = memory.shape[0] * element_bytes(stored)
         buffer = self.buffer(memory.shape[0], stored, self.free_place(size))
         self.write_shared(to_memory(value, stored), buffer, memory.compose(source))
         self.barrier()

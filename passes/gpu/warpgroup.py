@@ -18,17 +18,20 @@ told about that (the distance of eight rows and of two blocks) is read off the l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from xcc._mlir import gpu_d, ir
+from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.analysis import element_bytes
-from xcc.passes.gpu.contraction import Contraction
+from xcc.passes.gpu.contraction import Contraction, column_bits
 from xcc.passes.gpu.layout import Layout, log2
 from xcc.passes.gpu.staged_tile import StagedTile
 from xcc.passes.gpu.thread_code import from_registers, registers_of, select_registers
 
-__all__ = ["ALIGNMENT", "MULTIPLY", "WAIT", "fence_writes", "matrix_memory", "multiply", "swizzled_rows", "wait"]
+__all__ = ["ALIGNMENT", "MULTIPLY", "WAIT", "fence_writes", "matrix_memory", "multiply", "near_k",
+           "swizzled_rows", "wait"]
 
 MULTIPLY, WAIT = "xtg.wgmma", "xtg.wgmma_wait"
 PIECE = 16          # bytes that the swizzle keeps together
@@ -43,15 +46,28 @@ def matrix_memory(plan: Contraction, operand: int, source: Layout, size: int) ->
     shape = [plan.sizes[d] for d in dims]
     k = dims.index(plan.k[0])
     other = dims.index((plan.m if operand == 0 else plan.n)[0])
+    if not near_k(plan, operand, source):
+        if operand == 1 and plan.run > 1:
+            raise CompilerBug("columns of a product have an order of their own, but lie side by side in shared memory")
+        return swizzled_rows(shape, other, k, size)
+    bits = log2(shape[other])
+    return swizzled_rows(shape, k, other, size, column_bits(plan.run, bits) if operand == 1 else range(bits))
+
+
+def near_k(plan: Contraction, operand: int, source: Layout) -> bool:
+    """Whether the rows of shared memory go along k, for a tile that threads hold as `source`."""
+    other = plan.maps[operand].index((plan.m if operand == 0 else plan.n)[0])
     unit = next((v for v in (*source.basis("register"), *source.basis("lane")) if 1 in v), None)
-    near, far = (other, k) if unit is not None and unit[other] == 1 else (k, other)
-    return swizzled_rows(shape, near, far, size)
+    return unit is None or unit[other] != 1
 
 
-def swizzled_rows(shape: list[int], near: int, far: int, size: int) -> Layout:
-    """Rows of up to 128 bytes along dim `near`, one for each `far`; then the next block of rows."""
+def swizzled_rows(shape: list[int], near: int, far: int, size: int, order: Sequence[int] = ()) -> Layout:
+    """Rows of up to 128 bytes along dim `near`, one for each `far`; then the next block of rows.
+
+    order: for each bit of `far` the bit of the row's number, where that is another.
+    """
     row = min(ROW // size, shape[near])
-    stride = {near: [1 << b for b in range(log2(row))], far: [row << b for b in range(log2(shape[far]))]}
+    stride = {near: [1 << b for b in range(log2(row))], far: [row << b for b in order or range(log2(shape[far]))]}
     stride[near] += [row * shape[far] << b for b in range(log2(shape[near] // row))]
     pieces = log2(row * size // PIECE)
 
@@ -116,15 +132,14 @@ def multiply(k: Any, op: Any, plan: Contraction) -> Any:
     others = (plan.m[0], plan.n[0])
     operands = {n: _Operand(tile, plan.maps[n].index(plan.k[0]), plan.maps[n].index(others[n]),
                             plan.maps[2].index(others[n])) for n, tile in zip(numbers, tiles, strict=True)}
-    value, layout = k.get(op.operands[2]), plan.result
-    groups = [list(range(r, r + i.c.registers)) for r in range(0, layout.registers, i.c.registers)]
+    value, layout, size = k.get(op.operands[2]), plan.result, i.c.registers
     i64 = ir.IntegerType.get_signless(64)
     attributes = {name: ir.IntegerAttr.get(i64, n) for name, n in (("m", i.m), ("n", i.n), ("k", i.k))}
     attributes |= {"ab"[n]: o.attributes(plan.sizes[plan.k[0]], i.k) for n, o in operands.items()}
     acc = []
     ir.Operation.create("nvvm.wgmma.fence.aligned")
-    for group in groups:
-        part, position = select_registers(value, group), layout.at(register=group[0])
+    for first in range(0, layout.registers, size):
+        part, position = select_registers(value, range(first, first + size)), layout.at(register=first)
         inputs = [] if 0 in operands else [_held(plan, k.get(op.operands[0]), position)]
         for o in operands.values():
             inputs += [o.tile.buffer, o.first(k.code, plan, position)]

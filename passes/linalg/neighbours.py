@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -23,7 +24,8 @@ def neighbours(kernel: Kernel, base: Schedule, chip: Chip) -> list[Schedule]:
     dims = iter(max(kernel.results, key=lambda t: len(t.dims)).dims)
     sizes = [estimate(symbolic.product([next(dims) for _ in range(n)])) for n in base.flatten or [1] * len(base.block)]
     found: list[Schedule] = []
-    makers = _gpu(base, sizes, chip) if base.access == "gather" else _cpu(base, sizes, chip)
+    fixed = not kernel.symbols
+    makers = _gpu(base, sizes, chip, fixed) if base.access == "gather" else _cpu(base, sizes, chip)
     for make in makers:
         try:
             schedule = make()
@@ -69,7 +71,7 @@ def _cpu(base: Schedule, sizes: list[int], chip: Chip) -> Iterator[Callable[[], 
                 yield partial(replace, base, reduce=_put(base.reduce, k, i, other))
 
 
-def _gpu(base: Schedule, sizes: list[int], chip: Chip) -> Iterator[Callable[[], Schedule]]:
+def _gpu(base: Schedule, sizes: list[int], chip: Chip, fixed: bool) -> Iterator[Callable[[], Schedule]]:
     n = len(base.vector)
     for threads in (64, 128, 256, 512):
         if threads != base.threads and threads <= chip.max_threads:
@@ -81,6 +83,12 @@ def _gpu(base: Schedule, sizes: list[int], chip: Chip) -> Iterator[Callable[[], 
     if "wgmma" in chip.matrix and base.stages > 1 and not base.online:
         yield partial(replace, base, warpgroup=not base.warpgroup)
         yield from _warpgroup_tiles(base)
+    if base.streamed:
+        yield partial(replace, base, streamed=())
+    elif fixed and base.stages > 1 and n == 2 and not base.online and not base.flatten and not any(base.joined):
+        tiles = math.prod(-(-size // lanes) for size, lanes in zip(sizes, base.vector, strict=True))
+        if tiles % chip.cores:
+            yield partial(replace, base, streamed=(tiles % chip.cores, chip.cores))
     for d in range(n):
         for factor in (0.5, 2, 4):
             lanes = int(base.vector[d] * factor)

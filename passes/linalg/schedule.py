@@ -43,6 +43,9 @@ All entries speak of dims *after* normalisation (passes/linalg/kernel.py), of th
 - descending: a tile dim whose last tiles are launched first, because work grows along it (GPU); -1: none.
 - warpgroup: contractions by instructions that several warps issue together and that read shared memory themselves
   (wgmma), where the chip has them for these types and the tile fits (GPU).
+- persistent: how many workgroups compute all tiles, one after the other (GPU; passes/gpu/rounds.py); 0: each one tile.
+- streamed: (tiles, workers): the sums of the last tiles, in the order of launch, are dealt out to so many workgroups
+  (GPU; passes/linalg/streamed.py); empty: every tile is one workgroup's.
 - group: tiles of the last dim but one that neighbouring workgroups walk before they go on along the last (GPU).
 """
 
@@ -56,7 +59,7 @@ from xcc.diagnostics import UserError
 from xcc.passes.linalg.kernel import Kernel, Op
 
 NUMBERS = ("threads", "stages", "group", "park", "descending", "prefetch", "shares", "splits", "busy", "strips",
-           "ahead")
+           "ahead", "persistent")
 FLAGS = ("online", "dot", "warpgroup", "stream")
 
 
@@ -89,6 +92,8 @@ class Schedule:
     busy: int = 0
     ahead: int = 0
     stream: bool = False
+    streamed: tuple[int, ...] = ()
+    persistent: int = 0
 
     def __post_init__(self) -> None:
         if not len(self.block) == len(self.vector) == len(self.order):
@@ -110,6 +115,10 @@ class Schedule:
             raise UserError("xcc.config: splits cut the loop that 'online' makes, for tiles of the outer forall")
         if self.shares < 0 or self.shares & (self.shares - 1):
             raise UserError(f"xcc.config: shares {self.shares} is no power of two")
+        if self.streamed and (len(self.streamed) != 2 or len(self.block) != 2 or self.block != self.vector
+                              or not 0 < self.streamed[0] <= self.streamed[1] or self.flatten or any(self.joined)):
+            raise UserError(f"xcc.config: streamed {self.streamed} must be tiles and as many workers or more, of a "
+                            "product with two dims and a workgroup a tile")
         if self.tail not in ("peel", "mask"):
             raise UserError(f"xcc.config: tail '{self.tail}' is neither 'peel' nor 'mask'")
         if self.access not in ("rows", "gather"):
@@ -126,14 +135,16 @@ class Schedule:
                 entries[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), getattr(self, name))
         if self.flatten:
             entries["flatten"] = i64(list(self.flatten))
-        if self.chunks:
-            entries["chunks"] = i64(list(self.chunks))
+        for name in ("chunks", "streamed"):
+            if getattr(self, name):
+                entries[name] = i64(list(getattr(self, name)))
         if self.joined:
             entries["joined"] = ir.ArrayAttr.get([i64(list(r)) for r in self.joined])
         for name in FLAGS:
             if getattr(self, name):
                 entries[name] = ir.BoolAttr.get(True)
-        for name in ("threads", "stages", "group", "prefetch", "shares", "splits", "busy", "strips", "ahead"):
+        for name in ("threads", "stages", "group", "prefetch", "shares", "splits", "busy", "strips", "ahead",
+                     "persistent"):
             if getattr(self, name):
                 entries[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), getattr(self, name))
         return ir.DictAttr.get(entries)
@@ -154,6 +165,7 @@ class Schedule:
                 parallel=bool(d["parallel"].value) if "parallel" in d else False,
                 flatten=tuple(ir.DenseI64ArrayAttr(d["flatten"])) if "flatten" in d else (),
                 chunks=tuple(ir.DenseI64ArrayAttr(d["chunks"])) if "chunks" in d else (),
+                streamed=tuple(ir.DenseI64ArrayAttr(d["streamed"])) if "streamed" in d else (),
                 joined=tuple(tuple(ir.DenseI64ArrayAttr(r)) for r in d.get("joined", [])),
                 **numbers, **flags)
         except (KeyError, ValueError) as e:

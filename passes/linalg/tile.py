@@ -32,6 +32,7 @@ from xcc.passes.linalg.domain import element_bytes
 from xcc.passes.linalg.kernel import Tensor, read
 from xcc.passes.linalg.online_parts import KeyParts, partial_results, parts_of
 from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.streamed import Streamed, workspace_dims
 from xcc.passes.linalg.strips import Strips, product_in_strips
 from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
 from xcc.passes.linalg.tile_eval import Evaluator
@@ -63,9 +64,12 @@ def tile_kernel(function: Any, module: Any, lossy: bool = False) -> None:
     main = max((t for t in outputs), key=lambda t: _volume(t.dims))
     parts = parts_of(schedule, main.dims) if schedule.splits > 1 else 1
     scratch = partial_results(kernel, parts) if parts != 1 else []
+    spaces = [(p.stored.dims, p.stored.element) for p in scratch]
+    if schedule.streamed:
+        spaces.append(workspace_dims(kernel, schedule))
     types = [*(memref_type(t.dims, t.element) for t in kernel.args),
              *(memref_type(dims, t.element) for t, dims in zip(outputs, stored, strict=True)),
-             *(memref_type(p.stored.dims, p.stored.element) for p in scratch)]
+             *(memref_type(dims, element) for dims, element in spaces)]
     index = ir.IndexType.get()
     with ir.InsertionPoint(function), function.location:
         new = func_d.FuncOp(kernel.name + "__tiled", ([*types, *([index] * len(kernel.symbols))], []))
@@ -74,10 +78,10 @@ def tile_kernel(function: Any, module: Any, lossy: bool = False) -> None:
             new.attributes[name] = attr
     for key, shapes in (("xt.arg_dims", [t.dims for t in kernel.args]), ("xt.result_dims", stored)):
         new.attributes[key] = ir.ArrayAttr.get([dims_attr(dims) for dims in shapes])
-    if scratch:
-        new.attributes["xt.scratch_dims"] = ir.ArrayAttr.get([dims_attr(p.stored.dims) for p in scratch])
+    if spaces:
+        new.attributes["xt.scratch_dims"] = ir.ArrayAttr.get([dims_attr(dims) for dims, _ in spaces])
         new.attributes["xcc.scratch"] = ir.ArrayAttr.get([ir.StringAttr.get(str(
-            symbolic.product(p.stored.dims) * element_bytes(p.stored.element))) for p in scratch])
+            symbolic.product(dims) * element_bytes(element))) for dims, element in spaces])
     entry = new.add_entry_block()
     arguments = list(entry.arguments)
     symbols = dict(zip(kernel.symbols, arguments[len(types):], strict=True))
@@ -106,7 +110,11 @@ def tile_kernel(function: Any, module: Any, lossy: bool = False) -> None:
                     PartsNest(ev, schedule, dims, group, parts).emit()
                 part = _rows(schedule)
             with builder.scope():
-                Nest(ev, part, dims, group).emit()
+                nest = Nest(ev, part, dims, group)
+                if part.streamed:
+                    Streamed(nest, kernel, arguments[len(types) - 1]).emit(_forall_of)
+                else:
+                    nest.emit()
         func_d.ReturnOp([])
     function.operation.erase()
     new.attributes["sym_name"] = ir.StringAttr.get(kernel.name)
@@ -206,11 +214,11 @@ class Nest:
         """Loops over the dims of `order`, then the tile itself; `ranges` are the forall's chunks."""
         self.ev.progress = self._progress(at, ranges) if self.schedule.shares else None
         if not order and self.product is not None and any(i.axes for d, i in at.items() if d + 1 < len(self.dims)):
-            Strips(self.ev, self.product, self._store).emit(at)
+            Strips(self.ev, self.product, self.store).emit(at)
             return
         self._hoist(at)
         if not order:
-            self._store(at)
+            self.store(at)
             return
         d, rest = order[0], order[1:]
         lanes, size, block = self.schedule.vector[d], self.dims[d], self.schedule.block[d]
@@ -344,7 +352,8 @@ class Nest:
         self.ev.online.prepare([(r.t, access) for r in self.results], {f"i{d}": i for d, i in coordinates.items()})
         return [coordinates[d] for d in range(len(coordinates))]
 
-    def _store(self, at: dict[int, Ix]) -> None:
+    def store(self, at: dict[int, Ix]) -> None:
+        """Evaluates and stores the tile at the coordinates `at`."""
         indices = self._prepare(at)
         values: list[V] = [self.ev.tile(r.t, indices) for r in self.results]
         if self.schedule.ahead:
@@ -372,10 +381,15 @@ class PartsNest(Nest):
         assert self.ev.online.parts is not None
         (self.ev.online.parts.part,) = outer
 
-    def _store(self, at: dict[int, Ix]) -> None:
+    def store(self, at: dict[int, Ix]) -> None:
         self._prepare(at)
         assert self.ev.online.parts is not None
         self.ev.online.parts.part = None
+
+
+def _forall_of(count: int) -> Any:
+    """The block of a loop over `count` workgroups."""
+    return _forall([count], [], [1], parallel=True).regions[0].blocks[0]
 
 
 def _forall(sizes: Sequence[int | None], dynamic: list[Any], steps: list[int], parallel: bool) -> Any:

@@ -51,6 +51,8 @@ class Evaluator:
         self.parked: Tensor | None = None       # its tiles are written to `park`, and read back once all are there
         self.park: Any = None
         self.parking = False
+        self.bounds: tuple[Any, Any] | None = None      # of the loop over a product's sum; None: all of it
+        self.given: tuple[Op, Callable[[tuple[Axis, ...]], V]] | None = None    # an op whose tiles come from elsewhere
         self.zero_past_limits: set[Any] = set()     # values that are 0 in the lanes past their axes' limits
         self.progress: Any = None              # the tile of rows of the panel, an index, for fetch_ahead
         self.online = OnlineLoops(self, find_groups(kernel) if schedule.online else [])
@@ -232,6 +234,8 @@ class Evaluator:
     # reductions --------------------------------------------------------------------------------------------------
     def _reduce(self, op: Op, env: dict[str, Ix], out_axes: tuple[Axis, ...]) -> list[V]:
         out_axes = tuple(sorted(out_axes, key=lambda a: a.order))
+        if self.given is not None and op is self.given[0]:
+            return [self.given[1](out_axes)]
         reduction = Reduction(self, op, env, out_axes)
         self.hoist(op.inputs, env)
         parked = [a for t, a in op.inputs if t is self.parked and self.park is not None]
@@ -342,6 +346,9 @@ class Reduction:
             return accs
         if n <= 1:
             return self.loop(at, env, accs, self.b.int(0), self.b.dim(size), 1, lambda iv: Ix(base=iv))
+        if self.ev.bounds is not None and self.contract:
+            end = None if isinstance(size, int) and size % n == 0 else self.b.dim(size)
+            return self.loop(at, env, accs, *self.ev.bounds, n, self.walk(p, end))
         if isinstance(size, int) and size <= n:
             return self.run(at + 1, {**env, name: Ix(coefs=((self.axes[p], 1),))}, accs)
         if self.ev.schedule.tail == "mask" and not (isinstance(size, int) and size % n == 0):

@@ -1,5 +1,5 @@
-// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a "--pass-pipeline=assign-layouts, distribute, mlir(canonicalize, cse)" | filecheck %s --check-prefix=SM90
-// RUN: %xcc_opt %s --target=nvptx --chip=sm_80 "--pass-pipeline=assign-layouts, distribute, mlir(canonicalize, cse)" | filecheck %s --check-prefix=SM80
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a "--pass-pipeline=assign-layouts, distribute, mlir(canonicalize, cse)" --split-input-file | filecheck %s --check-prefix=SM90
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_80 "--pass-pipeline=assign-layouts, distribute, mlir(canonicalize, cse)" --split-input-file | filecheck %s --check-prefix=SM80
 
 // Four slots a tile, two steps copied ahead: instructions of a step run on during the next one.
 // SM90-LABEL: gpu.func @matmul(
@@ -20,8 +20,8 @@
 // SM90: nvvm.cp.async.commit.group
 // SM90-NEXT: nvvm.wgmma.wait.group.sync.aligned 1
 // SM90: scf.yield
-// SM90: "xtg.wgmma_wait"
 // SM90: nvvm.cp.async.wait.group 0
+// SM90: "xtg.wgmma_wait"
 
 // A chip without them takes its own instructions.
 // SM80-LABEL: gpu.func @matmul(
@@ -41,6 +41,46 @@ func.func @matmul(%a: memref<64x256xf16>, %b: memref<256x128xf16>, %o: memref<64
       scf.yield %c : vector<64x128xf32>
     }
     vector.transfer_write %r, %o[%c0, %c0] {in_bounds = [true, true]} : vector<64x128xf32>, memref<64x128xf32>
+  }
+  return
+}
+
+// -----
+
+// The right operand lies in rows along k, in an order that lets a thread hold and store eight neighbours of the result.
+// One workgroup computes three tiles: during a tile's last two steps the first two of the next are copied, if there is one,
+// and its results are waited for when they are stored.
+// SM90-LABEL: gpu.func @rounds(
+// SM90-SAME: xcc.grid = "1"
+// SM90-COUNT-2: nvvm.cp.async.commit.group
+// SM90: scf.for %[[TILE:.*]] = %block_id_x to %c3 step %c1 iter_args(%[[SLOT:.*]] = %c0) -> (index) {
+// SM90: %[[MORE:.*]] = arith.cmpi ult
+// SM90: scf.for {{.*}} = %c0 to %c384 step %c64 iter_args({{.*}}, %{{.*}} = %[[SLOT]])
+// SM90: "xtg.wgmma"
+// SM90: nvgpu.device_async_copy {{.*}}, 8 {bypassL1}
+// SM90: scf.yield
+// SM90: nvvm.cp.async.wait.group 1
+// SM90: arith.select %[[MORE]], %c8, %c0
+// SM90: nvvm.cp.async.wait.group 1
+// SM90: "xtg.wgmma_wait"
+// SM90: vector.store {{.*}} {alignment = 16 : i64} : memref<192x128xf16>, vector<8xf16>
+// SM90: scf.yield
+// SM90: nvvm.cp.async.wait.group 0
+func.func @rounds(%a: memref<192x512xf16>, %b: memref<128x512xf16>, %o: memref<192x128xf16>) attributes {xt.kernel, xcc.config = {threads = 128 : i64, stages = 4 : i64, warpgroup = true, persistent = 1 : i64}} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c512 = arith.constant 512 : index
+  %h = arith.constant 0.0 : f16
+  scf.forall (%i) = (0) to (192) step (64) {
+    %init = arith.constant dense<0.0> : vector<64x128xf32>
+    %r = scf.for %k = %c0 to %c512 step %c64 iter_args(%acc = %init) -> (vector<64x128xf32>) {
+      %ta = vector.transfer_read %a[%i, %k], %h {in_bounds = [true, true]} : memref<192x512xf16>, vector<64x64xf16>
+      %tb = vector.transfer_read %b[%c0, %k], %h {in_bounds = [true, true]} : memref<128x512xf16>, vector<128x64xf16>
+      %c = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %ta, %tb, %acc : vector<64x64xf16>, vector<128x64xf16> into vector<64x128xf32>
+      scf.yield %c : vector<64x128xf32>
+    }
+    %t = arith.truncf %r : vector<64x128xf32> to vector<64x128xf16>
+    vector.transfer_write %t, %o[%i, %c0] {in_bounds = [true, true]} : vector<64x128xf16>, memref<192x128xf16>
   }
   return
 }
