@@ -62,6 +62,24 @@ def epilogue(m: int, n: int, k: int, kind: str, dtype: str = "f16") -> Case:
                 SIZE[dtype] * (m * k + k * n + m * n * len(shapes[2:])), 0.1)
 
 
+def product_rows(m: int, n: int, k: int, kind: str) -> Case:
+    """Rows of a product that are reduced: a softmax of them, or a layer norm behind bias and residual."""
+
+    def build(xt: Any, x: Any, w: Any, bias: Any, *rest: Any) -> Any:
+        y = xt.add(xt.dot_general(x, w, lhs_contract=(1,), rhs_contract=(1,)), bias)
+        return xt.softmax(y, axis=-1) if kind == "softmax" else xt.layer_norm(xt.add(y, rest[0]), *rest[1:], axes=(1,))
+
+    def peer(f: Any, x: Any, w: Any, bias: Any, *rest: Any) -> Any:
+        y = f.linear(x, w, bias)
+        return f.softmax(y, -1) if kind == "softmax" else f.layer_norm(y + rest[0], (n,), *rest[1:], 1e-5)
+
+    shapes: Shapes = ((m, k), (n, k), (n,))
+    if kind != "softmax":
+        shapes = (*shapes, (m, n), (n,), (n,))
+    return Case(f"linear+{kind} f16 {m}x{n}x{k}", shapes, "f16", build, peer, 2.0 * m * n * k,
+                2.0 * (m * k + k * n + m * n * (1 if kind == "softmax" else 2)), 0.3)
+
+
 def softmax(rows: int, columns: int) -> Case:
     return Case(f"softmax f16 {rows}x{columns}", ((rows, columns),), "f16", lambda xt, x: xt.softmax(x, axis=-1),
                 lambda f, x: f.softmax(x, -1), bytes=4.0 * rows * columns)
@@ -138,6 +156,8 @@ CASES: tuple[Case, ...] = (
     matmul(333, 777, 1111, "f16", "N", "T"),
     epilogue(4096, 4096, 4096, "gelu"),
     epilogue(4096, 4096, 4096, "relu+residual"),
+    product_rows(8192, 128, 512, "softmax"),
+    product_rows(8192, 256, 1024, "residual+layernorm"),
     conv(32, 56, 64, 64, 3),
     conv(32, 14, 256, 256, 3),
     attention(4, 32, 4096, 128, True),

@@ -152,6 +152,7 @@ def _in_parts(one: Schedule, place: Domain, length: int, keys: int, width: int, 
     fastest = min(map(seconds, choices))
     parts = max((n for n in choices if seconds(n) <= EQUAL * fastest and count * n <= chip.cores),
                 default=min(choices, key=seconds))
+    parts = -(-steps // -(-steps // parts))     # as few as have that many steps
     return replace(one, splits=parts, busy=0 if known else chip.cores) if parts > 1 else one
 
 

@@ -1,6 +1,7 @@
 // RUN: %xcc_opt %s --pass-pipeline="form-kernels" --split-input-file --check-legal=kernels | filecheck %s
 // RUN: %xcc_opt %s --pass-pipeline="form-kernels{fuse=none}" --split-input-file | filecheck %s --check-prefix=NONE
 // RUN: %xcc_opt %s --pass-pipeline="form-kernels{explain}" --split-input-file 2>&1 | filecheck %s --check-prefix=WHY
+// RUN: %xcc_opt %s --pass-pipeline="form-kernels{tile-row=64}" --split-input-file | filecheck %s --check-prefix=ROWS
 // RUN: not %xcc_opt %s --pass-pipeline="form-kernels{fuse=some}" 2>&1 | filecheck %s --check-prefix=BAD
 
 // BAD: 'some' is neither all nor none
@@ -135,4 +136,34 @@ func.func @stored_pad(%x: tensor<1x4x4x4xf32>, %w: tensor<4x8xf32>, %f: tensor<3
   %1 = "xt.pad"(%0) {low = [0, 1, 1, 0], high = [0, 1, 1, 0], interior = [0, 0, 0, 0], mode = "constant", value = 0.0 : f64, xcc.stored} : (tensor<1x4x4x8xf32>) -> tensor<1x6x6x8xf32>
   %2 = "xt.convolution"(%1, %f) {dtype = f32, filter = "HWIO", groups = 1 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x6x6x8xf32>, tensor<3x3x8x8xf32>) -> tensor<1x4x4x8xf32>
   return %2, %0 : tensor<1x4x4x8xf32>, tensor<1x4x4x8xf32>
+}
+
+// -----
+
+// Rows of a product that fit in a tile are reduced in its kernel, where that is asked for; the sum that goes on is stored
+// by the same kernel.
+// ROWS-LABEL: func.func @rows_of_a_product(
+// ROWS: %[[Y:.*]]:2 = "xtv.dispatch"(%{{.*}}) {kernel = @dot_general_0
+// ROWS-NEXT: return %[[Y]]
+// CHECK-LABEL: func.func @rows_of_a_product(
+// CHECK: kernel = @dot_general_0
+// CHECK: kernel = @reduce_0
+func.func @rows_of_a_product(%x: tensor<100x64xf32>, %w: tensor<64x48xf32>) -> (tensor<100x48xf32>, tensor<100x48xf32>) {
+  %0 = "xt.dot_general"(%x, %w) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<100x64xf32>, tensor<64x48xf32>) -> tensor<100x48xf32>
+  %1 = "xt.exp"(%0) : (tensor<100x48xf32>) -> tensor<100x48xf32>
+  %2 = "xt.reduce"(%1) {axes = [1], keepdims = true, kind = "sum"} : (tensor<100x48xf32>) -> tensor<100x1xf32>
+  %3 = "xt.div"(%1, %2) : (tensor<100x48xf32>, tensor<100x1xf32>) -> tensor<100x48xf32>
+  return %3, %0 : tensor<100x48xf32>, tensor<100x48xf32>
+}
+
+// -----
+
+// Rows that are too long for it are not.
+// ROWS-LABEL: func.func @long_rows(
+// ROWS: kernel = @dot_general_0
+// ROWS: kernel = @reduce_0
+func.func @long_rows(%x: tensor<100x64xf32>, %w: tensor<64x72xf32>) -> tensor<100xf32> {
+  %0 = "xt.dot_general"(%x, %w) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<100x64xf32>, tensor<64x72xf32>) -> tensor<100x72xf32>
+  %1 = "xt.reduce"(%0) {axes = [1], keepdims = false, kind = "max"} : (tensor<100x72xf32>) -> tensor<100xf32>
+  return %1 : tensor<100xf32>
 }
