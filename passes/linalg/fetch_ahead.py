@@ -6,6 +6,7 @@ compute, memory would be idle: each step of tile r of R asks for its share of th
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from xcc import symbolic
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["fetch_ahead", "packed_input"]
 
 SECOND_CACHE = 2       # memref.prefetch's locality hint: not the first level
+LINE_BYTES = 64
 
 
 def packed_input(op: Op) -> tuple[Tensor, Access] | None:
@@ -32,7 +34,7 @@ def packed_input(op: Op) -> tuple[Tensor, Access] | None:
 
 
 def fetch_ahead(ev: Evaluator, op: Op, env: dict[str, Ix]) -> None:
-    """One line of the panel after the one that `op` reads at `env`; `ev.progress` is the tile of rows, from 0 on.
+    """A share of the panel after the one that `op` reads at `env`; `ev.progress` is the tile of rows, from 0 on.
 
     Nothing is read: an address past the last panel is as good as any.
     """
@@ -51,6 +53,10 @@ def fetch_ahead(ev: Evaluator, op: Op, env: dict[str, Ix]) -> None:
     shift = b.int(ev.schedule.shares.bit_length() - 1)
     share = b.pure("arith.shrui", b.index, [b.add(b.mul(tile, b.dim(panel)), step), shift])
     address = b.add(b.add(start, b.dim(panel)), share)
-    ir.Operation.create("memref.prefetch", operands=[ev.memory.flat_argument(t), address], attributes={
-        "isWrite": ir.BoolAttr.get(False), "isDataCache": ir.BoolAttr.get(True),
-        "localityHint": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), SECOND_CACHE)})
+    line = LINE_BYTES * 8 // t.element.width
+    read = prod(axis.size for i in indices[1:] for axis in i.axes)
+    for n in range(max(1, read // ev.schedule.shares // line)):
+        ir.Operation.create("memref.prefetch", operands=[ev.memory.flat_argument(t), b.add(address, b.int(n * line))],
+                            attributes={
+            "isWrite": ir.BoolAttr.get(False), "isDataCache": ir.BoolAttr.get(True),
+            "localityHint": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), SECOND_CACHE)})

@@ -10,10 +10,13 @@ from xcc.passes.linalg.kernel import Kernel, Op, bare_loop
 from xcc.passes.linalg.schedule import Schedule
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
+from xcc.targets.cpu.chunks import CORES
 
 __all__ = ["Widths", "columns_of", "row_lanes", "rows_schedule"]
 
-CHUNK = 16384          # elements of a pointwise chunk
+CHUNK = 16384          # elements of a pointwise chunk (fewer that cost more), at most;
+SMALL_CHUNK = 2048     # where the cores would have less than
+CHUNKS_EACH = 2        # chunks, as few as that
 AHEAD = 2048          # elements that are fetched before they are needed, in rows at least one
 L3 = 32 << 20          # bytes, where the chip does not say
 SCRATCH = 65536        # bytes on a thread's stack
@@ -74,8 +77,9 @@ def rows_schedule(kernel: Kernel, place: Domain, w: Widths, chip: Chip, parallel
     if in_registers:
         vector[last] = -(-estimate(dims[last]) // w.lanes) * w.lanes
     reduce = tuple(_whole_lanes(o, w, dims[last]) if in_registers else row_lanes(o, w) for o in reductions)
-    schedule = Schedule(tuple(_block(kernel, dims, vector, whole_row)), tuple(vector), tuple(range(len(dims))), reduce,
-                        "peel", "rows", _parked(kernel, place) if whole_row and not in_registers else -1, parallel)
+    block = _block(kernel, dims, vector, whole_row, chip.cores or CORES)
+    schedule = Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "peel",
+                        "rows", _parked(kernel, place) if whole_row and not in_registers else -1, parallel)
     return _past_caches(schedule, kernel, place, chip, whole_row)
 
 
@@ -94,10 +98,12 @@ def _vector(place: Domain, w: Widths, reductions: bool) -> list[int]:
     return vector
 
 
-def _block(kernel: Kernel, dims: tuple[Dim, ...], vector: list[int], whole_row: bool) -> list[int]:
+def _block(kernel: Kernel, dims: tuple[Dim, ...], vector: list[int], whole_row: bool, cores: int) -> list[int]:
     last = len(dims) - 1
     per_point = max(1, work(kernel) // max(1, volume(dims)))
-    chunk = max(1, CHUNK // max(1, per_point // 4))
+    cost = max(1, per_point // 4)
+    small = max(SMALL_CHUNK, volume(dims) * cost // (CHUNKS_EACH * cores))
+    chunk = max(1, min(CHUNK, small) // cost)
     block, inner = [0] * len(dims), 1
     for d in range(last, -1, -1):
         extent = estimate(dims[d])

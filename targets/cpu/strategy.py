@@ -119,7 +119,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, _elements(op, left), chip.cores or CORES)
     chunks = (*outer, *sorted(m_dims), last) if by_rows else ()
     shares = _shares(op, dims, vector, block, min(m_dims, default=None))
-    if group is None and (by_rows or shares > FEW_SHARES) or matrix is not None:
+    if group is None and (by_rows or shares > FEW_SHARES):
         shares = 0
     return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel,
                     dot=group is not None, chunks=() if chunks == order else chunks,
