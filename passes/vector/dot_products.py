@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.vector.tiles import op, shuffle
+from xcc.passes.vector.tiles import op, shuffle, splat_constant, vec
 
 __all__ = ["dot_product"]
 
@@ -16,6 +16,8 @@ INTRINSICS: dict[tuple[str, int], str] = {
     ("sdot", 4): "llvm.aarch64.neon.sdot.v4i32.v16i8", ("bf16", 16): "llvm.x86.avx512bf16.dpbf16ps.512",
     ("bf16", 8): "llvm.x86.avx512bf16.dpbf16ps.256", ("bf16", 4): "llvm.x86.avx512bf16.dpbf16ps.128"}
 """By kind and lanes of the accumulator."""
+PAIRS = {16: "llvm.x86.avx512.pmaddw.d.512", 8: "llvm.x86.avx2.pmadd.wd", 4: "llvm.x86.sse2.pmadd.wd"}
+"""Kind "madd": sums of two products of i16, exact for bytes, by lanes of the accumulator."""
 UNSIGNED = {"vnni": {0}, "usdot": {0}, "sdot": set(), "bf16": set()}
 """Which operand, if any, an instruction takes as unsigned."""
 
@@ -28,6 +30,8 @@ def dot_product(kinds: Sequence[str], acc: Any, sides: Sequence[Any], unsigned: 
     width = ir.VectorType(acc.type).shape[0]
     elem = ir.VectorType(sides[0].type).element_type
     taken = "bf16" if isinstance(elem, ir.BF16Type) else "i8" if isinstance(elem, ir.IntegerType) else ""
+    if "madd" in kinds and width in PAIRS and taken == "i8":
+        return _pairs(acc, sides, unsigned)
     for kind in kinds:
         if (kind, width) not in INTRINSICS or taken != ("bf16" if kind == "bf16" else "i8"):
             continue
@@ -41,6 +45,26 @@ def dot_product(kinds: Sequence[str], acc: Any, sides: Sequence[Any], unsigned: 
 def _call(name: str, acc: Any, sides: Sequence[Any]) -> Any:
     return op("llvm.call_intrinsic", [acc.type], [acc, *sides], intrin=ir.StringAttr.get(name),
               operandSegmentSizes=ir.DenseI32ArrayAttr.get([3, 0]), op_bundle_sizes=ir.DenseI32ArrayAttr.get([]))
+
+
+def _pairs(acc: Any, sides: Sequence[Any], unsigned: set[int]) -> Any:
+    """Bytes 0 and 2 of each group of 4 as a pair of i16, then bytes 1 and 3."""
+    width = ir.VectorType(acc.type).shape[0]
+    words = vec(2 * width, ir.IntegerType.get_signless(16))
+    eight, low = (splat_constant(words, n) for n in (8, 0xFF))
+
+    def op16(name: str, a: Any, b: Any) -> Any:
+        return op(f"arith.{name}", [words], [a, b])
+
+    whole = [op("vector.bitcast", [words], [v]) for v in sides]
+    even = [op16("andi", v, low) if n in unsigned else op16("shrsi", op16("shli", v, eight), eight)
+            for n, v in enumerate(whole)]
+    odd = [op16("shrui" if n in unsigned else "shrsi", v, eight) for n, v in enumerate(whole)]
+    for pair in (even, odd):
+        both = op("llvm.call_intrinsic", [acc.type], pair, intrin=ir.StringAttr.get(PAIRS[width]),
+                  operandSegmentSizes=ir.DenseI32ArrayAttr.get([2, 0]), op_bundle_sizes=ir.DenseI32ArrayAttr.get([]))
+        acc = op("arith.addi", [acc.type], [acc, both])
+    return acc
 
 
 def _summed(acc: Any, sides: Sequence[Any], unsigned: set[int]) -> Any:

@@ -150,7 +150,8 @@ class _Packer:
 
 
 DOT_PRODUCTS: dict[str, tuple[Any, ...]] = {
-    "vnni": (4, ("ui8", "i8")), "usdot": (4, ("ui8", "i8")), "sdot": (4, ("i8", "i8")), "bf16": (2, ("bf16", "bf16"))}
+    "vnni": (4, ("ui8", "i8")), "usdot": (4, ("ui8", "i8")), "sdot": (4, ("i8", "i8")), "bf16": (2, ("bf16", "bf16")),
+    "madd": (4, ("ui8", "i8"), ("i8", "i8"))}
 """Of each kind of instruction: products summed in a lane, and the element types it multiplies."""
 
 

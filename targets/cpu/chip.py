@@ -19,8 +19,10 @@ _AVX2: dict[str, Any] = {"vector_bytes": 32, "vector_registers": 16}
 _NEON: dict[str, Any] = {"vector_bytes": 16, "vector_registers": 32}
 
 CHIPS: dict[str, Chip] = {c.name: c for c in (
-    Chip("x86-64-v3", _X86, "x86-64-v3", **_AVX2, l2_bytes=512 << 10, bandwidth=20e9, flops=(("f32", 96e9),)),
-    Chip("x86-64-v4", _X86, "x86-64-v4", "-prefer-256-bit", **_AVX512, bandwidth=20e9, flops=(("f32", 150e9),)),
+    Chip("x86-64-v3", _X86, "x86-64-v3", **_AVX2, l2_bytes=512 << 10, bandwidth=20e9, flops=(("f32", 96e9),),
+         matrix=("madd",)),
+    Chip("x86-64-v4", _X86, "x86-64-v4", "-prefer-256-bit", **_AVX512, bandwidth=20e9, flops=(("f32", 150e9),),
+         matrix=("madd",)),
     Chip("znver4", _X86, "znver4", "-prefer-256-bit", **_AVX512, l3_bytes=32 << 20, bandwidth=25e9,
          flops=(("f32", 113e9),), matrix=("vnni", "bf16")),
     Chip("sapphirerapids", _X86, "sapphirerapids", "-prefer-256-bit", **_AVX512, shared_bytes=48 << 10,
@@ -55,6 +57,8 @@ def host() -> Chip:
     name = llvm.get_host_cpu_name()
     features["prefer-256-bit"] = False
     matrix = tuple(dict.fromkeys(m for f, m in MATRIX.items() if features.get(f)))
+    if "vnni" not in matrix and machine in ("x86_64", "amd64"):
+        matrix = (*matrix, "madd")
     return replace(base, name=name, triple=llvm.get_default_triple(), cpu=name, features=features.flatten(),
                    cores=physical_cores(), matrix=matrix, **_caches())
 

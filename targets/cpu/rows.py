@@ -78,8 +78,8 @@ def rows_schedule(kernel: Kernel, place: Domain, w: Widths, chip: Chip, parallel
         vector[last] = -(-estimate(dims[last]) // w.lanes) * w.lanes
     reduce = tuple(_whole_lanes(o, w, dims[last]) if in_registers else row_lanes(o, w) for o in reductions)
     block = _block(kernel, dims, vector, whole_row, chip.cores or CORES)
-    schedule = Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "peel",
-                        "rows", _parked(kernel, place) if whole_row and not in_registers else -1, parallel)
+    schedule = Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "peel", "rows",
+                        _parked(kernel, place) if whole_row and not in_registers else -1, parallel)
     return _past_caches(schedule, kernel, place, chip, whole_row)
 
 

@@ -116,16 +116,17 @@ def test_dot_products_of_a_tile_stay_in_registers(elem, total, group, name):
 
 
 def test_bytes_on_other_chips():
-    """NEON's mixed dot product, and exact arithmetic where a chip has none."""
+    """NEON's mixed dot product, and sums of pairs of i16 on x86 without dot products."""
     loop = inner_loop(cpu_kernels.assembly(grouped_tile("i8", "i32", 4), CHIPS["neoverse-v1"]))
     assert sum("usdot" in line for line in loop) >= 14 * 8
     plain = cpu_kernels.assembly(grouped_tile("i8", "i32", 4), CHIPS["x86-64-v3"])
-    assert "vpdp" not in plain and not calls(plain)
+    assert "vpdp" not in plain and "vpmulld" not in plain and not calls(plain)
+    assert sum("vpmaddwd" in line for line in inner_loop(plain)) >= 2 * 14 * 4
 
 
 @pytest.mark.parametrize("chip", ["", "x86-64-v3", "x86-64-v4"])
 def test_numbers_of_dot_products(chip):
-    """The extremes of the bytes, exact on this machine's instructions and in plain arithmetic."""
+    """The extremes of the bytes, exact on this machine's instructions and on those of older ones."""
     rng = np.random.default_rng(0)
     a = rng.choice([0, 255, 254, 7], (14, 256)).astype(np.uint8)
     b = rng.choice([-128, 127, -3], (64, 32, 4)).astype(np.int8)
