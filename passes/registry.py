@@ -40,6 +40,7 @@ BUILTIN: dict[str, str] = {
     "unroll-vectors": "xcc.passes.vector.unroll",
     "warpgroup-matrix": "xcc.passes.gpu.warpgroup_matrix",
     "wide-pixels": "xcc.passes.xt.wide_pixels",
+    "winograd": "xcc.passes.xt.winograd",
     "xt-decompose": "xcc.passes.xt.decompose_composites",
     "xt-fold": "xcc.passes.xt.fold",
     "xt-recognise": "xcc.passes.xt.recognise",

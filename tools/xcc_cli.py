@@ -40,6 +40,7 @@ def parser() -> ArgumentParser:
     p.add_argument("--precision", default="", choices=PRECISIONS, metavar="TYPE",
                    help=f"compute type of f32 parts: {', '.join(PRECISIONS[1:])}")
     p.add_argument("--threads", type=int, default=0, metavar="N", help="cpu threads of the compiled model")
+    p.add_argument("--no-winograd", action="store_true", help="no convolutions in Winograd's form (cpu)")
     p.add_argument("--tuning", default="", metavar="FILE", help="a tuning database to take schedules from")
     p.add_argument("--tune", nargs="?", type=float, const=60.0, default=0.0, metavar="SECONDS",
                    help="first measure other schedules on this machine (default 60 s); what wins goes into the "
@@ -186,8 +187,9 @@ def _options(args: Any) -> CompileOptions:
     return CompileOptions(
         target=name, target_options=extra, chip=args.chip, dims=tuple(parse_dim(d) for d in args.dim),
         fix=tuple(parse_fix(f) for f in args.fix), precision=args.precision, tuning="" if args.tune else args.tuning,
-        threads=args.threads, verify=args.verify, keep_ir=args.keep_ir, dump_stages=args.dump_stages, jobs=args.jobs,
-        cache=not args.no_cache, debug_patterns=args.debug_patterns, verbose=args.verbose)
+        winograd=not args.no_winograd, threads=args.threads, verify=args.verify, keep_ir=args.keep_ir,
+        dump_stages=args.dump_stages, jobs=args.jobs, cache=not args.no_cache, debug_patterns=args.debug_patterns,
+        verbose=args.verbose)
 
 
 def _pipeline(args: Any, options: CompileOptions) -> Any:

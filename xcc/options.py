@@ -32,6 +32,7 @@ class CompileOptions:
         threads: CPU threads that the compiled model uses; 0 is one a physical core.
         verify: "stage" runs MLIR's verifier after each stage, "each" after each pass, a stage's name also after each
             pass of that stage.
+        winograd: convolutions may take Winograd's form (cpu) where that is faster: rounding errors are larger.
         tuning: a tuning database (text file) whose schedules win over those that come with xcc; "" for none.
         keep_ir: stores the kernels as they are after the stage ``gpu`` (``cpu``) in the artifact, for the interpreter.
         dump_stages: a folder that gets the module after each stage, "" for none.
@@ -51,6 +52,7 @@ class CompileOptions:
     target_options: tuple[tuple[str, str], ...] = ()
     threads: int = 0
     verify: str = "stage"
+    winograd: bool = True
     tuning: str = ""
     keep_ir: bool = False
     dump_stages: str = ""

@@ -36,6 +36,8 @@ All entries speak of dims *after* normalisation (passes/linalg/kernel.py), of th
 - ahead: at each stored tile, how many elements further on the arguments that lie as the result does are fetched into
   the cache (CPU); 0: none.
 - stream: the largest result is written past the caches, where its buffer begins at a vector's alignment (CPU).
+- kept: values that each chunk computes before its tiles, into memory of its own (CPU; passes/linalg/keep.py): the op's
+  number, and vector and order of the nest that computes it, over the op's result dims.
 - parallel: whether the forall is worth more than one thread (CPU).
 - threads: workgroup size (GPU).
 - stages: tiles of a contraction's operands that are in shared memory at once, loads running ahead of the compute (GPU);
@@ -61,6 +63,25 @@ from xcc.passes.linalg.kernel import Kernel, Op
 NUMBERS = ("threads", "stages", "group", "park", "descending", "prefetch", "shares", "splits", "busy", "strips",
            "ahead", "persistent")
 FLAGS = ("online", "dot", "warpgroup", "stream")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How a chunk computes what it keeps of the result of op number `op`."""
+
+    op: int
+    vector: tuple[int, ...]
+    order: tuple[int, ...]
+
+    def to_attr(self) -> Any:
+        i64 = ir.DenseI64ArrayAttr.get
+        return ir.DictAttr.get({"op": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), self.op),
+                                "vector": i64(list(self.vector)), "order": i64(list(self.order))})
+
+    @staticmethod
+    def from_attr(attr: Any) -> Kept:
+        d = ir.DictAttr(attr)
+        return Kept(int(d["op"].value), *(tuple(ir.DenseI64ArrayAttr(d[k])) for k in ("vector", "order")))
 
 
 @dataclass(frozen=True)
@@ -94,6 +115,7 @@ class Schedule:
     stream: bool = False
     streamed: tuple[int, ...] = ()
     persistent: int = 0
+    kept: tuple[Kept, ...] = ()
 
     def __post_init__(self) -> None:
         if not len(self.block) == len(self.vector) == len(self.order):
@@ -140,6 +162,8 @@ class Schedule:
                 entries[name] = i64(list(getattr(self, name)))
         if self.joined:
             entries["joined"] = ir.ArrayAttr.get([i64(list(r)) for r in self.joined])
+        if self.kept:
+            entries["kept"] = ir.ArrayAttr.get([k.to_attr() for k in self.kept])
         for name in FLAGS:
             if getattr(self, name):
                 entries[name] = ir.BoolAttr.get(True)
@@ -167,7 +191,7 @@ class Schedule:
                 chunks=tuple(ir.DenseI64ArrayAttr(d["chunks"])) if "chunks" in d else (),
                 streamed=tuple(ir.DenseI64ArrayAttr(d["streamed"])) if "streamed" in d else (),
                 joined=tuple(tuple(ir.DenseI64ArrayAttr(r)) for r in d.get("joined", [])),
-                **numbers, **flags)
+                kept=tuple(Kept.from_attr(k) for k in d.get("kept", [])), **numbers, **flags)
         except (KeyError, ValueError) as e:
             raise UserError(f"xcc.config: {e}") from None
 

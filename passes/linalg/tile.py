@@ -29,6 +29,7 @@ from xcc.dialects.xt.base import dims_attr
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.border import BorderedResult
 from xcc.passes.linalg.domain import element_bytes
+from xcc.passes.linalg.keep import kept_parts
 from xcc.passes.linalg.kernel import Tensor, read
 from xcc.passes.linalg.online_parts import KeyParts, partial_results, parts_of
 from xcc.passes.linalg.schedule import Schedule
@@ -157,11 +158,11 @@ def _default(dims: tuple[Dim, ...], like: Schedule) -> Schedule:
 
 
 class Nest:
-    """The loops around the tiles of results of one shape."""
+    """The loops around the tiles of results of one shape; `origin`: where `dims` begin in the results' own."""
 
     def __init__(self, ev: Evaluator, schedule: Schedule, dims: tuple[Dim, ...],
-                 results: list[Result]) -> None:
-        self.ev, self.b, self.schedule, self.results = ev, ev.b, schedule, results
+                 results: list[Result], origin: Sequence[Ix] = ()) -> None:
+        self.ev, self.b, self.schedule, self.results, self.origin = ev, ev.b, schedule, results, origin
         groups = iter(dims)
         self.parts = [tuple(next(groups) for _ in range(n)) for n in schedule.flatten or [1] * len(dims)]
         self.dims = tuple(symbolic.product(part) for part in self.parts)
@@ -196,7 +197,7 @@ class Nest:
                     ranges[d] = (low, high)
             if self.schedule.stream and self.schedule.park >= 0:
                 self.ev.park_in_scratch()
-            self._tiles(list(self.schedule.order), {}, ranges)
+            self._chunk(ranges)
 
     def _outer_dims(self) -> list[Dim]:
         """Dims of the forall beside those of the results."""
@@ -208,7 +209,21 @@ class Nest:
     def _forall_of_one(self) -> None:
         loop = _forall([1], [], [1], False)
         with ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0]), self.b.scope():
-            self._tiles(list(self.schedule.order), {}, {})
+            self._chunk({})
+
+    def _chunk(self, ranges: dict[int, tuple[Any, Any]]) -> None:
+        """What the chunk keeps, then its tiles."""
+        for part, kept in zip(kept_parts(self.ev.kernel, self.schedule, self.results[0].t, self.ev.memory, ranges),
+                              self.schedule.kept, strict=True):
+            plan = replace(self.schedule, block=(0,) * len(kept.vector), vector=kept.vector, order=kept.order, kept=(),
+                           chunks=(), shares=0, ahead=0, stream=False)
+            zero = self.b.int(0)
+            with self.b.scope():
+                nest = Nest(self.ev, plan, part.local.dims, [Result(part.t, part.memref, None)], part.origin)
+                nest._tiles(list(kept.order), {}, {d: (zero, end) for d, end in part.ends.items()})
+            self.ev.kept[part.t] = part
+        self._tiles(list(self.schedule.order), {}, ranges)
+        self.ev.kept.clear()
 
     def _tiles(self, order: list[int], at: dict[int, Ix], ranges: dict[int, tuple[Any, Any]]) -> None:
         """Loops over the dims of `order`, then the tile itself; `ranges` are the forall's chunks."""
@@ -244,7 +259,8 @@ class Nest:
             return
         zero = self.b.int(0)
         if isinstance(size, int) and lanes > 1 and size <= lanes:
-            inner(Ix(coefs=((self.ev.full_axis(size, lanes, []), 1),)))
+            outer = d != len(self.dims) - 1 and self.schedule.tail == "peel"
+            inner(Ix(coefs=((Axis(size, d) if outer else self.ev.full_axis(size, lanes, []), 1),)))
         elif isinstance(size, int) and self.schedule.tail == "peel":
             whole = size - size % lanes
             if whole:
@@ -330,7 +346,7 @@ class Nest:
 
     def _hoist(self, at: dict[int, Ix]) -> None:
         """Evaluates what depends only on the dims fixed so far, before the loops over the others begin."""
-        env = {f"i{d}": i for d, i in self._coordinates(at).items()}
+        env = {f"i{d}": self._moved(d, i) for d, i in self._coordinates(at).items()}
         access = tuple(symbolic.sym(f"i{d}") for d in range(sum(len(part) for part in self.parts)))
         self.ev.hoist([(r.t, access) for r in self.results], env)
 
@@ -345,9 +361,13 @@ class Nest:
             first += len(part)
         return out
 
+    def _moved(self, d: int, i: Ix) -> Ix:
+        """The index in the whole result."""
+        return self.b.ix_add(i, self.origin[d]) if self.origin else i
+
     def _prepare(self, at: dict[int, Ix]) -> list[Ix]:
         """Evaluates the online sums behind the results; gives the results' indices."""
-        coordinates = self._coordinates(at)
+        coordinates = {d: self._moved(d, i) for d, i in self._coordinates(at).items()}
         access = tuple(symbolic.sym(f"i{d}") for d in range(len(coordinates)))
         self.ev.online.prepare([(r.t, access) for r in self.results], {f"i{d}": i for d, i in coordinates.items()})
         return [coordinates[d] for d in range(len(coordinates))]
@@ -363,7 +383,9 @@ class Nest:
             if r.bordered is not None:
                 r.bordered.store(v, indices)
             else:
-                self.ev.memory.store(r.t, r.memref, v, indices, self.schedule.stream)
+                places = self._coordinates(at)
+                stored = [places[d] for d in range(len(places))]
+                self.ev.memory.store(r.t, r.memref, v, stored, self.schedule.stream)
 
 
 class PartsNest(Nest):

@@ -9,6 +9,7 @@ Halide's compute_at, with the schedule given as data).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from xcc import symbolic
 from xcc._mlir import ir, scf_d
 from xcc.passes.linalg.fetch_ahead import fetch_ahead
+from xcc.passes.linalg.keep import Part
 from xcc.passes.linalg.kernel import Kernel, Op, Tensor, is_packed
 from xcc.passes.linalg.number_maximum import number_maxima
 from xcc.passes.linalg.online import find_groups
@@ -23,6 +25,7 @@ from xcc.passes.linalg.online_loops import OnlineLoops
 from xcc.passes.linalg.schedule import Schedule, joined_loops, reduce_plan
 from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
 from xcc.passes.linalg.tile_memory import LINE_BYTES, Memory
+from xcc.passes.vector.tiles import scalar_attr
 from xcc.symbolic import Dim
 
 # the combining op of a reduction -> vector.multi_reduction's kind
@@ -54,6 +57,7 @@ class Evaluator:
         self.bounds: tuple[Any, Any] | None = None      # of the loop over a product's sum; None: all of it
         self.given: tuple[Op, Callable[[tuple[Axis, ...]], V]] | None = None    # an op whose tiles come from elsewhere
         self.zero_past_limits: set[Any] = set()     # values that are 0 in the lanes past their axes' limits
+        self.kept: dict[Tensor, Part] = {}     # values that the chunk has in memory of its own
         self.progress: Any = None              # the tile of rows of the panel, an index, for fetch_ahead
         self.online = OnlineLoops(self, find_groups(kernel) if schedule.online else [])
         self.number_maxima = number_maxima(kernel) if schedule.access == "rows" else set()
@@ -70,6 +74,8 @@ class Evaluator:
             return found
         if t.producer is None:
             return self.b.remember(key, self._leaf(t, indices))
+        if t in self.kept:
+            return self.b.remember(key, self.kept[t].load(self.b, self.memory, indices))
         if t is self.parked and self.b.recall(self._park_key(indices)):
             return self.b.remember(key, self.memory.load_from(self.park, self._park_place(indices)))
         results = self._op(t.producer, t.index, indices)
@@ -108,7 +114,26 @@ class Evaluator:
     def _leaf(self, t: Tensor, indices: Sequence[Ix]) -> V:
         if t.constant is not None and t.constant.is_splat:
             return V(self.b.constant(t.constant.get_splat_value(), t.element))
+        if t.constant is not None and all(i.base is None and i.vec is None for i in indices):
+            return self._known(t, indices)
         return self.memory.load(t, indices)
+
+    def _known(self, t: Tensor, indices: Sequence[Ix]) -> V:
+        """Elements of a constant at known places, as a constant; past an axis's limit the last one counts."""
+        axes = tuple(dict.fromkeys(a for i in indices for a in i.axes))
+        sizes = [d for d in t.dims if isinstance(d, int)]
+        elements = list(t.constant)
+        values = []
+        for at in itertools.product(*(range(a.size) for a in axes)):
+            lane, place = dict(zip(axes, at, strict=True)), 0
+            for i, size in zip(indices, sizes, strict=True):
+                place = place * size + min(i.const + sum(c * lane[a] for a, c in i.coefs), size - 1)
+            values.append(elements[place])
+        if not axes:
+            return V(self.b.constant(scalar_attr(t.element, values[0]), t.element))
+        kind = ir.VectorType.get([a.size for a in axes], t.element)
+        attr = ir.DenseElementsAttr.get([scalar_attr(t.element, v) for v in values], kind)
+        return V(self.b.constant(attr, kind), axes)
 
     def _op(self, op: Op, result: int, indices: Sequence[Ix]) -> list[V]:
         env = {str(e): i for e, i in zip(op.outs[result], indices, strict=True)}
@@ -255,7 +280,7 @@ class Evaluator:
         """
         for t, access in reads:
             op = t.producer
-            if op is None:
+            if op is None or t in self.kept:
                 continue
             if op.is_reduction:
                 if op in self.online.ops:
@@ -406,9 +431,11 @@ class Reduction:
         if self.contract:
             new = [self.contraction(env, tagged[0])]
         elif self.product is not None and self.combiners[0] == "arith.addf":
+            total = list(self.op.block.operations)[-1].operands[0].owner
             p, q = (self.ev.body_value(self.op, v, env) for v in self.product)
             new = [self.b.elementwise("math.fma", self.op.results[0].element,
-                                      [self.b.broadcast(v, tagged[0].axes) for v in (p, q)] + [tagged[0]], {})]
+                                      [self.b.broadcast(v, tagged[0].axes) for v in (p, q)] + [tagged[0]],
+                                      {k: v for k, v in total.attributes.items() if k == "fastmath"})]
         elif self.op in self.ev.number_maxima:
             new = [self.greater(env, tagged[0])]
         else:

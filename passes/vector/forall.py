@@ -105,6 +105,7 @@ def _move_body(o: Any, block: Any, ivs: list[Any]) -> None:
 
 def _serial(o: Any) -> None:
     point = ir.InsertionPoint(o)
+    _hoist_buffers(o.regions[0].blocks[0], o)
     ivs, block = [], None
     for lower, upper, step in _with(point, lambda: _bounds(o)):
         with point:
@@ -160,6 +161,14 @@ def _outline(module: Any, f: Any, o: Any, number: int) -> None:
             ivs.insert(0, op("arith.addi", [t], [ranges[i][0], op("arith.muli", [t], [k, ranges[i][2]])]))
     copier.remap(o)
     _move_body(o, body, ivs)
+    _hoist_buffers(body, list(entry.operations)[0].operation)
+
+
+def _hoist_buffers(body: Any, before: Any) -> None:
+    """Buffers of a fixed size are made once, not for each turn of the loop around `body`."""
+    for x in [x.operation for x in body.operations]:
+        if x.name == "memref.alloca" and not len(x.operands):
+            x.move_before(before)
 
 
 def _slot(slots: Any, i: int) -> Any:

@@ -19,7 +19,7 @@ from xcc.passes.xt.match import only_user
 from xcc.passes.xt.rewrite import at, erase_dead, name_of, producer, replace, walk_ops
 from xcc.weights import WeightStore
 
-__all__ = ["PackWeights"]
+__all__ = ["PackWeights", "pack_columns", "panel_width"]
 
 
 @register_pass
@@ -89,7 +89,7 @@ class _Packer:
         depth, columns = (shape[1], shape[0]) if transposed else shape
         if columns <= self.width and not transposed and group == 1:     # one panel as it is
             return None
-        width = min(self.width, -(-2 * columns // self.width) * self.width // 2)     # whole native vectors
+        width = panel_width(columns, self.width)
         panels, groups = -(-columns // width), -(-depth // group)
         w = self.weight(op, f"panels{width}{'t' if transposed else ''}{f'x{group}' if group > 1 else ''}",
                         (panels, depth, width) if group == 1 else (panels, groups, width, group),
@@ -177,6 +177,11 @@ def static_shape(value: Any) -> tuple[int, ...] | None:
     """None when a dim is symbolic."""
     dims = tuple(d for d in xt.shape_of(value) if isinstance(d, int))
     return dims if len(dims) == len(xt.shape_of(value)) else None
+
+
+def panel_width(columns: int, most: int) -> int:
+    """Columns of a panel: `most`, two native vectors, or one where that holds all columns."""
+    return min(most, -(-2 * columns // most) * most // 2)
 
 
 def pack_columns(w: np.ndarray[Any, Any], width: int, group: int = 1) -> np.ndarray[Any, Any]:

@@ -25,6 +25,8 @@ CHIPS: dict[str, Chip] = {c.name: c for c in (
          matrix=("madd",)),
     Chip("znver4", _X86, "znver4", "-prefer-256-bit", **_AVX512, l3_bytes=32 << 20, bandwidth=25e9,
          flops=(("f32", 113e9),), matrix=("vnni", "bf16")),
+    Chip("znver5", _X86, "znver5", "-prefer-256-bit", **_AVX512, shared_bytes=48 << 10, l3_bytes=32 << 20,
+         bandwidth=28e9, flops=(("f32", 230e9),), matrix=("vnni", "bf16")),
     Chip("sapphirerapids", _X86, "sapphirerapids", "-prefer-256-bit", **_AVX512, shared_bytes=48 << 10,
          l2_bytes=2 << 20, l3_bytes=60 << 20, bandwidth=20e9, flops=(("f32", 180e9),), matrix=("vnni", "bf16", "amx")),
     Chip("neoverse-v1", _ARM, "neoverse-v1", **_NEON, shared_bytes=64 << 10, bandwidth=25e9, flops=(("f32", 83e9),),
@@ -45,16 +47,16 @@ MATRIX = {"avx512vnni": "vnni", "avxvnni": "vnni", "avx512bf16": "bf16", "amx-bf
 
 @lru_cache(maxsize=1)
 def host() -> Chip:
-    """This machine: the host's CPU name and features as LLVM sees them, widths from the nearest table entry."""
+    """This machine: the host's CPU name and features as LLVM sees them, the rest from the nearest table entry."""
     import llvmlite.binding as llvm
 
-    features = llvm.get_host_cpu_features()
+    features, name = llvm.get_host_cpu_features(), llvm.get_host_cpu_name()
     machine = platform.machine().lower()
     if machine in ("x86_64", "amd64"):
-        base = CHIPS["x86-64-v4" if features.get("avx512vl") and features.get("avx512dq") else "x86-64-v3"]
+        wide = features.get("avx512vl") and features.get("avx512dq")
+        base = CHIPS.get(name if wide else "", CHIPS["x86-64-v4" if wide else "x86-64-v3"])
     else:
         base = CHIPS["apple-m1" if platform.system() == "Darwin" else "neoverse-v1"]
-    name = llvm.get_host_cpu_name()
     features["prefer-256-bit"] = False
     matrix = tuple(dict.fromkeys(m for f, m in MATRIX.items() if features.get(f)))
     if "vnni" not in matrix and machine in ("x86_64", "amd64"):

@@ -48,4 +48,5 @@ def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
     return whole_pipeline(
         vector_stages(), kernels={"prologue": ("broadcast", "widen")}, early=(_pass("integer-contractions"),),
-        xt=(_pass("transposed-convolution"), _pass("explicit-padding"), _pass("xt-fold"), _pass("pack-weights")))
+        xt=(_pass("transposed-convolution"), _pass("winograd"), _pass("explicit-padding"), _pass("xt-fold"),
+            _pass("pack-weights")))

@@ -31,6 +31,7 @@ from xcc.targets.base import Chip
 from xcc.targets.cpu.chunks import CORES, contraction_chunks
 from xcc.targets.cpu.matrix_tiles import STRIP, matrix_tile
 from xcc.targets.cpu.rows import Widths, columns_of, row_lanes, rows_schedule
+from xcc.targets.cpu.winograd import winograd
 
 WAYS = 12              # of the L1 cache
 PAGE = 4096            # bytes of a way
@@ -51,6 +52,9 @@ def configure(kernel: Kernel, chip: Chip) -> Schedule:
     widths = Widths(chip.vector_bytes // max(4, element_bytes(place.main.element)), chip.vector_registers)
     parallel = _seconds(kernel) > PARALLEL_SECONDS
     op = contraction_of(kernel)
+    tiled = winograd(kernel, place, widths.lanes, (widths.registers - 4) // 2, chip) if op is not None else None
+    if tiled is not None:
+        return tiled
     if op is not None:
         found = _contraction(kernel, place, op, widths, chip, parallel)
         if found is not None:

@@ -45,6 +45,7 @@ FLAGS = {name: name.replace("avx512", "avx512_").replace("avxv", "avx_v").replac
 """LLVM's names of features that code may use, and those of /proc/cpuinfo."""
 
 FLAGS_OF = {"znver4": ("avx512_vnni", "avx512_bf16", "avx512vbmi", "avx512_vbmi2", "avx512ifma", "gfni"),
+            "znver5": ("avx512_vnni", "avx512_bf16", "avx512vbmi", "avx512_vbmi2", "avx512ifma", "avx_vnni", "gfni"),
             "sapphirerapids": ("avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile", "amx_int8", "amx_bf16")}
 
 

@@ -1,0 +1,97 @@
+"""Convolutions in Winograd's form.
+
+With tiles of m x m results of a 3 x 3 filter, t = m + 2: ``y = A' [(G w G') * (B' x B)] A`` for each t x t patch x,
+where * multiplies element by element and sums over channels: t * t products of matrices in place of 9 m * m.
+"""
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from xcc.dialects.xt.broadcasting import merge_dim
+from xcc.dialects.xt.fields import integer, integers, operand
+from xcc.dialects.xt.op import Attrs, InferError, XtOp
+from xcc.dialects.xt.types import TensorType
+
+WINDOW = 3
+POINTS = {2: (0, 1, -1), 4: (0, 1, -1, Fraction(1, 2), -2)}
+"""Of each tile, where the polynomials are evaluated, infinity aside: those with the least rounding error."""
+
+
+@lru_cache(maxsize=8)
+def winograd_matrices(tile: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """A' [tile, t], G [t, 3] and B' [t, t] in f64: Toom-Cook's interpolation turned around.
+
+    A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks" (2015); for the points B. Barabasz et al.,
+    "Error Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural Networks" (2020).
+    """
+    points = [Fraction(p) for p in POINTS[tile]]
+    t = tile + WINDOW - 1
+    output = np.zeros((tile, t))
+    weight = np.zeros((t, WINDOW))
+    image = np.zeros((t, t))
+    for j, p in enumerate(points):
+        others = [q for q in points if q != p]
+        scale = Fraction(1)
+        for q in others:
+            scale *= p - q
+        output[:, j] = [float(p ** i) for i in range(tile)]
+        weight[j] = [float(p ** k / scale) for k in range(WINDOW)]
+        image[j, :t - 1] = [float(c) for c in _product(others)]
+    output[-1, -1] = weight[-1, -1] = 1.0
+    image[-1] = [float(c) for c in _product(points)]
+    return output, weight, image
+
+
+def _product(roots: list[Fraction]) -> list[Fraction]:
+    """The coefficients of the product of all x - root, the constant one first."""
+    out = [Fraction(1)]
+    for root in roots:
+        out = [(out[i - 1] if i else 0) - root * (out[i] if i < len(out) else 0) for i in range(len(out) + 1)]
+    return out
+
+
+class WinogradConvolution(XtOp, name="winograd_convolution"):
+    """A 3x3 convolution with stride 1 of an image x [n, h, w, channels] by tiles of `tile` x `tile` results.
+
+    w is the transformed filter in panels of P outputs, [t, t, ceil(outputs / P), channels, P] with t = tile + 2.
+    `spatial` is (height, width) of the result [n, height, width, outputs]; x holds what its tiles read: h is
+    ceil(height / tile) * tile + 2. An infinity or NaN in x spreads over all tiles that read it.
+    """
+
+    x = operand()
+    w = operand()
+    outputs = integer()
+    tile = integer()
+    spatial = integers()
+    access = "contraction"
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType, w: TensorType) -> TensorType:
+        if a.tile not in POINTS:
+            raise InferError(f"tiles are {' or '.join(map(str, POINTS))}, not {a.tile}")
+        size = a.tile + WINDOW - 1
+        if x.rank != 4 or w.rank != 5 or tuple(w.shape[:2]) != (size, size):
+            raise InferError(f"x needs rank 4 and w shape ({size}, {size}, panels, channels, columns), "
+                             f"not rank {x.rank} and {w.shape}")
+        if merge_dim(x.shape[3], w.shape[3]) is None or -(-a.outputs // w.shape[4]) != w.shape[2]:
+            raise InferError(f"w {w.shape} is no filter of {x.shape[3]} channels with {a.outputs} outputs")
+        need = tuple(-(-d // a.tile) * a.tile + WINDOW - 1 for d in a.spatial)
+        if len(need) != 2 or need != tuple(x.shape[1:3]):
+            raise InferError(f"tiles of {a.tile} that cover {a.spatial} read {need}, x has {x.shape[1:3]}")
+        return TensorType((x.shape[0], *a.spatial, a.outputs), x.dtype)
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any, w: Any) -> Any:
+        output, _, image = winograd_matrices(a.tile)
+        size = len(image)
+        patches = np.lib.stride_tricks.sliding_window_view(x, (size, size), (1, 2))[:, ::a.tile, ::a.tile]
+        patches = np.einsum("ai,bj,nhwcij->abnhwc", image, image, patches.astype(np.float64), optimize=True)
+        products = np.einsum("abnhwc,abpck->abnhwpk", patches, w.astype(np.float64), optimize=True)
+        products = products.reshape(*products.shape[:5], -1)[..., :a.outputs]
+        tiles = np.einsum("ia,jb,abnhwk->nhiwjk", output, output, products, optimize=True)
+        n, down, _, across, _, outputs = tiles.shape
+        out = tiles.reshape(n, down * a.tile, across * a.tile, outputs)[:, :a.spatial[0], :a.spatial[1]]
+        return np.ascontiguousarray(out).astype(x.dtype)
