@@ -46,7 +46,7 @@ class EmulatedDriver:
             self._recording.append(action)
 
     def launch(self, function: tuple[bytes, str], grid: Sequence[int], block: Sequence[int], shared_bytes: int,
-               pointers: Sequence[int], symbols: Sequence[int]) -> None:
+               pointers: Sequence[int], symbols: Sequence[int], early: bool = False) -> None:
         size = tuple([*grid, 1, 1][:3])
         arguments = [*map(ctypes.c_uint64, pointers), *map(ctypes.c_int64, symbols)]
 

@@ -71,6 +71,7 @@ class Machine:
         pending: asynchronous copies issued and not waited for; `copy_groups` have been closed.
         reading: what matrix instructions may still be reading; `read_groups` have been closed.
         mask: threads that are active now; `full` when all are.
+        ended: threads that have come to their end; barriers do not wait for them.
     """
 
     options: Options
@@ -93,6 +94,7 @@ class Machine:
         self.count = self.threads_per_group * len(self.groups)
         self.mask = np.ones(self.count, np.bool_)
         self.full = True
+        self.ended = np.zeros(self.count, np.bool_)
         self.local_group = np.repeat(np.arange(len(self.groups)), self.threads_per_group)
         self.local_thread = np.tile(np.arange(self.threads_per_group), len(self.groups))
         self.group = self.groups[self.local_group]
@@ -138,9 +140,9 @@ class Machine:
         return f"workgroup {int(self.group[thread])} thread {int(self.local_thread[thread])}"
 
     def barrier(self) -> None:
-        """A workgroup barrier: every thread of a workgroup takes part, or none."""
-        here = self.mask.reshape(len(self.groups), self.threads_per_group)
-        some, every = here.any(axis=1), here.all(axis=1)
+        """A workgroup barrier: every thread of a workgroup that has not ended takes part, or none."""
+        here, ended = (m.reshape(len(self.groups), self.threads_per_group) for m in (self.mask, self.ended))
+        some, every = here.any(axis=1), (here | ended).all(axis=1) & here.any(axis=1)
         if (some != every).any():
             group = int(np.argmax(some != every))
             raise self.fault("divergent-barrier", f"workgroup {int(self.groups[group])}: "

@@ -58,8 +58,11 @@ def _divergent_for(machine: Machine, body: Any, lower: Array, upper: Array, step
 @op("scf.if")
 def _if(source: Any, kernel: Any) -> Any:
     blocks = [kernel.block(r.blocks[0]) if len(r.blocks) else None for r in source.regions]
+    ends = "xcc.ends" in source.attributes      # of passes/gpu/join_grids.py
 
     def run(machine: Machine, condition: Array) -> Any:
+        if ends:
+            machine.ended |= machine.mask & ~condition
         chosen = machine.uniform(condition)
         if chosen is not None:
             block = blocks[0] if chosen else blocks[1]

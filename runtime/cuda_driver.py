@@ -18,7 +18,23 @@ _CAPTURE_RELAXED = 2       # CU_STREAM_CAPTURE_MODE_RELAXED
 _ATTRIBUTES = {"sms": 16, "major": 75, "minor": 76}
 _JIT_ERROR_LOG, _JIT_ERROR_SIZE = 5, 6
 
+_PROGRAMMATIC_SERIALIZATION = 6     # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+_EARLY_IN_GRAPHS = 12030            # the first version whose graphs keep it
+
 Handle = ctypes.c_void_p
+
+
+class _LaunchAttribute(ctypes.Structure):
+    """CUlaunchAttribute: an id and a value of 64 bytes, of which the first is an int here."""
+
+    _fields_ = (("id", ctypes.c_int), ("pad", ctypes.c_int), ("value", ctypes.c_int), ("rest", ctypes.c_char * 60))
+
+
+class _LaunchConfig(ctypes.Structure):
+    """CUlaunchConfig."""
+
+    _fields_ = (*((name, ctypes.c_uint) for name in ("gx", "gy", "gz", "bx", "by", "bz", "shared_bytes")),
+                ("stream", Handle), ("attributes", ctypes.POINTER(_LaunchAttribute)), ("count", ctypes.c_uint))
 
 
 class CudaError(RuntimeError):
@@ -83,6 +99,9 @@ class CudaDriver:
         call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), self._device)
         self.activate()
         call("cuStreamCreate", ctypes.byref(self._stream), 0)
+        version = ctypes.c_int()
+        call("cuDriverGetVersion", ctypes.byref(version))
+        self._early_launches = version.value >= _EARLY_IN_GRAPHS
 
     def activate(self) -> None:
         """Makes the context current on the calling thread."""
@@ -116,15 +135,23 @@ class CudaDriver:
         return function
 
     def launch(self, function: Any, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
-               pointers: Sequence[int], symbols: Sequence[int]) -> None:
-        """Enqueues a kernel whose parameters are `pointers`, then `symbols` as i64. An empty grid is no launch."""
+               pointers: Sequence[int], symbols: Sequence[int], early: bool = False) -> None:
+        """Enqueues a kernel whose parameters are `pointers`, then `symbols` as i64. An empty grid is no launch.
+
+        early: the launch before it is a kernel too, for whose end this one waits by itself.
+        """
         if 0 in grid:
             return
         values = [ctypes.c_uint64(p) for p in pointers] + [ctypes.c_int64(s) for s in symbols]
         params = (ctypes.c_void_p * max(1, len(values)))(*[ctypes.addressof(v) for v in values])
         x, y, z = [*grid, 1, 1, 1][:3]
         bx, by, bz = [*block, 1, 1, 1][:3]
-        call("cuLaunchKernel", function, x, y, z, bx, by, bz, shared_bytes, self._stream, params, None)
+        if not early or not self._early_launches:
+            call("cuLaunchKernel", function, x, y, z, bx, by, bz, shared_bytes, self._stream, params, None)
+            return
+        attribute = _LaunchAttribute(_PROGRAMMATIC_SERIALIZATION, 0, 1)
+        config = _LaunchConfig(x, y, z, bx, by, bz, shared_bytes, self._stream, ctypes.pointer(attribute), 1)
+        call("cuLaunchKernelEx", ctypes.byref(config), function, params, None)
 
     # -- memory -------------------------------------------------------------------------------------------------
 

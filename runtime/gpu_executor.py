@@ -64,6 +64,7 @@ class GpuExecutor:
         self._shapes: dict[tuple[int, ...], _Shape] = {}
         self._weights: dict[int, int] = {}
         self._segments: dict[int, list[Any]] = {}
+        self._behind_launch = False     # what was enqueued last is a kernel
         for i, b in enumerate(program.buffers):
             if b.kind == "weight":
                 array = np.ascontiguousarray(weights[b.name])
@@ -184,6 +185,7 @@ class GpuExecutor:
     def _segment(self, part: tuple[Statement, ...], shape: _Shape, env: dict[str, int]) -> None:
         """Replays the graph of `part`, captured at its first run; enqueues one by one what no graph can hold."""
         changing = env.keys() - shape.env.keys()
+        self._behind_launch = False
         if changing or self._count(part, env) > _MAX_UNROLLED:
             for s in part:
                 self._enqueue(s, shape, env)
@@ -212,16 +214,20 @@ class GpuExecutor:
 
     def _enqueue(self, s: Statement, shape: _Shape, env: dict[str, int]) -> None:
         if isinstance(s, Launch):
-            self.driver.launch(self._functions[s.kernel], [symbolic.evaluate(d, env) for d in s.grid], s.block,
-                               s.shared_bytes, [self._address(b, shape, env) for b in s.buffers],
-                               [symbolic.evaluate(d, env) for d in s.symbols])
+            grid = [symbolic.evaluate(d, env) for d in s.grid]
+            self.driver.launch(self._functions[s.kernel], grid, s.block, s.shared_bytes,
+                               [self._address(b, shape, env) for b in s.buffers],
+                               [symbolic.evaluate(d, env) for d in s.symbols], s.early and self._behind_launch)
+            self._behind_launch |= 0 not in grid
         elif isinstance(s, Copy):
+            self._behind_launch = False
             size = symbolic.evaluate(self.program.nbytes(s.source), env)
             self.driver.copy(self._address(s.target, shape, env), self._address(s.source, shape, env), size)
         elif isinstance(s, SetScalar):
             dtype = numpy_dtype(self.program.buffers[s.target].dtype)
             values = np.array([symbolic.evaluate(d, env) for d in s.values]).astype(dtype)
             shape.kept.append(values)
+            self._behind_launch = False
             self.driver.upload(self._address(s.target, shape, env), values)
         elif isinstance(s, Require):
             require(s, env)

@@ -107,8 +107,11 @@ class HipDriver:
         return function
 
     def launch(self, function: Any, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
-               pointers: Sequence[int], symbols: Sequence[int]) -> None:
-        """Enqueues a kernel whose parameters are `pointers`, then `symbols` as i64. An empty grid is no launch."""
+               pointers: Sequence[int], symbols: Sequence[int], early: bool = False) -> None:
+        """Enqueues a kernel whose parameters are `pointers`, then `symbols` as i64. An empty grid is no launch.
+
+        early: as in CudaDriver; no code for AMD GPUs asks for it.
+        """
         if 0 in grid:
             return
         values = [ctypes.c_uint64(p) for p in pointers] + [ctypes.c_int64(s) for s in symbols]

@@ -42,7 +42,8 @@ class Buffer:
 class Launch:
     """Runs a kernel: buffers in ABI order (inputs then outputs), then the symbols' values.
 
-    `grid` (workgroups x, y, z), `block` (threads) and `shared_bytes` are for GPUs; empty for CPUs.
+    `grid` (workgroups x, y, z), `block` (threads) and `shared_bytes` are for GPUs; empty for CPUs. `early`: the kernel
+    waits for the launch before it by itself, so that it may be placed on the device earlier.
     """
 
     kernel: str
@@ -51,6 +52,7 @@ class Launch:
     grid: tuple[Dim, ...] = ()
     block: tuple[int, ...] = ()
     shared_bytes: int = 0
+    early: bool = False
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,8 @@ def _value(hint: Any, data: Any, where: str, depth: int) -> Any:
         return _record(Buffer, data, where, depth + 1)
     if hint is int:
         return _int(data, where)
+    if hint is bool:
+        return data if isinstance(data, bool) else _fail(where, f"expected true or false, got {str(data)[:40]!r}")
     if hint is str:
         return _text(data, where)
     if origin is typing.Literal:

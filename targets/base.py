@@ -30,6 +30,7 @@ class Chip:
         matrix: matrix instructions available: "mma", "wgmma", "mfma", "wmma"; on a CPU also dot products of bytes
             ("vnni", "usdot": unsigned by signed, "sdot": signed, "madd": any, as pairs of i16) and of "bf16", and
             "amx".
+        early_launch: whether a kernel can be placed on the device while the one before it ends, and wait by itself.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Chip:
     bandwidth: float = 0.0
     flops: tuple[tuple[str, float], ...] = ()
     matrix: tuple[str, ...] = ()
+    early_launch: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,14 @@ class KernelLaunch:
         grid: workgroups in x, y, z, as dims over the kernel's own symbols (d0, d1, ...); () on a CPU.
         block: threads of a workgroup in x, y, z; () on a CPU.
         shared_bytes: dynamic shared memory (LDS).
+        early: it may be launched before the kernel ahead of it has ended: its code waits (passes/gpu/early_launch.py).
     """
 
     entry: str
     grid: tuple[Dim, ...] = ()
     block: tuple[int, ...] = ()
     shared_bytes: int = 0
+    early: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from xcc.passes.base import Pass, get_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 
-__all__ = ["TILE_ROW", "front_stages", "gpu_model_passes", "whole_pipeline"]
+__all__ = ["BESIDE", "TILE_ROW", "front_stages", "gpu_model_passes", "whole_pipeline"]
 
+BESIDE = 4          # microseconds of memory traffic of kernels that share a launch, which alone costs a GPU about one
 TILE_ROW = 256      # columns of a GPU's tile of a product: the longest row that is reduced in its kernel
 
 
@@ -41,6 +42,7 @@ def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
             get_pass("form-kernels")(**(kernels or {})),
         )),
         Stage("linalg", (
+            *((get_pass("split-beside")(),) if kernels and kernels.get("beside") else ()),
             *((_decompose(fused=True),) if keep else ()),
             get_pass("requantised-floats")(),
             get_pass("xt-to-linalg")(),
@@ -59,7 +61,7 @@ def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
 def gpu_model_passes() -> tuple[Pass, ...]:
     """What GPUs do to a whole model before kernels are formed, whoever made them."""
     names = ("multiplied-types", "wide-pixels", "merge-products", "aligned-rows", "split-contractions",
-             "split-reductions", "split-scans", "rank-sorts")
+             "split-reductions", "select-places", "split-scans", "cut-reductions", "rank-sorts")
     return tuple(get_pass(name)() for name in names)
 
 

@@ -92,7 +92,8 @@ def store(key: str, kernel: KernelBinary) -> None:
     """Saves `kernel`; a full or read-only disk is no error."""
     data = {"name": kernel.name, "format": kernel.format, "ir": kernel.ir, "report": kernel.report,
             "scratch": [_dim_text(d) for d in kernel.scratch],
-            "launches": [[k.entry, [_dim_text(d) for d in k.grid], k.block, k.shared_bytes] for k in kernel.launches],
+            "launches": [[k.entry, [_dim_text(d) for d in k.grid], k.block, k.shared_bytes, k.early]
+                         for k in kernel.launches],
             "checksum": hashlib.blake2b(kernel.blob, digest_size=16).hexdigest()}
     path = _path(key)
     temporary = path.with_suffix(f".{os.getpid()}.{id(kernel)}.tmp")
@@ -146,7 +147,7 @@ def _dim(d: Any) -> symbolic.Dim:
 
 
 def _from_json(data: dict[str, Any], blob: bytes) -> KernelBinary:
-    launches = tuple(KernelLaunch(entry, tuple(map(_dim, grid)), tuple(block), shared)
-                     for entry, grid, block, shared in data["launches"])
+    launches = tuple(KernelLaunch(entry, tuple(map(_dim, grid)), tuple(block), shared, early)
+                     for entry, grid, block, shared, early in data["launches"])
     return KernelBinary(data["name"], data["format"], blob, launches, tuple(map(_dim, data["scratch"])),
                         tuple((k, v) for k, v in data["report"]), data["ir"])

@@ -68,8 +68,8 @@ def _launches(launch: Launch, kernel: KernelBinary, buffers: list[Buffer]) -> li
     for size in bound(kernel.scratch):
         scratch.append(len(buffers))
         buffers.append(Buffer("temp", (size,), "i8"))
-    return [Launch(k.entry, (*launch.buffers, *scratch), launch.symbols, bound(k.grid), k.block, k.shared_bytes)
-            for k in kernel.launches]
+    return [Launch(k.entry, (*launch.buffers, *scratch), launch.symbols, bound(k.grid), k.block, k.shared_bytes,
+                   k.early) for k in kernel.launches]
 
 
 def _manifest(source: Source, program: Program, kernels: tuple[KernelBinary, ...], ctx: PassContext,

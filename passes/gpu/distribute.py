@@ -40,6 +40,7 @@ from xcc.passes.gpu.thread_code import (
     register_vector,
     select_registers,
 )
+from xcc.passes.xt.split_beside import PART
 
 BUFFERS = ("xt.symbols", "xt.arg_dims", "xt.result_dims", "xt.scratch_dims", "xcc.scratch")
 FORALL_END = ("scf.forall.in_parallel", "scf.in_parallel")
@@ -151,7 +152,7 @@ class KernelBuilder:
         source = self.func.operation.regions[0].blocks[0]
         types = [a.type for a in source.arguments]
         attributes = self.func.operation.attributes
-        kept = {k: attributes[k] for k in BUFFERS if k in attributes}
+        kept = {k: attributes[k] for k in (*BUFFERS, PART) if k in attributes}
         kernel = gpu_d.GPUFuncOp(ir.FunctionType.get(types, []), name, kernel=True,
                                  known_block_size=[self.threads, 1, 1])
         for key, value in kept.items():

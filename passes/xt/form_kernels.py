@@ -7,13 +7,16 @@ from typing import Any, ClassVar
 
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
+from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.beside import beside
 from xcc.passes.xt.fusion import fuse
 from xcc.passes.xt.fusion_rules import FusionLimits, FusionRules
 from xcc.passes.xt.kernel_summary import summarise
 from xcc.passes.xt.op_graph import Graph, is_inline
 from xcc.passes.xt.outline import Group, Outliner
 from xcc.passes.xt.scan_axes import scan_along_first_dim
+from xcc.symbolic import symbols_of
 
 __all__ = ["FormKernels"]
 
@@ -32,6 +35,8 @@ class FormKernels(Pass):
     prologue: ops that may be evaluated inside a contraction's loop over its operands; "widen" are converts to elements
         that are no narrower.
     tile-row: the longest row (in elements) of a product that is reduced in the product's kernel; 0: none is.
+    beside: microseconds of memory traffic below which kernels that do not depend on each other share a launch, on a
+        chip that says its bandwidth; 0: none do.
     explain: print why dependent kernels were not made one.
     """
 
@@ -42,6 +47,7 @@ class FormKernels(Pass):
     flops_per_byte: int = 8
     prologue: tuple[str, ...] = ("broadcast", "convert")
     tile_row: int = 0
+    beside: int = 0
     explain: bool = False
 
     def __post_init__(self) -> None:
@@ -54,31 +60,36 @@ class FormKernels(Pass):
                               tile_rows=ROWS_OF_A_CORE * (ctx.chip.cores if ctx.chip is not None else 0))
         rules = FusionRules(limits, dim_bounds(module))
         outliner = Outliner(module)
+        known = _known_symbols(module)
         with module.context, ir.Location.unknown():
             for function in list(module.body):
                 if function.operation.name == "func.func" and "xt.kernel" not in function.attributes:
-                    self._regions(function.operation, outliner, rules, ctx)
+                    self._regions(function.operation, outliner, rules, ctx, known)
         if getattr(ctx.options, "verbose", 0):
             ctx.verbose(str(summarise(module)))
 
-    def _regions(self, op: Any, outliner: Outliner, rules: FusionRules, ctx: PassContext) -> None:
+    def _regions(self, op: Any, outliner: Outliner, rules: FusionRules, ctx: PassContext, known: set[str]) -> None:
         for region in op.regions:
             for block in region.blocks:
                 for nested in list(block.operations):
-                    self._regions(nested.operation, outliner, rules, ctx)
+                    self._regions(nested.operation, outliner, rules, ctx, known)
                 for scan in [o.operation for o in block.operations if o.operation.name == "xtv.scan"]:
                     scan_along_first_dim(scan)
                 graph = Graph(block)
-                outliner.outline(graph, self._groups(graph, rules, ctx))
+                outliner.outline(graph, self._groups(graph, rules, ctx, known))
 
-    def _groups(self, graph: Graph, rules: FusionRules, ctx: PassContext) -> list[Group]:
+    def _groups(self, graph: Graph, rules: FusionRules, ctx: PassContext, known: set[str]) -> list[Group]:
         if self.fuse == "none":
             alone = [n for n in graph.nodes if n.kind not in ("host", "source", "view", "unit_view")]
             return [_with_sources(Group([n])) for n in alone]
         fusion = fuse(graph, rules, explain=self.explain)
         for p, c, why in fusion.reasons:
             ctx.verbose(f"{p} not fused with {c}: {why}")
-        return [_with_sources(Group(g.nodes, fusion.copied_into(g), g.root().name)) for g in fusion.groups]
+        most = self.beside * 1e-6 * (ctx.chip.bandwidth if ctx.chip is not None else 0.0)
+        together = beside(graph, fusion.groups, fusion.copies, rules, most, known) if most \
+            else [[g] for g in fusion.groups]
+        return [_joined([_with_sources(Group(g.nodes, fusion.copied_into(g), g.root().name)) for g in shared])
+                for shared in together]
 
 
 def dim_bounds(module: Any) -> dict[str, tuple[int, int]]:
@@ -91,6 +102,21 @@ def dim_bounds(module: Any) -> dict[str, tuple[int, int]]:
         low, high = (int(v.value) for v in named.attr)
         out[named.name] = (low, high)
     return out
+
+
+def _known_symbols(module: Any) -> set[str]:
+    """The symbols that the inputs of @main give."""
+    return {s for op in module.body if op.operation.name == "func.func" and "xt.kernel" not in op.attributes
+            for a in op.operation.regions[0].blocks[0].arguments for d in xt.shape_of(a) for s in symbols_of(d)}
+
+
+def _joined(groups: list[Group]) -> Group:
+    """One kernel of several that do not depend on each other."""
+    if len(groups) == 1:
+        return groups[0]
+    nodes = sorted((n for g in groups for n in g.nodes), key=lambda n: n.index)
+    return Group(nodes, [n for g in groups for n in g.clones], "beside",
+                 [{n.index for n in g.nodes} for g in groups])
 
 
 def _with_sources(group: Group) -> Group:

@@ -20,16 +20,23 @@ from xcc.dialects import xt
 from xcc.passes.xt.op_graph import Graph, Node
 from xcc.symbolic import Dim, product, sym
 
-__all__ = ["Group", "Outliner"]
+__all__ = ["PARTS", "Group", "Outliner"]
+
+PARTS = "xt.parts"
+"""Of a kernel of several that do not depend on each other: which of them each result belongs to."""
 
 
 @dataclass
 class Group:
-    """Nodes that become one kernel. `clones` are sources and cheap producers, copied in; the originals may stay."""
+    """Nodes that become one kernel. `clones` are sources and cheap producers, copied in; the originals may stay.
+
+    `parts` are the indices of nodes that do not depend on those of other parts, where the kernel is made of several.
+    """
 
     nodes: list[Node]
     clones: list[Node] = field(default_factory=list)
     root: str = ""
+    parts: list[set[int]] = field(default_factory=list)
 
     def body(self) -> list[Node]:
         """All ops of the kernel in order."""
@@ -82,6 +89,10 @@ class Outliner:
         names = _SymbolNames()
         loc = ir.Location.fused([n.op.location for n in group.nodes])
         function = self._function(group, inputs, outputs, names, loc)
+        if group.parts:
+            made = {v: n.index for n in group.nodes for v in n.results}
+            function.attributes[PARTS] = ir.DenseI64ArrayAttr.get(
+                [next(i for i, part in enumerate(group.parts) if made[v] in part) for v in outputs])
         kernel = self._unique(function, group.root or group.nodes[-1].name)
         op = ir.Operation.create(
             xt.OPS["dispatch"].OPERATION_NAME, results=[v.type for v in outputs],

@@ -8,7 +8,7 @@ from xcc.passes.base import Pass, get_pass, parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.base import Chip, chip_of
-from xcc.targets.front import TILE_ROW, gpu_model_passes, whole_pipeline
+from xcc.targets.front import BESIDE, TILE_ROW, gpu_model_passes, whole_pipeline
 
 __all__ = ["kernel_pipeline", "pipeline", "rocdl_stage", "thread_stages"]
 
@@ -46,6 +46,7 @@ def thread_stages(chip: Chip) -> tuple[Stage, ...]:
             _pass("row-division"),
             _pass("assign-layouts"),
             _pass("distribute"),
+            _pass("join-grids"),
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),
             _pass("narrow-indices"),
@@ -72,4 +73,4 @@ def pipeline(options: Any) -> Pipeline:
 
     return whole_pipeline(thread_stages(chip_of(TARGET, options.chip)),
                           xt=gpu_model_passes(), keep=("attention",),
-                          kernels={"tile_row": TILE_ROW})
+                          kernels={"tile_row": TILE_ROW, "beside": BESIDE})

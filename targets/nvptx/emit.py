@@ -12,6 +12,7 @@ from typing import Any
 from xcc import symbolic
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug, UserError
+from xcc.passes.gpu.early_launch import EARLY
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
 from xcc.targets.gpu_module import scratch_bytes
 from xcc.targets.llvm_text import llvm_ir
@@ -33,7 +34,7 @@ def emit_kernel(module: Any, chip: Chip, options: Any = None) -> KernelBinary:
         block = tuple(ir.DenseI32ArrayAttr(a["nvvm.maxntid"]))
         launches.append(KernelLaunch(
             entry=ir.StringAttr(a["sym_name"]).value, grid=(symbolic.parse(a["xcc.grid"].value), 1, 1),
-            block=block, shared_bytes=a["xcc.shared_bytes"].value))
+            block=block, shared_bytes=a["xcc.shared_bytes"].value, early=EARLY in a))
         symbols.append(launches[-1].entry)
     if not launches:
         raise CompilerBug("the module has no kernel to emit")

@@ -67,12 +67,12 @@ def measure(binary: KernelBinary, subject: Subject, seconds: float) -> Measured:
             driver.upload(p, a)
         functions = [driver.function(module, x.entry, x.shared_bytes) for x in binary.launches]
 
-        def run() -> None:
-            for function, x in zip(functions, binary.launches, strict=True):
+        def run(behind_another: bool) -> None:
+            for n, (function, x) in enumerate(zip(functions, binary.launches, strict=True)):
                 driver.launch(function, [symbolic.evaluate(d, env) for d in x.grid], x.block, x.shared_bytes,
-                              [*buffers.pointers, *scratch], subject.symbols)
+                              [*buffers.pointers, *scratch], subject.symbols, x.early and (behind_another or n > 0))
 
-        run()
+        run(False)
         driver.synchronize()
         times = _times(driver, run, seconds)
         for p, a in zip(buffers.pointers[len(subject.inputs):], outputs, strict=True):
@@ -83,11 +83,11 @@ def measure(binary: KernelBinary, subject: Subject, seconds: float) -> Measured:
     return Measured(sorted(times)[len(times) // 2], tuple(outputs))
 
 
-def _times(driver: Any, run: Callable[[], None], seconds: float) -> list[float]:
+def _times(driver: Any, run: Callable[[bool], None], seconds: float) -> list[float]:
     """Seconds of a run, as often as `seconds` allow; a launch from here takes longer than many a kernel."""
     driver.begin_capture()
-    for _ in range(RUNS):
-        run()
+    for n in range(RUNS):
+        run(n > 0)
     graph = driver.end_capture()
     times: list[float] = []
     end = time.perf_counter() + seconds

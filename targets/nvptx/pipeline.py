@@ -7,7 +7,7 @@ from typing import Any
 from xcc.passes.base import Pass, get_pass, parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
-from xcc.targets.front import TILE_ROW, gpu_model_passes, whole_pipeline
+from xcc.targets.front import BESIDE, TILE_ROW, gpu_model_passes, whole_pipeline
 
 
 def gpu_stages() -> tuple[Stage, ...]:
@@ -17,6 +17,7 @@ def gpu_stages() -> tuple[Stage, ...]:
             _pass("row-division"),
             _pass("assign-layouts"),
             _pass("distribute"),
+            _pass("join-grids"),
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),
             _pass("narrow-indices"),
@@ -42,6 +43,7 @@ def gpu_stages() -> tuple[Stage, ...]:
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),
             _pass("nvvm-kernel-functions"),
+            _pass("early-launch"),
         )),
     )
 
@@ -58,4 +60,4 @@ def kernel_pipeline() -> Pipeline:
 def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
     return whole_pipeline(gpu_stages(), xt=gpu_model_passes(), keep=("attention",),
-                          kernels={"tile_row": TILE_ROW})
+                          kernels={"tile_row": TILE_ROW, "beside": BESIDE})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,9 +52,9 @@ class HostDriver:
             self.log.append(name)
             action()
 
-    def launch(self, function, grid, block, shared_bytes, pointers, symbols):
+    def launch(self, function, grid, block, shared_bytes, pointers, symbols, early=False):
         if 0 not in grid:
-            self._do("launch", lambda: function(pointers, symbols))
+            self._do("early launch" if early else "launch", lambda: function(pointers, symbols))
 
     def upload(self, pointer, array):
         self._do("upload", lambda: ctypes.memmove(pointer, array.ctypes.data, array.nbytes))
@@ -268,3 +269,17 @@ def test_requirements_are_checked_inside_graphs_and_between_them():
 
 def sym_half():
     return symbolic.floordiv(N, 2)
+
+
+def test_kernels_that_wait_by_themselves_are_launched_early_behind_kernels_alone():
+    def early(source, target):
+        return replace(add(source, target), early=True)
+
+    buffers = [f32("input", N, name="x"), f32("output", N, name="y"), *(f32("temp", N) for _ in range(4))]
+    driver, run = executor(buffers, [early(0, 2), early(2, 3), Copy(3, 4), early(4, 5), add(5, 2), early(2, 1)])
+    seen = []
+    replay = driver.replay
+    driver.replay = lambda graph: (seen.append([name for name, _ in graph]), replay(graph))[1]
+    for n in (4, 0):
+        np.testing.assert_array_equal(run.run([np.zeros(n, np.float32)], {"n": n})[0], np.full(n, 5.0))
+    assert seen == [["launch", "early launch", "copy", "launch", "launch", "early launch"], ["copy"]]

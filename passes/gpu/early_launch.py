@@ -1,0 +1,52 @@
+"""Kernels that start while the one before them ends: the launch of one hides behind the last blocks of the other.
+
+    llvm.func @k(...) attributes {nvvm.kernel} {
+      llvm.inline_asm has_side_effects "griddepcontrol.launch_dependents; griddepcontrol.wait;", "~{memory}"
+      ...
+
+The first instruction says that the next kernel may be placed on the device as soon as all blocks of this one have
+begun; the second waits until the kernel before has ended and what it wrote can be seen (PTX ISA, "griddepcontrol").
+Every kernel waits, so that one which has ended says that all before it have. ``xcc.early`` on the function tells the
+emitter that a launch may ask for it; without asking, both instructions do nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import ir
+from xcc.passes.base import Pass, PassContext, register_pass
+
+__all__ = ["EARLY", "EarlyLaunch"]
+
+EARLY = "xcc.early"
+TEXT = "griddepcontrol.launch_dependents; griddepcontrol.wait;"
+
+
+@register_pass
+@dataclass(frozen=True)
+class EarlyLaunch(Pass):
+    """Lets kernels of chips that can (`Chip.early_launch`) be launched before the one ahead of them has ended."""
+
+    name: ClassVar[str] = "early-launch"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        if ctx.chip is None or not ctx.chip.early_launch:
+            return
+        kernels: list[Any] = []
+
+        def visit(op: Any) -> Any:
+            if op.name == "llvm.func" and "nvvm.kernel" in op.attributes:
+                kernels.append(op)
+            return ir.WalkResult.ADVANCE
+
+        module.operation.walk(visit)
+        with module.context, ir.Location.unknown():
+            for op in kernels:
+                i64 = ir.IntegerType.get_signless(64)
+                ir.Operation.create("llvm.inline_asm", attributes={
+                    "asm_string": ir.StringAttr.get(TEXT), "constraints": ir.StringAttr.get("~{memory}"),
+                    "has_side_effects": ir.UnitAttr.get(), "asm_dialect": ir.IntegerAttr.get(i64, 0)},
+                    ip=ir.InsertionPoint.at_block_begin(op.regions[0].blocks[0]))
+                op.attributes[EARLY] = ir.UnitAttr.get()

@@ -1,0 +1,98 @@
+"""Long reductions with few results are cut into parts, so that there is work for all cores.
+
+    %y = xt.reduce(%x) {axes = [0], kind = "sum"}        %p = xt.reduce(%x as 1x512x65536x1) {axes = [2]}
+    : 33554432 -> scalar                              -> %y = xt.reduce(%p) {axes = [1]}
+
+Of everything, of long rows, and of long columns side by side. What is computed of %x on the way is computed of the
+parts, so that it stays in the first kernel. Narrow floats are summed in f32 through both.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc.dialects import xt
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.rewrite import at, name_of, producer, replace, walk_ops
+
+__all__ = ["CutReductions"]
+
+NARROW = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
+COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
+SECTOR = 64         # bytes of columns that a block reduces side by side
+
+
+@register_pass
+@dataclass(frozen=True)
+class CutReductions(Pass):
+    """Cuts the reduced dims, where they lie together, of reductions whose results keep few cores at work.
+
+    elements: how many elements a block must have to be worth a second kernel; part: how many it keeps at least.
+    """
+
+    name: ClassVar[str] = "cut-reductions"
+    elements: int = 1 << 17
+    part: int = 4096
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context:
+            for op in list(walk_ops(module)):
+                if name_of(op) == "reduce":
+                    self._cut(op, ctx.chip.cores or 64)
+
+    def _cut(self, op: Any, cores: int) -> None:
+        a, x = xt.attrs_of(op), op.operands[0]
+        kind = xt.TensorType.of(x)
+        sizes = [d for d in kind.shape if isinstance(d, int)]
+        reduced = [d for d in a.axes if kind.shape[d] != 1]
+        if len(sizes) != len(kind.shape) or not reduced or \
+                any(sizes[d] != 1 for d in range(reduced[0], reduced[-1]) if d not in reduced):
+            return
+        lead, n = math.prod(sizes[:reduced[0]]), math.prod(sizes[d] for d in reduced)
+        tail = math.prod(sizes[reduced[-1] + 1:])
+        beside = min(tail, max(1, SECTOR * 8 // xt.width(kind.dtype)))      # columns of a block
+        blocks = lead * -(-tail // beside)
+        if not blocks or blocks >= cores or n * beside < self.elements:
+            return
+        parts = 2
+        while parts * blocks < 2 * cores and n * beside >= 2 * parts * self.part:
+            parts *= 2
+        with at(op):
+            parts = next((p for p in range(parts, parts // 2, -1) if n % p == 0), parts)
+            rest = n % parts
+            whole = _reshaped(x, (lead, n, tail)) if rest else x
+            main = xt.slice(whole, starts=(0, 0, 0), limits=(lead, n - rest, tail), strides=(1, 1, 1)) if rest else x
+            cut = _wide(_reshaped(main, (lead, parts, n // parts, tail)), a.kind)
+            p = xt.reduce(cut, kind=a.kind, axes=(2,), keepdims=False)
+            y = xt.reduce(p, kind=a.kind, axes=(1,), keepdims=False)
+            if rest:
+                left = xt.slice(whole, starts=(0, n - rest, 0), limits=(lead, n, tail), strides=(1, 1, 1))
+                left = xt.reduce(_wide(left, a.kind), kind=a.kind, axes=(1,), keepdims=False)
+                y = getattr(xt, COMBINE[a.kind])(y, left)
+            y = xt.reshape(y, shape=xt.shape_of(op.results[0]))
+            replace(op, [xt.convert(y, dtype=kind.dtype) if xt.TensorType.of(y).dtype != kind.dtype else y])
+
+
+def _wide(value: Any, kind: str) -> Any:
+    narrow = xt.TensorType.of(value).dtype in NARROW and kind in ("sum", "prod")
+    return xt.convert(value, dtype="f32") if narrow else value
+
+
+def _reshaped(value: Any, shape: tuple[int, ...]) -> Any:
+    """`value` in another shape: what makes it element by element, for this use alone, works in that shape."""
+    op = producer(value)
+    if op is None or getattr(xt.op_class(op), "access", "") != "pointwise" or len(op.results) != 1 \
+            or len(list(value.uses)) != 1:
+        return xt.reshape(value, shape=shape)
+    count = math.prod(shape)
+    operands = []
+    for v in op.operands:
+        if xt.shape_of(v) == xt.shape_of(value):
+            operands.append(_reshaped(v, shape))
+        elif all(d == 1 for d in xt.shape_of(v)) and count != 1:
+            operands.append(xt.reshape(v, shape=()) if xt.shape_of(v) else v)
+        else:
+            return xt.reshape(value, shape=shape)
+    return getattr(xt, name_of(op))(*operands, **vars(xt.attrs_of(op)))

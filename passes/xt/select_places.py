@@ -1,0 +1,58 @@
+"""Where an element that nonzero or compress chooses goes is counted ahead, so that a GPU stores all side by side.
+
+    %y = xt.nonzero(%x) : 4096
+becomes
+    %c = xt.convert(xt.compare(%x, 0) {direction = "ne"}) : 4096xi32
+    %p = xt.cumulative(%c) {kind = "sum"}                            which split-scans cuts into parts
+    %y = xt.nonzero(%x, %p)
+
+(Stream compaction by prefix sums: Blelloch, "Prefix sums and their applications", 1990.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc.dialects import xt
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.rewrite import at, name_of, replace, walk_ops
+from xcc.symbolic import product
+
+__all__ = ["SelectPlaces"]
+
+SHORTEST = 64           # elements that one thread walks as fast
+MOST = 1 << 31
+
+
+@register_pass
+@dataclass(frozen=True)
+class SelectPlaces(Pass):
+    """Gives nonzero and compress of static sizes their places."""
+
+    name: ClassVar[str] = "select-places"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context:
+            for op in list(walk_ops(module)):
+                if name_of(op) not in ("nonzero", "compress") or len(op.operands) != BARE[name_of(op)]:
+                    continue
+                chosen = op.operands[BARE[name_of(op)] - 1]
+                count = product(xt.shape_of(chosen))
+                if isinstance(count, int) and SHORTEST <= count < MOST:
+                    with at(op):
+                        replace(op, [_with_places(op, chosen, count)])
+
+
+BARE = {"nonzero": 1, "compress": 2}
+"""Their operands without places; the last of them chooses."""
+
+
+def _with_places(op: Any, chosen: Any, count: int) -> Any:
+    flat = xt.reshape(chosen, shape=(count,)) if len(xt.shape_of(chosen)) != 1 else chosen
+    dtype = xt.TensorType.of(flat).dtype
+    if dtype != "i1":
+        flat = xt.compare(flat, xt.constant(0, dtype=dtype), direction="ne")
+    places = xt.cumulative(xt.convert(flat, dtype="i32"), kind="sum", axis=0)
+    a = vars(xt.attrs_of(op))
+    return getattr(xt, name_of(op))(*op.operands, places, **a)

@@ -1,0 +1,22 @@
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a --pass-pipeline=early-launch | filecheck %s
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_80 --pass-pipeline=early-launch | filecheck %s --check-prefix=OLD
+
+// A kernel waits for the one before it ahead of anything else; a chip that cannot is left alone.
+// CHECK-LABEL: llvm.func @k(
+// CHECK-SAME: xcc.early
+// CHECK-NEXT: llvm.inline_asm has_side_effects {{.*}}"griddepcontrol.launch_dependents; griddepcontrol.wait;", "~{memory}"
+// CHECK: llvm.store
+// CHECK-LABEL: llvm.func @helper(
+// CHECK-NOT: griddepcontrol
+// OLD-NOT: griddepcontrol
+// OLD-NOT: xcc.early
+gpu.module @k_gpu {
+  llvm.func @k(%x: !llvm.ptr) attributes {nvvm.kernel} {
+    %c = llvm.mlir.constant(1.0 : f32) : f32
+    llvm.store %c, %x : f32, !llvm.ptr
+    llvm.return
+  }
+  llvm.func @helper(%x: !llvm.ptr) {
+    llvm.return
+  }
+}
