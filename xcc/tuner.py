@@ -9,10 +9,12 @@ kernels that take longest come first, so that a short search is spent where it c
 from __future__ import annotations
 
 import importlib
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from xcc import kernels
@@ -27,6 +29,7 @@ from xcc.stages import Clock, run_stage
 from xcc.symbolic import Dim
 from xcc.targets.base import KernelBinary, chip_of, get_target
 from xcc.tuner_bench import Bench, Measured, Subject
+from xcc.tuner_parts import tune_parts
 from xcc.worker import KernelJob
 
 __all__ = ["Measured", "Subject", "tune"]
@@ -37,6 +40,7 @@ RUNNERS = {"cpu": "xcc.targets.cpu.measure", "nvptx": "xcc.targets.nvptx.measure
 FASTER = 0.97       # a variant must take less than this share of the default's time to replace it
 ROUNDS = 4          # of neighbours, each around the best of the round before
 ONE = 0.05          # most seconds for one measurement
+PARTS_SHARE = 0.25  # of the time for the sums of products, before their kernels
 SYMBOL = 128        # the size of a symbolic dim without bounds
 
 
@@ -56,8 +60,8 @@ def tune(model: Any, options: CompileOptions, seconds: float = 60.0,
     """The entries found for the kernels of `model`, in about `seconds` once they are lowered."""
     if options.target not in RUNNERS:
         raise UserError(f"--tune measures on this machine; it knows {', '.join(RUNNERS)}, not '{options.target}'")
-    subjects, pipeline, chip = _lowered(model, options)
-    found = Database()
+    found = tune_parts(model, options, seconds * PARTS_SHARE, note)
+    subjects, pipeline, chip = _lowered(model, options, found)
     with ThreadPoolExecutor(options.workers) as pool:
         search = _Search(options, chip, pipeline, pool, Bench(RUNNERS[options.target]), time.perf_counter() + seconds,
                          min(ONE, seconds / max(1, 10 * len(subjects))))
@@ -73,24 +77,28 @@ def tune(model: Any, options: CompileOptions, seconds: float = 60.0,
     return found
 
 
-def _lowered(model: Any, options: CompileOptions) -> tuple[list[_Kernel], str, Any]:
-    """The kernels of `model`, the passes that follow their schedules, and the chip."""
+def _lowered(model: Any, options: CompileOptions, found: Database) -> tuple[list[_Kernel], str, Any]:
+    """The kernels of `model` with the parts that were found, the passes that follow their schedules, and the chip."""
     target = get_target(options.target)
     chip = chip_of(target, options.chip)
     plan = target.pipeline(options)
     source = load_source(model, options)
-    ctx = PassContext(weights=source.weights, chip=chip, options=options, verbose=lambda _line: None)
     plan = plan.after(source.stage) if source.stage else plan
     clock = Clock()
-    for stage in plan.model_part():
-        run_stage(stage, source.module, ctx, clock, "stage")
+    with tempfile.TemporaryDirectory(prefix="xcc-tuning-") as folder:
+        path = Path(folder, "found.txt")
+        path.write_text(found.text())
+        reading = replace(options, tuning=str(path))
+        ctx = PassContext(weights=source.weights, chip=chip, options=reading, verbose=lambda _line: None)
+        for stage in plan.model_part():
+            run_stage(stage, source.module, ctx, clock, "stage")
     texts = kernel_texts(source.module)
     front, back = plan.kernel_part().upto("linalg"), plan.after("linalg")
     jobs = [KernelJob(name, text, str(front), chip, options, ("linalg",), False, loaded_plugins())
             for name, text in texts.items()]
     lowered = [(j.name, r.kept["linalg"]) for j, r in zip(jobs, kernels.compile_all(jobs), strict=True)]
-    found = (_kernel(name, text, options, chip) for name, text in lowered)
-    return list({k.key: k for k in found if k is not None}.values()), str(back), chip
+    made = (k for name, text in lowered for k in _kernels(name, text, options, chip))
+    return list({k.key: k for k in made}.values()), str(back), chip
 
 
 @dataclass
@@ -158,20 +166,26 @@ class _Search:
         return self.pool.submit(_compiled, job)
 
 
-def _kernel(name: str, text: str, options: CompileOptions, chip: Any) -> _Kernel | None:
-    """The kernel in `text`, None when it has no schedule to choose (loops)."""
+def _kernels(name: str, text: str, options: CompileOptions, chip: Any) -> Iterator[_Kernel]:
+    """The kernels in `text` that have a schedule to choose (no loops); those that share a launch one by one."""
     from xcc._mlir import ir
     from xcc.context import new_context, parse_module
     from xcc.passes.linalg.kernel import read
+    from xcc.passes.xt.split_beside import PART
 
     module = parse_module(text, new_context(), name)
     with module.context, ir.Location.unknown():
-        function = next((f for f in module.body.operations if "xt.kernel" in f.operation.attributes
-                         and "xcc.loops" not in f.operation.attributes), None)
-        if function is None:
-            return None
-        subject, kernel = _subject(function, options), read(function)
-        return _Kernel(name, signature(kernel), text, subject, str(_strategy(options)(kernel, chip).to_attr()))
+        functions = [f for f in module.body.operations if "xt.kernel" in f.operation.attributes
+                     and "xcc.loops" not in f.operation.attributes]
+        for f in functions:
+            alone = ir.Module.create()
+            function = f.operation.clone(ip=ir.InsertionPoint(alone.body))
+            if PART in function.attributes:
+                del function.attributes[PART]
+            apart = name if len(functions) == 1 else ir.StringAttr(function.attributes["sym_name"]).value
+            subject, text = _subject(function, options), str(alone)
+            kernel = read(function)
+            yield _Kernel(apart, signature(kernel), text, subject, str(_strategy(options)(kernel, chip).to_attr()))
 
 
 def _strategy(options: CompileOptions) -> Any:

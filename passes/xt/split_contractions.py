@@ -3,7 +3,8 @@
     %y = xt.dot_general(%a, %b)          %p = xt.dot_general(%a as 49x8x256, %b as 8x256x512) with the 8 as batch dim
     : 49x2048, 2048x512 -> 49x512     -> %y = xt.reduce(%p) {axes = [0], kind = "sum"} : 8x49x512 -> 49x512
 
-What follows the product (bias, activation) is fused with the second step.
+What follows the product (bias, activation) is fused with the second step. Into how many parts a product is cut is in
+the tuning database (``product f16 1x49x512 r 2048 ~nn``), else it follows from the tiles and the cores.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, ClassVar
 
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.linalg.tuning import Database, database
 from xcc.passes.xt.rewrite import at, name_of, producer, replace, walk_ops
 from xcc.symbolic import Dim
 
@@ -29,16 +31,19 @@ class SplitContractions(Pass):
     """Cuts the sums of matrix products that have too few tiles for the chip's cores.
 
     terms: how long a sum must be to be worth a second kernel.
+    parts: how many parts a product is cut into where it can be, whatever the database says; 0: not given.
     """
 
     name: ClassVar[str] = "split-contractions"
     terms: int = 512
+    parts: int = 0
 
     def run(self, module: Any, ctx: PassContext) -> None:
+        entries = Database() if ctx.options is None else database(ctx.options.target, ctx.options.tuning)
         with module.context:
             for op in list(walk_ops(module)):
                 if name_of(op) == "dot_general":
-                    self._product(op, ctx.chip.cores or TILE)
+                    self._product(op, ctx, entries)
                 elif name_of(op) == "convolution":
                     self._convolution(op, ctx.chip.cores or TILE)
 
@@ -77,30 +82,62 @@ class SplitContractions(Pass):
             total = xt.reduce(p, kind="sum", axes=(n + 1,), keepdims=False)
             replace(op, [total if a.dtype == wide else xt.convert(total, dtype=a.dtype)])
 
-    def _product(self, op: Any, cores: int) -> None:
+    def _product(self, op: Any, ctx: PassContext, entries: Database) -> None:
+        p = product_of(op)
+        if p is None:
+            return
+        parts = self.parts or entries.number(ctx.chip.name, p.key, "parts") or self._parts(
+            [p.m, p.n], p.batch, p.k, p.k, ctx.chip.cores or TILE)
+        if parts not in p.choices():
+            return
         a = xt.attrs_of(op)
         x, y = op.operands
-        types = [xt.TensorType.of(v) for v in (x, y)]
-        if len(a.lhs_contract) != 1 or not all(isinstance(d, int) for t in types for d in t.shape) \
-                or not all(xt.is_float(t.dtype) for t in types):
-            return
-        free = [math.prod(n for d, n in enumerate(_sizes(t.shape)) if d not in (*out, *summed)) for t, out, summed in
-                zip(types, (a.lhs_batch, a.rhs_batch), (a.lhs_contract, a.rhs_contract), strict=True)]
-        sizes = _sizes(types[0].shape)
-        batch, terms = math.prod(sizes[d] for d in a.lhs_batch), sizes[a.lhs_contract[0]]
-        parts = self._parts(free, batch, terms, terms, cores)
-        if parts == 1:
-            return
         with at(op):
             lhs = _cut(x, a.lhs_contract[0], parts)
             rhs = _cut(y, a.rhs_contract[0], parts)
             wide = "f64" if a.dtype == "f64" else "f32"
-            p = xt.dot_general(
+            made = xt.dot_general(
                 lhs, rhs, lhs_batch=(a.lhs_contract[0], *_moved(a.lhs_batch, a.lhs_contract[0])),
                 rhs_batch=(a.rhs_contract[0], *_moved(a.rhs_batch, a.rhs_contract[0])),
                 lhs_contract=(a.lhs_contract[0] + 1,), rhs_contract=(a.rhs_contract[0] + 1,), dtype=wide)
-            total = xt.reduce(p, kind="sum", axes=(0,), keepdims=False)
+            total = xt.reduce(made, kind="sum", axes=(0,), keepdims=False)
             replace(op, [total if a.dtype == wide else xt.convert(total, dtype=a.dtype)])
+
+
+@dataclass(frozen=True)
+class Product:
+    """A matrix product of static sizes; `order` says of both operands whether the summed dim is their last (n, t)."""
+
+    dtype: str
+    batch: int
+    m: int
+    n: int
+    k: int
+    order: str
+
+    @property
+    def key(self) -> str:
+        """Its signature in the tuning database."""
+        return f"product {self.dtype} {self.batch}x{self.m}x{self.n} r {self.k} ~{self.order}"
+
+    def choices(self) -> tuple[int, ...]:
+        """The numbers of parts that its sum can be cut into."""
+        return tuple(p for p in (2, 4, 8, MOST) if self.k % (p * NEIGHBOURS) == 0) if min(self.m, self.n) > 1 else ()
+
+
+def product_of(op: Any) -> Product | None:
+    """The dot_general `op` as a product; None where a size is not known, or nothing in it is a float."""
+    a = xt.attrs_of(op)
+    types = [xt.TensorType.of(v) for v in op.operands]
+    if len(a.lhs_contract) != 1 or not all(isinstance(d, int) for t in types for d in t.shape) \
+            or not all(xt.is_float(t.dtype) for t in types):
+        return None
+    m, n = (math.prod(n for d, n in enumerate(_sizes(t.shape)) if d not in (*out, *summed)) for t, out, summed in
+            zip(types, (a.lhs_batch, a.rhs_batch), (a.lhs_contract, a.rhs_contract), strict=True))
+    sizes = _sizes(types[0].shape)
+    last = [summed[0] == len(t.shape) - 1 for t, summed in zip(types, (a.lhs_contract, a.rhs_contract), strict=True)]
+    return Product(types[0].dtype, math.prod(sizes[d] for d in a.lhs_batch), m, n, sizes[a.lhs_contract[0]],
+                   ("n" if last[0] else "t") + ("t" if last[1] else "n"))
 
 
 def _sizes(shape: tuple[Dim, ...]) -> list[int]:

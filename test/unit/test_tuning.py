@@ -121,3 +121,51 @@ def test_a_tuned_model_computes_the_same(tmp_path):
     x = np.random.default_rng(0).standard_normal((64, 96), np.float32)
     plain = xcc.compile(str(path))(x)
     np.testing.assert_allclose(xcc.compile(str(path), tuning=str(tmp_path / "t.txt"))(x), plain, rtol=1e-5, atol=1e-7)
+
+
+def test_the_nearest_entry_of_a_family_serves_the_sizes_around_it():
+    def key(text: str) -> str:
+        _module, k = kernel(text)
+        return signature(k)
+
+    near, far, other = (key(matmul(m, n)) for m, n in ((512, 1024), (2048, 1024), (512, 1000)))
+    database = Database({("sm_80", near): "{near}", ("sm_80", far): "{far}", ("sm_80", other): "{other}"})
+    assert database.text_for("sm_80", near) == "{near}"
+    assert database.text_for("sm_80", key(matmul(640, 1024))) == "{near}"
+    assert database.text_for("sm_80", key(matmul(1600, 1024))) == "{far}"
+    assert database.text_for("sm_80", key(matmul(1000, 1024))) is None      # further than 1.5 from both
+    assert database.text_for("sm_80", key(matmul(528, 1048))) == "{other}"  # 8 divides 1048, 16 does not
+    assert database.text_for("sm_90a", near) is None
+    assert database.text_for("sm_80", key(matmul(512, 1024, "b"))) is None     # another access
+
+
+def test_a_draw_goes_to_the_first_line():
+    keys = [f"product f16 1x{m}x256 r 256 ~nn" for m in (100, 120, 144)]
+    database = Database({("c", keys[0]): "{parts = 2 : i64}", ("c", keys[2]): "{parts = 4 : i64}"})
+    assert [database.number("c", k, "parts") for k in keys] == [2, 2, 4]
+    assert database.number("c", "product f16 1x100x256 r 256 ~nt", "parts") == 0
+    assert database.number("c", "product bf16 1x100x256 r 256 ~nn", "parts") == 0
+
+
+PRODUCT = """
+func.func @main(%x: tensor<64x2048xf16>, %w: tensor<2048x128xf16>) -> tensor<64x128xf16> {
+  %0 = "xt.dot_general"(%x, %w) {dtype = f16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]}
+      : (tensor<64x2048xf16>, tensor<2048x128xf16>) -> tensor<64x128xf16>
+  return %0 : tensor<64x128xf16>
+}
+"""
+
+
+@pytest.mark.parametrize(("entry", "given", "parts"), [(4, 0, 4), (1, 0, 1), (0, 8, 8), (4, 2, 2), (0, 0, 16)])
+def test_products_are_cut_as_the_database_says(tmp_path, entry, given, parts):
+    from xcc.passes.base import parse_pass
+    from xcc.targets.nvptx.chip import chips
+
+    file = tmp_path / "t.txt"
+    lines = {("sm_80", "product f16 1x64x128 r 2048 ~nn"): f"{{parts = {entry} : i64}}"} if entry else {}
+    file.write_text(Database(lines).text())
+    module = parse_module(PRODUCT, new_context(), "test")
+    ctx = PassContext(chip=chips()["sm_80"], options=CompileOptions(target="nvptx", tuning=str(file)))
+    parse_pass(f"split-contractions{{parts={given}}}" if given else "split-contractions").run(module, ctx)
+    assert (f"tensor<{parts}x64x128xf32>" in str(module)) == (parts > 1)
+    assert ("xt.reduce" in str(module)) == (parts > 1)

@@ -1,0 +1,117 @@
+"""Finds into how many parts the sums of a model's matrix products are best cut (``split-contractions``).
+
+Each product of static sizes is compiled alone for each number of parts, with operands of its sizes, and run on this
+machine's GPU. A number that takes less than FASTER of the time of the pass's own choice becomes an entry.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from xcc.diagnostics import CompilerBug, UserError
+from xcc.options import CompileOptions
+from xcc.passes.base import PassContext
+from xcc.passes.linalg.tuning import Database
+from xcc.passes.pipeline import Pipeline, Stage
+from xcc.sources import load_source
+from xcc.stages import Clock, run_stage
+from xcc.targets.base import chip_of, get_target
+
+__all__ = ["tune_parts"]
+
+FASTER = 0.97
+RUNS = 30
+PASS = "split-contractions"
+
+MODEL = """
+func.func @main(%a: tensor<{a}> {{xt.name = "a"}}, %b: tensor<{b}> {{xt.name = "b"}})
+    -> (tensor<{y}> {{xt.name = "y"}}) {{
+  %y = "xt.dot_general"(%a, %b) {{{attributes}}} : (tensor<{a}>, tensor<{b}>) -> tensor<{y}>
+  return %y : tensor<{y}>
+}}
+"""
+
+
+def tune_parts(model: Any, options: CompileOptions, seconds: float, note: Callable[[str], None]) -> Database:
+    """The entries found for the products of `model` in about `seconds`."""
+    found = Database()
+    target = get_target(options.target)
+    if PASS not in target.pipeline(options).names():
+        return found
+    chip = chip_of(target, options.chip)
+    end = time.perf_counter() + seconds
+    for key, (text, choices) in _products(model, options, chip).items():
+        if time.perf_counter() > end:
+            note(f"{key}: no time was left")
+            break
+        usual = _seconds(text, options, 0)
+        times = {parts: t for parts in (1, *choices) if (t := _seconds(text, options, parts)) is not None}
+        if usual is None or not times:
+            continue
+        best = min(times, key=lambda p: (times[p], p))
+        kept = times[best] >= FASTER * usual
+        note(f"{key}: {usual * 1e6:.1f} us" + (", kept" if kept else f" -> {times[best] * 1e6:.1f} in {best} parts"))
+        if not kept:
+            found.entries[chip.name, key] = f"{{parts = {best} : i64}}"
+    return found
+
+
+def _products(model: Any, options: CompileOptions, chip: Any) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """For each different product that can be cut: a model of it alone, and the numbers of parts."""
+    from xcc.passes.xt.rewrite import name_of, walk_ops
+    from xcc.passes.xt.split_contractions import product_of
+
+    source = load_source(model, options)
+    plan = get_target(options.target).pipeline(options)
+    plan = plan.after(source.stage) if source.stage else plan
+    if PASS not in plan.names():
+        return {}
+    ctx = PassContext(weights=source.weights, chip=chip, options=options, verbose=lambda _line: None)
+    run_stage(_before(plan, PASS), source.module, ctx, Clock(), "stage")
+    out: dict[str, tuple[str, tuple[int, ...]]] = {}
+    with source.module.context:
+        for op in walk_ops(source.module):
+            product = product_of(op) if name_of(op) == "dot_general" else None
+            if product is not None and product.choices() and product.key not in out:
+                types = [str(v.type).removeprefix("tensor<").removesuffix(">") for v in (*op.operands, *op.results)]
+                attributes = ", ".join(f"{name} = {op.attributes[name]}" for name in op.attributes)
+                out[product.key] = (MODEL.format(a=types[0], b=types[1], y=types[2], attributes=attributes),
+                                    product.choices())
+    return out
+
+
+def _before(plan: Pipeline, name: str) -> Stage:
+    """The passes of the first stage ahead of the one called `name`."""
+    first = plan.stages[0]
+    names = Pipeline((first,)).names()
+    return Stage(first.name, first.passes[:names.index(name)])
+
+
+def _seconds(text: str, options: CompileOptions, parts: int) -> float | None:
+    """Median device seconds of the model `text` with its product in `parts` (0: as the pass chooses)."""
+    import numpy as np
+
+    from xcc.facade import compile_to_artifact
+    from xcc.runtime.model import Model
+    from xcc.targets.cpu.measure import random_array
+
+    plan = get_target(options.target).pipeline(options)
+    if parts:
+        plan = plan.replace(PASS, f"{PASS}{{parts={parts}}}")
+    with tempfile.TemporaryDirectory(prefix="xcc-parts-") as folder:
+        path = Path(folder, "product.mlir")
+        path.write_text(text)
+        try:
+            made = Model(compile_to_artifact(path, replace(options, fix=(), dims=()), plan))
+            rng = np.random.default_rng(0)
+            feeds = {i.name: random_array(tuple(d for d in i.shape if isinstance(d, int)), i.dtype, rng)
+                     for i in made.inputs}
+            return statistics.median(made.device_times(feeds, RUNS))
+        except (UserError, CompilerBug, RuntimeError):
+            return None
