@@ -1,6 +1,6 @@
 """Times xcc's GPU kernels beside PyTorch (eager and Inductor) on this machine's GPU, one table.
 
-    python benchmarks/gpu.py [--only TEXT] [--no-compile] [--json FILE] [--tuning FILE]
+    python benchmarks/gpu.py [--group schedules] [--only TEXT] [--no-compile] [--json FILE] [--tuning FILE]
     python benchmarks/gpu.py --tune SECONDS --tuning FILE [--only TEXT]
 
 Every time is the median of device events around one run with a cold L2 cache; inputs are random, outputs are checked
@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import gpu_cases
+import gpu_schedules
 import numpy as np
 
 REPEATS = 30
+GROUPS = {"kernels": gpu_cases.CASES, "schedules": gpu_schedules.CASES}
 ERROR_BOUND = {"f16": 2e-3, "bf16": 1e-2, "f32": 1e-5}
 
 
@@ -31,8 +33,7 @@ def module_text(case: gpu_cases.Case) -> str:
     from xcc.dialects import xt
 
     with xt.context(), ir.Location.unknown():
-        element = ir.Type.parse(case.dtype)
-        types = [ir.RankedTensorType.get(list(s), element) for s in case.shapes]
+        types = [ir.RankedTensorType.get(list(s), ir.Type.parse(dtype)) for s, dtype in case.inputs]
         module = ir.Module.create()
         with ir.InsertionPoint(module.body):
             function = ir.Operation.parse(
@@ -61,25 +62,28 @@ def compile_case(case: gpu_cases.Case, tuning: str = "") -> tuple[Any, float]:
         return model, time.perf_counter() - begin
 
 
-def peer_time(run: Any) -> float:
-    """Median seconds of a PyTorch function, L2 flushed before each run."""
+def peer_time(run: Any, host: bool = False) -> float:
+    """Median seconds of a PyTorch function, as a graph where it needs no `host`, L2 flushed before each run."""
     import torch
 
     flush = torch.empty(64 << 20, dtype=torch.int32, device="cuda")
-    graph = torch.cuda.CUDAGraph()
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         for _ in range(3):
             run()
     torch.cuda.synchronize()
-    with torch.cuda.graph(graph, stream=stream):
-        run()
+    again = run
+    if not host:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            run()
+        again = graph.replay
     times = []
     for _ in range(REPEATS):
         flush.zero_()
         start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         start.record()
-        graph.replay()
+        again()
         stop.record()
         stop.synchronize()
         times.append(start.elapsed_time(stop) * 1e-3)
@@ -103,24 +107,41 @@ def tune_cases(cases: list[gpu_cases.Case], path: Path, seconds: float) -> None:
         path.write_text(old.merged(found).text())
 
 
+def random_tensors(case: gpu_cases.Case) -> list[Any]:
+    """The inputs of a case on the GPU, from a fixed seed."""
+    import torch
+
+    kinds = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i64": torch.int64}
+    generator = torch.Generator(device="cuda").manual_seed(0)
+    out = []
+    for shape, dtype in case.inputs:
+        if dtype.startswith("f") or dtype == "bf16":
+            drawn = torch.randn(shape, generator=generator, device="cuda") * case.scale
+        elif case.distinct:      # along the first dim
+            order = torch.rand((case.high, *shape[1:]), generator=generator, device="cuda").argsort(0)
+            drawn = order[:shape[0]].contiguous()
+        else:
+            drawn = torch.randint(case.high, shape, generator=generator, device="cuda")
+        out.append(drawn.to(kinds[dtype]))
+    return out
+
+
 def measure(case: gpu_cases.Case, inductor: bool, tuning: str) -> dict[str, Any]:
     import torch
     import torch.nn.functional as functional
 
-    kind = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[case.dtype]
     row: dict[str, Any] = {"case": case.name}
-    generator = torch.Generator(device="cuda").manual_seed(0)
-    tensors = [(torch.randn(s, generator=generator, device="cuda") * case.scale).to(kind) for s in case.shapes]
+    tensors = random_tensors(case)
     with torch.no_grad():
-        row["torch"] = peer_time(lambda: case.torch(functional, *tensors))
+        row["torch"] = peer_time(lambda: case.torch(functional, *tensors), case.host)
         if inductor:
             try:
                 compiled = torch.compile(case.torch, mode="max-autotune-no-cudagraphs", dynamic=False)
-                row["inductor"] = peer_time(lambda: compiled(functional, *tensors))
+                row["inductor"] = peer_time(lambda: compiled(functional, *tensors), case.host)
             except Exception as e:
                 row["inductor_error"] = str(e).splitlines()[0][:120]
         exact = all(t.numel() <= 1 << 25 for t in tensors) and case.flops < 3e11
-        wide = [t.double() if exact else t.float() for t in tensors]
+        wide = [t if not t.is_floating_point() else t.double() if exact else t.float() for t in tensors]
         want = case.torch(functional, *wide).double().cpu().numpy()
         del wide
     try:
@@ -155,12 +176,13 @@ def show(case: gpu_cases.Case, row: dict[str, Any], least: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", default=[], help="only cases whose name contains this text")
+    parser.add_argument("--group", choices=GROUPS, default="kernels")
     parser.add_argument("--no-compile", action="store_true", help="leave Inductor out")
     parser.add_argument("--json", default="", help="also write the rows to this file")
     parser.add_argument("--tuning", default="", help="a tuning database to compile with")
     parser.add_argument("--tune", type=float, default=0.0, metavar="SECONDS", help="only tune each case into --tuning")
     args = parser.parse_args()
-    chosen = [c for c in gpu_cases.CASES if not args.only or any(o in c.name for o in args.only)]
+    chosen = [c for c in GROUPS[args.group] if not args.only or any(o in c.name for o in args.only)]
     if args.tune:
         tune_cases(chosen, Path(args.tuning or "xcc-tuning.txt"), args.tune)
         return

@@ -13,7 +13,9 @@ Shapes = tuple[tuple[int, ...], ...]
 class Case:
     """`build(xt, *values)` gives the result in the xt dialect, `torch(F, *tensors)` the same in PyTorch.
 
-    flops and bytes are what must be done and moved; `unit` names the arithmetic ("f16", "f32", ...) for the floor.
+    flops and bytes are what must be done and moved. `dtype` is that of the result and, where `dtypes` does not say
+    otherwise, of the inputs; integers are drawn below `high`, each once where `distinct`. `host`: PyTorch waits for a
+    size that depends on data, so that no graph holds it.
     """
 
     name: str
@@ -24,6 +26,15 @@ class Case:
     flops: float = 0.0
     bytes: float = 0.0
     scale: float = 1.0
+    dtypes: tuple[str, ...] = ()
+    high: int = 1
+    distinct: bool = False
+    host: bool = False
+
+    @property
+    def inputs(self) -> tuple[tuple[tuple[int, ...], str], ...]:
+        """Shape and element type of each input."""
+        return tuple(zip(self.shapes, self.dtypes or (self.dtype,) * len(self.shapes), strict=True))
 
 
 SIZE = {"f16": 2, "bf16": 2, "f32": 4}

@@ -6,7 +6,7 @@ import numpy as np
 
 from xcc import symbolic
 from xcc.dialects.xt.broadcasting import same_dtype, shape_text
-from xcc.dialects.xt.fields import boolean, integer, operand, text
+from xcc.dialects.xt.fields import boolean, integer, operand, optional, text
 from xcc.dialects.xt.numeric import in_float
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of, same_dims
 from xcc.dialects.xt.types import TensorType, dtype_name, is_integer
@@ -210,19 +210,30 @@ def _new_symbol(a: Attrs) -> Dim:
         raise InferError(str(e)) from None
 
 
+def _check_places(places: TensorType | None, count: Dim) -> None:
+    if places is not None and (not is_integer(places.dtype) or places.rank != 1
+                               or not same_dims(places.shape[0], count)):
+        raise InferError(f"places are {places}, not {count} integers")
+
+
 class Nonzero(XtOp, name="nonzero"):
-    """The i64 coordinates of the elements that are not zero, row-major: [rank, symbol]. `symbol` names the count."""
+    """The i64 coordinates of the elements that are not zero, row-major: [rank, symbol]. `symbol` names the count.
+
+    `places`, where they are known already: for each element of flat x, how many are not zero up to and with it.
+    """
 
     x = operand()
+    places = optional()
     symbol = text()
     access = "opaque"
 
     @staticmethod
-    def infer(a: Attrs, x: TensorType) -> TensorType:
+    def infer(a: Attrs, x: TensorType, places: TensorType | None = None) -> TensorType:
+        _check_places(places, symbolic.product(x.shape))
         return TensorType((x.rank, _new_symbol(a)), "i64")
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Any, places: Any = None) -> Any:
         return np.array(np.nonzero(x), np.int64).reshape(x.ndim, -1)
 
 
@@ -268,26 +279,31 @@ class Unique(XtOp, name="unique"):
 
 
 class Compress(XtOp, name="compress"):
-    """The slices of x along `axis` (of flat x when `flat`) where the i1 vector `condition` is true."""
+    """The slices of x along `axis` (of flat x when `flat`) where the i1 vector `condition` is true.
+
+    `places`, where they are known already: for each entry of the condition, how many are true up to and with it.
+    """
 
     x = operand()
     condition = operand()
+    places = optional()
     symbol = text()
     axis = integer(0)
     flat = boolean(False)
     access = "opaque"
 
     @staticmethod
-    def normalize(a: Attrs, x: TensorType, condition: TensorType) -> None:
+    def normalize(a: Attrs, x: TensorType, condition: TensorType, places: TensorType | None = None) -> None:
         a.axis = 0 if a.flat else axis_of(a.axis, x.rank)
 
     @staticmethod
-    def infer(a: Attrs, x: TensorType, condition: TensorType) -> TensorType:
+    def infer(a: Attrs, x: TensorType, condition: TensorType, places: TensorType | None = None) -> TensorType:
+        _check_places(places, condition.shape[0] if condition.rank == 1 else 0)
         if condition.rank != 1 or condition.dtype != "i1":
             raise InferError(f"the condition is {condition}, not an i1 vector")
         n = _new_symbol(a)
         return x.with_shape([n] if a.flat else [*x.shape[:a.axis], n, *x.shape[a.axis + 1:]])
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, condition: Any) -> Any:
+    def evaluate(a: Attrs, x: Any, condition: Any, places: Any = None) -> Any:
         return np.compress(condition, x, None if a.flat else a.axis)

@@ -41,16 +41,16 @@ class XtToLinalg(Pass):
         with module.context:
             for function in list(module.body.operations):
                 if "xt.kernel" in function.attributes:
-                    convert_kernel(function)
+                    convert_kernel(function, ctx.chip is not None and ctx.chip.warp > 1)
 
 
-def convert_kernel(old: Any) -> Any:
-    """Replaces one kernel function; returns the new one."""
+def convert_kernel(old: Any, threads: bool = False) -> Any:
+    """Replaces one kernel function; returns the new one. threads: for a GPU, see `LoopKernel`."""
     block = old.regions[0].blocks[0]
     ops = [op.operation for op in block.operations]
     compute = [op for op in ops[:-1] if op.name != "xt.constant"]
     if len(compute) == 1 and compute[0].name.split(".", 1)[-1] in LOOPS:
-        new = _convert_loop_kernel(old, block, compute[0])
+        new = _convert_loop_kernel(old, block, compute[0], threads)
     else:
         new = _convert_tensor_kernel(old, block, ops)
     old.operation.erase()
@@ -108,7 +108,7 @@ def _convert_tensor_kernel(old: Any, block: Any, ops: Sequence[Any]) -> Any:
     return new
 
 
-def _convert_loop_kernel(old: Any, block: Any, op: Any) -> Any:
+def _convert_loop_kernel(old: Any, block: Any, op: Any, threads: bool) -> Any:
     """Memref form: inputs, outputs, symbols. A symbol that the op defines adds an output, see `loop_select`."""
     arguments = _kinds(block.arguments)
     results = tuple(_kinds(op.results))
@@ -131,7 +131,8 @@ def _convert_loop_kernel(old: Any, block: Any, op: Any) -> Any:
             raise CompilerBug(f"{op.name} reads a {made.owner.name} of its kernel; all operands of a loop kernel must "
                               "be arguments")
         inputs = tuple(by_value[v] for v in op.operands)
-        kernel = LoopKernel(described, inputs, tuple(buffers[len(arguments):]), DimEmitter(symbols, anchor))
+        kernel = LoopKernel(described, inputs, tuple(buffers[len(arguments):]), DimEmitter(symbols, anchor),
+                            threads)
         LOOPS[described.name](kernel)
         func_d.ReturnOp([])
     anchor.erase()

@@ -44,10 +44,32 @@ def _each(k: LoopKernel, extent: Dim, test: Callable[[Any], Any], body: Callable
     k.fold(extent, [k.dim(0)], step)
 
 
+def _place(k: LoopKernel, places: Buffer, i: Any) -> Any:
+    """How many are chosen up to and with element `i`."""
+    return arith_d.index_cast(k.dim(0).type, places.load([i]))
+
+
 @converts_to_loops("nonzero")
 def nonzero(k: LoopKernel) -> None:
+    """With `places`, each element stores its own coordinates."""
     x, (out, count) = k.inputs[0], k.outputs
     total = size_of(x.dims)
+    if len(k.inputs) > 1:
+        places = k.inputs[1]
+
+        def element(c: list[Any]) -> None:
+            i, n = k.flat(c, x.dims), _place(k, places, k.dim(total - 1))
+
+            def write() -> None:
+                at = arith_d.subi(_place(k, places, i), k.dim(1))
+                for axis, value in enumerate(c):
+                    out.store(to_i64(value), [arith_d.addi(arith_d.muli(k.dim(axis), n), at)])
+
+            k.when(_is_set(x.load(c), x.dtype), write)
+            k.when(arith_d.cmpi(_I.eq, i, k.dim(0)), lambda: count.store(to_i64(n), [k.dim(0)]))
+
+        k.rows(x.dims, element)
+        return
 
     def test(i: Any) -> Any:
         return _is_set(x.load(k.unflat(i, x.dims)), x.dtype)
@@ -67,11 +89,30 @@ def nonzero(k: LoopKernel) -> None:
 
 @converts_to_loops("compress")
 def compress(k: LoopKernel) -> None:
-    (x, condition), (out, count) = k.inputs, k.outputs
+    """With `places`, each element of x is stored on its own."""
+    (x, condition, *rest), (out, count) = k.inputs, k.outputs
     flat, axis = k.op.attr("flat", False), k.op.attr("axis", 0)
     before: list[Dim] = [] if flat else list(x.dims[:axis])
     after: list[Dim] = [] if flat else list(x.dims[axis + 1:])
     length = condition.dims[0]
+
+    if rest:
+        dims: list[Dim] = [*before, length, *after]
+
+        def one(c: list[Any]) -> None:
+            i, n = c[len(before)], _place(k, rest[0], k.dim(length - 1))
+
+            def write() -> None:
+                at = arith_d.subi(_place(k, rest[0], i), k.dim(1))
+                source = k.unflat(i, x.dims) if flat else c
+                out.store(x.load(source), [k.flat([*c[:len(before)], at, *c[len(before) + 1:]], [*before, n, *after])])
+
+            k.when(condition.load([i]), write)
+            first = arith_d.cmpi(_I.eq, k.flat(c, dims), k.dim(0))
+            k.when(first, lambda: count.store(to_i64(n), [k.dim(0)]))
+
+        k.rows(dims, one)
+        return
 
     def test(i: Any) -> Any:
         return condition.load([i])

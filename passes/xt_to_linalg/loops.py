@@ -52,12 +52,16 @@ class Buffer:
 
 @dataclass(frozen=True)
 class LoopKernel:
-    """One opaque op with its buffers; methods emit loops at the insertion point."""
+    """One opaque op with its buffers; methods emit loops at the insertion point.
+
+    threads: each iteration of `rows` is a thread of a GPU, of which thousands run side by side.
+    """
 
     op: Op
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
     dim: DimEmitter
+    threads: bool = False
 
     def index(self, value: int) -> Any:
         return self.dim(value)

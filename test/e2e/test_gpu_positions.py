@@ -1,0 +1,38 @@
+"""Writes at computed positions on GPUs, where many threads share the work, in the interpreter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compiled import check, filled, on_chip
+
+from xcc.dialects import xt
+
+
+@pytest.mark.parametrize("chip", ["sm_80", "gfx1100"])
+def test_what_is_chosen_is_stored_by_the_thread_that_sees_it(chip):
+    x, c = filled((7, 30), "float32"), filled((90,), "bool", 1)
+    y = filled((3, 90, 2), "float16", 2)
+    x[np.abs(x) < 1] = 0
+
+    def both(a, b, d):
+        return (xt.nonzero(a, symbol="found"), xt.compress(d, b, axis=1, symbol="kept"),
+                xt.compress(d, b, axis=0, flat=True, symbol="flat"))
+
+    with on_chip(chip):
+        check(both, x, c, y)
+
+
+@pytest.mark.parametrize("kind", ["none", "add", "max"])
+@pytest.mark.parametrize("chip", ["sm_80", "gfx942"])
+def test_equal_positions_keep_their_order(chip, kind):
+    x, u = filled((40, 3), "float32"), filled((60, 3), "float32", 1)
+    rows, updates = filled((5, 6, 4), "float32", 2), filled((50, 4), "float32", 3)
+    rng = np.random.default_rng(4)
+    i, j = rng.integers(-40, 40, (60, 3)), np.stack([rng.integers(-5, 5, 50), rng.integers(0, 6, 50)], 1)
+
+    def both(x, i, u, rows, j, updates):
+        return (xt.scatter_elements(x, i, u, axis=0, reduction=kind), xt.scatter_nd(rows, j, updates, reduction=kind))
+
+    with on_chip(chip):
+        check(both, x, i, u, rows, j, updates)

@@ -1,0 +1,39 @@
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a --pass-pipeline=cut-reductions | filecheck %s
+
+// All of it, with what is computed on the way; narrow floats are summed in f32.
+// CHECK-LABEL: @everything
+// CHECK: %[[R:.*]] = "xt.reshape"(%{{.*}}) {{.*}} -> tensor<1x256x4096x1xf16>
+// CHECK: %[[M:.*]] = "xt.mul"(%[[R]], %{{.*}}) {{.*}} -> tensor<1x256x4096x1xf16>
+// CHECK: %[[W:.*]] = "xt.convert"(%[[M]]) {dtype = f32
+// CHECK: %[[P:.*]] = "xt.reduce"(%[[W]]) {axes = [2], keepdims = false, kind = "sum"} {{.*}} -> tensor<1x256x1xf32>
+// CHECK: %[[Y:.*]] = "xt.reduce"(%[[P]]) {axes = [1], keepdims = false, kind = "sum"} {{.*}} -> tensor<1x1xf32>
+// CHECK: "xt.convert"
+func.func @everything(%x: tensor<1024x1024xf16>, %s: tensor<f16>) -> tensor<f16> {
+  %m = "xt.mul"(%x, %s) : (tensor<1024x1024xf16>, tensor<f16>) -> tensor<1024x1024xf16>
+  %y = "xt.reduce"(%m) {axes = [0, 1], keepdims = false, kind = "sum"} : (tensor<1024x1024xf16>) -> tensor<f16>
+  return %y : tensor<f16>
+}
+
+// Sizes that no number of parts divides: what is left is reduced apart.
+// CHECK-LABEL: @columns
+// CHECK: xt.slice
+// CHECK: "xt.reduce"(%{{.*}}) {axes = [2], {{.*}}kind = "max"}
+// CHECK: "xt.reduce"(%{{.*}}) {axes = [1], {{.*}}kind = "max"} {{.*}} -> tensor<1x16xf32>
+// CHECK: "xt.slice"
+// CHECK: "xt.reduce"
+// CHECK: "xt.maximum"
+// CHECK: "xt.reshape"(%{{.*}}) {{.*}} -> tensor<1x16xf32>
+func.func @columns(%x: tensor<65537x16xf32>) -> tensor<1x16xf32> {
+  %y = "xt.reduce"(%x) {axes = [0], keepdims = true, kind = "max"} : (tensor<65537x16xf32>) -> tensor<1x16xf32>
+  return %y : tensor<1x16xf32>
+}
+
+// Enough rows for all cores, and rows that one block reduces as fast.
+// CHECK-LABEL: @enough
+// CHECK-COUNT-2: xt.reduce
+// CHECK-NOT: xt.reduce
+func.func @enough(%x: tensor<256x262144xf32>, %y: tensor<4x8192xf32>) -> (tensor<256xf32>, tensor<4xf32>) {
+  %a = "xt.reduce"(%x) {axes = [1], keepdims = false, kind = "sum"} : (tensor<256x262144xf32>) -> tensor<256xf32>
+  %b = "xt.reduce"(%y) {axes = [1], keepdims = false, kind = "sum"} : (tensor<4x8192xf32>) -> tensor<4xf32>
+  return %a, %b : tensor<256xf32>, tensor<4xf32>
+}
