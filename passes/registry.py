@@ -46,6 +46,7 @@ BUILTIN: dict[str, str] = {
     "warpgroup-matrix": "xcc.passes.gpu.warpgroup_matrix",
     "wide-pixels": "xcc.passes.xt.wide_pixels",
     "winograd": "xcc.passes.xt.winograd",
+    "widen-products": "xcc.passes.xt.widen_products",
     "xt-decompose": "xcc.passes.xt.decompose_composites",
     "xt-fold": "xcc.passes.xt.fold",
     "xt-recognise": "xcc.passes.xt.recognise",

@@ -110,6 +110,12 @@ def _is_widening(n: Node) -> bool:
     return n.name == "convert" and element_bytes(n.operands[0]) <= element_bytes(n.results[0])
 
 
+def _widens_scalars(n: Node, readers: list[Node]) -> bool:
+    """Whether a convert of 16-bit floats makes the first operand of a contraction."""
+    return n.name == "convert" and xt.TensorType.of(n.operands[0]).dtype in ("f16", "bf16") \
+        and any(u.kind == "contraction" and u.operands[0] in n.results for u in readers)
+
+
 def _interpolates(n: Node) -> bool:
     """Whether each result element reads several elements around a point."""
     return n.name == "grid_sample" or (n.name == "resize" and xt.attrs_of(n.op).mode != "nearest")
@@ -249,7 +255,7 @@ class FusionRules:
     def _prologue_fault(self, p: FusionGroup, c: FusionGroup, readers: list[Node]) -> str:
         """Why the ops of `c` that read `p`, directly or through others, should not compute it themselves."""
         if any(u.kind == "contraction" for u in readers):
-            heavy = [n for n in p.nodes if not self._in_prologue(n)]
+            heavy = [n for n in p.nodes if not self._in_prologue(n, readers)]
             return f"{heavy[0].name} would be computed again for each tile of the contraction" if heavy else ""
         if any(u.kind == "window" or _interpolates(u) for u in readers):
             if any(n.kind != "unit_view" and (n.kind != "pointwise" or FLOPS.get(n.name, 1) > 1) for n in p.nodes):
@@ -258,10 +264,11 @@ class FusionRules:
             return "every piece of a concatenation would be computed everywhere"
         return self._recompute_fault(p, c)
 
-    def _in_prologue(self, n: Node) -> bool:
-        """Whether a contraction may compute `n` for each of its tiles."""
+    def _in_prologue(self, n: Node, readers: list[Node]) -> bool:
+        """Whether a contraction of `readers` may compute `n` for each of its tiles."""
         allowed = self.limits.prologue
-        return n.name in allowed or n.kind == "unit_view" or ("widen" in allowed and _is_widening(n))
+        return n.name in allowed or n.kind == "unit_view" \
+            or ("widen" in allowed and _is_widening(n) and not _widens_scalars(n, readers))
 
     def _recompute_fault(self, p: FusionGroup, c: FusionGroup) -> str:
         """Computing `p` where `c` needs it must cost less than writing and reading its results."""

@@ -49,4 +49,4 @@ def pipeline(options: Any) -> Pipeline:
     return whole_pipeline(
         vector_stages(), kernels={"prologue": ("broadcast", "widen")}, early=(_pass("integer-contractions"),),
         xt=(_pass("transposed-convolution"), _pass("winograd"), _pass("explicit-padding"), _pass("xt-fold"),
-            _pass("pack-weights")))
+            _pass("widen-products"), _pass("pack-weights")))

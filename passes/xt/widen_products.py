@@ -1,0 +1,39 @@
+"""Products of 16-bit floats on CPUs that multiply f32 only: what they broadcast is widened once, ahead.
+
+    %y = xt.dot_general(%x, %w)            %y = xt.dot_general(xt.convert(%x), %w)
+    : f16, f16 -> f16                  ->  : f32, f16 -> f16
+
+The elements of the first operand are broadcast one by one, and a conversion takes as long for one as for a vector. The
+second one's are widened in registers, a vector at a time: weights are read in 16 bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc.dialects import xt
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.rewrite import at, name_of, walk_ops
+
+__all__ = ["WidenProducts"]
+
+NARROW = ("f16", "bf16")
+
+
+@register_pass
+@dataclass(frozen=True)
+class WidenProducts(Pass):
+    """Widens the first operand of products of a 16-bit float that the chip does not multiply."""
+
+    name: ClassVar[str] = "widen-products"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        multiplied = ctx.chip.matrix if ctx.chip is not None else ()
+        with module.context:
+            for op in list(walk_ops(module)):
+                if name_of(op) in ("dot_general", "convolution"):
+                    kind = xt.TensorType.of(op.operands[0]).dtype
+                    if kind in NARROW and kind not in multiplied:
+                        with at(op):
+                            op.operands[0] = xt.convert(op.operands[0], dtype="f32")
