@@ -122,6 +122,16 @@ def _mma_sync(source: Any, _: Any) -> Any:
     return run
 
 
+@op("xtg.mma")
+def _mma_of_warp(source: Any, _: Any) -> Any:
+    m, n, k = (int(ir.IntegerAttr(source.attributes[name]).value) for name in "mnk")
+    fragments = mma_fragments(m, n, k, dtype_of(source.operands[0].type).itemsize)
+
+    def run(machine: Machine, a: Array, b: Array, c: Array) -> Array:
+        return multiply(machine, (a, fragments[0]), (b, fragments[1]), (c, fragments[2]), 32)
+    return run
+
+
 # MFMA with one block: lane = size * group + line; a lane holds consecutive k of one row of A (column of B).
 
 @cache

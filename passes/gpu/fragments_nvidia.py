@@ -14,6 +14,8 @@ from xcc._mlir import ir, vector_d
 from xcc.passes.gpu.fragments import MatrixInstruction
 from xcc.passes.gpu.layout import Layout, log2
 
+MMA = "xtg.mma"     # what nvgpu.mma.sync has no types for
+
 
 def _a(k: int, per: int) -> Layout:
     inside = [(0, 1 << b) for b in range(log2(per))]
@@ -63,10 +65,22 @@ def _wgmma(n: int, types: tuple[str, str, str]) -> MatrixInstruction:
                              None, warps=4)
 
 
+def _mma_f8(element: str) -> MatrixInstruction:
+    """f8 (sm_89 and newer): the fragments of i8, as ``xtg.mma`` (passes/gpu/warpgroup_matrix.py)."""
+    def emit(a: Any, b: Any, c: Any) -> Any:
+        return ir.Operation.create(MMA, results=[c.type], operands=[a, b, c], attributes={
+            name: ir.IntegerAttr.get(ir.IntegerType.get_signless(64), n) for name, n in (("m", 16), ("n", 8), ("k", 32))
+        }).results[0]
+
+    return MatrixInstruction(f"mma.m16n8k32.{element}", "mma-f8", 16, 8, 32, _a(32, 4), _b(32, 4), _C,
+                             (element, element, "f32"), emit)
+
+
 INSTRUCTIONS = (
     _mma(16, 2, ("f16", "f16", "f32")),
     _mma(16, 2, ("bf16", "bf16", "f32")),
     _mma(32, 4, ("i8", "i8", "i32")),
     _mma(8, 1, ("f32", "f32", "f32"), exact=False),
+    *(_mma_f8(element) for element in ("f8E4M3FN", "f8E5M2")),
     *(_wgmma(n, (t, t, "f32")) for n in (16, 32, 64, 128, 256) for t in ("f16", "bf16")),
 )

@@ -7,6 +7,7 @@
 
 A descriptor (PTX ISA, "Matrix Descriptor Format") holds the first address, two distances, all in units of 16 bytes, and
 the swizzle. ``xtg.wgmma_wait`` passes the accumulators through its statement, so that nothing reads them before it.
+``xtg.mma`` is a warp's instruction on types for which nvgpu.mma.sync has none (f8).
 """
 
 from __future__ import annotations
@@ -16,16 +17,18 @@ from typing import Any, ClassVar
 
 from xcc._mlir import arith_d, ir, memref_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.gpu.fragments_nvidia import MMA
 from xcc.passes.gpu.warpgroup import MULTIPLY, WAIT
 
 SWIZZLES = {128: 1, 64: 2, 32: 3}
 UNIT = 16           # bytes
+F8_NAMES = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2"}
 
 
 @register_pass
 @dataclass(frozen=True)
 class WarpgroupMatrix(Pass):
-    """Writes ``xtg.wgmma`` and ``xtg.wgmma_wait`` as inline assembly."""
+    """Writes ``xtg.wgmma``, ``xtg.wgmma_wait`` and ``xtg.mma`` as inline assembly."""
 
     name: ClassVar[str] = "warpgroup-matrix"
 
@@ -33,20 +36,19 @@ class WarpgroupMatrix(Pass):
         found: list[Any] = []
 
         def visit(op: Any) -> Any:
-            if op.name in (MULTIPLY, WAIT):
+            if op.name in _WRITE:
                 found.append(op)
             return ir.WalkResult.ADVANCE
 
         module.operation.walk(visit)
         for op in found:
             with op.location, ir.InsertionPoint(op):
-                results = [_multiply(op)] if op.name == MULTIPLY else _wait(op)
-                for old, new in zip(op.results, results, strict=True):
+                for old, new in zip(op.results, _WRITE[op.name](op), strict=True):
                     old.replace_all_uses_with(new)
             op.erase()
 
 
-def _multiply(op: Any) -> Any:
+def _multiply(op: Any) -> list[Any]:
     acc, *a, b, b_at = op.operands
     size = ir.MemRefType(b.type).element_type.width // 8
     count = ir.VectorType(acc.type).shape[0]
@@ -73,15 +75,30 @@ def _multiply(op: Any) -> Any:
         lines += [f"add.s64 b, ${first + len(inputs) - 1}, {step};",
                   f"wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.f32.{name}.{name} {held}, {left}, b, p, 1, 1, "
                   f"{transposed};"]
-    return _statement("{" + " ".join(lines) + "}", [acc], inputs)[0]
+    return _statement("{" + " ".join(lines) + "}", [acc], inputs)
 
 
 def _packed(value: Any) -> list[Any]:
-    """The elements of a vector of 16-bit elements, two in a register."""
+    """The elements of a vector in registers of 32 bits."""
     i32 = ir.VectorType.get([1], ir.IntegerType.get_signless(32))
-    count = ir.VectorType(value.type).shape[0]
-    pairs = [vector_d.shuffle(value, value, [r, r + 1]) for r in range(0, count, 2)]
-    return [vector_d.extract(vector_d.bitcast(i32, pair), [], [0]) for pair in pairs]
+    kind = ir.VectorType(value.type)
+    per = 32 // kind.element_type.width
+    words = [vector_d.shuffle(value, value, list(range(r, r + per))) for r in range(0, kind.shape[0], per)]
+    return [vector_d.extract(vector_d.bitcast(i32, word), [], [0]) for word in words]
+
+
+def _mma(op: Any) -> list[Any]:
+    a, b, acc = op.operands
+    kind = F8_NAMES[str(ir.VectorType(a.type).element_type)]
+    m, n, k = (op.attributes[name].value for name in "mnk")
+    inputs = [_packed(a), _packed(b)]
+    held = "{" + ", ".join(f"${r}" for r in range(4)) + "}"
+    first, sides = 8, []
+    for words in inputs:
+        sides.append("{" + ", ".join(f"${first + r}" for r in range(len(words))) + "}")
+        first += len(words)
+    return _statement(f"mma.sync.aligned.m{m}n{n}k{k}.row.col.f32.{kind}.{kind}.f32 {held}, {sides[0]}, {sides[1]}, "
+                      f"{held};", [acc], inputs[0] + inputs[1])
 
 
 def _wait(op: Any) -> list[Any]:
@@ -126,3 +143,6 @@ def _statement(text: str, vectors: list[Any], inputs: list[Any]) -> list[Any]:
 
 def i64_type() -> Any:
     return ir.IntegerType.get_signless(64)
+
+
+_WRITE = {MULTIPLY: _multiply, WAIT: _wait, MMA: _mma}

@@ -23,9 +23,10 @@ _CHIPS = {c.name: c for c in (
     # A100 SXM 80 GB, A10 (GA102), L40S (AD102), H100 SXM, B200
     _chip("sm_80", "70", 108, 163 * KIB, 40 * MIB, 2039e9, 19.5e12, 312e12, 624e12, ("mma",)),
     _chip("sm_86", "71", 72, 99 * KIB, 6 * MIB, 600e9, 31.2e12, 125e12, 250e12, ("mma",)),
-    _chip("sm_89", "78", 142, 99 * KIB, 96 * MIB, 864e9, 91.6e12, 362e12, 733e12, ("mma",)),
-    _chip("sm_90a", "83", 132, 227 * KIB, 50 * MIB, 3350e9, 67e12, 989e12, 1979e12, ("mma", "wgmma"), True),
-    _chip("sm_100a", "86", 148, 227 * KIB, 126 * MIB, 8000e9, 80e12, 2250e12, 4500e12, ("mma", "tcgen05"), True),
+    _chip("sm_89", "84", 142, 99 * KIB, 96 * MIB, 864e9, 91.6e12, 362e12, 733e12, ("mma", "mma-f8")),
+    _chip("sm_90a", "84", 132, 227 * KIB, 50 * MIB, 3350e9, 67e12, 989e12, 1979e12, ("mma", "mma-f8", "wgmma"), True),
+    _chip("sm_100a", "86", 148, 227 * KIB, 126 * MIB, 8000e9, 80e12, 2250e12, 4500e12, ("mma", "mma-f8", "tcgen05"),
+          True),
 )}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -23,7 +24,7 @@ PROGRAM = """
 #c = affine_map<(m, n, k) -> (m, n)>
 #i = affine_map<(m, n) -> (m, n)>
 #v = affine_map<(m, n) -> (n)>
-func.func private @product(%x: tensor<{m}x{k}xf16>, %w: tensor<{w}xf16>, %bias: tensor<{n}xf16>,
+func.func private @product(%x: tensor<{m}x{k}x{t}>, %w: tensor<{w}x{t}>, %bias: tensor<{n}xf16>,
                            %rest: tensor<{m}x{n}xf16>) -> tensor<{m}x{n}xf16>
     attributes {{xt.kernel, xt.symbols = [], xt.arg_dims = [[{m}, {k}], [{w_dims}], [{n}], [{m}, {n}]],
                 xt.result_dims = [[{m}, {n}]]}} {{
@@ -32,10 +33,10 @@ func.func private @product(%x: tensor<{m}x{k}xf16>, %w: tensor<{w}xf16>, %bias: 
   %e = tensor.empty() : tensor<{m}x{n}xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32>
   %y = linalg.generic {{indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}}
-      ins(%x, %w : tensor<{m}x{k}xf16>, tensor<{w}xf16>) outs(%f : tensor<{m}x{n}xf32>) {{
-  ^bb0(%p: f16, %q: f16, %o: f32):
-    %pw = arith.extf %p : f16 to f32
-    %qw = arith.extf %q : f16 to f32
+      ins(%x, %w : tensor<{m}x{k}x{t}>, tensor<{w}x{t}>) outs(%f : tensor<{m}x{n}xf32>) {{
+  ^bb0(%p: {t}, %q: {t}, %o: f32):
+    %pw = arith.extf %p : {t} to f32
+    %qw = arith.extf %q : {t} to f32
     %t = arith.mulf %pw, %qw : f32
     %s = arith.addf %o, %t : f32
     linalg.yield %s : f32
@@ -56,12 +57,12 @@ func.func private @product(%x: tensor<{m}x{k}xf16>, %w: tensor<{w}xf16>, %bias: 
 """
 
 
-def compiled(sizes, turned, **schedule):
+def compiled(sizes, turned, element="f16", **schedule):
     """The module at stage gpu with this schedule, in the context in force."""
     m, n, k = sizes
     w = (n, k) if turned else (k, n)
     module = ir.Module.parse(PROGRAM.format(m=m, n=n, k=k, b_at="n, k" if turned else "k, n", w="x".join(map(str, w)),
-                                            w_dims=", ".join(map(str, w))))
+                                            w_dims=", ".join(map(str, w)), t=element))
     ctx = PassContext(chip=chips()["sm_90a"])
     parse_pass("configure{target=nvptx}").run(module, ctx)
     f = module.body.operations[0]
@@ -74,18 +75,18 @@ def compiled(sizes, turned, **schedule):
     return module
 
 
-def run(module, sizes, turned):
+def run(module, sizes, turned, dtype=np.float16):
     m, n, k = sizes
     rng = np.random.default_rng(3)
     x, w, bias, rest = (rng.integers(-3, 4, s).astype(np.float16) for s in ((m, k), (k, n), (n,), (m, n)))
     out = np.full((m, n), np.nan, np.float16)
     scratch = [np.full(size // 4, np.nan, np.float32) for size in scratch_bytes(kernel_functions(module)[0])]
-    held = np.ascontiguousarray(w.T) if turned else w
+    held = np.ascontiguousarray(w.T if turned else w).astype(dtype)
     for function, launch in zip(kernel_functions(module), kernel_launches(module), strict=True):
         shapes = [ir.MemRefType(a.type).shape for a in function.regions[0].blocks[0].arguments][4 + 1:]
         views = [s.reshape(list(d)) for s, d in zip(scratch, shapes, strict=True)]
         run_kernel(module, launch.entry, (symbolic.evaluate(launch.grid[0], {}), 1, 1), launch.block,
-                   [x, held, bias, rest, out, *views], [], dynamic_shared=launch.shared_bytes)
+                   [x.astype(dtype), held, bias, rest, out, *views], [], dynamic_shared=launch.shared_bytes)
     want = x.astype(np.float64) @ w.astype(np.float64) + bias
     np.testing.assert_array_equal(out, (np.maximum(want, 0) + rest).astype(np.float16))
 
@@ -123,3 +124,15 @@ def test_streamed(sizes, streamed, warpgroup):
                           streamed=streamed)
         assert len(kernel_launches(module)) == 2
         run(module, sizes, True)
+
+
+@pytest.mark.parametrize("turned", [True, False])
+@pytest.mark.parametrize("element, dtype", [("f8E4M3FN", ml_dtypes.float8_e4m3fn), ("f8E5M2", ml_dtypes.float8_e5m2)])
+def test_f8(element, dtype, turned):
+    """Operands of 8 bits go to the instruction as they are."""
+    sizes = 100, 72, 128
+    with ir.Context() as context:
+        context.allow_unregistered_dialects = True
+        module = compiled(sizes, turned, element, tile=(64, 64), depth=64, threads=128, stages=3)
+        assert '"xtg.mma"' in str(module)
+        run(module, sizes, turned, dtype)

@@ -19,3 +19,12 @@ func.func @multiply(%acc: vector<8xf32>, %a: memref<2048xf16, #gpu.address_space
   %w = "xtg.wgmma_wait"(%r) : (vector<8xf32>) -> vector<8xf32>
   return %w : vector<8xf32>
 }
+
+// CHECK-LABEL: func.func @warp(
+// CHECK-COUNT-6: vector.bitcast {{.*}} : vector<4xf8E4M3FN> to vector<1xi32>
+// CHECK: llvm.inline_asm {{.*}}"mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {$0, $1, $2, $3}, {$8, $9, $10, $11}, {$12, $13}, {$0, $1, $2, $3};", "=f,=f,=f,=f,0,1,2,3,r,r,r,r,r,r"
+// CHECK-NOT: xtg
+func.func @warp(%acc: vector<4xf32>, %a: vector<16xf8E4M3FN>, %b: vector<8xf8E4M3FN>) -> vector<4xf32> {
+  %r = "xtg.mma"(%a, %b, %acc) {m = 16 : i64, n = 8 : i64, k = 32 : i64} : (vector<16xf8E4M3FN>, vector<8xf8E4M3FN>, vector<4xf32>) -> vector<4xf32>
+  return %r : vector<4xf32>
+}
