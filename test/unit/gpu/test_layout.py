@@ -104,7 +104,7 @@ def test_blocked_covers_every_tile(shape, vector, warp, warps):
     assert len(live) == layout.total_bits
 
 
-@pytest.mark.parametrize("instruction", instructions_of(("mma",)), ids=lambda i: i.name)
+@pytest.mark.parametrize("instruction", instructions_of(("mma", "mma-f8")), ids=lambda i: i.name)
 def test_mma_fragments_are_bijections(instruction):
     i = instruction
     for layout, shape in ((i.a, (i.m, i.k)), (i.b, (i.k, i.n)), (i.c, (i.m, i.n))):
