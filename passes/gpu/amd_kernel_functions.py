@@ -38,6 +38,8 @@ def _rewrite_module(block: Any) -> None:
     operations = [op.operation for op in block.operations]
     kernels = [op for op in operations if op.name == "llvm.func" and "rocdl.kernel" in op.attributes]
     for kernel in kernels:
+        while "gpu.kernel" in kernel.attributes:        # the conversion leaves it twice, which no parser takes
+            del kernel.attributes["gpu.kernel"]
         _global_arguments(kernel)
         _loop_annotations(kernel)
     shared = max((_shared_bytes(k) for k in kernels), default=0)

@@ -61,6 +61,31 @@ def test_a_pipeline_edited_from_python(model: Path) -> None:
     assert "xt.exp" in pipeline_text(model, edited.upto("xt"))
 
 
+@pytest.mark.parametrize("target", ["nvptx", "amdgcn"])
+def test_a_pipeline_edited_from_python_for_gpus(model: Path, target: str) -> None:
+    from xcc.interpreter.executor import make_executor
+
+    edited = xcc.targets.get(target).pipeline().insert(ExpToSqrt(), after="xt-to-linalg")
+    m = xcc.compile(model, target=target, pipeline=edited, keep_ir=True)
+    m._executor = make_executor(m.artifact.program, m.artifact.members, m.artifact.weights, m.artifact.manifest)
+    np.testing.assert_allclose(m(x()), np.sqrt(x()) + x(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("target", ["nvptx", "amdgcn"])
+def test_every_dumped_stage_goes_on(model: Path, tmp_path: Path, target: str) -> None:
+    """For CPUs, test/tools/xcc-stages.mlir compares results too."""
+    from xcc.compiler import compile_model
+    from xcc.options import CompileOptions
+
+    folder = tmp_path / "stages"
+    whole = compile_model(model, CompileOptions.make(target, dump_stages=str(folder))).artifact
+    stages = sorted(folder.glob("*.mlir"))
+    assert [s.stem[3:] for s in stages] == list(xcc.targets.get(target).pipeline().stage_names())
+    for stage in stages:
+        again = compile_model(stage, CompileOptions.make(target)).artifact
+        assert whole is not None and again is not None and again.program == whole.program, stage.name
+
+
 def pipeline_text(model: Path, pipeline: Pipeline) -> str:
     from xcc.compiler import compile_model
     from xcc.options import CompileOptions
