@@ -24,6 +24,7 @@ MOST_ROWS, MOST_KEYS = 128, 128     # of a tile of such warps
 FEW_REGISTERS = 212     # of a thread, for scores, weights, results and queries
 OTHER_REGISTERS = 56    # for addresses, masks and fragments of keys and values
 MOST_PARTS = 64         # of the keys of a row
+LONG = 4096             # keys where their number is not known
 DRAWN = 1.75            # times its share of the memory's bandwidth that a core alone reads
 FILLING = 2             # steps that a block takes until its first keys are there
 MERGING = 3e-6          # seconds for a second launch
@@ -65,7 +66,7 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
             tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask", "gather",
             parallel=True, threads=max(4, vector[row] // WARP_ROWS) * chip.warp, stages=stages, online=True,
             descending=descending, warpgroup="wgmma" in chip.matrix and vector[row] >= 4 * WARP_ROWS),
-            place, estimate(found.op.loops[found.loop]), keys, element_bytes(multiplied_type(factors[0])), chip)
+            place, found.op.loops[found.loop], keys, element_bytes(multiplied_type(factors[0])), chip)
     element = str(multiplied_type(factors[0]))
     simt = not any(i.types[0] == element and i.exact for i in instructions_of(chip.matrix))
     # few lanes, 256 registers each: RDNA
@@ -76,7 +77,7 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
     return _in_parts(Schedule(
         tuple(vector), tuple(vector), tuple(range(len(vector))), reduce, "mask", "gather", parallel=True,
         threads=256 if narrow else 128, stages=_stages(kernel, keys * vector[column], chip), online=True,
-        descending=descending), place, estimate(found.op.loops[found.loop]), keys,
+        descending=descending), place, found.op.loops[found.loop], keys,
         element_bytes(multiplied_type(factors[0])), chip)
 
 
@@ -122,20 +123,26 @@ def _one_row(kernel: Kernel, place: Domain, group: OnlineGroup, found: OnlineSum
     assert isinstance(size, int)
     vector = [1] * len(place.dims)
     vector[column] = max(16, pow2_above(size))
-    length = estimate(found.op.loops[found.loop])
-    keys = min(KEYS, max(16, pow2_above(length)))
+    length = found.op.loops[found.loop]
+    keys = min(KEYS, max(16, pow2_above(estimate(length))))
     return _in_parts(Schedule(
         tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask", "gather",
         parallel=True, threads=128, stages=_stages(kernel, keys * vector[column], chip), online=True),
         place, length, keys, element_bytes(element), chip)
 
 
-def _in_parts(one: Schedule, place: Domain, length: int, keys: int, width: int, chip: Chip) -> Schedule:
+def _in_parts(one: Schedule, place: Domain, length: Dim, keys: int, width: int, chip: Chip) -> Schedule:
     """`one` with the loop over `length` keys, `keys` of `width` bytes a number at a time, cut into parts where its
-    tiles leave cores idle and what a second launch costs is less than that."""
+    tiles leave cores idle and what a second launch costs is less than that.
+
+    Where the keys of known queries are not, they are taken to be many: a cache that grows. Other unknown dims may be 1.
+    """
     tiles = [symbolic.ceildiv(d, n) for d, n in zip(place.dims, one.block, strict=True)]
     known = symbolic.is_static(tiles)
-    count, steps, features = volume(tiles) if known else 1, -(-length // keys), one.vector[-1]
+    if any(n > 1 and not isinstance(d, int) for d, n in zip(place.dims, one.block, strict=True)):
+        return one
+    count = math.prod(d for d in tiles if isinstance(d, int))
+    steps, features = -(-(length if isinstance(length, int) else LONG) // keys), one.vector[-1]
     rows = math.prod(one.vector) // features
     moved = 2.0 * keys * features * width
     rate = dict(chip.flops).get("f16" if width == 2 else "f32", 0.0) * REACHED
