@@ -99,7 +99,7 @@ def _rows(place: Domain, reductions: list[Op], row: int, chip: Chip) -> tuple[li
     vector, block = [1] * len(dims), [1] * len(dims)
     size = dims[last]
     outer = list(range(len(dims)))
-    if not _reduced_to_main(place, reductions):
+    if not reduced_to_main(place, reductions):
         vector[last] = pow2_above(size) if isinstance(size, int) and size <= ROW_IN_REGISTERS else LOOP_LANES
         block[last] = 0     # one block walks the whole row: its reductions are shared by all of it
         row = max(row, vector[last])
@@ -118,7 +118,7 @@ def _rows(place: Domain, reductions: list[Op], row: int, chip: Chip) -> tuple[li
     return block, vector, _threads(rows * row // (2 if row > 2 * WARP_ROW else 1), chip, 512)
 
 
-def _reduced_to_main(place: Domain, reductions: list[Op]) -> bool:
+def reduced_to_main(place: Domain, reductions: list[Op]) -> bool:
     """Whether the kernel's result is the reduced value itself (and what is pointwise on it)."""
     return any(place.position.get(o) == tuple(symbolic.sym(f"i{d}") for d in range(len(place.dims)))
                for o in reductions)
@@ -130,7 +130,7 @@ def _column_lanes(place: Domain, op: Op, chip: Chip) -> tuple[int, ...]:
     loops = [p for p, r in enumerate(op.reduction) if r]
     bare = [p for p in (bare_loop(e) for e in access) if p in loops]
     inner = bare_loop(access[-1]) if access else None
-    if not bare or inner is None or inner in loops or not _reduced_to_main(place, [op]):
+    if not bare or inner is None or inner in loops or not reduced_to_main(place, [op]):
         return row_lanes(op)
     size = volume(op.loops[p] for p in loops)
     if size <= UNROLL or len(bare) != len(loops):

@@ -17,6 +17,7 @@ from xcc.targets.base import Chip
 from xcc.targets.gpu_attention import online_schedule
 from xcc.targets.gpu_contraction import matrix_tile
 from xcc.targets.gpu_convolution import flattened, multiplied_type, pow2_above
+from xcc.targets.gpu_long_rows import long_rows
 from xcc.targets.gpu_product_rows import product_rows
 from xcc.targets.gpu_rows import row_lanes, row_schedule
 
@@ -34,7 +35,7 @@ def configure(kernel: Kernel, chip: Chip) -> Schedule:
             or _contraction(kernel, place, op, chip)
         if found is not None:
             return found
-    return row_schedule(kernel, place, chip)
+    return long_rows(kernel, place, chip) or row_schedule(kernel, place, chip)
 
 
 def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import ir
-from xcc.passes.linalg.kernel import Kernel, Tensor
+from xcc.passes.linalg.kernel import Kernel, Op, Tensor
 from xcc.passes.linalg.online import find_groups
 from xcc.passes.linalg.online_loops import OnlineLoop
 from xcc.passes.linalg.schedule import Schedule
@@ -48,9 +48,10 @@ def parts_of(schedule: Schedule, dims: Sequence[Dim]) -> Dim:
     return symbolic.dim_max(1, symbolic.dim_min(schedule.splits, wanted))
 
 
-def partial_results(kernel: Kernel, parts: Dim) -> list[PartialResult]:
-    """The maxima and sums of the kernel's groups."""
-    found = [t for g in find_groups(kernel) for t in (g.maximum.results[0], *(s.op.results[0] for s in g.sums))]
+def partial_results(kernel: Kernel, parts: Dim, levels: Sequence[Sequence[Op]] = ()) -> list[PartialResult]:
+    """The results of the reductions of `levels`; without any the maxima and sums of the kernel's groups."""
+    found = [op.results[0] for ops in levels for op in ops] or [
+        t for g in find_groups(kernel) for t in (g.maximum.results[0], *(s.op.results[0] for s in g.sums))]
     return [PartialResult(t, Tensor(None, (parts, *t.dims), t.element)) for t in found]
 
 

@@ -29,7 +29,8 @@ All entries speak of dims *after* normalisation (passes/linalg/kernel.py), of th
   computed in strips of so many rows: for tiles of more accumulators than vector registers hold (CPU); 0: it stays.
 - online: a maximum and the sums of exponentials relative to it share one loop (passes/linalg/online.py).
 - splits: in how many parts, of blocks of their own, that loop is cut at most; a second nest merges what they leave
-  (passes/linalg/online_parts.py). Below 2: none (GPU).
+  (passes/linalg/online_parts.py). Without `online` each reduction is cut (passes/linalg/row_parts.py). Below 2: none
+  (GPU).
 - busy: where the number of tiles is not known, that of blocks from which on more parts gain nothing.
 - prefetch: in the loop over a product's packed operand, how many rows of a panel ahead of the one being read to fetch;
   the rows of the next panel follow those of this one. 0: none.
@@ -133,8 +134,8 @@ class Schedule:
             raise UserError("xcc.config: joined and reduce must have one entry a reduction")
         if self.park >= 0 and (not self.block or self.block[-1]):
             raise UserError("xcc.config: park needs rows that are whole in a chunk (block of the last dim 0)")
-        if self.splits > 1 and not (self.online and self.block and min(self.block)):
-            raise UserError("xcc.config: splits cut the loop that 'online' makes, for tiles of the outer forall")
+        if self.splits > 1 and not all(self.block):
+            raise UserError("xcc.config: splits are of tiles of the outer forall, no entry of block is 0")
         if self.shares < 0 or self.shares & (self.shares - 1):
             raise UserError(f"xcc.config: shares {self.shares} is no power of two")
         if self.streamed and (len(self.streamed) != 2 or len(self.block) != 2 or self.block != self.vector

@@ -30,8 +30,9 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.border import BorderedResult
 from xcc.passes.linalg.domain import element_bytes
 from xcc.passes.linalg.keep import kept_parts
-from xcc.passes.linalg.kernel import Tensor, read
+from xcc.passes.linalg.kernel import Op, Tensor, read
 from xcc.passes.linalg.online_parts import KeyParts, partial_results, parts_of
+from xcc.passes.linalg.row_parts import RowParts, levels_of
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.streamed import Streamed, workspace_dims
 from xcc.passes.linalg.strips import Strips, product_in_strips
@@ -64,7 +65,8 @@ def tile_kernel(function: Any, module: Any, lossy: bool = False) -> None:
     stored = [t.dims if border is None else border.padded for t, border in zip(outputs, kernel.borders, strict=True)]
     main = max((t for t in outputs), key=lambda t: _volume(t.dims))
     parts = parts_of(schedule, main.dims) if schedule.splits > 1 else 1
-    scratch = partial_results(kernel, parts) if parts != 1 else []
+    levels = levels_of(kernel) if parts != 1 and not schedule.online else []
+    scratch = partial_results(kernel, parts, levels) if parts != 1 else []
     spaces = [(p.stored.dims, p.stored.element) for p in scratch]
     if schedule.streamed:
         spaces.append(workspace_dims(kernel, schedule))
@@ -101,12 +103,20 @@ def tile_kernel(function: Any, module: Any, lossy: bool = False) -> None:
             groups.setdefault(r.t.dims, []).append(r)
             if r.bordered is not None:
                 _fill_border(builder, r.bordered)
+        handed = list(zip(scratch, arguments[len(types) - len(spaces):], strict=False))
+        if levels:
+            ev.row_parts = RowParts(ev, levels, parts, handed)
+            for number, ops in enumerate(levels):
+                ev.row_parts.level = number
+                for op in ops:
+                    with builder.scope():
+                        RowPartsNest(ev, _points(schedule, len(op.results[0].dims)), op, parts).emit()
+            ev.row_parts.level = None
         for dims, group in groups.items():
             part = schedule if dims == main.dims else _default(dims, schedule)
             ev.park = group[0].memref if part is schedule else None
-            if part is schedule and scratch:
-                ev.online.parts = KeyParts(builder, memory, schedule, parts, list(zip(
-                    scratch, arguments[len(types) - len(scratch):len(types)], strict=True)))
+            if part is schedule and scratch and not levels:
+                ev.online.parts = KeyParts(builder, memory, schedule, parts, handed)
                 with builder.scope():
                     PartsNest(ev, schedule, dims, group, parts).emit()
                 part = _rows(schedule)
@@ -119,6 +129,12 @@ def tile_kernel(function: Any, module: Any, lossy: bool = False) -> None:
         func_d.ReturnOp([])
     function.operation.erase()
     new.attributes["sym_name"] = ir.StringAttr.get(kernel.name)
+
+
+def _points(like: Schedule, rank: int) -> Schedule:
+    """A result a workgroup, for results of `rank` dims."""
+    ones = (1,) * rank
+    return replace(like, block=ones, vector=ones, order=tuple(range(rank)), chunks=(), flatten=(), descending=-1)
 
 
 def _rows(like: Schedule) -> Schedule:
@@ -170,7 +186,7 @@ class Nest:
 
     def emit(self) -> None:
         tiled = [d for d in self.schedule.chunks or self.schedule.order if self.schedule.block[d]]
-        if not tiled:
+        if not tiled and not self._outer_dims():
             self._forall_of_one()
             return
         sizes = [*map(self.b.dim, self._outer_dims()), *(self.b.dim(self.dims[d]) for d in tiled)]
@@ -412,6 +428,28 @@ class PartsNest(Nest):
 def _forall_of(count: int) -> Any:
     """The block of a loop over `count` workgroups."""
     return _forall([count], [], [1], parallel=True).regions[0].blocks[0]
+
+
+class RowPartsNest(Nest):
+    """The loops around the parts of the results of the reduction `op`."""
+
+    def __init__(self, ev: Evaluator, schedule: Schedule, op: Op, parts: Dim) -> None:
+        super().__init__(ev, schedule, op.results[0].dims, [Result(op.results[0], None, None)])
+        self.count = parts
+
+    def _outer_dims(self) -> list[Dim]:
+        return [self.count]
+
+    def _enter(self, outer: list[Any]) -> None:
+        assert self.ev.row_parts is not None
+        (self.ev.row_parts.part,) = outer
+
+    def store(self, at: dict[int, Ix]) -> None:
+        assert self.ev.row_parts is not None
+        coordinates = self._coordinates(at)
+        indices = [coordinates[d] for d in range(len(coordinates))]
+        t = self.results[0].t
+        self.ev.row_parts.store(t, self.ev.tile(t, indices), indices)
 
 
 def _forall(sizes: Sequence[int | None], dynamic: list[Any], steps: list[int], parallel: bool) -> Any:

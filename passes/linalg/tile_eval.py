@@ -22,6 +22,7 @@ from xcc.passes.linalg.kernel import Kernel, Op, Tensor, is_packed
 from xcc.passes.linalg.number_maximum import number_maxima
 from xcc.passes.linalg.online import find_groups
 from xcc.passes.linalg.online_loops import OnlineLoops
+from xcc.passes.linalg.row_parts import RowParts
 from xcc.passes.linalg.schedule import Schedule, joined_loops, reduce_plan
 from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
 from xcc.passes.linalg.tile_memory import LINE_BYTES, Memory
@@ -59,6 +60,7 @@ class Evaluator:
         self.zero_past_limits: set[Any] = set()     # values that are 0 in the lanes past their axes' limits
         self.kept: dict[Tensor, Part] = {}     # values that the chunk has in memory of its own
         self.progress: Any = None              # the tile of rows of the panel, an index, for fetch_ahead
+        self.row_parts: RowParts | None = None
         self.online = OnlineLoops(self, find_groups(kernel) if schedule.online else [])
         self.number_maxima = number_maxima(kernel) if schedule.access == "rows" else set()
         if schedule.park >= 0:
@@ -261,6 +263,10 @@ class Evaluator:
         out_axes = tuple(sorted(out_axes, key=lambda a: a.order))
         if self.given is not None and op is self.given[0]:
             return [self.given[1](out_axes)]
+        if self.row_parts is not None:
+            merged = self.row_parts.merged(op, [env[str(o)] for o in op.outs[0]])
+            if merged is not None:
+                return [merged]
         reduction = Reduction(self, op, env, out_axes)
         self.hoist(op.inputs, env)
         parked = [a for t, a in op.inputs if t is self.parked and self.park is not None]
@@ -369,6 +375,10 @@ class Reduction:
             for i in range(size):
                 accs = self.run(at + 1, {**env, name: Ix(const=i)}, accs)
             return accs
+        part = self.ev.row_parts.range(self.op, size, n) if self.ev.row_parts is not None and n > 1 else None
+        if part is not None:
+            end = None if isinstance(size, int) and size % n == 0 else self.b.dim(size)
+            return self.loop(at, env, accs, *part, n, self.walk(p, end))
         if n <= 1:
             return self.loop(at, env, accs, self.b.int(0), self.b.dim(size), 1, lambda iv: Ix(base=iv))
         if self.ev.bounds is not None and self.contract:

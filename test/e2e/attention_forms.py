@@ -109,7 +109,7 @@ def diagonal(xt: Any, q: Any, k: Any, v: Any) -> Any:
     own = xt.add(xt.iota(shape=(rows, 1), axis=0), xt.scalar(keys - rows, "i64"))
     s = product(xt, q, k)
     seen = xt.compare(xt.iota(shape=(1, keys), axis=1), own, direction="le")
-    s = xt.select(seen, xt.mul(s, number(xt, xt.shape_of(q)[3] ** -0.5, s)), number(xt, -6e4, s))
+    s = xt.select(seen, xt.mul(s, number(xt, xt.shape_of(q)[3] ** -0.5, s)), number(xt, -65504.0, s))
     return weighted(xt, xt.softmax(s, axis=3), v)
 
 
