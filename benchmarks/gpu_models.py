@@ -35,11 +35,9 @@ def check(name: str, precision: str, inductor: bool) -> Row:
     """Errors over all sizes; times are on the device alone, with a cold L2 cache."""
     model = models.MODELS[name]
     source = model.get()
-    begin = time.perf_counter()
     compiled = xcc.compile(source, target="nvptx", dims=dict(model.dims) or None, precision=precision)
-    seconds = time.perf_counter() - begin
     session = onnxruntime_session(str(model.get()))
-    row = Row(name, "nvptx", compiled.chip, precision, len(compiled.artifact.manifest["kernels"]), cold_s=seconds)
+    row = Row(name, "nvptx", compiled.chip, precision, len(compiled.artifact.manifest["kernels"]))
     row.error = 0.0
     timed = TIMED.get(name, model.cases[0])
     for sizes in [*model.cases, timed]:
@@ -67,16 +65,20 @@ def torch_time(module: Any, feeds: dict[str, Any], precision: str) -> float:
         return gpu.peer_time(lambda: fast(*arguments))
 
 
-def beside_torch(name: str, batch: int, kernels: bool) -> None:
-    """Prints xcc's time, and where asked its kernels', then PyTorch's, their ratio, and the error against f32."""
+def beside_torch(name: str, batch: int, kernels: bool, keep: Path | None) -> None:
+    """Prints xcc's time, and where asked its kernels', then PyTorch's, their ratio, and the error against f32.
+
+    `keep` is a folder for the exported models, in which an earlier run may have left them.
+    """
     import gpu
     import torch
     import torch_models
 
     module, inputs = torch_models.make(torch_models.SPECS[name], batch)
     with tempfile.TemporaryDirectory(dir=_quick_folder()) as folder:
-        path = Path(folder, "model.onnx")
-        torch_models.export(module, inputs, path)
+        path = Path(keep or folder, f"{name}-b{batch}.onnx")
+        if not path.exists():
+            torch_models.export(module, inputs, path)
         begin = time.perf_counter()
         compiled = xcc.compile(path, target="nvptx")
         seconds = time.perf_counter() - begin
@@ -126,14 +128,14 @@ def gpu_name() -> str:
         return "an NVIDIA GPU"
 
 
-def compare(names: list[str], batches: list[int], kernels: bool) -> None:
+def compare(names: list[str], batches: list[int], kernels: bool, keep: Path | None) -> None:
     import torch_models
 
     print(f"{gpu_name()}; f16, torch.compile with a CUDA graph; medians of device events, cold L2", flush=True)
     for name in names or torch_models.SPECS:
         for batch in batches:
             try:
-                beside_torch(name, batch, kernels)
+                beside_torch(name, batch, kernels, keep)
             except Exception as e:
                 traceback.print_exc()
                 print(f"{name:16} b{batch:<3} FAILED {type(e).__name__}: {str(e)[:300]}", flush=True)
@@ -147,15 +149,16 @@ def main() -> None:
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
     parser.add_argument("--torch", action="store_true", help="full-size f16 models beside torch.compile")
     parser.add_argument("--batch", default="1,32", help="with --torch: the batch sizes")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="with --torch: keep and find the exported models here")
     parser.add_argument("--kernels", action="store_true", help="with --torch: also the kernels' times")
     args = parser.parse_args()
     if args.torch:
-        compare(args.name, [int(b) for b in args.batch.split(",")], args.kernels)
+        compare(args.name, [int(b) for b in args.batch.split(",")], args.kernels, args.keep)
         return
     for name in args.name or models.MODELS:
         try:
             row = check(name, args.precision, not args.no_compile)
-            print(f"{name:26} {args.precision:5} compile {row.cold_s:6.1f} s  {row.kernels:4} kernels  "
+            print(f"{name:26} {args.precision:5} {row.kernels:4} kernels  "
                   f"error {row.error:.2e}  {row.ms:.3f} ms {row.sizes}"
                   + (f"  {row.peer} {row.peer_ms:.3f} ms" if row.peer_ms else ""), flush=True)
             if args.json:
