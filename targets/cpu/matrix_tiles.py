@@ -6,6 +6,7 @@ operand. One step multiplies 64 bytes of k.
 
 from __future__ import annotations
 
+from xcc import symbolic
 from xcc.passes.linalg.domain import element_bytes, volume
 from xcc.passes.linalg.kernel import Access, Op, Tensor, bare_loop, is_packed
 from xcc.symbolic import Dim
@@ -20,13 +21,13 @@ STRIP = 4           # rows of sums that the rest of a kernel takes at once: eigh
 LEAST_ROWS = 4      # below that weights are read once or twice: reading them is all the time there is
 
 
-def matrix_tile(op: Op, dims: tuple[Dim, ...], m_dims: list[int], columns: int, group: int,
+def matrix_tile(op: Op, dims: tuple[Dim, ...], m_dims: list[int], n_loop: int, columns: int, group: int,
                 chip: Chip) -> tuple[list[int], tuple[int, ...]] | None:
     """Vector lanes of each dim and of each reduction loop of `op`; None where it does not fit.
 
-    group: the reduction loop over the elements of a group, which lie together in both operands.
+    n_loop: the loop over columns. group: that over the elements of a group, which lie together in both operands.
     """
-    right = next((access for t, access in op.inputs if _panels(t, access, group, columns)), None)
+    right = next((access for t, access in op.inputs if _panels(t, access, n_loop, group, columns)), None)
     left = next((t for t, access in op.inputs if access is not right), None)
     if "amx" not in chip.matrix or right is None or left is None or left.producer is not None or not m_dims \
             or columns not in (ROWS, 2 * ROWS):
@@ -54,6 +55,10 @@ def _rows(extent: Dim, most: int) -> int:
     return -(-extent // -(-extent // most)) if isinstance(extent, int) else most
 
 
-def _panels(t: Tensor, access: Access, group: int, columns: int) -> bool:
-    """Whether an operand lies in panels of columns of groups, (n floordiv P, ..., k, n mod P, group), or is one."""
-    return len(access) > 2 and bare_loop(access[-1]) == group and (is_packed(access[:-1]) or t.dims[-2] == columns)
+def _panels(t: Tensor, access: Access, n_loop: int, group: int, columns: int) -> bool:
+    """Whether whole tiles of `columns` columns of groups lie next to each other: (n floordiv P, ..., k, n mod P, group)
+    with zeros behind the last column, or (..., k, n, group) with nothing left."""
+    if len(access) < 3 or bare_loop(access[-1]) != group or f"i{n_loop}" not in symbolic.symbols_of(access[-2]):
+        return False
+    n = t.dims[-2]
+    return is_packed(access[:-1]) or isinstance(n, int) and n % columns == 0

@@ -111,7 +111,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     group = _group_loop(op)
     if group is not None:
         mine = tuple(int(op.loops[p]) if p == group else 1 for p, r in enumerate(op.reduction) if r)  # type: ignore[arg-type]
-    matrix = None if group is None else matrix_tile(op, dims, m_dims, columns, group, chip)
+    matrix = None if group is None else matrix_tile(op, dims, m_dims, n_loop, columns, group, chip)
     if matrix is not None:
         vector, mine = matrix
     strips = 0 if matrix is None else STRIP

@@ -122,5 +122,15 @@ def test_products_of_bytes_are_exact(emulated: None, rows: int, columns: int) ->
     assert (run(model, x) == x.astype(np.int64) @ w.astype(np.int64)).all()
 
 
+def test_products_of_computed_operands(emulated: None) -> None:
+    x = RNG.standard_normal((3, 64, 64)).astype(np.float32)
+    nodes = [helper.make_node("Transpose", ["x"], ["t"], perm=[0, 2, 1]), helper.make_node("MatMul", ["x", "t"], ["s"]),
+             helper.make_node("Tanh", ["s"], ["u"]), helper.make_node("MatMul", ["u", "v"], ["y"])]
+    v = RNG.standard_normal((3, 64, 64)).astype(np.float32)
+    model = compiled(nodes, x, {"v": v}, x.shape, precision="bf16")
+    wanted = rounded(np.tanh(rounded(x) @ rounded(x).transpose(0, 2, 1))) @ rounded(v)
+    assert np.allclose(run(model, x), wanted, rtol=2e-2, atol=0.3)
+
+
 def test_what_the_code_requires() -> None:
     assert {"amx_tile", "amx_int8", "amx_bf16"} <= set(target._requires(cpu_chip.CHIPS["sapphirerapids"]))
