@@ -18,15 +18,17 @@ L2_PART = 196608       # elements of the left operand that may stay in the L2 ca
 
 
 def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_dims: list[int], op: Op, left: int,
-                       cores: int) -> tuple[list[int], bool]:
+                       cores: int, read: int = 1) -> tuple[list[int], bool]:
     """Chunks for threads, and whether they go by rows.
 
     By rows where there are more rows than columns: what one kernel writes is in the cache of the core that reads it in
-    the next. Else by panels of columns, so that each weight is read by one core. The rows of a chunk stay in the L2
-    cache, and the chunks divide evenly among the cores. Where the number of rows is not known, a chunk is a few tiles
-    of rows and a core's part of the columns: enough chunks however many rows there are.
+    the next. Else by panels of columns, so that each weight is read by one core, or by few where panels alone would
+    leave cores idle. The rows of a chunk stay in the L2 cache, and the chunks divide evenly among the cores. Where the
+    number of rows is not known, a chunk is a few tiles of rows and a core's part of the columns: enough chunks however
+    many rows there are.
 
     left: elements of the left operand. Windows overlap, so a row may need fewer of its own than it multiplies.
+    read: how many tiles' multiplications take as long as reading a panel of weights.
     """
     depth = volume(size for size, r in zip(op.loops, op.reduction, strict=True) if r)
     block = [1] * len(dims)
@@ -40,18 +42,46 @@ def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_di
         return block, True
     rows = volume(dims[d] for d in m_dims)
     by_rows = rows >= estimate(dims[last])
-    block[last] = 0 if by_rows else vector[last] * min(panels, 4 if panels >= 32 else 2 if panels >= 16 else 1)
     budget = rows if left <= L2_PART else max(1, L2_PART // max(1, -(-left // max(1, rows))))
-    wanted = cores * PIECES if by_rows else 1
+    wanted = cores * PIECES
+    tiles, steps = {}, {}
     for d in sorted(m_dims):
         inner = volume(dims[e] for e in m_dims if e > d)
-        tiles = max(1, -(-estimate(dims[d]) // vector[d]))
+        tiles[d] = max(1, -(-estimate(dims[d]) // vector[d]))
         most = -(-budget // (inner * vector[d])) if budget == rows else max(1, budget // (inner * vector[d]))
-        steps = _steps(tiles, min(most, max(1, tiles // wanted)), cores) if by_rows \
-            else -(-tiles // -(-tiles // most))
-        block[d] = vector[d] * steps
-        wanted = -(-wanted // -(-tiles // steps))
+        steps[d] = _steps(tiles[d], min(most, max(1, tiles[d] // wanted)), cores) if by_rows \
+            else -(-tiles[d] // -(-tiles[d] // most))
+        wanted = -(-wanted // -(-tiles[d] // steps[d]))
+    if by_rows:
+        block[last] = 0
+    else:
+        outer = volume(size for d, size in enumerate(dims) if d != last and d not in m_dims)
+        block[last] = vector[last] * _by_columns(panels, tiles, steps, outer, cores, read)
+    for d in m_dims:
+        block[d] = vector[d] * steps[d]
     return block, by_rows
+
+
+def _by_columns(panels: int, tiles: dict[int, int], steps: dict[int, int], outer: int, cores: int, read: int) -> int:
+    """Panels of a chunk. `steps`, tiles of a chunk along each dim of rows, is lowered along the first that has several
+    where the busiest core has less to do then."""
+    split = next((d for d in sorted(tiles) if tiles[d] > 1), None)
+    rest = prod(n for d, n in steps.items() if d != split)
+    others = outer * prod(-(-tiles[d] // n) for d, n in steps.items() if d != split)
+    whole = 1 if split is None else tiles[split]
+    most = 1 if split is None else steps[split]
+
+    def busiest(choice: tuple[int, int]) -> tuple[int, int, int]:
+        p, n = choice
+        chunks = -(-panels // p) * -(-whole // n) * others
+        return -(-chunks // cores) * p * (n * rest + read), -n, -p
+
+    wide = min(panels, 4 if panels >= 32 else 2 if panels >= 16 else 1)
+    lengths = {-(-whole // parts) for parts in range(1, whole + 1)}
+    p, n = min(((p, n) for p in (1, 2, 4) if p <= wide for n in lengths if n <= most), key=busiest)
+    if split is not None:
+        steps[split] = n
+    return p
 
 
 def _steps(tiles: int, most: int, cores: int) -> int:

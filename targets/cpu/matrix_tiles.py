@@ -12,12 +12,13 @@ from xcc.passes.linalg.kernel import Access, Op, Tensor, bare_loop, is_packed
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 
-__all__ = ["STRIP", "matrix_tile"]
+__all__ = ["MATRIX_READ", "STRIP", "matrix_tile"]
 
 ROWS = 16           # of a register; also the groups of one of its rows
 SUMS = 4            # registers
 GROUP_BYTES = 4
 STRIP = 4           # rows of sums that the rest of a kernel takes at once: eight vectors
+MATRIX_READ = 4     # tiles that are multiplied while a panel of weights comes from the L3 cache
 LEAST_ROWS = 4      # below that weights are read once or twice: reading them is all the time there is
 
 

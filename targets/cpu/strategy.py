@@ -29,7 +29,7 @@ from xcc.passes.linalg.tile_eval import loops_of, product_operands
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.cpu.chunks import CORES, contraction_chunks
-from xcc.targets.cpu.matrix_tiles import STRIP, matrix_tile
+from xcc.targets.cpu.matrix_tiles import MATRIX_READ, STRIP, matrix_tile
 from xcc.targets.cpu.rows import Widths, columns_of, row_lanes, rows_schedule
 from xcc.targets.cpu.winograd import winograd
 
@@ -120,7 +120,8 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     order = tuple([*outer, *sorted(m_dims), last] if n_loop in left else [*outer, last, *sorted(m_dims)])
     if group is not None and len(m_dims) == 1 and not outer and _bytes_of_right(op, right) <= RESIDENT:
         return replace(_rows_of_panels(dims, vector, m_dims[0], op, reduce, parallel), strips=strips)
-    block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, _elements(op, left), chip.cores or CORES)
+    block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, _elements(op, left), chip.cores or CORES,
+                                        MATRIX_READ if matrix is not None else 1)
     chunks = (*outer, *sorted(m_dims), last) if by_rows else ()
     shares = _shares(op, dims, vector, block, min(m_dims, default=None))
     if group is None and (by_rows or shares > FEW_SHARES):

@@ -30,7 +30,7 @@ func.func private @by_rows(%x: tensor<3136x64xf32>, %w: tensor<2x64x32xf32>) -> 
 // Fewer rows than columns: each weight belongs to one chunk.
 // CHECK-LABEL: func.func private @by_columns
 // Of few tiles of rows each fetches a part of the next panel.
-// CHECK-SAME: block = array<i64: 56, 64>, {{.*}}order = array<i64: 1, 0>, parallel = true, {{.*}}shares = 4 : i64, {{.*}}vector = array<i64: 14, 32>
+// CHECK-SAME: block = array<i64: 56, 32>, {{.*}}order = array<i64: 1, 0>, parallel = true, {{.*}}shares = 4 : i64, {{.*}}vector = array<i64: 14, 32>
 func.func private @by_columns(%x: tensor<49x512xf32>, %w: tensor<16x512x32xf32>) -> tensor<49x512xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[49, 512], [16, 512, 32]], xt.result_dims = [[49, 512]]} {
   %zero = arith.constant 0.0 : f32

@@ -1,10 +1,10 @@
 // RUN: %xcc_opt %s --target=cpu --chip=znver4 --pass-pipeline="xt-to-linalg, mlir(canonicalize, cse), configure, tile, mlir(canonicalize, cse)" | filecheck %s
 
 // A product of bytes in groups of 4: a tile of 14 x 32 over groups, a contract for each. Each tile of rows asks for its
-// share of the next panel.
+// share of the next panel. Eight panels for 16 cores: a chunk is half of the rows.
 // CHECK-LABEL: func.func private @bytes(
 // CHECK-SAME: %[[X:[^:]*]]: memref<48x512xi8>, %[[W:[^:]*]]: memref<8x128x32x4xi8>
-// CHECK-SAME: xcc.config = {{.*}}dot = true{{.*}}reduce = [array<i64: 1, 4>], shares = 4{{.*}}vector = array<i64: 12, 32>
+// CHECK-SAME: xcc.config = {{.*}}block = array<i64: 24, 32>, dot = true{{.*}}reduce = [array<i64: 1, 4>], shares = 2{{.*}}vector = array<i64: 12, 32>
 // CHECK: scf.for {{.*}} -> (vector<12x32xi32>)
 // CHECK: %[[FLAT:.*]] = memref.{{.*}} : memref<8x128x32x4xi8> {{.*}}memref<131072xi8
 // CHECK: memref.prefetch %[[FLAT]][%{{.*}}], read, locality<2>
