@@ -111,7 +111,18 @@ def _block(kernel: Kernel, dims: tuple[Dim, ...], vector: list[int], whole_row: 
         if d == last and whole_row:
             block[d] = 0
         inner *= extent
+    cut = next((d for d in range(last, -1, -1) if 0 < block[d] < estimate(dims[d])), None)
+    if cut is not None:
+        block[cut] = _evenly(estimate(dims[cut]), volume(dims[:cut]), vector[cut], block[cut], cores)
     return block
+
+
+def _evenly(extent: int, outer: int, step: int, most: int, cores: int) -> int:
+    """A multiple of `step`, at most `most` and not much less, that gives the busiest core little of outer x extent."""
+    def busiest(size: int) -> int:
+        return -(-outer * -(-extent // size) // cores) * size
+
+    return min(range(most, (most - 1) // 2, -step), key=busiest)
 
 
 def _fits_registers(size: Dim, w: Widths) -> bool:
