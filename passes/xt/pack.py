@@ -89,7 +89,7 @@ class _Packer:
         depth, columns = (shape[1], shape[0]) if transposed else shape
         if columns <= self.width and not transposed and group == 1:     # one panel as it is
             return None
-        width = panel_width(columns, self.width)
+        width = panel_width(columns, self.width, group == 1)
         panels, groups = -(-columns // width), -(-depth // group)
         w = self.weight(op, f"panels{width}{'t' if transposed else ''}{f'x{group}' if group > 1 else ''}",
                         (panels, depth, width) if group == 1 else (panels, groups, width, group),
@@ -130,8 +130,9 @@ class _Packer:
             return None
         *kernel, inputs, outputs = shape
         group = self.group(op)
-        width = next((p for p in (self.width, self.width // 2, *([self.width // 4] if group > 1 else ()))
-                      if outputs % p == 0), 0)
+        half = self.width // 2
+        width = next((p for p in (self.width, self.width + half, half) if outputs % p == 0), 0) if group == 1 else \
+            next((p for p in (self.width, half, half // 2) if outputs % p == 0), 0)
         if not width or outputs <= width and group == 1:
             return None
         window, groups = int(np.prod(kernel)), -(-inputs // group)
@@ -179,9 +180,16 @@ def static_shape(value: Any) -> tuple[int, ...] | None:
     return dims if len(dims) == len(xt.shape_of(value)) else None
 
 
-def panel_width(columns: int, most: int) -> int:
-    """Columns of a panel: `most`, two native vectors, or one where that holds all columns."""
-    return min(most, -(-2 * columns // most) * most // 2)
+def panel_width(columns: int, most: int, thirds: bool = True) -> int:
+    """Columns of a panel: `most`, two native vectors, or one where that holds all columns.
+
+    With `thirds` also three, where the panels then have at least a sixteenth fewer columns.
+    """
+    half = most // 2
+    if columns <= half:
+        return half
+    two, three = (-(-columns // p) * p for p in (most, most + half))
+    return most + half if thirds and 16 * three <= 15 * two else most
 
 
 def pack_columns(w: np.ndarray[Any, Any], width: int, group: int = 1) -> np.ndarray[Any, Any]:

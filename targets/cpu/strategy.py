@@ -8,7 +8,7 @@ operand is transposed).
 from __future__ import annotations
 
 from dataclasses import replace
-from math import gcd
+from math import prod
 from typing import Any
 
 from xcc import symbolic
@@ -23,9 +23,10 @@ from xcc.passes.linalg.domain import (
     work,
 )
 from xcc.passes.linalg.fetch_ahead import packed_input
-from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, is_packed, loop_index
+from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor, bare_loop, is_packed, loop_index
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.tile_eval import loops_of, product_operands
+from xcc.passes.xt.pack import panel_width
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.cpu.chunks import CORES, contraction_chunks
@@ -35,6 +36,7 @@ from xcc.targets.cpu.winograd import winograd
 
 WAYS = 12              # of the L1 cache
 PAGE = 4096            # bytes of a way
+LINE = 64              # bytes of a cache line
 AHEAD = 8192           # bytes: what a core multiplies in the time that memory takes to answer, several times over
 UNROLLED_WINDOW = 9    # steps
 RESIDENT = 32768       # bytes of weights that stay in the L1 cache beside what they are multiplied with
@@ -52,7 +54,7 @@ def configure(kernel: Kernel, chip: Chip) -> Schedule:
     widths = Widths(chip.vector_bytes // max(4, element_bytes(place.main.element)), chip.vector_registers)
     parallel = _seconds(kernel) > PARALLEL_SECONDS
     op = contraction_of(kernel)
-    tiled = winograd(kernel, place, widths.lanes, (widths.registers - 4) // 2, chip) if op is not None else None
+    tiled = winograd(kernel, place, widths.lanes, chip) if op is not None else None
     if tiled is not None:
         return tiled
     if op is not None:
@@ -89,6 +91,8 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     if n_loop in left:          # depthwise: both operands walk the last dim
         m_dims = [d for d in sorted((d for d in to_dim.values() if d is not None), reverse=True) if d != last]
         columns = min(columns, 2 * w.lanes)
+    elif isinstance(n, int) and n > w.lanes:
+        columns = panel_width(n, columns)
     panel = _panel(op, n_loop)
     columns = panel if panel < 1 << 30 else columns
     rows = max(1, (w.registers - 4) // max(1, -(-columns // w.lanes)))
@@ -98,10 +102,13 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         wide = min(columns_of(size, w) * 2, 4 * w.lanes) if size > 2 * w.lanes else columns
         columns = min(wide, panel)
     vector[last] = columns
-    left_over = rows
+    left_over, walked = rows, list[tuple[list[int], int]]()
     for d in m_dims[:2]:
         extent = dims[d]
-        tile = _row_tile(extent, min(left_over, _cached_rows(op, {p for p, e in to_dim.items() if e == d}, factors)))
+        loops = [p for p, e in to_dim.items() if e == d]
+        room = next(n for n in range(left_over, 0, -1) if n == 1 or _fit_cache(op, [*walked, (loops, n)]))
+        tile = _row_tile(extent, room)
+        walked.append((loops, tile))
         vector[d] = tile
         left_over //= tile
         if left_over < 2 or extent != tile:
@@ -181,16 +188,32 @@ def _group_loop(op: Op) -> int | None:
     return last if op.reduction[last] and isinstance(size, int) and 1 < size <= 4 and last in ends else None
 
 
-def _cached_rows(op: Op, loops: set[int], factors: tuple[Any, Any]) -> int:
-    """Rows of the left operand that the L1 cache holds at one step: those 4 KiB apart share the ways of a set."""
-    names = {f"i{p}" for p in loops}
+def _fit_cache(op: Op, rows: list[tuple[list[int], int]]) -> bool:
+    """Whether the L1 cache holds what a tile reads of each operand at one step, so many rows along some loops.
+
+    Rows 4 KiB apart share the ways of a set.
+    """
     for t, access in op.inputs:
-        steps = [symbolic.product(t.dims[j + 1:]) * c for j, e in enumerate(access) if isinstance(e, symbolic.Expr)
-                 for monomial, c in e.terms if monomial in [((n,),) for n in names]]
-        if steps:
-            step = sum(steps) * element_bytes(t.element)
-            return WAYS * (PAGE // gcd(PAGE, step)) if isinstance(step, int) else WAYS
-    return WAYS
+        steps = [_step(t, access, loops) for loops, _ in rows]
+        if is_packed(access) or not any(steps):
+            continue
+        if any(s is None for s in steps):
+            return prod(n for _, n in rows) <= WAYS
+        at = [0]
+        for s, (_, n) in zip(steps, rows, strict=True):
+            at = [a + s * i for a in at for i in range(n)] if s else at
+        lines = {a // LINE for a in at}
+        sets = [line % (PAGE // LINE) for line in lines]
+        if max(map(sets.count, sets)) > WAYS:
+            return False
+    return True
+
+
+def _step(t: Tensor, access: Access, loops: list[int]) -> int | None:
+    """Bytes between neighbours along `loops` in `t`; None where that is not known."""
+    total = sum((symbolic.product(t.dims[j + 1:]) * c for j, e in enumerate(access) if isinstance(e, symbolic.Expr)
+                 for monomial, c in e.terms if monomial in [((f"i{p}",),) for p in loops]), start=0)
+    return total * element_bytes(t.element) if isinstance(total, int) else None
 
 
 def _window_lanes(op: Op) -> tuple[int, ...]:

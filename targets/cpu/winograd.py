@@ -19,8 +19,8 @@ __all__ = ["winograd"]
 AHEAD = 8192           # bytes of the filter that are fetched ahead of the products
 
 
-def winograd(kernel: Kernel, place: Domain, lanes: int, rows: int, chip: Chip) -> Schedule | None:
-    """None for any other kernel. `rows`: of the register tile of the products.
+def winograd(kernel: Kernel, place: Domain, lanes: int, chip: Chip) -> Schedule | None:
+    """None for any other kernel.
 
     Tiles of the dims that walk a constant matrix are whole and the sums over it unrolled, so that its elements are
     known where they are multiplied with.
@@ -48,6 +48,7 @@ def winograd(kernel: Kernel, place: Domain, lanes: int, rows: int, chip: Chip) -
         block[down] = chunks.rows * tile
     if chunks.outputs < shape.outputs:
         block[last] = chunks.outputs
+    rows = max(1, (chip.vector_registers - 4) // -(-panel // lanes))
     kept = (_patches(kernel, patches, lanes), _products(kernel, products, panel, rows, chunks.rows))
     reduce = tuple(tuple(1 if o is products else 0 for r in o.reduction if r) for o in reductions)
     return Schedule(tuple(block), tuple(vector), tuple(range(last + 1)), reduce, "peel", "rows",

@@ -6,7 +6,7 @@ from kernel_cases import module_of, reference
 
 from xcc.dialects import xt
 from xcc.passes.base import PassContext
-from xcc.passes.xt.pack import PackWeights, pack_columns
+from xcc.passes.xt.pack import PackWeights, pack_columns, panel_width
 from xcc.symbolic import sym
 from xcc.weights import WeightStore
 
@@ -104,3 +104,10 @@ def test_computed_operands_are_grouped(order):
     assert str(module).count("xt.transpose") == 1 and "tensor<2x3x3x5x2xbf16>" in str(module)
     got = reference(module, arguments, {})
     np.testing.assert_allclose(got[0].astype(np.float64), want[0].astype(np.float64), rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("columns, most, width", [
+    (16, 32, 16), (24, 32, 32), (48, 32, 48), (80, 32, 32), (96, 32, 32), (144, 32, 48), (768, 32, 32), (1000, 32, 32)])
+def test_panels_leave_few_columns_unused(columns, most, width):
+    assert panel_width(columns, most) == width
+    assert panel_width(columns, most, thirds=False) in (16, 32)

@@ -69,3 +69,49 @@ func.func private @open(%x: tensor<?x1024xf32>, %w: tensor<16x1024x32xf32>, %d0:
   } -> tensor<?x512xf32>
   return %y : tensor<?x512xf32>
 }
+
+// -----
+
+#x = affine_map<(h, w, o, p, q, c) -> (h * 2 + p, w * 2 + q, c)>
+#f = affine_map<(h, w, o, p, q, c) -> (o floordiv 32, p, q, c, o mod 32)>
+#y = affine_map<(h, w, o, p, q, c) -> (h, w, o)>
+
+// Rows of a tile that are 4 KiB apart share the ways of a set: 7 of one image row, not those of two.
+// CHECK-LABEL: func.func private @strided
+// CHECK-SAME: vector = array<i64: 1, 7, 32>
+func.func private @strided(%x: tensor<15x15x512xf32>, %w: tensor<16x3x3x512x32xf32>) -> tensor<7x7x512xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[15, 15, 512], [16, 3, 3, 512, 32]], xt.result_dims = [[7, 7, 512]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<7x7x512xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<7x7x512xf32>) -> tensor<7x7x512xf32>
+  %y = linalg.generic {indexing_maps = [#x, #f, #y], iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %w : tensor<15x15x512xf32>, tensor<16x3x3x512x32xf32>) outs(%i : tensor<7x7x512xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<7x7x512xf32>
+  return %y : tensor<7x7x512xf32>
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// 48 columns are one tile of three vectors, not one and a half of two.
+// CHECK-LABEL: func.func private @thirds
+// CHECK-SAME: vector = array<i64: 9, 48>
+func.func private @thirds(%x: tensor<900x96xf32>, %w: tensor<96x48xf32>) -> tensor<900x48xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[900, 96], [96, 48]], xt.result_dims = [[900, 48]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<900x48xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<900x48xf32>) -> tensor<900x48xf32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<900x96xf32>, tensor<96x48xf32>) outs(%f : tensor<900x48xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<900x48xf32>
+  return %y : tensor<900x48xf32>
+}
