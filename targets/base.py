@@ -28,8 +28,8 @@ class Chip:
         bandwidth: memory, bytes/s.
         flops: peak by type, e.g. {"f32": 67e12, "f16": 989e12}; CPU: a core's.
         matrix: matrix instructions available: "mma", "wgmma", "mfma", "wmma"; on a CPU also dot products of bytes
-            ("vnni", "usdot": unsigned by signed, "sdot": signed, "madd": any, as pairs of i16) and of "bf16", and
-            "amx".
+            ("vnni", "usdot": unsigned by signed, "sdot": signed, "madd": any, as pairs of i16) and of "bf16"
+            ("bfdot" on ARM), and "amx".
         early_launch: whether a kernel can be placed on the device while the one before it ends, and wait by itself.
     """
 

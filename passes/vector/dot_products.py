@@ -14,11 +14,12 @@ INTRINSICS: dict[tuple[str, int], str] = {
     ("vnni", 16): "llvm.x86.avx512.vpdpbusd.512", ("vnni", 8): "llvm.x86.avx512.vpdpbusd.256",
     ("vnni", 4): "llvm.x86.avx512.vpdpbusd.128", ("usdot", 4): "llvm.aarch64.neon.usdot.v4i32.v16i8",
     ("sdot", 4): "llvm.aarch64.neon.sdot.v4i32.v16i8", ("bf16", 16): "llvm.x86.avx512bf16.dpbf16ps.512",
-    ("bf16", 8): "llvm.x86.avx512bf16.dpbf16ps.256", ("bf16", 4): "llvm.x86.avx512bf16.dpbf16ps.128"}
+    ("bf16", 8): "llvm.x86.avx512bf16.dpbf16ps.256", ("bf16", 4): "llvm.x86.avx512bf16.dpbf16ps.128",
+    ("bfdot", 4): "llvm.aarch64.neon.bfdot.v4f32.v8bf16"}
 """By kind and lanes of the accumulator."""
 PAIRS = {16: "llvm.x86.avx512.pmaddw.d.512", 8: "llvm.x86.avx2.pmadd.wd", 4: "llvm.x86.sse2.pmadd.wd"}
 """Kind "madd": sums of two products of i16, exact for bytes, by lanes of the accumulator."""
-UNSIGNED = {"vnni": {0}, "usdot": {0}, "sdot": set(), "bf16": set()}
+UNSIGNED = {"vnni": {0}, "usdot": {0}, "sdot": set(), "bf16": set(), "bfdot": set()}
 """Which operand, if any, an instruction takes as unsigned."""
 
 
@@ -33,7 +34,7 @@ def dot_product(kinds: Sequence[str], acc: Any, sides: Sequence[Any], unsigned: 
     if "madd" in kinds and width in PAIRS and taken == "i8":
         return _pairs(acc, sides, unsigned)
     for kind in kinds:
-        if (kind, width) not in INTRINSICS or taken != ("bf16" if kind == "bf16" else "i8"):
+        if (kind, width) not in INTRINSICS or taken != ("bf16" if kind in ("bf16", "bfdot") else "i8"):
             continue
         if UNSIGNED[kind] == unsigned:
             return _call(INTRINSICS[kind, width], acc, sides)

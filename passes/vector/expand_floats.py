@@ -38,7 +38,7 @@ class ExpandFloats(Pass):
         with module.context:
             found: list[Any] = []
             kinds = SMALL if self.bf16 else SMALL[1:]
-            rounds = ctx.chip is not None and "bf16" in ctx.chip.matrix
+            rounds = ctx.chip is not None and bool({"bf16", "bfdot"} & set(ctx.chip.matrix))
 
             def visit(o: Any) -> Any:
                 if o.name.startswith(("arith.", "math.")) and o.name not in _MOVES and _concerns(o, kinds):

@@ -31,6 +31,7 @@ from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.types import numpy_dtype
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.pack import multiplies
 from xcc.passes.xt.rewrite import name_of
 from xcc.weights import WeightStore
 
@@ -67,7 +68,7 @@ class ConvertPrecision(Pass):
             return
         cpu = ctx.options is not None and ctx.options.target == "cpu" and ctx.chip is not None
         store = ctx.weights if ctx.weights is not None else WeightStore()
-        weights = self.weights or cpu and narrow not in ctx.chip.matrix
+        weights = self.weights or cpu and not multiplies(ctx.chip, narrow)
         with module.context, ir.Location.unknown():
             for function in module.body.operations:
                 if function.operation.name == "func.func" and "xt.kernel" not in function.attributes:

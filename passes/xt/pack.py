@@ -152,8 +152,13 @@ class _Packer:
 
 DOT_PRODUCTS: dict[str, tuple[Any, ...]] = {
     "vnni": (4, ("ui8", "i8")), "usdot": (4, ("ui8", "i8")), "sdot": (4, ("i8", "i8")), "bf16": (2, ("bf16", "bf16")),
-    "madd": (4, ("ui8", "i8"), ("i8", "i8"))}
+    "bfdot": (2, ("bf16", "bf16")), "madd": (4, ("ui8", "i8"), ("i8", "i8"))}
 """Of each kind of instruction: products summed in a lane, and the element types it multiplies."""
+
+
+def multiplies(chip: Any, dtype: str) -> bool:
+    """Whether `chip` has an instruction that multiplies two values of `dtype`, a narrow type."""
+    return any((dtype, dtype) in types for name, (_, *types) in DOT_PRODUCTS.items() if name in chip.matrix)
 
 
 def _before_transpose(x: Any) -> tuple[Any, tuple[int, ...]]:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.pack import multiplies
 from xcc.passes.xt.rewrite import at, name_of, walk_ops
 
 __all__ = ["WidenProducts"]
@@ -29,11 +30,10 @@ class WidenProducts(Pass):
     name: ClassVar[str] = "widen-products"
 
     def run(self, module: Any, ctx: PassContext) -> None:
-        multiplied = ctx.chip.matrix if ctx.chip is not None else ()
         with module.context:
             for op in list(walk_ops(module)):
                 if name_of(op) in ("dot_general", "convolution"):
                     kind = xt.TensorType.of(op.operands[0]).dtype
-                    if kind in NARROW and kind not in multiplied:
+                    if kind in NARROW and not (ctx.chip is not None and multiplies(ctx.chip, kind)):
                         with at(op):
                             op.operands[0] = xt.convert(op.operands[0], dtype="f32")

@@ -30,7 +30,7 @@ CHIPS: dict[str, Chip] = {c.name: c for c in (
     Chip("sapphirerapids", _X86, "sapphirerapids", "-prefer-256-bit", **_AVX512, shared_bytes=48 << 10,
          l2_bytes=2 << 20, l3_bytes=60 << 20, bandwidth=20e9, flops=(("f32", 180e9),), matrix=("vnni", "bf16", "amx")),
     Chip("neoverse-v1", _ARM, "neoverse-v1", **_NEON, shared_bytes=64 << 10, bandwidth=25e9, flops=(("f32", 83e9),),
-         matrix=("usdot",)),
+         matrix=("usdot", "bfdot")),
     Chip("apple-m1", "arm64-apple-macosx13.0", "apple-m1", **_NEON, shared_bytes=128 << 10, l2_bytes=12 << 20,
          bandwidth=60e9, flops=(("f32", 100e9),), matrix=("sdot",)),
 )}
@@ -41,7 +41,7 @@ def chips() -> dict[str, Chip]:
 
 
 MATRIX = {"avx512vnni": "vnni", "avxvnni": "vnni", "avx512bf16": "bf16", "amx-bf16": "amx", "i8mm": "usdot",
-          "dotprod": "sdot"}
+          "dotprod": "sdot", "bf16": "bfdot"}
 """LLVM's name of a CPU feature and ours of the instructions it brings."""
 
 

@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -89,13 +90,14 @@ NOT_CALLED = ("pthread_create", "pthread_detach", "pthread_mutex_init", "pthread
               "pthread_mutex_unlock", "pthread_cond_wait", "pthread_cond_broadcast", "sched_yield", "memset", "memmove")
 
 
-def compiled(nodes: list[Any], x: Array, shape: tuple[Any, ...], weights: dict[str, Array]) -> Compiled:
+def compiled(nodes: list[Any], x: Array, shape: tuple[Any, ...], weights: dict[str, Array],
+             precision: str = "") -> Compiled:
     kind = helper.np_dtype_to_tensor_dtype(x.dtype)
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", kind, shape)],
                               [helper.make_tensor_value_info("y", TensorProto.UNDEFINED, None)],
                               [numpy_helper.from_array(w, name) for name, w in weights.items()])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
-    return compile_model(model, CompileOptions(chip="neoverse-v1"))
+    return compile_model(model, CompileOptions(chip="neoverse-v1", precision=precision))
 
 
 def run(c: Compiled, x: Array, symbols: dict[str, int], folder: Path) -> Array:
@@ -179,3 +181,11 @@ def test_product_of_bytes(tmp_path: Path) -> None:
     w = RNG.integers(-128, 128, (66, 40)).astype(np.int8)
     c = compiled([helper.make_node("MatMulInteger", ["x", "w"], ["y"])], x, x.shape, {"w": w})
     np.testing.assert_array_equal(run(c, x, {}, tmp_path), x.astype(np.int32) @ w.astype(np.int32))
+
+
+@pytest.mark.usefixtures("qemu")
+def test_product_of_bf16(tmp_path: Path) -> None:
+    x, w = (RNG.standard_normal(s, np.float32).astype(ml_dtypes.bfloat16).astype(np.float32)
+            for s in ((17, 66), (66, 40)))
+    c = compiled([helper.make_node("MatMul", ["x", "w"], ["y"])], x, x.shape, {"w": w}, "bf16")
+    np.testing.assert_allclose(run(c, x, {}, tmp_path), x @ w, rtol=1e-2, atol=1e-2)

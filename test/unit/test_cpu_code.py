@@ -116,9 +116,11 @@ def test_dot_products_of_a_tile_stay_in_registers(elem, total, group, name):
 
 
 def test_bytes_on_other_chips():
-    """NEON's mixed dot product, and sums of pairs of i16 on x86 without dot products."""
+    """NEON's dot products, and sums of pairs of i16 on x86 without dot products."""
     loop = inner_loop(cpu_kernels.assembly(grouped_tile("i8", "i32", 4), CHIPS["neoverse-v1"]))
     assert sum("usdot" in line for line in loop) >= 14 * 8
+    pairs = cpu_kernels.assembly(grouped_tile("bf16", "f32", 2), CHIPS["neoverse-v1"])
+    assert sum("bfdot" in line for line in inner_loop(pairs)) >= 14 * 8 and not calls(pairs)
     plain = cpu_kernels.assembly(grouped_tile("i8", "i32", 4), CHIPS["x86-64-v3"])
     assert "vpdp" not in plain and "vpmulld" not in plain and not calls(plain)
     assert sum("vpmaddwd" in line for line in inner_loop(plain)) >= 2 * 14 * 4
