@@ -20,7 +20,7 @@ from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu import warpgroup
 from xcc.passes.gpu.analysis import Access, element_bytes, gather_run, owner
-from xcc.passes.gpu.contraction import HELD, RUN, WARPS, Contraction
+from xcc.passes.gpu.contraction import HELD, RUN, SWAPPED, WARPS, Contraction
 from xcc.passes.gpu.layout import Layout, blocked
 from xcc.passes.gpu.operand_patch import patch
 
@@ -181,7 +181,8 @@ class _Assigner:
 
     def share_rows(self, op: Any) -> None:
         """Gives the warps of `op` and of the contraction that its left operand is computed from the same rows, so
-        that what lies between them stays in a warp."""
+        that what lies between them stays in a warp; on AMD in a lane, which holds a row's neighbours where the
+        instruction's operands change places."""
         first = product_behind(op.operands[0])
         if first is None:
             return
@@ -192,6 +193,8 @@ class _Assigner:
             return
         for o, split in zip((first, op), splits, strict=True):
             o.attributes[WARPS] = ir.DenseI64ArrayAttr.get(split)
+            if not self.chip.triple.startswith("nvptx"):    # its lanes hold neighbours along both products' sums
+                o.attributes[SWAPPED] = ir.UnitAttr.get()
         op.attributes[HELD] = ir.UnitAttr.get()
 
     def join_columns(self, op: Any) -> None:

@@ -9,10 +9,11 @@ from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.fragments import MatrixInstruction, select_group_instruction, select_instruction
 from xcc.passes.gpu.layout import Layout, log2
 
-__all__ = ["HELD", "RUN", "WARPS", "Contraction", "column_bits"]
+__all__ = ["HELD", "RUN", "SWAPPED", "WARPS", "Contraction", "column_bits"]
 
 NO_DIM = -2             # the rows of a product of a vector with a matrix: no operand has them
 WARPS = "xcc.warps"     # on a vector.contract: the iteration dim that each bit of the warp number halves, -1: none
+SWAPPED = "xcc.swapped"     # on a vector.contract: the instruction gets its operands the other way round
 HELD = "xcc.held"       # on a vector.contract: its left operand is in registers, where an instruction lets it be so
 RUN = "xcc.run"         # on a vector.contract: neighbouring columns of the result that a thread holds (see column_bits)
 
@@ -27,6 +28,8 @@ class Contraction:
         result: layout of the accumulator.
         maps: for lhs, rhs and acc the iteration dim of each of their dims.
         m, n, k, batch: iteration dims by role. With a matrix instruction, m is never empty: a vector's rows are copies.
+        swapped: the instruction multiplies rhs by lhs and gives the result transposed: its rows, which lie in registers
+            of a lane, are the columns (n) of ours, in the order in which a lane of a left operand holds its k.
     """
 
     def __init__(self, op: Any, chip: Any, warps: int) -> None:
@@ -54,6 +57,8 @@ class Contraction:
             self.m, self.sizes[NO_DIM] = ([NO_DIM], self.instruction.m) if self.instruction is not None else ([], 1)
         self.from_shared = self.instruction is not None and self.instruction.emit is None
         self.run = int(self.op.attributes[RUN].value) if self.from_shared and RUN in self.op.attributes else 1
+        self.swapped = self.instruction is not None and SWAPPED in self.op.attributes
+        self.order: list[int] = []      # of the bits of n: where each bit of the instruction's rows is in ours
         warp_dims = self._split_warps(warps // self.instruction.warps if self.instruction else warps)
         if self.instruction is not None:
             self._fragments(self.instruction, warp_dims)
@@ -106,8 +111,9 @@ class Contraction:
         for d in warp_dims:
             if d >= 0:
                 within[d] //= 2
+        self.order = _rows_order(i, within[n]) if self.swapped else []
         layouts: list[Layout | None] = []
-        for operand, fragment, dims in ((0, i.a, (m, k)), (1, i.b, (k, n)), (2, i.c, (m, n))):
+        for operand, (fragment, dims) in enumerate(self.fragments()):
             if self.from_shared and operand < 2 and not (operand == 0 and HELD in self.op.attributes):
                 layouts.append(None)
                 continue
@@ -115,14 +121,14 @@ class Contraction:
                 fragment = _moved_columns(fragment, self.run)
             bases: dict[str, list[list[int]]] = {}
             for name in ("register", "lane", "warp"):
-                bases[name] = [[v[dims.index(d)] if d in dims else 0 for d in self.maps[operand]]
+                bases[name] = [[self.placed(d, v[dims.index(d)]) if d in dims else 0 for d in self.maps[operand]]
                                for v in fragment.basis(name)]
             if NO_DIM in dims:
                 bases["register"] = [v for v in bases["register"] if any(v)]
             for d in [*reversed(dims), *self.batch]:
                 first = base.get(d, 1)
                 while first < within[d]:
-                    bases["register"].append(self._vector(operand, d, first))
+                    bases["register"].append(self._vector(operand, d, self.placed(d, first)))
                     first *= 2
             at = dict(within)
             for d in warp_dims:
@@ -132,6 +138,22 @@ class Contraction:
             layouts.append(Layout.make([self.sizes[d] for d in self.maps[operand]], bases))
         self.lhs, self.rhs = layouts[:2]
         self.result = _known(layouts[2])
+
+    def fragments(self) -> tuple[tuple[Layout, tuple[int, int]], ...]:
+        """For lhs, rhs and result: the instruction's layout, and our dims that are its dims."""
+        i = self.instruction
+        assert i is not None
+        m, n, k = self.m[0], self.n[0], self.k[0]
+        if self.swapped:
+            return (i.b, (k, m)), (i.a, (n, k)), (i.c, (n, m))
+        return (i.a, (m, k)), (i.b, (k, n)), (i.c, (m, n))
+
+    def placed(self, d: int, value: int) -> int:
+        """The coordinate along `d` that is number `value` for the instruction."""
+        if d != self.n[0] or not self.order:
+            return value
+        low = sum(1 << to for b, to in enumerate(self.order) if value >> b & 1)
+        return low | value >> len(self.order) << len(self.order)
 
     def _register_tiles(self, warp: int, warp_dims: list[int]) -> Layout:
         """4x4 neighbours a thread, lanes 4 rows by the rest, warps outside, and repeats in registers."""
@@ -180,6 +202,16 @@ def _moved_columns(c: Layout, run: int) -> Layout:
     order = column_bits(run, log2(c.shape[1]))
     return Layout(c.shape, tuple((name, tuple((r, 1 << order.index(log2(n)) if n else 0) for r, n in vs))
                                  for name, vs in c.bases))
+
+
+def _rows_order(i: MatrixInstruction, size: int) -> list[int]:
+    """Bits of the rows that a warp has of a swapped result: neighbours in a lane first, as many as a lane of a left
+    operand holds along k, then those of the lanes, then the rest."""
+    held = [log2(v[0]) for v in i.c.basis("register") if v[0]] + list(range(log2(i.m), log2(size)))
+    lanes = [log2(v[0]) for v in i.c.basis("lane") if v[0]]
+    run = log2(max(1, i.k * i.m // i.a.size("lane")))
+    wanted = [*held[:run], *lanes, *held[run:]]
+    return [wanted.index(b) for b in range(len(wanted))]
 
 
 def _known(layout: Layout | None) -> Layout:

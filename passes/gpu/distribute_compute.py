@@ -96,7 +96,7 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
     staged = [k.staged.get(v) for v in list(op.operands)[:2]]
     values = [None if n < 2 and staged[n] is not None else k.get(v) for n, v in enumerate(list(op.operands)[:3])]
     layouts = [plan.lhs, plan.rhs, plan.result]
-    fragments = ((i.a, (m, kk)), (i.b, (kk, n)), (i.c, (m, n)))
+    fragments = plan.fragments()
     for number, tile in enumerate(staged):
         if tile is not None:
             layouts[number] = _one_step(layouts[number], plan.maps[number].index(kk), i.k)
@@ -111,14 +111,16 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
         out = []
         for r in range(fragment.registers):
             position = dict(zip(dims, fragment.at(register=r), strict=True))
-            out.append(tables[operand][tuple(at.get(d, 0) + position.get(d, 0) for d in plan.maps[operand])])
+            out.append(tables[operand][tuple(plan.placed(d, at.get(d, 0) + position.get(d, 0))
+                                             for d in plan.maps[operand])])
         return out
 
     def offsets(layout: Layout, operand: int, d: int, size: int) -> list[int]:
         if d not in plan.maps[operand]:
             return [0]
         column = plan.maps[operand].index(d)
-        return sorted({c for r in range(layout.registers) if (c := layout.at(register=r)[column]) % size == 0})
+        held = {layout.at(register=r)[column] for r in range(layout.registers)}
+        return [c for c in range(0, plan.sizes[d], size) if plan.placed(d, c) in held]
 
     def read(number: int, ko: int) -> Any:
         tile = staged[number]
@@ -150,7 +152,7 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
                         k.run_deferred()
                     a, b = (select_registers(fragment_registers(number, ko, {**batch, d: o}), i.part(part, number))
                             for number, d, o in ((0, m, mo), (1, n, no)))
-                    c[mo, no] = i.emit(a, b, c[mo, no])
+                    c[mo, no] = i.emit(*((b, a) if plan.swapped else (a, b)), c[mo, no])
         for at, s in slots.items():
             for r, e in zip(s, registers_of(c[at]), strict=True):
                 acc[r] = e

@@ -114,7 +114,7 @@ class OnlineLoop:
             if axis.limit is not None:
                 x = self.where(b.op("arith.cmpi", b.i1, [axis.limit, b.int(self.lanes)], predicate=_predicate("slt")),
                                 x, lambda: b.mask((axis,)))
-            new = self._reduced("maximumf", x, old, axis)
+            new = self._reduced("maxnumf", x, old, axis)      # a NaN comes back with its exponential
             self._remember_maximum(new, factor)
             self._powers(x, new, factor, key)
             change = self._change(old, new, factor)
