@@ -30,6 +30,9 @@ FILLING = 2             # steps that a block takes until its first keys are ther
 MERGING = 3e-6          # seconds for a second launch
 REACHED = 0.6           # share of the peak rate of matrix instructions
 EQUAL = 1.02            # times that are no reason to leave cores without a block
+LANE_REGISTERS = 256    # that an AMD instruction can name
+MOST_REGISTERS = 208    # of those, by estimate
+K_BYTES = 32            # along k of an AMD instruction
 
 
 def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chip) -> Schedule | None:
@@ -69,8 +72,14 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
             place, found.op.loops[found.loop], keys, element_bytes(multiplied_type(factors[0])), chip)
     element = str(multiplied_type(factors[0]))
     simt = not any(i.types[0] == element and i.exact for i in instructions_of(chip.matrix))
+    if not simt:
+        others = volume(d for n, d in enumerate(place.dims) if n not in (row, column))
+        vector[row], keys, threads, stages = _lane_rows(vector[column], queries, length, others,
+                                                        element_bytes(multiplied_type(factors[0])), chip)
+        return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask",
+                        "gather", parallel=True, threads=threads, stages=stages, online=True, descending=descending)
     # few lanes, 256 registers each: RDNA
-    narrow = (size > 64 or simt) and any(m.startswith("wmma") for m in chip.matrix)
+    narrow = any(m.startswith("wmma") for m in chip.matrix)
     vector[row] = min(ROWS if size <= 128 and not narrow else ROWS // 2, max(16, queries))
     keys = min(16 if narrow else KEYS if size <= 64 else KEYS // 2, max(16, length))
     reduce = _lanes(kernel, group, keys)
@@ -104,6 +113,50 @@ def _warp_rows(features: int, queries: int, length: int, others: int, chip: Chip
     while keys > 16 and (held + keys // 2 > FEW_REGISTERS or not room(2)):
         keys //= 2
     return rows, keys, next((n for n in (most, 2) if room(n)), 0)
+
+
+def _lane_rows(features: int, queries: int, length: int, others: int, size: int, chip: Chip
+               ) -> tuple[int, int, int, int]:
+    """Queries of a tile, keys of a step, threads and stages where a lane keeps its row through both products (AMD).
+
+    Where a row's results and operands do not fit into a wave's registers, the waves share its features instead.
+    """
+    rows = max(16, min(MOST_ROWS, queries))
+    while rows > ROWS and -(-queries // rows) * others < chip.cores:
+        rows //= 2
+    side = min(rows, 32 if chip.warp > 32 else 16)      # rows of a wave
+    threads = rows // side * chip.warp
+    copies = 2 if any(m.startswith("wmma-rdna3") for m in chip.matrix) else 1
+
+    def held(r: int, columns: int) -> int:
+        """Registers of an operand of r x columns in a wave."""
+        return copies * r * columns * size // (4 * chip.warp)
+
+    def kept(keys: int) -> bool:
+        """Whether the queries are in shared memory (as passes/gpu/loads_ahead.py decides)."""
+        return side * (features + keys) // chip.warp + held(side, features) + step(keys) \
+            >= LANE_REGISTERS - OTHER_REGISTERS
+
+    def step(keys: int) -> int:
+        """Registers of the keys or values of one instruction's k."""
+        return held(max(features, keys), K_BYTES // size)
+
+    def registers(keys: int) -> int:
+        scores = side * keys // chip.warp
+        ahead = 2 * keys * features * size // (4 * threads)
+        return side * features // chip.warp + scores + scores * size // 4 + ahead + step(keys) + OTHER_REGISTERS \
+            + (0 if kept(keys) else held(side, features))
+
+    def room(keys: int) -> bool:
+        return (4 * keys + (rows if kept(keys) else 0)) * features * size <= chip.shared_bytes
+
+    keys = max(side, min(KEYS, length))
+    while keys > side and (registers(keys) > MOST_REGISTERS or not room(keys)):
+        keys //= 2
+    if registers(keys) <= MOST_REGISTERS and room(keys):
+        return rows, keys, threads, 2
+    rows, threads = (min(rows, ROWS), 256) if chip.warp > 32 else (32, 256) if features <= 128 else (16, 128)
+    return rows, side, threads, 2 if (4 * side + rows) * features * size <= chip.shared_bytes else 0
 
 
 def _lanes(kernel: Kernel, group: OnlineGroup, keys: int) -> tuple[tuple[int, ...], ...]:

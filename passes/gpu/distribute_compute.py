@@ -145,6 +145,7 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
             values[:2] = ahead if ahead else [read(n, ko) for n in (0, 1)]
             if early and step + 1 < len(steps):
                 ahead = [read(n, steps[step + 1]) for n in (0, 1)]
+            if step or early and ahead:     # AMD's code generator would read ahead until registers are short
                 k.code.keep_order()
             for part in range(i.parts):
                 for count, (mo, no) in enumerate(tiles):

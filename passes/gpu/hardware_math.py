@@ -198,5 +198,6 @@ _ERF = (2.27064593e-4, -4.04117256e-3, 3.14845331e-2, -1.50091901e-1, -9.1805863
 _BUILD = {"math.exp": _exp, "math.exp2": _exp2, "math.rsqrt": _rsqrt, "math.sqrt": _sqrt,
           "math.absf": _abs, "math.ceil": _intrinsic("ceil"), "math.copysign": _copysign,
           "math.floor": _intrinsic("floor"), "math.round": _intrinsic("round"),
-          "math.roundeven": _intrinsic("roundeven"), "math.trunc": _trunc, "arith.remf": _remainder}
+          "math.roundeven": _intrinsic("roundeven"), "math.trunc": _trunc, "arith.remf": _remainder,
+          "arith.maxnumf": _intrinsic("maxnum"), "arith.minnumf": _intrinsic("minnum")}
 _ANY_WIDTH = tuple(name for name in _BUILD if name not in ("math.exp", "math.exp2"))

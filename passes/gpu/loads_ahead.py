@@ -79,7 +79,8 @@ def _kept(k: Any, block: Any) -> dict[Any, StagedTile]:
     yielded = list(block.operations)[-1].operands
     carried = sum(_words(k, v) for v in yielded if isinstance(v.type, ir.VectorType))
     inside = max((_words(k, op.results[0]) for op in contracts if op.results[0] not in list(yielded)), default=0)
-    crowded = carried + inside + sum(_words(k, v) for v in fixed) > k.chip.vector_registers - OTHER_REGISTERS
+    most = min(k.chip.vector_registers, 256)        # that an instruction can name
+    crowded = carried + inside + sum(_words(k, v) for v in fixed) + _step_words(k, contracts) >= most - OTHER_REGISTERS
     out: dict[Any, StagedTile] = {}
     for v, (plan, i) in fixed.items():
         convert = owner(v)
@@ -96,6 +97,16 @@ def _kept(k: Any, block: Any) -> dict[Any, StagedTile]:
             memory = best_memory(k.layout(source), wanted, element_bytes(stored), matrix)
             out[v] = StagedTile(source, [], memory, False, stored, kept=True)
     return out
+
+
+def _step_words(k: Any, contracts: list[Any]) -> int:
+    """Registers of the right operands of one instruction's k, which AMD code reads together."""
+    most = 0
+    for op in contracts if k.code.amd else []:
+        plan = Contraction(op, k.chip, k.threads // k.chip.warp)
+        if plan.instruction is not None:
+            most = max(most, _words(k, op.operands[1]) * plan.instruction.k // plan.sizes[plan.k[0]])
+    return most
 
 
 def _words(k: Any, value: Any) -> int:

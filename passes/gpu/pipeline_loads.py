@@ -54,8 +54,9 @@ class PipelinedLoop:
         self.slots = max((t.slots for t in self.direct), default=2)
         self.ahead = self.slots - 1 - plan.running      # steps
         self.endless = False    # what is copied behind the last step are steps of another tile
-        self.matrix = all(Contraction(o, k.chip, k.threads // k.chip.warp).instruction is not None
-                          for o in self.block.operations if o.operation.name == "vector.contract")
+        plans = [Contraction(o, k.chip, k.threads // k.chip.warp) for o in self.block.operations
+                 if o.operation.name == "vector.contract"]
+        self.unrollable = len(plans) == 1 and plans[0].instruction is not None
 
     def emit(self) -> None:
         code = self.k.code
@@ -143,11 +144,12 @@ class PipelinedLoop:
     def unrolled(self) -> str:
         """How LLVM unrolls the loop: by the two slots, whose offsets are then constants, but no further.
 
-        Not where that leaves a step over, nor with FMAs: a step's operands may all be live at once.
+        Not where that leaves a step over or may do so, as barriers cannot be in what is left over; nor with FMAs or
+        several products (attention): what they hold may all be live at once.
         """
         low, high, step = (constant(v) for v in (self.lower, self.upper, self.step))
-        odd = low is not None and high is not None and step is not None and -((low - high) // step) % 2 == 1
-        return "disable = true" if odd or not self.matrix else "count = 2 : i32"
+        even = low is not None and high is not None and step is not None and (low - high) // step % 2 == 0
+        return "count = 2 : i32" if even and self.unrollable else "disable = true"
 
     def body(self, iv: Any, carried: list[Any], copy: Callable[[Any], None] | None = None) -> list[Any]:
         """The code of one step; what it yields. copy: starts the copies of what a slot gets that is free now."""

@@ -95,13 +95,8 @@ def needed_registers(t: MatrixTile, size: int, simt: bool, chip: Chip) -> int:
 
 
 def predicted_registers(t: MatrixTile, size: int, simt: bool, chip: Chip, epilogue: bool = False) -> int:
-    """Vector registers of a thread in assembled code.
-
-    On RDNA the code generator reads the fragments of a whole step ahead while registers last.
-    """
-    steps = _instructions(t, size)
-    return min(REGISTERS, _registers(t, size, simt, chip, min(2, steps) if chip.warp > 32 else steps,
-                                     PIECES if epilogue else 0))
+    """Vector registers of a thread in assembled code: on RDNA too, where there is room, fragments are read ahead."""
+    return min(REGISTERS, _registers(t, size, simt, chip, min(2, _instructions(t, size)), PIECES if epilogue else 0))
 
 
 def _instructions(t: MatrixTile, size: int) -> int:

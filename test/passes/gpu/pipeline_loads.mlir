@@ -32,9 +32,15 @@
 // AMD: arith.select
 // AMD: vector.load {{.*}} : memref<64x256xf16>
 // AMD: amdgpu.sched_barrier
-// AMD: amdgpu.mfma
+// The fragments of the second instruction's k are read before the first ones are multiplied.
+// AMD: vector.load {{.*}} #gpu.address_space<workgroup>
 // AMD: amdgpu.sched_barrier
+// AMD-COUNT-4: amdgpu.mfma
+// AMD: amdgpu.sched_barrier
+// AMD-NOT: vector.load
+// AMD-COUNT-4: amdgpu.mfma
 // AMD-NOT: amdgpu.mfma
+// AMD: amdgpu.sched_barrier
 // AMD: vector.store {{.*}} #gpu.address_space<workgroup>
 // AMD-NOT: amdgpu.lds_barrier
 // AMD: scf.yield
