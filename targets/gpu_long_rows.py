@@ -7,6 +7,7 @@ from xcc.passes.linalg.domain import Domain, volume
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop
 from xcc.passes.linalg.row_parts import levels_of
 from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.xt.split_beside import PART
 from xcc.targets.base import Chip
 from xcc.targets.gpu_convolution import pow2_above
 from xcc.targets.gpu_rows import ROW_IN_REGISTERS, reduced_to_main
@@ -20,9 +21,12 @@ BLOCKS = 2                  # of a core
 
 
 def long_rows(kernel: Kernel, place: Domain, chip: Chip) -> Schedule | None:
-    """Parts of 4096 elements or more, as many as give each core a few; None where rows are short, or many."""
+    """Parts of 4096 elements or more, as many as give each core a few; None where rows are short, or many.
+
+    Kernels that share a launch with others have no second one.
+    """
     reductions = [o for level in levels_of(kernel) for o in level]
-    if not reductions or len(kernel.results) > 1 or chip.cores == 0:
+    if not reductions or len(kernel.results) > 1 or chip.cores == 0 or PART in kernel.function.attributes:
         return None
     loops = {o: _row_loops(o) for o in reductions}
     if not all(loops.values()) or not all(symbolic.is_static((*o.loops, *o.results[0].dims)) for o in reductions):

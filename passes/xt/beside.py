@@ -20,6 +20,9 @@ __all__ = ["beside"]
 KINDS = ("map", "reduce")
 """What shares a launch: kernels whose workgroups need little shared memory and few barriers."""
 
+LONG_ROW = 16384
+"""Elements of a row that one workgroup reduces; longer ones take several launches."""
+
 
 def beside(graph: Graph, groups: Sequence[FusionGroup], copies: Mapping[int, Sequence[Node]], rules: FusionRules,
            most_bytes: float, known: set[str]) -> list[list[FusionGroup]]:
@@ -32,7 +35,8 @@ def beside(graph: Graph, groups: Sequence[FusionGroup], copies: Mapping[int, Seq
     open_at: dict[int, tuple[list[FusionGroup], set[Any]]] = {}
     for g in sorted(groups, key=lambda g: min(g.indices)):
         buffers = _buffers(g, copies.get(id(g), ()))
-        if g.kind not in KINDS or _bytes(buffers, rules) > most_bytes or not _symbols(g) <= known:
+        if g.kind not in KINDS or _row(g, rules) > LONG_ROW or _bytes(buffers, rules) > most_bytes \
+                or not _symbols(g) <= known:
             out.append([g])
             continue
         level = levels[id(g)]
@@ -43,6 +47,11 @@ def beside(graph: Graph, groups: Sequence[FusionGroup], copies: Mapping[int, Seq
         open_at[level] = ([g], buffers)
         out.append(open_at[level][0])
     return out
+
+
+def _row(g: FusionGroup, rules: FusionRules) -> int:
+    """Elements that a result of the reductions of `g` is made of."""
+    return rules.count(g.domain) // max(1, rules.count(g.rows or ())) if g.kind == "reduce" else 1
 
 
 def _levels(graph: Graph, groups: Sequence[FusionGroup], copies: Mapping[int, Sequence[Node]]) -> dict[int, int]:

@@ -8,7 +8,7 @@ from xcc.passes.base import Pass, get_pass, parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.base import Chip, chip_of
-from xcc.targets.front import BESIDE, TILE_ROW, gpu_model_passes, whole_pipeline
+from xcc.targets.front import BESIDE, MAX_ROW, TILE_ROW, gpu_model_passes, whole_pipeline
 
 __all__ = ["kernel_pipeline", "pipeline", "rocdl_stage", "thread_stages"]
 
@@ -73,4 +73,4 @@ def pipeline(options: Any) -> Pipeline:
 
     return whole_pipeline(thread_stages(chip_of(TARGET, options.chip)),
                           xt=gpu_model_passes(), keep=("attention",),
-                          kernels={"tile_row": TILE_ROW, "beside": BESIDE})
+                          kernels={"max_row": MAX_ROW, "tile_row": TILE_ROW, "beside": BESIDE})

@@ -7,7 +7,7 @@ from typing import Any
 from xcc.passes.base import Pass, get_pass, parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
-from xcc.targets.front import BESIDE, TILE_ROW, gpu_model_passes, whole_pipeline
+from xcc.targets.front import BESIDE, MAX_ROW, TILE_ROW, gpu_model_passes, whole_pipeline
 
 
 def gpu_stages() -> tuple[Stage, ...]:
@@ -60,4 +60,4 @@ def kernel_pipeline() -> Pipeline:
 def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
     return whole_pipeline(gpu_stages(), xt=gpu_model_passes(), keep=("attention",),
-                          kernels={"tile_row": TILE_ROW, "beside": BESIDE})
+                          kernels={"max_row": MAX_ROW, "tile_row": TILE_ROW, "beside": BESIDE})

@@ -35,3 +35,16 @@ def test_parts(case: str, chip: str) -> None:
     assert len(kernel["entries"]) == launches
     (got,) = model.run({"x0": x}).values()
     compare(got, want, 2.0)
+
+
+def test_beside_others() -> None:
+    """Long rows keep launches of their own where short ones share one."""
+    inputs = [filled((1, 20480), F32, 1), filled((2, 100), F32, 2), filled((3, 50), F32, 3)]
+    module = build(lambda *v: tuple(xt.softmax(x, axis=-1) for x in v), inputs)
+    want = interpret(module, inputs)
+    with on_chip("sm_90a"):
+        model: Any = compiled(module)
+    assert sorted(len(k["entries"]) for k in model.artifact.manifest["kernels"]) == [1, 3]
+    got = model.run({f"x{n}": x for n, x in enumerate(inputs)})
+    for g, w in zip(got.values(), want, strict=True):
+        compare(g, w)
