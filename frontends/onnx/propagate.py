@@ -17,8 +17,8 @@ from onnx import AttributeProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from xcc import symbolic
+from xcc.bounds import Undecided, sign
 from xcc.dialects.xt.types import NUMPY_DTYPES
-from xcc.frontends.onnx.bounds import Undecided, sign
 from xcc.frontends.onnx.context import Array, Context, Tensor
 from xcc.frontends.onnx.element_types import DType, from_onnx, is_floating
 from xcc.symbolic import Dim, Expr

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
+from xcc.bounds import Undecided, sign
 from xcc.dialects import xt
-from xcc.frontends.onnx.bounds import Undecided, sign
 from xcc.frontends.onnx.context import Context, RuntimeShape, Shape, Tensor
 from xcc.frontends.onnx.element_types import from_onnx, is_floating
 from xcc.frontends.onnx.helpers import convert, dim_scalar, element, full, scalar, split, squeeze, unsqueeze

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xcc import symbolic
-from xcc.frontends.onnx.bounds import Bounds, interval
+from xcc.bounds import Bounds, interval
 from xcc.frontends.onnx.context import Context, Shape
 from xcc.symbolic import Dim
 

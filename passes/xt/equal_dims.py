@@ -1,7 +1,8 @@
 """Which dims a model takes to be equal without its types saying so, to be checked when it is run.
 
 Ops accept different expressions for dims that must be the same (``[n] + [m]``), since a model that works gives them the
-same value. Kernels rely on it: the size of one operand is used for both. Pairs over symbols of the inputs, of ops that
+same value. Kernels rely on it: the size of one operand is used for both. They rely too on sizes that are not negative
+(``[n - 4]``), which are pairs of a size and the larger of it and 0. Pairs over symbols of the inputs, of ops that
 always run, are listed on the module and compared before a run; for the others an ``xtv.require`` stands in front of the
 ops that rely on them: those in branches and loops, and those whose sizes an op computes.
 """
@@ -14,6 +15,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import ir
+from xcc.bounds import Bounds, interval
 from xcc.dialects import xt
 from xcc.passes.xt.op_graph import short_name
 from xcc.symbolic import Dim
@@ -35,10 +37,11 @@ def note_equal_dims(module: Any) -> None:
     """
     with module.context, ir.Location.unknown():
         listed: list[Pair] = []
+        bounds = _bounds(module)
         for function in module.body:
             for region in function.operation.regions:
                 for block in region.blocks:
-                    _Block(block, _symbols(block.arguments), set(), listed).run(())
+                    _Block(block, _symbols(block.arguments), set(), listed, bounds).run(())
         if listed:
             module.operation.attributes[EQUAL] = ir.ArrayAttr.get([xt.dims_attr(p) for p in listed])
 
@@ -57,10 +60,12 @@ class _Block:
     `listed` takes the pairs over symbols that are known at the start; without it they are required there.
     """
 
-    def __init__(self, block: Any, known: set[str], done: set[Dim], listed: list[Pair] | None) -> None:
+    def __init__(self, block: Any, known: set[str], done: set[Dim], listed: list[Pair] | None,
+                 bounds: Bounds) -> None:
         self.block = block
         self.first = next(iter(block.operations)).operation
         self.start, self.known, self.done, self.listed = known, set(known), set(done), listed
+        self.bounds = bounds
 
     def run(self, yielded: Iterable[Pair]) -> None:
         """Checks the block's ops, and the pairs `yielded` at its end."""
@@ -75,17 +80,23 @@ class _Block:
             if len(op.regions):
                 self._regions(op, pairs)
             else:
-                self._check(pairs, op)
+                self._check([*pairs, *self._sizes(op)], op)
             self.known |= _symbols(op.results)
         self._check(yielded, ops[-1])
 
     def _regions(self, op: Any, pairs: list[Pair]) -> None:
         """What a loop relies on is checked in its body, so that a loop without a turn relies on nothing."""
-        for region in op.regions:
-            block = region.blocks[0]
-            of_block = _given_for(block, op.results) if short_name(op) == "if" else pairs
-            last = region == op.regions[len(op.regions) - 1]
-            _Block(block, self.known, self.done, None).run(of_block if last or short_name(op) == "if" else ())
+        blocks = [region.blocks[0] for region in op.regions]
+        for n, block in enumerate(blocks):
+            at_end = pairs if n == len(blocks) - 1 else []
+            if short_name(op) == "if":
+                at_end = _given_for(block, op.results)
+            _Block(block, self.known, self.done, None, self.bounds).run(at_end)
+
+    def _sizes(self, op: Any) -> list[Pair]:
+        """A pair for each size of a result that may be negative."""
+        dims = {d for v in op.results for d in xt.shape_of(v) if isinstance(d, symbolic.Expr)}
+        return [(d, symbolic.dim_max(d, 0)) for d in sorted(dims, key=str) if interval(self.bounds, d, 0)[0] < 0]
 
     def _check(self, pairs: Iterable[Pair], op: Any) -> None:
         for a, b in pairs:
@@ -98,6 +109,14 @@ class _Block:
                 continue
             before = self.first if names <= self.start else op
             xt.require(a, b, _place(op), loc=op.location, ip=ir.InsertionPoint(before))
+
+
+def _bounds(module: Any) -> Bounds:
+    attributes = module.operation.attributes
+    if "xt.dims" not in attributes:
+        return {}
+    pairs = {named.name: [int(v.value) for v in named.attr] for named in attributes["xt.dims"]}
+    return {name: (low, high) for name, (low, high) in pairs.items()}
 
 
 def _given_for(block: Any, results: Any) -> list[Pair]:

@@ -10,7 +10,7 @@ from xcc.passes.xt.equal_dims import equal_dims, note_equal_dims
 from xcc.runtime.program import Buffer, Program, to_json
 from xcc.runtime.program_reader import program_from_json
 from xcc.runtime.signature import solve_symbols
-from xcc.symbolic import sym
+from xcc.symbolic import dim_max, sym
 
 N, M = sym("n"), sym("m")
 
@@ -155,3 +155,18 @@ func.func @main(%a: tensor<?xf32, ["n"]> {xt.name = "a"}, %b: tensor<?xf32, ["m"
     assert model(np.ones(3, np.float32), np.ones(3, np.float32)).tolist() == [2, 2, 2]
     with pytest.raises(xcc.UserError, match="n = 4 and m = 3 must be equal"):
         model(np.ones(4, np.float32), np.ones(3, np.float32))
+
+
+def test_sizes_are_not_negative():
+    """A window that is larger than its input is an error of the run, in a branch only of a run that takes it."""
+    def cut(x):
+        return xt.slice(x, starts=(2,), limits=(N - 1,))
+
+    assert noted(lambda a, b: cut(a), f32(N), f32(M)) == ((N - 3, dim_max(N - 3, 0)),)
+    module = module_of(lambda a, b: xt.pad(a, low=(2,), high=(-2,)), f32(N), f32(M))
+    note_equal_dims(module)
+    assert "xt.equal" not in module.operation.attributes            # n + 2 - 2
+    p = program((N - 3, dim_max(N - 3, 0)))
+    assert solve_symbols(p, [(3,), (1,)]) == {"n": 3, "m": 1}
+    with pytest.raises(xcc.UserError, match=r"too small: n - 3 = -1 would be a size, as 'n' is 2 \(from dim 0 of"):
+        solve_symbols(p, [(2,), (1,)])

@@ -13,18 +13,17 @@ class Undecided(Exception):
 
 
 Bounds = Mapping[str, tuple[int, int]]
-_DEFAULT = (1, inf)
 
 
-def interval(bounds: Bounds, d: Dim) -> tuple[float, float]:
-    """The least and largest value of `d`; a symbol without bounds is at least 1."""
+def interval(bounds: Bounds, d: Dim, least: int = 1) -> tuple[float, float]:
+    """The least and largest value of `d`; a symbol without bounds is at least `least`."""
     if not isinstance(d, Expr):
         return (d, d)
     low = high = 0.0
     for monomial, coefficient in d.terms:
         a, b = 1.0, 1.0
         for atom in monomial:
-            c, e = _atom(bounds, atom)
+            c, e = _atom(bounds, atom, least)
             products = [_times(x, y) for x in (a, b) for y in (c, e)]
             a, b = min(products), max(products)
         ends = (_times(a, coefficient), _times(b, coefficient))
@@ -50,18 +49,19 @@ def _times(a: float, b: float) -> float:
     return 0.0 if a == 0 or b == 0 else a * b
 
 
-def _atom(bounds: Bounds, atom: tuple[object, ...]) -> tuple[float, float]:
+def _atom(bounds: Bounds, atom: tuple[object, ...], least: int) -> tuple[float, float]:
     if len(atom) == 1:
-        return bounds.get(str(atom[0]), _DEFAULT)
+        return bounds.get(str(atom[0]), (least, inf))
     name, a, b = atom
-    (al, ah), (bl, bh) = interval(bounds, a), interval(bounds, b)  # type: ignore[arg-type]
+    (al, ah), (bl, bh) = interval(bounds, a, least), interval(bounds, b, least)  # type: ignore[arg-type]
     if name == "max":
         return max(al, bl), max(ah, bh)
     if name == "min":
         return min(al, bl), min(ah, bh)
     if name == "mod" and bl > 0:
         return 0.0, bh - 1
-    if name == "floordiv" and bl > 0 and al >= 0:
-        low = 0.0 if bh == inf else al // bh
-        return low, ah // bl if ah != inf else inf
+    if name == "floordiv" and bl > 0 and al > -inf:
+        low = al // bl if al < 0 else 0.0 if bh == inf else al // bh
+        high = inf if ah == inf else ah // bl if ah >= 0 else -1.0 if bh == inf else ah // bh
+        return low, high
     return -inf, inf
