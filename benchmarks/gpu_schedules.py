@@ -85,7 +85,7 @@ def sort(rows: int, columns: int) -> Case:
 
 def top_k(rows: int, columns: int, k: int) -> Case:
     return Case(f"top_k f32 {k} of {rows}x{columns}", ((rows, columns),), "f32",
-                lambda xt, x: xt.top_k(x, k=(k,), axis=1)[0], lambda f, x: x.topk(k)[0], bytes=4.0 * rows * columns)
+                lambda xt, x: xt.top_k(x, k=k, axis=1)[0], lambda f, x: x.topk(k)[0], bytes=4.0 * rows * columns)
 
 
 def pool(n: int, c: int, h: int, kind: str) -> Case:

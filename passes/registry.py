@@ -28,6 +28,7 @@ BUILTIN: dict[str, str] = {
     "lower-forall": "xcc.passes.vector.forall",
     "merge-products": "xcc.passes.xt.merge_products",
     "multiplied-types": "xcc.passes.xt.multiplied_types",
+    "merge-sorts": "xcc.passes.xt.merge_sorts",
     "narrow-indices": "xcc.passes.gpu.narrow_indices",
     "nvvm-kernel-functions": "xcc.passes.gpu.nvvm_kernel_functions",
     "pack-weights": "xcc.passes.xt.pack",

@@ -85,3 +85,59 @@ def top_k(x: Any, *, k: Dim, axis: int = -1, largest: bool = True, loc: Any = No
 
 
 BUILDERS.update(top_k=top_k)
+
+
+class SortRuns(XtOp, name="sort_runs"):
+    """Each `run` of neighbours along the last dim sorted on its own, and the i32 positions along that dim."""
+
+    x = operand()
+    run = integer()
+    descending = boolean(False)
+    access = "opaque"
+    result_names = ("values", "indices")
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType) -> tuple[TensorType, TensorType]:
+        if x.rank < 1 or a.run < 1:
+            raise InferError(f"runs of {a.run} of {x}")
+        return x, x.with_dtype("i32")
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any) -> Any:
+        starts = range(0, x.shape[-1], a.run)
+        index = [s + order(x[..., s:s + a.run], -1, a.descending) for s in starts]
+        index = np.concatenate(index, -1) if index else np.zeros(x.shape, np.int64)
+        return np.take_along_axis(x, index, -1), index.astype(np.int32)
+
+
+class MergeRuns(XtOp, name="merge_runs"):
+    """Sorted runs along the last dim merged in pairs, of which the first `keep` elements are kept; `numbers` go along.
+
+    A run has `run` elements, the last one may have fewer. Equal elements keep their order.
+    """
+
+    x = operand()
+    numbers = operand()
+    run = integer()
+    keep = integer()
+    descending = boolean(False)
+    access = "opaque"
+    result_names = ("values", "indices")
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType, numbers: TensorType) -> tuple[TensorType, TensorType]:
+        size = x.shape[-1] if x.rank else None
+        if not isinstance(size, int) or numbers.shape != x.shape or not 1 <= a.run <= a.keep:
+            raise InferError(f"runs of {a.run} of {x} and {numbers}, {a.keep} kept")
+        merged = min(2 * a.run, a.keep)
+        out = x.with_shape([*x.shape[:-1], size // (2 * a.run) * merged + min(size % (2 * a.run), merged)])
+        return out, out.with_dtype(numbers.dtype)
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any, numbers: Any) -> Any:
+        out = []
+        for s in range(0, x.shape[-1], 2 * a.run):
+            v, i = x[..., s:s + 2 * a.run], numbers[..., s:s + 2 * a.run]
+            index = order(v, -1, a.descending)[..., :a.keep]
+            out.append([np.take_along_axis(n, index, -1) for n in (v, i)])
+        return tuple(np.concatenate(parts, -1) for parts in zip(*out, strict=True)) if out else (x, numbers)

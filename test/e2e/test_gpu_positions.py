@@ -36,3 +36,18 @@ def test_equal_positions_keep_their_order(chip, kind):
 
     with on_chip(chip):
         check(both, x, i, u, rows, j, updates)
+
+
+@pytest.mark.parametrize("chip", ["sm_90a", "gfx1100"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_runs_are_sorted_and_merged(chip, descending):
+    def merges(x, y, i):
+        return (*xt.sort_runs(x, run=16, descending=descending),
+                *xt.merge_runs(y, i, run=16, keep=32, descending=descending),
+                *xt.merge_runs(y, i, run=16, keep=16, descending=descending))
+
+    x = filled((2, 75), "float32").round()
+    x[:, ::11] = np.nan
+    y = np.concatenate([np.sort(x[:, s:s + 16], 1)[:, ::-1 if descending else 1] for s in range(0, 75, 16)], 1)
+    with on_chip(chip):
+        check(merges, x, y, np.arange(150, dtype=np.int32).reshape(2, 75))

@@ -58,3 +58,35 @@ def test_short_rows_and_rows_for_every_thread_stay() -> None:
         with module.context:
             parse_pass("rank-sorts").run(module, PassContext(chip=chips()["sm_90a"]))
         assert "xt.sort" in str(module)
+
+
+def merged(body: Any, x: Any) -> tuple[list[Any], list[Any], str]:
+    module, _ = build_kernel(body, [x])
+    before = evaluate(module, [x])
+    with module.context:
+        parse_pass("merge-sorts").run(module, PassContext(chip=chips()["sm_90a"]))
+        assert module.operation.verify()
+    return before, evaluate(module, [x]), str(module)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("shape, axis", [((2, 9000), 1), ((5000, 3), 0)])
+def test_long_sorts_are_merges(shape: tuple[int, ...], axis: int, descending: bool) -> None:
+    before, after, text = merged(lambda x: xt.sort(x, axis=axis, descending=descending), numbers(*shape))
+    assert "xt.sort\"" not in text and "xt.merge_runs" in text
+    for a, b in zip(after, before, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("k", [1, 20, 33])
+def test_runs_of_top_k_keep_no_more_than_they_must(k: int, largest: bool) -> None:
+    before, after, text = merged(lambda x: xt.top_k(x, k=k, axis=1, largest=largest), numbers(3, 9001))
+    widths = {16: "tensor<3x16xf32>", 32: "tensor<3x32xf32>", 64: "tensor<3x64xf32>"}
+    assert "xt.top_k" not in text and widths[max(16, 1 << (k - 1).bit_length())] in text
+    for a, b in zip(after, before, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_few_elements_are_sorted_by_counting() -> None:
+    assert "xt.merge_runs" not in merged(lambda x: xt.sort(x, axis=0), numbers(300))[2]
