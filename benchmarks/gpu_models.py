@@ -74,11 +74,12 @@ def beside_torch(name: str, batch: int, kernels: bool, keep: Path | None) -> Non
     import torch
     import torch_models
 
-    module, inputs = torch_models.make(torch_models.SPECS[name], batch)
+    spec = torch_models.SPECS[name]
+    module, inputs = torch_models.make(spec, batch)
     with tempfile.TemporaryDirectory(dir=_quick_folder()) as folder:
         path = Path(keep or folder, f"{name}-b{batch}.onnx")
         if not path.exists():
-            torch_models.export(module, inputs, path)
+            torch_models.export(module, inputs, path, spec.optimize)
         begin = time.perf_counter()
         compiled = xcc.compile(path, target="nvptx")
         seconds = time.perf_counter() - begin

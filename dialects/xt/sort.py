@@ -105,8 +105,8 @@ class SortRuns(XtOp, name="sort_runs"):
     @staticmethod
     def evaluate(a: Attrs, x: Any) -> Any:
         starts = range(0, x.shape[-1], a.run)
-        index = [s + order(x[..., s:s + a.run], -1, a.descending) for s in starts]
-        index = np.concatenate(index, -1) if index else np.zeros(x.shape, np.int64)
+        runs = [s + order(x[..., s:s + a.run], -1, a.descending) for s in starts]
+        index: Array = np.concatenate(runs, -1) if runs else np.zeros(x.shape, np.int64)
         return np.take_along_axis(x, index, -1), index.astype(np.int32)
 
 

@@ -17,18 +17,39 @@ from xcc.passes.xt_to_linalg.loops import LoopKernel
 from xcc.passes.xt_to_linalg.registry import converts_to_loops
 from xcc.symbolic import Dim
 
+COPIED = 8
 TOGETHER = 16       # indices that a thread reads ahead of the first test
 _OPS = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
 
 
 def _copy(k: LoopKernel) -> None:
     x, out = k.inputs[0], k.outputs[0]
-    outer = x.dims if k.threads else x.dims[:-1]
+    outer = x.dims[:-1]
+    if k.threads:
+        _copy_strided(k)
+        return
 
     def row(c: list[Any]) -> None:
         k.nest(x.dims, lambda at: out.store(x.load(at), at), c[:len(outer)])
 
     k.rows(outer, row)
+
+
+def _copy_strided(k: LoopKernel) -> None:
+    """Each thread copies COPIED elements, which it reads together, so that neighbours are copied by neighbours."""
+    x, out = k.inputs[0], k.outputs[0]
+    total = symbolic.product(x.dims)
+    threads = symbolic.ceildiv(total, COPIED)
+
+    def thread(c: list[Any]) -> None:
+        size = k.dim(total)
+        flat = [arith_d.addi(c[0], k.dim(threads * n)) for n in range(COPIED)]
+        at = [k.unflat(arith_d.minui(f, arith_d.subi(size, k.dim(1))), x.dims) for f in flat]
+        for f, value, place in zip(flat, [x.load(a) for a in at], at, strict=True):
+            inside = arith_d.cmpi(arith_d.CmpIPredicate.ult, f, size)
+            k.when(inside, lambda value=value, place=place: out.store(value, place))  # type: ignore[misc]
+
+    k.rows([threads], thread)
 
 
 def _ranges(k: LoopKernel, others: Dim, places: Dim, shared: bool) -> tuple[Dim, Dim]:
