@@ -50,8 +50,13 @@ def fetch_ahead(ev: Evaluator, op: Op, env: dict[str, Ix]) -> None:
     step: Any = b.int(0)
     for d, i in enumerate(indices[1:], 1):
         step = b.add(step, b.mul(b.scalar(i), b.dim(symbolic.product(t.dims[d + 1:]))))
+    part = panel        # elements of a panel that are read now, from `begin` on
+    if ev.block is not None:
+        width = symbolic.product(t.dims[2:])
+        part, begin = ev.block.size * width, b.mul(ev.block.low, b.dim(width))
+        start, step = b.add(start, begin), b.sub(step, begin)
     shift = b.int(ev.schedule.shares.bit_length() - 1)
-    share = b.pure("arith.shrui", b.index, [b.add(b.mul(tile, b.dim(panel)), step), shift])
+    share = b.pure("arith.shrui", b.index, [b.add(b.mul(tile, b.dim(part)), step), shift])
     address = b.add(b.add(start, b.dim(panel)), share)
     line = LINE_BYTES * 8 // t.element.width
     read = prod(axis.size for i in indices[1:] for axis in i.axes)

@@ -27,6 +27,10 @@ All entries speak of dims *after* normalisation (passes/linalg/kernel.py), of th
   make a vector.contract even where only one operand walks the result's lanes.
 - strips: the contraction's tile of the main result goes to a buffer on the stack, from where the rest of the kernel is
   computed in strips of so many rows: for tiles of more accumulators than vector registers hold (CPU); 0: it stays.
+- depth: the contraction's loop is walked in blocks of so many steps, outside the loops over tiles of a chunk; sums wait
+  in the result's buffer between them (CPU; passes/linalg/depth_blocks.py). 0: in one go.
+- staged: the rows of a product's left operand that a chunk (and a block of depth) needs are copied together on the
+  stack first (CPU; passes/linalg/staged_rows.py).
 - online: a maximum and the sums of exponentials relative to it share one loop (passes/linalg/online.py).
 - splits: in how many parts, of blocks of their own, that loop is cut at most; a second nest merges what they leave
   (passes/linalg/online_parts.py). Without `online` each reduction is cut (passes/linalg/row_parts.py). Below 2: none
@@ -62,8 +66,8 @@ from xcc.diagnostics import UserError
 from xcc.passes.linalg.kernel import Kernel, Op
 
 NUMBERS = ("threads", "stages", "group", "park", "descending", "prefetch", "shares", "splits", "busy", "strips",
-           "ahead", "persistent")
-FLAGS = ("online", "dot", "warpgroup", "stream")
+           "ahead", "persistent", "depth")
+FLAGS = ("online", "dot", "warpgroup", "stream", "staged")
 
 
 @dataclass(frozen=True)
@@ -113,10 +117,12 @@ class Schedule:
     splits: int = 0
     busy: int = 0
     ahead: int = 0
+    depth: int = 0
     stream: bool = False
     streamed: tuple[int, ...] = ()
     persistent: int = 0
     kept: tuple[Kept, ...] = ()
+    staged: bool = False
 
     def __post_init__(self) -> None:
         if not len(self.block) == len(self.vector) == len(self.order):
@@ -142,6 +148,8 @@ class Schedule:
                               or not 0 < self.streamed[0] <= self.streamed[1] or self.flatten or any(self.joined)):
             raise UserError(f"xcc.config: streamed {self.streamed} must be tiles and as many workers or more, of a "
                             "product with two dims and a workgroup a tile")
+        if self.staged and (not self.block or not self.block[0]):
+            raise UserError("xcc.config: staged needs chunks of rows (block of the first dim above 0)")
         if self.tail not in ("peel", "mask"):
             raise UserError(f"xcc.config: tail '{self.tail}' is neither 'peel' nor 'mask'")
         if self.access not in ("rows", "gather"):
@@ -169,7 +177,7 @@ class Schedule:
             if getattr(self, name):
                 entries[name] = ir.BoolAttr.get(True)
         for name in ("threads", "stages", "group", "prefetch", "shares", "splits", "busy", "strips", "ahead",
-                     "persistent"):
+                     "persistent", "depth"):
             if getattr(self, name):
                 entries[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), getattr(self, name))
         return ir.DictAttr.get(entries)

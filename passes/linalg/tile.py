@@ -28,12 +28,14 @@ from xcc._mlir import func_d, ir, scf_d
 from xcc.dialects.xt.base import dims_attr
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.border import BorderedResult
+from xcc.passes.linalg.depth_blocks import each_block, store_partial
 from xcc.passes.linalg.domain import element_bytes
 from xcc.passes.linalg.keep import kept_parts
 from xcc.passes.linalg.kernel import Op, Tensor, read
 from xcc.passes.linalg.online_parts import KeyParts, partial_results, parts_of
 from xcc.passes.linalg.row_parts import RowParts, levels_of
 from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.staged_rows import stage_rows
 from xcc.passes.linalg.streamed import Streamed, workspace_dims
 from xcc.passes.linalg.strips import Strips, product_in_strips
 from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
@@ -238,14 +240,30 @@ class Nest:
                 nest = Nest(self.ev, plan, part.local.dims, [Result(part.t, part.memref, None)], part.origin)
                 nest._tiles(list(kept.order), {}, {d: (zero, end) for d, end in part.ends.items()})
             self.ev.kept[part.t] = part
-        self._tiles(list(self.schedule.order), {}, ranges)
+        if self.schedule.depth:
+            each_block(self.ev, self.results[0].memref, self.schedule.depth, self._loop, lambda: self._block(ranges))
+        else:
+            self._block(ranges)
         self.ev.kept.clear()
+
+    def _block(self, ranges: dict[int, tuple[Any, Any]]) -> None:
+        """The tiles of a chunk, for all steps of a product or a block of them."""
+        def tiles() -> None:
+            self._tiles(list(self.schedule.order), {}, ranges)
+
+        if self.schedule.staged:
+            stage_rows(self.ev, *ranges[0], self.schedule.block[0], tiles)
+        else:
+            tiles()
 
     def _tiles(self, order: list[int], at: dict[int, Ix], ranges: dict[int, tuple[Any, Any]]) -> None:
         """Loops over the dims of `order`, then the tile itself; `ranges` are the forall's chunks."""
         self.ev.progress = self._progress(at, ranges) if self.schedule.shares else None
         if not order and self.product is not None and any(i.axes for d, i in at.items() if d + 1 < len(self.dims)):
             Strips(self.ev, self.product, self.store).emit(at)
+            return
+        if not order and self.ev.block is not None and not self.ev.block.final:
+            store_partial(self.ev, [at[d] for d in range(len(self.dims))])
             return
         self._hoist(at)
         if not order:

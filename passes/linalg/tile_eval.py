@@ -16,6 +16,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import ir, scf_d
+from xcc.passes.linalg.depth_blocks import DepthBlock, fetch_prior, with_prior
 from xcc.passes.linalg.fetch_ahead import fetch_ahead
 from xcc.passes.linalg.keep import Part
 from xcc.passes.linalg.kernel import Kernel, Op, Tensor, is_packed
@@ -59,6 +60,7 @@ class Evaluator:
         self.given: tuple[Op, Callable[[tuple[Axis, ...]], V]] | None = None    # an op whose tiles come from elsewhere
         self.zero_past_limits: set[Any] = set()     # values that are 0 in the lanes past their axes' limits
         self.kept: dict[Tensor, Part] = {}     # values that the chunk has in memory of its own
+        self.block: DepthBlock | None = None    # the steps of the contraction that are evaluated; None: all
         self.progress: Any = None              # the tile of rows of the panel, an index, for fetch_ahead
         self.row_parts: RowParts | None = None
         self.online = OnlineLoops(self, find_groups(kernel) if schedule.online else [])
@@ -316,6 +318,7 @@ class Reduction:
     def __init__(self, ev: Evaluator, op: Op, env: dict[str, Ix], out_axes: tuple[Axis, ...]) -> None:
         self.ev, self.b, self.op, self.env, self.out_axes = ev, ev.b, op, env, out_axes
         self.loops = [p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1]
+        self.block = ev.block if ev.block is not None and ev.block.op is op else None
         self.combiners = [combiner(op, n) for n in range(len(op.results))]
         self.product = product_operands(op)
         lanes = ev.reduce[op]
@@ -352,7 +355,12 @@ class Reduction:
 
     def emit(self) -> list[V]:
         accs = [self.neutral(n, self.acc_axes) for n in range(len(self.op.results))]
-        accs = self.run(0, dict(self.env), accs)
+        if self.block is not None and self.block.prior:
+            indices = [self.env[str(e)] for e in self.op.outs[0]]
+            fetch_prior(self.b, self.block, indices)
+            accs = [with_prior(self.ev, self.run(0, dict(self.env), accs)[0], indices)]
+        else:
+            accs = self.run(0, dict(self.env), accs)
         if self.contract or not self.axes:
             return accs
         return [self.combine_lanes(n, a) for n, a in enumerate(accs)]
@@ -380,7 +388,10 @@ class Reduction:
             end = None if isinstance(size, int) and size % n == 0 else self.b.dim(size)
             return self.loop(at, env, accs, *part, n, self.walk(p, end))
         if n <= 1:
-            return self.loop(at, env, accs, self.b.int(0), self.b.dim(size), 1, lambda iv: Ix(base=iv))
+            low, high = self.b.int(0), self.b.dim(size)
+            if self.block is not None:
+                low, high = self.block.low, self.b.add(self.block.low, self.b.int(self.block.size))
+            return self.loop(at, env, accs, low, high, 1, lambda iv: Ix(base=iv))
         if self.ev.bounds is not None and self.contract:
             end = None if isinstance(size, int) and size % n == 0 else self.b.dim(size)
             return self.loop(at, env, accs, *self.ev.bounds, n, self.walk(p, end))

@@ -40,6 +40,7 @@ class Memory:
         self.module = module
         self.access = access
         self.buffers: dict[Tensor, Any] = {}
+        self.moved: dict[Tensor, tuple[Any, tuple[Any, ...]]] = {}      # copies of a part, and where the part begins
 
     def bind(self, t: Tensor, memref: Any) -> None:
         self.buffers[t] = memref
@@ -72,7 +73,12 @@ class Memory:
     # reading -----------------------------------------------------------------------------------------------------
     def load(self, t: Tensor, indices: Sequence[Ix], guard: V | None = None) -> V:
         """The tile of a buffer at `indices`; lanes past an axis's limit, and a gather's outside `guard`, read as 0."""
-        v = self._load_stored(self._buffer(t), t, indices, guard)
+        if t in self.moved:
+            memref, begin = self.moved[t]
+            indices = [Ix(self.b.sub(self.b.scalar(i), at), 0, i.coefs) for i, at in zip(indices, begin, strict=True)]
+            v = self._load_stored(memref, replace(t, dims=tuple(ir.MemRefType(memref.type).shape)), indices, guard)
+        else:
+            v = self._load_stored(self._buffer(t), t, indices, guard)
         if storage_type(t.element) != t.element:
             return self.b.elementwise("arith.trunci", t.element, [v], {})
         return v
@@ -274,7 +280,7 @@ class Memory:
         """Asks for the elements that `lane` walks at `outer`, which may lie behind the buffer's end."""
         step = LINE_BYTES // max(1, t.element.width // 8)
         for n in range(0, lane.coefs[0][0].size if lane.coefs else 1, step):
-            _prefetch(self._buffer(t), [*outer, self.b.add(self.b.scalar(lane), self.b.int(n))])
+            prefetch(self._buffer(t), [*outer, self.b.add(self.b.scalar(lane), self.b.int(n))])
 
     def fetch(self, t: Tensor, indices: Sequence[Ix], ahead: int) -> None:
         """Asks for what lies `ahead` elements behind the tile at `indices`, perhaps behind the buffer's end."""
@@ -286,7 +292,7 @@ class Memory:
         flat = self.flat(memref, walked.dims, element)
         start = self.b.add(self._offset(walked, merged), self.b.int(ahead))
         for n in range(0, lanes.axes[0].size, max(1, LINE_BYTES * 8 // element.width)):
-            _prefetch(flat, [self.b.add(start, self.b.int(n))])
+            prefetch(flat, [self.b.add(start, self.b.int(n))])
 
     # writing -----------------------------------------------------------------------------------------------------
     def store(self, t: Tensor, memref: Any, value: V, indices: Sequence[Ix], stream: bool = False) -> None:
@@ -311,9 +317,10 @@ class Memory:
             write.operation.attributes["xcc.stream"] = ir.UnitAttr.get()
 
 
-def _prefetch(memref: Any, at: Sequence[Any]) -> None:
+def prefetch(memref: Any, at: Sequence[Any], write: bool = False) -> None:
+    """Asks for the line of the element `at`, for writing too."""
     ir.Operation.create("memref.prefetch", operands=[memref, *at], attributes={
-        "isWrite": ir.BoolAttr.get(False), "isDataCache": ir.BoolAttr.get(True),
+        "isWrite": ir.BoolAttr.get(write), "isDataCache": ir.BoolAttr.get(True),
         "localityHint": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 3)})
 
 

@@ -18,7 +18,7 @@ L2_PART = 196608       # elements of the left operand that may stay in the L2 ca
 
 
 def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_dims: list[int], op: Op, left: int,
-                       cores: int, read: int = 1) -> tuple[list[int], bool]:
+                       cores: int, read: int = 1, part: int = L2_PART) -> tuple[list[int], bool]:
     """Chunks for threads, and whether they go by rows.
 
     By rows where there are more rows than columns: what one kernel writes is in the cache of the core that reads it in
@@ -27,7 +27,8 @@ def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_di
     number of rows is not known, a chunk is a few tiles of rows and a core's part of the columns: enough chunks however
     many rows there are.
 
-    left: elements of the left operand. Windows overlap, so a row may need fewer of its own than it multiplies.
+    left: elements of the left operand, of which `part` may stay in the L2 cache. Windows overlap, so a row may need
+    fewer of its own than it multiplies.
     read: how many tiles' multiplications take as long as reading a panel of weights.
     """
     depth = volume(size for size, r in zip(op.loops, op.reduction, strict=True) if r)
@@ -42,7 +43,7 @@ def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_di
         return block, True
     rows = volume(dims[d] for d in m_dims)
     by_rows = rows >= estimate(dims[last])
-    budget = rows if left <= L2_PART else max(1, L2_PART // max(1, -(-left // max(1, rows))))
+    budget = rows if left <= part else max(1, part // max(1, -(-left // max(1, rows))))
     wanted = cores * PIECES
     tiles, steps = {}, {}
     for d in sorted(m_dims):

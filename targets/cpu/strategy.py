@@ -12,6 +12,7 @@ from math import prod
 from typing import Any
 
 from xcc import symbolic
+from xcc.passes.linalg.depth_blocks import depth_of
 from xcc.passes.linalg.domain import (
     Domain,
     bytes_moved,
@@ -25,11 +26,12 @@ from xcc.passes.linalg.domain import (
 from xcc.passes.linalg.fetch_ahead import packed_input
 from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor, bare_loop, is_packed, loop_index
 from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.staged_rows import LANES, left_rows
 from xcc.passes.linalg.tile_eval import loops_of, product_operands
 from xcc.passes.xt.pack import panel_width
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
-from xcc.targets.cpu.chunks import CORES, contraction_chunks
+from xcc.targets.cpu.chunks import CORES, L2_PART, contraction_chunks
 from xcc.targets.cpu.matrix_tiles import MATRIX_READ, STRIP, matrix_tile
 from xcc.targets.cpu.rows import Widths, columns_of, row_lanes, rows_schedule
 from xcc.targets.cpu.winograd import winograd
@@ -44,7 +46,10 @@ NEAR = 262144          # bytes of rows in the L2 cache
 CHUNKS = 16            # of a contraction whose threads share the rows
 SMALL_PANEL = 4096     # bytes
 MOST_SHARES = 16       # of a panel
-FEW_SHARES = 4         # above it f32 panels are fetched a few rows ahead: the first tile of rows is a small part
+DEPTH = 2048           # steps of a block of a product, where it has more
+MANY_COLUMNS = 512     # that pay for a copy of the rows
+MANY_STEPS = 512       # of rows that are copied
+STAGED_PART = 114688   # elements of such a copy: it stays in the L2 cache beside two panels
 PARALLEL_SECONDS = 15e-6   # below this a kernel stays on one thread
 
 
@@ -103,10 +108,13 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         columns = min(wide, panel)
     vector[last] = columns
     left_over, walked = rows, list[tuple[list[int], int]]()
+    depth, elements = _depth(kernel, dims), _elements(op, left)
+    staged = depth > 0 and _staged(kernel, dims[-1], depth)
     for d in m_dims[:2]:
         extent = dims[d]
         loops = [p for p, e in to_dim.items() if e == d]
-        room = next(n for n in range(left_over, 0, -1) if n == 1 or _fit_cache(op, [*walked, (loops, n)]))
+        room = left_over if staged else next(
+            n for n in range(left_over, 0, -1) if n == 1 or _fit_cache(op, [*walked, (loops, n)]))
         tile = _row_tile(extent, room)
         walked.append((loops, tile))
         vector[d] = tile
@@ -127,15 +135,44 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     order = tuple([*outer, *sorted(m_dims), last] if n_loop in left else [*outer, last, *sorted(m_dims)])
     if group is not None and len(m_dims) == 1 and not outer and _bytes_of_right(op, right) <= RESIDENT:
         return replace(_rows_of_panels(dims, vector, m_dims[0], op, reduce, parallel), strips=strips)
-    block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, _elements(op, left), chip.cores or CORES,
-                                        MATRIX_READ if matrix is not None else 1)
+    if depth:
+        elements = elements * depth // _steps_of(op)
+    block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, elements, chip.cores or CORES,
+                                        MATRIX_READ if matrix is not None else 1, STAGED_PART if staged else L2_PART)
     chunks = (*outer, *sorted(m_dims), last) if by_rows else ()
     shares = _shares(op, dims, vector, block, min(m_dims, default=None))
-    if group is None and (by_rows or shares > FEW_SHARES):
+    if group is None and by_rows and not staged:
         shares = 0
     return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel,
                     dot=group is not None, chunks=() if chunks == order else chunks,
-                    prefetch=0 if shares else _ahead(op, chip), shares=shares, strips=strips)
+                    prefetch=0 if shares else _ahead(op, chip), shares=shares, strips=strips,
+                    depth=depth % _steps_of(op), staged=staged)
+
+
+def _steps_of(op: Op) -> int:
+    return volume(size for size, r in zip(op.loops, op.reduction, strict=True) if r)
+
+
+def _depth(kernel: Kernel, dims: tuple[Dim, ...]) -> int:
+    """Steps of a block of a large product, all where it is not long; 0: it is of another form.
+
+    Large: more rows than columns, so that a chunk is of rows and walks all panels of columns.
+    """
+    found = depth_of(kernel)
+    if found is None or len(dims) != 2 or not isinstance(dims[0], int) or not isinstance(dims[1], int) \
+            or dims[0] < dims[1]:
+        return 0
+    blocks = -(-found[1] // DEPTH)
+    return found[1] // blocks if found[1] % blocks == 0 else 0
+
+
+def _staged(kernel: Kernel, columns: Dim, depth: int) -> bool:
+    """Whether the left operand is copied together: where there are many columns, and where a block of rows would not
+    stay in the caches as it lies."""
+    t = left_rows(kernel)
+    if t is None or estimate(columns) < MANY_COLUMNS or depth % LANES or depth < MANY_STEPS:
+        return False
+    return t.dims[1] != depth or estimate(t.dims[1]) * element_bytes(t.element) % PAGE == 0
 
 
 def _ahead(op: Op, chip: Chip) -> int:

@@ -115,3 +115,26 @@ func.func private @thirds(%x: tensor<900x96xf32>, %w: tensor<96x48xf32>) -> tens
   } -> tensor<900x48xf32>
   return %y : tensor<900x48xf32>
 }
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// A large product: rows 4 KiB apart are copied together, a part that stays in the L2 cache, and long sums go in blocks.
+// CHECK-LABEL: func.func private @large
+// CHECK-SAME: chunks = array<i64: 0, 1>, depth = 2048 : i64, {{.*}}staged = true, {{.*}}vector = array<i64: 14, 32>
+func.func private @large(%x: tensor<4096x4096xf32>, %w: tensor<128x4096x32xf32>) -> tensor<4096x4096xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4096, 4096], [128, 4096, 32]], xt.result_dims = [[4096, 4096]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4096x4096xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4096x4096xf32>) -> tensor<4096x4096xf32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<4096x4096xf32>, tensor<128x4096x32xf32>) outs(%f : tensor<4096x4096xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<4096x4096xf32>
+  return %y : tensor<4096x4096xf32>
+}

@@ -1,0 +1,112 @@
+"""Long products in blocks of their depth, so that a block of the left operand stays in the L2 cache.
+
+    for block of k:                               # in a chunk of the result
+      for panel of columns, tile of rows:
+        acc = sum over the block of k
+        out[tile] = acc                           # the first block
+        out[tile] = out[tile] + acc               # those between
+        out[tile] = (the rest of the kernel)(out[tile] + acc)     # the last
+
+What is there already is asked for when a tile begins and added when it ends. (K. Goto and R. van de Geijn, "Anatomy of
+High-Performance Matrix Multiplication", 2008, whose kc this is.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from xcc._mlir import ir
+from xcc.diagnostics import UserError
+from xcc.passes.linalg.kernel import Kernel, Op, bare_loop
+from xcc.passes.linalg.tile_builder import Builder, Ix, V
+from xcc.passes.linalg.tile_memory import LINE_BYTES, prefetch
+
+if TYPE_CHECKING:
+    from xcc.passes.linalg.tile_eval import Evaluator
+
+__all__ = ["DepthBlock", "depth_of", "each_block", "fetch_prior", "store_partial", "with_prior"]
+
+
+@dataclass(frozen=True)
+class DepthBlock:
+    """The steps [low, low + size) of the reduction `op`; `out` is the buffer of the sums, where `prior` says that
+    those of the steps before are there. `final`: the last block, after which the rest of the kernel follows."""
+
+    op: Op
+    low: Any
+    size: int
+    out: Any
+    prior: bool
+    final: bool
+
+
+def depth_of(kernel: Kernel) -> tuple[Op, int] | None:
+    """The kernel's one reduction and its steps, where it is a product that lies as the one f32 result does."""
+    from xcc.passes.linalg.domain import contraction_of, domain
+
+    op = contraction_of(kernel)
+    if op is None or len(kernel.results) != 1 or any(kernel.borders) \
+            or [o for o in kernel.ops if o.is_reduction] != [op]:
+        return None
+    result, loops = kernel.results[0], [p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1]
+    size = op.loops[loops[0]] if len(loops) == 1 else None
+    position = domain(kernel).position.get(op, ())
+    alike = [bare_loop(e) for e in position] == list(range(len(result.dims)))
+    if not isinstance(size, int) or not alike or op.results[0].dims != result.dims \
+            or not all(isinstance(e, ir.F32Type) for e in (result.element, op.results[0].element)):
+        return None
+    return op, size
+
+
+def each_block(ev: Evaluator, out: Any, size: int, loop: Callable[..., None], emit: Callable[[], None]) -> None:
+    """Calls `emit` for the first block of `size` steps, for those between in a loop, and for the last."""
+    found = depth_of(ev.kernel)
+    if found is None or found[1] % size:
+        raise UserError(f"xcc.config of {ev.kernel.name}: depth {size} needs one product with an f32 result and a "
+                        "sum of a multiple of so many steps")
+    op, depth = found
+
+    def block(low: Any, prior: bool, final: bool) -> None:
+        with ev.b.scope():
+            ev.block = DepthBlock(op, low, size, out, prior, final)
+            emit()
+            ev.block = None
+
+    block(ev.b.int(0), False, depth <= size)
+    loop(ev.b.int(size), ev.b.int(depth - size), size, lambda low: block(low, True, False))
+    if depth > size:
+        block(ev.b.int(depth - size), True, True)
+
+
+def store_partial(ev: Evaluator, indices: Sequence[Ix]) -> None:
+    """The tile of a block's sums at `indices`, into the buffer of the result."""
+    assert ev.block is not None
+    t = ev.block.op.results[0]
+    ev.memory.store(t, ev.block.out, ev.tile(t, indices), indices)
+
+
+def fetch_prior(b: Builder, block: DepthBlock, indices: Sequence[Ix]) -> None:
+    """Asks for the tile that is there already."""
+    *outer, last = indices
+    rows = [i.axes[0].size if i.axes else 1 for i in outer]
+    lanes = last.axes[0].size if last.axes else 1
+    starts = [b.scalar(i) for i in indices]
+
+    def row(d: int, at: list[Any]) -> None:
+        if d == len(outer):
+            for n in range(0, lanes, LINE_BYTES // 4):
+                prefetch(block.out, [*at, b.add(starts[-1], b.int(n))], write=True)
+            return
+        for n in range(rows[d]):
+            row(d + 1, [*at, b.add(starts[d], b.int(n))])
+
+    row(0, [])
+
+
+def with_prior(ev: Evaluator, acc: V, indices: Sequence[Ix]) -> V:
+    """acc + what is there already."""
+    assert ev.block is not None
+    prior = ev.b.broadcast(ev.memory.load_from(ev.block.out, indices), acc.axes)
+    return ev.b.elementwise("arith.addf", ev.block.op.results[0].element, [acc, prior], {})

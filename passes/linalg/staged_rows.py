@@ -1,0 +1,70 @@
+"""The left operand of a large product, copied together before it is multiplied.
+
+    memref.alloca %rows : memref<112x1040xf32>        (on the stack; in the L2 cache while the chunk lasts)
+    %rows[i, k] = %x[low + i, first + k]              for the rows of the chunk and the steps of the block
+    (the loops over panels, tiles and steps read %rows)
+
+Rows that lie some power of two apart share a few sets of the caches, so that a block of them does not stay there. The
+copy is a share of 1 / (2 * columns) of the work; its rows begin a line further on each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from xcc._mlir import ir, scf_d
+from xcc.diagnostics import UserError
+from xcc.passes.linalg.depth_blocks import depth_of
+from xcc.passes.linalg.kernel import Kernel, Tensor, bare_loop
+from xcc.passes.linalg.tile_builder import Axis, Ix
+
+if TYPE_CHECKING:
+    from xcc.passes.linalg.tile_eval import Evaluator
+
+__all__ = ["LANES", "left_rows", "stage_rows"]
+
+LANES = 16          # f32 of a cache line
+
+
+def left_rows(kernel: Kernel) -> Tensor | None:
+    """The f32 argument that the kernel's product reads at (row, step), and that nothing else reads."""
+    found = depth_of(kernel)
+    if found is None or len(found[0].results[0].dims) != 2:
+        return None
+    op = found[0]
+    step = next(p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1)
+    for t, access in op.inputs:
+        readers = [s for o in kernel.ops for s, _ in o.inputs if s is t]
+        if t.arg >= 0 and len(readers) == 1 and isinstance(t.element, ir.F32Type) \
+                and [bare_loop(e) for e in access] == [bare_loop(op.outs[0][0]), step]:
+            return t
+    return None
+
+
+def stage_rows(ev: Evaluator, low: Any, high: Any, rows: int, emit: Callable[[], None]) -> None:
+    """Copies rows [low, high) (None: `rows` of them), then calls `emit`, for which reads are of the copy."""
+    t, found, b = left_rows(ev.kernel), depth_of(ev.kernel), ev.b
+    if t is None or found is None or (found[1] if ev.block is None else ev.block.size) % LANES:
+        raise UserError(f"xcc.config of {ev.kernel.name}: staged needs a product of f32 whose left operand is an "
+                        f"argument, in blocks of a multiple of {LANES} steps")
+    first, steps = (b.int(0), found[1]) if ev.block is None else (ev.block.low, ev.block.size)
+    kind = ir.MemRefType.get([rows, steps + LANES], t.element)
+    copy = b.op("memref.alloca", kind, [], operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]),
+                alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 4 * LANES))
+    lanes = next(n * LANES for n in (4, 2, 1) if steps % (n * LANES) == 0)
+    count = b.int(rows) if high is None else b.sub(high, low)
+    outer = scf_d.ForOp(b.int(0), count, b.int(1), [])
+    with ir.InsertionPoint(outer.body), b.scope():
+        inner = scf_d.ForOp(b.int(0), b.int(steps), b.int(lanes), [])
+        with ir.InsertionPoint(inner.body), b.scope():
+            row, k, walk = outer.induction_variable, inner.induction_variable, ((Axis(lanes, 1), 1),)
+            value = ev.memory.load(t, [Ix(b.add(low, row)), Ix(b.add(first, k), 0, walk)])
+            ev.memory.store(replace(t, dims=(rows, steps + LANES)), copy, value, [Ix(row), Ix(k, 0, walk)])
+            scf_d.YieldOp([])
+        scf_d.YieldOp([])
+    ev.memory.moved[t] = (copy, (low, first))
+    with b.scope():
+        emit()
+    del ev.memory.moved[t]
