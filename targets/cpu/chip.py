@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from xcc.runtime.cores import physical_cores
+from xcc.runtime.tile_registers import allow_tiles
 from xcc.targets.base import Chip
 
 _X86 = "x86_64-unknown-linux-gnu"
@@ -58,6 +59,8 @@ def host() -> Chip:
     else:
         base = CHIPS["apple-m1" if platform.system() == "Darwin" else "neoverse-v1"]
     features["prefer-256-bit"] = False
+    if features.get("amx-tile") and not allow_tiles():
+        features.update({f: False for f in features if f.startswith("amx")})
     matrix = tuple(dict.fromkeys(m for f, m in MATRIX.items() if features.get(f)))
     if "vnni" not in matrix and machine in ("x86_64", "amd64"):
         matrix = (*matrix, "madd")

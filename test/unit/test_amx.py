@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding as llvm
 import ml_dtypes
 import numpy as np
 import pytest
@@ -134,3 +135,14 @@ def test_products_of_computed_operands(emulated: None) -> None:
 
 def test_what_the_code_requires() -> None:
     assert {"amx_tile", "amx_int8", "amx_bf16"} <= set(target._requires(cpu_chip.CHIPS["sapphirerapids"]))
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_system_that_does_not_give_tiles(monkeypatch: pytest.MonkeyPatch, allowed: bool) -> None:
+    features = llvm.get_host_cpu_features()
+    features.update({"amx-tile": True, "amx-bf16": True, "amx-int8": True})
+    monkeypatch.setattr(llvm, "get_host_cpu_features", lambda: features)
+    monkeypatch.setattr(cpu_chip, "allow_tiles", lambda: allowed)
+    chip = cpu_chip.host.__wrapped__()
+    assert ("amx" in chip.matrix) == ("+amx-tile" in chip.features) == allowed
+    assert ("amx_tile" in target._requires(chip)) == allowed or chip.cpu in cpu_chip.CHIPS
