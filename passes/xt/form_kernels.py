@@ -20,8 +20,6 @@ from xcc.symbolic import symbols_of
 
 __all__ = ["FormKernels"]
 
-ROWS_OF_A_CORE = 16     # of a product's result, from which on the cores are busy without cutting its rows
-
 
 @register_pass
 @dataclass(frozen=True)
@@ -56,8 +54,7 @@ class FormKernels(Pass):
 
     def run(self, module: Any, ctx: PassContext) -> None:
         limits = FusionLimits(max_buffers=self.max_buffers, max_row=self.max_row, flops_per_byte=self.flops_per_byte,
-                              prologue=self.prologue, tile_row=self.tile_row,
-                              tile_rows=ROWS_OF_A_CORE * (ctx.chip.cores if ctx.chip is not None else 0))
+                              prologue=self.prologue, tile_row=self.tile_row)
         rules = FusionRules(limits, dim_bounds(module))
         outliner = Outliner(module)
         known = _known_symbols(module)
