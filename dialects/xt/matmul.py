@@ -70,13 +70,14 @@ class PackedMatmul(XtOp, name="packed_matmul"):
     """Sum over the last dim of a times a matrix [K, columns] that lies in panels of P columns.
 
     b is [ceil(columns / P), K, P]: column n is n mod P of panel n // P; what lies past the last column is not used.
-    Or b is [ceil(columns / P), K / G, P, G], with every G rows of a column next to each other. Sums are formed as in
-    dot_general.
+    Or b is [ceil(columns / P), K / G, P, G], with every G rows of a column next to each other. The first `batch` dims
+    of a and b (0 or 1) are the same. Sums are formed as in dot_general.
     """
 
     a = operand()
     b = operand()
     columns = integer()
+    batch = integer(0)
     dtype = dtype(None)
     access = "contraction"
 
@@ -88,9 +89,12 @@ class PackedMatmul(XtOp, name="packed_matmul"):
     def infer(a: Attrs, lhs: TensorType, rhs: TensorType) -> TensorType:
         if is_float(lhs.dtype) != is_float(rhs.dtype) or is_float(lhs.dtype) != is_float(a.dtype):
             raise InferError(f"cannot multiply {lhs.dtype} with {rhs.dtype} into {a.dtype}")
-        if lhs.rank < 1 or rhs.rank not in (3, 4):
-            raise InferError(f"a needs a dim to sum over and b rank 3 or 4, not ranks {lhs.rank} and {rhs.rank}")
-        panels, depth, width, *group = rhs.shape
+        if a.batch not in (0, 1) or lhs.rank < 1 + a.batch or rhs.rank - a.batch not in (3, 4):
+            raise InferError(f"a needs a dim to sum over and b rank 3 or 4 behind {a.batch} of both, "
+                             f"not ranks {lhs.rank} and {rhs.rank}")
+        both = tuple(range(a.batch))
+        _paired(lhs, rhs, both, both, "batch")
+        panels, depth, width, *group = rhs.shape[a.batch:]
         depth = depth * group[0] if group else depth
         if merge_dim(lhs.shape[-1], depth) is None:
             raise InferError(f"contracted dims differ: {lhs.shape[-1]} and {depth}")
@@ -100,12 +104,14 @@ class PackedMatmul(XtOp, name="packed_matmul"):
 
     @staticmethod
     def evaluate(a: Attrs, lhs: Any, rhs: Any) -> Any:
-        wide = accumulator(a.dtype)
-        if rhs.ndim == 4:
-            rhs = np.moveaxis(rhs, 3, 2).reshape(rhs.shape[0], -1, rhs.shape[2])
-        matrix = np.moveaxis(rhs, 1, 0).reshape(rhs.shape[1], -1)[:, :a.columns]
+        wide, batch = accumulator(a.dtype), rhs.shape[:a.batch]
+        if rhs.ndim - a.batch == 4:
+            rhs = np.moveaxis(rhs, -1, -2).reshape(*batch, rhs.shape[-4], -1, rhs.shape[-2])
+        matrix = np.moveaxis(rhs, -2, -3).reshape(*batch, rhs.shape[-2], -1)[..., :a.columns]
+        rows = lhs.reshape(*batch, -1, lhs.shape[-1]) if a.batch else lhs
         with np.errstate(all="ignore"):
-            return np.matmul(lhs.astype(wide), matrix.astype(wide)).astype(numpy_dtype(a.dtype))
+            out = np.matmul(rows.astype(wide), matrix.astype(wide))
+        return out.reshape(*lhs.shape[:-1], a.columns).astype(numpy_dtype(a.dtype))
 
 
 def _paired(lhs: TensorType, rhs: TensorType, left: tuple[int, ...], right: tuple[int, ...], what: str) -> list[Dim]:

@@ -17,7 +17,7 @@ from xcc.passes.linalg.tile_builder import Ix
 if TYPE_CHECKING:
     from xcc.passes.linalg.tile_eval import Evaluator
 
-__all__ = ["fetch_ahead", "packed_input"]
+__all__ = ["fetch_ahead", "packed_input", "panel_dim"]
 
 SECOND_CACHE = 2       # memref.prefetch's locality hint: not the first level
 LINE_BYTES = 64
@@ -25,12 +25,13 @@ LINE_BYTES = 64
 
 def packed_input(op: Op) -> tuple[Tensor, Access] | None:
     """The argument that lies in panels: its first dim is indexed by a quotient."""
-    for t, access in op.inputs:
-        first = access[0] if access else 0
-        if t.producer is None and isinstance(first, symbolic.Expr) and \
-                any(atom[0] == "floordiv" for monomial, _ in first.terms for atom in monomial if len(atom) == 3):
-            return t, access
-    return None
+    return next(((t, access) for t, access in op.inputs if t.producer is None and panel_dim(access) == 0), None)
+
+
+def panel_dim(access: Access) -> int | None:
+    """The dim of a packed operand that counts its panels: the one that is indexed by a quotient."""
+    return next((d for d, e in enumerate(access) if isinstance(e, symbolic.Expr) and any(
+        atom[0] == "floordiv" for monomial, _ in e.terms for atom in monomial if len(atom) == 3)), None)
 
 
 def fetch_ahead(ev: Evaluator, op: Op, env: dict[str, Ix]) -> None:

@@ -130,7 +130,7 @@ def _contracted(op: Any) -> Dim:
     if short_name(op) == "dot_general":
         return symbolic.product(w[d] for d in a.rhs_contract)
     if short_name(op) == "packed_matmul":
-        return symbolic.product([w[1], *w[3:]])
+        return symbolic.product([w[a.batch + 1], *w[a.batch + 3:]])
     if short_name(op) == "winograd_convolution":
         return symbolic.floordiv(w[0] * w[1] * w[3], a.tile ** 2)       # without the transforms
     outputs = {"OIHW": w[0], "HWIO": w[-1], "OHWIo": w[0] * w[-1], "OHWIoi": w[0] * w[-2]}[a.filter]

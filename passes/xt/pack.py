@@ -16,10 +16,13 @@ import numpy as np
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.match import only_user
+from xcc.passes.xt.op_graph import nominal_count
 from xcc.passes.xt.rewrite import at, erase_dead, name_of, producer, replace, walk_ops
 from xcc.weights import WeightStore
 
 __all__ = ["PackWeights", "pack_columns", "panel_width"]
+
+FEWER = 2      # pixels of an image for each column of the weights, from which on weights are scaled in its place
 
 
 @register_pass
@@ -33,6 +36,9 @@ class PackWeights(Pass):
 
     Bytes and bf16 are grouped, w' then being [ceil(N / P), ceil(K / G), P, G] and filter = "OHWIoi"; what is left of
     the last group is zeros in the weights, and x is padded.
+
+    An image times a scale of its channels (squeeze and excite) is not scaled before a product: the panels are, being
+    fewer: ``packed_matmul(x * s, w')`` becomes ``packed_matmul(x, w' * s)``, with a batch where s has one.
 
     width: P; 0 is two native vectors of f32 of the chip.
     dot: the dot product instructions to group for, "vnni", "bf16", ...; empty takes the chip's.
@@ -94,6 +100,14 @@ class _Packer:
         w = self.weight(op, f"panels{width}{'t' if transposed else ''}{f'x{group}' if group > 1 else ''}",
                         (panels, depth, width) if group == 1 else (panels, groups, width, group),
                         lambda w: pack_columns(w.T if transposed else w, width, group))
+        scaled = _scaled_channels(op, columns) if group == 1 else None
+        if scaled is not None:
+            x, scale = scaled
+            n = xt.shape_of(scale)[0]
+            w = xt.mul(xt.reshape(w, shape=(1, panels, depth, width)), xt.reshape(scale, shape=(n, 1, depth, 1)))
+            if n == 1:
+                return xt.packed_matmul(x, xt.reshape(w, shape=(panels, depth, width)), columns=columns, dtype=a.dtype)
+            return xt.packed_matmul(x, w, batch=1, columns=columns, dtype=a.dtype)
         x = _filled(op.operands[0], groups * group - depth)
         return xt.packed_matmul(x, w, columns=columns, dtype=a.dtype)
 
@@ -159,6 +173,29 @@ DOT_PRODUCTS: dict[str, tuple[Any, ...]] = {
 def multiplies(chip: Any, dtype: str) -> bool:
     """Whether `chip` has an instruction that multiplies two values of `dtype`, a narrow type."""
     return any((dtype, dtype) in types for name, (_, *types) in DOT_PRODUCTS.items() if name in chip.matrix)
+
+
+def _scaled_channels(product: Any, columns: int) -> tuple[Any, Any] | None:
+    """(image, scale) where `product` is of an image [n, ..., channels] times its channels' scale [n, 1, ..., channels].
+
+    There are fewer weights to scale than elements. What else reads the scaled image scales it itself: pointwise ops.
+    """
+    x = product.operands[0]
+    mul, shape = producer(x, "mul"), xt.shape_of(x)
+    others = {use.owner.operation for use in x.uses} - {product}
+    if mul is None or len(shape) < 3 or xt.TensorType.of(x).dtype != "f32" or not all(map(_is_pointwise, others)):
+        return None
+    for image, scale in (tuple(mul.operands), tuple(mul.operands)[::-1]):
+        dims = xt.shape_of(scale)
+        if xt.shape_of(image) == shape and len(dims) == len(shape) and dims[-1] == shape[-1] != 1 \
+                and dims[0] == shape[0] and all(d == 1 for d in dims[1:-1]) \
+                and nominal_count(shape[1:-1], {}) >= FEWER * columns:
+            return image, scale
+    return None
+
+
+def _is_pointwise(op: Any) -> bool:
+    return getattr(xt.op_class(op), "access", "") == "pointwise"
 
 
 def _before_transpose(x: Any) -> tuple[Any, tuple[int, ...]]:

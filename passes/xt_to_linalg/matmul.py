@@ -73,11 +73,13 @@ def panel_coordinates(n: Any, width: Dim) -> tuple[Any, Any]:
 def convert_packed_matmul(b: Builder, op: Op) -> View:
     """Column n of the right operand is n mod P of panel n floordiv P; k is k mod G of group k floordiv G."""
     lhs, rhs = (v.plain() for v in op.operands)
-    _, depth, width, *group = rhs.dims
+    batch = op.attr("batch", 0)
+    _, depth, width, *group = rhs.dims[batch:]
     loops = [*op.dims, depth, *group]
     d = [dim_expr(i) for i in range(len(loops))]
     rows, n, k, inner = d[:len(op.dims) - 1], d[len(op.dims) - 1], d[len(op.dims)], d[len(op.dims) + 1:]
     panel, lane = panel_coordinates(n, width)
     whole = k if not inner else k * group[0] + inner[0]
-    out = contract(b, loops, len(op.dims), [(lhs, [*rows, whole]), (rhs, [panel, k, lane, *inner])], op.dtype)
+    out = contract(b, loops, len(op.dims), [(lhs, [*rows, whole]), (rhs, [*rows[:batch], panel, k, lane, *inner])],
+                   op.dtype)
     return finish(b, View.of(out, op.dims, accumulator(op.dtype)), op.dtype)

@@ -23,7 +23,7 @@ from xcc.passes.linalg.domain import (
     volume,
     work,
 )
-from xcc.passes.linalg.fetch_ahead import packed_input
+from xcc.passes.linalg.fetch_ahead import packed_input, panel_dim
 from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor, bare_loop, is_packed, loop_index
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.staged_rows import LANES, left_rows
@@ -178,7 +178,8 @@ def _staged(kernel: Kernel, columns: Dim, depth: int) -> bool:
 def _ahead(op: Op, chip: Chip) -> int:
     """How many rows of packed weights ahead to fetch, where these are more than the L1 cache holds."""
     for t, access in op.inputs:
-        if is_packed(access) and volume(t.dims) * element_bytes(t.element) > chip.shared_bytes:
+        weights = t.dims[panel_dim(access) or 0:]
+        if is_packed(access) and volume(weights) * element_bytes(t.element) > chip.shared_bytes:
             return max(1, AHEAD // (estimate(t.dims[-1]) * element_bytes(t.element)))
     return 0
 

@@ -111,3 +111,29 @@ def test_computed_operands_are_grouped(order):
 def test_panels_leave_few_columns_unused(columns, most, width):
     assert panel_width(columns, most) == width
     assert panel_width(columns, most, thirds=False) in (16, 32)
+
+
+@pytest.mark.parametrize("batch", [1, N])
+@pytest.mark.parametrize("image, reader, packed", [
+    ((6, 7), None, True), ((6, 7), "tanh", True), ((6, 7), "softmax", False), ((2, 2), None, False)])
+def test_scales_of_channels_go_into_fewer_weights(batch, image, reader, packed):
+    """Squeeze and excite: an image times a scale of each channel, then a product, and maybe another reader."""
+    store = WeightStore()
+    store.add("w", data(5, 11))
+
+    def build(x, s):
+        y = xt.mul(x, s)
+        p = xt.dot_general(y, xt.weight("w", (5, 11), "f32"), lhs_contract=(3,), rhs_contract=(0,))
+        return (p, getattr(xt, reader)(y, **({"axis": 3} if reader == "softmax" else {}))) if reader else p
+
+    module = module_of(build, xt.TensorType((batch, *image, 5), "f32"), xt.TensorType((batch, 1, 1, 5), "f32"))
+    n = 1 if batch == 1 else 3
+    arguments = [data(n, *image, 5), data(n, 1, 1, 5)]
+    want = reference(module, arguments, {"w": store["w"]})
+    PackWeights(width=4).run(module, PassContext(weights=store))
+    xt.verify(module)
+    products = [line for line in str(module).splitlines() if "xt.mul" in line]
+    assert any("x3x5x4xf32" in line for line in products) == packed and len(products) == 1 + (reader == "tanh")
+    assert ("batch = 1" in str(module)) == (packed and n > 1)
+    got = reference(module, arguments, {k: store[k] for k in store})
+    np.testing.assert_allclose(got[0], want[0], rtol=1e-4, atol=1e-5)
