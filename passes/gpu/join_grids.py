@@ -10,7 +10,7 @@
 
 A workgroup has as many threads as the largest needs. The others' extra warps end at once (``xcc.ends`` on the scf.if),
 and a barrier waits for those that have not ended (CUDA programming guide, "Independent Thread Scheduling"; AMD's ISA
-documents, S_BARRIER).
+documents, S_BARRIER). Parts that read what they stored stay launches of their own, in order, with the same arguments.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from xcc.symbolic import Dim
 
 __all__ = ["ENDS", "JoinGrids"]
 
+STORES = ("memref.store", "vector.store", "vector.transfer_write", "vector.maskedstore", "vector.scatter")
+VIEWS = ("memref.cast", "memref.collapse_shape", "memref.expand_shape", "memref.reinterpret_cast", "memref.subview")
 ENDS = "xcc.ends"
 """On an scf.if: a thread that does not go in is at its end."""
 
@@ -66,6 +68,12 @@ class _Part:
         self.grid: Dim = symbolic.parse(ir.StringAttr(function.attributes["xcc.grid"]).value)
         self.shared = int(ir.IntegerAttr(function.attributes["xcc.shared_bytes"]).value)
 
+    @property
+    def reads_results(self) -> bool:
+        """Whether it may read what it, or another launch of its part, has stored."""
+        results = list(self.block.arguments)[len(self.args):len(self.args) + len(self.results)]
+        return any(not _is_stored_to(v) for v in results)
+
 
 def _walk(block: Any) -> Iterator[Any]:
     for op in block.operations:
@@ -73,6 +81,18 @@ def _walk(block: Any) -> Iterator[Any]:
         for region in op.operation.regions:
             for inner in region.blocks:
                 yield from _walk(inner)
+
+
+def _is_stored_to(memory: Any) -> bool:
+    """Whether every use of a memref, and of views of it, stores to it."""
+    for use in memory.uses:
+        op = use.owner.operation
+        if op.name in VIEWS:
+            if not _is_stored_to(op.results[0]):
+                return False
+        elif op.name not in STORES:
+            return False
+    return True
 
 
 def _join(name: str, parts: list[_Part]) -> None:
@@ -85,8 +105,11 @@ def _join(name: str, parts: list[_Part]) -> None:
         for op in module.regions[0].blocks[0].operations:
             if op.operation.name != "gpu.func":
                 op.operation.clone(ip=ir.InsertionPoint(body))
+    signature = _Signature(parts)
+    launches = [[p] for p in parts] if any(p.reads_results for p in parts) else [parts]
     with ir.InsertionPoint(body):
-        _function(name, parts, _Signature(parts))
+        for number, members in enumerate(launches):
+            _function(f"{name}_{number}" if number else name, members, signature)
     for module in modules:
         module.erase()
 

@@ -169,3 +169,30 @@ def test_products_are_cut_as_the_database_says(tmp_path, entry, given, parts):
     parse_pass(f"split-contractions{{parts={given}}}" if given else "split-contractions").run(module, ctx)
     assert (f"tensor<{parts}x64x128xf32>" in str(module)) == (parts > 1)
     assert ("xt.reduce" in str(module)) == (parts > 1)
+
+
+def test_parts_of_products_are_kept_where_they_are_faster(tmp_path, monkeypatch):
+    from xcc import tuner_parts
+
+    def seconds(text: str, options: CompileOptions, parts: int) -> float | None:
+        assert '"xt.dot_general"' in text and parse_module(text, new_context(), "alone")
+        slow = {0: 20e-6, 1: 30e-6, 2: 19.8e-6, 4: None, 8: 12e-6, 16: 13e-6}
+        return slow[parts] if "64x2048" in text else {0: 10e-6}.get(parts, 9.9e-6)
+
+    monkeypatch.setattr(tuner_parts, "_seconds", seconds)
+    path, lines = tmp_path / "m.mlir", []
+    path.write_text("""
+func.func @main(%x: tensor<64x2048xf16> {xt.name = "x"}, %w: tensor<2048x128xf16> {xt.name = "w"},
+                %v: tensor<128x512xf16> {xt.name = "v"}) -> (tensor<64x512xf16> {xt.name = "y"}) {
+  %0 = "xt.dot_general"(%x, %w) {dtype = f16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]}
+      : (tensor<64x2048xf16>, tensor<2048x128xf16>) -> tensor<64x128xf16>
+  %1 = "xt.dot_general"(%0, %v) {dtype = f16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]}
+      : (tensor<64x128xf16>, tensor<128x512xf16>) -> tensor<64x512xf16>
+  return %1 : tensor<64x512xf16>
+}
+""")
+    options = CompileOptions(target="nvptx", chip="sm_80")
+    found = tuner_parts.tune_parts(str(path), options, 60.0, lines.append)
+    assert found.entries == {("sm_80", "product f16 1x64x128 r 2048 ~nn"): "{parts = 8 : i64}"}
+    assert len(lines) == 2 and "8 parts" in lines[0] and "kept" in lines[1]
+    assert tuner_parts.tune_parts(str(path), CompileOptions(target="cpu"), 60.0, lines.append).entries == {}

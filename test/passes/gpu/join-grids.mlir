@@ -1,4 +1,4 @@
-// RUN: %xcc_opt %s --target=nvptx --chip=sm_80 --pass-pipeline=join-grids | filecheck %s
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_80 --pass-pipeline=join-grids --split-input-file | filecheck %s
 
 // One grid: the first workgroups run one part, the rest the other, with numbers from 0; fewer threads where it needs fewer.
 // CHECK: gpu.module @beside_0_gpu
@@ -18,7 +18,7 @@
 // CHECK:   scf.if %[[SOME]] {
 // CHECK:     memref.store %{{.*}}, %[[Q]][%[[C]]]
 // CHECK:   } {xcc.ends}
-// CHECK-NOT: gpu.func
+// CHECK: gpu.return
 gpu.module @beside_0__0_gpu {
   gpu.func @beside_0__0(%x: memref<8xf32>, %p: memref<8xf32>, %d0: index) kernel
       attributes {known_block_size = array<i32: 64, 1, 1>, xcc.grid = "2", xcc.shared_bytes = 256 : i64, xt.symbols = ["d0"],
@@ -38,6 +38,33 @@ gpu.module @beside_0__1_gpu {
     gpu.barrier
     %v = memref.load %y[%b] : memref<?xf32>
     memref.store %v, %q[%b] : memref<?xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// What a launch stores another one reads: they stay two, with all arguments.
+// CHECK: gpu.func @beside_1(%{{.*}}: memref<8xf32>, %[[P:.*]]: memref<8xf32>, %[[Q:.*]]: memref<8xf32>) kernel
+// CHECK: memref.store %{{.*}}, %[[P]]
+// CHECK: gpu.func @beside_1_1(%{{.*}}: memref<8xf32>, %[[P:.*]]: memref<8xf32>, %[[Q:.*]]: memref<8xf32>) kernel
+// CHECK: memref.load %[[P]]
+// CHECK: memref.store %{{.*}}, %[[Q]]
+gpu.module @beside_1__0_gpu {
+  gpu.func @beside_1__0(%x: memref<8xf32>, %p: memref<8xf32>, %q: memref<8xf32>) kernel
+      attributes {known_block_size = array<i32: 64, 1, 1>, xcc.grid = "2", xcc.shared_bytes = 0 : i64, xt.symbols = [],
+                  xt.arg_dims = [[8]], xt.result_dims = [[8], [8]], xcc.part = {of = "beside_1", args = array<i64: 0>, results = array<i64: 0, 1>}} {
+    %b = gpu.block_id x
+    %v = memref.load %x[%b] : memref<8xf32>
+    memref.store %v, %p[%b] : memref<8xf32>
+    gpu.return
+  }
+  gpu.func @beside_1__0_1(%x: memref<8xf32>, %p: memref<8xf32>, %q: memref<8xf32>) kernel
+      attributes {known_block_size = array<i32: 64, 1, 1>, xcc.grid = "2", xcc.shared_bytes = 0 : i64, xt.symbols = [],
+                  xt.arg_dims = [[8]], xt.result_dims = [[8], [8]], xcc.part = {of = "beside_1", args = array<i64: 0>, results = array<i64: 0, 1>}} {
+    %b = gpu.block_id x
+    %v = memref.load %p[%b] : memref<8xf32>
+    memref.store %v, %q[%b] : memref<8xf32>
     gpu.return
   }
 }
