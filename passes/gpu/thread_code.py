@@ -73,6 +73,7 @@ class ThreadCode:
         self.reserved = 0
         self.reads: Reads = None     # what of shared memory threads may still be reading
         self._shared: Any = None
+        self._uniform: Any = None
         self._parts: dict[Any, Any] = {}
         self._anchor: Any = None
         with ir.InsertionPoint(entry):
@@ -80,6 +81,16 @@ class ThreadCode:
             self.lane = arith_d.andi(self.thread, index(warp - 1))
             self.warp_id = arith_d.shrui(self.thread, index(warp.bit_length() - 1))
             self._anchor = index(0).owner
+
+    @property
+    def uniform_warp(self) -> Any:
+        """The warp's number, read from its first lane: code generators then know that all lanes have the same."""
+        if self._uniform is None:
+            with self._at_entry():
+                i32 = ir.IntegerType.get_signless(32)
+                first = emit_shuffle(self.warp, arith_d.index_cast(i32, self.warp_id), None, arith_d.constant(i32, 0))
+                self._uniform = arith_d.index_cast(ir.IndexType.get(), first)
+        return self._uniform
 
     def _at_entry(self) -> Any:
         return ir.InsertionPoint(self._anchor)

@@ -22,13 +22,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xcc._mlir import gpu_d, ir
+from xcc._mlir import arith_d, gpu_d, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.analysis import element_bytes
 from xcc.passes.gpu.contraction import Contraction, column_bits
 from xcc.passes.gpu.layout import Layout, log2
 from xcc.passes.gpu.staged_tile import StagedTile
-from xcc.passes.gpu.thread_code import from_registers, registers_of, select_registers
+from xcc.passes.gpu.thread_code import from_registers, index, registers_of, select_registers
 
 __all__ = ["ALIGNMENT", "MULTIPLY", "WAIT", "fence_writes", "matrix_memory", "multiply", "near_k",
            "swizzled_rows", "wait"]
@@ -99,8 +99,11 @@ class _Operand:
         inside = log2(plan.instruction.warps) if plan.instruction is not None else 0
         parts = [[self.offset(self.other, v[self.result]) if n >= inside else 0]
                  for n, v in enumerate(plan.result.basis("warp"))]
-        layout = Layout.make(self.tile.memory.shape, {"warp": parts})
-        return code.offset_of(layout, 0, self.offset(self.other, position[self.result]), self.tile.start)
+        own = code.spread([(code.uniform_warp, [v[0] for v in parts])]) if any(v[0] for v in parts) else None
+        at = index(self.offset(self.other, position[self.result]))
+        if own is not None:     # other bits than those of the position
+            at = arith_d.addi(own, at)
+        return at if self.tile.start is None else arith_d.addi(at, self.tile.start)
 
     def attributes(self, depth: int, step: int) -> Any:
         """What ``xtg.wgmma`` says of the operand: sizes and distances in bytes, steps in elements."""

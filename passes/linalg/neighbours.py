@@ -83,6 +83,8 @@ def _gpu(base: Schedule, sizes: list[int], chip: Chip, fixed: bool) -> Iterator[
     if "wgmma" in chip.matrix and base.stages > 1 and not base.online:
         yield partial(replace, base, warpgroup=not base.warpgroup)
         yield from _warpgroup_tiles(base)
+    if base.warpgroup and not base.online:
+        yield partial(replace, base, persistent=0 if base.persistent else chip.cores)
     if base.streamed:
         yield partial(replace, base, streamed=())
     elif fixed and base.stages > 1 and n == 2 and not base.online and not base.flatten and not any(base.joined):

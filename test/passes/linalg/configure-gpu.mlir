@@ -26,6 +26,29 @@ func.func private @large(%x: tensor<4000x4000xf16>, %w: tensor<4000x4000xf16>) -
 
 // -----
 
+// The right operand's rows lie along n: the tile is wide along m.
+// SM80-LABEL: func.func private @columns(
+// SM80-SAME: block = array<i64: 128, 128>{{.*}}reduce = [array<i64: 32>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
+// SM90-LABEL: func.func private @columns(
+// SM90-SAME: block = array<i64: 256, 128>{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 4 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true
+func.func private @columns(%x: tensor<4000x4000xf16>, %w: tensor<4000x4000xf16>) -> tensor<4000x4000xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4000, 4000], [4000, 4000]], xt.result_dims = [[4000, 4000]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4000x4000xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4000x4000xf32>) -> tensor<4000x4000xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<4000x4000xf16>, tensor<4000x4000xf16>) outs(%f : tensor<4000x4000xf32>) {
+  ^bb0(%p: f16, %q: f16, %o: f32):
+    %pw = arith.extf %p : f16 to f32
+    %qw = arith.extf %q : f16 to f32
+    %t = arith.mulf %pw, %qw : f32
+    %s = arith.addf %o, %t : f32
+    linalg.yield %s : f32
+  } -> tensor<4000x4000xf32>
+  return %y : tensor<4000x4000xf32>
+}
+
+// -----
+
 // Few rows: the instruction's 16 or 64 are padded.
 // SM80-LABEL: func.func private @skinny(
 // SM80-SAME: block = array<i64: 16, 64>{{.*}}reduce = [array<i64: 128>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
@@ -99,7 +122,7 @@ func.func private @rows_128(%x: tensor<128x4096xf16>, %w: tensor<11000x4096xf16>
 // SM80-LABEL: func.func private @small(
 // SM80-SAME: block = array<i64: 128, 128>{{.*}}reduce = [array<i64: 32>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
 // SM90-LABEL: func.func private @small(
-// SM90-SAME: block = array<i64: 128, 64>{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 6 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true
+// SM90-SAME: block = array<i64: 64, 128>{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 6 : i64{{.*}}threads = 128 : i64{{.*}}warpgroup = true
 func.func private @small(%x: tensor<1000x1000xf16>, %w: tensor<1000x1000xf16>) -> tensor<1000x1000xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[1000, 1000], [1000, 1000]], xt.result_dims = [[1000, 1000]]} {
   %zero = arith.constant 0.0 : f32
