@@ -61,7 +61,10 @@ class Model:
         UserError names the input whose element type or shape does not fit.
         """
         checked = self._checked(inputs)
-        outputs = self.executor.run(*checked)
+        try:
+            outputs = self.executor.run(*checked)
+        except MemoryError as e:
+            raise UserError(f"the memory does not suffice for a run of these sizes: {e}") from None
         return dict(zip((o.name for o in self.outputs), outputs, strict=True))
 
     def profile(self, inputs: Mapping[str, Any]) -> list[LaunchTime]:
@@ -116,6 +119,8 @@ class Model:
                 self._executor = module.make_executor(a.program, a.members, a.weights, a.manifest)
             except KeyError as e:
                 raise UserError(f"the artifact has no {e.args[0]}, which a model for {self.target} needs") from None
+            except MemoryError as e:
+                raise UserError(f"the memory does not suffice for the model: {e}") from None
         return self._executor
 
     def prepare(self) -> Model:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 SMALL = 64
 """Constants of at most this many elements are xt.constant, larger ones xt.weight."""
+MOST_ELEMENTS = 1 << 46
 SPLITS = 4
 """How many Ifs, one in the other, may hold the rest of a graph."""
 
@@ -56,6 +58,9 @@ class GraphImporter:
     def bind(self, name: str, tensor: Value) -> None:
         if name in self.env:
             raise UserError(f"{self.model.source.name}: two values are called '{name}'")
+        if isinstance(tensor, Tensor) and prod(d for d in tensor.shape if isinstance(d, int)) > MOST_ELEMENTS:
+            raise UserError(f"{self.model.source.name}: the value '{name}' of {self._shown([tensor])} has more "
+                            "elements than any memory")
         tensor.name = tensor.name or name
         self.env[name] = tensor
 

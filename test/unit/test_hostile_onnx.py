@@ -113,6 +113,7 @@ def broken(change: Any) -> onnx.ModelProto:
     (lambda m: m.graph.node[1].attribute.append(helper.make_attribute("x", 1)), ""),
     (lambda m: m.graph.node[0].input.pop(), "MatMul"),
     (lambda m: m.graph.input.pop(), "x"),
+    (lambda m: m.graph.input[0].type.tensor_type.shape.dim[0].__setattr__("dim_value", 1 << 62), "'x' of float32[46"),
 ])
 def test_malformed_graphs(tmp_path: Path, change: Any, what: str) -> None:
     message = one_line(broken(change), tmp_path)

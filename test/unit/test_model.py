@@ -127,3 +127,12 @@ def test_runtime_imports_no_compiler() -> None:
 
 def test_import_xcc_is_light() -> None:
     assert _loaded_by("xcc", ("numpy", "mlir", "torch_mlir", "onnx", "torch")) == "[]"
+
+
+def test_too_little_memory_is_an_error_of_the_run(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(inputs: list[Any], symbols: dict[str, int]) -> list[Any]:
+        return [np.empty(1 << 60, np.uint8)]
+
+    monkeypatch.setattr(model.executor, "run", run)
+    with pytest.raises(UserError, match=r"memory does not suffice for a run of these sizes: .*EiB"):
+        model(x(), i())
