@@ -18,27 +18,22 @@ dims are ``xt.scratch_dims``, their bytes ``xcc.scratch``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import gcd
 from typing import Any, ClassVar
 
 from xcc import symbolic
-from xcc._mlir import func_d, ir, scf_d
+from xcc._mlir import func_d, ir
 from xcc.dialects.xt.base import dims_attr
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.border import BorderedResult
-from xcc.passes.linalg.depth_blocks import each_block, store_partial
 from xcc.passes.linalg.domain import element_bytes
-from xcc.passes.linalg.keep import kept_parts
-from xcc.passes.linalg.kernel import Op, Tensor, read
+from xcc.passes.linalg.kernel import read
+from xcc.passes.linalg.nests import Nest, PartsNest, Result, RowPartsNest, forall, forall_of
 from xcc.passes.linalg.online_parts import KeyParts, partial_results, parts_of
 from xcc.passes.linalg.row_parts import RowParts, levels_of
 from xcc.passes.linalg.schedule import Schedule
-from xcc.passes.linalg.staged_rows import stage_rows
 from xcc.passes.linalg.streamed import Streamed, workspace_dims
-from xcc.passes.linalg.strips import Strips, product_in_strips
-from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
+from xcc.passes.linalg.tile_builder import Builder
 from xcc.passes.linalg.tile_eval import Evaluator
 from xcc.passes.linalg.tile_memory import Memory, memref_type
 from xcc.symbolic import Dim
@@ -125,7 +120,7 @@ def tile_kernel(function: Any, module: Any, lossy: bool = False) -> None:
             with builder.scope():
                 nest = Nest(ev, part, dims, group)
                 if part.streamed:
-                    Streamed(nest, kernel, arguments[len(types) - 1]).emit(_forall_of)
+                    Streamed(nest, kernel, arguments[len(types) - 1]).emit(forall_of)
                 else:
                     nest.emit()
         func_d.ReturnOp([])
@@ -145,17 +140,8 @@ def _rows(like: Schedule) -> Schedule:
     return replace(like, block=tile, vector=tile, descending=-1)
 
 
-@dataclass(frozen=True)
-class Result:
-    """A result of the kernel and its buffer."""
-
-    t: Tensor
-    memref: Any
-    bordered: BorderedResult | None
-
-
 def _fill_border(b: Builder, bordered: BorderedResult) -> None:
-    loop = _forall([1], [], [1], False)
+    loop = forall([1], [], [1], False)
     with ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0]), b.scope():
         bordered.fill()
 
@@ -174,315 +160,3 @@ def _default(dims: tuple[Dim, ...], like: Schedule) -> Schedule:
     return Schedule(vector if n and like.access == "gather" else (0,) * n, vector, tuple(range(n)), like.reduce,
                     like.tail, like.access, threads=like.threads, joined=like.joined)
 
-
-class Nest:
-    """The loops around the tiles of results of one shape; `origin`: where `dims` begin in the results' own."""
-
-    def __init__(self, ev: Evaluator, schedule: Schedule, dims: tuple[Dim, ...],
-                 results: list[Result], origin: Sequence[Ix] = ()) -> None:
-        self.ev, self.b, self.schedule, self.results, self.origin = ev, ev.b, schedule, results, origin
-        groups = iter(dims)
-        self.parts = [tuple(next(groups) for _ in range(n)) for n in schedule.flatten or [1] * len(dims)]
-        self.dims = tuple(symbolic.product(part) for part in self.parts)
-        self.product = product_in_strips(ev.kernel) if schedule.strips else None
-
-    def emit(self) -> None:
-        tiled = [d for d in self.schedule.chunks or self.schedule.order if self.schedule.block[d]]
-        if not tiled and not self._outer_dims():
-            self._forall_of_one()
-            return
-        sizes = [*map(self.b.dim, self._outer_dims()), *(self.b.dim(self.dims[d]) for d in tiled)]
-        outer = len(sizes) - len(tiled)
-        steps = [*([1] * outer), *(self.schedule.block[d] for d in tiled)]
-        dynamic = [s for s in sizes if self.b.as_int(s) is None]
-        static = [self.b.as_int(s) for s in sizes]
-        loop = _forall(sizes=static, dynamic=dynamic, steps=steps, parallel=self.schedule.parallel)
-        block = loop.regions[0].blocks[0]
-        with ir.InsertionPoint.at_block_begin(block), self.b.scope():
-            ranges: dict[int, tuple[Any, Any]] = {}
-            self._enter(list(block.arguments)[:outer])
-            for n, d in enumerate(tiled, outer):
-                low = block.arguments[n]
-                size = self.dims[d]
-                if d == self.schedule.descending:
-                    last = self.b.sub(self.b.dim(symbolic.ceildiv(size, steps[n])), self.b.int(1))
-                    low = self.b.sub(self.b.mul(last, self.b.int(steps[n])), low)
-                self.b.multiples[low] = steps[n]
-                if isinstance(size, int) and size % steps[n] == 0:
-                    ranges[d] = (low, None)
-                else:
-                    high = self.b.binary("arith.minsi", self.b.add(low, self.b.int(steps[n])), sizes[n])
-                    ranges[d] = (low, high)
-            if self.schedule.stream and self.schedule.park >= 0:
-                self.ev.park_in_scratch()
-            self._chunk(ranges)
-
-    def _outer_dims(self) -> list[Dim]:
-        """Dims of the forall beside those of the results."""
-        return []
-
-    def _enter(self, outer: list[Any]) -> None:
-        """Called in the forall with its variables for the outer dims."""
-
-    def _forall_of_one(self) -> None:
-        loop = _forall([1], [], [1], False)
-        with ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0]), self.b.scope():
-            self._chunk({})
-
-    def _chunk(self, ranges: dict[int, tuple[Any, Any]]) -> None:
-        """What the chunk keeps, then its tiles."""
-        for part, kept in zip(kept_parts(self.ev.kernel, self.schedule, self.results[0].t, self.ev.memory, ranges),
-                              self.schedule.kept, strict=True):
-            plan = replace(self.schedule, block=(0,) * len(kept.vector), vector=kept.vector, order=kept.order, kept=(),
-                           chunks=(), shares=0, ahead=0, stream=False)
-            zero = self.b.int(0)
-            with self.b.scope():
-                nest = Nest(self.ev, plan, part.local.dims, [Result(part.t, part.memref, None)], part.origin)
-                nest._tiles(list(kept.order), {}, {d: (zero, end) for d, end in part.ends.items()})
-            self.ev.kept[part.t] = part
-        if self.schedule.depth:
-            each_block(self.ev, self.results[0].memref, self.schedule.depth, self._loop, lambda: self._block(ranges))
-        else:
-            self._block(ranges)
-        self.ev.kept.clear()
-
-    def _block(self, ranges: dict[int, tuple[Any, Any]]) -> None:
-        """The tiles of a chunk, for all steps of a product or a block of them."""
-        def tiles() -> None:
-            self._tiles(list(self.schedule.order), {}, ranges)
-
-        if self.schedule.staged:
-            stage_rows(self.ev, *ranges[0], self.schedule.block[0], tiles)
-        else:
-            tiles()
-
-    def _tiles(self, order: list[int], at: dict[int, Ix], ranges: dict[int, tuple[Any, Any]]) -> None:
-        """Loops over the dims of `order`, then the tile itself; `ranges` are the forall's chunks."""
-        self.ev.progress = self._progress(at, ranges) if self.schedule.shares else None
-        if not order and self.product is not None and any(i.axes for d, i in at.items() if d + 1 < len(self.dims)):
-            Strips(self.ev, self.product, self.store).emit(at)
-            return
-        if not order and self.ev.block is not None and not self.ev.block.final:
-            store_partial(self.ev, [at[d] for d in range(len(self.dims))])
-            return
-        self._hoist(at)
-        if not order:
-            self.store(at)
-            return
-        d, rest = order[0], order[1:]
-        lanes, size, block = self.schedule.vector[d], self.dims[d], self.schedule.block[d]
-
-        def inner(i: Ix) -> None:
-            self._tiles(rest, {**at, d: i}, ranges)
-
-        if self._overlaps(d):
-            low, high = ranges.get(d, (self.b.int(0), self.b.dim(size)))
-            high = self.b.add(low, self.b.int(block)) if high is None else high
-            most = self.b.int(int(size) - lanes)        # type: ignore[arg-type]
-            self._loop(low, high, lanes, lambda iv: inner(self._index(d, self.b.binary("arith.minsi", iv, most), None)))
-            return
-        if d in ranges:
-            low, high = ranges[d]
-            if block == lanes and (high is None or self.product is None or d + 1 == len(self.dims)):
-                limit = None if high is None else self.b.sub(high, low)
-                inner(self._index(d, low, limit))
-            elif high is None:
-                self._loop(low, self.b.add(low, self.b.int(block)), lanes, lambda iv: inner(self._index(d, iv, None)))
-            else:
-                self._peeled(d, low, high, inner)
-            return
-        zero = self.b.int(0)
-        if isinstance(size, int) and lanes > 1 and size <= lanes:
-            outer = d != len(self.dims) - 1 and self.schedule.tail == "peel"
-            inner(Ix(coefs=((Axis(size, d) if outer else self.ev.full_axis(size, lanes, []), 1),)))
-        elif isinstance(size, int) and self.schedule.tail == "peel":
-            whole = size - size % lanes
-            if whole:
-                self._loop(zero, self.b.int(whole), lanes, lambda iv: inner(self._index(d, iv, None)))
-            if size % lanes:
-                self._rest(d, self.b.int(whole), self.b.int(size), size % lanes, inner)
-        else:
-            self._peeled(d, zero, self.b.dim(size), inner)
-
-    def _overlaps(self, d: int) -> bool:
-        """Whether the last tile along `d` begins early and makes some rows again, so that it is a whole one.
-
-        Where tiles are large (strips), code for each number of rows that may be left would be, too.
-        """
-        size, lanes = self.dims[d], self.schedule.vector[d]
-        return self.product is not None and d + 1 < len(self.dims) and isinstance(size, int) and size > lanes > 1 \
-            and size % lanes != 0
-
-    def _progress(self, at: dict[int, Ix], ranges: dict[int, tuple[Any, Any]]) -> Any:
-        """Which tile of its chunk the first dim inside the loop over panels stands at; None outside of it."""
-        order = self.schedule.order
-        d = next((d for d in order[order.index(len(order) - 1) + 1:] if d in at), None)
-        if d is None:
-            return None
-        low = ranges[d][0] if d in ranges else self.b.int(0)
-        return self.b.binary("arith.divui", self.b.sub(self.b.scalar(at[d]), low), self.b.int(self.schedule.vector[d]))
-
-    def _peeled(self, d: int, low: Any, high: Any, inner: Callable[[Ix], None]) -> None:
-        """A loop from `low` to a dynamic `high`: full tiles, then the rest."""
-        lanes = self.schedule.vector[d]
-        if lanes == 1:
-            self._loop(low, high, 1, lambda iv: inner(self._index(d, iv, None)))
-        elif self.schedule.tail == "mask":
-            self._loop(low, high, lanes, lambda iv: inner(
-                self._index(d, iv, self.b.binary("arith.minsi", self.b.int(lanes), self.b.sub(high, iv)))))
-        else:
-            count = self.b.binary("arith.divui", self.b.sub(high, low), self.b.int(lanes))
-            middle = self.b.add(low, self.b.mul(count, self.b.int(lanes)))
-            if self.b.as_int(middle) is None:
-                start = self.b.as_int(low)
-                self.b.multiples[middle] = gcd(lanes, self.b.multiples.get(low, 1) if start is None else start)
-            self._loop(low, middle, lanes, lambda iv: inner(self._index(d, iv, None)))
-            self._rest(d, middle, high, None, inner)
-
-    def _rest(self, d: int, low: Any, high: Any, count: int | None, inner: Callable[[Ix], None]) -> None:
-        """What is left of dim d: masked lanes when it is contiguous, exact or single steps when it is not."""
-        lanes = self.schedule.vector[d]
-        contiguous = d == len(self.dims) - 1
-        if contiguous and count is not None:
-            inner(self._index(d, low, high if self.b.as_int(low) == 0 else self.b.int(count)))
-        elif contiguous:
-            self._loop(low, high, lanes, lambda iv: inner(self._index(d, iv, self.b.sub(high, iv))))
-        elif count is not None:
-            inner(Ix(const=self.b.as_int(low) or 0, coefs=((Axis(count, d),  1),)) if count > 1 else self.b.ix_of(low))
-        else:       # a third of the tile, then one by one
-            part = lanes // 3
-            if part > 1:
-                steps = self.b.binary("arith.divui", self.b.sub(high, low), self.b.int(part))
-                middle = self.b.add(low, self.b.mul(steps, self.b.int(part)))
-                self._loop(low, middle, part, lambda iv: inner(Ix(base=iv, coefs=((Axis(part, d), 1),))))
-                low = middle
-            self._loop(low, high, 1, lambda iv: inner(self.b.ix_of(iv)))
-
-    def _index(self, d: int, base: Any, limit: Any) -> Ix:
-        lanes = self.schedule.vector[d]
-        start = self.b.ix_of(base)
-        if lanes == 1:
-            return start
-        return Ix(start.base, start.const, ((Axis(lanes, d, limit), 1),))
-
-    def _loop(self, low: Any, high: Any, step: int, body: Callable[[Any], None]) -> None:
-        a, z = self.b.as_int(low), self.b.as_int(high)
-        if a is not None and z is not None and z - a <= step:
-            if z > a:
-                body(low)
-            return
-        loop = scf_d.ForOp(low, high, self.b.int(step), [])
-        start = a if a is not None else self.b.multiples.get(low, 1)
-        self.b.multiples[loop.induction_variable] = gcd(start, step)
-        with ir.InsertionPoint(loop.body), self.b.scope():
-            body(loop.induction_variable)
-            scf_d.YieldOp([])
-
-    def _hoist(self, at: dict[int, Ix]) -> None:
-        """Evaluates what depends only on the dims fixed so far, before the loops over the others begin."""
-        env = {f"i{d}": self._moved(d, i) for d, i in self._coordinates(at).items()}
-        access = tuple(symbolic.sym(f"i{d}") for d in range(sum(len(part) for part in self.parts)))
-        self.ev.hoist([(r.t, access) for r in self.results], env)
-
-    def _coordinates(self, at: dict[int, Ix]) -> dict[int, Ix]:
-        """The coordinates in the results' dims of the tile dims fixed so far."""
-        out: dict[int, Ix] = {}
-        first = 0
-        for d, part in enumerate(self.parts):
-            if d in at:
-                found = self.b.parts(at[d], part) if len(part) > 1 else [at[d]]
-                out.update({first + n: i for n, i in enumerate(found)})
-            first += len(part)
-        return out
-
-    def _moved(self, d: int, i: Ix) -> Ix:
-        """The index in the whole result."""
-        return self.b.ix_add(i, self.origin[d]) if self.origin else i
-
-    def _prepare(self, at: dict[int, Ix]) -> list[Ix]:
-        """Evaluates the online sums behind the results; gives the results' indices."""
-        coordinates = {d: self._moved(d, i) for d, i in self._coordinates(at).items()}
-        access = tuple(symbolic.sym(f"i{d}") for d in range(len(coordinates)))
-        self.ev.online.prepare([(r.t, access) for r in self.results], {f"i{d}": i for d, i in coordinates.items()})
-        return [coordinates[d] for d in range(len(coordinates))]
-
-    def store(self, at: dict[int, Ix]) -> None:
-        """Evaluates and stores the tile at the coordinates `at`."""
-        indices = self._prepare(at)
-        values: list[V] = [self.ev.tile(r.t, indices) for r in self.results]
-        if self.schedule.ahead:
-            for t in self.ev.alike(self.results[0].t):
-                self.ev.memory.fetch(t, indices, self.schedule.ahead)
-        for r, v in zip(self.results, values, strict=True):
-            if r.bordered is not None:
-                r.bordered.store(v, indices)
-            else:
-                places = self._coordinates(at)
-                stored = [places[d] for d in range(len(places))]
-                self.ev.memory.store(r.t, r.memref, v, stored, self.schedule.stream)
-
-
-class PartsNest(Nest):
-    """The loops around the parts of the online sums behind tiles: nothing but these is stored."""
-
-    def __init__(self, ev: Evaluator, schedule: Schedule, dims: tuple[Dim, ...], results: list[Result],
-                 parts: Dim) -> None:
-        super().__init__(ev, schedule, dims, results)
-        self.count = parts
-
-    def _outer_dims(self) -> list[Dim]:
-        return [self.count]
-
-    def _enter(self, outer: list[Any]) -> None:
-        assert self.ev.online.parts is not None
-        (self.ev.online.parts.part,) = outer
-
-    def store(self, at: dict[int, Ix]) -> None:
-        self._prepare(at)
-        assert self.ev.online.parts is not None
-        self.ev.online.parts.part = None
-
-
-def _forall_of(count: int) -> Any:
-    """The block of a loop over `count` workgroups."""
-    return _forall([count], [], [1], parallel=True).regions[0].blocks[0]
-
-
-class RowPartsNest(Nest):
-    """The loops around the parts of the results of the reduction `op`."""
-
-    def __init__(self, ev: Evaluator, schedule: Schedule, op: Op, parts: Dim) -> None:
-        super().__init__(ev, schedule, op.results[0].dims, [Result(op.results[0], None, None)])
-        self.count = parts
-
-    def _outer_dims(self) -> list[Dim]:
-        return [self.count]
-
-    def _enter(self, outer: list[Any]) -> None:
-        assert self.ev.row_parts is not None
-        (self.ev.row_parts.part,) = outer
-
-    def store(self, at: dict[int, Ix]) -> None:
-        assert self.ev.row_parts is not None
-        coordinates = self._coordinates(at)
-        indices = [coordinates[d] for d in range(len(coordinates))]
-        t = self.results[0].t
-        self.ev.row_parts.store(t, self.ev.tile(t, indices), indices)
-
-
-def _forall(sizes: Sequence[int | None], dynamic: list[Any], steps: list[int], parallel: bool) -> Any:
-    n = len(steps)
-    unknown = ir.ShapedType.get_dynamic_size()
-    i64 = ir.DenseI64ArrayAttr.get
-    attributes = {"staticLowerBound": i64([0] * n), "staticStep": i64(steps),
-                  "staticUpperBound": i64([unknown if s is None else s for s in sizes]),
-                  "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, len(dynamic), 0, 0])}
-    if parallel:
-        attributes["xcc.parallel"] = ir.UnitAttr.get()
-    op = ir.Operation.create("scf.forall", operands=dynamic, regions=1, attributes=attributes)
-    index = ir.IndexType.get()
-    block = op.regions[0].blocks.append(*([index] * n), arg_locs=[ir.Location.unknown()] * n)
-    with ir.InsertionPoint(block):
-        end = ir.Operation.create("scf.forall.in_parallel", regions=1)
-        end.regions[0].blocks.append()
-    return op
