@@ -24,11 +24,12 @@ from xcc.targets.base import Chip
 
 __all__ = ["Machine", "measured"]
 
-VERSION = 1
+VERSION = 2
 SIZES = tuple(1 << n for n in (15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 28))
 ROUNDS = 15
 SECONDS = 0.005
-STREAMS = ("stream_read", "stream_copy", "stream_copy_past_caches")
+STREAMS = ("stream_read", "stream_copy", "stream_copy_past_caches", "stream_copy_ahead")
+AHEAD = 8192             # bytes that the last of them fetches before it reads them
 _ACCUMULATORS = 12          # latency times ports of any core so far, and under 16 registers
 
 
@@ -159,6 +160,7 @@ def _together(calls: Sequence[Callable[[], Any]]) -> float:
 
 
 _DECLARATIONS = """
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 declare <16 x float> @llvm.x86.avx512bf16.dpbf16ps.512(<16 x float>, <32 x bfloat>, <32 x bfloat>)
 declare <16 x i32> @llvm.x86.avx512.vpdpbusd.512(<16 x i32>, <64 x i8>, <64 x i8>)
 """
@@ -224,8 +226,13 @@ def _streams(chip: Chip) -> list[str]:
         return [line for i in lanes for line in
                 (*at(i, "%to"), f"  store {v} %v{i}, ptr %d{i}, align {chip.vector_bytes}{hint}")]
 
+    fetch = [line for i in lanes for line in
+             (f"  %f{i} = getelementptr i8, ptr %p{i}, i64 {AHEAD}",
+              f"  call void @llvm.prefetch.p0(ptr %f{i}, i32 0, i32 3, i32 1)")]
+    past = store(", !nontemporal !0")
     to = "  %to = getelementptr i8, ptr %data, i64 %half"
     return [loop("stream_read", "%bytes", "", phi, [*load, *add], keep),
             loop("stream_copy", "%half", to, [], [*load, *store("")], []),
-            loop("stream_copy_past_caches", "%half", to, [], [*load, *store(", !nontemporal !0")], []),
+            loop("stream_copy_past_caches", "%half", to, [], [*load, *past], []),
+            loop("stream_copy_ahead", "%half", to, [], [*load, *fetch, *past], []),
             "!0 = !{i32 1}"]
