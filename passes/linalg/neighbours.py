@@ -52,7 +52,7 @@ def _cpu(base: Schedule, sizes: list[int], chip: Chip) -> Iterator[Callable[[], 
     lanes = max(1, chip.vector_bytes // 4)
     wide = [lanes, 2 * lanes, 3 * lanes, 4 * lanes]
     tall = [2, 4, 6, 7, 8, 10, 12, 13, 14, 16]
-    rows = [d for d in range(last) if base.vector[d] > 1]
+    rows = [d for d in range(last) if base.vector[d] > 1 and not base.kept]    # tiles of what is kept stay whole
     for columns in wide:
         if n and columns != base.vector[last] and columns < 2 * max(1, sizes[last]):
             yield partial(_scaled, base, last, columns)

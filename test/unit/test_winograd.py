@@ -13,6 +13,9 @@ from xcc.dialects import xt
 from xcc.dialects.xt.winograd import POINTS, winograd_matrices
 from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
+from xcc.passes.linalg.kernel import Kernel, Tensor
+from xcc.passes.linalg.neighbours import neighbours
+from xcc.passes.linalg.schedule import Kept, Schedule
 from xcc.passes.xt.winograd import Shape, Winograd, best_chunks, direct_seconds
 from xcc.symbolic import sym
 from xcc.targets.cpu.chip import CHIPS
@@ -121,3 +124,11 @@ def test_compiled_error(tmp_path, tile, height, width, channels, outputs):
     first = np.maximum(convolved(x, weights["w0"]) + b[0], 0)
     want = np.maximum(convolved(first, weights["w1"]) + b[1] + first, 0)
     assert np.abs(got - want).max() <= 1e-5 * np.abs(want).max()
+
+
+def test_tuning_keeps_tiles_whole():
+    """Another number of rows in a tile would read the constant matrices at places that are not known."""
+    base = Schedule((8, 0, 0), (4, 4, 16), (0, 1, 2), kept=(Kept(1, (6, 6, 1, 1, 16), (2, 3, 0, 1, 4)),))
+    kernel = Kernel("k", [], [Tensor(None, (56, 56, 64), None)], [], [], {}, None)
+    found = neighbours(kernel, base, ZEN5)
+    assert found and all(s.vector[:2] == (4, 4) and s.block[0] % 4 == 0 and s.kept == base.kept for s in found)
