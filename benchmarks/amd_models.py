@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test" / "e2e"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "test" / "e2e"))
 import models  # noqa: E402
 
 from xcc.compiler import compile_model  # noqa: E402

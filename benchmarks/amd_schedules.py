@@ -16,7 +16,7 @@ import argparse
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test" / "e2e"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "test" / "e2e"))
 import schedule_cases as cases  # noqa: E402
 
 from xcc.targets.amdgcn.chip import CHIPS  # noqa: E402

@@ -16,7 +16,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "test" / "e2e"))
+sys.path.append(str(ROOT / "test" / "e2e"))
 import models  # noqa: E402
 from models_table import TIMED  # noqa: E402
 

@@ -138,7 +138,7 @@ def _torch_model(name: str, feeds: Feeds, precision: str) -> Call:
     import torch
     import torch._inductor.config
 
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test" / "e2e"))
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "test" / "e2e"))
     import models
 
     torch._inductor.config.freezing = True

@@ -23,7 +23,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test" / "e2e"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "test" / "e2e"))
 import models  # noqa: E402
 from models_table import TIMED, Row, error_of, random_feeds, save  # noqa: E402
 

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "test" / "e2e"))
+sys.path.append(str(ROOT / "test" / "e2e"))
 import models  # noqa: E402
 
 import xcc  # noqa: E402

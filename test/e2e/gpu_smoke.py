@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import gpu_cases
+import gpu_smoke_cases
 import numpy as np
 
 from xcc import symbolic
@@ -29,7 +29,7 @@ def prepare(folder: Path, chip_name: str) -> None:
 
     chip = chips()[chip_name]
     folder.mkdir(parents=True, exist_ok=True)
-    for kernel, case in {c.kernel: c for c in gpu_cases.CASES}.items():
+    for kernel, case in {c.kernel: c for c in gpu_smoke_cases.CASES}.items():
         with ir.Context():
             module = ir.Module.parse(case.text())
             kernel_pipeline().run(module, PassContext(chip=chip))
@@ -43,12 +43,12 @@ def run(folder: Path, repeats: int = 50) -> int:
     """Runs every case; returns how many were wrong."""
     driver = CudaDriver()
     wrong = 0
-    for case in gpu_cases.CASES:
+    for case in gpu_smoke_cases.CASES:
         inputs, expected, dtype, symbols = case.make(np.random.default_rng(3))
-        output = gpu_cases.poisoned(expected.shape, dtype)
+        output = gpu_smoke_cases.poisoned(expected.shape, dtype)
         milliseconds = _launch(driver, folder, case.kernel, [*inputs, output], symbols, repeats)
         try:
-            gpu_cases.check(output, expected, dtype)
+            gpu_smoke_cases.check(output, expected, dtype)
             verdict = "ok"
         except AssertionError as e:
             verdict, wrong = f"WRONG: {e}", wrong + 1

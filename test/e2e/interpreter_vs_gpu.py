@@ -158,13 +158,14 @@ def xt_cases() -> list[Any]:
 
 
 def store(path: Path, chip_name: str) -> None:
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))     # its gpu_cases, not the one here
+    sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
     import gpu_cases as g
+    import gpu_smoke_cases
 
     from xcc.targets.nvptx.chip import chips
 
     recorder, chip = Recorder(), chips()[chip_name]
-    samples = _samples()
+    samples = gpu_smoke_cases.CASES
     for case in samples:
         record_sample(recorder, case, chip)
     for case in xt_cases():
@@ -175,18 +176,6 @@ def store(path: Path, chip_name: str) -> None:
             raise SystemExit(f"{case.name}: {type(e).__name__}: {e}") from e
     recorder.save(path)
     print(f"{len(recorder.launches)} launches of {len(samples) + len(xt_cases())} cases, {path.stat().st_size} bytes")
-
-
-def _samples() -> Any:
-    """CASES of the gpu_cases.py beside this file; benchmarks/ has one of the same name."""
-    import importlib.util
-
-    spec = importlib.util.spec_from_file_location("gpu_samples", Path(__file__).with_name("gpu_cases.py"))
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["gpu_samples"] = module
-    spec.loader.exec_module(module)
-    return module.CASES
 
 
 # -- on the GPU ------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gpu_cases
+import gpu_smoke_cases
 import numpy as np
 import pytest
 
@@ -16,7 +16,7 @@ from xcc.targets.amdgcn.emit import emit_kernel
 from xcc.targets.amdgcn.pipeline import kernel_pipeline
 from xcc.targets.gpu_module import kernel_functions, kernel_launches
 
-KERNELS = {case.kernel: case for case in gpu_cases.CASES}
+KERNELS = {case.kernel: case for case in gpu_smoke_cases.CASES}
 
 
 def lowered(text: str, chip, stage: str):
@@ -34,16 +34,16 @@ def context():
 
 
 @pytest.mark.parametrize("chip", CHIPS.values(), ids=lambda c: c.name)
-@pytest.mark.parametrize("case", gpu_cases.CASES, ids=lambda c: c.id)
+@pytest.mark.parametrize("case", gpu_smoke_cases.CASES, ids=lambda c: c.id)
 def test_numbers(case, chip):
     inputs, expected, dtype, symbols = case.make(np.random.default_rng(11))
     module = lowered(case.text(), chip, "gpu")
-    output = gpu_cases.poisoned(expected.shape, dtype)
+    output = gpu_smoke_cases.poisoned(expected.shape, dtype)
     launch, = kernel_launches(module)
     grid = symbolic.evaluate(launch.grid[0], symbols)
     report = run_kernel(module, launch.entry, (grid, 1, 1), launch.block, [*inputs, output], list(symbols.values()),
                         Options(warp=chip.warp), launch.shared_bytes)
-    gpu_cases.check(output, expected, dtype)
+    gpu_smoke_cases.check(output, expected, dtype)
     assert not report.uninitialised
     if case.kernel in ("matmul_f16", "matmul_bf16"):
         assert report.ops["amdgpu.mfma" if chip.warp == 64 else "amdgpu.wmma"]

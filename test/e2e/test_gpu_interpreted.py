@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gpu_cases
+import gpu_smoke_cases
 import numpy as np
 import pytest
 
@@ -22,11 +22,11 @@ def distribute(text: str, chip: str) -> str:
         return str(module)
 
 
-@pytest.mark.parametrize("case", gpu_cases.CASES, ids=lambda c: c.id)
+@pytest.mark.parametrize("case", gpu_smoke_cases.CASES, ids=lambda c: c.id)
 def test_distributed_kernel(case):
     inputs, expected, dtype, symbols = case.make(np.random.default_rng(7))
     text = distribute(case.text(), "sm_90a")
-    output = gpu_cases.poisoned(expected.shape, dtype)
+    output = gpu_smoke_cases.poisoned(expected.shape, dtype)
     with ir.Context():
         module = ir.Module.parse(text)
         kernel = next(op for op in module.body.operations[0].regions[0].blocks[0].operations)
@@ -36,4 +36,4 @@ def test_distributed_kernel(case):
         threads = list(attributes["known_block_size"])[0]
         run_kernel(module, case.kernel, (grid, 1, 1), (threads, 1, 1), [*inputs, output], list(symbols.values()),
                    dynamic_shared=shared)
-    gpu_cases.check(output, expected, dtype)
+    gpu_smoke_cases.check(output, expected, dtype)

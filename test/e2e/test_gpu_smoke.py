@@ -5,8 +5,8 @@ On a machine with a GPU: ``pytest -m gpu test/e2e/test_gpu_smoke.py``; gpu_smoke
 
 from __future__ import annotations
 
-import gpu_cases
 import gpu_smoke
+import gpu_smoke_cases
 import pytest
 
 from xcc._mlir import ir
@@ -28,9 +28,9 @@ def compiled(text, chip):
 
 @pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed")
 @pytest.mark.parametrize("chip", ["sm_80", "sm_90a"])
-@pytest.mark.parametrize("kernel", sorted({c.kernel for c in gpu_cases.CASES}))
+@pytest.mark.parametrize("kernel", sorted({c.kernel for c in gpu_smoke_cases.CASES}))
 def test_samples_assemble_without_spills(kernel, chip):
-    binary = compiled(next(c for c in gpu_cases.CASES if c.kernel == kernel).text(), chips()[chip])
+    binary = compiled(next(c for c in gpu_smoke_cases.CASES if c.kernel == kernel).text(), chips()[chip])
     report = dict(binary.report)
     assert binary.format == "cubin" and report["spills"] == 0 and report["stack"] == 0
     assert 0 < report["registers"] <= 255
@@ -66,6 +66,6 @@ def test_the_script_finds_wrong_results(tmp_path, monkeypatch, capsys):
     gpu_smoke.prepare(tmp_path, "sm_90a")
     driver = IdleDriver()
     monkeypatch.setattr(gpu_smoke, "CudaDriver", lambda: driver)
-    assert gpu_smoke.run(tmp_path, repeats=1) == len(gpu_cases.CASES)
-    assert len(driver.launched) == 2 * len(gpu_cases.CASES)
+    assert gpu_smoke.run(tmp_path, repeats=1) == len(gpu_smoke_cases.CASES)
+    assert len(driver.launched) == 2 * len(gpu_smoke_cases.CASES)
     assert "WRONG" in capsys.readouterr().out

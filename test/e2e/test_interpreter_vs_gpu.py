@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gpu_cases
+import gpu_smoke_cases
 import interpreter_vs_gpu as script
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ class IdleDriver:
 
 def test_a_driver_that_does_nothing_is_found_out(tmp_path, monkeypatch, capsys):
     recorder = script.Recorder()
-    for case in gpu_cases.CASES[:2]:
+    for case in gpu_smoke_cases.CASES[:2]:
         script.record_sample(recorder, case, chips()["sm_80"])
     recorder.save(tmp_path / "f.npz")
     monkeypatch.setattr(xcc.runtime.cuda_driver, "CudaDriver", IdleDriver)
