@@ -6,7 +6,8 @@
 
 Whole models run against onnxruntime, xt cases against PyTorch in float64: the executor of the HIP runtime over a driver
 that emulates. The emulator is a Python file with ``run_kernel(hsaco, name, arch, grid, block, args, dynamic_lds=,
-guard=)``, where numpy arrays or addresses stand for device pointers. It is not part of this project.
+guard=)``, where numpy arrays or addresses stand for device pointers. It is not part of this project; one that gets
+an instruction of ``emulated_instructions.py`` wrong is refused.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 import gpu_cases
 import numpy as np
 from emulated_gpu import EmulatedDriver, run_artifact
+from emulated_instructions import wrong_instructions
 from gpu import module_text
 
 from xcc import symbolic
@@ -163,6 +165,8 @@ def main() -> None:
     parser.add_argument("chips", nargs="*", default=["gfx942", "gfx1100"])
     args = parser.parse_args()
     emulator = load(args.emulator)
+    if wrong := [line for chip in args.chips for line in wrong_instructions(emulator, CHIPS[chip])]:
+        raise SystemExit("\n".join([f"{args.emulator} is not to be trusted:", *wrong]))
     if args.model:
         head(MODEL_HEAD)
         for path in args.model:
