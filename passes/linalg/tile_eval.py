@@ -158,9 +158,7 @@ class Evaluator:
 
     def body_value(self, op: Op, v: Any, env: dict[str, Ix], narrow: bool = False) -> V:
         """One value of the op's body; with `narrow`, what it was before a widening conversion."""
-        if narrow and not isinstance(v.owner, ir.Block) and v.owner.name in EXTENSIONS:
-            v = v.owner.operands[0]
-        return self._as_value(self._inner(v, op, env, {}))
+        return self._as_value(self._inner(_narrow(v) if narrow else v, op, env, {}))
 
     def _inner(self, v: Any, op: Op, env: dict[str, Ix], values: dict[Any, V | Ix]) -> V | Ix:
         """A value of the body, evaluated when first needed."""
@@ -499,8 +497,8 @@ class Reduction:
         """acc + the product of two tiles summed over the reduction axes, as vector.contract."""
         assert self.product is not None
         reduced = set(self.current.values())
-        lhs, rhs = (self.zero_invalid(self.ev.body_value(self.op, v, env, narrow=True), reduced)
-                    for v in self.product)
+        narrow = len({_narrow(v).type for v in self.product}) == 1
+        lhs, rhs = (self.zero_invalid(self.ev.body_value(self.op, v, env, narrow), reduced) for v in self.product)
         axes = list(dict.fromkeys((*acc.axes, *lhs.axes, *rhs.axes)))
         maps = [ir.AffineMapAttr.get(ir.AffineMap.get(
             len(axes), 0, [ir.AffineDimExpr.get(axes.index(a)) for a in v.axes])) for v in (lhs, rhs, acc)]
@@ -600,3 +598,9 @@ def loops_of(op: Op, value: Any) -> set[int]:
     if owner.name == "linalg.index":
         return {int(owner.attributes["dim"].value)}
     return set().union(*(loops_of(op, v) for v in owner.operands), set())
+
+
+def _narrow(value: Any) -> Any:
+    """What a widening conversion reads, or the value itself."""
+    extended = not isinstance(value.owner, ir.Block) and value.owner.name in EXTENSIONS
+    return value.owner.operands[0] if extended else value

@@ -4,7 +4,7 @@
     %y = arith.divf %x, %r : vector<4x256xf32>                          -> %r = vector.broadcast %i
                                                                            %y = arith.mulf %x, %r
 A division takes as long as ten products, on a GPU ten instructions. The product is at most one unit in the last place
-off.
+off, which is why a quotient that is rounded to an integer (a quantised value) stays a division.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from xcc._mlir import arith_d, ir, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 
 VIEWS = ("vector.broadcast", "vector.shape_cast")
+ROUNDINGS = ("math.roundeven", "math.round", "math.floor", "math.ceil", "math.trunc", "arith.fptosi", "arith.fptoui",
+             "arith.bitcast")
+NEAR = 4            # ops that may stand between a quotient and the op that rounds it
 
 
 @register_pass
@@ -37,10 +40,18 @@ class RowDivision(Pass):
         with module.context:
             for op in found:
                 chain = _views_of(op.operands[1])
-                if chain and _size(chain[-1].operands[0]) < _size(op.operands[1]):
+                shared = chain and _size(chain[-1].operands[0]) < _size(op.operands[1])
+                if shared and not _is_rounded(op.results[0], NEAR):
                     with op.location, ir.InsertionPoint(op):
                         op.results[0].replace_all_uses_with(arith_d.mulf(op.operands[0], _reciprocal(chain)))
                     op.erase()
+
+
+def _is_rounded(value: Any, steps: int) -> bool:
+    """Whether an op that rounds reads the value, at most `steps` ops behind it."""
+    users = [use.owner for use in value.uses]
+    return any(u.name in ROUNDINGS or bool(u.results) and steps > 0 and _is_rounded(u.results[0], steps - 1)
+               for u in users)
 
 
 def _views_of(value: Any) -> list[Any]:

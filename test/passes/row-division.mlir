@@ -19,3 +19,16 @@ func.func @own(%x: vector<4x256xf32>, %s: vector<4x256xf32>) -> vector<4x256xf32
   %y = arith.divf %x, %s : vector<4x256xf32>
   return %y : vector<4x256xf32>
 }
+
+// So does one whose quotient is rounded to an integer: one unit would decide which.
+// CHECK-LABEL: @rounded
+// CHECK: arith.divf %{{.*}} : vector<4x256xf32>
+// CHECK-NOT: arith.mulf
+func.func @rounded(%x: vector<4x256xf32>, %s: vector<4x1xf32>, %z: vector<4x256xf32>) -> vector<4x256xi32> {
+  %b = vector.broadcast %s : vector<4x1xf32> to vector<4x256xf32>
+  %q = arith.divf %x, %b : vector<4x256xf32>
+  %r = math.roundeven %q : vector<4x256xf32>
+  %a = arith.addf %r, %z : vector<4x256xf32>
+  %y = arith.fptosi %a : vector<4x256xf32> to vector<4x256xi32>
+  return %y : vector<4x256xi32>
+}
