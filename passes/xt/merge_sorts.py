@@ -10,12 +10,12 @@ Harris and Garland, "Designing efficient sorting algorithms for manycore GPUs", 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.rank_sorts import sort_sizes
 from xcc.passes.xt.rewrite import at, name_of, replace, walk_ops
 
 __all__ = ["MergeSorts"]
@@ -43,15 +43,12 @@ class MergeSorts(Pass):
 
 
 def _pays(op: Any, cores: int) -> bool:
-    kinds = [xt.TensorType.of(v) for v in (op.operands[0], op.results[0])]
-    if kinds[0].dtype == "i1" or not all(isinstance(d, int) for t in kinds for d in t.shape):
+    sizes = sort_sizes(op)
+    if sizes is None:
         return False
-    shape, axis = [d for d in kinds[0].shape if isinstance(d, int)], xt.attrs_of(op).axis
-    size, kept = shape[axis], kinds[1].shape[axis]
-    assert isinstance(kept, int)
-    if size <= 2 * RUN or not kept or not math.prod(shape):
+    rows, size, kept = sizes
+    if size <= 2 * RUN or not kept or not rows:
         return False
-    rows = math.prod(shape) // size
     seconds, now = 0.0, size
     for run, keep in _levels(size, kept):
         seconds += LAUNCH + rows * now * ELEMENT

@@ -19,7 +19,7 @@ from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.rewrite import at, name_of, replace, walk_ops
 
-__all__ = ["RankSorts"]
+__all__ = ["RankSorts", "sort_sizes"]
 
 SHORTEST = 32           # elements that one thread sorts as fast
 MOST = 1 << 36          # comparisons: about 20 ms of a large GPU
@@ -42,15 +42,22 @@ class RankSorts(Pass):
                         replace(op, _ranked(op))
 
 
-def _pays(op: Any, cores: int) -> bool:
+def sort_sizes(op: Any) -> tuple[int, int, int] | None:
+    """Rows, elements of a row and how many are kept of a sort or top_k; None for free sizes and truth values."""
     kinds = [xt.TensorType.of(v) for v in (op.operands[0], op.results[0])]
     if kinds[0].dtype == "i1" or not all(isinstance(d, int) for t in kinds for d in t.shape):
-        return False
-    shape = [d for d in kinds[0].shape if isinstance(d, int)]
-    size, axis = shape[xt.attrs_of(op).axis], xt.attrs_of(op).axis
+        return None
+    shape, axis = [d for d in kinds[0].shape if isinstance(d, int)], xt.attrs_of(op).axis
     kept = kinds[1].shape[axis]
     assert isinstance(kept, int)
-    rows = math.prod(shape) // max(1, size)
+    return math.prod(shape) // max(1, shape[axis]), shape[axis], kept
+
+
+def _pays(op: Any, cores: int) -> bool:
+    sizes = sort_sizes(op)
+    if sizes is None:
+        return False
+    rows, size, kept = sizes
     compared = rows * size * (size + kept)
     steps = size * max(1, kept).bit_length() * max(1, rows // (cores * 256))
     return size > SHORTEST and compared < min(MOST, steps * cores * WORK)
