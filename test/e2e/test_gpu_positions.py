@@ -38,6 +38,18 @@ def test_equal_positions_keep_their_order(chip, kind):
         check(both, x, i, u, rows, j, updates)
 
 
+def test_places_of_symbolic_sizes():
+    x, u, i = filled((40, 3), "float32"), filled((37, 3), "float32", 1), filled((37,), "int64", 2) * 5
+
+    def both(x, i, u):
+        vectors = xt.reshape(i, shape=(*xt.shape_of(i), 1))
+        wide = xt.add(xt.reshape(i, shape=(*xt.shape_of(i), 1)), xt.constant(np.array([[0, 1, 2]])))
+        return xt.scatter_nd(x, vectors, u), xt.scatter_elements(x, wide, u, axis=0)
+
+    with on_chip("sm_80"):
+        check(both, x, i, u, dynamic=True)
+
+
 @pytest.mark.parametrize("chip", ["sm_90a", "gfx1100"])
 @pytest.mark.parametrize("kind", ["int32", "int64"])
 def test_runs_are_sorted_and_merged(chip, kind):
