@@ -1,6 +1,6 @@
 """Compiles every GPU schedule for AMD chips and prints what its code needs, one row a schedule.
 
-    python benchmarks/amd_schedules.py [--chip gfx942 ...] [--only TEXT] [--run]
+    python benchmarks/amd_schedules.py [--chip gfx942 ...] [--only TEXT ...] [--run]
 
 The programs and their sizes are those of test/e2e/schedule_cases.py. A cell holds VGPRs (and AGPRs) of a thread / KiB
 of LDS of a workgroup / waves that a SIMD holds / share of matrix instructions in the loop that has the most of them,
@@ -40,13 +40,14 @@ def cell(case: cases.Case, chip: str, run: bool) -> tuple[str, list[str]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--chip", action="append", choices=sorted(CHIPS), help="default: all")
-    parser.add_argument("--only", default="", help="only schedules whose name contains this text")
+    parser.add_argument("--only", action="append", default=[],
+                        help="only schedules whose name contains this text, or one of several")
     parser.add_argument("--run", action="store_true", help="also run the small sizes in the interpreter")
     args = parser.parse_args()
     chips = args.chip or list(CHIPS)
     print("|schedule|" + "|".join(chips) + "|\n" + "|---" * (len(chips) + 1) + "|", flush=True)
     bad = 0
-    for case in (c for c in cases.CASES if args.only in c.name):
+    for case in (c for c in cases.CASES if not args.only or any(text in c.name for text in args.only)):
         cells = []
         for chip in chips:
             text, problems = cell(case, chip, args.run)

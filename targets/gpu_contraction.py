@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, replace
 
 from xcc.targets.base import Chip
+from xcc.targets.gpu_operands import Loaded
 
 __all__ = ["MatrixTile", "candidates", "matrix_tile"]
 
@@ -75,16 +76,17 @@ def _group(m: int, n: int, chip: Chip) -> int:
 
 
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip,
-                exchanged: int = 0, near_k: bool = True) -> MatrixTile:
+                exchanged: int = 0, near_k: bool = True, operands: tuple[Loaded, Loaded] | None = None) -> MatrixTile:
     """The tile with the least estimated time; sides of the problem below a tile's are padded to it.
 
     exchanged: bytes of an element of the result's tile that may go through shared memory from one layout to another.
     near_k: the right operand's neighbours in memory lie along k; else the tile had better be wide along the left one.
+    operands: what is loaded for the left one and the right one; None: as they are multiplied, 16 bytes at a time.
     """
     if chip.triple.startswith("amdgcn"):
         from xcc.targets.amdgcn import tiles as amd
 
-        return amd.matrix_tile(m, n, k, batch, size, simt, chip, exchanged)
+        return amd.matrix_tile(m, n, k, batch, size, simt, chip, exchanged, operands)
     rates = dict(chip.flops)
     rate = rates.get("f32", 1e12) if simt else rates.get("f16", 1e12) * 2 / max(1, size) * 0.6
     cores = max(1, chip.cores)

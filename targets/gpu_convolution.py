@@ -16,6 +16,7 @@ from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.tile_eval import EXTENSIONS, loops_of, product_operands
 from xcc.targets.base import Chip
 from xcc.targets.gpu_contraction import matrix_tile
+from xcc.targets.gpu_operands import loaded
 
 
 def flattened(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | None:
@@ -44,7 +45,8 @@ def flattened(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | N
     batch = volume(place.dims) // max(1, sizes[rows] * sizes[columns])
     element = multiplied_type(factors[0])
     instructions = [i for i in instructions_of(chip.matrix) if i.types[0] == str(element) and i.exact]
-    tile = matrix_tile(sizes[rows], sizes[columns], deep, batch, element_bytes(element), not instructions, chip)
+    tile = matrix_tile(sizes[rows], sizes[columns], deep, batch, element_bytes(element), not instructions, chip,
+                       operands=(loaded(op, factors[0]), loaded(op, factors[1])))
     least = [min((getattr(i, side) for i in instructions), default=1) for side in ("m", "n", "k")]
     block = [1] * len(groups)
     block[rows] = max(least[0], min(tile.m, pow2_above(sizes[rows])))

@@ -21,6 +21,7 @@ from xcc.targets.gpu_attention import online_schedule
 from xcc.targets.gpu_contraction import matrix_tile
 from xcc.targets.gpu_convolution import flattened, multiplied_type, pow2_above
 from xcc.targets.gpu_long_rows import long_rows
+from xcc.targets.gpu_operands import loaded
 from xcc.targets.gpu_product_rows import product_rows
 from xcc.targets.gpu_rows import row_lanes, row_schedule
 
@@ -59,7 +60,8 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     instructions = [i for i in instructions_of(chip.matrix) if i.types[0] == str(element) and i.exact]
     deepest = deep * _other_reductions(op, inner)
     tile = matrix_tile(sides[0], sides[1], deepest, batch, element_bytes(element), not instructions, chip,
-                       _exchanged_bytes(kernel), _along(op, factors[1], inner))
+                       _exchanged_bytes(kernel), _along(op, factors[1], inner),
+                       (loaded(op, factors[0]), loaded(op, factors[1])))
     vector = [1] * len(dims)
     least = [min((getattr(i, side) for i in instructions), default=1) for side in ("m", "n", "k")]
     for group, limit, small in zip(only, (tile.m, tile.n), least, strict=False):

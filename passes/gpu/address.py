@@ -9,13 +9,29 @@ from xcc._mlir import arith_d, ir, memref_d
 from xcc.passes.gpu.analysis import constant, element_bytes, owner
 from xcc.passes.gpu.thread_code import index
 
-__all__ = ["Address", "address_of", "is_memory_access", "largest"]
+__all__ = ["LIMIT", "Address", "LanePart", "address_of", "is_memory_access", "lane_terms", "largest", "linear_terms",
+           "same_in_workgroup"]
 
 LIMIT = 1 << 31         # bytes that a lane's part may reach
 ACCESSES = ("vector.load", "vector.store", "memref.load", "memref.store")
 VIEWS = ("memref.collapse_shape", "memref.expand_shape", "memref.cast", "memref.reinterpret_cast")
 Terms = dict[Any, int]  # value -> factor; None -> a constant
 Term = tuple[Any, list[int], int]   # value (None: 1), dims whose sizes are factors, constant factor
+
+
+@dataclass(frozen=True)
+class LanePart:
+    """What a lane adds to one index of an access.
+
+    Attributes:
+        terms: its sum; the constant part is the same in all lanes.
+        stride: elements between neighbours along this dim; 0 where sizes that are not known are a factor of it.
+        reach: the largest value of the sum; -1 where it may be below 0.
+    """
+
+    terms: Terms
+    stride: int
+    reach: int
 
 
 @dataclass
@@ -25,12 +41,14 @@ class Address:
     Attributes:
         view: the memref that is accessed, of the same array.
         shared, own: the terms of either part.
+        dims: what `own` consists of, by index, where it is known to be below 2 GiB; else empty.
     """
 
     memref: Any
     view: Any
     shared: list[Term]
     own: list[Term]
+    dims: list[LanePart]
 
     def uniform(self) -> Any:
         """The part that a workgroup shares, built at the insertion point."""
@@ -91,6 +109,7 @@ def address_of(op: Any, entry: Any, known: dict[Any, Any]) -> Address | None:
     small = 0 < whole < LIMIT
     shared: list[Term] = []
     own: list[Term] = []
+    dims: list[LanePart] = []
     reach, fixed, bounded = 0, 0, True
     for d, value in enumerate(indices):
         terms: Terms = {}
@@ -101,6 +120,7 @@ def address_of(op: Any, entry: Any, known: dict[Any, Any]) -> Address | None:
                 stride *= sizes[inner]
             else:
                 dynamic.append(inner)
+        here = 0
         for v, factor in terms.items():
             if v is None and not dynamic:
                 fixed += factor * stride
@@ -110,15 +130,36 @@ def address_of(op: Any, entry: Any, known: dict[Any, Any]) -> Address | None:
                 most = largest(v, known)
                 bounded &= most is not None and factor > 0 and not dynamic
                 reach += (most or 0) * factor * stride
+                here += (most or 0) * factor
                 own.append((v, dynamic, factor * stride))
+        lanes = lane_terms(terms, known)
+        dims.append(LanePart(lanes, 0 if dynamic else stride,
+                             -1 if lanes.get(None, 0) < 0 else here + lanes.get(None, 0)))
     bounded &= (reach + max(0, fixed)) * size + 16 < LIMIT
     if not own or not bounded and not small:
         return None
     if fixed:
         (own if fixed > 0 or not bounded else shared).append((None, [], fixed))
     if not bounded:         # the sum is inside the array, whatever its parts are
-        return Address(root, memref, [], own + shared)
-    return Address(root, memref, shared, own)
+        return Address(root, memref, [], own + shared, [])
+    return Address(root, memref, shared, own, dims if fixed >= 0 else [])
+
+
+def lane_terms(terms: Terms, known: dict[Any, Any]) -> Terms:
+    """Those of `terms` that differ by lane, and the constant one."""
+    return {v: factor for v, factor in terms.items() if factor and (v is None or _by_lane(v, known))}
+
+
+def same_in_workgroup(value: Any, known: dict[Any, Any]) -> bool:
+    """Whether all threads of a workgroup hold the same value."""
+    return not _by_lane(value, known)
+
+
+def linear_terms(value: Any) -> Terms:
+    """`value` as a sum of values times constants."""
+    terms: Terms = {}
+    _linear(value, 1, terms)
+    return terms
 
 
 def _contiguous(memref: Any) -> bool:

@@ -5,10 +5,11 @@
     %b = amdgpu.fat_raw_buffer_cast (%x from the workgroup's own element on)     a scalar address, 64 bits wide
     %v = vector.load %b[select(%m, %lane * 8, past the end)]                      32 bits a lane
 
-The hardware compares a lane's offset with the buffer's size: loads past it give zeros, stores past it do nothing. The
-address is split into what is equal in the whole workgroup, which the scalar unit adds to the base, and what differs by
-lane, which must be known to stay below 2 GiB: the strides that a lane moves along are static, or the whole array is
-smaller than that. Other accesses stay as they are.
+The hardware compares a lane's offset with the buffer's size: loads past it give zeros, stores past it do nothing. Where
+a mask only limits rows, the buffer ends behind the last of them (`buffer_bounds`). The address is split into what is
+equal in the whole workgroup, which the scalar unit adds to the base, and what differs by lane, which must be known to
+stay below 2 GiB: the strides that a lane moves along are static, or the whole array is smaller than that. Other
+accesses stay as they are.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from xcc._mlir import arith_d, ir, memref_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.address import Address, address_of, is_memory_access
 from xcc.passes.gpu.analysis import element_bytes, owner
+from xcc.passes.gpu.buffer_bounds import Bounds, bounds
 from xcc.passes.gpu.thread_code import index
 
 END = 1 << 31           # bytes: an offset that is behind every buffer
@@ -49,6 +51,7 @@ class _Kernel:
         self.entry = kernel.regions[0].blocks[0]
         self.known: dict[Any, Any] = {}     # of address_of, by value: nothing is erased before the end
         self.dead: list[Any] = []
+        self.sizes: dict[Any, Any] = {}     # of buffers, by row limit and bytes of a row
 
     def run(self) -> None:
         self.block(self.entry)
@@ -69,7 +72,7 @@ class _Kernel:
         address = address_of(op, self.entry, self.known)
         if address is not None:
             with op.location, ir.InsertionPoint(op):
-                self.replace(op, address, None)
+                self.replace(op, address, Bounds())
 
     def masked(self, op: Any) -> bool:
         """scf.if of one access: the access alone, its offset past the end where the mask is off. False for others."""
@@ -88,7 +91,7 @@ class _Kernel:
                 inner.move_before(op)
             otherwise = list(other.operations)[-1].operands[0]
         with op.location, ir.InsertionPoint(op):
-            value = self.replace(access, address, op.operands[0])
+            value = self.replace(access, address, self.mask(op.operands[0], access, address))
             if op.results:
                 if not _is_zero(otherwise):
                     value = arith_d.select(op.operands[0], value, otherwise)
@@ -96,7 +99,11 @@ class _Kernel:
         self.dead.append(op)
         return True
 
-    def replace(self, op: Any, address: Address, mask: Any) -> Any:
+    def mask(self, value: Any, access: Any, address: Address) -> Bounds:
+        size = element_bytes(ir.MemRefType(address.memref.type).element_type)
+        return bounds(value, address, _width(access), size, self.known)
+
+    def replace(self, op: Any, address: Address, mask: Bounds) -> Any:
         """The access `op` through a buffer at the insertion point; returns what it loads."""
         element = ir.MemRefType(address.memref.type).element_type
         size = element_bytes(element)
@@ -105,14 +112,15 @@ class _Kernel:
         buffer = ir.MemRefType.get([count], element, memory_space=ir.Attribute.parse(SPACE))
         base = memref_d.ReinterpretCastOp(flat, address.memref, [address.uniform()], [], [],
                                           [ir.ShapedType.get_dynamic_size()], [count], [1]).result
-        valid = arith_d.constant(ir.IntegerType.get_signless(64), END - 1)
+        valid = mask.valid_bytes(size, END - 1, self.sizes)
         cast = ir.Operation.create(
             "amdgpu.fat_raw_buffer_cast", results=[buffer], operands=[base, valid],
             attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 0]), "resetOffset": ir.UnitAttr.get(),
                         "boundsCheck": ir.BoolAttr.get(True)}).result
         offset = address.lane()
-        if mask is not None:
-            offset = arith_d.select(mask, offset, index(count))
+        on = mask.lane_mask()
+        if on is not None:
+            offset = arith_d.select(on, offset, index(count))
         aligned = op.attributes["alignment"] if "alignment" in op.attributes else None
         if op.name in ("vector.store", "memref.store"):
             if op.name == "vector.store":
@@ -128,6 +136,12 @@ class _Kernel:
         op.results[0].replace_all_uses_with(new)
         self.dead.append(op)
         return new
+
+
+def _width(op: Any) -> int:
+    """Elements of an access."""
+    value = op.operands[0] if op.name.endswith(".store") else op.results[0]
+    return int(ir.VectorType(value.type).shape[0]) if isinstance(value.type, ir.VectorType) else 1
 
 
 def _only_access(op: Any) -> Any:

@@ -144,12 +144,13 @@ class PipelinedLoop:
     def unrolled(self) -> str:
         """How LLVM unrolls the loop: by the two slots, whose offsets are then constants, but no further.
 
-        Not where that leaves a step over or may do so, as barriers cannot be in what is left over; nor with FMAs or
-        several products (attention): what they hold may all be live at once.
+        Not where that leaves a step over or may do so, as barriers cannot be in what is left over; nor where no loop
+        would be left, as the code before and behind it would then be among its own, or with FMAs or several products
+        (attention): what they hold may all be live at once.
         """
         low, high, step = (constant(v) for v in (self.lower, self.upper, self.step))
-        even = low is not None and high is not None and step is not None and (low - high) // step % 2 == 0
-        return "count = 2 : i32" if even and self.unrollable else "disable = true"
+        steps = 0 if low is None or high is None or step is None else -((low - high) // step)
+        return "count = 2 : i32" if steps > 2 and steps % 2 == 0 and self.unrollable else "disable = true"
 
     def body(self, iv: Any, carried: list[Any], copy: Callable[[Any], None] | None = None) -> list[Any]:
         """The code of one step; what it yields. copy: starts the copies of what a slot gets that is free now."""

@@ -7,8 +7,11 @@ arithmetic, of its reads and writes of LDS, or of what it reads through the L2 c
 
 from __future__ import annotations
 
+import math
+
 from xcc.targets.base import Chip
 from xcc.targets.gpu_contraction import START_SECONDS, STEP_SECONDS, MatrixTile
+from xcc.targets.gpu_operands import Loaded
 
 __all__ = ["candidates", "matrix_tile", "needed_registers", "predicted_registers", "wave_tile"]
 
@@ -17,6 +20,7 @@ LDS_RATE = 128 * 2.1e9      # bytes a second of a compute unit
 UNCOVERED = 0.2     # of what is not the longest of a step's times: not hidden behind it
 RATE = 0.8          # of the peak, that a loop of matrix instructions may reach
 OTHERS = 32         # registers of a thread for addresses, masks, and what the code generator keeps
+ADDRESSES = 16      # of those: further accesses of a step have an offset each
 PIECES = 64         # of an epilogue: four values of passes/gpu/pieces.PIECE registers each
 AHEAD = 128         # of fragments that are read ahead
 K_BYTES = 32        # along k that one instruction, or all parts of it, takes at least
@@ -31,7 +35,7 @@ SIMT = ((128, 128, 16, 256), (64, 128, 16, 256), (128, 64, 16, 256), (64, 64, 16
 """Sides, depth and threads, for FMAs: a step's operands may all be in registers at once."""
 
 
-def candidates(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
+def candidates(size: int, simt: bool, chip: Chip, operands: tuple[Loaded, Loaded] | None = None) -> list[MatrixTile]:
     """Every tile worth trying for operands of `size` bytes; simt: by FMAs, without matrix instructions."""
     if simt:
         tiles = [MatrixTile(m, n, k, threads, SLOTS) for m, n, k, threads in SIMT]
@@ -39,11 +43,13 @@ def candidates(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
         depths = (256, 128, 64) if chip.warp > 32 else (128, 64)
         tiles = [MatrixTile(m, n, k // size, 64 * waves, SLOTS) for m, n, waves in MATRIX for k in depths]
     return [t for t in tiles if t.shared_bytes(size) <= chip.shared_bytes
-            and needed_registers(t, size, simt, chip) <= REGISTERS]
+            and needed_registers(t, size, simt, chip, operands) <= REGISTERS]
 
 
-def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip, exchanged: int) -> MatrixTile:
+def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip, exchanged: int,
+                operands: tuple[Loaded, Loaded] | None = None) -> MatrixTile:
     """The tile with the least estimated time; see gpu_contraction.matrix_tile."""
+    left, right = operands or (Loaded.of(size),) * 2
     rates = dict(chip.flops)
     copies = 2 if not simt and _whole_rows(chip) else 1
     rate = RATE * rates.get("f32" if simt or size > 2 else "f16" if size == 2 else "i8", 1e12) / chip.cores
@@ -58,14 +64,15 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
         math = 2.0 * t.m * t.n * t.k / rate
         shared = through * t.k * size / LDS_RATE
         # a core's share of the L2 cache's bandwidth, taken as twice the memory's
-        moved = (t.m + t.n) * t.k * size / (2 * chip.bandwidth / min(chip.cores, tiles))
+        moved = (t.m * left.memory + t.n * right.memory) * t.k / (2 * chip.bandwidth / min(chip.cores, tiles))
         longest = max(math, shared, moved)
         step = longest + UNCOVERED * (math + shared + moved - longest)
         wait = STEP_SECONDS / resident
         return waves * (steps * (max(step, wait) + UNCOVERED * min(step, wait)) + START_SECONDS / resident)
 
-    fitting = [t for t in candidates(size, simt, chip) if t.m * t.n * exchanged <= chip.shared_bytes]
-    return min(fitting or candidates(size, simt, chip)[-1:], key=seconds)
+    found = candidates(size, simt, chip, operands) or candidates(size, simt, chip)[-1:]
+    fitting = [t for t in found if t.m * t.n * exchanged <= chip.shared_bytes]
+    return min(fitting or found[-1:], key=seconds)
 
 
 def _whole_rows(chip: Chip) -> bool:
@@ -86,17 +93,20 @@ def wave_tile(t: MatrixTile, side: int, chip: Chip) -> tuple[int, int]:
     return m, n
 
 
-def needed_registers(t: MatrixTile, size: int, simt: bool, chip: Chip) -> int:
+def needed_registers(t: MatrixTile, size: int, simt: bool, chip: Chip,
+                     operands: tuple[Loaded, Loaded] | None = None) -> int:
     """Vector registers that a thread cannot do without: the result's tile, and the loop's needs or the epilogue's.
 
     On CDNA the fragments of the next instruction are read while one runs.
     """
-    return _registers(t, size, simt, chip, min(2, _instructions(t, size)) if chip.warp > 32 else 1, PIECES)
+    steps = min(2, _instructions(t, size)) if chip.warp > 32 else 1
+    return _registers(t, size, simt, chip, steps, PIECES, operands or (Loaded.of(size),) * 2)
 
 
 def predicted_registers(t: MatrixTile, size: int, simt: bool, chip: Chip, epilogue: bool = False) -> int:
     """Vector registers of a thread in assembled code: on RDNA too, where there is room, fragments are read ahead."""
-    return min(REGISTERS, _registers(t, size, simt, chip, min(2, _instructions(t, size)), PIECES if epilogue else 0))
+    return min(REGISTERS, _registers(t, size, simt, chip, min(2, _instructions(t, size)), PIECES if epilogue else 0,
+                                     (Loaded.of(size),) * 2))
 
 
 def _instructions(t: MatrixTile, size: int) -> int:
@@ -104,10 +114,13 @@ def _instructions(t: MatrixTile, size: int) -> int:
     return max(1, t.k * size // K_BYTES)
 
 
-def _registers(t: MatrixTile, size: int, simt: bool, chip: Chip, steps: int, epilogue: int) -> int:
+def _registers(t: MatrixTile, size: int, simt: bool, chip: Chip, steps: int, epilogue: int,
+               operands: tuple[Loaded, Loaded]) -> int:
     """The result, what is loaded ahead and the operands of `steps` instructions along k, or what an epilogue holds."""
     result = t.m * t.n // t.threads
-    held = -(-(t.m + t.n) * t.k * size // (4 * t.threads))
+    elements = [side * t.k / t.threads for side in (t.m, t.n)]
+    held = math.ceil(sum(o.registers * e / 4 for o, e in zip(operands, elements, strict=True)))
+    held += max(0, math.ceil(sum(o.accesses * e for o, e in zip(operands, elements, strict=True))) - ADDRESSES)
     if simt:
         fragments = t.k * 4 + result
     else:

@@ -76,4 +76,76 @@ gpu.module @masked_gpu {
     }
     gpu.return
   }
+
+  // Rows behind a limit lie behind the end of a buffer of so many rows: no lane compares or chooses anything. What always
+  // holds is dropped.
+  // CHECK-LABEL: gpu.func @rows(
+  // CHECK-SAME: %[[X:.*]]: memref<?x64xf16>, %{{.*}}: memref<64x64xf16>, %[[D0:.*]]: index
+  // CHECK-DAG: %[[ROW:.*]] = arith.constant 128 : i32
+  // CHECK-DAG: %[[LEFT:.*]] = arith.subi %{{.*}}, %[[TILE:.*]] : index
+  // CHECK: %[[COUNT:.*]] = arith.index_cast %[[LEFT]] : index to i32
+  // CHECK: %[[FROM0:.*]] = arith.maxsi %[[COUNT]], %{{.*}} : i32
+  // CHECK: %[[BYTES:.*]] = arith.muli %[[FROM0]], %[[ROW]] : i32
+  // CHECK: %[[SCALAR:.*]] = rocdl.readfirstlane %[[BYTES]] : i32
+  // CHECK: %[[VALID:.*]] = arith.extui %[[SCALAR]] : i32 to i64
+  // CHECK: amdgpu.fat_raw_buffer_cast %{{.*}} validBytes(%[[VALID]])
+  // CHECK-NOT: arith.select
+  // CHECK: vector.load {{.*}} vector<8xf16>
+  // CHECK-NOT: scf.if
+  // CHECK: gpu.return
+  gpu.func @rows(%x: memref<?x64xf16>, %o: memref<64x64xf16>, %d0: index) kernel {
+    %c3 = arith.constant 3 : index
+    %c7 = arith.constant 7 : index
+    %c63 = arith.constant 63 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant dense<0.0> : vector<8xf16>
+    %b = gpu.block_id x
+    %t = gpu.thread_id x
+    %own = arith.andi %t, %c63 : index
+    %lane = arith.andi %t, %c7 : index
+    %col = arith.shli %lane, %c3 : index
+    %tile = arith.muli %b, %c64 : index
+    %row = arith.addi %tile, %own : index
+    %next = arith.addi %tile, %c64 : index
+    %end = arith.minsi %next, %d0 : index
+    %left = arith.subi %end, %tile : index
+    %inside = arith.cmpi slt, %own, %left : index
+    %always = arith.cmpi slt, %col, %c64 : index
+    %m = arith.andi %inside, %always : i1
+    %v = scf.if %m -> (vector<8xf16>) {
+      %l = vector.load %x[%row, %col] {alignment = 16 : i64} : memref<?x64xf16>, vector<8xf16>
+      scf.yield %l : vector<8xf16>
+    } else {
+      scf.yield %zero : vector<8xf16>
+    }
+    vector.store %v, %o[%own, %col] : memref<64x64xf16>, vector<8xf16>
+    gpu.return
+  }
+
+  // What is not a limit of rows stays for the lanes; what all of them agree on is a buffer of no bytes.
+  // CHECK-LABEL: gpu.func @others(
+  // CHECK-SAME: %{{.*}}: memref<?x64xf16>, %[[D0:.*]]: index, %[[D1:.*]]: index
+  // CHECK: %[[HALF:.*]] = arith.shrui
+  // CHECK: %[[MINE:.*]] = arith.cmpi slt, %[[HALF]], %[[D1]] : index
+  // CHECK: %[[ALL:.*]] = arith.cmpi slt, %{{.*}}, %[[D0]] : index
+  // CHECK: %[[BYTES:.*]] = arith.select %[[ALL]], %{{.*}}, %{{.*}} : i32
+  // CHECK: %[[SCALAR:.*]] = rocdl.readfirstlane %[[BYTES]]
+  // CHECK: %[[VALID:.*]] = arith.extui %[[SCALAR]]
+  // CHECK: amdgpu.fat_raw_buffer_cast %{{.*}} validBytes(%[[VALID]])
+  // CHECK: arith.select %[[MINE]], %{{.*}}, %{{.*}} : index
+  // CHECK: memref.store
+  gpu.func @others(%x: memref<?x64xf16>, %d0: index, %d1: index) kernel {
+    %c1 = arith.constant 1 : index
+    %zero = arith.constant 0.0 : f16
+    %b = gpu.block_id x
+    %t = gpu.thread_id x
+    %half = arith.shrui %t, %c1 : index
+    %mine = arith.cmpi slt, %half, %d1 : index
+    %all = arith.cmpi slt, %b, %d0 : index
+    %m = arith.andi %mine, %all : i1
+    scf.if %m {
+      memref.store %zero, %x[%b, %t] : memref<?x64xf16>
+    }
+    gpu.return
+  }
 }

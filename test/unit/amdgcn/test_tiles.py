@@ -7,12 +7,15 @@ from xcc._mlir import ir
 from xcc.interpreter.kernel import run_kernel
 from xcc.interpreter.machine import Options
 from xcc.passes.base import PassContext
+from xcc.passes.linalg.kernel import read
+from xcc.passes.linalg.tile_eval import product_operands
 from xcc.targets.amdgcn.chip import CHIPS
 from xcc.targets.amdgcn.emit import emit_kernel
 from xcc.targets.amdgcn.pipeline import kernel_pipeline
 from xcc.targets.amdgcn.tiles import candidates, matrix_tile, needed_registers, predicted_registers, wave_tile
 from xcc.targets.gpu_contraction import MatrixTile
 from xcc.targets.gpu_module import kernel_launches
+from xcc.targets.gpu_operands import Loaded, loaded
 
 SIDE = 512
 
@@ -102,3 +105,54 @@ def test_sums_of_many_steps_are_loops(m, n, k):
         run_kernel(module, launch.entry, (64 // m * 64 // n, 1, 1), launch.block, [a, b, out], [], Options(warp=32),
                    launch.shared_bytes)
     np.testing.assert_allclose(out, a @ b.T, rtol=1e-4, atol=1e-4)
+
+
+def test_what_is_loaded_counts_not_what_is_multiplied():
+    """A left operand of f32 that becomes f16, and one whose odd rows are read by elements: both need smaller tiles."""
+    chip, f16 = CHIPS["gfx1201"], Loaded.of(2)
+    wide, alone = Loaded(4, 4, 0.25), Loaded(2, 4, 1.0)
+    t = MatrixTile(128, 128, 64, 128, 2)
+    assert needed_registers(t, 2, False, chip) <= 256
+    for operands in ((wide, f16), (f16, alone)):
+        assert needed_registers(t, 2, False, chip, operands) > 256
+        chosen = matrix_tile(128, 3072, 768, 1, 2, False, chip, 0, operands)
+        assert needed_registers(chosen, 2, False, chip, operands) <= 256
+
+
+CONVERTED = """
+func.func @k(%a: tensor<64x96xf32>, %b: tensor<96x33xf16>) -> tensor<64x33xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[64, 96], [96, 33]], xt.result_dims = [[64, 33]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64x96xf16>
+  %h = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+                       iterator_types = ["parallel", "parallel"]} ins(%a : tensor<64x96xf32>)
+       outs(%e : tensor<64x96xf16>) {
+  ^bb0(%x: f32, %o: f16):
+    %y = arith.truncf %x : f32 to f16
+    linalg.yield %y : f16
+  } -> tensor<64x96xf16>
+  %e2 = tensor.empty() : tensor<64x33xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e2 : tensor<64x33xf32>) -> tensor<64x33xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>,
+                                        affine_map<(i, j, k) -> (i, j)>],
+                       iterator_types = ["parallel", "parallel", "reduction"]}
+       ins(%h, %b : tensor<64x96xf16>, tensor<96x33xf16>) outs(%init : tensor<64x33xf32>) {
+  ^bb0(%x: f16, %w: f16, %s: f32):
+    %xf = arith.extf %x : f16 to f32
+    %wf = arith.extf %w : f16 to f32
+    %p = arith.mulf %xf, %wf : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<64x33xf32>
+  return %r : tensor<64x33xf32>
+}"""
+
+
+def test_operands_are_read_off_the_kernel():
+    with ir.Context():
+        module = ir.Module.parse(CONVERTED)
+        kernel = read(module.body.operations[0])
+        op = next(o for o in kernel.ops if o.is_reduction)
+        left, right = (loaded(op, v) for v in product_operands(op))
+    assert left == Loaded(4, 4, 0.25)       # f32 in memory, by four
+    assert right == Loaded(2, 4, 1.0)       # rows of 33: each alone, in a register of its own
