@@ -1,22 +1,22 @@
 """Times models and operators on this CPU: xcc and the other runtimes that are installed, in turn in one run.
 
+    python benchmarks/cpu.py --prepare                     # what takes minutes and is kept: inputs, compiled peers
     python benchmarks/cpu.py --save                        # everything, into benchmarks/results/cpu-MODEL-Nt.{json,md}
+    python benchmarks/cpu.py --save --resume               # what that file does not hold of this compiler
     python benchmarks/cpu.py --only matmul --skip iree,torch
     python benchmarks/cpu.py --only resnet50,conv_3x3_64_64_56 --rounds 5
     python benchmarks/cpu.py --list
 
-Each runtime has a process of its own (benchmarks/cpu_runtimes.py), so that one that crashes or hangs costs only its
-cell. They take turns: while one runs, the others are stopped. A turn is calls that are not counted, then at least one
-that is, for --turn seconds; medians are over all counted calls of all rounds. Outputs are compared with onnxruntime's.
+Each runtime has a process of its own (benchmarks/cpu_rivals.py), so that one that crashes or hangs costs only its
+cell. They take turns: while one runs, the others are stopped. A turn is calls that are not counted (but where they take
+long), then at least one that is, for --turn seconds; medians are over all counted calls, at least 20 in at least 6
+rounds. Outputs are compared with onnxruntime's. Rows are saved one by one.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import select
-import signal
 import statistics
 import subprocess
 import sys
@@ -28,101 +28,58 @@ from typing import Any
 
 import numpy as np
 from cpu_cases import CASES, GROUPS, ROOT, Case, Job
+from cpu_rivals import Rival
 from cpu_tables import page
 
+from xcc.cache import compiler_version
 from xcc.targets.cpu.machine import Machine, measured
 
 RUNTIMES = ("xcc", "onnxruntime", "openvino", "iree", "torch", "torch-nhwc", "openblas")
-LOADING = 600.0         # seconds that a runtime may take to load or compile a case
-RUNNING = 60.0          # seconds that a turn may take
-SILENCE = 0.03          # between turns: threads of the one before go to sleep
+CALLS, LEAST_ROUNDS = 20, 6
 
 
-class Rival:
-    """A runtime's process for one case; `why` says why it is out, "" while it is in."""
-
-    def __init__(self, name: str, folder: Path, threads: int) -> None:
-        self.name, self.why = name, ""
-        self.times: list[float] = []
-        self.facts: dict[str, Any] = {}
-        environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads),
-                       "XCC_THREADS": str(threads), "PYTHONWARNINGS": "ignore"}
-        with open(folder / f"{name}.log", "w") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, str(Path(__file__).with_name("cpu_runtimes.py")), name, str(folder), str(threads)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, env=environment)
-        self.facts = self._answer(LOADING)
-        self.why = str(self.facts.get("absent", self.why))
-        self._signal(signal.SIGSTOP)
-
-    def turn(self, seconds: float) -> None:
-        self._signal(signal.SIGCONT)
-        try:
-            assert self.process.stdin
-            self.process.stdin.write(f"{seconds}\n")
-            self.process.stdin.flush()
-        except OSError:
-            self.why = "its process died"
-            return
-        self.times += self._answer(RUNNING).get("times", [])
-        time.sleep(SILENCE)
-        self._signal(signal.SIGSTOP)
-
-    def end(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def _answer(self, limit: float) -> dict[str, Any]:
-        assert self.process.stdout
-        if not select.select([self.process.stdout], [], [], limit)[0]:
-            self.why = f"no answer in {limit:.0f} s"
-            return {}
-        try:
-            answer: dict[str, Any] = json.loads(self.process.stdout.readline())
-        except ValueError:
-            self.why = f"its process died ({self.process.wait()})"
-            return {}
-        return answer
-
-    def _signal(self, number: int) -> None:
-        if self.process.poll() is None and not self.why:
-            os.kill(self.process.pid, number)
-
-
-def measure(case: Case, names: list[str], args: argparse.Namespace, machine: Machine) -> dict[str, Any]:
-    """The row of one case."""
-    with tempfile.TemporaryDirectory(prefix="xcc-bench-") as text:
-        folder = Path(text)
-        job = case.make(folder)
-        (folder / "job.json").write_text(json.dumps(job.data()))
-        np.savez(folder / "feeds.npz", **job.feeds)  # type: ignore[arg-type]
-        row: dict[str, Any] = {"case": case.name, "group": case.group, "ms": {}, "first_ms": {}, "load_s": {},
-                               "run_mb": {}, "activation_mb": {}, "out": {}, "weights_mb": job.weights / 1e6}
-        row["compile_s"] = compile_s = compiled(job, folder, args)
-        if isinstance(compile_s, str):
-            return row | {"out": {"xcc": compile_s}}
-        rivals = [Rival(n, folder, args.threads) for n in names]
-        try:
-            for _ in range(args.rounds):
-                for r in rivals:
-                    if not r.why:
-                        r.turn(args.turn)
-        finally:
-            for r in rivals:
-                r.end()
+def measure(case: Case, rivals: list[Rival], args: argparse.Namespace, machine: Machine) -> dict[str, Any]:
+    """The row of one case; with --prepare only what loading says."""
+    folder, job = case.prepared()
+    row: dict[str, Any] = {"case": case.name, "group": case.group, "ms": {}, "first_ms": {}, "load_s": {},
+                           "run_mb": {}, "activation_mb": {}, "out": {}, "weights_mb": job.weights / 1e6,
+                           "version": compiler_version()}
+    row["compile_s"] = compile_s = compiled(job, folder, args)
+    if isinstance(compile_s, str):
+        return row | {"out": {"xcc": compile_s}}
+    load(rivals, folder)
+    try:
+        for n in range(0 if args.prepare else args.rounds):
+            inside = [r for r in rivals if not r.why]
+            if n >= LEAST_ROUNDS and all(len(r.times) >= CALLS for r in inside):
+                break
+            for r in inside:
+                r.turn(args.turn)
+    finally:
         for r in rivals:
-            if r.why or not r.times:
-                row["out"][r.name] = r.why
-                continue
-            row["ms"][r.name] = statistics.median(r.times) * 1e3
-            row["load_s"][r.name], row["first_ms"][r.name] = r.facts["load_s"], r.facts["first_ms"]
-            row["run_mb"][r.name] = r.facts["run_bytes"] / 1e6
-            row["activation_mb"][r.name] = r.facts["activation_bytes"] / 1e6
-            if r.facts["kernel_ms"]:
-                row["kernel_ms"] = r.facts["kernel_ms"]
-        row["calls"] = min((len(r.times) for r in rivals if r.times), default=0)
-        row["differs"] = differing(folder, list(row["ms"]), job)
-        return row | limits(row, job, machine)
+            r.end()
+    for r in rivals:
+        if r.why or not r.times:
+            row["out"][r.name] = r.why
+            continue
+        row["ms"][r.name] = statistics.median(r.times) * 1e3
+        row["load_s"][r.name], row["first_ms"][r.name] = r.facts["load_s"], r.facts["first_ms"]
+        row["run_mb"][r.name] = r.facts["run_bytes"] / 1e6
+        row["activation_mb"][r.name] = r.facts["activation_bytes"] / 1e6
+        if r.facts["kernel_ms"]:
+            row["kernel_ms"] = r.facts["kernel_ms"]
+    row["calls"] = min((len(r.times) for r in rivals if r.times), default=0)
+    row["differs"] = differing(folder, list(row["ms"]), job)
+    return row | limits(row, job, machine)
+
+
+def load(rivals: list[Rival], folder: Path) -> None:
+    """xcc's loading is timed alone; the others load at the same time."""
+    for some in ([r for r in rivals if r.name == "xcc"], [r for r in rivals if r.name != "xcc"]):
+        for r in some:
+            r.load(folder)
+        for r in some:
+            r.loaded()
 
 
 def compiled(job: Job, folder: Path, args: argparse.Namespace) -> float | str:
@@ -181,17 +138,27 @@ def chosen(only: list[str], skip: list[str]) -> tuple[list[Case], list[str]]:
 
 
 def rows(cases: list[Case], names: list[str], args: argparse.Namespace, machine: Machine) -> Iterator[dict[str, Any]]:
-    for case in cases:
-        row = measure(case, names, args, machine)
-        times = "  ".join(f"{k} {v:.3f}" for k, v in row["ms"].items())
-        more = f"  ratio {row['ratio']:.2f}" if "ratio" in row else ""
-        more += f"  {row['of_limit']:.0%} of the limit" if "of_limit" in row else ""
-        more += f"  DIFFERS: {', '.join(row['differs'])}" if row.get("differs") else ""
-        print(f"{case.name}: {times}{more}", flush=True)
-        for name, why in row["out"].items():
-            if why and not why.startswith("Absent: ") or args.verbose:
-                print(f"    {name}: {why}", flush=True)
-        yield row
+    with tempfile.TemporaryDirectory(prefix="xcc-bench-") as logs:
+        rivals = [Rival(n, args.threads, Path(logs) / f"{n}.log") for n in names]
+        try:
+            for case in cases:
+                row = measure(case, rivals, args, machine)
+                tell(row, args)
+                yield row
+        finally:
+            for r in rivals:
+                r.stop()
+
+
+def tell(row: Mapping[str, Any], args: argparse.Namespace) -> None:
+    times = "  ".join(f"{k} {v:.3f}" for k, v in row["ms"].items())
+    more = f"  ratio {row['ratio']:.2f}" if "ratio" in row else ""
+    more += f"  {row['of_limit']:.0%} of the limit" if "of_limit" in row else ""
+    more += f"  DIFFERS: {', '.join(row['differs'])}" if row.get("differs") else ""
+    print(f"{row['case']}: {times}{more}", flush=True)
+    for name, why in row["out"].items():
+        if why and not why.startswith("Absent: ") or args.verbose:
+            print(f"    {name}: {why}", flush=True)
 
 
 def main() -> int:
@@ -199,10 +166,12 @@ def main() -> int:
     p.add_argument("--only", default="", metavar="A,B", help="these cases, groups and runtimes (xcc is always there)")
     p.add_argument("--skip", default="", metavar="A,B", help="not these cases, groups and runtimes")
     p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--rounds", type=int, default=20)
+    p.add_argument("--rounds", type=int, default=20, help="at most; fewer where all have 20 counted calls")
     p.add_argument("--turn", type=float, default=0.03, metavar="SECONDS", help="of counted calls (default 0.03)")
     p.add_argument("--xcc", action="append", default=[], metavar="FLAG", help="a further flag for the compiler")
     p.add_argument("--save", action="store_true", help="write the rows into benchmarks/results (others there stay)")
+    p.add_argument("--resume", action="store_true", help="leave out the cases that the results hold of this compiler")
+    p.add_argument("--prepare", action="store_true", help="load every case once and time none")
     p.add_argument("--render", default="", metavar="JSON", help="print the tables of a result file and stop")
     p.add_argument("--list", action="store_true")
     p.add_argument("-v", "--verbose", action="store_true", help="say why a runtime is absent")
@@ -215,21 +184,26 @@ def main() -> int:
         print(page(json.loads(Path(args.render).read_text())))
         return 0
     cases, names = chosen([n for n in args.only.split(",") if n], [n for n in args.skip.split(",") if n])
-    machine = measured(args.threads, again=args.save)
+    machine = measured(args.threads, again=args.save and not args.resume)
     slug = "".join(c if c.isalnum() else "-" for c in machine.cpu.lower()).strip("-")
     base = ROOT / "benchmarks" / "results" / f"cpu-{slug}-{args.threads}t"
     data: dict[str, Any] = {"rows": []}
-    if args.save and base.with_suffix(".json").exists():
+    if (args.save or args.resume) and base.with_suffix(".json").exists():
         data = json.loads(base.with_suffix(".json").read_text())
-    data |= {"cpu": machine.cpu, "threads": args.threads, "flops": dict(machine.flops),
+    if args.resume:
+        done = {r["case"] for r in data["rows"] if r.get("version") == compiler_version()}
+        cases = [c for c in cases if c.name not in done]
+    data |= {"cpu": machine.cpu, "threads": args.threads, "version": compiler_version(), "flops": dict(machine.flops),
              "bandwidth": [list(b) for b in machine.bandwidth]}
     for row in rows(cases, names, args, machine):
+        if args.prepare:
+            continue
         old = {r["case"]: r for r in data["rows"]} | {row["case"]: row}
         data["rows"] = [old[n] for n in CASES if n in old]
         if args.save:
             base.with_suffix(".json").write_text(json.dumps(data, indent=1) + "\n")
             base.with_suffix(".md").write_text(page(data))
-    if not args.save:
+    if not args.save and not args.prepare:
         print(page(data))
     return 0
 

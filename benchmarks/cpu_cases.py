@@ -5,6 +5,9 @@ Every runtime may rearrange the constant weights ahead; inputs and outputs are p
 
 from __future__ import annotations
 
+import hashlib
+import json
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -14,6 +17,8 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+from xcc.cache import folder
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "test" / "e2e"))
@@ -44,7 +49,7 @@ class Job:
     weights: int = 0
 
     def data(self) -> dict[str, Any]:
-        return asdict(self) | {"feeds": None}
+        return asdict(self) | {"feeds": {}}
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,21 @@ class Case:
     name: str
     group: str
     make: Callable[[Path], Job]
+
+    def prepared(self) -> tuple[Path, Job]:
+        """The case's folder among what xcc keeps between runs, with job.json and feeds.npz, and its job without
+        feeds. It is made anew when this file or that of the models has changed."""
+        place = folder() / "benchmarks" / self.name
+        text = b"".join(Path(f).read_bytes() for f in (__file__, models.__file__))
+        key = hashlib.blake2b(text, digest_size=12).hexdigest()
+        if not (place / "key").exists() or (place / "key").read_text() != key:
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir(parents=True)
+            job = self.make(place)
+            (place / "job.json").write_text(json.dumps(job.data()))
+            np.savez(place / "feeds.npz", **job.feeds)  # type: ignore[arg-type]
+            (place / "key").write_text(key)
+        return place, Job(**json.loads((place / "job.json").read_text()))
 
 
 def model_job(name: str, folder: Path, *, precision: str = "f32", tolerance: float = 1e-3,

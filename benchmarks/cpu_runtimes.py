@@ -1,17 +1,9 @@
-"""One runtime in a process of its own: loads a case of benchmarks/cpu.py, then runs it when it is told to.
-
-    python benchmarks/cpu_runtimes.py RUNTIME FOLDER THREADS
-
-FOLDER holds job.json and feeds.npz. Answers on standard output, one line of JSON each: after loading, then after each
-line of standard input, which gives the seconds to run for. Outputs go to FOLDER/RUNTIME.npz.
-"""
+"""How each runtime loads a case of benchmarks/cpu.py: a function that gives the call to time."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,17 +47,23 @@ def iree(job: dict[str, Any], feeds: Feeds, threads: int, folder: Path) -> Call:
     import subprocess
 
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    source, binary = folder / "iree.mlir", folder / "iree.vmfb"
-    for command in (["iree-import-onnx", job["path"], "-o", str(source), "--opset-version", "17"],
-                    ["iree-compile", str(source), "-o", str(binary), "--iree-hal-target-device=local",
-                     "--iree-hal-local-target-device-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host",
-                     "--iree-input-demote-i64-to-i32=false", "--iree-opt-level=O3"]):
+    source, binary, failure = folder / "iree.mlir", folder / "iree.vmfb", folder / "iree.txt"
+    if failure.exists():
+        raise Absent(failure.read_text())
+    commands = [["iree-import-onnx", job["path"], "-o", str(source), "--opset-version", "17"],
+                ["iree-compile", str(source), "-o", str(binary), "--iree-hal-target-device=local",
+                 "--iree-hal-local-target-device-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host",
+                 "--iree-input-demote-i64-to-i32=false", "--iree-opt-level=O3"]]
+    for command in [] if binary.exists() else commands:
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=400)
         except (FileNotFoundError, subprocess.TimeoutExpired) as e:
             raise Absent(f"{command[0]}: {e}") from None
         if done.returncode:
-            raise Absent(f"{command[0]} fails: {(done.stderr.strip().splitlines() or ['no message'])[-1][:200]}")
+            failure.write_text(f"{command[0]} fails: {(done.stderr.strip().splitlines() or ['no message'])[-1][:200]}")
+            binary.unlink(missing_ok=True)
+            raise Absent(failure.read_text())
+    source.unlink(missing_ok=True)
     from iree import runtime
 
     runtime.flags.parse_flags(f"--task_topology_max_group_count={threads}")
@@ -142,7 +140,7 @@ def _torch_model(name: str, feeds: Feeds, precision: str) -> Call:
     import models
 
     torch._inductor.config.freezing = True
-    torch._inductor.config.worker_start_method = "subprocess"
+    torch._inductor.config.compile_threads = 1          # no processes that outlive the case
     program = models.MODELS[name].program
     if program is None:
         raise Absent("there is no PyTorch program of this model")
@@ -156,6 +154,7 @@ def _torch_model(name: str, feeds: Feeds, precision: str) -> Call:
             out = compiled(*arguments)
         return [v.float().numpy() for v in (out if isinstance(out, (tuple, list)) else [out])]
 
+    call()              # compiles
     return call
 
 
@@ -169,82 +168,4 @@ def _weight(job: dict[str, Any]) -> Any:
 RUNTIMES: dict[str, Loader] = {"xcc": xcc, "onnxruntime": onnxruntime, "openvino": openvino, "iree": iree,
                                "torch": torch, "torch-nhwc": torch_nhwc, "openblas": openblas}
 IMPORTS = {"onnxruntime": "onnxruntime", "openvino": "openvino", "iree": "iree.runtime", "torch": "torch",
-           "torch-nhwc": "torch", "openblas": "numpy", "xcc": "xcc.runtime.cpu"}
-
-
-def longest_kernel(folder: Path, feeds: Feeds) -> float:
-    """Milliseconds of the longest kernel of a run alone: a convolution without layout conversions at its ends."""
-    from xcc.runtime.model import load
-
-    return max(t.seconds for t in load(folder / "xcc.xcm").profile(feeds)) * 1e3
-
-
-def resident(peak: bool = False) -> int:
-    """Bytes of this process in memory, now or at most since :func:`forget_peak`."""
-    key = "VmHWM:" if peak else "VmRSS:"
-    with open("/proc/self/status") as f:
-        return next(int(line.split()[1]) << 10 for line in f if line.startswith(key))
-
-
-def forget_peak() -> None:
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        pass            # the peak then includes that of loading
-
-
-def run_for(call: Call, seconds: float) -> list[float]:
-    """Seconds of each call during about `seconds`, after calls that are not counted."""
-    end = time.perf_counter() + min(0.2 * seconds, 0.01)
-    call()
-    while time.perf_counter() < end:
-        call()
-    times: list[float] = []
-    end = time.perf_counter() + seconds
-    while not times or time.perf_counter() < end:
-        begin = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - begin)
-    return times
-
-
-def main() -> int:
-    name, folder, threads = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-
-    def answer(**data: Any) -> None:
-        answers.write(json.dumps(data) + "\n")
-        answers.flush()
-
-    job = json.loads((folder / "job.json").read_text())
-    feeds = dict(np.load(folder / "feeds.npz"))
-    try:
-        __import__(IMPORTS[name])
-        base = resident()
-        begin = time.perf_counter()
-        call = RUNTIMES[name](job, feeds, threads, folder)
-        loaded = time.perf_counter() - begin
-        held = resident()
-        forget_peak()
-        begin = time.perf_counter()
-        outputs = call()
-        first = time.perf_counter() - begin
-        np.savez(folder / f"{name}.npz", **{str(i): np.asarray(v) for i, v in enumerate(outputs)})
-        del outputs
-        forget_peak()
-        call()
-        peak = resident(peak=True)
-    except Exception as e:
-        text = str(e).strip().splitlines()
-        answer(absent=f"{type(e).__name__}: {text[0][:200] if text else ''}")
-        return 0
-    answer(load_s=loaded, first_ms=first * 1e3, run_bytes=peak - base, activation_bytes=max(0, peak - held),
-           kernel_ms=longest_kernel(folder, feeds) if name == "xcc" and job["torch"][:1] == ["conv"] else 0.0)
-    for line in sys.stdin:
-        answer(times=run_for(call, float(line)))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+           "torch-nhwc": "torch", "openblas": "numpy", "xcc": "xcc.runtime.model"}

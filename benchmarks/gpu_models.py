@@ -57,6 +57,7 @@ def torch_time(module: Any, feeds: dict[str, Any], precision: str) -> float:
     import gpu
     import torch
 
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     kind = {"f16": torch.float16, "bf16": torch.bfloat16}.get(precision, torch.float32)
     arguments = [torch.from_numpy(v).cuda() for v in feeds.values()]
     arguments = [a.to(kind) if a.is_floating_point() else a for a in arguments]

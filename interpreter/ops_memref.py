@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xcc._mlir import ir
+from xcc._mlir import arith_d, ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine
 from xcc.interpreter.memory import MemRef, contiguous_strides
@@ -185,14 +185,16 @@ def _metadata(source: Any, _: Any) -> Any:
     return run
 
 
-_ATOMICS: dict[int, Any] = {0: np.add, 1: np.add, 2: None, 3: np.maximum, 4: np.maximum, 6: np.minimum, 7: np.minimum,
-                            9: np.multiply, 10: np.multiply, 11: np.bitwise_or, 12: np.bitwise_and}
+_ATOMICS: dict[str, Any] = {
+    "addf": np.add, "addi": np.add, "assign": None, "maximumf": np.maximum, "maxs": np.maximum, "minimumf": np.minimum,
+    "mins": np.minimum, "mulf": np.multiply, "muli": np.multiply, "ori": np.bitwise_or, "andi": np.bitwise_and,
+    "xori": np.bitwise_xor}
 
 
 @op("memref.atomic_rmw")
 def _atomic(source: Any, kernel: Any) -> Any:
     note_shared(kernel, source.operands[1].type)
-    kind = ir.IntegerAttr(source.attributes["kind"]).value
+    kind = arith_d.AtomicRMWKind(ir.IntegerAttr(source.attributes["kind"]).value).name
     if kind not in _ATOMICS:
         raise UserError(f"the interpreter does not know this atomic: {source}")
     function = _ATOMICS[kind]

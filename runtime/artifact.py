@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from xcc.diagnostics import UserError
+from xcc.runtime.large_pages import BlockWriter, map_file
 from xcc.runtime.program import Program, to_json
 from xcc.runtime.program_reader import program_from_json
 from xcc.weight_files import parse_header, safetensors_chunks
@@ -67,13 +68,15 @@ class Artifact:
         head = {"manifest.json": json.dumps(manifest, indent=1).encode()}
         temporary = Path(f"{path}.{os.getpid()}.tmp")
         try:
-            with open(temporary, "wb") as f:
-                writer = _Writer(f)
+            with open(temporary, "wb", buffering=0) as f:
+                blocks = BlockWriter(f)
+                writer = _Writer(blocks)
                 for name, data in (head | members).items():
                     writer.add(name, [data])
                 writer.add(_WEIGHTS, chunks)
                 writer.finish()
-                size = f.tell()
+                blocks.flush()
+                size = blocks.tell()
             os.replace(temporary, path)
         except OSError as e:
             temporary.unlink(missing_ok=True)
@@ -84,7 +87,7 @@ class Artifact:
     def read(path: str | Path) -> Artifact:
         """Maps the file; UserError says what is wrong with one that is truncated, damaged or no artifact."""
         try:
-            data: Any = np.memmap(path, dtype=np.uint8, mode="r")
+            data: Any = map_file(path)
         except (OSError, ValueError) as e:
             reason = getattr(e, "strerror", None) or "the file is empty"
             raise UserError(f"{path}: cannot be read: {reason}") from None

@@ -9,7 +9,9 @@ from xcc.dialects.xt.numeric import NARROW, Array
 from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, axis_of, build
 from xcc.dialects.xt.shape import static_dims
 from xcc.dialects.xt.types import TensorType, dtype_name
-from xcc.symbolic import Dim
+from xcc.symbolic import Dim, dim_min, floordiv, mod
+
+KEYS = ("i32", "i64")     # of sorts by merging
 
 
 def order(x: Array, axis: int, descending: bool) -> Array:
@@ -88,56 +90,58 @@ BUILDERS.update(top_k=top_k)
 
 
 class SortRuns(XtOp, name="sort_runs"):
-    """Each `run` of neighbours along the last dim sorted on its own, and the i32 positions along that dim."""
+    """Each `run` of neighbours along the last dim of integers sorted on its own, and the i32 positions along it."""
 
-    x = operand()
+    keys = operand()
     run = integer()
-    descending = boolean(False)
     access = "opaque"
-    result_names = ("values", "indices")
+    result_names = ("sorted", "places")
 
     @staticmethod
-    def infer(a: Attrs, x: TensorType) -> tuple[TensorType, TensorType]:
-        if x.rank < 1 or a.run < 1:
-            raise InferError(f"runs of {a.run} of {x}")
-        return x, x.with_dtype("i32")
+    def infer(a: Attrs, keys: TensorType) -> tuple[TensorType, TensorType]:
+        if keys.rank < 1 or a.run < 1 or keys.dtype not in KEYS:
+            raise InferError(f"runs of {a.run} of {keys}")
+        return keys, keys.with_dtype("i32")
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
-        starts = range(0, x.shape[-1], a.run)
-        runs = [s + order(x[..., s:s + a.run], -1, a.descending) for s in starts]
-        index: Array = np.concatenate(runs, -1) if runs else np.zeros(x.shape, np.int64)
-        return np.take_along_axis(x, index, -1), index.astype(np.int32)
+    def evaluate(a: Attrs, keys: Any) -> Any:
+        starts = range(0, keys.shape[-1], a.run)
+        runs = [s + order(keys[..., s:s + a.run], -1, False) for s in starts]
+        index: Array = np.concatenate(runs, -1) if runs else np.zeros(keys.shape, np.int64)
+        return np.take_along_axis(keys, index, -1), index.astype(np.int32)
 
 
 class MergeRuns(XtOp, name="merge_runs"):
-    """Sorted runs along the last dim merged in pairs, of which the first `keep` elements are kept; `numbers` go along.
+    """`ways` sorted runs at a time along the last dim become one, of which the first `keep` elements are kept.
 
-    A run has `run` elements, the last one may have fewer. Equal elements keep their order.
+    A run has `run` elements, the last one may have fewer. Equal elements keep their order; `numbers` go along. Sizes
+    are powers of two.
     """
 
-    x = operand()
+    keys = operand()
     numbers = operand()
     run = integer()
+    ways = integer(2)
     keep = integer()
-    descending = boolean(False)
     access = "opaque"
-    result_names = ("values", "indices")
+    result_names = ("merged", "places")
 
     @staticmethod
-    def infer(a: Attrs, x: TensorType, numbers: TensorType) -> tuple[TensorType, TensorType]:
-        size = x.shape[-1] if x.rank else None
-        if not isinstance(size, int) or numbers.shape != x.shape or not 1 <= a.run <= a.keep:
-            raise InferError(f"runs of {a.run} of {x} and {numbers}, {a.keep} kept")
-        merged = min(2 * a.run, a.keep)
-        out = x.with_shape([*x.shape[:-1], size // (2 * a.run) * merged + min(size % (2 * a.run), merged)])
+    def infer(a: Attrs, keys: TensorType, numbers: TensorType) -> tuple[TensorType, TensorType]:
+        powers = all(n > 0 and not n & n - 1 for n in (a.run, a.ways, a.keep))
+        if keys.rank < 1 or keys.dtype not in KEYS or numbers.shape != keys.shape or not powers or a.run > a.keep:
+            raise InferError(f"{a.ways} runs of {a.run} of {keys} and {numbers}, {a.keep} kept")
+        whole, size = a.ways * a.run, keys.shape[-1]
+        if a.keep < whole:
+            size = floordiv(size, whole) * a.keep + dim_min(mod(size, whole), a.keep)
+        out = keys.with_shape([*keys.shape[:-1], size])
         return out, out.with_dtype(numbers.dtype)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, numbers: Any) -> Any:
+    def evaluate(a: Attrs, keys: Any, numbers: Any) -> Any:
         out = []
-        for s in range(0, x.shape[-1], 2 * a.run):
-            v, i = x[..., s:s + 2 * a.run], numbers[..., s:s + 2 * a.run]
-            index = order(v, -1, a.descending)[..., :a.keep]
+        for s in range(0, keys.shape[-1], a.ways * a.run):
+            v, i = keys[..., s:s + a.ways * a.run], numbers[..., s:s + a.ways * a.run]
+            index = order(v, -1, False)[..., :a.keep]
             out.append([np.take_along_axis(n, index, -1) for n in (v, i)])
-        return tuple(np.concatenate(parts, -1) for parts in zip(*out, strict=True)) if out else (x, numbers)
+        return tuple(np.concatenate(parts, -1) for parts in zip(*out, strict=True)) if out else (keys, numbers)

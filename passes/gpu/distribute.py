@@ -115,7 +115,7 @@ def phases_of(func: Any) -> list[list[Any]]:
 
 def writes_memory(op: Any) -> bool:
     """Whether `op` or an operation inside it stores to memory."""
-    if op.name in ("vector.transfer_write", "vector.scatter", "memref.store"):
+    if op.name in ("vector.transfer_write", "vector.scatter", "memref.store", "memref.atomic_rmw"):
         return True
     return any(writes_memory(inner.operation) for region in op.regions for block in region.blocks
                for inner in block.operations)

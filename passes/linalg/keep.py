@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from xcc import symbolic
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
+from xcc.passes.linalg.cache_sets import LINE_BYTES, spread_dims
 from xcc.passes.linalg.kernel import Access, Kernel, Tensor, bare_loop, loop
 from xcc.passes.linalg.tile_builder import Builder, Ix, V
-from xcc.passes.linalg.tile_memory import Memory, memref_type
+from xcc.passes.linalg.tile_memory import Memory, memref_type, storage_type
 from xcc.symbolic import Dim
 
 if TYPE_CHECKING:
@@ -23,26 +24,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Part", "kept_parts"]
 
-LINE_BYTES = 64
-
 
 @dataclass(frozen=True, eq=False)
 class Part:
     """What a chunk keeps of tensor `t`.
 
-    local: a tensor of the part's dims in `memref`. origin: where the part begins in each dim of `t`, zero where it is
-    whole. ends: how far it goes in the dims whose last part is smaller, as an index.
+    dims: the part's. stored: a tensor of the dims that `memref` has, of which the part may be less. origin: where the
+    part begins in each dim of `t`, zero where it is whole. ends: how far it goes in the dims whose last part is
+    smaller, as an index.
     """
 
     t: Tensor
-    local: Tensor
+    dims: tuple[int, ...]
+    stored: Tensor
     memref: Any
     origin: tuple[Ix, ...]
     ends: dict[int, Any]
 
     def load(self, b: Builder, memory: Memory, indices: Sequence[Ix]) -> V:
         """The tile of `t` at `indices`."""
-        return memory.load(self.local, [b.ix_add(i, b.ix_scale(o, -1))
+        return memory.load(self.stored, [b.ix_add(i, b.ix_scale(o, -1))
                                         for i, o in zip(indices, self.origin, strict=True)])
 
 
@@ -50,7 +51,8 @@ def kept_parts(kernel: Kernel, schedule: Schedule, main: Tensor, memory: Memory,
                ranges: dict[int, tuple[Any, Any]]) -> list[Part]:
     """The parts that a chunk of `main` keeps, in order; `ranges` are the chunk's of the dims of `main`."""
     positions = _positions(main)
-    return [_part(kernel.ops[kept.op].results[0], positions, schedule, main, memory, ranges) for kept in schedule.kept]
+    return [_part(kernel.ops[kept.op].results[0], kept.vector, positions, schedule, memory, ranges)
+            for kept in schedule.kept]
 
 
 def _positions(main: Tensor) -> dict[Tensor, Access]:
@@ -74,36 +76,37 @@ def _positions(main: Tensor) -> dict[Tensor, Access]:
     return found
 
 
-def _part(t: Tensor, positions: dict[Tensor, Access], schedule: Schedule, main: Tensor, memory: Memory,
+def _part(t: Tensor, tile: Sequence[int], positions: dict[Tensor, Access], schedule: Schedule, memory: Memory,
           ranges: dict[int, tuple[Any, Any]]) -> Part:
-    b, dims, origin = memory.b, [], []
+    """The part of `t` that is computed in tiles of `tile`."""
+    b, dims, origin = memory.b, list[Any](), []
     ends: dict[int, Any] = {}
     for n, (e, size) in enumerate(zip(positions[t], t.dims, strict=True)):
-        d, tile = _walk(e)
+        d, step = _walk(e)
         if d is None and any(s[1:].isdigit() and int(s[1:]) in ranges for s in symbolic.symbols_of(e)):
             raise UserError(f"xcc.config: a chunk cannot keep a value that it reads at {e}")
         if d not in ranges:
             dims.append(size)
             origin.append(Ix())
             continue
-        if schedule.block[d] % tile:
-            raise UserError(f"xcc.config: chunks of {schedule.block[d]} do not keep tiles of {tile}")
+        if schedule.block[d] % step:
+            raise UserError(f"xcc.config: chunks of {schedule.block[d]} do not keep tiles of {step}")
         low, high = ranges[d]
-        dims.append(schedule.block[d] // tile)
-        first = b.binary("arith.divui", low, b.int(tile)) if tile > 1 else low
+        dims.append(schedule.block[d] // step)
+        first = b.binary("arith.divui", low, b.int(step)) if step > 1 else low
         origin.append(b.ix_of(first))
         if high is not None:
-            last = b.binary("arith.ceildivui", high, b.int(tile)) if tile > 1 else high
+            last = b.binary("arith.ceildivui", high, b.int(step)) if step > 1 else high
             ends[n] = b.sub(last, first)
     if not all(isinstance(d, int) for d in dims):
         raise UserError(f"xcc.config: a chunk cannot keep {dims} elements")
-    local = replace(t, dims=tuple(dims), producer=None, constant=None)
+    stored = replace(t, dims=spread_dims(dims, tile, storage_type(t.element).width // 8), producer=None, constant=None)
     memref = ir.Operation.create(
-        "memref.alloca", results=[memref_type(local.dims, t.element)], operands=[], attributes={
+        "memref.alloca", results=[memref_type(stored.dims, t.element)], operands=[], attributes={
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0]),
             "alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), LINE_BYTES)}).results[0]
-    memory.bind(local, memref)
-    return Part(t, local, memref, tuple(origin), ends)
+    memory.bind(stored, memref)
+    return Part(t, tuple(dims), stored, memref, tuple(origin), ends)
 
 
 def _walk(e: Dim) -> tuple[int | None, int]:

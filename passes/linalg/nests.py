@@ -94,7 +94,7 @@ class Nest:
                            chunks=(), shares=0, ahead=0, stream=False)
             zero = self.b.int(0)
             with self.b.scope():
-                nest = Nest(self.ev, plan, part.local.dims, [Result(part.t, part.memref, None)], part.origin)
+                nest = Nest(self.ev, plan, part.dims, [Result(part.t, part.memref, None)], part.origin)
                 nest._tiles(list(kept.order), {}, {d: (zero, end) for d, end in part.ends.items()})
             self.ev.kept[part.t] = part
         if self.schedule.depth:

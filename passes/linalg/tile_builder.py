@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import gcd
 from typing import Any
 
 from xcc._mlir import ir
@@ -88,7 +89,7 @@ class Builder:
         self.symbols = symbols
         self.scopes: list[dict[Any, Any]] = [{}]
         self.constants: dict[Any, Any] = {}
-        self.multiples: dict[Any, int] = {}     # loop variables that are multiples of a number
+        self.multiples: dict[Any, int] = {}     # loop variables and sums that are multiples of a number
         self.index = ir.IndexType.get()
         self.i1 = ir.IntegerType.get_signless(1)
 
@@ -152,7 +153,15 @@ class Builder:
             return a
         if x is not None and y is not None:
             return self.int(x + y)
-        return self.pure("arith.addi", self.index, [a, b])
+        total = self.pure("arith.addi", self.index, [a, b])
+        if (common := gcd(self.multiple(a), self.multiple(b))) > 1:
+            self.multiples[total] = common
+        return total
+
+    def multiple(self, v: Any) -> Int:
+        """A number that divides `v`; 0 for the constant 0."""
+        n = self.as_int(v)
+        return abs(n) if n is not None else self.multiples.get(v, 1)
 
     def sub(self, a: Any, b: Any) -> Any:
         x, y = self.as_int(a), self.as_int(b)

@@ -18,6 +18,7 @@ from xcc._mlir import ir
 from xcc.bounds import Bounds, interval
 from xcc.dialects import xt
 from xcc.passes.xt.op_graph import short_name
+from xcc.passes.xt.rewrite import dim_bounds
 from xcc.symbolic import Dim
 
 __all__ = ["EQUAL", "equal_dims", "note_equal_dims"]
@@ -37,7 +38,7 @@ def note_equal_dims(module: Any) -> None:
     """
     with module.context, ir.Location.unknown():
         listed: list[Pair] = []
-        bounds = _bounds(module)
+        bounds = dim_bounds(module)
         for function in module.body:
             for region in function.operation.regions:
                 for block in region.blocks:
@@ -109,14 +110,6 @@ class _Block:
                 continue
             before = self.first if names <= self.start else op
             xt.require(a, b, _place(op), loc=op.location, ip=ir.InsertionPoint(before))
-
-
-def _bounds(module: Any) -> Bounds:
-    attributes = module.operation.attributes
-    if "xt.dims" not in attributes:
-        return {}
-    pairs = {named.name: [int(v.value) for v in named.attr] for named in attributes["xt.dims"]}
-    return {name: (low, high) for name, (low, high) in pairs.items()}
 
 
 def _given_for(block: Any, results: Any) -> list[Pair]:

@@ -15,6 +15,7 @@ from xcc.passes.xt.fusion_rules import FusionLimits, FusionRules
 from xcc.passes.xt.kernel_summary import summarise
 from xcc.passes.xt.op_graph import Graph, is_inline
 from xcc.passes.xt.outline import Group, Outliner
+from xcc.passes.xt.rewrite import dim_bounds
 from xcc.passes.xt.scan_axes import scan_along_first_dim
 from xcc.symbolic import symbols_of
 
@@ -87,18 +88,6 @@ class FormKernels(Pass):
             else [[g] for g in fusion.groups]
         return [_joined([_with_sources(Group(g.nodes, fusion.copied_into(g), g.root().name)) for g in shared])
                 for shared in together]
-
-
-def dim_bounds(module: Any) -> dict[str, tuple[int, int]]:
-    """The declared bounds of symbols, from the module attribute xt.dims."""
-    attributes = module.operation.attributes
-    if "xt.dims" not in attributes:
-        return {}
-    out = {}
-    for named in attributes["xt.dims"]:
-        low, high = (int(v.value) for v in named.attr)
-        out[named.name] = (low, high)
-    return out
 
 
 def _known_symbols(module: Any) -> set[str]:

@@ -72,3 +72,15 @@ def erase_dead(module: Any) -> int:
                 operation.erase()
                 count += 1
     return count
+
+
+def dim_bounds(module: Any) -> dict[str, tuple[int, int]]:
+    """The declared bounds of symbols, from the module attribute xt.dims."""
+    attributes = module.operation.attributes
+    if "xt.dims" not in attributes:
+        return {}
+    out = {}
+    for named in attributes["xt.dims"]:
+        low, high = (int(v.value) for v in named.attr)
+        out[named.name] = (low, high)
+    return out

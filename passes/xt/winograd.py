@@ -2,7 +2,8 @@
 
 A tile of m x m results needs (m + 2)^2 multiplications for each pair of channels in place of 9 m^2: 2.25 times fewer
 with m = 2, 4 times fewer with m = 4. What that costs: the transforms at both ends, and a filter with (m + 2)^2 / 9
-times as many elements, which has to come from memory. See docs/winograd.md.
+times as many elements, which has to come from memory and stays there: a model's filters may grow by so many bytes
+together, which go to the convolutions that save most for each. See docs/winograd.md.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from xcc.passes.xt.pack import pack_columns, panel_width
 from xcc.passes.xt.rewrite import at, name_of, producer, replace, walk_ops
 from xcc.targets.base import Chip
 
-__all__ = ["Chunks", "Shape", "Winograd", "best_chunks", "direct_seconds"]
+__all__ = ["Chunks", "Form", "Shape", "Winograd", "affordable", "best_chunks", "direct_seconds"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,16 @@ class Chunks:
     busy: float
 
 
+@dataclass(frozen=True)
+class Form:
+    """One way to compute a convolution: in tiles of `tile` x `tile` results (0: as it is), the seconds it is estimated
+    to take, the bytes that its filter has more."""
+
+    tile: int
+    seconds: float
+    added: int
+
+
 @register_pass
 @dataclass(frozen=True)
 class Winograd(Pass):
@@ -59,36 +70,66 @@ class Winograd(Pass):
     After:  ``winograd_convolution(pad(x), w')``, w': [t, t, K / P, C, P]
 
     tile: 2 or 4, m of the tiles that every such convolution gets; 0: what is estimated to be fastest, or none.
+    added: bytes by which all filters together may grow where the tile is chosen.
     """
 
     name: ClassVar[str] = "winograd"
     tile: int = 0
+    added: int = 8 << 20
 
     def run(self, module: Any, ctx: PassContext) -> None:
         if ctx.options is not None and not ctx.options.winograd:
             return
         with module.context:
-            for op in walk_ops(module):
-                if name_of(op) == "convolution":
-                    fault = self._rewrite(op, ctx)
-                    if fault is not None and getattr(ctx.options, "debug_patterns", False):
-                        ctx.verbose(f"no match: {fault.op}: {fault.why}")
+            found = []
+            for op in [op for op in walk_ops(module) if name_of(op) == "convolution"]:
+                fault = _misfit(op)
+                if fault is None:
+                    found.append((op, _shape(op, ctx.chip)))
+                else:
+                    _tell(ctx, fault)
+            tiles = [self.tile] * len(found) if self.tile else affordable([_forms(s, ctx.chip) for _, s in found],
+                                                                          self.added)
+            for (op, shape), tile in zip(found, tiles, strict=True):
+                if tile:
+                    with at(op):
+                        replace(op, [_tiled(op, tile, shape.panel, ctx.weights)])
+                else:
+                    times = ", ".join(f"tiles of {f.tile} {f.seconds * 1e6:.0f} us" for f in _forms(shape, ctx.chip))
+                    _tell(ctx, no_match(op, f"{times}: others save more for the bytes of their filters"))
 
-    def _rewrite(self, op: Any, ctx: PassContext) -> NoMatch | None:
-        if (fault := _misfit(op)) is not None:
-            return fault
-        n, height, width, _ = (d if isinstance(d, int) else 1 for d in xt.shape_of(op.results[0]))
-        inputs, outputs = (d for d in xt.shape_of(op.operands[1])[2:] if isinstance(d, int))
-        panel = panel_width(outputs, 2 * ctx.chip.vector_bytes // 4)
-        form = Shape(n, height, width, inputs, outputs, panel)
-        times = {m: best_chunks(form, m, ctx.chip).seconds for m in POINTS}
-        tile = self.tile or min(times, key=times.__getitem__)
-        direct = direct_seconds(form, ctx.chip)
-        if not self.tile and direct < times[tile] * MARGIN:
-            return no_match(op, f"direct {direct * 1e6:.0f} us, tiles of {tile} {times[tile] * 1e6:.0f} us")
-        with at(op):
-            replace(op, [_tiled(op, tile, panel, ctx.weights)])
-        return None
+
+def _tell(ctx: PassContext, fault: NoMatch) -> None:
+    if getattr(ctx.options, "debug_patterns", False):
+        ctx.verbose(f"no match: {fault.op}: {fault.why}")
+
+
+def affordable(forms: list[list[Form]], limit: int) -> list[int]:
+    """The tile of each convolution, of its `forms` (the first is as it is): those that save most time for each byte
+    that their filters have more, as long as all filters together have no more than `limit` bytes more."""
+    chosen = [f[0] for f in forms]
+    while True:
+        left = limit - sum(f.added for f in chosen)
+        steps = [((now.seconds - f.seconds) / max(1, f.added - now.added), -n, f) for n, now in enumerate(chosen)
+                 for f in forms[n] if f.seconds < now.seconds and f.added - now.added <= left]
+        if not steps:
+            return [f.tile for f in chosen]
+        _, before, form = max(steps, key=lambda step: step[:2])
+        chosen[-before] = form
+
+
+def _shape(op: Any, chip: Chip) -> Shape:
+    n, height, width, _ = (d if isinstance(d, int) else 1 for d in xt.shape_of(op.results[0]))
+    inputs, outputs = (d for d in xt.shape_of(op.operands[1])[2:] if isinstance(d, int))
+    return Shape(n, height, width, inputs, outputs, panel_width(outputs, 2 * chip.vector_bytes // 4))
+
+
+def _forms(s: Shape, chip: Chip) -> list[Form]:
+    """As it is, then in tiles where that is clearly faster."""
+    elements = 4 * s.inputs * -(-s.outputs // s.panel) * s.panel
+    direct = direct_seconds(s, chip)
+    tiled = [Form(m, best_chunks(s, m, chip).seconds, elements * ((m + WINDOW - 1) ** 2 - WINDOW ** 2)) for m in POINTS]
+    return [Form(0, direct, 0), *(f for f in tiled if direct >= f.seconds * MARGIN)]
 
 
 def _misfit(op: Any) -> NoMatch | None:

@@ -20,8 +20,9 @@ from xcc.passes.xt_to_linalg.types import tensor_of
 from xcc.passes.xt_to_linalg.view import View
 from xcc.symbolic import Dim
 
-FAMILIES = ("conv", "elementwise", "indexing", "loop_merge", "loop_sampling", "loop_scan", "loop_scatter",
-            "loop_select", "loop_sort", "matmul", "pad", "quant", "reduce", "sampling", "shape", "window", "winograd")
+FAMILIES = ("conv", "elementwise", "indexing", "loop_merge", "loop_positions", "loop_sampling", "loop_scan",
+            "loop_scatter", "loop_select", "loop_sort", "matmul", "pad", "quant", "reduce", "sampling", "shape",
+            "window", "winograd")
 
 
 @register_pass

@@ -1,95 +1,113 @@
-"""Loop kernels of sorts by merging, an iteration an element: sort_runs, merge_runs. NaN counts as the greatest."""
+"""Loop kernels of sorts by merging, an iteration an element: sort_runs, merge_runs. Keys are signed integers."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from xcc._mlir import arith_d, ir
-from xcc.passes.xt_to_linalg.loop_sort import less
-from xcc.passes.xt_to_linalg.loops import LoopKernel, true
+from xcc.passes.xt_to_linalg.loops import LoopKernel
 from xcc.passes.xt_to_linalg.registry import converts_to_loops
 
 _I = arith_d.CmpIPredicate
-
-
-def _not(value: Any) -> Any:
-    return arith_d.xori(value, true())
-
-
-def _below(value: Any, other: Any) -> Any:
-    return arith_d.cmpi(_I.ult, value, other)
+TOGETHER = 8        # elements of a run that a thread reads ahead of the first comparison
 
 
 def _i32(index: Any) -> Any:
     return arith_d.index_cast(ir.IntegerType.get_signless(32), index)
 
 
+def _number(value: int) -> Any:
+    i32 = ir.IntegerType.get_signless(32)
+    return arith_d.constant(i32, ir.IntegerAttr.get(i32, value))
+
+
+def _before(found: Any, mine: Any, earlier: Any) -> Any:
+    """Whether `found`, which lies `earlier` than `mine` or behind it, comes first."""
+    return arith_d.select(earlier, arith_d.cmpi(_I.sle, found, mine), arith_d.cmpi(_I.slt, found, mine))
+
+
+def _counted(condition: Any, step: int) -> Any:
+    return arith_d.select(condition, _number(step), _number(0))
+
+
 @converts_to_loops("sort_runs")
 def sort_runs(k: LoopKernel) -> None:
-    """An element's place in its run is how many of the run stand before it."""
-    x, (values, indices) = k.inputs[0], k.outputs
-    run, descending = k.op.attr("run"), k.op.attr("descending")
+    """An element's place in its run is how many of the run come before it."""
+    keys, (out, numbers) = k.inputs[0], k.outputs
+    run, size = k.op.attr("run"), keys.dims[-1]
+    even = isinstance(size, int) and size % run == 0
+    together = min(run, TOGETHER)
 
     def element(c: list[Any]) -> None:
         *row, i = c
         start = arith_d.muli(arith_d.divui(i, k.dim(run)), k.dim(run))
-        length = arith_d.minui(k.dim(run), arith_d.subi(k.dim(x.dims[-1]), start))
-        mine = x.load(c)
+        mine = keys.load(c)
 
-        def count(j: Any, carried: list[Any]) -> list[Any]:
-            at = arith_d.addi(start, j)
-            other = x.load([*row, at])
-            ahead = less(mine, other, x.dtype) if descending else less(other, mine, x.dtype)
-            behind = less(other, mine, x.dtype) if descending else less(mine, other, x.dtype)
-            first = arith_d.ori(ahead, arith_d.andi(_not(behind), _below(at, i)))
-            return [arith_d.addi(carried[0], arith_d.select(first, k.dim(1), k.dim(0)))]
+        def count(step: Any, carried: list[Any]) -> list[Any]:
+            first = arith_d.addi(start, arith_d.muli(step, k.dim(together)))
+            places = [arith_d.addi(first, k.dim(n)) for n in range(together)]
+            inside = [None if even else arith_d.cmpi(_I.ult, at, k.dim(size)) for at in places]
+            safe = places if even else [arith_d.minui(at, k.dim(size - 1)) for at in places]
+            total = carried[0]
+            for at, there, other in zip(places, inside, [keys.load([*row, at]) for at in safe], strict=True):
+                ahead = _before(other, mine, arith_d.cmpi(_I.ult, at, i))
+                total = arith_d.addi(total, _counted(ahead if there is None else arith_d.andi(there, ahead), 1))
+            return [total]
 
-        place = arith_d.addi(start, k.fold(length, [k.dim(0)], count)[0])
-        values.store(mine, [*row, place])
-        indices.store(_i32(i), [*row, place])
+        ahead = k.fold(run // together, [_number(0)], count)[0]
+        place = arith_d.addi(start, arith_d.index_cast(ir.IndexType.get(), ahead))
+        out.store(mine, [*row, place])
+        numbers.store(_i32(i), [*row, place])
 
-    k.rows(x.dims, element)
+    k.rows(keys.dims, element)
 
 
 @converts_to_loops("merge_runs")
 def merge_runs(k: LoopKernel) -> None:
-    """An element's place is that in its own run and how many of the other run stand before it."""
-    (x, numbers), (values, indices) = k.inputs, k.outputs
-    run, descending = k.op.attr("run"), k.op.attr("descending")
-    merged = min(2 * run, k.op.attr("keep"))
+    """An element's place is that in its own run and, by a binary search of each, how many of the other runs come before
+    it. The searches go side by side."""
+    (keys, given), (out, numbers) = k.inputs, k.outputs
+    run, ways, keep = k.op.attr("run"), k.op.attr("ways"), k.op.attr("keep")
+    whole, size = run * ways, keys.dims[-1]
+    merged = min(whole, keep)
+    steps = [run >> n for n in range(1, run.bit_length())] + [1]
 
     def element(c: list[Any]) -> None:
         *row, i = c
-        pair, inside = arith_d.divui(i, k.dim(2 * run)), arith_d.remui(i, k.dim(2 * run))
-        right = arith_d.cmpi(_I.uge, inside, k.dim(run))
-        start = arith_d.muli(pair, k.dim(2 * run))
-        other = arith_d.select(right, start, arith_d.addi(start, k.dim(run)))
-        size = k.dim(x.dims[-1])
-        length = arith_d.minsi(k.dim(run), arith_d.maxsi(k.dim(0), arith_d.subi(size, other)))
-        mine = x.load(c)
-
-        def halve(_: Any, carried: list[Any]) -> list[Any]:
-            low, high = carried
-            middle = arith_d.divui(arith_d.addi(low, high), k.dim(2))
-            at = arith_d.minui(arith_d.addi(other, middle), arith_d.subi(size, k.dim(1)))
-            found = x.load([*row, at])
-            ahead = less(mine, found, x.dtype) if descending else less(found, mine, x.dtype)
-            behind = less(found, mine, x.dtype) if descending else less(mine, found, x.dtype)
-            first = arith_d.ori(ahead, arith_d.andi(right, _not(behind)))      # equal ones of the left run come first
-            open_ = _below(low, high)
-            taken = arith_d.andi(open_, first)
-            return [arith_d.select(taken, arith_d.addi(middle, k.dim(1)), low),
-                    arith_d.select(arith_d.andi(open_, _not(first)), middle, high)]
-
-        ahead = k.fold(run.bit_length(), [k.dim(0), length], halve)[0]
-        own = arith_d.select(right, arith_d.subi(inside, k.dim(run)), inside)
-        place = arith_d.addi(own, ahead)
+        group = arith_d.divui(i, k.dim(whole))
+        base = arith_d.muli(group, k.dim(whole))
+        inside = _i32(arith_d.subi(i, base))
+        own = arith_d.divui(inside, _number(run))
+        left = _i32(arith_d.minui(arith_d.subi(k.dim(size), base), k.dim(whole)))       # elements of the group
+        mine = keys.load(c)
+        others = []         # whether the run lies ahead of the own one, where it begins, its elements
+        for n in range(ways - 1):
+            earlier = arith_d.cmpi(_I.ult, _number(n), own)
+            start = arith_d.select(earlier, _number(n * run), _number((n + 1) * run))
+            length = arith_d.minsi(arith_d.maxsi(arith_d.subi(left, start), _number(0)), _number(run))
+            others.append((earlier, start, length))
+        found = [_number(0) for _ in others]
+        for step in steps:
+            probes = [arith_d.addi(at, _number(step - 1)) for at in found]
+            inner = [arith_d.cmpi(_I.ult, p, length) for p, (_, _, length) in zip(probes, others, strict=True)]
+            places = [arith_d.minui(arith_d.addi(p, start), arith_d.subi(left, _number(1)))
+                      for p, (_, start, _) in zip(probes, others, strict=True)]
+            values = [keys.load([*row, arith_d.addi(base, arith_d.index_cast(ir.IndexType.get(), p))]) for p in places]
+            for n, (value, there) in enumerate(zip(values, inner, strict=True)):
+                ahead = arith_d.andi(there, _before(value, mine, others[n][0]))
+                found[n] = arith_d.addi(found[n], _counted(ahead, step))
+        place = arith_d.remui(inside, _number(run))
+        for at in found:
+            place = arith_d.addi(place, at)
 
         def write() -> None:
-            at = [*row, arith_d.addi(arith_d.muli(pair, k.dim(merged)), place)]
-            values.store(mine, at)
-            indices.store(numbers.load(c), at)
+            at = arith_d.addi(arith_d.muli(group, k.dim(merged)), arith_d.index_cast(ir.IndexType.get(), place))
+            out.store(mine, [*row, at])
+            numbers.store(given.load(c), [*row, at])
 
-        k.when(_below(place, k.dim(merged)), write)
+        if merged == whole:
+            write()
+        else:
+            k.when(arith_d.cmpi(_I.ult, place, _number(merged)), write)
 
-    k.rows(x.dims, element)
+    k.rows(keys.dims, element)

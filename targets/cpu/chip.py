@@ -27,7 +27,7 @@ CHIPS: dict[str, Chip] = {c.name: c for c in (
     Chip("znver4", _X86, "znver4", "-prefer-256-bit", **_AVX512, l3_bytes=32 << 20, bandwidth=25e9,
          flops=(("f32", 113e9),), matrix=("vnni", "bf16")),
     Chip("znver5", _X86, "znver5", "-prefer-256-bit", **_AVX512, shared_bytes=48 << 10, l3_bytes=32 << 20,
-         bandwidth=28e9, flops=(("f32", 230e9),), matrix=("vnni", "bf16")),
+         bandwidth=48e9, flops=(("f32", 230e9),), matrix=("vnni", "bf16")),
     Chip("sapphirerapids", _X86, "sapphirerapids", "-prefer-256-bit", **_AVX512, shared_bytes=48 << 10,
          l2_bytes=2 << 20, l3_bytes=60 << 20, bandwidth=20e9, flops=(("f32", 180e9),), matrix=("vnni", "bf16", "amx")),
     Chip("neoverse-v1", _ARM, "neoverse-v1", **_NEON, shared_bytes=64 << 10, bandwidth=25e9, flops=(("f32", 83e9),),

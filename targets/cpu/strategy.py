@@ -12,6 +12,7 @@ from math import prod
 from typing import Any
 
 from xcc import symbolic
+from xcc.passes.linalg.cache_sets import PAGE, WAYS, lines_of_a_set
 from xcc.passes.linalg.depth_blocks import depth_of
 from xcc.passes.linalg.domain import (
     Domain,
@@ -36,9 +37,6 @@ from xcc.targets.cpu.matrix_tiles import MATRIX_READ, STRIP, matrix_tile
 from xcc.targets.cpu.rows import Widths, columns_of, row_lanes, rows_schedule
 from xcc.targets.cpu.winograd import winograd
 
-WAYS = 12              # of the L1 cache
-PAGE = 4096            # bytes of a way
-LINE = 64              # bytes of a cache line
 AHEAD = 8192           # bytes: what a core multiplies in the time that memory takes to answer, several times over
 UNROLLED_WINDOW = 9    # steps
 RESIDENT = 32768       # bytes of weights that stay in the L1 cache beside what they are multiplied with
@@ -240,9 +238,7 @@ def _fit_cache(op: Op, rows: list[tuple[list[int], int]]) -> bool:
         at = [0]
         for s, (_, n) in zip(steps, rows, strict=True):
             at = [a + s * i for a in at for i in range(n)] if s else at
-        lines = {a // LINE for a in at}
-        sets = [line % (PAGE // LINE) for line in lines]
-        if max(map(sets.count, sets)) > WAYS:
+        if lines_of_a_set(at) > WAYS:
             return False
     return True
 

@@ -38,16 +38,27 @@ def test_equal_positions_keep_their_order(chip, kind):
         check(both, x, i, u, rows, j, updates)
 
 
-@pytest.mark.parametrize("chip", ["sm_90a", "gfx1100"])
-@pytest.mark.parametrize("descending", [False, True])
-def test_runs_are_sorted_and_merged(chip, descending):
-    def merges(x, y, i):
-        return (*xt.sort_runs(x, run=16, descending=descending),
-                *xt.merge_runs(y, i, run=16, keep=32, descending=descending),
-                *xt.merge_runs(y, i, run=16, keep=16, descending=descending))
+def test_places_of_symbolic_sizes():
+    x, u, i = filled((40, 3), "float32"), filled((37, 3), "float32", 1), filled((37,), "int64", 2) * 5
 
-    x = filled((2, 75), "float32").round()
-    x[:, ::11] = np.nan
-    y = np.concatenate([np.sort(x[:, s:s + 16], 1)[:, ::-1 if descending else 1] for s in range(0, 75, 16)], 1)
+    def both(x, i, u):
+        vectors = xt.reshape(i, shape=(*xt.shape_of(i), 1))
+        wide = xt.add(xt.reshape(i, shape=(*xt.shape_of(i), 1)), xt.constant(np.array([[0, 1, 2]])))
+        return xt.scatter_nd(x, vectors, u), xt.scatter_elements(x, wide, u, axis=0)
+
+    with on_chip("sm_80"):
+        check(both, x, i, u, dynamic=True)
+
+
+@pytest.mark.parametrize("chip", ["sm_90a", "gfx1100"])
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+def test_runs_are_sorted_and_merged(chip, kind):
+    def merges(x, y, i):
+        return (*xt.sort_runs(x, run=16), *xt.merge_runs(y, i, run=16, ways=2, keep=32),
+                *xt.merge_runs(y, i, run=16, ways=4, keep=16), *xt.merge_runs(y, i, run=16, ways=8, keep=128))
+
+    x = np.random.default_rng(1).integers(-9, 9, (2, 75)).astype(kind)
+    x[0, ::7], x[1, ::5] = np.iinfo(kind).max, np.iinfo(kind).min
+    y = np.concatenate([np.sort(x[:, s:s + 16], 1) for s in range(0, 75, 16)], 1)
     with on_chip(chip):
         check(merges, x, y, np.arange(150, dtype=np.int32).reshape(2, 75))

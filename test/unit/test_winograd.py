@@ -16,7 +16,7 @@ from xcc.passes.base import PassContext
 from xcc.passes.linalg.kernel import Kernel, Tensor
 from xcc.passes.linalg.neighbours import neighbours
 from xcc.passes.linalg.schedule import Kept, Schedule
-from xcc.passes.xt.winograd import Shape, Winograd, best_chunks, direct_seconds
+from xcc.passes.xt.winograd import Form, Shape, Winograd, affordable, best_chunks, direct_seconds
 from xcc.symbolic import sym
 from xcc.targets.cpu.chip import CHIPS
 from xcc.weights import WeightStore
@@ -76,13 +76,33 @@ def test_what_is_left_alone():
 
 
 def test_choice():
-    """Large images take tiles of 4; a larger filter that has to come from memory for a few tiles does not pay."""
+    """Large images take tiles of 4; larger filters that have to come from memory for a few tiles do not pay."""
     def best(size, channels):
         form = Shape(1, size, size, channels, channels, 32)
         times = {1: direct_seconds(form, ZEN5)} | {m: best_chunks(form, m, ZEN5).seconds for m in POINTS}
         return min(times, key=times.__getitem__)
 
-    assert [best(56, 64), best(28, 128), best(14, 256), best(7, 512)] == [4, 4, 2, 1]
+    assert [best(56, 64), best(28, 128), best(14, 256), best(7, 512), best(3, 512)] == [4, 4, 4, 2, 1]
+
+
+def test_bytes_of_filters():
+    """What all filters may grow by goes to those that save most time for each byte; a step may be taken back for a
+    larger one."""
+    first, second = [Form(0, 9.0, 0), Form(2, 6.0, 10), Form(4, 5.0, 40)], [Form(0, 9.0, 0), Form(2, 4.0, 20)]
+    assert [affordable([first, second], n) for n in (5, 15, 25, 35, 65)] == [[0, 0], [2, 0], [2, 0], [2, 2], [4, 2]]
+    assert affordable([[Form(0, 1.0, 0), Form(2, 2.0, 0)]], 100) == [0]
+    assert affordable([], 100) == []
+
+
+def test_module_shares_the_bytes():
+    """Of two equal convolutions one is rewritten where the bytes serve one."""
+    module = module_of(lambda x: xt.convolution(
+        xt.convolution(x, xt.weight("v", (3, 3, 64, 64), "f32"), layout="NHWC", low=(1, 1), high=(1, 1), filter="HWIO"),
+        xt.weight("w", (3, 3, 64, 64), "f32"), layout="NHWC", low=(1, 1), high=(1, 1), filter="HWIO"),
+        xt.TensorType((1, 56, 56, 64), "f32"))
+    store = WeightStore()
+    Winograd(added=4 * 64 * 64 * 7).run(module, PassContext(weights=store, chip=ZEN5, options=None))
+    assert str(module).count("winograd_convolution") == 1 and str(module).count("xt.convolution") == 1
 
 
 def conv_model(height, width, channels, outputs):

@@ -23,3 +23,17 @@ func.func private @tiles(%x: tensor<1x10x10x32xf32>, %w: tensor<4x4x2x32x32xf32>
   %0 = "xt.winograd_convolution"(%x, %w) {outputs = 64 : i64, spatial = [8, 8], tile = 2 : i64} : (tensor<1x10x10x32xf32>, tensor<4x4x2x32x32xf32>) -> tensor<1x8x8x64xf32>
   return %0 : tensor<1x8x8x64xf32>
 }
+
+// A chunk of outputs begins with a panel of the filter: its columns are read as they lie. Patches of 16 elements would
+// all lie in one set of the L1 cache, so their rows are a line longer.
+// CHECK-LABEL: func.func private @outputs(
+// CHECK-SAME: %{{.*}}: memref<10x10x512xf32>, %[[W:.*]]: memref<4x4x16x512x32xf32>
+// CHECK: scf.forall ({{.*}}512) step (
+// CHECK: memref.alloca() {alignment = 64 : i64} : memref<4x4x{{.*}}x528xf32>
+// CHECK-NOT: vector.gather
+// CHECK: vector.transfer_read %[[W]]{{.*}} vector<32xf32>
+// CHECK-NOT: vector.gather
+func.func private @outputs(%x: tensor<1x10x10x512xf32>, %w: tensor<4x4x16x512x32xf32>) -> tensor<1x8x8x512xf32> attributes {xt.kernel, xt.symbols = []} {
+  %0 = "xt.winograd_convolution"(%x, %w) {outputs = 512 : i64, spatial = [8, 8], tile = 2 : i64} : (tensor<1x10x10x512xf32>, tensor<4x4x16x512x32xf32>) -> tensor<1x8x8x512xf32>
+  return %0 : tensor<1x8x8x512xf32>
+}

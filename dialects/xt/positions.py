@@ -1,0 +1,94 @@
+"""What scatters on GPUs are made of: who writes a place, and which updates are combined in it."""
+
+from typing import Any
+
+import numpy as np
+
+from xcc.dialects.xt.broadcasting import same_dtype
+from xcc.dialects.xt.fields import dims, integer, operand, text
+from xcc.dialects.xt.indexing import COMBINE, check_indices, wrapped
+from xcc.dialects.xt.numeric import in_float
+from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of, same_dims
+from xcc.dialects.xt.shape import static_dims
+from xcc.dialects.xt.types import TensorType, dtype_name
+
+
+class LastWriters(XtOp, name="last_writers"):
+    """For each place of `shape` the i32 number, along `axis`, of the last of `indices` that names it; -1 where none
+    does. Indices are places along `axis`; the other dims of both are the same."""
+
+    indices = operand()
+    shape = dims()
+    axis = integer(0)
+    access = "opaque"
+
+    @staticmethod
+    def infer(a: Attrs, indices: TensorType) -> TensorType:
+        check_indices(indices)
+        axis = axis_of(a.axis, indices.rank)
+        if len(a.shape) != indices.rank or not all(
+                same_dims(m, n) for d, (m, n) in enumerate(zip(a.shape, indices.shape, strict=True)) if d != axis):
+            raise InferError(f"indices {indices} do not fit places {a.shape}")
+        return TensorType(tuple(a.shape), "i32")
+
+    @staticmethod
+    def evaluate(a: Attrs, indices: Any) -> Any:
+        shape = static_dims(a.shape, "shape")
+        out = np.full(shape, -1, np.int32)
+        at = list(np.indices(indices.shape))
+        numbers = at[a.axis]
+        at[a.axis] = wrapped(indices, shape[a.axis])
+        np.maximum.at(out, tuple(at), numbers.astype(np.int32))
+        return out
+
+
+class SegmentStarts(XtOp, name="segment_starts"):
+    """How many of the sorted `keys` are less than 0, 1, ... `count`, as i32: where each key's segment begins."""
+
+    keys = operand()
+    count = dims()
+    access = "opaque"
+
+    @staticmethod
+    def infer(a: Attrs, keys: TensorType) -> TensorType:
+        check_indices(keys)
+        if keys.rank != 1 or len(a.count) != 1:
+            raise InferError(f"segments of {keys}")
+        return TensorType((a.count[0] + 1,), "i32")
+
+    @staticmethod
+    def evaluate(a: Attrs, keys: Any) -> Any:
+        (count,) = static_dims(a.count, "count")
+        return np.searchsorted(keys, np.arange(count + 1)).astype(np.int32)
+
+
+class CombineSegments(XtOp, name="combine_segments"):
+    """x [places, n] with row p combined, in order, with the rows of `updates` [m, n] that order[starts[p]:starts[p+1]]
+    names."""
+
+    x = operand()
+    starts = operand()
+    order = operand()
+    updates = operand()
+    reduction = text("add", tuple(COMBINE))
+    access = "opaque"
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType, starts: TensorType, order: TensorType, updates: TensorType) -> TensorType:
+        same_dtype(x, updates)
+        if x.rank != 2 or updates.rank != 2 or starts.rank != 1 or order.rank != 1 \
+                or not same_dims(x.shape[1], updates.shape[1]) or not same_dims(starts.shape[0], x.shape[0] + 1) \
+                or not same_dims(order.shape[0], updates.shape[0]):
+            raise InferError(f"{starts} and {order} of {updates} do not fit {x}")
+        return x
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any, starts: Any, order: Any, updates: Any) -> Any:
+        places = np.repeat(np.arange(len(x)), np.diff(starts))
+
+        def write(out: Any, values: Any) -> Any:
+            out = np.array(out)
+            COMBINE[a.reduction].at(out, places, values[order])
+            return out
+
+        return in_float(write, x, updates) if dtype_name(x.dtype) in ("f16", "bf16") else write(x, updates)

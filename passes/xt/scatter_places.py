@@ -1,0 +1,140 @@
+"""Scatters on GPUs: which update a place gets is found first, then all elements are written side by side.
+
+    %y = xt.scatter_nd(%x, %i, %u) : 4096x64, 32x1, 32x64
+becomes, with %k the index vectors as row-major places,
+    %w = for each place the last of %k that names it, -1 where none does
+    %y = xt.select(%w >= 0, xt.gather(%u, %w), %x)                      a kernel that fuses with what is around
+
+%w is a reduction over all pairs where these are few, else ``xt.last_writers``, whose threads leave the largest number
+whichever comes first. Where updates are combined (add, mul, max, min), they are sorted by place, and each element takes
+those of its place in order, so that results do not depend on when threads run:
+
+    %s, %o = xt.sort(%k)        %y = xt.combine_segments(%x, xt.segment_starts(%s), %o, %u)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc.dialects import xt
+from xcc.dialects.xt.op import same_dims
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.rewrite import at, name_of, replace, walk_ops
+from xcc.symbolic import Dim, product
+
+__all__ = ["ScatterPlaces"]
+
+PAIRS = 1 << 25         # of places and updates that are compared in the time of two launches
+WALKED = 32             # updates that are combined as fast by threads that walk all of them
+MOST = 1 << 31          # places and updates: their numbers are i32
+
+
+@register_pass
+@dataclass(frozen=True)
+class ScatterPlaces(Pass):
+    """Turns scatters into gathers, and into sorts where updates are combined."""
+
+    name: ClassVar[str] = "scatter-places"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context:
+            for op in list(walk_ops(module)):
+                new = {"scatter_nd": _nd, "scatter_elements": _elements}.get(name_of(op))
+                if new is not None:
+                    with at(op):
+                        made = new(op)
+                        if made is not None:
+                            replace(op, [made])
+
+
+def _elements(op: Any) -> Any:
+    """The result of a scatter_elements, or None where it stays."""
+    x, indices, updates = op.operands
+    a, shape, size = xt.attrs_of(op), xt.shape_of(x), xt.shape_of(updates)
+    beside = [d for d in range(len(shape)) if d != a.axis]
+    if a.reduction != "none" or not all(same_dims(shape[d], size[d]) for d in beside) or not _some(shape, size):
+        return None
+    if len(shape) == 1 and _few(shape[0], size[0]):
+        writers = _compared(_wrapped(xt.convert(indices, dtype="i64"), shape[0]), shape[0])
+    else:
+        writers = xt.last_writers(indices, shape=shape, axis=a.axis)
+    return _chosen(writers, xt.gather_elements(updates, writers, axis=a.axis), x)
+
+
+def _nd(op: Any) -> Any:
+    """The result of a scatter_nd, or None where it stays."""
+    x, indices, updates = op.operands
+    a, shape, vectors = xt.attrs_of(op), xt.shape_of(x), xt.shape_of(indices)
+    depth = vectors[-1]
+    assert isinstance(depth, int)
+    lead, inner = shape[:depth], shape[depth:]
+    places, count = product(lead), product(vectors[:-1])
+    if not depth or not _some(shape, vectors):
+        return None
+    if a.reduction != "none":
+        if not isinstance(count, int) or count <= WALKED:
+            return None
+        return _combined(op, xt.reshape(_flat(indices, lead), shape=(count,)), places, product(inner))
+    keys = xt.reshape(_flat(indices, lead), shape=(count,))
+    writers = _compared(keys, places) if _few(places, count) else \
+        xt.last_writers(keys, shape=(places,), axis=0)
+    rows = xt.gather(xt.reshape(updates, shape=(count, *inner)), xt.reshape(writers, shape=lead), axis=0)
+    return _chosen(xt.reshape(writers, shape=(*lead, *(1,) * len(inner))), rows, x)
+
+
+def _combined(op: Any, keys: Any, places: Dim, width: Dim) -> Any:
+    x, _, updates = op.operands
+    count = xt.shape_of(keys)[0]
+    keys, order = xt.sort(xt.convert(keys, dtype="i32"), axis=0)
+    out = xt.combine_segments(xt.reshape(x, shape=(places, width)), xt.segment_starts(keys, count=(places,)),
+                              order, xt.reshape(updates, shape=(count, width)),
+                              reduction=xt.attrs_of(op).reduction)
+    return xt.reshape(out, shape=xt.shape_of(x))
+
+
+def _some(*shapes: Sequence[Dim]) -> bool:
+    """Whether there is something to write, and numbers of elements fit."""
+    return all(d != 0 for shape in shapes for d in shape) and all(
+        not isinstance(d, int) or d < MOST for shape in shapes for d in (product(shape),))
+
+
+def _few(places: Dim, count: Dim) -> bool:
+    return isinstance(places, int) and isinstance(count, int) and places * count <= PAIRS
+
+
+def _flat(indices: Any, lead: Sequence[Dim]) -> Any:
+    """i64 row-major places of the vectors in the last dim of `indices`."""
+    indices, out = xt.convert(indices, dtype="i64"), None
+    shape = xt.shape_of(indices)
+    for d, size in enumerate(lead):
+        starts = (*(0,) * (len(shape) - 1), d)
+        part = xt.slice(indices, starts=starts, limits=(*shape[:-1], d + 1), strides=(1,) * len(shape))
+        part = _wrapped(part, size)
+        out = part if out is None else xt.add(xt.mul(out, _number(size)), part)
+    return out
+
+
+def _number(size: Dim) -> Any:
+    return xt.constant(size, dtype="i64") if isinstance(size, int) else xt.dim(size)
+
+
+def _wrapped(index: Any, size: Dim) -> Any:
+    """Negative indices count from the end; the rest is clamped."""
+    zero, n = xt.constant(0, dtype="i64"), _number(size)
+    index = xt.select(xt.compare(index, zero, direction="lt"), xt.add(index, n), index)
+    return xt.maximum(xt.minimum(index, xt.sub(n, xt.constant(1, dtype="i64"))), zero)
+
+
+def _compared(keys: Any, places: Dim) -> Any:
+    """For each place the last of the flat `keys` that names it, -1 where none does: a reduction over all pairs."""
+    (count,) = xt.shape_of(keys)
+    place = xt.iota(shape=(places, 1), axis=0, dtype="i32")
+    number = xt.iota(shape=(1, count), axis=1, dtype="i32")
+    hit = xt.compare(xt.reshape(xt.convert(keys, dtype="i32"), shape=(1, count)), place, direction="eq")
+    return xt.reduce(xt.select(hit, number, xt.constant(-1, dtype="i32")), kind="max", axes=(1,), keepdims=False)
+
+
+def _chosen(writers: Any, updates: Any, x: Any) -> Any:
+    return xt.select(xt.compare(writers, xt.constant(0, dtype="i32"), direction="ge"), updates, x)

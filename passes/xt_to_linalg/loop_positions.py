@@ -1,0 +1,82 @@
+"""Loop kernels of scatters on GPUs: last_writers, segment_starts, combine_segments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc._mlir import arith_d, ir, memref_d
+from xcc.passes.xt_to_linalg import scalar
+from xcc.passes.xt_to_linalg.elementwise import binary
+from xcc.passes.xt_to_linalg.loops import LoopKernel
+from xcc.passes.xt_to_linalg.registry import converts_to_loops
+from xcc.passes.xt_to_linalg.types import accumulator, constant
+from xcc.symbolic import Dim
+
+_I = arith_d.CmpIPredicate
+OPS = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
+
+
+def _i32(index: Any) -> Any:
+    return arith_d.index_cast(ir.IntegerType.get_signless(32), index)
+
+
+def _index(value: Any) -> Any:
+    return arith_d.index_cast(ir.IndexType.get(), value)
+
+
+@converts_to_loops("last_writers")
+def last_writers(k: LoopKernel) -> None:
+    """All indices at once: the largest number stays, whichever comes first (memref.atomic_rmw)."""
+    indices, out = k.inputs[0], k.outputs[0]
+    axis = k.op.attr("axis")
+    nobody = constant(out.dtype, -1)
+    k.rows(out.dims, lambda c: out.store(nobody, c[:len(out.dims)]))
+
+    def write(c: list[Any]) -> None:
+        place = k.wrapped(indices.load(c), indices.dtype, out.dims[axis])
+        memref_d.atomic_rmw(arith_d.AtomicRMWKind.maxs, _i32(c[axis]), out.memref, [*c[:axis], place, *c[axis + 1:]])
+
+    k.rows(indices.dims, write)
+
+
+@converts_to_loops("segment_starts")
+def segment_starts(k: LoopKernel) -> None:
+    """A binary search for each number."""
+    keys, out = k.inputs[0], k.outputs[0]
+    count = k.dim(keys.dims[0])
+
+    def element(c: list[Any]) -> None:
+        wanted = arith_d.index_cast(keys.dtype, c[0])
+
+        def halve(carried: list[Any]) -> list[Any]:
+            low, high = carried
+            middle = arith_d.divui(arith_d.addi(low, high), k.dim(2))
+            less = arith_d.cmpi(_I.slt, keys.load([middle]), wanted)
+            return [arith_d.select(less, arith_d.addi(middle, k.dim(1)), low), arith_d.select(less, high, middle)]
+
+        low, _ = k.repeat([k.dim(0), count], lambda c: arith_d.cmpi(_I.ult, c[0], c[1]), halve)
+        out.store(_i32(low), c)
+
+    k.rows(out.dims, element)
+
+
+@converts_to_loops("combine_segments")
+def combine_segments(k: LoopKernel) -> None:
+    """An iteration an element; narrow floats are combined in f32 and rounded once."""
+    (x, starts, order, updates), out = k.inputs, k.outputs[0]
+    reduction = k.op.attr("reduction")
+    acc = accumulator(x.dtype)
+
+    def element(c: list[Any]) -> None:
+        row, column = c
+        first, last = (_index(starts.load([arith_d.addi(row, k.dim(n))])) for n in (0, 1))
+
+        def step(i: Any, carried: list[Any]) -> list[Any]:
+            value = updates.load([_index(order.load([i])), column])
+            return [binary(OPS[reduction], carried[0], scalar.convert(value, x.dtype, acc), acc)]
+
+        total = k.fold(last, [scalar.convert(x.load(c), x.dtype, acc)], step, first)[0]
+        out.store(scalar.convert(total, acc, x.dtype), c)
+
+    dims: list[Dim] = list(x.dims)
+    k.rows(dims, element)

@@ -1,0 +1,49 @@
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a --pass-pipeline=scatter-places | filecheck %s
+
+// Few pairs of a place and a vector: a reduction says who writes a place, and a select takes what it writes.
+// CHECK-LABEL: func.func @vectors
+// CHECK-SAME: %[[X:arg0]]: tensor<8x6x4xf32>, %{{.*}}: tensor<5x2xi64>, %[[U:arg2]]: tensor<5x4xf32>
+// CHECK: %[[W:.*]] = "xt.reduce"(%{{.*}}) {{.*}}kind = "max"{{.*}} -> tensor<48xi32>
+// CHECK: %[[P:.*]] = "xt.reshape"(%[[W]]) {{.*}} -> tensor<8x6xi32>
+// CHECK: %[[R:.*]] = "xt.gather"(%{{.*}}, %[[P]]) {{.*}} -> tensor<8x6x4xf32>
+// CHECK: %[[Y:.*]] = "xt.select"(%{{.*}}, %[[R]], %[[X]])
+// CHECK: return %[[Y]]
+func.func @vectors(%x: tensor<8x6x4xf32>, %i: tensor<5x2xi64>, %u: tensor<5x4xf32>) -> tensor<8x6x4xf32> {
+  %y = "xt.scatter_nd"(%x, %i, %u) {reduction = "none"} : (tensor<8x6x4xf32>, tensor<5x2xi64>, tensor<5x4xf32>) -> tensor<8x6x4xf32>
+  return %y : tensor<8x6x4xf32>
+}
+
+// CHECK-LABEL: func.func @many
+// CHECK: "xt.last_writers"(%{{.*}}) {axis = 0 : i64, shape = [1048576]}
+func.func @many(%x: tensor<1048576xf32>, %i: tensor<4096x1xi64>, %u: tensor<4096xf32>) -> tensor<1048576xf32> {
+  %y = "xt.scatter_nd"(%x, %i, %u) {reduction = "none"} : (tensor<1048576xf32>, tensor<4096x1xi64>, tensor<4096xf32>) -> tensor<1048576xf32>
+  return %y : tensor<1048576xf32>
+}
+
+// What is combined is sorted by place.
+// CHECK-LABEL: func.func @sums
+// CHECK: %[[K:.*]]:2 = "xt.sort"
+// CHECK: %[[S:.*]] = "xt.segment_starts"(%[[K]]#0) {count = [48]} : (tensor<90xi32>) -> tensor<49xi32>
+// CHECK: "xt.combine_segments"(%{{.*}}, %[[S]], %[[K]]#1, %{{.*}}) {reduction = "add"}
+func.func @sums(%x: tensor<48x4xf32>, %i: tensor<90x1xi64>, %u: tensor<90x4xf32>) -> tensor<48x4xf32> {
+  %y = "xt.scatter_nd"(%x, %i, %u) {reduction = "add"} : (tensor<48x4xf32>, tensor<90x1xi64>, tensor<90x4xf32>) -> tensor<48x4xf32>
+  return %y : tensor<48x4xf32>
+}
+
+// CHECK-LABEL: func.func @rows
+// CHECK: %[[W:.*]] = "xt.last_writers"(%arg1) {axis = 1 : i64, shape = [4, 9]}
+// CHECK: "xt.gather_elements"(%arg2, %[[W]]) {axis = 1 : i64}
+func.func @rows(%x: tensor<4x9xf32>, %i: tensor<4x3xi64>, %u: tensor<4x3xf32>) -> tensor<4x9xf32> {
+  %y = "xt.scatter_elements"(%x, %i, %u) {axis = 1 : i64, reduction = "none"} : (tensor<4x9xf32>, tensor<4x3xi64>, tensor<4x3xf32>) -> tensor<4x9xf32>
+  return %y : tensor<4x9xf32>
+}
+
+// Updates of a part of the other dims, and the few that each thread can walk, stay.
+// CHECK-LABEL: func.func @stays
+// CHECK: xt.scatter_elements
+// CHECK: xt.scatter_nd
+func.func @stays(%x: tensor<4x9xf32>, %i: tensor<2x3xi64>, %u: tensor<2x3xf32>, %j: tensor<3x1xi64>, %v: tensor<3x9xf32>) -> tensor<4x9xf32> {
+  %y = "xt.scatter_elements"(%x, %i, %u) {axis = 1 : i64, reduction = "none"} : (tensor<4x9xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> tensor<4x9xf32>
+  %z = "xt.scatter_nd"(%y, %j, %v) {reduction = "mul"} : (tensor<4x9xf32>, tensor<3x1xi64>, tensor<3x9xf32>) -> tensor<4x9xf32>
+  return %z : tensor<4x9xf32>
+}

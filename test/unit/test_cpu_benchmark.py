@@ -1,0 +1,74 @@
+"""The processes of benchmarks/cpu.py: turns, cases one after the other, and what becomes of one that fails."""
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+from cpu_rivals import Rival  # noqa: E402
+from cpu_tables import page  # noqa: E402
+
+if not sys.platform.startswith("linux"):
+    pytest.skip("reads /proc", allow_module_level=True)
+
+
+def product(folder, n):
+    """A case: x of n x n times a weight."""
+    w, x = (np.full((n, n), v, np.float32) for v in (2, 3))
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (n, n))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (n, n))], [numpy_helper.from_array(w, "w")])
+    folder.mkdir()
+    onnx.save(helper.make_model(graph), str(folder / "m.onnx"))
+    (folder / "job.json").write_text(json.dumps({"path": str(folder / "m.onnx"), "torch": ["matmul"]}))
+    np.savez(folder / "feeds.npz", x=x)
+    return folder
+
+
+def test_cases_one_after_the_other(tmp_path):
+    rival = Rival("openblas", 1, tmp_path / "log")
+    try:
+        for n in (4, 8):
+            rival.load(product(tmp_path / str(n), n))
+            rival.loaded()
+            assert not rival.why and rival.facts["run_bytes"] >= rival.facts["activation_bytes"] >= 0
+            rival.turn(0.001)
+            assert not rival.why and rival.times and min(rival.times) > 0
+            rival.end()
+            assert np.all(np.load(tmp_path / str(n) / "openblas.npz")["0"] == 6 * n)
+        rival.load(tmp_path)
+        rival.loaded()
+        assert rival.why.startswith("FileNotFoundError") and not rival.times
+    finally:
+        rival.stop()
+
+
+def test_process_that_dies(tmp_path):
+    """It is out of its case, and in the next."""
+    rival = Rival("openblas", 1, tmp_path / "log")
+    try:
+        for folder in (product(tmp_path / "a", 4), product(tmp_path / "b", 4)):
+            rival.load(folder)
+            rival.loaded()
+            assert not rival.why
+            os.killpg(rival._process.pid, signal.SIGKILL)
+            rival.turn(0.001)
+            assert "died" in rival.why and not rival.times
+    finally:
+        rival.stop()
+
+
+def test_rows_of_earlier_versions_are_named():
+    row = {"group": "matmul", "ms": {"xcc": 1.0, "openblas": 2.0}, "ratio": 2.0, "gflops": 3.0, "of_limit": 0.5}
+    data = {"cpu": "c", "threads": 2, "flops": {"f32": 1e9}, "bandwidth": [[1, 1e9]], "version": "new",
+            "rows": [row | {"case": "a", "version": "new"}, row | {"case": "b", "version": "old"}]}
+    text = page(data)
+    assert "earlier version of the compiler: b." in text and "| a | 1.000 | 2.000 | 2.00 | 3 | 50% |" in text
