@@ -59,9 +59,10 @@ func.func @precise_erf(%x: f32) -> (f32, f16) {
 // CHECK-LABEL: func.func @gelu(
 // CHECK-NOT: math.erf
 // CHECK: ex2.approx
-// CHECK: %[[TAIL:.*]] = arith.mulf
+// CHECK: %[[TAIL:.*]] = vector.from_elements
 // CHECK: %[[POSITIVE:.*]] = arith.maximumf %{{.*}}, %{{.*}} : vector<4xf32>
-// CHECK: %[[Y:.*]] = math.fma %[[TAIL]], %{{.*}}, %[[POSITIVE]]
+// CHECK: %[[LESS:.*]] = arith.negf
+// CHECK: %[[Y:.*]] = math.fma %[[LESS]], %[[TAIL]], %[[POSITIVE]]
 // CHECK: arith.truncf %[[Y]]
 func.func @gelu(%x: vector<4xf32>) -> vector<4xf16> {
   %half = arith.constant dense<0.5> : vector<4xf32>
