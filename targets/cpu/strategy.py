@@ -38,6 +38,7 @@ from xcc.targets.cpu.rows import Widths, columns_of, row_lanes, rows_schedule
 from xcc.targets.cpu.winograd import winograd
 
 AHEAD = 8192           # bytes: what a core multiplies in the time that memory takes to answer, several times over
+NEAR_AHEAD = 2048      # the same, for the L2 cache
 UNROLLED_WINDOW = 9    # steps
 RESIDENT = 32768       # bytes of weights that stay in the L1 cache beside what they are multiplied with
 NEAR = 262144          # bytes of rows in the L2 cache
@@ -143,8 +144,8 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         shares = 0
     return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel,
                     dot=group is not None, chunks=() if chunks == order else chunks,
-                    prefetch=0 if shares else _ahead(op, chip), shares=shares, strips=strips,
-                    depth=depth % _steps_of(op), staged=staged)
+                    prefetch=0 if shares and not depth else _ahead(op, chip, NEAR_AHEAD if shares else AHEAD),
+                    shares=shares, strips=strips, depth=depth % _steps_of(op), staged=staged)
 
 
 def _steps_of(op: Op) -> int:
@@ -173,12 +174,12 @@ def _staged(kernel: Kernel, columns: Dim, depth: int) -> bool:
     return t.dims[1] != depth or estimate(t.dims[1]) * element_bytes(t.element) % PAGE == 0
 
 
-def _ahead(op: Op, chip: Chip) -> int:
-    """How many rows of packed weights ahead to fetch, where these are more than the L1 cache holds."""
+def _ahead(op: Op, chip: Chip, most: int) -> int:
+    """How many rows of packed weights ahead to fetch, `most` bytes, where these are more than the L1 cache holds."""
     for t, access in op.inputs:
         weights = t.dims[panel_dim(access) or 0:]
         if is_packed(access) and volume(weights) * element_bytes(t.element) > chip.shared_bytes:
-            return max(1, AHEAD // (estimate(t.dims[-1]) * element_bytes(t.element)))
+            return max(1, most // (estimate(t.dims[-1]) * element_bytes(t.element)))
     return 0
 
 
