@@ -42,6 +42,7 @@ class Nest:
         self.parts = [tuple(next(groups) for _ in range(n)) for n in schedule.flatten or [1] * len(dims)]
         self.dims = tuple(symbolic.product(part) for part in self.parts)
         self.product = product_in_strips(ev.kernel) if schedule.strips else None
+        self.left: dict[int, int] = {}      # of dims that the chunks cut: what is left behind the last whole tile
 
     def emit(self) -> None:
         tiled = [d for d in self.schedule.chunks or self.schedule.order if self.schedule.block[d]]
@@ -70,6 +71,8 @@ class Nest:
                 else:
                     high = self.b.binary("arith.minsi", self.b.add(low, self.b.int(steps[n])), sizes[n])
                     ranges[d] = (low, high)
+                    if isinstance(size, int):
+                        self.left[d] = size % self.schedule.vector[d]
             if self.schedule.stream and self.schedule.park >= 0:
                 self.ev.park_in_scratch()
             self._chunk(ranges)
@@ -206,6 +209,10 @@ class Nest:
             self._loop(low, high, lanes, lambda iv: inner(self._index(d, iv, self.b.sub(high, iv))))
         elif count is not None:
             inner(Ix(const=self.b.as_int(low) or 0, coefs=((Axis(count, d),  1),)) if count > 1 else self.b.ix_of(low))
+        elif (left := self.left.get(d)) is not None:        # at most once
+            if left:
+                axes = ((Axis(left, d), 1),) if left > 1 else ()
+                self._loop(low, high, left, lambda iv: inner(Ix(base=iv, coefs=axes)))
         else:       # a third of the tile, then one by one
             part = lanes // 3
             if part > 1:

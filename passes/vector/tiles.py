@@ -210,6 +210,10 @@ class MaskTile(Tile):
     def lane(self, at: Key) -> Any:
         return self._conjunction([self._condition(d, p) for d, p in enumerate(at)])
 
+    def within(self, dim: int, position: int) -> Any:
+        """Whether `position` is below the bound of `dim`; None where that is known, either way."""
+        return None if isinstance(self.bounds[dim], int) else self._condition(dim, position)
+
     def chunk(self, key: Key) -> Any:
         if key not in self.chunks:
             with self.at:

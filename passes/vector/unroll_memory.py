@@ -96,6 +96,22 @@ class Transfer:
                 out[d] = op("arith.addi", [out[d].type], [out[d], index(at[v])])
         return out
 
+    def masked_address(self, at: Key) -> list[Any]:
+        """As `address`; a row that is wholly masked is the first one instead.
+
+        No lane of it is touched, but where it lies in a page that the program does not have, the processor takes
+        hundreds of cycles to find that out.
+        """
+        out = list(self.indices)
+        for v, d in enumerate(self.dims):
+            if d is None or not at[v]:
+                continue
+            on = self.mask.within(self.mask_order.index(v), at[v]) \
+                if isinstance(self.mask, MaskTile) and v + 1 < len(self.dims) else None
+            step = index(at[v]) if on is None else op("arith.select", [out[d].type], [on, index(at[v]), index(0)])
+            out[d] = op("arith.addi", [out[d].type], [out[d], step])
+        return out
+
     def chunk_start(self, key: Key) -> Key:
         return key[:-1] + (key[-1] * self.u.lanes,) if self.shape else ()
 
@@ -209,7 +225,7 @@ def _read_chunk(t: Transfer, key: Key, width: int, padding: Any) -> Any:
     if t.straight():
         if t.mask is None:
             return op("vector.load", [result], [t.memory, *t.address(start)])
-        return op("vector.maskedload", [result], [t.memory, *t.address(start), t.mask_chunk(key, width),
+        return op("vector.maskedload", [result], [t.memory, *t.masked_address(start), t.mask_chunk(key, width),
                                                   splat(padding, width)])
     return splat(t.load_scalar(start, padding), width)
 
@@ -258,7 +274,7 @@ def _write_chunk(t: Transfer, tile: Tile, key: Key, how: Mapping[str, Any] = NOT
     if t.straight() and t.mask is None:
         op("vector.store", [], [chunk, t.memory, *t.address(start)], **how)
     elif t.straight():
-        op("vector.maskedstore", [], [t.memory, *t.address(start), t.mask_chunk(key, width), chunk])
+        op("vector.maskedstore", [], [t.memory, *t.masked_address(start), t.mask_chunk(key, width), chunk])
     else:
         for i in range(width):
             at = key[:-1] + (start[-1] + i,) if t.shape else ()

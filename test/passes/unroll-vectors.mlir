@@ -26,6 +26,23 @@ func.func @masked(%x: memref<?xf32>, %n: index) -> f32 {
   return %s : f32
 }
 
+// A row without a lane that counts is stored, masked, to the first row's place: there is memory.
+// CHECK-LABEL: func.func @masked_rows
+// CHECK-SAME: %[[X:.*]]: memref<?x8xf32>, %[[I:.*]]: index, %[[N:.*]]: index
+// CHECK: %[[ON:.*]] = arith.cmpi sgt, %[[N]], %c1
+// CHECK: vector.maskedstore %[[X]][%[[I]],
+// CHECK: %[[STEP:.*]] = arith.select %[[ON]], %{{.*}}, %{{.*}} : index
+// CHECK: %[[ROW:.*]] = arith.addi %[[I]], %[[STEP]]
+// CHECK: vector.maskedstore %[[X]][%[[ROW]],
+func.func @masked_rows(%x: memref<?x8xf32>, %i: index, %n: index) {
+  %v = arith.constant dense<1.0> : vector<2x8xf32>
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %m = vector.create_mask %n, %c8 : vector<2x8xi1>
+  vector.transfer_write %v, %x[%i, %c0], %m {in_bounds = [true, true]} : vector<2x8xf32>, memref<?x8xf32>
+  return
+}
+
 // The loop carries one machine vector a row; scalars of the left operand are loaded where they are used.
 // CHECK-LABEL: func.func @contract
 // CHECK: scf.for {{.*}} iter_args(%{{.*}}, %{{.*}}) -> (vector<8xf32>, vector<8xf32>)

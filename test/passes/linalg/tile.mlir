@@ -81,6 +81,31 @@ func.func private @matmul(%a: tensor<?x768xf32>, %b: tensor<768x3072xf32>, %bias
 
 // -----
 
+// The 7 rows behind the last whole tile are one tile, of the last chunk alone.
+// CHECK-LABEL: func.func private @rest(
+// CHECK: scf.forall (%[[J:.*]], %[[I:.*]]) = (0, 0) to (64, 49) step (32, 28)
+// CHECK: %[[END:.*]] = arith.minsi
+// CHECK: scf.for %{{.*}} = %[[I]] to %[[MIDDLE:.*]] step %c14
+// CHECK: -> (vector<14x32xf32>)
+// CHECK: scf.for %{{.*}} = %[[MIDDLE]] to %[[END]] step %c7
+// CHECK: -> (vector<7x32xf32>)
+// CHECK-NOT: scf.for
+// CHECK: return
+func.func private @rest(%a: tensor<49x8xf32>, %b: tensor<8x64xf32>) -> tensor<49x64xf32> attributes {xt.kernel, xt.symbols=[], xt.arg_dims=[[49,8],[8,64]], xt.result_dims=[[49,64]],
+  xcc.config = {block=array<i64: 28, 32>, vector=array<i64: 14, 32>, order=array<i64: 1, 0>, reduce=[array<i64: 1>], tail="peel", access="rows", parallel=true}} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<49x64xf32>
+  %f = linalg.fill ins(%zero: f32) outs(%e: tensor<49x64xf32>) -> tensor<49x64xf32>
+  %mm = linalg.generic {indexing_maps=[affine_map<(d0,d1,d2)->(d0,d2)>,affine_map<(d0,d1,d2)->(d2,d1)>,affine_map<(d0,d1,d2)->(d0,d1)>], iterator_types=["parallel","parallel","reduction"]} ins(%a,%b: tensor<49x8xf32>,tensor<8x64xf32>) outs(%f: tensor<49x64xf32>) {
+   ^bb0(%x: f32, %y: f32, %o: f32):
+     %p = arith.mulf %x, %y : f32
+     %s = arith.addf %p, %o : f32
+     linalg.yield %s : f32 } -> tensor<49x64xf32>
+  return %mm : tensor<49x64xf32>
+}
+
+// -----
+
 // All dims are walked together: one loop over the flat array.
 // CHECK-LABEL: func.func private @pointwise(
 // CHECK-SAME: %{{.*}}: memref<?xf32>, %{{.*}}: memref<?xf32>, %{{.*}}: memref<?xf32>, %[[N:.*]]: index)
