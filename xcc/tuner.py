@@ -176,7 +176,7 @@ def _kernels(name: str, text: str, options: CompileOptions, chip: Any) -> Iterat
     module = parse_module(text, new_context(), name)
     with module.context, ir.Location.unknown():
         functions = [f for f in module.body.operations if "xt.kernel" in f.operation.attributes
-                     and "xcc.loops" not in f.operation.attributes]
+                     and not {"xcc.loops", "xcc.tiles"} & set(f.operation.attributes)]
         for f in functions:
             alone = ir.Module.create()
             function = f.operation.clone(ip=ir.InsertionPoint(alone.body))

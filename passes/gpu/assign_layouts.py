@@ -12,6 +12,7 @@ directly when that stays coalesced.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,6 +22,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu import warpgroup
 from xcc.passes.gpu.analysis import Access, element_bytes, gather_run, owner
 from xcc.passes.gpu.contraction import HELD, RUN, SWAPPED, WARPS, Contraction
+from xcc.passes.gpu.distribute_scan import scan_layout
 from xcc.passes.gpu.layout import Layout, blocked
 from xcc.passes.gpu.operand_patch import patch
 
@@ -278,6 +280,9 @@ class _Assigner:
         if op.name == "vector.multi_reduction":
             source = self.natural(op.operands[0])
             return (source[0].sliced(list(op.attributes["reduction_dims"])), source[1]) if source else None
+        if op.name == "vector.scan":
+            layout = self.scanned(op)
+            return layout if value == op.results[0] else layout.sliced([_scan_dim(op)]), 3
         if op.name == "vector.transpose":
             source = self.natural(op.operands[0])
             return (source[0].permuted(list(op.attributes["permutation"])), source[1]) if source else None
@@ -385,6 +390,8 @@ class _Assigner:
         uses = [i for i, v in enumerate(op.operands) if is_vector(v)]
         if op.name == "vector.multi_reduction":
             return self.assign_reduction(op)
+        if op.name == "vector.scan":
+            return self.assign_scan(op)
         if not vectors and not uses:
             return None
         if vectors and self.free(op):
@@ -414,6 +421,20 @@ class _Assigner:
         if is_vector(op.operands[1]):
             self.use(op, 1, kept)
             self.set(op, [kept])
+
+    def scanned(self, op: Any) -> Layout:
+        """The layout of a scan's operand and result: whole words of neighbours along the scan."""
+        shape = shape_of(op.operands[0])
+        size = element_bytes(ir.VectorType(op.operands[0].type).element_type)
+        width = min(max(1, self.chip.vector_bytes // size), max(1, math.prod(shape) // self.threads))
+        return scan_layout(shape, _scan_dim(op), width, self.chip.warp, self.warps)
+
+    def assign_scan(self, op: Any) -> None:
+        layout = self.scanned(op)
+        totals = layout.sliced([_scan_dim(op)])
+        self.use(op, 0, layout)
+        self.use(op, 1, totals)
+        self.set(op, [layout, totals])
 
     def assign_write(self, op: Any) -> None:
         natural, strength = self.known[op.operands[0]]
@@ -505,6 +526,10 @@ class _Assigner:
                     and not any(True for r in op.results for _ in r.uses):
                 self.loads = [x for x in self.loads if x != op]
                 op.erase()
+
+
+def _scan_dim(op: Any) -> int:
+    return int(ir.IntegerAttr(op.attributes["reduction_dim"]).value)
 
 
 def mask_layout(op: Any, layout: Layout) -> Layout:

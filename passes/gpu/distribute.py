@@ -25,6 +25,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu import distribute_compute, distribute_memory, warpgroup
 from xcc.passes.gpu.analysis import forall_bounds, symbolic_value
 from xcc.passes.gpu.assign_layouts import CONVERT, LAYOUT, config_int, is_elementwise, is_vector
+from xcc.passes.gpu.distribute_scan import scan
 from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.loads_ahead import LoadsAhead, loads_ahead
 from xcc.passes.gpu.pieces import Pieces
@@ -526,6 +527,7 @@ _HANDLERS: dict[str, Any] = {
     "vector.create_mask": _mask,
     "vector.gather": distribute_memory.gather,
     "vector.multi_reduction": distribute_compute.reduction,
+    "vector.scan": scan,
     "vector.scatter": distribute_memory.scatter,
     "vector.shape_cast": _view(_reshape_position),
     "vector.step": _step,

@@ -29,14 +29,18 @@ _KINDS = {
 }
 
 
+def combining(kind: str, element: Any) -> Any:
+    """The builder of the arith op of a combining kind, printed as in ``#vector.kind<add>``."""
+    names = _KINDS[kind.split("<")[1].split(">")[0]]
+    return getattr(arith_d, names[0 if isinstance(element, ir.FloatType) else 1])
+
+
 def reduction(k: Any, op: Any) -> None:
     """vector.multi_reduction: registers, then lanes by shuffles, then warps through shared memory."""
     source, acc = op.operands
     layout = k.layout(source)
     dims = list(op.attributes["reduction_dims"])
-    kind = str(op.attributes["kind"]).split("<")[1].split(">")[0]
-    element = ir.VectorType(source.type).element_type
-    combine = getattr(arith_d, _KINDS[kind][0 if isinstance(element, ir.FloatType) else 1])
+    combine = combining(str(op.attributes["kind"]), ir.VectorType(source.type).element_type)
     kept = [d for d in range(len(layout.shape)) if d not in dims]
 
     def moves_only_reduced(v: tuple[int, ...]) -> bool:

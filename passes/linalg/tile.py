@@ -49,7 +49,8 @@ class Tile(Pass):
     def run(self, module: Any, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for function in list(module.body.operations):
-                if function.operation.name == "func.func" and "xcc.config" in function.attributes:
+                if function.operation.name == "func.func" and "xcc.config" in function.attributes \
+                        and "xcc.tiles" not in function.attributes:
                     lossy = ctx.options is not None and ctx.options.precision == "tf32"
                     tile_kernel(function, module, lossy)
 

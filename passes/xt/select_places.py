@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.rewrite import at, name_of, replace, walk_ops
-from xcc.symbolic import product
+from xcc.symbolic import Dim, product
 
 __all__ = ["SelectPlaces"]
 
@@ -28,7 +28,7 @@ MOST = 1 << 31
 @register_pass
 @dataclass(frozen=True)
 class SelectPlaces(Pass):
-    """Gives nonzero and compress of static sizes their places."""
+    """Gives nonzero and compress their places."""
 
     name: ClassVar[str] = "select-places"
 
@@ -39,7 +39,7 @@ class SelectPlaces(Pass):
                     continue
                 chosen = op.operands[BARE[name_of(op)] - 1]
                 count = product(xt.shape_of(chosen))
-                if isinstance(count, int) and SHORTEST <= count < MOST:
+                if not isinstance(count, int) or SHORTEST <= count < MOST:
                     with at(op):
                         replace(op, [_with_places(op, chosen, count)])
 
@@ -48,7 +48,7 @@ BARE = {"nonzero": 1, "compress": 2}
 """Their operands without places; the last of them chooses."""
 
 
-def _with_places(op: Any, chosen: Any, count: int) -> Any:
+def _with_places(op: Any, chosen: Any, count: Dim) -> Any:
     flat = xt.reshape(chosen, shape=(count,)) if len(xt.shape_of(chosen)) != 1 else chosen
     dtype = xt.TensorType.of(flat).dtype
     if dtype != "i1":

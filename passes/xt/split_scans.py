@@ -1,12 +1,11 @@
 """Long scans are done in parts side by side, so that a GPU has more than one thread a row.
 
-Along the last dim, a part of 16 is a window over itself, written out and fused with what is added to it:
+Along the last dim a workgroup scans rows, or parts of long ones, in registers; parts begin at the scan of their sums:
 
-    %y = xt.cumulative(%x) {axis = 0, kind = "sum"} : 4096
+    %y = xt.cumulative(%x) {axis = 0, kind = "sum"} : 65536
 becomes
-    %p = xt.reshape(%x) : 256x16                             %t = xt.reduce(%p) {axes = [1], kind = "sum"} : 256
-    %i = xt.reduce_window(%p) {window = [1, 16], low = [0, 15]}      %s = the scan of %t, in the same way
-    %y = xt.reshape(xt.add(%i, %s one place on, 0 ahead))
+    %t = xt.scan_parts(%x) {part = 4096} : 1x16           %o = xt.scan_rows(%t) {exclusive}
+    %y = xt.scan_rows(%x, %o) {part = 4096}
 
 Along another dim, where neighbours lie together, a thread walks a part of 64:
 
@@ -27,14 +26,17 @@ from typing import Any, ClassVar
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.rewrite import at, name_of, replace, walk_ops
+from xcc.symbolic import product
 
 __all__ = ["SplitScans"]
 
 NARROW = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
 NEUTRAL = {"sum": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
+SCANNED = ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "ui64", "ui32", "ui16", "ui8")
 COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
 THREADS = 1024      # rows for each core with which a thread a row is enough
-WINDOW = 16         # elements of a part that is a window; schedules write as many out
+SHORT = 16          # elements that a thread scans as fast as a workgroup
+ROW = 4096          # elements of a part of a row
 
 
 @register_pass
@@ -48,22 +50,24 @@ class SplitScans(Pass):
     def run(self, module: Any, ctx: PassContext) -> None:
         with module.context:
             for op in list(walk_ops(module)):
-                if name_of(op) == "cumulative" and self._pays(op, ctx):
-                    a, x = xt.attrs_of(op), op.operands[0]
-                    dtype = xt.TensorType.of(x).dtype
+                if name_of(op) != "cumulative" or xt.attrs_of(op).kind not in COMBINE:
+                    continue
+                a, x = xt.attrs_of(op), op.operands[0]
+                dtype = xt.TensorType.of(x).dtype
+                if _in_rows(x, a.axis):
+                    with at(op):
+                        replace(op, [_rows(x, a, ctx.chip.cores or 1)])
+                elif self._pays(op, ctx):
                     with at(op):
                         wide = xt.convert(x, dtype="f32") if dtype in NARROW else x
-                        y = _windows(wide, a) if _windowed(op) else \
-                            self._scan(wide, a.kind, a.axis, a.exclusive, a.reverse)
+                        y = self._scan(wide, a.kind, a.axis, a.exclusive, a.reverse)
                         replace(op, [xt.convert(y, dtype=dtype) if dtype in NARROW else y])
 
     def _pays(self, op: Any, ctx: PassContext) -> bool:
         a, kind = xt.attrs_of(op), xt.TensorType.of(op.operands[0])
-        if a.kind not in COMBINE or not all(isinstance(d, int) for d in kind.shape):
+        if not all(isinstance(d, int) for d in kind.shape):
             return False
         sizes = [d for d in kind.shape if isinstance(d, int)]
-        if _windowed(op):
-            return sizes[a.axis] > WINDOW
         if not xt.is_float(kind.dtype) and a.kind in ("max", "min") and sizes[a.axis] % self.part:
             return False        # a pad of infinities is none of integers
         rows = math.prod(sizes) // max(1, sizes[a.axis])
@@ -81,10 +85,25 @@ class SplitScans(Pass):
         return _whole(getattr(xt, COMBINE[kind])(inner, offsets), shape, axis)
 
 
-def _windowed(op: Any) -> bool:
-    """Whether neighbours in memory lie along the scan, and its neutral element is a number of its type."""
-    a, kind = xt.attrs_of(op), xt.TensorType.of(op.operands[0])
-    return all(d == 1 for d in kind.shape[a.axis + 1:]) and (xt.is_float(kind.dtype) or a.kind in ("sum", "prod"))
+def _in_rows(x: Any, axis: int) -> bool:
+    """Whether neighbours in memory lie along the scan of `x`, more than a few."""
+    kind = xt.TensorType.of(x)
+    size = kind.shape[axis]
+    return all(d == 1 for d in kind.shape[axis + 1:]) and kind.dtype != "i1" and kind.dtype in SCANNED \
+        and all(d != 0 for d in kind.shape) and (not isinstance(size, int) or size > SHORT)
+
+
+def _rows(x: Any, a: Any, cores: int) -> Any:
+    """The scan of `x` along its last dim that is not 1."""
+    shape = xt.shape_of(x)
+    rows, size = product(shape[:a.axis]), shape[a.axis]
+    flat = xt.reshape(x, shape=(rows, size))
+    how = {"kind": a.kind, "exclusive": a.exclusive, "reverse": a.reverse}
+    if isinstance(size, int) and (size <= ROW or isinstance(rows, int) and rows >= 2 * cores):
+        return xt.reshape(xt.scan_rows(flat, **how), shape=shape)
+    sums = xt.scan_parts(flat, kind=a.kind, part=ROW)
+    starts = xt.scan_rows(sums, kind=a.kind, exclusive=True, reverse=a.reverse)
+    return xt.reshape(xt.scan_rows(flat, starts, part=ROW, **how), shape=shape)
 
 
 def _sizes(value: Any) -> tuple[int, ...]:
@@ -117,37 +136,3 @@ def _from(y: Any, axis: int, start: int, limit: int) -> Any:
     limits = tuple(limit if d == axis else n for d, n in enumerate(shape))
     return xt.slice(y, starts=starts, limits=limits, strides=(1,) * len(shape))
 
-
-def _windows(x: Any, a: Any) -> Any:
-    """The scan of `x` along its last dim that is not 1, by windows."""
-    shape = _sizes(x)
-    y = _inclusive(xt.reshape(x, shape=(math.prod(shape[:a.axis]), shape[a.axis])), a.kind, a.reverse)
-    return xt.reshape(_shifted(y, a.kind, a.reverse) if a.exclusive else y, shape=shape)
-
-
-def _inclusive(x: Any, kind: str, reverse: bool) -> Any:
-    """x [rows, n]."""
-    rows, size = _sizes(x)
-    if size <= WINDOW:
-        return _window(x, kind, reverse)
-    cut = _cut(x, kind, 1, WINDOW)
-    totals = xt.reduce(cut, kind=kind, axes=(2,), keepdims=False)
-    offsets = _shifted(_inclusive(totals, kind, reverse), kind, reverse)
-    offsets = xt.reshape(offsets, shape=(rows, _sizes(cut)[1], 1))
-    return _whole(getattr(xt, COMBINE[kind])(_window(cut, kind, reverse), offsets), (rows, size), 1)
-
-
-def _window(x: Any, kind: str, reverse: bool) -> Any:
-    """The scan along the last dim as a reduction of the window that ends (reverse: begins) at each element."""
-    *outer, size = _sizes(x)
-    ends = [(*(0,) * len(outer), size - 1), (0,) * (len(outer) + 1)]
-    low, high = reversed(ends) if reverse else ends
-    return xt.reduce_window(x, kind=kind, window=(*(1,) * len(outer), size), low=low, high=high)
-
-
-def _shifted(y: Any, kind: str, reverse: bool) -> Any:
-    """y [rows, n] one place on (reverse: back), a neutral element in the place that becomes free."""
-    _, size = _sizes(y)
-    kept = _from(y, 1, 1, size) if reverse else _from(y, 1, 0, size - 1)
-    low, high = ((0, 0), (0, 1)) if reverse else ((0, 1), (0, 0))
-    return xt.pad(kept, low=low, high=high, value=NEUTRAL[kind])

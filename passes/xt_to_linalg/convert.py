@@ -15,14 +15,14 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt_to_linalg.builder import Builder
 from xcc.passes.xt_to_linalg.dims import DimEmitter
 from xcc.passes.xt_to_linalg.loops import Buffer, LoopKernel, buffer_type
-from xcc.passes.xt_to_linalg.registry import CONVERTERS, LOOPS, Op
+from xcc.passes.xt_to_linalg.registry import CONVERTERS, LOOPS, TILES, Op
 from xcc.passes.xt_to_linalg.types import tensor_of
 from xcc.passes.xt_to_linalg.view import View
 from xcc.symbolic import Dim
 
 FAMILIES = ("conv", "elementwise", "indexing", "loop_merge", "loop_positions", "loop_sampling", "loop_scan",
             "loop_scatter", "loop_select", "loop_sort", "matmul", "pad", "quant", "reduce", "sampling", "shape",
-            "window", "winograd")
+            "tile_scan", "window", "winograd")
 
 
 @register_pass
@@ -50,7 +50,7 @@ def convert_kernel(old: Any, threads: bool = False) -> Any:
     block = old.regions[0].blocks[0]
     ops = [op.operation for op in block.operations]
     compute = [op for op in ops[:-1] if op.name != "xt.constant"]
-    if len(compute) == 1 and compute[0].name.split(".", 1)[-1] in LOOPS:
+    if len(compute) == 1 and {compute[0].name.split(".", 1)[-1]} & (LOOPS.keys() | TILES.keys()):
         new = _convert_loop_kernel(old, block, compute[0], threads)
     else:
         new = _convert_tensor_kernel(old, block, ops)
@@ -122,7 +122,6 @@ def _convert_loop_kernel(old: Any, block: Any, op: Any, threads: bool) -> Any:
     with old.location:
         kinds = [*arguments, *outputs]
         new, symbols, anchor = _new_function(old, [buffer_type(*k) for k in kinds], [], arguments, outputs)
-        new.attributes["xcc.loops"] = ir.UnitAttr.get()
         entry = new.entry_block
     with ir.InsertionPoint(entry), op.location:
         buffers = [Buffer(m, *k) for m, k in zip(entry.arguments, kinds, strict=False)]
@@ -134,7 +133,13 @@ def _convert_loop_kernel(old: Any, block: Any, op: Any, threads: bool) -> Any:
         inputs = tuple(by_value[v] for v in op.operands)
         kernel = LoopKernel(described, inputs, tuple(buffers[len(arguments):]), DimEmitter(symbols, anchor),
                             threads)
-        LOOPS[described.name](kernel)
+        if described.name in TILES:
+            width = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), TILES[described.name](kernel))
+            new.attributes["xcc.tiles"] = ir.UnitAttr.get()
+            new.attributes["xcc.config"] = ir.DictAttr.get({"threads": width})
+        else:
+            LOOPS[described.name](kernel)
+            new.attributes["xcc.loops"] = ir.UnitAttr.get()
         func_d.ReturnOp([])
     anchor.erase()
     return new
@@ -154,7 +159,7 @@ def convert_op(b: Builder, operation: Any, views: dict[Any, View]) -> None:
     name = operation.name.split(".", 1)[1]
     converter = CONVERTERS.get(name)
     if converter is None:
-        why = "makes a loop kernel and must be alone in it" if name in LOOPS else \
+        why = "makes a loop kernel and must be alone in it" if name in LOOPS or name in TILES else \
             "has no conversion to linalg; composites must be decomposed first"
         raise CompilerBug(f"{operation.name} at {operation.location} {why}")
     results = tuple((shape_of(r), element_type_of(r)) for r in operation.results)

@@ -49,6 +49,16 @@ def _place(k: LoopKernel, places: Buffer, i: Any) -> Any:
     return arith_d.index_cast(k.dim(0).type, places.load([i]))
 
 
+def _store_count(k: LoopKernel, places: Buffer, total: Dim, count: Buffer) -> None:
+    """By a launch of its own, where there may be no elements whose threads would store it."""
+    def body(_: list[Any]) -> None:
+        some = arith_d.cmpi(_I.ugt, k.dim(total), k.dim(0))
+        count.store(constant(count.dtype, 0), [k.dim(0)])
+        k.when(some, lambda: count.store(to_i64(_place(k, places, k.dim(total - 1))), [k.dim(0)]))
+
+    k.rows([], body)
+
+
 @converts_to_loops("nonzero")
 def nonzero(k: LoopKernel) -> None:
     """With `places`, each element stores its own coordinates."""
@@ -66,9 +76,12 @@ def nonzero(k: LoopKernel) -> None:
                     out.store(to_i64(value), [arith_d.addi(arith_d.muli(k.dim(axis), n), at)])
 
             k.when(_is_set(x.load(c), x.dtype), write)
-            k.when(arith_d.cmpi(_I.eq, i, k.dim(0)), lambda: count.store(to_i64(n), [k.dim(0)]))
+            if isinstance(total, int):
+                k.when(arith_d.cmpi(_I.eq, i, k.dim(0)), lambda: count.store(to_i64(n), [k.dim(0)]))
 
         k.rows(x.dims, element)
+        if not isinstance(total, int):
+            _store_count(k, places, total, count)
         return
 
     def test(i: Any) -> Any:
@@ -108,10 +121,13 @@ def compress(k: LoopKernel) -> None:
                 out.store(x.load(source), [k.flat([*c[:len(before)], at, *c[len(before) + 1:]], [*before, n, *after])])
 
             k.when(condition.load([i]), write)
-            first = arith_d.cmpi(_I.eq, k.flat(c, dims), k.dim(0))
-            k.when(first, lambda: count.store(to_i64(n), [k.dim(0)]))
+            if isinstance(size_of(dims), int):
+                first = arith_d.cmpi(_I.eq, k.flat(c, dims), k.dim(0))
+                k.when(first, lambda: count.store(to_i64(n), [k.dim(0)]))
 
         k.rows(dims, one)
+        if not isinstance(size_of(dims), int):
+            _store_count(k, rest[0], length, count)
         return
 
     def test(i: Any) -> Any:

@@ -12,7 +12,7 @@ from xcc.passes.xt_to_linalg.builder import Builder
 from xcc.passes.xt_to_linalg.view import View
 from xcc.symbolic import Dim
 
-__all__ = ["CONVERTERS", "LOOPS", "Op", "converts", "converts_to_loops"]
+__all__ = ["CONVERTERS", "LOOPS", "TILES", "Op", "converts", "converts_to_loops", "converts_to_tiles"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ def _python(attr: Any) -> Any:
 Converter = Callable[[Builder, Op], View | Sequence[View]]
 CONVERTERS: dict[str, Converter] = {}
 LOOPS: dict[str, Callable[..., None]] = {}
+TILES: dict[str, Callable[..., int]] = {}
 
 
 def converts(*names: str) -> Callable[[Converter], Converter]:
@@ -67,6 +68,11 @@ def converts(*names: str) -> Callable[[Converter], Converter]:
 def converts_to_loops(*names: str) -> Callable[..., Any]:
     """Registers a function as the emitter of the loop kernels of the opaque xt ops `names`."""
     return _register(LOOPS, names)
+
+
+def converts_to_tiles(*names: str) -> Callable[..., Any]:
+    """Registers a function as the emitter of the tile programs of GPU ops `names`; it gives their threads."""
+    return _register(TILES, names)
 
 
 def _register(table: dict[str, Any], names: Sequence[str]) -> Callable[..., Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from compiled import check, filled, on_chip
+from compiled import check, compiled, filled, module_of, on_chip
 
+from xcc import symbolic
 from xcc.dialects import xt
 
 
@@ -17,6 +18,29 @@ def test_scans_along_rows(kind, reverse, exclusive):
 
     with on_chip("sm_80"):
         check(scans, filled((2, 300), "float32"), filled((3, 32), "float16", 1), filled((5, 17, 1), "float32", 2))
+
+
+@pytest.mark.parametrize(("chip", "dynamic"), [("sm_80", True), ("gfx942", False)])
+def test_rows_longer_than_a_workgroup_takes_at_once(chip, dynamic):
+    def scans(x, y, z):
+        return (xt.cumulative(x, kind="sum", axis=1, reverse=True), xt.cumulative(y, kind="sum", axis=0),
+                xt.cumulative(z, kind="prod", axis=0, exclusive=True), xt.scan_rows(x, kind="max"))
+
+    with on_chip(chip):
+        check(scans, filled((3, 9001), "float32"), filled((5000,), "float16", 1), filled((4200,), "int32", 2) | 1,
+              dynamic=dynamic)
+
+
+def test_places_of_what_is_chosen_of_any_size():
+    module = module_of(lambda x, c: (xt.nonzero(x, symbol="k"), xt.compress(x, c, axis=0, symbol="j")),
+                       [xt.TensorType((symbolic.sym("n"), 3), "f32"), xt.TensorType((symbolic.sym("n"),), "i1")])
+    with on_chip("sm_80"):
+        model = compiled(module)
+    for n in (5, 0, 1, 1700):
+        x, c = filled((n, 3), "float32").round(), filled((n,), "bool", 1)
+        found, kept = model(x, c)
+        np.testing.assert_array_equal(found, np.array(np.nonzero(x)))
+        np.testing.assert_array_equal(kept, x[c])
 
 
 def test_scans_of_integers_and_infinities():

@@ -66,20 +66,18 @@ def test_reductions(kind: str, keepdims: bool) -> None:
 def test_scans(kind: str, shape: tuple[int, ...], axis: int, exclusive: bool, reverse: bool) -> None:
     before, after, sums = split(lambda x: xt.cumulative(x, kind=kind, axis=axis, exclusive=exclusive, reverse=reverse),
                                 [floats(*shape)])
-    assert sums == {20000: 3, 1000: 2, 513: 1, 512: 2}[shape[axis]]
+    assert sums == (1 if axis < len(shape) - 1 else 0)
     np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-2 if kind == "sum" else 0)
 
 
 def test_scans_of_short_axes_and_of_integers_that_would_be_padded_stay() -> None:
-    _, _, sums = split(lambda x: xt.cumulative(x, kind="sum", axis=1), [floats(4, 16)])
-    assert sums == 0
     _, _, sums = split(lambda x: xt.cumulative(x, kind="sum", axis=0), [floats(256, 4)])
     assert sums == 0
-    x = RNG.integers(-9, 9, (2, 1000))
-    before, after, sums = split(lambda x: xt.cumulative(x, kind="max", axis=1), [x])
+    x = RNG.integers(-9, 9, (1000, 2))
+    before, after, sums = split(lambda x: xt.cumulative(x, kind="max", axis=0), [x])
     assert sums == 0
-    before, after, sums = split(lambda x: xt.cumulative(x, kind="sum", axis=1), [x])
-    assert sums == 2
+    before, after, sums = split(lambda x: xt.cumulative(x, kind="sum", axis=0), [x])
+    assert sums == 1
     np.testing.assert_array_equal(after, before)
 
 

@@ -1,18 +1,27 @@
 // RUN: %xcc_opt %s --target=nvptx --chip=sm_80 --pass-pipeline=split-scans | filecheck %s
 
-// Along the last dim: windows over parts of 16, and the totals' scan one place on.
-// CHECK-LABEL: @row
-// CHECK: %[[C:.*]] = "xt.reshape"(%{{.*}}) {{.*}} -> tensor<1x16x16xf32>
-// CHECK: %[[T:.*]] = "xt.reduce"(%[[C]]) {axes = [2], {{.*}} -> tensor<1x16xf32>
-// CHECK: %[[S:.*]] = "xt.reduce_window"(%[[T]]) {{.*}}low = [0, 15]{{.*}}window = [1, 16]
-// CHECK: "xt.slice"(%[[S]]) {limits = [1, 15], starts = [0, 0]
-// CHECK: "xt.pad"(%{{.*}}) {{.*}}low = [0, 1]
-// CHECK: %[[W:.*]] = "xt.reduce_window"(%[[C]]) {{.*}}low = [0, 0, 15]{{.*}}window = [1, 1, 16]
-// CHECK: "xt.add"(%[[W]],
+// Along the last dim a workgroup scans a row; long rows in parts that begin at the scan of the parts' sums.
+// CHECK-LABEL: @rows
+// CHECK: "xt.scan_rows"(%{{.*}}) {exclusive = true, kind = "max", part = 0 : i64, reverse = true} : (tensor<6x256xf32>)
+// CHECK: %[[F:.*]] = "xt.reshape"(%{{.*}}) {{.*}} -> tensor<1x10000xf16>
+// CHECK: %[[T:.*]] = "xt.scan_parts"(%[[F]]) {kind = "sum", part = 4096 : i64} : (tensor<1x10000xf16>) -> tensor<1x3xf32>
+// CHECK: %[[S:.*]] = "xt.scan_rows"(%[[T]]) {exclusive = true, {{.*}}part = 0
+// CHECK: "xt.scan_rows"(%[[F]], %[[S]]) {exclusive = false, {{.*}}part = 4096
 // CHECK-NOT: xt.cumulative
-func.func @row(%x: tensor<256xf32>) -> tensor<256xf32> {
-  %y = "xt.cumulative"(%x) {axis = 0, exclusive = false, kind = "sum", reverse = false} : (tensor<256xf32>) -> tensor<256xf32>
-  return %y : tensor<256xf32>
+func.func @rows(%x: tensor<2x3x256xf32>, %l: tensor<10000x1xf16>) -> (tensor<2x3x256xf32>, tensor<10000x1xf16>) {
+  %y = "xt.cumulative"(%x) {axis = 2, exclusive = true, kind = "max", reverse = true} : (tensor<2x3x256xf32>) -> tensor<2x3x256xf32>
+  %z = "xt.cumulative"(%l) {axis = 0, exclusive = false, kind = "sum", reverse = false} : (tensor<10000x1xf16>) -> tensor<10000x1xf16>
+  return %y, %z : tensor<2x3x256xf32>, tensor<10000x1xf16>
+}
+
+// A size that is not known is cut into parts; many long rows fill the chip by themselves.
+// CHECK-LABEL: @sizes
+// CHECK: "xt.scan_parts"(%{{.*}}) {{.*}} -> tensor<1x?xi32, [1, "{{.*}}"]>
+// CHECK: "xt.scan_rows"(%{{.*}}) {{.*}}part = 0{{.*}} : (tensor<512x9000xf32>)
+func.func @sizes(%x: tensor<?xi32, ["n"]>, %r: tensor<512x9000xf32>) -> (tensor<?xi32, ["n"]>, tensor<512x9000xf32>) {
+  %y = "xt.cumulative"(%x) {axis = 0, exclusive = false, kind = "sum", reverse = false} : (tensor<?xi32, ["n"]>) -> tensor<?xi32, ["n"]>
+  %z = "xt.cumulative"(%r) {axis = 1, exclusive = false, kind = "sum", reverse = false} : (tensor<512x9000xf32>) -> tensor<512x9000xf32>
+  return %y, %z : tensor<?xi32, ["n"]>, tensor<512x9000xf32>
 }
 
 // Along another: threads walk parts of 64. A few elements are left as they are.

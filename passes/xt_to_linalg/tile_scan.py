@@ -1,0 +1,173 @@
+"""Tile programs of scans on GPUs: scan_rows, scan_parts. A workgroup has some rows, a row, or a part of one.
+
+    scf.forall (%i) = (0) to (%rows) step (2) {
+      %x = vector.transfer_read %a[%i, 0], %neutral, %mask : vector<2x1024xf32>
+      %y, %total = vector.scan <add>, %x, %start {inclusive = true, reduction_dim = 1}
+      vector.transfer_write %y, %out[%i, 0], %mask }
+
+Rows longer than a tile are walked in a loop that carries the totals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xcc import symbolic
+from xcc._mlir import arith_d, ir, scf_d
+from xcc.passes.xt_to_linalg.loops import Buffer, LoopKernel
+from xcc.passes.xt_to_linalg.reduce import neutral
+from xcc.passes.xt_to_linalg.registry import converts_to_tiles
+from xcc.passes.xt_to_linalg.types import accumulator, constant, is_float, is_unsigned, stored
+from xcc.symbolic import Dim
+
+TILE = 4096         # elements of a step
+EACH = 8            # elements of a thread
+_DYNAMIC = ir.ShapedType.get_dynamic_size()
+_REVERSE = "xcc.reverse"
+
+
+def _kind(kind: str, dtype: Any) -> str:
+    """The combining kind of vector ops."""
+    if kind in ("sum", "prod"):
+        return {"sum": "add", "prod": "mul"}[kind]
+    return f"{kind}imumf" if is_float(dtype) else f"{kind}{'ui' if is_unsigned(dtype) else 'si'}"
+
+
+def _pow2(n: int) -> int:
+    return 1 << max(0, n - 1).bit_length()
+
+
+class _Rows:
+    """Emits the tiles of x [rows, n]; tile [height, width]."""
+
+    def __init__(self, k: LoopKernel, part: int) -> None:
+        self.k, self.x = k, k.inputs[0]
+        self.kind, self.element = k.op.attr("kind"), stored(self.x.dtype)
+        self.acc = stored(accumulator(self.x.dtype))
+        size = self.x.dims[1]
+        most = part or (size if isinstance(size, int) else TILE)
+        self.width = min(TILE, max(32, _pow2(most)))
+        rows = self.x.dims[0]
+        self.height = 1 if part or not isinstance(rows, int) else max(1, min(TILE // 2 // self.width, _pow2(rows)))
+        self.reach: Dim = part or size
+        self.part = part
+        self.mask: Any = None
+
+    @property
+    def threads(self) -> int:
+        return max(64, min(1024, self.width * self.height // EACH))     # whole waves of any chip
+
+    def neutral(self) -> Any:
+        return constant(self.acc, neutral(self.kind, self.x.dtype))
+
+    def vector(self, element: Any) -> Any:
+        return ir.VectorType.get([self.height, self.width], element)
+
+    def start(self, value: Any) -> Any:
+        """`value`, a scalar, for each row of the tile."""
+        kind = ir.VectorType.get([self.height], self.acc)
+        return ir.Operation.create("vector.broadcast", results=[kind], operands=[value]).results[0]
+
+    def read(self, row: Any, column: Any) -> Any:
+        """The tile in the accumulator's type; past the ends of rows what is neutral."""
+        x, kinds = self.x, ir.VectorType.get([self.height, self.width], ir.IntegerType.get_signless(1))
+        rest = [arith_d.subi(self.k.dim(d), at) for d, at in zip(x.dims, (row, column), strict=True)]
+        self.mask = ir.Operation.create("vector.create_mask", results=[kinds], operands=rest).results[0]
+        pad = constant(x.dtype, neutral(self.kind, x.dtype))
+        tile = ir.Operation.create(
+            "vector.transfer_read", results=[self.vector(self.element)],
+            operands=[x.memref, row, column, pad, self.mask], attributes=_transfer(1, 2, 1, 1)).results[0]
+        return tile if self.acc == self.element else arith_d.extf(self.vector(self.acc), tile)
+
+    def write(self, out: Buffer, tile: Any, row: Any, column: Any) -> None:
+        if self.element != self.acc:
+            tile = arith_d.truncf(self.vector(self.element), tile)
+        ir.Operation.create("vector.transfer_write", operands=[tile, out.memref, row, column, self.mask],
+                            attributes=_transfer(1, 1, 2, 1))
+
+    def steps(self, first: Any, begin: Any, body: Callable[[Any, Any], Any], reverse: bool) -> Any:
+        """``body(column, carried)`` for the tiles of a row or part from column `first` on; what it gives is carried."""
+        if isinstance(self.reach, int) and self.reach <= self.width:
+            return body(first, begin)
+        count = self.k.dim(symbolic.ceildiv(self.reach, self.width))
+        loop = scf_d.ForOp(self.k.dim(0), count, self.k.dim(1), [begin])
+        with ir.InsertionPoint(loop.body):
+            n, carried = loop.induction_variable, loop.inner_iter_args[0]
+            if reverse:
+                n = arith_d.subi(arith_d.subi(count, self.k.dim(1)), n)
+            column = arith_d.addi(first, arith_d.muli(n, self.k.dim(self.width)))
+            scf_d.YieldOp([body(column, carried)])
+        return loop.results[0]
+
+    def tiles(self, body: Callable[[Any, Any, Any], None]) -> None:
+        """``body(row, part, column)`` for each workgroup."""
+        rows, parts = self.x.dims[0], symbolic.ceildiv(self.x.dims[1], self.part) if self.part else 1
+        loop = _forall([rows, parts], [self.height, 1], self.k)
+        with ir.InsertionPoint(loop):
+            row, part = loop.arguments
+            body(row, part, arith_d.muli(part, self.k.dim(self.part)))
+            ir.Operation.create("scf.forall.in_parallel", regions=1).regions[0].blocks.append()
+
+    def scan(self, tile: Any, start: Any, inclusive: bool, reverse: bool) -> Any:
+        return ir.Operation.create(
+            "vector.scan", results=[tile.type, start.type], operands=[tile, start],
+            attributes={"kind": ir.Attribute.parse(f"#vector.kind<{_kind(self.kind, self.x.dtype)}>"),
+                        "reduction_dim": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 1),
+                        "inclusive": ir.BoolAttr.get(inclusive), **({_REVERSE: ir.UnitAttr.get()} if reverse else {})})
+
+
+def _transfer(*segments: int) -> dict[str, Any]:
+    return {"in_bounds": ir.Attribute.parse("[true, true]"),
+            "permutation_map": ir.AffineMapAttr.get(ir.AffineMap.get_identity(2)),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get(list(segments))}
+
+
+def _forall(dims: list[Dim], steps: list[int], k: LoopKernel) -> Any:
+    """The block of an scf.forall over `dims`."""
+    dynamic = [k.dim(d) for d in dims if not isinstance(d, int)]
+    i64s, i32s = ir.DenseI64ArrayAttr.get, ir.DenseI32ArrayAttr.get
+    loop = ir.Operation.create("scf.forall", operands=dynamic, regions=1, attributes={
+        "operandSegmentSizes": i32s([0, len(dynamic), 0, 0]), "staticLowerBound": i64s([0] * len(dims)),
+        "staticUpperBound": i64s([d if isinstance(d, int) else _DYNAMIC for d in dims]), "staticStep": i64s(steps)})
+    return loop.regions[0].blocks.append(*[ir.IndexType.get()] * len(dims))
+
+
+@converts_to_tiles("scan_rows")
+def scan_rows(k: LoopKernel) -> int:
+    rows = _Rows(k, k.op.attr("part", 0))
+    out, reverse = k.outputs[0], k.op.attr("reverse", False)
+
+    def body(row: Any, part: Any, column: Any) -> None:
+        first = k.inputs[1].load([row, part]) if rows.part else rows.neutral()
+
+        def step(column: Any, carried: Any) -> Any:
+            made = rows.scan(rows.read(row, column), carried, not k.op.attr("exclusive", False), reverse)
+            rows.write(out, made.results[0], row, column)
+            return made.results[1]
+
+        rows.steps(column, rows.start(first), step, reverse)
+
+    rows.tiles(body)
+    return rows.threads
+
+
+@converts_to_tiles("scan_parts")
+def scan_parts(k: LoopKernel) -> int:
+    rows = _Rows(k, k.op.attr("part"))
+    kind = ir.Attribute.parse(f"#vector.kind<{_kind(rows.kind, rows.x.dtype)}>")
+
+    def body(row: Any, part: Any, column: Any) -> None:
+        def step(column: Any, carried: Any) -> Any:
+            return ir.Operation.create(
+                "vector.multi_reduction", results=[carried.type], operands=[rows.read(row, column), carried],
+                attributes={"kind": kind, "reduction_dims": ir.DenseI64ArrayAttr.get([1])}).results[0]
+
+        start = rows.start(rows.neutral())
+        total = rows.steps(column, start, step, False)
+        ir.Operation.create("vector.transfer_write", operands=[total, k.outputs[0].memref, row, part], attributes={
+            **_transfer(1, 1, 2, 0), "in_bounds": ir.Attribute.parse("[true]"),
+            "permutation_map": ir.AffineMapAttr.get(ir.AffineMap.get_minor_identity(2, 1))})
+
+    rows.tiles(body)
+    return rows.threads

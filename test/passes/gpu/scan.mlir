@@ -1,0 +1,38 @@
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_80 "--pass-pipeline=assign-layouts, distribute, mlir(canonicalize, cse)" | filecheck %s
+
+// A thread has four neighbours, then come lanes (five shuffles of the totals) and two warps (shared memory).
+// CHECK-LABEL: gpu.func @row(
+// CHECK: vector.load {{.*}} vector<4xf32>
+// CHECK-COUNT-5: gpu.shuffle xor
+// CHECK-NOT: gpu.shuffle
+// CHECK: gpu.barrier
+// CHECK-NOT: gpu.barrier
+// CHECK: vector.store {{.*}} vector<4xf32>
+func.func @row(%x: memref<?x256xf32>, %o: memref<?x256xf32>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xcc.config = {threads = 64 : i64}} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  scf.forall (%i) in (%d0) {
+    %a = vector.transfer_read %x[%i, %c0], %zero {in_bounds = [true, true]} : memref<?x256xf32>, vector<1x256xf32>
+    %s = vector.broadcast %zero : f32 to vector<1xf32>
+    %y, %t = vector.scan <add>, %a, %s {inclusive = true, reduction_dim = 1 : i64} : vector<1x256xf32>, vector<1xf32>
+    vector.transfer_write %y, %o[%i, %c0] {in_bounds = [true, true]} : vector<1x256xf32>, memref<?x256xf32>
+  }
+  return
+}
+
+// Rows that fit a warp need no shared memory.
+// CHECK-LABEL: gpu.func @short(
+// CHECK-NOT: gpu.barrier
+// CHECK-NOT: gpu.shuffle idx
+// CHECK: gpu.return
+func.func @short(%x: memref<2x128xi32>, %o: memref<2x128xi32>) attributes {xt.kernel, xcc.config = {threads = 64 : i64}} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0 : i32
+  scf.forall (%i) in (1) {
+    %a = vector.transfer_read %x[%c0, %c0], %zero {in_bounds = [true, true]} : memref<2x128xi32>, vector<2x128xi32>
+    %s = vector.broadcast %zero : i32 to vector<2xi32>
+    %y, %t = vector.scan <maxsi>, %a, %s {inclusive = false, reduction_dim = 1 : i64, xcc.reverse} : vector<2x128xi32>, vector<2xi32>
+    vector.transfer_write %y, %o[%c0, %c0] {in_bounds = [true, true]} : vector<2x128xi32>, memref<2x128xi32>
+  }
+  return
+}
