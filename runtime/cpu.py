@@ -21,7 +21,7 @@ from xcc.diagnostics import UserError
 from xcc.runtime.arena import ALIGNMENT, ArenaPlanner, walk
 from xcc.runtime.cores import physical_cores
 from xcc.runtime.launch_time import LaunchTime
-from xcc.runtime.outputs import OutputMemory
+from xcc.runtime.outputs import OutputMemory, address_of
 from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program, Require
 from xcc.runtime.signature import refusal
 from xcc.runtime.versions import choose
@@ -118,8 +118,8 @@ class CpuExecutor:
         self._arena = np.empty(0, np.uint8)
         self._limits = {s.name: s.limit for s in walk(program.body) if isinstance(s, BindSymbol)}
         self._dtypes = {i: _dtype(program.buffers[i].dtype) for i in program.outputs}
-        self._direct = [program.buffers[i].kind == "output" for i in program.outputs]
-        self._memory = {i: OutputMemory() for i in program.outputs}
+        self._memory = [OutputMemory() if program.buffers[i].kind == "output" else None for i in program.outputs]
+        self._plain = not self._limits and None not in self._memory      # outputs are what the kernels write
         self._keep: list[Any] = []
         for i, b in enumerate(program.buffers):
             if b.kind == "weight":
@@ -137,17 +137,17 @@ class CpuExecutor:
 
     def run(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
         """The outputs for contiguous `inputs`, in the program's order."""
-        key = tuple(symbols[s] for s in self.program.symbols)
+        key = tuple([symbols[s] for s in self.program.symbols])
         shape = self._shapes.get(key) or self._plan(key, symbols)
         pointers = self._pointers
         for i, array in zip(self.program.inputs, inputs, strict=True):
-            pointers[i] = array.ctypes.data
+            pointers[i] = address_of(array)
         self._place(shape)
-        outputs = []
-        for i, size, direct in zip(self.program.outputs, shape.outputs, self._direct, strict=True):
-            out = self._memory[i].empty(size, self._dtypes[i]) if direct else None
-            if out is not None:
-                pointers[i] = out.ctypes.data
+        outputs: list[Any] = []
+        for i, size, memory in zip(self.program.outputs, shape.outputs, self._memory, strict=True):
+            out = None
+            if memory is not None:
+                out, pointers[i] = memory.empty(size, self._dtypes[i])
             outputs.append(out)
         for n, value in enumerate(key):
             self._symbols[n] = value
@@ -155,6 +155,8 @@ class CpuExecutor:
         if status:
             env = {name: int(self._symbols[k]) for k, name in enumerate(self._names)}
             raise UserError(refusal(requirements(self.program)[status - 1], env))
+        if self._plain:
+            return outputs
         return [self._result(n, out, shape.outputs[n]) for n, out in enumerate(outputs)]
 
     def profile(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[LaunchTime]:

@@ -8,9 +8,9 @@ import numpy as np
 
 from xcc.diagnostics import UserError
 
-__all__ = ["name_of", "numpy_dtype"]
+__all__ = ["PLAIN", "name_of", "numpy_dtype"]
 
-_PLAIN: dict[str, Any] = {
+PLAIN: dict[str, Any] = {
     "f64": np.float64, "f32": np.float32, "f16": np.float16, "i1": np.bool_,
     "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
     "ui8": np.uint8, "ui16": np.uint16, "ui32": np.uint32, "ui64": np.uint64,
@@ -24,8 +24,8 @@ _EXTRA: dict[str, str] = {
 
 def numpy_dtype(name: str) -> Any:
     """The numpy type of `name`; types that numpy lacks come from ml_dtypes."""
-    if name in _PLAIN:
-        return np.dtype(_PLAIN[name])
+    if name in PLAIN:
+        return np.dtype(PLAIN[name])
     if name in _EXTRA:
         try:
             import ml_dtypes
@@ -35,7 +35,7 @@ def numpy_dtype(name: str) -> Any:
     raise UserError(f"there is no element type '{name}'")
 
 
-_NAMES = {np.dtype(plain): name for name, plain in _PLAIN.items()}
+_NAMES = {np.dtype(plain): name for name, plain in PLAIN.items()}
 
 
 def name_of(dtype: Any) -> str:

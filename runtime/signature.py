@@ -34,6 +34,8 @@ def tensor_infos(program: Program, indices: Sequence[int]) -> tuple[TensorInfo, 
 def check_names(given: Sequence[str], inputs: Sequence[TensorInfo]) -> None:
     """UserError when a name is missing or unknown."""
     names = [i.name for i in inputs]
+    if names == given:
+        return
     listing = "; ".join(map(str, inputs)) or "none"
     for name in given:
         if name not in names:

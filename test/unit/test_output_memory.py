@@ -1,10 +1,12 @@
 """Outputs reuse memory that the caller let go of, and only that."""
 
+import ml_dtypes
 import numpy as np
 
-from xcc.runtime.outputs import KEPT, LARGE, OutputMemory
+from xcc.runtime.outputs import KEPT, LARGE, OutputMemory, address_of
 
 SHAPE = (LARGE // 4 + 3, 2)
+F32, F64, I64 = map(np.dtype, ("f4", "f8", "i8"))
 
 
 def address(a):
@@ -13,17 +15,17 @@ def address(a):
 
 def test_memory_let_go_of_is_used_again():
     memory = OutputMemory()
-    first = memory.empty(SHAPE, np.float32)
+    first = memory.empty(SHAPE, F32)[0]
     assert first.shape == SHAPE and first.dtype == np.float32 and first.flags.writeable
     at = address(first)
     assert at % 64 == 0
     del first
-    assert address(memory.empty(SHAPE, np.float32)) == at
+    assert address(memory.empty(SHAPE, F32)[0]) == at
 
 
 def test_memory_in_use_is_not():
     memory = OutputMemory()
-    held = [memory.empty(SHAPE, np.float32) for _ in range(KEPT + 2)]
+    held = [memory.empty(SHAPE, F32)[0] for _ in range(KEPT + 2)]
     for n, a in enumerate(held):
         a.fill(n)
     assert len({address(a) for a in held}) == len(held)
@@ -33,19 +35,30 @@ def test_memory_in_use_is_not():
 def test_any_view_keeps_it():
     memory = OutputMemory()
     for keep in (lambda a: a[5:7], memoryview, lambda a: a.__dlpack__(), lambda a: a.reshape(-1).view(np.uint8)):
-        a = memory.empty(SHAPE, np.float32)
+        a = memory.empty(SHAPE, F32)[0]
         at, view = address(a), keep(a)
         del a
-        assert address(memory.empty(SHAPE, np.float32)) != at
+        assert address(memory.empty(SHAPE, F32)[0]) != at
         del view
 
 
 def test_another_size_gets_its_own():
     memory = OutputMemory()
-    memory.empty(SHAPE, np.float32)
-    a = memory.empty((SHAPE[0] + 1, 2), np.float64)
+    memory.empty(SHAPE, F32)[0]
+    a = memory.empty((SHAPE[0] + 1, 2), F64)[0]
     assert a.shape == (SHAPE[0] + 1, 2) and a.dtype == np.float64
 
 
 def test_small_outputs_are_plain_arrays():
-    assert OutputMemory().empty((3,), np.int64).base is None
+    assert OutputMemory().empty((3,), I64)[0].base is None
+
+
+def test_addresses():
+    memory = OutputMemory()
+    held = [memory.empty(shape, F32) for shape in (SHAPE, SHAPE, (3,), (0, 2), SHAPE)]
+    assert all(at == a.ctypes.data for a, at in held)
+    a = np.arange(12, dtype=F32)
+    read_only = a[4:]
+    read_only.flags.writeable = False
+    for view in (a, a[3:], read_only, a[:0], a.astype(ml_dtypes.bfloat16), a.astype(np.bool_)):
+        assert address_of(view) == view.ctypes.data
