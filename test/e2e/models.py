@@ -10,6 +10,7 @@ import argparse
 import importlib.util
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,13 +101,11 @@ def _export(name: str, build: Build) -> Path:
 
     module, args, keywords = _built(build)
     CACHE.mkdir(parents=True, exist_ok=True)
-    partial = CACHE / f"{name}.partial"
-    partial.mkdir(exist_ok=True)
-    with torch.no_grad():
-        torch.onnx.export(module, args, str(partial / path.name), dynamo=True, verbose=False, **keywords)
-    for made in sorted(partial.iterdir(), key=lambda p: p.name == path.name):
-        made.replace(CACHE / made.name)
-    partial.rmdir()
+    with tempfile.TemporaryDirectory(prefix=f"{name}.", dir=CACHE) as partial:      # others may export it, too
+        with torch.no_grad():
+            torch.onnx.export(module, args, str(Path(partial, path.name)), dynamo=True, verbose=False, **keywords)
+        for made in sorted(Path(partial).iterdir(), key=lambda p: p.name == path.name):
+            made.replace(CACHE / made.name)
     return path
 
 
