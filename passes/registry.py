@@ -35,6 +35,7 @@ BUILTIN: dict[str, str] = {
     "rank-sorts": "xcc.passes.xt.rank_sorts",
     "requantised-floats": "xcc.passes.xt.requantised_floats",
     "row-division": "xcc.passes.vector.row_division",
+    "scalar-indices": "xcc.passes.gpu.scalar_indices",
     "scatter-places": "xcc.passes.xt.scatter_places",
     "select-places": "xcc.passes.xt.select_places",
     "split-beside": "xcc.passes.xt.split_beside",

@@ -8,13 +8,14 @@ from dataclasses import replace
 from xcc import symbolic
 from xcc.passes.gpu.fragments import instructions_of
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
-from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
+from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor, bare_loop, loop_index
 from xcc.passes.linalg.online import OnlineGroup, OnlineSum, visible_keys
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.tile_eval import loops_of, product_operands
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.gpu_convolution import multiplied_type, pow2_above
+from xcc.targets.gpu_operands import loaded_tensor
 
 ROWS = 64       # queries of a tile; half of them where features need the registers
 KEYS = 64       # keys of a step, likewise
@@ -33,6 +34,7 @@ EQUAL = 1.02            # times that are no reason to leave cores without a bloc
 LANE_REGISTERS = 256    # that an AMD instruction can name
 MOST_REGISTERS = 208    # of those, by estimate
 K_BYTES = 32            # along k of an AMD instruction
+WORD, ADDRESS = 4, 2    # bytes of a register; registers of an address that lanes compute
 
 
 def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chip) -> Schedule | None:
@@ -74,8 +76,9 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
     simt = not any(i.types[0] == element and i.exact for i in instructions_of(chip.matrix))
     if not simt:
         others = volume(d for n, d in enumerate(place.dims) if n not in (row, column))
+        alone = sum(_read_alone(t, a, f"i{row}", found.op.loops[found.loop]) for t, a in place.reads)
         vector[row], keys, threads, stages = _lane_rows(vector[column], queries, length, others,
-                                                        element_bytes(multiplied_type(factors[0])), chip)
+                                                        element_bytes(multiplied_type(factors[0])), alone, chip)
         return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask",
                         "gather", parallel=True, threads=threads, stages=stages, online=True, descending=descending)
     # few lanes, 256 registers each: RDNA
@@ -115,11 +118,21 @@ def _warp_rows(features: int, queries: int, length: int, others: int, chip: Chip
     return rows, keys, next((n for n in (most, 2) if room(n)), 0)
 
 
-def _lane_rows(features: int, queries: int, length: int, others: int, size: int, chip: Chip
+def _read_alone(tensor: Tensor, access: Access, row: str, length: Dim) -> int:
+    """Registers a score needs that is read from `tensor` (a mask) by an access of its own, value and address."""
+    walked = [d for d, e in zip(tensor.dims, access, strict=True) if any(n[0] == "r" for n in symbolic.symbols_of(e))]
+    if length not in walked or row not in {n for e in access for n in symbolic.symbols_of(e)}:
+        return 0
+    read = loaded_tensor(tensor, access)
+    return math.ceil(read.registers / WORD) + ADDRESS if read.accesses > 1 / 2 else 0
+
+
+def _lane_rows(features: int, queries: int, length: int, others: int, size: int, alone: int, chip: Chip
                ) -> tuple[int, int, int, int]:
     """Queries of a tile, keys of a step, threads and stages where a lane keeps its row through both products (AMD).
 
     Where a row's results and operands do not fit into a wave's registers, the waves share its features instead.
+    alone: registers that a score needs besides, for what is read with it.
     """
     rows = max(16, min(MOST_ROWS, queries))
     while rows > ROWS and -(-queries // rows) * others < chip.cores:
@@ -144,8 +157,8 @@ def _lane_rows(features: int, queries: int, length: int, others: int, size: int,
     def registers(keys: int) -> int:
         scores = side * keys // chip.warp
         ahead = 2 * keys * features * size // (4 * threads)
-        return side * features // chip.warp + scores + scores * size // 4 + ahead + step(keys) + OTHER_REGISTERS \
-            + (0 if kept(keys) else held(side, features))
+        return side * features // chip.warp + scores * (1 + alone) + scores * size // 4 + ahead + step(keys) \
+            + OTHER_REGISTERS + (0 if kept(keys) else held(side, features))
 
     def room(keys: int) -> bool:
         return (4 * keys + (rows if kept(keys) else 0)) * features * size <= chip.shared_bytes

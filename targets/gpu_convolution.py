@@ -45,8 +45,9 @@ def flattened(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | N
     batch = volume(place.dims) // max(1, sizes[rows] * sizes[columns])
     element = multiplied_type(factors[0])
     instructions = [i for i in instructions_of(chip.matrix) if i.types[0] == str(element) and i.exact]
-    tile = matrix_tile(sizes[rows], sizes[columns], deep, batch, element_bytes(element), not instructions, chip,
-                       operands=(loaded(op, factors[0]), loaded(op, factors[1])))
+    width = element_bytes(element)
+    tile = matrix_tile(sizes[rows], sizes[columns], deep, batch, width, not instructions, chip,
+                       operands=(loaded(op, factors[0], width), loaded(op, factors[1], width)))
     least = [min((getattr(i, side) for i in instructions), default=1) for side in ("m", "n", "k")]
     block = [1] * len(groups)
     block[rows] = max(least[0], min(tile.m, pow2_above(sizes[rows])))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
+from xcc import symbolic
 from xcc._mlir import ir
 from xcc.passes.linalg.domain import element_bytes, volume
-from xcc.passes.linalg.kernel import Access, Op, Tensor, bare_loop
+from xcc.passes.linalg.kernel import Access, Op, Tensor
+from xcc.symbolic import Dim
 
-__all__ = ["Loaded", "loaded"]
+__all__ = ["Loaded", "loaded", "loaded_tensor"]
 
 WORD, WIDEST = 4, 16        # bytes of a register and of the widest access
 
@@ -28,12 +31,17 @@ class Loaded:
         return Loaded(size, size, size / WIDEST)
 
 
-def loaded(op: Op, factor: Any) -> Loaded:
-    """What the value `factor` of the body of `op` is computed from, of all inputs that are as large as it."""
-    found = [s for n in _arguments(op, factor) for s in _sources(*op.inputs[n])]
-    most = max((volume(t.dims) for t, _ in found), default=0)
+def loaded(op: Op, factor: Any, size: int) -> Loaded:
+    """What the value `factor` of the body of `op` is computed from, of all inputs that are as large as it.
+
+    What is gathered counts as elements of `size` bytes, 16 bytes at a time.
+    """
+    found = [s for n in sorted(_arguments(op, factor)) for s in _sources(*op.inputs[n])]
+    if not found:
+        return Loaded.of(size)
+    most = max(volume(t.dims) for t, _ in found)
     whole = {t: a for t, a in found if volume(t.dims) * 2 >= most}
-    parts = [_tensor(t, a) for t, a in whole.items()]
+    parts = [loaded_tensor(t, a) for t, a in whole.items()]
     return Loaded(sum(p.memory for p in parts), sum(p.registers for p in parts), sum(p.accesses for p in parts))
 
 
@@ -51,10 +59,18 @@ def _sources(tensor: Tensor, access: Access) -> list[tuple[Tensor, Access]]:
     return [s for t, a in tensor.producer.inputs for s in _sources(t, a)]
 
 
-def _tensor(tensor: Tensor, access: Access) -> Loaded:
+def loaded_tensor(tensor: Tensor, access: Access) -> Loaded:
     """Of one tensor: elements alone where neighbours in memory may not lie in one access."""
     size = element_bytes(tensor.element)
-    last = tensor.dims[-1] if tensor.dims else 1
-    run = last & -last if isinstance(last, int) and access and bare_loop(access[-1]) is not None else 1
-    width = min(WIDEST, max(1, run) * size)
+    run = math.gcd(tensor.dims[-1], *_apart(access[-1])) if access and isinstance(tensor.dims[-1], int) else 1
+    width = min(WIDEST, (run & -run) * size)
     return Loaded(size, size * WORD // width if width < WORD else size, size / width)
+
+
+def _apart(e: Dim) -> list[int]:
+    """Where neighbours of a dim lie together: what else `e` is made of, by its factors; [1] for any other."""
+    factors = [c for _, c in e.terms] if isinstance(e, symbolic.Expr) else []
+    if 1 not in factors:
+        return [1]
+    factors.remove(1)
+    return factors

@@ -59,9 +59,10 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     element = multiplied_type(factors[0])
     instructions = [i for i in instructions_of(chip.matrix) if i.types[0] == str(element) and i.exact]
     deepest = deep * _other_reductions(op, inner)
-    tile = matrix_tile(sides[0], sides[1], deepest, batch, element_bytes(element), not instructions, chip,
+    width = element_bytes(element)
+    tile = matrix_tile(sides[0], sides[1], deepest, batch, width, not instructions, chip,
                        _exchanged_bytes(kernel), _along(op, factors[1], inner),
-                       (loaded(op, factors[0]), loaded(op, factors[1])))
+                       (loaded(op, factors[0], width), loaded(op, factors[1], width)))
     vector = [1] * len(dims)
     least = [min((getattr(i, side) for i in instructions), default=1) for side in ("m", "n", "k")]
     for group, limit, small in zip(only, (tile.m, tile.n), least, strict=False):

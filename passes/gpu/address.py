@@ -9,8 +9,8 @@ from xcc._mlir import arith_d, ir, memref_d
 from xcc.passes.gpu.analysis import constant, element_bytes, owner
 from xcc.passes.gpu.thread_code import index
 
-__all__ = ["LIMIT", "Address", "LanePart", "address_of", "is_memory_access", "lane_terms", "largest", "linear_terms",
-           "same_in_workgroup"]
+__all__ = ["ACCESSES", "LIMIT", "Address", "LanePart", "address_of", "is_memory_access", "lane_terms", "largest",
+           "linear_terms", "same_in_workgroup"]
 
 LIMIT = 1 << 31         # bytes that a lane's part may reach
 ACCESSES = ("vector.load", "vector.store", "memref.load", "memref.store")
@@ -225,6 +225,14 @@ def largest(value: Any, known: dict[Any, Any]) -> int | None:
     return found
 
 
+def _last_block(op: Any) -> int | None:
+    """The largest number of a workgroup, where the grid of the kernel around `op` is known."""
+    while op is not None and op.name != "gpu.func":
+        op = op.parent.operation if op.parent is not None else None
+    grid = ir.StringAttr(op.attributes["xcc.grid"]).value if op is not None and "xcc.grid" in op.attributes else ""
+    return int(grid) - 1 if grid.isdigit() else None
+
+
 def _largest(value: Any, known: dict[Any, Any]) -> int | None:
     fixed = constant(value)
     if fixed is not None:
@@ -234,6 +242,8 @@ def _largest(value: Any, known: dict[Any, Any]) -> int | None:
         return None
     if op.name == "gpu.thread_id":
         return 1023
+    if op.name == "gpu.block_id":
+        return _last_block(op)
     if not op.name.startswith("arith.") or not len(op.operands):
         return None
     sides = [largest(v, known) for v in op.operands]

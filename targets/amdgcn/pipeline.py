@@ -47,6 +47,7 @@ def thread_stages(chip: Chip) -> tuple[Stage, ...]:
             _pass("assign-layouts"),
             _pass("distribute"),
             _pass("join-grids"),
+            _pass("scalar-indices"),
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),
             _pass("narrow-indices"),

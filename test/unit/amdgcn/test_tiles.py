@@ -153,6 +153,6 @@ def test_operands_are_read_off_the_kernel():
         module = ir.Module.parse(CONVERTED)
         kernel = read(module.body.operations[0])
         op = next(o for o in kernel.ops if o.is_reduction)
-        left, right = (loaded(op, v) for v in product_operands(op))
+        left, right = (loaded(op, v, 2) for v in product_operands(op))
     assert left == Loaded(4, 4, 0.25)       # f32 in memory, by four
     assert right == Loaded(2, 4, 1.0)       # rows of 33: each alone, in a register of its own

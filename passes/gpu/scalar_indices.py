@@ -1,0 +1,176 @@
+"""Indices and masks of accesses as scalars, without the bounds that a mask keeps already.
+
+    %y = arith.maxsi (arith.minsi %x, %n - 1), 0 : vector<8xindex>          %x0 = (the arithmetic of %x's first element)
+    %i = vector.extract %y * 32 + %c [0]                                    scf.if (%x0 < %n, unsigned) {
+    scf.if %m[0] { vector.load %a[%i] }     of %m = %x < %n, unsigned  ->   vector.load %a[%x0 * 32 + %c0] }
+
+What an access reads is chosen by vectors of a thread's indices and masks; behind them nothing is known of an address.
+Coordinates of gathers are clamped so that every read is inside; where the access stands behind the test that its
+coordinate is inside, the clamp changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import arith_d, ir
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.gpu.address import ACCESSES
+from xcc.passes.gpu.analysis import constant, owner
+
+__all__ = ["ScalarIndices"]
+
+OPENED = frozenset(f"arith.{name}" for name in "addi subi muli index_cast".split())
+UNSIGNED_LESS = 6       # arith.cmpi
+
+
+@register_pass
+@dataclass(frozen=True)
+class ScalarIndices(Pass):
+    """Index vectors become scalars where accesses use them; clamps behind a test of the same bounds are dropped."""
+
+    name: ClassVar[str] = "scalar-indices"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        accesses: list[Any] = []
+
+        def visit(op: Any) -> Any:
+            if op.name in ACCESSES:
+                accesses.append(op)
+            return ir.WalkResult.ADVANCE
+
+        module.operation.walk(visit)
+        scalars = _Scalars()
+        with module.context, ir.Location.unknown():
+            for op in accesses:
+                _access(op, scalars)
+
+
+def _access(op: Any, scalars: _Scalars) -> None:
+    """Rewrites the indices of one load or store, and the condition around it."""
+    first = 2 if op.name.endswith(".store") else 1
+    parent = op.parent.operation
+    inside: list[tuple[Any, Any]] = []
+    if parent.name == "scf.if":
+        parent.operands[0] = scalars.of(parent.operands[0])
+        if op.block == parent.regions[0].blocks[0]:
+            inside = _inside(parent.operands[0])
+    for n in range(first, len(op.operands)):
+        value = scalars.of(op.operands[n])
+        if inside:
+            value = _opened(value, inside, op)
+        op.operands[n] = value
+
+
+class _Scalars:
+    """Elements of vectors, computed by themselves where the vector is."""
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[Any, int], Any] = {}
+
+    def of(self, value: Any) -> Any:
+        """`value` without vectors, where it is an element of one, or arithmetic on such."""
+        op = owner(value)
+        if op is None or isinstance(value.type, ir.VectorType):
+            return value
+        if op.name == "vector.extract" and len(op.operands) == 1:
+            position = list(ir.DenseI64ArrayAttr(op.attributes["static_position"]))
+            return self.element(op.operands[0], position[0]) if len(position) == 1 else value
+        if op.name in OPENED or op.name == "arith.andi":
+            for n in range(len(op.operands)):
+                op.operands[n] = self.of(op.operands[n])
+        return value
+
+    def element(self, vector: Any, n: int) -> Any:
+        if (vector, n) not in self.made:
+            self.made[vector, n] = self._element(vector, n)
+        return self.made[vector, n]
+
+    def _element(self, vector: Any, n: int) -> Any:
+        op = owner(vector)
+        kind = ir.VectorType(vector.type).element_type
+        if op is not None and op.name == "vector.from_elements":
+            return self.of(op.operands[n])
+        if op is not None and op.name == "vector.broadcast":
+            source = op.operands[0]
+            if not isinstance(source.type, ir.VectorType):
+                return self.of(source)
+            if ir.VectorType(source.type).shape == [1]:
+                return self.element(source, 0)
+        if op is not None and op.name == "vector.shuffle":
+            at = list(ir.DenseI64ArrayAttr(op.attributes["mask"]))[n]
+            size = ir.VectorType(op.operands[0].type).shape[0]
+            if at >= 0:
+                return self.element(op.operands[0], at) if at < size else self.element(op.operands[1], at - size)
+        if op is not None and op.name == "vector.extract_strided_slice":
+            start = ir.IntegerAttr(ir.ArrayAttr(op.attributes["offsets"])[0]).value
+            return self.element(op.operands[0], start + n)
+        with ir.InsertionPoint(vector.owner) if op is None else ir.InsertionPoint.after(op):
+            if op is not None and op.name == "arith.constant":
+                dense = ir.DenseIntElementsAttr(op.attributes["value"])
+                return arith_d.constant(kind, ir.IntegerAttr(dense.get_splat_value()).value if dense.is_splat
+                                        else int(list(dense)[n]))
+            if op is not None and op.name == "vector.step":
+                return arith_d.constant(kind, n)
+        if op is not None and op.name.startswith("arith.") and len(op.results) == 1:
+            operands = [self.element(v, n) if isinstance(v.type, ir.VectorType) else v for v in op.operands]
+            with ir.InsertionPoint.after(op), op.location:
+                return ir.Operation.create(op.name, results=[kind], operands=operands,
+                                           attributes={a: op.attributes[a] for a in op.attributes}).result
+        point = ir.InsertionPoint.at_block_begin(vector.owner) if op is None else ir.InsertionPoint.after(op)
+        with point:
+            return ir.Operation.create("vector.extract", results=[kind], operands=[vector], attributes={
+                "static_position": ir.DenseI64ArrayAttr.get([n])}).result
+
+
+def _inside(condition: Any) -> list[tuple[Any, Any]]:
+    """(x, n) of the comparisons x < n, unsigned, that hold where `condition` does."""
+    op = owner(condition)
+    if op is not None and op.name == "arith.andi":
+        return [pair for v in op.operands for pair in _inside(v)]
+    if op is not None and op.name == "arith.cmpi" and op.attributes["predicate"].value == UNSIGNED_LESS:
+        return [(op.operands[0], op.operands[1])]
+    return []
+
+
+def _opened(value: Any, inside: list[tuple[Any, Any]], access: Any) -> Any:
+    """`value` without the clamps of coordinates that are `inside`, made before the test around `access` or at it."""
+    op = owner(value)
+    if op is None:
+        return value
+    clamped = _clamped(op)
+    if clamped is not None and any(clamped[0] == x and _is_one_less(clamped[1], n) for x, n in inside):
+        return clamped[0]
+    if op.name not in OPENED:
+        return value
+    operands = [_opened(v, inside, access) for v in op.operands]
+    if operands == list(op.operands):
+        return value
+    late = any(owner(v) is not None and owner(v).block == access.block for v in operands)
+    with ir.InsertionPoint(access if late else access.parent.operation), access.location:
+        return ir.Operation.create(op.name, results=[value.type], operands=operands).result
+
+
+def _clamped(op: Any) -> tuple[Any, Any] | None:
+    """(x, most) of max(min(x, most), 0) or min(max(x, 0), most)."""
+    for outer, inner in (("arith.maxsi", "arith.minsi"), ("arith.minsi", "arith.maxsi")):
+        if op.name == outer:
+            for n, v in enumerate(op.operands):
+                found = owner(v)
+                if found is None or found.name != inner:
+                    continue
+                low = op.operands[1 - n] if outer == "arith.maxsi" else found.operands[1]
+                if constant(low) == 0:
+                    return (found.operands[0], found.operands[1]) if outer == "arith.maxsi" \
+                        else (found.operands[0], op.operands[1 - n])
+    return None
+
+
+def _is_one_less(most: Any, size: Any) -> bool:
+    """Whether `most` is `size` - 1."""
+    fixed, whole = constant(most), constant(size)
+    if fixed is not None and whole is not None:
+        return fixed == whole - 1
+    op = owner(most)
+    return op is not None and op.name == "arith.addi" and op.operands[0] == size and constant(op.operands[1]) == -1
