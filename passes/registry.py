@@ -45,6 +45,7 @@ BUILTIN: dict[str, str] = {
     "test-fail": "xcc.passes.testing",
     "tile": "xcc.passes.linalg.tile",
     "transposed-convolution": "xcc.passes.xt.transposed_conv",
+    "unique-runs": "xcc.passes.xt.unique_runs",
     "unroll-vectors": "xcc.passes.vector.unroll",
     "warpgroup-matrix": "xcc.passes.gpu.warpgroup_matrix",
     "wide-pixels": "xcc.passes.xt.wide_pixels",

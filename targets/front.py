@@ -62,8 +62,8 @@ def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
 def gpu_model_passes() -> tuple[Pass, ...]:
     """What GPUs do to a whole model before kernels are formed, whoever made them."""
     names = ("multiplied-types", "wide-pixels", "merge-products", "aligned-rows", "split-contractions",
-             "split-reductions", "select-places", "scatter-places", "split-scans", "cut-reductions",
-             "merge-sorts", "rank-sorts")
+             "split-reductions", "select-places", "unique-runs", "scatter-places", "split-scans",
+             "cut-reductions", "merge-sorts", "rank-sorts")
     return tuple(get_pass(name)() for name in names)
 
 

@@ -278,6 +278,39 @@ class Unique(XtOp, name="unique"):
         return values, first.astype(np.int64), inverse.astype(np.int64), counts.astype(np.int64)
 
 
+class UniqueRuns(XtOp, name="unique_runs"):
+    """What xt.unique gives of flat x, from x sorted (`values`, and `indices` into x) where equal elements are runs.
+
+    `runs`: for each element how many runs begin up to and with it; `next`: where the next run begins; `at`: the number
+    of its distinct element among the results. All i32.
+    """
+
+    values = operand()
+    indices = operand()
+    runs = operand()
+    next = operand()
+    at = operand()
+    symbol = text()
+    access = "opaque"
+    result_names = ("distinct", "first", "inverse", "counts")
+
+    @staticmethod
+    def infer(a: Attrs, *operands: TensorType) -> tuple[TensorType, ...]:
+        values = operands[0]
+        if any(t.rank != 1 or not same_dims(t.shape[0], values.shape[0]) for t in operands):
+            raise InferError(f"{', '.join(map(str, operands))} are not lines of one size")
+        line = TensorType((_new_symbol(a),), "i64")
+        return line.with_dtype(values.dtype), line, TensorType(values.shape, "i64"), line
+
+    @staticmethod
+    def evaluate(a: Attrs, values: Any, indices: Any, runs: Any, next: Any, at: Any) -> Any:
+        heads = np.flatnonzero(np.diff(runs, prepend=0))
+        inverse = np.empty(len(values), np.int64)
+        inverse[indices] = at
+        order = heads[np.argsort(at[heads])]
+        return values[order], indices[order], inverse, (next[order] - order).astype(np.int64)
+
+
 class Compress(XtOp, name="compress"):
     """The slices of x along `axis` (of flat x when `flat`) where the i1 vector `condition` is true.
 

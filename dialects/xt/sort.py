@@ -129,7 +129,8 @@ class MergeRuns(XtOp, name="merge_runs"):
     @staticmethod
     def infer(a: Attrs, keys: TensorType, numbers: TensorType) -> tuple[TensorType, TensorType]:
         powers = all(n > 0 and not n & n - 1 for n in (a.run, a.ways, a.keep))
-        if keys.rank < 1 or keys.dtype not in KEYS or numbers.shape != keys.shape or not powers or a.run > a.keep:
+        if keys.rank < 1 or keys.dtype not in KEYS or numbers.shape != keys.shape or not powers or a.run > a.keep \
+                or a.run * a.ways > 1 << 31:
             raise InferError(f"{a.ways} runs of {a.run} of {keys} and {numbers}, {a.keep} kept")
         whole, size = a.ways * a.run, keys.shape[-1]
         if a.keep < whole:

@@ -258,6 +258,10 @@ def step_along(value: Any, width: int) -> tuple[int, int] | None:
         if op.name == "vector.broadcast" and _last(source) == 1:
             return 0, step_along(source, width)[1]  # type: ignore[index]
         return None
+    if op.name == "vector.transfer_read":       # the same element for all, where the last dim is none of memory's
+        return (0, 1) if isinstance(op.attributes["permutation_map"].value.results[-1], ir.AffineConstantExpr) else None
+    if not op.operands or not op.name.startswith(("arith.", "math.", "vector.gather")):
+        return None
     sides = [step_along(v, width) for v in op.operands]
     if any(x is None for x in sides):
         return None

@@ -73,19 +73,20 @@ def _plan(op: Any, cores: int, bounds: Bounds) -> tuple[int, int, int] | None:
     return (size, keep, ways) if seconds < min(counting + 3 * LAUNCH, heap) else None
 
 
-def _seconds(rows: int, size: int, kept: int, ways: int) -> float:
+def _seconds(rows: int, size: int, kept: int, most: int) -> float:
     total = 3 * LAUNCH + rows * size * RUN * PROBE      # keys, runs, values
-    for run, keep in _levels(size, kept, ways):
+    for run, keep, ways in _levels(size, kept, most):
         total += LAUNCH + rows * size * (ELEMENT + (ways - 1) * run.bit_length() * PROBE)
         size = -(-size // (ways * run)) * min(ways * run, keep)
     return total
 
 
-def _levels(size: int, kept: int, ways: int) -> list[tuple[int, int]]:
-    """(run, keep) of each merge."""
+def _levels(size: int, kept: int, most: int) -> list[tuple[int, int, int]]:
+    """(run, keep, ways) of each merge."""
     keep, run, out = max(RUN, 1 << (kept - 1).bit_length()), RUN, []
     while size > run:
-        out.append((run, keep))
+        ways = min(most, MOST // run)
+        out.append((run, keep, ways))
         merged = min(ways * run, keep)
         size = size // (ways * run) * merged + min(size % (ways * run), merged)
         run = merged
@@ -101,8 +102,8 @@ def _merged(op: Any, size: int, keep: int, ways: int) -> list[Any]:
     back = tuple(order.index(d) for d in range(rank))
     x = xt.transpose(x, perm=order)
     keys, numbers = xt.sort_runs(_ordered(x, descending), run=RUN)
-    for run, most in _levels(size, keep, ways):
-        keys, numbers = xt.merge_runs(keys, numbers, run=run, ways=ways, keep=most)
+    for run, some, together in _levels(size, keep, ways):
+        keys, numbers = xt.merge_runs(keys, numbers, run=run, ways=together, keep=some)
     index = xt.convert(numbers, dtype="i64")
     shape = xt.shape_of(index)
     if shape[-1] != kept:

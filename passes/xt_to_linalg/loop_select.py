@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import arith_d
+from xcc._mlir import arith_d, ir
 from xcc.passes.xt_to_linalg import scalar
 from xcc.passes.xt_to_linalg.loop_sort import less
 from xcc.passes.xt_to_linalg.loops import Buffer, LoopKernel, i64, size_of, to_i64
@@ -44,9 +44,13 @@ def _each(k: LoopKernel, extent: Dim, test: Callable[[Any], Any], body: Callable
     k.fold(extent, [k.dim(0)], step)
 
 
+def _index(value: Any) -> Any:
+    return arith_d.index_cast(ir.IndexType.get(), value)
+
+
 def _place(k: LoopKernel, places: Buffer, i: Any) -> Any:
     """How many are chosen up to and with element `i`."""
-    return arith_d.index_cast(k.dim(0).type, places.load([i]))
+    return _index(places.load([i]))
 
 
 def _store_count(k: LoopKernel, places: Buffer, total: Dim, count: Buffer) -> None:
@@ -148,6 +152,29 @@ def compress(k: LoopKernel) -> None:
         _each(k, length, test, write)
 
     k.rows([], body)
+
+
+@converts_to_loops("unique_runs")
+def unique_runs(k: LoopKernel) -> None:
+    """Each element stores its own number, and the first of a run what is known of all."""
+    (x, indices, runs, following, at), (values, first, inverse, counts, number) = k.inputs, k.outputs
+    total = x.dims[0]
+
+    def element(c: list[Any]) -> None:
+        i, place, source = c[0], at.load(c), indices.load(c)
+        inverse.store(to_i64(_index(place)), [_index(source)])
+        before = runs.load([arith_d.maxsi(arith_d.subi(i, k.dim(1)), k.dim(0))])
+        begins = arith_d.ori(arith_d.cmpi(_I.eq, i, k.dim(0)), arith_d.cmpi(_I.ne, before, runs.load(c)))
+
+        def write() -> None:
+            values.store(x.load(c), [_index(place)])
+            first.store(source, [_index(place)])
+            counts.store(to_i64(arith_d.subi(_index(following.load(c)), i)), [_index(place)])
+
+        k.when(begins, write)
+
+    k.rows([total], element)
+    _store_count(k, runs, total, number)
 
 
 @converts_to_loops("unique")

@@ -53,3 +53,14 @@ def test_scans_of_integers_and_infinities():
 
     with on_chip("gfx1100"):
         check(scans, x, filled((640,), "int32", 1))
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize(("kind", "dynamic"), [("float32", False), ("int64", True)])
+def test_distinct_elements(kind, dynamic, in_order):
+    x = (filled((20, 9), kind) * 3).round()
+    if kind == "float32":
+        x[::4, ::5], x[1::5, 2] = np.nan, -0.0
+
+    with on_chip("sm_80"):
+        check(lambda x: xt.unique(x, symbol="k", sorted=in_order), x, dynamic=dynamic)

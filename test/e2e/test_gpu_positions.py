@@ -50,6 +50,14 @@ def test_places_of_symbolic_sizes():
         check(both, x, i, u, dynamic=True)
 
 
+@pytest.mark.parametrize("chip", ["sm_90a", "gfx942"])
+def test_columns_read_at_places_of_their_own(chip):
+    x, i = filled((9, 64), "float32"), np.random.default_rng(2).integers(0, 9, (5, 64)).astype("int32")
+    table = np.random.default_rng(3).integers(0, 9, (1, 64))
+    with on_chip(chip):
+        check(lambda x, i: (xt.gather_elements(x, i, axis=0), xt.gather_elements(x, xt.constant(table), axis=0)), x, i)
+
+
 @pytest.mark.parametrize("chip", ["sm_90a", "gfx1100"])
 @pytest.mark.parametrize("kind", ["int32", "int64"])
 def test_runs_are_sorted_and_merged(chip, kind):
