@@ -33,6 +33,8 @@ def tensor_infos(program: Program, indices: Sequence[int]) -> tuple[TensorInfo, 
 
 def check_names(given: Sequence[str], inputs: Sequence[TensorInfo]) -> None:
     """UserError when a name is missing or unknown."""
+    if len(given) == len(inputs) and all(i.name in given for i in inputs):
+        return
     names = [i.name for i in inputs]
     if names == given:
         return

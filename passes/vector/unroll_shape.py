@@ -9,6 +9,8 @@ from xcc._mlir import ir
 from xcc.passes.vector.tiles import Key, ScalarTile, SplatTile, Tile, extract, pack, shuffle, splat
 from xcc.passes.vector.unroll import Unroller, unrolls
 
+PIECE_BITS = 128
+
 
 def transposed(tile: Tile, permutation: Sequence[int]) -> Tile:
     """The tile whose dimension i is dimension permutation[i] of `tile`."""
@@ -40,19 +42,58 @@ def _permute_back(at: Key, permutation: Sequence[int]) -> Key:
 
 
 def _transpose_block(rows: list[Any]) -> list[Any]:
-    """r vectors of c lanes to c vectors of r lanes: log2(r) rounds of interleaving where r is a power of two."""
+    """r vectors of c lanes to c vectors of r lanes: log2(r) rounds of interleaving where r is a power of two.
+
+    Rounds of a square are instructions of x86 and ARM, r of them each: what lies within 128 bits is interleaved there
+    (unpcklps, unpcklpd, zip1), then pieces of 128 bits change places (shuff32x4, perm2f128).
+    """
     height = len(rows)
     width = ir.VectorType(rows[0].type).shape[0]
     if height == 1:
         return [pack([extract(rows[0], i)]) for i in range(width)]
     if height & (height - 1) or width & (width - 1) or width == 1:
         return [pack([extract(r, i) for r in rows]) for i in range(width)]
+    if height == width:
+        piece = min(width, max(1, PIECE_BITS // ir.VectorType(rows[0].type).element_type.width))
+        groups = [_interleaved(rows[i:i + piece], 1, piece) for i in range(0, height, piece)]
+        columns = [_pieces_swapped([g[n] for g in groups], piece) for n in range(piece)]
+        return [columns[i % piece][i // piece] for i in range(width)]
     while len(rows) > 1:
         half = len(rows) // 2
         n = ir.VectorType(rows[0].type).shape[0]
         mask = [x for i in range(n) for x in (i, n + i)]
         rows = [shuffle(rows[i], rows[i + half], mask) for i in range(half)]
     return [shuffle(rows[0], rows[0], list(range(i * height, (i + 1) * height))) for i in range(width)]
+
+
+def _interleaved(rows: list[Any], run: int, piece: int) -> list[Any]:
+    """Vector n has, in each piece, element n of that piece of each of the `rows`: these hold runs of `run` elements."""
+    if len(rows) == 1:
+        return rows
+    width = ir.VectorType(rows[0].type).shape[0]
+
+    def half(a: Any, b: Any, begin: int) -> Any:
+        return shuffle(a, b, [side + p + r + i for p in range(0, width, piece)
+                              for r in range(begin, begin + piece // 2, run)
+                              for side in (0, width) for i in range(run)])
+
+    pairs = list(zip(rows[::2], rows[1::2], strict=True))
+    return [v for begin in (0, piece // 2)
+            for v in _interleaved([half(a, b, begin) for a, b in pairs], 2 * run, piece)]
+
+
+def _pieces_swapped(rows: list[Any], piece: int) -> list[Any]:
+    """Vector n has piece n of each of the `rows`."""
+    if len(rows) == 1:
+        return rows
+    width = ir.VectorType(rows[0].type).shape[0]
+
+    def every_other(a: Any, b: Any, first: int) -> Any:
+        return shuffle(a, b, [p + i for p in range(first * piece, 2 * width, 2 * piece) for i in range(piece)])
+
+    pairs = list(zip(rows[::2], rows[1::2], strict=True))
+    even, odd = (_pieces_swapped([every_other(a, b, first) for a, b in pairs], piece) for first in (0, 1))
+    return [v for both in zip(even, odd, strict=True) for v in both]
 
 
 def rebuilt(u: Unroller, shape: Sequence[int], elem: Any, scalar: Callable[[Key], Any]) -> Tile:

@@ -98,3 +98,20 @@ func.func @grouped(%a: memref<2x64xi8>, %b: memref<16x8x4xi8>, %out: memref<2x8x
   vector.transfer_write %acc, %out[%c0, %c0] {in_bounds = [true, true]} : vector<2x8xi32>, memref<2x8xi32>
   return
 }
+
+// A square is transposed in three rounds of eight shuffles: two within 128 bits, one of pieces of 128 bits.
+// CHECK-LABEL: func.func @square
+// CHECK-COUNT-8: vector.load
+// CHECK: vector.shuffle {{.*}} [0, 8, 1, 9, 4, 12, 5, 13]
+// CHECK: vector.shuffle {{.*}} [0, 1, 8, 9, 4, 5, 12, 13]
+// CHECK: vector.shuffle {{.*}} [0, 1, 2, 3, 8, 9, 10, 11]
+// CHECK: vector.shuffle {{.*}} [4, 5, 6, 7, 12, 13, 14, 15]
+// CHECK-COUNT-8: vector.store
+func.func @square(%x: memref<8x8xf32>, %y: memref<8x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  %v = vector.transfer_read %x[%c0, %c0], %pad {in_bounds = [true, true]} : memref<8x8xf32>, vector<8x8xf32>
+  %t = vector.transpose %v, [1, 0] : vector<8x8xf32> to vector<8x8xf32>
+  vector.transfer_write %t, %y[%c0, %c0] {in_bounds = [true, true]} : vector<8x8xf32>, memref<8x8xf32>
+  return
+}

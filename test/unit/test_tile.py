@@ -198,19 +198,19 @@ def test_padded_convolution(h, w, c, o):
     np.testing.assert_allclose(out, want, rtol=1e-5, atol=1e-5)
 
 
-def transpose(shape: tuple[int, int, int]) -> str:
+def transpose(shape: tuple[int, int, int], kind: str = "f32") -> str:
     a, b, c = shape
     return f"""
-func.func private @k(%x: tensor<{a}x{b}x{c}xf32>) -> tensor<{a}x{c}x{b}xf32> attributes {{xt.kernel,
+func.func private @k(%x: tensor<{a}x{b}x{c}x{kind}>) -> tensor<{a}x{c}x{b}x{kind}> attributes {{xt.kernel,
     xt.symbols = [], xt.arg_dims = [[{a}, {b}, {c}]], xt.result_dims = [[{a}, {c}, {b}]]}} {{
-  %e = tensor.empty() : tensor<{a}x{c}x{b}xf32>
+  %e = tensor.empty() : tensor<{a}x{c}x{b}x{kind}>
   %y = linalg.generic {{indexing_maps = [affine_map<(i, j, k) -> (i, k, j)>, affine_map<(i, j, k) -> (i, j, k)>],
       iterator_types = ["parallel", "parallel", "parallel"]}}
-      ins(%x : tensor<{a}x{b}x{c}xf32>) outs(%e : tensor<{a}x{c}x{b}xf32>) {{
-  ^bb0(%p: f32, %o: f32):
-    linalg.yield %p : f32
-  }} -> tensor<{a}x{c}x{b}xf32>
-  return %y : tensor<{a}x{c}x{b}xf32>
+      ins(%x : tensor<{a}x{b}x{c}x{kind}>) outs(%e : tensor<{a}x{c}x{b}x{kind}>) {{
+  ^bb0(%p: {kind}, %o: {kind}):
+    linalg.yield %p : {kind}
+  }} -> tensor<{a}x{c}x{b}x{kind}>
+  return %y : tensor<{a}x{c}x{b}x{kind}>
 }}
 """
 
@@ -219,6 +219,13 @@ func.func private @k(%x: tensor<{a}x{b}x{c}xf32>) -> tensor<{a}x{c}x{b}xf32> att
 def test_transpose(shape):
     x, out = normal(*shape), fresh(shape[0], shape[2], shape[1])
     call(load(tiled(transpose(shape))), "k", x, out)
+    np.testing.assert_array_equal(out, x.transpose(0, 2, 1))
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int64])
+def test_transpose_of_other_widths(kind):
+    x, out = RNG.integers(-100, 100, (2, 33, 48)).astype(kind), np.zeros((2, 48, 33), kind)
+    call(load(tiled(transpose(x.shape, f"i{8 * x.itemsize}"))), "k", x, out)
     np.testing.assert_array_equal(out, x.transpose(0, 2, 1))
 
 
