@@ -6,10 +6,13 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from xcc.diagnostics import EXIT_BUG, CompilerBug
 
-__all__ = ["fork_guard", "signal_name", "wait"]
+__all__ = ["end_with_parent", "fork_guard", "signal_name", "wait"]
+
+PR_SET_PDEATHSIG = 1
 
 
 def fork_guard(describe: Callable[[], CompilerBug], report: Callable[[CompilerBug], None] | None = None) -> None:
@@ -22,10 +25,16 @@ def fork_guard(describe: Callable[[], CompilerBug], report: Callable[[CompilerBu
         return
     sys.stdout.flush()
     sys.stderr.flush()
+    here = os.getpid()
+    interruptible = signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
     child = os.fork()
     if child == 0:
+        end_with_parent(here)
+        if interruptible:
+            signal.signal(signal.SIGINT, _interrupted_once)
         return
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if interruptible:
+        signal.signal(signal.SIGINT, lambda *_: os.kill(child, signal.SIGINT))
     status = wait(child)
     if status < 0:
         bug = describe()
@@ -34,6 +43,22 @@ def fork_guard(describe: Callable[[], CompilerBug], report: Callable[[CompilerBu
         status = EXIT_BUG
     sys.stderr.flush()
     os._exit(status)
+
+
+def _interrupted_once(*_: Any) -> None:
+    """The terminal tells every process of a chain, and each passes it on: all but the first are the same."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def end_with_parent(parent: int) -> None:
+    """Linux: this process is killed when the thread that forked it ends, whatever that ends of."""
+    import ctypes
+
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:      # it ended before the call
+            os._exit(EXIT_BUG)
 
 
 def wait(child: int) -> int:

@@ -8,17 +8,16 @@ caller's threads or memory is in these processes, and nothing of theirs stays in
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
+import select
 import signal
-import subprocess
 import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from xcc.child import Child
 from xcc.diagnostics import EXIT_BUG, CompilerBug, UserError
 from xcc.options import CompileOptions
 from xcc.worker import read_frame, write_frame
@@ -66,17 +65,16 @@ def compile_apart(model: Any, options: CompileOptions, pipeline: Any, plugins: t
     job = ModelJob(source, options, "" if pipeline is None else str(pipeline), plugins, str(output), os.getcwd(),
                    dict(os.environ))
     nursery = _take()
-    assert nursery.stdin and nursery.stdout
     try:
-        write_frame(nursery.stdin, job)  # type: ignore[arg-type]
-        answer = read_frame(nursery.stdout)  # type: ignore[arg-type]
+        nursery.send(job)
+        answer = nursery.receive()
+        nursery.relay()
     except (EOFError, BrokenPipeError):
-        nursery.wait()
-        raise CompilerBug(f"the compiler process ended with status {nursery.returncode}") from None
+        how, details = nursery.death()
+        raise CompilerBug(how, details=details) from None
     except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(nursery.pid, signal.SIGKILL)
-        nursery.wait()
+        nursery.kill()
+        nursery.end(1.0)
         raise
     with _LOCK:
         _IDLE.append(nursery)
@@ -87,19 +85,17 @@ def compile_apart(model: Any, options: CompileOptions, pipeline: Any, plugins: t
     raise CompilerBug(*answer[1:])
 
 
-_IDLE: list[subprocess.Popen[bytes]] = []
+_IDLE: list[Child] = []
 _LOCK = threading.Lock()
 
 
-def _take() -> subprocess.Popen[bytes]:
+def _take() -> Child:
     with _LOCK:
         while _IDLE:
             nursery = _IDLE.pop()
-            if nursery.poll() is None:
+            if nursery.alive:
                 return nursery
-    start = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from xcc.isolation import serve; serve()"
-    return subprocess.Popen([sys.executable, "-c", start, json.dumps(sys.path)], stdin=subprocess.PIPE,
-                            stdout=subprocess.PIPE, bufsize=0, start_new_session=True)
+    return Child("xcc.isolation", own_session=True)
 
 
 def serve() -> None:
@@ -114,16 +110,32 @@ def serve() -> None:
             job: ModelJob = read_frame(sys.stdin.buffer)
         except EOFError:
             return
-        from xcc.fork_guard import signal_name, wait
+        from xcc.fork_guard import signal_name
 
         child = os.fork()
         if child == 0:
             os._exit(_compile(job, answers))
-        status = wait(child)
+        status = _wait(child, job)
         if status < 0:
             write_frame(answers, ("bug", f"the compiler died while importing the model ({signal_name(status)})"))
         elif status not in (0, EXIT_BUG):
             write_frame(answers, ("bug", f"the compiler process ended with status {status}"))
+
+
+def _wait(child: int, job: ModelJob) -> int:
+    """The status that `child` ends with. When nobody is left to hear of it, the whole session ends with it."""
+    from xcc.fork_guard import wait
+
+    if hasattr(os, "pidfd_open"):
+        events = select.poll()
+        events.register(0, 0)           # standard input: only that its other end is closed
+        with os.fdopen(os.pidfd_open(child), "rb") as process:
+            events.register(process, select.POLLIN)
+            ready = dict(events.poll())
+        if 0 in ready and len(ready) == 1:
+            Path(job.output).unlink(missing_ok=True)
+            os.killpg(0, signal.SIGKILL)
+    return wait(child)
 
 
 def _compile(job: ModelJob, answers: BinaryIO) -> int:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import select
-import subprocess
-import sys
 import threading
 import time
 import traceback
@@ -14,8 +10,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from xcc import cache, reproducer
+from xcc.child import Child
 from xcc.diagnostics import UserError
-from xcc.worker import KernelJob, KernelResult, compile_kernel, read_frame, write_frame
+from xcc.worker import KernelJob, KernelResult, compile_kernel
 
 __all__ = ["compile_all", "shut_down"]
 
@@ -38,13 +35,14 @@ def compile_all(jobs: Sequence[KernelJob], progress: Callable[[int, int], None] 
     progress(len(results), len(jobs))
     lock = threading.Lock()
     stopped = threading.Event()
+    interrupted = threading.Event()
 
     def work(item: tuple[int, KernelJob, str]) -> None:
         if stopped.is_set():
             return
         i, job, key = item
         try:
-            result = _compile(job)
+            result = _compile(job, interrupted)
         except BaseException:
             stopped.set()
             raise
@@ -61,36 +59,46 @@ def compile_all(jobs: Sequence[KernelJob], progress: Callable[[int, int], None] 
         # long kernels first: the last one to finish is then short
         missing.sort(key=lambda item: -len(item[1].text))
         with ThreadPoolExecutor(min(len(missing), missing[0][1].options.workers)) as pool:
-            for done in [pool.submit(work, item) for item in missing]:
-                done.result()
+            try:
+                for done in [pool.submit(work, item) for item in missing]:
+                    done.result()
+            except (KeyboardInterrupt, SystemExit):
+                stopped.set()
+                interrupted.set()
+                for worker in list(_BUSY):
+                    worker.kill()
+                raise
     if any(key for _, _, key in missing):
         cache.trim()
     return [results[i] for i in range(len(jobs))]
 
 
-def _compile(job: KernelJob) -> KernelResult:
+def _compile(job: KernelJob, interrupted: threading.Event) -> KernelResult:
+    """Compiles in a worker process; one that ends after `interrupted` is set ended because of that."""
     if not job.options.isolate:
         return _compile_here(job)
     worker = _take_worker()
-    assert worker.stdin and worker.stdout
+    _BUSY.add(worker)
     at = ("", "")
+    deadline = time.monotonic() + TIMEOUT
     try:
-        write_frame(worker.stdin, job)  # type: ignore[arg-type]
-        deadline = time.monotonic() + TIMEOUT
-        while True:
-            if not select.select([worker.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                raise TimeoutError
-            answer = read_frame(worker.stdout)  # type: ignore[arg-type]
-            if answer[0] != "at":
-                break
+        worker.send(job)
+        while (answer := worker.receive(max(0.0, deadline - time.monotonic())))[0] == "at":
             at = answer[1:]
+        worker.relay()
     except (EOFError, BrokenPipeError, TimeoutError) as e:
-        _end(worker)
-        how = f"took over {TIMEOUT:.0f} s" if isinstance(e, TimeoutError) else _death(worker)
-        raise reproducer.save_kernel(job, f"kernel '{job.name}', stage '{at[0]}', pass '{at[1]}': {how}") from None
+        how, details = worker.death()
+        if interrupted.is_set():
+            raise KeyboardInterrupt from None
+        if isinstance(e, TimeoutError):
+            how = f"took over {TIMEOUT:.0f} s"
+        place = f", stage '{at[0]}', pass '{at[1]}'" if at[0] else ""
+        raise reproducer.save_kernel(job, f"kernel '{job.name}'{place}: {how}", details) from None
     except BaseException:
-        _end(worker)
+        worker.kill()
         raise
+    finally:
+        _BUSY.discard(worker)
     _IDLE.append(worker)
     if answer[0] == "done":
         result: KernelResult = answer[1]
@@ -109,42 +117,19 @@ def _compile_here(job: KernelJob) -> KernelResult:
         raise reproducer.save_kernel(job, f"kernel '{job.name}': {e}", traceback.format_exc()) from e
 
 
-_IDLE: list[subprocess.Popen[bytes]] = []
+_IDLE: list[Child] = []
+_BUSY: set[Child] = set()
 
 
-def _take_worker() -> subprocess.Popen[bytes]:
+def _take_worker() -> Child:
     while _IDLE:
         worker = _IDLE.pop()
-        if worker.poll() is None:
+        if worker.alive:
             return worker
-    start = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from xcc.worker import serve; serve()"
-    environment = {**os.environ, "XCC_WORKER": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    return subprocess.Popen([sys.executable, "-c", start, json.dumps(sys.path)], stdin=subprocess.PIPE,
-                            stdout=subprocess.PIPE, bufsize=0, env=environment)
-
-
-def _end(worker: subprocess.Popen[bytes]) -> None:
-    try:
-        worker.wait(0.5)
-    except subprocess.TimeoutExpired:
-        worker.kill()
-        worker.wait()
-
-
-def _death(worker: subprocess.Popen[bytes]) -> str:
-    import signal
-
-    code = worker.returncode
-    if code is not None and code < 0:
-        return f"the compiler process died of {signal.Signals(-code).name}"
-    return f"the compiler process ended with status {code}"
+    return Child("xcc.worker", {**os.environ, "XCC_WORKER": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
 
 
 def shut_down() -> None:
     """Ends idle workers; they also end by themselves when this process does."""
     while _IDLE:
-        worker = _IDLE.pop()
-        if worker.stdin:
-            worker.stdin.close()
-        _end(worker)
-
+        _IDLE.pop().end(0.5)

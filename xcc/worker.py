@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import pickle
+import select
 import signal
 import sys
+import threading
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
@@ -121,6 +123,7 @@ def _read_exactly(stream: BinaryIO, size: int) -> bytes:
 def serve() -> None:
     """Answers jobs until standard input closes. Frames: ("at", stage, pass)*, then ("done"|"user"|"bug", ...)."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_requests, daemon=True).start()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     requests = sys.stdin.buffer
@@ -130,6 +133,14 @@ def serve() -> None:
         except EOFError:
             return
         write_frame(answers, _answer(job, answers))
+
+
+def _end_with_requests() -> None:
+    """Ends the process when the other end of standard input is closed, also in the midst of a kernel."""
+    closed = select.poll()
+    closed.register(0, 0)
+    closed.poll()
+    os._exit(0)
 
 
 def _answer(job: KernelJob, answers: BinaryIO) -> tuple[Any, ...]:

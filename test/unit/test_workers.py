@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,29 @@ def test_a_failing_pass_is_a_bug_with_a_reproducer_that_replays(how: str, what: 
     good = subprocess.run([sys.executable, "-m", "xcc.tools.xcc_opt", words[1], *fixed], capture_output=True, text=True)
     assert good.returncode == 0
     assert "arith.constant 4" in good.stdout
+
+
+@pytest.mark.parametrize("package", ["torch_mlir", "llvmlite"])
+def test_a_broken_installation_is_named(tmp_path: Path, package: str) -> None:
+    (tmp_path / package).mkdir()
+    (tmp_path / package / "__init__.py").write_text("raise ImportError('libgone.so: cannot open shared object file')")
+    (tmp_path / "m.mlir").write_text("func.func @main() { return }")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    code = "import xcc; xcc.compile('m.mlir')"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert "CompilerBug: " in done.stderr.splitlines()[-1] and "ImportError: " in done.stderr.splitlines()[-1]
+    done = subprocess.run([sys.executable, "-m", "xcc.tools.xcc_cli", "m.mlir"], cwd=tmp_path, env=environment,
+                          capture_output=True, text=True)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert done.stderr.startswith("xcc: error: xcc is not installed whole: ")
+
+
+def test_what_a_worker_prints_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plugin = tmp_path / "talkative.py"
+    plugin.write_text("import sys\nsys.stderr.write('hello from the plugin\\n')\n")
+    kernels.shut_down()
+    kernels.compile_all([replace(job("vector: mlir(cse)"), plugins=(str(plugin),))])
+    assert "hello from the plugin\n" in capsys.readouterr().err
 
 
 def test_workers_survive_other_kernels_failures() -> None:

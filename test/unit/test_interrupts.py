@@ -1,0 +1,90 @@
+"""Who stops a compilation stops all of its processes, at once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+MODEL = """
+func.func @main(%x: tensor<8xf32> {xt.name = "x"}) -> (tensor<8xf32> {xt.name = "y"}) {
+  %0 = "xt.add"(%x, %x) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+"""
+IN_A_KERNEL = "kernels: form-kernels; linalg: test-fail{how=hang}"
+IN_A_STAGE = "xt: mlir(cse); kernels: test-fail{how=hang}"
+API = "import sys, xcc; from xcc.passes.pipeline import Pipeline\n"\
+      "xcc.compile(sys.argv[1], pipeline=Pipeline.parse(sys.argv[2]))"
+
+
+def processes(mark: str) -> list[int]:
+    """The processes, zombies left out, that have `mark` in their environment."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark.encode() in (folder / "environ").read_bytes() and b"\nState:\tZ" not in (
+                    folder / "status").read_bytes():
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+def wait_until(true: Callable[[], bool], seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while not true() and time.monotonic() < end:
+        time.sleep(0.05)
+    return true()
+
+
+@contextlib.contextmanager
+def started(folder: Path, argv: list[str]) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """A process of its own session, and the mark of all that it starts; none outlives the block."""
+    (folder / "m.mlir").write_text(MODEL)
+    environment = {**os.environ, "XCC_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": os.pathsep.join(sys.path)}
+    mark = f"XCC_CACHE_DIR={folder / 'cache'}"
+    process = subprocess.Popen([sys.executable, *argv], cwd=folder, env=environment, stderr=subprocess.PIPE,
+                               start_new_session=True)
+    try:
+        yield process, mark
+    finally:
+        for pid in processes(mark):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.communicate()
+
+
+@pytest.mark.parametrize(("send", "group", "status"), [
+    (signal.SIGINT, True, 130), (signal.SIGINT, False, 130), (signal.SIGTERM, False, -15), (signal.SIGKILL, False, -9)])
+@pytest.mark.parametrize(("pipeline", "members"), [(IN_A_KERNEL, 3), (IN_A_STAGE, 3)], ids=["kernel", "stage"])
+def test_of_the_command_line(tmp_path: Path, send: signal.Signals, group: bool, status: int, pipeline: str,
+                             members: int) -> None:
+    with started(tmp_path, ["-m", "xcc.tools.xcc_cli", "m.mlir", f"--pipeline={pipeline}"]) as (p, mark):
+        assert wait_until(lambda: len(processes(mark)) >= members, 30), processes(mark)
+        (os.killpg if group else os.kill)(p.pid, send)
+        assert p.wait(10) == status
+        assert wait_until(lambda: not processes(mark), 10), processes(mark)
+        assert p.stderr
+        if send == signal.SIGINT:
+            assert p.stderr.read() == b"xcc: stopped: interrupted\n"
+    assert not list((tmp_path / "cache").rglob("*.mlir"))       # no reproducer: nothing failed
+
+
+@pytest.mark.parametrize("send", [signal.SIGINT, signal.SIGKILL])
+def test_of_a_program(tmp_path: Path, send: signal.Signals) -> None:
+    with started(tmp_path, ["-c", API, "m.mlir", IN_A_KERNEL]) as (p, mark):
+        assert wait_until(lambda: len(processes(mark)) >= 5, 30), processes(mark)
+        p.send_signal(send)
+        assert p.wait(10) == -send
+        assert wait_until(lambda: not processes(mark), 10), processes(mark)
+    assert not [f for f in (tmp_path / "cache").rglob("*") if f.is_file()]
