@@ -156,6 +156,8 @@ def _key(p: Pass) -> str:
 
 
 def _as_pass(p: Pass | str) -> Pass:
+    if not isinstance(p, str | Pass):
+        raise UserError(f"a pass is a Pass or its text, not a {type(p).__name__}")
     return _parse_pass(p) if isinstance(p, str) else p
 
 

@@ -88,7 +88,7 @@ class Model:
 
     def _checked(self, inputs: Mapping[str, Any]) -> tuple[list[Any], dict[str, int]]:
         """Arrays in the program's order, and the symbols that their shapes give."""
-        check_names(list(inputs), self.inputs)
+        check_names(inputs, self.inputs)
         arrays = []
         for info, dtype in zip(self.inputs, self._types, strict=True):
             value = inputs[info.name]
@@ -140,7 +140,10 @@ class Model:
 
     def _array(self, info: TensorInfo, value: Any) -> Any:
         if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
-            tensor = dlpack.import_dlpack(value)
+            try:
+                tensor = dlpack.import_dlpack(value)
+            except (BufferError, RuntimeError, TypeError, ValueError) as e:
+                raise UserError(f"input '{info.name}': the {type(value).__name__} cannot be shared: {e}") from None
             check_tensor(info, tensor.dtype, tensor.shape)
             if tensor.device == getattr(self.executor, "device", dlpack.CPU) != dlpack.CPU and tensor.contiguous:
                 return tensor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from xcc import symbolic
 from xcc.diagnostics import UserError
@@ -31,13 +32,13 @@ def tensor_infos(program: Program, indices: Sequence[int]) -> tuple[TensorInfo, 
                  for b in buffers)
 
 
-def check_names(given: Sequence[str], inputs: Sequence[TensorInfo]) -> None:
-    """UserError when a name is missing or unknown."""
-    if len(given) == len(inputs) and all(i.name in given for i in inputs):
+def check_names(given: Any, inputs: Sequence[TensorInfo]) -> None:
+    """UserError when `given` is no mapping of names, or a name is missing or unknown."""
+    if type(given) is dict and len(given) == len(inputs) and all(i.name in given for i in inputs):
         return
+    if not isinstance(given, Mapping):
+        raise UserError(f"inputs come as a dict by name, not as a {type(given).__name__}")
     names = [i.name for i in inputs]
-    if names == given:
-        return
     listing = "; ".join(map(str, inputs)) or "none"
     for name in given:
         if name not in names:

@@ -102,9 +102,10 @@ def _versions(program: Program, members: Mapping[str, Any], weights: Mapping[str
 def _facts(members: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         facts = json.loads(bytes(members["kernels/cpu.json"]))
-        if isinstance(facts, dict) and {"triple", "cpu"} <= set(facts) and isinstance(facts.get("requires", []), list):
-            return facts
-    except (ValueError, RecursionError):
+        requires = facts.get("requires", [])
+        if {"triple", "cpu"} <= set(facts) and isinstance(requires, list) and all(isinstance(r, str) for r in requires):
+            return dict(facts)
+    except (ValueError, RecursionError, AttributeError):
         pass
     raise UserError("the model's kernels/cpu.json is not readable: compile it again")
 

@@ -122,6 +122,11 @@ _TARGETS: dict[str, str] = {
     "nvptx": "xcc.targets.nvptx.target",
 }
 
+TARGET_OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
+    "nvptx": {"code": ("cubin", "ptx")},
+}
+"""Target -> option of ``--target=T,option=value`` -> its values. ptx: the driver assembles, even if ptxas is found."""
+
 
 def target_names() -> tuple[str, ...]:
     return tuple(_TARGETS)

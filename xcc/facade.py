@@ -20,6 +20,8 @@ def compile_to_artifact(model: Any, options: CompileOptions, pipeline: Any = Non
     """The artifact of `model`, in memory or mapped from a file in the cache (or from one that has no name any more)."""
     from xcc.plugins import loaded_plugins
 
+    if pipeline is not None and not hasattr(pipeline, "stage_names"):
+        raise UserError(f"pipeline is a {type(pipeline).__name__}; give a Pipeline (Pipeline.parse makes one of text)")
     entry = model_cache.ticket(model, options, loaded_plugins()) if pipeline is None else None
     found = entry.find() if entry is not None else None
     if found is not None:

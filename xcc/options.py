@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import operator
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from xcc.diagnostics import UserError
 __all__ = ["CompileOptions", "PRECISIONS", "parse_dim", "parse_fix", "parse_target"]
 
 PRECISIONS = ("", "f32", "f16", "bf16", "tf32")
+MOST = 1 << 63
+_KINDS: dict[str, type] = {"str": str, "int": int, "bool": bool}
 
 
 @dataclass(frozen=True)
@@ -63,20 +66,31 @@ class CompileOptions:
     verbose: int = 0
 
     def __post_init__(self) -> None:
-        from xcc.targets.base import target_names
+        from xcc.targets.base import TARGET_OPTIONS, target_names
 
+        self._check_types()
         if self.target not in target_names():
             raise UserError(f"there is no target '{self.target}'; targets are {', '.join(target_names())}")
+        known = TARGET_OPTIONS.get(self.target, {})
+        for key, value in self.target_options:
+            if value not in known.get(key, ()):
+                listing = ", ".join(f"{k}={'|'.join(values)}" for k, values in known.items()) or "none"
+                raise UserError(f"target '{self.target}' has no option '{key}={value}'; it has {listing}")
         if self.precision not in PRECISIONS:
             raise UserError(f"precision '{self.precision}' is none of {', '.join(PRECISIONS[1:])}")
         for name in ("threads", "jobs", "verbose"):
             if getattr(self, name) < 0:
                 raise UserError(f"{name} must not be negative, it is {getattr(self, name)}")
         for name, low, high in self.dims:
-            if not 0 <= low <= high:
-                raise UserError(f"dim {name}={low}..{high}: bounds must be 0 <= low <= high")
+            if not 0 <= low <= high < MOST:
+                raise UserError(f"dim {name}={low}..{high}: bounds must be 0 <= low <= high < 2^63")
         for name, text in self.fix:
             _check_value(name, text)
+
+    def _check_types(self) -> None:
+        for field in dataclasses.fields(self):
+            if not isinstance(getattr(self, field.name), _KINDS.get(str(field.type), object)):
+                raise UserError(f"{field.name} is {getattr(self, field.name)!r}, which is no {field.type}")
 
     @property
     def workers(self) -> int:
@@ -114,12 +128,17 @@ class CompileOptions:
         for key in options:
             if key not in known:
                 raise UserError(f"there is no option '{key}'; options are {', '.join(sorted(known))}")
+        for what, mapping in (("dims", dims), ("fix", fix)):
+            if mapping is not None and not isinstance(mapping, Mapping):
+                raise UserError(f"{what} is {mapping!r}; give a dict by name")
+        if not isinstance(target, str):
+            raise UserError(f"target is {target!r}; give a name")
         name, extra = parse_target(target)
         bounds = []
         for dim, value in (dims or {}).items():
             try:
                 low, high = value if isinstance(value, (tuple, list)) else (value, value)
-                bounds.append((str(dim), int(low), int(high)))
+                bounds.append((str(dim), operator.index(low), operator.index(high)))
             except (TypeError, ValueError):
                 raise UserError(f"dims['{dim}'] is {value!r}; give a number or (low, high)") from None
         values = tuple((str(key), _json(str(key), value)) for key, value in (fix or {}).items())

@@ -75,6 +75,8 @@ def test_lists_and_strided_arrays(model: Model) -> None:
     ({"x": "text", "i": i()}, "cannot make an array of f32 from a str"),
     ({"x": np.array(["a"]), "i": i()}, "element type is <U1"),
     ({"x": [[1.0], [1.0, 2.0]], "i": i()}, "cannot make an array of f32 from a list"),
+    ([x(), i()], "inputs come as a dict by name, not as a list"),
+    (None, "inputs come as a dict by name, not as a NoneType"),
 ])
 def test_bad_inputs(model: Model, inputs: dict[str, Any], what: str) -> None:
     with pytest.raises(UserError, match=what):
@@ -92,6 +94,13 @@ def test_dlpack_from_torch(model: Model) -> None:
     y, _ = model(given, torch.zeros((4, 3), dtype=torch.int64))
     np.testing.assert_array_equal(y, np.arange(16, dtype=np.float32).reshape(2, 8))
     assert model.executor.calls[0][0][0].__array_interface__["data"][0] == given.data_ptr()
+
+
+def test_what_dlpack_cannot_share(model: Model) -> None:
+    torch = pytest.importorskip("torch")
+    for given in (torch.zeros(2, 8).to_sparse(), torch.zeros(2, 8, device="meta"), torch.zeros(2, 8).to(torch.cfloat)):
+        with pytest.raises(UserError, match="input 'x': the Tensor cannot be shared|element type .* is not supported"):
+            model(given, i())
 
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "bool", "uint8", "float64", "int32"])

@@ -82,7 +82,7 @@ def test_python_and_the_command_share_it(model: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("flags", [("--dim=n=1..64",), ("--chip=x86-64-v3",), ("--threads=1",), ("--keep-ir",),
-                                   ("--target=cpu,layout=plain",), ("--precision=bf16",), ('--fix=x=[[1]]',)])
+                                   ("--no-winograd",), ("--precision=bf16",), ('--fix=x=[[1]]',)])
 def test_other_options_are_other_entries(model: Path, flags: tuple[str, ...]) -> None:
     options = xcc_cli._options(xcc_cli.parser().parse_args([str(model)]))
     others = xcc_cli._options(xcc_cli.parser().parse_args([str(model), *flags]))

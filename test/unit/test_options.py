@@ -12,13 +12,12 @@ from xcc.options import CompileOptions, parse_dim, parse_fix, parse_target
 
 
 def test_make() -> None:
-    o = CompileOptions.make("cpu,unroll=4,fast", dims={"batch": (1, 64), "seq": 128}, precision="f16")
-    assert o.target == "cpu"
-    assert o.option("unroll") == "4"
-    assert o.option("fast") == "1"
+    o = CompileOptions.make("nvptx,code=ptx", dims={"batch": (1, 64), "seq": 128}, precision="f16")
+    assert o.target == "nvptx"
+    assert o.option("code") == "ptx"
     assert o.option("absent", "x") == "x"
     assert o.dims == (("batch", 1, 64), ("seq", 128, 128))
-    assert o.code_key() != CompileOptions.make("cpu").code_key()
+    assert o.code_key() != CompileOptions.make("nvptx").code_key()
     assert o.workers >= 1
 
 
@@ -38,6 +37,15 @@ def test_fixed_inputs_are_text_that_reads_back() -> None:
     ({"fix": {"sr": "fast"}}, 'fix sr="fast": the value must be a number'),
     ({"fix": {"sr": object()}}, "give a number, nested lists or an array"),
     ({"threads": -1}, "must not be negative"),
+    ({"threads": "2"}, "threads is '2', which is no int"),
+    ({"chip": None}, "chip is None, which is no str"),
+    ({"target": None}, "target is None; give a name"),
+    ({"target": "cpu,unroll=4"}, "target 'cpu' has no option 'unroll=4'; it has none"),
+    ({"target": "nvptx,code"}, "target 'nvptx' has no option 'code=1'; it has code=cubin|ptx"),
+    ({"dims": [1]}, "dims is .*; give a dict by name"),
+    ({"dims": {"n": 1.5}}, "give a number or"),
+    ({"dims": {"n": 1 << 63}}, "low <= high < 2\\^63"),
+    ({"fix": [1]}, "fix is .*; give a dict by name"),
 ])
 def test_bad(kwargs: dict[str, Any], what: str) -> None:
     with pytest.raises(UserError, match=what):

@@ -83,6 +83,11 @@ def test_bad_text(text: str, what: str) -> None:
         Pipeline.parse(text)
 
 
+def test_only_passes_are_inserted() -> None:
+    with pytest.raises(UserError, match="a pass is a Pass or its text, not a int"):
+        get_target("cpu").pipeline(CompileOptions()).insert(3, after="tile")       # type: ignore[arg-type]
+
+
 def test_bad_edits() -> None:
     p = Pipeline.parse(TEXT)
     with pytest.raises(UserError, match="3 times"):
