@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
@@ -25,6 +24,7 @@ import numpy as np
 
 from xcc.diagnostics import UserError
 from xcc.runtime.large_pages import BlockWriter, map_file
+from xcc.runtime.output_file import output_file
 from xcc.runtime.program import Program, to_json
 from xcc.runtime.program_reader import program_from_json
 from xcc.weight_files import parse_header, safetensors_chunks
@@ -56,7 +56,7 @@ class Artifact:
     weights: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
 
     def save(self, path: str | Path) -> int:
-        """Writes the .xcm file (through a temporary one beside it); returns its size."""
+        """Writes the .xcm file (see :func:`output_file`); returns its size."""
         store = WeightStore()
         for name, value in self.weights.items():
             store.add(name, value)
@@ -66,9 +66,8 @@ class Artifact:
         manifest = self.manifest | {"weights_sum": sum(_sum(c) for c in chunks) % (1 << 64),
                                     "sha256": {name: _hash(data) for name, data in members.items()}}
         head = {"manifest.json": json.dumps(manifest, indent=1).encode()}
-        temporary = Path(f"{path}.{os.getpid()}.tmp")
         try:
-            with open(temporary, "wb", buffering=0) as f:
+            with output_file(path, buffering=0) as f:
                 blocks = BlockWriter(f)
                 writer = _Writer(blocks)
                 for name, data in (head | members).items():
@@ -77,9 +76,7 @@ class Artifact:
                 writer.finish()
                 blocks.flush()
                 size = blocks.tell()
-            os.replace(temporary, path)
         except OSError as e:
-            temporary.unlink(missing_ok=True)
             raise UserError(f"{path}: cannot be written: {e.strerror}") from None
         return size
 
@@ -88,8 +85,8 @@ class Artifact:
         """Maps the file; UserError says what is wrong with one that is truncated, damaged or no artifact."""
         try:
             data: Any = map_file(path)
-        except (OSError, ValueError) as e:
-            reason = getattr(e, "strerror", None) or "the file is empty"
+        except (OSError, ValueError) as e:      # ValueError: an empty file, a zero byte in the path
+            reason = getattr(e, "strerror", None) or str(e)
             raise UserError(f"{path}: cannot be read: {reason}") from None
         members = _members(data, str(path))
         for needed in ("manifest.json", "program.json", _WEIGHTS):

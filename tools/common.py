@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from xcc.diagnostics import EXIT_BUG, EXIT_USER, CompilerBug, UserError
 
-__all__ = ["ArgumentParser", "guarded"]
+__all__ = ["ArgumentParser", "guarded", "write_output"]
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class ArgumentParser(argparse.ArgumentParser):
@@ -23,8 +28,11 @@ class ArgumentParser(argparse.ArgumentParser):
 
 def guarded(prog: str, body: Callable[[Sequence[str]], int], argv: Sequence[str] | None) -> int:
     """Runs `body` and turns errors into a message on stderr and an exit status."""
+    _open_standard_files()
     try:
-        return body(sys.argv[1:] if argv is None else argv)
+        status = body(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+        return status
     except UserError as e:
         return _report(prog, "error", str(e), EXIT_USER)
     except CompilerBug as e:
@@ -32,12 +40,53 @@ def guarded(prog: str, body: Callable[[Sequence[str]], int], argv: Sequence[str]
             sys.stderr.write(e.details)
         return _report(prog, "compiler bug", str(e), EXIT_BUG)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return EXIT_USER
+    except (OSError, MemoryError) as e:
+        if not isinstance(e, MemoryError) and e.errno not in FULL:
+            return _report(prog, "compiler bug", _save_traceback(e), EXIT_BUG)
+        _drop_output()
+        return _report(prog, "error", str(e) or "the memory does not suffice", EXIT_USER)
+    except ImportError as e:
+        if (e.name or "").startswith("xcc"):
+            return _report(prog, "compiler bug", _save_traceback(e), EXIT_BUG)
+        return _report(prog, "error", f"xcc is not installed whole: {e}", EXIT_USER)
     except Exception as e:
         return _report(prog, "compiler bug", _save_traceback(e), EXIT_BUG)
     except KeyboardInterrupt:
         return _report(prog, "stopped", "interrupted", 130)
+
+
+def write_output(path: str, data: str | bytes) -> None:
+    """Writes to the file `path`, or to standard output for "-"; UserError when that fails."""
+    raw = data.encode() if isinstance(data, str) else data
+    try:
+        if path == "-":
+            sys.stdout.flush()
+            sys.stdout.buffer.write(raw)
+            sys.stdout.flush()
+        else:
+            Path(path).write_bytes(raw)
+    except BrokenPipeError:
+        raise
+    except OSError as e:
+        if path == "-":
+            _drop_output()
+        raise UserError(f"{'standard output' if path == '-' else path}: cannot be written: {e.strerror}") from None
+
+
+def _open_standard_files() -> None:
+    """What the caller closed becomes the null device: another file would take its number, and get what is printed."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            while os.open(os.devnull, os.O_RDWR) < number:
+                pass
+            setattr(sys, name, open(number, "r" if name == "stdin" else "w", closefd=False))
+
+
+def _drop_output() -> None:
+    """Sends what is still to be printed to nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _save_traceback(error: Exception) -> str:

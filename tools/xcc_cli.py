@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcc.diagnostics import UserError
 from xcc.options import PRECISIONS, CompileOptions, parse_dim, parse_fix, parse_target
-from xcc.tools.common import ArgumentParser, guarded
+from xcc.tools.common import ArgumentParser, guarded, write_output
 
 if TYPE_CHECKING:
     from xcc.model_cache import Ticket
@@ -70,6 +69,8 @@ def _run(argv: Sequence[str]) -> int:
         return _version()
     if args.chip == "list":
         return _list_chips(args.target)
+    if not 0 <= args.tune < float("inf"):
+        raise UserError(f"--tune={args.tune}: give a number of seconds")
     options = _options(args)
     from xcc.model_cache import ticket
     from xcc.plugins import load_plugin
@@ -99,7 +100,7 @@ def _tune(args: Any, options: CompileOptions) -> CompileOptions:
     path = Path(args.tuning or TUNING_FILE)
     old = Database.read(path) if path.is_file() else Database()
     found = tune(args.model, replace(options, tuning=""), args.tune, _note)
-    path.write_text(old.merged(found).text())
+    write_output(str(path), old.merged(found).text())
     _note(f"{path}: {len(found.entries)} schedules found, {len(old.merged(found).entries)} in all")
     return replace(options, tuning=str(path))
 
@@ -151,7 +152,7 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | 
         _write_files(args.output, {f"{name}.s": text.encode() for name, text in texts.items()})
         _note(f"{what}: {len(texts)} kernels in {args.output}, {seconds:.1f} s")
     elif stop:
-        _write_text(args.output or "-", compiled.text)
+        write_output(args.output or "-", compiled.text)
         _note(f"{what}: stage {stop}, {seconds:.1f} s")
     elif args.emit:
         _note(f"{what}: {_write_code(args.output, compiled.kernels)}, {seconds:.1f} s")
@@ -159,7 +160,7 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | 
         assert compiled.artifact is not None
         path = _artifact_path(args)
         size = compiled.artifact.save(path)
-        if entry is not None and path != os.devnull:
+        if entry is not None and Path(path).is_file():
             entry.store(Path(path), compiled.files, {"chip": chip, "kernels": len(compiled.kernels)})
         _note(f"{what} -> {path}: {_bytes(size)}, {len(compiled.kernels)} kernels, {seconds:.1f} s")
         _note_versions(compiled.artifact)
@@ -227,16 +228,6 @@ def _list_chips(target: str) -> int:
 
 def _note(line: str) -> None:
     sys.stderr.write(f"xcc: {line}\n")
-
-
-def _write_text(path: str, text: str) -> None:
-    if path == "-":
-        sys.stdout.write(text)
-        return
-    try:
-        Path(path).write_text(text)
-    except OSError as e:
-        raise UserError(f"{path}: cannot be written: {e.strerror}") from None
 
 
 def _write_code(folder: str, kernels: Sequence[Any]) -> str:

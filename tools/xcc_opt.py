@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from xcc.diagnostics import CompilerBug, UserError
-from xcc.tools.common import ArgumentParser, guarded
+from xcc.tools.common import ArgumentParser, guarded, write_output
 
 SPLIT_MARK = "// -----"
 
@@ -162,17 +162,10 @@ def _read(path: str) -> str:
 
 def _write(path: str, outputs: list[str | bytes]) -> None:
     if any(isinstance(o, bytes) for o in outputs):
-        data = b"".join(o if isinstance(o, bytes) else o.encode() for o in outputs)
-        if path == "-":
-            sys.stdout.buffer.write(data)
-        else:
-            Path(path).write_bytes(data)
-        return
-    text = f"\n{SPLIT_MARK}\n".join(o.rstrip("\n") + "\n" for o in outputs if isinstance(o, str))
-    if path == "-":
-        sys.stdout.write(text)
+        write_output(path, b"".join(o if isinstance(o, bytes) else o.encode() for o in outputs))
     else:
-        Path(path).write_text(text)
+        parts = (o.rstrip("\n") + "\n" for o in outputs if isinstance(o, str))
+        write_output(path, f"\n{SPLIT_MARK}\n".join(parts))
 
 
 if __name__ == "__main__":

@@ -27,12 +27,17 @@ from typing import Any
 
 from xcc import cache
 from xcc.options import CompileOptions
+from xcc.runtime.output_file import output_file
 
 __all__ = ["Found", "Ticket", "temporary", "ticket"]
 
 CHUNK = 4 << 20
 NEUTRAL = ("jobs", "isolate", "cache", "verbose", "dump_stages", "debug_patterns", "verify", "tuning")
 """Options that do not change the artifact; the text of the tuning database is hashed on its own."""
+
+
+class _Damaged(Exception):
+    """The artifact in the cache is not what was stored."""
 
 
 @dataclass(frozen=True)
@@ -43,23 +48,19 @@ class Found:
     facts: dict[str, Any]
 
     def copy(self, target: str | Path) -> bool:
-        """Writes the artifact to `target` through a file beside it; False when it turns out to be damaged."""
-        beside = Path(f"{target}.{os.getpid()}.tmp")
+        """Writes the artifact to `target`; False when it turns out to be damaged (and is removed)."""
         crc, size = 0, 0
         try:
-            with open(self.path, "rb") as source, open(beside, "wb") as out:
+            with open(self.path, "rb") as source, output_file(target) as out:
                 while chunk := source.read(CHUNK):
                     crc, size = zlib.crc32(chunk, crc), size + len(chunk)
                     out.write(chunk)
-            if (crc, size) != (self.facts["crc"], self.facts["size"]):
-                beside.unlink()
-                self.remove()
-                return False
-            os.replace(beside, target)
-            return True
-        except OSError:
-            beside.unlink(missing_ok=True)
-            raise
+                if (crc, size) != (self.facts["crc"], self.facts["size"]):
+                    raise _Damaged
+        except _Damaged:
+            self.remove()
+            return False
+        return True
 
     def remove(self) -> None:
         for path in (self.path, self.path.with_suffix(".json")):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from xcc.diagnostics import UserError
+from xcc.runtime.output_file import output_file
 from xcc.weights import WeightStore
 
 __all__ = ["parse_header", "read_weights", "safetensors_chunks", "write_weights"]
@@ -91,13 +91,11 @@ def safetensors_chunks(store: WeightStore) -> tuple[bytes, list[str], int]:
 
 
 def write_weights(path: str | Path, store: WeightStore) -> None:
-    """Writes `store` as a safetensors file, through a temporary file in the same folder."""
+    """Writes `store` as a safetensors file (see :func:`output_file`)."""
     header, names, _ = safetensors_chunks(store)
-    temporary = f"{path}.{os.getpid()}.tmp"
-    with open(temporary, "wb") as f:
+    with output_file(path) as f:
         f.write(header)
         for name in names:
             data = np.ascontiguousarray(store[name])
             f.write(data.reshape(-1).view(np.uint8).data if data.size else b"")
             f.write(b"\0" * (-data.nbytes % ALIGN))
-    os.replace(temporary, path)

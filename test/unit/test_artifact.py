@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import struct
+import threading
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,40 @@ def test_round_trip_and_mapping(tmp_path: Path) -> None:
         assert b.weights[name].__array_interface__["data"][0] % ALIGN == 0
     with pytest.raises(ValueError, match="read-only"):
         b.weights["w"][0] = 1
+
+
+def test_devices_pipes_and_links_stay(tmp_path: Path) -> None:
+    make().save(tmp_path / "m.xcm")
+    (tmp_path / "link.xcm").symlink_to(tmp_path / "m.xcm")
+    (tmp_path / "m.xcm").unlink()
+    make().save(tmp_path / "link.xcm")
+    assert (tmp_path / "link.xcm").is_symlink()
+    whole = (tmp_path / "m.xcm").read_bytes()
+    os.mkfifo(tmp_path / "pipe")
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()))
+    reader.start()
+    make().save(tmp_path / "pipe")
+    reader.join(10)
+    assert read == [whole]
+    assert (tmp_path / "pipe").is_fifo()
+    if Path("/dev/full").is_char_device():
+        os.symlink("/dev/full", tmp_path / "full")
+        with pytest.raises(UserError, match="full: cannot be written: No space left on device"):
+            make().save(tmp_path / "full")
+        assert Path("/dev/full").is_char_device()
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    for path, what in ((tmp_path, "Is a directory"), (tmp_path / "absent" / "m.xcm", "No such file")):
+        with pytest.raises(UserError, match=what):
+            make().save(path)
+    with pytest.raises(TypeError):
+        make().save(None)                                       # type: ignore[arg-type]
+    with pytest.raises(UserError, match="null byte"):
+        Artifact.read("a\0")
+    assert not list(tmp_path.iterdir())
 
 
 def test_is_a_plain_zip_and_deterministic(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,6 +43,32 @@ def test_help(capsys: pytest.CaptureFixture[str], tool: str) -> None:
     assert "usage: " + tool in capsys.readouterr().out
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("argv", [("xcc", "m.mlir", "--emit=xt"), ("xcc", "m.mlir", "--emit=xt", "-o", "/dev/full"),
+                                  ("xcc", "--chip=list"), ("xcc-opt", "m.mlir", "-o", "/dev/full")])
+def test_a_full_disk(tmp_path: Path, argv: tuple[str, ...]) -> None:
+    (tmp_path / "m.mlir").write_text("func.func @main() { return }\n")
+    with open("/dev/full", "w") as full:
+        done = run_tool(tmp_path, *argv, stdout=full)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert "No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+def test_closed_standard_files(tmp_path: Path, closed: str) -> None:
+    (tmp_path / "m.mlir").write_text("func.func @main() { return }\n")
+    run_tool(tmp_path, "xcc", "m.mlir", "--emit=xt", "-o", "out.mlir", shell=closed).check_returncode()
+    assert (tmp_path / "out.mlir").read_text().startswith("module")
+
+
+def run_tool(folder: Path, tool: str, *argv: str, stdout: Any = None, shell: str = "") -> Any:
+    """The tool in a process of its own; `shell` says what is done with its standard files."""
+    words = [sys.executable, "-m", f"xcc.tools.{TOOLS[tool].__name__.rpartition('.')[2]}", *argv]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    return subprocess.run(["sh", "-c", f'"$@" {shell}', "sh", *words], cwd=folder, env=environment, text=True,
+                          stdout=stdout, stderr=subprocess.PIPE)
+
+
 def test_help_loads_nothing_heavy() -> None:
     code = "import sys; from xcc.tools.xcc_cli import main; main(['--help'])"
     done = subprocess.run([sys.executable, "-X", "importtime", "-c", code], capture_output=True, text=True)
@@ -57,6 +85,9 @@ def test_help_loads_nothing_heavy() -> None:
     (("m.txt", "--target=tpu"), "there is no target 'tpu'"),
     (("m.txt", "--chip=none"), "has no chip 'none'; chips are"),
     (("m.txt", "--dim=n"), "write NAME=SIZE or NAME=LOW..HIGH"),
+    (("m.txt", "--tune=-1"), "give a number of seconds"),
+    (("m.txt", "--target=cpu,fast"), "target 'cpu' has no option 'fast=1'; it has none"),
+    (("m.txt", "--dim=n=99999999999999999999"), "bounds must be 0 <= low <= high < 2^63"),
     (("m.txt", "--dim=n=9..1"), "bounds must be 0 <= low <= high"),
     (("m.txt", "--fix=sr"), "write NAME=VALUE"),
     (("m.txt", "--fix=sr=fast"), "the value must be a number or nested lists"),
