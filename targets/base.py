@@ -106,6 +106,8 @@ class Target:
         link: (program, kernels, chip, options) -> artifact members, path -> bytes. `program` has its final launches
             (see xcc.compiler.bind_launches); runs once a model: makes the .so with the host program, the one
             cubin/hsaco (or a file a kernel), whatever the target's executor reads back.
+        fewer_registers: values of `vector_registers` that the strategy is told in further attempts at a kernel whose
+            code spilled (`spills` of its report): tiles follow estimates, and the code generator has the last word.
     """
 
     name: str
@@ -114,6 +116,7 @@ class Target:
     pipeline: Callable[[Any], Any]
     emit_kernel: Callable[[Any, Chip, Any], KernelBinary]
     link: Callable[[Any, tuple[KernelBinary, ...], Chip, Any], dict[str, bytes]]
+    fewer_registers: tuple[int, ...] = ()
 
 
 _TARGETS: dict[str, str] = {

@@ -32,7 +32,7 @@ MERGING = 3e-6          # seconds for a second launch
 REACHED = 0.6           # share of the peak rate of matrix instructions
 EQUAL = 1.02            # times that are no reason to leave cores without a block
 LANE_REGISTERS = 256    # that an AMD instruction can name
-MOST_REGISTERS = 208    # of those, by estimate
+SPARE_REGISTERS = 48    # of those, that an estimate leaves
 K_BYTES = 32            # along k of an AMD instruction
 WORD, ADDRESS = 4, 2    # bytes of a register; registers of an address that lanes compute
 
@@ -140,6 +140,7 @@ def _lane_rows(features: int, queries: int, length: int, others: int, size: int,
     side = min(rows, 32 if chip.warp > 32 else 16)      # rows of a wave
     threads = rows // side * chip.warp
     copies = 2 if any(m.startswith("wmma-rdna3") for m in chip.matrix) else 1
+    nameable = min(LANE_REGISTERS, chip.vector_registers)
 
     def held(r: int, columns: int) -> int:
         """Registers of an operand of r x columns in a wave."""
@@ -148,7 +149,7 @@ def _lane_rows(features: int, queries: int, length: int, others: int, size: int,
     def kept(keys: int) -> bool:
         """Whether the queries are in shared memory (as passes/gpu/loads_ahead.py decides)."""
         return side * (features + keys) // chip.warp + held(side, features) + step(keys) \
-            >= LANE_REGISTERS - OTHER_REGISTERS
+            >= nameable - OTHER_REGISTERS
 
     def step(keys: int) -> int:
         """Registers of the keys or values of one instruction's k."""
@@ -163,10 +164,11 @@ def _lane_rows(features: int, queries: int, length: int, others: int, size: int,
     def room(keys: int) -> bool:
         return (4 * keys + (rows if kept(keys) else 0)) * features * size <= chip.shared_bytes
 
+    most = nameable - SPARE_REGISTERS
     keys = max(side, min(KEYS, length))
-    while keys > side and (registers(keys) > MOST_REGISTERS or not room(keys)):
+    while keys > side and (registers(keys) > most or not room(keys)):
         keys //= 2
-    if registers(keys) <= MOST_REGISTERS and room(keys):
+    if registers(keys) <= most and room(keys):
         return rows, keys, threads, 2
     rows, threads = (min(rows, ROWS), 256) if chip.warp > 32 else (32, 256) if features <= 128 else (16, 128)
     return rows, side, threads, 2 if (4 * side + rows) * features * size <= chip.shared_bytes else 0

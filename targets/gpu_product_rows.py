@@ -15,6 +15,7 @@ __all__ = ["product_rows"]
 
 TILE_ROWS = 64      # rows of it, as few as 16 where that keeps more cores busy
 HELD = 64           # registers of a thread for the result: what is computed from a row needs as many again
+ENOUGH = 224        # registers of a thread; it holds half as many results where there are fewer
 DEPTH = 64          # bytes of a step along k; twice that for instructions of warpgroups
 STAGES = 4
 
@@ -44,7 +45,8 @@ def product_rows(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     height = min(TILE_ROWS if found else TILE_ROWS // 2, max(16, pow2_above(estimate(dims[row]))))
     while height > 16 and -(-count // height) < chip.cores:
         height //= 2
-    threads = max(2 * chip.warp, min(256, height * lanes // HELD))
+    held = HELD if chip.vector_registers >= ENOUGH else HELD // 2
+    threads = max(2 * chip.warp, min(256, height * lanes // held))
     warpgroup = "wgmma" in chip.matrix and width == 2 and height >= TILE_ROWS and threads >= 4 * chip.warp
     depth = min((2 * DEPTH if warpgroup else DEPTH) // width, max(16, pow2_above(estimate(op.loops[inner]))))
     depth = max(depth, *(i.k for i in found[:1]), 8)

@@ -49,7 +49,29 @@ class KernelResult:
 
 
 def compile_kernel(job: KernelJob, at: Any = lambda _stage, _pass: None) -> KernelResult:
-    """Compiles in this process: the stages of `job.pipeline`, then the target's code generator."""
+    """Compiles in this process: the stages of `job.pipeline`, then the target's code generator.
+
+    Where the code spills, and the target says so, again for a chip of fewer registers: what spills least is the result.
+    """
+    from xcc.targets.base import get_target
+
+    result = _attempt(job, at)
+    for registers in get_target(job.options.target).fewer_registers if job.emit else ():
+        if not _spills(result):
+            break
+        other = _attempt(replace(job, chip=replace(job.chip, vector_registers=registers)), at)
+        if _spills(other) < _spills(result):
+            result, other = other, result
+        result.seconds = {key: s + other.seconds.get(key, 0.0) for key, s in result.seconds.items()}
+    return result
+
+
+def _spills(result: KernelResult) -> int:
+    return int(dict(result.binary.report).get("spills", 0)) if result.binary is not None else 0
+
+
+def _attempt(job: KernelJob, at: Any) -> KernelResult:
+    """The kernel compiled once."""
     from xcc.context import parse_module
     from xcc.passes.base import PassContext
     from xcc.passes.pipeline import Pipeline

@@ -13,12 +13,13 @@ from typing import Any, ClassVar
 from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.vector.lanes import Lanes, element, with_element
-from xcc.passes.vector.small_floats import FORMATS, decode, encode
+from xcc.passes.vector.small_floats import FORMATS, decode, decode_half, encode
 from xcc.passes.vector.tiles import op
 
 _MOVES = ("arith.constant", "arith.select", "arith.bitcast")
 
 
+HALVES = ("f8E4M3FN", "f8E5M2")
 SMALL = (ir.BF16Type, ir.Float8E4M3FNType, ir.Float8E5M2Type)
 
 
@@ -27,12 +28,14 @@ SMALL = (ir.BF16Type, ir.Float8E4M3FNType, ir.Float8E5M2Type)
 class ExpandFloats(Pass):
     """Lowers bf16, f8E4M3FN and f8E5M2 arithmetic to f32, and narrowing of f64 so that it rounds once.
 
+    halves: f8 becomes f16 first, by two at a time: for chips with arithmetic on pairs of f16.
     bf16: whether to lower bf16 too; GPUs have instructions for it. CPUs that multiply bf16 round f32 to it as well
     (values below the least normal one to 0, as in their products).
     """
 
     name: ClassVar[str] = "expand-floats"
     bf16: bool = True
+    halves: bool = False
 
     def run(self, module: Any, ctx: PassContext) -> None:
         with module.context:
@@ -48,7 +51,7 @@ class ExpandFloats(Pass):
             module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
             for o in found:
                 with ir.InsertionPoint(o), o.location:
-                    _expand(o, rounds)
+                    _expand(o, rounds, self.halves)
 
 
 def _is_small(t: Any) -> bool:
@@ -62,10 +65,11 @@ def _concerns(o: Any, kinds: tuple[Any, ...]) -> bool:
                 and isinstance(element(o.operands[0].type), ir.F64Type))
 
 
-def _expand(o: Any, rounds: bool) -> None:
-    operands = [_widened(v) if _is_small(v.type) else v for v in o.operands]
+def _expand(o: Any, rounds: bool, halves: bool) -> None:
     result = o.results[0]
     to = element(result.type)
+    halves &= o.name == "arith.extf" and not isinstance(to, ir.BF16Type)
+    operands = [_widened(v, halves) if _is_small(v.type) else v for v in o.operands]
     if o.name == "arith.extf":
         y = Lanes(operands[0])
         y = y if element(y.type) == to else _cast_to(y, to)
@@ -82,16 +86,16 @@ def _expand(o: Any, rounds: bool) -> None:
 
 
 def _cast_to(y: Lanes, elem: Any) -> Lanes:
-    return y.cast("extf" if elem.width > 32 else "truncf", elem)
+    return y.cast("extf" if elem.width > element(y.type).width else "truncf", elem)
 
 
-def _widened(value: Any) -> Any:
-    """A bf16 or f8 value as f32, exact."""
+def _widened(value: Any, halves: bool) -> Any:
+    """A bf16 or f8 value as f32, or f8 as f16, exact."""
     elem = element(value.type)
     bits = Lanes(op("arith.bitcast", [with_element(value.type, ir.IntegerType.get_signless(elem.width))], [value]))
     if isinstance(elem, ir.BF16Type):
         return (bits.cast("extui", ir.IntegerType.get_signless(32)) << 16).bits().v
-    return decode(bits, str(elem)).v
+    return (decode_half if halves and str(elem) in HALVES else decode)(bits, str(elem)).v
 
 
 def narrowed(x: Lanes, elem: Any, rounds: bool = False) -> Lanes:

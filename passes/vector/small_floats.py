@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from xcc._mlir import ir
 from xcc.passes.vector.lanes import Lanes
+from xcc.passes.vector.tiles import op
 
-__all__ = ["FORMATS", "Format", "decode", "encode"]
+__all__ = ["FORMATS", "Format", "decode", "decode_half", "encode"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,34 @@ def decode(code: Lanes, name: str) -> Lanes:
         magnitude = size.compare("sgt", f.largest).select(float("nan"), magnitude)
     value = (magnitude.bits() | ((wide & (1 << (f.bits - 1))) << (32 - f.bits))).bits()
     return value if f.negative_zero else wide.compare("eq", f.nan).select(float("nan"), value)
+
+
+def decode_half(code: Lanes, name: str) -> Lanes:
+    """The f16 value of the i8 `code` of f8E5M2 or f8E4M3FN, exact, in arithmetic of 16 bits.
+
+    f8E4M3FN: code, its exponent moved to that of f16, is value / 2**8, also of subnormals. Its NaN would be 480, the
+    only size that becomes infinite with a factor of 145: then 480 + infinity * 0 is a NaN.
+    """
+    high = _upper_bytes(code)
+    if name == "f8E5M2":
+        return high.bits()
+    raw = (high.sar(1) & ~0x407F).bits()
+    return raw * 2.0 ** 8 + raw * (2.0 ** 8 * 145) * 0.0
+
+
+def _upper_bytes(code: Lanes) -> Lanes:
+    """The i16 whose upper bytes are `code` and whose lower bytes are 0: of vectors by four bytes at a time."""
+    i16, i32 = (ir.IntegerType.get_signless(n) for n in (16, 32))
+    n = ir.VectorType(code.type).shape[-1] if isinstance(code.type, ir.VectorType) else 1
+    if n % 4 or ir.VectorType(code.type).rank != 1:
+        return code.cast("extui", i16) << 8
+    words = Lanes(op("vector.bitcast", [ir.VectorType.get([n // 4], i32)], [code.v]))
+    upper = -1 << 24
+    first = (words << 8 & 0xFF00) | (words << 16 & upper)
+    second = (words.shr(8) & 0xFF00) | (words & upper)
+    order = ir.DenseI64ArrayAttr.get([i for at in range(n // 4) for i in (at, n // 4 + at)])
+    pairs = op("vector.shuffle", [ir.VectorType.get([n // 2], i32)], [first.v, second.v], mask=order)
+    return Lanes(op("vector.bitcast", [ir.VectorType.get([n], i16)], [pairs]))
 
 
 def encode(x: Lanes, name: str) -> Lanes:

@@ -18,7 +18,7 @@ def rocdl_stage(chip: Chip) -> Stage:
     to_rocdl = f"convert-gpu-to-rocdl{{chipset={chip.name} index-bitwidth=64}}"
     return Stage("rocdl", (
         _pass("buffer-accesses"),
-        parse_pass("expand-floats{bf16=false}"),
+        parse_pass("expand-floats{bf16=false halves=true}"),
         _pass("hardware-math"),
         _pass("expand-math"),
         _pass("hardware-math"),     # of what the expansions use

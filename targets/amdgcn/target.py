@@ -22,4 +22,4 @@ def _emit_kernel(module: Any, chip: Chip, options: Any) -> KernelBinary:
 
 
 TARGET = Target(name="amdgcn", chips=chips, default_chip=default_chip, pipeline=_pipeline, emit_kernel=_emit_kernel,
-                link=link)
+                link=link, fewer_registers=(224, 192, 160, 112))

@@ -23,6 +23,7 @@ OTHERS = 32         # registers of a thread for addresses, masks, and what the c
 ADDRESSES = 16      # of those: further accesses of a step have an offset each
 PIECES = 64         # of an epilogue: four values of passes/gpu/pieces.PIECE registers each
 AHEAD = 128         # of fragments that are read ahead
+CONVERSION = 4      # instructions to turn an element that lies in memory into one that is multiplied
 K_BYTES = 32        # along k that one instruction, or all parts of it, takes at least
 SLOTS = 2
 MATRIX = ((256, 256, 8), (256, 128, 4), (128, 256, 4), (128, 128, 4), (128, 128, 2), (128, 64, 4), (64, 128, 4),
@@ -36,14 +37,19 @@ SIMT = ((128, 128, 16, 256), (64, 128, 16, 256), (128, 64, 16, 256), (64, 64, 16
 
 
 def candidates(size: int, simt: bool, chip: Chip, operands: tuple[Loaded, Loaded] | None = None) -> list[MatrixTile]:
-    """Every tile worth trying for operands of `size` bytes; simt: by FMAs, without matrix instructions."""
+    """Every tile worth trying for operands of `size` bytes; simt: by FMAs, without matrix instructions.
+
+    The tile of the fewest registers where all need more than the chip has.
+    """
     if simt:
         tiles = [MatrixTile(m, n, k, threads, SLOTS) for m, n, k, threads in SIMT]
     else:
         depths = (256, 128, 64) if chip.warp > 32 else (128, 64)
         tiles = [MatrixTile(m, n, k // size, 64 * waves, SLOTS) for m, n, waves in MATRIX for k in depths]
-    return [t for t in tiles if t.shared_bytes(size) <= chip.shared_bytes
-            and needed_registers(t, size, simt, chip, operands) <= REGISTERS]
+    tiles = [t for t in tiles if t.shared_bytes(size) <= chip.shared_bytes]
+    needed = {t: needed_registers(t, size, simt, chip, operands) for t in tiles}
+    fitting = [t for t in tiles if needed[t] <= min(REGISTERS, chip.vector_registers)]
+    return fitting or [min(tiles, key=needed.__getitem__)]
 
 
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip, exchanged: int,
@@ -52,6 +58,7 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
     left, right = operands or (Loaded.of(size),) * 2
     rates = dict(chip.flops)
     copies = 2 if not simt and _whole_rows(chip) else 1
+    lanes = rates["f32"] / 2 / chip.cores       # instructions of a lane a second
     rate = RATE * rates.get("f32" if simt or size > 2 else "f16" if size == 2 else "i8", 1e12) / chip.cores
 
     def seconds(t: MatrixTile) -> float:
@@ -61,7 +68,8 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
         resident = min(waves, 4, chip.shared_bytes // t.shared_bytes(size))
         rows, columns = wave_tile(t, 4 if simt else 16, chip)
         through = (rows + columns) * (t.threads // chip.warp) * copies + t.m + t.n       # elements of LDS a k
-        math = 2.0 * t.m * t.n * t.k / rate
+        turned = sum(CONVERSION * side for side, o in ((t.m, left), (t.n, right)) if o.memory != size) * t.k
+        math = 2.0 * t.m * t.n * t.k / rate + turned / lanes
         shared = through * t.k * size / LDS_RATE
         # a core's share of the L2 cache's bandwidth, taken as twice the memory's
         moved = (t.m * left.memory + t.n * right.memory) * t.k / (2 * chip.bandwidth / min(chip.cores, tiles))
@@ -70,7 +78,7 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
         wait = STEP_SECONDS / resident
         return waves * (steps * (max(step, wait) + UNCOVERED * min(step, wait)) + START_SECONDS / resident)
 
-    found = candidates(size, simt, chip, operands) or candidates(size, simt, chip)[-1:]
+    found = candidates(size, simt, chip, operands)
     fitting = [t for t in found if t.m * t.n * exchanged <= chip.shared_bytes]
     return min(fitting or found[-1:], key=seconds)
 

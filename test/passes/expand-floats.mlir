@@ -1,4 +1,5 @@
 // RUN: %xcc_opt %s --pass-pipeline="expand-floats" | filecheck %s
+// RUN: %xcc_opt %s --pass-pipeline="expand-floats{bf16=false halves=true}" | filecheck %s --check-prefix=HALVES
 
 // CHECK-LABEL: func.func @add
 // CHECK: arith.shli {{.*}} : vector<8xi32>
@@ -25,4 +26,16 @@ func.func @narrow(%x: f32) -> f8E4M3FN {
 func.func @half(%x: f32) -> f16 {
   %y = arith.truncf %x : f32 to f16
   return %y : f16
+}
+
+// By two in a register: no conversion and no f32.
+// HALVES-LABEL: func.func @widen
+// HALVES: vector.bitcast {{.*}} : vector<8xi8> to vector<2xi32>
+// HALVES: vector.shuffle {{.*}} [0, 2, 1, 3] : vector<2xi32>, vector<2xi32>
+// HALVES: arith.mulf {{.*}} : vector<8xf16>
+// HALVES-NOT: f32
+// HALVES: return
+func.func @widen(%x: vector<8xf8E4M3FN>) -> vector<8xf16> {
+  %y = arith.extf %x : vector<8xf8E4M3FN> to vector<8xf16>
+  return %y : vector<8xf16>
 }

@@ -5,6 +5,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from xcc._mlir import ir
+from xcc.interpreter.kernel import run_kernel
+from xcc.interpreter.machine import Options
+from xcc.passes.base import PassContext
+from xcc.passes.vector.expand_floats import ExpandFloats
 from xcc.targets.cpu import chip as cpu_chip
 
 TYPES = {"bf16": ml_dtypes.bfloat16, "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
@@ -87,3 +92,30 @@ def test_arithmetic(library, name):
     with np.errstate(all="ignore"):
         want = rounded(x.astype(np.float32) * 2, name).astype(np.float32)
     same(out, want)
+
+
+HALVES = """gpu.module @m {{ gpu.func @k(%x: memref<256x{e}>, %y: memref<256xf16>, %z: memref<256xf32>) kernel {{
+  %c4 = arith.constant 4 : index
+  %t = gpu.thread_id x
+  %i = arith.muli %t, %c4 : index
+  %v = vector.load %x[%i] : memref<256x{e}>, vector<4x{e}>
+  %h = arith.extf %v : vector<4x{e}> to vector<4xf16>
+  vector.store %h, %y[%i] : memref<256xf16>, vector<4xf16>
+  %s = memref.load %x[%i] : memref<256x{e}>
+  %f = arith.extf %s : {e} to f32
+  memref.store %f, %z[%t] : memref<256xf32>
+  gpu.return
+}} }}"""
+
+
+@pytest.mark.parametrize("name", ["f8E4M3FN", "f8E5M2"])
+def test_every_code_becomes_f16_in_arithmetic_of_16_bits(name):
+    codes = np.arange(256, dtype=np.uint8).view(TYPES[name])
+    half, single = np.full(256, np.inf, np.float16), np.full(256, np.inf, np.float32)
+    with ir.Context():
+        module = ir.Module.parse(HALVES.format(e=name))
+        ExpandFloats(bf16=False, halves=True).run(module, PassContext())
+        assert "arith.extf" not in str(module).split("memref.load")[0]
+        run_kernel(module, "k", (1, 1, 1), (64, 1, 1), [codes, half, single], [], Options(warp=64), 0)
+    same(half, codes.astype(np.float16))
+    same(single[:64], codes[::4].astype(np.float32))

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from xcc import cache, kernels
+from xcc import cache, kernels, worker
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.options import CompileOptions
 from xcc.symbolic import sym
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
-from xcc.worker import KernelJob
+from xcc.worker import KernelJob, KernelResult
 
 TEXT = "func.func @k() -> i32 {\n  %a = arith.constant 2 : i32\n  %b = arith.addi %a, %a : i32\n  return %b : i32\n}\n"
 CHIP = Chip("some-chip", "x86_64", "generic")
@@ -150,3 +150,25 @@ def test_an_unwritable_cache_is_no_error(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(CompilerBug) as caught:
         kernels.compile_all([job("vector: test-fail")])
     assert Path(caught.value.reproducer).read_text() == TEXT
+
+
+@pytest.mark.parametrize(("spills", "tried", "best"), [
+    ({512: 0}, [512], 512), ({512: 5, 224: 0}, [512, 224], 224),
+    ({512: 5, 224: 9, 192: 1, 160: 3, 112: 2}, [512, 224, 192, 160, 112], 192),
+])
+def test_what_spills_is_compiled_for_fewer_registers(monkeypatch: pytest.MonkeyPatch, spills: dict[int, int],
+                                                     tried: list[int], best: int) -> None:
+    seen: list[int] = []
+
+    def attempt(job: KernelJob, at: object) -> KernelResult:
+        n = job.chip.vector_registers
+        seen.append(n)
+        return KernelResult(KernelBinary("k", "hsaco", b"%d" % n, (), report=(("spills", spills[n]),)),
+                            seconds={("emit", "emit"): 1.0})
+
+    monkeypatch.setattr(worker, "_attempt", attempt)
+    chip = Chip("gfx942", "amdgcn", "gfx942", vector_registers=512)
+    result = worker.compile_kernel(KernelJob("k", "", "", chip, CompileOptions(target="amdgcn")))
+    assert seen == tried
+    assert result.binary is not None and result.binary.blob == b"%d" % best
+    assert result.seconds == {("emit", "emit"): float(len(tried))}
