@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc.passes.base import Pass, get_pass, parse_pass
+from xcc.passes.base import Pass, get_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.base import Chip, chip_of
-from xcc.targets.front import BESIDE, MAX_ROW, TILE_ROW, gpu_model_passes, whole_pipeline
+from xcc.targets.gpu_stages import gpu_pipeline, thread_math, thread_stage
 
 __all__ = ["kernel_pipeline", "pipeline", "rocdl_stage", "thread_stages"]
 
@@ -18,10 +18,7 @@ def rocdl_stage(chip: Chip) -> Stage:
     to_rocdl = f"convert-gpu-to-rocdl{{chipset={chip.name} index-bitwidth=64}}"
     return Stage("rocdl", (
         _pass("buffer-accesses"),
-        parse_pass("expand-floats{bf16=false halves=true}"),
-        _pass("hardware-math"),
-        _pass("expand-math"),
-        _pass("hardware-math"),     # of what the expansions use
+        *thread_math(halves=True),
         _pass("kernel-abi"),
         Upstream(pipeline="gpu.module(expand-strided-metadata)"),
         Upstream(pipeline="lower-affine"),
@@ -42,19 +39,7 @@ def rocdl_stage(chip: Chip) -> Stage:
 def thread_stages(chip: Chip) -> tuple[Stage, ...]:
     """From tile programs to the ROCDL dialect."""
     return (
-        Stage("gpu", (
-            _pass("row-division"),
-            _pass("assign-layouts"),
-            _pass("distribute"),
-            _pass("join-grids"),
-            _pass("scalar-indices"),
-            Upstream(pipeline="canonicalize"),
-            Upstream(pipeline="cse"),
-            _pass("narrow-indices"),
-            Upstream(pipeline="canonicalize"),
-            Upstream(pipeline="loop-invariant-code-motion"),
-            Upstream(pipeline="cse"),
-        )),
+        thread_stage(_pass("scalar-indices")),
         rocdl_stage(chip),
     )
 
@@ -72,6 +57,4 @@ def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
     from xcc.targets.amdgcn.target import TARGET
 
-    return whole_pipeline(thread_stages(chip_of(TARGET, options.chip)),
-                          xt=gpu_model_passes(), keep=("attention",),
-                          kernels={"max_row": MAX_ROW, "tile_row": TILE_ROW, "beside": BESIDE})
+    return gpu_pipeline(thread_stages(chip_of(TARGET, options.chip)))

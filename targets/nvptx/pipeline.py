@@ -4,32 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc.passes.base import Pass, get_pass, parse_pass
+from xcc.passes.base import Pass, get_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
-from xcc.targets.front import BESIDE, MAX_ROW, TILE_ROW, gpu_model_passes, whole_pipeline
+from xcc.targets.gpu_stages import gpu_pipeline, thread_math, thread_stage
 
 
 def gpu_stages() -> tuple[Stage, ...]:
     """From tile programs to the NVVM dialect."""
     return (
-        Stage("gpu", (
-            _pass("row-division"),
-            _pass("assign-layouts"),
-            _pass("distribute"),
-            _pass("join-grids"),
-            Upstream(pipeline="canonicalize"),
-            Upstream(pipeline="cse"),
-            _pass("narrow-indices"),
-            Upstream(pipeline="canonicalize"),
-            Upstream(pipeline="loop-invariant-code-motion"),
-            Upstream(pipeline="cse"),
-        )),
+        thread_stage(),
         Stage("nvvm", (
-            parse_pass("expand-floats{bf16=false}"),
-            _pass("hardware-math"),
-            _pass("expand-math"),
-            _pass("hardware-math"),     # of what the expansions use
+            *thread_math(halves=False),
             _pass("warpgroup-matrix"),
             _pass("kernel-abi"),
             Upstream(pipeline="expand-strided-metadata"),
@@ -59,5 +45,4 @@ def kernel_pipeline() -> Pipeline:
 
 def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
-    return whole_pipeline(gpu_stages(), xt=gpu_model_passes(), keep=("attention",),
-                          kernels={"max_row": MAX_ROW, "tile_row": TILE_ROW, "beside": BESIDE})
+    return gpu_pipeline(gpu_stages())

@@ -1,0 +1,43 @@
+"""What the pipelines of GPU targets share behind stage `vector`: one line a pass, the targets add their own."""
+
+from __future__ import annotations
+
+from xcc.passes.base import Pass, get_pass
+from xcc.passes.pipeline import Pipeline, Stage
+from xcc.passes.upstream import Upstream
+from xcc.targets.front import BESIDE, MAX_ROW, TILE_ROW, gpu_model_passes, whole_pipeline
+
+__all__ = ["gpu_pipeline", "thread_math", "thread_stage"]
+
+
+def thread_stage(*own: Pass) -> Stage:
+    """Stage ``gpu``: tile programs become the code of one thread. `own` see it before its indices are narrowed."""
+    return Stage("gpu", (
+        get_pass("row-division")(),
+        get_pass("assign-layouts")(),
+        get_pass("distribute")(),
+        get_pass("join-grids")(),
+        *own,
+        Upstream(pipeline="canonicalize"),
+        Upstream(pipeline="cse"),
+        get_pass("narrow-indices")(),
+        Upstream(pipeline="canonicalize"),
+        Upstream(pipeline="loop-invariant-code-motion"),
+        Upstream(pipeline="cse"),
+    ))
+
+
+def thread_math(*, halves: bool) -> tuple[Pass, ...]:
+    """Floats and functions that a GPU has no instruction for, in those that it has. halves: see expand-floats."""
+    return (
+        get_pass("expand-floats")(bf16=False, halves=halves),
+        get_pass("hardware-math")(),
+        get_pass("expand-math")(),
+        get_pass("hardware-math")(),    # of what the expansions use
+    )
+
+
+def gpu_pipeline(back: tuple[Stage, ...]) -> Pipeline:
+    """The stages of a GPU's compilation, `back` behind stage ``vector``."""
+    return whole_pipeline(back, xt=gpu_model_passes(), keep=("attention",),
+                          kernels={"max_row": MAX_ROW, "tile_row": TILE_ROW, "beside": BESIDE})
