@@ -457,6 +457,8 @@ class Reduction:
                                       {k: v for k, v in total.attributes.items() if k == "fastmath"})]
         elif self.op in self.ev.number_maxima:
             new = [self.greater(env, tagged[0])]
+        elif self.first_of_lanes(tagged[0]):
+            new = [self.summand(env)]
         else:
             new = self.ev.body(self.op, env, dict(enumerate(tagged)))
         out = []
@@ -471,11 +473,23 @@ class Reduction:
             out.append(V(v.value, tuple(back.get(x, x) for x in v.axes)))
         return out
 
+    def first_of_lanes(self, acc: V) -> bool:
+        """Whether lanes are summed up later and there is nothing yet but the zeros to start with."""
+        lanes = bool(self.axes) and self.combiners == ["arith.addf"] and _is_zero(
+            self.op.neutral[0].owner.attributes["value"])
+        return lanes and _is_fill(acc)
+
+    def summand(self, env: dict[str, Ix]) -> V:
+        """What the body adds to the accumulator at `env`."""
+        total = list(self.op.block.operations)[-1].operands[0].owner
+        accumulator = self.op.block.arguments[len(self.op.inputs)]
+        return self.ev.body_value(self.op, next(v for v in total.operands if v != accumulator), env)
+
     def greater(self, env: dict[str, Ix], acc: V) -> V:
         """The greater of the summand at `env` and `acc`; either where one is NaN."""
         t, access = self.op.inputs[0]
         x = self.b.broadcast(self.ev.tile(t, [self.b.access(e, env) for e in access]), acc.axes)
-        if not isinstance(acc.value.owner, ir.Block) and acc.value.owner.name in ("arith.constant", "vector.broadcast"):
+        if _is_fill(acc):
             return x            # the first: there is nothing but the neutral element yet
         kind = acc.value.type
         bits = ir.VectorType.get(ir.VectorType(kind).shape, self.b.i1) if isinstance(kind, ir.VectorType) else self.b.i1
@@ -548,6 +562,11 @@ class Reduction:
                           reduction_dims=ir.DenseI64ArrayAttr.get(dims),
                           **({"xcc.numbers": ir.UnitAttr.get()} if self.op in self.ev.number_maxima else {}))
         return V(value, rest)
+
+
+def _is_fill(v: V) -> bool:
+    """Whether `v` is what accumulators begin with."""
+    return not isinstance(v.value.owner, ir.Block) and v.value.owner.name in ("arith.constant", "vector.broadcast")
 
 
 def _is_zero(attr: Any) -> bool:

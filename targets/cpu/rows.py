@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 from xcc import symbolic
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume, work
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop
-from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.schedule import Kept, Schedule
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.cpu.chunks import CORES
@@ -20,6 +21,7 @@ CHUNKS_EACH = 2        # chunks, as few as that
 AHEAD = 2048          # elements that are fetched before they are needed, in rows at least one
 L3 = 32 << 20          # bytes, where the chip does not say
 SCRATCH = 65536        # bytes on a thread's stack
+ROWS = 4               # of a chunk, from which on reductions that others need are made for all of them first
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,36 @@ def rows_schedule(kernel: Kernel, place: Domain, w: Widths, chip: Chip, parallel
     block = _block(kernel, dims, vector, whole_row, chip.cores or CORES)
     schedule = Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "peel", "rows",
                         _parked(kernel, place) if whole_row and not in_registers else -1, parallel)
+    if in_registers:
+        schedule = replace(schedule, kept=_kept(kernel, place, block))
     return _past_caches(schedule, kernel, place, chip, whole_row)
+
+
+def _kept(kernel: Kernel, place: Domain, block: list[int]) -> tuple[Kept, ...]:
+    """The reductions of rows that another one needs, where their inputs are cheap to make again: those of all rows
+    of a chunk come first, so that the exponentials of a row do not wait for its maximum."""
+    if any(kernel.borders) or prod(block[:-1]) < ROWS:
+        return ()
+    reductions = [o for o in kernel.ops if o.is_reduction]
+    return tuple(Kept(n, (1,) * len(o.results[0].dims), tuple(range(len(o.results[0].dims))))
+                 for n, o in enumerate(kernel.ops)
+                 if o.is_reduction and len(o.results) == 1 and all(_is_place(e) for e in place.position.get(o, (None,)))
+                 and any(_needs(r, o) for r in reductions if r is not o) and not _is_dear(o))
+
+
+def _is_place(e: Dim | None) -> bool:
+    return isinstance(e, int) or (e is not None and bare_loop(e) is not None)
+
+
+def _needs(op: Op, other: Op) -> bool:
+    return any(t.producer is other or (t.producer is not None and _needs(t.producer, other)) for t, _ in op.inputs)
+
+
+def _is_dear(op: Op) -> bool:
+    """Whether something that `op` needs, before another reduction, takes more than a few operations."""
+    mine = op.operation is not None and any(o.name.startswith("math.") for o in op.block.operations)
+    return mine or any(t.producer is not None and not t.producer.is_reduction and _is_dear(t.producer)
+                       for t, _ in op.inputs)
 
 
 def _vector(place: Domain, w: Widths, reductions: bool) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from compiled import BF16, FLOATS, SIZES, arrays, check, examples, filled, shapes
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +24,18 @@ def test_softmax(data: Any) -> None:
     axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
     op = data.draw(st.sampled_from([xt.softmax, xt.log_softmax]))
     check(lambda v: op(v, axis=axis), x, dynamic=data.draw(st.booleans()), tolerance=4)
+
+
+@pytest.mark.parametrize("shape", [(70, 64), (3, 37, 128), (2, 3, 9, 40)])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_softmax_of_short_rows(shape: tuple[int, ...], dynamic: bool) -> None:
+    """Rows that stay in registers, whose maxima a chunk makes first; chunks not filled by rows, masked elements."""
+    x = filled(shape, F32, 0, -20, 20)
+    x[..., 1::3] = -np.inf
+    check(lambda v: xt.softmax(v, axis=-1), x, dynamic=dynamic, tolerance=4)
+    scale = filled(shape[-1:], F32, 1, 0, 2)
+    check(lambda v, s: xt.softmax(xt.mul(v, s), axis=-1), filled(shape, F32, 2, -9, 9), scale, dynamic=dynamic,
+          tolerance=4)
 
 
 @given(st.data())

@@ -3,9 +3,9 @@
 #m = affine_map<(d0, d1) -> (d0, d1)>
 #r = affine_map<(d0, d1) -> (d0)>
 
-// A short row is read once and stays in registers: nothing is parked.
+// A short row stays in registers: nothing is parked. The maxima of all rows of a chunk come first.
 // CHECK-LABEL: func.func private @in_registers
-// CHECK-SAME: xcc.config = {access = "rows", block = array<i64: {{[0-9]+}}, 0>, order = array<i64: 0, 1>, parallel = true, reduce = [array<i64: 128>, array<i64: 128>], tail = "peel", vector = array<i64: 1, 128>}
+// CHECK-SAME: xcc.config = {access = "rows", block = array<i64: {{[0-9]+}}, 0>, kept = [{op = 0 : i64, order = array<i64: 0>, vector = array<i64: 1>}], order = array<i64: 0, 1>, parallel = true, reduce = [array<i64: 128>, array<i64: 128>], tail = "peel", vector = array<i64: 1, 128>}
 func.func private @in_registers(%x: tensor<1536x128xf32>) -> tensor<1536x128xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[1536, 128]], xt.result_dims = [[1536, 128]]} {
   %ninf = arith.constant 0xFF800000 : f32
