@@ -1,8 +1,9 @@
 """Convolutions lose their padding: an xt.pad before them makes it.
 
 A CPU kernel reads each input element many times, so testing the border inside its innermost loop costs more than
-writing the padded input once. A pad that only adds zeros around its input is marked ``xcc.stored``: the kernel that
-makes the input writes it to its place in the padded buffer, and zeros around it (stage linalg: ``tensor.pad``).
+writing the padded input once. A pad that only adds zeros around its input, or another constant (a zero point, in an
+operator of its own), is marked ``xcc.stored``: the kernel that makes the input writes it to its place in the padded
+buffer, and the constant around it (stage linalg: ``tensor.pad``).
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any, ClassVar
 from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.match import only_user
+from xcc.passes.xt.rewrite import producer
 
 
 @register_pass
@@ -43,9 +46,10 @@ class ExplicitPadding(Pass):
 def _rewrite(op: Any) -> None:
     a = xt.attrs_of(op)
     spread = any(d != 1 for d in a.lhs_dilation)
-    if not spread and all(d == 0 for d in (*a.low, *a.high)):
-        return
     x, w = op.operands
+    if not spread and all(d == 0 for d in (*a.low, *a.high)):
+        _store(x)
+        return
     with ir.InsertionPoint(op), op.location:
         padded = xt.pad(x, low=_all_dims(a, a.low), high=_all_dims(a, a.high),
                         interior=_all_dims(a, tuple(d - 1 for d in a.lhs_dilation)))
@@ -55,6 +59,16 @@ def _rewrite(op: Any) -> None:
         new = xt.convolution(padded, w, **rest)
     op.results[0].replace_all_uses_with(new)
     op.erase()
+
+
+def _store(x: Any) -> None:
+    """Marks a padding that the convolution of `x` had before, such as one by a zero point."""
+    pad = producer(x, "pad")
+    if pad is None or not only_user(x):
+        return
+    a = xt.attrs_of(pad)
+    if a.mode == "constant" and not any(a.interior) and all(isinstance(d, int) and d >= 0 for d in (*a.low, *a.high)):
+        pad.attributes["xcc.stored"] = ir.UnitAttr.get()
 
 
 def _all_dims(a: Any, spatial: tuple[Any, ...]) -> tuple[Any, ...]:

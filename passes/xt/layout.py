@@ -98,6 +98,10 @@ class _Layouts:
             rank = xt.TensorType.of(x).rank
             if owner is not None and owner.name == "xt.transpose" and xt.attrs_of(owner).perm == to_first(rank):
                 self.last[x] = owner.operands[0]
+            elif owner is not None and owner.name == "xt.pad" and len(list(x.uses)) == 1:
+                a = xt.attrs_of(owner)      # behind the transpose, which has less to move then
+                return _rebuilt(owner, [self.wanted(owner.operands[0])],
+                                **{n: _permuted(getattr(a, n)) for n in ("low", "high", "interior")})
             else:
                 return _transpose(x, to_last(rank))
         return self.last[x]

@@ -205,14 +205,18 @@ def _before_transpose(x: Any) -> tuple[Any, tuple[int, ...]]:
 
 
 def _filled(x: Any, extra: int) -> Any:
-    """`x` with `extra` zeros more in its last dim; a padding before it makes them too."""
+    """`x` with `extra` zeros more in its last dim; a padding before it makes them too, where it is stored."""
     if not extra:
         return x
     op, rank = producer(x, "pad"), len(xt.shape_of(x))
     more = (*[0] * (rank - 1), extra)
     if op is not None and only_user(x) and xt.attrs_of(op).mode == "constant":
         a = xt.attrs_of(op)
-        return xt.pad(op.operands[0], **(vars(a) | {"high": tuple(n + m for n, m in zip(a.high, more, strict=True))}))
+        wider = xt.pad(op.operands[0], **(vars(a) | {
+            "high": tuple(n + m for n, m in zip(a.high, more, strict=True))}))
+        if "xcc.stored" in op.attributes:
+            wider.owner.attributes["xcc.stored"] = op.attributes["xcc.stored"]
+        return wider
     return xt.pad(x, low=(0,) * rank, high=more)
 
 

@@ -29,3 +29,14 @@ func.func @no_convolution(%x: tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32> {
   %0 = "xt.abs"(%x) : (tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32>
   return %0 : tensor<1x3x8x8xf32>
 }
+
+// The padding of an image comes behind the transpose, which then has less to move.
+// CHECK-LABEL: func.func @padded_image(
+// CHECK: %[[T:.*]] = "xt.transpose"(%{{.*}}) {perm = [0, 2, 3, 1]} : (tensor<1x3x8x8xf32>)
+// CHECK: "xt.pad"(%[[T]]) {high = [0, 1, 2, 0], {{.*}}low = [0, 3, 4, 0]
+// CHECK: xt.convolution
+func.func @padded_image(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1x4x10x12xf32> {
+  %p = "xt.pad"(%x) {low = [0, 0, 3, 4], high = [0, 0, 1, 2], interior = [0, 0, 0, 0], mode = "constant", value = 0.0 : f64} : (tensor<1x3x8x8xf32>) -> tensor<1x3x12x14xf32>
+  %0 = "xt.convolution"(%p, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NCHW", filter = "OIHW", dtype = f32} : (tensor<1x3x12x14xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x10x12xf32>
+  return %0 : tensor<1x4x10x12xf32>
+}

@@ -52,13 +52,13 @@ func.func @bytes(%x: tensor<2x5xui8>) -> tensor<2x8xi32> {
   return %0 : tensor<2x8xi32>
 }
 
-// A padding before a convolution makes the channels that are missing.
+// A padding before a convolution makes the channels that are missing, and stays stored.
 // CHECK-LABEL: func.func @byte_filter(
 // CHECK: %[[W:.*]] = "xt.weight"() {name = "g.panels4x4"} : () -> tensor<2x3x3x1x4x4xi8>
-// CHECK: %[[X:.*]] = "xt.pad"(%{{.*}}) {high = [0, 1, 1, 1], {{.*}}value = 7.000000e+00
+// CHECK: %[[X:.*]] = "xt.pad"(%{{.*}}) {high = [0, 1, 1, 1], {{.*}}value = 7.000000e+00 : f64, xcc.stored}
 // CHECK-NEXT: "xt.convolution"(%[[X]], %[[W]]) {{.*}}filter = "OHWIoi"
 func.func @byte_filter(%x: tensor<1x6x6x3xui8>) -> tensor<1x6x6x8xi32> {
-  %p = "xt.pad"(%x) {low = [0, 1, 1, 0], high = [0, 1, 1, 0], interior = [0, 0, 0, 0], mode = "constant", value = 7.0 : f64} : (tensor<1x6x6x3xui8>) -> tensor<1x8x8x3xui8>
+  %p = "xt.pad"(%x) {low = [0, 1, 1, 0], high = [0, 1, 1, 0], interior = [0, 0, 0, 0], mode = "constant", value = 7.0 : f64, xcc.stored} : (tensor<1x6x6x3xui8>) -> tensor<1x8x8x3xui8>
   %w = "xt.weight"() {name = "g"} : () -> tensor<3x3x3x8xi8>
   %0 = "xt.convolution"(%p, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NHWC", filter = "HWIO", dtype = i32} : (tensor<1x8x8x3xui8>, tensor<3x3x3x8xi8>) -> tensor<1x6x6x8xi32>
   return %0 : tensor<1x6x6x8xi32>

@@ -23,3 +23,15 @@ func.func @spread(%x: tensor<1x8x8x4xf32>, %w: tensor<1x1x4x5xf32>) -> tensor<1x
   %0 = "xt.convolution"(%x, %w) {dtype = "f32", filter = "HWIO", groups = 1 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [2, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x8x8x4xf32>, tensor<1x1x4x5xf32>) -> tensor<1x15x8x5xf32>
   return %0 : tensor<1x15x8x5xf32>
 }
+
+// A padding that was there, by a zero point, is stored as well; one that others read is not.
+// CHECK-LABEL: func.func @there(
+// CHECK: "xt.pad"(%{{.*}}) {{.*}}value = 7.000000e+00 : f64, xcc.stored}
+// CHECK: "xt.pad"(%{{.*}}) {{.*}}value = 8.000000e+00 : f64}
+func.func @there(%x: tensor<1x6x6x4xui8>, %w: tensor<3x3x4x5xi8>) -> (tensor<1x6x6x5xi32>, tensor<1x6x6x5xi32>, tensor<1x8x8x4xui8>) {
+  %p = "xt.pad"(%x) {low = [0, 1, 1, 0], high = [0, 1, 1, 0], interior = [0, 0, 0, 0], mode = "constant", value = 7.0 : f64} : (tensor<1x6x6x4xui8>) -> tensor<1x8x8x4xui8>
+  %q = "xt.pad"(%x) {low = [0, 1, 1, 0], high = [0, 1, 1, 0], interior = [0, 0, 0, 0], mode = "constant", value = 8.0 : f64} : (tensor<1x6x6x4xui8>) -> tensor<1x8x8x4xui8>
+  %0 = "xt.convolution"(%p, %w) {dtype = i32, filter = "HWIO", groups = 1 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x8x8x4xui8>, tensor<3x3x4x5xi8>) -> tensor<1x6x6x5xi32>
+  %1 = "xt.convolution"(%q, %w) {dtype = i32, filter = "HWIO", groups = 1 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x8x8x4xui8>, tensor<3x3x4x5xi8>) -> tensor<1x6x6x5xi32>
+  return %0, %1, %q : tensor<1x6x6x5xi32>, tensor<1x6x6x5xi32>, tensor<1x8x8x4xui8>
+}
