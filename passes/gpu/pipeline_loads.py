@@ -56,6 +56,7 @@ class PipelinedLoop:
         self.endless = False    # what is copied behind the last step are steps of another tile
         plans = [Contraction(o, k.chip, k.threads // k.chip.warp) for o in self.block.operations
                  if o.operation.name == "vector.contract"]
+        self.ends_apart = False     # the last step of an odd number is not in the loop, which is unrolled by two
         self.unrollable = len(plans) == 1 and plans[0].instruction is not None
 
     def emit(self) -> None:
@@ -68,11 +69,21 @@ class PipelinedLoop:
             guarded(self.inside(self.lower), lambda: self.write(self.loaded(self.lower), None))
         zero = index(0)
         counters = [zero] * (bool(self.direct) + bool(self.held))
-        loop = self.loop(self.upper, counters)
+        self.ends_apart = code.amd and not self.direct and self.unrollable and self.steps > 2 and self.steps % 2 == 1
+        last = index(self.bounds[1] - self.bounds[2]) if self.ends_apart else None
+        loop = self.loop(self.upper if last is None else last, counters)
         if code.amd:
             loop.operation.attributes["llvm.loop_annotation"] = ir.Attribute.parse(
                 f"#llvm.loop_annotation<unroll = <{self.unrolled()}>>")
-        self.finish(list(loop.operation.results)[:len(self.init)])
+        results = list(loop.operation.results)[:len(self.init)]
+        if last is not None:
+            self.held, held = [], self.held     # nothing is loaded for a step behind it, and its slot is the first
+            for t in held:
+                t.start = None
+            results = self.body(last, results)
+            code.keep_order()
+            self.held = held
+        self.finish(results)
         if self.direct:     # copies behind the last step write zeros
             ir.Operation.create("nvvm.cp.async.wait.group", attributes={"n": _i32(0)})
         code.reserved = outer
@@ -144,13 +155,18 @@ class PipelinedLoop:
     def unrolled(self) -> str:
         """How LLVM unrolls the loop: by the two slots, whose offsets are then constants, but no further.
 
-        Not where that leaves a step over or may do so, as barriers cannot be in what is left over; nor where no loop
-        would be left, as the code before and behind it would then be among its own, or with FMAs or several products
+        Not where that may leave a step over, as barriers cannot be in what is left over; nor where no loop would be
+        left, as the code before and behind it would then be among its own, or with FMAs or several products
         (attention): what they hold may all be live at once.
         """
-        low, high, step = (constant(v) for v in (self.lower, self.upper, self.step))
-        steps = 0 if low is None or high is None or step is None else -((low - high) // step)
+        steps = self.steps - self.ends_apart
         return "count = 2 : i32" if steps > 2 and steps % 2 == 0 and self.unrollable else "disable = true"
+
+    @property
+    def steps(self) -> int:
+        """How many there are; 0 where that is not known."""
+        low, high, step = (constant(v) for v in (self.lower, self.upper, self.step))
+        return 0 if low is None or high is None or step is None else -((low - high) // step)
 
     def body(self, iv: Any, carried: list[Any], copy: Callable[[Any], None] | None = None) -> list[Any]:
         """The code of one step; what it yields. copy: starts the copies of what a slot gets that is free now."""
@@ -175,7 +191,7 @@ class PipelinedLoop:
         k.code.barrier()
         if self.direct:
             k.deferred.append(lambda: copy(freed) if copy is not None else self.copy_later(iv, freed))
-        following = self.loaded(self.next_step(iv))
+        following = self.loaded(self.next_step(iv)) if self.held else None
         k.values[self.block.arguments[0]] = iv
         for a, b in zip(list(self.block.arguments)[1:], carried[:n], strict=True):
             k.values[a] = b
@@ -186,7 +202,7 @@ class PipelinedLoop:
             if op.operation.name != "scf.yield" and op.operation not in skipped:
                 k.emit(op.operation)
         k.run_deferred()
-        if self.held:
+        if following is not None:
             self.write(following, advanced[-1])
         yielded = list(self.block.operations)[-1].operands
         return [*[k.get(v) for v in yielded], *advanced]
@@ -243,6 +259,8 @@ class PipelinedLoop:
     def next_step(self, iv: Any) -> Any:
         """The step behind `iv`, or `iv` itself, whose tiles are loaded again to no purpose, where it is the last."""
         after = self.later(iv, 1)
+        if self.ends_apart:
+            return after
         return arith_d.select(arith_d.cmpi(arith_d.CmpIPredicate.slt, after, self.upper), after, iv)
 
     def loaded(self, iv: Any) -> tuple[list[Any], dict[Any, Any]]:

@@ -107,6 +107,29 @@ def test_sums_of_many_steps_are_loops(m, n, k):
     np.testing.assert_allclose(out, a @ b.T, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize(("chip", "steps", "inside"), [("gfx942", 3, 2), ("gfx1100", 5, 4), ("gfx942", 4, 4)])
+def test_the_last_of_an_odd_number_of_steps_is_apart(chip, steps, inside):
+    """A loop of an even number of steps, which is unrolled by its two slots; the step behind it loads nothing."""
+    chip, t, side = CHIPS[chip], MatrixTile(32, 32, 32, 2 * CHIPS[chip].warp, 2), 32 * steps
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((side, side)).astype(np.float16) for _ in range(2))
+    out = np.full((side, side), np.nan, np.float32)
+    with ir.Context() as context:
+        context.allow_unregistered_dialects = True
+        module = ir.Module.parse(product(t, "f16", side))
+        for p in kernel_pipeline(chip).stages[0].passes:
+            p.run(module, PassContext(chip=chip))
+        text = str(module)
+        assert f" to %c{32 * inside} step %c32" in text
+        assert ("count = 2" in text) == (inside > 2)
+        behind = text.split("scf.yield")[1]
+        assert ("amdgpu.mfma" in behind or "amdgpu.wmma" in behind) == (steps != inside)
+        launch, = kernel_launches(module)
+        run_kernel(module, launch.entry, (steps * steps, 1, 1), launch.block, [a, b, out], [],
+                   Options(warp=chip.warp), launch.shared_bytes)
+    np.testing.assert_allclose(out, a.astype(np.float32) @ b.T.astype(np.float32), rtol=1e-3, atol=1e-3)
+
+
 def test_what_is_loaded_counts_not_what_is_multiplied():
     """A left operand of f32 that becomes f16, and one whose odd rows are read by elements: both need smaller tiles."""
     chip, f16 = CHIPS["gfx1201"], Loaded.of(2)
