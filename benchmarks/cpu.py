@@ -34,13 +34,22 @@ from cpu_tables import page
 from xcc.cache import compiler_version
 from xcc.targets.cpu.machine import Machine, measured
 
-RUNTIMES = ("xcc", "onnxruntime", "openvino", "iree", "torch", "torch-nhwc", "openblas")
+RUNTIMES = ("xcc", "onnxruntime", "openvino", "iree", "torch", "torch-nhwc", "openblas", "limit")
 CALLS, LEAST_ROUNDS = 20, 6
 
 
 def measure(case: Case, rivals: list[Rival], args: argparse.Namespace, machine: Machine) -> dict[str, Any]:
     """The row of one case; with --prepare only what loading says."""
     folder, job = case.prepared()
+    try:
+        return measured_row(case, folder, job, rivals, args, machine)
+    finally:
+        for made in (folder / "xcc.xcm", *(folder / f"{n}.npz" for n in RUNTIMES)):
+            made.unlink(missing_ok=True)
+
+
+def measured_row(case: Case, folder: Path, job: Job, rivals: list[Rival], args: argparse.Namespace,
+                 machine: Machine) -> dict[str, Any]:
     row: dict[str, Any] = {"case": case.name, "group": case.group, "ms": {}, "first_ms": {}, "load_s": {},
                            "run_mb": {}, "activation_mb": {}, "out": {}, "weights_mb": job.weights / 1e6,
                            "version": compiler_version()}
@@ -104,8 +113,8 @@ def differing(folder: Path, names: list[str], job: Job) -> list[str]:
             got[k].astype(np.float64), w, rtol=0, atol=job.tolerance * (float(np.abs(w).max(initial=0)) or 1.0))
             for k, w in wanted.items() if k in got) and len(got) >= 1
 
-    drawn_anew = ["torch"] if job.torch[:1] == ["model"] else []     # the program has other random weights
-    return [n for n in names if n not in drawn_anew and not same(n)]
+    apart = ["limit", *(["torch"] if job.torch[:1] == ["model"] else [])]     # the program has other random weights
+    return [n for n in names if n not in apart and not same(n)]
 
 
 def limits(row: Mapping[str, Any], job: Job, machine: Machine) -> dict[str, Any]:
@@ -113,14 +122,14 @@ def limits(row: Mapping[str, Any], job: Job, machine: Machine) -> dict[str, Any]
     if "xcc" not in row["ms"]:
         return {}
     seconds = row["ms"]["xcc"] / 1e3
-    peers = [v for k, v in row["ms"].items() if k not in ("xcc", "torch-nhwc")]
+    peers = [v for k, v in row["ms"].items() if k not in ("xcc", "torch-nhwc", "limit")]
     out: dict[str, Any] = {"ratio": min(peers) / row["ms"]["xcc"]} if peers else {}
     if job.flops:
         out |= {"gflops": job.flops / seconds / 1e9}
     if job.moved:
-        out |= {"gbs": job.moved / seconds / 1e9,
-                "limit_ms": machine.limit(job.flops, job.moved) * 1e3,
-                "of_limit": machine.limit(job.flops, job.moved) / seconds}
+        least = row["ms"].get("limit", machine.limit(job.flops, job.moved) * 1e3) / 1e3
+        least = max(least, machine.limit(0.0, job.moved)) if job.flops else least
+        out |= {"gbs": job.moved / seconds / 1e9, "limit_ms": least * 1e3, "of_limit": least / seconds}
     return out
 
 

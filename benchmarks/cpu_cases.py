@@ -54,17 +54,21 @@ class Job:
 
 @dataclass(frozen=True)
 class Case:
-    """`make` builds the job, with files in the folder that it gets."""
+    """`make` builds the job, with files in the folder that it gets. `model`: the test model that it is of."""
 
     name: str
     group: str
     make: Callable[[Path], Job]
+    model: str = ""
 
     def prepared(self) -> tuple[Path, Job]:
         """The case's folder among what xcc keeps between runs, with job.json and feeds.npz, and its job without
-        feeds. It is made anew when this file or that of the models has changed."""
+        feeds. It is made anew when this file or that of the model has changed."""
         place = folder() / "benchmarks" / self.name
-        text = b"".join(Path(f).read_bytes() for f in (__file__, models.__file__))
+        text = Path(__file__).read_bytes()
+        if self.model:
+            path = models.MODELS[self.model].get()
+            text += repr((str(path), path.stat().st_size, path.stat().st_mtime_ns)).encode()
         key = hashlib.blake2b(text, digest_size=12).hexdigest()
         if not (place / "key").exists() or (place / "key").read_text() != key:
             shutil.rmtree(place, ignore_errors=True)
@@ -175,9 +179,10 @@ NAMES = ("resnet50", "mobilenetv2", "bert", "vit", "gpt2", "ppocr_det", "ppocr_r
 
 
 def _cases() -> list[Case]:
-    out = [Case(n, "models", lambda f, n=n: model_job(n, f)) for n in NAMES]  # type: ignore[misc]
-    out += [Case("bert_bf16", "formats", lambda f: model_job("bert", f, precision="bf16", tolerance=6e-2)),
-            Case("resnet50_int8", "formats", lambda f: model_job("resnet50", f, change=quantised, tolerance=0.2))]
+    out = [Case(n, "models", lambda f, n=n: model_job(n, f), n) for n in NAMES]  # type: ignore[misc]
+    out += [Case("bert_bf16", "formats", lambda f: model_job("bert", f, precision="bf16", tolerance=6e-2), "bert"),
+            Case("resnet50_int8", "formats", lambda f: model_job("resnet50", f, change=quantised, tolerance=0.2),
+                 "resnet50")]
     out += [Case(n, "matmul", lambda f, s=s: matmul(f, *s)) for n, s in MATMULS.items()]  # type: ignore[misc]
     out += [Case(n, "conv", lambda f, s=s: convolution(f, *s)) for n, s in CONVOLUTIONS.items()]  # type: ignore[misc]
     out += [Case(n, "rows", lambda f, s=s: rows(f, *s)) for n, s in ROWS.items()]  # type: ignore[misc]

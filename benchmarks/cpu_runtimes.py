@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,16 +55,17 @@ def iree(job: dict[str, Any], feeds: Feeds, threads: int, folder: Path) -> Call:
                 ["iree-compile", str(source), "-o", str(binary), "--iree-hal-target-device=local",
                  "--iree-hal-local-target-device-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host",
                  "--iree-input-demote-i64-to-i32=false", "--iree-opt-level=O3"]]
-    for command in [] if binary.exists() else commands:
-        try:
+    try:
+        for command in [] if binary.exists() else commands:
             done = subprocess.run(command, capture_output=True, text=True, timeout=400)
-        except (FileNotFoundError, subprocess.TimeoutExpired) as e:
-            raise Absent(f"{command[0]}: {e}") from None
-        if done.returncode:
-            failure.write_text(f"{command[0]} fails: {(done.stderr.strip().splitlines() or ['no message'])[-1][:200]}")
-            binary.unlink(missing_ok=True)
-            raise Absent(failure.read_text())
-    source.unlink(missing_ok=True)
+            if done.returncode:
+                lines = done.stderr.strip().splitlines() or ["no message"]
+                failure.write_text(f"{command[0]}: {next((n for n in lines if 'error' in n), lines[-1])[:200]}")
+                raise Absent(failure.read_text())
+    except (FileNotFoundError, subprocess.TimeoutExpired) as e:
+        raise Absent(str(e)[:200]) from None
+    finally:
+        source.unlink(missing_ok=True)          # as text, several times the model's size
     from iree import runtime
 
     runtime.flags.parse_flags(f"--task_topology_max_group_count={threads}")
@@ -86,6 +88,28 @@ def openblas(job: dict[str, Any], feeds: Feeds, threads: int, folder: Path) -> C
         raise Absent("numpy runs matrix products only")
     w = _weight(job)
     return lambda: [np.matmul(feeds["x"], w)]
+
+
+def limit(job: dict[str, Any], feeds: Feeds, threads: int, folder: Path) -> Call:
+    """What this machine takes for the operations of an operator, or for its bytes."""
+    from xcc.targets.cpu.machine import limit_call
+
+    if not job["flops"] and not job["moved"]:
+        raise Absent("a model's operations are not counted")
+    call, times = limit_call(threads, job["flops"], job["moved"])
+    return Repeated(call, times)
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A call that does its work `times` times."""
+
+    run: Callable[[], None]
+    times: int
+
+    def __call__(self) -> Any:
+        self.run()
+        return []
 
 
 def torch(job: dict[str, Any], feeds: Feeds, threads: int, folder: Path) -> Call:
@@ -166,6 +190,6 @@ def _weight(job: dict[str, Any]) -> Any:
 
 
 RUNTIMES: dict[str, Loader] = {"xcc": xcc, "onnxruntime": onnxruntime, "openvino": openvino, "iree": iree,
-                               "torch": torch, "torch-nhwc": torch_nhwc, "openblas": openblas}
+                               "torch": torch, "torch-nhwc": torch_nhwc, "openblas": openblas, "limit": limit}
 IMPORTS = {"onnxruntime": "onnxruntime", "openvino": "openvino", "iree": "iree.runtime", "torch": "torch",
-           "torch-nhwc": "torch", "openblas": "numpy", "xcc": "xcc.runtime.model"}
+           "torch-nhwc": "torch", "openblas": "numpy", "xcc": "xcc.runtime.model", "limit": "xcc.targets.cpu.machine"}

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
-from cpu_runtimes import IMPORTS, RUNTIMES, Call, Feeds
+from cpu_runtimes import IMPORTS, RUNTIMES, Call, Feeds, Repeated
 
 LONG = 0.1              # seconds of a call that caches are warm for after its first part
 
@@ -108,8 +108,9 @@ def serve(name: str, request: dict[str, Any], answers: TextIO) -> None:
         answer(absent=f"{type(e).__name__}: {text[0][:200] if text else ''}")
         return
     answer(**facts)
+    part = 1 / call.times if isinstance(call, Repeated) else 1
     while "seconds" in (request := json.loads(sys.stdin.readline() or "{}")):
-        answer(times=run_for(call, request["seconds"], facts["last_s"] < LONG))
+        answer(times=[t * part for t in run_for(call, request["seconds"], facts["last_s"] < LONG)])
     answer(ended=True)
 
 

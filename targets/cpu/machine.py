@@ -13,6 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ import numpy as np
 
 from xcc.targets.base import Chip
 
-__all__ = ["Machine", "measured"]
+__all__ = ["Machine", "limit_call", "measured"]
 
 VERSION = 2
 SIZES = tuple(1 << n for n in (15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 28))
@@ -100,16 +101,19 @@ def _cpu_name() -> str:
     return f"{found.get('model name', '')} family {found.get('cpu family', '')} model {found.get('model', '')}"
 
 
-def _measure(chip: Chip, threads: int) -> Machine:
+def _library(chip: Chip) -> Any:
     from xcc.runtime.cpu import load_library
     from xcc.targets.cpu.codegen import emit_object
     from xcc.targets.cpu.link import link_shared
 
-    arithmetic = _arithmetic(chip)
-    ir = "\n".join([*(_loop_of_steps(f"peak_{t}", *form) for t, form in arithmetic.items()), *_streams(chip)])
-    library = load_library(link_shared([emit_object(_DECLARATIONS + ir, chip)]))
+    ir = "\n".join([*(_loop_of_steps(f"peak_{t}", *form) for t, form in _arithmetic(chip).items()), *_streams(chip)])
+    return load_library(link_shared([emit_object(_DECLARATIONS + ir, chip)]))
+
+
+def _measure(chip: Chip, threads: int) -> Machine:
+    library = _library(chip)
     flops = {t: _rate(library[f"peak_{t}"], threads, form[2] * _ACCUMULATORS, [_scratch(1 << 13)] * threads)
-             for t, form in arithmetic.items()}
+             for t, form in _arithmetic(chip).items()}
     bandwidth: list[tuple[int, float]] = []
     for size in reversed(SIZES):
         part = max(1024, size // threads // 1024 * 1024)
@@ -117,6 +121,42 @@ def _measure(chip: Chip, threads: int) -> Machine:
         rates = [_rate(library[name], threads, part, arrays, part) for name in STREAMS]
         bandwidth.insert(0, (size, max([*rates, *(rate for _, rate in bandwidth)])))
     return Machine(_cpu_name(), threads, flops, tuple(bandwidth))
+
+
+def limit_call(threads: int, flops: float, moved: float) -> tuple[Callable[[], None], int]:
+    """A call for which this machine takes the time of `flops` operations in f32, or where there are none of `moved`
+    bytes read and copied in the fastest way, so many times that it takes some ms; and how many times.
+
+    To be timed in turn with what it is the limit of: a machine that others use, too, is not always equally fast.
+    """
+    from xcc.targets.cpu.chip import host
+
+    chip = host()
+    library, pool = _library(chip), ThreadPoolExecutor(threads)
+    if flops:
+        work = _arithmetic(chip)["f32"][2] * _ACCUMULATORS
+        functions, sizes, share = [library["peak_f32"]], list[int](), max(1, round(flops / work / threads))
+        arrays = [_scratch(1 << 13) for _ in range(threads)]
+    else:
+        part = max(1024, int(moved) // threads // 1024 * 1024)
+        functions, sizes, share = [library[name] for name in STREAMS], [part], 1
+        arrays = [_scratch(part) for _ in range(threads)]
+
+    def run(function: Any, times: int) -> None:
+        function.restype = None
+        list(pool.map(lambda a: function(ctypes.c_void_p(a.ctypes.data), *map(ctypes.c_int64, sizes),
+                                         ctypes.c_int64(share * times)), arrays))
+
+    def seconds(function: Any, times: int) -> float:
+        begin = time.perf_counter()
+        run(function, times)
+        return time.perf_counter() - begin
+
+    times = 1
+    while seconds(functions[0], times) < SECONDS:
+        times *= 2
+    best = min(functions, key=lambda f: min(seconds(f, times) for _ in range(3)))
+    return partial(run, best, times), times
 
 
 def _scratch(size: int) -> Any:

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from onnx import TensorProto, helper, numpy_helper
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from cpu_rivals import Rival  # noqa: E402
 from cpu_tables import page  # noqa: E402
+
+from xcc.targets.cpu.machine import limit_call  # noqa: E402
 
 if not sys.platform.startswith("linux"):
     pytest.skip("reads /proc", allow_module_level=True)
@@ -72,3 +75,14 @@ def test_rows_of_earlier_versions_are_named():
             "rows": [row | {"case": "a", "version": "new"}, row | {"case": "b", "version": "old"}]}
     text = page(data)
     assert "earlier version of the compiler: b." in text and "| a | 1.000 | 2.000 | 2.00 | 3 | 50% |" in text
+
+
+@pytest.mark.parametrize("flops, moved", [(1e6, 0.0), (0.0, 1e6)])
+def test_limits_take_turns(flops, moved):
+    """A call does at least what it is asked for, so many times that it takes milliseconds."""
+    call, times = limit_call(1, flops, moved)
+    begin = time.perf_counter()
+    call()
+    seconds = time.perf_counter() - begin
+    assert times >= 1 and seconds > 1e-3
+    assert (flops + moved) * times / seconds < 1e13        # no machine is that fast
