@@ -12,6 +12,7 @@ from typing import Any
 
 __all__ = ["llvm_ir", "portable"]
 
+LAYOUT = "llvm.data_layout"
 _TOKEN = re.compile(r"\b(half|bfloat|float|double)\b"
                     r"|(?<![\w.%@\"])([+-]?(?:\d+\.\d*(?:e[+-]?\d+)?|inf\b|s?nan\(0x[0-9a-fA-F]+\)|qnan\b)"
                     r"|f0x[0-9A-Fa-f]+)")
@@ -19,9 +20,12 @@ _TOKEN = re.compile(r"\b(half|bfloat|float|double)\b"
 
 def llvm_ir(module: Any) -> str:
     """LLVM IR of a module that is all LLVM dialect, as text for llvmlite."""
-    from xcc._mlir import llvm_d
+    from xcc._mlir import ir, llvm_d
 
     with module.context:
+        attributes = module.operation.attributes
+        if LAYOUT not in attributes:        # without one, loads and stores of i64 are of memory aligned to 4 bytes
+            attributes[LAYOUT] = ir.StringAttr.get("e-i64:64")
         return portable(str(llvm_d.translate_module_to_llvmir(module.operation)))
 
 

@@ -26,7 +26,7 @@ from xcc.symbolic import Dim, product
 
 __all__ = ["ScatterPlaces"]
 
-PAIRS = 1 << 25         # of places and updates that are compared in the time of two launches
+PAIRS = 1 << 21         # of places and updates that are compared in the time of two launches
 WALKED = 32             # updates that are combined as fast by threads that walk all of them
 MOST = 1 << 31          # places and updates: their numbers are i32
 

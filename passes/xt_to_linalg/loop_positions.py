@@ -7,12 +7,13 @@ from typing import Any
 from xcc._mlir import arith_d, ir, memref_d
 from xcc.passes.xt_to_linalg import scalar
 from xcc.passes.xt_to_linalg.elementwise import binary
-from xcc.passes.xt_to_linalg.loops import LoopKernel
+from xcc.passes.xt_to_linalg.loops import LoopKernel, size_of
 from xcc.passes.xt_to_linalg.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.types import accumulator, constant
-from xcc.symbolic import Dim
+from xcc.symbolic import ceildiv
 
 _I = arith_d.CmpIPredicate
+TOGETHER = 4        # elements of an iteration
 OPS = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
 
 
@@ -29,8 +30,20 @@ def last_writers(k: LoopKernel) -> None:
     """All indices at once: the largest number stays, whichever comes first (memref.atomic_rmw)."""
     indices, out = k.inputs[0], k.outputs[0]
     axis = k.op.attr("axis")
+    total = size_of(out.dims)
+    threads = ceildiv(total, TOGETHER)
     nobody = constant(out.dtype, -1)
-    k.rows(out.dims, lambda c: out.store(nobody, c[:len(out.dims)]))
+
+    def clear(c: list[Any]) -> None:
+        for n in range(TOGETHER):
+            flat = arith_d.addi(c[0], k.dim(threads * n))
+
+            def store(flat: Any = flat) -> None:
+                out.store(nobody, k.unflat(flat, out.dims))
+
+            k.when(arith_d.cmpi(_I.ult, flat, k.dim(total)), store)
+
+    k.rows([threads], clear)
 
     def write(c: list[Any]) -> None:
         place = k.wrapped(indices.load(c), indices.dtype, out.dims[axis])
@@ -67,16 +80,27 @@ def combine_segments(k: LoopKernel) -> None:
     reduction = k.op.attr("reduction")
     acc = accumulator(x.dtype)
 
+    width = x.dims[1]
+    together = TOGETHER if isinstance(width, int) and width >= 32 * TOGETHER else 1
+    apart = ceildiv(width, together)    # columns between those of an iteration: neighbours are those of neighbours
+
     def element(c: list[Any]) -> None:
-        row, column = c
+        row = c[0]
+        columns = [arith_d.addi(c[1], k.dim(apart * n)) for n in range(together)]
+        safe = [arith_d.minui(at, k.dim(width - 1)) if n else at for n, at in enumerate(columns)]
         first, last = (_index(starts.load([arith_d.addi(row, k.dim(n))])) for n in (0, 1))
 
         def step(i: Any, carried: list[Any]) -> list[Any]:
-            value = updates.load([_index(order.load([i])), column])
-            return [binary(OPS[reduction], carried[0], scalar.convert(value, x.dtype, acc), acc)]
+            source = _index(order.load([i]))
+            values = [updates.load([source, at]) for at in safe]
+            return [binary(OPS[reduction], total, scalar.convert(value, x.dtype, acc), acc)
+                    for total, value in zip(carried, values, strict=True)]
 
-        total = k.fold(last, [scalar.convert(x.load(c), x.dtype, acc)], step, first)[0]
-        out.store(scalar.convert(total, acc, x.dtype), c)
+        totals = k.fold(last, [scalar.convert(x.load([row, at]), x.dtype, acc) for at in safe], step, first)
+        for at, total in zip(columns, totals, strict=True):
+            def store(at: Any = at, total: Any = total) -> None:
+                out.store(scalar.convert(total, acc, x.dtype), [row, at])
 
-    dims: list[Dim] = list(x.dims)
-    k.rows(dims, element)
+            k.when(arith_d.cmpi(_I.ult, at, k.dim(width)), store)
+
+    k.rows([x.dims[0], apart], element)

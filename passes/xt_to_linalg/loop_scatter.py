@@ -17,7 +17,9 @@ from xcc.passes.xt_to_linalg.loops import LoopKernel
 from xcc.passes.xt_to_linalg.registry import converts_to_loops
 from xcc.symbolic import Dim
 
+_I = arith_d.CmpIPredicate
 COPIED = 8
+WARP = 32           # neighbours whose indices are words of memory side by side
 TOGETHER = 16       # indices that a thread reads ahead of the first test
 _OPS = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
 
@@ -46,23 +48,23 @@ def _copy_strided(k: LoopKernel) -> None:
         flat = [arith_d.addi(c[0], k.dim(threads * n)) for n in range(COPIED)]
         at = [k.unflat(arith_d.minui(f, arith_d.subi(size, k.dim(1))), x.dims) for f in flat]
         for f, value, place in zip(flat, [x.load(a) for a in at], at, strict=True):
-            inside = arith_d.cmpi(arith_d.CmpIPredicate.ult, f, size)
+            inside = arith_d.cmpi(_I.ult, f, size)
             k.when(inside, lambda value=value, place=place: out.store(value, place))  # type: ignore[misc]
 
     k.rows([threads], thread)
 
 
-def _ranges(k: LoopKernel, others: Dim, places: Dim, shared: bool) -> tuple[Dim, Dim]:
+def _ranges(k: LoopKernel, others: Dim, places: Dim) -> tuple[Dim, Dim]:
     """How many ranges to cut `places` into for each of `others` independent rows, and the places of a range.
 
     With R ranges a thread waits for 1 / R of the writes, each a trip to memory (600 ns). The cores walk R times
-    `others` lists of indices: with one list for all rows (`shared`) in 10 cycles for 32 threads, 500 such groups at
-    once, so that R * R * others = 2^21 balances both; else each list comes through the L2 cache: 2^19.
+    `others` lists of indices, in 10 cycles an index for 32 threads, 500 such groups at once, so that R * R * others =
+    2^21 balances both.
     """
     if not k.threads:
         return 1, places
     rows = others if isinstance(others, int) else 1 << 10
-    count = max(1, math.isqrt((1 << (21 if shared else 19)) // max(1, rows)))
+    count = max(1, math.isqrt((1 << 21) // max(1, rows)))
     return (min(count, places) if isinstance(places, int) else count), symbolic.ceildiv(places, count)
 
 
@@ -77,7 +79,7 @@ def _walk(k: LoopKernel, dims: Sequence[Dim], part: Any, size: Dim, lead: Sequen
     def take(coords: list[list[Any]]) -> None:
         """The places of all `coords` are read ahead of the first test."""
         for c, at in zip(coords, [place(c) for c in coords], strict=True):
-            mine = arith_d.cmpi(arith_d.CmpIPredicate.ult, arith_d.subi(k.flat(at, lead), first), k.dim(size))
+            mine = arith_d.cmpi(_I.ult, arith_d.subi(k.flat(at, lead), first), k.dim(size))
             k.when(mine, lambda c=c, at=at: write(c, at))  # type: ignore[misc]
 
     def step(outer: list[Any]) -> None:
@@ -114,12 +116,10 @@ def scatter_elements(k: LoopKernel) -> None:
     x, indices, updates = k.inputs
     axis, store = k.op.attr("axis"), _combine(k)
     others = [d for i, d in enumerate(updates.dims) if i != axis]
-    ranges, size = _ranges(k, symbolic.product(others), x.dims[axis], shared=False)
+    ranges, size = _ranges(k, symbolic.product(others), x.dims[axis])
     _copy(k)
 
-    def row(c: list[Any]) -> None:
-        part, rest = (c[0], c[1:len(others) + 1]) if k.threads else (None, c[:len(others)])
-
+    def row(part: Any, rest: list[Any]) -> None:
         def place(i: list[Any]) -> list[Any]:
             return [k.wrapped(indices.load([*rest[:axis], *i, *rest[axis:]]), indices.dtype, x.dims[axis])]
 
@@ -128,7 +128,19 @@ def scatter_elements(k: LoopKernel) -> None:
 
         _walk(k, [updates.dims[axis]], part, size, [x.dims[axis]], place, write)
 
-    k.rows([ranges, *others] if k.threads else others, row)
+    if not k.threads:
+        k.rows(others, lambda c: row(None, c[:len(others)]))
+    elif axis == len(x.dims) - 1 or not others:      # the ranges of a row read its indices together
+        k.rows([*others, ranges], lambda c: row(c[len(others)], c[:len(others)]))
+    else:       # so do those of WARP neighbours along the last dim
+        near = symbolic.ceildiv(others[-1], WARP)
+
+        def columns(c: list[Any]) -> None:
+            *outer, high, part, low = c
+            last = arith_d.addi(arith_d.muli(high, k.dim(WARP)), low)
+            k.when(arith_d.cmpi(_I.ult, last, k.dim(others[-1])), lambda: row(part, [*outer, last]))
+
+        k.rows([*others[:-1], near, ranges, WARP], columns)
 
 
 @converts_to_loops("scatter_nd")
@@ -138,7 +150,7 @@ def scatter_nd(k: LoopKernel) -> None:
     depth, outer, store = symbolic.evaluate(indices.dims[-1], {}), indices.dims[:-1], _combine(k)
     lead: list[Dim] = list(x.dims[:depth])
     inner: list[Dim] = list(x.dims[depth:])
-    ranges, size = _ranges(k, symbolic.product(inner), symbolic.product(lead), shared=True)
+    ranges, size = _ranges(k, symbolic.product(inner), symbolic.product(lead))
     _copy(k)
 
     def element(c: list[Any]) -> None:

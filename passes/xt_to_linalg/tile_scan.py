@@ -100,12 +100,14 @@ class _Rows:
             scf_d.YieldOp([body(column, carried)])
         return loop.results[0]
 
-    def tiles(self, body: Callable[[Any, Any, Any], None]) -> None:
-        """``body(row, part, column)`` for each workgroup."""
+    def tiles(self, body: Callable[[Any, Any, Any], None], backward: bool = False) -> None:
+        """``body(row, part, column)`` for each workgroup; backward: the last part first."""
         rows, parts = self.x.dims[0], symbolic.ceildiv(self.x.dims[1], self.part) if self.part else 1
         loop = _forall([rows, parts], [self.height, 1], self.k)
         with ir.InsertionPoint(loop):
             row, part = loop.arguments
+            if self.part and backward:      # what was read last is still in the cache
+                part = arith_d.subi(self.k.dim(parts - 1), part)
             body(row, part, arith_d.muli(part, self.k.dim(self.part)))
             ir.Operation.create("scf.forall.in_parallel", regions=1).regions[0].blocks.append()
 
@@ -148,7 +150,7 @@ def scan_rows(k: LoopKernel) -> int:
 
         rows.steps(column, rows.start(first), step, reverse)
 
-    rows.tiles(body)
+    rows.tiles(body, backward=True)
     return rows.threads
 
 
