@@ -84,6 +84,9 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
     # few lanes, 256 registers each: RDNA
     narrow = any(m.startswith("wmma") for m in chip.matrix)
     vector[row] = min(ROWS if size <= 128 and not narrow else ROWS // 2, max(16, queries))
+    others = volume(d for n, d in enumerate(place.dims) if n not in (row, column))
+    if vector[row] > ROWS // 2 and -(-queries // vector[row]) * others < chip.cores:     # half the time, on more cores
+        vector[row] = ROWS // 2
     keys = min(16 if narrow else KEYS if size <= 64 else KEYS // 2, max(16, length))
     reduce = _lanes(kernel, group, keys)
     return _in_parts(Schedule(

@@ -24,6 +24,7 @@ from xcc.targets.gpu_long_rows import long_rows
 from xcc.targets.gpu_operands import loaded
 from xcc.targets.gpu_product_rows import product_rows
 from xcc.targets.gpu_rows import row_lanes, row_schedule
+from xcc.targets.gpu_sizes import Few, few_of
 
 
 def configure(kernel: Kernel, chip: Chip) -> Schedule:
@@ -40,6 +41,11 @@ def configure(kernel: Kernel, chip: Chip) -> Schedule:
         if found is not None:
             return found
     return long_rows(kernel, place, chip) or row_schedule(kernel, place, chip)
+
+
+def few_rows(kernel: Kernel, many: Schedule, chip: Chip) -> Few | None:
+    """The schedule to take beside `many`, that of `kernel`, where its sizes turn out to be small."""
+    return few_of(kernel, many, chip, configure)
 
 
 def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | None:

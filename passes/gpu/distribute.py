@@ -42,10 +42,12 @@ from xcc.passes.gpu.thread_code import (
     register_vector,
     select_registers,
 )
+from xcc.passes.linalg.by_size import LAUNCHED, OF
 from xcc.passes.xt.split_beside import PART
 
 BUFFERS = ("xt.symbols", "xt.arg_dims", "xt.result_dims", "xt.scratch_dims", "xcc.scratch")
 LARGE = 512         # threads of a workgroup where there are many
+PRODUCT = "xcc.product"     # on a gpu.func: it has contractions
 FORALL_END = ("scf.forall.in_parallel", "scf.in_parallel")
 
 
@@ -69,10 +71,8 @@ class Distribute(Pass):
 
 def _distribute(func: Any, chip: Any, threads: int) -> None:
     name = ir.StringAttr(func.operation.attributes["sym_name"]).value
-    with ir.InsertionPoint(func.operation):
-        target = ir.Operation.create("gpu.module", regions=1,
-                                     attributes={"sym_name": ir.StringAttr.get(f"{name}_gpu")})
-    body = target.regions[0].blocks.append()
+    of = ir.StringAttr(func.operation.attributes[OF]).value if OF in func.operation.attributes else name
+    body = _gpu_module(func.operation, f"{of}_gpu")
     loops = "xcc.loops" in func.operation.attributes
     for i, phase in enumerate(phases_of(func)):
         width = max(threads, _loop_threads(phase[0], chip)) if loops else threads
@@ -88,6 +88,16 @@ def _loop_threads(forall: Any, chip: Any) -> int:
     sizes = [high - low for low, high, _ in zip(*forall_bounds(forall), strict=True)
              if isinstance(low, int) and isinstance(high, int)]
     return LARGE if math.prod(sizes) >= 4 * LARGE * (chip.cores or 64) else 0
+
+
+def _gpu_module(func: Any, name: str) -> Any:
+    """The block of the gpu.module `name`, which is made ahead of `func` if it is not there."""
+    for op in func.parent.regions[0].blocks[0].operations:
+        if op.operation.name == "gpu.module" and ir.StringAttr(op.operation.attributes["sym_name"]).value == name:
+            return op.operation.regions[0].blocks[0]
+    with ir.InsertionPoint(func):
+        target = ir.Operation.create("gpu.module", regions=1, attributes={"sym_name": ir.StringAttr.get(name)})
+    return target.regions[0].blocks.append()
 
 
 def _move_tables(module: Any) -> None:
@@ -136,6 +146,12 @@ def writes_memory(op: Any) -> bool:
                for inner in block.operations)
 
 
+def has_product(op: Any) -> bool:
+    """Whether `op` is a contraction or has one inside."""
+    return op.name == "vector.contract" or any(has_product(inner.operation) for region in op.regions
+                                               for block in region.blocks for inner in block.operations)
+
+
 def kernel_symbols(func: Any) -> dict[Any, symbolic.Dim]:
     """The trailing index arguments of a kernel as symbols."""
     attributes = func.operation.attributes
@@ -180,6 +196,10 @@ class KernelBuilder:
         with ir.InsertionPoint(entry):
             grid = self.body(source, phase)
             gpu_d.return_([])
+        if LAUNCHED in attributes:
+            grid = grid * symbolic.parse(ir.StringAttr(attributes[LAUNCHED]).value)
+        if any(has_product(op) for op in phase):
+            kernel.operation.attributes[PRODUCT] = ir.UnitAttr.get()
         kernel.operation.attributes["xcc.grid"] = ir.StringAttr.get(str(grid))
         kernel.operation.attributes["xcc.shared_bytes"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64),
                                                                               self.code.shared_bytes)

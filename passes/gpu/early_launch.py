@@ -1,13 +1,17 @@
 """Kernels that start while the one before them ends: the launch of one hides behind the last blocks of the other.
 
     llvm.func @k(...) attributes {nvvm.kernel} {
-      llvm.inline_asm has_side_effects "griddepcontrol.launch_dependents; griddepcontrol.wait;", "~{memory}"
+      llvm.inline_asm has_side_effects "griddepcontrol.wait; griddepcontrol.launch_dependents;", "~{memory}"
       ...
 
-The first instruction says that the next kernel may be placed on the device as soon as all blocks of this one have
-begun; the second waits until the kernel before has ended and what it wrote can be seen (PTX ISA, "griddepcontrol").
+The first instruction waits until the kernel before has ended and what it wrote can be seen; the second says that the
+next kernel may be placed on the device as soon as all blocks of this one have come there (PTX ISA, "griddepcontrol").
 Every kernel waits, so that one which has ended says that all before it have. ``xcc.early`` on the function tells the
 emitter that a launch may ask for it; without asking, both instructions do nothing.
+
+Blocks that are placed while the cores are at work go where there is room: several to a core, none to another. Kernels
+with products (``xcc.product``) last as long as their fullest core and are not launched early: on an H100 that made BERT
+in f32 take 3.65 ms in place of 1.89, and in f16 572 us in place of 509.
 """
 
 from __future__ import annotations
@@ -17,11 +21,12 @@ from typing import Any, ClassVar
 
 from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.gpu.distribute import PRODUCT
 
 __all__ = ["EARLY", "EarlyLaunch"]
 
 EARLY = "xcc.early"
-TEXT = "griddepcontrol.launch_dependents; griddepcontrol.wait;"
+TEXT = "griddepcontrol.wait; griddepcontrol.launch_dependents;"
 
 
 @register_pass
@@ -49,4 +54,5 @@ class EarlyLaunch(Pass):
                     "asm_string": ir.StringAttr.get(TEXT), "constraints": ir.StringAttr.get("~{memory}"),
                     "has_side_effects": ir.UnitAttr.get(), "asm_dialect": ir.IntegerAttr.get(i64, 0)},
                     ip=ir.InsertionPoint.at_block_begin(op.regions[0].blocks[0]))
-                op.attributes[EARLY] = ir.UnitAttr.get()
+                if PRODUCT not in op.attributes:
+                    op.attributes[EARLY] = ir.UnitAttr.get()

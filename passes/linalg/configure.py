@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.linalg.by_size import by_size
 from xcc.passes.linalg.kernel import read
 from xcc.passes.linalg.tuning import Database, database
+from xcc.passes.xt.split_beside import PART
 
 STRATEGIES = {"amdgcn": "xcc.targets.amdgcn.strategy", "cpu": "xcc.targets.cpu.strategy",
               "nvptx": "xcc.targets.nvptx.strategy"}
@@ -34,10 +36,11 @@ class Configure(Pass):
         if target not in STRATEGIES:
             raise UserError(f"pass 'configure': there is no target '{target}'")
         strategy = importlib.import_module(STRATEGIES[target])
+        few_rows = getattr(strategy, "few_rows", None)
         path = ctx.options.tuning if ctx.options is not None else ""
         entries = database(target, path) if self.tuned else Database()
         with module.context, ir.Location.unknown():
-            for function in module.body.operations:
+            for function in list(module.body.operations):
                 attributes = function.operation.attributes
                 if function.operation.name != "func.func" or "xt.kernel" not in attributes \
                         or "xcc.loops" in attributes or "xcc.config" in attributes:
@@ -46,3 +49,6 @@ class Configure(Pass):
                 chip = ctx.chip.name if ctx.chip is not None else ""
                 schedule = entries.find(chip, kernel) or strategy.configure(kernel, ctx.chip)
                 function.attributes["xcc.config"] = schedule.to_attr()
+                few = few_rows(kernel, schedule, ctx.chip) if few_rows is not None and PART not in attributes else None
+                if few is not None:
+                    by_size(function, few.rows, few.limit, few.schedule)

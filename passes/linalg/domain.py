@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +14,7 @@ from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor, loop
 from xcc.passes.linalg.tile_eval import product_operands
 from xcc.symbolic import Dim
 
-ASSUMED = 256  # size of a symbol in estimates
+ASSUMED: ContextVar[int] = ContextVar("ASSUMED", default=256)     # size of a symbol in estimates
 
 
 @dataclass(frozen=True)
@@ -26,9 +29,19 @@ class Domain:
     reads: list[tuple[Tensor, Access]]
 
 
+@contextmanager
+def assuming(size: int) -> Iterator[None]:
+    """Inside, estimates take each symbol to be `size`."""
+    token = ASSUMED.set(size)
+    try:
+        yield
+    finally:
+        ASSUMED.reset(token)
+
+
 def estimate(d: Dim) -> int:
     """A number for a dim, each symbol taken as ASSUMED."""
-    return symbolic.evaluate(d, dict.fromkeys(symbolic.symbols_of(d), ASSUMED))
+    return symbolic.evaluate(d, dict.fromkeys(symbolic.symbols_of(d), ASSUMED.get()))
 
 
 def volume(dims: Any) -> int:

@@ -23,6 +23,22 @@ func.func @scale(%x: memref<?x200xf32>, %o: memref<?x200xf32>, %d0: index) attri
   return
 }
 
+
+// -----
+
+// A function that is launched for some sizes only has no workgroups for the others.
+// CHECK-LABEL: gpu.func @some_sizes(
+// CHECK-SAME: xcc.grid = "d0*min(1, floordiv(d0, 100))"
+func.func @some_sizes(%x: memref<?x256xf32>, %o: memref<?x256xf32>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xcc.config = {threads = 64 : i64}, xcc.launched = "min(1, floordiv(d0, 100))"} {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  scf.forall (%i) in (%d0) {
+    %a = vector.transfer_read %x[%i, %c0], %pad {in_bounds = [true]} : memref<?x256xf32>, vector<256xf32>
+    vector.transfer_write %a, %o[%i, %c0] {in_bounds = [true]} : vector<256xf32>, memref<?x256xf32>
+  }
+  return
+}
+
 // -----
 
 // A row in two warps: registers, then five shuffles, then shared memory; one thread stores.
@@ -47,6 +63,7 @@ func.func @total(%x: memref<?x256xf32>, %o: memref<?xf32>, %d0: index) attribute
 
 // Matrix instructions on fragments that pass through shared memory.
 // CHECK-LABEL: gpu.func @matmul(
+// CHECK-SAME: xcc.product
 // CHECK: nvgpu.ldmatrix {{.*}} {numTiles = 4 : i32, transpose = false}
 // CHECK: gpu.barrier
 // CHECK: nvgpu.ldmatrix {{.*}} {numTiles = 4 : i32, transpose = true}

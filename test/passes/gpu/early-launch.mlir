@@ -4,14 +4,23 @@
 // A kernel waits for the one before it ahead of anything else; a chip that cannot is left alone.
 // CHECK-LABEL: llvm.func @k(
 // CHECK-SAME: xcc.early
-// CHECK-NEXT: llvm.inline_asm has_side_effects {{.*}}"griddepcontrol.launch_dependents; griddepcontrol.wait;", "~{memory}"
+// CHECK-NEXT: llvm.inline_asm has_side_effects {{.*}}"griddepcontrol.wait; griddepcontrol.launch_dependents;", "~{memory}"
 // CHECK: llvm.store
+// Products wait as well, but are not placed before the kernel ahead of them has ended: they would not lie evenly.
+// CHECK-LABEL: llvm.func @product(
+// CHECK-NOT: xcc.early
+// CHECK: llvm.inline_asm has_side_effects {{.*}}"griddepcontrol.wait; griddepcontrol.launch_dependents;", "~{memory}"
 // CHECK-LABEL: llvm.func @helper(
 // CHECK-NOT: griddepcontrol
 // OLD-NOT: griddepcontrol
 // OLD-NOT: xcc.early
 gpu.module @k_gpu {
   llvm.func @k(%x: !llvm.ptr) attributes {nvvm.kernel} {
+    %c = llvm.mlir.constant(1.0 : f32) : f32
+    llvm.store %c, %x : f32, !llvm.ptr
+    llvm.return
+  }
+  llvm.func @product(%x: !llvm.ptr) attributes {nvvm.kernel, xcc.product} {
     %c = llvm.mlir.constant(1.0 : f32) : f32
     llvm.store %c, %x : f32, !llvm.ptr
     llvm.return

@@ -126,3 +126,22 @@ func.func private @depthwise(%x: tensor<32x56x56x64xf16>, %w: tensor<3x3x1x64xf1
   %0 = "xt.convolution"(%x, %w) {lhs_dilation = [1, 1], rhs_dilation = [1, 1], dtype = f16, filter = "HWIO", groups = 64 : i64, high = [1, 1], layout = "NHWC", low = [1, 1], strides = [1, 1]} : (tensor<32x56x56x64xf16>, tensor<3x3x1x64xf16>) -> tensor<32x56x56x64xf16>
   return %0 : tensor<32x56x56x64xf16>
 }
+
+// Rows that are known at run time: a second function for few of them, whose tiles are smaller.
+// CHECK-LABEL: func.func private @rows_of_any_number(
+// SM90-SAME: block = array<i64: 256, 128>{{.*}}xcc.launched = "min(1, floordiv(d0*d1, 5632))"
+// CHECK-LABEL: func.func private @rows_of_any_number_few(
+// SM90-SAME: block = array<i64: 64, 32>{{.*}}xcc.launched = "-min(1, floordiv(d0*d1, 5632)) + 1"
+func.func private @rows_of_any_number(%x: tensor<?x256xf16, ["d0*d1", 256]>, %w: tensor<256x384xf16>) -> tensor<?x384xf16, ["d0*d1", 384]> attributes {xt.kernel, xt.symbols = ["d0", "d1"]} {
+  %0 = "xt.dot_general"(%x, %w) {lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0], dtype = f16} : (tensor<?x256xf16, ["d0*d1", 256]>, tensor<256x384xf16>) -> tensor<?x384xf16, ["d0*d1", 384]>
+  return %0 : tensor<?x384xf16, ["d0*d1", 384]>
+}
+
+// Columns enough for half of the cores in one tile of rows: one function.
+// CHECK-LABEL: func.func private @many_columns(
+// CHECK-NOT: xcc.launched
+// CHECK-NOT: _few
+func.func private @many_columns(%x: tensor<?x256xf16, ["d0", 256]>, %w: tensor<256x32768xf16>) -> tensor<?x32768xf16, ["d0", 32768]> attributes {xt.kernel, xt.symbols = ["d0"]} {
+  %0 = "xt.dot_general"(%x, %w) {lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0], dtype = f16} : (tensor<?x256xf16, ["d0", 256]>, tensor<256x32768xf16>) -> tensor<?x32768xf16, ["d0", 32768]>
+  return %0 : tensor<?x32768xf16, ["d0", 32768]>
+}
