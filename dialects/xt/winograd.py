@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from xcc.dialects.xt.broadcasting import merge_dim
-from xcc.dialects.xt.fields import integer, integers, operand
+from xcc.dialects.xt.fields import dims, integer, operand
 from xcc.dialects.xt.op import Attrs, InferError, XtOp
 from xcc.dialects.xt.types import TensorType
+from xcc.symbolic import Dim
 
 WINDOW = 3
 POINTS = {2: (0, 1, -1), 4: (0, 1, -1, Fraction(1, 2), -2)}
@@ -53,19 +54,25 @@ def _product(roots: list[Fraction]) -> list[Fraction]:
     return out
 
 
+def covered(d: Dim, tile: int) -> int:
+    """How many elements behind `d` tiles may reach to: as few as can be where it is known."""
+    return -d % tile if isinstance(d, int) else tile - 1
+
+
 class WinogradConvolution(XtOp, name="winograd_convolution"):
     """A 3x3 convolution with stride 1 of an image x [n, h, w, channels] by tiles of `tile` x `tile` results.
 
     w is the transformed filter in panels of P outputs, [t, t, ceil(outputs / P), channels, P] with t = tile + 2.
     `spatial` is (height, width) of the result [n, height, width, outputs]; x holds what its tiles read: h is
-    ceil(height / tile) * tile + 2. An infinity or NaN in x spreads over all tiles that read it.
+    ceil(height / tile) * tile + 2, where height is symbolic height + tile + 1, enough for any. An infinity or NaN in x
+    spreads over all tiles that read it.
     """
 
     x = operand()
     w = operand()
     outputs = integer()
     tile = integer()
-    spatial = integers()
+    spatial = dims()
     access = "contraction"
 
     @staticmethod
@@ -78,13 +85,15 @@ class WinogradConvolution(XtOp, name="winograd_convolution"):
                              f"not rank {x.rank} and {w.shape}")
         if merge_dim(x.shape[3], w.shape[3]) is None or -(-a.outputs // w.shape[4]) != w.shape[2]:
             raise InferError(f"w {w.shape} is no filter of {x.shape[3]} channels with {a.outputs} outputs")
-        need = tuple(-(-d // a.tile) * a.tile + WINDOW - 1 for d in a.spatial)
-        if len(need) != 2 or need != tuple(x.shape[1:3]):
+        need = tuple(d + covered(d, a.tile) + WINDOW - 1 for d in a.spatial)
+        if len(need) != 2 or any(isinstance(n, int) and n != d for n, d in zip(need, x.shape[1:3], strict=True)):
             raise InferError(f"tiles of {a.tile} that cover {a.spatial} read {need}, x has {x.shape[1:3]}")
         return TensorType((x.shape[0], *a.spatial, a.outputs), x.dtype)
 
     @staticmethod
     def evaluate(a: Attrs, x: Any, w: Any) -> Any:
+        spatial = [d if isinstance(d, int) else n - covered(d, a.tile) - WINDOW + 1
+                   for d, n in zip(a.spatial, x.shape[1:3], strict=True)]
         output, _, image = winograd_matrices(a.tile)
         size = len(image)
         patches = np.lib.stride_tricks.sliding_window_view(x, (size, size), (1, 2))[:, ::a.tile, ::a.tile]
@@ -93,5 +102,5 @@ class WinogradConvolution(XtOp, name="winograd_convolution"):
         products = products.reshape(*products.shape[:5], -1)[..., :a.outputs]
         tiles = np.einsum("ia,jb,abnhwk->nhiwjk", output, output, products, optimize=True)
         n, down, _, across, _, outputs = tiles.shape
-        out = tiles.reshape(n, down * a.tile, across * a.tile, outputs)[:, :a.spatial[0], :a.spatial[1]]
+        out = tiles.reshape(n, down * a.tile, across * a.tile, outputs)[:, :spatial[0], :spatial[1]]
         return np.ascontiguousarray(out).astype(x.dtype)

@@ -16,7 +16,7 @@ import numpy as np
 
 from xcc._mlir import ir
 from xcc.dialects import xt
-from xcc.dialects.xt.winograd import POINTS, WINDOW, winograd_matrices
+from xcc.dialects.xt.winograd import POINTS, WINDOW, covered, winograd_matrices
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.match import NoMatch, no_match
 from xcc.passes.xt.pack import pack_columns, panel_width
@@ -119,9 +119,11 @@ def affordable(forms: list[list[Form]], limit: int) -> list[int]:
 
 
 def _shape(op: Any, chip: Chip) -> Shape:
-    n, height, width, _ = (d if isinstance(d, int) else 1 for d in xt.shape_of(op.results[0]))
+    n, *image, _ = xt.shape_of(op.results[0])
+    height, width = (d if isinstance(d, int) else ASSUMED for d in image)
     inputs, outputs = (d for d in xt.shape_of(op.operands[1])[2:] if isinstance(d, int))
-    return Shape(n, height, width, inputs, outputs, panel_width(outputs, 2 * chip.vector_bytes // 4))
+    panel = panel_width(outputs, 2 * chip.vector_bytes // 4)
+    return Shape(n if isinstance(n, int) else 1, height, width, inputs, outputs, panel)
 
 
 def _forms(s: Shape, chip: Chip) -> list[Form]:
@@ -144,11 +146,12 @@ def _misfit(op: Any) -> NoMatch | None:
     if producer(w, "weight") is None:
         return no_match(op, "its filter is no weight")
     shape = xt.shape_of(op.results[0])
-    if not all(isinstance(d, int) for d in (*shape[1:], *a.low, *a.high)) or min(*a.low, *a.high) < 0 or 0 in shape:
-        return no_match(op, "its image has dims that are not known, or is cropped")
+    if not all(isinstance(d, int) for d in (shape[-1], *a.low, *a.high)) or min(*a.low, *a.high) < 0 or 0 in shape:
+        return no_match(op, "its padding is not known, or it is cropped")
     return None
 
 
+ASSUMED = 64           # pixels of an image whose size is not known
 CORES = 16             # where the chip does not say
 EFFICIENCY = 0.85      # of the peak rate that products reach
 MARGIN = 1.1           # how much faster the form has to be to be taken
@@ -199,7 +202,7 @@ def _tiled(op: Any, tile: int, width: int, weights: Any) -> Any:
     a, (x, w) = xt.attrs_of(op), op.operands
     _, *spatial, outputs = xt.shape_of(op.results[0])
     inputs, size = xt.shape_of(w)[2], tile + WINDOW - 1
-    high = tuple(h + -d % tile for h, d in zip(a.high, spatial, strict=True))
+    high = tuple(h + covered(d, tile) for h, d in zip(a.high, spatial, strict=True))
     if any((*a.low, *high)):
         x = xt.pad(x, low=(0, *a.low, 0), high=(0, *high, 0))
         x.owner.attributes["xcc.stored"] = ir.UnitAttr.get()

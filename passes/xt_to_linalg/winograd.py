@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc import symbolic
 from xcc._mlir import arith_d, ir
 from xcc.dialects.xt.winograd import winograd_matrices
 from xcc.passes.xt_to_linalg.builder import Builder, Read
@@ -33,7 +34,7 @@ def convert_winograd_convolution(b: Builder, op: Op) -> View:
     x, w, tile = op.operands[0].plain(), op.operands[1].plain(), op.attr("tile")
     n, height, width, outputs = op.dims
     size, channels = w.dims[0], x.dims[3]
-    down, across = (-(-d // tile) for d in op.attr("spatial"))
+    down, across = (symbolic.ceildiv(d, tile) for d in (height, width))
     patches = _patches(b, x, tile, [size, size, n, down, across, channels], op.dtype)
     d = [dim_expr(i) for i in range(7)]
     panel, lane = panel_coordinates(d[5], w.dims[4])

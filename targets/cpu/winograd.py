@@ -11,11 +11,11 @@ from xcc.passes.linalg.kernel import Kernel, Op, Tensor, bare_loop
 from xcc.passes.linalg.schedule import Kept, Schedule
 from xcc.passes.linalg.tile_eval import loops_of, product_operands
 from xcc.passes.xt.winograd import Shape, best_chunks
-from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 
 __all__ = ["winograd"]
 
+ACROSS = 4             # tiles of a chunk of images whose width is not known, at least
 AHEAD = 8192           # bytes of the filter that are fetched ahead of the products
 
 
@@ -37,19 +37,24 @@ def winograd(kernel: Kernel, place: Domain, lanes: int, chip: Chip) -> Schedule 
     (down, tile), (across, _) = tiled
     last = len(place.dims) - 1
     panel, inputs = _panel(products), patches.results[0].dims[-1]
-    shape = Shape(estimate(place.dims[0]) if down else 1, estimate(place.dims[down]), estimate(place.dims[across]),
-                  estimate(inputs), estimate(place.dims[last]), panel)
+    rows = max(1, (chip.vector_registers - 4) // -(-panel // lanes))
+    columns = place.dims[across]        # of a chunk: all of them, where that is a number
+    columns = columns if isinstance(columns, int) else tile * max(ACROSS, rows // 2)
+    shape = Shape(estimate(place.dims[0]) if down else 1, estimate(place.dims[down]), columns, estimate(inputs),
+                  estimate(place.dims[last]), panel)
     chunks = best_chunks(shape, tile, chip)
     block, vector = [0] * (last + 1), [1] * (last + 1)
     block[:down] = [1] * down
     vector[down] = vector[across] = tile
     vector[last] = lanes
-    if chunks.rows * tile < shape.height:
+    if chunks.rows * tile < shape.height or not isinstance(place.dims[down], int):
         block[down] = chunks.rows * tile
+    if not isinstance(place.dims[across], int):
+        block[across] = columns
     if chunks.outputs < shape.outputs:
         block[last] = chunks.outputs
-    rows = max(1, (chip.vector_registers - 4) // -(-panel // lanes))
-    kept = (_patches(kernel, patches, lanes), _products(kernel, products, panel, rows, chunks.rows))
+    kept = (_patches(kernel, patches, lanes),
+            _products(kernel, products, panel, rows, (-(-columns // tile), chunks.rows)))
     reduce = tuple(tuple(1 if o is products else 0 for r in o.reduction if r) for o in reductions)
     return Schedule(tuple(block), tuple(vector), tuple(range(last + 1)), reduce, "peel", "rows",
                     parallel=any(block), kept=kept, prefetch=AHEAD // (4 * panel))
@@ -87,8 +92,8 @@ def _patches(kernel: Kernel, op: Op, lanes: int) -> Kept:
     return Kept(kernel.ops.index(op), vector, (*range(2, len(dims) - 1), 0, 1, len(dims) - 1))
 
 
-def _products(kernel: Kernel, op: Op, panel: int, rows: int, down: int) -> Kept:
-    """A panel at a time, its rows in register tiles: neighbours across, then down."""
+def _products(kernel: Kernel, op: Op, panel: int, rows: int, chunk: tuple[int, int]) -> Kept:
+    """A panel at a time, its rows in register tiles: neighbours across, then down; `chunk` has so many of them."""
     dims, loops = op.results[0].dims, op.out_loops()
     factors = product_operands(op)
     assert factors is not None
@@ -100,18 +105,14 @@ def _products(kernel: Kernel, op: Op, panel: int, rows: int, down: int) -> Kept:
     vector[last] = panel
     left = rows
     for n, d in enumerate(reversed(free)):
-        extent = _local(dims[d], n, down)
+        size = dims[d]
+        extent = min(size, chunk[min(n, 1)]) if isinstance(size, int) else chunk[min(n, 1)]
         vector[d] = _row_tile(extent, left)
         left //= vector[d]
         if extent != vector[d] or left < 2 or n:
             break
     outer = [d for d in range(last) if d not in free]
     return Kept(kernel.ops.index(op), tuple(vector), (*outer, last, *free))
-
-
-def _local(size: Dim, n: int, down: int) -> int:
-    """How much of a dim a chunk has: of the one across all, of the one down some rows."""
-    return min(estimate(size), down) if n else estimate(size)
 
 
 def _row_tile(extent: int, room: int) -> int:

@@ -146,6 +146,22 @@ def test_compiled_error(tmp_path, tile, height, width, channels, outputs):
     assert np.abs(got - want).max() <= 1e-5 * np.abs(want).max()
 
 
+@pytest.mark.parametrize("tile", POINTS)
+def test_images_of_any_size(tmp_path, tile):
+    """One artifact for all heights and widths: fewer than a tile, tiles that are not filled, several chunks."""
+    model, weights = conv_model("h", "w", 6, 20)
+    onnx.save(model, str(tmp_path / "m.onnx"))
+    pipeline = xcc.targets.get("cpu").pipeline().replace("winograd", Winograd(tile=tile))
+    compiled = xcc.compile(tmp_path / "m.onnx", pipeline=pipeline, isolate=False)
+    assert any("winograd" in t.kernel for t in compiled.profile({"x": data(1, 6, 4, 4)}))
+    b = [weights[k].astype(np.float64).reshape(1, -1, 1, 1) for k in ("b0", "b1")]
+    for height, width in ((1, 1), (5, 2), (8, 30), (19, 63)):
+        x = data(1, 6, height, width)
+        first = np.maximum(convolved(x, weights["w0"]) + b[0], 0)
+        want = np.maximum(convolved(first, weights["w1"]) + b[1] + first, 0)
+        assert np.abs(compiled(x) - want).max() <= 1e-5 * np.abs(want).max()
+
+
 def test_tuning_keeps_tiles_whole():
     """Another number of rows in a tile would read the constant matrices at places that are not known."""
     base = Schedule((8, 0, 0), (4, 4, 16), (0, 1, 2), kept=(Kept(1, (6, 6, 1, 1, 16), (2, 3, 0, 1, 4)),))

@@ -28,3 +28,13 @@ func.func @strided(%x: tensor<1x9x7x5xf32>) -> tensor<1x4x3x8xf32> {
   %0 = "xt.convolution"(%x, %w) {dtype = f32, filter = "HWIO", groups = 1 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [2, 2]} : (tensor<1x9x7x5xf32>, tensor<3x3x5x8xf32>) -> tensor<1x4x3x8xf32>
   return %0 : tensor<1x4x3x8xf32>
 }
+
+// An image of any size is padded enough for any.
+// CHECK-LABEL: func.func @symbolic(
+// CHECK: %[[P:.*]] = "xt.pad"({{.*}}high = [0, 4, 4, 0], {{.*}}xcc.stored
+// CHECK: "xt.winograd_convolution"(%[[P]], %{{.*}}spatial = ["h", "w"], tile = 4 : i64}
+func.func @symbolic(%x: tensor<1x?x?x5xf32, [1, "h", "w", 5]>) -> tensor<1x?x?x8xf32, [1, "h", "w", 8]> {
+  %w = "xt.weight"() {name = "w"} : () -> tensor<3x3x5x8xf32>
+  %0 = "xt.convolution"(%x, %w) {dtype = f32, filter = "HWIO", groups = 1 : i64, high = [1, 1], layout = "NHWC", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x?x?x5xf32, [1, "h", "w", 5]>, tensor<3x3x5x8xf32>) -> tensor<1x?x?x8xf32, [1, "h", "w", 8]>
+  return %0 : tensor<1x?x?x8xf32, [1, "h", "w", 8]>
+}
