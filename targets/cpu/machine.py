@@ -30,6 +30,7 @@ SIZES = tuple(1 << n for n in (15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 2
 ROUNDS = 15
 SECONDS = 0.005
 STREAMS = ("stream_read", "stream_copy", "stream_copy_past_caches", "stream_copy_ahead")
+PIECES = 8               # of a thread's work where threads take pieces
 AHEAD = 8192             # bytes that the last of them fetches before it reads them
 _ACCUMULATORS = 12          # latency times ports of any core so far, and under 16 registers
 
@@ -143,9 +144,17 @@ def limit_call(threads: int, flops: float, moved: float) -> tuple[Callable[[], N
         arrays = [_scratch(part) for _ in range(threads)]
 
     def run(function: Any, times: int) -> None:
+        """Threads take pieces as they come: one that is held up leaves more to the others, as a kernel's would."""
         function.restype = None
-        list(pool.map(lambda a: function(ctypes.c_void_p(a.ctypes.data), *map(ctypes.c_int64, sizes),
-                                         ctypes.c_int64(share * times)), arrays))
+        turns = share * times
+        piece = max(1, turns // PIECES)
+        pieces = iter([piece] * (turns * threads // piece))
+
+        def work_off(a: Any) -> None:
+            for n in pieces:
+                function(ctypes.c_void_p(a.ctypes.data), *map(ctypes.c_int64, sizes), ctypes.c_int64(n))
+
+        list(pool.map(work_off, arrays))
 
     def seconds(function: Any, times: int) -> float:
         """The least of several: another program may hold one up."""
