@@ -6,23 +6,21 @@ import ctypes
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from xcc.diagnostics import UserError
+from xcc.runtime.stream_driver import Handle, StreamDriver, parameters, sizes
 
 __all__ = ["CudaDriver", "CudaError", "find_gpu"]
 
 _MAX_SHARED = 8            # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _STATIC_SHARED_LIMIT = 48 * 1024
-_CAPTURE_RELAXED = 2       # CU_STREAM_CAPTURE_MODE_RELAXED
 _ATTRIBUTES = {"sms": 16, "major": 75, "minor": 76}
 _JIT_ERROR_LOG, _JIT_ERROR_SIZE = 5, 6
 
 _PROGRAMMATIC_SERIALIZATION = 6     # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 _EARLY_IN_GRAPHS = 12030            # the first version whose graphs keep it
-
-Handle = ctypes.c_void_p
-
 
 class _LaunchAttribute(ctypes.Structure):
     """CUlaunchAttribute: an id and a value of 64 bytes, of which the first is an int here."""
@@ -87,21 +85,28 @@ def _attribute(device: ctypes.c_int, name: str) -> int:
     return value.value
 
 
-class CudaDriver:
-    """One GPU and one stream. Every method makes the GPU's primary context current first where that matters."""
+class CudaDriver(StreamDriver):
+    """One GPU and one stream, in the GPU's primary context."""
 
     device_type = 2        # DLPack's kDLCUDA
+    prefix = "cu"
+    renamed = MappingProxyType({name: f"cu{name}_v2" for name in (
+        "MemFree", "MemcpyHtoDAsync", "MemcpyDtoHAsync", "MemcpyDtoDAsync", "StreamBeginCapture", "EventDestroy")})
+    event_flags = (0,)
 
     def __init__(self, number: int = 0) -> None:
-        self.number = number
+        super().__init__(number)
         self._device = _device(number)
-        self._context, self._stream = Handle(), Handle()
+        self._context = Handle()
         call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), self._device)
         self.activate()
         call("cuStreamCreate", ctypes.byref(self._stream), 0)
         version = ctypes.c_int()
         call("cuDriverGetVersion", ctypes.byref(version))
         self._early_launches = version.value >= _EARLY_IN_GRAPHS
+
+    def call(self, name: str, *args: Any) -> None:
+        call(name, *args)
 
     def activate(self) -> None:
         """Makes the context current on the calling thread."""
@@ -142,15 +147,12 @@ class CudaDriver:
         """
         if 0 in grid:
             return
-        values = [ctypes.c_uint64(p) for p in pointers] + [ctypes.c_int64(s) for s in symbols]
-        params = (ctypes.c_void_p * max(1, len(values)))(*[ctypes.addressof(v) for v in values])
-        x, y, z = [*grid, 1, 1, 1][:3]
-        bx, by, bz = [*block, 1, 1, 1][:3]
+        params, _alive = parameters(pointers, symbols)
         if not early or not self._early_launches:
-            call("cuLaunchKernel", function, x, y, z, bx, by, bz, shared_bytes, self._stream, params, None)
+            call("cuLaunchKernel", function, *sizes(grid, block, shared_bytes), self._stream, params, None)
             return
         attribute = _LaunchAttribute(_PROGRAMMATIC_SERIALIZATION, 0, 1)
-        config = _LaunchConfig(x, y, z, bx, by, bz, shared_bytes, self._stream, ctypes.pointer(attribute), 1)
+        config = _LaunchConfig(*sizes(grid, block, shared_bytes), self._stream, ctypes.pointer(attribute), 1)
         call("cuLaunchKernelEx", ctypes.byref(config), function, params, None)
 
     # -- memory -------------------------------------------------------------------------------------------------
@@ -160,65 +162,3 @@ class CudaDriver:
         pointer = ctypes.c_uint64()
         call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(size, 16)))
         return pointer.value
-
-    def free(self, pointer: int) -> None:
-        call("cuMemFree_v2", ctypes.c_uint64(pointer))
-
-    def upload(self, pointer: int, array: Any) -> None:
-        """Enqueues a copy of a contiguous numpy array to the device; the array must live until `synchronize`."""
-        if array.nbytes:
-            call("cuMemcpyHtoDAsync_v2", ctypes.c_uint64(pointer), Handle(array.ctypes.data),
-                 ctypes.c_size_t(array.nbytes), self._stream)
-
-    def download(self, array: Any, pointer: int) -> None:
-        """Fills a contiguous numpy array from the device, after everything enqueued before."""
-        if array.nbytes:
-            call("cuMemcpyDtoHAsync_v2", Handle(array.ctypes.data), ctypes.c_uint64(pointer),
-                 ctypes.c_size_t(array.nbytes), self._stream)
-        self.synchronize()
-
-    def copy(self, target: int, source: int, size: int) -> None:
-        """Enqueues a copy within the device."""
-        if size:
-            call("cuMemcpyDtoDAsync_v2", ctypes.c_uint64(target), ctypes.c_uint64(source), ctypes.c_size_t(size),
-                 self._stream)
-
-    def synchronize(self) -> None:
-        call("cuStreamSynchronize", self._stream)
-
-    # -- graphs and time ----------------------------------------------------------------------------------------
-
-    def begin_capture(self) -> None:
-        call("cuStreamBeginCapture_v2", self._stream, _CAPTURE_RELAXED)
-
-    def end_capture(self) -> Any:
-        """Everything enqueued since `begin_capture`, as a graph to `replay`."""
-        graph, ready = Handle(), Handle()
-        call("cuStreamEndCapture", self._stream, ctypes.byref(graph))
-        try:
-            call("cuGraphInstantiateWithFlags", ctypes.byref(ready), graph, ctypes.c_uint64(0))
-        finally:
-            call("cuGraphDestroy", graph)
-        return ready
-
-    def replay(self, graph: Any) -> None:
-        call("cuGraphLaunch", graph, self._stream)
-
-    def free_graph(self, graph: Any) -> None:
-        call("cuGraphExecDestroy", graph)
-
-    def event(self) -> Any:
-        """An event recorded now."""
-        event = Handle()
-        call("cuEventCreate", ctypes.byref(event), 0)
-        call("cuEventRecord", event, self._stream)
-        return event
-
-    def elapsed_ms(self, start: Any, stop: Any) -> float:
-        """Milliseconds between two events; waits for the second and frees both."""
-        value = ctypes.c_float()
-        call("cuEventSynchronize", stop)
-        call("cuEventElapsedTime", ctypes.byref(value), start, stop)
-        for e in (start, stop):
-            call("cuEventDestroy_v2", e)
-        return value.value

@@ -1,6 +1,6 @@
 """The HIP runtime API through ctypes: what runs kernels on an AMD GPU. Needs libamdhip64.so and nothing else.
 
-Same methods as `xcc.runtime.cuda_driver.CudaDriver`. Reference: "HIP API reference", modules "Module management",
+Reference: "HIP API reference", modules "Module management",
 "Stream management", "Memory management" and "Graph management".
 """
 
@@ -10,18 +10,17 @@ import ctypes
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from xcc.diagnostics import UserError
+from xcc.runtime.stream_driver import Handle, StreamDriver, parameters, sizes
 
 __all__ = ["HipDriver", "HipError", "device_architecture"]
 
 _LIBRARIES = ("libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so",
               "/opt/rocm/lib/libamdhip64.so")
-_CAPTURE_RELAXED = 2          # hipStreamCaptureModeRelaxed
 _PROPERTIES_BYTES = 1 << 14   # more than hipDeviceProp_t of any release
-
-Handle = ctypes.c_void_p
 
 
 class HipError(RuntimeError):
@@ -69,18 +68,22 @@ def device_architecture(number: int = 0) -> str:
     return found[0].decode() if found else ""
 
 
-class HipDriver:
+class HipDriver(StreamDriver):
     """One GPU and one stream."""
 
     device_type = 10       # DLPack's kDLROCM
+    prefix = "hip"
+    renamed = MappingProxyType({"MemFree": "hipFree"})
 
     def __init__(self, number: int = 0) -> None:
-        self.number = number
-        self._stream = Handle()
+        super().__init__(number)
         self._images: list[Any] = []
         call("hipInit", ctypes.c_uint(0))
         self.activate()
         call("hipStreamCreate", ctypes.byref(self._stream))
+
+    def call(self, name: str, *args: Any) -> None:
+        call(name, *args)
 
     def activate(self) -> None:
         """Makes the GPU current on the calling thread."""
@@ -114,10 +117,8 @@ class HipDriver:
         """
         if 0 in grid:
             return
-        values = [ctypes.c_uint64(p) for p in pointers] + [ctypes.c_int64(s) for s in symbols]
-        params = (ctypes.c_void_p * max(1, len(values)))(*[ctypes.addressof(v) for v in values])
-        sizes = [ctypes.c_uint(n) for n in [*[*grid, 1, 1][:3], *[*block, 1, 1][:3], shared_bytes]]
-        call("hipModuleLaunchKernel", function, *sizes, self._stream, params, None)
+        params, _alive = parameters(pointers, symbols)
+        call("hipModuleLaunchKernel", function, *sizes(grid, block, shared_bytes), self._stream, params, None)
 
     # -- memory -------------------------------------------------------------------------------------------------
 
@@ -126,64 +127,3 @@ class HipDriver:
         pointer = ctypes.c_void_p()
         call("hipMalloc", ctypes.byref(pointer), ctypes.c_size_t(max(size, 16)))
         return pointer.value or 0
-
-    def free(self, pointer: int) -> None:
-        call("hipFree", Handle(pointer))
-
-    def upload(self, pointer: int, array: Any) -> None:
-        """Enqueues a copy of a contiguous numpy array to the device; the array must live until `synchronize`."""
-        if array.nbytes:
-            call("hipMemcpyHtoDAsync", Handle(pointer), Handle(array.ctypes.data), ctypes.c_size_t(array.nbytes),
-                 self._stream)
-
-    def download(self, array: Any, pointer: int) -> None:
-        """Fills a contiguous numpy array from the device, after everything enqueued before."""
-        if array.nbytes:
-            call("hipMemcpyDtoHAsync", Handle(array.ctypes.data), Handle(pointer), ctypes.c_size_t(array.nbytes),
-                 self._stream)
-        self.synchronize()
-
-    def copy(self, target: int, source: int, size: int) -> None:
-        """Enqueues a copy within the device."""
-        if size:
-            call("hipMemcpyDtoDAsync", Handle(target), Handle(source), ctypes.c_size_t(size), self._stream)
-
-    def synchronize(self) -> None:
-        call("hipStreamSynchronize", self._stream)
-
-    # -- graphs and time ----------------------------------------------------------------------------------------
-
-    def begin_capture(self) -> None:
-        call("hipStreamBeginCapture", self._stream, ctypes.c_int(_CAPTURE_RELAXED))
-
-    def end_capture(self) -> Any:
-        """Everything enqueued since `begin_capture`, as a graph to `replay`."""
-        graph, ready = Handle(), Handle()
-        call("hipStreamEndCapture", self._stream, ctypes.byref(graph))
-        try:
-            call("hipGraphInstantiateWithFlags", ctypes.byref(ready), graph, ctypes.c_ulonglong(0))
-        finally:
-            call("hipGraphDestroy", graph)
-        return ready
-
-    def replay(self, graph: Any) -> None:
-        call("hipGraphLaunch", graph, self._stream)
-
-    def free_graph(self, graph: Any) -> None:
-        call("hipGraphExecDestroy", graph)
-
-    def event(self) -> Any:
-        """An event recorded now."""
-        event = Handle()
-        call("hipEventCreate", ctypes.byref(event))
-        call("hipEventRecord", event, self._stream)
-        return event
-
-    def elapsed_ms(self, start: Any, stop: Any) -> float:
-        """Milliseconds between two events; waits for the second and frees both."""
-        value = ctypes.c_float()
-        call("hipEventSynchronize", stop)
-        call("hipEventElapsedTime", ctypes.byref(value), start, stop)
-        for event in (start, stop):
-            call("hipEventDestroy", event)
-        return value.value

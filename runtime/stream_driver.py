@@ -1,0 +1,114 @@
+"""What the drivers of NVIDIA's and AMD's GPUs have in common: a stream, its copies, graphs and events.
+
+The CUDA driver API and the HIP runtime API have the same functions with the same arguments, each under its own names.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+__all__ = ["Handle", "StreamDriver", "parameters", "sizes"]
+
+Handle = ctypes.c_void_p
+_CAPTURE_RELAXED = 2    # CU_STREAM_CAPTURE_MODE_RELAXED, hipStreamCaptureModeRelaxed
+
+
+def parameters(pointers: Sequence[int], symbols: Sequence[int]) -> tuple[Any, list[Any]]:
+    """A kernel's parameters as the launch functions take them, and the values, which must live until then."""
+    values = [ctypes.c_uint64(p) for p in pointers] + [ctypes.c_int64(s) for s in symbols]
+    return (ctypes.c_void_p * max(1, len(values)))(*[ctypes.addressof(v) for v in values]), values
+
+
+def sizes(grid: Sequence[int], block: Sequence[int], shared_bytes: int) -> list[Any]:
+    """Workgroups and threads in x, y and z, then bytes of shared memory."""
+    return [ctypes.c_uint(n) for n in (*[*grid, 1, 1, 1][:3], *[*block, 1, 1, 1][:3], shared_bytes)]
+
+
+class StreamDriver:
+    """One GPU and one stream, `_stream`, which the driver itself makes.
+
+    Attributes:
+        prefix: of the functions' names.
+        renamed: functions whose name is not the prefix and the common name.
+        event_flags: what creates an event takes besides.
+    """
+
+    prefix: ClassVar[str]
+    renamed: ClassVar[Mapping[str, str]] = {}
+    event_flags: ClassVar[tuple[int, ...]] = ()
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self._stream = Handle()
+
+    def call(self, name: str, *args: Any) -> None:
+        """Calls the API's function `name`; an error of the driver's own where it fails."""
+        raise NotImplementedError(name)
+
+    def _do(self, name: str, *args: Any) -> None:
+        self.call(self.renamed.get(name) or self.prefix + name, *args)
+
+    # -- memory -------------------------------------------------------------------------------------------------
+
+    def free(self, pointer: int) -> None:
+        self._do("MemFree", Handle(pointer))
+
+    def upload(self, pointer: int, array: Any) -> None:
+        """Enqueues a copy of a contiguous numpy array to the device; the array must live until `synchronize`."""
+        if array.nbytes:
+            self._do("MemcpyHtoDAsync", Handle(pointer), Handle(array.ctypes.data), ctypes.c_size_t(array.nbytes),
+                     self._stream)
+
+    def download(self, array: Any, pointer: int) -> None:
+        """Fills a contiguous numpy array from the device, after everything enqueued before."""
+        if array.nbytes:
+            self._do("MemcpyDtoHAsync", Handle(array.ctypes.data), Handle(pointer), ctypes.c_size_t(array.nbytes),
+                     self._stream)
+        self.synchronize()
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        """Enqueues a copy within the device."""
+        if size:
+            self._do("MemcpyDtoDAsync", Handle(target), Handle(source), ctypes.c_size_t(size), self._stream)
+
+    def synchronize(self) -> None:
+        self._do("StreamSynchronize", self._stream)
+
+    # -- graphs and time ----------------------------------------------------------------------------------------
+
+    def begin_capture(self) -> None:
+        self._do("StreamBeginCapture", self._stream, ctypes.c_int(_CAPTURE_RELAXED))
+
+    def end_capture(self) -> Any:
+        """Everything enqueued since `begin_capture`, as a graph to `replay`."""
+        graph, ready = Handle(), Handle()
+        self._do("StreamEndCapture", self._stream, ctypes.byref(graph))
+        try:
+            self._do("GraphInstantiateWithFlags", ctypes.byref(ready), graph, ctypes.c_uint64(0))
+        finally:
+            self._do("GraphDestroy", graph)
+        return ready
+
+    def replay(self, graph: Any) -> None:
+        self._do("GraphLaunch", graph, self._stream)
+
+    def free_graph(self, graph: Any) -> None:
+        self._do("GraphExecDestroy", graph)
+
+    def event(self) -> Any:
+        """An event recorded now."""
+        event = Handle()
+        self._do("EventCreate", ctypes.byref(event), *self.event_flags)
+        self._do("EventRecord", event, self._stream)
+        return event
+
+    def elapsed_ms(self, start: Any, stop: Any) -> float:
+        """Milliseconds between two events; waits for the second and frees both."""
+        value = ctypes.c_float()
+        self._do("EventSynchronize", stop)
+        self._do("EventElapsedTime", ctypes.byref(value), start, stop)
+        for event in (start, stop):
+            self._do("EventDestroy", event)
+        return value.value

@@ -1,0 +1,72 @@
+"""The CUDA driver over the stand-in for HIP (fake_hip.c) under CUDA's names: the same functions and arguments."""
+
+import ctypes
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from xcc.runtime import cuda_driver
+from xcc.runtime.cuda_driver import CudaDriver
+from xcc.runtime.stream_driver import StreamDriver
+
+SAME = ("Init", "GetErrorName", "GetErrorString", "StreamCreate", "StreamSynchronize", "ModuleGetFunction",
+        "MemcpyHtoDAsync", "MemcpyDtoHAsync", "MemcpyDtoDAsync", "StreamBeginCapture", "StreamEndCapture",
+        "GraphInstantiateWithFlags", "GraphDestroy", "GraphLaunch", "GraphExecDestroy", "EventCreate", "EventRecord",
+        "EventSynchronize", "EventElapsedTime", "EventDestroy")
+OTHER = {"hipFree": "cuMemFree_v2", "hipMalloc": "cuMemAlloc_v2", "hipModuleLaunchKernel": "cuLaunchKernel"}
+
+
+@pytest.fixture(scope="module")
+def fake(tmp_path_factory):
+    out = tmp_path_factory.mktemp("cuda") / "libcuda.so"
+    names = OTHER | {f"hip{n}": CudaDriver.renamed.get(n, f"cu{n}") for n in SAME}
+    subprocess.run([sys.executable, "-m", "ziglang", "cc", "-shared", "-fPIC", "-O1", "-o", str(out),
+                    *(f"-D{a}={b}" for a, b in names.items()), str(Path(__file__).with_name("fake_hip.c"))], check=True)
+    return ctypes.CDLL(str(out))
+
+
+@pytest.fixture
+def driver(fake, monkeypatch):
+    """A CudaDriver without what it asks CUDA alone: contexts, attributes of the device, compilation of PTX."""
+    monkeypatch.setattr(cuda_driver, "library", lambda: fake)
+    made = CudaDriver.__new__(CudaDriver)
+    StreamDriver.__init__(made, 0)
+    fake.cuInit(0)
+    assert fake.cuStreamCreate(ctypes.byref(made._stream)) == 0
+    made._early_launches = False
+    return made
+
+
+def test_kernels_and_copies_are_enqueued_and_replayed(driver, fake):
+    module = ctypes.c_void_p()
+    assert fake.hipModuleLoadData(ctypes.byref(module), b"\x7fELF") == 0
+    twice = driver.function(module, "twice")
+    x, y = np.arange(100, dtype=np.float32), np.zeros(100, np.float32)
+    a, b, c = (driver.alloc(x.nbytes) for _ in range(3))
+    driver.upload(a, x)
+    driver.launch(twice, (2,), (64,), 0, [a, b], [100])
+    driver.launch(twice, (0, 1, 1), (64, 1, 1), 0, [a, b], [100])   # an empty grid
+    driver.download(y, b)
+    np.testing.assert_array_equal(y, 2 * x)
+    driver.begin_capture()
+    driver.launch(twice, (2, 1, 1), (64, 1, 1), 16, [b, c], [100])
+    driver.copy(b, c, x.nbytes)
+    graph = driver.end_capture()
+    start = driver.event()
+    driver.replay(graph)
+    driver.replay(graph)
+    assert driver.elapsed_ms(start, driver.event()) == 1.5
+    driver.download(y, b)
+    np.testing.assert_array_equal(y, 8 * x)
+    driver.free_graph(graph)
+    for p in (a, b, c):
+        driver.free(p)
+    assert fake.fake_live_graphs() == fake.fake_live_blocks() == 0
+
+
+def test_a_failing_call_is_an_error_with_its_name(driver):
+    with pytest.raises(cuda_driver.CudaError, match="cuMemFree_v2 failed"):
+        driver.free(16)
