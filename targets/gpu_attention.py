@@ -85,15 +85,16 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
     narrow = any(m.startswith("wmma") for m in chip.matrix)
     vector[row] = min(ROWS if size <= 128 and not narrow else ROWS // 2, max(16, queries))
     others = volume(d for n, d in enumerate(place.dims) if n not in (row, column))
-    if vector[row] > ROWS // 2 and -(-queries // vector[row]) * others < chip.cores:     # half the time, on more cores
-        vector[row] = ROWS // 2
+    least = ROWS // 4 if size <= 64 and not narrow else ROWS // 2   # 16 results a thread in both products
+    while vector[row] > least and -(-queries // vector[row]) * others < chip.cores:
+        vector[row] //= 2
     keys = min(16 if narrow else KEYS if size <= 64 else KEYS // 2, max(16, length))
     reduce = _lanes(kernel, group, keys)
+    threads = 256 if narrow else min(128, 4 * vector[row]) if size <= 64 else 128
     return _in_parts(Schedule(
         tuple(vector), tuple(vector), tuple(range(len(vector))), reduce, "mask", "gather", parallel=True,
-        threads=256 if narrow else 128, stages=_stages(kernel, keys * vector[column], chip), online=True,
-        descending=descending), place, found.op.loops[found.loop], keys,
-        element_bytes(multiplied_type(factors[0])), chip)
+        threads=threads, stages=_stages(kernel, keys * vector[column], chip), online=True, descending=descending),
+        place, found.op.loops[found.loop], keys, element_bytes(multiplied_type(factors[0])), chip)
 
 
 def _warp_rows(features: int, queries: int, length: int, others: int, chip: Chip) -> tuple[int, int, int]:

@@ -166,9 +166,9 @@ func.func private @batched(%x: tensor<64x500x64xf16>, %w: tensor<64x500x64xf16>)
 
 // f32 stays f32: register tiles.
 // SM80-LABEL: func.func private @floats(
-// SM80-SAME: block = array<i64: 64, 128>{{.*}}reduce = [array<i64: 16>]{{.*}}stages = 3 : i64{{.*}}threads = 128 : i64
+// SM80-SAME: block = array<i64: 256, 128>{{.*}}reduce = [array<i64: 16>]{{.*}}stages = 3 : i64{{.*}}threads = 256 : i64
 // SM90-LABEL: func.func private @floats(
-// SM90-SAME: block = array<i64: 64, 128>{{.*}}reduce = [array<i64: 16>]{{.*}}stages = 3 : i64{{.*}}threads = 128 : i64
+// SM90-SAME: block = array<i64: 256, 128>{{.*}}reduce = [array<i64: 16>]{{.*}}stages = 3 : i64{{.*}}threads = 256 : i64
 func.func private @floats(%x: tensor<4000x4000xf32>, %w: tensor<4000x4000xf32>) -> tensor<4000x4000xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4000, 4000], [4000, 4000]], xt.result_dims = [[4000, 4000]]} {
   %zero = arith.constant 0.0 : f32

@@ -105,7 +105,8 @@ func.func private @batched(%a: tensor<96x512x64xf16>, %b: tensor<96x512x64xf16>)
 
 // By FMAs.
 // CHECK-LABEL: func.func private @f32(
-// CHECK-SAME: block = array<i64: 64, 128>{{.*}}reduce = [array<i64: 16>]{{.*}}stages = 3 : i64{{.*}}threads = 128 : i64
+// SM80-SAME: block = array<i64: 64, 128>{{.*}}reduce = [array<i64: 16>]{{.*}}stages = 3 : i64{{.*}}threads = 128 : i64
+// SM90-SAME: block = array<i64: 256, 128>{{.*}}reduce = [array<i64: 16>]{{.*}}stages = 3 : i64{{.*}}threads = 256 : i64
 func.func private @f32(%a: tensor<2048x2048xf32>, %b: tensor<2048x2048xf32>) -> tensor<2048x2048xf32> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.dot_general"(%a, %b) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<2048x2048xf32>, tensor<2048x2048xf32>) -> tensor<2048x2048xf32>
   return %0 : tensor<2048x2048xf32>
@@ -144,4 +145,12 @@ func.func private @rows_of_any_number(%x: tensor<?x256xf16, ["d0*d1", 256]>, %w:
 func.func private @many_columns(%x: tensor<?x256xf16, ["d0", 256]>, %w: tensor<256x32768xf16>) -> tensor<?x32768xf16, ["d0", 32768]> attributes {xt.kernel, xt.symbols = ["d0"]} {
   %0 = "xt.dot_general"(%x, %w) {lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0], dtype = f16} : (tensor<?x256xf16, ["d0", 256]>, tensor<256x32768xf16>) -> tensor<?x32768xf16, ["d0", 32768]>
   return %0 : tensor<?x32768xf16, ["d0", 32768]>
+}
+
+// Few tiles by FMAs: small ones, of threads with 16 results each.
+// CHECK-LABEL: func.func private @few_f32(
+// CHECK-SAME: block = array<i64: 32, 32>{{.*}}reduce = [array<i64: 32>]{{.*}}threads = 64 : i64
+func.func private @few_f32(%a: tensor<128x768xf32>, %b: tensor<768x2304xf32>) -> tensor<128x2304xf32> attributes {xt.kernel, xt.symbols = []} {
+  %0 = "xt.dot_general"(%a, %b) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<128x768xf32>, tensor<768x2304xf32>) -> tensor<128x2304xf32>
+  return %0 : tensor<128x2304xf32>
 }
