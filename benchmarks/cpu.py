@@ -9,7 +9,7 @@
 
 Each runtime has a process of its own (benchmarks/cpu_rivals.py), so that one that crashes or hangs costs only its
 cell. They take turns: while one runs, the others are stopped. A turn is calls that are not counted (but where they take
-long), then at least one that is, for --turn seconds; medians are over all counted calls, at least 20 in at least 6
+long), then at least one that is, for --turn seconds; medians are over all counted calls, at least 20 in at least 5
 rounds. Outputs are compared with onnxruntime's. Rows are saved one by one.
 """
 
@@ -35,7 +35,8 @@ from xcc.cache import compiler_version
 from xcc.targets.cpu.machine import Machine, measured
 
 RUNTIMES = ("xcc", "onnxruntime", "openvino", "iree", "torch", "torch-nhwc", "openblas", "limit")
-CALLS, LEAST_ROUNDS = 20, 6
+CALLS, LEAST_ROUNDS = 20, 5
+MEMORY = ("models", "formats")       # groups whose memory is reported
 
 
 def measure(case: Case, rivals: list[Rival], args: argparse.Namespace, machine: Machine) -> dict[str, Any]:
@@ -56,7 +57,7 @@ def measured_row(case: Case, folder: Path, job: Job, rivals: list[Rival], args: 
     row["compile_s"] = compile_s = compiled(job, folder, args)
     if isinstance(compile_s, str):
         return row | {"out": {"xcc": compile_s}}
-    load(rivals, folder)
+    load(rivals, folder, case.group in MEMORY)
     try:
         for n in range(0 if args.prepare else args.rounds):
             inside = [r for r in rivals if not r.why]
@@ -82,11 +83,11 @@ def measured_row(case: Case, folder: Path, job: Job, rivals: list[Rival], args: 
     return row | limits(row, job, machine)
 
 
-def load(rivals: list[Rival], folder: Path) -> None:
+def load(rivals: list[Rival], folder: Path, alone: bool) -> None:
     """xcc's loading is timed alone; the others load at the same time."""
     for some in ([r for r in rivals if r.name == "xcc"], [r for r in rivals if r.name != "xcc"]):
         for r in some:
-            r.load(folder)
+            r.load(folder, alone)
         for r in some:
             r.loaded()
 

@@ -14,7 +14,7 @@ from typing import Any
 
 LOADING = 600.0         # seconds that a runtime may take to load or compile a case
 RUNNING = 60.0          # seconds that a turn may take
-SILENCE = 0.03          # between turns: threads of the one before go to sleep
+SILENCE = 0.02          # between turns: threads of the one before go to sleep
 
 
 class Rival:
@@ -27,14 +27,18 @@ class Rival:
         self.times: list[float] = []
         self.facts: dict[str, Any] = {}
         self._process: subprocess.Popen[str] | None = None
+        self._alone = False
 
-    def load(self, folder: Path) -> None:
-        """Begins to load the case in `folder`; :meth:`loaded` waits for it."""
+    def load(self, folder: Path, alone: bool = False) -> None:
+        """Begins to load the case in `folder`, `alone` in a new process; :meth:`loaded` waits for it."""
         self.why, self.times, self.facts = "", [], {}
+        if alone or self._alone:
+            self.stop()
+        self._alone = alone
         if self._process is None or self._process.poll() is not None:
             self._process = self._start()
         self._signal(signal.SIGCONT)
-        self._send(folder=str(folder), threads=self.threads)
+        self._send(folder=str(folder), threads=self.threads, alone=alone)
 
     def loaded(self) -> None:
         self.facts = self._answer(LOADING)

@@ -1,9 +1,10 @@
 """A runtime's process of benchmarks/cpu.py: imports the runtime once and forks for each case, so that a case that
-crashes costs no other one and finds the memory of no other one.
+crashes costs no other one. A case whose memory counts is its process's only one: what a fork has to map again of the
+libraries would count, too.
 
     python benchmarks/cpu_worker.py RUNTIME
 
-Reads lines of JSON: {"folder", "threads"} loads the case in the folder (job.json, feeds.npz; its outputs go to
+Reads lines of JSON: {"folder", "threads", "alone"} loads the case in the folder (job.json, feeds.npz; its outputs go to
 RUNTIME.npz), {"seconds"} runs it so long, {"end"} ends it. Answers each with a line of JSON.
 """
 
@@ -132,9 +133,13 @@ def main() -> int:
         if fault:
             absent(fault)
             continue
+        request = json.loads(line)
+        if request["alone"]:
+            serve(name, request, answers)
+            return 0
         child = os.fork()
         if not child:
-            serve(name, json.loads(line), answers)
+            serve(name, request, answers)
             os._exit(0)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         if status:

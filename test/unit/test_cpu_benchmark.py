@@ -39,8 +39,8 @@ def product(folder, n):
 def test_cases_one_after_the_other(tmp_path):
     rival = Rival("openblas", 1, tmp_path / "log")
     try:
-        for n in (4, 8):
-            rival.load(product(tmp_path / str(n), n))
+        for n, alone in ((4, False), (8, False), (16, True), (32, False)):
+            rival.load(product(tmp_path / str(n), n), alone)
             rival.loaded()
             assert not rival.why and rival.facts["run_bytes"] >= rival.facts["activation_bytes"] >= 0
             rival.turn(0.001)
