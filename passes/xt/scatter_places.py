@@ -54,8 +54,13 @@ def _elements(op: Any) -> Any:
     x, indices, updates = op.operands
     a, shape, size = xt.attrs_of(op), xt.shape_of(x), xt.shape_of(updates)
     beside = [d for d in range(len(shape)) if d != a.axis]
-    if a.reduction != "none" or not all(same_dims(shape[d], size[d]) for d in beside) or not _some(shape, size):
+    if not _some(shape, size):
         return None
+    if a.reduction != "none" or not all(same_dims(shape[d], size[d]) for d in beside):
+        if not isinstance(shape[a.axis], int) or xt.TensorType.of(indices).dtype != "i64":
+            return None
+        narrow = xt.convert(_wrapped(indices, shape[a.axis]), dtype="i32")      # each thread reads all of them
+        return xt.scatter_elements(x, narrow, updates, axis=a.axis, reduction=a.reduction)
     if len(shape) == 1 and _few(shape[0], size[0]):
         writers = _compared(_wrapped(xt.convert(indices, dtype="i64"), shape[0]), shape[0])
     else:

@@ -11,16 +11,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import arith_d
+from xcc._mlir import arith_d, ir, math_d
 from xcc.passes.xt_to_linalg.elementwise import binary
 from xcc.passes.xt_to_linalg.loops import LoopKernel
 from xcc.passes.xt_to_linalg.registry import converts_to_loops
+from xcc.passes.xt_to_linalg.types import constant
 from xcc.symbolic import Dim
 
 _I = arith_d.CmpIPredicate
 COPIED = 8
 WARP = 32           # neighbours whose indices are words of memory side by side
-TOGETHER = 16       # indices that a thread reads ahead of the first test
+TOGETHER = 32       # bits of a mask: indices that a thread compares ahead of the first write
 _OPS = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
 
 
@@ -57,30 +58,34 @@ def _copy_strided(k: LoopKernel) -> None:
 def _ranges(k: LoopKernel, others: Dim, places: Dim) -> tuple[Dim, Dim]:
     """How many ranges to cut `places` into for each of `others` independent rows, and the places of a range.
 
-    With R ranges a thread waits for 1 / R of the writes, each a trip to memory (600 ns). The cores walk R times
-    `others` lists of indices, in 10 cycles an index for 32 threads, 500 such groups at once, so that R * R * others =
-    2^21 balances both.
+    With R ranges a warp waits for a write some 3 times in TOGETHER indices at R = 45, 2 times at 128, each a trip to
+    memory (600 ns). The cores walk R times `others` lists of indices, in 8 cycles an index for 32 threads, 500 such
+    groups at once, so that R * R * others = 2^22 balances both.
     """
     if not k.threads:
         return 1, places
     rows = others if isinstance(others, int) else 1 << 10
-    count = max(1, math.isqrt((1 << 21) // max(1, rows)))
+    count = max(1, math.isqrt((1 << 22) // max(1, rows)))
     return (min(count, places) if isinstance(places, int) else count), symbolic.ceildiv(places, count)
 
 
-def _walk(k: LoopKernel, dims: Sequence[Dim], part: Any, size: Dim, lead: Sequence[Dim],
-          place: Callable[[list[Any]], list[Any]], write: Callable[[list[Any], list[Any]], None]) -> None:
-    """``write(c, place(c))`` for all `c` of `dims` whose place (coordinates of `lead`) is in range `part` of `size`."""
-    if part is None:
-        k.nest(dims, lambda c: write(c, place(c)))
-        return
-    first = arith_d.muli(part, k.dim(size))
+def _walk(k: LoopKernel, dims: Sequence[Dim], part: Any, size: Dim, number: Callable[[list[Any]], Any],
+          write: Callable[[list[Any]], None]) -> None:
+    """``write(c)``, in order, for all `c` of `dims` whose place, ``number(c)``, is in range `part` of `size`.
 
-    def take(coords: list[list[Any]]) -> None:
-        """The places of all `coords` are read ahead of the first test."""
-        for c, at in zip(coords, [place(c) for c in coords], strict=True):
-            mine = arith_d.cmpi(_I.ult, arith_d.subi(k.flat(at, lead), first), k.dim(size))
-            k.when(mine, lambda c=c, at=at: write(c, at))  # type: ignore[misc]
+    The numbers of TOGETHER neighbours are read and compared first; then those in the range are written, so that the
+    threads of a warp wait for their first writes together, for their second, and so on.
+    """
+    if part is None:
+        k.nest(dims, write)
+        return
+
+    def mine(c: list[Any]) -> Any:
+        at = number(c)
+        first, limit = arith_d.muli(part, k.dim(size)), k.dim(size)
+        if not isinstance(at.type, ir.IndexType):
+            first, limit = arith_d.index_cast(at.type, first), arith_d.index_cast(at.type, limit)
+        return arith_d.cmpi(_I.ult, arith_d.subi(at, first), limit)
 
     def step(outer: list[Any]) -> None:
         length = k.dim(dims[-1])
@@ -88,15 +93,42 @@ def _walk(k: LoopKernel, dims: Sequence[Dim], part: Any, size: Dim, lead: Sequen
 
         def group(i: Any) -> None:
             start = arith_d.muli(i, k.dim(TOGETHER))
-            take([[*outer, arith_d.addi(start, k.dim(n))] for n in range(TOGETHER)])
+            tests = [mine([*outer, arith_d.addi(start, k.dim(n))]) for n in range(TOGETHER)]
+            i32 = ir.IntegerType.get_signless(32)
+            left = none = constant(i32, 0)
+            for n, test in enumerate(tests):
+                bit = constant(i32, 1 << n if n < 31 else -1 << 31)
+                left = arith_d.ori(left, arith_d.select(test, bit, none))
+
+            def next_(carried: list[Any]) -> list[Any]:
+                less = arith_d.subi(carried[0], constant(i32, 1))
+                below = arith_d.andi(less, arith_d.xori(carried[0], constant(i32, -1)))
+                at = arith_d.index_cast(ir.IndexType.get(), math_d.ctpop(below))
+                write([*outer, arith_d.addi(start, at)])
+                return [arith_d.andi(carried[0], less)]
+
+            k.repeat([left], lambda c: arith_d.cmpi(_I.ne, c[0], none), next_)
+
+        def single(i: Any) -> None:
+            k.when(mine([*outer, i]), lambda: write([*outer, i]))
 
         k.loop(groups, group)
-        k.loop(length, lambda i: take([[*outer, i]]), first=arith_d.muli(groups, k.dim(TOGETHER)))
+        k.loop(length, single, first=arith_d.muli(groups, k.dim(TOGETHER)))
 
     if dims:
         k.nest(dims[:-1], step)
     else:
-        take([[]])
+        k.when(mine([]), lambda: write([]))
+
+
+def _wrapped(k: LoopKernel, value: Any, dtype: Any, extent: Dim) -> Any:
+    """`LoopKernel.wrapped` for comparisons alone: in 32 bits where the data has them and any place fits."""
+    if not isinstance(dtype, ir.IntegerType) or dtype.width != 32 or dtype.is_unsigned or not isinstance(extent, int):
+        return k.wrapped(value, dtype, extent)
+    zero = constant(dtype, 0)
+    negative = arith_d.cmpi(_I.slt, value, zero)
+    value = arith_d.select(negative, arith_d.addi(value, constant(dtype, extent)), value)
+    return arith_d.maxsi(arith_d.minsi(value, constant(dtype, extent - 1)), zero)
 
 
 def _combine(k: LoopKernel) -> Callable[[Any, list[Any]], None]:
@@ -120,13 +152,14 @@ def scatter_elements(k: LoopKernel) -> None:
     _copy(k)
 
     def row(part: Any, rest: list[Any]) -> None:
-        def place(i: list[Any]) -> list[Any]:
-            return [k.wrapped(indices.load([*rest[:axis], *i, *rest[axis:]]), indices.dtype, x.dims[axis])]
+        def number(i: list[Any]) -> Any:
+            return _wrapped(k, indices.load([*rest[:axis], *i, *rest[axis:]]), indices.dtype, x.dims[axis])
 
-        def write(i: list[Any], at: list[Any]) -> None:
-            store(updates.load([*rest[:axis], *i, *rest[axis:]]), [*rest[:axis], *at, *rest[axis:]])
+        def write(i: list[Any]) -> None:
+            at = k.wrapped(indices.load([*rest[:axis], *i, *rest[axis:]]), indices.dtype, x.dims[axis])
+            store(updates.load([*rest[:axis], *i, *rest[axis:]]), [*rest[:axis], at, *rest[axis:]])
 
-        _walk(k, [updates.dims[axis]], part, size, [x.dims[axis]], place, write)
+        _walk(k, [updates.dims[axis]], part, size, number, write)
 
     if not k.threads:
         k.rows(others, lambda c: row(None, c[:len(others)]))
@@ -159,9 +192,9 @@ def scatter_nd(k: LoopKernel) -> None:
         def place(vector: list[Any]) -> list[Any]:
             return [k.wrapped(indices.load([*vector, k.dim(d)]), indices.dtype, x.dims[d]) for d in range(depth)]
 
-        def write(vector: list[Any], at: list[Any]) -> None:
-            store(updates.load([*vector, *rest]), [*at, *rest])
+        def write(vector: list[Any]) -> None:
+            store(updates.load([*vector, *rest]), [*place(vector), *rest])
 
-        _walk(k, outer, part, size, lead, place, write)
+        _walk(k, outer, part, size, lambda vector: k.flat(place(vector), lead), write)
 
     k.rows([ranges, *inner] if k.threads else inner, element)

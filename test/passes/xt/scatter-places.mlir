@@ -38,9 +38,10 @@ func.func @rows(%x: tensor<4x9xf32>, %i: tensor<4x3xi64>, %u: tensor<4x3xf32>) -
   return %y : tensor<4x9xf32>
 }
 
-// Updates of a part of the other dims, and the few that each thread can walk, stay.
+// Updates of a part of the other dims stay, with narrow indices; so do the few that each thread can walk.
 // CHECK-LABEL: func.func @stays
-// CHECK: xt.scatter_elements
+// CHECK: %[[I:.*]] = "xt.convert"(%{{.*}}) {dtype = i32
+// CHECK: "xt.scatter_elements"(%{{.*}}, %[[I]], 
 // CHECK: xt.scatter_nd
 func.func @stays(%x: tensor<4x9xf32>, %i: tensor<2x3xi64>, %u: tensor<2x3xf32>, %j: tensor<3x1xi64>, %v: tensor<3x9xf32>) -> tensor<4x9xf32> {
   %y = "xt.scatter_elements"(%x, %i, %u) {axis = 1 : i64, reduction = "none"} : (tensor<4x9xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> tensor<4x9xf32>
