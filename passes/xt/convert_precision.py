@@ -3,9 +3,7 @@
 Inputs and outputs of the model keep their types. A *wide* op stays in f32: sums, exponentials, norms, softmax and what
 feeds or follows them alone; every other op computes in the narrow type, contractions with f32 sums inside. A value has
 a wide and a narrow form, each made when first asked for, so that wide ops that follow each other lose nothing between
-them, and the conversions fuse into the kernels around. What a norm or another composite gives is rounded once where
-narrow ops read it: wide ops read the rounded value too, so that half the bytes are stored, and a product's operand is
-one that it can copy as it lies.
+them, and the conversions fuse into the kernels around.
 
 A CPU without instructions that multiply the narrow type computes in f32. There only the weights of products are stored
 narrow, and widened in registers, a vector at a time: half the bytes and the sums of f32.
@@ -86,7 +84,6 @@ class _Converter:
         self.f32 = ir.F32Type.get()
         self.types = {"f32": self.f32, narrow: ir.Type.parse(narrow)}
         self.forms: dict[Any, dict[str, Any]] = {}
-        self.rounded: dict[Any, Any] = {}       # a composite's result: what other wide ops read in its place
         self.wide: set[Any] = set()
 
     def run(self) -> None:
@@ -160,19 +157,14 @@ class _Converter:
     def _convert(self, op: Any) -> None:
         if name_of(op) in ("constant", "weight"):
             return
-        wide = op in self.wide          # asked before the operands change: they are a part of its hash
-        narrow = op.name not in CONTROL and not wide
+        narrow = op.name not in CONTROL and op not in self.wide
         if not any(v in self.forms or self._is_f32(v) for v in op.operands) and not any(map(self._is_f32, op.results)):
             return
         kind = self.narrow if narrow else "f32"
         for n, v in enumerate(list(op.operands)):
-            if wide and v in self.rounded:
-                op.operands[n] = self.rounded[v]
-            elif v in self.forms or self._is_f32(v):
+            if v in self.forms or self._is_f32(v):
                 op.operands[n] = self._form(v, kind)
         if not narrow:
-            if name_of(op) in COMPOSITE:
-                self._round(op)
             return
         for result in op.results:
             if self._is_f32(result):
@@ -180,15 +172,6 @@ class _Converter:
                 self.forms[result] = {self.narrow: result}
         if "dtype" in op.attributes and xt.attrs_of(op).dtype == "f32":
             op.attributes["dtype"] = _dtype_like(op.attributes["dtype"], self.narrow)
-
-    def _round(self, op: Any) -> None:
-        """Has wide ops read the narrow form of results of `op` which narrow ops read."""
-        for value in filter(self._is_f32, op.results):
-            users = [use.owner.operation for use in value.uses]
-            if any(u.name not in CONTROL and u not in self.wide for u in users) and any(u in self.wide for u in users):
-                narrow = self._form(value, self.narrow)
-                with op.location, _after(narrow.owner.operation):
-                    self.rounded[value] = xt.convert(narrow, dtype="f32")
 
     def _form(self, value: Any, kind: str) -> Any:
         """The value in the type `kind`, converted right after its definition when it is not there yet."""

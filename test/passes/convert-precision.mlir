@@ -45,22 +45,3 @@ func.func @mask(%x: tensor<4xf32>, %i: tensor<4xi64>) -> (tensor<4xf32>, tensor<
   %j = "xt.add"(%i, %i) : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
   return %y, %j : tensor<4xf32>, tensor<4xi64>
 }
-
-// -----
-
-// A product reads what the norm gives: it is rounded once, and the wide sum behind reads the rounded value as well.
-// CHECK-LABEL: func.func @post_norm(
-// CHECK: %[[N:.*]] = "xt.layer_norm"({{.*}} -> tensor<4x8xf32>
-// CHECK-NEXT: %[[NN:.*]] = "xt.convert"(%[[N]]) {{.*}} -> tensor<4x8xf16>
-// CHECK-NEXT: %[[NW:.*]] = "xt.convert"(%[[NN]]) {{.*}} -> tensor<4x8xf32>
-// CHECK: "xt.dot_general"(%[[NN]], %{{.*}}) {{.*}} -> tensor<4x8xf16>
-// CHECK: %[[A:.*]] = "xt.add"(%{{.*}}, %[[NW]]) {{.*}} -> tensor<4x8xf32>
-// CHECK: %[[M:.*]] = "xt.layer_norm"(%[[A]]
-// CHECK: return %[[M]], %[[N]]
-func.func @post_norm(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %s: tensor<8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
-  %n = "xt.layer_norm"(%x, %s, %s) {axes = [1], eps = 1.0e-5 : f64, operandSegmentSizes = array<i32: 1, 1, 1>} : (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
-  %y = "xt.dot_general"(%n, %w) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
-  %a = "xt.add"(%y, %n) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-  %m = "xt.layer_norm"(%a, %s, %s) {axes = [1], eps = 1.0e-5 : f64, operandSegmentSizes = array<i32: 1, 1, 1>} : (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
-  return %m, %n : tensor<4x8xf32>, tensor<4x8xf32>
-}
