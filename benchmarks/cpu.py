@@ -201,7 +201,8 @@ def main() -> int:
     if (args.save or args.resume) and base.with_suffix(".json").exists():
         data = json.loads(base.with_suffix(".json").read_text())
     if args.resume:
-        done = {r["case"] for r in data["rows"] if r.get("version") == compiler_version()}
+        done = {r["case"] for r in data["rows"] if r.get("version") == compiler_version()
+                and {*r["ms"], *r["out"]} >= set(names)}
         cases = [c for c in cases if c.name not in done]
     data |= {"cpu": machine.cpu, "threads": args.threads, "version": compiler_version(), "flops": dict(machine.flops),
              "bandwidth": [list(b) for b in machine.bandwidth]}

@@ -37,7 +37,7 @@ def page(data: Mapping[str, Any]) -> str:
 
 
 def _times(rows: list[dict[str, Any]], group: str) -> list[str]:
-    names = list(dict.fromkeys(k for r in rows for k in r["ms"]))
+    names = sorted(dict.fromkeys(k for r in rows for k in r["ms"]), key="limit".__eq__)
     extra = {"matmul": ["GFLOP/s", "of limit"], "conv": ["kernel alone", "GFLOP/s", "of limit"],
              "rows": ["GB/s", "of limit"]}
     titles = ["case", *names, "ratio", *extra.get(group, [])]

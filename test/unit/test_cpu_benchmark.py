@@ -70,11 +70,12 @@ def test_process_that_dies(tmp_path):
 
 
 def test_rows_of_earlier_versions_are_named():
-    row = {"group": "matmul", "ms": {"xcc": 1.0, "openblas": 2.0}, "ratio": 2.0, "gflops": 3.0, "of_limit": 0.5}
+    row = {"group": "matmul", "ms": {"xcc": 1.0, "limit": 0.5, "openblas": 2.0}, "ratio": 2.0, "gflops": 3.0,
+           "of_limit": 0.5}
     data = {"cpu": "c", "threads": 2, "flops": {"f32": 1e9}, "bandwidth": [[1, 1e9]], "version": "new",
             "rows": [row | {"case": "a", "version": "new"}, row | {"case": "b", "version": "old"}]}
     text = page(data)
-    assert "earlier version of the compiler: b." in text and "| a | 1.000 | 2.000 | 2.00 | 3 | 50% |" in text
+    assert "earlier version of the compiler: b." in text and "| a | 1.000 | 2.000 | 0.500 | 2.00 | 3 | 50% |" in text
 
 
 @pytest.mark.parametrize("flops, moved", [(1e6, 0.0), (0.0, 1e6)])
