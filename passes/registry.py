@@ -13,6 +13,7 @@ BUILTIN: dict[str, str] = {
     "channels-last": "xcc.passes.xt.layout",
     "configure": "xcc.passes.linalg.configure",
     "convert-precision": "xcc.passes.xt.convert_precision",
+    "copy-pointers": "xcc.passes.gpu.copy_pointers",
     "cut-reductions": "xcc.passes.xt.cut_reductions",
     "distribute": "xcc.passes.gpu.distribute",
     "early-launch": "xcc.passes.gpu.early_launch",

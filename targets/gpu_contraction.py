@@ -20,7 +20,7 @@ STEP_SECONDS = 0.35e-6  # a step of the loop that nothing else covers: barrier, 
 LATENCY = 0.8e-6        # of a copy from the L2 cache, where two steps of the stages are being computed or freed
 START_SECONDS = 1e-6    # of a workgroup: addresses, first loads; and of its epilogue, for each ELEMENTS results
 ELEMENTS = 16384
-TURNED = 1.03           # time of a warpgroup's tile that is wider along the other operand (H100, 4096^3: 2.5 to 3%)
+TURNED = 1.03           # time of a warpgroup's tile that is higher than wide (H100, 4096^3: 2 to 3%)
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,10 @@ def _group(m: int, n: int, chip: Chip) -> int:
 
 
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip,
-                exchanged: int = 0, near_k: bool = True, operands: tuple[Loaded, Loaded] | None = None) -> MatrixTile:
+                exchanged: int = 0, operands: tuple[Loaded, Loaded] | None = None) -> MatrixTile:
     """The tile with the least estimated time; sides of the problem below a tile's are padded to it.
 
     exchanged: bytes of an element of the result's tile that may go through shared memory from one layout to another.
-    near_k: the right operand's neighbours in memory lie along k; else the tile had better be wide along the left one.
     operands: what is loaded for the left one and the right one; None: as they are multiplied, 16 bytes at a time.
     """
     if chip.triple.startswith("amdgcn"):
@@ -111,8 +110,7 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
                         + START_SECONDS * (1 + t.m * t.n / ELEMENTS) / together)
 
     def cost(t: MatrixTile) -> tuple[float, int, int]:
-        turned = t.warpgroup and (t.m > t.n if near_k else t.m < t.n)
-        return seconds(t) * (TURNED if turned else 1.0), -(-(-m // t.m) * -(-n // t.n)), -t.stages
+        return seconds(t) * (TURNED if t.warpgroup and t.m > t.n else 1.0), -(-(-m // t.m) * -(-n // t.n)), -t.stages
 
     fitting = [t for t in candidates(size, simt, chip) if t.m * t.n * exchanged <= chip.shared_bytes
                and not (t.warpgroup and (2 * m <= t.m or 2 * n <= t.n))]    # its instructions need the whole tile

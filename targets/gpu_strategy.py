@@ -6,10 +6,7 @@ All lane counts are powers of two, so that layouts can split them over registers
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from xcc import symbolic
-from xcc._mlir import ir
 from xcc.passes.gpu.fragments import instructions_of
 from xcc.passes.linalg.domain import Domain, contraction_of, domain, element_bytes, estimate
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
@@ -66,8 +63,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     instructions = [i for i in instructions_of(chip.matrix) if i.types[0] == str(element) and i.exact]
     deepest = deep * _other_reductions(op, inner)
     width = element_bytes(element)
-    tile = matrix_tile(sides[0], sides[1], deepest, batch, width, not instructions, chip,
-                       _exchanged_bytes(kernel), _along(op, factors[1], inner),
+    tile = matrix_tile(sides[0], sides[1], deepest, batch, width, not instructions, chip, _exchanged_bytes(kernel),
                        (loaded(op, factors[0], width), loaded(op, factors[1], width)))
     vector = [1] * len(dims)
     least = [min((getattr(i, side) for i in instructions), default=1) for side in ("m", "n", "k")]
@@ -88,16 +84,6 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     order = tuple(range(len(dims)))
     return Schedule(tuple(vector), tuple(vector), order, reduce, "mask", "gather", parallel=True,
                     threads=tile.threads, stages=tile.stages, group=tile.group, warpgroup=tile.warpgroup)
-
-
-def _along(op: Op, value: Any, loop: int | None) -> bool:
-    """Whether neighbours in memory of a factor of `op` are neighbours along `loop`."""
-    while not isinstance(value.owner, ir.Block) and len(value.owner.operands) == 1:
-        value = value.owner.operands[0]
-    if not isinstance(value.owner, ir.Block) or value.arg_number >= len(op.inputs) \
-            or not op.inputs[value.arg_number][1]:
-        return True
-    return f"i{loop}" in symbolic.symbols_of(op.inputs[value.arg_number][1][-1])
 
 
 def _exchanged_bytes(kernel: Kernel) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import prod
 from typing import Any
 
 from xcc._mlir import arith_d, gpu_d, ir, memref_d, scf_d, vector_d
@@ -20,7 +21,7 @@ from xcc.passes.gpu.thread_code import (
     select_registers,
 )
 
-AsyncCopy = tuple[list[int], list[Any], Any]    # registers, indices in memory, test or None
+AsyncCopy = tuple[list[int], Any, list[Any], Any]   # registers, memref, indices, test or None
 
 
 def read(k: Any, op: Any) -> None:
@@ -92,9 +93,46 @@ class Transfer:
     def copy_async(self, buffer: Any, offsets: Layout, start: Any, test: Any = None) -> None:
         """Copies into shared memory `buffer` at `offsets` from `start` on; zeros where the mask or `test` is off."""
         def parts() -> list[AsyncCopy]:
-            return [(g, self.indices(g[0]), None if self.mask is None else self.mask[g[0]]) for g in self.groups]
+            tests = [None if self.mask is None else self.mask[g[0]] for g in self.groups]
+            apart = [self.distance(g[0]) for g in self.groups]
+            if None in apart:
+                return [(g, self.memref, self.indices(g[0]), t) for g, t in zip(self.groups, tests, strict=True)]
+            view = self.view()
+            return [(g, view, [index(n or 0)], t) for g, n, t in zip(self.groups, apart, tests, strict=True)]
 
-        copy_async(self.k, parts, self.memref, (buffer, offsets, start), self.width, self.access.bytes, test)
+        copy_async(self.k, parts, (buffer, offsets, start), self.width, self.access.bytes, test)
+
+    def distance(self, register: int) -> int | None:
+        """Elements from the one in the first register to the one in `register`; None where they are not known."""
+        sizes = self.access.sizes
+        total = 0
+        for dim, memory in enumerate(self.access.dims):
+            fixed = self.layout.at(register=register)[dim]
+            if memory < 0 or not fixed:
+                continue
+            inner = sizes[memory + 1:]
+            moving = [v[dim] for name in ("lane", "warp") for v in self.layout.basis(name)]
+            if any(n < 0 for n in inner) or any(v & fixed for v in moving):
+                return None
+            total += fixed * prod(inner)
+        return total if ir.MemRefType(self.memref.type).layout == ir.AffineMapAttr.get(
+            ir.AffineMap.get_identity(len(sizes))) else None
+
+    def view(self) -> Any:
+        """The memory from the element in the first register on, in one dim: a thread's accesses differ by constants."""
+        sizes = [memref_d.dim(self.memref, index(d)) if n < 0 else index(n) for d, n in enumerate(self.access.sizes)]
+        at, count = index(0), index(1)
+        for i, n in zip(self.indices(0), sizes, strict=True):
+            at, count = arith_d.addi(arith_d.muli(at, n), i), arith_d.muli(count, n)
+        unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+        kind = ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], ir.MemRefType(self.memref.type).element_type,
+                                 layout=ir.StridedLayoutAttr.get(unknown, [1]))
+        return ir.Operation.create("memref.reinterpret_cast", results=[kind], operands=[self.memref, at, count],
+                                   attributes={
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, 0]),
+            "static_offsets": ir.DenseI64ArrayAttr.get([unknown]),
+            "static_sizes": ir.DenseI64ArrayAttr.get([ir.ShapedType.get_dynamic_size()]),
+            "static_strides": ir.DenseI64ArrayAttr.get([1])}).results[0]
 
     def indices(self, register: int) -> list[Any]:
         out = list(self.base)
@@ -202,14 +240,14 @@ class Gather:
     def copy_async(self, buffer: Any, offsets: Layout, start: Any, test: Any = None) -> None:
         """Copies into shared memory `buffer` at `offsets` from `start` on; zeros where the mask or `test` is off."""
         def parts() -> list[AsyncCopy]:
-            return [(g, self.indices(g[0]), self.mask[g[0]]) for g in self.groups]
+            return [(g, self.base, self.indices(g[0]), self.mask[g[0]]) for g in self.groups]
 
-        copy_async(self.k, parts, self.base, (buffer, offsets, start), self.width, self.bytes, test)
+        copy_async(self.k, parts, (buffer, offsets, start), self.width, self.bytes, test)
 
 
-def copy_async(k: Any, parts: Callable[[], list[AsyncCopy]], memref: Any, to: tuple[Any, Layout, Any], width: int,
-               size: int, every: Any = None) -> None:
-    """Asynchronous copies of `width` elements from `memref` to (buffer, offsets, start) where `every` holds."""
+def copy_async(k: Any, parts: Callable[[], list[AsyncCopy]], to: tuple[Any, Layout, Any], width: int, size: int,
+               every: Any = None) -> None:
+    """Asynchronous copies of `width` elements to (buffer, offsets, start) where `every` holds."""
     buffer, offsets, start = to
     token = ir.Type.parse("!nvgpu.device.async.token")
     attributes = {"dstElements": ir.IntegerAttr.get(ir.IndexType.get(), width)}
@@ -217,7 +255,7 @@ def copy_async(k: Any, parts: Callable[[], list[AsyncCopy]], memref: Any, to: tu
         attributes["bypassL1"] = ir.UnitAttr.get()
 
     def copy() -> None:
-        for group, indices, test in parts():
+        for group, memref, indices, test in parts():
             at = k.code.offset_of(offsets, group[0], start=start)
             tests = [x for x in (every, test) if x is not None]
             limit = [arith_d.select(_all(tests), index(width), index(0))] if tests else []

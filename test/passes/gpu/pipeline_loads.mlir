@@ -4,8 +4,12 @@
 // Three slots a tile: two steps are copied ahead, one barrier a step, no load through registers.
 // NV-LABEL: gpu.func @matmul(
 // NV-SAME: xcc.shared_bytes = 24576
-// NV: nvgpu.device_async_copy {{.*}}, 8 {bypassL1} : memref<64x256xf16>
-// NV: nvgpu.device_async_copy {{.*}}, 8 {bypassL1} : memref<256x64xf16>
+// A thread's copies of a tile differ by constants.
+// NV: memref.reinterpret_cast %arg0 to offset: [%{{.*}}], sizes: [16384], strides: [1]
+// NV: nvgpu.device_async_copy %{{.*}}[%c0], %{{.*}}, 8 {bypassL1} : memref<?xf16, strided<[1], offset: ?>>
+// NV: nvgpu.device_async_copy %{{.*}}[%c8192], %{{.*}}, 8 {bypassL1}
+// NV: memref.reinterpret_cast %arg1
+// NV: nvgpu.device_async_copy {{.*}}, 8 {bypassL1}
 // NV: nvvm.cp.async.commit.group
 // NV: nvvm.cp.async.commit.group
 // NV: scf.for

@@ -26,11 +26,11 @@ func.func private @large(%x: tensor<4000x4000xf16>, %w: tensor<4000x4000xf16>) -
 
 // -----
 
-// The right operand's rows lie along n: the tile is wide along m.
+// The right operand's rows lie along n: the same tile.
 // SM80-LABEL: func.func private @columns(
 // SM80-SAME: block = array<i64: 128, 128>{{.*}}reduce = [array<i64: 32>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
 // SM90-LABEL: func.func private @columns(
-// SM90-SAME: block = array<i64: 256, 128>{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 4 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true
+// SM90-SAME: block = array<i64: 128, 256>{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 4 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true
 func.func private @columns(%x: tensor<4000x4000xf16>, %w: tensor<4000x4000xf16>) -> tensor<4000x4000xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4000, 4000], [4000, 4000]], xt.result_dims = [[4000, 4000]]} {
   %zero = arith.constant 0.0 : f32

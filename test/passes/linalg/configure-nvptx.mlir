@@ -70,7 +70,7 @@ func.func private @gather(%x: tensor<50257x768xf16>, %i: tensor<4096xi64>) -> te
 // The matrix instruction's tile; of a warpgroup where the chip has it.
 // CHECK-LABEL: func.func private @matmul(
 // SM80-SAME: block = array<i64: 128, 128>{{.*}}reduce = [array<i64: 32>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
-// SM90-SAME: block = array<i64: 256, 128>{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 4 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true
+// SM90-SAME: block = array<i64: 128, 256>{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 4 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true
 // SM80-NOT: warpgroup
 func.func private @matmul(%a: tensor<4096x4096xf16>, %b: tensor<4096x4096xf16>) -> tensor<4096x4096xf16> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.dot_general"(%a, %b) {dtype = f16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<4096x4096xf16>, tensor<4096x4096xf16>) -> tensor<4096x4096xf16>
