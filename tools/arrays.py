@@ -58,6 +58,8 @@ def random_input(info: TensorInfo, dims: Mapping[str, int], rng: np.random.Gener
             shape.append(d if isinstance(d, int) else symbolic.evaluate(symbolic.parse(d), dims))
         except KeyError as e:
             raise UserError(f"input {info}: give the size of '{e.args[0]}' with --dim {e.args[0]}=SIZE") from None
+    if any(n < 0 for n in shape):
+        raise UserError(f"input {info}: a size cannot be negative, as in {shape}")
     dtype = numpy_dtype(info.dtype)
     if info.dtype[0] in "iu":
         return rng.integers(0, 2, shape).astype(dtype)

@@ -42,11 +42,13 @@ def guarded(prog: str, body: Callable[[Sequence[str]], int], argv: Sequence[str]
     except BrokenPipeError:
         _drop_output()
         return EXIT_USER
-    except (OSError, MemoryError) as e:
-        if not isinstance(e, MemoryError) and e.errno not in FULL:
+    except MemoryError as e:
+        return _report(prog, "error", str(e) or "the memory does not suffice", EXIT_USER)
+    except OSError as e:
+        if e.errno not in FULL:
             return _report(prog, "compiler bug", _save_traceback(e), EXIT_BUG)
         _drop_output()
-        return _report(prog, "error", str(e) or "the memory does not suffice", EXIT_USER)
+        return _report(prog, "error", str(e), EXIT_USER)
     except ImportError as e:
         if (e.name or "").startswith("xcc"):
             return _report(prog, "compiler bug", _save_traceback(e), EXIT_BUG)

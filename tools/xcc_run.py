@@ -37,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str]) -> int:
     args = parser().parse_args(argv)
+    if args.repeat < 0:
+        raise UserError(f"--repeat {args.repeat}: give a number of runs")
     from xcc.options import parse_dim
     from xcc.runtime.model import load
     from xcc.tools.arrays import gather_inputs, summary, write_outputs

@@ -130,6 +130,9 @@ def test_xcc_run_artifacts(capsys: pytest.CaptureFixture[str], tmp_path: Path, m
     (("--input", "q=wide.npy"), "the model has no input 'q'"),
     (("--inputs", "wide.npy"), "--inputs takes an .npz file"),
     (("--random",), "give the size of 'n' with --dim n=SIZE"),
+    (("--random", "--dim", "n=-2"), "a size cannot be negative, as in [-2, 3]"),
+    (("--random", "--dim", "n=9999999999999"), "Unable to allocate"),
+    (("--random", "--dim", "n=2", "--repeat", "-4"), "give a number of runs"),
     (("--random", "--dim", "n=2", "--interpret"), "the artifact holds no kernel IR"),
     (("--random", "--dim", "n=2"), "the artifact has no kernels/cpu.json, which a model for cpu needs"),
 ])

@@ -83,6 +83,13 @@ def test_bad_text(text: str, what: str) -> None:
         Pipeline.parse(text)
 
 
+def test_the_package_has_what_scripts_need() -> None:
+    import xcc
+
+    assert xcc.passes.Pipeline is Pipeline
+    assert (xcc.passes.Pass, xcc.passes.register_pass) == (Pass, register_pass)
+
+
 def test_only_passes_are_inserted() -> None:
     with pytest.raises(UserError, match="a pass is a Pass or its text, not a int"):
         get_target("cpu").pipeline(CompileOptions()).insert(3, after="tile")       # type: ignore[arg-type]
