@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from xcc.context import describe
@@ -18,6 +20,9 @@ __all__ = ["Clock", "run_stage"]
 
 LIST_OPS_IN = ("", "xt", "kernels")
 """The stages with ``xtv`` ops, which MLIR's own verifier does not know; in xcc-opt a stage may have no name."""
+
+RECURSION = 6000
+"""Frames: a kernel has at most 256 ops."""
 
 
 class Clock:
@@ -42,7 +47,7 @@ class Clock:
 def run_stage(stage: Stage, module: Any, ctx: PassContext, clock: Clock, verify: str = "stage") -> None:
     """Runs `stage` on `module` in place. Anything but an XccError becomes a CompilerBug that names the pass."""
     verify_each = verify in ("each", stage.name)
-    with module.context:
+    with module.context, _deep_recursion():
         for p in stage.passes:
             _attempt(stage, p, lambda p=p: p.run(module, ctx), clock)  # type: ignore[misc]
             if verify_each:
@@ -51,6 +56,17 @@ def run_stage(stage: Stage, module: Any, ctx: PassContext, clock: Clock, verify:
             _attempt(stage, stage.passes[-1], lambda: _verify(stage, module), clock, "(or one before it) leaves IR "
                      "that does not verify; --verify=each finds the pass")
         check_legal(module, stage.name)
+
+
+@contextlib.contextmanager
+def _deep_recursion() -> Iterator[None]:
+    """Room for walks from a kernel's results to its operands, some calls an op, where all its ops are one chain."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, RECURSION))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def _verify(stage: Stage, module: Any) -> None:

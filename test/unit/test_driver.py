@@ -205,3 +205,13 @@ def test_timing_and_code(model: Path, tmp_path: Path) -> None:
     assert "wall time" in done.stderr
     assert all(p.suffix == ".o" and p.read_bytes()[:4] == b"\x7fELF" for p in (tmp_path / "code").iterdir())
     assert "\r" not in done.stderr          # progress is for terminals
+
+
+def test_a_kernel_of_one_long_chain(tmp_path: Path) -> None:
+    kind = 'tensor<?xf32, ["n"]>'
+    ops = "\n".join(f'  %{i + 1} = "xt.sqrt"(%{i}) : ({kind}) -> {kind}' for i in range(256))
+    (tmp_path / "m.mlir").write_text(f'func.func @main(%0: {kind} {{xt.name = "x"}}) -> ({kind} {{xt.name = "y"}}) {{\n'
+                                     f"{ops}\n  return %256 : {kind}\n}}\n")
+    model = xcc.compile(tmp_path / "m.mlir")
+    assert len(model.artifact.manifest["kernels"]) == 1
+    np.testing.assert_array_equal(model(np.array([0, 1, 5], np.float32)), np.array([0, 1, 1], np.float32))
