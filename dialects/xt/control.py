@@ -16,17 +16,23 @@ from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import Dim
 
 
-class Yield(ListOp, name="yield"):
-    """Ends a region and gives its results."""
+class _Control:
+    """What control ops share. One without a rule of its own takes and gives values of any types."""
 
-    values = variadic()
     access = "control"
     variadic_results = True
-    result_names = ()
+    result_names = ("outputs",)  # type: tuple[str, ...]
 
     @classmethod
     def problem(cls, op: Any) -> str | None:
         return None
+
+
+class Yield(_Control, ListOp, name="yield"):
+    """Ends a region and gives its results."""
+
+    values = variadic()
+    result_names = ()
 
 
 def _differ(what: str, have: Any, want: Any) -> str | None:
@@ -46,15 +52,12 @@ def _blocks(op: Any) -> list[Any]:
     return [r.blocks[0] for r in op.operation.regions]
 
 
-class If(ListOp, name="if"):
+class If(_Control, ListOp, name="if"):
     """The results of `then` when the i1 scalar `cond` is true, else those of `orelse`. Only one region runs."""
 
     cond = operand()
     then = region()
     orelse = region()
-    access = "control"
-    variadic_results = True
-    result_names = ("outputs",)
 
     @classmethod
     def problem(cls, op: Any) -> str | None:
@@ -64,15 +67,12 @@ class If(ListOp, name="if"):
                     None)
 
 
-class While(ListOp, name="while"):
+class While(_Control, ListOp, name="while"):
     """While `cond(carried)` yields true: carried = body(carried). Results are the last carried values."""
 
     carried = variadic()
     cond = region()
     body = region()
-    access = "control"
-    variadic_results = True
-    result_names = ("outputs",)
 
     @classmethod
     def problem(cls, op: Any) -> str | None:
@@ -85,7 +85,7 @@ class While(ListOp, name="while"):
                 or _differ("it gives", op.operation.results, carried))
 
 
-class Scan(ListOp, name="scan"):
+class Scan(_Control, ListOp, name="scan"):
     """A loop over slices: (carried, ys[i]) = body(carried, xs[i]) for each i; results: last carried, stacked ys.
 
     xs[k] is cut along `axes[k]`, from its end when `reverse[k]` is 1; ys[k] is stacked along `out_axes[k]`, from
@@ -100,9 +100,6 @@ class Scan(ListOp, name="scan"):
     out_axes = integers(())
     out_reverse = integers(())
     body = region()
-    access = "control"
-    variadic_results = True
-    result_names = ("outputs",)
 
     @classmethod
     def problem(cls, op: Any) -> str | None:
@@ -120,22 +117,15 @@ class Scan(ListOp, name="scan"):
                 or _differ("it gives", op.operation.results, [*carried, *stacked]))
 
 
-class Dispatch(ListOp, name="dispatch"):
+class Dispatch(_Control, ListOp, name="dispatch"):
     """Calls the kernel function `kernel`; `symbols` are the values of the kernel's symbols in those of the caller."""
 
     args = variadic()
     kernel = symbol_ref()
     symbols = dims(())
-    access = "control"
-    variadic_results = True
-    result_names = ("outputs",)
-
-    @classmethod
-    def problem(cls, op: Any) -> str | None:
-        return None
 
 
-class Require(ListOp, name="require"):
+class Require(_Control, ListOp, name="require"):
     """Ends the run with an error where the two dims of `equal` differ: an op behind it takes them to be the same.
 
     `message` says which.
@@ -143,8 +133,6 @@ class Require(ListOp, name="require"):
 
     equal = dims()
     message = text()
-    access = "control"
-    variadic_results = True
     result_names = ()
 
     @classmethod
@@ -153,17 +141,10 @@ class Require(ListOp, name="require"):
         return None if count == 2 else f"compares two dims, not {count}"
 
 
-class Fail(ListOp, name="fail"):
+class Fail(_Control, ListOp, name="fail"):
     """Ends the run with the error `message`. Its results stand for what a branch that cannot run would have given."""
 
     message = text()
-    access = "control"
-    variadic_results = True
-    result_names = ("outputs",)
-
-    @classmethod
-    def problem(cls, op: Any) -> str | None:
-        return None
 
 
 @dataclass(frozen=True)
