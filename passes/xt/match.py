@@ -18,6 +18,7 @@ __all__ = ["NoMatch", "array_of", "count_of", "dims_of", "dtype_of", "factors", 
            "only_user", "positive", "scaled", "single", "through"]
 
 MOST_ELEMENTS = 1 << 22     # larger constants are not looked into
+MOST_FACTORS = 16
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,15 @@ def scaled(value: Any) -> tuple[Any, float] | None:
 
 
 def factors(value: Any) -> tuple[float, list[Any]]:
-    """A product as its constant and its other factors: 0.5 * x * y gives (0.5, [x, y]). A cube counts three times."""
-    constant, rest, stack, first = 1.0, [], [value], True
+    """A product as its constant and its other factors: 0.5 * x * y gives (0.5, [x, y]). A cube counts three times.
+
+    One of more factors than any pattern has (squares of squares have 2^n) is left as it is.
+    """
+    constant, stack, first = 1.0, [value], True
+    rest: list[Any] = []
     while stack:
+        if len(rest) + len(stack) > MOST_FACTORS:
+            return 1.0, [value]
         v = stack.pop()
         n = number(v)
         op = producer(v)

@@ -123,3 +123,16 @@ def test_two_added_masks():
     get_pass("xt-recognise")().run(module, PassContext())
     assert [name_of(op) for op in walk_ops(module)].count("attention") == 1
     np.testing.assert_allclose(interpret(module, arrays)[0], want, rtol=2e-5, atol=2e-5)
+
+
+def test_squares_of_squares_take_no_time():
+    """As a product of single factors it has 2^60 of them."""
+
+    def squares(x):
+        for _ in range(60):
+            x = xt.mul(x, x)
+        return x
+
+    module = build(squares, (normal(3),), False)
+    get_pass("xt-recognise")().run(module, PassContext())
+    assert [name_of(op) for op in walk_ops(module)] == ["mul"] * 60
