@@ -16,20 +16,21 @@ from xcc.symbolic import Dim
 
 __all__ = ["contract", "finish", "panel_coordinates"]
 
+_ARITH = {"bool": (arith_d.andi, arith_d.ori), "float": (arith_d.mulf, arith_d.addf),
+          "int": (arith_d.muli, arith_d.addi)}
+
 
 def contract(b: Builder, loops: Sequence[Dim], n_parallel: int, reads: Sequence[Read], dtype: Any) -> Any:
     """sum over the loops after `n_parallel` of the product of two reads, kept in the accumulator type of `dtype`."""
     acc = accumulator(dtype)
-    init = b.fill(loops[:n_parallel], acc, 0)
+    init = b.fill(loops[:n_parallel], acc, 0) if n_parallel < len(loops) else b.empty(loops, acc)
     types = [view.dtype for view, _ in reads]
 
     def body(s: list[Any]) -> Any:
         x, y = (scalar.convert(v, t, acc) for v, t in zip(s[:2], types, strict=True))
-        if is_bool(acc):
-            return arith_d.ori(s[2], arith_d.andi(x, y))
-        if is_float(acc):
-            return arith_d.addf(s[2], arith_d.mulf(x, y))
-        return arith_d.addi(s[2], arith_d.muli(x, y))
+        times, plus = _ARITH["bool" if is_bool(acc) else "float" if is_float(acc) else "int"]
+        product = times(x, y)
+        return plus(s[2], product) if len(s) > 2 else product       # an outer product sums nothing
 
     out = [dim_expr(i) for i in range(n_parallel)]
     return b.generic(loops, [(init, out)], reads, body, range(n_parallel, len(loops)))[0]

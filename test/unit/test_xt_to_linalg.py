@@ -173,6 +173,8 @@ def test_dot_general() -> None:
         return xt.dot_general(x, y, lhs_batch=(0,), rhs_batch=(0,), lhs_contract=(2,), rhs_contract=(1,))
 
     check(matmul, floats(2, 3, 7), floats(2, 7, 5), rtol=1e-5)
+    check(lambda x, y: xt.dot_general(x, y, lhs_contract=(), rhs_contract=()), floats(2, 3), floats(4))
+    check(lambda x, y: xt.dot_general(x, y, lhs_contract=(), rhs_contract=(), dtype="i32"), ints(3), ints(2, 5))
     check(lambda x, y: xt.dot_general(x, xt.transpose(y, perm=(1, 0)), lhs_contract=(1,), rhs_contract=(0,)),
           floats(3, 7), floats(5, 7), rtol=1e-5)
     check(matmul, floats(2, 3, 7, dtype=np.float16), floats(2, 7, 5, dtype=np.float16), rtol=1e-2, atol=1e-2)
