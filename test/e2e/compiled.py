@@ -12,7 +12,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 import xcc
@@ -36,8 +36,12 @@ TOLERANCE = {"float64": 1e-10, "float32": 3e-5, "float16": 4e-3, "bfloat16": 3e-
 
 
 def examples(n: int) -> Any:
-    """The settings of a property test with `n` examples. Failures are not shrunk: each try is a compilation."""
-    return settings(max_examples=max(1, int(n * EXAMPLES)), phases=[Phase.explicit, Phase.generate])
+    """The settings of a property test with `n` examples. Failures are not shrunk: each try is a compilation.
+
+    What is drawn is compiled in between, so that a busy machine seems slow in drawing.
+    """
+    return settings(max_examples=max(1, int(n * EXAMPLES)), phases=[Phase.explicit, Phase.generate],
+                    suppress_health_check=[HealthCheck.too_slow])
 
 
 def shapes(rank: tuple[int, int] = (0, 4), sizes: Any = SIZES, limit: int = 1 << 15) -> Any:
