@@ -53,6 +53,16 @@ def row(b: Any, d: int) -> Any:
     return drop(take(b, 0, d, d + 1), 0)
 
 
+def biases(b: Any, d: int) -> list[Any]:
+    """Direction `d` of what is added to the inputs' products and to the states'."""
+    return split(row(b, d), 2)
+
+
+def _both_biases(b: Any) -> Callable[[int], Any] | None:
+    """Where both are added to the same sum: their sum."""
+    return None if b is None else lambda d: xt.add(*biases(b, d))
+
+
 def _flip(x: Any, lengths: Any) -> Any:
     """[seq, batch, ...] with each row's first `lengths` steps backwards."""
     seq, batch = shape(x)[:2]
@@ -79,14 +89,16 @@ def _masked(step: Step, lengths: Any) -> Callable[..., tuple[list[Any], Any]]:
     return run
 
 
-def run(a: Any, x: Any, hidden: Dim, initial: Sequence[Any], lengths: Any, prepare: Callable[[int], Any],
+def run(a: Any, x: Any, w: Any, bias: Callable[[int], Any] | None, hidden: Dim, initial: Sequence[Any], lengths: Any,
         step: Step) -> list[Any]:
-    """All hidden states [seq, dirs, batch, H] and the last states. `prepare(d)` projects the inputs."""
+    """All hidden states [seq, dirs, batch, H] and the last states. `step` gets x w + bias(direction) of its time."""
     seq, batch = shape(x)[:2]
     outs, lasts = [], []
     for d in range(2 if a.direction == "bidirectional" else 1):
         backward = a.direction == "reverse" or d == 1
-        xs = prepare(d)
+        xs = project(x, w, d)
+        if bias is not None:
+            xs = xt.add(xs, bias(d))
         if backward and lengths is not None:
             xs = _flip(xs, lengths)
         states = [xt.broadcast(const(0, x), shape=(batch, hidden)) if s is None else row(s, d) for s in initial]
@@ -122,10 +134,6 @@ def lstm(a: Any, x: Any, w: Any, r: Any, b: Any, lengths: Any, h0: Any, c0: Any,
     """Gates i, o, f, c; see xt.lstm."""
     hidden = shape(r)[2]
 
-    def prepare(d: int) -> Any:
-        left = project(x, w, d)
-        return left if b is None else xt.add(left, xt.add(*split(row(b, d), 2)))
-
     def step(d: int, xs: Any, states: Sequence[Any]) -> list[Any]:
         h, c = states
         i, o, f, g = split(xt.add(xs, project(h, r, d)), 4)
@@ -137,7 +145,7 @@ def lstm(a: Any, x: Any, w: Any, r: Any, b: Any, lengths: Any, h0: Any, c0: Any,
         bent = ACTIVATIONS[a.activations[3 * d + 2]](c, a.alphas[3 * d + 2], a.betas[3 * d + 2])
         return [xt.mul(o, bent), c]
 
-    return run(a, x, hidden, [h0, c0], lengths, prepare, step)
+    return run(a, x, w, _both_biases(b), hidden, [h0, c0], lengths, step)
 
 
 def _peeped(gate: Any, weight: Any, cell: Any) -> Any:
@@ -149,14 +157,10 @@ def gru(a: Any, x: Any, w: Any, r: Any, b: Any, lengths: Any, h0: Any) -> Any:
     """Gates z, r, h; see xt.gru."""
     hidden = shape(r)[2]
 
-    def prepare(d: int) -> Any:
-        left = project(x, w, d)
-        return left if b is None else xt.add(left, split(row(b, d), 2)[0])
-
     def step(d: int, xs: Any, states: Sequence[Any]) -> list[Any]:
         (h,) = states
         matrix = take(r, 0, d, d + 1)
-        rb = None if b is None else split(row(b, d), 2)[1]
+        rb = None if b is None else biases(b, d)[1]
         gates = project(h, take(matrix, 1, 0, 2 * hidden), 0)
         gates = gates if rb is None else xt.add(gates, take(rb, 0, 0, 2 * hidden))
         z, reset = split(activate(a, 2 * d, xt.add(take(xs, -1, 0, 2 * hidden), gates)), 2)
@@ -167,19 +171,15 @@ def gru(a: Any, x: Any, w: Any, r: Any, b: Any, lengths: Any, h0: Any) -> Any:
         n = activate(a, 2 * d + 1, xt.add(take(xs, -1, 2 * hidden, 3 * hidden), right))
         return [xt.add(xt.mul(xt.sub(const(1, z), z), n), xt.mul(z, h))]
 
-    return run(a, x, hidden, [h0], lengths, prepare, step)
+    return run(a, x, w, None if b is None else lambda d: biases(b, d)[0], hidden, [h0], lengths, step)
 
 
 @decomposes("rnn")
 def rnn(a: Any, x: Any, w: Any, r: Any, b: Any, lengths: Any, h0: Any) -> Any:
     """h' = f(x w + h r + b)."""
 
-    def prepare(d: int) -> Any:
-        left = project(x, w, d)
-        return left if b is None else xt.add(left, xt.add(*split(row(b, d), 2)))
-
     def step(d: int, xs: Any, states: Sequence[Any]) -> list[Any]:
         return [activate(a, d, xt.add(xs, project(states[0], r, d)))]
 
-    return run(a, x, shape(r)[2], [h0], lengths, prepare, step)
+    return run(a, x, w, _both_biases(b), shape(r)[2], [h0], lengths, step)
 
