@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.fragments import instructions_of
-from xcc.passes.xt.rewrite import at, name_of, replace, walk_ops
+from xcc.passes.xt.rewrite import at, name_of, products, replace
 
 __all__ = ["MultipliedTypes"]
 
@@ -33,10 +33,9 @@ class MultipliedTypes(Pass):
         if "f16" not in taken:
             return
         with module.context:
-            for op in list(walk_ops(module)):
-                if name_of(op) in ("dot_general", "convolution"):
-                    kinds = {xt.TensorType.of(v).dtype for v in op.operands}
-                    if kinds <= set(SMALL) and (len(kinds) > 1 or not kinds <= taken):
-                        with at(op):
-                            operands = [xt.convert(v, dtype="f16") for v in op.operands]
-                            replace(op, [getattr(xt, name_of(op))(*operands, **vars(xt.attrs_of(op)))])
+            for op in products(module):
+                kinds = {xt.TensorType.of(v).dtype for v in op.operands}
+                if kinds <= set(SMALL) and (len(kinds) > 1 or not kinds <= taken):
+                    with at(op):
+                        operands = [xt.convert(v, dtype="f16") for v in op.operands]
+                        replace(op, [getattr(xt, name_of(op))(*operands, **vars(xt.attrs_of(op)))])

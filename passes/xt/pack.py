@@ -17,7 +17,7 @@ from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.match import only_user
 from xcc.passes.xt.op_graph import nominal_count
-from xcc.passes.xt.rewrite import at, erase_dead, name_of, producer, replace, walk_ops
+from xcc.passes.xt.rewrite import at, erase_dead, name_of, producer, products, replace
 from xcc.weights import WeightStore
 
 __all__ = ["PackWeights", "pack_columns", "panel_width"]
@@ -53,9 +53,7 @@ class PackWeights(Pass):
         dot = self.dot or (ctx.chip.matrix if ctx.chip is not None else ())
         packer = _Packer(ctx.weights if ctx.weights is not None else WeightStore(), width, dot)
         with module.context:
-            for op in walk_ops(module):
-                if name_of(op) not in ("dot_general", "convolution"):
-                    continue
+            for op in products(module):
                 with at(op):
                     if producer(op.operands[1], "weight") is None:
                         new = packer.grouped(op) if name_of(op) == "dot_general" else None

@@ -28,6 +28,11 @@ def walk_ops(module: Any) -> Iterator[Any]:
                 yield op.operation
 
 
+def products(module: Any) -> list[Any]:
+    """The matrix products and convolutions below `module`, in program order."""
+    return [op for op in walk_ops(module) if name_of(op) in ("dot_general", "convolution")]
+
+
 def name_of(op: Any) -> str:
     """The op's name without its dialect."""
     return str(op.name).partition(".")[2]

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.pack import multiplies
-from xcc.passes.xt.rewrite import at, name_of, walk_ops
+from xcc.passes.xt.rewrite import at, products
 
 __all__ = ["WidenProducts"]
 
@@ -31,9 +31,8 @@ class WidenProducts(Pass):
 
     def run(self, module: Any, ctx: PassContext) -> None:
         with module.context:
-            for op in list(walk_ops(module)):
-                if name_of(op) in ("dot_general", "convolution"):
-                    kind = xt.TensorType.of(op.operands[0]).dtype
-                    if kind in NARROW and not (ctx.chip is not None and multiplies(ctx.chip, kind)):
-                        with at(op):
-                            op.operands[0] = xt.convert(op.operands[0], dtype="f32")
+            for op in products(module):
+                kind = xt.TensorType.of(op.operands[0]).dtype
+                if kind in NARROW and not (ctx.chip is not None and multiplies(ctx.chip, kind)):
+                    with at(op):
+                        op.operands[0] = xt.convert(op.operands[0], dtype="f32")
