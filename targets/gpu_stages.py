@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xcc.passes.base import Pass, get_pass
+from xcc.passes.base import Pass, get_pass, parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.front import BESIDE, MAX_ROW, TILE_ROW, gpu_model_passes, whole_pipeline
@@ -30,7 +30,7 @@ def thread_stage(*own: Pass) -> Stage:
 def thread_math(*, halves: bool) -> tuple[Pass, ...]:
     """Floats and functions that a GPU has no instruction for, in those that it has. halves: see expand-floats."""
     return (
-        get_pass("expand-floats")(bf16=False, halves=halves),
+        parse_pass(f"expand-floats{{bf16=false halves={str(halves).lower()}}}"),
         get_pass("hardware-math")(),
         get_pass("expand-math")(),
         get_pass("hardware-math")(),    # of what the expansions use
