@@ -14,7 +14,7 @@ from typing import Any
 
 LOADING = 600.0         # seconds that a runtime may take to load or compile a case
 RUNNING = 60.0          # seconds that a turn may take
-SILENCE = 0.02          # between turns: threads of the one before go to sleep
+SILENCE = 0.03          # between turns: threads of the one before go to sleep
 
 
 class Rival:
