@@ -34,7 +34,7 @@ def guarded(prog: str, body: Callable[[Sequence[str]], int], argv: Sequence[str]
         sys.stdout.flush()
         return status
     except UserError as e:
-        return _report(prog, "error", str(e), EXIT_USER)
+        return _report(prog, "error", " ".join(str(e).splitlines()), EXIT_USER)     # names may have line breaks
     except CompilerBug as e:
         if e.details and os.environ.get("XCC_TRACEBACK"):
             sys.stderr.write(e.details)

@@ -131,8 +131,10 @@ def test_all_unsupported_ops_in_one_message(tmp_path: Path) -> None:
         assert word in message
 
 
-def test_the_command_line_says_it_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "m.onnx").write_bytes(small().SerializeToString()[:60])
+@pytest.mark.parametrize("data", [small().SerializeToString()[:60], broken(
+    lambda m: setattr(m.graph.node[0], "op_type", "No\nSuch\rOp")).SerializeToString()], ids=["cut", "line breaks"])
+def test_the_command_line_says_it_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], data: bytes) -> None:
+    (tmp_path / "m.onnx").write_bytes(data)
     assert xcc_cli.main([str(tmp_path / "m.onnx")]) == 1
     err = capsys.readouterr().err
     assert err.startswith("xcc: error: ")
