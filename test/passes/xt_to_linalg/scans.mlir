@@ -14,10 +14,11 @@ func.func private @rows(%x: tensor<100x70xf32>) -> tensor<100x70xf32> attributes
 
 // -----
 
-// A part of a row a workgroup, from its start; narrow floats in f32.
+// A part of a row a workgroup, from its start, the last ones first: the cache still has them; narrow floats in f32.
 // CHECK-LABEL: func.func private @parts(
 // CHECK: scf.forall (%[[I:.*]], %[[P:.*]]) in (1, 3)
-// CHECK: memref.load %arg1[%[[I]], %[[P]]]
+// CHECK: %[[LAST:.*]] = arith.subi %{{.*}}, %[[P]]
+// CHECK: memref.load %arg1[%[[I]], %[[LAST]]]
 // CHECK: %[[X:.*]] = vector.transfer_read {{.*}} : memref<1x9000xf16>, vector<1x4096xf16>
 // CHECK: arith.extf %[[X]]
 // CHECK: vector.scan <add>
