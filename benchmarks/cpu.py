@@ -123,7 +123,7 @@ def limits(row: Mapping[str, Any], job: Job, machine: Machine) -> dict[str, Any]
     if "xcc" not in row["ms"]:
         return {}
     seconds = row["ms"]["xcc"] / 1e3
-    peers = [v for k, v in row["ms"].items() if k not in ("xcc", "torch-nhwc", "limit")]
+    peers = [v for k, v in row["ms"].items() if k not in ("xcc", "torch-nhwc", "limit", *row["differs"])]
     out: dict[str, Any] = {"ratio": min(peers) / row["ms"]["xcc"]} if peers else {}
     if job.flops:
         out |= {"gflops": job.flops / seconds / 1e9}

@@ -72,6 +72,7 @@ class Rival:
     def _start(self) -> subprocess.Popen[str]:
         environment = {**os.environ, "OMP_NUM_THREADS": str(self.threads), "OPENBLAS_NUM_THREADS": str(self.threads),
                        "XCC_THREADS": str(self.threads), "PYTHONWARNINGS": "ignore"}
+        environment.pop("PYTHONSAFEPATH", None)         # the worker's modules lie beside it
         with open(self.log, "a") as log:
             return subprocess.Popen(
                 [sys.executable, str(Path(__file__).with_name("cpu_worker.py")), self.name], stdin=subprocess.PIPE,

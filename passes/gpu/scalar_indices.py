@@ -108,9 +108,7 @@ class _Scalars:
             return self.element(op.operands[0], start + n)
         with ir.InsertionPoint(vector.owner) if op is None else ir.InsertionPoint.after(op):
             if op is not None and op.name == "arith.constant":
-                dense = ir.DenseIntElementsAttr(op.attributes["value"])
-                return arith_d.constant(kind, ir.IntegerAttr(dense.get_splat_value()).value if dense.is_splat
-                                        else int(list(dense)[n]))
+                return arith_d.constant(kind, _number(op.attributes["value"], kind, n))
             if op is not None and op.name == "vector.step":
                 return arith_d.constant(kind, n)
         if op is not None and op.name.startswith("arith.") and len(op.results) == 1:
@@ -122,6 +120,15 @@ class _Scalars:
         with point:
             return ir.Operation.create("vector.extract", results=[kind], operands=[vector], attributes={
                 "static_position": ir.DenseI64ArrayAttr.get([n])}).result
+
+
+def _number(dense: Any, kind: Any, n: int) -> Any:
+    """Element `n`, of type `kind`, of a constant vector, as an attribute."""
+    if ir.DenseElementsAttr(dense).is_splat:
+        return ir.DenseElementsAttr(dense).get_splat_value()
+    if isinstance(kind, ir.FloatType):
+        return ir.FloatAttr.get(kind, list(ir.DenseFPElementsAttr(dense))[n])
+    return ir.IntegerAttr.get(kind, int(list(ir.DenseIntElementsAttr(dense))[n]))
 
 
 def _inside(condition: Any) -> list[tuple[Any, Any]]:

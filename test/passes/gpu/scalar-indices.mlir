@@ -41,6 +41,28 @@ gpu.module @m {
     gpu.return
   }
 
+  // A coordinate that is computed in floats.
+  // CHECK-LABEL: gpu.func @floats(
+  // CHECK-NOT: vector<
+  // CHECK: %[[HALF:.*]] = arith.mulf %{{.*}}, %{{.*}} : f32
+  // CHECK: %[[MOVED:.*]] = arith.addf %[[HALF]], %{{.*}} : f32
+  // CHECK: arith.fptosi %[[MOVED]] : f32 to i32
+  // CHECK: memref.load
+  gpu.func @floats(%x: memref<?xf16>, %o: memref<64xf16>, %f: f32) kernel {
+    %half = arith.constant dense<0.5> : vector<2xf32>
+    %move = arith.constant dense<[0.25, -0.25]> : vector<2xf32>
+    %t = gpu.thread_id x
+    %v = vector.broadcast %f : f32 to vector<2xf32>
+    %h = arith.mulf %v, %half : vector<2xf32>
+    %m = arith.addf %h, %move : vector<2xf32>
+    %n = arith.fptosi %m : vector<2xf32> to vector<2xi32>
+    %at = arith.index_cast %n : vector<2xi32> to vector<2xindex>
+    %i = vector.extract %at[1] : index from vector<2xindex>
+    %l = memref.load %x[%i] : memref<?xf16>
+    memref.store %l, %o[%t] : memref<64xf16>
+    gpu.return
+  }
+
   // Without that test, or with another bound, the clamp stays; what was read from memory is an element of its vector.
   // CHECK-LABEL: gpu.func @kept(
   // CHECK: %[[INDICES:.*]] = vector.load
