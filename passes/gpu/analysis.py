@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from xcc import symbolic
@@ -18,6 +19,27 @@ MAX_DIVISOR = 1 << 20
 def owner(value: Any) -> Any:
     """The operation that defines `value`, or None for a block argument."""
     return None if isinstance(value.owner, ir.Block) else value.owner.operation
+
+
+def step_of(value: Any, block: Any, fits: Callable[[Any], bool]) -> list[Any] | None:
+    """The operations of a loop's `block` that `value` needs, in order; None where one does not fit, or needs a value
+    that the loop carries."""
+    needed: set[Any] = set()
+    todo = [value]
+    while todo:
+        v = todo.pop()
+        op = owner(v)
+        if op is None:
+            if v.owner == block and ir.BlockArgument(v).arg_number:
+                return None
+            continue
+        if op.block != block or op in needed:
+            continue
+        if not fits(op):
+            return None
+        needed.add(op)
+        todo += list(op.operands)
+    return [op.operation for op in block.operations if op.operation in needed]
 
 
 def constant(value: Any) -> int | None:

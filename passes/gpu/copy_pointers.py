@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 from xcc._mlir import arith_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.gpu.analysis import constant, element_bytes, owner
+from xcc.passes.gpu.analysis import constant, element_bytes, step_of
 
 COPY, GROUP = "nvvm.cp.async.shared.global", "nvvm.wgmma.fence.aligned"
 MOST = 16       # addresses of a loop, two registers each
@@ -132,22 +132,9 @@ def _factor(value: Any, steps: list[Any], counter: Any) -> int | None:
 
 def _linear(value: Any, block: Any) -> list[Any] | None:
     """The operations of `block` that `value` comes from; None where it is not linear in the loop's counter."""
-    wanted: set[Any] = set()
-    todo = [value]
-    while todo:
-        v = todo.pop()
-        op = owner(v)
-        if op is None:
-            if v.owner == block and ir.BlockArgument(v).arg_number:
-                return None
-            continue
-        if op.block != block or op in wanted:
-            continue
-        if op.name not in (*LINEAR, *FIXED):
-            return None
-        wanted.add(op)
-        todo += list(op.operands)
-    steps = [op.operation for op in block.operations if op.operation in wanted]
+    steps = step_of(value, block, lambda op: op.name in (*LINEAR, *FIXED))
+    if steps is None:
+        return None
     moving = {block.arguments[0]}
     for op in steps:
         dependent = [v in moving for v in op.operands]

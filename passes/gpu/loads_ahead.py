@@ -12,7 +12,7 @@ from typing import Any
 
 from xcc._mlir import ir
 from xcc.passes.gpu import warpgroup
-from xcc.passes.gpu.analysis import Access, element_bytes, gather_run, owner, register_run
+from xcc.passes.gpu.analysis import Access, element_bytes, gather_run, owner, register_run, step_of
 from xcc.passes.gpu.assign_layouts import CONVERT
 from xcc.passes.gpu.contraction import Contraction
 from xcc.passes.gpu.distribute_memory import Gather, Transfer
@@ -123,7 +123,7 @@ def _staged(k: Any, plan: Contraction, number: int, operand: Any, block: Any) ->
         value = op.operands[0]
     elif (plan.lhs, plan.rhs)[number] is not None:
         return None
-    steps = _slice(value, block)
+    steps = step_of(value, block, _loaded)
     if steps is None or not any(s.name in LOADS for s in steps):
         return None
     stored = memory_type(ir.VectorType(value.type).element_type)
@@ -138,24 +138,9 @@ def _staged(k: Any, plan: Contraction, number: int, operand: Any, block: Any) ->
     return StagedTile(value, steps, memory, _direct(k, value, layout, memory, stored), stored)
 
 
-def _slice(value: Any, block: Any) -> list[Any] | None:
-    """The operations of `block` that `value` needs, in order; None where they depend on values carried by the loop."""
-    needed: set[Any] = set()
-    todo = [value]
-    while todo:
-        v = todo.pop()
-        op = owner(v)
-        if op is None:
-            if v.owner == block and ir.BlockArgument(v).arg_number:
-                return None
-            continue
-        if op.block != block or op in needed:
-            continue
-        if not op.name.startswith((*PURE, *LOADS)) or len(op.regions):
-            return None
-        needed.add(op)
-        todo += list(op.operands)
-    return [op.operation for op in block.operations if op.operation in needed]
+def _loaded(op: Any) -> bool:
+    """Whether an operation may be a part of what is loaded ahead."""
+    return op.name.startswith((*PURE, *LOADS)) and not len(op.regions)
 
 
 def _direct(k: Any, value: Any, layout: Layout, memory: Layout, stored: Any) -> bool:

@@ -90,36 +90,43 @@ class _Scalars:
     def _element(self, vector: Any, n: int) -> Any:
         op = owner(vector)
         kind = ir.VectorType(vector.type).element_type
-        if op is not None and op.name == "vector.from_elements":
+        if op is None:
+            with ir.InsertionPoint.at_block_begin(vector.owner):
+                return _extracted(vector, n)
+        if op.name == "vector.from_elements":
             return self.of(op.operands[n])
-        if op is not None and op.name == "vector.broadcast":
+        if op.name == "vector.broadcast":
             source = op.operands[0]
             if not isinstance(source.type, ir.VectorType):
                 return self.of(source)
             if ir.VectorType(source.type).shape == [1]:
                 return self.element(source, 0)
-        if op is not None and op.name == "vector.shuffle":
+        if op.name == "vector.shuffle":
             at = list(ir.DenseI64ArrayAttr(op.attributes["mask"]))[n]
             size = ir.VectorType(op.operands[0].type).shape[0]
             if at >= 0:
                 return self.element(op.operands[0], at) if at < size else self.element(op.operands[1], at - size)
-        if op is not None and op.name == "vector.extract_strided_slice":
+        if op.name == "vector.extract_strided_slice":
             start = ir.IntegerAttr(ir.ArrayAttr(op.attributes["offsets"])[0]).value
             return self.element(op.operands[0], start + n)
-        with ir.InsertionPoint(vector.owner) if op is None else ir.InsertionPoint.after(op):
-            if op is not None and op.name == "arith.constant":
+        arithmetic = op.name.startswith("arith.") and op.name != "arith.constant" and len(op.results) == 1
+        operands = [self.element(v, n) if isinstance(v.type, ir.VectorType) else v for v in op.operands] \
+            if arithmetic else []
+        with ir.InsertionPoint.after(op):
+            if op.name == "arith.constant":
                 return arith_d.constant(kind, _number(op.attributes["value"], kind, n))
-            if op is not None and op.name == "vector.step":
+            if op.name == "vector.step":
                 return arith_d.constant(kind, n)
-        if op is not None and op.name.startswith("arith.") and len(op.results) == 1:
-            operands = [self.element(v, n) if isinstance(v.type, ir.VectorType) else v for v in op.operands]
-            with ir.InsertionPoint.after(op), op.location:
+            if not arithmetic:
+                return _extracted(vector, n)
+            with op.location:
                 return ir.Operation.create(op.name, results=[kind], operands=operands,
                                            attributes={a: op.attributes[a] for a in op.attributes}).result
-        point = ir.InsertionPoint.at_block_begin(vector.owner) if op is None else ir.InsertionPoint.after(op)
-        with point:
-            return ir.Operation.create("vector.extract", results=[kind], operands=[vector], attributes={
-                "static_position": ir.DenseI64ArrayAttr.get([n])}).result
+
+
+def _extracted(vector: Any, n: int) -> Any:
+    return ir.Operation.create("vector.extract", results=[ir.VectorType(vector.type).element_type], operands=[vector],
+                               attributes={"static_position": ir.DenseI64ArrayAttr.get([n])}).result
 
 
 def _number(dense: Any, kind: Any, n: int) -> Any:
