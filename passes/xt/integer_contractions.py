@@ -140,8 +140,8 @@ class _Rules:
                     if zero is None:
                         zero = xt.sub(*[xt.convert(scale, dtype="i8" if wanted == "ui8" else "ui8")] * 2)
                     moved = with_sign(zero, wanted)
-                    replace(reader, [xt.dequantize(new, scale, moved, axis=attrs_of(reader).axis,
-                                                   dtype=attrs_of(reader).dtype)])
+                    wide = xt.dequantize(new, scale, moved, axis=attrs_of(reader).axis, dtype=attrs_of(reader).dtype)
+                    reader.results[0].replace_all_uses_with(wide)       # the walk is still to come to the reader
                 elif (name in MOVES or name == "reduce_window" and attrs_of(reader).kind == "max") \
                         and len(reader.operands) == 1:
                     self._change_readers(reader.results[0], rebuilt(reader, [new]), wanted)
