@@ -66,7 +66,7 @@ class InterpretingExecutor:
     def run(self, inputs: Sequence[Array], symbols: Mapping[str, int]) -> list[Array]:
         """The outputs, in the program's order. Raises KernelFault where a kernel's behaviour is undefined."""
         state = _State(self, inputs, dict(symbols))
-        state.execute(self.program.body)
+        state.execute((*self.program.setup, *self.program.body))
         return [state.array(i) for i in self.program.outputs]
 
 

@@ -1,6 +1,6 @@
 """Runs a model compiled for CPUs: one shared object, one call a run.
 
-The object exports ``xcc_main(buffers, symbols)`` (see xcc.targets.cpu.host), ``xcc_set_threads`` and
+The object exports ``xcc_main(buffers, symbols)``, ``xcc_setup`` (see xcc.targets.cpu.host), ``xcc_set_threads`` and
 ``xcc_after_fork``. It is loaded from memory; weights stay where the artifact has mapped them.
 """
 
@@ -18,8 +18,9 @@ import numpy as np
 
 from xcc import symbolic
 from xcc.diagnostics import UserError
-from xcc.runtime.arena import ALIGNMENT, ArenaPlanner, walk
+from xcc.runtime.arena import ALIGNMENT, ArenaPlanner, touched, walk
 from xcc.runtime.cores import physical_cores
+from xcc.runtime.large_pages import release
 from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.outputs import OutputMemory, address_of
 from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program, Require
@@ -121,14 +122,33 @@ class CpuExecutor:
         self._memory = [OutputMemory() if program.buffers[i].kind == "output" else None for i in program.outputs]
         self._plain = not self._limits and None not in self._memory      # outputs are what the kernels write
         self._keep: list[Any] = []
+        self._arrays: dict[int, Any] = {}       # of weights, by buffer
         for i, b in enumerate(program.buffers):
             if b.kind == "weight":
                 array = np.ascontiguousarray(weights[b.name])
-                self._keep.append(array)
+                self._arrays[i] = array
                 self._pointers[i] = array.ctypes.data
+        if program.setup:
+            self._set_up()
         if not program.symbols:         # the one shape there is: its memory is there before the first run
             self._place(self._plan((), {}))
             self._arena.fill(0)
+
+    def _set_up(self) -> None:
+        """Makes the kept buffers, and lets go of the pages of weights that nothing else reads."""
+        kept = [i for i, b in enumerate(self.program.buffers) if b.kind == "kept"]
+        sizes = [-(-symbolic.evaluate(self.program.nbytes(i), {}) // ALIGNMENT) * ALIGNMENT for i in kept]
+        memory = np.empty(sum(sizes) + ALIGNMENT, np.uint8)
+        self._keep.append(memory)
+        at = -(-memory.ctypes.data // ALIGNMENT) * ALIGNMENT
+        for i, size in zip(kept, sizes, strict=True):
+            self._pointers[i] = at
+            at += size
+        self._library.xcc_setup(self._pointers, self._symbols)
+        again = {self.program.root(b) for s in walk(self.program.body) for b in touched(s)}
+        for i in {self.program.root(b) for s in self.program.setup for b in s.buffers} - again:
+            if self.program.buffers[i].kind == "weight":
+                release(self._arrays[i])
 
     def set_threads(self, threads: int) -> int:
         """Changes the number of threads; returns how many there are."""

@@ -1,8 +1,9 @@
 """Runs a program on a GPU through a driver object (xcc.runtime.cuda_driver, xcc.runtime.hip).
 
-Weights are uploaded once. For each set of symbol values the buffers get fixed addresses and the launches are captured
-into graphs, one for each stretch of statements whose launches are known in advance; runs of the same shape replay
-them. The shapes used last keep theirs. Conditions and sizes that the model computes are read back between graphs.
+Weights are uploaded once, and the program's setup makes more of them. For each set of symbol values the buffers get
+fixed addresses and the launches are captured into graphs, one for each stretch of statements whose launches are known
+in advance; runs of the same shape replay them. The shapes used last keep theirs. Conditions and sizes that the model
+computes are read back between graphs.
 """
 
 from __future__ import annotations
@@ -71,10 +72,15 @@ class GpuExecutor:
                 self._weights[i] = driver.alloc(array.nbytes)
                 driver.upload(self._weights[i], array)
                 driver.synchronize()
+            elif b.kind == "kept":
+                self._weights[i] = driver.alloc(symbolic.evaluate(program.nbytes(i), {}))
+        for s in program.setup:
+            self._enqueue(s, _Shape({}, self._weights, []), {})
+        driver.synchronize()
 
     def _find_functions(self) -> dict[str, Any]:
         shared: dict[str, int] = {}
-        for s in walk(self.program.body):
+        for s in walk((*self.program.setup, *self.program.body)):
             if isinstance(s, Launch):
                 shared[s.kernel] = max(shared.get(s.kernel, 0), s.shared_bytes)
         found = {}
@@ -248,7 +254,7 @@ class GpuExecutor:
         b = self.program.buffers[i]
         if b.kind == "alias":
             return self._address(b.base, shape, env) + symbolic.evaluate(b.offset, env)
-        return self._weights[i] if b.kind == "weight" else shape.addresses[i]
+        return self._weights[i] if i in self._weights else shape.addresses[i]
 
     def _shape(self, symbols: Mapping[str, int]) -> _Shape:
         key = tuple(symbols[s] for s in self.program.symbols)

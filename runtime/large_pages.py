@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BLOCK", "BlockWriter", "map_file"]
+__all__ = ["BLOCK", "BlockWriter", "map_file", "release"]
 
 BLOCK = 2 << 20
 MOST = 512 * BLOCK      # bytes of one call: under what Linux writes at most
@@ -27,6 +27,23 @@ def map_file(path: str | Path) -> np.ndarray[Any, np.dtype[np.uint8]]:
         with contextlib.suppress(OSError):      # a kernel without large pages
             mapped.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(mapped, np.uint8)
+
+
+def release(array: np.ndarray[Any, Any]) -> None:
+    """Gives back the memory of the whole pages of `array`, a part of what :func:`map_file` gave; they are read from
+    the file again when they are wanted. Nothing happens to any other array."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    mapped = base.obj if isinstance(base, memoryview) else base
+    if not isinstance(mapped, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    start = array.ctypes.data - np.frombuffer(mapped, np.uint8).ctypes.data
+    first, end = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE, (start + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
+    if end > first:
+        with contextlib.suppress(OSError):      # or a large page that its neighbours read brings it back
+            mapped.madvise(mmap.MADV_NOHUGEPAGE, first, end - first)
+        mapped.madvise(mmap.MADV_DONTNEED, first, end - first)
 
 
 class BlockWriter:

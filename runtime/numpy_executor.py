@@ -75,7 +75,7 @@ class _Run:
         self.memory: dict[int, Array] = {}
         for i, value in zip(self.program.inputs, inputs, strict=True):
             self.memory[i] = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-        self.body(self.program.body)
+        self.body((*self.program.setup, *self.program.body))
 
     def outputs(self) -> list[Array]:
         return [self.array(i) for i in self.program.outputs]

@@ -12,7 +12,7 @@ from typing import Any, Literal, Union
 from xcc import symbolic
 from xcc.symbolic import Dim
 
-BufferKind = Literal["input", "output", "weight", "temp", "alias"]
+BufferKind = Literal["input", "output", "weight", "kept", "temp", "alias"]
 
 DTYPE_BYTES: dict[str, int] = {
     "f64": 8, "f32": 4, "f16": 2, "bf16": 2, "f8E4M3FN": 1, "f8E5M2": 1, "f8E4M3FNUZ": 1,
@@ -25,8 +25,9 @@ DTYPE_BYTES: dict[str, int] = {
 class Buffer:
     """A contiguous row-major array.
 
-    kind: "input"/"output" (name is the model's), "weight" (name is its key in the weight file), "temp"
-    (lives in the arena), "alias" (the bytes of buffer `base` from `offset`, seen with another shape).
+    kind: "input"/"output" (name is the model's), "weight" (name is its key in the weight file), "kept" (static, made
+    from weights when the model is loaded, stays as long as it), "temp" (lives in the arena), "alias" (the bytes of
+    buffer `base` from `offset`, seen with another shape).
     dtype: a key of DTYPE_BYTES. `offset` is in bytes and may use the counter of an enclosing For.
     """
 
@@ -130,7 +131,8 @@ Statement = Union[Launch, Copy, SetScalar, BindSymbol, Require, If, While, For]
 class Program:
     """`symbols` names every symbol bound from inputs, in order; `bounds` gives (low, high) where declared.
 
-    `equal` holds pairs of dims over them which the kernels take to be equal.
+    `equal` holds pairs of dims over them which the kernels take to be equal. `setup` runs once, before the first run:
+    its launches read weights and kept buffers, and write kept buffers.
     """
 
     buffers: tuple[Buffer, ...]
@@ -140,6 +142,7 @@ class Program:
     symbols: tuple[str, ...] = ()
     bounds: dict[str, tuple[int, int]] = field(default_factory=dict)
     equal: tuple[tuple[Dim, ...], ...] = ()
+    setup: tuple[Launch, ...] = ()
 
     def nbytes(self, buffer: int) -> Dim:
         """The size of `buffer` in bytes."""

@@ -52,6 +52,7 @@ def program_from_json(data: Any) -> Program:
             _fail("program.equal", f"a pair has {len(pair)} dims")
         for d in pair:
             _check_dim(d, bound, "program.equal")
+    _check_setup(p)
     _check_body(p, p.body, bound, "program.body")
     known = bound | set(_defined(p.body))
     for i, b in enumerate(p.buffers):
@@ -89,8 +90,8 @@ def _value(hint: Any, data: Any, where: str, depth: int) -> Any:
         return _dim(data, where)
     if hint == Statement:
         return _statement(data, where, depth)
-    if hint is Buffer:
-        return _record(Buffer, data, where, depth + 1)
+    if hint in (Buffer, Launch):
+        return _record(hint, data, where, depth + 1)
     if hint is int:
         return _int(data, where)
     if hint is bool:
@@ -158,6 +159,8 @@ def _check_buffers(p: Program) -> None:
                 _fail(where, f"reaches {size - room} bytes past the end of buffer {b.base}")
         elif b.kind in ("input", "output", "weight") and not b.name:
             _fail(where, f"{b.kind} without a name")
+        elif b.kind == "kept" and not symbolic.is_static(b.shape):
+            _fail(where, "is kept, but its shape is not known when the model is loaded")
     for kind, indices in (("input", p.inputs), ("output", p.outputs)):
         for i in indices:
             _check_index(p, i, f"program.{kind}s")
@@ -206,6 +209,16 @@ def _check_body(p: Program, body: tuple[Statement, ...], bound: set[str], where:
             check(p, s, bound, here)
         for nested in _nested(s):
             _check_body(p, nested, bound | {s.counter} if isinstance(s, For) else bound, here)
+
+
+def _check_setup(p: Program) -> None:
+    for i, s in enumerate(p.setup):
+        where = f"program.setup[{i}]"
+        for b in s.buffers:
+            _check_index(p, b, where)
+            if p.buffers[p.root(b)].kind not in ("weight", "kept"):
+                _fail(where, f"buffer {b} is neither a weight nor kept")
+        _check_launch(p, s, set(), where)
 
 
 def _check_launch(p: Program, s: Launch, bound: set[str], where: str) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 from xcc import symbolic
 from xcc.passes.base import PassContext
+from xcc.runtime.arena import touched, walk
 from xcc.runtime.artifact import FORMAT_VERSION, Artifact
-from xcc.runtime.program import Buffer, For, If, Launch, Program, Statement, While, to_json
+from xcc.runtime.program import Buffer, BufferKind, For, If, Launch, Program, Statement, While, to_json
 from xcc.sources import Source
 from xcc.symbolic import Dim
 from xcc.targets.base import KernelBinary, Target
@@ -25,7 +26,9 @@ def link_model(source: Source, kernels: tuple[KernelBinary, ...], target: Target
 
     program = bind_launches(lower_main(source.module, source.weights), {k.name: k for k in kernels})
     used = {b.name for b in program.buffers if b.kind == "weight"}
-    names = [name for name in source.weights if name in used]
+    each_run = {program.buffers[b].name for s in walk(program.body) for b in map(program.root, touched(s))}
+    # what only the setup reads lies together behind the others: its memory is given back in whole large pages
+    names = sorted((name for name in source.weights if name in used), key=lambda name: name not in each_run)
     with ThreadPoolExecutor(1) as pool:         # weights that are packed at first use are packed while others link
         arrays = pool.submit(lambda: {name: source.weights[name] for name in names})
         members = dict(target.link(program, kernels, ctx.chip, ctx.options))
@@ -55,10 +58,12 @@ def bind_launches(program: Program, kernels: dict[str, KernelBinary]) -> Program
         return tuple(out)
 
     body = visit(program.body)
-    return replace(program, buffers=tuple(buffers), body=body)
+    setup = [launch for s in program.setup for launch in _launches(s, kernels[s.kernel], buffers, "kept")]
+    return replace(program, buffers=tuple(buffers), body=body, setup=tuple(setup))
 
 
-def _launches(launch: Launch, kernel: KernelBinary, buffers: list[Buffer]) -> list[Launch]:
+def _launches(launch: Launch, kernel: KernelBinary, buffers: list[Buffer], scratch_kind: BufferKind = "temp",
+              ) -> list[Launch]:
     env = {f"d{i}": value for i, value in enumerate(launch.symbols)}
 
     def bound(dims: Sequence[Dim]) -> tuple[Dim, ...]:
@@ -67,7 +72,7 @@ def _launches(launch: Launch, kernel: KernelBinary, buffers: list[Buffer]) -> li
     scratch = []
     for size in bound(kernel.scratch):
         scratch.append(len(buffers))
-        buffers.append(Buffer("temp", (size,), "i8"))
+        buffers.append(Buffer(scratch_kind, (size,), "i8"))
     return [Launch(k.entry, (*launch.buffers, *scratch), launch.symbols, bound(k.grid), k.block, k.shared_bytes,
                    k.early) for k in kernel.launches]
 

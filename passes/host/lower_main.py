@@ -3,6 +3,7 @@
     %1 = "xt.dispatch"(%x, %w) {kernel = @k, symbols = ["n"]}     Launch("k", (x, w, t1), (n,))
     %2 = "xt.reshape"(%1)                                         an alias of t1
     func.return %2                                                t1 is an alias of the output buffer
+    %3 = "xt.dispatch"(%w) {kernel = @m, symbols = []}            Launch("m", (w, k1), ()) of the setup, k1 is kept
 
 Values that a block returns or yields are written where they are wanted; only values that cannot be (an input
 returned as it is, a loop's next state) are copied.
@@ -20,6 +21,7 @@ from xcc import symbolic
 from xcc.diagnostics import CompilerBug
 from xcc.dialects import xt
 from xcc.passes.xt.equal_dims import equal_dims
+from xcc.passes.xt.load_time import at_load, view_root
 from xcc.passes.xt.op_graph import short_name
 from xcc.runtime.program import (
     DTYPE_BYTES,
@@ -39,8 +41,6 @@ from xcc.symbolic import Dim, sym
 from xcc.weights import WeightStore
 
 __all__ = ["lower_main"]
-
-VIEWS = ("reshape", "bitcast")
 
 
 def lower_main(module: Any, weights: WeightStore) -> Program:
@@ -71,6 +71,7 @@ class _Lowering:
         self.constants: dict[tuple[str, tuple[int, ...], bytes], int] = {}
         self.bound: set[str] = set()
         self.loops = 0
+        self.setup: list[Launch] = []
 
     def function(self, op: Any, bounds: dict[str, tuple[int, int]]) -> Program:
         block = op.regions[0].blocks[0]
@@ -85,7 +86,7 @@ class _Lowering:
         outputs = tuple(self.new(v, "output", _name(op, "res_attrs", i, f"output{i}")) for i, v in enumerate(results))
         body = self.block(block, outputs)
         return Program(tuple(self.buffers), body, inputs, outputs, symbols,
-                       {s: b for s, b in bounds.items() if s in symbols})
+                       {s: b for s, b in bounds.items() if s in symbols}, setup=tuple(self.setup))
 
     def new(self, like: Any, kind: Any, name: str = "", base: int = -1, offset: Dim = 0) -> int:
         """A new buffer with the shape and dtype of the value `like`."""
@@ -115,7 +116,7 @@ class _Lowering:
         """Says where results of `block` are wanted; returns the values that have to be copied there."""
         copied = []
         for v, t in zip(yielded, targets, strict=True):
-            root = _view_root(v)
+            root = view_root(v)
             if _made_in(root, block) and root not in self.wanted:
                 self.wanted[root] = t
             else:
@@ -154,6 +155,11 @@ class _Lowering:
     def dispatch(self, op: Any) -> list[Statement]:
         a = xt.attrs_of(op)
         operands = [self.buffer_of[v] for v in op.operands]
+        if at_load(op) and not any(v in self.wanted for v in op.results):
+            for v in op.results:
+                self.buffer_of[v] = self.new(v, "kept")
+            self.setup.append(Launch(a.kernel, (*operands, *(self.buffer_of[v] for v in op.results)), ()))
+            return []
         results = [self.target(v) for v in op.results]
         if "xt.binds" not in op.attributes:
             return [Launch(a.kernel, (*operands, *results), a.symbols)]
@@ -292,21 +298,9 @@ def _dtype(value: Any) -> str:
     return str(xt.element_type_of(value))
 
 
-def _view_root(value: Any) -> Any:
-    """The value whose bytes `value` shows."""
-    while (owner := _owner(value)) is not None and short_name(owner) in VIEWS:
-        value = owner.operands[0]
-    return value
-
-
-def _owner(value: Any) -> Any:
-    """The operation that makes `value`; None for a block argument."""
-    return getattr(value.owner, "operation", None)
-
-
 def _made_in(value: Any, block: Any) -> bool:
     """Whether an op of `block` itself writes `value` to a buffer of its own."""
-    owner = _owner(value)
+    owner = getattr(value.owner, "operation", None)
     if owner is None or short_name(owner) in ("weight", "constant"):
         return False
     return bool(owner.block == block)

@@ -28,8 +28,9 @@ class Fold(Pass):
     """Evaluates ops whose operands are constants and weights.
 
     A result of at most `small` elements becomes an xt.constant, a larger one an xt.weight that is computed at first
-    use. An op that makes more data than `growth` times its operands' (a broadcast, an iota) stays. Results without
-    elements are constants whatever they are computed from.
+    use. An op that makes more data than `growth` times its operands' (a broadcast, an iota) stays, and so does a
+    contraction that makes more data than its operands': the model is stored small, and does it when it is loaded.
+    Results without elements are constants whatever they are computed from.
 
         %w = "xt.weight"() {name = "w"}            %t = "xt.weight"() {name = "w.transpose"}
         %t = "xt.transpose"(%w) {perm = [1, 0]} ->
@@ -79,7 +80,8 @@ class Fold(Pass):
         made = sum(_elements(k) for k in kinds)
         if made <= (1 if name == "iota" else self.small) and not any(_lazy(v) for v in op.operands):
             return name != "broadcast" or made <= 1
-        return ctx.weights is not None and made <= self.growth * sum(_elements(TensorType.of(v)) for v in op.operands)
+        growth = 1 if cls.access == "contraction" else self.growth
+        return ctx.weights is not None and made <= growth * sum(_elements(TensorType.of(v)) for v in op.operands)
 
     def _store(self, name: str, result: Any, outs: Callable[[], Any], index: int, values: dict[Any, Value],
                ctx: PassContext) -> Any:

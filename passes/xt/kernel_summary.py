@@ -8,6 +8,7 @@ from typing import Any
 from xcc import symbolic
 from xcc._mlir import ir
 from xcc.dialects import xt
+from xcc.passes.xt.load_time import at_load
 from xcc.passes.xt.op_graph import element_bytes, short_name
 from xcc.symbolic import Dim
 
@@ -22,7 +23,7 @@ class KernelSummary:
 
     Bytes and operations are dims over the kernel's own symbols (d0, d1, ...). `flops` counts a pointwise op or a step
     of a reduction as one and a multiply-add as two. Of an operand that is only gathered from, what is gathered counts.
-    `dtype` is the element type that most of the work multiplies.
+    `dtype` is the element type that most of the work multiplies. `setup`: it runs when the model is loaded.
     """
 
     name: str
@@ -32,15 +33,16 @@ class KernelSummary:
     bytes_out: Dim
     flops: Dim
     dtype: str = ""
+    setup: bool = False
 
     def __str__(self) -> str:
         return (f"{self.name} x{self.dispatches}: {' '.join(self.ops)} | {self.bytes_in} B in, {self.bytes_out} B out, "
-                f"{self.flops} flop")
+                f"{self.flops} flop{', when loaded' if self.setup else ''}")
 
 
 @dataclass(frozen=True)
 class ModelSummary:
-    """All kernels, and the bytes that one run of @main moves, over the model's symbols."""
+    """All kernels, and how often one run of @main dispatches one, and the bytes it moves, over the model's symbols."""
 
     kernels: tuple[KernelSummary, ...]
     dispatches: int
@@ -58,10 +60,14 @@ def summarise(module: Any) -> ModelSummary:
                    if "xt.kernel" in op.attributes}
         calls = _dispatches(module)
         moved: Dim = 0
+        setup = [op for op in calls if at_load(op)]
         for op in calls:
-            moved = moved + _bytes(op.operands) + _bytes(op.results)
+            if op not in setup:
+                moved = moved + _bytes(op.operands) + _bytes(op.results)
         names = [op.attributes["kernel"].value for op in calls]
-        return ModelSummary(tuple(_kernel(n, f, names.count(n)) for n, f in kernels.items()), len(calls), moved)
+        loaded = {op.attributes["kernel"].value for op in setup}
+        return ModelSummary(tuple(_kernel(n, f, names.count(n), n in loaded) for n, f in kernels.items()),
+                            len(calls) - len(setup), moved)
 
 
 def _dispatches(module: Any) -> list[Any]:
@@ -83,7 +89,7 @@ def _bytes(values: Any) -> Dim:
     return total
 
 
-def _kernel(name: str, function: Any, dispatches: int) -> KernelSummary:
+def _kernel(name: str, function: Any, dispatches: int, setup: bool) -> KernelSummary:
     block = function.regions[0].blocks[0]
     ops = [op.operation for op in block.operations]
     work: Dim = 0
@@ -96,7 +102,7 @@ def _kernel(name: str, function: Any, dispatches: int) -> KernelSummary:
     products = [op for op in ops if getattr(xt.op_class(op), "access", "") == "contraction"]
     typed = [v for op in (products or ops) for v in op.operands]
     dtype = str(xt.element_type_of(typed[0])) if typed else ""
-    return KernelSummary(name, names, dispatches, read, _bytes(ops[-1].operands), work, dtype)
+    return KernelSummary(name, names, dispatches, read, _bytes(ops[-1].operands), work, dtype, setup)
 
 
 def _read(argument: Any) -> Dim:

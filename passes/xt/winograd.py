@@ -67,10 +67,10 @@ class Winograd(Pass):
     """Rewrites NHWC convolutions of f32 with a weight as filter.
 
     Before: ``convolution(x, w) {filter = "HWIO", low = [1, 1], high = [1, 1]}``, w: [3, 3, C, K]
-    After:  ``winograd_convolution(pad(x), w')``, w': [t, t, K / P, C, P]
+    After:  ``winograd_convolution(pad(x), dot_general(G, w'))``, w': [9, K / P * C * P], G w': [t, t, K / P, C, P]
 
     tile: 2 or 4, m of the tiles that every such convolution gets; 0: what is estimated to be fastest, or none.
-    added: bytes by which all filters together may grow where the tile is chosen.
+    added: bytes by which all filters together may grow where the tile is chosen. They grow when the model is loaded.
     """
 
     name: ClassVar[str] = "winograd"
@@ -207,16 +207,22 @@ def _tiled(op: Any, tile: int, width: int, weights: Any) -> Any:
         x = xt.pad(x, low=(0, *a.low, 0), high=(0, *high, 0))
         x.owner.attributes["xcc.stored"] = ir.UnitAttr.get()
     name = xt.attrs_of(producer(w, "weight")).name
-    key = f"{name}.winograd{tile}"
+    key, panels = f"{name}.taps{width}", -(-outputs // width)
     if weights is not None:
-        key = weights.add(key, lambda: transformed(weights[name], tile, width))
-    filters = xt.weight(key, (size, size, -(-outputs // width), inputs, width), "f32")
+        key = weights.add(key, lambda: taps(weights[name], width))
+    matrix = xt.constant(filter_matrix(tile))
+    filters = xt.dot_general(matrix, xt.weight(key, (WINDOW ** 2, panels * inputs * width), "f32"),
+                             lhs_contract=(1,), rhs_contract=(0,), dtype="f32")
+    filters = xt.reshape(filters, shape=(size, size, panels, inputs, width))
     return xt.winograd_convolution(x, filters, outputs=outputs, tile=tile, spatial=tuple(spatial))
 
 
-def transformed(w: np.ndarray[Any, Any], tile: int, width: int) -> np.ndarray[Any, Any]:
-    """A filter [3, 3, C, K] as matrices [C, K] for each of t x t places, rounded once, in panels of `width` columns."""
+def taps(w: np.ndarray[Any, Any], width: int) -> np.ndarray[Any, Any]:
+    """A filter [3, 3, C, K] as [9, K / P * C * P]: the matrix [C, K] of each place in panels of P = `width` columns."""
+    return np.stack([pack_columns(m, width).reshape(-1) for m in w.reshape(-1, *w.shape[2:])])
+
+
+def filter_matrix(tile: int) -> np.ndarray[Any, Any]:
+    """What makes of a filter's 9 places those of its transform, G w G': [t * t, 9] in f32."""
     g = winograd_matrices(tile)[1]
-    matrices = np.einsum("ai,bj,ijck->abck", g, g, w.astype(np.float64), optimize=True).astype(np.float32)
-    packed = [pack_columns(m, width) for m in matrices.reshape(-1, *w.shape[2:])]
-    return np.stack(packed).reshape(*matrices.shape[:2], *packed[0].shape)
+    return np.kron(g, g).astype(np.float32)

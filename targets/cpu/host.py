@@ -1,6 +1,7 @@
-"""The host program as one native function.
+"""The host program as native functions.
 
     int32 xcc_main(void **buffers, int64 *symbols)
+    int32 xcc_setup(void **buffers, int64 *symbols)       only where the program has a setup; 0
 
 `buffers` has an entry for each buffer of the program; those of aliases are not read (their address is computed from
 their base). `symbols` has an entry for each name of :func:`xcc.runtime.cpu.symbol_names`: the caller fills in those
@@ -42,25 +43,31 @@ _FLOATS = {"f64": "f64", "f32": "f32", "f16": "f16", "bf16": "bf16", "f8E4M3FN":
 
 
 def host_program(program: Program) -> str:
-    """LLVM IR text of ``xcc_main`` for `program`."""
+    """LLVM IR text of ``xcc_main``, and of ``xcc_setup`` where it has work, for `program`."""
+    functions = {"xcc_main": program.body} | ({"xcc_setup": program.setup} if program.setup else {})
     with ir.Context(), ir.Location.unknown():
-        module = ir.Module.parse("func.func @xcc_main(%buffers: !llvm.ptr, %symbols: !llvm.ptr) -> i32 {\n"
-                                 "  %zero = arith.constant 0 : i32\n  return %zero : i32\n}")
-        block = module.body.operations[0].regions[0].blocks[0]
-        host = _Host(program, module, list(block.arguments))
-        with ir.InsertionPoint.at_block_terminator(block):
-            host.whole(program.body)
+        module = ir.Module.parse("\n".join(
+            f"func.func @{name}(%buffers: !llvm.ptr, %symbols: !llvm.ptr) -> i32 {{\n"
+            "  %zero = arith.constant 0 : i32\n  return %zero : i32\n}" for name in functions))
+        declared: set[str] = set()
+        for function, body in zip(list(module.body.operations), functions.values(), strict=True):
+            block = function.regions[0].blocks[0]
+            host = _Host(program, module, list(block.arguments), declared)
+            with ir.InsertionPoint.at_block_terminator(block):
+                host.whole(body)
         Upstream(pipeline=_LOWERING).run(module, None)  # type: ignore[arg-type]
         return llvm_ir(module)
 
 
 class _Host:
-    def __init__(self, program: Program, module: Any, arguments: list[Any]) -> None:
+    """Writes one function. `declared`: the kernels that `module` declares so far."""
+
+    def __init__(self, program: Program, module: Any, arguments: list[Any], declared: set[str]) -> None:
         self.program, self.module = program, module
         self.buffers, self.symbols = arguments
         self.ptr, self.i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
         self.slots = {name: i for i, name in enumerate(symbol_names(program))}
-        self.declared: set[str] = set()
+        self.declared = declared
         self.status: Any = None                         # the address of what the function returns, where it can fail
         self.codes = {id(s): n for n, s in enumerate(requirements(program), 1)}
 
@@ -99,7 +106,7 @@ class _Host:
 
     def whole(self, body: Sequence[Statement]) -> None:
         """The function's body, in front of its return."""
-        if not self.codes:
+        if not any(isinstance(s, Require) for s in walk(tuple(body))):
             self.statements(body)
             return
         i32 = ir.IntegerType.get_signless(32)

@@ -1,5 +1,6 @@
 """Bytes and operations of kernels."""
 
+import numpy as np
 from kernel_cases import module_of
 
 from xcc.dialects import xt
@@ -44,3 +45,16 @@ def test_of_a_table_what_is_gathered_counts():
     FormKernels().run(module, PassContext())
     (k,) = summarise(module).kernels
     assert k.bytes_in == 5 * 8 + 5 * 8 * 4
+
+
+def test_what_runs_when_loaded_moves_nothing_in_a_run():
+    def build(x):
+        made = xt.dot_general(xt.constant(np.ones((4, 3), np.float32)), xt.weight("w", (3, 64), "f32"),
+                              lhs_contract=(1,), rhs_contract=(0,))
+        return xt.dot_general(x, made, lhs_contract=(1,), rhs_contract=(0,))
+    module = module_of(build, xt.TensorType((sym("n"), 4), "f32"))
+    FormKernels().run(module, PassContext())
+    s = summarise(module)
+    assert [k.setup for k in s.kernels] == [True, False] and s.dispatches == 1
+    assert s.bytes_moved == parse("16*n + 256*n + 1024")
+    assert str(s.kernels[0]).endswith("1536 flop, when loaded")

@@ -1,10 +1,12 @@
 """Files in whole blocks, and mapped."""
 
+import os
+
 import numpy as np
 import pytest
 
 from xcc.runtime import large_pages
-from xcc.runtime.large_pages import BlockWriter, map_file
+from xcc.runtime.large_pages import BlockWriter, map_file, release
 
 
 class Recorder:
@@ -51,3 +53,31 @@ def test_mapped(tmp_path):
         map_file(tmp_path / "empty")
     with pytest.raises(FileNotFoundError):
         map_file(tmp_path / "none")
+
+
+def resident(array):
+    """Bytes of the file that holds `array` which are in this process's memory."""
+    address, found = array.ctypes.data, False
+    for line in open("/proc/self/smaps"):
+        if "-" in line.split()[0]:
+            begin, end = (int(part, 16) for part in line.split()[0].split("-"))
+            found = begin <= address < end
+        elif found and line.startswith("Rss:"):
+            return 1024 * int(line.split()[1])
+    raise AssertionError("not mapped")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="Linux tells what is resident")
+def test_released(tmp_path):
+    """The pages go, the numbers are still there; arrays that no file holds are left as they are."""
+    (tmp_path / "f").write_bytes(bytes(range(256)) * (1 << 12))
+    data = map_file(tmp_path / "f")
+    part = data[5000:900_000].view(np.uint8)
+    total = int(data.sum(dtype=np.int64))
+    assert resident(part) >= part.nbytes - 4096
+    release(part)
+    assert resident(part) < 300_000
+    assert int(data.sum(dtype=np.int64)) == total
+    own = np.arange(100_000)
+    release(own[10:])
+    np.testing.assert_array_equal(own, np.arange(100_000))

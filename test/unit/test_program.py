@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 
 import pytest
 
@@ -34,6 +35,7 @@ def sample():
             Buffer("temp", (2,), "i64"),
             Buffer("weight", (4,), "f32", "w"),
             Buffer("temp", (parse("k"),), "f32"),
+            Buffer("kept", (8,), "f32"),
         ),
         body=(
             Launch("add_0", (0, 6, 2), (n,), (parse("floordiv(n + 3, 4)"), 1, 1), (128, 1, 1), 64),
@@ -44,7 +46,8 @@ def sample():
             While((Launch("cond", (2, 4), (n,)),), 4, (Copy(0, 2),)),
             Copy(2, 1),
         ),
-        inputs=(0,), outputs=(1,), symbols=("n",), bounds={"n": (1, 64)})
+        inputs=(0,), outputs=(1,), symbols=("n",), bounds={"n": (1, 64)},
+        setup=(Launch("double", (6, 8), ()),))
 
 
 def test_round_trip():
@@ -73,6 +76,11 @@ FAULTS = [
     (lambda d: d["body"][2].update(index=2), "reads element 2 of 2"),
     (lambda d: d["body"][3].update(counter="n"), "is taken"),
     (lambda d: d["body"][4].update(condition=5), "is no scalar condition"),
+    (lambda d: d["buffers"][8].update(shape=["n"]), "is kept, but its shape is not known"),
+    (lambda d: d["setup"][0].update(buffers=[6, 99]), "there is no buffer 99"),
+    (lambda d: d["setup"][0].update(buffers=[6, 3]), "program.setup[0]: buffer 3 is neither a weight nor kept"),
+    (lambda d: d["setup"][0].update(symbols=["n"]), "symbol 'n' has no value"),
+    (lambda d: d.update(setup=[7]), "program.setup[0]: expected an object"),
 ]
 
 
@@ -80,7 +88,7 @@ FAULTS = [
 def test_damaged(damage, message):
     data = copy.deepcopy(json.loads(json.dumps(to_json(sample()))))
     damage(data)
-    with pytest.raises(UserError, match=message.replace("(", r"\(").replace(".", r"\.")):
+    with pytest.raises(UserError, match=re.escape(message)):
         program_from_json(data)
 
 

@@ -168,3 +168,17 @@ def test_tuning_keeps_tiles_whole():
     kernel = Kernel("k", [], [Tensor(None, (56, 56, 64), None)], [], [], {}, None)
     found = neighbours(kernel, base, ZEN5)
     assert found and all(s.vector[:2] == (4, 4) and s.block[0] % 4 == 0 and s.kept == base.kept for s in found)
+
+
+def test_filters_grow_when_loaded(tmp_path):
+    """The artifact holds each filter once, as it is; a kernel of the setup makes the larger one, once."""
+    model, weights = conv_model(8, 8, 64, 64)
+    onnx.save(model, str(tmp_path / "m.onnx"))
+    pipeline = xcc.targets.get("cpu").pipeline().replace("winograd", Winograd(tile=4))
+    compiled = xcc.compile(tmp_path / "m.onnx", pipeline=pipeline, isolate=False)
+    program = compiled.artifact.program
+    assert len(program.setup) == 2
+    kept = [i for i, b in enumerate(program.buffers) if b.kind == "kept"]
+    assert sum(map(program.nbytes, kept)) == 2 * 4 * 36 * 64 * 64
+    assert sum(w.nbytes for w in compiled.artifact.weights.values()) <= sum(w.nbytes for w in weights.values()) + 8192
+    assert not any(t.kernel in {s.kernel for s in program.setup} for t in compiled.profile({"x": data(1, 64, 8, 8)}))

@@ -4,7 +4,10 @@
 // CHECK-LABEL: func.func @tiles(
 // CHECK-SAME: %[[X:.*]]: tensor<1x9x6x5xf32>
 // CHECK: %[[P:.*]] = "xt.pad"(%[[X]]) {high = [0, 4, 3, 0], {{.*}}low = [0, 1, 1, 0], {{.*}}xcc.stored
-// CHECK: %[[W:.*]] = "xt.weight"() {name = "w.winograd4"} : () -> tensor<6x6x1x5x16xf32>
+// The filter grows when the model is loaded: its 9 places, in panels of 16 outputs, become 36.
+// CHECK: %[[T:.*]] = "xt.weight"() {name = "w.taps16"} : () -> tensor<9x80xf32>
+// CHECK: %[[G:.*]] = "xt.dot_general"(%{{.*}}, %[[T]]) {{.*}} (tensor<36x9xf32>, tensor<9x80xf32>) -> tensor<36x80xf32>
+// CHECK: %[[W:.*]] = "xt.reshape"(%[[G]]) {shape = [6, 6, 1, 5, 16]}
 // CHECK: "xt.winograd_convolution"(%[[P]], %[[W]]) {outputs = 8 : i64, spatial = [9, 6], tile = 4 : i64} : (tensor<1x14x10x5xf32>, tensor<6x6x1x5x16xf32>)
 func.func @tiles(%x: tensor<1x9x6x5xf32>) -> tensor<1x9x6x8xf32> {
   %w = "xt.weight"() {name = "w"} : () -> tensor<3x3x5x8xf32>

@@ -84,3 +84,18 @@ def test_while_and_data_dependent_shapes():
 
     module = module_of(body, xt.TensorType((N,), "f32"))
     assert interpret(module, [np.array([0, 2, 0, 3, 1], np.float32)])[0] == 160 + 1 + 3 + 4
+
+
+def test_a_contraction_that_grows_stays():
+    """The model is stored small: what makes more of its weights does it when it is loaded."""
+    store = WeightStore()
+    store.add("w", np.ones((3, 4096), np.float32))
+
+    def kept(rows):
+        module = module_of(lambda x: xt.add(x, xt.dot_general(
+            xt.constant(np.ones((rows, 3), np.float32)), xt.weight("w", (3, 4096), "f32"), lhs_contract=(1,),
+            rhs_contract=(0,))), xt.TensorType((rows, 4096), "f32"))
+        parse_pass("xt-fold").run(module, PassContext(weights=store))
+        return "dot_general" in names(module)
+
+    assert kept(4) and not kept(3)

@@ -3,6 +3,7 @@
 import ctypes
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -115,6 +116,21 @@ def test_weights_are_uploaded_once(fake):
     for _ in range(2):
         y, = executor.run([np.zeros(3, np.float32)], {"n": 3})
         np.testing.assert_array_equal(y, w + 1)
+
+
+def test_the_setup_runs_once(fake):
+    """y = twice(w + 1), where w + 1 is made when the model is loaded."""
+    geometry = {"grid": (1, 1, 1), "block": (64, 1, 1)}
+    weight, kept = Buffer("weight", (3,), "f32", "w"), Buffer("kept", (3,), "f32")
+    whole = replace(program([Launch("twice", (4, 1), (3,), **geometry)], (weight, kept)),
+                    setup=(Launch("increment", (3, 4), (3,), **geometry),))
+    w = np.array([1, 2, 3], np.float32)
+    executor = GpuExecutor(HipDriver(), whole, [CODE], {"w": w})
+    launches = fake.fake_launches()
+    for _ in range(2):
+        y, = executor.run([np.zeros(3, np.float32)], {"n": 3})
+        np.testing.assert_array_equal(y, 2 * (w + 1))
+    assert fake.fake_launches() - launches == 2
 
 
 def test_evicted_shapes_free_their_memory(fake):
