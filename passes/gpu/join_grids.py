@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 from xcc import symbolic
 from xcc._mlir import arith_d, gpu_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.vector.dims import emit_dim
+from xcc.passes.vector.dims import emit_dim, read_dim
 from xcc.passes.xt.split_beside import PART
 from xcc.symbolic import Dim
 
@@ -63,6 +63,8 @@ class _Part:
         self.of = ir.StringAttr(about["of"]).value
         self.args = list(ir.DenseI64ArrayAttr(about["args"]))
         self.results = list(ir.DenseI64ArrayAttr(about["results"]))
+        self.dims = [*ir.ArrayAttr(function.attributes["xt.arg_dims"]),
+                     *ir.ArrayAttr(function.attributes["xt.result_dims"])]
         self.block = function.regions[0].blocks[0]
         self.threads = int(ir.DenseI32ArrayAttr(function.attributes["known_block_size"])[0])
         self.grid: Dim = symbolic.parse(ir.StringAttr(function.attributes["xcc.grid"]).value)
@@ -159,10 +161,34 @@ def _function(name: str, members: list[_Part], signature: _Signature) -> None:
     names = [ir.StringAttr(s).value for s in signature.symbols]
     symbols = dict(zip(names, list(entry.arguments)[signature.inputs + signature.outputs:], strict=True))
     with ir.InsertionPoint(entry):
+        arguments = [_arguments(p, [entry.arguments[i] for i in signature.places(p)], symbols) for p in members]
         number = gpu_d.block_id(gpu_d.Dimension.x)
         end = gpu_d.return_([])
-    _branches(members, number, threads, symbols, [[entry.arguments[i] for i in signature.places(p)] for p in members],
-              _operation(end))
+    _branches(members, number, threads, symbols, arguments, _operation(end))
+
+
+def _arguments(p: _Part, values: list[Any], symbols: dict[str, Any]) -> list[Any]:
+    """The part's arguments: an input that another part has in a shape of its own is a view of it here."""
+    out = list(values)
+    for n, (old, new) in enumerate(zip(p.block.arguments, values, strict=True)):
+        if old.type != new.type:
+            out[n] = _view(new, old.type, [read_dim(d) for d in p.dims[n]], symbols)
+    return out
+
+
+def _view(memory: Any, kind: Any, dims: list[Dim], symbols: dict[str, Any]) -> Any:
+    """The contiguous buffer `memory` with other dims, of the type `kind`."""
+    unknown = ir.ShapedType.get_dynamic_size()
+    strides: list[Dim] = [1] * len(dims)
+    for i in reversed(range(len(dims) - 1)):
+        strides[i] = strides[i + 1] * dims[i + 1]
+    moving = [[emit_dim(d, symbols) for d in numbers if not isinstance(d, int)] for numbers in (dims, strides)]
+    fixed = [ir.DenseI64ArrayAttr.get([d if isinstance(d, int) else unknown for d in numbers])
+             for numbers in ([0], dims, strides)]
+    return ir.Operation.create("memref.reinterpret_cast", results=[kind], operands=[memory, *moving[0], *moving[1]],
+                               attributes={
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, len(moving[0]), len(moving[1])]),
+        "static_offsets": fixed[0], "static_sizes": fixed[1], "static_strides": fixed[2]}).results[0]
 
 
 def _operation(made: Any) -> Any:

@@ -36,13 +36,18 @@ class BorderedResult:
     def flat(self) -> Any:
         return self.memory.flat(self.memref, self.border.padded, self.element)
 
+    @property
+    def contiguous(self) -> bool:
+        """Whether neighbours along the result's last dim are neighbours in the buffer."""
+        return self.strides[self.t.groups[-1][-1]] == 1
+
     # tiles -------------------------------------------------------------------------------------------------------
     def store(self, value: V, indices: Sequence[Ix]) -> None:
         """Writes a tile; `indices` walk the result's own dims."""
         b = self.b
         if self.element != self.t.element:
             value = b.elementwise("arith.extui", self.element, [value], {})
-        lane = indices[-1].coefs[0][0] if indices and _by_ones(indices[-1]) else None
+        lane = indices[-1].coefs[0][0] if indices and _by_ones(indices[-1]) and self.contiguous else None
         rows = tuple(a for i in indices for a in i.axes if a is not lane)
         value = b.broadcast(value, (*rows, lane) if lane is not None else rows)
         walks = [_Walk(self, j, i) for j, i in enumerate(indices)]

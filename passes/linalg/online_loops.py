@@ -129,7 +129,7 @@ class OnlineLoop:
         """The maximum, divided by `factor`, and the sums are found from now on."""
         self._remember_maximum(results[0], factor)
         for s, v in zip(self.sums, results[1:], strict=True):
-            self.b.remember(("tile", id(s.op.results[0]), tuple(i.key() for i in self.indices(s))), v)
+            self.b.remember(("tile", s.op.results[0], tuple(i.key() for i in self.indices(s))), v)
 
     def indices(self, s: OnlineSum) -> list[Ix]:
         """Where the result of `s` is wanted."""
@@ -208,7 +208,7 @@ class OnlineLoop:
 
     # -- exponentials -----------------------------------------------------------------------------------------------
     def _remember_maximum(self, v: V, factor: float) -> None:
-        key = ("tile", id(self.g.maximum.results[0]), tuple(i.key() for i in self.rows))
+        key = ("tile", self.g.maximum.results[0], tuple(i.key() for i in self.rows))
         self.b.remember(key, v if factor == 1.0 else self.times(v, factor))
 
     def times(self, v: V, factor: float) -> V:
@@ -222,7 +222,7 @@ class OnlineLoop:
         for s in self.sums:
             t, access = s.power
             env = {**self.wanted[s.op], f"i{s.loop}": key}
-            self.b.remember(("tile", id(t), tuple(self.b.access(e, env).key() for e in access)), power)
+            self.b.remember(("tile", t, tuple(self.b.access(e, env).key() for e in access)), power)
 
     def _less(self, v: V, w: V) -> V:
         return self.b.elementwise("arith.subf", self.element, [v, w], {})

@@ -75,7 +75,7 @@ class Strips:
         if not rows:
             with self.b.scope():
                 indices = [at[d] for d in self.product.dims]
-                key = ("tile", id(self.product.t), tuple(i.key() for i in indices))
+                key = ("tile", self.product.t, tuple(i.key() for i in indices))
                 self.b.remember(key, self.ev.memory.load_from(buffer, list(part.values())))
                 self.store(at)
             return

@@ -71,8 +71,8 @@ class Ix:
 
     def key(self) -> tuple[Any, ...]:
         if self.vec is not None:
-            return ("vec", self.vec.value)
-        return (self.base, self.const, tuple((id(a), c) for a, c in self.coefs))
+            return ("vec", self.vec.value, self.vec.axes)
+        return (self.base, self.const, self.coefs)
 
 @dataclass(frozen=True, eq=False)
 class Flat:

@@ -71,7 +71,7 @@ class Evaluator:
     # values ----------------------------------------------------------------------------------------------------
     def tile(self, t: Tensor, indices: Sequence[Ix]) -> V:
         """The tile of `t` at `indices` (one per dim)."""
-        key = ("tile", id(t), tuple(i.key() for i in indices))
+        key = ("tile", t, tuple(i.key() for i in indices))
         found = self.b.recall(key)
         if found is not None:
             assert isinstance(found, V)
@@ -87,7 +87,7 @@ class Evaluator:
             place = self._park_place(indices)
             self.memory.store(replace(t, dims=t.dims[-len(place):]), self.park, results[0], place)
         for n, r in enumerate(t.producer.results):
-            self.b.remember(("tile", id(r), key[2]), results[n])
+            self.b.remember(("tile", r, key[2]), results[n])
         return results[t.index]
 
     def park_in_scratch(self) -> None:

@@ -68,3 +68,34 @@ gpu.module @beside_1__0_gpu {
     gpu.return
   }
 }
+
+// -----
+
+// An input that the parts have in shapes of their own has one in the whole, and is a view for the other part.
+// CHECK: gpu.func @beside_2(%[[X:.*]]: memref<?xf32>, %[[P:.*]]: memref<?x4xf32>, %[[Q:.*]]: memref<?xf32>, %[[N:.*]]: index) kernel
+// CHECK: %[[ROWS:.*]] = memref.reinterpret_cast %[[X]] to offset: [0], sizes: [%[[N]], 4], strides: [4, 1] : memref<?xf32> to memref<?x4xf32>
+// CHECK: memref.load %[[ROWS]]
+// CHECK: memref.store %{{.*}}, %[[P]]
+// CHECK: memref.load %[[X]]
+// CHECK: memref.store %{{.*}}, %[[Q]]
+gpu.module @beside_2__0_gpu {
+  gpu.func @beside_2__0(%x: memref<?x4xf32>, %p: memref<?x4xf32>, %d0: index) kernel
+      attributes {known_block_size = array<i32: 64, 1, 1>, xcc.grid = "d0", xcc.shared_bytes = 0 : i64, xt.symbols = ["d0"],
+                  xt.arg_dims = [["d0", 4]], xt.result_dims = [["d0", 4]], xcc.part = {of = "beside_2", args = array<i64: 0>, results = array<i64: 0>}} {
+    %b = gpu.block_id x
+    %zero = arith.constant 0 : index
+    %v = memref.load %x[%b, %zero] : memref<?x4xf32>
+    memref.store %v, %p[%b, %zero] : memref<?x4xf32>
+    gpu.return
+  }
+}
+gpu.module @beside_2__1_gpu {
+  gpu.func @beside_2__1(%x: memref<?xf32>, %q: memref<?xf32>, %d0: index) kernel
+      attributes {known_block_size = array<i32: 64, 1, 1>, xcc.grid = "d0", xcc.shared_bytes = 0 : i64, xt.symbols = ["d0"],
+                  xt.arg_dims = [["4*d0"]], xt.result_dims = [["4*d0"]], xcc.part = {of = "beside_2", args = array<i64: 0>, results = array<i64: 1>}} {
+    %b = gpu.block_id x
+    %v = memref.load %x[%b] : memref<?xf32>
+    memref.store %v, %q[%b] : memref<?xf32>
+    gpu.return
+  }
+}

@@ -1,0 +1,91 @@
+"""The smallest graphs that were once compiled wrongly or not at all, against onnxruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from compiled import compare
+from onnx import helper, numpy_helper
+
+import xcc
+from xcc.interpreter.executor import make_executor as interpreting
+
+RNG = np.random.default_rng(0)
+
+
+def node(op: str, inputs: str, outputs: str, **attrs: Any) -> Any:
+    return helper.make_node(op, inputs.split(), outputs.split(), **attrs)
+
+
+def numbers(*shape: int) -> Any:
+    return RNG.uniform(-1, 1, shape).astype(np.float32)
+
+
+def check(nodes: Sequence[Any], inputs: dict[str, Any], outputs: str, constants: dict[str, Any] | None = None,
+          chip: str = "", dims: dict[str, Sequence[int | str]] | None = None) -> None:
+    """Compiles the graph for this CPU, or a GPU's chip and the interpreter; `dims` are symbolic shapes of inputs."""
+    def model(results: Sequence[Any]) -> Any:
+        arguments = [_info(n, a, (dims or {}).get(n, a.shape)) for n, a in inputs.items()]
+        weights = [numpy_helper.from_array(np.asarray(a), n) for n, a in (constants or {}).items()]
+        return helper.make_model(helper.make_graph(nodes, "g", arguments, results, weights),
+                                 opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+    names = outputs.split()
+    session = onnxruntime.InferenceSession(model([onnx.ValueInfoProto(name=n) for n in names]).SerializeToString(),
+                                           providers=["CPUExecutionProvider"])
+    expected = session.run(None, inputs)
+    typed = model([_info(n, a, [None] * a.ndim) for n, a in zip(names, expected, strict=True)])
+    for got, want in zip(run(typed, inputs, chip), expected, strict=True):
+        compare(got, want, 4)
+
+
+def _info(name: str, array: Any, shape: Sequence[Any]) -> Any:
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), shape)
+
+
+def run(model: Any, inputs: dict[str, Any], chip: str) -> list[Any]:
+    if not chip:
+        return list(xcc.compile(model, cache=False, isolate=False).run(inputs).values())
+    target = "nvptx,code=ptx" if chip.startswith("sm_") else "amdgcn"
+    compiled = xcc.compile(model, target=target, chip=chip, cache=False, isolate=False, keep_ir=True)
+    a = compiled.artifact
+    compiled._executor = interpreting(a.program, a.members, a.weights, a.manifest)
+    return list(compiled.run(inputs).values())
+
+
+def test_norm_of_a_concatenation() -> None:
+    """Mean and variance read the same places along axes of their own."""
+    check([node("Concat", "x y", "c", axis=1), node("LayerNormalization", "c s", "z", axis=1)],
+          {"x": numbers(12, 17), "y": numbers(12, 8)}, "z", {"s": numbers(25)})
+
+
+def test_padding_of_a_dim_of_one() -> None:
+    """Rows beside a border between them are no one row, though the padded dim is in no loop."""
+    check([node("Conv", "x w", "y", group=3, kernel_shape=[2], pads=[2, 0])], {"x": numbers(5, 3, 1)}, "y",
+          {"w": numbers(3, 1, 2)})
+
+
+def test_padded_channel() -> None:
+    """The only channel of an image is stored among those that a Pad adds."""
+    check([node("Pad", "x p", "a"), node("Conv", "a w", "y", kernel_shape=[3, 3])], {"x": numbers(2, 1, 8, 19)}, "y",
+          {"w": numbers(4, 3, 3, 3), "p": np.array([0, 1, 1, 1, 0, 1, 0, 1])})
+
+
+def test_kernels_beside_each_other_with_one_input_in_two_shapes() -> None:
+    """One walks rows of its input, the other all of it as one dim."""
+    for chip in ("sm_80", "gfx942"):
+        check([node("Softmax", "x", "y", axis=-1), node("Tanh", "x", "t"), node("Softmax", "t", "z", axis=-2)],
+              {"x": numbers(8, 8)}, "y z", chip=chip)
+        check([node("Softmax", "x", "y", axis=-1), node("Tanh", "x", "t"), node("Softmax", "t", "z", axis=-2)],
+              {"x": numbers(3, 8)}, "y z", chip=chip, dims={"x": ["n", 8]})
+
+
+def test_a_count_that_only_a_size_needs() -> None:
+    """What nonzero finds is used by nothing; how many it finds is the size of an empty result."""
+    check([node("NonZero", "x", "i"), node("Shape", "i", "s"), node("ConstantOfShape", "s", "c"),
+           node("Slice", "c one many zero", "y")], {"x": np.array([0, 1, 1, 0, 1], np.float32)}, "y",
+          {"one": np.array([1]), "many": np.array([9]), "zero": np.array([0])})
