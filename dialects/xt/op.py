@@ -120,8 +120,9 @@ def _register(cls: type[OpDefinition], name: str) -> None:
         return message is None
 
     body = {"__annotations__": fields, "__doc__": cls.__doc__, "verify_invariants": verify_invariants}
-    view = types.new_class(cls.__name__, (Xt.Operation,),
-                           {"name": name, "traits": [ext.Pure]}, lambda namespace: namespace.update(body))
+    traits = [] if "symbol" in cls.attribute_fields else [ext.Pure]     # sizes may need the op, though no value does
+    view = types.new_class(cls.__name__, (Xt.Operation,), {"name": name, "traits": traits},
+                           lambda namespace: namespace.update(body))
     for k, f in cls.attribute_fields.items():
         setattr(view, k, property(partial(_attribute, k, f)))
     for i, k in enumerate(cls.operand_fields):

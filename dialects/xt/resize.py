@@ -105,7 +105,7 @@ def source_positions(a: Attrs, axis: int, size: int, out: int, scale: float) -> 
         case "asymmetric":
             return y / scale
         case "pytorch_half_pixel" if out == 1:
-            return np.full(1, -0.5)
+            return np.zeros(1)
         case "half_pixel_symmetric":
             offset = size / 2 * (1 - out / (scale * size))
             return offset + (y + 0.5) / scale - 0.5
@@ -126,13 +126,23 @@ def _row(a: Attrs, x: float, scale: float) -> tuple[list[int], list[float]]:
         right = {"round_prefer_floor": ratio > 0.5, "round_prefer_ceil": ratio >= 0.5, "floor": False,
                  "ceil": True}[a.nearest_mode]
         return [left + int(right)], [1.0]
-    reach = 1 if a.mode == "linear" else 2
-    first = math.floor(-reach / shrink) + 1
-    offsets = list(range(first, 2 - first))
+    offsets = tap_offsets(a, shrink)
     kernel = _triangle if a.mode == "linear" else lambda t: keys(t, a.cubic_coeff)
     weights = [kernel((o - ratio) * shrink) for o in offsets]
     total = sum(weights)
     return [left + o for o in offsets], [w / total for w in weights]
+
+
+def tap_offsets(a: Attrs, shrink: float) -> list[int]:
+    """Where the taps of linear and cubic are, from the left neighbour of a position on."""
+    first = math.floor(-(1 if a.mode == "linear" else 2) / shrink) + 1
+    return list(range(first, 2 - first))
+
+
+def symbolic_form(a: Attrs, axis: int) -> bool:
+    """Whether dim `axis` may have symbolic sizes: the number of taps must not depend on them."""
+    return a.coordinate != "tf_crop_and_resize" and not (
+        a.antialias and a.mode != "nearest" and not a.scales[axis])
 
 
 def _triangle(t: float) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from xcc import symbolic
 from xcc.dialects import xt
+from xcc.dialects.xt.resize import symbolic_form
 from xcc.frontends.onnx.context import Context, Shape
 from xcc.frontends.onnx.propagate import Ratio
 from xcc.frontends.onnx.registry import onnx_op
@@ -58,10 +59,16 @@ def resize(cx: Context) -> Any:
     extra: dict[str, Any] = {}
     if coordinate == "tf_crop_and_resize":
         extra = {"roi": _roi(cx, axes), "extrapolation": cx.attr("extrapolation_value", 0.0)}
-    return xt.resize(cx[0], shape=shape, mode=mode, coordinate=coordinate,
-                     nearest_mode=cx.attr("nearest_mode", "round_prefer_floor"),
-                     cubic_coeff=cx.attr("cubic_coeff_a", -0.75), exclude_outside=bool(cx.attr("exclude_outside", 0)),
-                     antialias=bool(cx.attr("antialias", 0)), scales=scales, **extra)
+    y = xt.resize(cx[0], shape=shape, mode=mode, coordinate=coordinate,
+                  nearest_mode=cx.attr("nearest_mode", "round_prefer_floor"),
+                  cubic_coeff=cx.attr("cubic_coeff_a", -0.75), exclude_outside=bool(cx.attr("exclude_outside", 0)),
+                  antialias=bool(cx.attr("antialias", 0)), scales=scales, **extra)
+    for axis in range(rank):
+        pair = (cx.shape(0)[axis], shape[axis])
+        if not symbolic.is_static(pair) and pair[0] != pair[1] and not symbolic_form(xt.attrs_of(y.owner), axis):
+            cx.fail(f"dim {axis} of {pair[0]} elements, resized to {pair[1]}: where sizes are known at run time only, "
+                    "there is no crop, and no antialias without scales; fix the dim (--dim)")
+    return y
 
 
 def _target(cx: Context, axes: list[int]) -> tuple[Shape, tuple[float, ...] | None]:

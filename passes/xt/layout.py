@@ -17,6 +17,7 @@ from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.op_graph import short_name
+from xcc.passes.xt.rewrite import erase_dead
 
 __all__ = ["ChannelsLast"]
 
@@ -43,6 +44,7 @@ class ChannelsLast(Pass):
             for function in module.body:
                 for region in function.operation.regions:
                     self._region(region, ctx)
+            erase_dead(module)
 
     def _region(self, region: Any, ctx: PassContext) -> None:
         for block in region.blocks:
@@ -89,7 +91,6 @@ class _Layouts:
                 back = _transpose(result, to_first(xt.TensorType.of(result).rank))
                 y.replace_all_uses_with(back)
                 self.last[back] = result
-        _erase_unused(block)
 
     def wanted(self, x: Any) -> Any:
         """`x` with the channels last, transposed here if need be."""
@@ -248,11 +249,3 @@ _RULES: dict[str, Callable[[_Layouts, Any], Any]] = {
     "concatenate": _concatenate, "convolution": _convolution, "pad": _each_dim("low", "high", "interior"),
     "reduce": _reduce, "reduce_window": _each_dim("window", "strides", "low", "high", "dilations"), "resize": _resize,
     "slice": _each_dim("starts", "limits", "strides")}
-
-
-def _erase_unused(block: Any) -> None:
-    """Removes ops of xt without users, last first."""
-    for op in reversed([o.operation for o in block.operations]):
-        kept = len(op.regions) or short_name(op) in ("yield", "dispatch", "require")
-        if xt.op_class(op) is not None and not kept and not any(list(v.uses) for v in op.results):
-            op.erase()

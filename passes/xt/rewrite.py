@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from xcc import symbolic
 from xcc._mlir import ir
 from xcc.dialects.xt.op import op_class
 from xcc.dialects.xt.types import TensorType
@@ -66,17 +68,38 @@ def same_type(a: Any, b: Any) -> bool:
 
 
 def erase_dead(module: Any) -> int:
-    """Erases our ops without uses, also those that MLIR does not know as pure; gives their number."""
+    """Erases our ops without uses, also those that MLIR does not know as pure; gives their number.
+
+    An op that gives a symbol its value stays while the symbol is in a type or an attribute of what stays.
+    """
     count = 0
     for block in reversed(list(blocks_of(module))):
         for op in reversed(list(block.operations)):
             operation = op.operation
             if op_class(operation) is None or operation.name in ("xtv.yield", "xtv.require"):
                 continue
-            if not any(True for r in operation.results for _ in r.uses):
+            if not any(True for r in operation.results for _ in r.uses) and not _sizes_need(operation, module):
                 operation.erase()
                 count += 1
     return count
+
+
+def _sizes_need(op: Any, module: Any) -> bool:
+    """Whether another op has a symbol that `op` gives its value."""
+    names = {ir.StringAttr(op.attributes["symbol"]).value} if "symbol" in op.attributes else set()
+    if name_of(op) == "if":
+        names = {s for r in op.results for d in TensorType.of(r).shape for s in symbolic.symbols_of(d)}
+        names -= _symbols_of_inputs(module)
+    if not names:
+        return False
+    word = re.compile(r"(?<![\w.:])(?:" + "|".join(map(re.escape, names)) + r")(?![\w.:])")
+    return len(word.findall(str(module))) > len(word.findall(str(op)))
+
+
+def _symbols_of_inputs(module: Any) -> set[str]:
+    return {s for f in module.operation.regions[0].blocks[0].operations if f.operation.name == "func.func"
+            for a in f.operation.regions[0].blocks[0].arguments for d in TensorType.of(a).shape
+            for s in symbolic.symbols_of(d)}
 
 
 def dim_bounds(module: Any) -> dict[str, tuple[int, int]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from xcc.dialects import xt
-from xcc.dialects.xt.resize import resized, taps
+from xcc.dialects.xt.resize import resized, symbolic_form, tap_offsets, taps
 from xcc.passes.xt.decompose import decomposes
 from xcc.passes.xt.decompose.build import column, const, convert, dim_scalar, dtype, shape
 from xcc.symbolic import Dim
@@ -13,7 +15,7 @@ from xcc.symbolic import Dim
 
 @decomposes("resize")
 def resize(a: Any, x: Any) -> Any:
-    """Each dim that changes in turn. None for symbolic dims in a mode without index arithmetic here."""
+    """Each dim that changes in turn. None for symbolic dims in a mode that needs their sizes (``symbolic_form``)."""
     plan: list[tuple[int, Any, Any]] = []
     wide = "f64" if dtype(x) == "f64" else "f32"
     outside = None
@@ -52,19 +54,17 @@ def _apply(a: Any, x: Any, plan: list[tuple[int, Any, Any]]) -> Any:
 
 
 def _symbolic_taps(a: Any, d: int, size: Dim, out: Dim, wide: str) -> tuple[Any, Any] | None:
-    """Indices [out, taps] and weights for nearest and linear, computed from the sizes at run time."""
-    if a.mode == "cubic" or a.antialias or a.coordinate in ("tf_crop_and_resize", "half_pixel_symmetric"):
+    """Indices [out, taps] and weights, computed from the sizes at run time; for nearest no weights.
+
+    None where the number of taps depends on the sizes.
+    """
+    if not symbolic_form(a, d):
         return None
-    y = xt.iota(shape=(out, 1), axis=0, dtype=wide)
-    half = const(0.5, y)
-    n, m = dim_scalar(size, wide), dim_scalar(out, wide)
-    if a.coordinate == "align_corners":
-        span = xt.maximum(xt.sub(m, const(1.0, m)), const(1.0, m))
-        x = xt.mul(y, xt.div(xt.sub(n, const(1.0, n)), span))
-    else:
-        scale = const(1 / a.scales[d], y) if a.scales[d] else xt.div(n, m)
-        x = xt.mul(y, scale) if a.coordinate == "asymmetric" else xt.sub(xt.mul(xt.add(y, half), scale), half)
-    top = xt.sub(n, const(1.0, n))
+    n = dim_scalar(size, wide)
+    scale = a.scales[d]
+    x = _positions(a, scale, n, dim_scalar(out, wide), xt.iota(shape=(out, 1), axis=0, dtype=wide))
+    one, half = const(1.0, x), const(0.5, x)
+    top = xt.sub(n, one)
     if a.mode == "nearest":
         ceil, floor = xt.ceil, xt.floor
         place = {"floor": floor, "ceil": ceil, "round_prefer_floor": lambda v: ceil(xt.sub(v, half)),
@@ -72,9 +72,52 @@ def _symbolic_taps(a: Any, d: int, size: Dim, out: Dim, wide: str) -> tuple[Any,
         return xt.convert(_clamp(place, top), dtype="i64"), None
     left = xt.floor(x)
     right = xt.sub(x, left)
-    ends = [_clamp(left, top), _clamp(xt.add(left, const(1.0, left)), top)]
-    index = xt.convert(xt.concatenate(*ends, axis=1), dtype="i64")
-    return index, xt.concatenate(xt.sub(const(1.0, right), right), right, axis=1)
+    if a.mode == "linear" and not a.antialias and not a.exclude_outside:
+        ends = [_clamp(left, top), _clamp(xt.add(left, one), top)]
+        index = xt.convert(xt.concatenate(*ends, axis=1), dtype="i64")
+        return index, xt.concatenate(xt.sub(one, right), right, axis=1)
+    shrink = min(scale, 1.0) if a.antialias else 1.0
+    offsets = xt.constant(np.array([tap_offsets(a, shrink)]), wide)
+    distance = xt.abs_(xt.mul(xt.sub(offsets, right), const(shrink, x)))
+    weights = _triangle(distance) if a.mode == "linear" else _keys(distance, a.cubic_coeff)
+    place = xt.add(left, offsets)
+    inside = _clamp(place, top)
+    if a.exclude_outside:
+        weights = xt.select(xt.compare(place, inside, direction="eq"), weights, const(0.0, x))
+    weights = xt.div(weights, xt.reduce(weights, kind="sum", axes=(1,), keepdims=True))
+    return xt.convert(inside, dtype="i64"), weights
+
+
+def _positions(a: Any, scale: float, n: Any, m: Any, y: Any) -> Any:
+    """The input coordinates of the output positions y, of n to m elements; 0 for `scale` is m / n."""
+    half, one = const(0.5, y), const(1.0, y)
+    grown = xt.mul(n, const(scale, n)) if scale else m
+    single = xt.compare(m, const(2.0, m), direction="lt")
+    if a.coordinate == "align_corners":
+        # of a single element the position is 0, and y is: any divisor serves
+        return xt.mul(y, xt.div(xt.sub(n, one), xt.select(single, one, xt.sub(grown, one))))
+    factor = const(scale, n) if scale else xt.div(m, n)
+    if a.coordinate == "asymmetric":
+        return xt.div(y, factor)
+    x = xt.sub(xt.div(xt.add(y, half), factor), half)
+    if a.coordinate == "half_pixel_symmetric":
+        return xt.add(x, xt.mul(xt.mul(n, half), xt.sub(one, xt.div(m, grown))))
+    return x if a.coordinate == "half_pixel" else xt.select(single, const(0.0, y), x)
+
+
+def _triangle(distance: Any) -> Any:
+    return xt.maximum(xt.sub(const(1.0, distance), distance), const(0.0, distance))
+
+
+def _keys(t: Any, c: float) -> Any:
+    """The cubic convolution kernel of Keys (1981) at distances `t`, by Horner's rule."""
+    def polynomial(*factors: float) -> Any:
+        total = const(factors[0], t)
+        for f in factors[1:]:
+            total = xt.add(xt.mul(total, t), const(f, t))
+        return total
+    far = xt.select(xt.compare(t, const(2.0, t), direction="lt"), polynomial(c, -5 * c, 8 * c, -4 * c), const(0.0, t))
+    return xt.select(xt.compare(t, const(1.0, t), direction="gt"), far, polynomial(c + 2, -(c + 3), 0.0, 1.0))
 
 
 def _clamp(x: Any, top: Any) -> Any:
