@@ -14,7 +14,7 @@ from xcc.passes.linalg.depth_blocks import each_block, store_partial
 from xcc.passes.linalg.keep import kept_parts
 from xcc.passes.linalg.kernel import Op, Tensor
 from xcc.passes.linalg.schedule import Schedule
-from xcc.passes.linalg.staged_rows import stage_rows
+from xcc.passes.linalg.staged_rows import room_for_rows, stage_rows
 from xcc.passes.linalg.strips import Strips, product_in_strips
 from xcc.passes.linalg.tile_builder import Axis, Ix, V
 from xcc.passes.linalg.tile_eval import Evaluator
@@ -100,19 +100,21 @@ class Nest:
                 nest = Nest(self.ev, plan, part.dims, [Result(part.t, part.memref, None)], part.origin)
                 nest._tiles(list(kept.order), {}, {d: (zero, end) for d, end in part.ends.items()})
             self.ev.kept[part.t] = part
+        copy = room_for_rows(self.ev, self.schedule.block[0]) if self.schedule.staged else None
         if self.schedule.depth:
-            each_block(self.ev, self.results[0].memref, self.schedule.depth, self._loop, lambda: self._block(ranges))
+            each_block(self.ev, self.results[0].memref, self.schedule.depth, self._loop,
+                       lambda: self._block(ranges, copy))
         else:
-            self._block(ranges)
+            self._block(ranges, copy)
         self.ev.kept.clear()
 
-    def _block(self, ranges: dict[int, tuple[Any, Any]]) -> None:
-        """The tiles of a chunk, for all steps of a product or a block of them."""
+    def _block(self, ranges: dict[int, tuple[Any, Any]], copy: Any) -> None:
+        """The tiles of a chunk, for all steps of a product or a block of them. `copy`: where staged rows go."""
         def tiles() -> None:
             self._tiles(list(self.schedule.order), {}, ranges)
 
-        if self.schedule.staged:
-            stage_rows(self.ev, *ranges[0], self.schedule.block[0], tiles)
+        if copy is not None:
+            stage_rows(self.ev, copy, *ranges[0], tiles)
         else:
             tiles()
 

@@ -23,7 +23,7 @@ from xcc.passes.linalg.tile_builder import Axis, Ix
 if TYPE_CHECKING:
     from xcc.passes.linalg.tile_eval import Evaluator
 
-__all__ = ["LANES", "left_rows", "stage_rows"]
+__all__ = ["LANES", "left_rows", "room_for_rows", "stage_rows"]
 
 LANES = 16          # f32 of a cache line
 
@@ -43,16 +43,25 @@ def left_rows(kernel: Kernel) -> Tensor | None:
     return None
 
 
-def stage_rows(ev: Evaluator, low: Any, high: Any, rows: int, emit: Callable[[], None]) -> None:
-    """Copies rows [low, high) (None: `rows` of them), then calls `emit`, for which reads are of the copy."""
-    t, found, b = left_rows(ev.kernel), depth_of(ev.kernel), ev.b
-    if t is None or found is None or (found[1] if ev.block is None else ev.block.size) % LANES:
+def room_for_rows(ev: Evaluator, rows: int) -> Any:
+    """The memory of a chunk's copies, one after the other: what is left of a block's would be written back for nothing
+    where the next block had its own."""
+    t, found = left_rows(ev.kernel), depth_of(ev.kernel)
+    steps = 0 if found is None else ev.schedule.depth or found[1]
+    if t is None or steps % LANES:
         raise UserError(f"xcc.config of {ev.kernel.name}: staged needs a product of f32 whose left operand is an "
                         f"argument, in blocks of a multiple of {LANES} steps")
-    first, steps = (b.int(0), found[1]) if ev.block is None else (ev.block.low, ev.block.size)
     kind = ir.MemRefType.get([rows, steps + LANES], t.element)
-    copy = b.op("memref.alloca", kind, [], operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]),
-                alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 4 * LANES))
+    return ev.b.op("memref.alloca", kind, [], operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]),
+                   alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 4 * LANES))
+
+
+def stage_rows(ev: Evaluator, copy: Any, low: Any, high: Any, emit: Callable[[], None]) -> None:
+    """Copies rows [low, high) (None: as many as `copy` has), then calls `emit`, for which reads are of the copy."""
+    t, b = left_rows(ev.kernel), ev.b
+    assert t is not None
+    rows, width = ir.MemRefType(copy.type).shape
+    first, steps = b.int(0) if ev.block is None else ev.block.low, width - LANES
     lanes = next(n * LANES for n in (4, 2, 1) if steps % (n * LANES) == 0)
     count = b.int(rows) if high is None else b.sub(high, low)
     outer = scf_d.ForOp(b.int(0), count, b.int(1), [])
@@ -61,7 +70,7 @@ def stage_rows(ev: Evaluator, low: Any, high: Any, rows: int, emit: Callable[[],
         with ir.InsertionPoint(inner.body), b.scope():
             row, k, walk = outer.induction_variable, inner.induction_variable, ((Axis(lanes, 1), 1),)
             value = ev.memory.load(t, [Ix(b.add(low, row)), Ix(b.add(first, k), 0, walk)])
-            ev.memory.store(replace(t, dims=(rows, steps + LANES)), copy, value, [Ix(row), Ix(k, 0, walk)])
+            ev.memory.store(replace(t, dims=(rows, width)), copy, value, [Ix(row), Ix(k, 0, walk)])
             scf_d.YieldOp([])
         scf_d.YieldOp([])
     ev.memory.moved[t] = (copy, (low, first))
