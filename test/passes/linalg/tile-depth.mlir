@@ -4,8 +4,8 @@
 #b = affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>
 #c = affine_map<(m, n, k) -> (m, n)>
 
-// The rows of a chunk are copied for each block of steps, to one place; the first block's sums are stored, the others' added to what
-// is there, and the last is followed by the rest of the kernel.
+// The rows of a chunk are copied for each block of steps, to one place; the first block's sums are stored, the others'
+// added to what is there, and the last is followed by the rest of the kernel.
 // CHECK-LABEL: func.func private @blocks
 // CHECK-SAME: %[[X:.*]]: memref<20x192xf32>, %[[W:.*]]: memref<2x192x32xf32>, %[[OUT:.*]]: memref<20x64xf32>
 // CHECK: scf.forall (%[[LOW:.*]]) =
