@@ -174,6 +174,7 @@ class KernelBuilder:
         self.deferred: list[Callable[[], None]] = []    # what may be emitted between a contraction's instructions
         self.pieces = Pieces(self)
         self.in_flight = False      # contractions of warpgroups run on into the next step of the loop around
+        self.holds_nothing = False  # no loads of a later step wait in registers while a loop's step computes
         self.late: dict[Any, Any] = {}  # values that such contractions still compute, waited for when they are used
         self.rounds: Rounds | None = None   # the tiles that this workgroup computes one after the other
         self.code: ThreadCode

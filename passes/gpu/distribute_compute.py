@@ -21,6 +21,8 @@ from xcc.passes.gpu.thread_code import (
 )
 from xcc.passes.gpu.tile_memory import chunk_of, operand_layout, operand_memory
 
+NAMED = 256         # registers that an instruction can name
+OTHERS = 32         # of them for addresses
 MOST_STEPS = 16     # of FMAs along k in one block of AMD code: LLVM may read the operands of a whole block first
 _KINDS = {
     "add": ("addf", "addi"), "mul": ("mulf", "muli"), "minimumf": ("minimumf", ""), "maximumf": ("maximumf", ""),
@@ -135,6 +137,7 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
     assert result is not None
     early = k.code.amd and k.chip.warp > 32     # with registers for the fragments of two steps
     acc = registers_of(result)
+    alone = k.holds_nothing and not early and _two_steps(op, layouts) > min(k.chip.vector_registers, NAMED) - OTHERS
     batches: list[dict[int, int]] = [{}]
     for d in plan.batch:
         batches = [{**b, d: o} for b in batches for o in offsets(plan.result, 2, d, 1)]
@@ -146,6 +149,8 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
         steps = offsets(plan.lhs, 0, kk, i.k)    # outermost: neighbouring instructions do not wait for each other
         ahead: list[Any] = []
         for step, ko in enumerate(steps):
+            if step and alone:
+                k.code.keep_order()
             values[:2] = ahead if ahead else [read(n, ko) for n in (0, 1)]
             if early and step + 1 < len(steps):
                 ahead = [read(n, steps[step + 1]) for n in (0, 1)]
@@ -162,6 +167,13 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
             for r, e in zip(s, registers_of(c[at]), strict=True):
                 acc[r] = e
     return vector_d.from_elements(result.type, acc)
+
+
+def _two_steps(op: Any, layouts: list[Layout]) -> int:
+    """Registers of 4 bytes of the result and of the operands of two instructions' k."""
+    sizes = [layout.registers * element_bytes(ir.VectorType(v.type).element_type) // 4
+             for v, layout in zip(op.operands, layouts, strict=False)]
+    return 2 * sizes[0] + 2 * sizes[1] + sizes[2]
 
 
 def _one_step(layout: Layout, dim: int, size: int) -> Layout:

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
 __all__ = ["PipelinedLoop", "pipelined_loop"]
 
+NAMED = 256     # registers that an instruction can name
+STRAIGHT = 4    # steps along k: to count fewer costs more than to read their code once
+FEW = 16        # steps along k: to load one more to no purpose costs more than the code of two steps that stand twice
+
 
 def pipelined_loop(k: Any, op: Any, plan: LoadsAhead) -> None:
     """Emits the loop `op` with its tiles loaded ahead."""
@@ -56,11 +60,12 @@ class PipelinedLoop:
         self.endless = False    # what is copied behind the last step are steps of another tile
         plans = [Contraction(o, k.chip, k.threads // k.chip.warp) for o in self.block.operations
                  if o.operation.name == "vector.contract"]
-        self.ends_apart = False     # the last step of an odd number is not in the loop, which is unrolled by two
         self.unrollable = len(plans) == 1 and plans[0].instruction is not None
+        self.apart = 0          # how many of the last steps stand behind the loop
+        self.is_last = False    # what is emitted is the last step: nothing is loaded for a step behind it
 
     def emit(self) -> None:
-        code = self.k.code
+        k, code = self.k, self.k.code
         outer = code.reserved
         self.prepare()
         for s in range(self.ahead if self.direct else 0):
@@ -69,21 +74,20 @@ class PipelinedLoop:
             guarded(self.inside(self.lower), lambda: self.write(self.loaded(self.lower), None))
         zero = index(0)
         counters = [zero] * (bool(self.direct) + bool(self.held))
-        self.ends_apart = code.amd and not self.direct and self.unrollable and self.steps > 2 and self.steps % 2 == 1
-        last = index(self.bounds[1] - self.bounds[2]) if self.ends_apart else None
-        loop = self.loop(self.upper if last is None else last, counters)
-        if code.amd:
-            loop.operation.attributes["llvm.loop_annotation"] = ir.Attribute.parse(
-                f"#llvm.loop_annotation<unroll = <{self.unrolled()}>>")
-        results = list(loop.operation.results)[:len(self.init)]
-        if last is not None:
-            self.held, held = [], self.held     # nothing is loaded for a step behind it, and its slot is the first
-            for t in held:
-                t.start = None
-            results = self.body(last, results)
+        self.apart = self.steps_apart() if code.amd and not self.direct else 0
+        results = [*self.init, *counters]
+        if not self.apart or self.apart < self.steps:
+            loop = self.loop(self.at(self.steps - self.apart) if self.apart else self.upper, counters)
+            results = list(loop.operation.results)
+            if code.amd:
+                loop.operation.attributes["llvm.loop_annotation"] = ir.Attribute.parse(
+                    f"#llvm.loop_annotation<unroll = <{self.unrolled()}>>")
+        for n in range(self.steps - self.apart, self.steps):
+            self.is_last = k.holds_nothing = n == self.steps - 1
+            results = self.body(self.at(n), [*results[:len(self.init)], index(n % 2)])
             code.keep_order()
-            self.held = held
-        self.finish(results)
+        k.holds_nothing = False
+        self.finish(results[:len(self.init)])
         if self.direct:     # copies behind the last step write zeros
             ir.Operation.create("nvvm.cp.async.wait.group", attributes={"n": _i32(0)})
         code.reserved = outer
@@ -159,8 +163,29 @@ class PipelinedLoop:
         left, as the code before and behind it would then be among its own, or with FMAs or several products
         (attention): what they hold may all be live at once.
         """
-        steps = self.steps - self.ends_apart
-        return "count = 2 : i32" if steps > 2 and steps % 2 == 0 and self.unrollable else "disable = true"
+        inside = self.steps - self.apart
+        return "count = 2 : i32" if inside > 2 and inside % 2 == 0 and self.unrollable else "disable = true"
+
+    def steps_apart(self) -> int:
+        """How many steps stand behind the loop, which is unrolled by two: the last of an odd number; two of a small
+        even number, as the last one loads nothing there; all of them, where a loop would hold two at most.
+
+        Addresses and masks of gathers are kept from one step for the next where no loop is between them: that takes the
+        registers that CDNA has beyond those of a thread's own.
+        """
+        if not self.unrollable or not self.steps:
+            return 0
+        gathers = any(op.name != "vector.transfer_read" for t in self.held for op in t.slice if op.name in LOADS)
+        if gathers and self.k.chip.vector_registers <= NAMED:
+            return self.steps % 2 if self.steps > 2 else 0
+        if self.steps <= STRAIGHT:
+            return self.steps
+        return 1 if self.steps % 2 else 2 if self.steps <= FEW else 0
+
+    def at(self, number: int) -> Any:
+        """Where step `number` of a known number of steps begins."""
+        low, _, step = self.bounds
+        return index(low + number * step)
 
     @property
     def steps(self) -> int:
@@ -191,7 +216,7 @@ class PipelinedLoop:
         k.code.barrier()
         if self.direct:
             k.deferred.append(lambda: copy(freed) if copy is not None else self.copy_later(iv, freed))
-        following = self.loaded(self.next_step(iv)) if self.held else None
+        following = self.loaded(self.next_step(iv)) if self.held and not self.is_last else None
         k.values[self.block.arguments[0]] = iv
         for a, b in zip(list(self.block.arguments)[1:], carried[:n], strict=True):
             k.values[a] = b
@@ -259,7 +284,7 @@ class PipelinedLoop:
     def next_step(self, iv: Any) -> Any:
         """The step behind `iv`, or `iv` itself, whose tiles are loaded again to no purpose, where it is the last."""
         after = self.later(iv, 1)
-        if self.ends_apart:
+        if self.apart:
             return after
         return arith_d.select(arith_d.cmpi(arith_d.CmpIPredicate.slt, after, self.upper), after, iv)
 
