@@ -8,8 +8,9 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import ir
+from xcc.passes.gpu.analysis import constant
 from xcc.passes.linalg.domain import element_bytes, volume
-from xcc.passes.linalg.kernel import Access, Op, Tensor
+from xcc.passes.linalg.kernel import Access, Op, Tensor, bare_loop
 from xcc.symbolic import Dim
 
 __all__ = ["Loaded", "loaded", "loaded_tensor"]
@@ -34,14 +35,13 @@ class Loaded:
 def loaded(op: Op, factor: Any, size: int) -> Loaded:
     """What the value `factor` of the body of `op` is computed from, of all inputs that are as large as it.
 
-    What is gathered counts as elements of `size` bytes, 16 bytes at a time.
+    Where nothing is known it counts as elements of `size` bytes, 16 bytes at a time.
     """
     found = [s for n in sorted(_arguments(op, factor)) for s in _sources(*op.inputs[n])]
     if not found:
         return Loaded.of(size)
-    most = max(volume(t.dims) for t, _ in found)
-    whole = {t: a for t, a in found if volume(t.dims) * 2 >= most}
-    parts = [loaded_tensor(t, a) for t, a in whole.items()]
+    most = max(elements for _, elements, _ in found)
+    parts = {value: part for value, elements, part in found if elements * 2 >= most}.values()
     return Loaded(sum(p.memory for p in parts), sum(p.registers for p in parts), sum(p.accesses for p in parts))
 
 
@@ -52,17 +52,49 @@ def _arguments(op: Op, value: Any) -> set[int]:
     return set().union(*(_arguments(op, v) for v in value.owner.operands))
 
 
-def _sources(tensor: Tensor, access: Access) -> list[tuple[Tensor, Access]]:
-    """The kernel's arguments behind `tensor`, and how they are read."""
+def _sources(tensor: Tensor, access: Access) -> list[tuple[Any, int, Loaded]]:
+    """The kernel's arguments behind `tensor`: each with its elements, and how they are read."""
     if tensor.producer is None:
-        return [(tensor, access)] if tensor.arg >= 0 else []
-    return [s for t, a in tensor.producer.inputs for s in _sources(t, a)]
+        return [(tensor.value, volume(tensor.dims), loaded_tensor(tensor, access))] if tensor.arg >= 0 else []
+    return [*_gathered(tensor, access), *(s for t, a in tensor.producer.inputs for s in _sources(t, a))]
+
+
+def _gathered(tensor: Tensor, access: Access) -> list[tuple[Any, int, Loaded]]:
+    """What the body of the producer of `tensor` reads by tensor.extract, as many elements as the tensor has."""
+    op, out = tensor.producer, []
+    body = op.block.operations if op is not None and op.operation is not None else []
+    for read in [o.operation for o in body if o.operation.name == "tensor.extract"]:
+        source = ir.RankedTensorType(read.operands[0].type)
+        if not source.rank:
+            continue
+        moved = _moved(read.operands[len(read.operands) - 1])
+        at = [j for j, e in enumerate(op.outs[tensor.index]) if moved is not None and bare_loop(e) == moved[0]]
+        run = math.gcd(source.shape[-1], moved[1], *_apart(access[at[0]])) if at and not source.is_dynamic_dim(
+            source.rank - 1) else 1
+        out.append((read.operands[0], volume(tensor.dims), _elements(element_bytes(source.element_type), run)))
+    return out
+
+
+def _moved(index: Any) -> tuple[int, int] | None:
+    """(n, c) of a loop's number ``linalg.index n``, with c, a constant, added to it."""
+    if isinstance(index.owner, ir.Block):
+        return None
+    if index.owner.name == "linalg.index":
+        return int(index.owner.attributes["dim"].value), 0
+    if index.owner.name in ("arith.addi", "arith.subi"):
+        found, by = _moved(index.owner.operands[0]), constant(index.owner.operands[1])
+        return None if found is None or by is None else (found[0], math.gcd(found[1], by))
+    return None
 
 
 def loaded_tensor(tensor: Tensor, access: Access) -> Loaded:
     """Of one tensor: elements alone where neighbours in memory may not lie in one access."""
-    size = element_bytes(tensor.element)
     run = math.gcd(tensor.dims[-1], *_apart(access[-1])) if access and isinstance(tensor.dims[-1], int) else 1
+    return _elements(element_bytes(tensor.element), run)
+
+
+def _elements(size: int, run: int) -> Loaded:
+    """Elements of `size` bytes, of which those lie together whose number `run` is a multiple of."""
     width = min(WIDEST, (run & -run) * size)
     return Loaded(size, size * WORD // width if width < WORD else size, size / width)
 

@@ -182,3 +182,59 @@ def test_operands_are_read_off_the_kernel():
         left, right = (loaded(op, v, 2) for v in product_operands(op))
     assert left == Loaded(4, 4, 0.25)       # f32 in memory, by four
     assert right == Loaded(2, 4, 1.0)       # rows of 33: each alone, in a register of its own
+
+
+WINDOWS = """
+func.func @k(%a: tensor<8x40xCxf16>, %w: tensor<3xCx64xf16>) -> tensor<8x40x64xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[8, 40, C], [3, C, 64]], xt.result_dims = [[8, 40, 64]]} {
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant 0.0 : f16
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c39 = arith.constant 39 : index
+  %c40 = arith.constant 40 : index
+  %e = tensor.empty() : tensor<8x42xCxf16>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, t, c) -> (b, t, c)>],
+                       iterator_types = ["parallel", "parallel", "parallel"]} outs(%e : tensor<8x42xCxf16>) {
+  ^bb0(%o: f16):
+    %b = linalg.index 0 : index
+    %t = linalg.index 1 : index
+    %c = linalg.index 2 : index
+    %at = arith.subi %t, %c1 : index
+    %on = arith.cmpi ult, %at, %c40 : index
+    %low = arith.minsi %at, %c39 : index
+    %in = arith.maxsi %low, %c0 : index
+    %x = tensor.extract %a[%b, %in, %c] : tensor<8x40xCxf16>
+    %y = arith.select %on, %x, %none : f16
+    linalg.yield %y : f16
+  } -> tensor<8x42xCxf16>
+  %e2 = tensor.empty() : tensor<8x40x64xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e2 : tensor<8x40x64xf32>) -> tensor<8x40x64xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(b, t, n, s, c) -> (b, t + s, c)>,
+                                        affine_map<(b, t, n, s, c) -> (s, c, n)>,
+                                        affine_map<(b, t, n, s, c) -> (b, t, n)>],
+                       iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]}
+       ins(%p, %w : tensor<8x42xCxf16>, tensor<3xCx64xf16>) outs(%init : tensor<8x40x64xf32>) {
+  ^bb0(%x: f16, %v: f16, %s: f32):
+    %xf = arith.extf %x : f16 to f32
+    %vf = arith.extf %v : f16 to f32
+    %m = arith.mulf %xf, %vf : f32
+    %q = arith.addf %s, %m : f32
+    linalg.yield %q : f32
+  } -> tensor<8x40x64xf32>
+  return %r : tensor<8x40x64xf32>
+}"""
+
+
+@pytest.mark.parametrize(("channels", "expected"), [(128, Loaded.of(2)), (130, Loaded(2, 2, 0.5)),
+                                                    (129, Loaded(2, 4, 1.0))])
+def test_what_is_gathered_lies_together_as_its_rows_do(channels, expected):
+    """A padded convolution's windows, read by tensor.extract: elements of odd rows are alone, a register each."""
+    with ir.Context():
+        module = ir.Module.parse(WINDOWS.replace("xC", f"x{channels}").replace(" C]", f" {channels}]").replace(
+            " C,", f" {channels},"))
+        kernel = read(module.body.operations[0])
+        op = next(o for o in kernel.ops if o.is_reduction)
+        left, right = (loaded(op, v, 2) for v in product_operands(op))
+    assert left == expected
+    assert right == Loaded.of(2)
