@@ -10,8 +10,8 @@ from xcc.passes.gpu.fragments import instructions_of
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor, bare_loop, loop_index
 from xcc.passes.linalg.online import OnlineGroup, OnlineSum, visible_keys
+from xcc.passes.linalg.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.schedule import Schedule
-from xcc.passes.linalg.tile_eval import loops_of, product_operands
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.gpu_convolution import multiplied_type, pow2_above

@@ -12,8 +12,8 @@ from xcc._mlir import ir
 from xcc.passes.gpu.fragments import instructions_of
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
+from xcc.passes.linalg.reduction_body import EXTENSIONS, loops_of, product_operands
 from xcc.passes.linalg.schedule import Schedule
-from xcc.passes.linalg.tile_eval import EXTENSIONS, loops_of, product_operands
 from xcc.targets.base import Chip
 from xcc.targets.gpu_contraction import matrix_tile
 from xcc.targets.gpu_operands import loaded

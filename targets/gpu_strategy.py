@@ -11,8 +11,8 @@ from xcc.passes.gpu.fragments import instructions_of
 from xcc.passes.linalg.domain import Domain, contraction_of, domain, element_bytes, estimate
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.online import find_groups
+from xcc.passes.linalg.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.schedule import Schedule
-from xcc.passes.linalg.tile_eval import loops_of, product_operands
 from xcc.targets.base import Chip
 from xcc.targets.gpu_attention import online_schedule
 from xcc.targets.gpu_contraction import matrix_tile

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
+from xcc.passes.linalg.domain import contraction_of, domain
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop
 from xcc.passes.linalg.tile_builder import Builder, Ix, V
 from xcc.passes.linalg.tile_memory import LINE_BYTES, prefetch
@@ -44,8 +45,6 @@ class DepthBlock:
 
 def depth_of(kernel: Kernel) -> tuple[Op, int] | None:
     """The kernel's one reduction and its steps, where it is a product that lies as the one f32 result does."""
-    from xcc.passes.linalg.domain import contraction_of, domain
-
     op = contraction_of(kernel)
     if op is None or len(kernel.results) != 1 or any(kernel.borders) \
             or [o for o in kernel.ops if o.is_reduction] != [op]:

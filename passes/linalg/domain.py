@@ -11,7 +11,7 @@ from typing import Any
 from xcc import symbolic
 from xcc._mlir import ir
 from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor, loop
-from xcc.passes.linalg.tile_eval import product_operands
+from xcc.passes.linalg.reduction_body import product_operands
 from xcc.symbolic import Dim
 
 ASSUMED: ContextVar[int] = ContextVar("ASSUMED", default=256)     # size of a symbol in estimates

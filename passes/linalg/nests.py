@@ -74,7 +74,7 @@ class Nest:
                     if isinstance(size, int):
                         self.left[d] = size % self.schedule.vector[d]
             if self.schedule.stream and self.schedule.park >= 0:
-                self.ev.park_in_scratch()
+                self.ev.parking.on_stack()
             self._chunk(ranges)
 
     def _outer_dims(self) -> list[Dim]:

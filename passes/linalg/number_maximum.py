@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from xcc.passes.linalg.kernel import Kernel, Op, Tensor
 from xcc.passes.linalg.online import find_groups
+from xcc.passes.linalg.reduction_body import combiner
 
 __all__ = ["number_maxima"]
 
@@ -27,8 +28,6 @@ def number_maxima(kernel: Kernel) -> set[Op]:
 
 def _carries(t: Tensor, sums: set[Op]) -> bool:
     """Whether `t` is NaN where a sum of `sums` that it is made of is."""
-    from xcc.passes.linalg.tile_eval import combiner
-
     op = t.producer
     if op is None or op in sums:
         return op is not None

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from xcc import symbolic
 from xcc._mlir import ir
 from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor, index_to_dim
+from xcc.passes.linalg.reduction_body import combiner, product_operands
 from xcc.symbolic import Dim
 
 __all__ = ["OnlineGroup", "OnlineSum", "Read", "find_groups", "hidden", "last_visible", "multiple", "visible_keys"]
@@ -83,8 +84,6 @@ def _summand(op: Op) -> tuple[Tensor, Access]:
 
 def _sum(op: Op) -> tuple[Op, float, OnlineSum] | None:
     """The maximum that the summands of `op` are relative to, and where it starts; None when it is no such sum."""
-    from xcc.passes.linalg.tile_eval import combiner, product_operands
-
     if op.operation is None or not op.is_reduction or _one_loop(op) < 0 or combiner(op, 0) != "arith.addf":
         return None
     factors = product_operands(op)
@@ -125,8 +124,6 @@ def _relative(t: Tensor, access: Access, key: str) -> tuple[Op, float, Access] |
     maximum = top.producer
     if maximum is None or maximum.operation is None or not maximum.is_reduction or len(maximum.inputs) != 1:
         return None
-    from xcc.passes.linalg.tile_eval import combiner
-
     if combiner(maximum, 0) not in MAXIMA or _one_loop(maximum) < 0 or len(list(maximum.block.operations)) != 2:
         return None
     if any(key in symbolic.symbols_of(d) for d in top_access):

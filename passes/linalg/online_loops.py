@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from xcc import symbolic
 from xcc._mlir import arith_d, ir, scf_d
+from xcc.passes.linalg.body import Body
 from xcc.passes.linalg.kernel import Access, Op, Tensor
 from xcc.passes.linalg.online import OnlineGroup, OnlineSum, Read, hidden, last_visible, multiple, visible_keys
+from xcc.passes.linalg.reduction import REDUCTION_ORDER, Reduction
+from xcc.passes.linalg.reduction_body import product_operands
 from xcc.passes.linalg.tile_builder import Axis, Ix, V
 from xcc.symbolic import Dim
 
@@ -93,8 +96,6 @@ class OnlineLoop:
 
     def run(self, low: Any, high: Any) -> tuple[list[V], float]:
         """The maximum divided by a constant factor, then the sums, of the keys from `low` to `high`; the factor."""
-        from xcc.passes.linalg.tile_eval import Reduction
-
         ev, b, g = self.ev, self.b, self.g
         accs = [self.start()]
         reductions = []
@@ -136,8 +137,6 @@ class OnlineLoop:
         return [self.wanted[s.op][str(o)] for o in s.op.outs[0]]
 
     def _key_axis(self, iv: Any) -> Axis:
-        from xcc.passes.linalg.tile_eval import REDUCTION_ORDER
-
         size = self.g.maximum.loops[self.g.loop]
         whole = isinstance(size, int) and size % self.lanes == 0
         limit = None if whole else self.b.binary("arith.minsi", self.b.int(self.lanes), self.b.sub(self.end, iv))
@@ -250,21 +249,17 @@ class OnlineLoop:
                                   {"fastmath": ir.Attribute.parse("#arith.fastmath<afn>")})
 
     # -- sums -------------------------------------------------------------------------------------------------------
-    def _add(self, s: OnlineSum, r: Any, env: dict[str, Ix], acc: V, axis: Axis) -> V:
+    def _add(self, s: OnlineSum, r: Reduction, env: dict[str, Ix], acc: V, axis: Axis) -> V:
         """acc + the sum over one block of keys."""
-        from xcc.passes.linalg.tile_eval import product_operands
-
-        r.current = {s.loop: axis}
         if r.contract:
-            out: V = r.contraction(env, acc)
-            return out
+            return r.step.contraction(env, acc, {axis})
         element = s.op.results[0].element
         factors = product_operands(s.op)
         if factors is None:
             t, access = s.op.inputs[0]
             value = self.ev.tile(t, [self.b.access(e, env) for e in access])
         else:
-            value = self.b.elementwise("arith.mulf", element, [self.ev.body_value(s.op, v, env) for v in factors], {})
+            value = self.b.elementwise("arith.mulf", element, [Body(self.ev, s.op, env).value(v) for v in factors], {})
             if axis.limit is not None:      # what the zeros are multiplied by may be infinite there
                 value = self.where(None, value, lambda: self.b.mask((axis,)), 0.0)
         return self._reduced("add", value, acc, axis)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from xcc._mlir import ir
 from xcc.passes.linalg.kernel import Kernel, Op, Tensor
 from xcc.passes.linalg.online_parts import PART_ORDER, PartialResult
+from xcc.passes.linalg.reduction_body import KINDS, combiner
 from xcc.passes.linalg.tile_builder import Axis, Ix, V
 from xcc.symbolic import Dim
 
@@ -27,8 +28,6 @@ __all__ = ["RowParts", "levels_of"]
 
 def levels_of(kernel: Kernel) -> list[list[Op]]:
     """The kernel's reductions by level; empty where one of them has no form in parts."""
-    from xcc.passes.linalg.tile_eval import combiner
-
     level: dict[Op, int] = {}
 
     def below(t: Tensor) -> int:
@@ -84,8 +83,6 @@ class RowParts:
 
     def merged(self, op: Op, indices: Sequence[Ix]) -> V | None:
         """The result of `op` from those of all parts; None where this nest computes it."""
-        from xcc.passes.linalg.tile_eval import KINDS, combiner
-
         if op not in self.level_of or self.level is not None and self.level_of[op] >= self.level:
             return None
         b, t = self.b, op.results[0]

@@ -112,7 +112,7 @@ def tile_kernel(function: Any, module: Any, lossy: bool = False) -> None:
             ev.row_parts.level = None
         for dims, group in groups.items():
             part = schedule if dims == main.dims else _default(dims, schedule)
-            ev.park = group[0].memref if part is schedule else None
+            ev.parking.buffer = group[0].memref if part is schedule else None
             if part is schedule and scratch and not levels:
                 ev.online.parts = KeyParts(builder, memory, schedule, parts, handed)
                 with builder.scope():

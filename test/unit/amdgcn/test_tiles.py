@@ -8,7 +8,7 @@ from xcc.interpreter.kernel import run_kernel
 from xcc.interpreter.machine import Options
 from xcc.passes.base import PassContext
 from xcc.passes.linalg.kernel import read
-from xcc.passes.linalg.tile_eval import product_operands
+from xcc.passes.linalg.reduction_body import product_operands
 from xcc.targets.amdgcn.chip import CHIPS
 from xcc.targets.amdgcn.emit import emit_kernel
 from xcc.targets.amdgcn.pipeline import kernel_pipeline
