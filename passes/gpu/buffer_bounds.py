@@ -16,7 +16,7 @@ from typing import Any
 
 from xcc._mlir import arith_d, ir
 from xcc.passes.gpu.address import LIMIT, Address, lane_terms, largest, linear_terms, same_in_workgroup
-from xcc.passes.gpu.analysis import constant, owner
+from xcc.passes.gpu.tile_ops import constant, owner
 
 __all__ = ["Bounds", "bounds"]
 

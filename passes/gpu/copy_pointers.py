@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 from xcc._mlir import arith_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.gpu.analysis import constant, element_bytes, step_of
+from xcc.passes.gpu.tile_ops import constant, element_bytes, step_of
 
 COPY, GROUP = "nvvm.cp.async.shared.global", "nvvm.wgmma.fence.aligned"
 MOST = 16       # addresses of a loop, two registers each

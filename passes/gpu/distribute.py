@@ -21,11 +21,11 @@ from typing import Any, ClassVar
 from xcc import symbolic
 from xcc._mlir import arith_d, gpu_d, ir
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.gpu.analysis import forall_bounds
-from xcc.passes.gpu.assign_layouts import config_int
 from xcc.passes.gpu.grid import Grid
+from xcc.passes.gpu.index_values import forall_bounds
 from xcc.passes.gpu.kernel_builder import KernelBuilder
 from xcc.passes.gpu.thread_code import guarded, index
+from xcc.passes.gpu.tile_ops import config_int
 from xcc.passes.linalg.by_size import LAUNCHED, OF
 from xcc.passes.xt.split_beside import PART
 

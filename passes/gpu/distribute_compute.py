@@ -6,7 +6,6 @@ from typing import Any
 
 from xcc._mlir import arith_d, ir, scf_d, vector_d
 from xcc.passes.gpu import warpgroup
-from xcc.passes.gpu.analysis import element_bytes
 from xcc.passes.gpu.contraction import Contraction
 from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.staged_tile import StagedTile
@@ -20,6 +19,7 @@ from xcc.passes.gpu.thread_code import (
     to_memory,
 )
 from xcc.passes.gpu.tile_memory import chunk_of, operand_layout, operand_memory
+from xcc.passes.gpu.tile_ops import element_bytes
 
 NAMED = 256         # registers that an instruction can name
 OTHERS = 32         # of them for addresses

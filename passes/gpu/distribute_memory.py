@@ -8,8 +8,8 @@ from math import prod
 from typing import Any
 
 from xcc._mlir import arith_d, gpu_d, ir, memref_d, scf_d, vector_d
-from xcc.passes.gpu.analysis import Access, element_bytes, gather_run, register_run, same_along
-from xcc.passes.gpu.assign_layouts import mask_layout
+from xcc.passes.gpu.access import Access, mask_layout, register_run
+from xcc.passes.gpu.index_vectors import gather_run, same_along
 from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.thread_code import (
     from_registers,
@@ -20,6 +20,7 @@ from xcc.passes.gpu.thread_code import (
     registers_of,
     select_registers,
 )
+from xcc.passes.gpu.tile_ops import element_bytes
 
 AsyncCopy = tuple[list[int], Any, list[Any], Any]   # registers, memref, indices, test or None
 

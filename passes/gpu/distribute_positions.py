@@ -7,9 +7,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import arith_d, ir, vector_d
-from xcc.passes.gpu.assign_layouts import is_vector
 from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.thread_code import from_registers, index, register_vector, select_registers
+from xcc.passes.gpu.tile_ops import is_vector
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.kernel_builder import KernelBuilder

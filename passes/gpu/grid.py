@@ -6,11 +6,11 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import arith_d, gpu_d, ir, scf_d
-from xcc.passes.gpu.analysis import forall_bounds, symbolic_value
-from xcc.passes.gpu.assign_layouts import config_int
+from xcc.passes.gpu.index_values import forall_bounds, kernel_symbols, symbolic_value
 from xcc.passes.gpu.kernel_builder import KernelBuilder
 from xcc.passes.gpu.rounds import Rounds
 from xcc.passes.gpu.thread_code import index
+from xcc.passes.gpu.tile_ops import config_int
 
 __all__ = ["Grid"]
 
@@ -20,7 +20,7 @@ class Grid:
 
     def __init__(self, k: KernelBuilder, forall: Any) -> None:
         self.k, self.block = k, forall.regions[0].blocks[0]
-        symbols = _kernel_symbols(k.func)
+        symbols = kernel_symbols(k.func)
         self.lower, upper, self.step = forall_bounds(forall)
         counts: list[symbolic.Dim] = []
         self.sizes: list[Any] = []
@@ -84,15 +84,6 @@ class Grid:
             return index(-((lower - upper) // step))
         extent = self._bound(upper) if lower == 0 else arith_d.subi(self._bound(upper), self._bound(lower))
         return extent if step == 1 else arith_d.ceildivui(extent, self._bound(step))
-
-
-def _kernel_symbols(func: Any) -> dict[Any, symbolic.Dim]:
-    """The trailing index arguments of a kernel as symbols."""
-    attributes = func.operation.attributes
-    arguments = list(func.operation.regions[0].blocks[0].arguments)
-    names = [s.value for s in attributes["xt.symbols"]] if "xt.symbols" in attributes else \
-        [f"d{i}" for i in range(sum(isinstance(a.type, ir.IndexType) for a in arguments))]
-    return {a: symbolic.sym(n) for a, n in zip(arguments[len(arguments) - len(names):], names, strict=True)}
 
 
 def _grouped(number: Any, rows: Any, columns: Any, group: int) -> tuple[Any, Any]:

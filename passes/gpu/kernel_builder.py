@@ -8,7 +8,6 @@ from typing import Any
 from xcc._mlir import ir, scf_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu import distribute_compute, distribute_memory, distribute_positions, warpgroup
-from xcc.passes.gpu.assign_layouts import CONVERT, LAYOUT, config_int, is_elementwise, is_vector
 from xcc.passes.gpu.distribute_scan import scan
 from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.loads_ahead import LoadsAhead, loads_ahead
@@ -17,6 +16,7 @@ from xcc.passes.gpu.pipeline_loads import pipelined_loop
 from xcc.passes.gpu.rounds import Rounds
 from xcc.passes.gpu.staged_tile import StagedTile
 from xcc.passes.gpu.thread_code import ANYTHING, ThreadCode, register_vector
+from xcc.passes.gpu.tile_ops import CONVERT, LAYOUT, config_int, is_elementwise, is_vector
 
 __all__ = ["KernelBuilder"]
 

@@ -12,14 +12,15 @@ from typing import Any
 
 from xcc._mlir import ir
 from xcc.passes.gpu import warpgroup
-from xcc.passes.gpu.analysis import Access, element_bytes, gather_run, owner, register_run, step_of
-from xcc.passes.gpu.assign_layouts import CONVERT
+from xcc.passes.gpu.access import Access, register_run
 from xcc.passes.gpu.contraction import Contraction
 from xcc.passes.gpu.distribute_memory import Gather, Transfer
+from xcc.passes.gpu.index_vectors import gather_run
 from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.staged_tile import StagedTile
 from xcc.passes.gpu.thread_code import best_memory, memory_type
 from xcc.passes.gpu.tile_memory import operand_memory
+from xcc.passes.gpu.tile_ops import CONVERT, element_bytes, owner, step_of
 
 __all__ = ["LOADS", "LoadsAhead", "loads_ahead"]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.gpu.analysis import element_bytes
 from xcc.passes.gpu.contraction import Contraction
+from xcc.passes.gpu.tile_ops import element_bytes
 
 __all__ = ["patch"]
 

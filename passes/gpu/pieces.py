@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.gpu.analysis import Access, element_bytes, owner
-from xcc.passes.gpu.assign_layouts import CONVERT, is_elementwise, is_vector
+from xcc.passes.gpu.access import Access
 from xcc.passes.gpu.distribute_memory import Transfer
 from xcc.passes.gpu.thread_code import from_registers, registers_of, select_registers
+from xcc.passes.gpu.tile_ops import CONVERT, element_bytes, is_elementwise, is_vector, owner
 
 __all__ = ["PIECE", "Pieces"]
 

@@ -24,13 +24,12 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import arith_d, ir, scf_d
 from xcc.passes.gpu import warpgroup
-from xcc.passes.gpu.analysis import constant, owner
-from xcc.passes.gpu.assign_layouts import is_vector
 from xcc.passes.gpu.contraction import Contraction
 from xcc.passes.gpu.distribute_memory import reader
 from xcc.passes.gpu.loads_ahead import LOADS, LoadsAhead
 from xcc.passes.gpu.staged_tile import StagedTile
 from xcc.passes.gpu.thread_code import ANYTHING, guarded, index, to_memory
+from xcc.passes.gpu.tile_ops import constant, is_vector, owner
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.rounds import Rounds

@@ -14,12 +14,11 @@ from collections.abc import Callable
 from typing import Any
 
 from xcc._mlir import arith_d, gpu_d, ir, scf_d
-from xcc.passes.gpu.analysis import constant, element_bytes, owner
-from xcc.passes.gpu.assign_layouts import CONVERT, is_vector
 from xcc.passes.gpu.lane_exchange import lane_exchange
 from xcc.passes.gpu.loads_ahead import PURE
 from xcc.passes.gpu.pipeline_loads import PipelinedLoop
 from xcc.passes.gpu.thread_code import ANYTHING, index
+from xcc.passes.gpu.tile_ops import CONVERT, constant, element_bytes, is_vector, owner
 
 __all__ = ["Rounds"]
 

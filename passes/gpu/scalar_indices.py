@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from xcc._mlir import arith_d, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.address import ACCESSES
-from xcc.passes.gpu.analysis import constant, owner
+from xcc.passes.gpu.tile_ops import constant, owner
 
 __all__ = ["ScalarIndices"]
 

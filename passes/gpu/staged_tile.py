@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.gpu.analysis import element_bytes
 from xcc.passes.gpu.layout import Layout
+from xcc.passes.gpu.tile_ops import element_bytes
 
 __all__ = ["StagedTile"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from xcc._mlir import arith_d, gpu_d, ir, memref_d, scf_d, vector_d
 from xcc.diagnostics import CompilerBug
-from xcc.passes.gpu.analysis import element_bytes
 from xcc.passes.gpu.lane_exchange import emit_shuffle, lane_exchange
 from xcc.passes.gpu.layout import Layout, bits, row_major, swizzled
 from xcc.passes.gpu.ldmatrix import ROW, matrix_load
+from xcc.passes.gpu.tile_ops import element_bytes
 
 __all__ = ["ThreadCode", "from_registers", "register_vector", "registers_of", "select_registers"]
 

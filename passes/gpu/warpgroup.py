@@ -24,11 +24,11 @@ from typing import Any
 
 from xcc._mlir import arith_d, gpu_d, ir
 from xcc.diagnostics import CompilerBug
-from xcc.passes.gpu.analysis import element_bytes
 from xcc.passes.gpu.contraction import Contraction, column_bits
 from xcc.passes.gpu.layout import Layout, log2
 from xcc.passes.gpu.staged_tile import StagedTile
 from xcc.passes.gpu.thread_code import from_registers, index, registers_of, select_registers
+from xcc.passes.gpu.tile_ops import element_bytes
 
 __all__ = ["ALIGNMENT", "MULTIPLY", "WAIT", "fence_writes", "matrix_memory", "multiply", "near_k",
            "swizzled_rows", "wait"]
