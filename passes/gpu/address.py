@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xcc._mlir import arith_d, ir, memref_d
-from xcc.passes.gpu.thread_code import index
+from xcc.passes.gpu.registers import index
 from xcc.passes.gpu.tile_ops import constant, element_bytes, owner
 
 __all__ = ["ACCESSES", "LIMIT", "Address", "LanePart", "address_of", "is_memory_access", "lane_terms", "largest",

@@ -21,7 +21,7 @@ from xcc._mlir import arith_d, ir, memref_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.address import Address, address_of, is_memory_access
 from xcc.passes.gpu.buffer_bounds import Bounds, bounds
-from xcc.passes.gpu.thread_code import index
+from xcc.passes.gpu.registers import index
 from xcc.passes.gpu.tile_ops import element_bytes, owner
 
 END = 1 << 31           # bytes: an offset that is behind every buffer

@@ -24,7 +24,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.grid import Grid
 from xcc.passes.gpu.index_values import forall_bounds
 from xcc.passes.gpu.kernel_builder import KernelBuilder
-from xcc.passes.gpu.thread_code import guarded, index
+from xcc.passes.gpu.registers import guarded, index
 from xcc.passes.gpu.tile_ops import config_int
 from xcc.passes.linalg.by_size import LAUNCHED, OF
 from xcc.passes.xt.split_beside import PART
@@ -156,7 +156,7 @@ def _launch(func: Any, name: str, phase: list[Any], chip: Any, threads: int) -> 
         kernel.operation.attributes[PRODUCT] = ir.UnitAttr.get()
     kernel.operation.attributes["xcc.grid"] = ir.StringAttr.get(str(grid))
     kernel.operation.attributes["xcc.shared_bytes"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64),
-                                                                         k.code.shared_bytes)
+                                                                         k.shared.bytes)
 
 
 def _emit(k: KernelBuilder, source: Any, phase: list[Any]) -> symbolic.Dim:

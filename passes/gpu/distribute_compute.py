@@ -7,9 +7,9 @@ from typing import Any
 from xcc._mlir import arith_d, ir, scf_d, vector_d
 from xcc.passes.gpu import warpgroup
 from xcc.passes.gpu.contraction import Contraction
+from xcc.passes.gpu.conversions import convert, shuffle_xor
 from xcc.passes.gpu.layout import Layout
-from xcc.passes.gpu.staged_tile import StagedTile
-from xcc.passes.gpu.thread_code import (
+from xcc.passes.gpu.registers import (
     from_memory,
     index,
     memory_type,
@@ -18,6 +18,7 @@ from xcc.passes.gpu.thread_code import (
     select_registers,
     to_memory,
 )
+from xcc.passes.gpu.staged_tile import StagedTile
 from xcc.passes.gpu.tile_memory import chunk_of, operand_layout, operand_memory
 from xcc.passes.gpu.tile_ops import element_bytes
 
@@ -52,7 +53,7 @@ def reduction(k: Any, op: Any) -> None:
                                               if moves_only_reduced(v)], combine)
     for i, v in enumerate(layout.basis("lane")):
         if moves_only_reduced(v):
-            value = combine(value, k.code.shuffle_xor(value, 1 << i))
+            value = combine(value, shuffle_xor(k.code, value, 1 << i))
     warps = [i for i, v in enumerate(layout.basis("warp")) if moves_only_reduced(v)]
     if warps:
         value = _reduce_warps(k, value, layout.sliced(dims), warps, combine)
@@ -84,7 +85,7 @@ def _reduce_warps(k: Any, value: Any, kept: Layout, warps: list[int], combine: A
     held = Layout.make(shape, {"register": extended("register"), "lane": extended("lane"), "warp": partial})
     wanted = Layout.make(shape, {"register": [*extra, *extended("register")], "lane": extended("lane"),
                                  "warp": extended("warp")})
-    return _reduce_registers(k.code.convert(value, held, wanted), list(range(len(warps))), combine)
+    return _reduce_registers(convert(k.shared, value, held, wanted), list(range(len(warps))), combine)
 
 
 def contract(k: Any, op: Any) -> None:
@@ -187,7 +188,7 @@ def _multiply_add(k: Any, op: Any, plan: Contraction) -> Any:
     element = ir.VectorType(acc.type).element_type
     sides = [_Side(plan, n, k.staged[v]) if v in k.staged else None for n, v in enumerate(list(op.operands)[:2])]
     if None in sides:
-        k.code.begin_shared()
+        k.shared.begin()
         offset = 0
         for n, side in enumerate(sides):
             if side is None:
@@ -195,7 +196,7 @@ def _multiply_add(k: Any, op: Any, plan: Contraction) -> Any:
                 tile = _in_shared(k, plan, n, value, offset)
                 offset += -(-tile.slot_bytes // 16) * 16
                 sides[n] = _Side(plan, n, tile)
-        k.code.barrier()
+        k.shared.barrier()
     depth = plan.sizes[plan.k[-1]]
     if not k.code.amd or len(plan.k) > 1 or depth <= MOST_STEPS:
         return _steps(k, plan, sides, acc, element, plan.sizes, None)
@@ -232,8 +233,8 @@ def _in_shared(k: Any, plan: Contraction, operand: int, value: Any, offset: int)
     """An operand written to shared memory for this contraction alone."""
     stored = memory_type(ir.VectorType(value.type).element_type)
     memory = operand_memory(plan, operand, k.layout(value), element_bytes(stored))
-    tile = StagedTile(value, [], memory, False, stored, k.code.buffer(memory.shape[0], stored, offset))
-    k.code.write_shared(to_memory(k.get(value), stored), tile.buffer, memory.compose(k.layout(value)))
+    tile = StagedTile(value, [], memory, False, stored, k.shared.buffer(memory.shape[0], stored, offset))
+    k.shared.write(to_memory(k.get(value), stored), tile.buffer, memory.compose(k.layout(value)))
     return tile
 
 
@@ -267,7 +268,7 @@ class _Side:
         if not inside:
             position = {f"dim{i}": step.get(d, 0) for i, d in enumerate(self.dims)}
             kind = ir.VectorType(tile.value.type).element_type
-            loaded = from_memory(k.code.read_shared(tile.buffer, tile.memory.compose(self.layout), tile.stored,
+            loaded = from_memory(k.shared.read(tile.buffer, tile.memory.compose(self.layout), tile.stored,
                                                     tile.memory.at(**position)[0], tile.start, self.turn), kind)
             if kind != element:
                 out = register_vector(self.layout.registers, element)

@@ -11,7 +11,7 @@ from xcc._mlir import arith_d, gpu_d, ir, memref_d, scf_d, vector_d
 from xcc.passes.gpu.access import Access, mask_layout, register_run
 from xcc.passes.gpu.index_vectors import gather_run, same_along
 from xcc.passes.gpu.layout import Layout
-from xcc.passes.gpu.thread_code import (
+from xcc.passes.gpu.registers import (
     from_registers,
     guarded,
     index,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import arith_d, ir, vector_d
 from xcc.passes.gpu.layout import Layout
-from xcc.passes.gpu.thread_code import from_registers, index, register_vector, select_registers
+from xcc.passes.gpu.registers import from_registers, index, register_vector, select_registers
 from xcc.passes.gpu.tile_ops import is_vector
 
 if TYPE_CHECKING:

@@ -14,9 +14,10 @@ from typing import Any
 
 from xcc._mlir import arith_d, ir
 from xcc.diagnostics import CompilerBug
+from xcc.passes.gpu.conversions import convert, shuffle_xor
 from xcc.passes.gpu.distribute_compute import combining
 from xcc.passes.gpu.layout import Layout, blocked
-from xcc.passes.gpu.thread_code import from_registers, index, registers_of
+from xcc.passes.gpu.registers import from_registers, index, registers_of
 
 __all__ = ["REVERSE", "scan", "scan_layout"]
 
@@ -77,7 +78,7 @@ class _Scan:
         code = self.k.code
         set_ = arith_d.cmpi(_I.ne, arith_d.andi(code.lane, index(1 << i)), index(0))
         groups = list(self.totals)
-        others = registers_of(code.shuffle_xor(from_registers([self.totals[g] for g in groups]), 1 << i))
+        others = registers_of(shuffle_xor(code, from_registers([self.totals[g] for g in groups]), 1 << i))
         for g, other in zip(groups, others, strict=True):
             ahead = arith_d.select(set_, *((neutral, other) if self.reverse else (other, neutral)))
             self.more[g] = self.add(self.more.get(g), ahead)
@@ -100,7 +101,7 @@ class _Scan:
         held = Layout.make(shape, {"register": registers, "lane": beside("lane"), "warp": mine})
         every = [[0] * (len(shape) - 1) + [1 << n] for n in range(len(bits))]
         wanted = Layout.make(shape, {"register": [*every, *registers], "lane": beside("lane"), "warp": beside("warp")})
-        found = registers_of(self.k.code.convert(from_registers([self.totals[g] for g in groups]), held, wanted))
+        found = registers_of(convert(self.k.shared, from_registers([self.totals[g] for g in groups]), held, wanted))
         number = self.k.code.spread([(self.k.code.warp_id, [v[-1] for v in mine])])
         behind = _I.ult if self.reverse else _I.ugt
         ahead = [arith_d.cmpi(behind, number, index(n)) for n in range(count)]

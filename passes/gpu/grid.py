@@ -8,8 +8,8 @@ from xcc import symbolic
 from xcc._mlir import arith_d, gpu_d, ir, scf_d
 from xcc.passes.gpu.index_values import forall_bounds, kernel_symbols, symbolic_value
 from xcc.passes.gpu.kernel_builder import KernelBuilder
+from xcc.passes.gpu.registers import index
 from xcc.passes.gpu.rounds import Rounds
-from xcc.passes.gpu.thread_code import index
 from xcc.passes.gpu.tile_ops import config_int
 
 __all__ = ["Grid"]

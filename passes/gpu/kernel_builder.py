@@ -8,14 +8,17 @@ from typing import Any
 from xcc._mlir import ir, scf_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu import distribute_compute, distribute_memory, distribute_positions, warpgroup
+from xcc.passes.gpu.conversions import convert
 from xcc.passes.gpu.distribute_scan import scan
 from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.loads_ahead import LoadsAhead, loads_ahead
 from xcc.passes.gpu.pieces import Pieces
 from xcc.passes.gpu.pipeline_loads import pipelined_loop
+from xcc.passes.gpu.registers import register_vector
 from xcc.passes.gpu.rounds import Rounds
+from xcc.passes.gpu.shared_memory import ANYTHING, SharedMemory
 from xcc.passes.gpu.staged_tile import StagedTile
-from xcc.passes.gpu.thread_code import ANYTHING, ThreadCode, register_vector
+from xcc.passes.gpu.thread_code import ThreadCode
 from xcc.passes.gpu.tile_ops import CONVERT, LAYOUT, config_int, is_elementwise, is_vector
 
 __all__ = ["KernelBuilder"]
@@ -44,7 +47,8 @@ class KernelBuilder:
         self.late: dict[Any, Any] = {}  # values that such contractions still compute, waited for when they are used
         self.holds_nothing = False  # no loads of a later step wait in registers while a loop's step computes
         self.rounds: Rounds | None = None   # the tiles that this workgroup computes one after the other
-        self.code = ThreadCode(entry, chip, self.finish)
+        self.code = ThreadCode(entry, chip)
+        self.shared = SharedMemory(self.code, chip.shared_bytes, self.finish)
 
     @property
     def loops(self) -> bool:
@@ -131,10 +135,10 @@ class KernelBuilder:
                 for a, b in zip(old_block.arguments, new_block.arguments, strict=True):
                     self.values[a] = b
                 with ir.InsertionPoint(new_block):
-                    self.code.keep_reads()
+                    self.shared.keep_reads()
                     self.block(old_block)
         if len(op.regions):
-            self.code.keep_reads()
+            self.shared.keep_reads()
 
     def elementwise(self, op: Any) -> None:
         """`op` on the thread's registers of its operands, which have the layout of its results."""
@@ -167,10 +171,10 @@ class KernelBuilder:
         old = op.regions[0].blocks[0]
         for a, b in zip(old.arguments, loop.body.arguments, strict=True):
             self.values[a] = b
-        self.code.reads = ANYTHING      # by the step before
+        self.shared.reads = ANYTHING      # by the step before
         with ir.InsertionPoint(loop.body):
             self.block(old)
-        self.code.keep_reads()
+        self.shared.keep_reads()
         for a, b in zip(op.results, loop.operation.results, strict=True):
             self.values[a] = b
         return None
@@ -181,9 +185,9 @@ class KernelBuilder:
         for old_region, new_region in zip(op.regions, copy.regions, strict=True):
             for old_block in old_region.blocks:
                 with ir.InsertionPoint(new_region.blocks.append()):
-                    self.code.keep_reads()
+                    self.shared.keep_reads()
                     self.block(old_block)
-        self.code.keep_reads()
+        self.shared.keep_reads()
         for old, new in zip(op.results, copy.results, strict=True):
             self.values[old] = new
 
@@ -197,7 +201,7 @@ class KernelBuilder:
                          and result in dict(plan.staged) for loop in loops):
             return          # the loop writes it there
         source = op.operands[0]
-        self.values[result] = self.code.convert(self.get(source), self.layout(source), self.layout(result))
+        self.values[result] = convert(self.shared, self.get(source), self.layout(source), self.layout(result))
 
 
 def attributes_of(op: Any) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from xcc.passes.gpu.contraction import Contraction
 from xcc.passes.gpu.distribute_memory import Gather, Transfer
 from xcc.passes.gpu.index_vectors import gather_run
 from xcc.passes.gpu.layout import Layout
+from xcc.passes.gpu.registers import memory_type
+from xcc.passes.gpu.shared_layout import best_memory
 from xcc.passes.gpu.staged_tile import StagedTile
-from xcc.passes.gpu.thread_code import best_memory, memory_type
 from xcc.passes.gpu.tile_memory import operand_memory
 from xcc.passes.gpu.tile_ops import CONVERT, element_bytes, owner, step_of
 
@@ -184,7 +185,7 @@ def _place(k: Any, tiles: list[StagedTile], spare: int, alignment: int) -> bool:
     """Gives every tile its slots in shared memory, `spare` more than the loads ahead need; fewer stages where the chip
     has less, False for fewer than two."""
     for stages in range(k.stages, 1 + spare, -1):
-        end = k.code.reserved
+        end = k.shared.reserved
         for t in tiles:
             t.slots = stages if t.direct else 1 if t.kept else 2 + spare
             t.offset = end = -(-end // alignment) * alignment

@@ -16,7 +16,7 @@ from typing import Any
 from xcc._mlir import ir
 from xcc.passes.gpu.access import Access
 from xcc.passes.gpu.distribute_memory import Transfer
-from xcc.passes.gpu.thread_code import from_registers, registers_of, select_registers
+from xcc.passes.gpu.registers import from_registers, registers_of, select_registers
 from xcc.passes.gpu.tile_ops import CONVERT, element_bytes, is_elementwise, is_vector, owner
 
 __all__ = ["PIECE", "Pieces"]

@@ -27,8 +27,9 @@ from xcc.passes.gpu import warpgroup
 from xcc.passes.gpu.contraction import Contraction
 from xcc.passes.gpu.distribute_memory import reader
 from xcc.passes.gpu.loads_ahead import LOADS, LoadsAhead
+from xcc.passes.gpu.registers import guarded, index, to_memory
+from xcc.passes.gpu.shared_memory import ANYTHING
 from xcc.passes.gpu.staged_tile import StagedTile
-from xcc.passes.gpu.thread_code import ANYTHING, guarded, index, to_memory
 from xcc.passes.gpu.tile_ops import constant, is_vector, owner
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ class PipelinedLoop:
         self.is_last = False    # what is emitted is the last step: nothing is loaded for a step behind it
 
     def emit(self) -> None:
-        k, code = self.k, self.k.code
-        outer = code.reserved
+        k, code, shared = self.k, self.k.code, self.k.shared
+        outer = shared.reserved
         self.prepare()
         for s in range(self.ahead if self.direct else 0):
             self.copy(self.later(self.lower, s), index(s), self.inside(self.later(self.lower, s)))
@@ -89,7 +90,7 @@ class PipelinedLoop:
         self.finish(results[:len(self.init)])
         if self.direct:     # copies behind the last step write zeros
             ir.Operation.create("nvvm.cp.async.wait.group", attributes={"n": _i32(0)})
-        code.reserved = outer
+        shared.reserved = outer
 
     def emit_round(self, rounds: Rounds) -> None:
         """The loop for one of several tiles: during its last steps the first steps of the next tile are copied."""
@@ -117,17 +118,17 @@ class PipelinedLoop:
 
     def prepare(self) -> None:
         """Shared memory, and what stays in it through the loop."""
-        k, code = self.k, self.k.code
-        code.begin_shared()
-        code.reserved = 0
+        k, shared = self.k, self.k.shared
+        shared.begin()
+        shared.reserved = 0
         for _, t in self.staged:
-            t.buffer = code.buffer(t.slots * t.elements, t.stored, t.offset)
+            t.buffer = shared.buffer(t.slots * t.elements, t.stored, t.offset)
         for _, t in self.staged:
             if t.kept:      # the first step's barrier is before its reads
-                code.write_shared(to_memory(k.get(t.value), t.stored), t.buffer, t.memory.compose(k.layout(t.value)))
+                shared.write(to_memory(k.get(t.value), t.stored), t.buffer, t.memory.compose(k.layout(t.value)))
         if self.plan.fenced and any(t.kept for _, t in self.staged):
             warpgroup.fence_writes()
-        code.reserved = max(t.offset + -(-t.slots * t.slot_bytes // 16) * 16 for _, t in self.staged)
+        shared.reserved = max(t.offset + -(-t.slots * t.slot_bytes // 16) * 16 for _, t in self.staged)
 
     def loop(self, end: Any, counters: list[Any]) -> Any:
         """The loop up to `end`, with its code."""
@@ -151,7 +152,7 @@ class PipelinedLoop:
         elif self.plan.running:
             for n, value in zip(vectors, warpgroup.wait([results[n] for n in vectors]), strict=True):
                 k.values[self.op.results[n]] = value
-        k.code.reads = ANYTHING
+        k.shared.reads = ANYTHING
         for operand, _ in self.staged:
             k.staged.pop(operand, None)
 
@@ -212,7 +213,7 @@ class PipelinedLoop:
                 t.start = arith_d.muli(slot, index(t.elements))
             if self.plan.fenced:    # asynchronous copies need none
                 warpgroup.fence_writes()
-        k.code.barrier()
+        k.shared.barrier()
         if self.direct:
             k.deferred.append(lambda: copy(freed) if copy is not None else self.copy_later(iv, freed))
         following = self.loaded(self.next_step(iv)) if self.held and not self.is_last else None
@@ -220,7 +221,7 @@ class PipelinedLoop:
         for a, b in zip(list(self.block.arguments)[1:], carried[:n], strict=True):
             k.values[a] = b
         k.staged.update(dict(self.staged))
-        k.code.reads = ANYTHING
+        k.shared.reads = ANYTHING
         skipped = self.only_loads()
         for op in self.block.operations:
             if op.operation.name != "scf.yield" and op.operation not in skipped:
@@ -308,7 +309,7 @@ class PipelinedLoop:
             k.emit(op)
         for t in reversed(self.held):
             start = None if slot is None else arith_d.muli(slot, index(t.elements))
-            k.code.write_shared(to_memory(k.get(t.value), t.stored), t.buffer, t.memory.compose(k.layout(t.value)),
+            k.shared.write(to_memory(k.get(t.value), t.stored), t.buffer, t.memory.compose(k.layout(t.value)),
                                 start, last_first=True)
         k.values = saved
 

@@ -17,7 +17,8 @@ from xcc._mlir import arith_d, gpu_d, ir, scf_d
 from xcc.passes.gpu.lane_exchange import lane_exchange
 from xcc.passes.gpu.loads_ahead import PURE
 from xcc.passes.gpu.pipeline_loads import PipelinedLoop
-from xcc.passes.gpu.thread_code import ANYTHING, index
+from xcc.passes.gpu.registers import index
+from xcc.passes.gpu.shared_memory import ANYTHING
 from xcc.passes.gpu.tile_ops import CONVERT, constant, element_bytes, is_vector, owner
 
 __all__ = ["Rounds"]
@@ -69,7 +70,7 @@ class Rounds:
             after = arith_d.addi(tile, index(self.workers))
             more = arith_d.cmpi(arith_d.CmpIPredicate.ult, after, self.count)
             self.following = arith_d.select(more, after, tile), more
-            k.code.reads = ANYTHING
+            k.shared.reads = ANYTHING
             k.block(self.body)
             k.finish()
             scf_d.yield_([self.slot])

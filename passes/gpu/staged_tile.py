@@ -46,6 +46,6 @@ class StagedTile:
 
     def read(self, k: Any, layout: Layout, position: dict[str, int]) -> Any:
         """The elements of `layout` of this step's tile, moved by `position` (dim0, ...), in registers."""
-        return k.code.read_tile(self.buffer, self.memory.compose(layout),
+        return k.shared.read_tile(self.buffer, self.memory.compose(layout),
                                 ir.VectorType(self.value.type).element_type, self.start,
                                 self.memory.at(**position)[0])

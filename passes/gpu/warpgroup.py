@@ -26,8 +26,8 @@ from xcc._mlir import arith_d, gpu_d, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.contraction import Contraction, column_bits
 from xcc.passes.gpu.layout import Layout, log2
+from xcc.passes.gpu.registers import from_registers, index, registers_of, select_registers
 from xcc.passes.gpu.staged_tile import StagedTile
-from xcc.passes.gpu.thread_code import from_registers, index, registers_of, select_registers
 from xcc.passes.gpu.tile_ops import element_bytes
 
 __all__ = ["ALIGNMENT", "MULTIPLY", "WAIT", "fence_writes", "matrix_memory", "multiply", "near_k",
@@ -188,16 +188,16 @@ def fence_writes() -> None:
 
 def _in_shared(k: Any, op: Any, plan: Contraction, numbers: list[int]) -> list[StagedTile]:
     """Operands written to shared memory for this contraction alone."""
-    k.code.begin_shared()
+    k.shared.begin()
     tiles = []
-    offset = -k.code.reserved % ALIGNMENT
+    offset = -k.shared.reserved % ALIGNMENT
     for n in numbers:
         value = op.operands[n]
         stored = ir.VectorType(value.type).element_type
         layout = k.layout(value)
         memory = matrix_memory(plan, n, layout, element_bytes(stored))
-        tile = StagedTile(value, [], memory, False, stored, k.code.buffer(memory.shape[0], stored, offset))
-        k.code.write_shared(k.get(value), tile.buffer, memory.compose(layout))
+        tile = StagedTile(value, [], memory, False, stored, k.shared.buffer(memory.shape[0], stored, offset))
+        k.shared.write(k.get(value), tile.buffer, memory.compose(layout))
         tiles.append(tile)
         offset += -(-tile.slot_bytes // ALIGNMENT) * ALIGNMENT
     fence_writes()

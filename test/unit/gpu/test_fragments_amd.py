@@ -11,7 +11,7 @@ from xcc.interpreter.types import DTYPES
 from xcc.passes.base import PassContext
 from xcc.passes.gpu.fragments import select_instruction
 from xcc.passes.gpu.fragments_amd import INSTRUCTIONS
-from xcc.passes.gpu.thread_code import select_registers
+from xcc.passes.gpu.registers import select_registers
 from xcc.passes.pipeline import Pipeline
 from xcc.targets.amdgcn.chip import CHIPS
 from xcc.targets.amdgcn.emit import assembly
