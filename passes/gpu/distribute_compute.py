@@ -9,6 +9,7 @@ from xcc.passes.gpu import warpgroup
 from xcc.passes.gpu.contraction import Contraction
 from xcc.passes.gpu.conversions import convert, shuffle_xor
 from xcc.passes.gpu.layout import Layout
+from xcc.passes.gpu.operand_memory import chunk_of, operand_layout, operand_memory
 from xcc.passes.gpu.registers import (
     from_memory,
     index,
@@ -19,7 +20,6 @@ from xcc.passes.gpu.registers import (
     to_memory,
 )
 from xcc.passes.gpu.staged_tile import StagedTile
-from xcc.passes.gpu.tile_memory import chunk_of, operand_layout, operand_memory
 from xcc.passes.gpu.tile_ops import element_bytes
 
 NAMED = 256         # registers that an instruction can name

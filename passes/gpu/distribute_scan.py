@@ -16,7 +16,8 @@ from xcc._mlir import arith_d, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.conversions import convert, shuffle_xor
 from xcc.passes.gpu.distribute_compute import combining
-from xcc.passes.gpu.layout import Layout, blocked
+from xcc.passes.gpu.layout import Layout
+from xcc.passes.gpu.layout_forms import blocked
 from xcc.passes.gpu.registers import from_registers, index, registers_of
 
 __all__ = ["REVERSE", "scan", "scan_layout"]

@@ -17,10 +17,10 @@ from xcc.passes.gpu.contraction import Contraction
 from xcc.passes.gpu.distribute_memory import Gather, Transfer
 from xcc.passes.gpu.index_vectors import gather_run
 from xcc.passes.gpu.layout import Layout
+from xcc.passes.gpu.operand_memory import operand_memory
 from xcc.passes.gpu.registers import memory_type
 from xcc.passes.gpu.shared_layout import best_memory
 from xcc.passes.gpu.staged_tile import StagedTile
-from xcc.passes.gpu.tile_memory import operand_memory
 from xcc.passes.gpu.tile_ops import CONVERT, element_bytes, owner, step_of
 
 __all__ = ["LOADS", "LoadsAhead", "loads_ahead"]

@@ -10,7 +10,8 @@ from xcc.passes.gpu.access import Access
 from xcc.passes.gpu.contraction import Contraction
 from xcc.passes.gpu.distribute_scan import scan_layout
 from xcc.passes.gpu.index_vectors import gather_run
-from xcc.passes.gpu.layout import Layout, blocked
+from xcc.passes.gpu.layout import Layout
+from xcc.passes.gpu.layout_forms import blocked
 from xcc.passes.gpu.operand_patch import patch
 from xcc.passes.gpu.tile_ops import element_bytes, is_elementwise, is_vector, owner, shape_of, yielded
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from xcc.passes.gpu.layout import Layout, row_major, swizzled
+from xcc.passes.gpu.layout import Layout
+from xcc.passes.gpu.layout_forms import row_major, swizzled
 from xcc.passes.gpu.ldmatrix import matrix_load
 
 __all__ = ["best_memory", "memory_cycles"]

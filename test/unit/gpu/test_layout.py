@@ -1,15 +1,30 @@
 """The algebra of linear layouts, and the fragment tables."""
 
+from itertools import product
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xcc.passes.gpu.fragments import instructions_of
 from xcc.passes.gpu.lane_exchange import lane_exchange
-from xcc.passes.gpu.layout import Layout, all_inputs, blocked, identity, row_major, swizzled
+from xcc.passes.gpu.layout import Layout, log2, unit
+from xcc.passes.gpu.layout_forms import blocked, row_major, swizzled
 
 sizes = st.integers(0, 4).map(lambda b: 1 << b)
 shapes = st.lists(sizes, min_size=1, max_size=3).map(tuple)
+
+
+def all_inputs(layout):
+    """Every combination of input values."""
+    for values in product(*(range(layout.size(n)) for n in layout.inputs)):
+        yield dict(zip(layout.inputs, values, strict=True))
+
+
+def identity(shape):
+    """``dim0``, ``dim1``, ... to the position itself."""
+    return Layout.make(shape, {f"dim{d}": [unit(len(shape), d, 1 << b) for b in range(log2(s))]
+                               for d, s in enumerate(shape)})
 
 
 @st.composite

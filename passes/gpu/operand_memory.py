@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from xcc.passes.gpu.contraction import Contraction
-from xcc.passes.gpu.layout import Layout, log2, row_major, swizzled
+from xcc.passes.gpu.layout import Layout, log2
+from xcc.passes.gpu.layout_forms import row_major, swizzled
 
 __all__ = ["operand_layout", "operand_memory"]
 
