@@ -170,7 +170,7 @@ def _kernels(name: str, text: str, options: CompileOptions, chip: Any) -> Iterat
     """The kernels in `text` that have a schedule to choose (no loops); those that share a launch one by one."""
     from xcc._mlir import ir
     from xcc.context import new_context, parse_module
-    from xcc.passes.linalg.kernel import read
+    from xcc.passes.linalg.kernel_reader import read
     from xcc.passes.xt.split_beside import PART
 
     module = parse_module(text, new_context(), name)
@@ -211,7 +211,7 @@ def _variants(k: _Kernel, config: str, options: CompileOptions, chip: Any) -> li
 def _texts(k: _Kernel, choose: Callable[[Any], list[str]]) -> list[tuple[str, str]]:
     from xcc._mlir import ir
     from xcc.context import new_context, parse_module
-    from xcc.passes.linalg.kernel import read
+    from xcc.passes.linalg.kernel_reader import read
 
     module = parse_module(k.text, new_context(), k.name)
     with module.context, ir.Location.unknown():

@@ -10,7 +10,7 @@ from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.by_size import by_size
-from xcc.passes.linalg.kernel import read
+from xcc.passes.linalg.kernel_reader import read
 from xcc.passes.linalg.tuning import Database, database
 from xcc.passes.xt.split_beside import PART
 

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 
 from xcc import symbolic
 from xcc._mlir import ir
-from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor, index_to_dim
+from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor
+from xcc.passes.linalg.kernel_reader import index_to_dim
 from xcc.passes.linalg.reduction_body import combiner, product_operands
 from xcc.symbolic import Dim
 

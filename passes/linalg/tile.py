@@ -27,7 +27,7 @@ from xcc.dialects.xt.base import dims_attr
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.border import BorderedResult
 from xcc.passes.linalg.domain import element_bytes
-from xcc.passes.linalg.kernel import read
+from xcc.passes.linalg.kernel_reader import read
 from xcc.passes.linalg.nests import Nest, PartsNest, Result, RowPartsNest, forall, forall_of
 from xcc.passes.linalg.online_parts import KeyParts, partial_results, parts_of
 from xcc.passes.linalg.row_parts import RowParts, levels_of

@@ -17,7 +17,7 @@ from xcc.diagnostics import UserError
 from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
 from xcc.passes.linalg.configure import Configure
-from xcc.passes.linalg.kernel import read
+from xcc.passes.linalg.kernel_reader import read
 from xcc.passes.linalg.neighbours import neighbours
 from xcc.passes.linalg.tuning import Database, signature
 from xcc.targets.cpu import chip as cpu_chip
