@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from xcc._mlir import ir
 from xcc.passes.linalg.kernel import Op, Tensor
 from xcc.passes.linalg.reduction_body import is_zero
-from xcc.passes.linalg.tile_builder import Ix, V
+from xcc.passes.linalg.tile_values import Ix, V
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.tile_eval import Evaluator

@@ -13,8 +13,8 @@ from typing import Any
 from xcc import symbolic
 from xcc._mlir import ir, scf_d, vector_d
 from xcc.passes.linalg.kernel import Border, Tensor
-from xcc.passes.linalg.tile_builder import Axis, Ix, V
 from xcc.passes.linalg.tile_memory import Memory
+from xcc.passes.linalg.tile_values import Axis, Ix, V
 from xcc.symbolic import Dim
 
 FILL_LANES = 32
@@ -34,7 +34,7 @@ class BorderedResult:
 
     @property
     def flat(self) -> Any:
-        return self.memory.flat(self.memref, self.border.padded, self.element)
+        return self.memory.views.flat(self.memref, self.border.padded, self.element)
 
     @property
     def contiguous(self) -> bool:

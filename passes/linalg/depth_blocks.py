@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
+from xcc.passes.linalg.buffers import LINE_BYTES, prefetch
 from xcc.passes.linalg.domain import contraction_of, domain
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop
-from xcc.passes.linalg.tile_builder import Builder, Ix, V
-from xcc.passes.linalg.tile_memory import LINE_BYTES, prefetch
+from xcc.passes.linalg.tile_builder import Builder
+from xcc.passes.linalg.tile_values import Ix, V
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.tile_eval import Evaluator

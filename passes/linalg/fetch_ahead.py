@@ -10,9 +10,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc.passes.linalg.buffers import LINE_BYTES, prefetch
 from xcc.passes.linalg.kernel import Access, Op, Tensor
-from xcc.passes.linalg.tile_builder import Ix
+from xcc.passes.linalg.tile_values import Ix
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.tile_eval import Evaluator
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["fetch_ahead", "packed_input", "panel_dim"]
 
 SECOND_CACHE = 2       # memref.prefetch's locality hint: not the first level
-LINE_BYTES = 64
 
 
 def packed_input(op: Op) -> tuple[Tensor, Access] | None:
@@ -62,7 +61,4 @@ def fetch_ahead(ev: Evaluator, op: Op, env: dict[str, Ix]) -> None:
     line = LINE_BYTES * 8 // t.element.width
     read = prod(axis.size for i in indices[1:] for axis in i.axes)
     for n in range(max(1, read // ev.schedule.shares // line)):
-        ir.Operation.create("memref.prefetch", operands=[ev.memory.flat_argument(t), b.add(address, b.int(n * line))],
-                            attributes={
-            "isWrite": ir.BoolAttr.get(False), "isDataCache": ir.BoolAttr.get(True),
-            "localityHint": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), SECOND_CACHE)})
+        prefetch(ev.memory.flat_argument(t), [b.add(address, b.int(n * line))], locality=SECOND_CACHE)

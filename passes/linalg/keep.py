@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 from xcc import symbolic
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
+from xcc.passes.linalg.buffers import memref_type, storage_type
 from xcc.passes.linalg.cache_sets import LINE_BYTES, spread_dims
 from xcc.passes.linalg.kernel import Access, Kernel, Tensor, bare_loop, loop
-from xcc.passes.linalg.tile_builder import Builder, Ix, V
-from xcc.passes.linalg.tile_memory import Memory, memref_type, storage_type
+from xcc.passes.linalg.tile_builder import Builder
+from xcc.passes.linalg.tile_memory import Memory
+from xcc.passes.linalg.tile_values import Ix, V
 from xcc.symbolic import Dim
 
 if TYPE_CHECKING:

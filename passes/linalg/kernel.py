@@ -98,9 +98,6 @@ class Kernel:
     by_value: dict[Any, Tensor] = field(default_factory=dict)
     borders: list[Border | None] = field(default_factory=list)
 
-    def result_shape(self, n: int) -> tuple[Dim, ...]:
-        return self.results[n].dims
-
 
 def loop(n: int) -> symbolic.Expr:
     return symbolic.sym(f"i{n}")

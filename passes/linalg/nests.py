@@ -16,8 +16,8 @@ from xcc.passes.linalg.kernel import Op, Tensor
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.staged_rows import room_for_rows, stage_rows
 from xcc.passes.linalg.strips import Strips, product_in_strips
-from xcc.passes.linalg.tile_builder import Axis, Ix, V
 from xcc.passes.linalg.tile_eval import Evaluator
+from xcc.passes.linalg.tile_values import Axis, Ix, V
 from xcc.symbolic import Dim
 
 __all__ = ["Nest", "PartsNest", "Result", "RowPartsNest", "forall", "forall_of"]

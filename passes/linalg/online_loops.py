@@ -20,7 +20,7 @@ from xcc.passes.linalg.kernel import Access, Op, Tensor
 from xcc.passes.linalg.online import OnlineGroup, OnlineSum, Read, hidden, last_visible, multiple, visible_keys
 from xcc.passes.linalg.reduction import REDUCTION_ORDER, Reduction
 from xcc.passes.linalg.reduction_body import product_operands
-from xcc.passes.linalg.tile_builder import Axis, Ix, V
+from xcc.passes.linalg.tile_values import Axis, Ix, V
 from xcc.symbolic import Dim
 
 if TYPE_CHECKING:

@@ -22,8 +22,9 @@ from xcc.passes.linalg.kernel import Kernel, Op, Tensor
 from xcc.passes.linalg.online import find_groups
 from xcc.passes.linalg.online_loops import OnlineLoop
 from xcc.passes.linalg.schedule import Schedule
-from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
+from xcc.passes.linalg.tile_builder import Builder
 from xcc.passes.linalg.tile_memory import Memory
+from xcc.passes.linalg.tile_values import Axis, Ix, V
 from xcc.symbolic import Dim
 
 __all__ = ["KeyParts", "PartialResult", "partial_results", "parts_of"]

@@ -12,9 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 from xcc._mlir import ir
+from xcc.passes.linalg.buffers import LINE_BYTES
 from xcc.passes.linalg.kernel import Access, Op, Tensor
-from xcc.passes.linalg.tile_builder import Builder, Ix, V
-from xcc.passes.linalg.tile_memory import LINE_BYTES, Memory
+from xcc.passes.linalg.tile_builder import Builder
+from xcc.passes.linalg.tile_memory import Memory
+from xcc.passes.linalg.tile_values import Ix, V
 
 __all__ = ["Parking"]
 

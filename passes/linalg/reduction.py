@@ -11,7 +11,8 @@ from xcc.passes.linalg.depth_blocks import fetch_prior, with_prior
 from xcc.passes.linalg.kernel import Op
 from xcc.passes.linalg.reduction_body import KINDS, combiner, loops_of, product_operands
 from xcc.passes.linalg.reduction_step import Step
-from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
+from xcc.passes.linalg.tile_builder import Builder
+from xcc.passes.linalg.tile_values import Axis, Ix, V
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.tile_eval import Evaluator

@@ -10,7 +10,7 @@ from xcc.passes.linalg.body import Body
 from xcc.passes.linalg.fetch_ahead import fetch_ahead
 from xcc.passes.linalg.kernel import Op, is_packed
 from xcc.passes.linalg.reduction_body import combiner, is_zero, narrow
-from xcc.passes.linalg.tile_builder import Axis, Ix, V
+from xcc.passes.linalg.tile_values import Axis, Ix, V
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.tile_eval import Evaluator

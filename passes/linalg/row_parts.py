@@ -17,7 +17,7 @@ from xcc._mlir import ir
 from xcc.passes.linalg.kernel import Kernel, Op, Tensor
 from xcc.passes.linalg.online_parts import PART_ORDER, PartialResult
 from xcc.passes.linalg.reduction_body import KINDS, combiner
-from xcc.passes.linalg.tile_builder import Axis, Ix, V
+from xcc.passes.linalg.tile_values import Axis, Ix, V
 from xcc.symbolic import Dim
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@
     {block = array<i64: 56, 0>, vector = array<i64: 14, 32>, order = array<i64: 1, 0>,
      reduce = [array<i64: 1>], tail = "peel", access = "rows", parallel = true}
 
-All entries speak of dims *after* normalisation (passes/linalg/kernel.py), of the kernel's largest result:
+All entries speak of dims *after* normalisation (passes/linalg/merge_dims.py), of the kernel's largest result:
 
 - flatten: how many neighbouring dims make each tile dim; block, vector and order then speak of tile dims. Lanes walk
   the product of the dims, whose coordinates are found by division. Without it every dim is a tile dim.

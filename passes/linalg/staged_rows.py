@@ -18,7 +18,7 @@ from xcc._mlir import ir, scf_d
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.depth_blocks import depth_of
 from xcc.passes.linalg.kernel import Kernel, Tensor, bare_loop
-from xcc.passes.linalg.tile_builder import Axis, Ix
+from xcc.passes.linalg.tile_values import Axis, Ix
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.tile_eval import Evaluator

@@ -19,7 +19,7 @@ from xcc._mlir import ir, scf_d, vector_d
 from xcc.passes.linalg.domain import contraction_of, domain
 from xcc.passes.linalg.kernel import Kernel
 from xcc.passes.linalg.schedule import Schedule
-from xcc.passes.linalg.tile_builder import Axis, Ix, V
+from xcc.passes.linalg.tile_values import Axis, Ix, V
 from xcc.symbolic import Dim
 
 __all__ = ["PIECES", "PART_ROWS", "Streamed", "workspace_dims"]

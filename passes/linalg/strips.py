@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from xcc._mlir import ir, scf_d
 from xcc.passes.linalg.domain import contraction_of, domain
 from xcc.passes.linalg.kernel import Kernel, Tensor, bare_loop
-from xcc.passes.linalg.tile_builder import Axis, Ix
+from xcc.passes.linalg.tile_values import Axis, Ix
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.tile_eval import Evaluator

@@ -26,6 +26,7 @@ from xcc._mlir import func_d, ir
 from xcc.dialects.xt.base import dims_attr
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.border import BorderedResult
+from xcc.passes.linalg.buffers import memref_type
 from xcc.passes.linalg.domain import element_bytes
 from xcc.passes.linalg.kernel_reader import read
 from xcc.passes.linalg.nests import Nest, PartsNest, Result, RowPartsNest, forall, forall_of
@@ -35,7 +36,7 @@ from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.streamed import Streamed, workspace_dims
 from xcc.passes.linalg.tile_builder import Builder
 from xcc.passes.linalg.tile_eval import Evaluator
-from xcc.passes.linalg.tile_memory import Memory, memref_type
+from xcc.passes.linalg.tile_memory import Memory
 from xcc.symbolic import Dim
 
 

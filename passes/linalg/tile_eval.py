@@ -28,8 +28,9 @@ from xcc.passes.linalg.reduction import REDUCTION_ORDER, Reduction
 from xcc.passes.linalg.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.row_parts import RowParts
 from xcc.passes.linalg.schedule import Schedule, joined_loops, reduce_plan
-from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
+from xcc.passes.linalg.tile_builder import Builder
 from xcc.passes.linalg.tile_memory import Memory
+from xcc.passes.linalg.tile_values import Axis, Ix, V
 from xcc.passes.vector.tiles import scalar_attr
 from xcc.symbolic import Dim
 

@@ -10,26 +10,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from xcc import symbolic
 from xcc._mlir import ir, vector_d
+from xcc.passes.linalg.buffers import LINE_BYTES, Views, memref_type, merged, plain, prefetch, storage_type
 from xcc.passes.linalg.kernel import Tensor
-from xcc.passes.linalg.tile_builder import Axis, Builder, Ix, V
+from xcc.passes.linalg.tile_builder import Builder
+from xcc.passes.linalg.tile_values import Axis, Ix, V
 from xcc.symbolic import Dim
 
 MAX_ROWS = 64
-LINE_BYTES = 64
 _LESS, _GREATER = 2, 4      # arith.cmpi's slt and sgt
-DYNAMIC = ir.ShapedType.get_dynamic_size()
-
-
-def storage_type(element: Any) -> Any:
-    """How an element lies in memory: i1 as i8."""
-    is_bool = isinstance(element, ir.IntegerType) and ir.IntegerType(element).width == 1
-    return ir.IntegerType.get_signless(8) if is_bool else element
-
-
-def memref_type(dims: Sequence[Dim], element: Any) -> Any:
-    return ir.MemRefType.get([d if isinstance(d, int) else DYNAMIC for d in dims], storage_type(element))
 
 
 class Memory:
@@ -37,6 +26,7 @@ class Memory:
 
     def __init__(self, builder: Builder, module: Any, access: str) -> None:
         self.b = builder
+        self.views = Views(builder)
         self.module = module
         self.access = access
         self.buffers: dict[Tensor, Any] = {}
@@ -86,7 +76,7 @@ class Memory:
     def flat_argument(self, t: Tensor) -> Any:
         """The buffer of `t` as one dim."""
         memref = self._buffer(t)
-        return self.flat(memref, t.dims, ir.MemRefType(memref.type).element_type)
+        return self.views.flat(memref, t.dims, ir.MemRefType(memref.type).element_type)
 
     def load_from(self, memref: Any, indices: Sequence[Ix]) -> V:
         """The tile of a result's buffer, read back as it was stored."""
@@ -94,16 +84,16 @@ class Memory:
 
     def gathers(self, t: Tensor, indices: Sequence[Ix]) -> bool:
         """Whether a read of `t` at `indices` is by index vectors."""
-        return self.access == "gather" and any(i.axes for i in indices) and not _plain(_merged(t.dims, indices))
+        return self.access == "gather" and any(i.axes for i in indices) and not plain(merged(t.dims, indices))
 
     def _load_stored(self, memref: Any, t: Tensor, indices: Sequence[Ix], guard: V | None) -> V:
         element = ir.MemRefType(memref.type).element_type
-        if _plain(_merged(t.dims, indices)):
-            memref, t, indices = self._flattened(memref, t, indices)
+        if plain(merged(t.dims, indices)):
+            memref, t, indices = self.views.flattened(memref, t, indices)
         axes = tuple(dict.fromkeys(a for i in indices for a in i.axes))
         if not axes:
             return V(self.b.op("memref.load", element, [memref, *(self.b.scalar(i) for i in indices)]))
-        if _plain(indices):
+        if plain(indices):
             return self._transfer(memref, indices, element)
         if all(i.vec is None for i in indices) and self.access == "rows":
             return self._strided(memref, t, indices, axes, element)
@@ -117,20 +107,6 @@ class Memory:
                 return rows
         return self._gather(memref, t, indices, element, guard)
 
-    def _flattened(self, memref: Any, t: Tensor, indices: Sequence[Ix]) -> tuple[Any, Tensor, Sequence[Ix]]:
-        """A view in which dims that are walked as one are one."""
-        walks = _walks(t.dims, indices)
-        if all(last - first == 1 for first, last in walks):
-            return memref, t, indices
-        dims = tuple(symbolic.product(t.dims[first:last]) for first, last in walks)
-        key = ("view", memref, dims)
-        view = self.b.recall(key)
-        if view is None:
-            strides = [symbolic.product(dims[d + 1:]) for d in range(len(dims))]
-            view = self.b.remember(key, self._view(memref, self.b.int(0), dims, strides,
-                                                   ir.MemRefType(memref.type).element_type))
-        return view, replace(t, dims=dims), _merged(t.dims, indices)
-
     def _transfer(self, memref: Any, indices: Sequence[Ix], element: Any) -> V:
         axes = tuple(i.coefs[0][0] for i in indices if i.coefs)
         dims = [d for d, i in enumerate(indices) if i.coefs]
@@ -143,61 +119,16 @@ class Memory:
             ir.ArrayAttr.get([ir.BoolAttr.get(True)] * len(axes)), mask=None if mask is None else mask.value)
         return V(read.result, axes)
 
-    def _strides(self, t: Tensor) -> list[Dim]:
-        return [symbolic.product(t.dims[d + 1:]) for d in range(len(t.dims))]
-
-    def _offset(self, t: Tensor, indices: Sequence[Ix]) -> Any:
-        total = self.b.int(0)
-        for i, s in zip(indices, self._strides(t), strict=True):
-            total = self.b.add(total, self.b.mul(self.b.scalar(i), self.b.dim(s)))
-        return total
-
     def _strided(self, memref: Any, t: Tensor, indices: Sequence[Ix], axes: tuple[Axis, ...], element: Any) -> V:
         """An affine walk: a view with one dim an axis, read whole."""
         steps: dict[Axis, Dim] = dict.fromkeys(axes, 0)
-        for i, s in zip(indices, self._strides(t), strict=True):
+        for i, s in zip(indices, self.views.strides(t), strict=True):
             for axis, c in i.coefs:
                 steps[axis] = steps[axis] + s * c
-        offset = self._offset(t, indices)
-        view = self._view(memref, offset, [a.size for a in axes], [steps[a] for a in axes], element)
+        offset = self.views.offset(t, indices)
+        view = self.views.view(memref, offset, [a.size for a in axes], [steps[a] for a in axes], element)
         zero = [Ix(coefs=((a, 1),)) for a in axes]
         return self._transfer(view, zero, element)
-
-    def _view(self, memref: Any, offset: Any, sizes: Sequence[Dim], strides: Sequence[Dim], element: Any) -> Any:
-        static_offset = self.b.as_int(offset)
-        static_sizes = [d if isinstance(d, int) else DYNAMIC for d in sizes]
-        static_strides = [d if isinstance(d, int) else DYNAMIC for d in strides]
-        stride_or_offset = ir.ShapedType.get_dynamic_stride_or_offset()
-        layout = ir.StridedLayoutAttr.get(
-            stride_or_offset if static_offset is None else static_offset,
-            [s if s != DYNAMIC else stride_or_offset for s in static_strides])
-        kind = ir.MemRefType.get(static_sizes, element, layout=layout)
-        offsets = [offset] if static_offset is None else []
-        dynamic_sizes = [self.b.dim(d) for d in sizes if not isinstance(d, int)]
-        dynamic_strides = [self.b.dim(d) for d in strides if not isinstance(d, int)]
-        return ir.Operation.create("memref.reinterpret_cast", results=[kind],
-                                   operands=[memref, *offsets, *dynamic_sizes, *dynamic_strides], attributes={
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get(
-                [1, len(offsets), len(dynamic_sizes), len(dynamic_strides)]),
-            "static_offsets": ir.DenseI64ArrayAttr.get([DYNAMIC if static_offset is None else static_offset]),
-            "static_sizes": ir.DenseI64ArrayAttr.get(static_sizes),
-            "static_strides": ir.DenseI64ArrayAttr.get(static_strides)}).results[0]
-
-    def flat(self, memref: Any, dims: Sequence[Dim], element: Any) -> Any:
-        """The buffer of shape `dims` as one dim."""
-        key = ("flat", memref)
-        found = self.b.recall(key)
-        if found is not None:
-            return found
-        return self.b.remember(key, self._view(memref, self.b.int(0), [symbolic.product(dims)], [1], element))
-
-    def _flat_index(self, t: Tensor, indices: Sequence[Ix]) -> Ix:
-        total = Ix()
-        for i, s in zip(indices, self._strides(t), strict=True):
-            part = self.b.ix_scale(i, s) if isinstance(s, int) else \
-                self.b.ix_vector("arith.muli", i, self.b.ix_of(self.b.dim(s))) if not i.is_const(0) else i
-            total = self.b.ix_add(total, part)
-        return total
 
     def _rows(self, memref: Any, t: Tensor, indices: Sequence[Ix], element: Any) -> V | None:
         """Contiguous in the last dim, anything in the others: one 1-D read a row. None when it does not fit."""
@@ -205,7 +136,7 @@ class Memory:
         if last.vec is not None or len(last.coefs) != 1 or last.coefs[0][1] != 1:
             return None
         lane = last.coefs[0][0]
-        outer = self._flat_index(t, [*indices[:-1], Ix()])
+        outer = self.views.flat_index(t, [*indices[:-1], Ix()])
         rows = outer.axes
         count = 1
         for a in rows:
@@ -213,7 +144,7 @@ class Memory:
         if lane in rows or count > MAX_ROWS or any(a.limit is not None for a in rows):
             return None
         offsets = self.b.vector(outer)
-        flat = self.flat(memref, t.dims, element)
+        flat = self.views.flat(memref, t.dims, element)
         shape = ir.VectorType.get([*(a.size for a in rows), lane.size], element)
         out = self.b.splat(_zero(element), list(shape.shape))
         base = self.b.scalar(last)
@@ -233,8 +164,8 @@ class Memory:
         if low is None or high is None:
             return None
         (lane, _), = walk.coefs
-        flat = self.flat(memref, t.dims, element)
-        row = self._offset(t, [*indices[:-1], Ix()])
+        flat = self.views.flat(memref, t.dims, element)
+        row = self.views.offset(t, [*indices[:-1], Ix()])
         high = self.b.binary("arith.maxsi", high, low)
 
         def end(at: Any) -> Any:
@@ -260,11 +191,11 @@ class Memory:
                            predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate))
 
     def _gather(self, memref: Any, t: Tensor, indices: Sequence[Ix], element: Any, guard: V | None) -> V:
-        index = self.b.vector(self._flat_index(t, indices))
+        index = self.b.vector(self.views.flat_index(t, indices))
         if guard is not None:
             index = self.b.align([index, guard])[0]
         shape = [a.size for a in index.axes]
-        flat = self.flat(memref, t.dims, element)
+        flat = self.views.flat(memref, t.dims, element)
         mask = self.b.mask(index.axes)
         if guard is not None:
             inside = self.b.broadcast(guard, index.axes)
@@ -284,13 +215,13 @@ class Memory:
 
     def fetch(self, t: Tensor, indices: Sequence[Ix], ahead: int) -> None:
         """Asks for what lies `ahead` elements behind the tile at `indices`, perhaps behind the buffer's end."""
-        memref, walked, merged = self._flattened(self._buffer(t), t, indices)
-        lanes = merged[-1]
-        if not _plain(merged) or any(i.axes for i in merged[:-1]) or not lanes.axes:
+        memref, walked, at = self.views.flattened(self._buffer(t), t, indices)
+        lanes = at[-1]
+        if not plain(at) or any(i.axes for i in at[:-1]) or not lanes.axes:
             return
         element = ir.MemRefType(memref.type).element_type
-        flat = self.flat(memref, walked.dims, element)
-        start = self.b.add(self._offset(walked, merged), self.b.int(ahead))
+        flat = self.views.flat(memref, walked.dims, element)
+        start = self.b.add(self.views.offset(walked, at), self.b.int(ahead))
         for n in range(0, lanes.axes[0].size, max(1, LINE_BYTES * 8 // element.width)):
             prefetch(flat, [self.b.add(start, self.b.int(n))])
 
@@ -300,7 +231,7 @@ class Memory:
         element = storage_type(t.element)
         if element != t.element:
             value = self.b.elementwise("arith.extui", element, [value], {})
-        memref, _, indices = self._flattened(memref, t, indices)
+        memref, _, indices = self.views.flattened(memref, t, indices)
         axes = tuple(i.coefs[0][0] for i in indices if i.coefs)
         at = [self.b.scalar(i) for i in indices]
         if not axes:
@@ -315,47 +246,6 @@ class Memory:
             ir.ArrayAttr.get([ir.BoolAttr.get(True)] * len(axes)), mask=None if mask is None else mask.value)
         if stream and mask is None:
             write.operation.attributes["xcc.stream"] = ir.UnitAttr.get()
-
-
-def prefetch(memref: Any, at: Sequence[Any], write: bool = False) -> None:
-    """Asks for the line of the element `at`, for writing too."""
-    ir.Operation.create("memref.prefetch", operands=[memref, *at], attributes={
-        "isWrite": ir.BoolAttr.get(write), "isDataCache": ir.BoolAttr.get(True),
-        "localityHint": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 3)})
-
-
-def _walks(dims: Sequence[Dim], indices: Sequence[Ix]) -> list[tuple[int, int]]:
-    """The ranges of dims that one walk covers, in order; a dim that is no part of one is a range of its own."""
-    out, d = [], 0
-    while d < len(indices):
-        part = indices[d].part
-        count = 1
-        if part is not None and part[1] == 0:
-            flat, n = part[0], len(part[0].sizes)
-            whole = [(flat, k) for k in range(n)]
-            if [i.part for i in indices[d:d + n]] == whole and tuple(dims[d:d + n]) == flat.sizes:
-                count = n
-        out.append((d, d + count))
-        d += count
-    return out
-
-
-def _merged(dims: Sequence[Dim], indices: Sequence[Ix]) -> list[Ix]:
-    """The indices with each walk over several dims as one."""
-    return [indices[first] if last - first == 1 else indices[first].part[0].index  # type: ignore[index]
-            for first, last in _walks(dims, indices)]
-
-
-def _plain(indices: Sequence[Ix]) -> bool:
-    seen: set[Axis] = set()
-    for i in indices:
-        if i.vec is not None or len(i.coefs) > 1:
-            return False
-        for axis, c in i.coefs:
-            if c != 1 or axis in seen:
-                return False
-            seen.add(axis)
-    return True
 
 
 def _unravel(n: int, shape: Sequence[int]) -> list[int]:
