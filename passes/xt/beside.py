@@ -12,7 +12,8 @@ from typing import Any
 
 from xcc import symbolic
 from xcc.dialects import xt
-from xcc.passes.xt.fusion_rules import FusionGroup, FusionRules
+from xcc.passes.xt.fusion_cost import FusionCost
+from xcc.passes.xt.fusion_group import FusionGroup
 from xcc.passes.xt.op_graph import Graph, Node, element_bytes
 
 __all__ = ["beside"]
@@ -24,7 +25,7 @@ LONG_ROW = 16384
 """Elements of a row that one workgroup reduces; longer ones take several launches."""
 
 
-def beside(graph: Graph, groups: Sequence[FusionGroup], copies: Mapping[int, Sequence[Node]], rules: FusionRules,
+def beside(graph: Graph, groups: Sequence[FusionGroup], copies: Mapping[int, Sequence[Node]], cost: FusionCost,
            most_bytes: float, known: set[str]) -> list[list[FusionGroup]]:
     """The groups, those that share a launch in one list.
 
@@ -35,12 +36,12 @@ def beside(graph: Graph, groups: Sequence[FusionGroup], copies: Mapping[int, Seq
     open_at: dict[int, tuple[list[FusionGroup], set[Any]]] = {}
     for g in sorted(groups, key=lambda g: min(g.indices)):
         buffers = _buffers(g, copies.get(id(g), ()))
-        if g.kind not in KINDS or _row(g, rules) > LONG_ROW or _bytes(buffers, rules) > most_bytes \
+        if g.kind not in KINDS or _row(g, cost) > LONG_ROW or _bytes(buffers, cost) > most_bytes \
                 or not _symbols(g) <= known:
             out.append([g])
             continue
         level = levels[id(g)]
-        if level in open_at and len(open_at[level][1] | buffers) <= rules.limits.max_buffers:
+        if level in open_at and len(open_at[level][1] | buffers) <= cost.limits.max_buffers:
             open_at[level][0].append(g)
             open_at[level][1].update(buffers)
             continue
@@ -49,9 +50,9 @@ def beside(graph: Graph, groups: Sequence[FusionGroup], copies: Mapping[int, Seq
     return out
 
 
-def _row(g: FusionGroup, rules: FusionRules) -> int:
+def _row(g: FusionGroup, cost: FusionCost) -> int:
     """Elements that a result of the reductions of `g` is made of."""
-    return rules.count(g.domain) // max(1, rules.count(g.rows or ())) if g.kind == "reduce" else 1
+    return cost.count(g.domain) // max(1, cost.count(g.rows or ())) if g.kind == "reduce" else 1
 
 
 def _levels(graph: Graph, groups: Sequence[FusionGroup], copies: Mapping[int, Sequence[Node]]) -> dict[int, int]:
@@ -93,8 +94,8 @@ def _buffers(g: FusionGroup, copied: Sequence[Node]) -> set[Any]:
     return read | written
 
 
-def _bytes(buffers: set[Any], rules: FusionRules) -> int:
-    return sum(rules.count(xt.shape_of(v)) * element_bytes(v) for v in buffers)
+def _bytes(buffers: set[Any], cost: FusionCost) -> int:
+    return sum(cost.count(xt.shape_of(v)) * element_bytes(v) for v in buffers)
 
 
 def _symbols(g: FusionGroup) -> set[str]:

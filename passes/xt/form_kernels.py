@@ -11,7 +11,8 @@ from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.beside import beside
 from xcc.passes.xt.fusion import fuse
-from xcc.passes.xt.fusion_rules import FusionLimits, FusionRules
+from xcc.passes.xt.fusion_cost import FusionLimits
+from xcc.passes.xt.fusion_rules import FusionRules
 from xcc.passes.xt.kernel_summary import summarise
 from xcc.passes.xt.op_graph import Graph, is_inline
 from xcc.passes.xt.outline import Group, Outliner
@@ -85,7 +86,7 @@ class FormKernels(Pass):
         for p, c, why in fusion.reasons:
             ctx.verbose(f"{p} not fused with {c}: {why}")
         most = self.beside * 1e-6 * (ctx.chip.bandwidth if ctx.chip is not None else 0.0)
-        together = beside(graph, fusion.groups, fusion.copies, rules, most, known) if most \
+        together = beside(graph, fusion.groups, fusion.copies, rules.cost, most, known) if most \
             else [[g] for g in fusion.groups]
         return [_joined([_with_sources(Group(g.nodes, fusion.copied_into(g), g.root().name)) for g in shared])
                 for shared in together]

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from xcc.passes.xt.fusion_rules import FusionGroup, FusionRules, is_pointwise, is_stored_pad, reaches, singleton
+from xcc.passes.xt.fusion_group import FusionGroup, is_pointwise, is_stored_pad, reaches, singleton
+from xcc.passes.xt.fusion_rules import FusionRules
 from xcc.passes.xt.op_graph import Graph, Node
 
 __all__ = ["Fusion", "fuse"]
@@ -93,7 +94,7 @@ class _Fuser:
         for g in self.groups():
             if g.kind not in ("contract", "window", "reduce"):
                 continue
-            rest, gone, best, least = g, None, [g], self.rules.stored_bytes(g)
+            rest, gone, best, least = g, None, [g], self.rules.cost.stored_bytes(g)
             for n in reversed(g.nodes):
                 if n.kind != "pointwise" or any(u.index in rest.indices for u in n.users):
                     continue
@@ -103,8 +104,8 @@ class _Fuser:
                 gone = tail
                 rest = replace(rest, nodes=[m for m in rest.nodes if m is not n],
                                aligned={i: a for i, a in rest.aligned.items() if i != n.index})
-                if self.rules.stored_bytes(rest) < least:
-                    best, least = [rest, gone], self.rules.stored_bytes(rest)
+                if self.rules.cost.stored_bytes(rest) < least:
+                    best, least = [rest, gone], self.rules.cost.stored_bytes(rest)
             for part in best:
                 self.group_of.update(dict.fromkeys(part.indices, part))
 
@@ -145,10 +146,11 @@ class _Fuser:
         for n in reversed(self.graph.nodes):
             if n.index not in self.group_of or self.group_of[n.index].kind != "map":
                 continue
-            consumers = self._consumers(self.group_of[n.index])
+            group = self.group_of[n.index]
+            consumers = self._consumers(group)
             if len(consumers) > most:
                 continue
-            if len(consumers) > 1 and not self.rules.copy_pays(self.group_of[n.index], len(consumers), joined=True):
+            if len(consumers) > 1 and not self.rules.cost.copy_pays(group, len(consumers), joined=True):
                 continue
             for c in consumers:
                 if self.group_of.get(c.nodes[0].index) is c:
@@ -162,7 +164,7 @@ class _Fuser:
             if any(u.index not in self.group_of for m in p.nodes for u in m.users):
                 continue
             consumers = self._consumers(p)
-            if not consumers or self.rules.copy_pays(p, len(consumers)):
+            if not consumers or self.rules.cost.copy_pays(p, len(consumers)):
                 continue
             if any(isinstance(self.rules.merge(p, c, duplicate=True), str) for c in consumers):
                 continue
