@@ -1,4 +1,4 @@
-"""The loops around the tiles of a kernel's results, and around the parts of its reductions."""
+"""The loops around the tiles of a kernel's results."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from xcc import symbolic
 from xcc._mlir import ir, scf_d
 from xcc.passes.linalg.border import BorderedResult
 from xcc.passes.linalg.depth_blocks import each_block, store_partial
+from xcc.passes.linalg.forall import forall
 from xcc.passes.linalg.keep import kept_parts
-from xcc.passes.linalg.kernel import Op, Tensor
+from xcc.passes.linalg.kernel import Tensor
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.staged_rows import room_for_rows, stage_rows
 from xcc.passes.linalg.strips import Strips, product_in_strips
@@ -20,7 +21,7 @@ from xcc.passes.linalg.tile_eval import Evaluator
 from xcc.passes.linalg.tile_values import Axis, Ix, V
 from xcc.symbolic import Dim
 
-__all__ = ["Nest", "PartsNest", "Result", "RowPartsNest", "forall", "forall_of"]
+__all__ = ["Nest", "Result"]
 
 
 @dataclass(frozen=True)
@@ -246,11 +247,11 @@ class Nest:
 
     def _hoist(self, at: dict[int, Ix]) -> None:
         """Evaluates what depends only on the dims fixed so far, before the loops over the others begin."""
-        env = {f"i{d}": self._moved(d, i) for d, i in self._coordinates(at).items()}
+        env = {f"i{d}": self._moved(d, i) for d, i in self.coordinates(at).items()}
         access = tuple(symbolic.sym(f"i{d}") for d in range(sum(len(part) for part in self.parts)))
         self.ev.hoist([(r.t, access) for r in self.results], env)
 
-    def _coordinates(self, at: dict[int, Ix]) -> dict[int, Ix]:
+    def coordinates(self, at: dict[int, Ix]) -> dict[int, Ix]:
         """The coordinates in the results' dims of the tile dims fixed so far."""
         out: dict[int, Ix] = {}
         first = 0
@@ -265,16 +266,16 @@ class Nest:
         """The index in the whole result."""
         return self.b.ix_add(i, self.origin[d]) if self.origin else i
 
-    def _prepare(self, at: dict[int, Ix]) -> list[Ix]:
+    def prepare(self, at: dict[int, Ix]) -> list[Ix]:
         """Evaluates the online sums behind the results; gives the results' indices."""
-        coordinates = {d: self._moved(d, i) for d, i in self._coordinates(at).items()}
+        coordinates = {d: self._moved(d, i) for d, i in self.coordinates(at).items()}
         access = tuple(symbolic.sym(f"i{d}") for d in range(len(coordinates)))
         self.ev.online.prepare([(r.t, access) for r in self.results], {f"i{d}": i for d, i in coordinates.items()})
         return [coordinates[d] for d in range(len(coordinates))]
 
     def store(self, at: dict[int, Ix]) -> None:
         """Evaluates and stores the tile at the coordinates `at`."""
-        indices = self._prepare(at)
+        indices = self.prepare(at)
         values: list[V] = [self.ev.tile(r.t, indices) for r in self.results]
         if self.schedule.ahead:
             for t in self.ev.alike(self.results[0].t):
@@ -283,72 +284,6 @@ class Nest:
             if r.bordered is not None:
                 r.bordered.store(v, indices)
             else:
-                places = self._coordinates(at)
+                places = self.coordinates(at)
                 stored = [places[d] for d in range(len(places))]
                 self.ev.memory.store(r.t, r.memref, v, stored, self.schedule.stream)
-
-
-class PartsNest(Nest):
-    """The loops around the parts of the online sums behind tiles: nothing but these is stored."""
-
-    def __init__(self, ev: Evaluator, schedule: Schedule, dims: tuple[Dim, ...], results: list[Result],
-                 parts: Dim) -> None:
-        super().__init__(ev, schedule, dims, results)
-        self.count = parts
-
-    def _outer_dims(self) -> list[Dim]:
-        return [self.count]
-
-    def _enter(self, outer: list[Any]) -> None:
-        assert self.ev.online.parts is not None
-        (self.ev.online.parts.part,) = outer
-
-    def store(self, at: dict[int, Ix]) -> None:
-        self._prepare(at)
-        assert self.ev.online.parts is not None
-        self.ev.online.parts.part = None
-
-
-class RowPartsNest(Nest):
-    """The loops around the parts of the results of the reduction `op`."""
-
-    def __init__(self, ev: Evaluator, schedule: Schedule, op: Op, parts: Dim) -> None:
-        super().__init__(ev, schedule, op.results[0].dims, [Result(op.results[0], None, None)])
-        self.count = parts
-
-    def _outer_dims(self) -> list[Dim]:
-        return [self.count]
-
-    def _enter(self, outer: list[Any]) -> None:
-        assert self.ev.row_parts is not None
-        (self.ev.row_parts.part,) = outer
-
-    def store(self, at: dict[int, Ix]) -> None:
-        assert self.ev.row_parts is not None
-        coordinates = self._coordinates(at)
-        indices = [coordinates[d] for d in range(len(coordinates))]
-        t = self.results[0].t
-        self.ev.row_parts.store(t, self.ev.tile(t, indices), indices)
-
-
-def forall_of(count: int) -> Any:
-    """The block of a loop over `count` workgroups."""
-    return forall([count], [], [1], parallel=True).regions[0].blocks[0]
-
-
-def forall(sizes: Sequence[int | None], dynamic: list[Any], steps: list[int], parallel: bool) -> Any:
-    n = len(steps)
-    unknown = ir.ShapedType.get_dynamic_size()
-    i64 = ir.DenseI64ArrayAttr.get
-    attributes = {"staticLowerBound": i64([0] * n), "staticStep": i64(steps),
-                  "staticUpperBound": i64([unknown if s is None else s for s in sizes]),
-                  "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, len(dynamic), 0, 0])}
-    if parallel:
-        attributes["xcc.parallel"] = ir.UnitAttr.get()
-    op = ir.Operation.create("scf.forall", operands=dynamic, regions=1, attributes=attributes)
-    index = ir.IndexType.get()
-    block = op.regions[0].blocks.append(*([index] * n), arg_locs=[ir.Location.unknown()] * n)
-    with ir.InsertionPoint(block):
-        end = ir.Operation.create("scf.forall.in_parallel", regions=1)
-        end.regions[0].blocks.append()
-    return op

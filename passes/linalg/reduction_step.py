@@ -11,6 +11,7 @@ from xcc.passes.linalg.fetch_ahead import fetch_ahead
 from xcc.passes.linalg.kernel import Op, is_packed
 from xcc.passes.linalg.reduction_body import combiner, is_zero, narrow
 from xcc.passes.linalg.tile_values import Axis, Ix, V
+from xcc.passes.vector.tiles import scalar_attr
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.tile_eval import Evaluator
@@ -140,11 +141,9 @@ class Step:
         mask = self.b.mask(limited)
         assert mask is not None
         element = ir.VectorType(v.value.type).element_type
-        zero = ir.FloatAttr.get(element, 0.0) if not isinstance(element, ir.IntegerType) \
-            else ir.IntegerAttr.get(element, 0)
+        zero = self.b.splat(scalar_attr(element, 0), [a.size for a in v.axes])
         lanes = self.b.broadcast(mask, v.axes)
-        return V(self.b.op("arith.select", v.value.type,
-                           [lanes.value, v.value, self.b.splat(zero, [a.size for a in v.axes])]), v.axes)
+        return V(self.b.op("arith.select", v.value.type, [lanes.value, v.value, zero]), v.axes)
 
 
 def _is_fill(v: V) -> bool:

@@ -17,9 +17,12 @@ from typing import Any
 from xcc import symbolic
 from xcc._mlir import ir, scf_d, vector_d
 from xcc.passes.linalg.domain import contraction_of, domain
+from xcc.passes.linalg.forall import forall_of
 from xcc.passes.linalg.kernel import Kernel
+from xcc.passes.linalg.nests import Nest
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.tile_values import Axis, Ix, V
+from xcc.passes.vector.tiles import scalar_attr
 from xcc.symbolic import Dim
 
 __all__ = ["PIECES", "PART_ROWS", "Streamed", "workspace_dims"]
@@ -39,7 +42,7 @@ def workspace_dims(kernel: Kernel, schedule: Schedule) -> tuple[tuple[Dim, ...],
 class Streamed:
     """The two loops of a kernel, whose tiles `nest` can compute."""
 
-    def __init__(self, nest: Any, kernel: Kernel, workspace: Any) -> None:
+    def __init__(self, nest: Nest, kernel: Kernel, workspace: Any) -> None:
         self.nest, self.ev, self.b, self.workspace = nest, nest.ev, nest.ev.b, workspace
         schedule = self.schedule = nest.schedule
         op = contraction_of(kernel)
@@ -48,16 +51,17 @@ class Streamed:
         self.access = domain(kernel).position[op]
         loop = next(p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1)
         self.depth = self.ev.reduce[op][loop]
-        self.rows, self.columns = (-(-size // lanes) for size, lanes in zip(nest.dims, schedule.vector, strict=True))
+        self.rows, self.columns = (-(-symbolic.evaluate(size, {}) // lanes)
+                                   for size, lanes in zip(nest.dims, schedule.vector, strict=True))
         self.tiles, self.workers = min(schedule.streamed[0], self.rows * self.columns), schedule.streamed[1]
         self.full = self.rows * self.columns - self.tiles
         self.steps = -(-symbolic.evaluate(op.loops[loop], {}) // self.depth)
         self.share = -(-self.tiles * self.steps // self.workers)
 
-    def emit(self, forall: Any) -> None:
-        """Both loops; `forall(n)` makes a loop of n workgroups and gives its block."""
+    def emit(self) -> None:
+        """Both loops."""
         b = self.b
-        block = forall(self.full + self.workers)
+        block = forall_of(self.full + self.workers)
         with ir.InsertionPoint.at_block_begin(block), b.scope():
             number = block.arguments[0]
             if not self.full:
@@ -74,7 +78,7 @@ class Streamed:
                     scf_d.YieldOp([])
         rows = min(PART_ROWS, self.schedule.vector[0])
         parts = self.schedule.vector[0] // rows
-        block = forall(self.tiles * parts)
+        block = forall_of(self.tiles * parts)
         with ir.InsertionPoint.at_block_begin(block), b.scope():
             number = block.arguments[0]
             tile = b.binary("arith.divui", number, b.int(parts))
@@ -102,7 +106,7 @@ class Streamed:
             if d == 0 and rows != lanes:
                 low, count = b.add(low, first), rows
             b.multiples[low] = count
-            size = self.nest.dims[d]
+            size = symbolic.evaluate(self.nest.dims[d], {})
             limit = None if size % lanes == 0 else \
                 b.binary("arith.minsi", b.int(count), b.binary("arith.maxsi", b.sub(b.int(size), low), b.int(0)))
             out[d] = Ix(base=low, coefs=((Axis(count, d, limit), 1),)) if count > 1 else b.ix_of(low)
@@ -148,7 +152,7 @@ class Streamed:
         begin = b.mul(tile, steps)
         element = self.op.results[0].element
         shape = [a.size for a in axes]
-        kind, zero = ir.VectorType.get(shape, element), _zero(element)
+        kind, zero = ir.VectorType.get(shape, element), scalar_attr(element, 0)
         low = b.binary("arith.divui", begin, share)
         high = b.add(b.binary("arith.divui", b.sub(b.add(begin, steps), b.int(1)), share), b.int(1))
         loop = scf_d.ForOp(low, high, b.int(1), [b.splat(zero, shape)])
@@ -161,7 +165,3 @@ class Streamed:
             add = "arith.addi" if isinstance(element, ir.IntegerType) else "arith.addf"
             scf_d.YieldOp([b.op(add, kind, [loop.inner_iter_args[0], read.result])])
         return V(loop.results[0], axes)
-
-
-def _zero(element: Any) -> Any:
-    return ir.IntegerAttr.get(element, 0) if isinstance(element, ir.IntegerType) else ir.FloatAttr.get(element, 0.0)

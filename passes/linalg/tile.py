@@ -28,9 +28,11 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.border import BorderedResult
 from xcc.passes.linalg.buffers import memref_type
 from xcc.passes.linalg.domain import element_bytes
+from xcc.passes.linalg.forall import forall
 from xcc.passes.linalg.kernel_reader import read
-from xcc.passes.linalg.nests import Nest, PartsNest, Result, RowPartsNest, forall, forall_of
+from xcc.passes.linalg.nests import Nest, Result
 from xcc.passes.linalg.online_parts import KeyParts, partial_results, parts_of
+from xcc.passes.linalg.part_nests import PartsNest, RowPartsNest
 from xcc.passes.linalg.row_parts import RowParts, levels_of
 from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.streamed import Streamed, workspace_dims
@@ -122,7 +124,7 @@ def tile_kernel(function: Any, module: Any, lossy: bool = False) -> None:
             with builder.scope():
                 nest = Nest(ev, part, dims, group)
                 if part.streamed:
-                    Streamed(nest, kernel, arguments[len(types) - 1]).emit(forall_of)
+                    Streamed(nest, kernel, arguments[len(types) - 1]).emit()
                 else:
                     nest.emit()
         func_d.ReturnOp([])

@@ -15,6 +15,7 @@ from xcc.passes.linalg.buffers import LINE_BYTES, Views, memref_type, merged, pl
 from xcc.passes.linalg.kernel import Tensor
 from xcc.passes.linalg.tile_builder import Builder
 from xcc.passes.linalg.tile_values import Axis, Ix, V
+from xcc.passes.vector.tiles import scalar_attr
 from xcc.symbolic import Dim
 
 MAX_ROWS = 64
@@ -113,7 +114,7 @@ class Memory:
         shape = ir.VectorType.get([a.size for a in axes], element)
         permutation = ir.AffineMap.get(len(indices), 0, [ir.AffineDimExpr.get(d) for d in dims])
         mask = self.b.mask(axes)
-        pad = self.b.constant(_zero(element), element)
+        pad = self.b.constant(scalar_attr(element, 0), element)
         read = vector_d.TransferReadOp(
             shape, memref, [self.b.scalar(i) for i in indices], ir.AffineMapAttr.get(permutation), pad,
             ir.ArrayAttr.get([ir.BoolAttr.get(True)] * len(axes)), mask=None if mask is None else mask.value)
@@ -146,7 +147,7 @@ class Memory:
         offsets = self.b.vector(outer)
         flat = self.views.flat(memref, t.dims, element)
         shape = ir.VectorType.get([*(a.size for a in rows), lane.size], element)
-        out = self.b.splat(_zero(element), list(shape.shape))
+        out = self.b.splat(scalar_attr(element, 0), list(shape.shape))
         base = self.b.scalar(last)
         for n in range(count):
             position = _unravel(n, [a.size for a in rows])
@@ -204,7 +205,7 @@ class Memory:
         lanes = self.b.splat(ones, shape) if mask is None else mask.value
         kind = ir.VectorType.get(shape, element)
         value = self.b.op("vector.gather", kind,
-                          [flat, self.b.int(0), index.value, lanes, self.b.splat(_zero(element), shape)])
+                          [flat, self.b.int(0), index.value, lanes, self.b.splat(scalar_attr(element, 0), shape)])
         return V(value, index.axes)
 
     def prefetch(self, t: Tensor, outer: Sequence[Any], lane: Ix) -> None:
@@ -254,9 +255,3 @@ def _unravel(n: int, shape: Sequence[int]) -> list[int]:
         out.append(n % s)
         n //= s
     return out[::-1]
-
-
-def _zero(element: Any) -> Any:
-    if isinstance(element, ir.IntegerType) or isinstance(element, ir.IndexType):
-        return ir.IntegerAttr.get(element, 0)
-    return ir.FloatAttr.get(element, 0.0)

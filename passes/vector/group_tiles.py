@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.vector.tiles import Key, Tile, extract, i64s, op, pack, shuffle, splat, vec
+from xcc.passes.vector.tiles import Key, Tile, extract, i64s, op, pack, shuffle, splat, splat_constant, vec
 
 __all__ = ["GroupTile", "grouped"]
 
@@ -88,9 +88,7 @@ def read_group(memory: Any, address: list[Any], elements: int, mask: Any = None)
     t = vec(elements, elem)
     if mask is None:
         return op("vector.load", [t], [memory, *address])
-    zero = op("arith.constant", [t], [], value=ir.DenseElementsAttr.get_splat(
-        t, ir.FloatAttr.get(elem, 0.0) if isinstance(elem, ir.FloatType) else ir.IntegerAttr.get(elem, 0)))
-    return op("vector.maskedload", [t], [memory, *address, mask, zero])
+    return op("vector.maskedload", [t], [memory, *address, mask, splat_constant(t, 0)])
 
 
 def widened_mask(mask: Any, group: int) -> Any:
