@@ -208,6 +208,16 @@ class Context:
         """A scalar constant with the element type of the xt value `like`."""
         return xt.constant(np.array(value).astype(element_dtype(like)))
 
+    def dims_or_declared(self, i: int) -> Shape:
+        """Operand `i` as dims; where only a run could tell them, the shape that the model declares for its output."""
+        try:
+            return self.dims(i)
+        except RuntimeShape:
+            declared = self.declared()
+            if declared is None:
+                raise
+            return declared
+
     def declared(self, output: int = 0) -> Shape | None:
         """The static shape that the model declares for an output, if it does."""
         return self.graph.declared_shape(self.node.output[output])

@@ -37,7 +37,7 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
     for key in sorted({*newest, *converters}):
         domain, name = key
         label = f"{domain}.{name}" if domain else name
-        known = "yes" if not domain and name in (*propagate.rules(), "Shape", "Size", "Identity", "Constant") else ""
+        known = "yes" if not domain and name in (*propagate.RULES, "Shape", "Size", "Identity", "Constant") else ""
         if key in converters:
             versions = converters[key]
             used = sorted({op for f in versions.values() for op in ops_of(f, name)})

@@ -13,9 +13,9 @@ from typing import Any
 
 Converter = Callable[[Any], Any]
 
-FAMILIES = ("attention", "control", "conv", "elementwise", "loss", "matmul", "microsoft", "ml", "movement", "norm",
-            "pooling", "qlinear", "quant", "random", "recurrent", "reduce", "resize", "sequence", "shape", "signal",
-            "sort", "training", "vision")
+FAMILIES = ("activation", "attention", "cast", "constant", "control", "conv", "elementwise", "loop", "loss", "matmul",
+            "microsoft", "ml", "movement", "norm", "pad", "pooling", "qlinear", "quant", "random", "recurrent",
+            "reduce", "resize", "sequence", "shape", "signal", "slicing", "sort", "training", "vision")
 
 _CONVERTERS: dict[tuple[str, str], dict[int, Converter]] = {}
 

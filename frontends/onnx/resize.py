@@ -11,7 +11,7 @@ from xcc import symbolic
 from xcc.dialects import xt
 from xcc.dialects.xt.resize import symbolic_form
 from xcc.frontends.onnx.context import Context, Shape
-from xcc.frontends.onnx.propagate import Ratio
+from xcc.frontends.onnx.ratio import Ratio
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.symbolic import Dim
 

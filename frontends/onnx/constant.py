@@ -1,0 +1,93 @@
+"""Tensors made of sizes and numbers alone: constants, ranges, diagonals and triangles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xcc import symbolic
+from xcc.dialects import xt
+from xcc.frontends.onnx.context import Context
+from xcc.frontends.onnx.element_types import from_onnx, is_floating
+from xcc.frontends.onnx.helpers import convert, full, scalar
+from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.onnx.slicing import at_least
+from xcc.symbolic import Dim
+
+
+@onnx_op("Constant")
+def constant(cx: Context) -> Any:
+    cx.fail("a constant without a numeric value is not supported")
+
+
+@onnx_op("ConstantOfShape")
+def constant_of_shape(cx: Context) -> Any:
+    value = cx.attr("value")
+    array = np.zeros(1, np.float32) if value is None else np.asarray(value)
+    return full(cx.dims_or_declared(0), array.reshape(-1)[0], array.dtype)
+
+
+@onnx_op("Range")
+def range_(cx: Context) -> Any:
+    """output = Range(start, limit, delta)."""
+    dtype = cx.dtype(0)
+    known = [cx.tensor(i).data for i in range(3)]
+    if any(k is None for k in known):
+        length = _declared_length(cx)
+        start, delta = xt.reshape(cx[0], shape=()), xt.reshape(cx[2], shape=())
+    else:
+        start, delta = (_scalar_of(cx, i) for i in (0, 2))
+        length = _range_length(cx, is_floating(dtype))
+    steps = xt.iota(shape=(length,), axis=0, dtype="i64")
+    return xt.add(xt.mul(convert(steps, dtype), delta), start)
+
+
+def _declared_length(cx: Context) -> Dim:
+    declared = cx.declared()
+    if declared is None:
+        for i in range(3):
+            cx.dims(i)
+    assert declared is not None
+    return declared[0]
+
+
+def _scalar_of(cx: Context, i: int) -> Any:
+    return xt.reshape(cx[i], shape=()) if cx.rank(i) else cx[i]
+
+
+def _range_length(cx: Context, floating: bool) -> Dim:
+    if floating or all(cx.tensor(i).const is not None for i in range(3)):
+        start, limit, delta = (cx.const(i).reshape(-1)[0].astype(np.float64) for i in range(3))
+        if delta == 0:
+            cx.fail("a range with step 0")
+        return max(0, int(np.ceil((limit - start) / delta)))
+    start, limit = cx.dims(0)[0], cx.dims(1)[0]
+    delta = cx.static_ints(2)[0]
+    if delta == 0:
+        cx.fail("a range with step 0")
+    distance = limit - start if delta > 0 else start - limit
+    return at_least(cx, symbolic.ceildiv(distance, abs(delta)), 0)
+
+
+@onnx_op("EyeLike")
+def eye_like(cx: Context) -> Any:
+    """A matrix with ones on diagonal k."""
+    shape = cx.shape(0)
+    dtype = from_onnx(cx.attr("dtype")) if cx.attr("dtype") is not None else cx.dtype(0)
+    rows = xt.iota(shape=shape, axis=0, dtype="i64")
+    columns = xt.iota(shape=shape, axis=1, dtype="i64")
+    return convert(xt.compare(xt.add(rows, xt.scalar(cx.attr("k", 0), "i64")), columns, direction="eq"), dtype)
+
+
+@onnx_op("Trilu")
+def triangle(cx: Context) -> Any:
+    """output = Trilu(input, k?, upper): the other triangle is 0."""
+    x, shape = cx[0], cx.shape(0)
+    if len(shape) < 2:
+        cx.fail("takes at least two dims")
+    k = xt.reshape(convert(cx[1], "i64"), shape=()) if cx.has(1) else xt.scalar(0, "i64")
+    rows = xt.add(xt.iota(shape=shape[-2:], axis=0, dtype="i64"), k)
+    columns = xt.iota(shape=shape[-2:], axis=1, dtype="i64")
+    keep = xt.compare(columns, rows, direction="ge" if cx.attr("upper", 1) else "le")
+    return xt.select(keep, x, scalar(0, x))

@@ -1,0 +1,244 @@
+"""Loop and Scan. Their bodies become regions that use values from outside directly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from onnx import GraphProto
+
+from xcc._mlir import ir
+from xcc.dialects import xt
+from xcc.frontends.onnx.context import Context, RuntimeShape, Tensor, Value, flatten
+from xcc.frontends.onnx.control import as_flag
+from xcc.frontends.onnx.helpers import convert, full, unsqueeze
+from xcc.frontends.onnx.registry import onnx_op
+from xcc.symbolic import Dim
+
+MOST_STEPS = 256
+"""Of a loop that is unrolled."""
+
+
+@onnx_op("Loop")
+def loop(cx: Context) -> Any:
+    """v_final..., scans... = Loop(M?, cond?, v_initial...; body)."""
+    body = cx.attr("body")
+    state = [cx.inputs[i] for i in range(2, len(cx))]
+    if len(body.input) != 2 + len(state) or len(body.output) < 1 + len(state):
+        cx.fail(f"the body takes {len(body.input)} and gives {len(body.output)} values for {len(state)} carried ones")
+    if not all(isinstance(v, Tensor) for v in state):
+        return _unrolled(cx, body, state)
+    carried = [cx[i] for i in range(2, len(cx))]
+    block = ir.InsertionPoint.current.block
+    before = len(list(block.operations))
+    try:
+        return _as_loop(cx, body, carried)
+    except RuntimeShape as e:
+        if e.inputs:
+            raise
+        for op in reversed(list(block.operations)[before:]):
+            op.operation.erase()
+        return _unrolled(cx, body, state)       # the step's number decides a shape
+
+
+def _as_loop(cx: Context, body: GraphProto, carried: list[Any]) -> Any:
+    stacked = len(body.output) - 1 - len(carried)
+    limit = _trip_count(cx)
+    start = cx.tensor(1).const if cx.has(1) else np.array(True)
+    if limit is not None and start is not None and _goes_on(body):
+        length = limit if bool(start.reshape(-1)[0]) else 0
+        return _counted(cx, body, carried, length)
+    if stacked == 0:
+        return _conditional(cx, body, carried)
+    bound = limit if limit is not None else _declared_steps(cx, len(carried))
+    if bound is None:
+        if not cx.has(0):
+            cx.fail("a loop that stacks values needs a trip count")
+        bound = cx.dims(0)[0]
+    return _collecting(cx, body, carried, bound)
+
+
+def _unrolled(cx: Context, body: GraphProto, state: list[Any]) -> Any:
+    """The steps one after the other, each imported for itself: their number must be known."""
+    most = int(cx.const(0).reshape(-1)[0]) if cx.has(0) else MOST_STEPS + 1
+    goes_on = bool(cx.const(1).reshape(-1)[0]) if cx.has(1) else True
+    rows: list[list[Value]] = []
+    while goes_on and len(rows) < most:
+        if len(rows) == MOST_STEPS:
+            cx.fail(f"a loop that carries a sequence, or whose step decides a shape, has {MOST_STEPS} steps at most")
+        step = Tensor.of_array(np.array(len(rows), np.int64))
+        flag, *out = cx.graph.body(body, [step, Tensor.of_array(np.array(True)), *state])
+        if not _goes_on(body):
+            known = flag.const if isinstance(flag, Tensor) else None
+            if known is None:
+                cx.fail("the loop carries a sequence, or its step decides a shape: whether it goes on must be known")
+            goes_on = bool(known.reshape(-1)[0])
+        state, row = out[:len(state)], out[len(state):]
+        rows.append(row)
+    if not rows and len(body.output) > 1 + len(state):
+        cx.fail("the loop stacks values of no step")
+    columns = [[cx.graph.materialize(t) for t in flatten(column)] for column in zip(*rows, strict=True)]
+    return (*state, *(xt.concatenate(*[unsqueeze(v, [0]) for v in c], axis=0) for c in columns))
+
+
+def _trip_count(cx: Context) -> Dim | None:
+    """The trip count as a dim, None when only a run can tell it or there is none."""
+    if not cx.has(0):
+        return None
+    return cx.dims(0)[0] if cx.tensor(0).data is not None else None
+
+
+def _declared_steps(cx: Context, carried: int) -> Dim | None:
+    declared = cx.declared(carried)
+    return declared[0] if declared else None
+
+
+def _goes_on(body: GraphProto) -> bool:
+    """Whether the body always yields the condition that it was given, or true."""
+    name = body.output[0].name
+    makers = {o: n for n in body.node for o in n.output}
+    constants = {t.name: t for t in body.initializer}
+    while name in makers and makers[name].op_type == "Identity":
+        name = makers[name].input[0]
+    if name == body.input[1].name:
+        return True
+    tensor = constants.get(name)
+    if tensor is None and name in makers and makers[name].op_type == "Constant":
+        tensor = next((a.t for a in makers[name].attribute if a.name == "value"), None)
+    return tensor is not None and bool(_value_of(tensor))
+
+
+def _value_of(tensor: Any) -> Any:
+    from onnx import numpy_helper
+
+    return numpy_helper.to_array(tensor).reshape(-1)[0]
+
+
+def _run(cx: Context, body: GraphProto, arguments: Sequence[Any]) -> list[Any]:
+    """Imports the body into the current block with `arguments` (xt values or Tensors)."""
+    child = cx.graph.child(body, ir.InsertionPoint.current.block)
+    for info, value in zip(body.input, arguments, strict=True):
+        child.bind(info.name, value if isinstance(value, Tensor) else Tensor.of_value(value))
+    return child.run()
+
+
+def _counted(cx: Context, body: GraphProto, carried: list[Any], length: Dim) -> Any:
+    """A fixed number of steps: a scan over the step numbers."""
+    steps = xt.iota(shape=(length,), axis=0, dtype="i64")
+
+    def step(state: Sequence[Any], slices: Sequence[Any]) -> Any:
+        out = _run(cx, body, [slices[0], Tensor.of_array(np.array(True)), *state])[1:]
+        return out[:len(state)], out[len(state):]
+
+    return tuple(xt.scan(carried, [steps], step, length=length))
+
+
+def _given_limits(cx: Context) -> tuple[Any, Any]:
+    """Whether there is a first step, and how many there are at most."""
+    first = as_flag(cx[1]) if cx.has(1) else xt.scalar(True, "i1")
+    most = convert(as_flag(cx[0]), "i64") if cx.has(0) else xt.scalar(np.iinfo(np.int64).max, "i64")
+    return first, most
+
+
+def _conditional(cx: Context, body: GraphProto, carried: list[Any]) -> Any:
+    first, most = _given_limits(cx)
+
+    def goes_on(i: Any, flag: Any, *state: Any) -> Any:
+        return xt.and_(xt.compare(i, most, direction="lt"), flag)
+
+    def step(i: Any, flag: Any, *state: Any) -> list[Any]:
+        flag, *rest = _run(cx, body, [i, flag, *state])
+        return [xt.add(i, xt.scalar(1, "i64")), as_flag(flag), *rest]
+
+    return tuple(xt.while_([xt.scalar(0, "i64"), first, *carried], goes_on, step)[2:])
+
+
+def _collecting(cx: Context, body: GraphProto, carried: list[Any], bound: Dim) -> Any:
+    """Stacked values with a condition: written into buffers of `bound` steps, of which the filled part is kept."""
+    first, most = _given_limits(cx)
+    kinds = _stacked_types(cx, body, carried)
+    buffers = [full((bound, *t.shape), 0, t.dtype) for t in kinds]
+    count = len(carried)
+
+    def goes_on(i: Any, flag: Any, *state: Any) -> Any:
+        return xt.and_(xt.compare(i, most, direction="lt"), flag)
+
+    def step(i: Any, flag: Any, *state: Any) -> list[Any]:
+        out = _run(cx, body, [i, flag, *state[:count]])
+        rows = [_write(b, y, i) for b, y in zip(state[count:], out[1 + count:], strict=True)]
+        return [xt.add(i, xt.scalar(1, "i64")), as_flag(out[0]), *out[1:1 + count], *rows]
+
+    done = xt.while_([xt.scalar(0, "i64"), first, *carried, *buffers], goes_on, step)
+    filled = xt.compare(xt.iota(shape=(bound,), axis=0, dtype="i64"), done[0], direction="lt")
+    name = str(cx.graph.fresh_dim(f"{cx.node.output[-1]}_count"))
+    kept = [xt.compress(b, filled, symbol=name, axis=0, flat=False) for b in done[2 + count:]]
+    return (*done[2:2 + count], *kept)
+
+
+def _write(buffer: Any, y: Any, i: Any) -> Any:
+    zeros = [xt.scalar(0, "i64")] * len(xt.shape_of(y))
+    return xt.dynamic_update_slice(buffer, unsqueeze(y, [0]), i, *zeros)
+
+
+def _stacked_types(cx: Context, body: GraphProto, carried: list[Any]) -> list[Any]:
+    """The types of the body's stacked values, from a trial import that is thrown away."""
+    module = ir.Module.create()
+    with ir.InsertionPoint(module.body):
+        region = ir.Operation.create("builtin.unrealized_conversion_cast", results=[v.type for v in carried])
+        flag, step = xt.scalar(True, "i1"), xt.scalar(0, "i64")
+        child = cx.graph.child(body, module.body)
+        for info, value in zip(body.input, [step, flag, *region.results], strict=True):
+            child.bind(info.name, Tensor.of_value(value))
+        kinds = [xt.TensorType.of(v) for v in child.run()[1 + len(carried):]]
+    return kinds
+
+
+@onnx_op("Scan", since=9)
+def scan(cx: Context) -> Any:
+    """states..., scans... = Scan(initial states..., scanned...; body, num_scan_inputs, axes and directions)."""
+    body = cx.attr("body")
+    scanned = cx.attr("num_scan_inputs")
+    states = len(cx) - scanned
+    carried = [cx[i] for i in range(states)]
+    xs = [cx[i] for i in range(states, len(cx))]
+    stacked = len(body.output) - states
+    axes = [cx.normal_axis(a, cx.rank(states + i)) for i, a in enumerate(cx.attr("scan_input_axes", [0] * scanned))]
+
+    def step(state: Sequence[Any], slices: Sequence[Any]) -> Any:
+        out = _run(cx, body, [*state, *slices])
+        return out[:states], out[states:]
+
+    return tuple(xt.scan(carried, xs, step, axes=axes, reverse=cx.attr("scan_input_directions", [0] * scanned),
+                         out_axes=cx.attr("scan_output_axes", [0] * stacked),
+                         out_reverse=cx.attr("scan_output_directions", [0] * stacked)))
+
+
+@onnx_op("Scan", since=8)
+def scan_batched(cx: Context) -> Any:
+    """Opset 8: dim 0 of every operand is the batch, dim 1 of scanned values the sequence; the batch is unrolled."""
+    if cx.has(0):
+        cx.fail("sequence_lens is not supported; convert the model to opset 9 or later")
+    body, scanned = cx.attr("body"), cx.attr("num_scan_inputs")
+    batch = cx.shape(1)[0]
+    if not isinstance(batch, int):
+        cx.fail("the batch of an opset 8 Scan must be static")
+    states = len(cx) - 1 - scanned
+    rows = [_scan_row(cx, body, b, states, scanned) for b in range(batch)]
+    return tuple(xt.concatenate(*[unsqueeze(v, [0]) for v in column], axis=0) for column in zip(*rows, strict=True))
+
+
+def _scan_row(cx: Context, body: GraphProto, b: int, states: int, scanned: int) -> Sequence[Any]:
+    def row(i: int) -> Any:
+        shape = cx.shape(i)
+        part = xt.slice(cx[i], starts=(b, *[0] * (len(shape) - 1)), limits=(b + 1, *shape[1:]))
+        return xt.reshape(part, shape=shape[1:])
+
+    def step(state: Sequence[Any], slices: Sequence[Any]) -> Any:
+        out = _run(cx, body, [*state, *slices])
+        return out[:states], out[states:]
+
+    values = [row(i) for i in range(1, len(cx))]
+    results: Sequence[Any] = xt.scan(values[:states], values[states:], step,
+                                     reverse=cx.attr("directions", [0] * scanned))
+    return results

@@ -1,0 +1,77 @@
+"""Numbers of shape arithmetic: dims, and dims divided by numbers that do not divide them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from xcc import symbolic
+from xcc.bounds import Undecided
+from xcc.symbolic import Dim, Expr
+
+__all__ = ["Ratio", "add", "exact", "multiply", "negate", "parts", "ratio", "whole"]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A dim divided by a positive number that does not divide it: a float in shape arithmetic."""
+
+    top: Dim
+    bottom: int
+
+
+def exact(x: Any) -> Any:
+    """Floats as fractions; Undecided for those that no small fraction equals."""
+    if isinstance(x, float):
+        f = Fraction(x)
+        if f.denominator > 1 << 20:
+            raise Undecided
+        return int(f) if f.denominator == 1 else f
+    return x
+
+
+def multiply(a: Any, b: Any) -> Any:
+    a, b = exact(a), exact(b)
+    if isinstance(a, Fraction | Ratio) and isinstance(b, Fraction | Ratio):
+        raise Undecided
+    if isinstance(a, Fraction | Ratio):
+        a, b = b, a
+    if isinstance(b, Fraction):
+        return ratio(a * b.numerator, b.denominator)
+    if isinstance(b, Ratio):
+        return ratio(a * b.top, b.bottom)
+    return a * b
+
+
+def ratio(top: Dim, bottom: int) -> Any:
+    """top / bottom: a dim where it is one."""
+    return symbolic.floordiv(top, bottom) if symbolic.mod(top, bottom) == 0 else Ratio(top, bottom)
+
+
+def add(a: Any, b: Any) -> Any:
+    a, b = exact(a), exact(b)
+    if isinstance(a, Expr | int) and isinstance(b, Expr | int):
+        return a + b
+    (ta, ba), (tb, bb) = parts(a), parts(b)
+    return ratio(ta * bb + tb * ba, ba * bb)
+
+
+def parts(x: Any) -> tuple[Dim, int]:
+    """Numerator and denominator."""
+    if isinstance(x, Ratio):
+        return x.top, x.bottom
+    return (x.numerator, x.denominator) if isinstance(x, Fraction) else (x, 1)
+
+
+def negate(a: Any) -> Any:
+    top, bottom = parts(exact(a))
+    return top * -1 if bottom == 1 else Ratio(top * -1, bottom)
+
+
+def whole(x: Any) -> Dim:
+    """A dim; Undecided for any other number."""
+    x = exact(x)
+    if isinstance(x, Expr | int):
+        return x
+    raise Undecided

@@ -1,0 +1,144 @@
+"""Arithmetic on values known at import: object arrays of ints, Exprs, Ratios and bools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from xcc import symbolic
+from xcc.bounds import Undecided, sign
+from xcc.frontends.onnx.context import Array, Context
+from xcc.frontends.onnx.element_types import from_onnx, is_floating
+from xcc.frontends.onnx.ratio import Ratio, add, exact, multiply, negate, parts, ratio, whole
+from xcc.symbolic import Expr
+
+__all__ = ["ARITHMETIC", "Rule"]
+
+Rule = Callable[[Context, list[Array]], Any]
+
+
+def _elementwise(function: Callable[..., Any]) -> Rule:
+    def apply(cx: Context, xs: list[Array]) -> Array:
+        broadcast = np.broadcast_arrays(*xs)
+        out = np.empty(broadcast[0].shape, object)
+        for at in np.ndindex(out.shape):
+            out[at] = function(*(b[at] for b in broadcast))
+        return out
+
+    return apply
+
+
+def _divide(cx: Context, xs: list[Array]) -> Array:
+    floating = is_floating(cx.dtype(0))
+
+    def divide(a: Any, b: Any) -> Any:
+        a, b = exact(a), exact(b)
+        if isinstance(b, int) and b > 0 and isinstance(a, Expr | int | Ratio):
+            top, bottom = parts(a)
+            if floating:
+                return ratio(top, bottom * b)
+            if sign(cx.graph.model.bounds, top) < 0 or isinstance(a, Ratio):
+                raise Undecided
+            return symbolic.floordiv(top, b)
+        if isinstance(b, Fraction) and b > 0:
+            return multiply(a, Fraction(b.denominator, b.numerator))
+        if isinstance(b, Expr) and not isinstance(a, Ratio | Fraction) and not floating:
+            return symbolic.floordiv(a, b)
+        if isinstance(b, Expr) and isinstance(a, Expr) and symbolic.mod(a, b) == 0:
+            return symbolic.floordiv(a, b)
+        raise Undecided
+
+    out: Array = _elementwise(divide)(cx, xs)
+    return out
+
+
+def _round(up: bool) -> Callable[[Any], Any]:
+    def rounded(a: Any) -> Any:
+        top, bottom = parts(exact(a))
+        return symbolic.ceildiv(top, bottom) if up else symbolic.floordiv(top, bottom)
+
+    return rounded
+
+
+def _cast(cx: Context, xs: list[Array]) -> Array:
+    target = from_onnx(cx.attr("to")) if cx.op == "Cast" else cx.dtype(1)
+    if target == np.bool_:
+        raise Undecided
+    out: Array = xs[0] if is_floating(target) else _elementwise(_round(False))(cx, [xs[0]])
+    return out
+
+
+def _compare(direction: str) -> Rule:
+    def apply(cx: Context, xs: list[Array]) -> Array:
+        def decide(a: Any, b: Any) -> bool:
+            return _decide(direction, add(a, negate(b)), cx.graph.model.bounds)
+
+        return _elementwise(decide)(cx, xs)
+
+    return apply
+
+
+def _decide(direction: str, difference: Any, bounds: Any) -> bool:
+    """Whether ``a <direction> b`` for ``difference = a - b``."""
+    if isinstance(difference, Ratio):
+        difference = difference.top
+    if isinstance(difference, int | Fraction):
+        s, strict = (difference > 0) - (difference < 0), True
+    else:
+        s = sign(bounds, difference)
+        strict = abs(s) == 2
+        s = (s > 0) - (s < 0)
+    if direction == "eq" and strict:
+        return s == 0
+    if direction == "gt" and (strict or s < 0):
+        return s > 0
+    if direction == "lt" and (strict or s > 0):
+        return s < 0
+    if direction == "ge" and (s > 0 or strict):
+        return s >= 0
+    if direction == "le" and (s < 0 or strict):
+        return s <= 0
+    raise Undecided
+
+
+def _where(c: Any, a: Any, b: Any) -> Any:
+    if isinstance(c, bool | np.bool_):
+        return a if c else b
+    raise Undecided
+
+
+def _extreme(function: Callable[[Any, Any], Any]) -> Rule:
+    def apply(cx: Context, xs: list[Array]) -> Array:
+        out = xs[0]
+        for x in xs[1:]:
+            out = _elementwise(lambda a, b: function(whole(a), whole(b)))(cx, [out, x])
+        return out
+
+    return apply
+
+
+def _mod(cx: Context, xs: list[Array]) -> Array:
+    out: Array = _elementwise(lambda a, b: symbolic.mod(whole(a), whole(b)))(cx, xs)
+    return out
+
+
+def _sum(cx: Context, xs: list[Array]) -> Array:
+    out = xs[0]
+    for x in xs[1:]:
+        out = _elementwise(add)(cx, [out, x])
+    return out
+
+
+ARITHMETIC: dict[str, Rule] = {
+    "Add": _elementwise(add), "Sub": _elementwise(lambda a, b: add(a, negate(b))), "Mul": _elementwise(multiply),
+    "Div": _divide, "Mod": _mod, "Neg": _elementwise(negate), "Floor": _elementwise(_round(False)),
+    "Ceil": _elementwise(_round(True)), "Cast": _cast, "CastLike": _cast,
+    "Equal": _compare("eq"), "Less": _compare("lt"), "Greater": _compare("gt"), "LessOrEqual": _compare("le"),
+    "GreaterOrEqual": _compare("ge"), "Where": _elementwise(_where), "Max": _extreme(symbolic.dim_max),
+    "Min": _extreme(symbolic.dim_min), "Sum": _sum,
+    "Not": _elementwise(lambda a: not a), "And": _elementwise(lambda a, b: bool(a and b)),
+    "Or": _elementwise(lambda a, b: bool(a or b)),
+}
