@@ -18,21 +18,21 @@ from typing import Any, ClassVar
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.vector import elementary
+from xcc.passes.vector import elementary, trigonometry
 from xcc.passes.vector.gelu import fuse_gelu
 from xcc.passes.vector.lanes import SCALE, Lanes, element
 from xcc.passes.vector.scale import has_instruction
 from xcc.passes.vector.tiles import op, splat_constant
 
 _FUNCTIONS: dict[str, Callable[..., Lanes]] = {
-    "math.acos": elementary.acos, "math.acosh": elementary.acosh, "math.asin": elementary.asin,
-    "math.asinh": elementary.asinh, "math.atan": elementary.atan, "math.atan2": elementary.atan2,
-    "math.atanh": elementary.atanh, "math.cbrt": elementary.cbrt, "math.cos": elementary.cos,
+    "math.acos": trigonometry.acos, "math.acosh": elementary.acosh, "math.asin": trigonometry.asin,
+    "math.asinh": elementary.asinh, "math.atan": trigonometry.atan, "math.atan2": trigonometry.atan2,
+    "math.atanh": elementary.atanh, "math.cbrt": elementary.cbrt, "math.cos": trigonometry.cos,
     "math.cosh": elementary.cosh, "math.erf": elementary.erf, "math.exp": elementary.exp,
     "math.exp2": elementary.exp2, "math.expm1": elementary.expm1, "math.log": elementary.log,
     "math.log10": elementary.log10, "math.log1p": elementary.log1p, "math.log2": elementary.log2,
-    "math.powf": elementary.power, "math.sin": elementary.sin, "math.sinh": elementary.sinh,
-    "math.tan": elementary.tan, "math.tanh": elementary.tanh,
+    "math.powf": elementary.power, "math.sin": trigonometry.sin, "math.sinh": elementary.sinh,
+    "math.tan": trigonometry.tan, "math.tanh": elementary.tanh,
     "math.rsqrt": lambda x: 1.0 / x.sqrt(),
 }
 _CALLED = ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cosh", "erf", "expm1", "log1p", "sinh",

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.vector.group_tiles import GroupTile, concatenated, read_group, widened_mask
+from xcc.passes.vector.group_tiles import GroupTile
 from xcc.passes.vector.tiles import (
     Key,
     MaskTile,
@@ -21,152 +21,14 @@ from xcc.passes.vector.tiles import (
     extract,
     index,
     op,
-    pack,
     splat,
     vec,
 )
+from xcc.passes.vector.transfer import Transfer
 from xcc.passes.vector.unroll import Unroller, unrolls
 from xcc.passes.vector.unroll_shape import transposed
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-class Transfer:
-    """One transfer_read or transfer_write, decoded. `dims[v]` is the memory dimension of vector dim v, or None."""
-
-    def __init__(self, u: Unroller, o: Any, memory: Any, first_index: int, vector_type: Any, mask: Any) -> None:
-        self.u = u
-        self.memory = memory
-        rank = ir.MemRefType(memory.type).rank
-        self.rank = rank
-        strides, _ = ir.MemRefType(memory.type).get_strides_and_offset()
-        self.contiguous = not rank or strides[-1] == 1
-        self.indices = list(o.operands)[first_index:first_index + rank]
-        t = ir.VectorType(vector_type)
-        self.shape, self.elem = tuple(t.shape), t.element_type
-        self.dims = [_position(r) for r in _affine_map(o.attributes["permutation_map"]).results]
-        self.mask: Tile | None = u.tiles[mask] if mask is not None else None
-        if isinstance(self.mask, MaskTile) and self.mask.full():
-            self.mask = None
-        used = sorted(d for d in self.dims if d is not None)
-        self.mask_order = [self.dims.index(d) for d in used]
-
-    def permuted(self, order: list[int]) -> Transfer:
-        """The same transfer with the vector's dimensions in another order."""
-        out = object.__new__(Transfer)
-        out.__dict__.update(self.__dict__)
-        out.shape = tuple(self.shape[i] for i in order)
-        out.dims = [self.dims[i] for i in order]
-        used = sorted(d for d in out.dims if d is not None)
-        out.mask_order = [out.dims.index(d) for d in used]
-        return out
-
-    def straight(self) -> bool:
-        return bool(self.dims) and self.contiguous and self.dims[-1] == self.rank - 1
-
-    def memory_order(self) -> list[int] | None:
-        """An order of the vector's dims that ends with the contiguous one, if there is one worth a transpose."""
-        if self.rank - 1 not in self.dims or not self.contiguous:
-            return None
-        inner = self.dims.index(self.rank - 1)
-        if self.shape[inner] < 2:
-            return None
-        return [i for i in range(len(self.dims)) if i != inner] + [inner]
-
-    def tile(self) -> Tile:
-        return Tile(self.shape, self.elem, self.u.lanes)
-
-    def mask_lane(self, at: Key) -> Any:
-        assert self.mask is not None
-        return self.mask.lane(tuple(at[i] for i in self.mask_order))
-
-    def mask_chunk(self, key: Key, width: int) -> Any:
-        """The mask of one chunk of data, whatever way the mask's own lanes run."""
-        assert self.mask is not None
-        if self.mask_order and self.mask_order[-1] == len(self.shape) - 1:
-            return self.mask.chunk(tuple(key[i] for i in self.mask_order))
-        first = key[-1] * self.u.lanes
-        lanes = [self.mask_lane(key[:-1] + (first + i,)) for i in range(width)]
-        return pack(lanes)
-
-    def address(self, at: Key) -> list[Any]:
-        """The memory indices of the element at full vector coordinates `at`."""
-        out = list(self.indices)
-        for v, d in enumerate(self.dims):
-            if d is not None and at[v]:
-                out[d] = op("arith.addi", [out[d].type], [out[d], index(at[v])])
-        return out
-
-    def masked_address(self, at: Key) -> list[Any]:
-        """As `address`; a row that is wholly masked is the first one instead.
-
-        No lane of it is touched, but where it lies in a page that the program does not have, the processor takes
-        hundreds of cycles to find that out.
-        """
-        out = list(self.indices)
-        for v, d in enumerate(self.dims):
-            if d is None or not at[v]:
-                continue
-            on = self.mask.within(self.mask_order.index(v), at[v]) \
-                if isinstance(self.mask, MaskTile) and v + 1 < len(self.dims) else None
-            step = index(at[v]) if on is None else op("arith.select", [out[d].type], [on, index(at[v]), index(0)])
-            out[d] = op("arith.addi", [out[d].type], [out[d], step])
-        return out
-
-    def chunk_start(self, key: Key) -> Key:
-        return key[:-1] + (key[-1] * self.u.lanes,) if self.shape else ()
-
-    def load_scalar(self, at: Key, padding: Any) -> Any:
-        """One element, or `padding` where the mask is off; never reads outside the buffer."""
-        address = self.address(at)
-        if self.mask is None:
-            return op("memref.load", [self.elem], [self.memory, *address])
-        on = self.mask_lane(at)
-        zero = index(0)
-        safe = [op("arith.select", [i.type], [on, i, zero]) for i in address]
-        loaded = op("memref.load", [self.elem], [self.memory, *safe])
-        return op("arith.select", [self.elem], [on, loaded, padding])
-
-
-    def grouped(self) -> bool:
-        """Whether whole groups, the last dim of the vector, lie in memory one after the other, masked along one dim."""
-        if not self.straight() or None in self.dims:
-            return False
-        strides, _ = ir.MemRefType(self.memory.type).get_strides_and_offset()
-        lane = self.dims[-2] if len(self.dims) > 1 else None
-        self.adjacent = lane is not None and strides[lane] == self.shape[-1]
-        return self.mask is None or (isinstance(self.mask, MaskTile) and lane is not None and self.adjacent
-                                     and self._masks_lanes(lane))
-
-    def _masks_lanes(self, lane: int) -> bool:
-        assert isinstance(self.mask, MaskTile)
-        at = [self.mask_order.index(v) for v in range(len(self.dims)) if self.dims[v] != lane]
-        bounds, shape = self.mask.bounds, self.mask.shape
-        return all(isinstance(bounds[i], int) and bounds[i] >= shape[i] for i in at)
-
-    def load_group(self, at: Key) -> Any:
-        """The group at outer coordinates `at`."""
-        return read_group(self.memory, self.address((*at, 0)), self.shape[-1])
-
-    def load_groups(self, at: Key, width: int) -> Any:
-        """`width` groups from number at[-1] * lanes of the last outer dim on."""
-        first = (*at[:-1], at[-1] * self.u.lanes)
-        if not self.adjacent:
-            return concatenated([self.load_group((*first[:-1], first[-1] + i)) for i in range(width)])
-        mask = None
-        if self.mask is not None:
-            lanes = [self.mask_lane((*first[:-1], first[-1] + i, 0)) for i in range(width)]
-            mask = widened_mask(pack(lanes), self.shape[-1])
-        return read_group(self.memory, self.address((*first, 0)), width * self.shape[-1], mask)
-
-
-def _affine_map(attr: Any) -> Any:
-    return ir.AffineMapAttr(attr).value
-
-
-def _position(expr: Any) -> int | None:
-    if isinstance(expr, ir.AffineConstantExpr):
-        return None
-    return int(ir.AffineDimExpr(expr).position)
 
 
 @unrolls("vector.transfer_read")

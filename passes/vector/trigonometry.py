@@ -1,0 +1,98 @@
+"""Sines, tangents and their inverses in f32 as lane code (see passes/vector/elementary.py for errors and sources)."""
+
+from __future__ import annotations
+
+import math
+
+from xcc._mlir import ir
+from xcc.passes.vector.lanes import Lanes
+
+__all__ = ["acos", "asin", "atan", "atan2", "cos", "sin", "tan"]
+
+_NAN = math.nan
+
+
+def _sin_cos(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+    """(sin r, cos r, q) with x = q*pi/2 + r, |r| <= pi/4; the reduction is in f64, good for |x| < 2**50."""
+    wide = x.cast("extf", ir.F64Type.get())
+    magic = 6755399441055744.0
+    t = wide.fma(0.6366197723675814, magic)
+    n = t - magic
+    r64 = n.fma(-6.123233995736766e-17, n.fma(-1.5707963267948966, wide))
+    r = r64.cast("truncf", ir.F32Type.get())
+    q = t.bits().cast("trunci", ir.IntegerType.get_signless(32))
+    z = r * r
+    s = (z * r).fma(z.poly([-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1]), r)
+    c = (z * z).fma(z.poly([2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2]), z.fma(-0.5, 1.0))
+    return s, c, q
+
+
+def _signed(y: Lanes, flip: Lanes) -> Lanes:
+    """y, negated where bit 1 of `flip` is set."""
+    return (y.bits() ^ ((flip & 2) << 30)).bits()
+
+
+def sin(x: Lanes) -> Lanes:
+    s, c, q = _sin_cos(x)
+    y = _signed((q & 1).compare("eq", 0).select(s, c), q)
+    return x.compare("oeq", 0.0).select(x, y)
+
+
+def cos(x: Lanes) -> Lanes:
+    s, c, q = _sin_cos(x)
+    return _signed((q & 1).compare("eq", 0).select(c, s), q + 1)
+
+
+def tan(x: Lanes) -> Lanes:
+    s, c, q = _sin_cos(x)
+    even = (q & 1).compare("eq", 0)
+    return x.compare("oeq", 0.0).select(x, even.select(s, -c) / even.select(c, s))
+
+
+def _asin_near(x: Lanes) -> Lanes:
+    """asin for |x| <= 0.5."""
+    z = x * x
+    p = z.poly([4.2163199048e-2, 2.4181311049e-2, 4.5470025998e-2, 7.4953002686e-2, 1.6666752422e-1])
+    return (p * z).fma(x, x)
+
+
+def asin(x: Lanes) -> Lanes:
+    a = x.abs()
+    far = a.compare("ogt", 0.5)
+    root = ((1.0 - a) * 0.5).sqrt()
+    y = _asin_near(far.select(root, a))
+    return far.select((y.const(0.7853981633974483) - y) * 2.0 + -4.371139e-08, y).copysign(x)
+
+
+def acos(x: Lanes) -> Lanes:
+    a = x.abs()
+    far = a.compare("ogt", 0.5)
+    y = _asin_near(far.select(((1.0 - a) * 0.5).sqrt(), x))
+    twice = y * 2.0
+    edge = x.compare("olt", 0.0).select((twice.const(3.1415927410125732) - twice) + -8.742278e-08, twice)
+    return far.select(edge, (y.const(1.5707963705062866) - y) + -4.371139e-08)
+
+
+def _atan_positive(t: Lanes) -> Lanes:
+    """atan for t >= 0, inf included."""
+    big, middle = t.compare("ogt", 2.414213562373095), t.compare("ogt", 0.4142135623730950)
+    down = big.select(-1.0 / t, middle.select((t - 1.0) / (t + 1.0), t))
+    base = big.select(t.const(1.5707963267948966), middle.select(t.const(0.7853981633974483), 0.0))
+    low = big.select(t.const(-4.371139e-08), middle.select(t.const(-2.1855695e-08), 0.0))
+    z = down * down
+    p = z.poly([8.05374449538e-2, -1.38776856032e-1, 1.99777106478e-1, -3.33329491539e-1])
+    return base + ((p * z).fma(down, down) + low)
+
+
+def atan(x: Lanes) -> Lanes:
+    return _atan_positive(x.abs()).copysign(x)
+
+
+def atan2(y: Lanes, x: Lanes) -> Lanes:
+    a, b = y.abs(), x.abs()
+    both = a.compare("oeq", b)
+    ratio = both.select(a.compare("oeq", 0.0).select(a, 1.0), a / b)
+    t = _atan_positive(ratio)
+    negative = x.bits().compare("slt", 0)
+    t = negative.select((t.const(3.1415927410125732) - t) + -8.742278e-08, t)
+    return y.compare("uno", x).select(_NAN, t.copysign(y))
