@@ -45,7 +45,7 @@ def resize_by_scales(cx: Context) -> Any:
 def _upsample(cx: Context, scales: list[float]) -> Any:
     mode = cx.attr("mode", "nearest")
     shape = tuple(_scaled(cx, n, s) for n, s in zip(cx.shape(0), scales, strict=True))
-    return xt.resize(cx[0], shape=shape, mode="linear" if mode == "bilinear" else mode, coordinate="asymmetric",
+    return xt.resize_(cx[0], shape=shape, mode="linear" if mode == "bilinear" else mode, coordinate="asymmetric",
                      nearest_mode="floor", scales=tuple(float(s) for s in scales))
 
 
@@ -59,7 +59,7 @@ def resize(cx: Context) -> Any:
     extra: dict[str, Any] = {}
     if coordinate == "tf_crop_and_resize":
         extra = {"roi": _roi(cx, axes), "extrapolation": cx.attr("extrapolation_value", 0.0)}
-    y = xt.resize(cx[0], shape=shape, mode=mode, coordinate=coordinate,
+    y = xt.resize_(cx[0], shape=shape, mode=mode, coordinate=coordinate,
                   nearest_mode=cx.attr("nearest_mode", "round_prefer_floor"),
                   cubic_coeff=cx.attr("cubic_coeff_a", -0.75), exclude_outside=bool(cx.attr("exclude_outside", 0)),
                   antialias=bool(cx.attr("antialias", 0)), scales=scales, **extra)
