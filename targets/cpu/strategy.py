@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from xcc import symbolic
-from xcc.passes.linalg.cache_sets import PAGE, WAYS, lines_of_a_set
+from xcc.passes.linalg.cache_sets import PAGE, lines_of_a_set
 from xcc.passes.linalg.depth_blocks import depth_of
 from xcc.passes.linalg.domain import (
     Domain,
@@ -40,6 +40,7 @@ from xcc.targets.cpu.winograd import winograd
 AHEAD = 8192           # bytes: what a core multiplies in the time that memory takes to answer, several times over
 NEAR_AHEAD = 2048      # the same, for the L2 cache
 UNROLLED_WINDOW = 9    # steps
+PANEL_WAYS = 6         # one of so many ways of a set of the L1 cache is for the panel that streams through
 RESIDENT = 32768       # bytes of weights that stay in the L1 cache beside what they are multiplied with
 NEAR = 262144          # bytes of rows in the L2 cache
 CHUNKS = 16            # of a contraction whose threads share the rows
@@ -109,11 +110,13 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     left_over, walked = rows, list[tuple[list[int], int]]()
     depth, elements = _depth(kernel, dims), _elements(op, left)
     staged = depth > 0 and _staged(kernel, dims[-1], depth)
+    ways = chip.shared_bytes // PAGE
+    ways -= ways // PANEL_WAYS
     for d in m_dims[:2]:
         extent = dims[d]
         loops = [p for p, e in to_dim.items() if e == d]
         room = left_over if staged else next(
-            n for n in range(left_over, 0, -1) if n == 1 or _fit_cache(op, [*walked, (loops, n)]))
+            n for n in range(left_over, 0, -1) if n == 1 or _fit_cache(op, [*walked, (loops, n)], ways))
         tile = _row_tile(extent, room)
         walked.append((loops, tile))
         vector[d] = tile
@@ -225,8 +228,8 @@ def _group_loop(op: Op) -> int | None:
     return last if op.reduction[last] and isinstance(size, int) and 1 < size <= 4 and last in ends else None
 
 
-def _fit_cache(op: Op, rows: list[tuple[list[int], int]]) -> bool:
-    """Whether the L1 cache holds what a tile reads of each operand at one step, so many rows along some loops.
+def _fit_cache(op: Op, rows: list[tuple[list[int], int]], ways: int) -> bool:
+    """Whether `ways` of the L1 cache hold what a tile reads of each operand at one step, so many rows along some loops.
 
     Rows 4 KiB apart share the ways of a set.
     """
@@ -235,11 +238,11 @@ def _fit_cache(op: Op, rows: list[tuple[list[int], int]]) -> bool:
         if is_packed(access) or not any(steps):
             continue
         if any(s is None for s in steps):
-            return prod(n for _, n in rows) <= WAYS
+            return prod(n for _, n in rows) <= ways
         at = [0]
         for s, (_, n) in zip(steps, rows, strict=True):
             at = [a + s * i for a in at for i in range(n)] if s else at
-        if lines_of_a_set(at) > WAYS:
+        if lines_of_a_set(at) > ways:
             return False
     return True
 

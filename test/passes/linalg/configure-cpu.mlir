@@ -1,4 +1,5 @@
 // RUN: %xcc_opt %s --target=cpu --chip=znver4 --pass-pipeline=configure --split-input-file | filecheck %s
+// RUN: %xcc_opt %s --target=cpu --chip=znver5 --pass-pipeline=configure --split-input-file | filecheck %s --check-prefix=ZEN5
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>
@@ -52,10 +53,11 @@ func.func private @by_columns(%x: tensor<49x512xf32>, %w: tensor<16x512x32xf32>)
 #c = affine_map<(m, n, k) -> (m, n)>
 
 // An unknown number of rows: chunks of a few tiles, neighbours in the rows first, panels fetched a few rows ahead. Rows
-// 4 KiB apart share the 12 ways of
-// one set of the L1 cache.
+// 4 KiB apart share the ways of one set of the L1 cache, 8 or 12, with the panel.
 // CHECK-LABEL: func.func private @open
-// CHECK-SAME: block = array<i64: 48, 32>, chunks = array<i64: 0, 1>, order = array<i64: 1, 0>, parallel = true, prefetch = 64 : i64, {{.*}}vector = array<i64: 12, 32>
+// CHECK-SAME: block = array<i64: 28, 32>, chunks = array<i64: 0, 1>, order = array<i64: 1, 0>, parallel = true, prefetch = 64 : i64, {{.*}}vector = array<i64: 7, 32>
+// ZEN5-LABEL: func.func private @open
+// ZEN5-SAME: vector = array<i64: 10, 32>
 func.func private @open(%x: tensor<?x1024xf32>, %w: tensor<16x1024x32xf32>, %d0: index) -> tensor<?x512xf32>
     attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [["d0", 1024], [16, 1024, 32]], xt.result_dims = [["d0", 512]]} {
   %zero = arith.constant 0.0 : f32
