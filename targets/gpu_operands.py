@@ -61,16 +61,18 @@ def _sources(tensor: Tensor, access: Access) -> list[tuple[Any, int, Loaded]]:
 
 def _gathered(tensor: Tensor, access: Access) -> list[tuple[Any, int, Loaded]]:
     """What the body of the producer of `tensor` reads by tensor.extract, as many elements as the tensor has."""
-    op, out = tensor.producer, []
-    body = op.block.operations if op is not None and op.operation is not None else []
-    for read in [o.operation for o in body if o.operation.name == "tensor.extract"]:
+    op = tensor.producer
+    if op is None or op.operation is None:
+        return []
+    out = []
+    for read in [o.operation for o in op.block.operations if o.operation.name == "tensor.extract"]:
         source = ir.RankedTensorType(read.operands[0].type)
         if not source.rank:
             continue
-        moved = _moved(read.operands[len(read.operands) - 1])
-        at = [j for j, e in enumerate(op.outs[tensor.index]) if moved is not None and bare_loop(e) == moved[0]]
-        run = math.gcd(source.shape[-1], moved[1], *_apart(access[at[0]])) if at and not source.is_dynamic_dim(
-            source.rank - 1) else 1
+        run, moved = 1, _moved(read.operands[len(read.operands) - 1])
+        if moved is not None and not source.is_dynamic_dim(source.rank - 1):
+            at = [j for j, e in enumerate(op.outs[tensor.index]) if bare_loop(e) == moved[0]]
+            run = math.gcd(source.shape[-1], moved[1], *_apart(access[at[0]])) if at else 1
         out.append((read.operands[0], volume(tensor.dims), _elements(element_bytes(source.element_type), run)))
     return out
 
