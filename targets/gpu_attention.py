@@ -76,7 +76,8 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
     simt = not any(i.types[0] == element and i.exact for i in instructions_of(chip.matrix))
     if not simt:
         others = volume(d for n, d in enumerate(place.dims) if n not in (row, column))
-        alone = sum(_read_alone(t, a, f"i{row}", found.op.loops[found.loop]) for t, a in place.reads)
+        masks = {t: _read_alone(t, a, f"i{row}", found.op.loops[found.loop]) for t, a in place.reads}
+        alone = sum(masks.values())     # each once: the maximum, the sums and the products compute the scores together
         vector[row], keys, threads, stages = _lane_rows(vector[column], queries, length, others,
                                                         element_bytes(multiplied_type(factors[0])), alone, chip)
         return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask",

@@ -250,6 +250,19 @@ def test_registers(chip, features):
     assert report["spills"] == 0 and report["stack"] == 0
 
 
+@pytest.mark.parametrize("chip", ["gfx1100", "gfx1201"])
+def test_a_mask_of_unknown_rows(chip):
+    """What is read by elements counts once in the registers of a score, however often the kernel names it."""
+    arrays = [*(normal(1, 2, n, 32, dtype=H) for n in (70, 50, 50)), normal(1, 1, 70, 50, dtype=H)]
+    shapes = [(1, 2, "n", 32), (1, 2, "m", 32), (1, 2, "m", 32), (1, 1, "n", "m")]
+    module = build(arrays, shapes, {})
+    want = interpret(module, arrays)[0]
+    out = np.full(want.shape, np.nan, want.dtype)
+    text, _ = run(module, arrays, out, {"n": 70, "m": 50}, chip)
+    assert "vector<64x32xf32>" in text
+    np.testing.assert_allclose(out, want, rtol=2e-3, atol=2e-3)
+
+
 def test_dynamic_causal():
     """Lengths and the offset of the diagonal known at run time: the loop ends at the last key that a row sees."""
     arrays = [normal(1, 2, 70, 16), normal(1, 2, 90, 16), normal(1, 2, 90, 16)]
