@@ -125,6 +125,8 @@ class Nest:
         if not order and self.product is not None and any(i.axes for d, i in at.items() if d + 1 < len(self.dims)):
             Strips(self.ev, self.product, self.store).emit(at)
             return
+        if not order and self.ev.next_rows is not None:
+            self.ev.next_rows.fetch(self.ev, [at[0], at[1]], ranges[0][0])
         if not order and self.ev.block is not None and not self.ev.block.final:
             store_partial(self.ev, [at[d] for d in range(len(self.dims))])
             return

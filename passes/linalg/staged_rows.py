@@ -2,7 +2,7 @@
 
     memref.alloca %rows : memref<112x1040xf32>        (on the stack; in the L2 cache while the chunk lasts)
     %rows[i, k] = %x[low + i, first + k]              for the rows of the chunk and the steps of the block
-    (the loops over panels, tiles and steps read %rows)
+    (the loops over panels, tiles and steps read %rows; each tile asks for its share of what is copied next)
 
 Rows that lie some power of two apart share a few sets of the caches, so that a block of them does not stay there. The
 copy is a share of 1 / (2 * columns) of the work; its rows begin a line further on each.
@@ -10,20 +10,22 @@ copy is a share of 1 / (2 * columns) of the work; its rows begin a line further 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import ir, scf_d
 from xcc.diagnostics import UserError
+from xcc.passes.linalg.buffers import prefetch
 from xcc.passes.linalg.depth_blocks import depth_of
+from xcc.passes.linalg.domain import estimate
 from xcc.passes.linalg.kernel import Kernel, Tensor, bare_loop
 from xcc.passes.linalg.tile_values import Axis, Ix
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.tile_eval import Evaluator
 
-__all__ = ["LANES", "left_rows", "room_for_rows", "stage_rows"]
+__all__ = ["LANES", "NextRows", "left_rows", "room_for_rows", "stage_rows"]
 
 LANES = 16          # f32 of a cache line
 
@@ -41,6 +43,34 @@ def left_rows(kernel: Kernel) -> Tensor | None:
                 and [bare_loop(e) for e in access] == [bare_loop(op.outs[0][0]), step]:
             return t
     return None
+
+
+@dataclass(frozen=True)
+class NextRows:
+    """What is copied after the part that is multiplied: `rows` rows of `t` from `low` on, `steps` from `first` on."""
+
+    t: Tensor
+    low: Any
+    first: Any
+    rows: int
+    steps: int
+
+    def fetch(self, ev: Evaluator, at: Sequence[Ix], low: Any) -> None:
+        """A tile's share of it, into the second cache. `at`: the tile; `low`: the first row of the chunk.
+
+        Nothing is read: an address past the last row is as good as any.
+        """
+        b, (height, width) = ev.b, ev.schedule.vector
+        tiles, panels = -(-self.rows // height), -(-estimate(ev.kernel.results[0].dims[1]) // width)
+        parts = max(1, tiles * panels // self.rows)         # of a row
+        panel = b.binary("arith.divui", b.scalar(at[1]), b.int(width))
+        tile = b.binary("arith.divui", b.sub(b.scalar(at[0]), low), b.int(height))
+        number = b.add(b.mul(panel, b.int(tiles)), tile)
+        row, part = b.binary("arith.divui", number, b.int(parts)), b.binary("arith.remui", number, b.int(parts))
+        lines = -(-self.steps // (LANES * parts))
+        start = b.add(self.first, b.mul(part, b.int(lines * LANES)))
+        for n in range(lines):
+            prefetch(ev.memory.buffers[self.t], [b.add(self.low, row), b.add(start, b.int(n * LANES))], locality=2)
 
 
 def room_for_rows(ev: Evaluator, rows: int) -> Any:
@@ -74,6 +104,10 @@ def stage_rows(ev: Evaluator, copy: Any, low: Any, high: Any, emit: Callable[[],
             scf_d.YieldOp([])
         scf_d.YieldOp([])
     ev.memory.moved[t] = (copy, (low, first))
+    last = ev.block is None or ev.block.final
+    ev.next_rows = NextRows(t, b.add(low, b.int(rows)) if last else low,
+                            b.int(0) if last else b.add(first, b.int(steps)), rows, steps)
     with b.scope():
         emit()
+    ev.next_rows = None
     del ev.memory.moved[t]

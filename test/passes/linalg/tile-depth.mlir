@@ -4,14 +4,15 @@
 #b = affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>
 #c = affine_map<(m, n, k) -> (m, n)>
 
-// The rows of a chunk are copied for each block of steps, to one place; the first block's sums are stored, the others'
-// added to what is there, and the last is followed by the rest of the kernel.
+// The rows of a chunk are copied for each block of steps, to one place, fetched beforehand; the first block's sums are
+// stored, the others' added to what is there, and the last is followed by the rest of the kernel.
 // CHECK-LABEL: func.func private @blocks
 // CHECK-SAME: %[[X:.*]]: memref<20x192xf32>, %[[W:.*]]: memref<2x192x32xf32>, %[[OUT:.*]]: memref<20x64xf32>
 // CHECK: scf.forall (%[[LOW:.*]]) =
 // CHECK: %[[ROWS:.*]] = memref.alloca() {{.*}} : memref<8x80xf32>
 // CHECK: vector.transfer_read %[[X]]
 // CHECK: vector.transfer_write %{{.*}}, %[[ROWS]]
+// CHECK: memref.prefetch %[[X]]{{.*}}, read, locality<2>
 // CHECK: scf.for %{{.*}} = %c0 to %c64 step %c1 iter_args
 // CHECK: vector.transfer_read %[[ROWS]]
 // CHECK: vector.transfer_write %{{.*}}, %[[OUT]]
