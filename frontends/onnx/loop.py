@@ -31,12 +31,13 @@ def loop(cx: Context) -> Any:
         return _unrolled(cx, body, state)
     carried = [cx[i] for i in range(2, len(cx))]
     block = ir.InsertionPoint.current.block
-    before = len(list(block.operations))
+    before, made = len(list(block.operations)), dict(cx.graph.made)
     try:
         return _as_loop(cx, body, carried)
     except RuntimeShape as e:
         if e.inputs:
             raise
+        cx.graph.made = made        # constants among what is erased are made again
         for op in reversed(list(block.operations)[before:]):
             op.operation.erase()
         return _unrolled(cx, body, state)       # the step's number decides a shape

@@ -70,11 +70,11 @@ def _carry(loop: Any) -> None:
     distances: dict[Any, Any] = {}      # by bytes for one of the counter, or the copy where those are not known
     with ir.InsertionPoint(loop):
         after = arith_d.addi(lower, step)
-        for op, steps in found:
+        for number, (op, steps) in enumerate(found):
             first, second = (_integer(_copied(op.operands[1], steps, block.arguments[0], at)) for at in (lower, after))
             starts.append(_opaque(first))
             factor = _factor(op.operands[1], steps, block.arguments[0])
-            keys.append(op if factor is None else factor)
+            keys.append(("copy", number) if factor is None else factor)
             distances.setdefault(keys[-1], arith_d.subi(second, first))
         zero = arith_d.constant(ir.IntegerType.get_signless(64), 0)
         made = scf_d.ForOp(*list(loop.operands)[:3], [*list(loop.operands)[3:], *[zero] * len(distances)])

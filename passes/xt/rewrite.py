@@ -1,4 +1,10 @@
-"""Walks and replacements that the passes on xt share."""
+"""Walks and replacements that the passes on xt share.
+
+A handle of an erased op is memory that was freed, and the bindings do not notice. So while ``walk_ops`` (or a loop over
+``list(block.operations)``) is under way, an op is erased only when the walk is at it, by ``replace``. What a pattern
+leaves without uses stays until ``erase_dead`` behind the walk. Maps from values and ops to what is known of them end
+before anything in them is erased: what is built next may get the same address.
+"""
 
 from __future__ import annotations
 

@@ -94,3 +94,25 @@ func.func @warps(%a: !llvm.ptr<1>, %s: !llvm.ptr<3>) {
   }
   return
 }
+
+// -----
+
+// How far a step moves is known when the kernel runs: each copy has an offset of its own.
+// CHECK-LABEL: func.func @strides(
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %c0_i64, %{{.*}} = %c0_i64) -> (i64, i64)
+// CHECK: scf.yield %{{.*}}, %{{.*}} : i64, i64
+func.func @strides(%a: !llvm.ptr<1>, %b: !llvm.ptr<1>, %s: !llvm.ptr<3>, %n: i32, %m: i32) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %c256 = arith.constant 256 : i32
+  scf.for %k = %c0 to %c256 step %c64 : i32 {
+    nvvm.wgmma.fence.aligned
+    %i = arith.muli %k, %n : i32
+    %p = llvm.getelementptr %a[%i] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
+    nvvm.cp.async.shared.global %s, %p, 16, cache = cg : !llvm.ptr<3>, !llvm.ptr<1>
+    %j = arith.muli %k, %m : i32
+    %q = llvm.getelementptr %b[%j] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
+    nvvm.cp.async.shared.global %s, %q, 16, cache = cg : !llvm.ptr<3>, !llvm.ptr<1>
+  }
+  return
+}
