@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
 from typing import Any
 
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
+
+NO_ATTRIBUTE = "non-existent attribute"
 
 
 def new_context() -> Any:
@@ -37,7 +41,11 @@ def _verify_lists(module: Any, source: str) -> None:
 
 
 def describe(error: Any) -> str:
-    """The first diagnostic of an MLIRError in one line: ``line:column: what`` (where known)."""
+    """An error in one line: an MLIRError's first diagnostic, ``line:column: what`` (where known); where an op lacks an
+    attribute, what reads it."""
+    if isinstance(error, KeyError) and NO_ATTRIBUTE in str(error):      # MLIR names neither the op nor the attribute
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return f"an op lacks the attribute that {Path(last.filename).name}:{last.lineno} reads: {last.line}"
     for d in getattr(error, "error_diagnostics", ()):
         where = str(d.location).removeprefix("loc(").removesuffix(")")
         where = where.replace('"-":', "").replace("unknown", "")

@@ -33,9 +33,12 @@ def op_class(op: Any) -> type[OpDefinition] | None:
 
 
 def attrs_of(op: Any) -> Attrs:
-    """The attributes of an op (OpView or Operation) as Python values."""
-    stored = op.operation.attributes
-    return Attrs(**{k: f.decode(stored[k]) for k, f in CLASSES[op.operation.name].attribute_fields.items()})
+    """The attributes of an op (OpView or Operation) as Python values; InferError where one is missing."""
+    stored, fields = op.operation.attributes, CLASSES[op.operation.name].attribute_fields
+    missing = [k for k in fields if k not in stored]
+    if missing:
+        raise InferError(f"needs the attribute{'s' * (len(missing) > 1)} {', '.join(missing)}")
+    return Attrs(**{k: f.decode(stored[k]) for k, f in fields.items()})
 
 
 def grouped_operands(op: Any) -> tuple[Any, ...]:

@@ -11,10 +11,11 @@ from onnx.reference import ReferenceEvaluator
 from xcc.dialects.xt.types import NUMPY_DTYPES
 from xcc.frontends.onnx.context import Array, Context, Tensor
 
-__all__ = ["evaluate"]
+__all__ = ["LIMIT", "evaluate", "grows"]
 
 LIMIT = 1024
-"""Constants of more elements than this are left to the converters, which keep them out of memory."""
+"""What has more elements than this is left to the converters: constants are kept out of memory, and each symbolic
+element of a value takes its time."""
 
 _KEPT = {"Bernoulli", "DequantizeLinear", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
          "RandomUniformLike"}
@@ -28,7 +29,7 @@ def evaluate(cx: Context) -> tuple[Tensor, ...] | None:
     if cx.op == "Constant":
         return (Tensor.of_array(_constant(cx)),)
     arrays = [t.const for t in cx.tensors if t is not None]
-    if cx.op in _KEPT or any(a is not None and a.size > LIMIT for a in arrays) or _grows(cx):
+    if cx.op in _KEPT or any(a is not None and a.size > LIMIT for a in arrays) or grows(cx):
         return None
     if any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in cx.node.attribute):
         return None
@@ -53,7 +54,7 @@ def _any(name: str) -> Any:
     return helper.make_value_info(name, helper.make_tensor_type_proto(1, None))
 
 
-def _grows(cx: Context) -> bool:
+def grows(cx: Context) -> bool:
     """Whether a constant result would be large: those stay ops (a broadcast needs no storage)."""
     if cx.op in ("Expand", "ConstantOfShape", "EyeLike", "Tile", "OneHot", "Range"):
         if cx.op == "Range":

@@ -12,7 +12,7 @@ import numpy as np
 from xcc.bounds import Undecided
 from xcc.frontends.onnx.context import Array, Context, Tensor
 from xcc.frontends.onnx.element_types import DType, from_onnx
-from xcc.frontends.onnx.evaluate import evaluate
+from xcc.frontends.onnx.evaluate import LIMIT, evaluate, grows
 from xcc.frontends.onnx.shape_arithmetic import ARITHMETIC, Rule
 from xcc.frontends.onnx.shape_movement import MOVEMENT
 
@@ -42,7 +42,9 @@ def propagate(cx: Context) -> tuple[Tensor, ...] | None:
 
 def _symbolic(cx: Context) -> tuple[Tensor, ...] | None:
     function = RULES.get(cx.op)
-    if function is None:
+    if function is None or any(t is not None and t.data is not None and t.data.size > LIMIT for t in cx.tensors):
+        return None
+    if cx.op in ("Expand", "Tile") and grows(cx):
         return None
     try:
         result = function(cx, [np.array(None) if t is None else _object(t.data) for t in cx.tensors])

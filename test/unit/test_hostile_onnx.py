@@ -139,3 +139,18 @@ def test_the_command_line_says_it_in_one_line(tmp_path: Path, capsys: pytest.Cap
     err = capsys.readouterr().err
     assert err.startswith("xcc: error: ")
     assert len(err.splitlines()) == 1
+
+
+def test_known_sizes_in_large_values(tmp_path: Path) -> None:
+    """Values made of sizes are followed at import while they are small: these have 2^40 and 2^24 elements."""
+    nodes, x = [helper.make_node("Shape", ["x"], ["y"])], "y"
+    for i in range(40):
+        nodes.append(helper.make_node("Concat", [x, x], [f"c{i}"], axis=0))
+        x = f"c{i}"
+    nodes += [helper.make_node("Gather", [x, "zero"], ["doubled"], axis=0),
+              helper.make_node("Expand", ["y", "many"], ["wide"])]
+    constants = [numpy_helper.from_array(np.array([n]), name) for name, n in (("zero", 0), ("many", 1 << 24))]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])],
+        [helper.make_tensor_value_info(name, TensorProto.INT64, [None]) for name in ("doubled", "wide")], constants)
+    assert one_line(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path) == ""

@@ -26,3 +26,11 @@ func.func @unknown(%x: tensor<2xf32>) -> tensor<2xf32> {
   %y = "xtv.join"(%x) : (tensor<2xf32>) -> tensor<2xf32>
   return %y : tensor<2xf32>
 }
+
+// -----
+
+// expected-error: 'xt.transpose' op needs the attribute perm
+func.func @missing(%x: tensor<2x3xf32>) -> tensor<3x2xf32> {
+  %y = "xt.transpose"(%x) : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  return %y : tensor<3x2xf32>
+}
