@@ -37,7 +37,8 @@ def loaded(op: Op, factor: Any, size: int) -> Loaded:
 
     Where nothing is known it counts as elements of `size` bytes, 16 bytes at a time.
     """
-    found = [s for n in sorted(_arguments(op, factor)) for s in _sources(*op.inputs[n])]
+    seen: set[tuple[Tensor, Access]] = set()
+    found = [s for n in sorted(_arguments(op, factor)) for s in _sources(*op.inputs[n], seen)]
     if not found:
         return Loaded.of(size)
     most = max(elements for _, elements, _ in found)
@@ -52,11 +53,14 @@ def _arguments(op: Op, value: Any) -> set[int]:
     return set().union(*(_arguments(op, v) for v in value.owner.operands))
 
 
-def _sources(tensor: Tensor, access: Access) -> list[tuple[Any, int, Loaded]]:
-    """The kernel's arguments behind `tensor`: each with its elements, and how they are read."""
+def _sources(tensor: Tensor, access: Access, seen: set[tuple[Tensor, Access]]) -> list[tuple[Any, int, Loaded]]:
+    """The kernel's arguments behind `tensor`: each with its elements, and how they are read, each once."""
+    if (tensor, access) in seen:
+        return []
+    seen.add((tensor, access))
     if tensor.producer is None:
         return [(tensor.value, volume(tensor.dims), loaded_tensor(tensor, access))] if tensor.arg >= 0 else []
-    return [*_gathered(tensor, access), *(s for t, a in tensor.producer.inputs for s in _sources(t, a))]
+    return [*_gathered(tensor, access), *(s for t, a in tensor.producer.inputs for s in _sources(t, a, seen))]
 
 
 def _gathered(tensor: Tensor, access: Access) -> list[tuple[Any, int, Loaded]]:

@@ -27,7 +27,7 @@ def patch(value: Any, near: int, width: int, threads: int, chip: Any) -> tuple[i
     """
     if "mma" in chip.matrix:
         return None
-    dim = _depth_dim(value, chip, threads // chip.warp)
+    dim = _depth_dim(value, chip, threads // chip.warp, {})
     if dim is None or dim == near:
         return None
     t = ir.VectorType(value.type)
@@ -41,8 +41,17 @@ def patch(value: Any, near: int, width: int, threads: int, chip: Any) -> tuple[i
     return min(width, max(1, own // depth)), dim, depth
 
 
-def _depth_dim(value: Any, chip: Any, warps: int) -> int | None:
-    """The dim of `value` that becomes k of a matrix instruction, through elementwise operations alone."""
+def _depth_dim(value: Any, chip: Any, warps: int, known: dict[Any, int | None]) -> int | None:
+    """The dim of `value` that becomes k of a matrix instruction, through elementwise operations alone.
+
+    known: what was found; an elementwise operation may be reached on very many ways.
+    """
+    if value not in known:
+        known[value] = _dim_of_users(value, chip, warps, known)
+    return known[value]
+
+
+def _dim_of_users(value: Any, chip: Any, warps: int, known: dict[Any, int | None]) -> int | None:
     found = set()
     for use in value.uses:
         op = use.owner.operation
@@ -50,7 +59,7 @@ def _depth_dim(value: Any, chip: Any, warps: int) -> int | None:
             plan = Contraction(op, chip, warps)
             found.add(plan.maps[use.operand_number].index(plan.k[0]) if plan.instruction is not None else None)
         elif op.name.startswith("arith.") and len(op.results) == 1 and isinstance(op.results[0].type, ir.VectorType):
-            found.add(_depth_dim(op.results[0], chip, warps))
+            found.add(_depth_dim(op.results[0], chip, warps, known))
         else:
             return None
     return found.pop() if len(found) == 1 else None

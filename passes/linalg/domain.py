@@ -20,8 +20,8 @@ ASSUMED: ContextVar[int] = ContextVar("ASSUMED", default=256)     # size of a sy
 @dataclass(frozen=True)
 class Domain:
     """dims: those of the kernel's largest result. position: for each op reached from it, the coordinates (over the
-    domain's loops i0, i1...) at which its result is needed, outside of reductions if anywhere. reads: for each
-    argument, one access in the domain's loops (loops of reductions appear as r0, r1...)."""
+    domain's loops i0, i1...) at which its result is needed, outside of reductions if anywhere. reads: the arguments and
+    their accesses in the domain's loops, each once (loops of reductions appear as r0, r1...)."""
 
     main: Tensor
     dims: tuple[Dim, ...]
@@ -55,8 +55,12 @@ def domain(kernel: Kernel) -> Domain:
     main = max(kernel.results, key=lambda t: (len(t.dims), volume(t.dims)))
     found = Domain(main, main.dims, {}, [])
     counter = iter(range(10_000))
+    seen: set[tuple[Tensor, Access]] = set()
 
     def visit(t: Tensor, access: Access) -> None:
+        if (t, access) in seen:
+            return
+        seen.add((t, access))
         op = t.producer
         if op is None:
             found.reads.append((t, access))

@@ -65,9 +65,10 @@ def _positions(main: Tensor) -> dict[Tensor, Access]:
     found: dict[Tensor, Access] = {}
 
     def visit(t: Tensor, access: Access) -> None:
-        found.setdefault(t, access)
         op = t.producer
-        if op is None:
+        known = t in found
+        found.setdefault(t, access)
+        if op is None or known:
             return
         env: dict[str, Dim] = {f"i{p}": symbolic.sym(f"r{len(found)}_{p}") for p in range(len(op.loops))}
         env |= {str(o): e for o, e in zip(op.outs[t.index], access, strict=True)}

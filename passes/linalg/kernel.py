@@ -7,7 +7,7 @@ together are merged into one, so that a pointwise kernel over [8, 64, 7, 7] is a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,6 +97,19 @@ class Kernel:
     function: Any
     by_value: dict[Any, Tensor] = field(default_factory=dict)
     borders: list[Border | None] = field(default_factory=list)
+
+
+def ops_behind(t: Tensor, stop: Callable[[Op], bool] = lambda op: False) -> Iterator[Op]:
+    """The ops that `t` is made of, each once though very many ways may lead to it; not those behind ops that `stop`."""
+    seen: set[Op] = set()
+    left = [t]
+    while left:
+        op = left.pop().producer
+        if op is not None and op not in seen:
+            seen.add(op)
+            yield op
+            if not stop(op):
+                left += [s for s, _ in op.inputs]
 
 
 def loop(n: int) -> symbolic.Expr:

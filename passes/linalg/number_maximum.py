@@ -7,7 +7,7 @@ also tells -0 from 0, takes six for on x86.
 
 from __future__ import annotations
 
-from xcc.passes.linalg.kernel import Kernel, Op, Tensor
+from xcc.passes.linalg.kernel import Kernel, Op, Tensor, ops_behind
 from xcc.passes.linalg.online import find_groups
 from xcc.passes.linalg.reduction_body import combiner
 
@@ -23,20 +23,15 @@ def number_maxima(kernel: Kernel) -> set[Op]:
     for group in find_groups(kernel):
         found.setdefault(group.maximum, set()).update(s.op for s in group.sums)
     return {top for top, sums in found.items()
-            if all(_carries(t, sums) for t in kernel.results if _depends(t, top))}
+            if all(_carries(t, sums) for t in kernel.results if top in ops_behind(t))}
 
 
 def _carries(t: Tensor, sums: set[Op]) -> bool:
     """Whether `t` is NaN where a sum of `sums` that it is made of is."""
-    op = t.producer
-    if op is None or op in sums:
-        return op is not None
+    return any(op in sums for op in ops_behind(t, lambda op: op in sums or _may_drop_nan(op)))
+
+
+def _may_drop_nan(op: Op) -> bool:
     if op.operation is not None and not all(o.operation.name in KEEPS_NAN for o in op.block.operations):
-        return False
-    if op.is_reduction and combiner(op, t.index) != "arith.addf":
-        return False
-    return any(_carries(s, sums) for s, _ in op.inputs)
-
-
-def _depends(t: Tensor, op: Op) -> bool:
-    return t.producer is not None and (t.producer is op or any(_depends(s, op) for s, _ in t.producer.inputs))
+        return True
+    return op.is_reduction and any(combiner(op, n) != "arith.addf" for n in range(len(op.results)))

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from xcc import symbolic
 from xcc._mlir import ir
-from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor
+from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor, ops_behind
 from xcc.passes.linalg.kernel_reader import index_to_dim
 from xcc.passes.linalg.reduction_body import combiner, product_operands
 from xcc.symbolic import Dim
@@ -102,7 +102,7 @@ def _sum(op: Op) -> tuple[Op, float, OnlineSum] | None:
         if found is None:
             continue
         others = [s for s, _ in op.inputs if s is not t]
-        if not any(_depends(s, found[0]) for s in others):
+        if not any(found[0] in ops_behind(s) for s in others):
             return found[0], found[1], OnlineSum(op, _one_loop(op), found[2], _steps(t, access, CONVERSIONS))
     return None
 
@@ -178,10 +178,6 @@ def _steps(t: Tensor, access: Access, names: Sequence[str]) -> tuple[Tensor, Acc
             break
         t, access = found[1][0]
     return t, access
-
-
-def _depends(t: Tensor, op: Op) -> bool:
-    return t.producer is not None and (t.producer is op or any(_depends(s, op) for s, _ in t.producer.inputs))
 
 
 def multiple(t: Tensor, access: Access) -> tuple[Read, float] | None:

@@ -49,7 +49,7 @@ class OnlineLoops:
     def prepare(self, reads: Sequence[Read], env: dict[str, Ix]) -> None:
         """Evaluates the sums behind `reads` at `env`; they are found when asked for."""
         wanted: dict[Op, dict[str, Ix]] = {}
-        self._collect(reads, env, wanted)
+        self._collect(reads, env, wanted, set())
         for g in self.groups:
             sums = [s for s in g.sums if s.op in wanted]
             if sums:
@@ -59,17 +59,20 @@ class OnlineLoops:
                 else:
                     self.parts.emit(loop)
 
-    def _collect(self, reads: Sequence[Read], env: dict[str, Ix], wanted: dict[Op, dict[str, Ix]]) -> None:
+    def _collect(self, reads: Sequence[Read], env: dict[str, Ix], wanted: dict[Op, dict[str, Ix]],
+                 seen: set[Read]) -> None:
         for t, access in reads:
             op = t.producer
-            if op is None:
+            if op is None or (t, access) in seen:
                 continue
+            seen.add((t, access))
             if op.is_reduction:
                 if op in self.ops and op not in wanted:
                     wanted[op] = {str(o): self.b.access(e, env) for o, e in zip(op.outs[t.index], access, strict=True)}
                 continue
             inner: dict[str, Dim] = {str(o): e for o, e in zip(op.outs[t.index], access, strict=True)}
-            self._collect([(s, tuple(symbolic.substitute(e, inner) for e in a)) for s, a in op.inputs], env, wanted)
+            behind = [(s, tuple(symbolic.substitute(e, inner) for e in a)) for s, a in op.inputs]
+            self._collect(behind, env, wanted, seen)
 
 
 class OnlineLoop:
@@ -103,7 +106,7 @@ class OnlineLoop:
             axes = tuple(sorted({a for i in self.wanted[s.op].values() for a in i.axes}, key=lambda a: a.order))
             reductions.append(Reduction(ev, s.op, self.wanted[s.op], axes))
         accs += [r.neutral(0, r.out_axes) for r in reductions]
-        self._prefetch(g.x, g.x_access, self.row_env)
+        self._prefetch(g.x, g.x_access, self.row_env, set())
         loop = scf_d.ForOp(low, high, b.int(self.lanes), [a.value for a in accs])
         factor = 1.0
         with ir.InsertionPoint(loop.body), b.scope():
@@ -272,11 +275,12 @@ class OnlineLoop:
                             reduction_dims=ir.DenseI64ArrayAttr.get([len(acc.axes)]))
         return V(reduced, acc.axes)
 
-    def _prefetch(self, t: Tensor, access: Access, env: dict[str, Ix]) -> None:
+    def _prefetch(self, t: Tensor, access: Access, env: dict[str, Ix], seen: set[Read]) -> None:
         """Reads before the loop what does not change in it: operands of products behind `t` that no key walks."""
         op = t.producer
-        if op is None:
+        if op is None or (t, access) in seen:
             return
+        seen.add((t, access))
         inner: dict[str, Dim] = {str(o): e for o, e in zip(op.outs[t.index], access, strict=True)}
         outer: dict[str, Ix] = dict(env)
         for p, r in enumerate(op.reduction):
@@ -291,7 +295,7 @@ class OnlineLoop:
             if s.producer is None and op.is_reduction and known:
                 self.ev.tile(s, [self.b.access(e, outer) for e in at])
             elif s.producer is not None:
-                self._prefetch(s, at, outer)
+                self._prefetch(s, at, outer, seen)
 
 
 def _predicate(name: str) -> Any:

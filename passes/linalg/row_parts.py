@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import ir
-from xcc.passes.linalg.kernel import Kernel, Op, Tensor
+from xcc.passes.linalg.kernel import Kernel, Op, Tensor, ops_behind
 from xcc.passes.linalg.online_parts import PART_ORDER, PartialResult
 from xcc.passes.linalg.reduction_body import KINDS, combiner
 from xcc.passes.linalg.tile_values import Axis, Ix, V
@@ -31,10 +31,7 @@ def levels_of(kernel: Kernel) -> list[list[Op]]:
     level: dict[Op, int] = {}
 
     def below(t: Tensor) -> int:
-        op = t.producer
-        if op is None:
-            return 0
-        return level[op] + 1 if op in level else max((below(s) for s, _ in op.inputs), default=0)
+        return max((level[op] + 1 for op in ops_behind(t, level.__contains__) if op in level), default=0)
 
     for op in kernel.ops:
         if op.is_reduction:

@@ -144,10 +144,15 @@ class Evaluator:
 
         Later, inside a loop, they are found instead of computed again.
         """
+        self._hoist(reads, env, set())
+
+    def _hoist(self, reads: Sequence[tuple[Tensor, tuple[Dim, ...]]], env: dict[str, Ix],
+               seen: set[tuple[Tensor, tuple[Dim, ...]]]) -> None:
         for t, access in reads:
             op = t.producer
-            if op is None or t in self.kept:
+            if op is None or t in self.kept or (t, access) in seen:
                 continue
+            seen.add((t, access))
             if op.is_reduction:
                 if op in self.online.ops:
                     continue
@@ -155,7 +160,7 @@ class Evaluator:
                     self.tile(t, [self.b.access(e, env) for e in access])
                 continue
             inner = {str(o): e for o, e in zip(op.outs[t.index], access, strict=True)}
-            self.hoist([(s, tuple(symbolic.substitute(e, inner) for e in a)) for s, a in op.inputs], env)
+            self._hoist([(s, tuple(symbolic.substitute(e, inner) for e in a)) for s, a in op.inputs], env, seen)
 
     def full_axis(self, size: Dim, lanes: int, taken: Sequence[Axis]) -> Axis:
         """The axis that holds a whole dim; the same object for equal dims, unless it is `taken`."""

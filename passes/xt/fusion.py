@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from xcc.passes.xt.fusion_group import FusionGroup, is_pointwise, is_stored_pad, reaches, singleton
+from xcc.passes.xt.fusion_group import FusionGroup, is_pointwise, is_stored_pad, places_fault, reaches, singleton
 from xcc.passes.xt.fusion_rules import FusionRules
 from xcc.passes.xt.op_graph import Graph, Node
 
@@ -167,6 +167,8 @@ class _Fuser:
             if not consumers or self.rules.cost.copy_pays(p, len(consumers)):
                 continue
             if any(isinstance(self.rules.merge(p, c, duplicate=True), str) for c in consumers):
+                continue
+            if any(places_fault([m for g in (p, c) for m in (*g.nodes, *out.copied_into(g))]) for c in consumers):
                 continue
             for c in consumers:
                 out.copies.setdefault(id(c), []).extend([*p.nodes, *out.copied_into(p)])

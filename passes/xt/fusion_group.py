@@ -7,6 +7,7 @@ are compared without dims of size 1, which reshapes inside a kernel may add or d
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,11 @@ from xcc.dialects import xt
 from xcc.passes.xt.op_graph import Graph, Node, dims_without_ones
 from xcc.symbolic import Dim
 
-__all__ = ["FusionGroup", "downstream", "is_pointwise", "is_stored_pad", "joined", "reaches", "same_row", "singleton"]
+__all__ = ["FusionGroup", "downstream", "is_pointwise", "is_stored_pad", "joined", "places_fault", "reaches",
+           "same_row", "singleton"]
+
+PLACES = 64
+"""Coordinates at which a kernel evaluates one of its ops for one element of its result."""
 
 
 @dataclass
@@ -89,6 +94,29 @@ def same_row(p: FusionGroup, n: Node, c: FusionGroup, u: Node) -> bool:
     places = [d for d, size in enumerate(out) if size != 1]
     used = {len(out) - len(shape) + d for d, size in enumerate(shape) if size != 1}
     return used == {d for i, d in enumerate(places) if i not in p.axes}
+
+
+def places_fault(ops: Iterable[Node]) -> str:
+    """Why an op of a kernel would be evaluated too often: it is evaluated at each place where another op needs it.
+
+    Two ops that move the same value read it at two places, and so does a concatenation with itself: a chain of them
+    reads the first value at 2 to the power of its length.
+    """
+    nodes = {n.index: n for n in ops}
+    moves = [n for n in nodes.values() if n.kind == "movement" and not is_pointwise(n)]
+    if 1 << len(moves) <= PLACES:
+        return ""
+    places: dict[int, set[int]] = {}
+    for _, n in sorted(nodes.items(), reverse=True):
+        mine = {0} if any(u.index not in nodes for u in n.users) else set()
+        for u in {u.index: u for u in n.users if u.index in nodes}.values():
+            own = u.kind == "movement" and not is_pointwise(u)
+            mine |= {hash((u.index, i, at)) for at in places[u.index]
+                     for i, v in enumerate(u.operands) if v in n.results} if own else places[u.index]
+        if len(mine) > PLACES:
+            return f"{n.name} would be evaluated at more than {PLACES} places"
+        places[n.index] = mine
+    return ""
 
 
 def downstream(g: FusionGroup, start: list[Node]) -> list[Node]:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from xcc.dialects import xt
 from xcc.passes.xt.fusion_cost import FLOPS, FusionCost, FusionLimits, is_widening
-from xcc.passes.xt.fusion_group import FusionGroup, downstream, is_pointwise, is_stored_pad, joined, same_row
+from xcc.passes.xt.fusion_group import (
+    FusionGroup,
+    downstream,
+    is_pointwise,
+    is_stored_pad,
+    joined,
+    places_fault,
+    same_row,
+)
 from xcc.passes.xt.op_graph import Node
 from xcc.symbolic import Dim
 
@@ -68,7 +76,7 @@ class FusionRules:
         outputs = [n for n in g.nodes if any(u.index not in inside for u in n.users)]
         if len(values) + len(outputs) > self.limits.max_buffers:
             return f"the kernel would have more than {self.limits.max_buffers} buffers"
-        return g
+        return places_fault(g.nodes) or g
 
     def _reductions(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> FusionGroup | str:
         if p.kind == "contract" and c.kind == "reduce":

@@ -7,7 +7,7 @@ from math import prod
 
 from xcc import symbolic
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume, work
-from xcc.passes.linalg.kernel import Kernel, Op, bare_loop
+from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, ops_behind
 from xcc.passes.linalg.schedule import Kept, Schedule
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
@@ -104,14 +104,14 @@ def _is_place(e: Dim | None) -> bool:
 
 
 def _needs(op: Op, other: Op) -> bool:
-    return any(t.producer is other or (t.producer is not None and _needs(t.producer, other)) for t, _ in op.inputs)
+    return any(other in ops_behind(t) for t, _ in op.inputs)
 
 
 def _is_dear(op: Op) -> bool:
     """Whether something that `op` needs, before another reduction, takes more than a few operations."""
-    mine = op.operation is not None and any(o.name.startswith("math.") for o in op.block.operations)
-    return mine or any(t.producer is not None and not t.producer.is_reduction and _is_dear(t.producer)
-                       for t, _ in op.inputs)
+    before = (o for t, _ in op.inputs for o in ops_behind(t, lambda o: o.is_reduction) if not o.is_reduction)
+    return any(o.operation is not None and any(i.name.startswith("math.") for i in o.block.operations)
+               for o in (op, *before))
 
 
 def _vector(place: Domain, w: Widths, reductions: bool) -> list[int]:

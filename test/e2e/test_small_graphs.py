@@ -89,3 +89,37 @@ def test_a_count_that_only_a_size_needs() -> None:
     check([node("NonZero", "x", "i"), node("Shape", "i", "s"), node("ConstantOfShape", "s", "c"),
            node("Slice", "c one many zero", "y")], {"x": np.array([0, 1, 1, 0, 1], np.float32)}, "y",
           {"one": np.array([1]), "many": np.array([9]), "zero": np.array([0])})
+
+
+def test_values_used_twice_in_a_long_chain() -> None:
+    """Two to the power of 30 ways lead from the result to the input."""
+    nodes, x = [], "x"
+    for i in range(30):
+        nodes += [node("Tanh", x, f"t{i}"), node("Sub", f"{x} t{i}", f"x{i}")]
+        x = f"x{i}"
+    inputs = {"x": numbers(8, 8)}
+    check([*nodes, node("Softmax", x, "y")], inputs, "y")
+    check([*nodes, node("MatMul", f"{x} {x}", "y")], inputs, "y", chip="gfx942")
+
+
+def test_places_in_a_long_chain() -> None:
+    """A concatenation with itself is evaluated at two places: a kernel takes few of them."""
+    nodes, x = [], "x"
+    for i in range(20):
+        nodes += [node("Concat", f"{x} {x}", f"c{i}", axis=1), node("Slice", f"c{i} from to axes", f"x{i}")]
+        x = f"x{i}"
+    check([*nodes, node("Tanh", x, "y")], {"x": numbers(3, 5)}, "y",
+          {"from": np.array([1]), "to": np.array([6]), "axes": np.array([1])})
+
+
+def test_a_loop_that_is_tried_before_it_is_unrolled() -> None:
+    """Its condition is a constant of the graph, made for the try and used again behind the loop."""
+    body = helper.make_graph(
+        [node("Add", "i one", "j"), node("Reshape", "j vector", "size"), node("Expand", "a size", "wide"),
+         node("ReduceSum", "wide", "sum", keepdims=0), node("Add", "sum x", "b"), node("Less", "j three", "more")],
+        "body", [_info("i", np.array(0), []), _info("c", np.array(True), []), _info("a", np.float32(0), [])],
+        [_info("more", np.array(True), []), _info("b", np.float32(0), [])])
+    check([helper.make_node("Loop", ["", "on", "zero"], ["y"], body=body), node("And", "on q", "z")],
+          {"x": np.array(2, np.float32), "q": np.array(True)}, "y z",
+          {"one": np.array(1), "three": np.array(3), "vector": np.array([1]), "on": np.array(True),
+           "zero": np.float32(0)})
