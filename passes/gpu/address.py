@@ -1,4 +1,8 @@
-"""The address of a global memory access as a part that a workgroup shares and a part of each lane."""
+"""The address of a global memory access as a part that a workgroup shares, or at least a wave, and a part of each lane.
+
+What was found of values is kept in a dict of theirs, `known`. One with ``known[WAVE]``, the lanes of a wave, counts as
+shared what all lanes of a wave have: the number of the wave in its workgroup.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,12 @@ from xcc._mlir import arith_d, ir, memref_d
 from xcc.passes.gpu.registers import index
 from xcc.passes.gpu.tile_ops import constant, element_bytes, owner
 
-__all__ = ["ACCESSES", "LIMIT", "Address", "LanePart", "address_of", "is_memory_access", "lane_terms", "largest",
-           "linear_terms", "same_in_workgroup"]
+__all__ = ["ACCESSES", "LIMIT", "WAVE", "Address", "LanePart", "address_of", "is_memory_access", "lane_terms",
+           "largest", "linear_terms", "same_in_workgroup"]
 
 LIMIT = 1 << 31         # bytes that a lane's part may reach
 ACCESSES = ("vector.load", "vector.store", "memref.load", "memref.store")
+WAVE = "wave"
 VIEWS = ("memref.collapse_shape", "memref.expand_shape", "memref.cast", "memref.reinterpret_cast")
 Terms = dict[Any, int]  # value -> factor; None -> a constant
 Term = tuple[Any, list[int], int]   # value (None: 1), dims whose sizes are factors, constant factor
@@ -42,6 +47,7 @@ class Address:
         view: the memref that is accessed, of the same array.
         shared, own: the terms of either part.
         dims: what `own` consists of, by index, where it is known to be below 2 GiB; else empty.
+        by_wave: values of `shared` that are not the same in the whole workgroup.
     """
 
     memref: Any
@@ -49,6 +55,7 @@ class Address:
     shared: list[Term]
     own: list[Term]
     dims: list[LanePart]
+    by_wave: frozenset[Any] = frozenset()
 
     def uniform(self) -> Any:
         """The part that a workgroup shares, built at the insertion point."""
@@ -61,7 +68,7 @@ class Address:
     def _sum(self, terms: list[Term]) -> Any:
         total = None
         for value, dims, scale in terms:
-            term = index(1) if value is None else _as_index(value)
+            term = index(1) if value is None else _of_first_lane(value) if value in self.by_wave else _as_index(value)
             term = term if scale == 1 else arith_d.muli(term, index(scale))
             for d in dims:
                 term = arith_d.muli(term, memref_d.dim(self.view, index(d)))
@@ -72,6 +79,13 @@ class Address:
 def _as_index(value: Any) -> Any:
     kind = ir.IndexType.get()
     return value if value.type == kind else arith_d.index_cast(kind, value)
+
+
+def _of_first_lane(value: Any) -> Any:
+    """`value`, which is the same in all lanes and below 2^31, as a scalar."""
+    i32 = ir.IntegerType.get_signless(32)
+    narrow = arith_d.index_cast(i32, value) if value.type == ir.IndexType.get() else value
+    return _as_index(ir.Operation.create("rocdl.readfirstlane", results=[i32], operands=[narrow]).result)
 
 
 def is_memory_access(op: Any) -> bool:
@@ -142,7 +156,12 @@ def address_of(op: Any, entry: Any, known: dict[Any, Any]) -> Address | None:
         (own if fixed > 0 or not bounded else shared).append((None, [], fixed))
     if not bounded:         # the sum is inside the array, whatever its parts are
         return Address(root, memref, [], own + shared, [])
-    return Address(root, memref, shared, own, dims if fixed >= 0 else [])
+    values = {v for v, _, _ in shared if v is not None} if WAVE in known else set()
+    by_wave = frozenset(v for v in values if _by_lane(v, {}))
+    most = [largest(v, known) for v in by_wave]
+    if any(n is None or n >= LIMIT for n in most):
+        return None
+    return Address(root, memref, shared, own, dims if fixed >= 0 else [], by_wave)
 
 
 def lane_terms(terms: Terms, known: dict[Any, Any]) -> Terms:
@@ -207,13 +226,24 @@ def _by_lane(value: Any, known: dict[Any, Any]) -> bool:
             parent = value.owner.owner.operation
             known[key] = parent.name == "scf.for" and (
                 ir.BlockArgument(value).arg_number > 0 or any(_by_lane(v, known) for v in list(parent.operands)[:3]))
-        elif op.name in ("gpu.block_id", "arith.constant", "memref.dim"):
+        elif op.name in ("gpu.block_id", "arith.constant", "memref.dim") or _of_wave(op, known.get(WAVE, 0)):
             known[key] = False
         elif op.name.startswith("arith."):
             known[key] = any(_by_lane(v, known) for v in op.operands)
         else:
             known[key] = True
     return bool(known[key])
+
+
+def _of_wave(op: Any, lanes: int) -> bool:
+    """Whether `op` gives the number of a thread without its lane, for waves of `lanes`; False without any."""
+    by = constant(op.operands[1]) if lanes and op.name in ("arith.shrui", "arith.divui", "arith.andi") else None
+    source = owner(op.operands[0]) if by is not None else None
+    while source is not None and source.name in ("arith.index_cast", "arith.index_castui"):
+        source = owner(source.operands[0])
+    if by is None or source is None or source.name != "gpu.thread_id":
+        return False
+    return 1 << by >= lanes if op.name == "arith.shrui" else by % lanes == 0 and by > 0
 
 
 def largest(value: Any, known: dict[Any, Any]) -> int | None:

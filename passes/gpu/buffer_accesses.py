@@ -8,8 +8,8 @@
 The hardware compares a lane's offset with the buffer's size: loads past it give zeros, stores past it do nothing. Where
 a mask only limits rows, the buffer ends behind the last of them (`buffer_bounds`). The address is split into what is
 equal in the whole workgroup, which the scalar unit adds to the base, and what differs by lane, which must be known to
-stay below 2 GiB: the strides that a lane moves along are static, or the whole array is smaller than that. Other
-accesses stay as they are.
+stay below 2 GiB: the strides that a lane moves along are static, or the whole array is smaller than that. Else what is
+equal in a wave goes to the scalar unit: rows of unknown length, one or several a wave. Other accesses stay as they are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 from xcc._mlir import arith_d, ir, memref_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.gpu.address import Address, address_of, is_memory_access
+from xcc.passes.gpu.address import WAVE, Address, address_of, is_memory_access
 from xcc.passes.gpu.buffer_bounds import Bounds, bounds
 from xcc.passes.gpu.registers import index
 from xcc.passes.gpu.tile_ops import element_bytes, owner
@@ -43,13 +43,14 @@ class BufferAccesses(Pass):
                 if target.operation.name == "gpu.module":
                     for kernel in target.regions[0].blocks[0].operations:
                         if kernel.operation.name == "gpu.func":
-                            _Kernel(kernel.operation).run()
+                            _Kernel(kernel.operation, ctx.chip.warp).run()
 
 
 class _Kernel:
-    def __init__(self, kernel: Any) -> None:
+    def __init__(self, kernel: Any, lanes: int) -> None:
         self.entry = kernel.regions[0].blocks[0]
-        self.known: dict[Any, Any] = {}     # of address_of, by value: nothing is erased before the end
+        # of address_of, by value: nothing is erased before the end; what a workgroup shares, and what a wave does
+        self.known: tuple[dict[Any, Any], dict[Any, Any]] = ({}, {WAVE: lanes})
         self.dead: list[Any] = []
         self.sizes: dict[Any, Any] = {}     # of buffers, by row limit and bytes of a row
 
@@ -69,17 +70,22 @@ class _Kernel:
 
     def plain(self, op: Any) -> None:
         """An access without a mask."""
-        address = address_of(op, self.entry, self.known)
+        address, _ = self.address(op)
         if address is not None:
             with op.location, ir.InsertionPoint(op):
                 self.replace(op, address, Bounds())
+
+    def address(self, op: Any) -> tuple[Address | None, dict[Any, Any]]:
+        """The address of an access, and what is known of values in it."""
+        found = ((address_of(op, self.entry, known), known) for known in self.known)
+        return next((pair for pair in found if pair[0] is not None), (None, {}))
 
     def masked(self, op: Any) -> bool:
         """scf.if of one access: the access alone, its offset past the end where the mask is off. False for others."""
         access = _only_access(op)
         if access is None:
             return False
-        address = address_of(access, self.entry, self.known)
+        address, known = self.address(access)
         if address is None:
             return False
         for inner in [o.operation for o in op.regions[0].blocks[0].operations][:-1]:
@@ -91,7 +97,7 @@ class _Kernel:
                 inner.move_before(op)
             otherwise = list(other.operations)[-1].operands[0]
         with op.location, ir.InsertionPoint(op):
-            value = self.replace(access, address, self.mask(op.operands[0], access, address))
+            value = self.replace(access, address, self.mask(op.operands[0], access, address, known))
             if op.results:
                 if not _is_zero(otherwise):
                     value = arith_d.select(op.operands[0], value, otherwise)
@@ -99,9 +105,9 @@ class _Kernel:
         self.dead.append(op)
         return True
 
-    def mask(self, value: Any, access: Any, address: Address) -> Bounds:
+    def mask(self, value: Any, access: Any, address: Address, known: dict[Any, Any]) -> Bounds:
         size = element_bytes(ir.MemRefType(address.memref.type).element_type)
-        return bounds(value, address, _width(access), size, self.known)
+        return bounds(value, address, _width(access), size, known)
 
     def replace(self, op: Any, address: Address, mask: Bounds) -> Any:
         """The access `op` through a buffer at the insertion point; returns what it loads."""

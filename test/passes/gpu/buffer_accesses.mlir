@@ -148,4 +148,53 @@ gpu.module @masked_gpu {
     }
     gpu.return
   }
+
+  // A row of unknown length for each wave of 64: its number goes to the scalar unit, a limit of rows is a buffer of no
+  // bytes for the wave.
+  // CHECK-LABEL: gpu.func @wave_rows(
+  // CHECK-SAME: %[[X:.*]]: memref<?x?xf16>, %[[ROWS:[^ ]*]]: index
+  // CHECK-DAG: %[[WAVE:.*]] = arith.shrui %{{.*}}, %c6
+  // CHECK-DAG: %[[LANE:.*]] = arith.andi %{{.*}}, %c63
+  // CHECK-DAG: %[[ON:.*]] = arith.cmpi slt, %[[WAVE]], %[[ROWS]] : index
+  // CHECK-NOT: scf.if
+  // CHECK-DAG: %[[NARROW:.*]] = arith.index_cast %[[WAVE]] : index to i32
+  // CHECK-DAG: %[[FIRST:.*]] = rocdl.readfirstlane %[[NARROW]]
+  // CHECK-DAG: %[[ROW:.*]] = arith.index_cast %[[FIRST]] : i32 to index
+  // CHECK-DAG: %[[DIM:.*]] = memref.dim %[[X]], %c1
+  // CHECK: %[[BASE:.*]] = arith.muli %[[ROW]], %[[DIM]] : index
+  // CHECK: memref.reinterpret_cast %[[X]] to offset: [%[[BASE]]]
+  // CHECK: arith.select %[[ON]], %{{.*}}, %{{.*}} : i32
+  // CHECK: memref.store %{{.*}}, %{{.*}}[%[[LANE]]]
+  gpu.func @wave_rows(%x: memref<?x?xf16>, %rows: index) kernel {
+    %c6 = arith.constant 6 : index
+    %c63 = arith.constant 63 : index
+    %zero = arith.constant 0.0 : f16
+    %t = gpu.thread_id x
+    %wave = arith.shrui %t, %c6 : index
+    %lane = arith.andi %t, %c63 : index
+    %on = arith.cmpi slt, %wave, %rows : index
+    scf.if %on {
+      memref.store %zero, %x[%wave, %lane] : memref<?x?xf16>
+    }
+    gpu.return
+  }
+
+  // Two rows a wave: their distance is not known, so the branch and the address of each lane stay.
+  // CHECK-LABEL: gpu.func @half_a_wave(
+  // CHECK: scf.if
+  // CHECK-NOT: fat_raw_buffer_cast
+  // CHECK: gpu.return
+  gpu.func @half_a_wave(%x: memref<?x?xf16>, %rows: index) kernel {
+    %c5 = arith.constant 5 : index
+    %c31 = arith.constant 31 : index
+    %zero = arith.constant 0.0 : f16
+    %t = gpu.thread_id x
+    %half = arith.shrui %t, %c5 : index
+    %lane = arith.andi %t, %c31 : index
+    %on = arith.cmpi slt, %half, %rows : index
+    scf.if %on {
+      memref.store %zero, %x[%half, %lane] : memref<?x?xf16>
+    }
+    gpu.return
+  }
 }
