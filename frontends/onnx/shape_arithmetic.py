@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -13,7 +14,7 @@ from xcc.bounds import Undecided, sign
 from xcc.frontends.onnx.context import Array, Context
 from xcc.frontends.onnx.element_types import from_onnx, is_floating
 from xcc.frontends.onnx.ratio import Ratio, add, exact, multiply, negate, parts, ratio, whole
-from xcc.symbolic import Expr
+from xcc.symbolic import Dim, Expr
 
 __all__ = ["ARITHMETIC", "Rule"]
 
@@ -121,7 +122,14 @@ def _extreme(function: Callable[[Any, Any], Any]) -> Rule:
 
 
 def _mod(cx: Context, xs: list[Array]) -> Array:
-    out: Array = _elementwise(lambda a, b: symbolic.mod(whole(a), whole(b)))(cx, xs)
+    def divided(a: Any, b: Any) -> Dim:
+        a, b = whole(a), whole(b)
+        if not cx.attr("fmod", 0):      # the remainder has the divisor's sign
+            return symbolic.mod(a, b)
+        if not isinstance(a, int) or not isinstance(b, int):
+            raise Undecided
+        return int(math.fmod(a, b))
+    out: Array = _elementwise(divided)(cx, xs)
     return out
 
 

@@ -33,8 +33,9 @@ def _slice(cx: Context, xs: list[Array]) -> Array:
     index = [slice(None)] * x.ndim
     axes, steps = axes or range(len(starts)), steps or [1] * len(starts)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        if step < 0 and end < -x.shape[axis]:
-            end = None
+        if step < 0:
+            start = max(start, -x.shape[axis])      # a start before the first element means the first, unlike numpy's
+            end = None if end < -x.shape[axis] else end
         index[axis] = slice(start, end, step)
     return x[tuple(index)]
 

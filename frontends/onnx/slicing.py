@@ -52,6 +52,8 @@ def _slice(cx: Context, starts: Any, ends: Any, axes: Any, steps: Any) -> Any:
             high[axis] = at_least(cx, _bound(cx, end, size, 0), low[axis])
         else:
             first = _bound(cx, start, size, -1)
+            if size != 0:       # a start before the first element means the first
+                first = at_least(cx, first, 0)
             last = _bound(cx, end, size, -1)
             length = at_least(cx, first - last, 0)
             low[axis], high[axis] = first - length + 1, first + 1

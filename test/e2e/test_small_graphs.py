@@ -123,3 +123,18 @@ def test_a_loop_that_is_tried_before_it_is_unrolled() -> None:
           {"x": np.array(2, np.float32), "q": np.array(True)}, "y z",
           {"one": np.array(1), "three": np.array(3), "vector": np.array([1]), "on": np.array(True),
            "zero": np.float32(0)})
+
+
+def test_backward_slices_that_start_before_the_first_element() -> None:
+    """ONNX clamps their start to the first element, where numpy finds nothing."""
+    constants = {"from": np.array([-3]), "to": np.array([-(1 << 62)]), "axes": np.array([0]), "steps": np.array([-1])}
+    check([node("Slice", "x from to axes steps", "y")], {"x": numbers(2, 3)}, "y", constants)
+    check([node("Shape", "x", "s"), node("Slice", "s from to axes steps", "y")], {"x": numbers(2, 3)}, "y", constants,
+          dims={"x": ["n", 3]})
+
+
+def test_remainders_of_known_sizes() -> None:
+    """fmod's have the sign of what is divided."""
+    check([node("Shape", "x", "s"), node("Neg", "s", "t"), node("Mod", "t seven", "y", fmod=1),
+           node("Mod", "t seven", "z"), node("Div", "t seven", "d")], {"x": numbers(9, 3)}, "y z d",
+          {"seven": np.array(7)}, dims={"x": ["n", 3]})
