@@ -6,8 +6,8 @@ import re
 from functools import cache
 from typing import Any
 
-from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
+from xcc.passes.walk import ops_where
 
 __all__ = ["LEGAL", "check_legal", "illegal_ops"]
 
@@ -57,15 +57,7 @@ def illegal_ops(module: Any, stage: str) -> list[Any]:
 
 def _not_matching(root: Any, patterns: tuple[str, ...]) -> list[Any]:
     legal = _matcher(patterns)
-    found: list[Any] = []
-
-    def visit(op: Any) -> Any:
-        if legal.fullmatch(op.name) is None:
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    root.walk(visit)
-    return found
+    return ops_where(root, lambda op: legal.fullmatch(op.name) is None)
 
 
 def check_legal(module: Any, stage: str) -> None:

@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 from xcc._mlir import arith_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.tile_ops import constant, element_bytes, step_of
+from xcc.passes.walk import ops_where
 
 COPY, GROUP = "nvvm.cp.async.shared.global", "nvvm.wgmma.fence.aligned"
 MOST = 16       # addresses of a loop, two registers each
@@ -40,17 +41,13 @@ class CopyPointers(Pass):
     name: ClassVar[str] = "copy-pointers"
 
     def run(self, module: Any, ctx: PassContext) -> None:
-        loops: list[Any] = []
-
-        def visit(op: Any) -> Any:
-            if op.name == "scf.for" and any(o.operation.name == GROUP for o in op.regions[0].blocks[0].operations):
-                loops.append(op)
-            return ir.WalkResult.ADVANCE
-
-        module.operation.walk(visit)
-        for loop in loops:
+        for loop in ops_where(module, _has_copies):
             with loop.location:
                 _carry(loop)
+
+
+def _has_copies(op: Any) -> bool:
+    return op.name == "scf.for" and any(o.operation.name == GROUP for o in op.regions[0].blocks[0].operations)
 
 
 def _carry(loop: Any) -> None:

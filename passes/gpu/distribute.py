@@ -27,6 +27,7 @@ from xcc.passes.gpu.kernel_builder import KernelBuilder
 from xcc.passes.gpu.registers import guarded, index
 from xcc.passes.gpu.tile_ops import config_int
 from xcc.passes.linalg.by_size import LAUNCHED, OF
+from xcc.passes.walk import ops_where
 from xcc.passes.xt.split_beside import PART
 
 BUFFERS = ("xt.symbols", "xt.arg_dims", "xt.result_dims", "xt.scratch_dims", "xcc.scratch")
@@ -88,14 +89,8 @@ def _move_tables(module: Any) -> None:
     tables = [op for op in module.body.operations if op.operation.name == "memref.global"]
     targets = [op for op in module.body.operations if op.operation.name == "gpu.module"]
     for target in targets:
-        read: set[str] = set()
-
-        def visit(op: Any, read: set[str] = read) -> Any:
-            if op.name == "memref.get_global":
-                read.add(ir.FlatSymbolRefAttr(op.attributes["name"]).value)
-            return ir.WalkResult.ADVANCE
-
-        target.operation.walk(visit)
+        read = {ir.FlatSymbolRefAttr(op.attributes["name"]).value
+                for op in ops_where(target, lambda op: op.name == "memref.get_global")}
         for table in tables:
             if ir.StringAttr(table.attributes["sym_name"]).value in read:
                 table.operation.clone(ip=ir.InsertionPoint.at_block_begin(target.regions[0].blocks[0]))

@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import PRODUCT
+from xcc.passes.walk import ops_where
 
 __all__ = ["EARLY", "EarlyLaunch"]
 
@@ -39,14 +40,7 @@ class EarlyLaunch(Pass):
     def run(self, module: Any, ctx: PassContext) -> None:
         if ctx.chip is None or not ctx.chip.early_launch:
             return
-        kernels: list[Any] = []
-
-        def visit(op: Any) -> Any:
-            if op.name == "llvm.func" and "nvvm.kernel" in op.attributes:
-                kernels.append(op)
-            return ir.WalkResult.ADVANCE
-
-        module.operation.walk(visit)
+        kernels = ops_where(module, lambda op: op.name == "llvm.func" and "nvvm.kernel" in op.attributes)
         with module.context, ir.Location.unknown():
             for op in kernels:
                 i64 = ir.IntegerType.get_signless(64)

@@ -27,6 +27,7 @@ import numpy as np
 from xcc._mlir import arith_d, ir, math_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.vector.patterns import only_user, product, splat_of
+from xcc.passes.walk import ops_where
 
 LOG2E = float(np.float32(math.log2(math.e)))
 LOG2E_LOW = math.log2(math.e) - LOG2E
@@ -55,15 +56,8 @@ class HardwareMath(Pass):
 
 def _found(module: Any, wanted: Callable[[Any], bool]) -> list[Any]:
     """The operations of types up to 32 bits, or any width where they have instructions for that, that are `wanted`."""
-    found: list[Any] = []
-
-    def visit(op: Any) -> Any:
-        if wanted(op) and (op.name in _ANY_WIDTH or _element(op.results[0].type).width <= 32):
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return found
+    return ops_where(module, lambda op: wanted(op) and (
+        op.name in _ANY_WIDTH or _element(op.results[0].type).width <= 32))
 
 
 def _replace(op: Any, build: Callable[..., Any]) -> None:

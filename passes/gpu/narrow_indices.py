@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.walk import ops_where
 
 __all__ = ["NarrowIndices"]
 
@@ -36,14 +37,7 @@ class NarrowIndices(Pass):
     name: ClassVar[str] = "narrow-indices"
 
     def run(self, module: Any, ctx: PassContext) -> None:
-        functions: list[Any] = []
-
-        def visit(op: Any) -> Any:
-            if op.name == "gpu.func":
-                functions.append(op)
-            return ir.WalkResult.ADVANCE
-
-        module.operation.walk(visit)
+        functions = ops_where(module, lambda op: op.name == "gpu.func")
         with module.context, ir.Location.unknown():
             for f in functions:
                 if all(_is_small(a.type) for a in f.regions[0].blocks[0].arguments):

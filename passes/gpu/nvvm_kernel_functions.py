@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.walk import ops_where
 
 
 @register_pass
@@ -20,11 +20,7 @@ class NvvmKernelFunctions(Pass):
     name: ClassVar[str] = "nvvm-kernel-functions"
 
     def run(self, module: Any, ctx: PassContext) -> None:
-        def visit(op: Any) -> Any:
-            if op.name == "llvm.func" and "nvvm.kernel" in op.attributes:
+        with module.context:
+            for op in ops_where(module, lambda op: op.name == "llvm.func" and "nvvm.kernel" in op.attributes):
                 while "gpu.kernel" in op.attributes:
                     del op.attributes["gpu.kernel"]
-            return ir.WalkResult.ADVANCE
-
-        with module.context:
-            module.operation.walk(visit)

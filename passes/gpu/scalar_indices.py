@@ -18,6 +18,7 @@ from xcc._mlir import arith_d, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.address import ACCESSES
 from xcc.passes.gpu.tile_ops import constant, owner
+from xcc.passes.walk import ops_where
 
 __all__ = ["ScalarIndices"]
 
@@ -33,14 +34,7 @@ class ScalarIndices(Pass):
     name: ClassVar[str] = "scalar-indices"
 
     def run(self, module: Any, ctx: PassContext) -> None:
-        accesses: list[Any] = []
-
-        def visit(op: Any) -> Any:
-            if op.name in ACCESSES:
-                accesses.append(op)
-            return ir.WalkResult.ADVANCE
-
-        module.operation.walk(visit)
+        accesses = ops_where(module, lambda op: op.name in ACCESSES)
         scalars = _Scalars()
         with module.context, ir.Location.unknown():
             for op in accesses:

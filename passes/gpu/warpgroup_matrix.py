@@ -19,6 +19,7 @@ from xcc._mlir import arith_d, ir, memref_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.fragments_nvidia import MMA
 from xcc.passes.gpu.warpgroup import MULTIPLY, WAIT
+from xcc.passes.walk import ops_where
 
 SWIZZLES = {128: 1, 64: 2, 32: 3}
 UNIT = 16           # bytes
@@ -33,15 +34,7 @@ class WarpgroupMatrix(Pass):
     name: ClassVar[str] = "warpgroup-matrix"
 
     def run(self, module: Any, ctx: PassContext) -> None:
-        found: list[Any] = []
-
-        def visit(op: Any) -> Any:
-            if op.name in _WRITE:
-                found.append(op)
-            return ir.WalkResult.ADVANCE
-
-        module.operation.walk(visit)
-        for op in found:
+        for op in ops_where(module, lambda op: op.name in _WRITE):
             with op.location, ir.InsertionPoint(op):
                 for old, new in zip(op.results, _WRITE[op.name](op), strict=True):
                     old.replace_all_uses_with(new)

@@ -8,6 +8,7 @@ from typing import Any
 
 from xcc._mlir import ir
 from xcc.passes.vector.unroll_contract import Contract
+from xcc.passes.walk import ops_where
 
 __all__ = ["Chain", "Read", "Step", "chains", "drop"]
 
@@ -63,14 +64,7 @@ class Chain:
 
 def chains(forall: Any) -> list[Chain]:
     """All that fit in one chunk's body."""
-    writes: list[Any] = []
-
-    def visit(o: Any) -> Any:
-        if o.name == "vector.transfer_write":
-            writes.append(o)
-        return ir.WalkResult.ADVANCE
-
-    forall.walk(visit)
+    writes = ops_where(forall, lambda o: o.name == "vector.transfer_write")
     return [c for c in map(_chain, writes) if c is not None]
 
 

@@ -15,6 +15,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.vector.lanes import Lanes, element, with_element
 from xcc.passes.vector.small_floats import FORMATS, decode, decode_half, encode
 from xcc.passes.vector.tiles import op
+from xcc.passes.walk import ops_where
 
 _MOVES = ("arith.constant", "arith.select", "arith.bitcast")
 
@@ -39,17 +40,11 @@ class ExpandFloats(Pass):
 
     def run(self, module: Any, ctx: PassContext) -> None:
         with module.context:
-            found: list[Any] = []
             kinds = SMALL if self.bf16 else SMALL[1:]
             rounds = ctx.chip is not None and bool({"bf16", "bfdot"} & set(ctx.chip.matrix))
 
-            def visit(o: Any) -> Any:
-                if o.name.startswith(("arith.", "math.")) and o.name not in _MOVES and _concerns(o, kinds):
-                    found.append(o)
-                return ir.WalkResult.ADVANCE
-
-            module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-            for o in found:
+            for o in ops_where(module, lambda o: o.name.startswith(("arith.", "math.")) and o.name not in _MOVES
+                               and _concerns(o, kinds), outer_first=True):
                 with ir.InsertionPoint(o), o.location:
                     _expand(o, rounds, self.halves)
 

@@ -23,6 +23,7 @@ from xcc.passes.vector.gelu import fuse_gelu
 from xcc.passes.vector.lanes import SCALE, Lanes, element
 from xcc.passes.vector.scale import has_instruction
 from xcc.passes.vector.tiles import op, splat_constant
+from xcc.passes.walk import ops_where
 
 _FUNCTIONS: dict[str, Callable[..., Lanes]] = {
     "math.acos": trigonometry.acos, "math.acosh": elementary.acosh, "math.asin": trigonometry.asin,
@@ -39,6 +40,7 @@ _CALLED = ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "
            "tan", "tanh")
 _DIVISIONS = ("arith.divsi", "arith.remsi", "arith.divui", "arith.remui")
 _ROUNDED = ("math.sqrt", "math.floor", "math.ceil", "math.round", "math.roundeven", "math.trunc", "math.fma")
+_EXPANDED = {*_FUNCTIONS, *_DIVISIONS, *_ROUNDED}
 
 
 @register_pass
@@ -51,7 +53,7 @@ class ExpandMath(Pass):
 
     def run(self, module: Any, ctx: PassContext) -> None:
         with module.context:
-            for o in _found(module, lambda name: name in _FUNCTIONS or name in _DIVISIONS or name in _ROUNDED):
+            for o in ops_where(module, lambda o: o.name in _EXPANDED, outer_first=True):
                 if o.name in ("math.erf", "math.tanh") and fuse_gelu(o):
                     continue
                 with ir.InsertionPoint(o), o.location:
@@ -59,25 +61,12 @@ class ExpandMath(Pass):
                         _call(o, module)
                     else:
                         _expand(o, self.libm)
-            for o in _found(module, lambda name: name == SCALE):
+            for o in ops_where(module, lambda o: o.name == SCALE, outer_first=True):
                 if not (isinstance(o.results[0].type, ir.VectorType) and has_instruction(ctx.chip)):
                     with ir.InsertionPoint(o), o.location:
                         y = elementary.in_two_steps(Lanes(o.operands[0]), Lanes(o.operands[2]))
                     o.results[0].replace_all_uses_with(y.v)
                     o.erase()
-
-
-def _found(module: Any, wanted: Callable[[str], bool]) -> list[Any]:
-    """The ops whose names are `wanted`, in order."""
-    found: list[Any] = []
-
-    def visit(o: Any) -> Any:
-        if wanted(o.name):
-            found.append(o)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found
 
 
 def _expand(o: Any, libm: bool) -> None:

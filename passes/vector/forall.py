@@ -17,6 +17,7 @@ from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.vector.tiles import index, op
+from xcc.passes.walk import ops_where
 
 _DYNAMIC = -(1 << 63)
 
@@ -42,17 +43,7 @@ def _function(module: Any, f: Any) -> None:
         if o.name == "scf.forall" and "xcc.parallel" in o.attributes:
             _outline(module, f, o, count)
             count += 1
-    foralls: list[Any] = []
-
-    def find(o: Any) -> Any:
-        if o.name == "scf.forall":
-            foralls.append(o)
-        return ir.WalkResult.ADVANCE
-
-    for o in module.body.operations:
-        if o.operation.name in ("func.func", "llvm.func"):
-            o.operation.walk(find, ir.WalkOrder.POST_ORDER)
-    for o in foralls:
+    for o in ops_where(module, lambda x: x.name == "scf.forall"):
         _serial(o)
     for o in module.body.operations:
         if o.operation.name in ("func.func", "llvm.func") and len(o.regions[0].blocks):
@@ -186,14 +177,7 @@ def _declare_pool(module: Any) -> None:
 
 def _nested(o: Any) -> list[Any]:
     """`o` and every op inside it."""
-    out: list[Any] = []
-
-    def visit(x: Any) -> Any:
-        out.append(x)
-        return ir.WalkResult.ADVANCE
-
-    o.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return out
+    return ops_where(o, lambda _: True, outer_first=True)
 
 
 def _free_values(o: Any) -> list[Any]:

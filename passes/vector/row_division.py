@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from xcc._mlir import arith_d, ir, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.walk import ops_where
 
 VIEWS = ("vector.broadcast", "vector.shape_cast")
 ROUNDINGS = ("math.roundeven", "math.round", "math.floor", "math.ceil", "math.trunc", "arith.fptosi", "arith.fptoui",
@@ -29,14 +30,7 @@ class RowDivision(Pass):
     name: ClassVar[str] = "row-division"
 
     def run(self, module: Any, ctx: PassContext) -> None:
-        found: list[Any] = []
-
-        def visit(op: Any) -> Any:
-            if op.name == "arith.divf" and isinstance(op.results[0].type, ir.VectorType):
-                found.append(op)
-            return ir.WalkResult.ADVANCE
-
-        module.operation.walk(visit)
+        found = ops_where(module, lambda o: o.name == "arith.divf" and isinstance(o.results[0].type, ir.VectorType))
         with module.context:
             for op in found:
                 chain = _views_of(op.operands[1])

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.walk import ops_where
 from xcc.passes.xt.match import only_user
 from xcc.passes.xt.rewrite import producer
 
@@ -30,16 +31,8 @@ class ExplicitPadding(Pass):
     name: ClassVar[str] = "explicit-padding"
 
     def run(self, module: Any, ctx: PassContext) -> None:
-        found: list[Any] = []
-
-        def visit(op: Any) -> Any:
-            if op.name == "xt.convolution":
-                found.append(op)
-            return ir.WalkResult.ADVANCE
-
-        module.operation.walk(visit)
         with module.context:
-            for op in found:
+            for op in ops_where(module, lambda o: o.name == "xt.convolution"):
                 _rewrite(op)
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
 from xcc.dialects import xt
+from xcc.passes.walk import ops_where
 from xcc.passes.xt.load_time import at_load
 from xcc.passes.xt.op_graph import element_bytes, short_name
 from xcc.symbolic import Dim
@@ -71,15 +71,7 @@ def summarise(module: Any) -> ModelSummary:
 
 
 def _dispatches(module: Any) -> list[Any]:
-    found: list[Any] = []
-
-    def visit(op: Any) -> Any:
-        if short_name(op) == "dispatch":
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return found
+    return ops_where(module, lambda op: short_name(op) == "dispatch")
 
 
 def _bytes(values: Any) -> Dim:

@@ -1,0 +1,24 @@
+"""Finding operations: passes collect what they rewrite before they begin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xcc._mlir import ir
+
+__all__ = ["ops_where"]
+
+
+def ops_where(root: Any, wanted: Callable[[Any], bool], outer_first: bool = False) -> list[Any]:
+    """The operations at and below `root` that are `wanted`, in order; what is inside an operation comes before it, or
+    behind it with `outer_first`."""
+    found: list[Any] = []
+
+    def visit(op: Any) -> Any:
+        if wanted(op):
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    root.operation.walk(visit, ir.WalkOrder.PRE_ORDER if outer_first else ir.WalkOrder.POST_ORDER)
+    return found
