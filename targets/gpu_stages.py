@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xcc.passes.base import Pass, get_pass, parse_pass
+from xcc.passes.base import Pass, parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.front import BESIDE, MAX_ROW, TILE_ROW, gpu_model_passes, whole_pipeline
@@ -13,14 +13,14 @@ __all__ = ["gpu_pipeline", "thread_math", "thread_stage"]
 def thread_stage(*own: Pass) -> Stage:
     """Stage ``gpu``: tile programs become the code of one thread. `own` see it before its indices are narrowed."""
     return Stage("gpu", (
-        get_pass("row-division")(),
-        get_pass("assign-layouts")(),
-        get_pass("distribute")(),
-        get_pass("join-grids")(),
+        parse_pass("row-division"),
+        parse_pass("assign-layouts"),
+        parse_pass("distribute"),
+        parse_pass("join-grids"),
         *own,
         Upstream(pipeline="canonicalize"),
         Upstream(pipeline="cse"),
-        get_pass("narrow-indices")(),
+        parse_pass("narrow-indices"),
         Upstream(pipeline="canonicalize"),
         Upstream(pipeline="loop-invariant-code-motion"),
         Upstream(pipeline="cse"),
@@ -31,9 +31,9 @@ def thread_math(*, halves: bool) -> tuple[Pass, ...]:
     """Floats and functions that a GPU has no instruction for, in those that it has. halves: see expand-floats."""
     return (
         parse_pass(f"expand-floats{{bf16=false halves={str(halves).lower()}}}"),
-        get_pass("hardware-math")(),
-        get_pass("expand-math")(),
-        get_pass("hardware-math")(),    # of what the expansions use
+        parse_pass("hardware-math"),
+        parse_pass("expand-math"),
+        parse_pass("hardware-math"),    # of what the expansions use
     )
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.match import NoMatch, array_of, dims_of, dtype_of, no_match, through
+from xcc.passes.xt.match import NoMatch, apply, array_of, dims_of, dtype_of, no_match, through
 from xcc.passes.xt.quantised import (
     MOVES,
     Quantised,
@@ -39,7 +39,7 @@ from xcc.passes.xt.quantised import (
     shift,
     with_sign,
 )
-from xcc.passes.xt.rewrite import at, erase_dead, name_of, producer, replace, walk_ops
+from xcc.passes.xt.rewrite import at, erase_dead, name_of, producer, walk_ops
 
 __all__ = ["IntegerContractions"]
 
@@ -72,15 +72,8 @@ class IntegerContractions(Pass):
             for stage in stages:
                 for op in walk_ops(module):
                     pattern = stage.get(name_of(op))
-                    if pattern is None:
-                        continue
-                    with at(op):
-                        found = pattern(op)
-                    if isinstance(found, NoMatch):
-                        if say is not None:
-                            say(f"no match: {found.op}: {found.why}")
-                    elif found is not None:
-                        replace(op, [found])
+                    if pattern is not None:
+                        apply(op, [pattern], say)
                 erase_dead(module)
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from xcc import symbolic
 from xcc.dialects.xt.op import attrs_of, grouped_operands, op_class
 from xcc.dialects.xt.types import TensorType
-from xcc.passes.xt.rewrite import name_of, producer
+from xcc.passes.xt.rewrite import at, name_of, producer, replace
 from xcc.symbolic import Dim
 
-__all__ = ["NoMatch", "array_of", "count_of", "dims_of", "dtype_of", "factors", "mean_of", "no_match", "number",
-           "only_user", "positive", "scaled", "single", "through"]
+__all__ = ["NoMatch", "apply", "array_of", "count_of", "dims_of", "dtype_of", "factors", "mean_of", "no_match",
+           "number", "only_user", "positive", "scaled", "single", "through"]
 
 MOST_ELEMENTS = 1 << 22     # larger constants are not looked into
 MOST_FACTORS = 16
@@ -34,6 +34,19 @@ class NoMatch:
 
 def no_match(op: Any, why: str) -> NoMatch:
     return NoMatch(f"{op.name} at {op.location}", why)
+
+
+def apply(op: Any, patterns: Sequence[Callable[[Any], Any]], say: Callable[[str], None] | None) -> None:
+    """Replaces `op` by the value that the first of `patterns` to match gives; `say` is told why others do not."""
+    for pattern in patterns:
+        with at(op):
+            found = pattern(op)
+        if isinstance(found, NoMatch):
+            if say is not None:
+                say(f"no match: {found.op}: {found.why}")
+        elif found is not None:
+            replace(op, [found])
+            return
 
 
 def dims_of(value: Any) -> tuple[Dim, ...]:
@@ -162,8 +175,8 @@ def mean_of(value: Any) -> tuple[Any, tuple[int, ...]] | None:
     op = producer(value)
     if op is None or name_of(op) not in ("mul", "div"):
         return None
-    for at in (0, 1) if name_of(op) == "mul" else (0,):
-        total, divisor = producer(op.operands[at], "reduce"), op.operands[1 - at]
+    for n in (0, 1) if name_of(op) == "mul" else (0,):
+        total, divisor = producer(op.operands[n], "reduce"), op.operands[1 - n]
         if total is None or attrs_of(total).kind != "sum" or not attrs_of(total).keepdims:
             continue
         x, axes = total.operands[0], positive(attrs_of(total).axes, total.operands[0])

@@ -20,9 +20,9 @@ from typing import Any, ClassVar
 
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt import recognise_activation, recognise_norm
-from xcc.passes.xt.match import NoMatch
+from xcc.passes.xt.match import apply
 from xcc.passes.xt.recognise_attention import Attention
-from xcc.passes.xt.rewrite import at, erase_dead, name_of, replace, walk_ops
+from xcc.passes.xt.rewrite import erase_dead, name_of, walk_ops
 
 
 @register_pass
@@ -42,17 +42,5 @@ class Recognise(Pass):
         with module.context:
             for patterns_of in (small, large):
                 for op in walk_ops(module):
-                    _apply(op, patterns_of.get(name_of(op), []), say)
+                    apply(op, patterns_of.get(name_of(op), []), say)
                 erase_dead(module)
-
-
-def _apply(op: Any, patterns: list[Callable[[Any], Any]], say: Callable[[str], None] | None) -> None:
-    for pattern in patterns:
-        with at(op):
-            found = pattern(op)
-        if isinstance(found, NoMatch):
-            if say is not None:
-                say(f"no match: {found.op}: {found.why}")
-        elif found is not None:
-            replace(op, [found])
-            return

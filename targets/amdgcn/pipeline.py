@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc.passes.base import Pass, get_pass
+from xcc.passes.base import parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.base import Chip, chip_of
@@ -17,9 +17,9 @@ def rocdl_stage(chip: Chip) -> Stage:
     """From per-thread code to the ROCDL and LLVM dialects."""
     to_rocdl = f"convert-gpu-to-rocdl{{chipset={chip.name} index-bitwidth=64}}"
     return Stage("rocdl", (
-        _pass("buffer-accesses"),
+        parse_pass("buffer-accesses"),
         *thread_math(halves=True),
-        _pass("kernel-abi"),
+        parse_pass("kernel-abi"),
         Upstream(pipeline="gpu.module(expand-strided-metadata)"),
         Upstream(pipeline="lower-affine"),
         Upstream(pipeline="canonicalize"),
@@ -32,20 +32,16 @@ def rocdl_stage(chip: Chip) -> Stage:
         Upstream(pipeline="reconcile-unrealized-casts"),
         Upstream(pipeline="canonicalize"),
         Upstream(pipeline="cse"),
-        _pass("amd-kernel-functions"),
+        parse_pass("amd-kernel-functions"),
     ))
 
 
 def thread_stages(chip: Chip) -> tuple[Stage, ...]:
     """From tile programs to the ROCDL dialect."""
     return (
-        thread_stage(_pass("scalar-indices")),
+        thread_stage(parse_pass("scalar-indices")),
         rocdl_stage(chip),
     )
-
-
-def _pass(name: str) -> Pass:
-    return get_pass(name)()
 
 
 def kernel_pipeline(chip: Chip) -> Pipeline:

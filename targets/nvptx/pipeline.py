@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc.passes.base import Pass, get_pass
+from xcc.passes.base import parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.gpu_stages import gpu_pipeline, thread_math, thread_stage
@@ -16,14 +16,14 @@ def gpu_stages() -> tuple[Stage, ...]:
         thread_stage(),
         Stage("nvvm", (
             *thread_math(halves=False),
-            _pass("warpgroup-matrix"),
-            _pass("kernel-abi"),
+            parse_pass("warpgroup-matrix"),
+            parse_pass("kernel-abi"),
             Upstream(pipeline="expand-strided-metadata"),
             Upstream(pipeline="lower-affine"),
             Upstream(pipeline="convert-nvgpu-to-nvvm"),
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),
-            _pass("copy-pointers"),
+            parse_pass("copy-pointers"),
             Upstream(pipeline="convert-scf-to-cf"),
             Upstream(pipeline="convert-math-to-llvm"),
             Upstream(pipeline="convert-vector-to-llvm"),
@@ -31,14 +31,10 @@ def gpu_stages() -> tuple[Stage, ...]:
             Upstream(pipeline="reconcile-unrealized-casts"),
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),
-            _pass("nvvm-kernel-functions"),
-            _pass("early-launch"),
+            parse_pass("nvvm-kernel-functions"),
+            parse_pass("early-launch"),
         )),
     )
-
-
-def _pass(name: str) -> Pass:
-    return get_pass(name)()
 
 
 def kernel_pipeline() -> Pipeline:
