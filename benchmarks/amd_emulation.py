@@ -85,7 +85,7 @@ def needs(kernels: tuple[KernelBinary, ...]) -> tuple[str, ...]:
 
 
 def run_sample(emulator: Any, case: Any, chip: Chip) -> tuple[str, ...]:
-    """One row: a tile program of test/e2e/gpu_kernels."""
+    """One row: a tile program of test/e2e/gpu_smoke_cases."""
     inputs, expected, dtype, symbols = case.make(np.random.default_rng(5))
     output = np.full(expected.shape, np.nan, dtype)
     binary = compile_kernel(case.text(), chip)
@@ -178,7 +178,7 @@ def main() -> None:
             for xt_case in (c for c in XT_CASES if args.only in c.name):
                 show(run_xt_case(emulator, xt_case, chip))
     else:
-        samples = load(ROOT / "test" / "e2e" / "gpu_cases.py")
+        samples = load(ROOT / "test" / "e2e" / "gpu_smoke_cases.py")
         head(HEAD)
         for chip in args.chips:
             for case in (c for c in (*samples.CASES, *samples.LARGE) if args.only in c.kernel):

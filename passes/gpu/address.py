@@ -158,8 +158,8 @@ def address_of(op: Any, entry: Any, known: dict[Any, Any]) -> Address | None:
         return Address(root, memref, [], own + shared, [])
     values = {v for v, _, _ in shared if v is not None} if WAVE in known else set()
     by_wave = frozenset(v for v in values if _by_lane(v, {}))
-    most = [largest(v, known) for v in by_wave]
-    if any(n is None or n >= LIMIT for n in most):
+    limits = [largest(v, known) for v in by_wave]
+    if any(n is None or n >= LIMIT for n in limits):
         return None
     return Address(root, memref, shared, own, dims if fixed >= 0 else [], by_wave)
 
