@@ -11,6 +11,7 @@ from xcc import symbolic
 from xcc._mlir import ir, scf_d
 from xcc.passes.linalg.border import BorderedResult
 from xcc.passes.linalg.depth_blocks import each_block, store_partial
+from xcc.passes.linalg.domain import contraction_of
 from xcc.passes.linalg.forall import forall
 from xcc.passes.linalg.keep import kept_parts
 from xcc.passes.linalg.kernel import Tensor
@@ -43,6 +44,8 @@ class Nest:
         self.parts = [tuple(next(groups) for _ in range(n)) for n in schedule.flatten or [1] * len(dims)]
         self.dims = tuple(symbolic.product(part) for part in self.parts)
         self.product = product_in_strips(ev.kernel) if schedule.strips else None
+        # where the last tiles are peeled; masks would be in a product's innermost loop
+        self.peels = schedule.tail == "peel" and contraction_of(ev.kernel) is not None
         self.left: dict[int, int] = {}      # of dims that the chunks cut: what is left behind the last whole tile
 
     def emit(self) -> None:
@@ -148,7 +151,7 @@ class Nest:
             return
         if d in ranges:
             low, high = ranges[d]
-            if block == lanes and (high is None or self.product is None or d + 1 == len(self.dims)):
+            if block == lanes and (high is None or not self.peels or d + 1 == len(self.dims)):
                 limit = None if high is None else self.b.sub(high, low)
                 inner(self._index(d, low, limit))
             elif high is None:

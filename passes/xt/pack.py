@@ -22,6 +22,7 @@ from xcc.weights import WeightStore
 
 __all__ = ["PackWeights", "pack_columns", "panel_width"]
 
+MANY_ROWS = 8  # of a product, that pay for a transpose of its right side
 FEWER = 2      # pixels of an image for each column of the weights, from which on weights are scaled in its place
 
 
@@ -33,6 +34,9 @@ class PackWeights(Pass):
     Before: ``dot_general(x, w) {rhs_contract = [0]}`` with w: [K, N], or ``convolution(x, w) {filter = "HWIO"}``
     After:  ``packed_matmul(x, w') {columns = N}`` with w': [ceil(N / P), K, P], zeros past column N,
             ``convolution(x, w') {filter = "OHWIo"}`` with w': [O / P, h, w, I, P], where P divides O
+
+    A computed right side lies row by row, too: one that lies along the sum (queries times keys) is transposed, by the
+    transpose that makes it where there is one, or where there are enough rows to multiply it with.
 
     Bytes and bf16 are grouped, w' then being [ceil(N / P), ceil(K / G), P, G] and filter = "OHWIoi"; what is left of
     the last group is zeros in the weights, and x is padded.
@@ -56,7 +60,7 @@ class PackWeights(Pass):
             for op in products(module):
                 with at(op):
                     if producer(op.operands[1], "weight") is None:
-                        new = packer.grouped(op) if name_of(op) == "dot_general" else None
+                        new = packer.computed(op) if name_of(op) == "dot_general" else None
                     else:
                         new = packer.product(op) if name_of(op) == "dot_general" else packer.convolution(op)
                 if new is not None:
@@ -108,6 +112,10 @@ class _Packer:
             return xt.packed_matmul(x, w, batch=1, columns=columns, dtype=a.dtype)
         x = _filled(op.operands[0], groups * group - depth)
         return xt.packed_matmul(x, w, columns=columns, dtype=a.dtype)
+
+    def computed(self, op: Any) -> Any:
+        """A product of computed values."""
+        return _by_rows(op) if self.group(op) == 1 else self.grouped(op)
 
     def grouped(self, op: Any) -> Any:
         """A product of computed values: the left one split, the right one transposed, so that groups lie together.
@@ -190,6 +198,20 @@ def _scaled_channels(product: Any, columns: int) -> tuple[Any, Any] | None:
                 and nominal_count(shape[1:-1], {}) >= FEWER * columns:
             return image, scale
     return None
+
+
+def _by_rows(product: Any) -> Any:
+    """The product with [.., N, K] on its right as one with [.., K, N]; None where that is not so, or does not pay."""
+    a, (lhs, rhs) = xt.attrs_of(product), product.operands
+    dims, batch = xt.shape_of(rhs), len(a.rhs_batch)
+    if len(dims) != batch + 2 or tuple(a.rhs_batch) != tuple(range(batch)) or tuple(a.rhs_contract) != (batch + 1,):
+        return None
+    source, order = _before_transpose(rhs)
+    free = tuple(d for n, d in enumerate(xt.shape_of(lhs)) if n not in (*a.lhs_batch, *a.lhs_contract))
+    if dims[batch] == 1 or source == rhs and nominal_count(free, {}) < MANY_ROWS:
+        return None
+    right = xt.transpose(source, perm=(*order[:batch], order[batch + 1], order[batch]))
+    return xt.dot_general(lhs, right, **(vars(a) | {"rhs_contract": (batch,)}))
 
 
 def _is_pointwise(op: Any) -> bool:

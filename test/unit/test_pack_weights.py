@@ -137,3 +137,23 @@ def test_scales_of_channels_go_into_fewer_weights(batch, image, reader, packed):
     assert ("batch = 1" in str(module)) == (packed and n > 1)
     got = reference(module, arguments, {k: store[k] for k in store})
     np.testing.assert_allclose(got[0], want[0], rtol=1e-4, atol=1e-5)
+
+
+KEYS = {"stored": lambda k: k, "transposed": lambda k: xt.transpose(k, perm=(0, 2, 1, 3))}
+
+
+@pytest.mark.parametrize("made", KEYS)
+@pytest.mark.parametrize("rows", [N, 5])
+def test_queries_times_keys(made, rows):
+    """The keys get to lie row by row: by the transpose that makes them, or by one more where many rows pay for it."""
+    shape = (2, 3, 7, 6) if made == "stored" else (2, 7, 3, 6)
+    module = module_of(lambda q, k: xt.dot_general(q, KEYS[made](k), lhs_batch=(0, 1), rhs_batch=(0, 1),
+                                                   lhs_contract=(3,), rhs_contract=(3,)),
+                       xt.TensorType((2, 3, rows, 6), "f32"), xt.TensorType(shape, "f32"))
+    q, k = data(2, 3, 5, 6), data(*shape)
+    want = reference(module, [q, k])
+    PackWeights(width=4).run(module, PassContext(weights=WeightStore()))
+    xt.verify(module)
+    assert str(module).count("xt.transpose") == (0 if made == "stored" and rows == 5 else 1)
+    assert ("rhs_contract = [2]" in str(module)) == (made == "transposed" or rows == N)
+    np.testing.assert_allclose(reference(module, [q, k])[0], want[0], rtol=1e-5, atol=1e-5)
