@@ -5,6 +5,7 @@ Reductions that are cut in parts have nests of their own ahead of those that nee
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -154,9 +155,16 @@ def _volume(dims: tuple[Dim, ...]) -> tuple[int, int]:
 
 
 def _default(dims: tuple[Dim, ...], like: Schedule) -> Schedule:
-    """A plain schedule for a smaller second result: vectors along the last dim."""
+    """A plain schedule for a smaller second result: vectors along the last dim.
+
+    Where a workgroup makes them (access "gather"), as many elements as have room beside the lanes that each sums.
+    """
     n = len(dims)
-    vector = tuple(like.vector[-1] if d == n - 1 else 1 for d in range(n)) if like.vector else (1,) * n
+    width = like.vector[-1] if like.vector else 1
+    lanes = max((math.prod(own) for own in like.reduce), default=1)
+    if like.access == "gather" and lanes > 1:
+        width = max(1, min(width, math.prod(like.vector) // lanes))
+    vector = tuple(width if d == n - 1 else 1 for d in range(n))
     return Schedule(vector if n and like.access == "gather" else (0,) * n, vector, tuple(range(n)), like.reduce,
                     like.tail, like.access, threads=like.threads, joined=like.joined)
 

@@ -47,9 +47,19 @@ def name_of(op: Any) -> str:
 
 
 def replace(op: Any, values: Sequence[Any]) -> None:
-    """Uses of the results become uses of `values`; the op is erased. A value of a less precise type may take over."""
+    """Uses of the results become uses of `values`; the op is erased.
+
+    A value of a less or more precise type may take over: the function's type says what it returns then.
+    """
     for old, new in zip(list(op.results), values, strict=True):
+        ends = [] if old.type == new.type else [u.owner.operation for u in old.uses]
         old.replace_all_uses_with(new)
+        for end in ends:
+            if end.name == "func.return":
+                function = end.parent.operation
+                kind = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+                function.attributes["function_type"] = ir.TypeAttr.get(
+                    ir.FunctionType.get(kind.inputs, [v.type for v in end.operands]))
     op.erase()
 
 

@@ -138,3 +138,20 @@ def test_remainders_of_known_sizes() -> None:
     check([node("Shape", "x", "s"), node("Neg", "s", "t"), node("Mod", "t seven", "y", fmod=1),
            node("Mod", "t seven", "z"), node("Div", "t seven", "d")], {"x": numbers(9, 3)}, "y z d",
           {"seven": np.array(7)}, dims={"x": ["n", 3]})
+
+
+def test_rows_and_their_sums_as_results() -> None:
+    """A workgroup has room for a tile of rows, not for one as long as it is wide: code grew with its square."""
+    nodes = [node("ReduceMean", "x last", "m"), node("Sub", "x m", "d"), node("Mul", "d d", "q"),
+             node("ReduceMean", "q last", "v"), node("Add", "v little", "w"), node("Sqrt", "w", "s"),
+             node("Div", "d s", "y")]
+    check(nodes, {"x": numbers(2, 3, 300)}, "y s", {"last": np.array([-1]), "little": np.float32(0.1)}, chip="sm_90a",
+          dims={"x": [2, "n", "m"]})
+
+
+def test_a_size_that_weights_tell() -> None:
+    """The slice's size is an expression of n, the scale says that it is 2: so does the type of the result then."""
+    check([node("Slice", "x from to axes steps", "s"), node("LayerNormalization", "s scale", "y", axis=1)],
+          {"x": numbers(5, 2, 5)}, "y",
+          {"from": np.array([-3]), "to": np.array([100]), "axes": np.array([2]), "steps": np.array([2]),
+           "scale": numbers(2, 2)}, dims={"x": ["n", 2, "n"]})
