@@ -25,7 +25,6 @@ from xcc.passes.linalg.online import find_groups
 from xcc.passes.linalg.online_loops import OnlineLoops
 from xcc.passes.linalg.parking import Parking
 from xcc.passes.linalg.reduction import REDUCTION_ORDER, Reduction
-from xcc.passes.linalg.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.row_parts import RowParts
 from xcc.passes.linalg.schedule import Schedule, joined_loops, reduce_plan
 from xcc.passes.linalg.staged_rows import NextRows
@@ -35,7 +34,7 @@ from xcc.passes.linalg.tile_values import Axis, Ix, V
 from xcc.passes.vector.tiles import scalar_attr
 from xcc.symbolic import Dim
 
-__all__ = ["Evaluator", "loops_of", "product_operands"]
+__all__ = ["Evaluator"]
 
 
 class Evaluator:

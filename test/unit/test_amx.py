@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import llvmlite.binding as llvm
 import ml_dtypes
 import numpy as np
 import pytest
+from c_compiler import compile_c
 from onnx import TensorProto, helper, numpy_helper
 
 from xcc.compiler import compile_model
@@ -36,9 +35,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     out = tmp_path_factory.mktemp("amx") / "emulator.o"
-    source = Path(__file__).with_name("amx_emulator.c")
-    subprocess.run([sys.executable, "-m", "ziglang", "cc", "-O2", "-fPIC", "-c", "-fno-sanitize=all", str(source), "-o",
-                    str(out)], check=True)
+    compile_c(Path(__file__).with_name("amx_emulator.c"), out, "-O2", "-c", "-fno-sanitize=all")
     return out.read_bytes()
 
 

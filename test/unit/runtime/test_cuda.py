@@ -1,12 +1,11 @@
 """The CUDA driver over the stand-in for HIP (fake_hip.c) under CUDA's names: the same functions and arguments."""
 
 import ctypes
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from c_compiler import compile_c
 
 from xcc.runtime import cuda_driver
 from xcc.runtime.cuda_driver import CudaDriver
@@ -23,8 +22,7 @@ OTHER = {"hipFree": "cuMemFree_v2", "hipMalloc": "cuMemAlloc_v2", "hipModuleLaun
 def fake(tmp_path_factory):
     out = tmp_path_factory.mktemp("cuda") / "libcuda.so"
     names = OTHER | {f"hip{n}": CudaDriver.renamed.get(n, f"cu{n}") for n in SAME}
-    subprocess.run([sys.executable, "-m", "ziglang", "cc", "-shared", "-fPIC", "-O1", "-o", str(out),
-                    *(f"-D{a}={b}" for a, b in names.items()), str(Path(__file__).with_name("fake_hip.c"))], check=True)
+    compile_c(Path(__file__).with_name("fake_hip.c"), out, "-shared", "-O1", *(f"-D{a}={b}" for a, b in names.items()))
     return ctypes.CDLL(str(out))
 
 

@@ -1,13 +1,12 @@
 """The HIP driver and the GPU executor over a stand-in for libamdhip64 that checks every call (fake_hip.c)."""
 
 import ctypes
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from c_compiler import compile_c
 
 from xcc.diagnostics import UserError
 from xcc.runtime import hip_driver
@@ -23,9 +22,7 @@ CODE = b"\x7fELF and so on"
 @pytest.fixture(scope="module")
 def fake(tmp_path_factory):
     out = tmp_path_factory.mktemp("hip") / "libamdhip64.so"
-    source = Path(__file__).with_name("fake_hip.c")
-    subprocess.run([sys.executable, "-m", "ziglang", "cc", "-shared", "-fPIC", "-O1", "-o", str(out), str(source)],
-                   check=True)
+    compile_c(Path(__file__).with_name("fake_hip.c"), out, "-shared", "-O1")
     lib = ctypes.CDLL(str(out))
     lib.hipGetErrorName.restype = lib.hipGetErrorString.restype = ctypes.c_char_p
     return lib
