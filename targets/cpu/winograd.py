@@ -8,8 +8,8 @@ from typing import Any
 from xcc import symbolic
 from xcc.passes.linalg.domain import Domain, estimate
 from xcc.passes.linalg.kernel import Kernel, Op, Tensor, bare_loop
-from xcc.passes.linalg.schedule import Kept, Schedule
 from xcc.passes.linalg.reduction_body import loops_of, product_operands
+from xcc.passes.linalg.schedule import Kept, Schedule
 from xcc.passes.xt.winograd import Shape, best_chunks
 from xcc.targets.base import Chip
 

@@ -11,5 +11,5 @@ from pathlib import Path
 def compile_c(source: Path, out: Path, *flags: str) -> None:
     """Compiles with the headers and libraries that ziglang brings: what is installed here is not looked at."""
     target = f"{platform.machine()}-linux-gnu"
-    subprocess.run([sys.executable, "-m", "ziglang", "cc", "-target", target, "-fPIC", *flags, str(source), "-o", str(out)],
-                   check=True)
+    command = [sys.executable, "-m", "ziglang", "cc", "-target", target, "-fPIC", *flags, str(source), "-o", str(out)]
+    subprocess.run(command, check=True)
