@@ -63,10 +63,13 @@ def compile_case(case: gpu_cases.Case, tuning: str = "") -> tuple[Any, float]:
 
 
 def peer_time(run: Any, host: bool = False) -> float:
-    """Median seconds of a PyTorch function, as a graph where it needs no `host`, L2 flushed before each run."""
+    """Median seconds of a PyTorch function, as a graph where it needs no `host`, the L2 cache overwritten before each
+    run as `Model.device_times` does."""
     import torch
 
-    flush = torch.empty(64 << 20, dtype=torch.int32, device="cuda")
+    from xcc.runtime.gpu_profile import FLUSH_BYTES
+
+    flush = torch.empty((2, FLUSH_BYTES), dtype=torch.uint8, device="cuda")
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         for _ in range(3):
@@ -80,7 +83,7 @@ def peer_time(run: Any, host: bool = False) -> float:
         again = graph.replay
     times = []
     for _ in range(REPEATS):
-        flush.zero_()
+        flush[0].copy_(flush[1])
         start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         start.record()
         again()

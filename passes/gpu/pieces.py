@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.gpu.access import Access
 from xcc.passes.gpu.distribute_memory import Transfer
 from xcc.passes.gpu.registers import from_registers, registers_of, select_registers
 from xcc.passes.gpu.tile_ops import CONVERT, element_bytes, is_elementwise, is_vector, owner
@@ -24,6 +23,8 @@ __all__ = ["PIECE", "Pieces"]
 PIECE = 16      # registers of each value that are in flight
 LOADED = 36     # registers that wait for loads of later pieces
 MOST_AHEAD = 4  # pieces
+CORE_REGISTERS = 65536      # of an NVIDIA core
+OTHERS = 60     # registers of a thread that a loop needs besides its results and what is loaded early
 
 
 class Pieces:
@@ -34,6 +35,7 @@ class Pieces:
         self.waiting: dict[Any, Any] = {}       # by result: operations not emitted yet
         self.made: dict[tuple[Any, tuple[int, ...]], Any] = {}
         self.transfers: dict[Any, Transfer] = {}
+        self.early: dict[Any, dict[int, Any]] = {}      # by transfer_read: registers that are loaded already
         self.streamed: dict[Any, bool] = {}
         self.computed: dict[Any, bool] = {}
         self.sources: dict[Any, dict[tuple[int, ...], int]] = {}    # registers by position of broadcasts' operands
@@ -136,6 +138,28 @@ class Pieces:
         for v in op.operands:
             self.load_ahead(v, registers)
 
+    def loads_behind(self, loop: Any) -> list[tuple[Any, list[int]]]:
+        """Accesses (transfer_read, registers) behind `loop` that may start while it runs: of whole tiles (what rows or
+        columns share comes from caches), for which registers suffice beside the loop's results."""
+        k = self.k
+        workgroups = max(1, k.chip.shared_bytes // max(1, k.shared.reserved))
+        room = min(k.chip.vector_registers, CORE_REGISTERS // (k.threads * workgroups)) - OTHERS - sum(
+            k.layout(r).registers for r in loop.results if is_vector(r))
+        operations = [op.operation for op in loop.block.operations]
+        shapes = [list(ir.VectorType(r.type).shape) for r in loop.results if is_vector(r)]
+        found = []
+        for op in operations[operations.index(loop) + 1:]:
+            if op.name == "vector.transfer_read" and list(ir.VectorType(op.results[0].type).shape) in shapes \
+                    and self._streams(op) and all(v in k.values for v in op.operands) and self._held_words(op) <= room:
+                room -= self._held_words(op)
+                found += [(op, group) for group in self._transfer(op).groups]
+        return found
+
+    def start(self, loads: list[tuple[Any, list[int]]]) -> None:
+        """Emits some of what `loads_behind` gave."""
+        for op, group in loads:
+            self.early.setdefault(op, {}).update(self._access(op, group))
+
     def words(self, value: Any) -> int:
         """Registers of 4 bytes that the loads behind `value` fill."""
         op = self.waiting.get(value)
@@ -143,23 +167,33 @@ class Pieces:
             return 0
         if op.name != "vector.transfer_read":
             return sum(self.words(v) for v in op.operands)
-        return -(-self.k.layout(value).registers * element_bytes(ir.VectorType(value.type).element_type) // 4)
+        return self._held_words(op)
+
+    def _held_words(self, op: Any) -> int:
+        """Registers of 4 bytes that hold all that a transfer_read gives."""
+        kind = ir.VectorType(op.results[0].type)
+        return -(-self.k.layout(op.results[0]).registers * element_bytes(kind.element_type) // 4)
 
     def _load(self, op: Any, registers: list[int]) -> Any:
         """The registers of a transfer_read: every access that holds one of them."""
-        k = self.k
-        access = Access(op, k.chip.vector_bytes)
-        if op not in self.transfers:
-            self.transfers[op] = Transfer.of(k, op)
-        transfer = self.transfers[op]
-        padding = k.get(op.operands[1 + len(access.sizes)])
         wanted = set(registers)
-        found: dict[int, Any] = {}
-        for group in transfer.groups:
-            if wanted.intersection(group):
-                piece = transfer.load(group, ir.VectorType(op.results[0].type).element_type, padding)
-                found.update(zip(group, registers_of(piece), strict=True))
+        found = dict(self.early.get(op, {}))
+        for group in self._transfer(op).groups:
+            if wanted.intersection(group) and group[0] not in found:
+                found.update(self._access(op, group))
         return from_registers([found[r] for r in registers])
+
+    def _transfer(self, op: Any) -> Transfer:
+        if op not in self.transfers:
+            self.transfers[op] = Transfer.of(self.k, op)
+        return self.transfers[op]
+
+    def _access(self, op: Any, group: list[int]) -> dict[int, Any]:
+        """What one access of a transfer_read gives, by register."""
+        transfer = self._transfer(op)
+        padding = self.k.get(op.operands[1 + len(transfer.access.sizes)])
+        piece = transfer.load(group, ir.VectorType(op.results[0].type).element_type, padding)
+        return dict(zip(group, registers_of(piece), strict=True))
 
     def batches(self, value: Any, groups: list[list[int]]) -> Iterator[list[list[int]]]:
         """Groups of registers of `value` that are stored together, in batches of about PIECE registers.

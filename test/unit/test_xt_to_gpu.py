@@ -90,6 +90,19 @@ def test_f16_convolution_of_warpgroups(tile: tuple[int, int], threads: int, monk
                        rtol=4e-3, atol=4e-3)
 
 
+@pytest.mark.parametrize("rows, columns, depth", [(128, 256, 512), (128, 256, 320), (100, 136, 512)])
+def test_epilogue_of_warpgroups(rows: int, columns: int, depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Last steps without copies, and a residual that is loaded before them or, where steps are few, behind them."""
+    monkeypatch.setitem(globals(), "CHIP", "sm_90a")
+    monkeypatch.setitem(globals(), "TILE", {"block": (64, 128), "vector": (64, 128), "reduce": ((64,),), "threads": 128,
+                                            "stages": 4, "warpgroup": True})
+    draw = np.random.default_rng(depth).standard_normal
+    shapes: tuple[tuple[int, ...], ...] = (rows, depth), (columns, depth), (rows, columns), (columns,)
+    x, w, r, b = ((draw(s) / 16).astype(np.float16) for s in shapes)
+    linalg_cases.check(lambda x, w, r, b: xt.add(xt.tanh(xt.add(xt.dot_general(
+        x, w, lhs_contract=(1,), rhs_contract=(1,)), b)), r), x, w, r, b, rtol=4e-3, atol=2e-3)
+
+
 @pytest.mark.parametrize("channels, options", [
     (64, {"low": (1, 1), "high": (1, 1)}),              # whole steps of one tap
     (24, {"low": (1, 1), "high": (1, 1), "strides": (2, 2)}),   # runs of 8 channels, several taps a step
