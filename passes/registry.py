@@ -34,6 +34,7 @@ BUILTIN: dict[str, str] = {
     "nvvm-kernel-functions": "xcc.passes.gpu.nvvm_kernel_functions",
     "pack-weights": "xcc.passes.xt.pack",
     "rank-sorts": "xcc.passes.xt.rank_sorts",
+    "reads-first": "xcc.passes.gpu.reads_first",
     "requantised-floats": "xcc.passes.xt.requantised_floats",
     "row-division": "xcc.passes.vector.row_division",
     "scalar-indices": "xcc.passes.gpu.scalar_indices",

@@ -15,6 +15,7 @@ def thread_stage(*own: Pass) -> Stage:
     return Stage("gpu", (
         parse_pass("row-division"),
         parse_pass("assign-layouts"),
+        parse_pass("reads-first"),
         parse_pass("distribute"),
         parse_pass("join-grids"),
         *own,

@@ -13,6 +13,7 @@ of erfc is 2^(|c x| * P(|c x|) - 1) with a relative error of 8e-5 up to |c x| = 
 is nine instructions an element.
 
 math.exp2 with ``fastmath<afn>`` is the chip's instruction alone: results below the smallest normal number may be 0.
+math.rsqrt of up to 32 bits is NVIDIA's instruction (relative error below 2^-22.9), elsewhere a root and a division.
 """
 
 from __future__ import annotations
@@ -49,8 +50,11 @@ class HardwareMath(Pass):
                 _replace(op, _erf)
         for op in _found(module, lambda op: op.name in _BUILD):
             build = _BUILD[op.name]
+            nvidia = ctx.chip.triple.startswith("nvptx")
             if op.name == "math.exp2" and _approximate(op):
-                build = _instruction("nvvm.ex2.approx.ftz" if ctx.chip.triple.startswith("nvptx") else "amdgcn.exp2")
+                build = _instruction("nvvm.ex2.approx.ftz" if nvidia else "amdgcn.exp2")
+            elif op.name == "math.rsqrt" and nvidia and _element(op.results[0].type).width <= 32:
+                build = _instruction("nvvm.rsqrt.approx.f", of_types=False)
             _replace(op, build)
 
 
@@ -84,13 +88,15 @@ def _constant(t: Any, value: float) -> Any:
     return arith_d.constant(t, ir.DenseElementsAttr.get_splat(t, attr) if isinstance(t, ir.VectorType) else attr)
 
 
-def _intrinsic(name: str) -> Any:
+def _intrinsic(name: str, of_types: bool = True) -> Any:
+    """Builds calls of an intrinsic, one of any type or of one."""
     def build(*operands: Any) -> Any:
         t = operands[0].type
         kind = str(_element(t))
         suffix = f"v{ir.VectorType(t).shape[0]}{kind}" if isinstance(t, ir.VectorType) else kind
         none = ir.DenseI32ArrayAttr.get([])
-        attributes = {"intrin": ir.StringAttr.get(f"llvm.{name}.{suffix}"), "op_bundle_sizes": none,
+        whole = f"llvm.{name}.{suffix}" if of_types else f"llvm.{name}"
+        attributes = {"intrin": ir.StringAttr.get(whole), "op_bundle_sizes": none,
                       "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0])}
         return ir.Operation.create("llvm.call_intrinsic", results=[t], operands=list(operands),
                                    attributes=attributes).results[0]
@@ -101,9 +107,9 @@ def _approximate(op: Any) -> bool:
     return "fastmath" in op.attributes and "afn" in str(op.attributes["fastmath"])
 
 
-def _instruction(name: str) -> Any:
+def _instruction(name: str, of_types: bool = True) -> Any:
     """An intrinsic that has scalars alone."""
-    scalar = _intrinsic(name)
+    scalar = _intrinsic(name, of_types)
 
     def build(x: Any) -> Any:
         if not isinstance(x.type, ir.VectorType):

@@ -1,4 +1,19 @@
 // RUN: %xcc_opt %s --target=nvptx --chip=sm_90a --pass-pipeline=hardware-math | filecheck %s
+// RUN: %xcc_opt %s --target=amdgcn --chip=gfx942 --pass-pipeline=hardware-math | filecheck %s --check-prefix=AMD
+
+// NVIDIA's instruction, which has scalars alone and does not know f64.
+// CHECK-LABEL: func.func @rsqrt(
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.f"(%{{.*}}) : (f32) -> f32
+// CHECK: llvm.call_intrinsic "llvm.sqrt.f64"
+// CHECK: arith.divf
+// AMD-LABEL: func.func @rsqrt(
+// AMD: llvm.call_intrinsic "llvm.sqrt.v2f32"
+// AMD: arith.divf
+func.func @rsqrt(%x: vector<2xf32>, %d: f64) -> (vector<2xf32>, f64) {
+  %y = math.rsqrt %x : vector<2xf32>
+  %z = math.rsqrt %d : f64
+  return %y, %z : vector<2xf32>, f64
+}
 
 // exp(x) = exp2(t) * (1 + r ln 2); the range is cut so that r stays finite.
 // CHECK-LABEL: func.func @exp(
