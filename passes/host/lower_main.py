@@ -6,7 +6,7 @@
     %3 = "xt.dispatch"(%w) {kernel = @m, symbols = []}            Launch("m", (w, k1), ()) of the setup, k1 is kept
 
 Values that a block returns or yields are written where they are wanted; only values that cannot be (an input
-returned as it is, a loop's next state) are copied.
+returned as it is, what was made when the model was loaded, a loop's next state) are copied.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from xcc import symbolic
 from xcc.diagnostics import CompilerBug
 from xcc.dialects import xt
 from xcc.passes.xt.equal_dims import equal_dims
-from xcc.passes.xt.load_time import at_load, view_root
+from xcc.passes.xt.load_time import made_at_load, view_root
 from xcc.passes.xt.op_graph import short_name
 from xcc.runtime.program import (
     DTYPE_BYTES,
@@ -49,7 +49,7 @@ def lower_main(module: Any, weights: WeightStore) -> Program:
         functions = [op for op in module.body if op.operation.name == "func.func" and "xt.kernel" not in op.attributes]
         if len(functions) != 1:
             raise CompilerBug(f"expected one function that is no kernel, found {len(functions)}")
-        program = _Lowering(weights).function(functions[0].operation, _bounds(module))
+        program = _Lowering(weights, made_at_load(module)).function(functions[0].operation, _bounds(module))
         return replace(program, equal=equal_dims(module, program.symbols))
 
 
@@ -63,8 +63,9 @@ def _bounds(module: Any) -> dict[str, tuple[int, int]]:
 class _Lowering:
     """Buffers made so far, and the buffer of each value."""
 
-    def __init__(self, weights: WeightStore) -> None:
+    def __init__(self, weights: WeightStore, at_load: frozenset[Any]) -> None:
         self.weights = weights
+        self.at_load = at_load
         self.buffers: list[Buffer] = []
         self.buffer_of: dict[Any, int] = {}
         self.wanted: dict[Any, int] = {}
@@ -117,11 +118,18 @@ class _Lowering:
         copied = []
         for v, t in zip(yielded, targets, strict=True):
             root = view_root(v)
-            if _made_in(root, block) and root not in self.wanted:
+            if self._made_in(root, block) and root not in self.wanted:
                 self.wanted[root] = t
             else:
                 copied.append((v, t))
         return copied
+
+    def _made_in(self, value: Any, block: Any) -> bool:
+        """Whether an op of `block` itself writes `value`, in each run, to a buffer of its own."""
+        owner = getattr(value.owner, "operation", None)
+        if owner is None or short_name(owner) in ("weight", "constant") or owner in self.at_load:
+            return False
+        return bool(owner.block == block)
 
     def statements(self, block: Any) -> list[Statement]:
         out: list[Statement] = []
@@ -155,7 +163,7 @@ class _Lowering:
     def dispatch(self, op: Any) -> list[Statement]:
         a = xt.attrs_of(op)
         operands = [self.buffer_of[v] for v in op.operands]
-        if at_load(op) and not any(v in self.wanted for v in op.results):
+        if op in self.at_load:
             for v in op.results:
                 self.buffer_of[v] = self.new(v, "kept")
             self.setup.append(Launch(a.kernel, (*operands, *(self.buffer_of[v] for v in op.results)), ()))
@@ -296,11 +304,3 @@ def _terminator(block: Any) -> list[Any]:
 
 def _dtype(value: Any) -> str:
     return str(xt.element_type_of(value))
-
-
-def _made_in(value: Any, block: Any) -> bool:
-    """Whether an op of `block` itself writes `value` to a buffer of its own."""
-    owner = getattr(value.owner, "operation", None)
-    if owner is None or short_name(owner) in ("weight", "constant"):
-        return False
-    return bool(owner.block == block)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 from xcc import symbolic
 from xcc.dialects import xt
 from xcc.passes.walk import ops_where
-from xcc.passes.xt.load_time import at_load
+from xcc.passes.xt.load_time import made_at_load
 from xcc.passes.xt.op_graph import element_bytes, short_name
 from xcc.symbolic import Dim
 
@@ -23,7 +24,8 @@ class KernelSummary:
 
     Bytes and operations are dims over the kernel's own symbols (d0, d1, ...). `flops` counts a pointwise op or a step
     of a reduction as one and a multiply-add as two. Of an operand that is only gathered from, what is gathered counts.
-    `dtype` is the element type that most of the work multiplies. `setup`: it runs when the model is loaded.
+    `dtype` is the element type that most of the work multiplies. `setup` of the dispatches run once, when the model is
+    loaded, the others in each run.
     """
 
     name: str
@@ -33,11 +35,12 @@ class KernelSummary:
     bytes_out: Dim
     flops: Dim
     dtype: str = ""
-    setup: bool = False
+    setup: int = 0
 
     def __str__(self) -> str:
+        some = f" {self.setup} of {self.dispatches}" if self.setup < self.dispatches else ""
         return (f"{self.name} x{self.dispatches}: {' '.join(self.ops)} | {self.bytes_in} B in, {self.bytes_out} B out, "
-                f"{self.flops} flop{', when loaded' if self.setup else ''}")
+                f"{self.flops} flop{f',{some} when loaded' if self.setup else ''}")
 
 
 @dataclass(frozen=True)
@@ -60,13 +63,12 @@ def summarise(module: Any) -> ModelSummary:
                    if "xt.kernel" in op.attributes}
         calls = _dispatches(module)
         moved: Dim = 0
-        setup = [op for op in calls if at_load(op)]
+        setup = made_at_load(module)
         for op in calls:
             if op not in setup:
                 moved = moved + _bytes(op.operands) + _bytes(op.results)
-        names = [op.attributes["kernel"].value for op in calls]
-        loaded = {op.attributes["kernel"].value for op in setup}
-        return ModelSummary(tuple(_kernel(n, f, names.count(n), n in loaded) for n, f in kernels.items()),
+        names, loaded = (Counter(op.attributes["kernel"].value for op in ops) for ops in (calls, setup))
+        return ModelSummary(tuple(_kernel(n, f, names[n], loaded[n]) for n, f in kernels.items()),
                             len(calls) - len(setup), moved)
 
 
@@ -81,7 +83,7 @@ def _bytes(values: Any) -> Dim:
     return total
 
 
-def _kernel(name: str, function: Any, dispatches: int, setup: bool) -> KernelSummary:
+def _kernel(name: str, function: Any, dispatches: int, setup: int) -> KernelSummary:
     block = function.regions[0].blocks[0]
     ops = [op.operation for op in block.operations]
     work: Dim = 0

@@ -10,9 +10,10 @@ from typing import Any
 
 from xcc import symbolic
 from xcc.dialects import xt
+from xcc.passes.walk import ops_where
 from xcc.passes.xt.op_graph import element_bytes, short_name
 
-__all__ = ["VIEWS", "at_load", "view_root"]
+__all__ = ["VIEWS", "made_at_load", "view_root"]
 
 VIEWS = ("reshape", "bitcast")
 MOST = 8        # times the bytes of the operands; what is larger is made in each run, when it is wanted, in the arena
@@ -25,21 +26,29 @@ def view_root(value: Any) -> Any:
     return value
 
 
-def at_load(dispatch: Any) -> bool:
-    """Whether the kernel that the op `dispatch` of stage ``kernels`` calls reads nothing but weights, at least one, and
-    what such kernels have made, and makes at most MOST times as many bytes."""
+def made_at_load(module: Any) -> frozenset[Any]:
+    """The dispatches of `module`, at stage ``kernels``, that run once, when the model is loaded: their kernels read
+    nothing but weights, at least one, and what such kernels have made, and make at most MOST times as many bytes."""
+    found: set[Any] = set()
+    for op in ops_where(module, lambda op: short_name(op) == "dispatch"):   # what makes an operand comes before its use
+        if _is_small(op) and _reads_what_is_fixed(op, found):
+            found.add(op)
+    return frozenset(found)
+
+
+def _is_small(dispatch: Any) -> bool:
+    """Whether the sizes of all that `dispatch` reads and makes are known, and it makes at most MOST times as much."""
     if "xt.binds" in dispatch.attributes or len(xt.attrs_of(dispatch).symbols):
         return False
+    read, made = (sum((symbolic.product(xt.shape_of(v)) * element_bytes(v) for v in values), 0)
+                  for values in (dispatch.operands, dispatch.results))
+    return isinstance(read, int) and isinstance(made, int) and made <= MOST * read
+
+
+def _reads_what_is_fixed(dispatch: Any, made: set[Any]) -> bool:
     makers = [_owner(view_root(v)) for v in dispatch.operands]
-    sizes = [symbolic.product(xt.shape_of(v)) * element_bytes(v) for v in (*dispatch.operands, *dispatch.results)]
-    if any(m is None for m in makers) or not symbolic.is_static(sizes):
-        return False
-    read, made = (sum(n for n in part if isinstance(n, int)) for part in (sizes[:len(makers)], sizes[len(makers):]))
-    return made <= MOST * read and any(short_name(m) != "constant" for m in makers) and all(map(_is_fixed, makers))
-
-
-def _is_fixed(op: Any) -> bool:
-    return short_name(op) in ("weight", "constant") or short_name(op) == "dispatch" and at_load(op)
+    fixed = [m is not None and (short_name(m) in ("weight", "constant") or m in made) for m in makers]
+    return all(fixed) and any(short_name(m) != "constant" for m in makers)
 
 
 def _owner(value: Any) -> Any:
