@@ -48,13 +48,16 @@ def wait_until(true: Callable[[], bool], seconds: float) -> bool:
 
 
 @contextlib.contextmanager
-def started(folder: Path, argv: list[str]) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """A process of its own session, and the mark of all that it starts; none outlives the block."""
+def started(folder: Path, argv: list[str], on_interrupt: signal.Handlers = signal.SIG_DFL
+            ) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """A process of its own session, and the mark of all that it starts; none outlives the block.
+
+    `on_interrupt` is what SIGINT does to it, whatever it does to the tests: nohup and a shell's & ignore it."""
     (folder / "m.mlir").write_text(MODEL)
     environment = {**os.environ, "XCC_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": os.pathsep.join(sys.path)}
     mark = f"XCC_CACHE_DIR={folder / 'cache'}"
     process = subprocess.Popen([sys.executable, *argv], cwd=folder, env=environment, stderr=subprocess.PIPE,
-                               start_new_session=True)
+                               start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, on_interrupt))
     try:
         yield process, mark
     finally:
@@ -80,11 +83,24 @@ def test_of_the_command_line(tmp_path: Path, send: signal.Signals, group: bool, 
     assert not list((tmp_path / "cache").rglob("*.mlir"))       # no reproducer: nothing failed
 
 
-@pytest.mark.parametrize("send", [signal.SIGINT, signal.SIGKILL])
-def test_of_a_program(tmp_path: Path, send: signal.Signals) -> None:
+@pytest.mark.parametrize(("send", "tests_ignore"), [(signal.SIGINT, False), (signal.SIGINT, True),
+                                                    (signal.SIGKILL, False)])
+def test_of_a_program(tmp_path: Path, send: signal.Signals, tests_ignore: bool, request: pytest.FixtureRequest) -> None:
+    if tests_ignore:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     with started(tmp_path, ["-c", API, "m.mlir", IN_A_KERNEL]) as (p, mark):
         assert wait_until(lambda: len(processes(mark)) >= 5, 30), processes(mark)
         p.send_signal(send)
         assert p.wait(10) == -send
         assert wait_until(lambda: not processes(mark), 10), processes(mark)
     assert not [f for f in (tmp_path / "cache").rglob("*") if f.is_file()]
+
+
+def test_who_ignores_interrupts_goes_on(tmp_path: Path) -> None:
+    argv = ["-m", "xcc.tools.xcc_cli", "m.mlir", f"--pipeline={IN_A_KERNEL}"]
+    with started(tmp_path, argv, on_interrupt=signal.SIG_IGN) as (p, mark):
+        assert wait_until(lambda: len(processes(mark)) >= 3, 30), processes(mark)
+        os.killpg(p.pid, signal.SIGINT)
+        time.sleep(0.5)
+        assert p.poll() is None and len(processes(mark)) >= 3
