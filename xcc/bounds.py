@@ -1,4 +1,4 @@
-"""Signs of symbolic dims from the bounds of their symbols, by interval arithmetic."""
+"""Signs and values of symbolic dims from the bounds of their symbols, by interval arithmetic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ class Undecided(Exception):
     """What was asked depends on values that the bounds leave open."""
 
 
-Bounds = Mapping[str, tuple[int, int]]
+Bounds = Mapping[str, tuple[float, float]]
+EXACT = 2.0 ** 53
+"""Numbers below it are exact as floats."""
 
 
 def interval(bounds: Bounds, d: Dim, least: int = 1) -> tuple[float, float]:
@@ -29,6 +31,12 @@ def interval(bounds: Bounds, d: Dim, least: int = 1) -> tuple[float, float]:
         ends = (_times(a, coefficient), _times(b, coefficient))
         low, high = low + min(ends), high + max(ends)
     return low, high
+
+
+def number(bounds: Bounds, d: Dim) -> Dim:
+    """The number that `d` is for all values of its symbols, else `d`; a symbol without bounds is at least 1."""
+    low, high = interval(bounds, d)
+    return int(low) if isinstance(d, Expr) and low == high and abs(low) < EXACT else d
 
 
 def sign(bounds: Bounds, d: Dim) -> int:

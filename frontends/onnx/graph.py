@@ -198,11 +198,10 @@ class GraphImporter:
             except Exception as e:
                 raise Misfit(self.describe(node, f"does not fit its operands {self._shown(inputs)}: "
                                                  f"{type(e).__name__}: {_first_line(e)}")) from e
-        if results is None:
-            return
-        for name, result in zip(node.output, results, strict=False):
-            if name and result is not None:
-                self.bind(name, result if isinstance(result, Value) else Tensor.of_value(result))
+            for name, result in zip(node.output, results or (), strict=False):
+                if name and result is not None:
+                    value = result if isinstance(result, Value) else Tensor.of_value(result)
+                    self.bind(name, self.model.sizes.settled(value))
 
     def _operand(self, node: NodeProto, name: str) -> Value | None:
         if not name:

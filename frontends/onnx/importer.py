@@ -28,6 +28,7 @@ from xcc.frontends.onnx.element_types import from_onnx, is_floating, name_from_o
 from xcc.frontends.onnx.functions import Functions
 from xcc.frontends.onnx.graph import GraphImporter
 from xcc.frontends.onnx.reader import Source, read
+from xcc.frontends.onnx.settled import Sizes
 from xcc.frontends.onnx.unsupported import check_supported
 from xcc.symbolic import Dim
 from xcc.weights import WeightStore
@@ -62,6 +63,8 @@ class ModelImporter:
         self.opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in source.model.opset_import}
         self.functions = Functions(source.model)
         self.symbols: dict[str, tuple[int, int] | None] = {}
+        self.counted: set[str] = set()      # those of sizes that only a run can tell
+        self.sizes = Sizes(self)
         self.weight_names: dict[int, str] = {}
         self.counter = 0
         self.arguments: dict[Any, str] = {}
@@ -192,6 +195,7 @@ class ModelImporter:
             n += 1
             name = f"{base}_{n}"
         self.symbols[name] = None
+        self.counted.add(name)
         return symbolic.sym(name)
 
     def inputs_behind(self, value: Any) -> tuple[str, ...]:

@@ -155,3 +155,10 @@ def test_a_size_that_weights_tell() -> None:
           {"x": numbers(5, 2, 5)}, "y",
           {"from": np.array([-3]), "to": np.array([100]), "axes": np.array([2]), "steps": np.array([2]),
            "scale": numbers(2, 2)}, dims={"x": ["n", 2, "n"]})
+
+
+def test_a_size_that_is_always_one() -> None:
+    """Every third of at most three rows is one row, whatever m is: it broadcasts as one."""
+    check([node("Slice", "x zero three zero three", "s"), node("Mul", "s y", "z")],
+          {"x": numbers(5, 4), "y": numbers(2, 4)}, "z", {"zero": np.array([0]), "three": np.array([3])},
+          dims={"x": ["m", 4]})
