@@ -54,7 +54,7 @@ class ExpandMath(Pass):
     def run(self, module: Any, ctx: PassContext) -> None:
         with module.context:
             for o in ops_where(module, lambda o: o.name in _EXPANDED, outer_first=True):
-                if o.name in ("math.erf", "math.tanh") and fuse_gelu(o):
+                if o.name in ("math.erf", "math.tanh") and fuse_gelu(o, ctx.chip):
                     continue
                 with ir.InsertionPoint(o), o.location:
                     if self.libm and _is_called(o):

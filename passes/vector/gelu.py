@@ -6,7 +6,8 @@ form. W falls from 1/2 to 0: a polynomial of degree 18 in v = 2 t / END - 1 has 
 iteration); the last makes the rounded sum exactly 0 at END, so that the result is exactly 0 or x beyond it.
 
 Errors, in f32: at most 4e-7 absolute and 4 units in the last place for x > -1, as good as the formula with erf rounded
-once. 22 instructions, all but two on the multiply-add units, in place of some 60 with erf's two branches.
+once. 22 instructions, all but two on the multiply-add units, in place of some 60 with erf's two branches. Chips that
+look up one of 16 numbers a lane take a shorter polynomial of tables (gelu_table.py).
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import math
 from typing import Any
 
 from xcc._mlir import ir
+from xcc.passes.vector import gelu_table
 from xcc.passes.vector.lanes import Lanes
+from xcc.passes.vector.lookup import has_lookup
 from xcc.passes.vector.patterns import only_user, product, splat_of
 
 __all__ = ["fuse_gelu"]
@@ -35,7 +38,7 @@ _TANH = (5.25, [
 """END, and the coefficients of W in v, the highest power first."""
 
 
-def fuse_gelu(op: Any) -> bool:
+def fuse_gelu(op: Any, chip: Any) -> bool:
     """Writes the gelu around `op`, a math.erf or math.tanh of f32, as a polynomial; False where there is none."""
     if not isinstance(Lanes(op.operands[0]).element, ir.F32Type):
         return False
@@ -46,11 +49,15 @@ def fuse_gelu(op: Any) -> bool:
         return False
     if (x, 0.5) not in [product(v) for v in whole.operands]:
         return False
-    end, coefficients = _ERF if op.name == "math.erf" else _TANH
+    erf = op.name == "math.erf"
     with whole.location, ir.InsertionPoint(whole):
         lanes = Lanes(x)
-        t = lanes.abs().at_most(end)
-        w = t.fma(2.0 / end, -1.0).poly(coefficients)
+        if isinstance(x.type, ir.VectorType) and has_lookup(chip):
+            t, w = gelu_table.tail(lanes, gelu_table.ERF if erf else gelu_table.TANH)
+        else:
+            end, coefficients = _ERF if erf else _TANH
+            t = lanes.abs().at_most(end)
+            w = t.fma(2.0 / end, -1.0).poly(coefficients)
         whole.results[0].replace_all_uses_with((-t).fma(w, lanes.at_least(0.0)).v)
     for dead in (whole, one, op):
         dead.erase()

@@ -8,6 +8,7 @@ from xcc._mlir import ir
 from xcc.passes.vector.tiles import op, splat_constant
 
 SCALE = "xcc.scale"     # (x, n in f32, n in i32) -> x * 2**n; only inside expand-math, and from there to unroll-vectors
+LOOKUP = "xcc.lookup"   # (n in i32) {table of 16 f32} -> table[n modulo 16]; as SCALE, on chips that have one
 _CMPF = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "ord": 7, "ueq": 8, "une": 13, "uno": 14}
 _CMPI = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6}
 
@@ -124,6 +125,11 @@ class Lanes:
     def scaled(self, exponent: Lanes, whole: Lanes) -> Lanes:
         """self * 2**n, rounded once; `exponent` is n in f32, `whole` in i32. Expand-math picks the form."""
         return Lanes(op(SCALE, [self.type], [self.v, exponent.v, whole.v]))
+
+    def lookup(self, table: list[float]) -> Lanes:
+        """The f32 that `table` has for the lowest four bits of each i32 lane; for chips with `has_lookup`."""
+        return Lanes(op(LOOKUP, [with_element(self.type, ir.F32Type.get())], [self.v],
+                        table=ir.DenseF32ArrayAttr.get(table)))
 
     def unary(self, name: str) -> Lanes:
         return Lanes(op(name, [self.type], [self.v]))

@@ -46,7 +46,13 @@ class UnrollVectors(Pass):
     dot: tuple[str, ...] = ()
 
     def run(self, module: Any, ctx: PassContext) -> None:
-        from xcc.passes.vector import scale, unroll_contract, unroll_memory, unroll_shape  # noqa: F401  (register handlers)
+        from xcc.passes.vector import (  # noqa: F401  (they register handlers)
+            lookup,
+            scale,
+            unroll_contract,
+            unroll_memory,
+            unroll_shape,
+        )
 
         dot = self.dot or (ctx.chip.matrix if ctx.chip else ())
 

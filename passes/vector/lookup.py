@@ -1,0 +1,48 @@
+"""Numbers looked up by lanes: AVX-512's vpermps, a table of 16 in a register."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.passes.vector.lanes import LOOKUP
+from xcc.passes.vector.tiles import op, vec
+from xcc.passes.vector.unroll import Unroller, unrolls
+
+__all__ = ["has_lookup"]
+
+ENTRIES = 16
+
+
+def has_lookup(chip: Any) -> bool:
+    """Whether a chip has an instruction for `Lanes.lookup`."""
+    return chip is not None and chip.triple.startswith("x86_64") and chip.vector_bytes == 64
+
+
+@unrolls(LOOKUP)
+def _lookup(u: Unroller, o: Any) -> None:
+    n = u.tiles[o.operands[0]]
+    out = u.new(o.results[0])
+    table = op("arith.constant", [vec(ENTRIES, ir.F32Type.get())], [], value=ir.DenseElementsAttr.get(
+        [ir.FloatAttr.get_f32(x) for x in ir.DenseF32ArrayAttr(o.attributes["table"])], vec(ENTRIES, ir.F32Type.get())))
+    seen: dict[Any, Any] = {}
+    for key in out.keys():
+        at = n.chunk(key)
+        if at not in seen:
+            seen[at] = _permuted(table, at, out.width(key))
+        out.chunks[key] = seen[at]
+    u.set(o, out)
+
+
+def _permuted(table: Any, n: Any, width: int) -> Any:
+    """`table` at `width` numbers, which are a vector's first where they are fewer than a register's."""
+    f32 = ir.F32Type.get()
+    if width < ENTRIES:
+        n = op("vector.shuffle", [vec(ENTRIES, ir.IntegerType.get_signless(32))], [n, n],
+               mask=ir.DenseI64ArrayAttr.get([min(i, width - 1) for i in range(ENTRIES)]))
+    found = op("llvm.call_intrinsic", [vec(ENTRIES, f32)], [table, n], op_bundle_sizes=ir.DenseI32ArrayAttr.get([]),
+               intrin=ir.StringAttr.get("llvm.x86.avx512.permvar.sf.512"),
+               operandSegmentSizes=ir.DenseI32ArrayAttr.get([2, 0]))
+    if width == ENTRIES:
+        return found
+    return op("vector.shuffle", [vec(width, f32)], [found, found], mask=ir.DenseI64ArrayAttr.get(list(range(width))))
