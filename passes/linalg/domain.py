@@ -84,7 +84,8 @@ def _inside(access: Access) -> bool:
 
 
 def element_bytes(element: Any) -> int:
-    width = 8 if isinstance(element, ir.IndexType) else element.width
+    """Bytes of one element in memory: 8 of an index, 1 of what is less than a byte."""
+    width = 64 if isinstance(element, ir.IndexType) else element.width
     return max(1, int(width) // 8)
 
 

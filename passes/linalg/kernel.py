@@ -91,7 +91,6 @@ class Kernel:
     name: str
     args: list[Tensor]
     results: list[Tensor]
-    result_dims: list[tuple[Dim, ...]]
     ops: list[Op]
     symbols: dict[str, Any]
     function: Any

@@ -23,9 +23,8 @@ def read(function: Any) -> Kernel:
     n_tensors = len(block.arguments) - len(symbol_names)
     symbol_args = list(block.arguments)[n_tensors:]
     names = dict(zip(symbol_args, symbol_names, strict=True))
-    kernel = Kernel(name, [], [], [], [], dict(zip(symbol_names, symbol_args, strict=True)), function)
+    kernel = Kernel(name, [], [], [], dict(zip(symbol_names, symbol_args, strict=True)), function)
     arg_dims = [_dims(a) for a in attrs["xt.arg_dims"]]
-    result_dims = [_dims(a) for a in attrs["xt.result_dims"]]
     tensors = kernel.by_value
     for n, (value, dims) in enumerate(zip(list(block.arguments)[:n_tensors], arg_dims, strict=True)):
         t = Tensor(value, dims, ir.RankedTensorType(value.type).element_type, arg=n)
@@ -65,7 +64,6 @@ def read(function: Any) -> Kernel:
                 pass
             case n:
                 raise CompilerBug(f"kernel {name}: {n} is not legal at stage linalg")
-    kernel.result_dims = result_dims
     for t in tensors.values():
         t.groups = [[j] for j in range(len(t.dims))]
     drop_units(kernel)

@@ -58,7 +58,7 @@ All entries speak of dims *after* normalisation (passes/linalg/merge_dims.py), o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from xcc._mlir import ir
@@ -67,6 +67,7 @@ from xcc.passes.linalg.kernel import Kernel, Op
 
 NUMBERS = ("threads", "stages", "group", "park", "descending", "prefetch", "shares", "splits", "busy", "strips",
            "ahead", "persistent", "depth")
+ARRAYS = ("flatten", "chunks", "streamed")
 FLAGS = ("online", "dot", "warpgroup", "stream", "staged")
 
 
@@ -161,25 +162,14 @@ class Schedule:
                    "reduce": ir.ArrayAttr.get([i64(list(r)) for r in self.reduce]),
                    "tail": ir.StringAttr.get(self.tail), "access": ir.StringAttr.get(self.access),
                    "parallel": ir.BoolAttr.get(self.parallel)}
-        for name in ("park", "descending"):
-            if getattr(self, name) >= 0:
-                entries[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), getattr(self, name))
-        if self.flatten:
-            entries["flatten"] = i64(list(self.flatten))
-        for name in ("chunks", "streamed"):
-            if getattr(self, name):
-                entries[name] = i64(list(getattr(self, name)))
         if self.joined:
             entries["joined"] = ir.ArrayAttr.get([i64(list(r)) for r in self.joined])
         if self.kept:
             entries["kept"] = ir.ArrayAttr.get([k.to_attr() for k in self.kept])
-        for name in FLAGS:
-            if getattr(self, name):
-                entries[name] = ir.BoolAttr.get(True)
-        for name in ("threads", "stages", "group", "prefetch", "shares", "splits", "busy", "strips", "ahead",
-                     "persistent", "depth"):
-            if getattr(self, name):
-                entries[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), getattr(self, name))
+        chosen = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        entries |= {k: i64(list(chosen[k])) for k in ARRAYS if k in chosen}
+        entries |= {k: ir.BoolAttr.get(chosen[k]) for k in FLAGS if k in chosen}
+        entries |= {k: ir.IntegerAttr.get(ir.IntegerType.get_signless(64), chosen[k]) for k in NUMBERS if k in chosen}
         return ir.DictAttr.get(entries)
 
     @staticmethod
@@ -189,6 +179,7 @@ class Schedule:
         d = {entries[n].name: entries[n].attr for n in range(len(entries))}
         try:
             arrays: dict[str, Any] = {k: tuple(ir.DenseI64ArrayAttr(d[k])) for k in ("block", "vector", "order")}
+            arrays |= {k: tuple(ir.DenseI64ArrayAttr(d[k])) for k in ARRAYS if k in d}
             numbers: dict[str, Any] = {k: int(d[k].value) for k in NUMBERS if k in d}
             flags: dict[str, Any] = {k: bool(d[k].value) for k in FLAGS if k in d}
             return Schedule(
@@ -196,9 +187,6 @@ class Schedule:
                 tail=d["tail"].value if "tail" in d else "peel",
                 access=d["access"].value if "access" in d else "rows",
                 parallel=bool(d["parallel"].value) if "parallel" in d else False,
-                flatten=tuple(ir.DenseI64ArrayAttr(d["flatten"])) if "flatten" in d else (),
-                chunks=tuple(ir.DenseI64ArrayAttr(d["chunks"])) if "chunks" in d else (),
-                streamed=tuple(ir.DenseI64ArrayAttr(d["streamed"])) if "streamed" in d else (),
                 joined=tuple(tuple(ir.DenseI64ArrayAttr(r)) for r in d.get("joined", [])),
                 kept=tuple(Kept.from_attr(k) for k in d.get("kept", [])), **numbers, **flags)
         except (KeyError, ValueError) as e:

@@ -165,7 +165,7 @@ def test_images_of_any_size(tmp_path, tile):
 def test_tuning_keeps_tiles_whole():
     """Another number of rows in a tile would read the constant matrices at places that are not known."""
     base = Schedule((8, 0, 0), (4, 4, 16), (0, 1, 2), kept=(Kept(1, (6, 6, 1, 1, 16), (2, 3, 0, 1, 4)),))
-    kernel = Kernel("k", [], [Tensor(None, (56, 56, 64), None)], [], [], {}, None)
+    kernel = Kernel("k", [], [Tensor(None, (56, 56, 64), None)], [], {}, None)
     found = neighbours(kernel, base, ZEN5)
     assert found and all(s.vector[:2] == (4, 4) and s.block[0] % 4 == 0 and s.kept == base.kept for s in found)
 
