@@ -92,6 +92,8 @@ def _unequal(a: Dim, b: Dim, env: Mapping[str, int], source: Mapping[str, str]) 
     values = ", ".join(f"'{s}' is {env[s]}" + (f" (from {source[s]})" if s in source else "") for s in names)
     if b == symbolic.dim_max(a, 0):
         return f"too small: {a} = {left} would be a size, as {values}"
+    if left < right and b == symbolic.dim_max(a, right):
+        return f"too small: {right} of {a} = {left} are read, as {values}"
     hint = "; to broadcast a size of 1, compile with that dim fixed to 1" if 1 in (left, right) else ""
     sides = [f"{d} = {n}" if isinstance(d, symbolic.Expr) else str(n) for d, n in ((a, left), (b, right))]
     return f"sizes do not fit: {' and '.join(sides)} must be equal, as {values}{hint}"

@@ -2,9 +2,10 @@
 
 Ops accept different expressions for dims that must be the same (``[n] + [m]``), since a model that works gives them the
 same value. Kernels rely on it: the size of one operand is used for both. They rely too on sizes that are not negative
-(``[n - 4]``), which are pairs of a size and the larger of it and 0. Pairs over symbols of the inputs, of ops that
-always run, are listed on the module and compared before a run; for the others an ``xtv.require`` stands in front of the
-ops that rely on them: those in branches and loops, and those whose sizes an op computes.
+(``[n - 4]``), which are pairs of a size and the larger of it and 0, and on operands that have what is read of them (the
+first element, the slice ``[0:4]``): pairs of a size and the larger of it and what it must be. Pairs over symbols of the
+inputs, of ops that always run, are listed on the module and compared before a run; for the others an ``xtv.require``
+stands in front of the ops that rely on them: those in branches and loops, and those whose sizes an op computes.
 """
 
 from __future__ import annotations
@@ -95,9 +96,10 @@ class _Block:
             _Block(block, self.known, self.done, None, self.bounds).run(at_end)
 
     def _sizes(self, op: Any) -> list[Pair]:
-        """A pair for each size of a result that may be negative."""
+        """A pair for each size of a result that may be negative, and for each of an operand that may be too small."""
         dims = {d for v in op.results for d in xt.shape_of(v) if isinstance(d, symbolic.Expr)}
-        return [(d, symbolic.dim_max(d, 0)) for d in sorted(dims, key=str) if interval(self.bounds, d, 0)[0] < 0]
+        least: list[Pair] = [(d, 0) for d in sorted(dims, key=str)] + list(dict.fromkeys(_read_up_to(op)))
+        return [(d, symbolic.dim_max(d, low)) for d, low in least if interval(self.bounds, d - low, 0)[0] < 0]
 
     def _check(self, pairs: Iterable[Pair], op: Any) -> None:
         for a, b in pairs:
@@ -110,6 +112,24 @@ class _Block:
                 continue
             before = self.first if names <= self.start else op
             xt.require(a, b, _place(op), loc=op.location, ip=ir.InsertionPoint(before))
+
+
+def _read_up_to(op: Any) -> list[Pair]:
+    """Dims of operands, and the size that `op` reads of them."""
+    a, shapes = xt.attrs_of(op), [xt.shape_of(v) for v in op.operands]
+    if short_name(op) == "slice":
+        return [(d, n) for d, n in zip(shapes[0], a.limits, strict=True) if not _is_at_most(n, d)]
+    if short_name(op) in ("gather", "gather_elements"):     # an index is clamped to the places that there are
+        return [(shapes[0][a.axis], symbolic.dim_min(1, symbolic.product(shapes[1])))]
+    return []
+
+
+def _is_at_most(n: Dim, most: Dim) -> bool:
+    """Whether `n` is `most`, or the smaller of it and something."""
+    if not isinstance(n, symbolic.Expr) or len(n.terms) != 1 or n == most:
+        return n == most
+    (atoms, factor), = n.terms
+    return factor == 1 and len(atoms) == 1 and atoms[0][0] == "min" and most in atoms[0][1:]
 
 
 def _given_for(block: Any, results: Any) -> list[Pair]:

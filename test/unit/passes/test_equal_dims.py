@@ -10,7 +10,7 @@ from xcc.passes.xt.equal_dims import equal_dims, note_equal_dims
 from xcc.runtime.program import Buffer, Program, to_json
 from xcc.runtime.program_reader import program_from_json
 from xcc.runtime.signature import solve_symbols
-from xcc.symbolic import dim_max, sym
+from xcc.symbolic import dim_max, dim_min, sym
 
 N, M = sym("n"), sym("m")
 
@@ -170,3 +170,21 @@ def test_sizes_are_not_negative():
     assert solve_symbols(p, [(3,), (1,)]) == {"n": 3, "m": 1}
     with pytest.raises(xcc.UserError, match=r"too small: n - 3 = -1 would be a size, as 'n' is 2 \(from dim 0 of"):
         solve_symbols(p, [(2,), (1,)])
+
+
+def test_what_is_read_is_there():
+    """A slice or an element of an input that is smaller is an error of the run."""
+    def sliced(*limits):
+        return noted(lambda a, b: xt.slice(a, starts=(0,), limits=limits), f32(N), f32(M))
+
+    def gathered(indices):
+        return noted(lambda a, b: xt.gather(a, indices(), axis=0), f32(N, 2), f32(M))
+
+    assert sliced(1) == ((N, dim_max(N, 1)),)
+    assert sliced(N) == sliced(dim_min(N, 4)) == ()
+    assert gathered(lambda: xt.scalar(0, "i64")) == ((N, dim_max(N, 1)),)
+    assert gathered(lambda: xt.iota(shape=(0,), axis=0, dtype="i64")) == ()
+    p = program((N, dim_max(N, 2)))
+    assert solve_symbols(p, [(2,), (1,)]) == {"n": 2, "m": 1}
+    with pytest.raises(xcc.UserError, match=r"too small: 2 of n = 1 are read, as 'n' is 1 \(from dim 0 of"):
+        solve_symbols(p, [(1,), (1,)])
