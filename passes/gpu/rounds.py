@@ -48,7 +48,7 @@ class Rounds:
         low, high, step = (n or 0 for n in bounds)
         loop = PipelinedLoop(k, loops[0], plan)
         outer = _needed(body, loop)
-        if outer is None or (high - low) % step or (high - low) // step < loop.slots or not _fits(k, body, loop):
+        if outer is None or (high - low) % step or (high - low) // step < loop.tiles.slots or not _fits(k, body, loop):
             return None
         found = Rounds(k, body, place, loop, outer)
         found.count, found.workers = count, workers
@@ -56,12 +56,12 @@ class Rounds:
 
     def emit(self) -> None:
         k, loop = self.k, self.loop
-        loop.prepare()
-        loop.endless = True
+        loop.tiles.prepare()
+        loop.tiles.endless = True
         number = gpu_d.block_id(gpu_d.Dimension.x)
-        low, _, step = loop.bounds
+        low, _, step = loop.steps.numbers
         self.place(number)
-        for n in range(loop.ahead):
+        for n in range(loop.tiles.ahead):
             self._copy(dict(k.values), loop, index(low + n * step), index(n), None)
         rounds = scf_d.ForOp(number, self.count, index(self.workers), [index(0)])
         with ir.InsertionPoint(rounds.body):
@@ -74,8 +74,7 @@ class Rounds:
             k.block(self.body)
             k.finish()
             scf_d.yield_([self.slot])
-        ir.Operation.create("nvvm.cp.async.wait.group", attributes={
-            "n": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)})
+        loop.tiles.wait(0)
 
     def copy_next(self, loop: PipelinedLoop, iv: Any, slot: Any) -> None:
         """Starts the copies of step `iv` of the next tile."""
@@ -94,14 +93,14 @@ class Rounds:
         if self.next is None:
             for op in self.outer:
                 self.k.emit(op)
-        loop.copy(iv, slot, test)
+        loop.tiles.copy(iv, slot, test)
         self.k.values = saved
 
 
 def _needed(body: Any, loop: PipelinedLoop) -> list[Any] | None:
     """The operations of `body` that the loop's copies start from; None where some must not be done twice."""
     wanted: set[Any] = set()
-    todo = [v for _, t in loop.staged for op in t.slice for v in op.operands]
+    todo = [v for _, t in loop.plan.staged for op in t.slice for v in op.operands]
     while todo:
         op = owner(todo.pop())
         if op is None or op.block != body or op in wanted:
@@ -115,7 +114,7 @@ def _needed(body: Any, loop: PipelinedLoop) -> list[Any] | None:
 
 def _fits(k: Any, body: Any, loop: PipelinedLoop) -> bool:
     """Whether conversions of the epilogue have room beside the loop's slots, or need none."""
-    used = max(t.offset + t.slots * t.slot_bytes for _, t in loop.staged)
+    used = max(t.offset + t.slots * t.slot_bytes for _, t in loop.plan.staged)
     sizes = [0]
     for op in body.operations:
         if op.operation.name == CONVERT and is_vector(op.operation.results[0]):
