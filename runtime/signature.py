@@ -92,11 +92,19 @@ def _unequal(a: Dim, b: Dim, env: Mapping[str, int], source: Mapping[str, str]) 
     values = ", ".join(f"'{s}' is {env[s]}" + (f" (from {source[s]})" if s in source else "") for s in names)
     if b == symbolic.dim_max(a, 0):
         return f"too small: {a} = {left} would be a size, as {values}"
-    if left < right and b == symbolic.dim_max(a, right):
-        return f"too small: {right} of {a} = {left} are read, as {values}"
+    if left < right and _is_max_of(a, b):
+        return f"too small: {right} of {a} = {left} are read or written, as {values}"
     hint = "; to broadcast a size of 1, compile with that dim fixed to 1" if 1 in (left, right) else ""
     sides = [f"{d} = {n}" if isinstance(d, symbolic.Expr) else str(n) for d, n in ((a, left), (b, right))]
     return f"sizes do not fit: {' and '.join(sides)} must be equal, as {values}{hint}"
+
+
+def _is_max_of(a: Dim, b: Dim) -> bool:
+    """Whether `b` is the larger of `a` and something."""
+    if not isinstance(b, symbolic.Expr) or len(b.terms) != 1:
+        return False
+    (atoms, factor), = b.terms
+    return factor == 1 and len(atoms) == 1 and atoms[0][0] == "max" and a in atoms[0][1:]
 
 
 def require(s: Require, env: Mapping[str, int]) -> None:

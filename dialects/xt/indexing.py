@@ -25,6 +25,20 @@ def wrapped(indices: Any, size: int) -> Any:
     return np.clip(index, 0, max(size - 1, 0))
 
 
+def _check_batch(count: int, x: TensorType, indices: TensorType) -> None:
+    """The first `count` dims of x and indices are the same."""
+    if not all(map(same_dims, x.shape[:count], indices.shape[:count])):
+        raise InferError(f"the first {count} dims of {shape_text(x.shape)} and of the indices "
+                         f"{shape_text(indices.shape)} differ")
+
+
+def _check_box(axis: int, x: TensorType, indices: TensorType) -> None:
+    """Indices reach over no dim of x but the one that they index."""
+    for d, (size, used) in enumerate(zip(x.shape, indices.shape, strict=True)):
+        if d != axis and isinstance(size, int) and isinstance(used, int) and used > size:
+            raise InferError(f"indices {shape_text(indices.shape)} are larger than dim {d} of {shape_text(x.shape)}")
+
+
 class Gather(XtOp, name="gather"):
     """x's slices at `indices` along `axis` (np.take): result dims are x[:axis], indices[batch_dims:], x[axis+1:].
 
@@ -48,6 +62,7 @@ class Gather(XtOp, name="gather"):
         axis = axis_of(a.axis, x.rank)
         if not 0 <= a.batch_dims <= min(axis, indices.rank):
             raise InferError(f"batch_dims {a.batch_dims} does not fit axis {axis} and indices of rank {indices.rank}")
+        _check_batch(a.batch_dims, x, indices)
         return x.with_shape([*x.shape[:axis], *indices.shape[a.batch_dims:], *x.shape[axis + 1:]])
 
     @staticmethod
@@ -89,6 +104,7 @@ class GatherNd(XtOp, name="gather_nd"):
         depth = indices.shape[-1] if indices.rank else None
         if not isinstance(depth, int) or a.batch_dims + depth > x.rank or a.batch_dims >= indices.rank:
             raise InferError(f"index vectors of length {depth} and batch_dims {a.batch_dims} do not fit rank {x.rank}")
+        _check_batch(a.batch_dims, x, indices)
         return x.with_shape([*indices.shape[:-1], *x.shape[a.batch_dims + depth:]])
 
     @staticmethod
@@ -115,6 +131,7 @@ class GatherElements(XtOp, name="gather_elements"):
         axis_of(a.axis, x.rank)
         if indices.rank != x.rank:
             raise InferError(f"indices have rank {indices.rank}, x has {x.rank}")
+        _check_box(a.axis, x, indices)
         return x.with_shape(indices.shape)
 
     @staticmethod
@@ -166,6 +183,7 @@ class ScatterElements(XtOp, name="scatter_elements"):
         axis_of(a.axis, x.rank)
         if not x.rank == indices.rank == updates.rank or not all(map(same_dims, indices.shape, updates.shape)):
             raise InferError(f"indices {shape_text(indices.shape)} and updates {shape_text(updates.shape)} do not fit")
+        _check_box(a.axis, x, indices)
         return x
 
     @staticmethod

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from xcc.dialects.xt.broadcasting import same_dtype
+from xcc.dialects.xt.broadcasting import same_dtype, shape_text
 from xcc.dialects.xt.fields import dims, integers, operand, variadic
 from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, build
 from xcc.dialects.xt.shape import check_rank, static_dims
@@ -72,6 +72,8 @@ class DynamicSlice(XtOp, name="dynamic_slice"):
     def infer(a: Attrs, x: TensorType, starts: Sequence[TensorType]) -> TensorType:
         _check_starts(starts, x.rank)
         check_rank("sizes", a.sizes, x.rank)
+        if any(isinstance(n, int) and isinstance(d, int) and n > d for n, d in zip(a.sizes, x.shape, strict=True)):
+            raise InferError(f"a box of {shape_text(a.sizes)} is larger than {shape_text(x.shape)}")
         return x.with_shape(a.sizes)
 
     @staticmethod

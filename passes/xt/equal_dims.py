@@ -115,13 +115,21 @@ class _Block:
 
 
 def _read_up_to(op: Any) -> list[Pair]:
-    """Dims of operands, and the size that `op` reads of them."""
-    a, shapes = xt.attrs_of(op), [xt.shape_of(v) for v in op.operands]
-    if short_name(op) == "slice":
-        return [(d, n) for d, n in zip(shapes[0], a.limits, strict=True) if not _is_at_most(n, d)]
-    if short_name(op) in ("gather", "gather_elements"):     # an index is clamped to the places that there are
-        return [(shapes[0][a.axis], symbolic.dim_min(1, symbolic.product(shapes[1])))]
-    return []
+    """Dims of the first operand, and the size of them that `op` reads or writes."""
+    name, a, shapes = short_name(op), xt.attrs_of(op), [xt.shape_of(v) for v in op.operands]
+    pairs: list[Pair] = []
+    if name in ("slice", "dynamic_slice"):
+        pairs += zip(shapes[0], a.limits if name == "slice" else a.sizes, strict=True)
+    if name in ("gather", "gather_elements", "scatter_elements"):   # an index is clamped to the places that there are
+        pairs.append((shapes[0][a.axis], symbolic.dim_min(1, symbolic.product(shapes[1]))))
+    if name in ("gather_elements", "scatter_elements"):
+        pairs += [p for i, p in enumerate(zip(*shapes[:2], strict=True)) if i != a.axis]
+    if name in ("gather_nd", "scatter_nd"):
+        first = a.batch_dims if name == "gather_nd" else 0
+        *outer, depth = shapes[1]
+        assert isinstance(depth, int)
+        pairs += [(d, symbolic.dim_min(1, symbolic.product(outer))) for d in shapes[0][first:first + depth]]
+    return [(d, n) for d, n in pairs if not _is_at_most(n, d)]
 
 
 def _is_at_most(n: Dim, most: Dim) -> bool:

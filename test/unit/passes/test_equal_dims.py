@@ -186,5 +186,39 @@ def test_what_is_read_is_there():
     assert gathered(lambda: xt.iota(shape=(0,), axis=0, dtype="i64")) == ()
     p = program((N, dim_max(N, 2)))
     assert solve_symbols(p, [(2,), (1,)]) == {"n": 2, "m": 1}
-    with pytest.raises(xcc.UserError, match=r"too small: 2 of n = 1 are read, as 'n' is 1 \(from dim 0 of"):
+    with pytest.raises(xcc.UserError, match=r"too small: 2 of n = 1 are read or written, as 'n' is 1 \(from dim 0 of"):
         solve_symbols(p, [(1,), (1,)])
+
+
+def indices(*shape):
+    return xt.TensorType(shape, "i64")
+
+
+def test_places_are_there():
+    """Indices that reach further than what they index is large are an error of the run, not a write behind it."""
+    def pairs(build, *types):
+        return set(noted(build, *types))
+
+    some = dim_max(N, dim_min(1, 4 * M))
+    assert pairs(lambda x, i: xt.gather_elements(x, i, axis=1), f32(N, 4), indices(M, 4)) == {(N, dim_max(N, M))}
+    assert pairs(lambda x, i: xt.gather_elements(x, i, axis=0), f32(N, 4), indices(M, 4)) == {(N, some)}
+    assert pairs(lambda x, i, u: xt.scatter_elements(x, i, u, axis=1), f32(N, 4), indices(M, 4), f32(M, 4)) == {
+        (N, dim_max(N, M))}
+    one = dim_max(N, dim_min(1, M))
+    assert pairs(lambda x, i: xt.gather_nd(x, i), f32(N, 4), indices(M, 1)) == {(N, one)}
+    assert pairs(lambda x, i, u: xt.scatter_nd(x, i, u), f32(N, 4), indices(M, 1), f32(M, 4)) == {(N, one)}
+    assert pairs(lambda x, i: xt.gather(x, i, axis=1, batch_dims=1), f32(N, 4), indices(M, 2)) == {(N, M)}
+    assert pairs(lambda x, i: xt.gather_nd(x, i, batch_dims=1), f32(N, 4), indices(M, 1)) == {(N, M)}
+    assert pairs(lambda x, s: xt.dynamic_slice(x, s, sizes=(3,)), f32(N), indices()) == {(N, dim_max(N, 3))}
+    with pytest.raises(xcc.UserError, match="too small: 5 of n = 2 are read or written, as 'n' is 2"):
+        solve_symbols(program((N, dim_max(N, M))), [(2,), (5,)])
+
+
+@pytest.mark.parametrize(("build", "types"), [
+    (lambda x, i: xt.gather_elements(x, i, axis=1), (f32(2, 4), indices(5, 4))),
+    (lambda x, i, u: xt.scatter_elements(x, i, u, axis=1), (f32(2, 4), indices(5, 4), f32(5, 4))),
+    (lambda x, i: xt.gather(x, i, axis=1, batch_dims=1), (f32(2, 4), indices(3, 2))),
+    (lambda x, s: xt.dynamic_slice(x, s, sizes=(3,)), (f32(2), indices()))])
+def test_places_that_are_never_there(build, types):
+    with pytest.raises(xcc.UserError, match="larger than|differ"):
+        module_of(build, *types)
