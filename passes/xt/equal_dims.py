@@ -120,6 +120,8 @@ def _read_up_to(op: Any) -> list[Pair]:
     pairs: list[Pair] = []
     if name in ("slice", "dynamic_slice"):
         pairs += zip(shapes[0], a.limits if name == "slice" else a.sizes, strict=True)
+    if name == "top_k":
+        pairs.append((shapes[0][a.axis], a.k[0]))
     if name in ("gather", "gather_elements", "scatter_elements"):   # an index is clamped to the places that there are
         pairs.append((shapes[0][a.axis], symbolic.dim_min(1, symbolic.product(shapes[1]))))
     if name in ("gather_elements", "scatter_elements"):

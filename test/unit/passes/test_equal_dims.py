@@ -210,6 +210,8 @@ def test_places_are_there():
     assert pairs(lambda x, i: xt.gather(x, i, axis=1, batch_dims=1), f32(N, 4), indices(M, 2)) == {(N, M)}
     assert pairs(lambda x, i: xt.gather_nd(x, i, batch_dims=1), f32(N, 4), indices(M, 1)) == {(N, M)}
     assert pairs(lambda x, s: xt.dynamic_slice(x, s, sizes=(3,)), f32(N), indices()) == {(N, dim_max(N, 3))}
+    assert pairs(lambda x: xt.top_k(x, k=2, axis=0), f32(N, 4)) == {(N, dim_max(N, 2))}
+    assert pairs(lambda x: xt.top_k(x, k=dim_min(N, 2), axis=0), f32(N, 4)) == set()
     with pytest.raises(xcc.UserError, match="too small: 5 of n = 2 are read or written, as 'n' is 2"):
         solve_symbols(program((N, dim_max(N, M))), [(2,), (5,)])
 
