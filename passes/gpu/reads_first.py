@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.gpu.distribute import writes_memory
 from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.tile_ops import LAYOUT, element_bytes, owner, walk
 from xcc.passes.walk import ops_where
@@ -25,7 +26,6 @@ __all__ = ["ReadsFirst"]
 
 MOST = 32       # registers of 4 bytes that a thread's reads may fill
 READ, REDUCTION = "vector.transfer_read", "vector.multi_reduction"
-WRITES = ("vector.transfer_write", "vector.scatter", "memref.store", "memref.atomic_rmw")
 
 
 @register_pass
@@ -53,7 +53,7 @@ def _move(block: Any) -> None:
         return
     before = set(operations[:first])
     for n, op in enumerate(operations):
-        if n > first and op.name in WRITES:
+        if n > first and writes_memory(op):
             return
         if n > first and op.name == READ and all(_known(v, block, before) for v in op.operands):
             op.move_before(operations[first])

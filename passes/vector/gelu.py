@@ -18,8 +18,8 @@ from typing import Any
 from xcc._mlir import ir
 from xcc.passes.vector import gelu_table
 from xcc.passes.vector.lanes import Lanes
-from xcc.passes.vector.lookup import has_lookup
 from xcc.passes.vector.patterns import only_user, product, splat_of
+from xcc.passes.vector.scale import has_instruction
 
 __all__ = ["fuse_gelu"]
 
@@ -52,7 +52,7 @@ def fuse_gelu(op: Any, chip: Any) -> bool:
     erf = op.name == "math.erf"
     with whole.location, ir.InsertionPoint(whole):
         lanes = Lanes(x)
-        if isinstance(x.type, ir.VectorType) and has_lookup(chip):
+        if isinstance(x.type, ir.VectorType) and has_instruction(chip):
             t, w = gelu_table.tail(lanes, gelu_table.ERF if erf else gelu_table.TANH)
         else:
             end, coefficients = _ERF if erf else _TANH

@@ -127,7 +127,7 @@ class Lanes:
         return Lanes(op(SCALE, [self.type], [self.v, exponent.v, whole.v]))
 
     def lookup(self, table: list[float]) -> Lanes:
-        """The f32 that `table` has for the lowest four bits of each i32 lane; for chips with `has_lookup`."""
+        """The f32 that `table` has for the lowest four bits of each i32 lane; for chips with `has_instruction`."""
         return Lanes(op(LOOKUP, [with_element(self.type, ir.F32Type.get())], [self.v],
                         table=ir.DenseF32ArrayAttr.get(table)))
 

@@ -9,14 +9,7 @@ from xcc.passes.vector.lanes import LOOKUP
 from xcc.passes.vector.tiles import op, vec
 from xcc.passes.vector.unroll import Unroller, unrolls
 
-__all__ = ["has_lookup"]
-
 ENTRIES = 16
-
-
-def has_lookup(chip: Any) -> bool:
-    """Whether a chip has an instruction for `Lanes.lookup`."""
-    return chip is not None and chip.triple.startswith("x86_64") and chip.vector_bytes == 64
 
 
 @unrolls(LOOKUP)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from test_elementary import ulps
 
-from xcc.passes.vector.lookup import has_lookup
+from xcc.passes.vector.scale import has_instruction
 from xcc.targets.cpu.chip import CHIPS, host
 
-TABLES = pytest.param(None, marks=pytest.mark.skipif(not has_lookup(host()), reason="no lookups on this CPU"))
+TABLES = pytest.param(None, marks=pytest.mark.skipif(not has_instruction(host()), reason="no lookups on this CPU"))
 POLYNOMIAL = pytest.param("x86-64-v3", marks=pytest.mark.skipif(not host().triple.startswith("x86_64"),
                                                                   reason="code for x86-64"))
 
