@@ -1,4 +1,4 @@
-"""Arrays of the command line: read from .npy and .npz files, made at random, compared, written."""
+"""Arrays of the command line: read from .npy and .npz files, made at random, written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from xcc.diagnostics import UserError
 from xcc.runtime.dtypes import numpy_dtype
 from xcc.runtime.signature import TensorInfo
 
-__all__ = ["compare", "gather_inputs", "random_input", "read_array", "summary", "write_outputs"]
+__all__ = ["gather_inputs", "random_input", "read_array", "summary", "write_outputs"]
 
 Array = np.ndarray[Any, Any]
 
@@ -96,20 +96,3 @@ def summary(name: str, a: Array) -> str:
     fine = v[np.isfinite(v)]
     text = f"{head} min {fine.min():.6g} max {fine.max():.6g} mean {fine.mean():.6g}" if fine.size else head
     return text + (f" NaN {nans}" if nans else "")
-
-
-def compare(name: str, got: Array, wanted: Array, rtol: float, atol: float) -> tuple[bool, str]:
-    """Whether `got` is within ``atol + rtol*|wanted|`` everywhere (NaN only where wanted has it); a line about it."""
-    if got.shape != wanted.shape:
-        return False, f"{name}: shape {list(got.shape)} against {list(wanted.shape)}"
-    if not got.size:
-        return True, f"{name}: both empty"
-    g, w = got.astype(np.float64), wanted.astype(np.float64)
-    same = np.isclose(g, w, rtol, atol, equal_nan=True)
-    with np.errstate(invalid="ignore"):
-        difference = np.where((g == w) | (np.isnan(g) & np.isnan(w)), 0.0, np.abs(g - w))
-    worst = np.unravel_index(int(np.argmax(np.nan_to_num(difference, nan=np.inf))), g.shape)
-    at = list(map(int, worst))
-    line = f"{name}: largest difference {difference[worst]:.3g} at {at}: {g[worst]:.6g} against {w[worst]:.6g}"
-    outside = int((~same).sum())
-    return not outside, line + (f"; {outside} of {g.size} are outside the tolerance" if outside else "")

@@ -41,7 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str]) -> int:
     args = parser().parse_args(argv)
-    from xcc.tools.arrays import compare, gather_inputs
+    from xcc.tools.arrays import gather_inputs
+    from xcc.tools.comparison import compare, computed_in, stated
 
     model = _model(args)
     dims = {name: low for name, low, _ in map(parse_dim, args.dim)}
@@ -49,12 +50,12 @@ def _run(argv: Sequence[str]) -> int:
     rows = [("xcc", *measure(lambda: model.run(inputs), args.seconds))]
     onnx = args.against or (args.model if args.model.endswith(".onnx") else "")
     if onnx:
-        outputs = model.run(inputs)
+        outputs, tolerance = model.run(inputs), stated(computed_in(model.artifact))
         fixed = {name: json.loads(text) for name, text in map(parse_fix, args.fix)}
         for name, value, run in _peers(onnx, inputs, fixed, args.threads):
             rows.append((name, *measure(run, args.seconds)))
             for output, array in outputs.items():
-                print(f"{name}: {compare(output, array, value[output], 1e-3, 1e-4)[1]}")
+                print(f"{name}: {compare(output, array, value[output], tolerance)[1]}")
     _print(rows)
     if args.kernels:
         from xcc.tools.kernel_report import kernel_rows, kernel_text, limits_of

@@ -23,8 +23,10 @@ def parser() -> ArgumentParser:
     p.add_argument("--repeat", type=int, default=0, metavar="N", help="run N times more and print the times")
     p.add_argument("--compare", default="", metavar="OTHER",
                    help="compare with another .xcm, with an .onnx (run by onnxruntime), or with outputs in an .npz")
-    p.add_argument("--rtol", type=float, default=1e-3, help="tolerance of --compare (default 1e-3)")
-    p.add_argument("--atol", type=float, default=1e-4, help="tolerance of --compare (default 1e-4)")
+    p.add_argument("--rtol", type=float, default=None, metavar="SHARE",
+                   help="--compare allows SHARE of each element's magnitude (default: a share of the output's largest "
+                        "magnitude, by the least precise type computed in: f32 1e-4, tf32 1e-2, f16 2e-2, bf16 1e-1)")
+    p.add_argument("--atol", type=float, default=None, metavar="X", help="--compare allows X on top (default 0)")
     p.add_argument("--interpret", action="store_true",
                    help="run the kernels' IR (xcc --keep-ir) in the interpreter, no device needed")
     p.add_argument("--info", action="store_true", help="print what the artifact holds and stop")
@@ -57,7 +59,7 @@ def _run(argv: Sequence[str]) -> int:
         write_outputs(args.output, outputs)
     if args.repeat:
         _time(model, inputs, args.repeat)
-    return _compare(args, inputs, outputs) if args.compare else 0
+    return _compare(args, model, inputs, outputs) if args.compare else 0
 
 
 def _time(model: Any, inputs: dict[str, Any], repeat: int) -> None:
@@ -81,35 +83,41 @@ def _interpret(model: Any) -> None:
     model._executor = make_executor(a.program, a.members, a.weights, a.manifest)
 
 
-def _compare(args: Any, inputs: dict[str, Any], outputs: dict[str, Any]) -> int:
-    from xcc.tools.arrays import compare
+def _compare(args: Any, model: Any, inputs: dict[str, Any], outputs: dict[str, Any]) -> int:
+    from xcc.tools.comparison import Tolerance, compare, computed_in, stated
 
-    wanted = _reference(args.compare, inputs)
+    wanted, other = _reference(args.compare, inputs)
+    if args.rtol is None and args.atol is None:
+        tolerance = stated(computed_in(model.artifact) | (computed_in(other.artifact) if other else set()))
+    else:
+        tolerance = Tolerance(args.rtol or 0.0, args.atol or 0.0)
     fine = True
     for name, value in outputs.items():
         if name not in wanted:
             raise UserError(f"{args.compare} has no output '{name}'; it has {', '.join(wanted)}")
-        same, line = compare(name, value, wanted[name], args.rtol, args.atol)
+        same, line = compare(name, value, wanted[name], tolerance)
         fine &= same
         print(f"{'same' if same else 'DIFFERENT'}  {line}")
     return 0 if fine else 1
 
 
-def _reference(path: str, inputs: dict[str, Any]) -> dict[str, Any]:
+def _reference(path: str, inputs: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """Outputs by name, and the compiled model that made them or None."""
     from xcc.tools.arrays import read_array
 
     if path.endswith(".npz"):
         data = read_array(path)
-        return {name: data[name] for name in data.files}
+        return {name: data[name] for name in data.files}, None
     if path.endswith(".onnx"):
         from xcc.tools.peers import onnxruntime_session
 
         session = onnxruntime_session(path)
         names = [o.name for o in session.get_outputs()]
-        return dict(zip(names, session.run(names, inputs), strict=True))
+        return dict(zip(names, session.run(names, inputs), strict=True)), None
     from xcc.runtime.model import load
 
-    return load(path).run(inputs)
+    other = load(path)
+    return other.run(inputs), other
 
 
 def _info(model: Any) -> int:
