@@ -33,9 +33,9 @@ def interval(bounds: Bounds, d: Dim, least: int = 1) -> tuple[float, float]:
     return low, high
 
 
-def number(bounds: Bounds, d: Dim) -> Dim:
-    """The number that `d` is for all values of its symbols, else `d`; a symbol without bounds is at least 1."""
-    low, high = interval(bounds, d)
+def number(bounds: Bounds, d: Dim, least: int = 1) -> Dim:
+    """The number that `d` is for all values of its symbols, else `d`; a symbol without bounds is at least `least`."""
+    low, high = interval(bounds, d, least)
     return int(low) if isinstance(d, Expr) and low == high and abs(low) < EXACT else d
 
 

@@ -17,17 +17,19 @@ from xcc._mlir import ir
 from xcc.dialects.xt.base import Xt, dims_attr, dims_from_attr, element_type_of, shape_of, tensor_type
 from xcc.dialects.xt.op import (
     BUILDERS,
+    CLASSES,
     OPS,
     Attrs,
     OpDefinition,
     attrs_of,
     build,
     grouped_operands,
+    least_read,
     list_problem,
     op_class,
     verify,
 )
-from xcc.dialects.xt.reading import agree, assumed_equal
+from xcc.dialects.xt.reading import agree, assumed_equal, operand_types
 from xcc.dialects.xt.types import TensorType, dtype_name, is_float, is_integer, is_signed, numpy_dtype, width
 
 FAMILIES = ("elementwise", "shape", "slicing", "indexing", "selection", "positions", "reduce", "scans", "sort",
@@ -38,11 +40,10 @@ for _family in FAMILIES:
     importlib.import_module(f"xcc.dialects.xt.{_family}")
 globals().update(BUILDERS)  # after the imports, since `reduce` and a few others are also the names of family files
 
-__all__ = ["FAMILIES", "OPS", "Attrs", "TensorType", "OpDefinition", "Xt", "agree", "assumed_equal", "attrs_of",
-           "build", "context", "dims_attr", "dims_from_attr", "dtype_name", "element_type_of", "evaluate",
-           "grouped_operands",
-           "is_float", "is_integer", "is_signed", "list_problem", "load", "numpy_dtype", "op_class", "scalar",
-           "shape_of", "tensor_type", "verify", "width"]
+__all__ = ["CLASSES", "FAMILIES", "OPS", "Attrs", "TensorType", "OpDefinition", "Xt", "agree", "assumed_equal",
+           "attrs_of", "build", "context", "dims_attr", "dims_from_attr", "dtype_name", "element_type_of", "evaluate",
+           "grouped_operands", "is_float", "is_integer", "is_signed", "least_read", "list_problem", "load",
+           "numpy_dtype", "op_class", "operand_types", "scalar", "shape_of", "tensor_type", "verify", "width"]
 
 
 def __getattr__(name: str) -> Any:

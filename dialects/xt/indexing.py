@@ -1,5 +1,6 @@
 """Reads and writes at computed positions."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,10 @@ class Gather(XtOp, name="gather"):
         return x.with_shape([*x.shape[:axis], *indices.shape[a.batch_dims:], *x.shape[axis + 1:]])
 
     @staticmethod
+    def sampled(a: Attrs, x: TensorType, indices: TensorType) -> Sequence[int]:
+        return (a.axis,)
+
+    @staticmethod
     def evaluate(a: Attrs, x: Any, indices: Any) -> Any:
         index = wrapped(indices, x.shape[a.axis])
         if not a.batch_dims:
@@ -108,6 +113,12 @@ class GatherNd(XtOp, name="gather_nd"):
         return x.with_shape([*indices.shape[:-1], *x.shape[a.batch_dims + depth:]])
 
     @staticmethod
+    def sampled(a: Attrs, x: TensorType, indices: TensorType) -> Sequence[int]:
+        depth = indices.shape[-1]
+        assert isinstance(depth, int)
+        return range(a.batch_dims, a.batch_dims + depth)
+
+    @staticmethod
     def evaluate(a: Attrs, x: Any, indices: Any) -> Any:
         positions = _tuple_positions(x, indices, a.batch_dims)
         return x[positions] if positions else np.broadcast_to(x, (*indices.shape[:-1], *x.shape))
@@ -133,6 +144,10 @@ class GatherElements(XtOp, name="gather_elements"):
             raise InferError(f"indices have rank {indices.rank}, x has {x.rank}")
         _check_box(a.axis, x, indices)
         return x.with_shape(indices.shape)
+
+    @staticmethod
+    def sampled(a: Attrs, x: TensorType, indices: TensorType) -> Sequence[int]:
+        return (a.axis,)
 
     @staticmethod
     def evaluate(a: Attrs, x: Any, indices: Any) -> Any:

@@ -23,10 +23,11 @@ from xcc.dialects.xt.reading import (
     typed,
 )
 from xcc.dialects.xt.types import TensorType, dtype_name
+from xcc.symbolic import Dim, dim_min, product
 
 __all__ = ["ACCESS", "BUILDERS", "CLASSES", "OPS", "Attrs", "InferError", "ListOp", "OpDefinition", "XtOp", "agree",
-           "attrs_of", "axis_of", "build", "builder", "create", "grouped_operands", "op_class", "same_dims", "typed",
-           "verify"]
+           "attrs_of", "axis_of", "build", "builder", "create", "grouped_operands", "least_read", "op_class",
+           "same_dims", "typed", "verify"]
 
 ACCESS = ("pointwise", "movement", "reduction", "contraction", "window", "view", "opaque", "control", "composite",
           "scalar", "source")
@@ -40,6 +41,7 @@ class OpDefinition:
     - ``normalize(a, *types)``: fills defaults that depend on operands and makes axes non-negative, when building;
     - ``infer(a, *types)``: the result TensorType, or a tuple of them; raises InferError;
     - ``evaluate(a, *arrays)``: the results by numpy, the meaning that every target is tested against;
+    - ``sampled(a, *types)``: dims of the first operand that are read at places clamped to those that there are;
     - ``problem(op)``: what is wrong with an op in the IR, or None;
     - ``access``: how the op reads its operands (docs/xt-design.md).
 
@@ -67,11 +69,24 @@ class OpDefinition:
     def evaluate(a: Attrs, *arrays: Any) -> Any:
         raise NotImplementedError
 
+    @staticmethod
+    def sampled(a: Attrs, *types: Any) -> Sequence[int]:
+        return ()
+
+    @classmethod
+    def inferred(cls, a: Attrs, *types: Any) -> Any:
+        """`infer`; InferError where an element of the result would be read of a dim that has none."""
+        results = cls.infer(a, *types)
+        for d in cls.sampled(a, *types):
+            if types[0].shape[d] == 0 and least_read(_as_tuple(results)[0].shape) == 1:
+                raise InferError(f"dim {d} is empty")
+        return results
+
     @classmethod
     def problem(cls, op: Any) -> str | None:
         """The declared result types must agree with the inferred ones."""
         try:
-            inferred = _as_tuple(cls.infer(attrs_of(op), *operand_types(op)))
+            inferred = _as_tuple(cls.inferred(attrs_of(op), *operand_types(op)))
         except (InferError, KeyError, ValueError, TypeError, IndexError) as e:
             return str(e)
         declared = tuple(TensorType.of(r) for r in op.operation.results)
@@ -79,6 +94,11 @@ class OpDefinition:
             return None
         return (f"result type is {', '.join(map(str, declared))} but {', '.join(map(str, inferred))} follows from "
                 f"its operands")
+
+
+def least_read(shape: Sequence[Dim]) -> Dim:
+    """How many places a sampled dim must have: 1, and 0 where the result, of `shape`, has no element."""
+    return dim_min(1, product(shape))
 
 
 def _declare(cls: type[OpDefinition], name: str) -> None:
@@ -225,7 +245,7 @@ def build(cls: type[OpDefinition], *values: Any, loc: Any = None, ip: Any = None
     try:
         a = check_attributes(cls, attributes)
         cls.normalize(a, *operands)
-        results = result_types if result_types is not None else cls.infer(a, *operands)
+        results = result_types if result_types is not None else cls.inferred(a, *operands)
     except InferError as e:
         raise Misfit(f"xt.{_name(cls)}({', '.join(map(_describe, operands))}): {e}") from None
     encoded = {k: f.encode(getattr(a, k)) for k, f in cls.attribute_fields.items()}

@@ -1,5 +1,6 @@
 """Reductions over axes and over windows."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -90,10 +91,12 @@ class ArgReduce(XtOp, name="arg_reduce"):
     @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         axis = axis_of(a.axis, x.rank)
-        if x.shape[axis] == 0:
-            raise InferError(f"dim {axis} is empty")
         shape = [1 if d == axis else n for d, n in enumerate(x.shape) if a.keepdims or d != axis]
         return TensorType(tuple(shape), "i64")
+
+    @staticmethod
+    def sampled(a: Attrs, x: TensorType) -> Sequence[int]:
+        return (a.axis,)
 
     @staticmethod
     def evaluate(a: Attrs, x: Any) -> Any:

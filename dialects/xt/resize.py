@@ -1,6 +1,7 @@
 """Resampling: resize of whole tensors (ONNX's definition)."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from xcc.dialects.xt.numeric import NARROW
 from xcc.dialects.xt.op import Attrs, InferError, XtOp
 from xcc.dialects.xt.shape import check_rank, static_dims
 from xcc.dialects.xt.types import TensorType, dtype_name, is_float
+from xcc.symbolic import Dim
 
 COORDINATES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
                "tf_crop_and_resize")
@@ -53,6 +55,10 @@ class Resize(XtOp, name="resize"):
         return x.with_shape(a.shape)
 
     @staticmethod
+    def sampled(a: Attrs, x: TensorType) -> Sequence[int]:
+        return [d for d, n in enumerate(a.shape) if resized(a, d, x.shape[d], n)]
+
+    @staticmethod
     def evaluate(a: Attrs, x: Any) -> Any:
         shape = static_dims(a.shape, "shape")
         exact = x if a.mode == "nearest" else x.astype(np.float64)
@@ -74,7 +80,7 @@ class Resize(XtOp, name="resize"):
         return exact.astype(np.float32).astype(x.dtype) if dtype_name(x.dtype) in NARROW else exact.astype(x.dtype)
 
 
-def resized(a: Attrs, axis: int, size: int, out: int) -> bool:
+def resized(a: Attrs, axis: int, size: Dim, out: Dim) -> bool:
     """Whether dim `axis` changes at all."""
     cropped = a.coordinate == "tf_crop_and_resize" and (a.roi[axis], a.roi[axis + len(a.shape)]) != (0.0, 1.0)
     return size != out or a.scales[axis] not in (0.0, 1.0) or cropped

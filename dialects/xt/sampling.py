@@ -1,5 +1,6 @@
 """Reads at positions that are data: grid_sample, roi_align, deform_conv; and col2im, the adjoint of a window."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,10 @@ class GridSample(XtOp, name="grid_sample"):
         if grid.rank != x.rank or grid.shape[-1] != x.rank - 2:
             raise InferError(f"the grid {shape_text(grid.shape)} does not fit x of rank {x.rank}")
         return x.with_shape([*x.shape[:2], *grid.shape[1:-1]])
+
+    @staticmethod
+    def sampled(a: Attrs, x: TensorType, grid: TensorType) -> Sequence[int]:
+        return range(2, x.rank)
 
     @staticmethod
     def evaluate(a: Attrs, x: Any, grid: Any) -> Any:
@@ -110,6 +115,10 @@ class RoiAlign(XtOp, name="roi_align"):
         if x.rank != 4 or rois.rank != 2 or batch.rank != 1:
             raise InferError(f"x, rois and batch have ranks 4, 2 and 1, not {x.rank}, {rois.rank} and {batch.rank}")
         return x.with_shape((rois.shape[0], x.shape[1], *a.size))
+
+    @staticmethod
+    def sampled(a: Attrs, x: TensorType, rois: TensorType, batch: TensorType) -> Sequence[int]:
+        return (0, 2, 3)
 
     @staticmethod
     def evaluate(a: Attrs, x: Any, rois: Any, batch: Any) -> Any:

@@ -119,6 +119,10 @@ class Pad(XtOp, name="pad"):
         return x.with_shape(out)
 
     @staticmethod
+    def sampled(a: Attrs, x: TensorType) -> Sequence[int]:
+        return [d for d in range(x.rank) if a.mode != "constant" and (a.low[d] != 0 or a.high[d] != 0)]
+
+    @staticmethod
     def evaluate(a: Attrs, x: Any) -> Any:
         low, high = static_dims(a.low, "low"), static_dims(a.high, "high")
         if a.mode != "constant":

@@ -16,7 +16,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import ir
-from xcc.bounds import Bounds, interval
+from xcc.bounds import Bounds, interval, number
 from xcc.dialects import xt
 from xcc.passes.xt.op_graph import short_name
 from xcc.passes.xt.rewrite import dim_bounds
@@ -98,7 +98,8 @@ class _Block:
     def _sizes(self, op: Any) -> list[Pair]:
         """A pair for each size of a result that may be negative, and for each of an operand that may be too small."""
         dims = {d for v in op.results for d in xt.shape_of(v) if isinstance(d, symbolic.Expr)}
-        least: list[Pair] = [(d, 0) for d in sorted(dims, key=str)] + list(dict.fromkeys(_read_up_to(op)))
+        least: list[Pair] = [(d, 0) for d in sorted(dims, key=str)]
+        least += dict.fromkeys((d, number(self.bounds, low, 0)) for d, low in _read_up_to(op))
         return [(d, symbolic.dim_max(d, low)) for d, low in least if interval(self.bounds, d - low, 0)[0] < 0]
 
     def _check(self, pairs: Iterable[Pair], op: Any) -> None:
@@ -122,15 +123,16 @@ def _read_up_to(op: Any) -> list[Pair]:
         pairs += zip(shapes[0], a.limits if name == "slice" else a.sizes, strict=True)
     if name == "top_k":
         pairs.append((shapes[0][a.axis], a.k[0]))
-    if name in ("gather", "gather_elements", "scatter_elements"):   # an index is clamped to the places that there are
+    if name == "scatter_elements":      # an index is clamped to the places that there are
         pairs.append((shapes[0][a.axis], symbolic.dim_min(1, symbolic.product(shapes[1]))))
     if name in ("gather_elements", "scatter_elements"):
         pairs += [p for i, p in enumerate(zip(*shapes[:2], strict=True)) if i != a.axis]
-    if name in ("gather_nd", "scatter_nd"):
-        first = a.batch_dims if name == "gather_nd" else 0
+    if name == "scatter_nd":
         *outer, depth = shapes[1]
         assert isinstance(depth, int)
-        pairs += [(d, symbolic.dim_min(1, symbolic.product(outer))) for d in shapes[0][first:first + depth]]
+        pairs += [(d, symbolic.dim_min(1, symbolic.product(outer))) for d in shapes[0][:depth]]
+    sampled = xt.CLASSES[op.name].sampled(a, *xt.operand_types(op))
+    pairs += [(shapes[0][d], xt.least_read(xt.shape_of(op.results[0]))) for d in sampled]
     return [(d, n) for d, n in pairs if not _is_at_most(n, d)]
 
 

@@ -205,13 +205,18 @@ def test_places_are_there():
     assert pairs(lambda x, i, u: xt.scatter_elements(x, i, u, axis=1), f32(N, 4), indices(M, 4), f32(M, 4)) == {
         (N, dim_max(N, M))}
     one = dim_max(N, dim_min(1, M))
-    assert pairs(lambda x, i: xt.gather_nd(x, i), f32(N, 4), indices(M, 1)) == {(N, one)}
+    assert pairs(lambda x, i: xt.gather_nd(x, i), f32(N, 4), indices(M, 1)) == {(N, some)}
     assert pairs(lambda x, i, u: xt.scatter_nd(x, i, u), f32(N, 4), indices(M, 1), f32(M, 4)) == {(N, one)}
     assert pairs(lambda x, i: xt.gather(x, i, axis=1, batch_dims=1), f32(N, 4), indices(M, 2)) == {(N, M)}
     assert pairs(lambda x, i: xt.gather_nd(x, i, batch_dims=1), f32(N, 4), indices(M, 1)) == {(N, M)}
     assert pairs(lambda x, s: xt.dynamic_slice(x, s, sizes=(3,)), f32(N), indices()) == {(N, dim_max(N, 3))}
     assert pairs(lambda x: xt.top_k(x, k=2, axis=0), f32(N, 4)) == {(N, dim_max(N, 2))}
     assert pairs(lambda x: xt.top_k(x, k=dim_min(N, 2), axis=0), f32(N, 4)) == set()
+    assert pairs(lambda x: xt.arg_reduce(x, kind="argmax", axis=0), f32(N, M)) == {(N, dim_max(N, dim_min(1, M)))}
+    assert pairs(lambda x: xt.pad(x, low=(0, 1), high=(1, 0), mode="edge"), f32(N, 4)) == {(N, dim_max(N, 1))}
+    assert pairs(lambda x: xt.pad(x, low=(1, 0), high=(1, 0)), f32(N, 4)) == set()
+    assert pairs(lambda x: xt.resize(x, shape=(N, 4)), f32(N, M)) == {(M, dim_max(M, dim_min(1, 4 * N)))}
+    assert pairs(lambda x, g: xt.grid_sample(x, g), f32(1, 3, N, 4), f32(1, 2, 2, 2)) == {(N, dim_max(N, 1))}
     with pytest.raises(xcc.UserError, match="too small: 5 of n = 2 are read or written, as 'n' is 2"):
         solve_symbols(program((N, dim_max(N, M))), [(2,), (5,)])
 
@@ -224,3 +229,20 @@ def test_places_are_there():
 def test_places_that_are_never_there(build, types):
     with pytest.raises(xcc.UserError, match="larger than|differ"):
         module_of(build, *types)
+
+
+SAMPLING = {
+    "argmax": lambda x: xt.arg_reduce(x, kind="argmax", axis=2),
+    "gather": lambda x: xt.gather(x, xt.scalar(0, "i64"), axis=2),
+    "edge": lambda x: xt.pad(x, low=(0, 0, 1, 0), high=(0, 0, 0, 0), mode="edge"),
+    "wrap": lambda x: xt.pad(x, low=(0, 0, 0, 0), high=(0, 0, 2, 0), mode="wrap"),
+    "resize": lambda x: xt.resize(x, shape=(1, 2, 4, 4)),
+    "grid": lambda x: xt.grid_sample(x, xt.constant(np.zeros((1, 2, 2, 2), np.float32)))}
+
+
+@pytest.mark.parametrize("build", SAMPLING.values(), ids=SAMPLING)
+def test_nothing_is_read_of_an_empty_dim(build):
+    """An error of the compilation; of the run, where the size is known then."""
+    with pytest.raises(xcc.UserError, match="dim 2 is empty"):
+        module_of(build, f32(1, 2, 0, 4))
+    assert noted(build, f32(1, 2, N, 4)) == ((N, dim_max(N, 1)),)
