@@ -120,7 +120,7 @@ class UniqueRuns(XtOp, name="unique_runs"):
 
 
 class Compress(XtOp, name="compress"):
-    """The slices of x along `axis` (of flat x when `flat`) where the i1 vector `condition` is true.
+    """The slices of x along `axis` (of flat x when `flat`) where the i1 vector `condition`, at most as long, is true.
 
     `places`, where they are known already: for each entry of the condition, how many are true up to and with it.
     """
@@ -142,6 +142,9 @@ class Compress(XtOp, name="compress"):
         _check_places(places, condition.shape[0] if condition.rank == 1 else 0)
         if condition.rank != 1 or condition.dtype != "i1":
             raise InferError(f"the condition is {condition}, not an i1 vector")
+        there, given = symbolic.product(x.shape) if a.flat else x.shape[a.axis], condition.shape[0]
+        if isinstance(there, int) and isinstance(given, int) and given > there:
+            raise InferError(f"the condition is longer, {given}, than the {there} that it chooses from")
         n = _new_symbol(a)
         return x.with_shape([n] if a.flat else [*x.shape[:a.axis], n, *x.shape[a.axis + 1:]])
 

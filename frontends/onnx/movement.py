@@ -53,9 +53,15 @@ def nonzero(cx: Context) -> Any:
 
 @onnx_op("Compress")
 def compress(cx: Context) -> Any:
+    """A condition that is longer than the data counts as far as there is data, as in onnxruntime."""
     name = _new_name(cx, f"{cx.node.output[0]}_count")
-    axis = cx.attr("axis")
-    return xt.compress(cx[0], cx[1], symbol=name, axis=0 if axis is None else cx.normal_axis(axis), flat=axis is None)
+    flat = cx.attr("axis") is None
+    axis = 0 if flat else cx.normal_axis(cx.attr("axis"))
+    if cx.rank(1) != 1:
+        cx.misfit(f"the condition has rank {cx.rank(1)}, not 1")
+    given, there = cx.shape(1)[0], symbolic.product(cx.shape(0)) if flat else cx.shape(0)[axis]
+    condition = cx[1] if given == there else xt.slice(cx[1], starts=(0,), limits=(symbolic.dim_min(given, there),))
+    return xt.compress(cx[0], condition, symbol=name, axis=axis, flat=flat)
 
 
 @onnx_op("Unique")

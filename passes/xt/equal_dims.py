@@ -123,6 +123,8 @@ def _read_up_to(op: Any) -> list[Pair]:
         pairs += zip(shapes[0], a.limits if name == "slice" else a.sizes, strict=True)
     if name == "top_k":
         pairs.append((shapes[0][a.axis], a.k[0]))
+    if name == "compress":
+        pairs.append((symbolic.product(shapes[0]) if a.flat else shapes[0][a.axis], shapes[1][0]))
     if name == "scatter_elements":      # an index is clamped to the places that there are
         pairs.append((shapes[0][a.axis], symbolic.dim_min(1, symbolic.product(shapes[1]))))
     if name in ("gather_elements", "scatter_elements"):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+import pytest
 from compiled import compare
 from onnx import helper, numpy_helper
 
@@ -162,3 +163,13 @@ def test_a_size_that_is_always_one() -> None:
     check([node("Slice", "x zero three zero three", "s"), node("Mul", "s y", "z")],
           {"x": numbers(5, 4), "y": numbers(2, 4)}, "z", {"zero": np.array([0]), "three": np.array([3])},
           dims={"x": ["m", 4]})
+
+
+@pytest.mark.parametrize("axis", [None, 0])
+def test_compress_by_a_condition_of_another_length(axis: int | None) -> None:
+    """What is longer than the data counts as far as there is data."""
+    attrs = {} if axis is None else {"axis": axis}
+    for rows, length in ((3, 8), (3, 2), (0, 4)):
+        feeds = {"x": numbers(rows, 2), "c": np.arange(length) % 3 != 1}
+        for dims in ({"x": ["n", 2], "c": ["k"]}, {}):
+            check([node("Compress", "x c", "y", **attrs)], feeds, "y", dims=dims)

@@ -217,6 +217,9 @@ def test_places_are_there():
     assert pairs(lambda x: xt.pad(x, low=(1, 0), high=(1, 0)), f32(N, 4)) == set()
     assert pairs(lambda x: xt.resize(x, shape=(N, 4)), f32(N, M)) == {(M, dim_max(M, dim_min(1, 4 * N)))}
     assert pairs(lambda x, g: xt.grid_sample(x, g), f32(1, 3, N, 4), f32(1, 2, 2, 2)) == {(N, dim_max(N, 1))}
+    chosen = xt.TensorType((M,), "i1")
+    assert pairs(lambda x, c: xt.compress(x, c, axis=0, symbol="k"), f32(N, 4), chosen) == {(N, dim_max(N, M))}
+    assert pairs(lambda x, c: xt.compress(x, c, flat=True, symbol="k"), f32(N), chosen.with_shape((N,))) == set()
     with pytest.raises(xcc.UserError, match="too small: 5 of n = 2 are read or written, as 'n' is 2"):
         solve_symbols(program((N, dim_max(N, M))), [(2,), (5,)])
 
@@ -225,9 +228,10 @@ def test_places_are_there():
     (lambda x, i: xt.gather_elements(x, i, axis=1), (f32(2, 4), indices(5, 4))),
     (lambda x, i, u: xt.scatter_elements(x, i, u, axis=1), (f32(2, 4), indices(5, 4), f32(5, 4))),
     (lambda x, i: xt.gather(x, i, axis=1, batch_dims=1), (f32(2, 4), indices(3, 2))),
-    (lambda x, s: xt.dynamic_slice(x, s, sizes=(3,)), (f32(2), indices()))])
+    (lambda x, s: xt.dynamic_slice(x, s, sizes=(3,)), (f32(2), indices())),
+    (lambda x, c: xt.compress(x, c, axis=0, symbol="k"), (f32(2, 3), xt.TensorType((3,), "i1")))])
 def test_places_that_are_never_there(build, types):
-    with pytest.raises(xcc.UserError, match="larger than|differ"):
+    with pytest.raises(xcc.UserError, match="larger than|longer|differ"):
         module_of(build, *types)
 
 
