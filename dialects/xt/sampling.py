@@ -1,5 +1,6 @@
 """Reads at positions that are data: grid_sample, roi_align, deform_conv; and col2im, the adjoint of a window."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -95,7 +96,8 @@ def _interpolate(a: Attrs, image: Any, points: Any) -> Any:
 class RoiAlign(XtOp, name="roi_align"):
     """x [N, C, H, W] pooled over boxes rois [R, 4] (x1, y1, x2, y2) of images `batch` [R] to [R, C, h, w].
 
-    Each output cell takes the mean (or the max) of `samples` x `samples` bilinear reads (0: as many as the cell spans).
+    Each output cell takes the mean (or the max) of `samples` x `samples` bilinear reads (0: as many as the cell spans,
+    none where it spans nothing: 0).
     `half_pixel` shifts boxes by half an element and drops the minimum box size of 1.
     """
 
@@ -130,18 +132,32 @@ class RoiAlign(XtOp, name="roi_align"):
                 spans = (y2 - y1, x2 - x1)
                 spans = spans if a.half_pixel else tuple(max(s, 1.0) for s in spans)
                 cells = [s / n for s, n in zip(spans, a.size, strict=True)]
-                counts = [a.samples or max(int(np.ceil(c)), 1) for c in cells]
-                ys, xs = ((start + (np.arange(n * k) + 0.5) * cell / k).astype(np.float32)
-                          for start, cell, n, k in zip((y1, x1), cells, a.size, counts, strict=True))
-                parts = _bilinear_parts(v[int(b)], ys, xs)
-                axes = (parts[0].shape[0], a.size[0], counts[0], a.size[1], counts[1])
-                if a.mode == "avg":
-                    out[i] = sum(parts).reshape(axes).mean((2, 4))
-                else:
-                    out[i] = np.maximum.reduce(parts).reshape(axes).max((2, 4))
+                counts = [a.samples or int(np.clip(np.nan_to_num(np.ceil(c)), 0, 2**31)) for c in cells]
+                ys, xs = (_samples(*row) for row in zip((y1, x1), cells, a.size, counts, v.shape[2:], strict=True))
+                for at in np.ndindex(*a.size):
+                    points, total = (ys[at[0]], xs[at[1]]), math.prod(counts)
+                    parts = _bilinear_parts(v[int(b)], *points)
+                    if a.mode == "avg":
+                        out[i][:, *at] = sum(parts).sum((1, 2)) / max(total, 1)
+                    else:
+                        least = -np.inf if 0 < total == math.prod(map(len, points)) else 0.0
+                        out[i][:, *at] = np.maximum.reduce(parts).max((1, 2), initial=least)
             return out
 
         return in_float(f, x, rois)
+
+
+def _samples(start: float, cell: float, cells: int, count: int, size: int) -> list[Any]:
+    """For each cell the positions of its samples, without some of those over one element outside of `size`: 0."""
+    out = []
+    for at in range(cells):
+        low, high = 0, count
+        if cell > 0:
+            ends = ((p - start) * count / cell - at * count for p in (-1, size))
+            low, high = (int(np.clip(np.nan_to_num(e) + margin, 0, count))
+                         for e, margin in zip(ends, (-2, 2), strict=True))
+        out.append((start + (at * count + np.arange(low, high) + 0.5) * cell / count).astype(np.float32))
+    return out
 
 
 def _bilinear_parts(image: Any, ys: Any, xs: Any) -> list[Any]:
@@ -150,11 +166,11 @@ def _bilinear_parts(image: Any, ys: Any, xs: Any) -> list[Any]:
     inside = ((ys >= -1) & (ys <= height))[:, None] & ((xs >= -1) & (xs <= width))
     sides = []
     for p, n in ((ys, height), (xs, width)):
-        p = np.maximum(p, 0)
+        p = np.where((p >= 0) & (p <= n), p, 0)
         low = np.minimum(np.floor(p).astype(np.int64), n - 1)
         p = np.where(low >= n - 1, low, p)
         sides.append(((low, 1 - (p - low)), (np.minimum(low + 1, n - 1), p - low)))
-    return [image[:, y][:, :, x] * (wy[:, None] * wx * inside)
+    return [np.where(inside, image[:, y][:, :, x] * (wy[:, None] * wx), 0)
             for y, wy in sides[0] for x, wx in sides[1]]
 
 

@@ -46,10 +46,9 @@ def roi_align(k: LoopKernel) -> None:
             span = arith_d.subf(last, first)
             cell = arith_d.divf(span if half else arith_d.maximumf(span, _f(1)), _f(size[d]))
             most = constant(ir.F32Type.get(), 2**31)
-            count = k.dim(samples) if samples else \
-                arith_d.maxsi(to_place(math_d.ceil(cell), most), k.dim(1))
-            axes.append((first, cell, count))
-        (y1, cell_y, ny), (x1, cell_x, nx) = axes
+            count = k.dim(samples) if samples else to_place(math_d.ceil(cell), most)
+            axes.append((first, cell, count, *_reach(k, first, cell, count, c[2 + d], x.dims[2 + d])))
+        (y1, cell_y, ny, *ys), (x1, cell_x, nx, *xs) = axes
 
         def place(first: Any, cell: Any, count: Any, at: Any, i: Any) -> Any:
             step = arith_d.addi(arith_d.muli(at, count), i)
@@ -67,14 +66,33 @@ def roi_align(k: LoopKernel) -> None:
                     total = (arith_d.addf if mean else arith_d.maximumf)(total, part)
                 return [total]
 
-            return k.fold(nx, carried, read)
+            return k.fold(xs[1], carried, read, xs[0])
 
-        total = k.fold(ny, [_f(0.0 if mean else -math.inf)], row)[0]
+        start, count = _f(0), arith_d.mulf(number(ny), number(nx))
+        if not mean:
+            read = arith_d.mulf(*(number(arith_d.subi(last, first)) for first, last in (ys, xs)))
+            all_read = arith_d.andi(arith_d.cmpf(_F.OEQ, read, count), arith_d.cmpf(_F.OGT, count, _f(0)))
+            start = arith_d.select(all_read, _f(-math.inf), start)
+        total = k.fold(ys[1], [start], row, ys[0])[0]
         if mean:
-            total = arith_d.divf(total, number(arith_d.muli(ny, nx)))
+            total = arith_d.divf(total, arith_d.maximumf(count, _f(1)))
         out.store(_from_f32(total, out.dtype), c)
 
     k.rows(out.dims, element)
+
+
+def _reach(k: LoopKernel, first: Any, cell: Any, count: Any, at: Any, size: Dim) -> tuple[Any, Any]:
+    """From which to which of the samples of cell `at` may lie in the image: the others, of a box of any size, are 0."""
+    each, all_ = arith_d.divf(number(count), cell), number(count)
+    before = arith_d.mulf(number(at), all_)
+
+    def sample(p: Any, margin: float) -> Any:
+        place = arith_d.subf(arith_d.mulf(arith_d.subf(p, first), each), before)
+        return to_place(arith_d.addf(place, _f(margin)), all_)
+
+    grows = arith_d.cmpf(_F.OGT, cell, _f(0))
+    low, high = sample(_f(-1), -2), sample(number(k.dim(size)), 2)
+    return arith_d.select(grows, low, k.dim(0)), arith_d.select(grows, high, count)
 
 
 def _corners(k: LoopKernel, load: Callable[[list[Any]], Any], dims: tuple[Dim, ...], points: list[Any]) -> list[Any]:
@@ -91,8 +109,7 @@ def _corners(k: LoopKernel, load: Callable[[list[Any]], Any], dims: tuple[Dim, .
         part = arith_d.subf(p, low)
         sides.append(((to_place(low, last), arith_d.subf(_f(1), part)),
                       (to_place(arith_d.addf(low, _f(1)), last), part)))
-    whole = arith_d.select(inside, _f(1), _f(0))
-    return [arith_d.mulf(load([y, z]), arith_d.mulf(arith_d.mulf(wy, wz), whole))
+    return [arith_d.select(inside, arith_d.mulf(load([y, z]), arith_d.mulf(wy, wz)), _f(0))
             for y, wy in sides[0] for z, wz in sides[1]]
 
 

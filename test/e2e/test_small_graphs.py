@@ -173,3 +173,10 @@ def test_compress_by_a_condition_of_another_length(axis: int | None) -> None:
         feeds = {"x": numbers(rows, 2), "c": np.arange(length) % 3 != 1}
         for dims in ({"x": ["n", 2], "c": ["k"]}, {}):
             check([node("Compress", "x c", "y", **attrs)], feeds, "y", dims=dims)
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+def test_roi_align_of_boxes_of_any_size(mode: str) -> None:
+    boxes = np.array([[0, 0, 2e5, 2], [-300, -200, 300, 500], [1, 1, 3, 4], [3, 3, 1, 1], [2, 2, 2, 2]], np.float32)
+    check([node("RoiAlign", "x boxes images", "y", output_height=2, output_width=2, mode=mode)],
+          {"x": numbers(1, 2, 5, 4), "boxes": boxes, "images": np.zeros(5, np.int64)}, "y")

@@ -380,6 +380,15 @@ def test_roi_align(options: Any) -> None:
           np.array([0, 1, 1], np.int64), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("mode", ["avg", "max"])
+def test_roi_align_of_boxes_far_larger_than_the_image(mode: str) -> None:
+    """Of the samples of a cell, as many as it spans elements, only those in the image are read: it ends."""
+    rois = np.array([[0, 0, 2e6, 5], [-2e4, -2e4, 2e4, 2e4], [0, 0, 1e9, 1e9], [0, 0, np.inf, 5], [np.nan] * 4,
+                     [5, 5, -1e9, -1e9]], np.float32)
+    check(lambda x, r, b: xt.roi_align(x, r, b, size=(1, 2), mode=mode), floats(1, 2, 6, 8), rois,
+          np.zeros(len(rois), np.int64), dynamic=False, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("masked", [False, True])
 def test_deform_conv(masked: bool) -> None:
     def body(x: Any, w: Any, offset: Any, bias: Any, *mask: Any) -> Any:
