@@ -75,7 +75,7 @@ def _interpolate(a: Attrs, image: Any, points: Any) -> Any:
     offsets = {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}[a.mode]
     total = np.zeros((image.shape[0], *points.shape[:-1]), image.dtype)
     for step in np.ndindex(*([len(offsets)] * len(sizes))):
-        weight = np.ones(points.shape[:-1], image.dtype)
+        weight, inside = np.ones(points.shape[:-1], image.dtype), np.ones(points.shape[:-1], bool)
         index = []
         for d, (n, s) in enumerate(zip(sizes, step, strict=True)):
             at = base[..., d] + offsets[s]
@@ -87,9 +87,9 @@ def _interpolate(a: Attrs, image: Any, points: Any) -> Any:
             if a.padding == "reflection":
                 at = np.rint(_reflect(at, n, a.align_corners))
             elif a.padding == "zeros":
-                weight = weight * ((at >= 0) & (at < n))
+                inside &= (at >= 0) & (at < n)
             index.append(np.clip(np.nan_to_num(at), 0, max(n - 1, 0)).astype(np.int64))
-        total += weight * image[(slice(None), *index)]
+        total += np.where(inside, weight * image[(slice(None), *index)], 0)
     return total
 
 

@@ -169,12 +169,13 @@ def _linear(k: LoopKernel, load: Callable[[list[Any]], Any], dims: tuple[Dim, ..
             at = arith_d.addf(base, _f(step))
             inside = arith_d.andi(arith_d.cmpf(_F.OGE, at, _f(0)), arith_d.cmpf(_F.OLT, at, size))
             weight = arith_d.subf(_f(1), math_d.absf(arith_d.subf(p, at)))
-            ends.append((to_place(at, arith_d.subf(size, _f(1))), arith_d.select(inside, weight, _f(0))))
+            ends.append((to_place(at, arith_d.subf(size, _f(1))), weight, inside))
         sides.append(ends)
     total = _f(0)
-    for y, wy in sides[0]:
-        for z, wz in sides[1]:
-            total = arith_d.addf(total, arith_d.mulf(load([y, z]), arith_d.mulf(wy, wz)))
+    for y, wy, in_y in sides[0]:
+        for z, wz, in_z in sides[1]:
+            value = arith_d.mulf(load([y, z]), arith_d.mulf(wy, wz))
+            total = arith_d.addf(total, arith_d.select(arith_d.andi(in_y, in_z), value, _f(0)))
     return total
 
 

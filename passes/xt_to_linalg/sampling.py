@@ -91,19 +91,22 @@ def convert_grid_sample(b: Builder, op: Op) -> View:
                 for p, base, n, last in zip(points, bases, sizes, lasts, strict=True)]
         total = None
         for taps in itertools.product(*axes):
-            value = scalar.convert(b.extract(x, [*index[:2], *(place for place, _ in taps)]), x.dtype, f32)
-            for _, weight in taps:
+            value = scalar.convert(b.extract(x, [*index[:2], *(place for place, _, _ in taps)]), x.dtype, f32)
+            for _, weight, _ in taps:
                 value = value if weight is None else arith_d.mulf(value, weight)
+            for _, _, inside in taps:
+                value = value if inside is None else arith_d.select(inside, value, _f(0))
             total = value if total is None else arith_d.addf(total, value)
         return scalar.convert(total, f32, op.dtype)
 
     return b.indexed(op.dims, op.dtype, reads, body)
 
 
-def _tap(p: Any, base: Any, step: int, size: Any, last: Any, mode: str, padding: str, align: bool) -> tuple[Any, Any]:
-    """(index, weight or None for 1) of the element `step` after `base` in one dim."""
+def _tap(p: Any, base: Any, step: int, size: Any, last: Any, mode: str, padding: str,
+         align: bool) -> tuple[Any, Any, Any]:
+    """(index, weight or None for 1, whether it is inside or None for always) of the element `step` after `base`."""
     at = arith_d.addf(base, _f(step)) if step else base
-    weight = None
+    weight = inside = None
     if mode == "linear":
         weight = arith_d.subf(_f(1), math_d.absf(arith_d.subf(p, at)))
     elif mode == "cubic":
@@ -112,5 +115,4 @@ def _tap(p: Any, base: Any, step: int, size: Any, last: Any, mode: str, padding:
         at = math_d.roundeven(_reflect(at, size, align))
     elif padding == "zeros":
         inside = arith_d.andi(arith_d.cmpf(_F.OGE, at, _f(0)), arith_d.cmpf(_F.OLT, at, size))
-        weight = arith_d.select(inside, _f(1) if weight is None else weight, _f(0))
-    return to_place(at, last), weight
+    return to_place(at, last), weight, inside

@@ -180,3 +180,11 @@ def test_roi_align_of_boxes_of_any_size(mode: str) -> None:
     boxes = np.array([[0, 0, 2e5, 2], [-300, -200, 300, 500], [1, 1, 3, 4], [3, 3, 1, 1], [2, 2, 2, 2]], np.float32)
     check([node("RoiAlign", "x boxes images", "y", output_height=2, output_width=2, mode=mode)],
           {"x": numbers(1, 2, 5, 4), "boxes": boxes, "images": np.zeros(5, np.int64)}, "y")
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_grid_sample_outside_of_infinite_borders(mode: str) -> None:
+    """What is outside counts as 0: the border's element, which is read in its place, may be infinite."""
+    image = np.full((1, 1, 3, 4), np.inf, np.float32)
+    grid = np.array([-4, 5, 3, 0.2, 9, 9, -2.5, -7], np.float32).reshape(1, 2, 2, 2)
+    check([node("GridSample", "x grid", "y", mode=mode)], {"x": image, "grid": grid}, "y")
