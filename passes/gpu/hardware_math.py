@@ -7,6 +7,10 @@ Calls, because the upstream conversions turn the math and LLVM dialects' own ops
 exp(x) = 2^t * (1 + r * ln 2), where t is x * log2(e) rounded and r what the rounding lost, so that the error stays
 that of the instruction (2 units in the last place) for all x. 16-bit types are computed in f32.
 
+Where all uses end in a 16-bit type the rounding is left out: it is |t| * 2^-24 of the result, at most 2^-17 where bf16
+has one and 2^-19 where f16 has, and the instruction's 2^-22 near 0, where exp(x) - 1 cancels. 1 / x that ends there is
+the chip's reciprocal (relative error below 2^-22): a sigmoid of f16 is 5 instructions.
+
 erf whose uses all end in a 16-bit type is sign(x) * (1 - 2^(|x| * P(|x|))), with P fitted so that the absolute error is
 below 5e-7 everywhere. Where it is part of a gelu, x / 2 * (1 + erf(c x)) = max(x, 0) - |x| * erfc(|c x|) / 2, and half
 of erfc is 2^(|c x| * P(|c x|) - 1) with a relative error of 8e-5 up to |c x| = 3: the tail is as good as the rest. That
@@ -36,6 +40,10 @@ GELU_END = 1e4   # far beyond where erfc is 0, so that infinity times 0 does not
 DEPTH = 8        # steps of arithmetic that are followed to the types that use a result
 RANGE = 192.0    # beyond it the f32 result is 0 or infinite
 
+_ARITHMETIC = ("arith.addf", "arith.mulf", "arith.subf", "arith.negf", "arith.select", "arith.truncf", "arith.maximumf",
+               "arith.minimumf", "math.fma", "vector.shape_cast", "vector.shuffle")
+_RELATIVE = (*_ARITHMETIC, "arith.divf")     # what a relative error passes; an absolute one may grow in a division
+
 
 @register_pass
 @dataclass(frozen=True)
@@ -48,8 +56,12 @@ class HardwareMath(Pass):
         for op in _found(module, lambda op: op.name == "math.erf" and _ends_narrow(op.results[0], DEPTH)):
             if not _gelu(op):
                 _replace(op, _erf)
+        for op in _found(module, _is_reciprocal):
+            op.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<afn>")
         for op in _found(module, lambda op: op.name in _BUILD):
             build = _BUILD[op.name]
+            if op.name == "math.exp" and _ends_narrow(op.results[0], DEPTH, _RELATIVE):
+                build = _short_exp
             nvidia = ctx.chip.triple.startswith("nvptx")
             if op.name == "math.exp2" and _approximate(op):
                 build = _instruction("nvvm.ex2.approx.ftz" if nvidia else "amdgcn.exp2")
@@ -132,6 +144,16 @@ def _exp(x: Any) -> Any:
     return arith_d.mulf(_exp2(rounded), math_d.fma(lost, _constant(t, math.log(2)), _constant(t, 1.0)))
 
 
+def _short_exp(x: Any) -> Any:
+    return _exp2(arith_d.mulf(x, _constant(x.type, LOG2E)))
+
+
+def _is_reciprocal(op: Any) -> bool:
+    """Whether the operation is an f32 1 / x all of whose uses end in a 16-bit type."""
+    return (op.name == "arith.divf" and _element(op.results[0].type).width == 32 and splat_of(op.operands[0]) == 1.0
+            and _ends_narrow(op.results[0], DEPTH, _RELATIVE))
+
+
 def _rsqrt(x: Any) -> Any:
     return arith_d.divf(_constant(x.type, 1.0), _sqrt(x))
 
@@ -184,17 +206,15 @@ def _power(polynomial: tuple[float, ...], t: Any, last: float = 0.0) -> Any:
     return math_d.exp2(power, fastmath=arith_d.FastMathFlags.afn)
 
 
-def _ends_narrow(value: Any, depth: int) -> bool:
-    """Whether every use of `value`, through at most `depth` steps of arithmetic, ends in a type below 32 bits."""
+def _ends_narrow(value: Any, depth: int, steps: tuple[str, ...] = _ARITHMETIC) -> bool:
+    """Whether every use of `value`, through at most `depth` operations of `steps`, ends in a type below 32 bits."""
     if _element(value.type).width < 32:
         return True
     users = [u.owner.operation for u in value.uses]
     return depth > 0 and bool(users) and all(
-        user.name in _ARITHMETIC and all(_ends_narrow(r, depth - 1) for r in user.results) for user in users)
+        user.name in steps and all(_ends_narrow(r, depth - 1, steps) for r in user.results) for user in users)
 
 
-_ARITHMETIC = ("arith.addf", "arith.mulf", "arith.subf", "arith.negf", "arith.select", "arith.truncf", "arith.maximumf",
-               "arith.minimumf", "math.fma", "vector.shape_cast", "vector.shuffle")
 _ERFC = (-1.94258778e-3, 2.42517497e-2, -1.38872266e-1, -9.2557627e-1, -1.62630975)
 _ERF = (2.27064593e-4, -4.04117256e-3, 3.14845331e-2, -1.50091901e-1, -9.18058634e-1, -1.62793386)
 _BUILD = {"math.exp": _exp, "math.exp2": _exp2, "math.rsqrt": _rsqrt, "math.sqrt": _sqrt,

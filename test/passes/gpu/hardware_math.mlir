@@ -31,6 +31,37 @@ func.func @exp(%x: vector<4xf32>) -> vector<4xf32> {
   return %y : vector<4xf32>
 }
 
+// What ends in a 16-bit type has the short form; a product of f32 beside it has not.
+// CHECK-LABEL: func.func @sigmoid(
+// CHECK-NOT: math.fma
+// CHECK: %[[T:.*]] = arith.mulf
+// CHECK: %[[E:.*]] = llvm.call_intrinsic "llvm.exp2.v4f32"(%[[T]])
+// CHECK: %[[D:.*]] = arith.addf %[[E]]
+// CHECK: arith.divf %{{.*}}, %[[D]] fastmath<afn>
+// CHECK-LABEL: func.func @wide_sigmoid(
+// CHECK: math.fma
+// CHECK-NOT: afn
+// CHECK: return
+func.func @sigmoid(%x: vector<4xf32>) -> vector<4xf16> {
+  %one = arith.constant dense<1.0> : vector<4xf32>
+  %n = arith.negf %x : vector<4xf32>
+  %e = math.exp %n : vector<4xf32>
+  %d = arith.addf %e, %one : vector<4xf32>
+  %s = arith.divf %one, %d : vector<4xf32>
+  %p = arith.mulf %s, %x : vector<4xf32>
+  %y = arith.truncf %p : vector<4xf32> to vector<4xf16>
+  return %y : vector<4xf16>
+}
+func.func @wide_sigmoid(%x: vector<4xf32>) -> (vector<4xf16>, vector<4xf32>) {
+  %one = arith.constant dense<1.0> : vector<4xf32>
+  %n = arith.negf %x : vector<4xf32>
+  %e = math.exp %n : vector<4xf32>
+  %d = arith.addf %e, %one : vector<4xf32>
+  %s = arith.divf %one, %d : vector<4xf32>
+  %y = arith.truncf %s : vector<4xf32> to vector<4xf16>
+  return %y, %s : vector<4xf16>, vector<4xf32>
+}
+
 // 16-bit types go through f32.
 // CHECK-LABEL: func.func @floor(
 // CHECK: arith.extf {{.*}} : f16 to f32
