@@ -33,6 +33,8 @@ from xcc.tools.peers import onnxruntime_session  # noqa: E402
 
 def check(name: str, precision: str, inductor: bool) -> Row:
     """Errors over all sizes; times are on the device alone, with a cold L2 cache."""
+    import gpu
+
     model = models.MODELS[name]
     source = model.get()
     compiled = xcc.compile(source, target="nvptx", dims=dict(model.dims) or None, precision=precision)
@@ -44,7 +46,7 @@ def check(name: str, precision: str, inductor: bool) -> Row:
         feeds = random_feeds(model, sizes)
         got = compiled.run({i.name: feeds[i.name] for i in compiled.inputs})
         row.error = max(row.error, error_of(got, session, feeds))
-    row.ms = statistics.median(compiled.device_times({i.name: feeds[i.name] for i in compiled.inputs})) * 1e3
+    row.ms = gpu.own_time(compiled, {i.name: feeds[i.name] for i in compiled.inputs}) * 1e3
     row.sizes = ", ".join(f"{k} {v}" for k, v in timed.items())
     del compiled
     if inductor and model.program is not None:
@@ -86,7 +88,7 @@ def beside_torch(name: str, batch: int, kernels: bool, keep: Path | None) -> Non
         seconds = time.perf_counter() - begin
         feeds = {k: v.cuda() for k, v in inputs.items()}
         got = torch.from_dlpack(next(iter(compiled.run(feeds).values()))).float().cuda()
-        mine = statistics.median(compiled.device_times(feeds))
+        mine = gpu.own_time(compiled, feeds)
         print(f"{name:16} b{batch:<3} compile {seconds:5.1f} s  xcc {mine * 1e6:8.1f} us", flush=True)
         if kernels:
             print(_kernel_table(compiled.profile(feeds)), flush=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from xcc import symbolic
@@ -13,10 +13,12 @@ FLUSH_BYTES = 256 << 20     # more than any L2 cache
 REPEATS = 30
 
 
-def run_times(executor: Any, symbols: Mapping[str, int], repeats: int = REPEATS, cold: bool = True) -> list[float]:
+def run_times(executor: Any, symbols: Mapping[str, int], repeats: int = REPEATS, cold: bool = True,
+              before: Callable[[], None] | None = None) -> list[float]:
     """Seconds of `repeats` runs on the inputs of the run before, without copies from and to the host.
 
-    cold: the L2 cache is overwritten before each run. Host decisions (if, while) are timed with what they wait for.
+    cold: the L2 cache is overwritten before each run, after a call of `before` where there is one. Host decisions (if,
+    while) are timed with what they wait for.
     """
     driver = executor.driver
     driver.activate()
@@ -24,6 +26,8 @@ def run_times(executor: Any, symbols: Mapping[str, int], repeats: int = REPEATS,
     times = []
     try:
         for _ in range(repeats):
+            if before is not None:
+                before()
             if cold:
                 driver.copy(flush, flush + FLUSH_BYTES, FLUSH_BYTES)
             start = driver.event()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,15 +76,19 @@ class Model:
         times: list[LaunchTime] = self.executor.profile(*self._checked(inputs))
         return times
 
-    def device_times(self, inputs: Mapping[str, Any], repeats: int = 30, cold: bool = True) -> list[float]:
-        """GPU only: seconds of runs on `inputs` without copies from and to the host, each after a cold L2 cache."""
+    def device_times(self, inputs: Mapping[str, Any], repeats: int = 30, cold: bool = True,
+                     before: Callable[[], None] | None = None) -> list[float]:
+        """GPU only: seconds of runs on `inputs` without copies from and to the host, each after a cold L2 cache.
+
+        `before` is called ahead of each run.
+        """
         from xcc.runtime.gpu_profile import run_times
 
         if not hasattr(self.executor, "replay"):
             raise UserError(f"target '{self.target}' has no device times: time run()")
         arrays, symbols = self._checked(inputs)
         self.executor.run(arrays, symbols)
-        return run_times(self.executor, symbols, repeats, cold)
+        return run_times(self.executor, symbols, repeats, cold, before)
 
     def _checked(self, inputs: Mapping[str, Any]) -> tuple[list[Any], dict[str, int]]:
         """Arrays in the program's order, and the symbols that their shapes give."""
