@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import prod
 
 from xcc import symbolic
+from xcc.runtime.dim_values import DimValues
 from xcc.runtime.program import (
     DTYPE_BYTES,
     BindSymbol,
@@ -58,6 +59,7 @@ class ArenaPlanner:
             key = (tuple(dims.setdefault(d, len(dims)) for d in buffer.shape), DTYPE_BYTES[buffer.dtype])
             self._size_of.append(sizes.setdefault(key, len(sizes)))
         self._dims, self._sizes = list(dims), list(sizes)
+        self._values = DimValues(self._dims)
         self._plans: dict[tuple[int, ...], ArenaPlan] = {}
 
     @property
@@ -78,25 +80,25 @@ class ArenaPlanner:
     def _byte_sizes(self, env: dict[str, int]) -> list[int]:
         for name, limit in self._limits:
             env[name] = symbolic.evaluate(limit, env)
-        values = [d if isinstance(d, int) else symbolic.evaluate(d, env) for d in self._dims]
+        values = self._values(env)
         sizes = [_aligned(prod([values[i] for i in shape]) * width) for shape, width in self._sizes]
         return [sizes[i] for i in self._size_of]
 
     def _place(self, sizes: list[int]) -> ArenaPlan:
-        at: list[int] = [-1] * len(sizes)
+        spans: list[tuple[int, int] | None] = [None] * len(sizes)
         total = 0
-        for i in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):
+        for i in sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True):
             size = sizes[i]
-            taken = sorted([(at[j], at[j] + sizes[j]) for j in self._conflicts[i] if at[j] >= 0])
             offset = 0
-            for start, end in taken:
+            for start, end in sorted([span for j in self._conflicts[i] if (span := spans[j])]):
                 if start - offset >= size:
                     break
                 if end > offset:
                     offset = end
-            at[i] = offset
-            total = max(total, offset + size)
-        return ArenaPlan(dict(zip(self._temps, at, strict=True)), total)
+            spans[i] = offset, offset + size
+            if offset + size > total:
+                total = offset + size
+        return ArenaPlan({b: span[0] for b, span in zip(self._temps, spans, strict=True) if span}, total)
 
 
 def _aligned(n: int) -> int:

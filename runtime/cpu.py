@@ -10,8 +10,9 @@ import ctypes
 import os
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,10 @@ from xcc import symbolic
 from xcc.diagnostics import UserError
 from xcc.runtime.arena import ALIGNMENT, ArenaPlanner, touched, walk
 from xcc.runtime.cores import physical_cores
-from xcc.runtime.large_pages import release
+from xcc.runtime.dim_values import DimValues
+from xcc.runtime.large_pages import address_of, load_pages, release, reserve
 from xcc.runtime.launch_time import LaunchTime
-from xcc.runtime.outputs import OutputMemory, address_of
+from xcc.runtime.outputs import OutputMemory
 from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program, Require
 from xcc.runtime.signature import refusal
 from xcc.runtime.versions import choose
@@ -30,6 +32,7 @@ from xcc.runtime.versions import choose
 __all__ = ["CpuExecutor", "make_executor", "requirements", "symbol_names"]
 
 _CACHED_SHAPES = 64
+MOST = 1 << 62      # bytes that an address can count
 
 
 def symbol_names(program: Program) -> tuple[str, ...]:
@@ -57,10 +60,12 @@ def make_executor(program: Program, members: Mapping[str, Any], weights: Any,
 
 
 def _threads(facts: Mapping[str, Any]) -> int:
-    """What ``XCC_THREADS`` says, what the model was compiled for, or one a core."""
+    """What ``XCC_THREADS`` says, what the model was compiled for, or one a core; 1 where no kernel can use more."""
     text = os.environ.get("XCC_THREADS", "0")
     if not text.isdecimal():
         raise UserError(f"XCC_THREADS is '{text}', which is no number of threads")
+    if facts.get("parallel") is False:
+        return 1
     wanted = facts.get("threads", 0)
     return int(text) or (wanted if isinstance(wanted, int) and wanted > 0 else 0) or physical_cores()
 
@@ -91,7 +96,8 @@ class _Shape:
     """What is fixed for one set of symbol values: shapes of outputs, offsets of temporaries."""
 
     outputs: list[tuple[int, ...]]
-    offsets: dict[int, int]
+    temporaries: np.ndarray[Any, Any]       # their buffers,
+    offsets: np.ndarray[Any, Any]           # and where they begin
     arena: int
 
 
@@ -105,19 +111,22 @@ class CpuExecutor:
         self.program, self.version = program, version
         try:
             self._library = load_library(blob)
-            self._main = self._library.xcc_main
+            main = self._library.xcc_main
         except (OSError, AttributeError) as e:
             raise UserError(f"the model's kernels/model.so cannot be loaded: {e}") from None
-        self._main.restype = ctypes.c_int32
+        main.restype = ctypes.c_int32
+        self._main: Callable[[Any, Any], int] = main
         self.threads = int(self._library.xcc_set_threads(ctypes.c_int32(threads)))
         _LIBRARIES.add(self._library)
         self._names = symbol_names(program)
         self._symbols = (ctypes.c_int64 * max(1, len(self._names)))()
         self._pointers = (ctypes.c_void_p * max(1, len(program.buffers)))()
+        self._addresses = np.ndarray(len(self._pointers), np.uintp, memoryview(self._pointers))
         self._planner = ArenaPlanner(program)
         self._shapes: dict[tuple[int, ...], _Shape] = {}
-        self._arena = np.empty(0, np.uint8)
+        self._arena, self._begin, self._room = np.empty(0, np.uint8), 0, 0      # memory, where it begins, its size
         self._limits = {s.name: s.limit for s in walk(program.body) if isinstance(s, BindSymbol)}
+        self._sizes = DimValues(d for i in program.outputs for d in program.buffers[i].shape)
         self._dtypes = {i: _dtype(program.buffers[i].dtype) for i in program.outputs}
         self._memory = [OutputMemory() if program.buffers[i].kind == "output" else None for i in program.outputs]
         self._plain = not self._limits and None not in self._memory      # outputs are what the kernels write
@@ -130,17 +139,14 @@ class CpuExecutor:
                 self._pointers[i] = array.ctypes.data
         if program.setup:
             self._set_up()
-        if not program.symbols:         # the one shape there is: its memory is there before the first run
-            self._place(self._plan((), {}))
-            self._arena.fill(0)
 
     def _set_up(self) -> None:
         """Makes the kept buffers, and lets go of the pages of weights that nothing else reads."""
         kept = [i for i, b in enumerate(self.program.buffers) if b.kind == "kept"]
         sizes = [-(-symbolic.evaluate(self.program.nbytes(i), {}) // ALIGNMENT) * ALIGNMENT for i in kept]
-        memory = np.empty(sum(sizes) + ALIGNMENT, np.uint8)
+        memory, begin = reserve(sum(sizes), exact=True)
         self._keep.append(memory)
-        at = -(-memory.ctypes.data // ALIGNMENT) * ALIGNMENT
+        at = address_of(memory) + begin
         for i, size in zip(kept, sizes, strict=True):
             self._pointers[i] = at
             at += size
@@ -149,6 +155,23 @@ class CpuExecutor:
         for i in {self.program.root(b) for s in self.program.setup for b in s.buffers} - again:
             if self.program.buffers[i].kind == "weight":
                 release(self._arrays[i])
+        for i in again & self._arrays.keys():       # those beside them have lost their large pages
+            load_pages(self._arrays[i])
+
+    def make_ready(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> None:
+        """Makes the memory for a run on arrays like `inputs`, and goes through all of the run but the model's code:
+        what Python does when it comes to a line for the first time takes longer than many a kernel."""
+        key = tuple([symbols[s] for s in self.program.symbols])
+        shape = self._shapes.get(key) or self._plan(key, symbols)
+        self._place(shape, exact=True)
+        for i, size, memory in zip(self.program.outputs, shape.outputs, self._memory, strict=True):
+            if memory is not None:
+                memory.make_ready(size, self._dtypes[i])
+        main, self._main = self._main, _nothing
+        try:
+            self.run(inputs, symbols)
+        finally:
+            self._main = main
 
     def set_threads(self, threads: int) -> int:
         """Changes the number of threads; returns how many there are."""
@@ -194,25 +217,30 @@ class CpuExecutor:
         for name, limit in self._limits.items():
             env[name] = symbolic.evaluate(limit, env)
         plan = self._planner.plan(symbols)
-        outputs = [tuple(symbolic.evaluate(d, env) for d in self.program.buffers[i].shape)
-                   for i in self.program.outputs]
+        if plan.size > MOST:
+            raise MemoryError(f"{plan.size} bytes")
+        sizes = iter(self._sizes(env))
+        outputs = [tuple(islice(sizes, len(self.program.buffers[i].shape))) for i in self.program.outputs]
         if len(self._shapes) >= _CACHED_SHAPES:
             self._shapes.pop(next(iter(self._shapes)))
-        self._shapes[key] = _Shape(outputs, dict(plan.offsets), plan.size)
+        self._shapes[key] = _Shape(outputs, np.array(list(plan.offsets), np.intp),
+                                   np.array(list(plan.offsets.values()), np.uintp), plan.size)
         self._placed = None
         return self._shapes[key]
 
     _placed: _Shape | None = None
 
-    def _place(self, shape: _Shape) -> None:
-        """Points temporaries into the arena, which grows to the largest shape seen."""
+    def _place(self, shape: _Shape, *, exact: bool = False) -> None:
+        """Points temporaries into the arena, which grows to the largest shape seen. `exact`: as for
+        :func:`xcc.runtime.large_pages.reserve`; the memory is then cleared here."""
         if self._placed is shape:
             return
-        if self._arena.size < shape.arena + ALIGNMENT:
-            self._arena = np.empty(shape.arena + ALIGNMENT, np.uint8)
-        base = -(-self._arena.ctypes.data // ALIGNMENT) * ALIGNMENT
-        for i, offset in shape.offsets.items():
-            self._pointers[i] = base + offset
+        if self._room < shape.arena:
+            self._arena, self._begin = reserve(shape.arena, exact=exact)
+            self._room = shape.arena
+            if exact:
+                self._arena[self._begin:self._begin + self._room].fill(0)
+        self._addresses[shape.temporaries] = shape.offsets + np.uintp(address_of(self._arena) + self._begin)
         self._placed = shape
 
     def _result(self, n: int, out: Any, limit: tuple[int, ...]) -> Any:
@@ -234,6 +262,11 @@ class CpuExecutor:
         if b.kind == "alias":
             return self._address(b.base, env) + symbolic.evaluate(b.offset, env)
         return int(self._pointers[i] or 0)
+
+
+def _nothing(pointers: Any, symbols: Any) -> int:
+    """In the place of ``xcc_main``."""
+    return 0
 
 
 def _dtype(name: str) -> Any:

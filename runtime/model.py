@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from xcc import symbolic
 from xcc.diagnostics import UserError
 from xcc.runtime import dlpack, dtypes
 from xcc.runtime.artifact import Artifact
 from xcc.runtime.launch_time import LaunchTime
-from xcc.runtime.signature import TensorInfo, check_names, check_tensor, solve_symbols, tensor_infos
+from xcc.runtime.signature import Sizes, TensorInfo, check_names, check_tensor, tensor_infos
 
 __all__ = ["Model", "load"]
 
@@ -31,6 +32,7 @@ each symbol; it returns the outputs in the program's order.
 """
 
 REMEMBERED_SHAPES = 256
+FIRST_SIZES = (1, 32)       # what sizes are multiples of that a model is made ready for: some halve images five times
 
 
 class Model:
@@ -43,6 +45,7 @@ class Model:
         self._types = [dtypes.numpy_dtype(i.dtype) if i.dtype in dtypes.PLAIN else None for i in self.inputs]
         self._output_names = [o.name for o in self.outputs]
         self._executor: Any = None
+        self._sizes = Sizes(artifact.program)
         self._solved: dict[tuple[tuple[int, ...], ...], dict[str, int]] = {}
 
     @property
@@ -104,7 +107,7 @@ class Model:
         if symbols is None:
             if len(self._solved) >= REMEMBERED_SHAPES:
                 self._solved.clear()
-            symbols = self._solved[shapes] = solve_symbols(self.artifact.program, shapes)
+            symbols = self._solved[shapes] = self._sizes.solve(shapes)
         return arrays, symbols
 
     def __call__(self, *args: Any) -> Any:
@@ -135,12 +138,40 @@ class Model:
                 raise UserError(f"the memory does not suffice for the model: {e}") from None
         return self._executor
 
-    def prepare(self) -> Model:
-        """Makes ready what the first run would make, for a CPU model where this machine can run it; returns itself."""
-        if self.target == "cpu":
+    def prepare(self, dims: Mapping[str, int] | None = None) -> Model:
+        """Makes ready what the first run would make, for a CPU model where this machine can run it; returns itself.
+
+        `dims` says for which sizes of the symbolic dims there is memory: 1, or the least of its bounds, for one that it
+        leaves out. UserError where they do not fit the model. Without it, sizes are tried that a model with symbolic
+        dims may have; the first run on others plans and clears its memory.
+        """
+        if self.target != "cpu":
+            return self
+        symbols = self.artifact.program.symbols
+        least = {s: max(1, self.artifact.program.bounds.get(s, (1, 1))[0]) for s in symbols}
+        if dims is not None:
+            unknown = [name for name in dims if name not in symbols]
+            if unknown:
+                raise UserError(f"dims: the model has no symbolic dim '{unknown[0]}'; it has "
+                                f"{', '.join(symbols) or 'none'}")
+            self._make_ready(least | dict(dims))
+            return self
+        for step in FIRST_SIZES:
             with contextlib.suppress(UserError):        # the first run says what is wrong
-                _ = self.executor
+                self._make_ready({s: -(-n // step) * step for s, n in least.items()})
+                break
         return self
+
+    def _make_ready(self, sizes: Mapping[str, int]) -> None:
+        """The executor, and its memory for symbols of these values."""
+        executor, buffers = self.executor, self.artifact.program.buffers
+        try:
+            inputs = {i.name: np.empty([symbolic.evaluate(d, sizes) for d in buffers[b].shape],
+                                       dtypes.numpy_dtype(i.dtype))
+                      for i, b in zip(self.inputs, self.artifact.program.inputs, strict=True)}
+            executor.make_ready(*self._checked(inputs))
+        except (MemoryError, ValueError) as e:
+            raise UserError(f"the memory does not suffice for a run of these sizes: {e}") from None
 
     def _array(self, info: TensorInfo, value: Any) -> Any:
         if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
@@ -172,12 +203,13 @@ def _from_python(info: TensorInfo, value: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def load(path: str | Path, *, prepare: bool = True) -> Model:
+def load(path: str | Path, *, prepare: bool = True, dims: Mapping[str, int] | None = None) -> Model:
     """The model in an .xcm file, its weights memory-mapped.
 
-    `prepare` loads a CPU model's code, so that the first run is like any other. Without it, nothing is done that the
-    first call can do, and nothing of the file reaches the system's loader.
+    `prepare` loads a CPU model's code, so that the first run is like any other (`dims`: on which sizes, see
+    :meth:`Model.prepare`). Without it, nothing is done that the first call can do, and nothing of the file reaches the
+    system's loader.
     """
     model = Model(Artifact.read(path))
-    return model.prepare() if prepare else model
+    return model.prepare(dims) if prepare else model
 

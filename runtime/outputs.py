@@ -1,23 +1,21 @@
 """Memory for outputs: what the caller let go of serves the next run.
 
-A fresh array of megabytes costs a page fault and a cleared page for every 4 KiB, often more than the kernel that fills
-it. Reference counts tell when the last view of an output (an array, a DLPack capsule, a memoryview) is gone.
+A fresh array of megabytes costs page faults and cleared pages, often more than the kernel that fills it. Reference
+counts tell when the last view of an output (an array, a DLPack capsule, a memoryview) is gone.
 """
 
 from __future__ import annotations
 
-import ctypes
 import math
 import sys
 from typing import Any
 
 import numpy as np
 
-from xcc.runtime.arena import ALIGNMENT
+from xcc.runtime.large_pages import OWN, address_of, reserve
 
-__all__ = ["OutputMemory", "address_of"]
+__all__ = ["OutputMemory"]
 
-LARGE = 1 << 17     # bytes; smaller arrays come from the allocator's own lists
 KEPT = 2            # buffers of one output: a caller may hold the result of the run before
 _UNUSED = 2         # references to a buffer that only the list holds, as seen from inside getrefcount
 
@@ -27,7 +25,7 @@ class OutputMemory:
 
     def __init__(self) -> None:
         self._buffers: list[np.ndarray[Any, Any]] = []
-        self._begins: list[tuple[int, int]] = []    # where in each buffer a cache line begins, and its address
+        self._places: list[tuple[int, int, int]] = []   # of each buffer: bytes for arrays, where they begin, address
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, Any], int]:
         """An uninitialised array of `shape`, in memory that no other array uses, and its address.
@@ -35,25 +33,26 @@ class OutputMemory:
         Large ones begin with a cache line, so that stores of whole vectors stay within a line each.
         """
         size = math.prod(shape) * dtype.itemsize
-        if size < LARGE:
+        if size < OWN:
             array = np.empty(shape, dtype)
             return array, address_of(array)
         for n in range(len(self._buffers)):
-            if sys.getrefcount(self._buffers[n]) == _UNUSED and self._buffers[n].size == size + ALIGNMENT:
-                begin, address = self._begins[n]
+            if sys.getrefcount(self._buffers[n]) == _UNUSED and self._places[n][0] == size:
+                _, begin, address = self._places[n]
                 return np.ndarray(shape, dtype, self._buffers[n], begin), address
+        return self._new(shape, dtype, size, exact=False)
+
+    def make_ready(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        """The next :meth:`empty` of this shape gives memory that the system has cleared."""
+        size = math.prod(shape) * dtype.itemsize
+        if size >= OWN:
+            self._new(shape, dtype, size, exact=True)[0].fill(0)
+
+    def _new(self, shape: tuple[int, ...], dtype: np.dtype[Any], size: int, *,
+             exact: bool) -> tuple[np.ndarray[Any, Any], int]:
         if len(self._buffers) == KEPT:
-            del self._buffers[0], self._begins[0]
-        buffer = np.empty(size + ALIGNMENT, np.uint8)
-        address = -(-address_of(buffer) // ALIGNMENT) * ALIGNMENT
+            del self._buffers[0], self._places[0]
+        buffer, begin = reserve(size, exact=exact)
         self._buffers.append(buffer)
-        self._begins.append((address - address_of(buffer), address))
-        return np.ndarray(shape, dtype, buffer, self._begins[-1][0]), address
-
-
-def address_of(array: Any) -> int:
-    """Of an array's first element. `array.ctypes.data` takes several times as long, as long as a small kernel."""
-    try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))
-    except (TypeError, ValueError, BufferError):    # read-only, empty, or of a type that buffers do not know
-        return int(array.ctypes.data)
+        self._places.append((size, begin, address_of(buffer) + begin))
+        return np.ndarray(shape, dtype, buffer, begin), self._places[-1][2]

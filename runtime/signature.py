@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from xcc import symbolic
 from xcc.diagnostics import UserError
+from xcc.runtime.dim_values import DimValues
 from xcc.runtime.program import Program, Require
 from xcc.symbolic import Dim
 
-__all__ = ["TensorInfo", "check_names", "check_tensor", "refusal", "require", "solve_symbols"]
+__all__ = ["Sizes", "TensorInfo", "check_names", "check_tensor", "refusal", "require", "solve_symbols"]
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,36 @@ def solve_symbols(program: Program, shapes: Sequence[Sequence[int]]) -> dict[str
     for left, right in program.equal:
         _check_equal(left, right, env, source)
     return env
+
+
+class Sizes:
+    """:func:`solve_symbols` of a program, quickly where the sizes fit."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        dims = [d for i in program.inputs for d in program.buffers[i].shape]
+        self._bound: dict[str, int] = {}        # symbol -> which of all dims of the inputs gives its value
+        for n, d in enumerate(dims):
+            if (name := _bare_symbol(d)) is not None:
+                self._bound.setdefault(name, n)
+        self._values = None
+        if {s for d in (*dims, *chain(*program.equal)) for s in symbolic.symbols_of(d)} <= self._bound.keys():
+            self._values = DimValues((*dims, *chain(*program.equal)))
+
+    def solve(self, shapes: Sequence[Sequence[int]]) -> dict[str, int]:
+        """The value of each symbol; UserError where two dims disagree."""
+        given = list(chain(*shapes))
+        env = {name: given[n] for name, n in self._bound.items()}
+        if self._values is None or not all(low <= env.get(s, low) <= high
+                                           for s, (low, high) in self._program.bounds.items()):
+            return solve_symbols(self._program, shapes)
+        try:
+            values = self._values(env)
+        except ZeroDivisionError:
+            return solve_symbols(self._program, shapes)
+        pairs = values[len(given):]
+        fit = values[:len(given)] == given and pairs[::2] == pairs[1::2]
+        return env if fit else solve_symbols(self._program, shapes)
 
 
 def _check_equal(a: Dim, b: Dim, env: Mapping[str, int], source: Mapping[str, str]) -> None:

@@ -25,7 +25,7 @@ FOLDER = "versions"
 
 @dataclass(frozen=True)
 class Version:
-    """The program and code for one chip. `facts` are its ``kernels/cpu.json``: triple, cpu, threads, requires."""
+    """The program and code for one chip. `facts`: ``kernels/cpu.json``: triple, cpu, threads, requires, parallel."""
 
     chip: str
     program: Program

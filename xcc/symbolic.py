@@ -10,13 +10,14 @@ This module depends on nothing: the compiler and the runtime both use it.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache, reduce
 from math import gcd
 from typing import Union
 
-__all__ = ["Dim", "Expr", "ceildiv", "dim_max", "dim_min", "evaluate", "floordiv", "is_static", "mod",
+__all__ = ["Dim", "Expr", "NUMBERS", "ceildiv", "dim_max", "dim_min", "evaluate", "floordiv", "is_static", "mod",
            "parse", "product", "simplify", "substitute", "symbols_of", "sym"]
 
 Atom = Union[tuple[str], tuple[str, "Dim", "Dim"]]
@@ -233,6 +234,9 @@ def dim_min(a: Dim, b: Dim) -> Dim:
 
 _FUNCTIONS: dict[str, Callable[[Dim, Dim], Dim]] = {
     "floordiv": floordiv, "mod": mod, "max": dim_max, "min": dim_min, "ceildiv": ceildiv}
+NUMBERS: dict[str, Callable[[int, int], int]] = {
+    "floordiv": operator.floordiv, "mod": operator.mod, "max": max, "min": min}
+"""The functions in an expression, of numbers."""
 
 
 def is_static(dims: Iterable[Dim]) -> bool:
@@ -291,13 +295,18 @@ def simplify(d: Dim) -> Dim:
 
 
 def evaluate(d: Dim, env: Mapping[str, int]) -> int:
-    """The value of `d`; raises KeyError with the first symbol that `env` lacks."""
-    for name in symbols_of(d):
-        if name not in env:
-            raise KeyError(name)
-    value = substitute(d, env)
-    assert isinstance(value, int)
-    return value
+    """The value of `d`; raises KeyError with a symbol that `env` lacks."""
+    if not isinstance(d, Expr):
+        return d
+    total = 0
+    for monomial, value in d.terms:
+        for atom in monomial:
+            if len(atom) == 1:
+                value *= env[atom[0]]
+            else:
+                value *= NUMBERS[atom[0]](evaluate(atom[1], env), evaluate(atom[2], env))
+        total += value
+    return total
 
 
 _TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_][\w.:]*)|([-+*(),]))")

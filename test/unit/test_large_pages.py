@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xcc.runtime import large_pages
-from xcc.runtime.large_pages import BlockWriter, map_file, release
+from xcc.runtime.large_pages import BLOCK, OWN, WORTH, BlockWriter, address_of, load_pages, map_file, release, reserve
 
 
 class Recorder:
@@ -55,6 +55,30 @@ def test_mapped(tmp_path):
         map_file(tmp_path / "none")
 
 
+@pytest.mark.parametrize("size", [0, 1, OWN - 1, OWN, BLOCK, BLOCK + 1, BLOCK + WORTH, 5 * BLOCK - 1])
+@pytest.mark.parametrize("exact", [False, True])
+def test_reserved_memory_holds_its_size(size, exact):
+    array, begin = reserve(size, exact=exact)
+    assert (address_of(array) + begin) % 64 == 0 and address_of(array) == array.ctypes.data
+    part = array[begin:begin + size]
+    assert part.size == size
+    part.fill(7)
+    assert (part == 7).all()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="Linux tells what is resident")
+def test_exact_memory_takes_no_more_than_its_pages():
+    array, begin = reserve(2 * BLOCK + WORTH, exact=True)
+    array[begin:begin + 2 * BLOCK + WORTH].fill(1)
+    assert resident(array) <= 2 * BLOCK + WORTH + 4096
+
+
+def test_more_memory_than_there_is():
+    for size in (1 << 60, 1 << 70):
+        with pytest.raises(MemoryError):
+            reserve(size, exact=False)
+
+
 def resident(array):
     """Bytes of the file that holds `array` which are in this process's memory."""
     address, found = array.ctypes.data, False
@@ -81,3 +105,15 @@ def test_released(tmp_path):
     own = np.arange(100_000)
     release(own[10:])
     np.testing.assert_array_equal(own, np.arange(100_000))
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="Linux tells what is resident")
+def test_pages_are_loaded_again(tmp_path):
+    (tmp_path / "f").write_bytes(bytes(1 << 20))
+    data = map_file(tmp_path / "f")
+    release(data)
+    assert resident(data) < 100_000
+    load_pages(data[5000:600_000])
+    assert resident(data) >= 590_000
+    load_pages(data[:0])
+    load_pages(np.arange(10))

@@ -3,9 +3,10 @@
 import ml_dtypes
 import numpy as np
 
-from xcc.runtime.outputs import KEPT, LARGE, OutputMemory, address_of
+from xcc.runtime.large_pages import OWN, address_of
+from xcc.runtime.outputs import KEPT, OutputMemory
 
-SHAPE = (LARGE // 4 + 3, 2)
+SHAPE = (OWN // 4 + 3, 2)
 F32, F64, I64 = map(np.dtype, ("f4", "f8", "i8"))
 
 
@@ -62,3 +63,15 @@ def test_addresses():
     read_only.flags.writeable = False
     for view in (a, a[3:], read_only, a[:0], a.astype(ml_dtypes.bfloat16), a.astype(np.bool_)):
         assert address_of(view) == view.ctypes.data
+
+
+def test_made_ready():
+    """What was made ready is handed out next, and to one caller."""
+    memory = OutputMemory()
+    memory.make_ready(SHAPE, F32)
+    (ready,) = [at for _, _, at in memory._places]
+    a, at = memory.empty(SHAPE, F32)
+    assert at == ready and not a.any()
+    assert memory.empty(SHAPE, F32)[1] != at
+    memory.make_ready((3,), F32)
+    assert len(memory._buffers) == KEPT

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xcc import symbolic
+from xcc.runtime.dim_values import DimValues
 from xcc.symbolic import Dim, ceildiv, dim_max, dim_min, evaluate, floordiv, mod, parse, sym
 
 N, M = sym("n"), sym("m")
@@ -48,6 +49,22 @@ def test_values(a: Dim, b: Dim, by: int, n: int, m: int) -> None:
     assert evaluate(mod(a, by), env) == x % by
     assert evaluate(dim_max(a, b), env) == max(x, y)
     assert evaluate(symbolic.substitute(a, {"n": M, "m": N}), {"n": m, "m": n}) == x
+
+
+@given(st.lists(dims, max_size=5), st.integers(0, 50), st.integers(0, 50))
+def test_values_of_many(many: list[Dim], n: int, m: int) -> None:
+    env = {"n": n, "m": m}
+    values = DimValues(many)
+    for _ in range(2):
+        assert values(env) == [evaluate(d, env) for d in many]
+
+
+def test_values_of_many_share_what_they_have_in_common() -> None:
+    values = DimValues([floordiv(N + 31, 32), floordiv(N + 31, 32) * 8, floordiv(N + 31, 32) + M])
+    assert len(values) == 4     # + 31, the quotient, * 8, + m
+    assert values({"n": 33, "m": 5}) == [2, 16, 7]
+    with pytest.raises(KeyError, match="m"):
+        values({"n": 1})
 
 
 @pytest.mark.parametrize("text", ["", "n +", "2n", "(n", "n)", "foo(n, 2)", "n / 2", "floordiv(n)"])

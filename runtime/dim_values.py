@@ -1,0 +1,60 @@
+"""The values of many symbolic dims at once, what they share computed once: the first run on inputs of a size waits."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from itertools import repeat
+
+from xcc.symbolic import NUMBERS, Dim, Expr
+
+__all__ = ["DimValues"]
+
+Step = tuple[Callable[[int, int], int], int, int]
+
+
+class DimValues:
+    """Called with the values of symbols, gives those of `dims`; KeyError with a symbol that has none."""
+
+    def __init__(self, dims: Iterable[Dim]) -> None:
+        self._numbers: dict[int, int] = {}      # number -> place among the values; those of numbers and symbols are
+        self._symbols: dict[str, int] = {}      # counted from the end, those of steps from the start
+        self._steps: dict[Step, int] = {}
+        self._results = [self._place(d) for d in dims]
+        self._leaves = [n for n, _ in sorted([*self._numbers.items(), *((0, at) for at in self._symbols.values())],
+                                             key=operator.itemgetter(1))]
+
+    def __call__(self, env: Mapping[str, int]) -> list[int]:
+        values = [*repeat(0, len(self._steps)), *self._leaves]
+        for name, at in self._symbols.items():
+            values[at] = env[name]
+        for n, (function, a, b) in enumerate(self._steps):
+            values[n] = function(values[a], values[b])
+        return [values[at] for at in self._results]
+
+    def __len__(self) -> int:
+        """How many operations a call takes."""
+        return len(self._steps)
+
+    def _place(self, d: Dim) -> int:
+        """Where the value of `d` will be."""
+        if not isinstance(d, Expr):
+            return self._numbers.setdefault(d, self._next_leaf())
+        total: int | None = None
+        for monomial, factor in d.terms:
+            value = None if monomial and factor == 1 else self._place(factor)
+            for atom in monomial:
+                if len(atom) == 1:
+                    at = self._symbols.setdefault(atom[0], self._next_leaf())
+                else:
+                    at = self._step(NUMBERS[atom[0]], self._place(atom[1]), self._place(atom[2]))
+                value = at if value is None else self._step(operator.mul, value, at)
+            assert value is not None
+            total = value if total is None else self._step(operator.add, total, value)
+        return self._place(0) if total is None else total
+
+    def _step(self, function: Callable[[int, int], int], a: int, b: int) -> int:
+        return self._steps.setdefault((function, a, b), len(self._steps))
+
+    def _next_leaf(self) -> int:
+        return -1 - len(self._numbers) - len(self._symbols)
