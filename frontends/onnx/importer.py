@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from onnx import ModelProto, TypeProto, ValueInfoProto
 
 from xcc import symbolic
 from xcc._mlir import func_d, ir
+from xcc.bounds import Bounds
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.base import tensor_type
@@ -73,6 +75,11 @@ class ModelImporter:
     def bounds(self) -> dict[str, tuple[int, int]]:
         """The bounds given for symbols."""
         return {name: b for name, b in self.symbols.items() if b is not None}
+
+    @property
+    def known(self) -> Bounds:
+        """The bounds of symbols, those of sizes that a run counts too: 0 and more."""
+        return {**dict.fromkeys(self.counted, (0.0, inf)), **self.bounds}
 
     def run(self) -> Any:
         graph = self.source.model.graph

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,6 +48,5 @@ class Sizes:
         if not isinstance(d, Expr):
             return d
         if d not in self._numbers:
-            counted = dict.fromkeys(self.model.counted, (0, inf))
-            self._numbers[d] = number({**counted, **self.model.bounds}, d)
+            self._numbers[d] = number(self.model.known, d)
         return self._numbers[d]

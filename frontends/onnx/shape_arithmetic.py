@@ -41,7 +41,7 @@ def _divide(cx: Context, xs: list[Array]) -> Array:
             top, bottom = parts(a)
             if floating:
                 return ratio(top, bottom * b)
-            if sign(cx.graph.model.bounds, top) < 0 or isinstance(a, Ratio):
+            if sign(cx.graph.model.known, top) < 0 or isinstance(a, Ratio):
                 raise Undecided
             return symbolic.floordiv(top, b)
         if isinstance(b, Fraction) and b > 0:
@@ -75,7 +75,7 @@ def _cast(cx: Context, xs: list[Array]) -> Array:
 def _compare(direction: str) -> Rule:
     def apply(cx: Context, xs: list[Array]) -> Array:
         def decide(a: Any, b: Any) -> bool:
-            return _decide(direction, add(a, negate(b)), cx.graph.model.bounds)
+            return _decide(direction, add(a, negate(b)), cx.graph.model.known)
 
         return _elementwise(decide)(cx, xs)
 

@@ -81,7 +81,7 @@ def _bound(cx: Context, at: Dim, size: Dim, before: int) -> Dim:
         if at == -1:
             return size - 1
         return _clamp(cx, at if at >= 0 else size + at, before, top)
-    bounds = cx.graph.model.bounds
+    bounds = cx.graph.model.known
     try:
         negative = sign(bounds, at) == -2
     except Undecided:
@@ -101,7 +101,7 @@ def _clamp(cx: Context, value: Dim, low: Dim, high: Dim) -> Dim:
 def at_least(cx: Context, value: Dim, low: Dim) -> Dim:
     """The larger of the two, which one it is where the bounds of symbols tell."""
     try:
-        s = sign(cx.graph.model.bounds, value - low)
+        s = sign(cx.graph.model.known, value - low)
     except Undecided:
         return symbolic.dim_max(value, low)
     return value if s > 0 or value == low else low
@@ -109,7 +109,7 @@ def at_least(cx: Context, value: Dim, low: Dim) -> Dim:
 
 def _at_most(cx: Context, value: Dim, high: Dim) -> Dim:
     try:
-        s = sign(cx.graph.model.bounds, high - value)
+        s = sign(cx.graph.model.known, high - value)
     except Undecided:
         return symbolic.dim_min(value, high)
     return value if s > 0 or value == high else high

@@ -58,7 +58,7 @@ def _same(spatial: Shape, kernel: Shape, strides: tuple[int, ...], dilations: tu
 def pool_padding(cx: Context, spatial: Shape, w: Window) -> Shape:
     """`high` of a pool, grown so that the windows fit which ONNX counts and which would not."""
     grow = _ceil_high if cx.attr("ceil_mode", 0) else _floor_high
-    bounds = cx.graph.model.bounds
+    bounds = cx.graph.model.known
     return tuple(grow(bounds, *row) for row in
                  zip(spatial, w.kernel, w.strides, w.dilations, w.low, w.high, strict=True))
 

@@ -188,3 +188,16 @@ def test_grid_sample_outside_of_infinite_borders(mode: str) -> None:
     image = np.full((1, 1, 3, 4), np.inf, np.float32)
     grid = np.array([-4, 5, 3, 0.2, 9, 9, -2.5, -7], np.float32).reshape(1, 2, 2, 2)
     check([node("GridSample", "x grid", "y", mode=mode)], {"x": image, "grid": grid}, "y")
+
+
+@pytest.mark.parametrize("op", ["Equal", "Greater", "Less", "GreaterOrEqual"])
+def test_a_count_that_may_be_nothing_is_compared_when_run(op: str) -> None:
+    """A size that the data decides may be 0, unlike an input's: the branch was taken at import."""
+    def branch(name: str, value: float) -> Any:
+        constant = helper.make_node("Constant", [], [name], value_float=value)
+        return helper.make_graph([constant], name, [], [_info(name, np.float32(0), [])])
+
+    nodes = [node("NonZero", "x", "places"), node("Shape", "places", "shape", start=1), node(op, "shape limit", "yes"),
+             node("If", "yes", "y", then_branch=branch("then", 1.0), else_branch=branch("else", 0.0))]
+    for x in (np.zeros(3), np.ones(3)):
+        check(nodes, {"x": x.astype(np.float32)}, "y", {"limit": np.array([op == "GreaterOrEqual"], np.int64)})
