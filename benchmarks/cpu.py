@@ -30,13 +30,15 @@ import numpy as np
 from cpu_cases import CASES, GROUPS, ROOT, Case, Job
 from cpu_rivals import Rival
 from cpu_tables import page
+from first_run import first_runs
 
 from xcc.cache import compiler_version
 from xcc.targets.cpu.machine import Machine, measured
 
 RUNTIMES = ("xcc", "onnxruntime", "openvino", "iree", "torch", "torch-nhwc", "openblas", "limit")
 CALLS, LEAST_ROUNDS = 20, 5
-MEMORY = ("models", "formats")       # groups whose memory is reported
+MEMORY = ("models", "formats")       # groups whose memory and first run are reported
+FIRST = 9                            # processes that a first run is the median of
 
 
 def measure(case: Case, rivals: list[Rival], args: argparse.Namespace, machine: Machine) -> dict[str, Any]:
@@ -57,6 +59,8 @@ def measured_row(case: Case, folder: Path, job: Job, rivals: list[Rival], args: 
     row["compile_s"] = compile_s = compiled(job, folder, args)
     if isinstance(compile_s, str):
         return row | {"out": {"xcc": compile_s}}
+    if case.group in MEMORY and not args.prepare:
+        row["first"] = first_runs(folder / "xcc.xcm", folder / "feeds.npz", args.threads, FIRST)
     load(rivals, folder, case.group in MEMORY)
     try:
         for n in range(0 if args.prepare else args.rounds):

@@ -9,6 +9,8 @@ from typing import Any
 TITLES = {"models": "Models", "formats": "Models in other number formats", "matmul": "Matrix products",
           "conv": "Convolutions", "rows": "Softmax, norms, activations"}
 
+FIRST = {"first_ms": "first ms", "warm_ms": "warm ms", "paused_ms": "after a pause ms", "ratio": "first / warm"}
+
 
 def page(data: Mapping[str, Any]) -> str:
     """All tables: one a group, then compile times and memory of the models."""
@@ -30,9 +32,11 @@ def page(data: Mapping[str, Any]) -> str:
     whole = [r for r in data["rows"] if r["group"] in ("models", "formats") and "xcc" in r["ms"]]
     if whole:
         out += ["## Compile time, first run and memory", "",
-                "*Compile*: the whole command, kernels cached or not as they were. *First*: the first run after load. "
-                "*Memory*: peak resident MB of a run, less what the imports take; *bar* is the weights and 1.2 times "
-                "the most that a peer's run takes on top of its loaded model.", "", *_memory(whole), ""]
+                "*Compile*: the whole command, kernels cached or not as they were. *First*: the first run after load, "
+                "*warm*: later ones, *after a pause*: those behind a pause in which other data went through the "
+                "caches; medians of processes of benchmarks/first_run.py. *Memory*: peak resident MB of a run, less "
+                "what the imports take; *bar* is the weights and 1.2 times the most that a peer's run takes on top of "
+                "its loaded model.", "", *_memory(whole), ""]
     return "\n".join(out)
 
 
@@ -67,13 +71,20 @@ def _cell(r: Mapping[str, Any], name: str) -> str:
 
 def _memory(rows: list[dict[str, Any]]) -> list[str]:
     names = list(dict.fromkeys(k for r in rows for k in r["run_mb"]))
-    titles = ["case", "compile s", "load s", "first / warm", *(f"{n} MB" for n in names), "weights MB", "bar MB"]
+    titles = ["case", "compile s", "load s", *FIRST.values(), *(f"{n} MB" for n in names), "weights MB", "bar MB"]
     lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
     for r in rows:
         peers = [v for k, v in r["activation_mb"].items() if k != "xcc"]
         bar = f"{r['weights_mb'] + 1.2 * max(peers):.0f}" if peers else "-"
         cells = [r["case"], f"{r['compile_s']:.1f}", f"{r['load_s']['xcc']:.2f}",
-                 f"{r['first_ms']['xcc'] / r['ms']['xcc']:.2f}",
+                 *_first(r),
                  *(f"{r['run_mb'][n]:.0f}" if n in r["run_mb"] else "-" for n in names), f"{r['weights_mb']:.0f}", bar]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
+
+
+def _first(r: Mapping[str, Any]) -> list[str]:
+    """The cells of FIRST; of a row without samples what the measurement of its memory has seen."""
+    first, warm = r["first_ms"]["xcc"], r["ms"]["xcc"]
+    seen: Mapping[str, float] = r.get("first", {"first_ms": first, "warm_ms": warm, "ratio": first / warm})
+    return [f"{seen[k]:.{2 if k == 'ratio' else 3}f}" if k in seen else "-" for k in FIRST]

@@ -15,7 +15,9 @@ from onnx import TensorProto, helper, numpy_helper
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from cpu_rivals import Rival  # noqa: E402
 from cpu_tables import page  # noqa: E402
+from first_run import COLUMNS, first_runs  # noqa: E402
 
+import xcc  # noqa: E402
 from xcc.targets.cpu.machine import limit_call  # noqa: E402
 
 if not sys.platform.startswith("linux"):
@@ -87,3 +89,19 @@ def test_limits_take_turns(flops, moved):
     seconds = time.perf_counter() - begin
     assert times >= 1 and seconds > 1e-3
     assert (flops + moved) * times / seconds < 1e13        # no machine is that fast
+
+
+def test_first_runs(tmp_path):
+    """A sample in a process of its own, and its columns in the table."""
+    product(tmp_path / "case", 64)
+    artifact = tmp_path / "xcc.xcm"
+    xcc.compile(tmp_path / "case" / "m.onnx").save(artifact)
+    found = first_runs(artifact, tmp_path / "case" / "feeds.npz", 1, 1)
+    assert set(found) == set(COLUMNS) and all(found[k] > 0 for k in COLUMNS if k != "faults")
+    row = {"case": "small", "group": "models", "version": "v", "ms": {"xcc": 2.0},
+           "first_ms": {"xcc": 3.0}, "load_s": {"xcc": 0.1}, "run_mb": {},
+           "activation_mb": {}, "weights_mb": 1.0, "compile_s": 1.0}
+    data = {"cpu": "c", "threads": 1, "version": "v", "flops": {}, "bandwidth": [[1, 1e9]]}
+    with_first = page(data | {"rows": [row | {"first": found}]})
+    assert f"| {found['first_ms']:.3f} | {found['warm_ms']:.3f} |" in with_first
+    assert "| small | 1.0 | 0.10 | 3.000 | 2.000 | - | 1.50 |" in page(data | {"rows": [row]})
