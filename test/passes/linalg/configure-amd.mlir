@@ -136,12 +136,12 @@ func.func @main(%arg0: tensor<8192x4096xf16> {xt.name = "x0"}) -> (tensor<4096xf
 
 // -----
 
-// 128 bytes on both sides.
-// CDNA2: func.func private @transpose_0{{.*}}block = array<i64: 64, 64>,{{.*}}threads = 256 : i64
-// CDNA3: func.func private @transpose_0{{.*}}block = array<i64: 64, 64>,{{.*}}threads = 256 : i64
-// CDNA4: func.func private @transpose_0{{.*}}block = array<i64: 64, 64>,{{.*}}threads = 256 : i64
-// RDNA3: func.func private @transpose_0{{.*}}block = array<i64: 64, 64>,{{.*}}threads = 256 : i64
-// RDNA4: func.func private @transpose_0{{.*}}block = array<i64: 64, 64>,{{.*}}threads = 256 : i64
+// 128 bytes are written at once, and 256 read where there are many tiles.
+// CDNA2: func.func private @transpose_0{{.*}}block = array<i64: 128, 64>,{{.*}}threads = 256 : i64
+// CDNA3: func.func private @transpose_0{{.*}}block = array<i64: 128, 64>,{{.*}}threads = 256 : i64
+// CDNA4: func.func private @transpose_0{{.*}}block = array<i64: 128, 64>,{{.*}}threads = 256 : i64
+// RDNA3: func.func private @transpose_0{{.*}}block = array<i64: 128, 64>,{{.*}}threads = 256 : i64
+// RDNA4: func.func private @transpose_0{{.*}}block = array<i64: 128, 64>,{{.*}}threads = 256 : i64
 func.func @main(%arg0: tensor<8192x4096xf16> {xt.name = "x0"}) -> (tensor<4096x8192xf16> {xt.name = "y0"}) {
   %0 = "xt.transpose"(%arg0) {perm = [1, 0]} : (tensor<8192x4096xf16>) -> tensor<4096x8192xf16>
   return %0 : tensor<4096x8192xf16>

@@ -10,9 +10,16 @@ func.func private @pointwise(%x: tensor<8192x4096xf16>, %b: tensor<4096xf16>) ->
   return %0 : tensor<8192x4096xf16>
 }
 
-// 128 bytes on both sides.
-// CHECK-LABEL: func.func private @transpose(
+// 128 bytes are written at once, and 256 read where there are many tiles.
+// CHECK-LABEL: func.func private @small_transpose(
 // CHECK-SAME: block = array<i64: 64, 64>{{.*}}threads = 256 : i64
+func.func private @small_transpose(%x: tensor<2048x1024xf16>) -> tensor<1024x2048xf16> attributes {xt.kernel, xt.symbols = []} {
+  %0 = "xt.transpose"(%x) {perm = [1, 0]} : (tensor<2048x1024xf16>) -> tensor<1024x2048xf16>
+  return %0 : tensor<1024x2048xf16>
+}
+
+// CHECK-LABEL: func.func private @transpose(
+// CHECK-SAME: block = array<i64: 128, 64>{{.*}}threads = 256 : i64
 func.func private @transpose(%x: tensor<8192x4096xf16>) -> tensor<4096x8192xf16> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.transpose"(%x) {perm = [1, 0]} : (tensor<8192x4096xf16>) -> tensor<4096x8192xf16>
   return %0 : tensor<4096x8192xf16>
