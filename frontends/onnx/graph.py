@@ -229,6 +229,7 @@ class GraphImporter:
         if function is not None:
             self.expand(node, function)
             return None
+        inputs = self.model.sizes.operands(node, inputs)
         context = Context(node, inputs, self.attributes(node, opset), opset, self)
         known = propagate(context)
         if known is not None:

@@ -1,23 +1,32 @@
 """Sizes that the bounds of their symbols leave no choice become numbers, so that they broadcast and count as such.
 
     Slice(x, 0, 3, step 3) of x: [m]      floordiv(min(3, m) + 2, 3) is 1 for each m from 1 on: the result is [1]
+
+Sizes that are 0 or 1 (``x[0:1]`` of what a run counts) become 1 where a node broadcasts them: a run checks it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from onnx import NodeProto
 
-from xcc.bounds import number
+from xcc.bounds import interval, number
 from xcc.dialects import xt
-from xcc.frontends.onnx.context import Tensor, TensorList, Value
+from xcc.frontends.onnx.context import Shape, Tensor, TensorList, Value
 from xcc.symbolic import Dim, Expr
 
 if TYPE_CHECKING:
     from xcc.frontends.onnx.importer import ModelImporter
 
 __all__ = ["Sizes"]
+
+BROADCASTS = frozenset((
+    "Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater", "GreaterOrEqual",
+    "Less", "LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or", "PRelu", "Pow", "Sub", "Sum", "Where", "Xor"))
+"""The ops whose operands are all broadcast to one shape."""
 
 
 class Sizes:
@@ -50,3 +59,24 @@ class Sizes:
         if d not in self._numbers:
             self._numbers[d] = number(self.model.known, d)
         return self._numbers[d]
+
+    def is_single(self, d: Dim) -> bool:
+        """Whether `d` is at most 1."""
+        return interval(self.model.known, d)[1] <= 1
+
+    def beside(self, value: Tensor, shapes: Sequence[Shape]) -> Tensor:
+        """`value` with 1 for the dims that are at most 1 and stretch to another dim of `shapes`."""
+        def stretched(place: int, d: Dim) -> Dim:
+            others = {s[-place] for s in shapes if len(s) >= place} - {1, d}
+            return 1 if others and isinstance(d, Expr) and self.is_single(d) else d
+
+        rank = len(value.shape)
+        shape = tuple(stretched(rank - i, d) for i, d in enumerate(value.shape))
+        return value if shape == value.shape else Tensor.of_value(xt.reshape(value.value, shape=shape))
+
+    def operands(self, node: NodeProto, inputs: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
+        """The operands of `node`, which may broadcast them."""
+        if not self.model.counted or node.op_type not in BROADCASTS or node.domain not in ("", "ai.onnx"):
+            return inputs
+        shapes = [v.shape for v in inputs if isinstance(v, Tensor)]
+        return tuple(self.beside(v, shapes) if isinstance(v, Tensor) else v for v in inputs)

@@ -11,7 +11,7 @@ from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape, Tensor
 from xcc.frontends.onnx.helpers import split, squeeze, unsqueeze
 from xcc.frontends.onnx.registry import onnx_op
-from xcc.symbolic import Dim
+from xcc.symbolic import Dim, Expr
 
 
 @onnx_op("Reshape")
@@ -69,7 +69,7 @@ def squeeze_operand(cx: Context) -> Any:
 def _squeeze(cx: Context, axes: Any) -> Any:
     shape = cx.shape(0)
     if axes is None:
-        axes = [i for i, d in enumerate(shape) if d == 1]
+        axes = [i for i, d in enumerate(shape) if d == 1 or (isinstance(d, Expr) and cx.graph.model.sizes.is_single(d))]
     axes = [cx.normal_axis(a) for a in axes]
     for a in axes:
         if isinstance(shape[a], int) and shape[a] != 1:
@@ -110,8 +110,10 @@ def expand(cx: Context) -> Any:
     """output = Expand(input, shape), numpy broadcasting both ways."""
     old, wanted = list(cx.shape(0)), list(cx.dims_or_declared(1))
     rank = max(len(old), len(wanted))
+    x = cx.graph.materialize(cx.graph.model.sizes.beside(cx.tensor(0), [tuple(wanted)]))
+    old = list(xt.shape_of(x))
     pairs = zip([*[1] * (rank - len(old)), *old], [*[1] * (rank - len(wanted)), *wanted], strict=True)
-    return xt.broadcast(cx[0], shape=tuple(o if w == 1 else w for o, w in pairs))
+    return xt.broadcast(x, shape=tuple(o if w == 1 else w for o, w in pairs))
 
 
 @onnx_op("Tile")

@@ -49,11 +49,11 @@ def _slice(cx: Context, starts: Any, ends: Any, axes: Any, steps: Any) -> Any:
             cx.fail("a step of 0")
         if step > 0:
             low[axis] = _bound(cx, start, size, 0)
-            high[axis] = at_least(cx, _bound(cx, end, size, 0), low[axis])
+            high[axis] = _bound(cx, end, size, 0)
+            if high[axis] != size:      # a start is not behind it
+                high[axis] = at_least(cx, high[axis], low[axis])
         else:
-            first = _bound(cx, start, size, -1)
-            if size != 0:       # a start before the first element means the first
-                first = at_least(cx, first, 0)
+            first = _last(cx, start, size)
             last = _bound(cx, end, size, -1)
             length = at_least(cx, first - last, 0)
             low[axis], high[axis] = first - length + 1, first + 1
@@ -76,10 +76,10 @@ def _bound(cx: Context, at: Dim, size: Dim, before: int) -> Dim:
             return top
         if at <= -_FAR:
             return before
-        if 0 <= at <= 1 and before == 0:  # every dim that a run meets has an element
-            return at
-        if at == -1:
-            return size - 1
+        if abs(at) <= 1 and (at < 0 or before == 0) and not _is_counted(cx, size):  # an input's dim has an element
+            return at if at >= 0 else size - 1
+        if before == 0:
+            return _at_most(cx, at, size) if at >= 0 else size - _at_most(cx, -at, size)
         return _clamp(cx, at if at >= 0 else size + at, before, top)
     bounds = cx.graph.model.known
     try:
@@ -87,6 +87,22 @@ def _bound(cx: Context, at: Dim, size: Dim, before: int) -> Dim:
     except Undecided:
         negative = _leading(at) < 0
     return _clamp(cx, size + at if negative else at, before, top)
+
+
+def _last(cx: Context, at: Dim, size: Dim) -> Dim:
+    """Where a backward walk from `at` begins: before the first element means there; -1 where there is none."""
+    if not isinstance(at, int):
+        return at_least(cx, _bound(cx, at, size, -1), 0)
+    if at >= 0:
+        return size - 1 if at >= _FAR else _at_most(cx, at, size - 1)
+    if at == -1:
+        return size - 1
+    return size - at_least(cx, _at_most(cx, -at, size), 1)
+
+
+def _is_counted(cx: Context, size: Dim) -> bool:
+    """Whether `size` depends on what a run counts, which may be nothing."""
+    return any(s in cx.graph.model.counted for s in symbolic.symbols_of(size))
 
 
 def _leading(d: Dim) -> int:

@@ -97,8 +97,10 @@ class _Block:
 
     def _sizes(self, op: Any) -> list[Pair]:
         """A pair for each size of a result that may be negative, and for each of an operand that may be too small."""
-        dims = {d for v in op.results for d in xt.shape_of(v) if isinstance(d, symbolic.Expr)}
-        least: list[Pair] = [(d, 0) for d in sorted(dims, key=str)]
+        dims = {d for v in op.results for d in xt.shape_of(v)}
+        if short_name(op) == "slice":
+            dims |= set(xt.attrs_of(op).starts)
+        least: list[Pair] = [(d, 0) for d in sorted(dims, key=str) if isinstance(d, symbolic.Expr)]
         least += dict.fromkeys((d, number(self.bounds, low, 0)) for d, low in _read_up_to(op))
         return [(d, symbolic.dim_max(d, low)) for d, low in least if interval(self.bounds, d - low, 0)[0] < 0]
 

@@ -201,3 +201,25 @@ def test_a_count_that_may_be_nothing_is_compared_when_run(op: str) -> None:
              node("If", "yes", "y", then_branch=branch("then", 1.0), else_branch=branch("else", 0.0))]
     for x in (np.zeros(3), np.ones(3)):
         check(nodes, {"x": x.astype(np.float32)}, "y", {"limit": np.array([op == "GreaterOrEqual"], np.int64)})
+
+
+END, NAMES = 2**62, ("from", "to", "by")
+SLICES = {"first": (0, 1, 1), "tail": (1, END, 1), "head": (0, -1, 1), "last": (-1, END, 1), "last_two": (-2, 9, 1),
+          "backward": (-1, -END, -1), "from_two": (2, -99, -1), "inner": (-2, 0, -1)}
+
+
+@pytest.mark.parametrize("found", [0, 1, 4])
+def test_slices_of_what_may_be_nothing(found: int) -> None:
+    x = np.arange(6, dtype=np.float32) < found
+    constants = {"axes": np.array([1], np.int64), "five": np.arange(5)}
+    nodes = [node("NonZero", "x", "places")]
+    for n, (name, bounds) in enumerate(SLICES.items()):
+        constants |= {f"{what}{n}": np.array([v], np.int64) for what, v in zip(NAMES, bounds, strict=True)}
+        nodes.append(node("Slice", f"places from{n} to{n} axes by{n}", name))
+    outputs = " ".join(SLICES)
+    nodes += [node("Sub", "tail head", "steps"), node("Concat", "first last", "both", axis=1)]
+    if found:       # the one that is there is stretched
+        nodes += [node("Sub", "places first", "relative"), node("Squeeze", "last", "only"),
+                  node("Add", "first five", "wide")]
+        outputs += " relative only wide"
+    check(nodes, {"x": x.astype(np.float32)}, f"{outputs} steps both", constants)

@@ -182,6 +182,8 @@ def test_what_is_read_is_there():
 
     assert sliced(1) == ((N, dim_max(N, 1)),)
     assert sliced(N) == sliced(dim_min(N, 4)) == ()
+    assert noted(lambda a, b: xt.slice(a, starts=(N - 1,), limits=(N,)), f32(N), f32(M)) == (
+        (N - 1, dim_max(N - 1, 0)),)
     assert gathered(lambda: xt.scalar(0, "i64")) == ((N, dim_max(N, 1)),)
     assert gathered(lambda: xt.iota(shape=(0,), axis=0, dtype="i64")) == ()
     p = program((N, dim_max(N, 2)))
