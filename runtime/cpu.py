@@ -167,11 +167,12 @@ class CpuExecutor:
         for i, size, memory in zip(self.program.outputs, shape.outputs, self._memory, strict=True):
             if memory is not None:
                 memory.make_ready(size, self._dtypes[i])
-        main, self._main = self._main, _nothing
-        try:
-            self.run(inputs, symbols)
-        finally:
-            self._main = main
+        if self._plain:
+            main, self._main = self._main, _nothing
+            try:
+                self.run(inputs, symbols)
+            finally:
+                self._main = main
 
     def set_threads(self, threads: int) -> int:
         """Changes the number of threads; returns how many there are."""

@@ -170,8 +170,10 @@ class Model:
                                        dtypes.numpy_dtype(i.dtype))
                       for i, b in zip(self.inputs, self.artifact.program.inputs, strict=True)}
             executor.make_ready(*self._checked(inputs))
-        except (MemoryError, ValueError) as e:
+        except MemoryError as e:
             raise UserError(f"the memory does not suffice for a run of these sizes: {e}") from None
+        except (ArithmeticError, ValueError) as e:      # a division by zero, a negative size
+            raise UserError(f"the model cannot have these sizes: {e}") from None
 
     def _array(self, info: TensorInfo, value: Any) -> Any:
         if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):

@@ -95,19 +95,23 @@ class Sizes:
             self._values = DimValues((*dims, *chain(*program.equal)))
 
     def solve(self, shapes: Sequence[Sequence[int]]) -> dict[str, int]:
-        """The value of each symbol; UserError where two dims disagree."""
+        """The value of each symbol; UserError where two dims disagree, or one is a division by zero."""
         given = list(chain(*shapes))
         env = {name: given[n] for name, n in self._bound.items()}
+        try:
+            return env if self._fit(given, env) else solve_symbols(self._program, shapes)
+        except ZeroDivisionError:
+            sizes = ", ".join(f"'{name}' is {value}" for name, value in env.items())
+            raise UserError(f"sizes do not fit: one that is computed is a division by zero, as {sizes}") from None
+
+    def _fit(self, given: list[int], env: dict[str, int]) -> bool:
+        """Whether all is well, as far as it can be told quickly."""
         if self._values is None or not all(low <= env.get(s, low) <= high
                                            for s, (low, high) in self._program.bounds.items()):
-            return solve_symbols(self._program, shapes)
-        try:
-            values = self._values(env)
-        except ZeroDivisionError:
-            return solve_symbols(self._program, shapes)
+            return False
+        values = self._values(env)
         pairs = values[len(given):]
-        fit = values[:len(given)] == given and pairs[::2] == pairs[1::2]
-        return env if fit else solve_symbols(self._program, shapes)
+        return values[:len(given)] == given and pairs[::2] == pairs[1::2]
 
 
 def _check_equal(a: Dim, b: Dim, env: Mapping[str, int], source: Mapping[str, str]) -> None:

@@ -124,24 +124,34 @@ def test_outputs_are_each_their_own(artifacts: Path) -> None:
 
 
 @pytest.mark.parametrize(("dims", "message"), [
-    ({"m": 3}, "no symbolic dim 'm'; it has n"), ({"n": 1 << 40}, "does not suffice")])
+    ({"m": 3}, "no symbolic dim 'm'; it has n"), ({"n": 1 << 40}, "does not suffice"),
+    ({"n": -1}, "cannot have these sizes")])
 def test_dims_that_do_not_fit(artifacts: Path, dims: dict[str, int], message: str) -> None:
     with pytest.raises(UserError, match=message):
         xcc.load(artifacts / "symbolic.xcm", dims=dims)
 
 
-def test_sizes_that_a_model_cannot_have_do_not_stop_it_from_loading(tmp_path: Path) -> None:
-    (tmp_path / "m.mlir").write_text("""
-module attributes {xt.dims = {n = [7, 40]}, xt.equal = [["mod(n, 20)", 0]]} {
+RELATED = """
+module attributes {xt.dims = {n = [7, 40]}, xt.equal = [["RELATION", RESULT]]} {
   func.func @main(%x: tensor<?xf32, ["n"]> {xt.name = "x"}) -> (tensor<?xf32, ["n"]> {xt.name = "y"}) {
     %0 = "xt.add"(%x, %x) : (tensor<?xf32, ["n"]>, tensor<?xf32, ["n"]>) -> tensor<?xf32, ["n"]>
     return %0 : tensor<?xf32, ["n"]>
   }
 }
-""")
+"""
+
+
+@pytest.mark.parametrize(("relation", "result", "message"), [
+    ("mod(n, 20)", "0", "sizes do not fit"), ("floordiv(26, n - 7)", "2", "sizes do not fit|division by zero")])
+def test_sizes_that_a_model_cannot_have_do_not_stop_it_from_loading(tmp_path: Path, relation: str, result: str,
+                                                                    message: str) -> None:
+    (tmp_path / "m.mlir").write_text(RELATED.replace("RELATION", relation).replace("RESULT", result))
     model = xcc.compile(tmp_path / "m.mlir")
     np.testing.assert_array_equal(model(np.ones(20, np.float32)), 2)
-    with pytest.raises(UserError, match="sizes do not fit"):
-        model.prepare({"n": 21})
+    for n in (7, 22):
+        with pytest.raises(UserError, match=message):
+            model.prepare({"n": n})
+        with pytest.raises(UserError, match=message):
+            model(np.ones(n, np.float32))
     with pytest.raises(UserError, match=r"compiled for 7\.\.40"):
         model.prepare({"n": 60})
