@@ -20,7 +20,7 @@ from xcc.passes.gpu.registers import (
     to_memory,
 )
 from xcc.passes.gpu.staged_tile import StagedTile
-from xcc.passes.gpu.tile_ops import element_bytes
+from xcc.passes.gpu.tile_ops import element_bytes, words
 
 NAMED = 256         # registers that an instruction can name
 OTHERS = 32         # of them for addresses
@@ -172,8 +172,7 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
 
 def _two_steps(op: Any, layouts: list[Layout]) -> int:
     """Registers of 4 bytes of the result and of the operands of two instructions' k."""
-    sizes = [layout.registers * element_bytes(ir.VectorType(v.type).element_type) // 4
-             for v, layout in zip(op.operands, layouts, strict=False)]
+    sizes = [words(layout, v) for v, layout in zip(op.operands, layouts, strict=False)]
     return 2 * sizes[0] + 2 * sizes[1] + sizes[2]
 
 

@@ -21,7 +21,7 @@ from xcc.passes.gpu.operand_memory import operand_memory
 from xcc.passes.gpu.registers import memory_type
 from xcc.passes.gpu.shared_layout import best_memory
 from xcc.passes.gpu.staged_tile import StagedTile
-from xcc.passes.gpu.tile_ops import CONVERT, element_bytes, owner, step_of
+from xcc.passes.gpu.tile_ops import CONVERT, element_bytes, owner, step_of, words
 
 __all__ = ["LOADS", "LoadsAhead", "loads_ahead"]
 
@@ -79,10 +79,10 @@ def _kept(k: Any, block: Any) -> dict[Any, StagedTile]:
     fixed = {v: (Contraction(op, k.chip, k.threads // k.chip.warp), i) for op in contracts
              for i, v in enumerate(list(op.operands)[:2]) if owner(v) is not None and owner(v).block != block}
     yielded = list(block.operations)[-1].operands
-    carried = sum(_words(k, v) for v in yielded if isinstance(v.type, ir.VectorType))
-    inside = max((_words(k, op.results[0]) for op in contracts if op.results[0] not in list(yielded)), default=0)
+    carried = sum(_held(k, v) for v in yielded if isinstance(v.type, ir.VectorType))
+    inside = max((_held(k, op.results[0]) for op in contracts if op.results[0] not in list(yielded)), default=0)
     most = min(k.chip.vector_registers, 256)        # that an instruction can name
-    crowded = carried + inside + sum(_words(k, v) for v in fixed) + _step_words(k, contracts) >= most - OTHER_REGISTERS
+    crowded = carried + inside + sum(_held(k, v) for v in fixed) + _step_words(k, contracts) >= most - OTHER_REGISTERS
     out: dict[Any, StagedTile] = {}
     for v, (plan, i) in fixed.items():
         convert = owner(v)
@@ -107,13 +107,12 @@ def _step_words(k: Any, contracts: list[Any]) -> int:
     for op in contracts if k.code.amd else []:
         plan = Contraction(op, k.chip, k.threads // k.chip.warp)
         if plan.instruction is not None:
-            most = max(most, _words(k, op.operands[1]) * plan.instruction.k // plan.sizes[plan.k[0]])
+            most = max(most, _held(k, op.operands[1]) * plan.instruction.k // plan.sizes[plan.k[0]])
     return most
 
 
-def _words(k: Any, value: Any) -> int:
-    """Registers of 4 bytes that `value` takes in a thread."""
-    return -(-int(k.layout(value).registers) * element_bytes(ir.VectorType(value.type).element_type) // 4)
+def _held(k: Any, value: Any) -> int:
+    return words(k.layout(value), value)
 
 
 def _staged(k: Any, plan: Contraction, number: int, operand: Any, block: Any) -> StagedTile | None:

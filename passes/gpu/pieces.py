@@ -16,7 +16,7 @@ from typing import Any
 from xcc._mlir import ir
 from xcc.passes.gpu.distribute_memory import Transfer
 from xcc.passes.gpu.registers import from_registers, registers_of, select_registers
-from xcc.passes.gpu.tile_ops import CONVERT, element_bytes, is_elementwise, is_vector, owner
+from xcc.passes.gpu.tile_ops import CONVERT, is_elementwise, is_vector, owner, words
 
 __all__ = ["PIECE", "Pieces"]
 
@@ -170,9 +170,8 @@ class Pieces:
         return self._held_words(op)
 
     def _held_words(self, op: Any) -> int:
-        """Registers of 4 bytes that hold all that a transfer_read gives."""
-        kind = ir.VectorType(op.results[0].type)
-        return -(-self.k.layout(op.results[0]).registers * element_bytes(kind.element_type) // 4)
+        """Registers that hold all that a transfer_read gives."""
+        return words(self.k.layout(op.results[0]), op.results[0])
 
     def _load(self, op: Any, registers: list[int]) -> Any:
         """The registers of a transfer_read: every access that holds one of them."""

@@ -15,11 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import writes_memory
 from xcc.passes.gpu.layout import Layout
-from xcc.passes.gpu.tile_ops import LAYOUT, element_bytes, owner, walk
+from xcc.passes.gpu.tile_ops import LAYOUT, owner, walk, words
 from xcc.passes.walk import ops_where
 
 __all__ = ["ReadsFirst"]
@@ -49,7 +48,7 @@ def _move(block: Any) -> None:
                             for op in operations):
         return
     reads = [op for op in walk(block) if op.name == READ]
-    if sum(map(_words, reads)) > MOST:
+    if sum(words(Layout.parse(op.attributes[LAYOUT][0].value), op.results[0]) for op in reads) > MOST:
         return
     before = set(operations[:first])
     for n, op in enumerate(operations):
@@ -62,9 +61,3 @@ def _move(block: Any) -> None:
 def _known(value: Any, block: Any, before: set[Any]) -> bool:
     op = owner(value)
     return op is None or op.block != block or op in before
-
-
-def _words(read: Any) -> int:
-    """Registers of 4 bytes that a read fills in a thread."""
-    layout = Layout.parse(read.attributes[LAYOUT][0].value)
-    return -(-layout.registers * element_bytes(ir.VectorType(read.results[0].type).element_type) // 4)

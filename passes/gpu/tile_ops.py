@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from xcc._mlir import ir
+from xcc.passes.gpu.layout import Layout
 
 __all__ = ["CONVERT", "LAYOUT", "config_int", "constant", "element_bytes", "is_elementwise", "is_vector", "owner",
-           "shape_of", "splat", "step_of", "walk", "yielded"]
+           "shape_of", "splat", "step_of", "walk", "words", "yielded"]
 
 LAYOUT = "xcc.layout"       # of the vectors that an op gives, or that it stores
 CONVERT = "builtin.unrealized_conversion_cast"      # of a vector to its own type: to another layout
@@ -89,6 +90,11 @@ def element_bytes(element_type: Any) -> int:
         return 8
     width: int = element_type.width
     return max(1, width // 8)
+
+
+def words(layout: Layout, value: Any) -> int:
+    """Registers of 4 bytes that `value`, distributed by `layout`, takes in a thread."""
+    return -(-layout.registers * element_bytes(ir.VectorType(value.type).element_type) // 4)
 
 
 def walk(block: Any) -> list[Any]:
