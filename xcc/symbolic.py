@@ -5,7 +5,7 @@ coefficients whose atoms are symbols and the opaque functions ``floordiv``, ``mo
 ``min``, so that equal expressions compare equal after the usual algebra. The text form is the one
 stored in tensor types and artifacts: ``"2*batch + floordiv(h + 31, 32)"``.
 
-This module depends on nothing: the compiler and the runtime both use it.
+It depends on nothing but the reader of that text: the compiler and the runtime both use it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache, reduce
 from math import gcd
 from typing import Union
+
+from xcc.dim_text import read
 
 __all__ = ["Dim", "Expr", "NUMBERS", "ceildiv", "dim_max", "dim_min", "evaluate", "floordiv", "is_static", "mod",
            "parse", "product", "simplify", "substitute", "symbols_of", "sym"]
@@ -309,74 +311,8 @@ def evaluate(d: Dim, env: Mapping[str, int]) -> int:
     return total
 
 
-_TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_][\w.:]*)|([-+*(),]))")
-
-
 @lru_cache(maxsize=65536)
 def parse(text: str) -> Dim:
     """Reads the text form; raises ValueError with the position of what it cannot read."""
-    tokens: list[tuple[str, str, int]] = []
-    at = 0
-    while at < len(text.rstrip()):
-        m = _TOKEN.match(text, at)
-        if m is None:
-            raise ValueError(f"dimension '{text}': unexpected '{text[at:].strip()[:1]}' at {at}")
-        kind = "int" if m[1] else "name" if m[2] else "op"
-        tokens.append((kind, m[1] or m[2] or m[3], m.start(m.lastindex or 0)))
-        at = m.end()
-    tokens.append(("end", "", len(text)))
-    pos = 0
-
-    def take(value: str) -> bool:
-        nonlocal pos
-        if tokens[pos][0] == "op" and tokens[pos][1] == value:
-            pos += 1
-            return True
-        return False
-
-    def expect(value: str) -> None:
-        if not take(value):
-            raise ValueError(f"dimension '{text}': expected '{value}' at {tokens[pos][2]}")
-
-    def factor() -> Dim:
-        nonlocal pos
-        if take("-"):
-            return factor() * -1
-        if take("("):
-            inner = total()
-            expect(")")
-            return inner
-        kind, value, where = tokens[pos]
-        pos += 1
-        if kind == "int":
-            return int(value)
-        if kind != "name":
-            raise ValueError(f"dimension '{text}': expected a number or a name at {where}")
-        if value in _FUNCTIONS and take("("):
-            a = total()
-            expect(",")
-            b = total()
-            expect(")")
-            return _FUNCTIONS[value](a, b)
-        return sym(value)
-
-    def term() -> Dim:
-        out = factor()
-        while take("*"):
-            out = out * factor()
-        return out
-
-    def total() -> Dim:
-        out = term()
-        while True:
-            if take("+"):
-                out = out + term()
-            elif take("-"):
-                out = out - term()
-            else:
-                return out
-
-    result = total()
-    if tokens[pos][0] != "end":
-        raise ValueError(f"dimension '{text}': unexpected '{tokens[pos][1]}' at {tokens[pos][2]}")
-    return result
+    dim: Dim = read(text, sym, _FUNCTIONS)
+    return dim

@@ -1,0 +1,98 @@
+"""Reads the text form of symbolic dims: ``"2*batch + floordiv(h + 31, 32)"``.
+
+    total  = term (("+" | "-") term)*
+    term   = factor ("*" factor)*
+    factor = "-" factor | "(" total ")" | number | name | function "(" total "," total ")"
+
+What names and functions mean is the caller's: :mod:`xcc.symbolic` makes dims of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["read"]
+
+_TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_][\w.:]*)|([-+*(),]))")
+
+
+def read(text: str, symbol: Callable[[str], Any], functions: Mapping[str, Callable[[Any, Any], Any]]) -> Any:
+    """What `text` says; raises ValueError with the position of what it cannot read."""
+    reader = _Reader(text, symbol, functions)
+    result = reader.total()
+    reader.end()
+    return result
+
+
+class _Reader:
+    """The tokens of one text: (kind, text, position), and how far they are read."""
+
+    def __init__(self, text: str, symbol: Callable[[str], Any], functions: Mapping[str, Callable[[Any, Any], Any]]
+                 ) -> None:
+        self.text, self.symbol, self.functions = text, symbol, functions
+        self.tokens: list[tuple[str, str, int]] = []
+        self.at = 0
+        start = 0
+        while start < len(text.rstrip()):
+            m = _TOKEN.match(text, start)
+            if m is None:
+                raise ValueError(f"dimension '{text}': unexpected '{text[start:].strip()[:1]}' at {start}")
+            kind = "int" if m[1] else "name" if m[2] else "op"
+            self.tokens.append((kind, m[1] or m[2] or m[3], m.start(m.lastindex or 0)))
+            start = m.end()
+        self.tokens.append(("end", "", len(text)))
+
+    def total(self) -> Any:
+        out = self.term()
+        while True:
+            if self._take("+"):
+                out = out + self.term()
+            elif self._take("-"):
+                out = out - self.term()
+            else:
+                return out
+
+    def term(self) -> Any:
+        out = self.factor()
+        while self._take("*"):
+            out = out * self.factor()
+        return out
+
+    def factor(self) -> Any:
+        if self._take("-"):
+            return self.factor() * -1
+        if self._take("("):
+            inner = self.total()
+            self._expect(")")
+            return inner
+        kind, value, where = self.tokens[self.at]
+        self.at += 1
+        if kind == "int":
+            return int(value)
+        if kind != "name":
+            raise ValueError(f"dimension '{self.text}': expected a number or a name at {where}")
+        if value in self.functions and self._take("("):
+            a = self.total()
+            self._expect(",")
+            b = self.total()
+            self._expect(")")
+            return self.functions[value](a, b)
+        return self.symbol(value)
+
+    def end(self) -> None:
+        kind, value, where = self.tokens[self.at]
+        if kind != "end":
+            raise ValueError(f"dimension '{self.text}': unexpected '{value}' at {where}")
+
+    def _take(self, value: str) -> bool:
+        kind, found, _ = self.tokens[self.at]
+        if (kind, found) != ("op", value):
+            return False
+        self.at += 1
+        return True
+
+    def _expect(self, value: str) -> None:
+        if not self._take(value):
+            raise ValueError(f"dimension '{self.text}': expected '{value}' at {self.tokens[self.at][2]}")
