@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import prod
 
 from xcc import symbolic
 from xcc.runtime.dim_values import DimValues
@@ -51,21 +50,12 @@ class ArenaPlanner:
         lives = lifetimes(program)
         self._temps = sorted(lives)
         self._conflicts = _conflicts([lives[b] for b in self._temps])
-        dims: dict[Dim, int] = {}
-        sizes: dict[tuple[tuple[int, ...], int], int] = {}
-        self._size_of = []
-        for b in self._temps:
-            buffer = program.buffers[b]
-            key = (tuple(dims.setdefault(d, len(dims)) for d in buffer.shape), DTYPE_BYTES[buffer.dtype])
-            self._size_of.append(sizes.setdefault(key, len(sizes)))
-        self._dims, self._sizes = list(dims), list(sizes)
-        self._values = DimValues(self._dims)
+        counts: dict[tuple[tuple[Dim, ...], int], int] = {}
+        shapes = [(program.buffers[b].shape, DTYPE_BYTES[program.buffers[b].dtype]) for b in self._temps]
+        self._count_of = [counts.setdefault(key, len(counts)) for key in shapes]
+        self._counts = DimValues((*shape, width) for shape, width in counts)
+        self.is_static = all(symbolic.is_static(shape) for shape, _ in counts)      # one plan serves every run
         self._plans: dict[tuple[int, ...], ArenaPlan] = {}
-
-    @property
-    def is_static(self) -> bool:
-        """Whether one plan serves every run."""
-        return symbolic.is_static(self._dims)
 
     def plan(self, env: Mapping[str, int] | None = None) -> ArenaPlan:
         """The plan for the symbol values `env`; symbols bound at run time count with their limit."""
@@ -80,25 +70,20 @@ class ArenaPlanner:
     def _byte_sizes(self, env: dict[str, int]) -> list[int]:
         for name, limit in self._limits:
             env[name] = symbolic.evaluate(limit, env)
-        values = self._values(env)
-        sizes = [_aligned(prod([values[i] for i in shape]) * width) for shape, width in self._sizes]
-        return [sizes[i] for i in self._size_of]
+        sizes = [_aligned(n) for n in self._counts(env)]
+        return [sizes[i] for i in self._count_of]
 
     def _place(self, sizes: list[int]) -> ArenaPlan:
-        spans: list[tuple[int, int] | None] = [None] * len(sizes)
-        total = 0
+        begins, ends = [0] * len(sizes), [0] * len(sizes)       # of those that have no place yet: nowhere
         for i in sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True):
-            size = sizes[i]
-            offset = 0
-            for start, end in sorted([span for j in self._conflicts[i] if (span := spans[j])]):
-                if start - offset >= size:
-                    break
-                if end > offset:
-                    offset = end
-            spans[i] = offset, offset + size
-            if offset + size > total:
-                total = offset + size
-        return ArenaPlan({b: span[0] for b, span in zip(self._temps, spans, strict=True) if span}, total)
+            begin, end, moved = 0, sizes[i], True
+            while moved:            # behind one that is in the way: no lower place is free
+                moved = False
+                for j in self._conflicts[i]:
+                    if begins[j] < end and ends[j] > begin:
+                        begin, end, moved = ends[j], ends[j] + sizes[i], True
+            begins[i], ends[i] = begin, end
+        return ArenaPlan(dict(zip(self._temps, begins, strict=True)), max(ends, default=0))
 
 
 def _aligned(n: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial, reduce
 from itertools import repeat
 
 from xcc.symbolic import NUMBERS, Dim, Expr
@@ -14,13 +15,14 @@ Step = tuple[Callable[[int, int], int], int, int]
 
 
 class DimValues:
-    """Called with the values of symbols, gives those of `dims`; KeyError with a symbol that has none."""
+    """Called with the values of symbols, gives those of `dims`; KeyError with a symbol that has none. Several dims in
+    a tuple stand for their product."""
 
-    def __init__(self, dims: Iterable[Dim]) -> None:
+    def __init__(self, dims: Iterable[Dim | tuple[Dim, ...]]) -> None:
         self._numbers: dict[int, int] = {}      # number -> place among the values; those of numbers and symbols are
         self._symbols: dict[str, int] = {}      # counted from the end, those of steps from the start
         self._steps: dict[Step, int] = {}
-        self._results = [self._place(d) for d in dims]
+        self._results = [self._product(d) if isinstance(d, tuple) else self._place(d) for d in dims]
         self._leaves = [n for n, _ in sorted([*self._numbers.items(), *((0, at) for at in self._symbols.values())],
                                              key=operator.itemgetter(1))]
 
@@ -35,6 +37,10 @@ class DimValues:
     def __len__(self) -> int:
         """How many operations a call takes."""
         return len(self._steps)
+
+    def _product(self, dims: tuple[Dim, ...]) -> int:
+        places = [self._place(d) for d in dims if d != 1]
+        return reduce(partial(self._step, operator.mul), places) if places else self._place(1)
 
     def _place(self, d: Dim) -> int:
         """Where the value of `d` will be."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,6 +59,7 @@ def test_values_of_many(many: list[Dim], n: int, m: int) -> None:
     values = DimValues(many)
     for _ in range(2):
         assert values(env) == [evaluate(d, env) for d in many]
+    assert DimValues([tuple(many)])(env) == [prod(evaluate(d, env) for d in many)]
 
 
 def test_values_of_many_share_what_they_have_in_common() -> None:
