@@ -22,7 +22,7 @@ from xcc.diagnostics import UserError
 from xcc.runtime.arena import ALIGNMENT, ArenaPlanner, touched, walk
 from xcc.runtime.cores import physical_cores
 from xcc.runtime.dim_values import DimValues
-from xcc.runtime.large_pages import address_of, load_pages, release, reserve
+from xcc.runtime.large_pages import MOST_BYTES, address_of, load_pages, release, reserve
 from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.outputs import OutputMemory
 from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program, Require
@@ -32,7 +32,6 @@ from xcc.runtime.versions import choose
 __all__ = ["CpuExecutor", "make_executor", "requirements", "symbol_names"]
 
 _CACHED_SHAPES = 64
-MOST = 1 << 62      # bytes that an address can count
 
 
 def symbol_names(program: Program) -> tuple[str, ...]:
@@ -218,7 +217,7 @@ class CpuExecutor:
         for name, limit in self._limits.items():
             env[name] = symbolic.evaluate(limit, env)
         plan = self._planner.plan(symbols)
-        if plan.size > MOST:
+        if plan.size > MOST_BYTES:
             raise MemoryError(f"{plan.size} bytes")
         sizes = iter(self._sizes(env))
         outputs = [tuple(islice(sizes, len(self.program.buffers[i].shape))) for i in self.program.outputs]

@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BLOCK", "BlockWriter", "address_of", "load_pages", "map_file", "release", "reserve"]
+__all__ = ["BLOCK", "MOST_BYTES", "BlockWriter", "address_of", "load_pages", "map_file", "release", "reserve"]
 
 BLOCK = 2 << 20
 LINE = 64               # bytes of a cache line
 OWN = 1 << 17           # bytes from which memory is a mapping of its own; less comes from the allocator's lists
 WORTH = 1 << 19         # bytes in small pages that take longer to clear than a large page
+MOST_BYTES = 1 << 62    # what an address can count
 POPULATE_READ = 22      # MADV_POPULATE_READ, of Linux 5.14
 MOST = 512 * BLOCK      # bytes of one call: under what Linux writes at most
 
@@ -41,23 +42,24 @@ def reserve(size: int, *, exact: bool) -> tuple[np.ndarray[Any, np.dtype[np.uint
     """Memory for `size` bytes: an array, and where in it they begin, with a cache line.
 
     Much of it is in large pages where the system has them. `exact`: no byte behind the last small page is taken, as for
-    memory that is cleared before anybody waits; else the rest may be a large page, too. MemoryError where there is not
-    enough.
+    memory that is cleared before anybody waits, or that a caller may hold many pieces of; else the rest may be a large
+    page, too. MemoryError where there is not enough.
     """
-    if size < OWN or not hasattr(mmap, "MADV_HUGEPAGE"):
-        array = np.empty(size + LINE, np.uint8)
-        return array, -address_of(array) % LINE
     whole = size // BLOCK + (not exact and size % BLOCK >= WORTH)
-    try:
-        mapped = mmap.mmap(-1, size + 2 * BLOCK * bool(whole), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    except (OSError, OverflowError) as e:
-        raise MemoryError(f"{size} bytes: {e}") from None
-    array = np.frombuffer(mapped, np.uint8)
-    begin = -address_of(array) % BLOCK if whole else 0
-    if whole:
-        with contextlib.suppress(OSError):      # a kernel without large pages
-            mapped.madvise(mmap.MADV_HUGEPAGE, begin, whole * BLOCK)
-    return array, begin
+    if size >= OWN and hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError, OverflowError):       # no memory, or no more mappings for this process
+            room = max(size, whole * BLOCK) + BLOCK * bool(whole)
+            mapped = mmap.mmap(-1, room, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            array = np.frombuffer(mapped, np.uint8)
+            begin = -address_of(array) % BLOCK if whole else 0
+            if whole:
+                with contextlib.suppress(OSError):      # a kernel without large pages
+                    mapped.madvise(mmap.MADV_HUGEPAGE, begin, whole * BLOCK)
+            return array, begin
+    if size > MOST_BYTES:
+        raise MemoryError(f"{size} bytes")
+    array = np.empty(size + LINE, np.uint8)
+    return array, -address_of(array) % LINE
 
 
 def address_of(array: Any) -> int:

@@ -40,19 +40,18 @@ class OutputMemory:
             if sys.getrefcount(self._buffers[n]) == _UNUSED and self._places[n][0] == size:
                 _, begin, address = self._places[n]
                 return np.ndarray(shape, dtype, self._buffers[n], begin), address
-        return self._new(shape, dtype, size, exact=False)
+        return self._new(shape, dtype, size)
 
     def make_ready(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         """The next :meth:`empty` of this shape gives memory that the system has cleared."""
         size = math.prod(shape) * dtype.itemsize
         if size >= OWN:
-            self._new(shape, dtype, size, exact=True)[0].fill(0)
+            self._new(shape, dtype, size)[0].fill(0)
 
-    def _new(self, shape: tuple[int, ...], dtype: np.dtype[Any], size: int, *,
-             exact: bool) -> tuple[np.ndarray[Any, Any], int]:
+    def _new(self, shape: tuple[int, ...], dtype: np.dtype[Any], size: int) -> tuple[np.ndarray[Any, Any], int]:
         if len(self._buffers) == KEPT:
             del self._buffers[0], self._places[0]
-        buffer, begin = reserve(size, exact=exact)
+        buffer, begin = reserve(size, exact=True)       # the caller may hold many
         self._buffers.append(buffer)
         self._places.append((size, begin, address_of(buffer) + begin))
         return np.ndarray(shape, dtype, buffer, begin), self._places[-1][2]

@@ -73,6 +73,15 @@ def test_exact_memory_takes_no_more_than_its_pages():
     assert resident(array) <= 2 * BLOCK + WORTH + 4096
 
 
+def test_where_a_process_can_have_no_more_mappings(monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("no mapping")
+
+    monkeypatch.setattr(large_pages.mmap, "mmap", refuse)
+    array, begin = reserve(BLOCK, exact=True)
+    assert array[begin:begin + BLOCK].size == BLOCK and (array.ctypes.data + begin) % 64 == 0
+
+
 def test_more_memory_than_there_is():
     for size in (1 << 60, 1 << 70):
         with pytest.raises(MemoryError):
