@@ -9,6 +9,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import ir, scf_d
+from xcc.diagnostics import UserError
 from xcc.passes.linalg.border import BorderedResult
 from xcc.passes.linalg.depth_blocks import each_block, store_partial
 from xcc.passes.linalg.domain import contraction_of
@@ -53,6 +54,9 @@ class Nest:
         if not tiled and not self._outer_dims():
             self._one_block()
             return
+        if self.schedule.parts:
+            self._in_parts()
+            return
         sizes = [*map(self.b.dim, self._outer_dims()), *(self.b.dim(self.dims[d]) for d in tiled)]
         outer = len(sizes) - len(tiled)
         steps = [*([1] * outer), *(self.schedule.block[d] for d in tiled)]
@@ -80,6 +84,33 @@ class Nest:
             if self.schedule.stream and self.schedule.park >= 0:
                 self.ev.parking.on_stack()
             self._chunk(ranges)
+
+    def _in_parts(self) -> None:
+        """Chunks of a matrix of known size: parts of the rows, chunks of columns, a part's chunks of rows."""
+        (rows, columns), (height, width), parts, b = self.dims, self.schedule.block, self.schedule.parts, self.b
+        if self._outer_dims() or not isinstance(rows, int) or not isinstance(columns, int):
+            raise UserError(f"xcc.config of {self.ev.kernel.name}: parts needs a matrix of known size")
+        count = -(-rows // height)
+        loop = forall([parts, columns, -(-count // parts)], [], [1, width, 1], self.schedule.parallel)
+        block = loop.regions[0].blocks[0]
+        with ir.InsertionPoint.at_block_begin(block), b.scope():
+            part, left, number = block.arguments
+
+            def begin(of: Any) -> Any:
+                return b.binary("arith.divui", b.mul(of, b.int(count)), b.int(parts))
+
+            top = b.mul(b.add(begin(part), number), b.int(height))
+            b.multiples[top], b.multiples[left] = height, width
+            bottom = right = None
+            if rows % height or count % parts:      # a part may have one chunk less than others
+                end = b.mul(begin(b.add(part, b.int(1))), b.int(height))
+                bottom = b.binary("arith.minsi", b.add(top, b.int(height)), b.binary("arith.minsi", end, b.int(rows)))
+                bottom = b.binary("arith.maxsi", bottom, top)
+                self.left[0] = rows % self.schedule.vector[0]
+            if columns % width:
+                right = b.binary("arith.minsi", b.add(left, b.int(width)), b.int(columns))
+                self.left[1] = columns % self.schedule.vector[1]
+            self._chunk({0: (top, bottom), 1: (left, right)})
 
     def _outer_dims(self) -> list[Dim]:
         """Dims of the forall beside those of the results."""
@@ -129,7 +160,7 @@ class Nest:
             Strips(self.ev, self.product, self.store).emit(at)
             return
         if not order and self.ev.next_rows is not None:
-            self.ev.next_rows.fetch(self.ev, [at[0], at[1]], ranges[0][0])
+            self.ev.next_rows.fetch(self.ev, [at[0], at[1]], [ranges[0][0], ranges.get(1, (self.b.int(0), None))[0]])
         if not order and self.ev.block is not None and not self.ev.block.final:
             store_partial(self.ev, [at[d] for d in range(len(self.dims))])
             return

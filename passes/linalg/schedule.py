@@ -13,6 +13,8 @@ All entries speak of dims *after* normalisation (passes/linalg/merge_dims.py), o
 - vector: lanes of each dim (1: no vector dim).
 - order: the dims from the outermost loop to the innermost.
 - chunks: the dims of the forall from the slowest to the fastest; empty: as in order.
+- parts: the chunks of a matrix's rows are dealt out to so many parts, of which each walks the chunks of columns and in
+  each of them its rows: threads that have a part each read the same columns at about the same time (CPU). 0: no parts.
 - reduce: for each reduction op, for each of its reduction loops, the lanes: 1 is a scalar loop, 0 unrolls it; lanes not
   below the loop's size make it one step, without a loop.
 - joined: for each reduction op the reduction loops, outermost first, that are walked as one loop over their product,
@@ -66,7 +68,7 @@ from xcc.diagnostics import UserError
 from xcc.passes.linalg.kernel import Kernel, Op
 
 NUMBERS = ("threads", "stages", "group", "park", "descending", "prefetch", "shares", "splits", "busy", "strips",
-           "ahead", "persistent", "depth")
+           "ahead", "persistent", "depth", "parts")
 ARRAYS = ("flatten", "chunks", "streamed")
 FLAGS = ("online", "dot", "warpgroup", "stream", "staged")
 
@@ -124,6 +126,7 @@ class Schedule:
     persistent: int = 0
     kept: tuple[Kept, ...] = ()
     staged: bool = False
+    parts: int = 0
 
     def __post_init__(self) -> None:
         if not len(self.block) == len(self.vector) == len(self.order):
@@ -151,6 +154,8 @@ class Schedule:
                             "product with two dims and a workgroup a tile")
         if self.staged and (not self.block or not self.block[0]):
             raise UserError("xcc.config: staged needs chunks of rows (block of the first dim above 0)")
+        if self.parts and (self.parts < 0 or len(self.block) != 2 or not all(self.block) or self.flatten):
+            raise UserError(f"xcc.config: parts {self.parts} needs two dims that are both cut into chunks")
         if self.tail not in ("peel", "mask"):
             raise UserError(f"xcc.config: tail '{self.tail}' is neither 'peel' nor 'mask'")
         if self.access not in ("rows", "gather"):

@@ -55,16 +55,17 @@ class NextRows:
     rows: int
     steps: int
 
-    def fetch(self, ev: Evaluator, at: Sequence[Ix], low: Any) -> None:
-        """A tile's share of it, into the second cache. `at`: the tile; `low`: the first row of the chunk.
+    def fetch(self, ev: Evaluator, at: Sequence[Ix], low: Sequence[Any]) -> None:
+        """A tile's share of it, into the second cache. `at`: the tile; `low`: the first row and column of the chunk.
 
         Nothing is read: an address past the last row is as good as any.
         """
         b, (height, width) = ev.b, ev.schedule.vector
-        tiles, panels = -(-self.rows // height), -(-estimate(ev.kernel.results[0].dims[1]) // width)
+        columns = ev.schedule.block[1] or estimate(ev.kernel.results[0].dims[1])
+        tiles, panels = -(-self.rows // height), -(-columns // width)
         parts = max(1, tiles * panels // self.rows)         # of a row
-        panel = b.binary("arith.divui", b.scalar(at[1]), b.int(width))
-        tile = b.binary("arith.divui", b.sub(b.scalar(at[0]), low), b.int(height))
+        panel = b.binary("arith.divui", b.sub(b.scalar(at[1]), low[1]), b.int(width))
+        tile = b.binary("arith.divui", b.sub(b.scalar(at[0]), low[0]), b.int(height))
         number = b.add(b.mul(panel, b.int(tiles)), tile)
         row, part = b.binary("arith.divui", number, b.int(parts)), b.binary("arith.remui", number, b.int(parts))
         lines = -(-self.steps // (LANES * parts))

@@ -18,7 +18,7 @@ L2_PART = 196608       # elements of the left operand that may stay in the L2 ca
 
 
 def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_dims: list[int], op: Op, left: int,
-                       cores: int, read: int = 1, part: int = L2_PART) -> tuple[list[int], bool]:
+                       cores: int, read: int = 1, part: int = L2_PART, least: int = 1) -> tuple[list[int], bool]:
     """Chunks for threads, and whether they go by rows.
 
     By rows where there are more rows than columns: what one kernel writes is in the cache of the core that reads it in
@@ -30,6 +30,7 @@ def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_di
     left: elements of the left operand, of which `part` may stay in the L2 cache. Windows overlap, so a row may need
     fewer of its own than it multiplies.
     read: how many tiles' multiplications take as long as reading a panel of weights.
+    least: tiles of rows of a chunk, where there are as many.
     """
     depth = volume(size for size, r in zip(op.loops, op.reduction, strict=True) if r)
     block = [1] * len(dims)
@@ -50,7 +51,7 @@ def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_di
         inner = volume(dims[e] for e in m_dims if e > d)
         tiles[d] = max(1, -(-estimate(dims[d]) // vector[d]))
         most = -(-budget // (inner * vector[d])) if budget == rows else max(1, budget // (inner * vector[d]))
-        steps[d] = _steps(tiles[d], min(most, max(1, tiles[d] // wanted)), cores) if by_rows \
+        steps[d] = _steps(tiles[d], min(most, max(1, tiles[d] // wanted)), cores, min(least, tiles[d])) if by_rows \
             else -(-tiles[d] // -(-tiles[d] // most))
         wanted = -(-wanted // -(-tiles[d] // steps[d]))
     if by_rows:
@@ -85,11 +86,11 @@ def _by_columns(panels: int, tiles: dict[int, int], steps: dict[int, int], outer
     return p
 
 
-def _steps(tiles: int, most: int, cores: int) -> int:
-    """Tiles of a chunk, at most `most` and not few, so that the core with the most tiles has as few as can be."""
+def _steps(tiles: int, most: int, cores: int, least: int) -> int:
+    """Tiles of a chunk, `least` to `most` and not few, so that the core with the most tiles has as few as can be."""
     def makespan(steps: int) -> int:
         chunks = -(-tiles // steps)
         shares = [t * chunks // cores for t in range(cores + 1)]
         return max(min(tiles, b * steps) - min(tiles, a * steps) for a, b in zip(shares, shares[1:], strict=False))
 
-    return min(range(max(1, most // 2), most + 1), key=lambda s: (makespan(s), -s))
+    return min(range(max(least, most // 2), max(least, most) + 1), key=lambda s: (makespan(s), -s))

@@ -34,7 +34,7 @@ from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.cpu.chunks import CORES, L2_PART, contraction_chunks
 from xcc.targets.cpu.matrix_tiles import MATRIX_READ, STRIP, matrix_tile
-from xcc.targets.cpu.rows import Widths, columns_of, row_lanes, rows_schedule
+from xcc.targets.cpu.rows import L3, Widths, columns_of, row_lanes, rows_schedule
 from xcc.targets.cpu.winograd import winograd
 
 AHEAD = 8192           # bytes: what a core multiplies in the time that memory takes to answer, several times over
@@ -49,7 +49,9 @@ MOST_SHARES = 16       # of a panel
 DEPTH = 2048           # steps of a block of a product, where it has more
 MANY_COLUMNS = 512     # that pay for a copy of the rows
 MANY_STEPS = 512       # of rows that are copied
-STAGED_PART = 114688   # elements of such a copy: it stays in the L2 cache beside two panels
+L3_SHARE = 4           # the part of the L3 cache that weights have while all rows go by: 8 MiB of 32 are as good as 4
+STAGED_PART = 18       # bytes of the L2 cache for each element of such a copy: the next and two panels are there, too
+STAGED_TILES = 2       # of rows of a copy, at least: one asks for the next panel while the other reads this one
 PARALLEL_SECONDS = 15e-6   # below this a kernel stays on one thread
 
 
@@ -140,15 +142,19 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     if depth:
         elements = elements * depth // _steps_of(op)
     block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, elements, chip.cores or CORES,
-                                        MATRIX_READ if matrix is not None else 1, STAGED_PART if staged else L2_PART)
+                                        MATRIX_READ if matrix is not None else 1,
+                                        *((chip.l2_bytes // STAGED_PART, STAGED_TILES) if staged else (L2_PART,)))
     chunks = (*outer, *sorted(m_dims), last) if by_rows else ()
+    parts = 0
+    if staged and (columns := _column_chunk(op, dims, vector, chip)):
+        block[last], parts = columns, chip.cores or CORES
     shares = _shares(op, dims, vector, block, min(m_dims, default=None))
     if group is None and by_rows and not staged:
         shares = 0
     return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel,
                     dot=group is not None, chunks=() if chunks == order else chunks,
                     prefetch=0 if shares and not depth else _ahead(op, chip, NEAR_AHEAD if shares else AHEAD),
-                    shares=shares, strips=strips, depth=depth % _steps_of(op), staged=staged)
+                    shares=shares, strips=strips, depth=depth % _steps_of(op), staged=staged, parts=parts)
 
 
 def _steps_of(op: Op) -> int:
@@ -175,6 +181,13 @@ def _staged(kernel: Kernel, columns: Dim, depth: int) -> bool:
     if t is None or estimate(columns) < MANY_COLUMNS or depth % LANES or depth < MANY_STEPS:
         return False
     return t.dims[1] != depth or estimate(t.dims[1]) * element_bytes(t.element) % PAGE == 0
+
+
+def _column_chunk(op: Op, dims: tuple[Dim, ...], vector: list[int], chip: Chip) -> int:
+    """Columns of a large product whose weights stay in a part of the L3 cache while all rows go by; 0: all of them."""
+    panels = -(-estimate(dims[-1]) // vector[-1])
+    chunks = round(4 * panels * vector[-1] * _steps_of(op) * L3_SHARE / (chip.l3_bytes or L3))
+    return -(-panels // chunks) * vector[-1] if chunks > 1 else 0
 
 
 def _ahead(op: Op, chip: Chip, most: int) -> int:

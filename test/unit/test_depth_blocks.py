@@ -7,15 +7,15 @@ import test_tile
 from xcc.diagnostics import UserError
 
 
-def product(rows, depth, columns, config):
-    """relu(x w) with w in panels of 32 columns."""
+def product(rows, depth, columns, config, width=0):
+    """relu(x w) with w in panels of 32 columns; chunks of 15 rows and `width` columns (0: all)."""
     panels = -(-columns // 32)
     x, w, y = f"tensor<{rows}x{depth}xf32>", f"tensor<{panels}x{depth}x32xf32>", f"tensor<{rows}x{columns}xf32>"
     return f"""
 #m = affine_map<(m, n) -> (m, n)>
 func.func private @k(%x: {x}, %w: {w}) -> {y} attributes {{xt.kernel, xt.symbols = [],
     xt.arg_dims = [[{rows}, {depth}], [{panels}, {depth}, 32]], xt.result_dims = [[{rows}, {columns}]],
-    xcc.config = {{block = array<i64: 15, 0>, vector = array<i64: 5, 32>, order = array<i64: 1, 0>,
+    xcc.config = {{block = array<i64: 15, {width}>, vector = array<i64: 5, 32>, order = array<i64: 1, 0>,
     chunks = array<i64: 0, 1>, reduce = [array<i64: 1>], parallel = true, {config}}}}} {{
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : {y}
@@ -47,7 +47,10 @@ CONFIGS = ("depth = 48 : i64", "staged = true", "depth = 48 : i64, staged = true
 @pytest.mark.parametrize("rows, columns", [(32, 64), (47, 70), (3, 33)])
 def test_numbers(config, rows, columns):
     """Rows and columns that fill the last chunk and tile, and that do not."""
-    library = test_tile.load(test_tile.tiled(product(rows, 192, columns, config)))
+    check(test_tile.load(test_tile.tiled(product(rows, 192, columns, config))), rows, columns)
+
+
+def check(library, rows, columns):
     x, w, out = test_tile.normal(rows, 192), test_tile.normal(192, columns), test_tile.fresh(rows, columns)
     panels = -(-columns // 32)
     packed = np.zeros((192, panels * 32), np.float32)
@@ -58,8 +61,19 @@ def test_numbers(config, rows, columns):
     np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("parts", [1, 2, 3])
+@pytest.mark.parametrize("config", ["staged = true", "depth = 48 : i64, staged = true, shares = 2 : i64",
+                                    "prefetch = 8 : i64"])
+@pytest.mark.parametrize("rows, columns", [(60, 128), (32, 64), (47, 70), (3, 33), (75, 97)])
+def test_parts(parts, config, rows, columns):
+    """Parts of as many chunks, parts with one chunk less, parts without any; a last chunk of fewer columns."""
+    text = product(rows, 192, columns, f"{config}, parts = {parts} : i64", width=64)
+    check(test_tile.load(test_tile.tiled(text)), rows, columns)
+
+
 @pytest.mark.parametrize("config, what", [("depth = 50 : i64", "depth 50"),
-                                          ("depth = 24 : i64, staged = true", "staged")])
+                                          ("depth = 24 : i64, staged = true", "staged"),
+                                          ("parts = 2 : i64", "parts 2")])
 def test_what_cannot_be(config, what):
     with pytest.raises(UserError, match=what):
         test_tile.tiled(product(32, 192, 64, config))
