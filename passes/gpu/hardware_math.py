@@ -8,8 +8,9 @@ exp(x) = 2^t * (1 + r * ln 2), where t is x * log2(e) rounded and r what the rou
 that of the instruction (2 units in the last place) for all x. 16-bit types are computed in f32.
 
 Where all uses end in a 16-bit type the rounding is left out: it is |t| * 2^-24 of the result, at most 2^-17 where bf16
-has one and 2^-19 where f16 has, and the instruction's 2^-22 near 0, where exp(x) - 1 cancels. 1 / x that ends there is
-the chip's reciprocal (relative error below 2^-22): a sigmoid of f16 is 5 instructions.
+has one and 2^-19 where f16 has, and the instruction's 2^-22 near 0, where exp(x) - 1 cancels. What is too small for
+f32's normal numbers may be 0 where all uses end in f16. 1 / x that ends in a 16-bit type is the chip's reciprocal
+(relative error below 2^-22): a sigmoid of f16 is 5 instructions.
 
 erf whose uses all end in a 16-bit type is sign(x) * (1 - 2^(|x| * P(|x|))), with P fitted so that the absolute error is
 below 5e-7 everywhere. Where it is part of a gelu, x / 2 * (1 + erf(c x)) = max(x, 0) - |x| * erfc(|c x|) / 2, and half
@@ -60,11 +61,12 @@ class HardwareMath(Pass):
             op.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<afn>")
         for op in _found(module, lambda op: op.name in _BUILD):
             build = _BUILD[op.name]
-            if op.name == "math.exp" and _ends_narrow(op.results[0], DEPTH, _RELATIVE):
-                build = _short_exp
             nvidia = ctx.chip.triple.startswith("nvptx")
-            if op.name == "math.exp2" and _approximate(op):
-                build = _instruction("nvvm.ex2.approx.ftz" if nvidia else "amdgcn.exp2")
+            power = _instruction("nvvm.ex2.approx.ftz" if nvidia else "amdgcn.exp2")
+            if op.name == "math.exp" and _ends_narrow(op.results[0], DEPTH, _RELATIVE):
+                build = _short_exp(power if _ends_narrow(op.results[0], DEPTH, _RELATIVE, ir.F16Type) else _exp2)
+            elif op.name == "math.exp2" and _approximate(op):
+                build = power
             elif op.name == "math.rsqrt" and nvidia and _element(op.results[0].type).width <= 32:
                 build = _instruction("nvvm.rsqrt.approx.f", of_types=False)
             _replace(op, build)
@@ -144,8 +146,8 @@ def _exp(x: Any) -> Any:
     return arith_d.mulf(_exp2(rounded), math_d.fma(lost, _constant(t, math.log(2)), _constant(t, 1.0)))
 
 
-def _short_exp(x: Any) -> Any:
-    return _exp2(arith_d.mulf(x, _constant(x.type, LOG2E)))
+def _short_exp(power: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: power(arith_d.mulf(x, _constant(x.type, LOG2E)))
 
 
 def _is_reciprocal(op: Any) -> bool:
@@ -206,13 +208,14 @@ def _power(polynomial: tuple[float, ...], t: Any, last: float = 0.0) -> Any:
     return math_d.exp2(power, fastmath=arith_d.FastMathFlags.afn)
 
 
-def _ends_narrow(value: Any, depth: int, steps: tuple[str, ...] = _ARITHMETIC) -> bool:
-    """Whether every use of `value`, through at most `depth` operations of `steps`, ends in a type below 32 bits."""
+def _ends_narrow(value: Any, depth: int, steps: tuple[str, ...] = _ARITHMETIC, kind: type = ir.Type) -> bool:
+    """Whether every use of `value`, through at most `depth` operations of `steps`, ends in a type below 32 bits that is
+    of `kind`."""
     if _element(value.type).width < 32:
-        return True
+        return isinstance(_element(value.type), kind)
     users = [u.owner.operation for u in value.uses]
     return depth > 0 and bool(users) and all(
-        user.name in steps and all(_ends_narrow(r, depth - 1, steps) for r in user.results) for user in users)
+        user.name in steps and all(_ends_narrow(r, depth - 1, steps, kind) for r in user.results) for user in users)
 
 
 _ERFC = (-1.94258778e-3, 2.42517497e-2, -1.38872266e-1, -9.2557627e-1, -1.62630975)

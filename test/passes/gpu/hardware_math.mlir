@@ -35,9 +35,16 @@ func.func @exp(%x: vector<4xf32>) -> vector<4xf32> {
 // CHECK-LABEL: func.func @sigmoid(
 // CHECK-NOT: math.fma
 // CHECK: %[[T:.*]] = arith.mulf
-// CHECK: %[[E:.*]] = llvm.call_intrinsic "llvm.exp2.v4f32"(%[[T]])
-// CHECK: %[[D:.*]] = arith.addf %[[E]]
+// CHECK: vector.extract %[[T]]
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
+// CHECK: %[[D:.*]] = arith.addf
 // CHECK: arith.divf %{{.*}}, %[[D]] fastmath<afn>
+// AMD-LABEL: func.func @sigmoid(
+// AMD: llvm.call_intrinsic "llvm.amdgcn.exp2.f32"
+// CHECK-LABEL: func.func @bf16_sigmoid(
+// CHECK-NOT: math.fma
+// CHECK: llvm.call_intrinsic "llvm.exp2.v4f32"
+// CHECK: arith.divf %{{.*}}, %{{.*}} fastmath<afn>
 // CHECK-LABEL: func.func @wide_sigmoid(
 // CHECK: math.fma
 // CHECK-NOT: afn
@@ -51,6 +58,15 @@ func.func @sigmoid(%x: vector<4xf32>) -> vector<4xf16> {
   %p = arith.mulf %s, %x : vector<4xf32>
   %y = arith.truncf %p : vector<4xf32> to vector<4xf16>
   return %y : vector<4xf16>
+}
+func.func @bf16_sigmoid(%x: vector<4xf32>) -> vector<4xbf16> {
+  %one = arith.constant dense<1.0> : vector<4xf32>
+  %n = arith.negf %x : vector<4xf32>
+  %e = math.exp %n : vector<4xf32>
+  %d = arith.addf %e, %one : vector<4xf32>
+  %s = arith.divf %one, %d : vector<4xf32>
+  %y = arith.truncf %s : vector<4xf32> to vector<4xbf16>
+  return %y : vector<4xbf16>
 }
 func.func @wide_sigmoid(%x: vector<4xf32>) -> (vector<4xf16>, vector<4xf32>) {
   %one = arith.constant dense<1.0> : vector<4xf32>
