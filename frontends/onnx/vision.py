@@ -6,8 +6,9 @@ from typing import Any
 
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
-from xcc.frontends.onnx.helpers import convert, scalar, slice_axis, squeeze, unsqueeze
+from xcc.frontends.onnx.helpers import convert, dim_scalar, element, full, scalar, slice_axis, squeeze, unsqueeze
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.symbolic import product
 
 
 @onnx_op("RoiAlign", since=10)
@@ -18,6 +19,28 @@ def roi_align(cx: Context) -> Any:
                         size=(cx.attr("output_height", 1), cx.attr("output_width", 1)),
                         samples=cx.attr("sampling_ratio", 0), spatial_scale=cx.attr("spatial_scale", 1.0),
                         half_pixel=shifted)
+
+
+@onnx_op("AffineGrid", since=20)
+def affine_grid(cx: Context) -> Any:
+    """grid = AffineGrid(theta, size; align_corners): theta [N, k, k + 1] times positions of the k spatial dims, from -1
+    to 1, the innermost first, and 1. (The schema's own body does not take a batch of 1.)"""
+    declared = cx.declared() if cx.tensor(1).data is None else None
+    spatial = declared[1:-1] if declared else cx.dims(1)[2:]
+    k = len(spatial)
+    if k not in (2, 3) or cx.rank(0) != 3:
+        cx.misfit(f"{k} spatial dims, and theta of rank {cx.rank(0)}")
+    lines = []
+    for axis in reversed(range(k)):
+        size = dim_scalar(spatial[axis], "f32")
+        at = convert(xt.iota(shape=spatial, axis=axis, dtype="i64"), "f32")
+        double = xt.add(at, at)
+        at = xt.div(double, xt.sub(size, scalar(1, size))) if cx.attr("align_corners", 0) \
+            else xt.div(xt.add(double, scalar(1, size)), size)
+        lines.append(xt.reshape(xt.sub(at, scalar(1, size)), shape=(1, product(spatial))))
+    points = xt.concatenate(*lines, full((1, product(spatial)), 1, "f32"), axis=0)
+    grid = xt.dot_general(cx[0], convert(points, element(cx[0])), lhs_contract=(2,), rhs_contract=(0,))
+    return xt.reshape(xt.transpose(grid, perm=(0, 2, 1)), shape=(cx.shape(0)[0], *spatial, k))
 
 
 @onnx_op("NonMaxSuppression", since=10)

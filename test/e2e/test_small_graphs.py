@@ -223,3 +223,11 @@ def test_slices_of_what_may_be_nothing(found: int) -> None:
                   node("Add", "first five", "wide")]
         outputs += " relative only wide"
     check(nodes, {"x": x.astype(np.float32)}, f"{outputs} steps both", constants)
+
+
+@pytest.mark.parametrize(("batch", "size"), [(1, (2, 3)), (2, (3, 1)), (3, (2, 3, 4))])
+def test_affine_grid(batch: int, size: tuple[int, ...]) -> None:
+    """Of one box too, which the schema's body does not take, and without the attribute."""
+    feeds = {"theta": numbers(batch, len(size), len(size) + 1)}
+    check([node("AffineGrid", "theta size", "grid")], feeds, "grid", {"size": np.array([batch, 1, *size])},
+          dims={"theta": ["n", len(size), len(size) + 1]})
