@@ -1,4 +1,4 @@
-"""Reads the text form of symbolic dims: ``"2*batch + floordiv(h + 31, 32)"``.
+"""Reads and writes the text form of symbolic dims: ``"2*batch + floordiv(h + 31, 32)"``.
 
     total  = term (("+" | "-") term)*
     term   = factor ("*" factor)*
@@ -10,10 +10,10 @@ What names and functions mean is the caller's: :mod:`xcc.symbolic` makes dims of
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-__all__ = ["read"]
+__all__ = ["read", "write"]
 
 _TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_][\w.:]*)|([-+*(),]))")
 
@@ -24,6 +24,18 @@ def read(text: str, symbol: Callable[[str], Any], functions: Mapping[str, Callab
     result = reader.total()
     reader.end()
     return result
+
+
+def write(terms: Iterable[tuple[Any, int]]) -> str:
+    """The text of a sum of `terms`: products of atoms ``(symbol,)`` and ``(function, a, b)``, and their factors."""
+    out = ""
+    for atoms, c in terms:
+        body = "*".join(a[0] if len(a) == 1 else f"{a[0]}({a[1]}, {a[2]})" for a in atoms)
+        mag = abs(c)
+        text = body if mag == 1 and body else (f"{mag}*{body}" if body else str(mag))
+        sign = "-" if c < 0 else "+"
+        out = (("-" if c < 0 else "") + text) if not out else f"{out} {sign} {text}"
+    return out or "0"
 
 
 class _Reader:

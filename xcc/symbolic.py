@@ -5,7 +5,7 @@ coefficients whose atoms are symbols and the opaque functions ``floordiv``, ``mo
 ``min``, so that equal expressions compare equal after the usual algebra. The text form is the one
 stored in tensor types and artifacts: ``"2*batch + floordiv(h + 31, 32)"``.
 
-It depends on nothing but the reader of that text: the compiler and the runtime both use it.
+It depends on nothing but the reader and writer of that text: the compiler and the runtime both use it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import cache, lru_cache, reduce
 from math import gcd
 from typing import Union
 
-from xcc.dim_text import read
+from xcc.dim_text import read, write
 
 __all__ = ["Dim", "Expr", "NUMBERS", "ceildiv", "dim_max", "dim_min", "evaluate", "floordiv", "is_static", "mod",
            "parse", "product", "simplify", "substitute", "symbols_of", "sym"]
@@ -84,14 +84,7 @@ class Expr:
         return f"Expr({str(self)!r})"
 
     def __str__(self) -> str:
-        out = ""
-        for m, c in self.terms:
-            body = "*".join(_atom_text(a) for a in m)
-            mag = abs(c)
-            text = body if mag == 1 and body else (f"{mag}*{body}" if body else str(mag))
-            sign = "-" if c < 0 else "+"
-            out = (("-" if c < 0 else "") + text) if not out else f"{out} {sign} {text}"
-        return out or "0"
+        return write(self.terms)
 
 
 Dim = Union[int, Expr]
@@ -115,10 +108,6 @@ def _collapse(terms: Mapping[Monomial, int]) -> Dim:
     if len(live) == 1 and () in live:
         return live[()]
     return Expr(live)
-
-
-def _atom_text(a: Atom) -> str:
-    return a[0] if len(a) == 1 else f"{a[0]}({', '.join(str(x) for x in a[1:])})"
 
 
 def _fn(name: str, a: Dim, b: Dim) -> Expr:
@@ -217,21 +206,13 @@ def ceildiv(a: Dim, b: Dim) -> Dim:
 
 
 def dim_max(a: Dim, b: Dim) -> Dim:
-    if isinstance(a, int) and isinstance(b, int):
-        return max(a, b)
     diff = a - b
-    if isinstance(diff, int):
-        return a if diff >= 0 else b
-    return _fn("max", *sorted((a, b), key=str))
+    return _fn("max", *sorted((a, b), key=str)) if isinstance(diff, Expr) else a if diff >= 0 else b
 
 
 def dim_min(a: Dim, b: Dim) -> Dim:
-    if isinstance(a, int) and isinstance(b, int):
-        return min(a, b)
     diff = a - b
-    if isinstance(diff, int):
-        return b if diff >= 0 else a
-    return _fn("min", *sorted((a, b), key=str))
+    return _fn("min", *sorted((a, b), key=str)) if isinstance(diff, Expr) else b if diff >= 0 else a
 
 
 _FUNCTIONS: dict[str, Callable[[Dim, Dim], Dim]] = {

@@ -38,7 +38,7 @@ def leaky_relu(cx: Context) -> Any:
     return xt.select(xt.compare(x, scalar(0, x), direction="lt"), xt.mul(x, scalar(cx.attr("alpha", 0.01), x)), x)
 
 
-@onnx_op("PRelu")
+@onnx_op("PRelu", broadcasts=True)
 def parametric_relu(cx: Context) -> Any:
     x, slope = cx[0], cx[1]
     if cx.opset < 7 and cx.rank(1) == 1 and cx.shape(1) != (1,):  # one slope a channel

@@ -59,21 +59,21 @@ def _fold(builder: str) -> Callable[[Context], Any]:
 for _op, _name in _UNARY.items():
     onnx_op(_op)(_unary(_name))
 for _op, _name in _BINARY.items():
-    onnx_op(_op)(_binary(_name))
+    onnx_op(_op, broadcasts=True)(_binary(_name))
 for _op, _name in _COMPARE.items():
-    onnx_op(_op)(_comparison(_name))
+    onnx_op(_op, broadcasts=True)(_comparison(_name))
 for _op, _name in _VARIADIC.items():
-    onnx_op(_op)(_fold(_name))
+    onnx_op(_op, broadcasts=True)(_fold(_name))
 
 
-@onnx_op("Mean")
+@onnx_op("Mean", broadcasts=True)
 def mean_of(cx: Context) -> Any:
     """mean = Mean(data_0, ...): element-wise, with broadcasting."""
     total = _fold("add")(cx)
     return xt.div(total, scalar(len(cx), total))
 
 
-@onnx_op("Pow")
+@onnx_op("Pow", broadcasts=True)
 def power(cx: Context) -> Any:
     """Z = Pow(X, Y): the result has X's type; whole-number exponents of floats stay exact."""
     x = cx[0]
@@ -92,19 +92,19 @@ def power(cx: Context) -> Any:
     return xt.pow(x, convert(_right(cx), element(x)))
 
 
-@onnx_op("Mod")
+@onnx_op("Mod", broadcasts=True)
 def modulo(cx: Context) -> Any:
     """C = Mod(A, B, fmod): the sign of B for integers, the sign of A with fmod=1."""
     return (xt.rem if cx.attr("fmod", 0) else xt.mod)(cx[0], cx[1])
 
 
-@onnx_op("BitShift")
+@onnx_op("BitShift", broadcasts=True)
 def bit_shift(cx: Context) -> Any:
     """Z = BitShift(X, Y, direction)."""
     return (xt.shift_left if cx.attr("direction") == "LEFT" else xt.shift_right)(cx[0], cx[1])
 
 
-@onnx_op("Where")
+@onnx_op("Where", broadcasts=True)
 def where(cx: Context) -> Any:
     """output = Where(condition, X, Y)."""
     return xt.select(cx[0], cx[1], cx[2])

@@ -28,7 +28,7 @@ class Functions:
         return self._local.get((node.domain, node.op_type, node.overload))
 
     def schema_body(self, node: NodeProto, opset: int, inputs: Sequence[Value | None]) -> FunctionProto | None:
-        """The schema's own body for these operand types, None when it has none."""
+        """The schema's own body for `node`, which has its defaults, and these operand types; None when it has none."""
         schema = schema_of(node, opset)
         if schema is None:
             return None
@@ -47,6 +47,17 @@ def schema_of(node: NodeProto, opset: int) -> Any:
         return defs.get_schema(node.op_type, opset, domain_of(node))
     except defs.SchemaError:
         return None
+
+
+def with_defaults(node: NodeProto, opset: int) -> NodeProto:
+    """`node` with the schema's defaults for the attributes that it leaves out."""
+    schema = schema_of(node, opset)
+    given = {a.name for a in node.attribute}
+    filled = NodeProto()
+    filled.CopyFrom(node)
+    filled.attribute.extend(a.default_value for name, a in (schema.attributes.items() if schema else ())
+                            if name not in given and a.default_value.type != AttributeProto.UNDEFINED)
+    return filled
 
 
 def has_body(node: NodeProto, opset: int) -> bool:

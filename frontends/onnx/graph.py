@@ -23,7 +23,7 @@ from xcc.frontends.onnx.context import (
     Value,
     flatten,
 )
-from xcc.frontends.onnx.functions import domain_of, instantiate, opset_of, schema_of
+from xcc.frontends.onnx.functions import domain_of, instantiate, opset_of, schema_of, with_defaults
 from xcc.frontends.onnx.propagate import propagate
 from xcc.symbolic import Dim
 
@@ -229,13 +229,15 @@ class GraphImporter:
         if function is not None:
             self.expand(node, function)
             return None
-        inputs = self.model.sizes.operands(node, inputs)
+        converter = registry.lookup(domain, node.op_type, opset)
+        if registry.broadcasts(converter):
+            inputs = self.model.sizes.operands(inputs)
         context = Context(node, inputs, self.attributes(node, opset), opset, self)
         known = propagate(context)
         if known is not None:
             return known
-        converter = registry.lookup(domain, node.op_type, opset)
         if converter is None:
+            node = with_defaults(node, opset)
             body = self.model.functions.schema_body(node, opset, inputs)
             if body is None:
                 raise UserError(self.describe(node, f"not supported in opset {opset}"))

@@ -18,10 +18,15 @@ FAMILIES = ("activation", "attention", "cast", "constant", "control", "conv", "e
             "reduce", "resize", "sequence", "shape", "signal", "slicing", "sort", "training", "vision")
 
 _CONVERTERS: dict[tuple[str, str], dict[int, Converter]] = {}
+_BROADCASTING: set[Converter] = set()
 
 
-def onnx_op(*names: str, since: int = 1, domain: str = "") -> Callable[[Converter], Converter]:
-    """Registers a converter for the ops `names` from version `since` on; a duplicate raises."""
+def onnx_op(*names: str, since: int = 1, domain: str = "", broadcasts: bool = False
+            ) -> Callable[[Converter], Converter]:
+    """Registers a converter for the ops `names` from version `since` on; a duplicate raises.
+
+    `broadcasts`: all operands of these ops are broadcast to one shape.
+    """
 
     def register(function: Converter) -> Converter:
         for name in names:
@@ -29,6 +34,8 @@ def onnx_op(*names: str, since: int = 1, domain: str = "") -> Callable[[Converte
             if since in versions:
                 raise ValueError(f"two converters for {domain}:{name} since {since}")
             versions[since] = function
+        if broadcasts:
+            _BROADCASTING.add(function)
         return function
 
     return register
@@ -46,6 +53,11 @@ def lookup(domain: str, name: str, opset: int) -> Converter | None:
     versions = _CONVERTERS.get((domain, name), {})
     fitting = [v for v in versions if v <= opset]
     return versions[max(fitting)] if fitting else None
+
+
+def broadcasts(converter: Converter | None) -> bool:
+    """Whether `converter` is of ops whose operands are all broadcast to one shape."""
+    return converter in _BROADCASTING
 
 
 def table() -> dict[tuple[str, str], dict[int, Converter]]:

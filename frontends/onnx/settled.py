@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from onnx import NodeProto
 
 from xcc.bounds import interval, number
 from xcc.dialects import xt
@@ -22,11 +21,6 @@ if TYPE_CHECKING:
     from xcc.frontends.onnx.importer import ModelImporter
 
 __all__ = ["Sizes"]
-
-BROADCASTS = frozenset((
-    "Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater", "GreaterOrEqual",
-    "Less", "LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or", "PRelu", "Pow", "Sub", "Sum", "Where", "Xor"))
-"""The ops whose operands are all broadcast to one shape."""
 
 
 class Sizes:
@@ -74,9 +68,9 @@ class Sizes:
         shape = tuple(stretched(rank - i, d) for i, d in enumerate(value.shape))
         return value if shape == value.shape else Tensor.of_value(xt.reshape(value.value, shape=shape))
 
-    def operands(self, node: NodeProto, inputs: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
-        """The operands of `node`, which may broadcast them."""
-        if not self.model.counted or node.op_type not in BROADCASTS or node.domain not in ("", "ai.onnx"):
+    def operands(self, inputs: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
+        """The operands of a node that broadcasts them."""
+        if not self.model.counted:
             return inputs
         shapes = [v.shape for v in inputs if isinstance(v, Tensor)]
         return tuple(self.beside(v, shapes) if isinstance(v, Tensor) else v for v in inputs)

@@ -54,7 +54,7 @@ class HardwareMath(Pass):
     name: ClassVar[str] = "hardware-math"
 
     def run(self, module: Any, ctx: PassContext) -> None:
-        for op in _found(module, lambda op: op.name == "math.erf" and _ends_narrow(op.results[0], DEPTH)):
+        for op in _found(module, lambda op: op.name == "math.erf" and bool(_narrow_ends(op.results[0], DEPTH))):
             if not _gelu(op):
                 _replace(op, _erf)
         for op in _found(module, _is_reciprocal):
@@ -63,8 +63,9 @@ class HardwareMath(Pass):
             build = _BUILD[op.name]
             nvidia = ctx.chip.triple.startswith("nvptx")
             power = _instruction("nvvm.ex2.approx.ftz" if nvidia else "amdgcn.exp2")
-            if op.name == "math.exp" and _ends_narrow(op.results[0], DEPTH, _RELATIVE):
-                build = _short_exp(power if _ends_narrow(op.results[0], DEPTH, _RELATIVE, ir.F16Type) else _exp2)
+            ends = _narrow_ends(op.results[0], DEPTH, _RELATIVE) if op.name == "math.exp" else None
+            if ends:
+                build = _short_exp(power if all(isinstance(t, ir.F16Type) for t in ends) else _exp2)
             elif op.name == "math.exp2" and _approximate(op):
                 build = power
             elif op.name == "math.rsqrt" and nvidia and _element(op.results[0].type).width <= 32:
@@ -153,7 +154,7 @@ def _short_exp(power: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _is_reciprocal(op: Any) -> bool:
     """Whether the operation is an f32 1 / x all of whose uses end in a 16-bit type."""
     return (op.name == "arith.divf" and _element(op.results[0].type).width == 32 and splat_of(op.operands[0]) == 1.0
-            and _ends_narrow(op.results[0], DEPTH, _RELATIVE))
+            and bool(_narrow_ends(op.results[0], DEPTH, _RELATIVE)))
 
 
 def _rsqrt(x: Any) -> Any:
@@ -208,14 +209,16 @@ def _power(polynomial: tuple[float, ...], t: Any, last: float = 0.0) -> Any:
     return math_d.exp2(power, fastmath=arith_d.FastMathFlags.afn)
 
 
-def _ends_narrow(value: Any, depth: int, steps: tuple[str, ...] = _ARITHMETIC, kind: type = ir.Type) -> bool:
-    """Whether every use of `value`, through at most `depth` operations of `steps`, ends in a type below 32 bits that is
-    of `kind`."""
+def _narrow_ends(value: Any, depth: int, steps: tuple[str, ...] = _ARITHMETIC) -> set[Any]:
+    """The types below 32 bits that every use of `value` ends in, through at most `depth` operations of `steps`; empty
+    where one ends elsewhere."""
     if _element(value.type).width < 32:
-        return isinstance(_element(value.type), kind)
+        return {_element(value.type)}
     users = [u.owner.operation for u in value.uses]
-    return depth > 0 and bool(users) and all(
-        user.name in steps and all(_ends_narrow(r, depth - 1, steps, kind) for r in user.results) for user in users)
+    if depth == 0 or any(user.name not in steps for user in users):
+        return set()
+    ends = [_narrow_ends(r, depth - 1, steps) for user in users for r in user.results]
+    return set().union(*ends) if all(ends) else set()
 
 
 _ERFC = (-1.94258778e-3, 2.42517497e-2, -1.38872266e-1, -9.2557627e-1, -1.62630975)

@@ -15,6 +15,7 @@ import xcc
 from xcc.diagnostics import UserError
 from xcc.dialects.xt.interpret import interpret
 from xcc.frontends.onnx import registry
+from xcc.frontends.onnx.functions import Functions, instantiate, with_defaults
 from xcc.frontends.onnx.importer import load, symbol_name
 from xcc.frontends.onnx.op_table import table
 
@@ -203,6 +204,16 @@ def test_local_functions_with_attributes() -> None:
     module, weights = load(m)
     out = interpret(module, {"x": np.array([-2, 3], np.float32)}, weights)[0]
     np.testing.assert_array_equal(out, np.array([-1, 0.75], np.float32))
+
+
+def test_schema_bodies_have_the_defaults_of_attributes() -> None:
+    call = with_defaults(node("AffineGrid", ["theta", "size"], ["grid"]), 20)
+    body = Functions(model([], [], [])).schema_body(call, 20, [None, None])
+    assert body is not None
+    read = [n for n in body.node if any(a.ref_attr_name == "align_corners" for a in n.attribute)]
+    assert read
+    filled = {n.output[0]: n.attribute[0].i for n in instantiate(body, call, "") if n.output[0] == read[0].output[0]}
+    assert filled == {read[0].output[0]: 0}
 
 
 def test_counted_loops_become_scans() -> None:
