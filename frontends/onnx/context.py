@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -113,6 +114,10 @@ class Context:
         return str(self.node.op_type)
 
     @property
+    def place(self) -> str:
+        return place_of(self.node)
+
+    @property
     def tensors(self) -> tuple[Tensor | None, ...]:
         """The operands, None for one that is left out or no tensor."""
         return tuple(t if isinstance(t, Tensor) else None for t in self.inputs)
@@ -173,7 +178,7 @@ class Context:
         """Operand `i`, an integer vector or scalar, as symbolic dims; fails when only a run can tell them."""
         data = self.tensor(i).data
         if data is None:
-            raise self._runtime(i, "decides a shape")
+            raise self.runtime_shape(i, "decides a shape")
         return tuple(_dim(d) for d in data.reshape(-1))
 
     def static_ints(self, i: int) -> tuple[int, ...]:
@@ -186,13 +191,15 @@ class Context:
         """Operand `i` as a constant array."""
         const = self.tensor(i).const
         if const is None:
-            raise self._runtime(i, "must be constant")
+            raise self.runtime_shape(i, "must be constant")
         return const
 
-    def _runtime(self, i: int, what: str) -> RuntimeShape:
+    def runtime_shape(self, i: int, what: str, advice: str = "") -> RuntimeShape:
+        """The error that operand `i`, which only a run can tell, `what`."""
         inputs = self.graph.model.inputs_behind(self.tensor(i).value)
         listed = ", ".join(f"'{name}'" for name in inputs)
-        hint = f"; fix the value of {listed} (--fix {inputs[0]}=..., fix={{{inputs[0]!r}: ...}})" if inputs else ""
+        hint = f"; {advice}fix the value of {listed} (--fix {inputs[0]}=..., fix={{{inputs[0]!r}: ...}})" if inputs \
+            else advice and f"; {advice.removesuffix(', or ')}"
         return RuntimeShape(self.where(f"operand {i} ('{self.node.input[i]}') {what}, but it is computed at run time "
                                        f"and no symbolic value is known for it{hint}"), inputs)
 
@@ -247,6 +254,17 @@ class RuntimeShape(UserError):
     def __init__(self, message: str, inputs: tuple[str, ...]) -> None:
         super().__init__(message)
         self.inputs = inputs
+
+
+def place_of(node: NodeProto) -> str:
+    """What errors of a run call the node."""
+    return f"node '{node.name[:1000]}'"
+
+
+def symbol_name(text: str) -> str:
+    """`text` made a valid symbol; empty when nothing of it can stay."""
+    name = re.sub(r"[^\w.:]+", "_", text, flags=re.ASCII).strip("_")
+    return f"d{name}" if name and (name[0].isdigit() or name[0] in ".:") else name
 
 
 def _dim(d: Any) -> Dim:

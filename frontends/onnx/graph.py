@@ -22,6 +22,7 @@ from xcc.frontends.onnx.context import (
     TensorList,
     Value,
     flatten,
+    place_of,
 )
 from xcc.frontends.onnx.functions import domain_of, instantiate, opset_of, schema_of, with_defaults
 from xcc.frontends.onnx.propagate import propagate
@@ -231,7 +232,7 @@ class GraphImporter:
             return None
         converter = registry.lookup(domain, node.op_type, opset)
         if registry.broadcasts(converter):
-            inputs = self.model.sizes.operands(inputs)
+            inputs = self.model.sizes.operands(inputs, place_of(node))
         context = Context(node, inputs, self.attributes(node, opset), opset, self)
         known = propagate(context)
         if known is not None:

@@ -11,7 +11,6 @@ The walk: :mod:`reader` parses and checks the file, :class:`ModelImporter` makes
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Any
@@ -25,7 +24,7 @@ from xcc.bounds import Bounds
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.base import tensor_type
-from xcc.frontends.onnx.context import Tensor, Value, flatten
+from xcc.frontends.onnx.context import Tensor, Value, flatten, symbol_name
 from xcc.frontends.onnx.element_types import from_onnx, is_floating, name_from_onnx
 from xcc.frontends.onnx.functions import Functions
 from xcc.frontends.onnx.graph import GraphImporter
@@ -66,6 +65,7 @@ class ModelImporter:
         self.functions = Functions(source.model)
         self.symbols: dict[str, tuple[int, int] | None] = {}
         self.counted: set[str] = set()      # those of sizes that only a run can tell
+        self.limits: set[str] = set()       # those of sizes that loops asked a limit for
         self.sizes = Sizes(self)
         self.weight_names: dict[int, str] = {}
         self.counter = 0
@@ -102,6 +102,7 @@ class ModelImporter:
             for name, array in constants.items():
                 scope.bind(name, Tensor.of_array(array))
             values = scope.run_tensors()
+            self._check_used()
             results = [scope.materialize(t) for t in flatten(values)]
             func_d.ReturnOp(results)
         names = [n for o, v in zip(graph.output, values, strict=True) for n in output_names(o.name, v)]
@@ -205,6 +206,12 @@ class ModelImporter:
         self.counted.add(name)
         return symbolic.sym(name)
 
+    def limit(self, name: str) -> int | None:
+        """The most that the options allow for `name`, a size that only a run can tell; None when they do not say."""
+        self.limits.add(name)
+        option = self.dims.get(name)
+        return option if option is None or isinstance(option, int) else option[1]
+
     def inputs_behind(self, value: Any) -> tuple[str, ...]:
         """The model's inputs that `value` is computed from, walking outside regions only."""
         seen: set[Any] = set()
@@ -221,26 +228,26 @@ class ModelImporter:
 
     def _check_options(self, names: list[str]) -> None:
         for name, option in self.dims.items():
-            if name not in self.symbols:
-                raise UserError(f"{self.source.name}: no input has a dimension '{name}'; "
-                                f"there are {_listed(self.symbols) or 'no symbolic dimensions'}")
             low, high = (option, option) if isinstance(option, int) else option
-            if not 1 <= low <= high:
+            if not (1 if name in self.symbols else 0) <= low <= high:
                 raise UserError(f"dimension '{name}': {option} is not a size, nor bounds in increasing order")
         for name in self.fix:
             if name not in names:
                 raise UserError(f"{self.source.name}: there is no input '{name}' to fix; there are {_listed(names)}")
 
+    def _check_used(self) -> None:
+        """Refuses options for dims that neither an input has nor a loop asked for."""
+        unused = [name for name in self.dims if name not in self.limits and (
+            name not in self.symbols or name in self.counted)]
+        if unused:
+            there = _listed(dict.fromkeys((*(n for n in self.symbols if n not in self.counted), *self.limits)))
+            raise UserError(f"{self.source.name}: no input has a dimension '{unused[0]}'; "
+                            f"there are {there or 'no symbolic dimensions'}")
+
 
 def output_names(name: str, value: Value) -> list[str]:
     """What the tensors of the output `name` are called: elements of a sequence ``name[0]``, ``name[1]``..."""
     return [name] if isinstance(value, Tensor) else [f"{name}[{i}]" for i in range(len(flatten([value])))]
-
-
-def symbol_name(text: str) -> str:
-    """`text` made a valid symbol; empty when nothing of it can stay."""
-    name = re.sub(r"[^\w.:]+", "_", text, flags=re.ASCII).strip("_")
-    return f"d{name}" if name and (name[0].isdigit() or name[0] in ".:") else name
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -10,7 +10,8 @@ from onnx import GraphProto
 
 from xcc._mlir import ir
 from xcc.dialects import xt
-from xcc.frontends.onnx.context import Context, RuntimeShape, Tensor, Value, flatten
+from xcc.dialects.xt.control import Never
+from xcc.frontends.onnx.context import Context, RuntimeShape, Tensor, Value, flatten, symbol_name
 from xcc.frontends.onnx.control import as_flag
 from xcc.frontends.onnx.helpers import convert, full, unsqueeze
 from xcc.frontends.onnx.registry import onnx_op
@@ -52,12 +53,7 @@ def _as_loop(cx: Context, body: GraphProto, carried: list[Any]) -> Any:
         return _counted(cx, body, carried, length)
     if stacked == 0:
         return _conditional(cx, body, carried)
-    bound = limit if limit is not None else _declared_steps(cx, len(carried))
-    if bound is None:
-        if not cx.has(0):
-            cx.fail("a loop that stacks values needs a trip count")
-        bound = cx.dims(0)[0]
-    return _collecting(cx, body, carried, bound)
+    return _collecting(cx, body, carried, limit)
 
 
 def _unrolled(cx: Context, body: GraphProto, state: list[Any]) -> Any:
@@ -90,9 +86,20 @@ def _trip_count(cx: Context) -> Dim | None:
     return cx.dims(0)[0] if cx.tensor(0).data is not None else None
 
 
-def _declared_steps(cx: Context, carried: int) -> Dim | None:
-    declared = cx.declared(carried)
-    return declared[0] if declared else None
+def _most_steps(cx: Context, carried: int) -> Dim:
+    """How many steps of a loop that stacks values there may be, by the option for the stacked dim or as declared."""
+    name = _count_name(cx)
+    option, declared = cx.graph.model.limit(name), cx.declared(carried)
+    if option is not None or declared:
+        return option if option is not None else declared[0] if declared else 0
+    advice = f"give the most steps that there may be: --dim {name}=0..100 (dims={{{name!r}: (0, 100)}})"
+    if not cx.has(0):
+        cx.fail(f"the loop stacks values and has no trip count; {advice}")
+    raise cx.runtime_shape(0, "is the number of values that the loop stacks", f"{advice}, or ")
+
+
+def _count_name(cx: Context) -> str:
+    return f"{symbol_name(cx.node.output[-1])}_count"
 
 
 def _goes_on(body: GraphProto) -> bool:
@@ -155,15 +162,24 @@ def _conditional(cx: Context, body: GraphProto, carried: list[Any]) -> Any:
     return tuple(xt.while_([xt.scalar(0, "i64"), first, *carried], goes_on, step)[2:])
 
 
-def _collecting(cx: Context, body: GraphProto, carried: list[Any], bound: Dim) -> Any:
-    """Stacked values with a condition: written into buffers of `bound` steps, of which the filled part is kept."""
+def _collecting(cx: Context, body: GraphProto, carried: list[Any], limit: Dim | None) -> Any:
+    """Stacked values with a condition: written into buffers of all steps, of which the filled part is kept.
+
+    Where the trip count `limit` is not known, a run that would take more steps than there may be ends with an error.
+    """
     first, most = _given_limits(cx)
+    bound = _most_steps(cx, len(carried)) if limit is None else limit
     kinds = _stacked_types(cx, body, carried)
     buffers = [full((bound, *t.shape), 0, t.dtype) for t in kinds]
     count = len(carried)
 
-    def goes_on(i: Any, flag: Any, *state: Any) -> Any:
+    def wanted(i: Any, flag: Any) -> Any:
         return xt.and_(xt.compare(i, most, direction="lt"), flag)
+
+    def goes_on(i: Any, flag: Any, *state: Any) -> Any:
+        if limit is not None:
+            return wanted(i, flag)
+        return xt.and_(wanted(i, flag), xt.compare(i, xt.dim(value=bound), direction="lt"))
 
     def step(i: Any, flag: Any, *state: Any) -> list[Any]:
         out = _run(cx, body, [i, flag, *state[:count]])
@@ -171,10 +187,14 @@ def _collecting(cx: Context, body: GraphProto, carried: list[Any], bound: Dim) -
         return [xt.add(i, xt.scalar(1, "i64")), as_flag(out[0]), *out[1:1 + count], *rows]
 
     done = xt.while_([xt.scalar(0, "i64"), first, *carried, *buffers], goes_on, step)
-    filled = xt.compare(xt.iota(shape=(bound,), axis=0, dtype="i64"), done[0], direction="lt")
-    name = str(cx.graph.fresh_dim(f"{cx.node.output[-1]}_count"))
+    steps, last = done[0], done[2:2 + count]
+    if limit is None:
+        steps, *last = xt.if_(wanted(*done[:2]), lambda: Never(cx.where(f"the loop has more than {bound} steps")),
+                              lambda: [done[0], *done[2:2 + count]])
+    filled = xt.compare(xt.iota(shape=(bound,), axis=0, dtype="i64"), steps, direction="lt")
+    name = str(cx.graph.fresh_dim(_count_name(cx)))
     kept = [xt.compress(b, filled, symbol=name, axis=0, flat=False) for b in done[2 + count:]]
-    return (*done[2:2 + count], *kept)
+    return (*last, *kept)
 
 
 def _write(buffer: Any, y: Any, i: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from xcc.bounds import interval, number
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Shape, Tensor, TensorList, Value
-from xcc.symbolic import Dim, Expr
+from xcc.symbolic import Dim, Expr, dim_max, dim_min
 
 if TYPE_CHECKING:
     from xcc.frontends.onnx.importer import ModelImporter
@@ -58,19 +58,33 @@ class Sizes:
         """Whether `d` is at most 1."""
         return interval(self.model.known, d)[1] <= 1
 
-    def beside(self, value: Tensor, shapes: Sequence[Shape]) -> Tensor:
-        """`value` with 1 for the dims that are at most 1 and stretch to another dim of `shapes`."""
-        def stretched(place: int, d: Dim) -> Dim:
-            others = {s[-place] for s in shapes if len(s) >= place} - {1, d}
-            return 1 if others and isinstance(d, Expr) and self.is_single(d) else d
+    def has_one(self, d: Dim) -> bool:
+        """Whether `d` is at least 1."""
+        return interval(self.model.known, d)[0] >= 1
 
+    def beside(self, value: Tensor, shapes: Sequence[Shape], place: str) -> Tensor:
+        """`value` with 1 for the dims that are at most 1 and stretch to another dim of `shapes`.
+
+        A dim that is 0 then becomes 1 where the other one is 0 as well: a run compares them, for the node `place`.
+        """
         rank = len(value.shape)
-        shape = tuple(stretched(rank - i, d) for i, d in enumerate(value.shape))
-        return value if shape == value.shape else Tensor.of_value(xt.reshape(value.value, shape=shape))
+        missing: list[Dim] = [0] * rank
+        for i, d in enumerate(value.shape):
+            others = dict.fromkeys(s[i - rank] for s in shapes if len(s) >= rank - i)
+            wide = [e for e in others if e != d and not self.is_single(e)]
+            if wide and isinstance(d, Expr) and self.is_single(d):
+                missing[i] = 1 - d
+                for e in wide:
+                    least: Dim = 1 if self.has_one(e) else dim_min(1, e)
+                    if least != d:
+                        xt.require(least if least == 1 else dim_max(d, least), d, place)
+        if not any(missing):
+            return value
+        return Tensor.of_value(xt.pad(value.value, low=(0,) * rank, high=missing))
 
-    def operands(self, inputs: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
-        """The operands of a node that broadcasts them."""
+    def operands(self, inputs: tuple[Value | None, ...], place: str) -> tuple[Value | None, ...]:
+        """The operands of the node `place`, which broadcasts them."""
         if not self.model.counted:
             return inputs
         shapes = [v.shape for v in inputs if isinstance(v, Tensor)]
-        return tuple(self.beside(v, shapes) if isinstance(v, Tensor) else v for v in inputs)
+        return tuple(self.beside(v, shapes, place) if isinstance(v, Tensor) else v for v in inputs)

@@ -110,7 +110,7 @@ def expand(cx: Context) -> Any:
     """output = Expand(input, shape), numpy broadcasting both ways."""
     old, wanted = list(cx.shape(0)), list(cx.dims_or_declared(1))
     rank = max(len(old), len(wanted))
-    x = cx.graph.materialize(cx.graph.model.sizes.beside(cx.tensor(0), [tuple(wanted)]))
+    x = cx.graph.materialize(cx.graph.model.sizes.beside(cx.tensor(0), [tuple(wanted)], cx.place))
     old = list(xt.shape_of(x))
     pairs = zip([*[1] * (rank - len(old)), *old], [*[1] * (rank - len(wanted)), *wanted], strict=True)
     return xt.broadcast(x, shape=tuple(o if w == 1 else w for o, w in pairs))

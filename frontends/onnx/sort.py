@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from xcc import symbolic
@@ -28,22 +29,24 @@ def top_k_operand(cx: Context) -> Any:
 @onnx_op("Hardmax")
 def hardmax_flat(cx: Context) -> Any:
     """Before opset 13 the dims from `axis` on are one."""
-
-
     shape, axis = cx.shape(0), cx.axis(default=1)
     flat = xt.reshape(cx[0], shape=(symbolic.product(shape[:axis]), symbolic.product(shape[axis:])))
-    return xt.reshape(_hardmax(flat, 1), shape=shape)
+    return xt.reshape(_hardmax(cx, flat, 1), shape=shape)
 
 
 @onnx_op("Hardmax", since=13)
 def hardmax(cx: Context) -> Any:
     """1 at the first maximum along `axis`, 0 elsewhere."""
-    return _hardmax(cx[0], cx.axis(default=-1))
+    return _hardmax(cx, cx[0], cx.axis(default=-1))
 
 
-def _hardmax(x: Any, axis: int) -> Any:
+def _hardmax(cx: Context, x: Any, axis: int) -> Any:
     shape = xt.shape_of(x)
-    best = xt.arg_reduce(x, kind="argmax", axis=axis, keepdims=True)
+    never_empty = x
+    if not cx.graph.model.sizes.has_one(shape[axis]):
+        never_empty = xt.pad(x, low=(0,) * len(shape), high=tuple(int(d == axis) for d in range(len(shape))),
+                             value=-math.inf)
+    best = xt.arg_reduce(never_empty, kind="argmax", axis=axis, keepdims=True)
     line = along(xt.iota(shape=(shape[axis],), axis=0, dtype="i64"), axis, len(shape))
     return convert(xt.compare(line, best, direction="eq"), element(x))
 

@@ -1,8 +1,9 @@
 """Which kernels share a launch: small ones that do not depend on each other, whatever ops they hold.
 
 A launch costs about a microsecond of a GPU beside what it does, and a small kernel leaves most of the chip idle. Units
-(kernels, and what stays in the block) get a level: one more than the highest of the kernels that they depend on. Two
-kernels of one level cannot depend on each other, and however many of a level are put together, dependences still go up.
+(kernels, and what stays in the block) get a level: one more than the highest of the kernels that they depend on; a size
+that a run counts depends on the kernel that counts it. Two kernels of one level cannot depend on each other, and
+however many of a level are put together, dependences still go up.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def beside(graph: Graph, groups: Sequence[FusionGroup], copies: Mapping[int, Seq
 
     most_bytes: what a kernel that shares may move; known: symbols that have a value before the first launch.
     """
-    levels = _levels(graph, groups, copies)
+    levels = _levels(graph, groups, copies, _counting(graph, known))
     out: list[list[FusionGroup]] = []
     open_at: dict[int, tuple[list[FusionGroup], set[Any]]] = {}
     for g in sorted(groups, key=lambda g: min(g.indices)):
@@ -55,11 +56,34 @@ def _row(g: FusionGroup, cost: FusionCost) -> int:
     return cost.count(g.domain) // max(1, cost.count(g.rows or ())) if g.kind == "reduce" else 1
 
 
-def _levels(graph: Graph, groups: Sequence[FusionGroup], copies: Mapping[int, Sequence[Node]]) -> dict[int, int]:
+def _counting(graph: Graph, known: set[str]) -> dict[int, list[Node]]:
+    """The nodes that make the sizes that each node computes with, by its index: those that a run counts."""
+    makers: dict[str, Node] = {}
+    out: dict[int, list[Node]] = {}
+    for n in graph.nodes:
+        out[n.index] = [makers[s] for s in sorted(_computed_with(n.op)) if s in makers]
+        for s in {s for v in n.results for d in xt.shape_of(v) for s in symbolic.symbols_of(d)} - known:
+            makers.setdefault(s, n)
+    return out
+
+
+def _computed_with(op: Any) -> set[str]:
+    """The symbols in the attributes of `op`."""
+    if xt.op_class(op) is None:
+        return set()
+    values = [v for v in vars(xt.attrs_of(op)).values() if isinstance(v, tuple)]
+    return {s for v in values for d in v if isinstance(d, symbolic.Expr) for s in symbolic.symbols_of(d)}
+
+
+def _levels(graph: Graph, groups: Sequence[FusionGroup], copies: Mapping[int, Sequence[Node]],
+            counting: Mapping[int, Sequence[Node]]) -> dict[int, int]:
     """The level of each group, by its id."""
     unit_of: dict[int, FusionGroup] = {n.index: g for g in groups for n in g.nodes}
     level: dict[int, int] = {}
     waits: dict[int, int] = {}
+
+    def needed(n: Node) -> list[Node]:
+        return [*(p for p in n.producers if p is not None), *counting.get(n.index, ())]
 
     def behind(n: Node) -> int:
         """The level from which what `n` makes can be read."""
@@ -67,14 +91,14 @@ def _levels(graph: Graph, groups: Sequence[FusionGroup], copies: Mapping[int, Se
         if g is not None:
             return group_level(g) + 1
         if n.index not in waits:
-            waits[n.index] = max((behind(p) for p in n.producers if p is not None), default=0)
+            waits[n.index] = max(map(behind, needed(n)), default=0)
         return waits[n.index]
 
     def group_level(g: FusionGroup) -> int:
         if id(g) not in level:
             inside = {n.index for n in (*g.nodes, *copies.get(id(g), ()))}
-            level[id(g)] = max((behind(p) for n in (*g.nodes, *copies.get(id(g), ())) for p in n.producers
-                                if p is not None and p.index not in inside), default=0)
+            level[id(g)] = max((behind(p) for n in (*g.nodes, *copies.get(id(g), ())) for p in needed(n)
+                                if p.index not in inside), default=0)
         return level[id(g)]
 
     for n in graph.nodes:       # in order, so that no chain of calls is long

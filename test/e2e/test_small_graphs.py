@@ -13,6 +13,7 @@ from compiled import compare
 from onnx import helper, numpy_helper
 
 import xcc
+from xcc.diagnostics import UserError
 from xcc.interpreter.executor import make_executor as interpreting
 
 RNG = np.random.default_rng(0)
@@ -27,20 +28,24 @@ def numbers(*shape: int) -> Any:
 
 
 def check(nodes: Sequence[Any], inputs: dict[str, Any], outputs: str, constants: dict[str, Any] | None = None,
-          chip: str = "", dims: dict[str, Sequence[int | str]] | None = None) -> None:
-    """Compiles the graph for this CPU, or a GPU's chip and the interpreter; `dims` are symbolic shapes of inputs."""
+          chip: str = "", dims: dict[str, Sequence[int | str]] | None = None, opset: int = 21,
+          limits: dict[str, Any] | None = None) -> None:
+    """Compiles the graph for this CPU, or a GPU's chip and the interpreter.
+
+    `dims` are symbolic shapes of inputs, `limits` bounds of symbolic dims.
+    """
     def model(results: Sequence[Any]) -> Any:
         arguments = [_info(n, a, (dims or {}).get(n, a.shape)) for n, a in inputs.items()]
         weights = [numpy_helper.from_array(np.asarray(a), n) for n, a in (constants or {}).items()]
         return helper.make_model(helper.make_graph(nodes, "g", arguments, results, weights),
-                                 opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+                                 opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
 
     names = outputs.split()
     session = onnxruntime.InferenceSession(model([onnx.ValueInfoProto(name=n) for n in names]).SerializeToString(),
                                            providers=["CPUExecutionProvider"])
     expected = session.run(None, inputs)
     typed = model([_info(n, a, [None] * a.ndim) for n, a in zip(names, expected, strict=True)])
-    for got, want in zip(run(typed, inputs, chip), expected, strict=True):
+    for got, want in zip(run(typed, inputs, chip, limits), expected, strict=True):
         compare(got, want, 4)
 
 
@@ -48,11 +53,12 @@ def _info(name: str, array: Any, shape: Sequence[Any]) -> Any:
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), shape)
 
 
-def run(model: Any, inputs: dict[str, Any], chip: str) -> list[Any]:
+def run(model: Any, inputs: dict[str, Any], chip: str, dims: dict[str, Any] | None = None) -> list[Any]:
+    options: dict[str, Any] = {"dims": dims, "cache": False, "isolate": False}
     if not chip:
-        return list(xcc.compile(model, cache=False, isolate=False).run(inputs).values())
+        return list(xcc.compile(model, **options).run(inputs).values())
     target = "nvptx,code=ptx" if chip.startswith("sm_") else "amdgcn"
-    compiled = xcc.compile(model, target=target, chip=chip, cache=False, isolate=False, keep_ir=True)
+    compiled = xcc.compile(model, target=target, chip=chip, keep_ir=True, **options)
     a = compiled.artifact
     compiled._executor = interpreting(a.program, a.members, a.weights, a.manifest)
     return list(compiled.run(inputs).values())
@@ -217,12 +223,60 @@ def test_slices_of_what_may_be_nothing(found: int) -> None:
         constants |= {f"{what}{n}": np.array([v], np.int64) for what, v in zip(NAMES, bounds, strict=True)}
         nodes.append(node("Slice", f"places from{n} to{n} axes by{n}", name))
     outputs = " ".join(SLICES)
-    nodes += [node("Sub", "tail head", "steps"), node("Concat", "first last", "both", axis=1)]
-    if found:       # the one that is there is stretched
-        nodes += [node("Sub", "places first", "relative"), node("Squeeze", "last", "only"),
-                  node("Add", "first five", "wide")]
-        outputs += " relative only wide"
-    check(nodes, {"x": x.astype(np.float32)}, f"{outputs} steps both", constants)
+    nodes += [node("Sub", "tail head", "steps"), node("Concat", "first last", "both", axis=1),
+              node("Sub", "places first", "relative")]      # the one that is there is stretched
+    if found:
+        nodes += [node("Squeeze", "last", "only"), node("Add", "first five", "wide")]
+        outputs += " only wide"
+    check(nodes, {"x": x.astype(np.float32)}, f"{outputs} steps both relative", constants)
+
+
+@pytest.mark.parametrize(("found", "others"), [(0, 0), (3, 0), (3, 4), (0, 4)])
+def test_one_beside_nothing_is_nothing(found: int, others: int) -> None:
+    feeds = {k: (np.arange(6) < n).astype(np.float32) for k, n in {"x": found, "z": others}.items()}
+    nodes = [node("NonZero", "x", "places"), node("NonZero", "z", "others"),
+             node("Slice", "places zero one one", "first"), node("Mul", "others first", "y")]
+    constants = {"zero": np.array([0]), "one": np.array([1])}
+    if (found, others) == (0, 4):
+        arguments, results = [_info(n, a, a.shape) for n, a in feeds.items()], [_info("y", np.array(0), [1, "n"])]
+        weights = [numpy_helper.from_array(a, n) for n, a in constants.items()]
+        graph = helper.make_graph(nodes, "g", arguments, results, weights)
+        with pytest.raises(UserError, match="'Mul#3': sizes do not fit"):
+            run(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]), feeds, "")
+        return
+    for chip in ("", "gfx942"):
+        check(nodes, feeds, "y", constants, chip)
+
+
+@pytest.mark.parametrize("opset", [11, 13])
+def test_hardmax_of_nothing(opset: int) -> None:
+    nodes = [node("NonZero", "x", "places"), node("Cast", "places", "c", to=1), node("Hardmax", "c", "y", axis=1)]
+    for shape in ((0,), (3,), (2, 3)):
+        check(nodes, {"x": np.zeros(shape, np.float32)}, "y", opset=opset)
+    check(nodes, {"x": np.ones((2, 3), np.float32)}, "y", opset=opset)
+    check([node("Hardmax", "x", "y", axis=1)], {"x": np.zeros((2, 0), np.float32)}, "y", opset=opset)
+
+
+def stacking(limit: int, outputs: str, steps: int, chip: str = "") -> None:
+    """A loop of max(n) steps that stacks a sum, of at most `limit`."""
+    body = helper.make_graph(
+        [node("Add", "sum x", "next"), node("Mul", "next next", "row")], "body",
+        [_info("i", np.array(0), []), _info("c", np.array(True), []), _info("sum", np.zeros(1, np.float32), [3])],
+        [_info("c", np.array(True), []), _info("next", np.zeros(1, np.float32), [3]),
+         _info("row", np.zeros(1, np.float32), [3])])
+    check([node("ReduceMax", "n", "most", keepdims=0),
+           helper.make_node("Loop", ["most", "", "x"], ["last", "rows"], body=body), node("Shape", "rows", "shape")],
+          {"n": np.array([-2, steps, -5]), "x": numbers(3)}, outputs, chip=chip, limits={"rows_count": (0, limit)})
+
+
+@pytest.mark.parametrize("chip", ["", "sm_80"])
+def test_a_loop_stacks_values_of_as_many_steps_as_the_data_say(chip: str) -> None:
+    for steps in (0, 4, -1):
+        stacking(4, "last rows shape", steps, chip)
+    with pytest.raises(UserError, match="'Loop#1' .*the loop has more than 4 steps"):
+        stacking(4, "rows", 5, chip)
+    with pytest.raises(UserError, match="more than 4 steps"):
+        stacking(4, "last", 6, chip)
 
 
 @pytest.mark.parametrize(("batch", "size"), [(1, (2, 3)), (2, (3, 1)), (3, (2, 3, 4))])
