@@ -31,6 +31,7 @@ BUILTIN: dict[str, str] = {
     "multiplied-types": "xcc.passes.xt.multiplied_types",
     "merge-sorts": "xcc.passes.xt.merge_sorts",
     "narrow-indices": "xcc.passes.gpu.narrow_indices",
+    "narrow-math": "xcc.passes.gpu.narrow_math",
     "nvvm-kernel-functions": "xcc.passes.gpu.nvvm_kernel_functions",
     "pack-weights": "xcc.passes.xt.pack",
     "rank-sorts": "xcc.passes.xt.rank_sorts",

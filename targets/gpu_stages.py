@@ -14,6 +14,7 @@ def thread_stage(*own: Pass) -> Stage:
     """Stage ``gpu``: tile programs become the code of one thread. `own` see it before its indices are narrowed."""
     return Stage("gpu", (
         parse_pass("row-division"),
+        parse_pass("narrow-math"),
         parse_pass("assign-layouts"),
         parse_pass("reads-first"),
         parse_pass("distribute"),
@@ -34,6 +35,7 @@ def thread_math(*, halves: bool) -> tuple[Pass, ...]:
         parse_pass(f"expand-floats{{bf16=false halves={str(halves).lower()}}}"),
         parse_pass("hardware-math"),
         parse_pass("expand-math"),
+        parse_pass("narrow-math"),
         parse_pass("hardware-math"),    # of what the expansions use
     )
 

@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 
-from xcc.passes.gpu import hardware_math
+from xcc.passes.gpu import narrow_math
 
 
 def test_short_erf():
     """Its polynomial in f32 against math.erf: absolute error, and what is left of 1 - erf in the tail."""
     x = np.linspace(0, 6, 60001).astype(np.float32)
-    t, p = np.minimum(x, np.float32(4)), np.float32(hardware_math._ERF[0])
-    for c in hardware_math._ERF[1:]:
+    t, p = np.minimum(x, np.float32(4)), np.float32(narrow_math._ERF[0])
+    for c in narrow_math._ERF[1:]:
         p = p * t + np.float32(c)
     got = 1.0 - np.exp2((p * t).astype(np.float32)).astype(np.float64)
     want = np.array([math.erf(v) for v in x])
@@ -23,8 +23,8 @@ def test_short_erf():
 def test_erfc_of_gelu():
     """gelu with it, in f32, against math.erfc: relative error, the tail included, up to where f16 ends."""
     x = np.linspace(-4.2, 9, 40001).astype(np.float32)
-    t, p = np.abs(x * np.float32(0.5 ** 0.5)), np.float32(hardware_math._ERFC[0])
-    for c in hardware_math._ERFC[1:]:
+    t, p = np.abs(x * np.float32(0.5 ** 0.5)), np.float32(narrow_math._ERFC[0])
+    for c in narrow_math._ERFC[1:]:
         p = p * t + np.float32(c)
     got = np.maximum(x, 0) - np.abs(x) * np.exp2(p * t - 1)
     want = np.array([0.5 * v * math.erfc(-v * 0.5 ** 0.5) for v in x.astype(np.float64)])
