@@ -7,7 +7,7 @@ Calls, because the upstream conversions turn the math and LLVM dialects' own ops
 exp(x) = 2^t * (1 + r * ln 2), where t is x * log2(e) rounded and r what the rounding lost, so that the error stays
 that of the instruction (2 units in the last place) for all x. 16-bit types are computed in f32.
 
-math.exp2 with ``fastmath<afn>`` is the chip's instruction alone: results below the smallest normal number may be 0.
+math.exp2 and 1 / x with ``fastmath<afn>`` are the chip's instruction alone: numbers below the normal ones may be 0.
 math.rsqrt of up to 32 bits is NVIDIA's instruction (relative error below 2^-22.9), elsewhere a root and a division.
 """
 
@@ -23,6 +23,7 @@ import numpy as np
 from xcc._mlir import arith_d, ir, math_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.vector.lanes import element, with_element
+from xcc.passes.vector.patterns import splat_of
 from xcc.passes.vector.tiles import splat_constant
 from xcc.passes.walk import ops_where
 
@@ -41,15 +42,21 @@ class HardwareMath(Pass):
     name: ClassVar[str] = "hardware-math"
 
     def run(self, module: Any, ctx: PassContext) -> None:
-        for op in _found(module, lambda op: op.name in _BUILD):
-            build = _BUILD[op.name]
-            nvidia = ctx.chip.triple.startswith("nvptx")
-            power = _instruction("nvvm.ex2.approx.ftz" if nvidia else "amdgcn.exp2")
-            if op.name == "math.exp2" and _approximate(op):
-                build = power
-            elif op.name == "math.rsqrt" and nvidia and element(op.results[0].type).width <= 32:
-                build = _instruction("nvvm.rsqrt.approx.f", of_types=False)
-            replace_in_f32(op, build)
+        nvidia = ctx.chip.triple.startswith("nvptx")
+        for op in _found(module, lambda op: op.name in _BUILD or nvidia and _is_reciprocal(op)):
+            replace_in_f32(op, _of_chip(op, nvidia) or _BUILD[op.name])
+
+
+def _of_chip(op: Any, nvidia: bool) -> Callable[..., Any] | None:
+    """The chip's own instruction for the operation, if it has one that is good enough."""
+    if op.name == "math.exp2" and _approximate(op):
+        return _instruction("nvvm.ex2.approx.ftz" if nvidia else "amdgcn.exp2")
+    if nvidia and _is_reciprocal(op):
+        reciprocal = _instruction("nvvm.rcp.approx.ftz.f", of_types=False)
+        return lambda _, x: reciprocal(x)
+    if nvidia and op.name == "math.rsqrt" and element(op.results[0].type).width <= 32:
+        return _instruction("nvvm.rsqrt.approx.f", of_types=False)
+    return None
 
 
 def _found(module: Any, wanted: Callable[[Any], bool]) -> list[Any]:
@@ -87,7 +94,11 @@ def _intrinsic(name: str, of_types: bool = True) -> Any:
 
 
 def _approximate(op: Any) -> bool:
-    return "fastmath" in op.attributes and "afn" in str(op.attributes["fastmath"])
+    return "fastmath" in op.attributes and str(op.attributes["fastmath"]) == "#arith.fastmath<afn>"
+
+
+def _is_reciprocal(op: Any) -> bool:
+    return op.name == "arith.divf" and _approximate(op) and splat_of(op.operands[0]) == 1.0
 
 
 def _instruction(name: str, of_types: bool = True) -> Any:

@@ -7,13 +7,17 @@
 It runs on tile programs, where a row's sum is one operation, and again on what `expand-math` leaves.
 
 exp(x) becomes 2^t, where t is x * log2(e) rounded: that loses |t| * 2^-24 of the result, at most 2^-17 where bf16 has
-one and 2^-19 where f16 has, and the instruction's 2^-22 near 0, where exp(x) - 1 cancels. What is too small for f32's
-normal numbers may be 0 where all uses end in f16 (``afn``). 1 / x is the chip's reciprocal (relative error below
-2^-22): a sigmoid of f16 is 5 instructions. Both errors are relative, and sums of a row pass them on as they are.
+one and 2^-19 where f16 has, and the instruction's 2^-22 near 0, where exp(x) - 1 cancels. 1 / x is the chip's
+reciprocal (relative error below 2^-22): a sigmoid of f16 is 5 instructions. Both errors are relative, and sums of a
+row pass them on as they are. Where all uses end in f16, what is too small for f32's normal numbers may be 0 (``afn``
+alone; ``arcp,afn`` keeps it).
 
 erf is sign(x) * (1 - 2^(|x| * P(|x|))), with P fitted so that the absolute error is below 5e-7 everywhere. Where it is
 part of a gelu, x / 2 * (1 + erf(c x)) = max(x, 0) - |x| * erfc(|c x|) / 2, and half of erfc is 2^(|c x| * P(|c x|) - 1)
 with a relative error of 8e-5 up to |c x| = 3: the tail is as good as the rest. That is nine instructions an element.
+
+1 + tanh(x), as in the other gelu, is 2 / (1 + exp(-2 x)), which does not cancel. Any other tanh is
+(1 - e) / (1 + e) with e = exp(-2 |x|), and x - x^3 / 3 where 1 - e would cancel: relative error below 2^-19.
 """
 
 from __future__ import annotations
@@ -33,6 +37,7 @@ from xcc.passes.walk import ops_where
 __all__ = ["NarrowMath"]
 
 GELU_END = 1e4   # far beyond where erfc is 0, so that infinity times 0 does not happen
+SMALL = 2.0 ** -5    # up to there tanh is x - x^3 / 3
 BOUNDS = 3       # operands of a loop ahead of what it carries
 MOST = 64        # values that are followed to the types that use a result
 
@@ -47,7 +52,7 @@ SUMS = ("#vector.kind<add>", "#vector.kind<maximumf>", "#vector.kind<minimumf>")
 @register_pass
 @dataclass(frozen=True)
 class NarrowMath(Pass):
-    """Writes exp, erf, gelu and 1 / x of f32 shorter where all that uses them ends in a 16-bit type."""
+    """Writes exp, erf, tanh, gelu and 1 / x of f32 shorter where all that uses them ends in a 16-bit type."""
 
     name: ClassVar[str] = "narrow-math"
 
@@ -56,11 +61,15 @@ class NarrowMath(Pass):
             for op, _ in _narrow(module, "math.erf", ARITHMETIC):
                 if not _gelu(op):
                     replace_in_f32(op, _erf)
-            for op, _ in _narrow(module, "arith.divf", RELATIVE):
+            for op, _ in _narrow(module, "math.tanh", RELATIVE):
+                if not (element(op.results[0].type).width == 32 and _one_and_tanh(op)):
+                    replace_in_f32(op, _tanh)
+            for op, ends in _narrow(module, "arith.divf", RELATIVE):
                 if splat_of(op.operands[0]) == 1.0 and element(op.results[0].type).width == 32:
-                    op.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<afn>")
+                    flags = "afn" if _may_flush(ends) else "arcp,afn"
+                    op.attributes["fastmath"] = ir.Attribute.parse(f"#arith.fastmath<{flags}>")
             for op, ends in _narrow(module, "math.exp", RELATIVE):
-                replace_in_f32(op, _flushed_exp if all(isinstance(t, ir.F16Type) for t in ends) else _exp)
+                replace_in_f32(op, _flushed_exp if _may_flush(ends) else _exp)
 
 
 def _narrow(module: Any, name: str, steps: tuple[str, ...]) -> list[tuple[Any, list[Any]]]:
@@ -68,6 +77,10 @@ def _narrow(module: Any, name: str, steps: tuple[str, ...]) -> list[tuple[Any, l
     found = ops_where(module, lambda op: op.name == name and element(op.results[0].type).width <= 32)
     ends = [(op, _ends(op.results[0], steps)) for op in found]
     return [(op, types) for op, types in ends if types]
+
+
+def _may_flush(ends: list[Any]) -> bool:
+    return all(isinstance(t, ir.F16Type) for t in ends)
 
 
 def _ends(value: Any, steps: tuple[str, ...]) -> list[Any]:
@@ -109,6 +122,34 @@ def _exp(x: Any) -> Any:
 
 def _flushed_exp(x: Any) -> Any:
     return math_d.exp2(arith_d.mulf(x, splat_constant(x.type, math.log2(math.e))), fastmath=arith_d.FastMathFlags.afn)
+
+
+def _tanh(x: Any) -> Any:
+    one, far = splat_constant(x.type, 1.0), math_d.absf(x)
+    e = _flushed_exp(arith_d.mulf(far, splat_constant(x.type, -2.0)))
+    whole = arith_d.mulf(arith_d.subf(one, e), _reciprocal(arith_d.addf(one, e)))
+    cube = arith_d.mulf(arith_d.mulf(x, x), arith_d.mulf(x, splat_constant(x.type, -1.0 / 3.0)))
+    is_small = arith_d.cmpf(arith_d.CmpFPredicate.OLT, far, splat_constant(x.type, SMALL))
+    return arith_d.select(is_small, arith_d.addf(x, cube), math_d.copysign(whole, x))
+
+
+def _one_and_tanh(op: Any) -> bool:
+    """Writes the 1 + tanh(x) around the tanh `op` as one; False where there is none."""
+    sum_ = only_user(op, "arith.addf")
+    if sum_ is None or {1.0} != {splat_of(v) for v in sum_.operands if v != op.results[0]}:
+        return False
+    x = op.operands[0]
+    with sum_.location, ir.InsertionPoint(sum_):
+        e = _flushed_exp(arith_d.mulf(x, splat_constant(x.type, -2.0)))
+        half = _reciprocal(arith_d.addf(e, splat_constant(x.type, 1.0)))
+        sum_.results[0].replace_all_uses_with(arith_d.mulf(half, splat_constant(x.type, 2.0)))
+    for dead in (sum_, op):
+        dead.erase()
+    return True
+
+
+def _reciprocal(x: Any) -> Any:
+    return arith_d.divf(splat_constant(x.type, 1.0), x, fastmath=arith_d.FastMathFlags.afn)
 
 
 def _erf(x: Any) -> Any:

@@ -10,10 +10,12 @@ import xcc
 from xcc.runtime.cuda_driver import find_gpu
 
 TEXT = """func.func @main(%x: tensor<65536x{t}> {{xt.name = "x"}})
-    -> (tensor<65536x{t}> {{xt.name = "exp"}}, tensor<65536x{t}> {{xt.name = "sigmoid"}}) {{
+    -> (tensor<65536x{t}> {{xt.name = "exp"}}, tensor<65536x{t}> {{xt.name = "sigmoid"}},
+        tensor<65536x{t}> {{xt.name = "tanh"}}) {{
   %0 = "xt.exp"(%x) : (tensor<65536x{t}>) -> tensor<65536x{t}>
   %1 = "xt.sigmoid"(%x) : (tensor<65536x{t}>) -> tensor<65536x{t}>
-  return %0, %1 : tensor<65536x{t}>, tensor<65536x{t}>
+  %2 = "xt.tanh"(%x) : (tensor<65536x{t}>) -> tensor<65536x{t}>
+  return %0, %1, %2 : tensor<65536x{t}>, tensor<65536x{t}>, tensor<65536x{t}>
 }}
 """
 
@@ -29,7 +31,7 @@ def test_every_value_is_within_half_a_unit_in_the_last_place(name, dtype, tmp_pa
     got = xcc.compile(str(path), target="nvptx").run({"x": x})
     with np.errstate(over="ignore", invalid="ignore"):
         wide = x.astype(np.float64)
-        exact = {"exp": np.exp(wide), "sigmoid": 1 / (1 + np.exp(-wide))}
+        exact = {"exp": np.exp(wide), "sigmoid": 1 / (1 + np.exp(-wide)), "tanh": np.tanh(wide)}
         for op, want in exact.items():
             near = want.astype(dtype)
             value = got[op].view(dtype) if got[op].dtype != dtype else got[op]

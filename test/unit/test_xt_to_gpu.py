@@ -116,3 +116,26 @@ def test_f16_convolution_by_matrix_instructions(channels: int, options: dict[str
     w = (np.random.default_rng(4).standard_normal((3, 3, inner, 24)) / 8).astype(np.float16)
     linalg_cases.check(lambda a, b: xt.convolution(a, b, layout="NHWC", filter="HWIO", **options), x, w, rtol=4e-3,
                        atol=4e-3, dynamic="groups" not in options)
+
+
+def _gelu(x):
+    """With tanh, computed in f32."""
+    w = xt.convert(x, dtype="f32")
+    half, one, c, d = (xt.constant(v, dtype="f32") for v in (0.5, 1.0, 0.044715, 0.7978845608))
+    u = xt.mul(xt.add(w, xt.mul(xt.mul(xt.mul(w, w), w), c)), d)
+    return xt.convert(xt.mul(xt.mul(w, half), xt.add(xt.tanh(u), one)), dtype="f16")
+
+
+def _softmax(x):
+    w = xt.convert(x, dtype="f32")
+    e = xt.exp(xt.sub(w, xt.reduce(w, kind="max", axes=(1,), keepdims=True)))
+    return xt.convert(xt.div(e, xt.reduce(e, kind="sum", axes=(1,), keepdims=True)), dtype="f16")
+
+
+@pytest.mark.parametrize("build", [xt.exp, xt.sigmoid, xt.tanh, _gelu, _softmax])
+def test_short_functions_of_f16(build):
+    """Functions whose results are f16 take the short forms of narrow-math, across the whole range."""
+    far = np.geomspace(6e-8, 10, 1000).astype(np.float16)
+    x = np.concatenate([far, -far, [0.0, 300.0, -300.0]]).astype(np.float16)
+    linalg_cases.check(build, np.stack([x[:2000], np.roll(x, 7)[:2000]]), rtol=1e-3,
+                       atol=3e-7)      # the reference's 1 + tanh cancels

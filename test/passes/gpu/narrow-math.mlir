@@ -20,7 +20,7 @@ func.func @sigmoid(%x: vector<4xf32>) -> vector<4xf16> {
 // bf16 has numbers as small as f32's: they are not flushed.
 // CHECK-LABEL: func.func @bf16_sigmoid(
 // CHECK: math.exp2 %{{[0-9]+}} : vector<4xf32>
-// CHECK: arith.divf %{{.*}}, %{{.*}} fastmath<afn>
+// CHECK: arith.divf %{{.*}}, %{{.*}} fastmath<arcp,afn>
 func.func @bf16_sigmoid(%x: vector<4xf32>) -> vector<4xbf16> {
   %one = arith.constant dense<1.0> : vector<4xf32>
   %n = arith.negf %x : vector<4xf32>
@@ -155,4 +155,35 @@ func.func @gelu(%x: vector<4xf32>) -> vector<4xf16> {
   %y = arith.mulf %h, %s : vector<4xf32>
   %t = arith.truncf %y : vector<4xf32> to vector<4xf16>
   return %t : vector<4xf16>
+}
+
+// tanh: with a polynomial where 1 - e would cancel; 1 + tanh is 2 / (1 + exp(-2 x)).
+// CHECK-LABEL: func.func @tanh(
+// CHECK: %[[E:.*]] = math.exp2 %{{.*}} fastmath<afn>
+// CHECK: arith.divf %{{.*}} fastmath<afn>
+// CHECK: math.copysign
+// CHECK: arith.select
+// CHECK-LABEL: func.func @one_and_tanh(
+// CHECK: %[[E:.*]] = math.exp2 %{{.*}} fastmath<afn>
+// CHECK: %[[D:.*]] = arith.addf %[[E]]
+// CHECK: arith.divf %{{.*}}, %[[D]] fastmath<afn>
+// CHECK-NOT: select
+// CHECK-LABEL: func.func @precise_tanh(
+// CHECK: math.tanh
+func.func @tanh(%x: f32) -> bf16 {
+  %y = math.tanh %x : f32
+  %t = arith.truncf %y : f32 to bf16
+  return %t : bf16
+}
+func.func @one_and_tanh(%x: f32, %h: f32) -> f16 {
+  %one = arith.constant 1.0 : f32
+  %y = math.tanh %x : f32
+  %s = arith.addf %one, %y : f32
+  %g = arith.mulf %s, %h : f32
+  %t = arith.truncf %g : f32 to f16
+  return %t : f16
+}
+func.func @precise_tanh(%x: f32) -> f32 {
+  %y = math.tanh %x : f32
+  return %y : f32
 }
