@@ -1,18 +1,23 @@
 """Times xcc's GPU kernels beside PyTorch (eager and Inductor) on this machine's GPU, one table.
 
-    python benchmarks/gpu.py [--group schedules] [--only TEXT] [--no-compile] [--json FILE] [--tuning FILE]
+    python benchmarks/gpu.py [--group schedules] [--only TEXT] [--no-compile] [--processes N] [--json FILE]
+                             [--tuning FILE]
     python benchmarks/gpu.py --tune SECONDS --tuning FILE [--only TEXT]
 
-Every time is the median of device events around one run with a cold L2 cache (gpu_cache.py); inputs are random, and
-outputs are checked against float64 or float32 PyTorch by relative error. A floor is the longer of FLOPs over peak and
-bytes over bandwidth.
+Every time is the median of device events around one run with a cold L2 cache, those of a case in turn (gpu_times.py);
+inputs are random, and outputs are checked against float64 or float32 PyTorch by relative error. A floor is the longer
+of FLOPs over peak and bytes over bandwidth. Inductor picks its configuration anew in each process: with --processes,
+times are the medians of so many processes, and the ratio in each follows.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 import traceback
@@ -23,8 +28,8 @@ import gpu_cases
 import gpu_schedules
 import numpy as np
 
-REPEATS = 100      # short kernels on an H100 take one of two times, 2% apart: few runs pick one by chance
 GROUPS = {"kernels": gpu_cases.CASES, "schedules": gpu_schedules.CASES}
+TIMES = ("xcc", "torch", "inductor", "bare")
 ERROR_BOUND = {"f16": 2e-3, "bf16": 1e-2, "f32": 1e-5}
 
 
@@ -61,45 +66,6 @@ def compile_case(case: gpu_cases.Case, tuning: str = "") -> tuple[Any, float]:
         begin = time.perf_counter()
         model = xcc.compile(str(path), target="nvptx", tuning=tuning)
         return model, time.perf_counter() - begin
-
-
-def peer_time(run: Any, host: bool = False) -> float:
-    """Median seconds of a PyTorch function, as a graph where it needs no `host`; the L2 cache is that of `own_time`."""
-    import torch
-    from gpu_cache import drop_kept_lines
-
-    from xcc.runtime.gpu_profile import FLUSH_BYTES
-
-    flush = torch.empty((2, FLUSH_BYTES), dtype=torch.uint8, device="cuda")
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            run()
-    torch.cuda.synchronize()
-    again = run
-    if not host:
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=stream):
-            run()
-        again = graph.replay
-    times = []
-    for _ in range(REPEATS):
-        drop_kept_lines()
-        flush[0].copy_(flush[1])
-        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        again()
-        stop.record()
-        stop.synchronize()
-        times.append(start.elapsed_time(stop) * 1e-3)
-    return statistics.median(times)
-
-
-def own_time(model: Any, inputs: dict[str, Any]) -> float:
-    """Median seconds of a compiled model; the L2 cache holds what a plain copy left."""
-    from gpu_cache import drop_kept_lines
-
-    return statistics.median(model.device_times(inputs, REPEATS, before=drop_kept_lines))
 
 
 def tune_cases(cases: list[gpu_cases.Case], path: Path, seconds: float) -> None:
@@ -139,17 +105,19 @@ def random_tensors(case: gpu_cases.Case) -> list[Any]:
 
 
 def measure(case: gpu_cases.Case, inductor: bool, tuning: str) -> dict[str, Any]:
+    import gpu_times
     import torch
     import torch.nn.functional as functional
 
     row: dict[str, Any] = {"case": case.name}
     tensors = random_tensors(case)
+    runs = {}
     with torch.no_grad():
-        row["torch"] = peer_time(lambda: case.torch(functional, *tensors), case.host)
+        runs["torch"] = gpu_times.peer(lambda: case.torch(functional, *tensors), case.host)
         if inductor:
             try:
                 compiled = torch.compile(case.torch, mode="max-autotune-no-cudagraphs", dynamic=False)
-                row["inductor"] = peer_time(lambda: compiled(functional, *tensors), case.host)
+                runs["inductor"] = gpu_times.peer(lambda: compiled(functional, *tensors), case.host)
             except Exception as e:
                 row["inductor_error"] = str(e).splitlines()[0][:120]
         exact = all(t.numel() <= 1 << 25 for t in tensors) and case.flops < 3e11
@@ -162,12 +130,40 @@ def measure(case: gpu_cases.Case, inductor: bool, tuning: str) -> dict[str, Any]
         got = np.asarray(torch.from_dlpack(model.run(arrays)["y"]).double().cpu())
         row["error"] = float(np.linalg.norm(got - want) / np.linalg.norm(want))
         row["ok"] = bool(row["error"] < ERROR_BOUND[case.dtype])
-        row["xcc"] = own_time(model, arrays)
         row["kernels"] = [(t.kernel, t.seconds) for t in model.profile(arrays)]
+        runs["xcc"] = gpu_times.own(model, arrays)
+        if case.bare is not None:
+            bare, _ = compile_case(case.bare, tuning)
+            runs["bare"] = gpu_times.own(bare, {f"a{n}": t for n, t in enumerate(tensors[:len(case.bare.shapes)])})
     except Exception as e:
         row["xcc_error"] = f"{type(e).__name__}: {e}"[:300]
         traceback.print_exc()
-    return row
+    with torch.no_grad():
+        return row | gpu_times.in_turn(runs)
+
+
+def measure_apart(processes: int) -> list[dict[str, Any]]:
+    """The rows of this command in so many processes, one after the other."""
+    runs = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "rows.json")
+        for _ in range(processes):
+            subprocess.run([sys.executable, *sys.argv, "--processes=1", "--json", str(path)], check=True,
+                           stdout=subprocess.DEVNULL, env={**os.environ, "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"})
+            runs.append(json.loads(path.read_text())["rows"])
+    return [together(list(rows)) for rows in zip(*runs, strict=True)]
+
+
+def together(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """A case's rows of several processes as one: medians of the times, and the ratio to the best peer in each."""
+    times = {k: statistics.median(r[k] for r in rows) for k in TIMES if all(k in r for r in rows)}
+    ratios = [best_peer(r) / r["xcc"] for r in rows if "xcc" in r]
+    return {**rows[0], **times, "error": max(r.get("error", 0.0) for r in rows), "ok": all(r.get("ok") for r in rows),
+            "ratios": ratios}
+
+
+def best_peer(row: dict[str, Any]) -> float:
+    return float(min(row[k] for k in ("torch", "inductor") if k in row))
 
 
 def floor(case: gpu_cases.Case, rates: dict[str, float], bandwidth: float) -> float:
@@ -178,11 +174,12 @@ def show(case: gpu_cases.Case, row: dict[str, Any], least: float) -> str:
     def us(key: str) -> str:
         return f"{row[key] * 1e6:9.1f}" if key in row else "        -"
 
-    best = min(row[k] for k in ("torch", "inductor") if k in row)
     mine = row.get("xcc")
-    ratio = f"{best / mine:6.2f}x {least / mine:6.1%}" if mine else "   -"
+    ratio = f"{best_peer(row) / mine:6.2f}x {least / mine:6.1%}" if mine else "   -"
     error = f"{row['error']:.1e}{'' if row['ok'] else ' WRONG'}" if "error" in row else row.get("xcc_error", "")
-    return f"{case.name:36} {us('xcc')} {us('torch')} {us('inductor')} {ratio:>16}  {error}"
+    more = f"  {mine / row['bare'] - 1:+.1%} of the bare product" if mine and "bare" in row else ""
+    more += f"  ratios {', '.join(f'{r:.2f}' for r in row['ratios'])}" if "ratios" in row else ""
+    return f"{case.name:46} {us('xcc')} {us('torch')} {us('inductor')} {ratio:>16}  {error}{more}"
 
 
 def main() -> None:
@@ -193,21 +190,25 @@ def main() -> None:
     parser.add_argument("--json", default="", help="also write the rows to this file")
     parser.add_argument("--tuning", default="", help="a tuning database to compile with")
     parser.add_argument("--tune", type=float, default=0.0, metavar="SECONDS", help="only tune each case into --tuning")
+    parser.add_argument("--processes", type=int, default=1, metavar="N", help="measure in N processes, one by one")
     args = parser.parse_args()
     chosen = [c for c in GROUPS[args.group] if not args.only or any(o in c.name for o in args.only)]
     if args.tune:
         tune_cases(chosen, Path(args.tuning or "xcc-tuning.txt"), args.tune)
         return
+    import gpu_times
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = False
     name = torch.cuda.get_device_name()
     rates, bandwidth = {"f16": 800e12, "bf16": 800e12, "f32": 60e12}, 3.0e12
-    print(f"{name}; medians of {REPEATS}, cold L2, microseconds; floors with 800 TFLOP/s (f16), 60 (f32), 3.0 TB/s")
-    print(f"{'case':36} {'xcc':>9} {'torch':>9} {'inductor':>9} {'vs best  of floor':>16}  error")
+    print(f"{name}; medians of {gpu_times.ROUNDS * gpu_times.REPEATS}, cold L2, microseconds; "
+          "floors with 800 TFLOP/s (f16), 60 (f32), 3.0 TB/s")
+    print(f"{'case':46} {'xcc':>9} {'torch':>9} {'inductor':>9} {'vs best  of floor':>16}  error")
+    apart = measure_apart(args.processes) if args.processes > 1 else []
     rows = []
-    for case in chosen:
-        row = measure(case, not args.no_compile, args.tuning)
+    for n, case in enumerate(chosen):
+        row = apart[n] if apart else measure(case, not args.no_compile, args.tuning)
         rows.append(row)
         print(show(case, row, floor(case, rates, bandwidth)), flush=True)
         torch.cuda.empty_cache()

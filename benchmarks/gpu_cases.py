@@ -15,7 +15,7 @@ class Case:
 
     flops and bytes are what must be done and moved. `dtype` is that of the result and, where `dtypes` does not say
     otherwise, of the inputs; integers are drawn below `high`, each once where `distinct`. `host`: PyTorch waits for a
-    size that depends on data, so that no graph holds it.
+    size that depends on data, so that no graph holds it. `bare`: a case of the first inputs, timed beside it.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Case:
     high: int = 1
     distinct: bool = False
     host: bool = False
+    bare: Case | None = None
 
     @property
     def inputs(self) -> tuple[tuple[tuple[int, ...], str], ...]:
@@ -70,7 +71,7 @@ def epilogue(m: int, n: int, k: int, kind: str, dtype: str = "f16") -> Case:
     if kind != "gelu":
         shapes = (*shapes, (m, n))
     return Case(f"linear+bias+{kind} {dtype} {m}x{n}x{k}", shapes, dtype, build, peer, 2.0 * m * n * k,
-                SIZE[dtype] * (m * k + k * n + m * n * len(shapes[2:])), 0.1)
+                SIZE[dtype] * (m * k + k * n + m * n * len(shapes[2:])), 0.1, bare=matmul(m, n, k, dtype, "N", "T"))
 
 
 def product_rows(m: int, n: int, k: int, kind: str) -> Case:

@@ -6,7 +6,7 @@
 The first form takes the test models, checks them against onnxruntime on the CPU, and times what PyTorch exported beside
 torch.compile with a CUDA graph (unless --no-compile). The second takes full-size f16
 models (torch_models.py), exports them to ONNX, and runs PyTorch (torch.compile and a CUDA graph) beside xcc. Times are
-medians of device events with a cold L2 cache.
+medians of device events with a cold L2 cache, both sides in turn.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "test" / "e2e"))
+import gpu_times  # noqa: E402
 import models  # noqa: E402
 from models_table import TIMED, Row, error_of, random_feeds, save  # noqa: E402
 
@@ -33,8 +34,6 @@ from xcc.tools.peers import onnxruntime_session  # noqa: E402
 
 def check(name: str, precision: str, inductor: bool) -> Row:
     """Errors over all sizes; times are on the device alone, with a cold L2 cache."""
-    import gpu
-
     model = models.MODELS[name]
     source = model.get()
     compiled = xcc.compile(source, target="nvptx", dims=dict(model.dims) or None, precision=precision)
@@ -46,26 +45,29 @@ def check(name: str, precision: str, inductor: bool) -> Row:
         feeds = random_feeds(model, sizes)
         got = compiled.run({i.name: feeds[i.name] for i in compiled.inputs})
         row.error = max(row.error, error_of(got, session, feeds))
-    row.ms = gpu.own_time(compiled, {i.name: feeds[i.name] for i in compiled.inputs}) * 1e3
     row.sizes = ", ".join(f"{k} {v}" for k, v in timed.items())
-    del compiled
+    runs = {"xcc": gpu_times.own(compiled, {i.name: feeds[i.name] for i in compiled.inputs})}
     if inductor and model.program is not None:
-        row.peer, row.peer_ms = "torch.compile", torch_time(model.program(), feeds, precision) * 1e3
+        row.peer = "torch.compile"
+        runs[row.peer] = torch_run(model.program(), feeds, precision)
+    times = gpu_times.in_turn(runs)
+    row.ms = times["xcc"] * 1e3
+    if row.peer:
+        row.peer_ms = times[row.peer] * 1e3
     return row
 
 
-def torch_time(module: Any, feeds: dict[str, Any], precision: str) -> float:
-    """Median seconds of the module under torch.compile and a CUDA graph; its weights and inputs have `precision`."""
-    import gpu
+def torch_run(module: Any, feeds: dict[str, Any], precision: str) -> gpu_times.Timed:
+    """The module under torch.compile and a CUDA graph; its weights and inputs have `precision`."""
     import torch
 
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     kind = {"f16": torch.float16, "bf16": torch.bfloat16}.get(precision, torch.float32)
     arguments = [torch.from_numpy(v).cuda() for v in feeds.values()]
     arguments = [a.to(kind) if a.is_floating_point() else a for a in arguments]
+    fast = torch.compile(module.cuda().to(kind), dynamic=False)
     with torch.no_grad():
-        fast = torch.compile(module.cuda().to(kind), dynamic=False)
-        return gpu.peer_time(lambda: fast(*arguments))
+        return gpu_times.peer(lambda: fast(*arguments))
 
 
 def beside_torch(name: str, batch: int, kernels: bool, keep: Path | None) -> None:
@@ -73,7 +75,6 @@ def beside_torch(name: str, batch: int, kernels: bool, keep: Path | None) -> Non
 
     `keep` is a folder for the exported models, in which an earlier run may have left them.
     """
-    import gpu
     import torch
     import torch_models
 
@@ -88,20 +89,19 @@ def beside_torch(name: str, batch: int, kernels: bool, keep: Path | None) -> Non
         seconds = time.perf_counter() - begin
         feeds = {k: v.cuda() for k, v in inputs.items()}
         got = torch.from_dlpack(next(iter(compiled.run(feeds).values()))).float().cuda()
-        mine = gpu.own_time(compiled, feeds)
-        print(f"{name:16} b{batch:<3} compile {seconds:5.1f} s  xcc {mine * 1e6:8.1f} us", flush=True)
-        if kernels:
-            print(_kernel_table(compiled.profile(feeds)), flush=True)
-        del compiled
+        print(f"{name:16} b{batch:<3} compile {seconds:5.1f} s", flush=True)
     module = module.cuda()
     with torch.no_grad():
         want = _first(module.float()(*(v.float() if v.is_floating_point() else v for v in feeds.values())))
         error = float((got - want).norm() / want.norm())
         del got, want
         fast = torch.compile(module.half(), dynamic=False)
-        peer = gpu.peer_time(lambda: fast(*feeds.values()))
-    print(f"{name:16} b{batch:<3} torch {peer * 1e6:8.1f} us  xcc {mine * 1e6:8.1f} us  {peer / mine:5.2f}x  "
-          f"error {error:.1e}", flush=True)
+        times = gpu_times.in_turn({"xcc": gpu_times.own(compiled, feeds),
+                                   "torch": gpu_times.peer(lambda: fast(*feeds.values()))})
+    if kernels:
+        print(_kernel_table(compiled.profile(feeds)), flush=True)
+    print(f"{name:16} b{batch:<3} torch {times['torch'] * 1e6:8.1f} us  xcc {times['xcc'] * 1e6:8.1f} us  "
+          f"{times['torch'] / times['xcc']:5.2f}x  error {error:.1e}", flush=True)
 
 
 def _quick_folder() -> str | None:
