@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from xcc.diagnostics import UserError
+from xcc.diagnostics import UserError, one_line
 from xcc.runtime.large_pages import BlockWriter, map_file
 from xcc.runtime.output_file import output_file
 from xcc.runtime.program import Program, to_json
@@ -232,7 +232,7 @@ def _members(data: Any, where: str) -> dict[str, Any]:
             raise UserError(f"{where}: damaged: its directory is cut off")
         fields = _CENTRAL.unpack(bytes(data[at:at + _CENTRAL.size]))
         name_size, extra, comment = fields[10:13]
-        name = bytes(data[at + _CENTRAL.size:at + _CENTRAL.size + name_size]).decode("utf-8", "replace")
+        name = one_line(bytes(data[at + _CENTRAL.size:at + _CENTRAL.size + name_size]).decode("utf-8", "replace"))
         at += _CENTRAL.size + name_size
         packed, size, offset = _wide((fields[8], fields[9], fields[16]), bytes(data[at:at + extra]))
         at += extra + comment

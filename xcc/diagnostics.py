@@ -6,7 +6,11 @@ A :class:`CompilerBug` carries a reproducer: tools print how to replay it and ex
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+
+LONG_WORD = 400
+"""Characters of a name that a message shows in full."""
 
 EXIT_USER = 1
 EXIT_BUG = 70
@@ -45,3 +49,9 @@ class CompilerBug(XccError):
         if self.command:
             lines.append(f"replay with: {self.command}")
         return "\n".join(lines)
+
+
+def one_line(message: str) -> str:
+    """`message` with what does not print escaped and the middle of long names left out: models name things at will."""
+    printed = "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
+    return re.sub(rf"\S{{{LONG_WORD},}}", lambda m: f"{m[0][:100]}...{m[0][-20:]}", printed)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from xcc.context import new_context, parse_module
-from xcc.diagnostics import CompilerBug, UserError, XccError
+from xcc.diagnostics import CompilerBug, UserError, XccError, one_line
 from xcc.options import CompileOptions
 from xcc.reproducer import import_command
 from xcc.weights import WeightStore
@@ -68,6 +68,9 @@ def _import(frontend: str, model: Any, options: CompileOptions, name: str) -> So
     dims = {name: low if low == high else (low, high) for name, low, high in options.dims}
     try:
         module, weights = loader.load(model, dims, options.fixed)
+    except UserError as e:
+        e.message = one_line(e.message)
+        raise
     except XccError:
         raise
     except Exception as e:

@@ -1,4 +1,4 @@
-"""Random damage to small models: every file imports, or is refused in one line that names it.
+"""Random damage to small models: every file imports, or is refused in one line of readable length that names it.
 
 More of it: ``XCC_FUZZ=5000 pytest test/unit/test_fuzz.py``.
 """
@@ -29,7 +29,7 @@ def test_damaged_models(name: str, tmp_path: Path) -> None:
             load_source(path, CompileOptions())
         except UserError as e:
             refused += 1
-            assert "m.onnx" in str(e) and len(str(e).splitlines()) == 1, f"seed {seed}: {e}"
+            assert "m.onnx" in str(e) and str(e).isprintable() and len(str(e)) < 2000, f"seed {seed}: {e}"
     assert refused > 0.3 * ROUNDS
 
 
