@@ -1,13 +1,13 @@
 """Long products in blocks of their depth, so that a block of the left operand stays in the L2 cache.
 
-    for block of k:                               # in a chunk of the result
+    for block of k:                               # in a chunk of the result; with `parts` around all chunks
       for panel of columns, tile of rows:
         acc = sum over the block of k
         out[tile] = acc                           # the first block
         out[tile] = out[tile] + acc               # those between
         out[tile] = (the rest of the kernel)(out[tile] + acc)     # the last
 
-What is there already is asked for when a tile begins and added when it ends. (K. Goto and R. van de Geijn, "Anatomy of
+What is there already is asked for along a tile's loop and added when it ends. (K. Goto and R. van de Geijn, "Anatomy of
 High-Performance Matrix Multiplication", 2008, whose kc this is.)
 """
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import ir
@@ -28,7 +29,7 @@ from xcc.passes.linalg.tile_values import Ix, V
 if TYPE_CHECKING:
     from xcc.passes.linalg.tile_eval import Evaluator
 
-__all__ = ["DepthBlock", "depth_of", "each_block", "fetch_prior", "store_partial", "with_prior"]
+__all__ = ["DepthBlock", "depth_of", "each_block", "prior_lines", "store_partial", "with_prior"]
 
 
 @dataclass(frozen=True)
@@ -87,22 +88,27 @@ def store_partial(ev: Evaluator, indices: Sequence[Ix]) -> None:
     ev.memory.store(t, ev.block.out, ev.tile(t, indices), indices)
 
 
-def fetch_prior(b: Builder, block: DepthBlock, indices: Sequence[Ix]) -> None:
-    """Asks for the tile that is there already."""
-    *outer, last = indices
-    rows = [i.axes[0].size if i.axes else 1 for i in outer]
-    lanes = last.axes[0].size if last.axes else 1
-    starts = [b.scalar(i) for i in indices]
+def prior_lines(b: Builder, block: DepthBlock, indices: Sequence[Ix], steps: int) -> Callable[[Any], None]:
+    """What asks for the tile that is there already, into the second cache: called every so many `steps` of the block
+    with the step, it asks for a line or a few. All at once would keep what the product itself waits for from coming."""
+    sizes = [i.axes[0].size if i.axes else 1 for i in indices]
+    wide = -(-sizes[-1] * 4 // LINE_BYTES)
+    lines = prod(sizes[:-1]) * wide
+    calls = block.size // steps
+    each = -(-lines // calls)
 
-    def row(d: int, at: list[Any]) -> None:
-        if d == len(outer):
-            for n in range(0, lanes, LINE_BYTES // 4):
-                prefetch(block.out, [*at, b.add(starts[-1], b.int(n))], write=True)
-            return
-        for n in range(rows[d]):
-            row(d + 1, [*at, b.add(starts[d], b.int(n))])
+    def fetch(step: Any) -> None:
+        first = b.mul(b.binary("arith.divui", step, b.int(steps)), b.int(each))
+        for n in range(each):
+            number = b.binary("arith.minsi", b.add(first, b.int(n)), b.int(lines - 1))
+            at = [b.mul(b.binary("arith.remui", number, b.int(wide)), b.int(LINE_BYTES // 4))]
+            number = b.binary("arith.divui", number, b.int(wide))
+            for size in reversed(sizes[:-1]):
+                at.insert(0, b.binary("arith.remui", number, b.int(size)))
+                number = b.binary("arith.divui", number, b.int(size))
+            prefetch(block.out, [b.add(b.scalar(i), k) for i, k in zip(indices, at, strict=True)], locality=2)
 
-    row(0, [])
+    return fetch
 
 
 def with_prior(ev: Evaluator, acc: V, indices: Sequence[Ix]) -> V:

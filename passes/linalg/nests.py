@@ -54,63 +54,76 @@ class Nest:
         if not tiled and not self._outer_dims():
             self._one_block()
             return
+        if self.schedule.parts and self.schedule.depth:
+            each_block(self.ev, self.results[0].memref, self.schedule.depth, self._one_by_one,
+                       lambda: self._chunks(tiled))
+        else:
+            self._chunks(tiled)
+
+    def _chunks(self, tiled: list[int]) -> None:
+        """The forall over all chunks, for all steps of a product or a block of them."""
+        outer = self._outer_dims()
+        sizes = [*map(self.b.dim, outer), *(self.b.dim(self.dims[d]) for d in tiled)]
+        steps = [*([1] * len(outer)), *(self.schedule.block[d] for d in tiled)]
         if self.schedule.parts:
-            self._in_parts()
-            return
-        sizes = [*map(self.b.dim, self._outer_dims()), *(self.b.dim(self.dims[d]) for d in tiled)]
-        outer = len(sizes) - len(tiled)
-        steps = [*([1] * outer), *(self.schedule.block[d] for d in tiled)]
+            sizes, steps = self._sizes_in_parts()
         dynamic = [s for s in sizes if self.b.as_int(s) is None]
-        static = [self.b.as_int(s) for s in sizes]
-        loop = forall(sizes=static, dynamic=dynamic, steps=steps, parallel=self.schedule.parallel)
+        loop = forall([self.b.as_int(s) for s in sizes], dynamic, steps, self.schedule.parallel)
         block = loop.regions[0].blocks[0]
         with ir.InsertionPoint.at_block_begin(block), self.b.scope():
-            ranges: dict[int, tuple[Any, Any]] = {}
-            self._enter(list(block.arguments)[:outer])
-            for n, d in enumerate(tiled, outer):
-                low = block.arguments[n]
-                size = self.dims[d]
-                if d == self.schedule.descending:
-                    last = self.b.sub(self.b.dim(symbolic.ceildiv(size, steps[n])), self.b.int(1))
-                    low = self.b.sub(self.b.mul(last, self.b.int(steps[n])), low)
-                self.b.multiples[low] = steps[n]
-                if isinstance(size, int) and size % steps[n] == 0:
-                    ranges[d] = (low, None)
-                else:
-                    high = self.b.binary("arith.minsi", self.b.add(low, self.b.int(steps[n])), sizes[n])
-                    ranges[d] = (low, high)
-                    if isinstance(size, int):
-                        self.left[d] = size % self.schedule.vector[d]
+            at = list(block.arguments)
+            self._enter(at[:len(outer)])
+            if self.schedule.parts:
+                ranges = self._ranges_in_parts(*at)
+            else:
+                ranges = {d: self._range(d, low) for d, low in zip(tiled, at[len(outer):], strict=True)}
             if self.schedule.stream and self.schedule.park >= 0:
                 self.ev.parking.on_stack()
             self._chunk(ranges)
 
-    def _in_parts(self) -> None:
-        """Chunks of a matrix of known size: parts of the rows, chunks of columns, a part's chunks of rows."""
-        (rows, columns), (height, width), parts, b = self.dims, self.schedule.block, self.schedule.parts, self.b
+    def _range(self, d: int, low: Any, end: Any = None) -> tuple[Any, Any]:
+        """Where the chunk that begins at `low` of dim d begins and ends; None: a whole block further on. `end`: of the
+        chunk's part of the dim, where it may have fewer blocks than others."""
+        size, step, b = self.dims[d], self.schedule.block[d], self.b
+        if d == self.schedule.descending:
+            last = b.sub(b.dim(symbolic.ceildiv(size, step)), b.int(1))
+            low = b.sub(b.mul(last, b.int(step)), low)
+        b.multiples[low] = step
+        if isinstance(size, int) and size % step == 0 and end is None:
+            return low, None
+        if isinstance(size, int):
+            self.left[d] = size % self.schedule.vector[d]
+        high = b.binary("arith.minsi", b.add(low, b.int(step)), b.dim(size))
+        return low, high if end is None else b.binary("arith.maxsi", low, b.binary("arith.minsi", high, end))
+
+    def _sizes_in_parts(self) -> tuple[list[Any], list[int]]:
+        """The forall of a matrix of known size: parts of the rows, chunks of columns, a part's chunks of rows."""
+        rows, columns = self.dims
         if self._outer_dims() or not isinstance(rows, int) or not isinstance(columns, int):
             raise UserError(f"xcc.config of {self.ev.kernel.name}: parts needs a matrix of known size")
-        count = -(-rows // height)
-        loop = forall([parts, columns, -(-count // parts)], [], [1, width, 1], self.schedule.parallel)
-        block = loop.regions[0].blocks[0]
-        with ir.InsertionPoint.at_block_begin(block), b.scope():
-            part, left, number = block.arguments
+        (height, width), parts = self.schedule.block, self.schedule.parts
+        each = symbolic.ceildiv(symbolic.ceildiv(rows, height), parts)
+        return [self.b.dim(n) for n in (parts, columns, each)], [1, width, 1]
 
-            def begin(of: Any) -> Any:
-                return b.binary("arith.divui", b.mul(of, b.int(count)), b.int(parts))
+    def _ranges_in_parts(self, part: Any, left: Any, number: Any) -> dict[int, tuple[Any, Any]]:
+        """The chunk of rows `number` of `part`, in the columns from `left` on."""
+        height, b = self.schedule.block[0], self.b
+        count = symbolic.ceildiv(self.dims[0], height)
 
-            top = b.mul(b.add(begin(part), number), b.int(height))
-            b.multiples[top], b.multiples[left] = height, width
-            bottom = right = None
-            if rows % height or count % parts:      # a part may have one chunk less than others
-                end = b.mul(begin(b.add(part, b.int(1))), b.int(height))
-                bottom = b.binary("arith.minsi", b.add(top, b.int(height)), b.binary("arith.minsi", end, b.int(rows)))
-                bottom = b.binary("arith.maxsi", bottom, top)
-                self.left[0] = rows % self.schedule.vector[0]
-            if columns % width:
-                right = b.binary("arith.minsi", b.add(left, b.int(width)), b.int(columns))
-                self.left[1] = columns % self.schedule.vector[1]
-            self._chunk({0: (top, bottom), 1: (left, right)})
+        def begin(of: Any) -> Any:
+            return b.binary("arith.divui", b.mul(of, b.dim(count)), b.int(self.schedule.parts))
+
+        top = b.mul(b.add(begin(part), number), b.int(height))
+        uneven = symbolic.mod(count, self.schedule.parts) != 0
+        end = b.mul(begin(b.add(part, b.int(1))), b.int(height)) if uneven else None
+        return {0: self._range(0, top, end), 1: self._range(1, left)}
+
+    def _one_by_one(self, low: Any, high: Any, step: int, body: Callable[[Any], None]) -> None:
+        """`body` for each of some known indices: a forall stands in no loop."""
+        first, end = self.b.as_int(low), self.b.as_int(high)
+        assert first is not None and end is not None
+        for i in range(first, end, step):
+            body(self.b.int(i))
 
     def _outer_dims(self) -> list[Dim]:
         """Dims of the forall beside those of the results."""
@@ -136,7 +149,7 @@ class Nest:
                 nest._tiles(list(kept.order), {}, {d: (zero, end) for d, end in part.ends.items()})
             self.ev.kept[part.t] = part
         copy = room_for_rows(self.ev, self.schedule.block[0]) if self.schedule.staged else None
-        if self.schedule.depth:
+        if self.schedule.depth and self.ev.block is None:
             each_block(self.ev, self.results[0].memref, self.schedule.depth, self._loop,
                        lambda: self._block(ranges, copy))
         else:
@@ -160,7 +173,9 @@ class Nest:
             Strips(self.ev, self.product, self.store).emit(at)
             return
         if not order and self.ev.next_rows is not None:
-            self.ev.next_rows.fetch(self.ev, [at[0], at[1]], [ranges[0][0], ranges.get(1, (self.b.int(0), None))[0]])
+            left, right = ranges.get(1, (self.b.int(0), self.b.dim(self.dims[1])))
+            right = self.b.add(left, self.b.int(self.schedule.block[1])) if right is None else right
+            self.ev.fetches = [self.ev.next_rows.lines(self.ev, [at[0], at[1]], [ranges[0][0], left], right)]
         if not order and self.ev.block is not None and not self.ev.block.final:
             store_partial(self.ev, [at[d] for d in range(len(self.dims))])
             return

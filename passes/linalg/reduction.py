@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from xcc import symbolic
 from xcc._mlir import ir, scf_d
-from xcc.passes.linalg.depth_blocks import fetch_prior, with_prior
+from xcc.passes.linalg.depth_blocks import prior_lines, with_prior
 from xcc.passes.linalg.kernel import Op
 from xcc.passes.linalg.reduction_body import KINDS, combiner, loops_of, product_operands
 from xcc.passes.linalg.reduction_step import Step
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["REDUCTION_ORDER", "Reduction"]
 
+LINE = 16           # steps in f32 of a cache line
 REDUCTION_ORDER = 1000
 """The order of a reduction's first axis: behind those of results."""
 
@@ -53,6 +55,7 @@ class Reduction:
         self.contract = self.product is not None and bool(self.axes) and (ev.schedule.dot or self._two_sided())
         self.acc_axes = out_axes if self.contract else (*out_axes, *self.axes.values())
         self.step = Step(ev, op, self.axes, self.product, self.contract)
+        self.fetches = list(ev.fetches)
         self.current = dict(self.axes)      # the axes at the step that is being built: limited ones where masked
 
     def _two_sided(self) -> bool:
@@ -70,7 +73,7 @@ class Reduction:
         accs = [self.neutral(n, self.acc_axes) for n in range(len(self.op.results))]
         if self.block is not None and self.block.prior:
             indices = [self.env[str(e)] for e in self.op.outs[0]]
-            fetch_prior(self.b, self.block, indices)
+            self.fetches.append(prior_lines(self.b, self.block, indices, gcd(self.block.size, LINE)))
             accs = [with_prior(self.ev, self._run(0, dict(self.env), accs)[0], indices)]
         else:
             accs = self._run(0, dict(self.env), accs)
@@ -105,6 +108,9 @@ class Reduction:
             low, high = self.b.int(0), self.b.dim(size)
             if self.block is not None:
                 low, high = self.block.low, self.b.add(self.block.low, self.b.int(self.block.size))
+            steps = size if self.block is None else self.block.size
+            if self.fetches and isinstance(steps, int):
+                return self._by_lines(at, env, accs, low, high, gcd(steps, LINE))
             return self._loop(at, env, accs, low, high, 1, lambda iv: Ix(base=iv))
         if self.ev.bounds is not None and self.contract:
             end = None if isinstance(size, int) and size % n == 0 else self.b.dim(size)
@@ -122,6 +128,18 @@ class Reduction:
         if not isinstance(size, int) and symbolic.mod(size, n) != 0:
             accs = self._loop(at, env, accs, self.b.dim(whole), self.b.dim(size), n, self._walk(p, self.b.dim(size)))
         return accs
+
+    def _by_lines(self, at: int, env: dict[str, Ix], accs: list[V], low: Any, high: Any, steps: int) -> list[V]:
+        """Loop number `at`, single steps, with the calls of `fetches` every so many steps."""
+        loop = scf_d.ForOp(low, high, self.b.int(steps), [a.value for a in accs])
+        with ir.InsertionPoint(loop.body), self.b.scope():
+            first = loop.induction_variable
+            for fetch in self.fetches:
+                fetch(self.b.sub(first, low))
+            inner = [V(v, a.axes) for v, a in zip(loop.inner_iter_args, accs, strict=True)]
+            out = self._loop(at, env, inner, first, self.b.add(first, self.b.int(steps)), 1, lambda iv: Ix(base=iv))
+            scf_d.YieldOp([v.value for v in out])
+        return [V(v, a.axes) for v, a in zip(loop.results, accs, strict=True)]
 
     def _walk(self, p: int, end: Any) -> Callable[[Any], Ix]:
         """The index of loop p at a loop variable: a fresh axis, limited by `end` when given."""

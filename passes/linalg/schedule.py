@@ -29,8 +29,9 @@ All entries speak of dims *after* normalisation (passes/linalg/merge_dims.py), o
   make a vector.contract even where only one operand walks the result's lanes.
 - strips: the contraction's tile of the main result goes to a buffer on the stack, from where the rest of the kernel is
   computed in strips of so many rows: for tiles of more accumulators than vector registers hold (CPU); 0: it stays.
-- depth: the contraction's loop is walked in blocks of so many steps, outside the loops over tiles of a chunk; sums wait
-  in the result's buffer between them (CPU; passes/linalg/depth_blocks.py). 0: in one go.
+- depth: the contraction's loop is walked in blocks of so many steps, outside the loops over tiles of a chunk, with
+  `parts` outside those over chunks; sums wait in the result's buffer between them (CPU; passes/linalg/depth_blocks.py).
+  0: in one go.
 - staged: the rows of a product's left operand that a chunk (and a block of depth) needs are copied together on the
   stack first (CPU; passes/linalg/staged_rows.py).
 - online: a maximum and the sums of exponentials relative to it share one loop (passes/linalg/online.py).

@@ -2,7 +2,7 @@
 
     memref.alloca %rows : memref<112x1040xf32>        (on the stack; in the L2 cache while the chunk lasts)
     %rows[i, k] = %x[low + i, first + k]              for the rows of the chunk and the steps of the block
-    (the loops over panels, tiles and steps read %rows; each tile asks for its share of what is copied next)
+    (the loops over panels, tiles and steps read %rows; the last panels' tiles ask for what is copied next)
 
 Rows that lie some power of two apart share a few sets of the caches, so that a block of them does not stay there. The
 copy is a share of 1 / (2 * columns) of the work; its rows begin a line further on each.
@@ -18,7 +18,6 @@ from xcc._mlir import ir, scf_d
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.buffers import prefetch
 from xcc.passes.linalg.depth_blocks import depth_of
-from xcc.passes.linalg.domain import estimate
 from xcc.passes.linalg.kernel import Kernel, Tensor, bare_loop
 from xcc.passes.linalg.tile_values import Axis, Ix
 
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["LANES", "NextRows", "left_rows", "room_for_rows", "stage_rows"]
 
 LANES = 16          # f32 of a cache line
+LAST_PANELS = 2     # of a chunk: their tiles ask for what is copied next
+_ULT = 6            # arith.cmpi's
 
 
 def left_rows(kernel: Kernel) -> Tensor | None:
@@ -55,23 +56,31 @@ class NextRows:
     rows: int
     steps: int
 
-    def fetch(self, ev: Evaluator, at: Sequence[Ix], low: Sequence[Any]) -> None:
-        """A tile's share of it, into the second cache. `at`: the tile; `low`: the first row and column of the chunk.
+    def lines(self, ev: Evaluator, at: Sequence[Ix], low: Sequence[Any], end: Any) -> Callable[[Any], None]:
+        """What asks for a tile's share of it, into the second cache: a line of some rows, at a step of the tile's loop.
 
-        Nothing is read: an address past the last row is as good as any.
+        at: the tile. low: the first row and column of its chunk; end: where its columns end. The tiles of the last
+        panels ask: what came earlier would have left the cache again.
         """
         b, (height, width) = ev.b, ev.schedule.vector
-        columns = ev.schedule.block[1] or estimate(ev.kernel.results[0].dims[1])
-        tiles, panels = -(-self.rows // height), -(-columns // width)
-        parts = max(1, tiles * panels // self.rows)         # of a row
-        panel = b.binary("arith.divui", b.sub(b.scalar(at[1]), low[1]), b.int(width))
+        tiles = -(-self.rows // height)
+        rows = -(-self.rows // (tiles * LAST_PANELS))
+        behind = b.binary("arith.divui", b.sub(b.sub(end, b.scalar(at[1])), b.int(1)), b.int(width))
         tile = b.binary("arith.divui", b.sub(b.scalar(at[0]), low[0]), b.int(height))
-        number = b.add(b.mul(panel, b.int(tiles)), tile)
-        row, part = b.binary("arith.divui", number, b.int(parts)), b.binary("arith.remui", number, b.int(parts))
-        lines = -(-self.steps // (LANES * parts))
-        start = b.add(self.first, b.mul(part, b.int(lines * LANES)))
-        for n in range(lines):
-            prefetch(ev.memory.buffers[self.t], [b.add(self.low, row), b.add(start, b.int(n * LANES))], locality=2)
+        number = b.add(b.mul(b.sub(b.int(LAST_PANELS - 1), behind), b.int(tiles)), tile)
+        first = b.add(self.low, b.mul(number, b.int(rows)))
+        last = b.pure("arith.cmpi", b.i1, [behind, b.int(LAST_PANELS)],
+                      predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _ULT))
+
+        def fetch(step: Any) -> None:
+            """Nothing is read: an address past the last row is as good as any."""
+            branch = scf_d.IfOp(last)
+            with ir.InsertionPoint(branch.then_block), b.scope():
+                for n in range(rows):
+                    prefetch(ev.memory.buffers[self.t], [b.add(first, b.int(n)), b.add(self.first, step)], locality=2)
+                scf_d.YieldOp([])
+
+        return fetch
 
 
 def room_for_rows(ev: Evaluator, rows: int) -> Any:
@@ -105,10 +114,14 @@ def stage_rows(ev: Evaluator, copy: Any, low: Any, high: Any, emit: Callable[[],
             scf_d.YieldOp([])
         scf_d.YieldOp([])
     ev.memory.moved[t] = (copy, (low, first))
-    last = ev.block is None or ev.block.final
-    ev.next_rows = NextRows(t, b.add(low, b.int(rows)) if last else low,
-                            b.int(0) if last else b.add(first, b.int(steps)), rows, steps)
+    below = b.add(low, b.int(rows))
+    if ev.block is None or ev.schedule.parts:
+        ev.next_rows = NextRows(t, below, first, rows, steps)
+    elif ev.block.final:
+        ev.next_rows = NextRows(t, below, b.int(0), rows, steps)
+    else:
+        ev.next_rows = NextRows(t, low, b.add(first, b.int(steps)), rows, steps)
     with b.scope():
         emit()
-    ev.next_rows = None
+    ev.next_rows, ev.fetches = None, []
     del ev.memory.moved[t]

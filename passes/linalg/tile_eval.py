@@ -57,6 +57,7 @@ class Evaluator:
         self.kept: dict[Tensor, Part] = {}     # values that the chunk has in memory of its own
         self.block: DepthBlock | None = None    # the steps of the contraction that are evaluated; None: all
         self.next_rows: NextRows | None = None      # what is copied next, to be fetched meanwhile
+        self.fetches: list[Callable[[Any], None]] = []      # called along a product's loop, each time a line's steps on
         self.progress: Any = None              # the tile of rows of the panel, an index, for fetch_ahead
         self.row_parts: RowParts | None = None
         self.online = OnlineLoops(self, find_groups(kernel) if schedule.online else [])

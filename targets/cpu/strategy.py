@@ -8,7 +8,7 @@ operand is transposed).
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
+from math import ceil, prod
 from typing import Any
 
 from xcc import symbolic
@@ -50,6 +50,7 @@ DEPTH = 2048           # steps of a block of a product, where it has more
 MANY_COLUMNS = 512     # that pay for a copy of the rows
 MANY_STEPS = 512       # of rows that are copied
 L3_SHARE = 4           # the part of the L3 cache that weights have while all rows go by: 8 MiB of 32 are as good as 4
+OUTGROWN = 1.5         # such parts: weights that are little more stay there as well
 STAGED_PART = 18       # bytes of the L2 cache for each element of such a copy: the next and two panels are there, too
 STAGED_TILES = 2       # of rows of a copy, at least: one asks for the next panel while the other reads this one
 PARALLEL_SECONDS = 15e-6   # below this a kernel stays on one thread
@@ -146,8 +147,8 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
                                         *((chip.l2_bytes // STAGED_PART, STAGED_TILES) if staged else (L2_PART,)))
     chunks = (*outer, *sorted(m_dims), last) if by_rows else ()
     parts = 0
-    if staged and (columns := _column_chunk(op, dims, vector, chip)):
-        block[last], parts = columns, chip.cores or CORES
+    if staged and (chunk := _column_chunk(_bytes_of_right(op, right), n, columns, _steps_of(op) / depth, chip)):
+        block[last], parts = chunk, chip.cores or CORES
     shares = _shares(op, dims, vector, block, min(m_dims, default=None))
     if group is None and by_rows and not staged:
         shares = 0
@@ -183,11 +184,12 @@ def _staged(kernel: Kernel, columns: Dim, depth: int) -> bool:
     return t.dims[1] != depth or estimate(t.dims[1]) * element_bytes(t.element) % PAGE == 0
 
 
-def _column_chunk(op: Op, dims: tuple[Dim, ...], vector: list[int], chip: Chip) -> int:
-    """Columns of a large product whose weights stay in a part of the L3 cache while all rows go by; 0: all of them."""
-    panels = -(-estimate(dims[-1]) // vector[-1])
-    chunks = round(4 * panels * vector[-1] * _steps_of(op) * L3_SHARE / (chip.l3_bytes or L3))
-    return -(-panels // chunks) * vector[-1] if chunks > 1 else 0
+def _column_chunk(weights: int, n: Dim, width: int, blocks: float, chip: Chip) -> int:
+    """Columns of a large product of which a part of the L3 cache keeps what one of `blocks` of its depth reads, while
+    all rows go by; 0: all weights stay there. `weights`: their bytes; `width`: columns of a panel."""
+    parts = weights * L3_SHARE / (chip.l3_bytes or L3)
+    panels = -(-estimate(n) // width)
+    return -(-panels // ceil(parts / blocks)) * width if parts >= OUTGROWN else 0
 
 
 def _ahead(op: Op, chip: Chip, most: int) -> int:

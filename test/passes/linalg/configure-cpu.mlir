@@ -127,8 +127,8 @@ func.func private @thirds(%x: tensor<900x96xf32>, %w: tensor<96x48xf32>) -> tens
 // A large product: rows 4 KiB apart are copied together, a part that stays in the L2 cache, and long sums go in blocks.
 // Panels come from memory to the L2 cache by shares, from there to the L1 cache some rows ahead.
 // CHECK-LABEL: func.func private @large
-// All rows go by columns that stay in the L3 cache.
-// CHECK-SAME: block = array<i64: 28, 512>, chunks = array<i64: 0, 1>, depth = 2048 : i64, {{.*}}parts = 16 : i64, prefetch = 16 : i64, {{.*}}shares = {{[0-9]+}} : i64, staged = true, {{.*}}vector = array<i64: 14, 32>
+// All rows go by columns of which a block of steps stays in the L3 cache.
+// CHECK-SAME: block = array<i64: 28, 1024>, chunks = array<i64: 0, 1>, depth = 2048 : i64, {{.*}}parts = 16 : i64, prefetch = 16 : i64, {{.*}}shares = {{[0-9]+}} : i64, staged = true, {{.*}}vector = array<i64: 14, 32>
 func.func private @large(%x: tensor<4096x4096xf32>, %w: tensor<128x4096x32xf32>) -> tensor<4096x4096xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4096, 4096], [128, 4096, 32]], xt.result_dims = [[4096, 4096]]} {
   %zero = arith.constant 0.0 : f32
