@@ -67,6 +67,9 @@ class ArenaPlanner:
             self._plans[key] = self._place(self._byte_sizes(env))
         return self._plans[key]
 
+    def forget(self) -> None:
+        self._plans.clear()
+
     def _byte_sizes(self, env: dict[str, int]) -> list[int]:
         for name, limit in self._limits:
             env[name] = symbolic.evaluate(limit, env)

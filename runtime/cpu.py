@@ -1,15 +1,14 @@
 """Runs a model compiled for CPUs: one shared object, one call a run.
 
-The object exports ``xcc_main(buffers, symbols)``, ``xcc_setup`` (see xcc.targets.cpu.host), ``xcc_set_threads`` and
-``xcc_after_fork``. It is loaded from memory; weights stay where the artifact has mapped them.
+The object exports ``xcc_main(buffers, symbols)``, ``xcc_setup`` (see xcc.targets.cpu.host), and of the thread pool
+``xcc_set_threads``, ``xcc_make_stack``, ``xcc_fetch`` and ``xcc_after_fork``. It is loaded from memory; weights stay
+where the artifact has mapped them.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import tempfile
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -22,8 +21,10 @@ from xcc.diagnostics import UserError
 from xcc.runtime.arena import ALIGNMENT, ArenaPlanner, touched, walk
 from xcc.runtime.cores import physical_cores
 from xcc.runtime.dim_values import DimValues
-from xcc.runtime.large_pages import MOST_BYTES, address_of, load_pages, release, reserve
+from xcc.runtime.fetch import data_places, fetch
+from xcc.runtime.large_pages import BLOCK, MOST_BYTES, address_of, load_pages, release, reserve
 from xcc.runtime.launch_time import LaunchTime
+from xcc.runtime.library import code_places, follow_forks, load_library
 from xcc.runtime.outputs import OutputMemory
 from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program, Require
 from xcc.runtime.signature import refusal
@@ -32,6 +33,8 @@ from xcc.runtime.versions import choose
 __all__ = ["CpuExecutor", "make_executor", "requirements", "symbol_names"]
 
 _CACHED_SHAPES = 64
+_SPARE = 64             # times the arena of the smallest sizes: an image of 256 x 256 beside one of 32 x 32
+_REHEARSALS = 12        # calls after which Python has replaced its instructions by those for the types that it saw
 
 
 def symbol_names(program: Program) -> tuple[str, ...]:
@@ -55,7 +58,8 @@ def make_executor(program: Program, members: Mapping[str, Any], weights: Any,
     """The executor of an artifact's members; UserError when this machine cannot run them."""
     version = choose(program, members, weights, manifest)
     threads = _threads(version.facts)
-    return CpuExecutor(version.program, bytes(version.members["kernels/model.so"]), weights, threads, version.chip)
+    return CpuExecutor(version.program, bytes(version.members["kernels/model.so"]), weights, threads, version.chip,
+                       int(version.facts.get("stack", 0)))
 
 
 def _threads(facts: Mapping[str, Any]) -> int:
@@ -67,27 +71,6 @@ def _threads(facts: Mapping[str, Any]) -> int:
         return 1
     wanted = facts.get("threads", 0)
     return int(text) or (wanted if isinstance(wanted, int) and wanted > 0 else 0) or physical_cores()
-
-
-def load_library(blob: bytes) -> ctypes.CDLL:
-    """The shared object `blob`, opened without a file where the system can.
-
-    The memory file stays open: the loader knows libraries by path, and a descriptor's number that comes again would
-    give the old library. Libraries are never unloaded, since their threads live on.
-    """
-    if hasattr(os, "memfd_create"):
-        handle = os.memfd_create("xcc-model")
-        os.truncate(handle, len(blob))
-        view = memoryview(blob)
-        while view:
-            view = view[os.write(handle, view):]
-        return ctypes.CDLL(f"/proc/self/fd/{handle}")
-    with tempfile.NamedTemporaryFile(suffix=".so", delete=False) as file:
-        file.write(blob)
-    try:
-        return ctypes.CDLL(file.name)
-    finally:
-        os.unlink(file.name)
 
 
 @dataclass
@@ -103,10 +86,11 @@ class _Shape:
 class CpuExecutor:
     """Calls the host program. `threads` counts the calling thread; not for calls from several threads at once.
 
-    `version` is the chip that the code is for.
+    `version` is the chip that the code is for, `stack` how many bytes of buffers a kernel has there.
     """
 
-    def __init__(self, program: Program, blob: bytes, weights: Any, threads: int, version: str = "") -> None:
+    def __init__(self, program: Program, blob: bytes, weights: Any, threads: int, version: str = "",
+                 stack: int = 0) -> None:
         self.program, self.version = program, version
         try:
             self._library = load_library(blob)
@@ -115,8 +99,11 @@ class CpuExecutor:
             raise UserError(f"the model's kernels/model.so cannot be loaded: {e}") from None
         main.restype = ctypes.c_int32
         self._main: Callable[[Any, Any], int] = main
+        self._code = code_places(self._library, blob)
+        if stack:
+            self._library.xcc_make_stack(ctypes.c_int64(stack))
         self.threads = int(self._library.xcc_set_threads(ctypes.c_int32(threads)))
-        _LIBRARIES.add(self._library)
+        follow_forks(self._library)
         self._names = symbol_names(program)
         self._symbols = (ctypes.c_int64 * max(1, len(self._names)))()
         self._pointers = (ctypes.c_void_p * max(1, len(program.buffers)))()
@@ -157,21 +144,37 @@ class CpuExecutor:
         for i in again & self._arrays.keys():       # those beside them have lost their large pages
             load_pages(self._arrays[i])
 
-    def make_ready(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> None:
-        """Makes the memory for a run on arrays like `inputs`, and goes through all of the run but the model's code:
-        what Python does when it comes to a line for the first time takes longer than many a kernel."""
+    def make_ready(self, symbols: Mapping[str, int], *, spare: bool = False) -> None:
+        """Makes the memory for a run on these sizes. `spare`: and for larger ones, as far as a large page goes."""
         key = tuple([symbols[s] for s in self.program.symbols])
         shape = self._shapes.get(key) or self._plan(key, symbols)
-        self._place(shape, exact=True)
+        room = max(shape.arena, min(_SPARE * shape.arena, BLOCK)) if spare and key else shape.arena
+        self._reserve(room, exact=room == shape.arena)
+        self._arena[self._begin:self._begin + self._room].fill(0)
         for i, size, memory in zip(self.program.outputs, shape.outputs, self._memory, strict=True):
             if memory is not None:
                 memory.make_ready(size, self._dtypes[i])
-        if self._plain:
-            main, self._main = self._main, _nothing
-            try:
-                self.run(inputs, symbols)
-            finally:
-                self._main = main
+
+    def fetch(self) -> None:
+        """Has the threads read the model's code, and its weights where they are small."""
+        fetch(self._library, self._code, data_places(self.program, list(self._pointers)))
+
+    def rehearse(self, run: Callable[[], Any]) -> None:
+        """Calls `run`, which calls this executor, without the model's code: what Python comes to for the first time
+        takes longer than many a kernel."""
+        if not self._plain:
+            return
+        main, self._main = self._main, _nothing
+        try:
+            for _ in range(_REHEARSALS):
+                run()
+        finally:
+            self._main = main
+
+    def forget_sizes(self) -> None:
+        """The next run is planned like one on new sizes."""
+        self._shapes.clear()
+        self._planner.forget()
 
     def set_threads(self, threads: int) -> int:
         """Changes the number of threads; returns how many there are."""
@@ -230,18 +233,19 @@ class CpuExecutor:
 
     _placed: _Shape | None = None
 
-    def _place(self, shape: _Shape, *, exact: bool = False) -> None:
-        """Points temporaries into the arena, which grows to the largest shape seen. `exact`: as for
-        :func:`xcc.runtime.large_pages.reserve`; the memory is then cleared here."""
+    def _place(self, shape: _Shape) -> None:
+        """Points temporaries into the arena, which grows to the largest shape seen."""
         if self._placed is shape:
             return
-        if self._room < shape.arena:
-            self._arena, self._begin = reserve(shape.arena, exact=exact)
-            self._room = shape.arena
-            if exact:
-                self._arena[self._begin:self._begin + self._room].fill(0)
+        self._reserve(shape.arena, exact=False)
         self._addresses[shape.temporaries] = shape.offsets + np.uintp(address_of(self._arena) + self._begin)
         self._placed = shape
+
+    def _reserve(self, size: int, *, exact: bool) -> None:
+        """An arena of at least `size` bytes; `exact` as for :func:`xcc.runtime.large_pages.reserve`."""
+        if self._room < size:
+            self._arena, self._begin = reserve(size, exact=exact)
+            self._room, self._placed = size, None
 
     def _result(self, n: int, out: Any, limit: tuple[int, ...]) -> Any:
         """Output `n`, cut to its size where that was only known at the end, copied where it is no buffer of its own."""
@@ -273,15 +277,3 @@ def _dtype(name: str) -> Any:
     from xcc.runtime.dtypes import numpy_dtype
 
     return numpy_dtype(name)
-
-
-_LIBRARIES: weakref.WeakSet[ctypes.CDLL] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for library in _LIBRARIES:
-        library.xcc_after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

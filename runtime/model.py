@@ -143,7 +143,7 @@ class Model:
 
         `dims` says for which sizes of the symbolic dims there is memory: 1, or the least of its bounds, for one that it
         leaves out. UserError where they do not fit the model. Without it, sizes are tried that a model with symbolic
-        dims may have; the first run on others plans and clears its memory.
+        dims may have; the first run on others plans its memory, and clears it where it takes more than a large page.
         """
         if self.target != "cpu":
             return self
@@ -158,22 +158,32 @@ class Model:
             return self
         for step in FIRST_SIZES:
             with contextlib.suppress(UserError):        # the first run says what is wrong
-                self._make_ready({s: -(-n // step) * step for s, n in least.items()})
+                self._make_ready({s: -(-n // step) * step for s, n in least.items()}, spare=True)
                 break
         return self
 
-    def _make_ready(self, sizes: Mapping[str, int]) -> None:
-        """The executor, and its memory for symbols of these values."""
+    def _make_ready(self, sizes: Mapping[str, int], *, spare: bool = False) -> None:
+        """The executor, and its memory for symbols of these values. `spare`: others are likely."""
         executor, buffers = self.executor, self.artifact.program.buffers
         try:
             inputs = {i.name: np.empty([symbolic.evaluate(d, sizes) for d in buffers[b].shape],
                                        dtypes.numpy_dtype(i.dtype))
                       for i, b in zip(self.inputs, self.artifact.program.inputs, strict=True)}
-            executor.make_ready(*self._checked(inputs))
+            executor.make_ready(self._checked(inputs)[1], spare=spare)
+            if spare and sizes:
+                executor.rehearse(lambda: self._run_anew(inputs))
+            executor.fetch()
+            executor.rehearse(lambda: self.run(inputs))
         except MemoryError as e:
             raise UserError(f"the memory does not suffice for a run of these sizes: {e}") from None
         except (ArithmeticError, ValueError) as e:      # a division by zero, a negative size
             raise UserError(f"the model cannot have these sizes: {e}") from None
+
+    def _run_anew(self, inputs: Mapping[str, Any]) -> None:
+        """A run as if it were the first on these sizes."""
+        self._solved.clear()
+        self.executor.forget_sizes()
+        self.run(inputs)
 
     def _array(self, info: TensorInfo, value: Any) -> Any:
         if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):

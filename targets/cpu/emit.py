@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from xcc._mlir import ir
+from xcc.passes.walk import ops_where
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
 from xcc.targets.llvm_text import llvm_ir
 
@@ -32,4 +34,20 @@ def emit_kernel(module: Any, chip: Chip, options: Any = None) -> KernelBinary:
     name = ir.StringAttr(entry.attributes["sym_name"]).value
     loops = "xcc.loops" in entry.attributes
     blob = emit_object(llvm_ir(module), chip, vectorize=loops)
-    return KernelBinary(name=name, format="obj", blob=blob, launches=(KernelLaunch(entry=name),))
+    return KernelBinary(name=name, format="obj", blob=blob, launches=(KernelLaunch(entry=name),),
+                        report=(("stack", stack_bytes(module)),))
+
+
+def stack_bytes(module: Any) -> int:
+    """Bytes of the buffers that the functions of a module in the LLVM dialect have on the stack, together: a thread is
+    in the kernel and in the body of its parallel loop at once."""
+    return sum(_bytes(o) for o in ops_where(module, lambda o: o.name == "llvm.alloca"))
+
+
+def _bytes(alloca: Any) -> int:
+    element, count = ir.TypeAttr(alloca.attributes["elem_type"]).value, alloca.operands[0].owner
+    if isinstance(count, ir.Block) or count.name != "llvm.mlir.constant":
+        return 0                # known in a run only
+    lanes = prod(element.shape) if isinstance(element, ir.VectorType) else 1
+    width = (element.element_type if isinstance(element, ir.VectorType) else element).width
+    return int(ir.IntegerAttr(count.attributes["value"]).value) * lanes * int(width) // 8

@@ -103,7 +103,7 @@ def _cpu_name() -> str:
 
 
 def _library(chip: Chip) -> Any:
-    from xcc.runtime.cpu import load_library
+    from xcc.runtime.library import load_library
     from xcc.targets.cpu.codegen import emit_object
     from xcc.targets.cpu.link import link_shared
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from xcc.runtime.cores import physical_cores
-from xcc.runtime.cpu import load_library
 from xcc.runtime.dtypes import numpy_dtype
+from xcc.runtime.library import load_library
 from xcc.runtime.tile_registers import allow_tiles
 from xcc.targets.base import KernelBinary
 from xcc.tuner_bench import Measured, Subject

@@ -25,7 +25,7 @@ def _emit_kernel(module: Any, chip: Chip, options: Any) -> KernelBinary:
 
 def _link(program: Program, kernels: tuple[KernelBinary, ...], chip: Chip, options: Any) -> dict[str, bytes]:
     """``kernels/model.so``: every kernel, the host program and the thread pool; ``kernels/cpu.json``: what it needs,
-    and whether a kernel has work for several threads."""
+    how many bytes of stack, and whether a kernel has work for several threads."""
     if "apple" in chip.triple:
         raise UserError(f"code for {chip.name} is compiled (--emit=code, --emit=asm) but cannot be linked yet")
     from xcc.targets.cpu.codegen import emit_object, thread_pool
@@ -36,7 +36,8 @@ def _link(program: Program, kernels: tuple[KernelBinary, ...], chip: Chip, optio
     shared = link_shared([k.blob for k in kernels] + [host, thread_pool(chip)])
     facts = {"triple": chip.triple, "cpu": chip.cpu, "features": chip.features,
              "threads": getattr(options, "threads", 0), "requires": _requires(chip),
-             "parallel": any(b"xcc_parallel" in k.blob for k in kernels)}
+             "parallel": any(b"xcc_parallel" in k.blob for k in kernels),
+             "stack": max((int(dict(k.report).get("stack", 0)) for k in kernels), default=0)}
     return {"kernels/model.so": shared, "kernels/cpu.json": json.dumps(facts).encode()}
 
 

@@ -21,6 +21,7 @@
 @sleepers = internal global i32 0, align 64
 @limit = internal global i32 0
 @spawned = internal global i32 0
+@stack = internal global i64 0
 @mutex = internal global [128 x i8] zeroinitializer, align 64
 @condition = internal global [128 x i8] zeroinitializer, align 64
 
@@ -152,8 +153,76 @@ out:
   ret void
 }
 
+; Makes the pages of `bytes` of stack: the caller's now, a worker's when it starts.
+define void @xcc_make_stack(i64 %bytes) {
+  store i64 %bytes, ptr @stack
+  call void @make_stack()
+  ret void
+}
+
+define internal void @make_stack() noinline {
+  %bytes = load i64, ptr @stack
+  %memory = alloca i8, i64 %bytes
+  br label %page
+page:
+  %left = phi i64 [ %bytes, %0 ], [ %below, %write ]
+  %any = icmp sgt i64 %left, 0
+  br i1 %any, label %write, label %out
+write:
+  %last = sub i64 %left, 1
+  %byte = getelementptr i8, ptr %memory, i64 %last
+  store volatile i8 0, ptr %byte
+  %below = sub i64 %left, 4096
+  br label %page
+out:
+  ret void
+}
+
+; Each thread reads the `count` places, pairs of an address and bytes, into its caches. Workers are awake then.
+define void @xcc_fetch(ptr %places, i64 %count) {
+  %limit = load i32, ptr @limit
+  %workers = zext i32 %limit to i64
+  %threads = add i64 %workers, 1
+  %end = getelementptr { ptr, i64 }, ptr %places, i64 %count
+  %args = alloca { ptr, ptr }
+  store ptr %places, ptr %args
+  %second = getelementptr { ptr, ptr }, ptr %args, i64 0, i32 1
+  store ptr %end, ptr %second
+  call void @xcc_parallel(ptr @fetch, ptr %args, i64 %threads)
+  ret void
+}
+
+define internal void @fetch(ptr %args, i64 %begin, i64 %stop) {
+  %places = load ptr, ptr %args
+  %second = getelementptr { ptr, ptr }, ptr %args, i64 0, i32 1
+  %end = load ptr, ptr %second
+  br label %place
+place:
+  %at = phi ptr [ %places, %0 ], [ %next, %line ]
+  %past = icmp eq ptr %at, %end
+  br i1 %past, label %out, label %some
+some:
+  %address = load ptr, ptr %at
+  %length = getelementptr { ptr, i64 }, ptr %at, i64 0, i32 1
+  %bytes = load i64, ptr %length
+  %next = getelementptr { ptr, i64 }, ptr %at, i64 1
+  br label %line
+line:
+  %n = phi i64 [ 0, %some ], [ %n1, %read ]
+  %more = icmp slt i64 %n, %bytes
+  br i1 %more, label %read, label %place
+read:
+  %byte = getelementptr i8, ptr %address, i64 %n
+  %value = load volatile i8, ptr %byte
+  %n1 = add i64 %n, 64
+  br label %line
+out:
+  ret void
+}
+
 ; One worker thread; its number decides whether it takes part.
 define internal ptr @worker(ptr %arg) {
+  call void @make_stack()
   %number64 = ptrtoint ptr %arg to i64
   %number = trunc i64 %number64 to i32
   %word = getelementptr [16 x i32], ptr @inside, i64 %number64

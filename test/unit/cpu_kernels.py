@@ -9,7 +9,7 @@ import numpy as np
 
 from xcc.context import new_context, parse_module
 from xcc.passes.base import PassContext
-from xcc.runtime.cpu import load_library
+from xcc.runtime.library import load_library
 from xcc.targets.cpu import chip as cpu_chip
 from xcc.targets.cpu import codegen, link
 from xcc.targets.cpu.pipeline import kernel_pipeline

@@ -1,17 +1,21 @@
 """Host programs as native code, and the executor that calls them."""
 
+import json
+
 import cpu_kernels
 import numpy as np
 import pytest
 
 import xcc
 from xcc import symbolic
+from xcc._mlir import ir
 from xcc.runtime.cpu import make_executor
 from xcc.runtime.program import BindSymbol, Buffer, Copy, For, If, Launch, Program, Require, SetScalar, While
 from xcc.symbolic import parse, sym
 from xcc.targets.base import KernelBinary
 from xcc.targets.cpu import chip as cpu_chip
 from xcc.targets.cpu import codegen
+from xcc.targets.cpu.emit import stack_bytes
 from xcc.targets.cpu.target import TARGET
 
 N = sym("n")
@@ -176,3 +180,28 @@ def test_a_number_that_is_required_to_be_another_is_the_whole_message():
     with pytest.raises(xcc.UserError, match="^this branch cannot run$"):
         run.run([np.array(True)], {})
     assert run.run([np.array(False)], {})[0] == 7
+
+
+def test_stack_of_a_kernel():
+    """The buffers of all its functions together, and the most of any kernel in the artifact."""
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse("""
+          llvm.func @k(%n: i64) {
+            %a = llvm.mlir.constant(100 : i64) : i64
+            %0 = llvm.alloca %a x f32 : (i64) -> !llvm.ptr
+            %1 = llvm.alloca %n x f32 : (i64) -> !llvm.ptr
+            llvm.return
+          }
+          llvm.func @k__p0() {
+            %a = llvm.mlir.constant(3 : index) : i64
+            %0 = llvm.alloca %a x vector<16xbf16> {alignment = 64 : i64} : (i64) -> !llvm.ptr
+            llvm.return
+          }""")
+        assert stack_bytes(module) == 400 + 3 * 32
+    x, y = Buffer("input", (1,), "f32", "x"), Buffer("output", (1,), "f32", "y")
+    program = Program((x, y), (Copy(0, 1),), (0,), (1,))
+    chip = cpu_chip.host()
+    texts = (ADD, ADD.replace("@add", "@plus").replace("@less", "@below"))
+    kernels = tuple(KernelBinary(str(n), "obj", codegen.emit_object(cpu_kernels.llvm_text(text), chip), (),
+                                 report=(("stack", n),)) for text, n in zip(texts, (70, 30), strict=True))
+    assert json.loads(TARGET.link(program, kernels, chip, None)["kernels/cpu.json"])["stack"] == 70

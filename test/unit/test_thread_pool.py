@@ -1,6 +1,7 @@
 """The thread pool of compiled models: every index once, from any caller, after sleep, after fork."""
 
 import ctypes
+import mmap
 import os
 import threading
 import time
@@ -8,6 +9,8 @@ import time
 import cpu_kernels
 import numpy as np
 import pytest
+
+from xcc.runtime.fetch import MOST_FETCHED, fetch
 
 COUNT = """
 func.func @count(%x: memref<?xi32>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xt.result_dims = [["d0"]]} {
@@ -70,6 +73,81 @@ def test_number_of_threads(library):
     assert library.xcc_set_threads(4) == 4
     count(library, x)
     assert (x == 2).all()
+
+
+STACK = """
+func.func @sums(%x: memref<?xf32>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xt.result_dims = [["d0"]]} {
+  %c0 = arith.constant 0 : index
+  %step = arith.constant 512 : index
+  %end = arith.constant 524288 : index
+  %one = arith.constant 1.0 : f32
+  scf.forall (%i) in (%d0) {
+    %rows = memref.alloca() : memref<524288xf32>
+    %first = memref.load %x[%i] : memref<?xf32>
+    scf.for %k = %c0 to %end step %step {
+      %old = memref.load %x[%i] : memref<?xf32>
+      %new = arith.addf %old, %one : f32
+      memref.store %new, %x[%i] : memref<?xf32>
+      memref.store %new, %rows[%k] : memref<524288xf32>
+    }
+    %sum = scf.for %k = %c0 to %end step %step iter_args(%s = %first) -> f32 {
+      %v = memref.load %rows[%k] : memref<524288xf32>
+      %t = arith.addf %s, %v : f32
+      scf.yield %t : f32
+    }
+    memref.store %sum, %x[%i] : memref<?xf32>
+  } {xcc.parallel}
+  return
+}
+"""
+
+
+def faults():
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="Linux counts page faults")
+@pytest.mark.parametrize("made", [True, False])
+def test_stacks_are_there_before_the_first_run(made):
+    """2 MiB of stack on each of three threads; `seen` are the page faults of the first call."""
+    seen = []
+
+    def caller():           # a thread with a stack of its own
+        if made:
+            library.xcc_make_stack(ctypes.c_int64(2 << 20))
+        library.xcc_set_threads(3)
+        time.sleep(0.1)     # the others make theirs
+        x = np.zeros(64, np.float32)
+        before = faults()
+        library.sums(ctypes.c_void_p(x.ctypes.data), ctypes.c_int64(x.size))
+        seen.append(faults() - before)
+        np.testing.assert_array_equal(x, 1024 * 1025 / 2)
+
+    library = cpu_kernels.load(STACK, threads=1)
+    thread = threading.Thread(target=caller)
+    thread.start()
+    thread.join()
+    assert seen[0] < 100 if made else seen[0] > 400
+
+
+def test_fetch_reads_all_of_each_place(library):
+    """Pages that nobody has read yet are read, the last line of a place too, and not a byte behind it."""
+    memory = mmap.mmap(-1, 1 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    guarded = cpu_kernels.Guarded(np.zeros(100, np.uint8))
+    places = [(ctypes.addressof(ctypes.c_char.from_buffer(memory)), 1 << 20), (guarded.address, 100)]
+    before = faults()
+    fetch(library, places[1:], places[:1])
+    assert faults() - before >= (1 << 20) // mmap.PAGESIZE
+    before = faults()
+    assert not np.frombuffer(memory, np.uint8)[::mmap.PAGESIZE].any()
+    assert faults() - before < 20
+    before = faults()
+    fetch(library, [], [(places[0][0], MOST_FETCHED + 1)])     # would end behind the memory
+    assert faults() - before < 20
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
