@@ -10,7 +10,7 @@ exp(x) becomes 2^t, where t is x * log2(e) rounded: that loses |t| * 2^-24 of th
 one and 2^-19 where f16 has, and the instruction's 2^-22 near 0, where exp(x) - 1 cancels. 1 / x is the chip's
 reciprocal (relative error below 2^-22): a sigmoid of f16 is 5 instructions. Both errors are relative, and sums of a
 row pass them on as they are. Where all uses end in f16, what is too small for f32's normal numbers may be 0 (``afn``
-alone; ``arcp,afn`` keeps it).
+alone; ``contract,afn`` keeps it).
 
 erf is sign(x) * (1 - 2^(|x| * P(|x|))), with P fitted so that the absolute error is below 5e-7 everywhere. Where it is
 part of a gelu, x / 2 * (1 + erf(c x)) = max(x, 0) - |x| * erfc(|c x|) / 2, and half of erfc is 2^(|c x| * P(|c x|) - 1)
@@ -66,7 +66,7 @@ class NarrowMath(Pass):
                     replace_in_f32(op, _tanh)
             for op, ends in _narrow(module, "arith.divf", RELATIVE):
                 if splat_of(op.operands[0]) == 1.0 and element(op.results[0].type).width == 32:
-                    flags = "afn" if _may_flush(ends) else "arcp,afn"
+                    flags = "afn" if _may_flush(ends) else "contract,afn"
                     op.attributes["fastmath"] = ir.Attribute.parse(f"#arith.fastmath<{flags}>")
             for op, ends in _narrow(module, "math.exp", RELATIVE):
                 replace_in_f32(op, _flushed_exp if _may_flush(ends) else _exp)

@@ -65,14 +65,14 @@ func.func @exp2(%x: vector<2xf32>) -> (vector<2xf32>, vector<2xf32>) {
 // So is a reciprocal (AMD's comes of LLVM's division); not where numbers below the normal ones are to be kept.
 // CHECK-LABEL: func.func @reciprocal(
 // CHECK: llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"
-// CHECK: arith.divf %{{.*}} fastmath<arcp,afn>
+// CHECK: arith.divf %{{.*}} fastmath<contract,afn>
 // CHECK: arith.divf %{{[a-z0-9_]+}}, %{{[a-z0-9]+}} : f32
 // AMD-LABEL: func.func @reciprocal(
 // AMD: arith.divf %{{.*}} fastmath<afn>
 func.func @reciprocal(%x: f32) -> (f32, f32, f32) {
   %one = arith.constant 1.0 : f32
   %y = arith.divf %one, %x fastmath<afn> : f32
-  %z = arith.divf %one, %x fastmath<arcp,afn> : f32
+  %z = arith.divf %one, %x fastmath<contract,afn> : f32
   %w = arith.divf %one, %x : f32
   return %y, %z, %w : f32, f32, f32
 }

@@ -20,7 +20,7 @@ func.func @sigmoid(%x: vector<4xf32>) -> vector<4xf16> {
 // bf16 has numbers as small as f32's: they are not flushed.
 // CHECK-LABEL: func.func @bf16_sigmoid(
 // CHECK: math.exp2 %{{[0-9]+}} : vector<4xf32>
-// CHECK: arith.divf %{{.*}}, %{{.*}} fastmath<arcp,afn>
+// CHECK: arith.divf %{{.*}}, %{{.*}} fastmath<contract,afn>
 func.func @bf16_sigmoid(%x: vector<4xf32>) -> vector<4xbf16> {
   %one = arith.constant dense<1.0> : vector<4xf32>
   %n = arith.negf %x : vector<4xf32>
