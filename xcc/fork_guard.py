@@ -27,14 +27,21 @@ def fork_guard(describe: Callable[[], CompilerBug], report: Callable[[CompilerBu
     sys.stderr.flush()
     here = os.getpid()
     interruptible = signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+    early: list[int] = []       # interrupts that come before both processes know what to do about one
+    if interruptible:
+        signal.signal(signal.SIGINT, lambda number, _: early.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})    # Python forgets what comes while it forks
     child = os.fork()
+    if interruptible:
+        signal.signal(signal.SIGINT, (lambda *_: os.kill(child, signal.SIGINT)) if child else _interrupted_once)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     if child == 0:
         end_with_parent(here)
-        if interruptible:
-            signal.signal(signal.SIGINT, _interrupted_once)
+        if early:
+            _interrupted_once()
         return
-    if interruptible:
-        signal.signal(signal.SIGINT, lambda *_: os.kill(child, signal.SIGINT))
+    if early:
+        os.kill(child, signal.SIGINT)
     status = wait(child)
     if status < 0:
         bug = describe()

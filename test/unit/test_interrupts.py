@@ -23,6 +23,25 @@ func.func @main(%x: tensor<8xf32> {xt.name = "x"}) -> (tensor<8xf32> {xt.name = 
 """
 IN_A_KERNEL = "kernels: form-kernels; linalg: test-fail{how=hang}"
 IN_A_STAGE = "xt: mlir(cse); kernels: test-fail{how=hang}"
+AT_A_FORK = """
+import os, signal, sys, time
+from xcc.fork_guard import fork_guard
+
+def fork(real=os.fork):
+    child = real()
+    if child:
+        os.killpg(0, signal.SIGINT)
+    return child
+
+os.fork = fork
+try:
+    fork_guard(None)
+    fork_guard(None)
+    time.sleep(30)
+except KeyboardInterrupt:
+    sys.stderr.write("stopped")
+    sys.exit(130)
+"""
 API = "import sys, xcc; from xcc.passes.pipeline import Pipeline\n"\
       "xcc.compile(sys.argv[1], pipeline=Pipeline.parse(sys.argv[2]))"
 
@@ -95,6 +114,14 @@ def test_of_a_program(tmp_path: Path, send: signal.Signals, tests_ignore: bool, 
         assert p.wait(10) == -send
         assert wait_until(lambda: not processes(mark), 10), processes(mark)
     assert not [f for f in (tmp_path / "cache").rglob("*") if f.is_file()]
+
+
+def test_at_a_fork(tmp_path: Path) -> None:
+    """Neither process knows yet what to do: one of them, not both, stops the work."""
+    for _ in range(3):
+        with started(tmp_path, ["-c", AT_A_FORK]) as (p, mark):
+            assert p.stderr and (p.wait(20), p.stderr.read()) == (130, b"stopped")
+            assert not processes(mark)
 
 
 def test_who_ignores_interrupts_goes_on(tmp_path: Path) -> None:
