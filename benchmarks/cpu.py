@@ -30,7 +30,7 @@ import numpy as np
 from cpu_cases import CASES, GROUPS, ROOT, Case, Job
 from cpu_rivals import Rival
 from cpu_tables import page
-from first_run import first_runs
+from first_run import SAMPLES, first_runs
 
 from xcc.cache import compiler_version
 from xcc.targets.cpu.machine import Machine, measured
@@ -38,7 +38,6 @@ from xcc.targets.cpu.machine import Machine, measured
 RUNTIMES = ("xcc", "onnxruntime", "openvino", "iree", "torch", "torch-nhwc", "openblas", "limit")
 CALLS, LEAST_ROUNDS = 20, 5
 MEMORY = ("models", "formats")       # groups whose memory and first run are reported
-FIRST = 9                            # processes that a first run is the median of
 
 
 def measure(case: Case, rivals: list[Rival], args: argparse.Namespace, machine: Machine) -> dict[str, Any]:
@@ -60,7 +59,7 @@ def measured_row(case: Case, folder: Path, job: Job, rivals: list[Rival], args: 
     if isinstance(compile_s, str):
         return row | {"out": {"xcc": compile_s}}
     if case.group in MEMORY and not args.prepare:
-        row["first"] = first_runs(folder / "xcc.xcm", folder / "feeds.npz", args.threads, FIRST)
+        row["first"] = first_runs(folder / "xcc.xcm", folder / "feeds.npz", args.threads, args.first)
     load(rivals, folder, case.group in MEMORY)
     try:
         for n in range(0 if args.prepare else args.rounds):
@@ -182,6 +181,7 @@ def main() -> int:
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--rounds", type=int, default=20, help="at most; fewer where all have 20 counted calls")
     p.add_argument("--turn", type=float, default=0.03, metavar="SECONDS", help="of counted calls (default 0.03)")
+    p.add_argument("--first", type=int, default=SAMPLES, metavar="N", help="samples of a first run")
     p.add_argument("--xcc", action="append", default=[], metavar="FLAG", help="a further flag for the compiler")
     p.add_argument("--save", action="store_true", help="write the rows into benchmarks/results (others there stay)")
     p.add_argument("--resume", action="store_true", help="leave out the cases that the results hold of this compiler")

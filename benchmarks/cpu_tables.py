@@ -9,7 +9,8 @@ from typing import Any
 TITLES = {"models": "Models", "formats": "Models in other number formats", "matmul": "Matrix products",
           "conv": "Convolutions", "rows": "Softmax, norms, activations"}
 
-FIRST = {"first_ms": "first ms", "warm_ms": "warm ms", "paused_ms": "after a pause ms", "ratio": "first / warm"}
+FIRST = {"first_ms": "first ms", "warm_ms": "warm ms", "paused_ms": "after a pause ms", "ratio": "first / warm",
+         "named_ratio": "named / warm"}
 
 
 def page(data: Mapping[str, Any]) -> str:
@@ -34,7 +35,8 @@ def page(data: Mapping[str, Any]) -> str:
         out += ["## Compile time, first run and memory", "",
                 "*Compile*: the whole command, kernels cached or not as they were. *First*: the first run after load, "
                 "*warm*: later ones, *after a pause*: those behind a pause in which other data went through the "
-                "caches; medians of processes of benchmarks/first_run.py. *Memory*: peak resident MB of a run, less "
+                "caches, *named*: the first run where loading was told the sizes of symbolic dims; medians of "
+                "processes of benchmarks/first_run.py. *Memory*: peak resident MB of a run, less "
                 "what the imports take; *bar* is the weights and 1.2 times the most that a peer's run takes on top of "
                 "its loaded model.", "", *_memory(whole), ""]
     return "\n".join(out)
@@ -87,4 +89,4 @@ def _first(r: Mapping[str, Any]) -> list[str]:
     """The cells of FIRST; of a row without samples what the measurement of its memory has seen."""
     first, warm = r["first_ms"]["xcc"], r["ms"]["xcc"]
     seen: Mapping[str, float] = r.get("first", {"first_ms": first, "warm_ms": warm, "ratio": first / warm})
-    return [f"{seen[k]:.{2 if k == 'ratio' else 3}f}" if k in seen else "-" for k in FIRST]
+    return [f"{seen[k]:.{2 if 'ratio' in k else 3}f}" if k in seen else "-" for k in FIRST]

@@ -2,21 +2,22 @@
 
     python benchmarks/first_run.py                         # every model of benchmarks/cpu.py
     python benchmarks/first_run.py resnet50 silero_vad --samples 15
-    python benchmarks/first_run.py --dims                  # with the sizes of symbolic dims named when loading
+    python benchmarks/first_run.py bert resnet50 --threads 16 --samples 3 --seconds 30
 
 A sample loads the artifact, runs it once, then until the times are steady (*warm* is their median), then a few times
 behind pauses in which other data goes through the caches (*after a pause*): what a first run costs at least that is the
-first because nothing of the model is in a cache. Medians of all samples; faults are those of the first run.
+first because nothing of the model is in a cache. Where a model has symbolic dims, as many samples name their sizes when
+they load it (*named*): without that, the first run plans its memory, and gets it where it is much. Medians of all
+samples; the ratio is that of a sample's own first and warm run; faults are those of the first run.
 
-Before a sample, memory is touched and given back: where the system runs in a virtual machine, its host may take
-milliseconds for 2 MiB that no process of the machine has used before.
+A process before the samples is not counted: where the system runs in a virtual machine, its host may take milliseconds
+for 2 MiB that no process of the machine has used before. --seconds ends the samples of a model early.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import mmap
 import os
 import statistics
 import subprocess
@@ -31,8 +32,9 @@ import numpy as np
 
 WARM, PAUSES, PAUSE = 0.15, 5, 0.01         # seconds of warm runs; how many pauses; seconds of one
 CACHES = 64 << 20                           # bytes that go through the caches in a pause
-TOUCHED = 256 << 20                         # bytes in small and in large pages that are touched before a sample
+SAMPLES, SECONDS = 9, 60.0                  # of a model: processes that are counted, and when the last may begin
 COLUMNS = ("load_s", "first_ms", "second_ms", "warm_ms", "paused_ms", "ratio", "faults")
+NAMED = {"first_ms": "named_ms", "ratio": "named_ratio"}        # columns of samples that name sizes
 
 
 def sample(artifact: str, feeds_file: str, named: bool) -> dict[str, float]:
@@ -84,35 +86,32 @@ def repeated(run: Callable[[], float]) -> list[float]:
     return times
 
 
-def touch_memory() -> None:
-    """What the next process gets of the system has been used before."""
-    for large in (True, False):
-        memory = mmap.mmap(-1, TOUCHED, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        if large and hasattr(mmap, "MADV_HUGEPAGE"):
-            memory.madvise(mmap.MADV_HUGEPAGE)
-        for at in range(0, TOUCHED, mmap.PAGESIZE):
-            memory[at] = 1
-        memory.close()
-
-
-def first_runs(artifact: Path, feeds: Path, threads: int, samples: int, named: bool = False) -> dict[str, float]:
-    """The medians of `samples` processes. subprocess.CalledProcessError where one fails."""
-    command = [sys.executable, __file__, "--sample", str(artifact), str(feeds), *(["--dims"] if named else [])]
-    found = []
-    for _ in range(samples):
-        touch_memory()
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True,
-                              env={**os.environ, "XCC_THREADS": str(threads)})
-        found.append(json.loads(done.stdout))
-    return {k: statistics.median(f[k] for f in found) for k in COLUMNS}
+def first_runs(artifact: Path, feeds: Path, threads: int, samples: int = SAMPLES,
+               seconds: float = SECONDS) -> dict[str, float]:
+    """The medians of COLUMNS, and of NAMED for a model with symbolic dims. subprocess.CalledProcessError where a
+    sample fails."""
+    flags: list[list[str]] = [[], ["--dims"]] if symbols(str(artifact), dict(np.load(feeds))) else [[]]
+    found: list[list[dict[str, float]]] = [[] for _ in flags]
+    end = time.perf_counter() + seconds
+    for n in range(-1, samples):
+        for some, flag in zip(found, flags, strict=True):
+            done = subprocess.run([sys.executable, __file__, "--sample", str(artifact), str(feeds), *flag], check=True,
+                                  stdout=subprocess.PIPE, text=True, env={**os.environ, "XCC_THREADS": str(threads)})
+            if n >= 0:
+                some.append(json.loads(done.stdout))
+        if n >= 0 and time.perf_counter() > end:
+            break
+    medians = [{k: statistics.median(f[k] for f in some) for k in COLUMNS} for some in found]
+    return medians[0] | {name: medians[-1][k] for k, name in NAMED.items() if len(flags) > 1}
 
 
 def main() -> int:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("cases", nargs="*", help="of benchmarks/cpu.py (default: its models)")
-    p.add_argument("--samples", type=int, default=9)
+    p.add_argument("--samples", type=int, default=SAMPLES)
+    p.add_argument("--seconds", type=float, default=SECONDS, help="of a model, about (default 60)")
     p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--dims", action="store_true", help="name the sizes of symbolic dims when loading")
+    p.add_argument("--dims", action="store_true", help=argparse.SUPPRESS)
     p.add_argument("--keep", default="", metavar="DIR", help="leave the artifacts there, and take those that are")
     p.add_argument("--sample", action="store_true", help=argparse.SUPPRESS)
     args = p.parse_args()
@@ -122,7 +121,8 @@ def main() -> int:
     from cpu_cases import CASES
 
     names = args.cases or [c.name for c in CASES.values() if c.group in ("models", "formats")]
-    print("case             load s  first ms  second ms   warm ms  after a pause  first / warm  faults")
+    print("case             load s  first ms  second ms   warm ms  after a pause  first / warm  named ms  named / warm"
+          "  faults")
     with tempfile.TemporaryDirectory(prefix="xcc-first-") as scratch:
         for name in names:
             folder, job = CASES[name].prepared()
@@ -130,9 +130,10 @@ def main() -> int:
             if not artifact.exists():
                 subprocess.run([sys.executable, "-m", "xcc.tools.xcc_cli", job.path, *job.xcc,
                                 f"--threads={args.threads}", "-o", str(artifact)], check=True, capture_output=True)
-            r = first_runs(artifact, folder / "feeds.npz", args.threads, args.samples, args.dims)
+            r = first_runs(artifact, folder / "feeds.npz", args.threads, args.samples, args.seconds)
+            named = f"{r['named_ms']:9.3f} {r['named_ratio']:13.2f}" if "named_ms" in r else f"{'-':>9} {'-':>13}"
             print(f"{name:16} {r['load_s']:6.3f} {r['first_ms']:9.3f} {r['second_ms']:10.3f} {r['warm_ms']:9.3f} "
-                  f"{r['paused_ms']:14.3f} {r['ratio']:13.2f} {r['faults']:7.0f}", flush=True)
+                  f"{r['paused_ms']:14.3f} {r['ratio']:13.2f} {named} {r['faults']:7.0f}", flush=True)
     return 0
 
 

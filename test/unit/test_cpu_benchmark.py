@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -24,13 +25,13 @@ if not sys.platform.startswith("linux"):
     pytest.skip("reads /proc", allow_module_level=True)
 
 
-def product(folder, n):
-    """A case: x of n x n times a weight."""
+def product(folder, n, rows=None):
+    """A case: x of n x n (or of `rows` rows) times a weight."""
     w, x = (np.full((n, n), v, np.float32) for v in (2, 3))
     graph = helper.make_graph(
         [helper.make_node("MatMul", ["x", "w"], ["y"])], "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (n, n))],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (n, n))], [numpy_helper.from_array(w, "w")])
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (rows or n, n))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (rows or n, n))], [numpy_helper.from_array(w, "w")])
     folder.mkdir()
     onnx.save(helper.make_model(graph), str(folder / "m.onnx"))
     (folder / "job.json").write_text(json.dumps({"path": str(folder / "m.onnx"), "torch": ["matmul"]}))
@@ -91,6 +92,18 @@ def test_limits_take_turns(flops, moved):
     assert (flops + moved) * times / seconds < 1e13        # no machine is that fast
 
 
+def test_first_runs_of_a_model_with_symbolic_dims(tmp_path, monkeypatch):
+    """Some name the sizes; one of each kind is not counted, and no more begin when the time is over."""
+    product(tmp_path / "case", 64, "n")
+    artifact = tmp_path / "xcc.xcm"
+    xcc.compile(tmp_path / "case" / "m.onnx").save(artifact)
+    commands, run = [], subprocess.run
+    monkeypatch.setattr(subprocess, "run", lambda c, **options: commands.append(c) or run(c, **options))
+    found = first_runs(artifact, tmp_path / "case" / "feeds.npz", 1, 50, seconds=0)
+    assert set(found) == {*COLUMNS, "named_ms", "named_ratio"} and found["named_ms"] > 0
+    assert ["--dims" in c for c in commands] == [False, True] * 2
+
+
 def test_first_runs(tmp_path):
     """A sample in a process of its own, and its columns in the table."""
     product(tmp_path / "case", 64)
@@ -104,4 +117,4 @@ def test_first_runs(tmp_path):
     data = {"cpu": "c", "threads": 1, "version": "v", "flops": {}, "bandwidth": [[1, 1e9]]}
     with_first = page(data | {"rows": [row | {"first": found}]})
     assert f"| {found['first_ms']:.3f} | {found['warm_ms']:.3f} |" in with_first
-    assert "| small | 1.0 | 0.10 | 3.000 | 2.000 | - | 1.50 |" in page(data | {"rows": [row]})
+    assert "| small | 1.0 | 0.10 | 3.000 | 2.000 | - | 1.50 | - |" in page(data | {"rows": [row]})
