@@ -38,7 +38,8 @@ def test_every_value_is_within_half_a_unit_in_the_last_place(name, dtype, tmp_pa
             np.testing.assert_array_equal(np.isnan(value), np.isnan(near))
             finite = np.isfinite(near) & np.isfinite(value)
             np.testing.assert_array_equal(value[~finite & ~np.isnan(near)], near[~finite & ~np.isnan(near)])
-            step = np.abs(np.nextafter(near, dtype(np.inf)).astype(np.float64) - near.astype(np.float64))[finite]
+            outwards = np.nextafter(near, np.copysign(dtype(np.inf), near))
+            step = np.abs(outwards.astype(np.float64) - near.astype(np.float64))[finite]
             step = np.maximum(step, 2.0 ** -126)        # 1 / (1 + exp(89)) is 0: f32 has no exp(89)
             off = np.abs(value.astype(np.float64) - want)[finite] / step
             assert off.max() < 0.51, (op, off.max(), x[finite][off.argmax()])

@@ -111,6 +111,20 @@ def test_epilogues(sizes, tile, threads, stages, turned, persistent):
         run(module, sizes, turned)
 
 
+@pytest.mark.parametrize("persistent, steps", [(0, 8), (3, 2)])
+def test_residual_is_loaded_a_share_a_step(persistent, steps):
+    """The last steps of a product ask for what its epilogue reads, each for as much."""
+    sizes = 192, 256, 1024
+    with ir.Context() as context:
+        context.allow_unregistered_dialects = True
+        module = compiled(sizes, True, tile=(64, 128), depth=64, threads=128, stages=4, warpgroup=True,
+                          persistent=persistent)
+        before = str(module).split('"xtg.wgmma"')[-steps - 1:-1]      # the code before each of the last steps' products
+        counts = [part.count("vector.load %arg3") for part in before]
+        assert min(counts) > 0 and max(counts) - min(counts) <= 1, counts
+        run(module, sizes, True)
+
+
 @pytest.mark.parametrize("warpgroup", [True, False])
 @pytest.mark.parametrize("sizes, streamed", [
     ((192, 192, 512), (3, 4)),      # nine tiles: six whole, three dealt out

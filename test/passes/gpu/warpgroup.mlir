@@ -87,20 +87,23 @@ func.func @rounds(%a: memref<192x512xf16>, %b: memref<128x512xf16>, %o: memref<1
 
 // -----
 
-// Eight steps: four stand behind the loop, of which the last two copy nothing, and the residual is loaded before them.
+// Eight steps: four stand behind the loop, of which the last two copy nothing; each loads a quarter of the residual.
 // SM90-LABEL: gpu.func @residual(
 // SM90: scf.for {{.*}} = %c0 to %c256 step %c64
 // SM90: nvgpu.device_async_copy
 // SM90: scf.yield
-// SM90-COUNT-8: vector.load {{.*}} {alignment = 16 : i64} : memref<64x128xf16>, vector<8xf16>
+// SM90-COUNT-2: vector.load {{.*}} {alignment = 16 : i64} : memref<64x128xf16>, vector<8xf16>
 // SM90: nvvm.cp.async.wait.group 1
 // SM90: nvgpu.device_async_copy
 // SM90: nvvm.cp.async.commit.group
+// SM90-COUNT-2: vector.load {{.*}} {alignment = 16 : i64} : memref<64x128xf16>, vector<8xf16>
 // SM90: nvvm.cp.async.wait.group 1
 // SM90: nvgpu.device_async_copy
 // SM90: nvvm.cp.async.commit.group
+// SM90-COUNT-2: vector.load {{.*}} {alignment = 16 : i64} : memref<64x128xf16>, vector<8xf16>
 // SM90: nvvm.cp.async.wait.group 1
 // SM90-NOT: nvgpu.device_async_copy
+// SM90-COUNT-2: vector.load {{.*}} {alignment = 16 : i64} : memref<64x128xf16>, vector<8xf16>
 // SM90: nvvm.cp.async.wait.group 1
 // SM90-NOT: nvgpu.device_async_copy
 // SM90: nvvm.cp.async.wait.group 0
