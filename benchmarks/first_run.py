@@ -10,14 +10,15 @@ first because nothing of the model is in a cache. Where a model has symbolic dim
 they load it (*named*): without that, the first run plans its memory, and gets it where it is much. Medians of all
 samples; the ratio is that of a sample's own first and warm run; faults are those of the first run.
 
-A process before the samples is not counted: where the system runs in a virtual machine, its host may take milliseconds
-for 2 MiB that no process of the machine has used before. --seconds ends the samples of a model early.
+Before a sample, memory is touched and given back: where the system runs in a virtual machine, its host may take
+milliseconds for 2 MiB that no process of the machine has used lately. --seconds ends the samples of a model early.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import mmap
 import os
 import statistics
 import subprocess
@@ -32,6 +33,7 @@ import numpy as np
 
 WARM, PAUSES, PAUSE = 0.15, 5, 0.01         # seconds of warm runs; how many pauses; seconds of one
 CACHES = 64 << 20                           # bytes that go through the caches in a pause
+TOUCHED = 256 << 20                         # bytes in large and then in small pages that are touched before a sample
 SAMPLES, SECONDS = 9, 60.0                  # of a model: processes that are counted, and when the last may begin
 COLUMNS = ("load_s", "first_ms", "second_ms", "warm_ms", "paused_ms", "ratio", "faults")
 NAMED = {"first_ms": "named_ms", "ratio": "named_ratio"}        # columns of samples that name sizes
@@ -86,6 +88,15 @@ def repeated(run: Callable[[], float]) -> list[float]:
     return times
 
 
+def touch_memory() -> None:
+    """What the next process gets of the system has been used before."""
+    for large in (True, False):
+        memory = mmap.mmap(-1, TOUCHED, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        if large and hasattr(mmap, "MADV_HUGEPAGE"):
+            memory.madvise(mmap.MADV_HUGEPAGE)
+        np.frombuffer(memory, np.uint8)[::mmap.PAGESIZE] = 1        # its end is the mapping's
+
+
 def first_runs(artifact: Path, feeds: Path, threads: int, samples: int = SAMPLES,
                seconds: float = SECONDS) -> dict[str, float]:
     """The medians of COLUMNS, and of NAMED for a model with symbolic dims. subprocess.CalledProcessError where a
@@ -93,13 +104,13 @@ def first_runs(artifact: Path, feeds: Path, threads: int, samples: int = SAMPLES
     flags: list[list[str]] = [[], ["--dims"]] if symbols(str(artifact), dict(np.load(feeds))) else [[]]
     found: list[list[dict[str, float]]] = [[] for _ in flags]
     end = time.perf_counter() + seconds
-    for n in range(-1, samples):
+    for _ in range(samples):
         for some, flag in zip(found, flags, strict=True):
+            touch_memory()
             done = subprocess.run([sys.executable, __file__, "--sample", str(artifact), str(feeds), *flag], check=True,
                                   stdout=subprocess.PIPE, text=True, env={**os.environ, "XCC_THREADS": str(threads)})
-            if n >= 0:
-                some.append(json.loads(done.stdout))
-        if n >= 0 and time.perf_counter() > end:
+            some.append(json.loads(done.stdout))
+        if time.perf_counter() > end:
             break
     medians = [{k: statistics.median(f[k] for f in some) for k in COLUMNS} for some in found]
     return medians[0] | {name: medians[-1][k] for k, name in NAMED.items() if len(flags) > 1}
