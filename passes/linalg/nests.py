@@ -83,12 +83,12 @@ class Nest:
 
     def _range(self, d: int, low: Any, end: Any = None) -> tuple[Any, Any]:
         """Where the chunk that begins at `low` of dim d begins and ends; None: a whole block further on. `end`: of the
-        chunk's part of the dim, where it may have fewer blocks than others."""
+        chunk's part of the dim, which begins at any tile."""
         size, step, b = self.dims[d], self.schedule.block[d], self.b
         if d == self.schedule.descending:
             last = b.sub(b.dim(symbolic.ceildiv(size, step)), b.int(1))
             low = b.sub(b.mul(last, b.int(step)), low)
-        b.multiples[low] = step
+        b.multiples[low] = step if end is None else self.schedule.vector[d]
         if isinstance(size, int) and size % step == 0 and end is None:
             return low, None
         if isinstance(size, int):
@@ -101,22 +101,26 @@ class Nest:
         rows, columns = self.dims
         if self._outer_dims() or not isinstance(rows, int) or not isinstance(columns, int):
             raise UserError(f"xcc.config of {self.ev.kernel.name}: parts needs a matrix of known size")
-        (height, width), parts = self.schedule.block, self.schedule.parts
-        each = symbolic.ceildiv(symbolic.ceildiv(rows, height), parts)
-        return [self.b.dim(n) for n in (parts, columns, each)], [1, width, 1]
+        most = symbolic.ceildiv(self._tiles_of_rows(), self.schedule.parts) * self.schedule.vector[0]
+        each = symbolic.ceildiv(most, self.schedule.block[0])
+        return [self.b.dim(n) for n in (self.schedule.parts, columns, each)], [1, self.schedule.block[1], 1]
 
     def _ranges_in_parts(self, part: Any, left: Any, number: Any) -> dict[int, tuple[Any, Any]]:
-        """The chunk of rows `number` of `part`, in the columns from `left` on."""
-        height, b = self.schedule.block[0], self.b
-        count = symbolic.ceildiv(self.dims[0], height)
+        """The chunk of rows `number` of `part`, in the columns from `left` on. Parts differ by a tile at most."""
+        b, height, parts = self.b, self.schedule.vector[0], self.schedule.parts
+        tiles = self._tiles_of_rows()
 
         def begin(of: Any) -> Any:
-            return b.binary("arith.divui", b.mul(of, b.dim(count)), b.int(self.schedule.parts))
+            row = b.mul(b.binary("arith.divui", b.mul(of, b.dim(tiles)), b.int(parts)), b.int(height))
+            b.multiples[row] = height
+            return row
 
-        top = b.mul(b.add(begin(part), number), b.int(height))
-        uneven = symbolic.mod(count, self.schedule.parts) != 0
-        end = b.mul(begin(b.add(part, b.int(1))), b.int(height)) if uneven else None
-        return {0: self._range(0, top, end), 1: self._range(1, left)}
+        low = b.add(begin(part), b.mul(number, b.int(self.schedule.block[0])))
+        whole = symbolic.mod(self.dims[0], parts * self.schedule.block[0]) == 0
+        return {0: self._range(0, low, None if whole else begin(b.add(part, b.int(1)))), 1: self._range(1, left)}
+
+    def _tiles_of_rows(self) -> Dim:
+        return symbolic.ceildiv(self.dims[0], self.schedule.vector[0])
 
     def _one_by_one(self, low: Any, high: Any, step: int, body: Callable[[Any], None]) -> None:
         """`body` for each of some known indices: a forall stands in no loop."""
