@@ -1,7 +1,8 @@
 ; The thread pool of a compiled model. One region runs at a time; a caller that finds it taken works alone.
 ;
 ; Each thread has a share of the range, the same one for the same range in every region, so that what one kernel wrote
-; is in the cache of the thread that reads it in the next. A thread takes its share in pieces, then helps with others'.
+; is in the cache of the thread that reads it in the next. A thread takes an eighth of what is left of its share at a
+; time, down to a 32nd of a share, then helps with others': nobody waits long for the last piece.
 ;
 ; A worker that sees a new generation enters (its word of @inside is 1), takes pieces only while the region is open, and
 ; leaves. The caller works too, closes the region when the pieces are out, and waits until no worker is inside: never
@@ -11,7 +12,7 @@
 @fn = internal global ptr null
 @slots = internal global ptr null
 @total = internal global i64 0
-@piece = internal global i64 1
+@least = internal global i64 1           ; of a piece
 @threads = internal global i64 1
 @next = internal global [256 x [8 x i64]] zeroinitializer, align 64     ; of each share; a line each
 @generation = internal global i32 0, align 64
@@ -52,14 +53,14 @@ run:
 start:
   %threads32 = add i32 %limit, 1
   %threads = zext i32 %threads32 to i64
-  %parts = shl i64 %threads, 3
+  %parts = shl i64 %threads, 5
   %rounded = add i64 %n, %parts
   %minus = sub i64 %rounded, 1
   %size = udiv i64 %minus, %parts
   store ptr %f, ptr @fn
   store ptr %args, ptr @slots
   store i64 %n, ptr @total
-  store i64 %size, ptr @piece
+  store i64 %size, ptr @least
   store i64 %threads, ptr @threads
   br label %share
 share:
@@ -119,7 +120,7 @@ define internal void @work(i64 %me) {
   %f = load ptr, ptr @fn
   %args = load ptr, ptr @slots
   %n = load i64, ptr @total
-  %size = load i64, ptr @piece
+  %least = load i64, ptr @least
   %threads = load i64, ptr @threads
   br label %share
 share:
@@ -137,11 +138,14 @@ look:
   %any = icmp slt i64 %now, %stop
   br i1 %any, label %take, label %done
 take:
-  %begin = atomicrmw add ptr %counter, i64 %size seq_cst
+  %left = sub i64 %stop, %now
+  %part = lshr i64 %left, 3
+  %many = call i64 @llvm.smax.i64(i64 %part, i64 %least)
+  %begin = atomicrmw add ptr %counter, i64 %many seq_cst
   %some = icmp slt i64 %begin, %stop
   br i1 %some, label %run, label %done
 run:
-  %far = add i64 %begin, %size
+  %far = add i64 %begin, %many
   %end = call i64 @llvm.smin.i64(i64 %far, i64 %stop)
   call void %f(ptr %args, i64 %begin, i64 %end)
   br label %look
@@ -337,6 +341,7 @@ define void @xcc_after_fork() {
 }
 
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i32 @llvm.smin.i32(i32, i32)
 declare i32 @llvm.smax.i32(i32, i32)

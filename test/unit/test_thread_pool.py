@@ -42,6 +42,18 @@ def test_every_index_once(library):
         assert (x == 300).all()
 
 
+def test_pieces_become_small(library):
+    """So that a thread that is late has little left when the others are done."""
+    found = []
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+    library.xcc_parallel(kind(lambda _, begin, end: found.append((begin, end))), None, ctypes.c_int64(4 * 1024))
+    found.sort()
+    assert [begin for begin, _ in found] == [0, *(end for _, end in found[:-1])] and found[-1][1] == 4 * 1024
+    for share in range(4):
+        sizes = [end - begin for begin, end in found if begin // 1024 == share]
+        assert max(sizes) == 1024 // 8 and len(sizes) > 12
+
+
 def test_after_the_workers_fell_asleep(library):
     x = np.zeros(100, np.int32)
     for _ in range(5):
