@@ -103,6 +103,8 @@ def get_pass(name: str) -> type[Pass]:
     if name not in _PASSES:
         import difflib
 
+        if any(c.isspace() for c in name):
+            raise UserError(f"there is no pass '{' '.join(name.split())}': a comma goes between passes")
         near = difflib.get_close_matches(name, list(_PASSES) + list(registry.BUILTIN), 3)
         hint = f"; did you mean {', '.join(near)}?" if near else ""
         raise UserError(f"there is no pass '{name}'{hint}")

@@ -25,7 +25,8 @@ def read_array(path: str) -> Any:
     except OSError as e:
         raise UserError(f"{path}: cannot be read: {e.strerror or e}") from None
     except (ValueError, EOFError) as e:
-        raise UserError(f"{path}: no .npy or .npz file of plain arrays: {e}") from None
+        reason = "it is none, or damaged, or holds Python objects" if "pickle" in str(e) else e
+        raise UserError(f"{path}: no .npy or .npz file of plain arrays: {reason}") from None
 
 
 def gather_inputs(infos: Sequence[TensorInfo], given: Sequence[str], files: Sequence[str], seed: int | None,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xcc.diagnostics import UserError
+from xcc.diagnostics import UserError, counted
 from xcc.options import PRECISIONS, CompileOptions, parse_dim, parse_fix, parse_target
 from xcc.tools.common import ArgumentParser, guarded, write_output
 
@@ -36,7 +36,7 @@ def parser() -> ArgumentParser:
     p.add_argument("--dim", action="append", default=[], metavar="N=SIZE", help="fix a dim, or bound it: N=LOW..HIGH")
     p.add_argument("--fix", action="append", default=[], metavar="INPUT=VALUE",
                    help="make an input a constant: a number or [..., ...]")
-    p.add_argument("--precision", default="", choices=PRECISIONS, metavar="TYPE",
+    p.add_argument("--precision", default="", choices=PRECISIONS[1:], metavar="TYPE",
                    help=f"compute type of f32 parts: {', '.join(PRECISIONS[1:])}")
     p.add_argument("--threads", type=int, default=0, metavar="N", help="cpu threads of the compiled model")
     p.add_argument("--no-winograd", action="store_true", help="no convolutions in Winograd's form (cpu)")
@@ -115,8 +115,8 @@ def _found(args: Any, options: CompileOptions, entry: Ticket) -> bool:
     except OSError as e:
         raise UserError(f"{_artifact_path(args)}: cannot be written: {e.strerror}") from None
     _note(f"{args.model} for {options.target} {found.facts['chip']} -> {_artifact_path(args)}: "
-          f"{_bytes(found.facts['size'])}, {found.facts['kernels']} kernels, {time.perf_counter() - begin:.1f} s "
-          "(from the cache)")
+          f"{_bytes(found.facts['size'])}, {counted(found.facts['kernels'], 'kernel')}, "
+          f"{time.perf_counter() - begin:.1f} s (from the cache)")
     return True
 
 
@@ -162,7 +162,7 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | 
         size = compiled.artifact.save(path)
         if entry is not None and Path(path).is_file():
             entry.store(Path(path), compiled.files, {"chip": chip, "kernels": len(compiled.kernels)})
-        _note(f"{what} -> {path}: {_bytes(size)}, {len(compiled.kernels)} kernels, {seconds:.1f} s")
+        _note(f"{what} -> {path}: {_bytes(size)}, {counted(len(compiled.kernels), 'kernel')}, {seconds:.1f} s")
         _note_versions(compiled.artifact)
     if options.verbose and options.target != "cpu":
         from xcc.kernel_table import kernel_table
@@ -233,7 +233,7 @@ def _note(line: str) -> None:
 def _write_code(folder: str, kernels: Sequence[Any]) -> str:
     """Writes each kernel's code as ``name.format`` into `folder`; says what was written."""
     _write_files(folder, {f"{k.name}.{'o' if k.format == 'obj' else k.format}": k.blob for k in kernels})
-    return f"{len(kernels)} kernels, {_bytes(sum(len(k.blob) for k in kernels))} in {folder}"
+    return f"{counted(len(kernels), 'kernel')}, {_bytes(sum(len(k.blob) for k in kernels))} in {folder}"
 
 
 def _write_files(folder: str, files: dict[str, bytes]) -> None:

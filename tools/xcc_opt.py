@@ -65,13 +65,24 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _process(text: str, where: str, args: Any) -> str | bytes:
-    """The IR (or code) that comes out for one part of the input."""
+    """The IR (or code) that comes out for one part of the input; in a dump, the kernels are what passes work on."""
     from xcc.context import new_context, parse_module
     from xcc.passes.legality import check_legal
+    from xcc.sources import STAGE_ATTRIBUTE
+    from xcc.split import join_kernels, kernel_texts, strip_kernels
 
     pipeline, ctx, target = _prepare(args)
     context = new_context()
     module = parse_module(text, context, where)
+    if pipeline.stages and any(op.operation.name == "builtin.module" for op in module.body):
+        texts = kernel_texts(module)
+        if args.emit_kernel:
+            raise UserError(f"{where}: holds {len(texts)} kernels; the code generator takes one")
+        kernels = {name: str(_process(kernel, f"{where}: kernel '{name}'", args)) for name, kernel in texts.items()}
+        strip_kernels(module)
+        before = module.operation.attributes
+        stage = args.stage or (before[STAGE_ATTRIBUTE].value if STAGE_ATTRIBUTE in before else "")
+        return join_kernels(str(module), kernels, stage, context)
     with context:
         _run_pipeline(pipeline, module, ctx, args.verify_each)
         if args.check_legal:
@@ -156,8 +167,10 @@ def _read(path: str) -> str:
         return sys.stdin.read()
     try:
         return Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as e:
-        raise UserError(f"{path}: cannot be read: {getattr(e, 'strerror', None) or e}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: no MLIR text; xcc --emit=STAGE writes that of a model") from None
+    except OSError as e:
+        raise UserError(f"{path}: cannot be read: {e.strerror or e}") from None
 
 
 def _write(path: str, outputs: list[str | bytes]) -> None:

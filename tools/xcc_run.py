@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from xcc.diagnostics import UserError
+from xcc.diagnostics import UserError, counted
 from xcc.tools.common import ArgumentParser, guarded
 
 
@@ -51,6 +51,10 @@ def _run(argv: Sequence[str]) -> int:
     if args.interpret:
         _interpret(model)
     dims = {name: low for name, low, _ in map(parse_dim, args.dim)}
+    symbols = model.artifact.program.symbols
+    for name in dims:
+        if name not in symbols:
+            raise UserError(f"--dim {name}: the model has no such dim; it has {', '.join(symbols) or 'none'}")
     inputs = gather_inputs(model.inputs, args.input, args.inputs, args.random, dims)
     outputs = model.run(inputs)
     for name, value in outputs.items():
@@ -116,6 +120,8 @@ def _reference(path: str, inputs: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         return dict(zip(names, session.run(names, inputs), strict=True)), None
     from xcc.runtime.model import load
 
+    if not path.endswith(".xcm"):
+        raise UserError(f"--compare {path}: takes an .xcm, an .onnx or an .npz file")
     other = load(path)
     return other.run(inputs), other
 
@@ -129,7 +135,7 @@ def _info(model: Any) -> int:
         for info in infos:
             print(f"  {info}")
     weights = sum(w.nbytes for w in model.artifact.weights.values())
-    print(f"weights: {len(model.artifact.weights)} arrays, {weights} bytes")
+    print(f"weights: {counted(len(model.artifact.weights), 'array')}, {weights} bytes")
     for name, data in model.artifact.members.items():
         print(f"{name}: {len(data)} bytes")
     for version in m.get("versions", [m]):

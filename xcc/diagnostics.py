@@ -55,3 +55,8 @@ def one_line(message: str) -> str:
     """`message` with what does not print escaped and the middle of long names left out: models name things at will."""
     printed = "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
     return re.sub(rf"\S{{{LONG_WORD},}}", lambda m: f"{m[0][:100]}...{m[0][-20:]}", printed)
+
+
+def counted(n: int, thing: str) -> str:
+    """`n` with the name of what it counts: 1 kernel, 2 kernels."""
+    return f"{n} {thing}" if n == 1 else f"{n} {thing}{'es' if thing.endswith('ch') else 's'}"

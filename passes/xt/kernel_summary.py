@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xcc import symbolic
+from xcc.diagnostics import counted
 from xcc.dialects import xt
 from xcc.passes.walk import ops_where
 from xcc.passes.xt.load_time import made_at_load
@@ -52,7 +53,8 @@ class ModelSummary:
     bytes_moved: Dim
 
     def __str__(self) -> str:
-        head = f"{len(self.kernels)} kernels, {self.dispatches} dispatches, {self.bytes_moved} bytes moved"
+        kernels, dispatches = counted(len(self.kernels), "kernel"), counted(self.dispatches, "dispatch")
+        head = f"{kernels}, {dispatches}, {self.bytes_moved} bytes moved"
         return "\n".join((head, *(f"  {k}" for k in self.kernels)))
 
 

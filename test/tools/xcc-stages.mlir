@@ -1,4 +1,4 @@
-// Every dumped stage goes on to the same model.
+// Every dumped stage goes on to the same model, also by way of xcc-opt.
 // RUN: rm -rf %t && mkdir -p %t
 // RUN: env XCC_CACHE_DIR=%t/cache %xcc %s -o %t/m.xcm --dump-stages=%t/stages 2>&1 | filecheck %s --check-prefix=DONE
 // RUN: filecheck %s --check-prefix=KERNELS < %t/stages/01-kernels.mlir
@@ -7,13 +7,17 @@
 // RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/stages/01-kernels.mlir -o %t/1.xcm
 // RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/stages/03-vector.mlir -o %t/3.xcm
 // RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/stages/05-llvm.mlir -o %t/5.xcm
+// RUN: %xcc_opt %t/stages/02-linalg.mlir --stage=vector -o %t/opt.mlir
+// RUN: filecheck %s --check-prefix=VECTOR < %t/opt.mlir
+// RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/opt.mlir -o %t/o.xcm
+// RUN: %xcc_run %t/o.xcm --random --dim n=7 --compare %t/m.xcm | filecheck %s --check-prefix=SAME
 // RUN: %xcc_run %t/1.xcm --random --dim n=7 --compare %t/m.xcm | filecheck %s --check-prefix=SAME
 // RUN: %xcc_run %t/3.xcm --random --dim n=7 --compare %t/m.xcm | filecheck %s --check-prefix=SAME
 // RUN: %xcc_run %t/5.xcm --random --dim n=7 --compare %t/m.xcm | filecheck %s --check-prefix=SAME
 // RUN: %xcc %s --emit=linalg | filecheck %s --check-prefix=LINALG
 // RUN: %xcc_run %t/m.xcm --info | filecheck %s --check-prefix=INFO
 
-// DONE: xcc: {{.*}}xcc-stages.mlir for cpu {{.*}} -> {{.*}}m.xcm: {{.*}} kernels, {{.*}} s
+// DONE: xcc: {{.*}}xcc-stages.mlir for cpu {{.*}} -> {{.*}}m.xcm: {{.*}} 1 kernel, {{.*}} s
 // KERNELS: module attributes {xcc.stage = "kernels"}
 // KERNELS: dispatch
 // LINALG: module attributes {xcc.stage = "linalg"}

@@ -24,7 +24,7 @@ def test_matmul_with_bias():
     assert k.bytes_out == parse("16*d0")
     assert k.flops == parse("68*d0")
     assert s.bytes_moved == parse("48*n + 144")
-    assert "1 kernels, 1 dispatches" in str(s)
+    assert "1 kernel, 1 dispatch," in str(s)
 
 
 def test_convolution_and_window():
