@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
-from xcc.diagnostics import UserError
+from xcc.diagnostics import UserError, counted
 from xcc.runtime import dlpack, dtypes
 from xcc.runtime.artifact import Artifact
 from xcc.runtime.launch_time import LaunchTime
@@ -113,8 +114,8 @@ class Model:
     def __call__(self, *args: Any) -> Any:
         """Runs the model on arrays in input order; one output comes bare, several as a tuple."""
         if len(args) != len(self.inputs):
-            raise UserError(f"the model takes {len(self.inputs)} inputs ({'; '.join(map(str, self.inputs))}), "
-                            f"got {len(args)}")
+            listing = "; ".join(map(str, self.inputs))
+            raise UserError(f"the model takes {counted(len(self.inputs), 'input')} ({listing}), got {len(args)}")
         outputs = tuple(self.run(dict(zip((i.name for i in self.inputs), args, strict=True))).values())
         return outputs[0] if len(outputs) == 1 else outputs
 
@@ -150,6 +151,8 @@ class Model:
         symbols = self.artifact.program.symbols
         least = {s: max(1, self.artifact.program.bounds.get(s, (1, 1))[0]) for s in symbols}
         if dims is not None:
+            if not isinstance(dims, Mapping):
+                raise UserError(f"dims is {dims!r}; give a dict by name")
             unknown = [name for name in dims if name not in symbols]
             if unknown:
                 raise UserError(f"dims: the model has no symbolic dim '{unknown[0]}'; it has "
@@ -222,6 +225,8 @@ def load(path: str | Path, *, prepare: bool = True, dims: Mapping[str, int] | No
     :meth:`Model.prepare`). Without it, nothing is done that the first call can do, and nothing of the file reaches the
     system's loader.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise UserError(f"a model is loaded from a path, not from a {type(path).__name__}")
     model = Model(Artifact.read(path))
     return model.prepare(dims) if prepare else model
 

@@ -13,7 +13,7 @@ from xcc import symbolic
 from xcc.diagnostics import UserError
 from xcc.runtime import dlpack
 from xcc.runtime.artifact import Artifact
-from xcc.runtime.model import Model
+from xcc.runtime.model import Model, load
 from xcc.runtime.program import Buffer, Program
 
 N, W = symbolic.sym("n"), symbolic.sym("w")
@@ -145,3 +145,15 @@ def test_too_little_memory_is_an_error_of_the_run(model: Model, monkeypatch: pyt
     monkeypatch.setattr(model.executor, "run", run)
     with pytest.raises(UserError, match=r"memory does not suffice for a run of these sizes: .*EiB"):
         model(x(), i())
+
+
+def test_what_is_no_path_or_no_sizes() -> None:
+    for wrong in (3, None, b"m.xcm"):
+        with pytest.raises(UserError, match="is loaded from a path"):
+            load(wrong)  # type: ignore[arg-type]
+
+
+def test_sizes_come_by_name(model: Model) -> None:
+    model.artifact.manifest["target"] = "cpu"
+    with pytest.raises(UserError, match="dims is 3; give a dict by name"):
+        model.prepare(3)  # type: ignore[arg-type]
