@@ -82,8 +82,10 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
         tuple(depth if p == inner else 1 for p, r in enumerate(op.reduction) if r) if o is op else row_lanes(o)
         for o in kernel.ops if o.is_reduction)
     order = tuple(range(len(dims)))
+    tiles = math.prod(-(-estimate(size) // lanes) for size, lanes in zip(dims, vector, strict=True))
     return Schedule(tuple(vector), tuple(vector), order, reduce, "mask", "gather", parallel=True,
-                    threads=tile.threads, stages=tile.stages, group=tile.group, warpgroup=tile.warpgroup)
+                    threads=tile.threads, stages=tile.stages, group=tile.group, warpgroup=tile.warpgroup,
+                    persistent=chip.cores if tile.warpgroup and tiles > chip.cores else 0)
 
 
 def _exchanged_bytes(kernel: Kernel) -> int:

@@ -97,14 +97,16 @@ class PipelinedLoop:
         self.bind()
         low, high, step = self.steps.numbers
         ahead = self.tiles.ahead
-        loop = self.loop(index(high - ahead * step), [rounds.slot])
+        early = self.loads_to_start()
+        last = max(ahead, self.apart)
+        loop = self.loop(index(high - last * step), [rounds.slot])
         values = list(loop.operation.results)
         self.k.in_flight = True
-        early = self.k.pieces.loads_behind(self.op)
-        for n in range(ahead):
-            self.k.pieces.start(_share(early, n, ahead))
-            values = self.body(index(high - (ahead - n) * step), values,
-                               partial(rounds.copy_next, self, index(low + n * step)))
+        for n in range(last):
+            self.k.pieces.start(_share(early, n, last))
+            following = n - last + ahead     # of the next tile's steps, the one to copy
+            values = self.body(index(high - (last - n) * step), values, None if following < 0 else
+                               partial(rounds.copy_next, self, index(low + following * step)))
         self.finish(values[:-1])
         rounds.slot = values[-1]
 
