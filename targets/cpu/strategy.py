@@ -8,12 +8,11 @@ operand is transposed).
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil, prod
+from math import prod
 from typing import Any
 
 from xcc import symbolic
 from xcc.passes.linalg.cache_sets import PAGE, lines_of_a_set
-from xcc.passes.linalg.depth_blocks import depth_of
 from xcc.passes.linalg.domain import (
     Domain,
     bytes_moved,
@@ -28,13 +27,21 @@ from xcc.passes.linalg.fetch_ahead import packed_input, panel_dim
 from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor, bare_loop, is_packed, loop_index
 from xcc.passes.linalg.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.schedule import Schedule
-from xcc.passes.linalg.staged_rows import LANES, left_rows
 from xcc.passes.xt.pack import panel_width
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.cpu.chunks import CORES, L2_PART, contraction_chunks
+from xcc.targets.cpu.large_products import (
+    OUTGROWN,
+    STAGED_PART,
+    STAGED_TILES,
+    chunks_in_parts,
+    depth_block,
+    rows_together,
+    shares_of_cache,
+)
 from xcc.targets.cpu.matrix_tiles import MATRIX_READ, STRIP, matrix_tile
-from xcc.targets.cpu.rows import L3, Widths, columns_of, row_lanes, rows_schedule
+from xcc.targets.cpu.rows import Widths, columns_of, row_lanes, rows_schedule
 from xcc.targets.cpu.winograd import winograd
 
 AHEAD = 8192           # bytes: what a core multiplies in the time that memory takes to answer, several times over
@@ -46,13 +53,6 @@ NEAR = 262144          # bytes of rows in the L2 cache
 CHUNKS = 16            # of a contraction whose threads share the rows
 SMALL_PANEL = 4096     # bytes
 MOST_SHARES = 16       # of a panel
-DEPTH = 2048           # steps of a block of a product, where it has more
-MANY_COLUMNS = 512     # that pay for a copy of the rows
-MANY_STEPS = 512       # of rows that are copied
-L3_SHARE = 4           # the part of the L3 cache that weights have while all rows go by: 8 MiB of 32 are as good as 4
-OUTGROWN = 1.5         # such parts: weights that are little more stay there as well
-STAGED_PART = 18       # bytes of the L2 cache for each element of such a copy: the next and two panels are there, too
-STAGED_TILES = 2       # of rows of a copy, at least: one asks for the next panel while the other reads this one
 PARALLEL_SECONDS = 15e-6   # below this a kernel stays on one thread
 
 
@@ -111,8 +111,9 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         columns = min(wide, panel)
     vector[last] = columns
     left_over, walked = rows, list[tuple[list[int], int]]()
-    depth, elements = _depth(kernel, dims), _elements(op, left)
-    staged = depth > 0 and _staged(kernel, dims[-1], depth)
+    outgrown = shares_of_cache(_bytes_of_right(op, right), chip)
+    depth, elements = depth_block(kernel, dims, outgrown >= OUTGROWN), _elements(op, left)
+    staged = depth > 0 and rows_together(kernel, dims[-1], depth)
     ways = chip.shared_bytes // PAGE
     ways -= ways // PANEL_WAYS
     for d in m_dims[:2]:
@@ -147,8 +148,10 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
                                         *((chip.l2_bytes // STAGED_PART, STAGED_TILES) if staged else (L2_PART,)))
     chunks = (*outer, *sorted(m_dims), last) if by_rows else ()
     parts = 0
-    if staged and (chunk := _column_chunk(_bytes_of_right(op, right), n, columns, _steps_of(op) / depth, chip)):
-        block[last], parts = chunk, chip.cores or CORES
+    if staged and outgrown >= OUTGROWN:
+        parts = chip.cores or CORES
+        block = [chunk * tile for chunk, tile in zip(
+            chunks_in_parts(dims, vector, depth, outgrown * depth / _steps_of(op), parts, chip), vector, strict=True)]
     shares = _shares(op, dims, vector, block, min(m_dims, default=None))
     if group is None and by_rows and not staged:
         shares = 0
@@ -160,36 +163,6 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
 
 def _steps_of(op: Op) -> int:
     return volume(size for size, r in zip(op.loops, op.reduction, strict=True) if r)
-
-
-def _depth(kernel: Kernel, dims: tuple[Dim, ...]) -> int:
-    """Steps of a block of a large product, all where it is not long; 0: it is of another form.
-
-    Large: more rows than columns, so that a chunk is of rows and walks all panels of columns.
-    """
-    found = depth_of(kernel)
-    if found is None or len(dims) != 2 or not isinstance(dims[0], int) or not isinstance(dims[1], int) \
-            or dims[0] < dims[1]:
-        return 0
-    blocks = -(-found[1] // DEPTH)
-    return found[1] // blocks if found[1] % blocks == 0 else 0
-
-
-def _staged(kernel: Kernel, columns: Dim, depth: int) -> bool:
-    """Whether the left operand is copied together: where there are many columns, and where a block of rows would not
-    stay in the caches as it lies."""
-    t = left_rows(kernel)
-    if t is None or estimate(columns) < MANY_COLUMNS or depth % LANES or depth < MANY_STEPS:
-        return False
-    return t.dims[1] != depth or estimate(t.dims[1]) * element_bytes(t.element) % PAGE == 0
-
-
-def _column_chunk(weights: int, n: Dim, width: int, blocks: float, chip: Chip) -> int:
-    """Columns of a large product of which a part of the L3 cache keeps what one of `blocks` of its depth reads, while
-    all rows go by; 0: all weights stay there. `weights`: their bytes; `width`: columns of a panel."""
-    parts = weights * L3_SHARE / (chip.l3_bytes or L3)
-    panels = -(-estimate(n) // width)
-    return -(-panels // ceil(parts / blocks)) * width if parts >= OUTGROWN else 0
 
 
 def _ahead(op: Op, chip: Chip, most: int) -> int:
@@ -218,8 +191,8 @@ def _shares(op: Op, dims: tuple[Dim, ...], vector: list[int], block: list[int], 
 
 
 def _bytes_of_right(op: Op, right: set[int]) -> int:
-    return max(volume(t.dims) * element_bytes(t.element) for t, access in op.inputs
-               if {int(s[1:]) for e in access for s in symbolic.symbols_of(e)} <= right)
+    return max((volume(t.dims) * element_bytes(t.element) for t, access in op.inputs
+                if {int(s[1:]) for e in access for s in symbolic.symbols_of(e)} <= right), default=0)
 
 
 def _rows_of_panels(dims: tuple[Dim, ...], vector: list[int], m: int, op: Op, reduce: tuple[tuple[int, ...], ...],

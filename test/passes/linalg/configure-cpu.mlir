@@ -128,13 +128,36 @@ func.func private @thirds(%x: tensor<900x96xf32>, %w: tensor<96x48xf32>) -> tens
 // Panels come from memory to the L2 cache by shares, from there to the L1 cache some rows ahead.
 // CHECK-LABEL: func.func private @large
 // All rows go by columns of which a block of steps stays in the L3 cache.
-// CHECK-SAME: block = array<i64: 28, 1024>, chunks = array<i64: 0, 1>, depth = 2048 : i64, {{.*}}parts = 16 : i64, prefetch = 16 : i64, {{.*}}shares = {{[0-9]+}} : i64, staged = true, {{.*}}vector = array<i64: 14, 32>
+// CHECK-SAME: block = array<i64: 56, 2048>, chunks = array<i64: 0, 1>, depth = 1024 : i64, {{.*}}parts = 16 : i64, prefetch = 16 : i64, {{.*}}shares = {{[0-9]+}} : i64, staged = true, {{.*}}vector = array<i64: 14, 32>
 func.func private @large(%x: tensor<4096x4096xf32>, %w: tensor<128x4096x32xf32>) -> tensor<4096x4096xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4096, 4096], [128, 4096, 32]], xt.result_dims = [[4096, 4096]]} {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<4096x4096xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4096x4096xf32>) -> tensor<4096x4096xf32>
   %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<4096x4096xf32>, tensor<128x4096x32xf32>) outs(%f : tensor<4096x4096xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<4096x4096xf32>
+  return %y : tensor<4096x4096xf32>
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>
+#c = affine_map<(m, n, k) -> (m, n)>
+
+// A sum of eleven times a block's steps, which eleven does not divide: eight longer blocks, of fewer columns.
+// CHECK-LABEL: func.func private @long
+// CHECK-SAME: block = array<i64: 42, 1376>, {{.*}}depth = 1376 : i64
+func.func private @long(%x: tensor<4096x11008xf32>, %w: tensor<128x11008x32xf32>) -> tensor<4096x4096xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4096, 11008], [128, 11008, 32]], xt.result_dims = [[4096, 4096]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4096x4096xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4096x4096xf32>) -> tensor<4096x4096xf32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<4096x11008xf32>, tensor<128x11008x32xf32>) outs(%f : tensor<4096x4096xf32>) {
   ^bb0(%p: f32, %q: f32, %o: f32):
     %m = arith.mulf %p, %q : f32
     %s = arith.addf %o, %m : f32

@@ -1,0 +1,71 @@
+"""Large products on CPUs: blocks of their depth, rows that are copied together, chunks for parts of the rows."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from xcc.passes.linalg.cache_sets import PAGE
+from xcc.passes.linalg.depth_blocks import depth_of
+from xcc.passes.linalg.domain import element_bytes, estimate
+from xcc.passes.linalg.kernel import Kernel
+from xcc.passes.linalg.staged_rows import LANES, left_rows
+from xcc.symbolic import Dim
+from xcc.targets.base import Chip
+from xcc.targets.cpu.rows import L3
+
+__all__ = ["OUTGROWN", "STAGED_PART", "STAGED_TILES", "chunks_in_parts", "depth_block", "rows_together",
+           "shares_of_cache"]
+
+DEPTH = 2048           # steps of a block of a product, where it has more
+DEPTH_OUTSIDE = 1024   # the same where blocks are outside of all chunks,
+MOST_BLOCKS = 8        # unless these would be more, each with code of its own
+MANY_COLUMNS = 512     # that pay for a copy of the rows
+MANY_STEPS = 512       # of rows that are copied
+L3_SHARE = 4           # the part of the L3 cache that weights have while all rows go by: 8 MiB of 32 are as good as 4
+OUTGROWN = 1.5         # such parts: weights that are little more stay there as well
+STAGED_PART = 18       # bytes of the L2 cache for each element of such a copy: the next and two panels are there, too
+STAGED_TILES = 2       # of rows of a copy, at least: one asks for the next panel while the other reads this one
+
+
+def shares_of_cache(weights: int, chip: Chip) -> float:
+    """How many times the part of the L3 cache that is for weights holds so many bytes of them."""
+    return weights * L3_SHARE / (chip.l3_bytes or L3)
+
+
+def depth_block(kernel: Kernel, dims: tuple[Dim, ...], outside: bool) -> int:
+    """Steps of a block of a large product, all where it is not long; 0: it is of another form.
+
+    Large: more rows than columns, so that a chunk is of rows and walks all panels of columns. `outside`: all chunks
+    go by for a block, so that shorter ones serve and leave the caches more room.
+    """
+    found = depth_of(kernel)
+    if found is None or len(dims) != 2 or not isinstance(dims[0], int) or not isinstance(dims[1], int) \
+            or dims[0] < dims[1]:
+        return 0
+    steps = found[1]
+    most = min(DEPTH, max(DEPTH_OUTSIDE, -(-steps // MOST_BLOCKS))) if outside else DEPTH
+    least = -(-steps // most)
+    return next((steps // n for n in range(least, 2 * least) if steps % (n * LANES) == 0),
+                steps // least if steps % least == 0 else 0)
+
+
+def rows_together(kernel: Kernel, columns: Dim, depth: int) -> bool:
+    """Whether the left operand is copied together: where there are many columns, and where a block of rows would not
+    stay in the caches as it lies."""
+    t = left_rows(kernel)
+    if t is None or estimate(columns) < MANY_COLUMNS or depth % LANES or depth < MANY_STEPS:
+        return False
+    return t.dims[1] != depth or estimate(t.dims[1]) * element_bytes(t.element) % PAGE == 0
+
+
+def chunks_in_parts(dims: tuple[Dim, ...], vector: list[int], depth: int, shares: float, parts: int,
+                     chip: Chip) -> list[int]:
+    """Tiles of rows and panels of columns of a chunk of a large matrix, for blocks of `depth` steps.
+
+    The rows' copy stays in the L2 cache; the columns in a part of the L3 cache, while all rows go by. `shares`: how
+    many such parts all columns would take.
+    """
+    tiles, panels = (-(-estimate(d) // n) for d, n in zip(dims, vector, strict=True))
+    own = -(-tiles // parts)
+    most = max(STAGED_TILES, chip.l2_bytes // STAGED_PART // (depth * vector[0]))
+    return [-(-own // -(-own // most)), -(-panels // ceil(shares))]
