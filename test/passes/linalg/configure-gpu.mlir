@@ -3,11 +3,11 @@
 
 // What the cost model chooses for matrix products, without the tuning database.
 
-// A large product.
+// A large product, with more tiles than cores.
 // SM80-LABEL: func.func private @large(
 // SM80-SAME: block = array<i64: 128, 128>{{.*}}reduce = [array<i64: 32>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
 // SM90-LABEL: func.func private @large(
-// SM90-SAME: block = array<i64: 128, 256>{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 4 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true
+// SM90-SAME: block = array<i64: 128, 256>{{.*}}persistent = 132 : i64{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 4 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true
 func.func private @large(%x: tensor<4000x4000xf16>, %w: tensor<4000x4000xf16>) -> tensor<4000x4000xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4000, 4000], [4000, 4000]], xt.result_dims = [[4000, 4000]]} {
   %zero = arith.constant 0.0 : f32
@@ -30,7 +30,7 @@ func.func private @large(%x: tensor<4000x4000xf16>, %w: tensor<4000x4000xf16>) -
 // SM80-LABEL: func.func private @columns(
 // SM80-SAME: block = array<i64: 128, 128>{{.*}}reduce = [array<i64: 32>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
 // SM90-LABEL: func.func private @columns(
-// SM90-SAME: block = array<i64: 128, 256>{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 4 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true
+// SM90-SAME: block = array<i64: 128, 256>{{.*}}persistent = 132 : i64{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 4 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true
 func.func private @columns(%x: tensor<4000x4000xf16>, %w: tensor<4000x4000xf16>) -> tensor<4000x4000xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4000, 4000], [4000, 4000]], xt.result_dims = [[4000, 4000]]} {
   %zero = arith.constant 0.0 : f32
@@ -100,6 +100,7 @@ func.func private @vector(%x: tensor<4000xf16>, %w: tensor<4000x4000xf16>) -> te
 // SM80-SAME: block = array<i64: 128, 128>{{.*}}reduce = [array<i64: 32>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
 // SM90-LABEL: func.func private @rows_128(
 // SM90-SAME: block = array<i64: 128, 128>{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 6 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true
+// SM90-NOT: persistent
 func.func private @rows_128(%x: tensor<128x4096xf16>, %w: tensor<11000x4096xf16>) -> tensor<128x11000xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[128, 4096], [11000, 4096]], xt.result_dims = [[128, 11000]]} {
   %zero = arith.constant 0.0 : f32
@@ -123,6 +124,7 @@ func.func private @rows_128(%x: tensor<128x4096xf16>, %w: tensor<11000x4096xf16>
 // SM80-SAME: block = array<i64: 128, 128>{{.*}}reduce = [array<i64: 32>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
 // SM90-LABEL: func.func private @small(
 // SM90-SAME: block = array<i64: 64, 128>{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 6 : i64{{.*}}threads = 128 : i64{{.*}}warpgroup = true
+// SM90-NOT: persistent
 func.func private @small(%x: tensor<1000x1000xf16>, %w: tensor<1000x1000xf16>) -> tensor<1000x1000xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[1000, 1000], [1000, 1000]], xt.result_dims = [[1000, 1000]]} {
   %zero = arith.constant 0.0 : f32
