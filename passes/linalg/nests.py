@@ -9,8 +9,8 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import ir, scf_d
-from xcc.diagnostics import UserError
 from xcc.passes.linalg.border import BorderedResult
+from xcc.passes.linalg.dealt_rows import DealtRows
 from xcc.passes.linalg.depth_blocks import each_block, store_partial
 from xcc.passes.linalg.domain import contraction_of
 from xcc.passes.linalg.forall import forall
@@ -65,16 +65,18 @@ class Nest:
         outer = self._outer_dims()
         sizes = [*map(self.b.dim, outer), *(self.b.dim(self.dims[d]) for d in tiled)]
         steps = [*([1] * len(outer)), *(self.schedule.block[d] for d in tiled)]
-        if self.schedule.parts:
-            sizes, steps = self._sizes_in_parts()
+        dealt = DealtRows.of(self.b, self.schedule, self.dims, outer, self.ev.kernel.name)
+        if dealt is not None:
+            sizes, steps = dealt.forall()
         dynamic = [s for s in sizes if self.b.as_int(s) is None]
         loop = forall([self.b.as_int(s) for s in sizes], dynamic, steps, self.schedule.parallel)
         block = loop.regions[0].blocks[0]
         with ir.InsertionPoint.at_block_begin(block), self.b.scope():
             at = list(block.arguments)
             self._enter(at[:len(outer)])
-            if self.schedule.parts:
-                ranges = self._ranges_in_parts(*at)
+            if dealt is not None:
+                part, left, number = at
+                ranges = {0: self._range(0, *dealt.chunk(part, number)), 1: self._range(1, left)}
             else:
                 ranges = {d: self._range(d, low) for d, low in zip(tiled, at[len(outer):], strict=True)}
             if self.schedule.stream and self.schedule.park >= 0:
@@ -95,32 +97,6 @@ class Nest:
             self.left[d] = size % self.schedule.vector[d]
         high = b.binary("arith.minsi", b.add(low, b.int(step)), b.dim(size))
         return low, high if end is None else b.binary("arith.maxsi", low, b.binary("arith.minsi", high, end))
-
-    def _sizes_in_parts(self) -> tuple[list[Any], list[int]]:
-        """The forall of a matrix of known size: parts of the rows, chunks of columns, a part's chunks of rows."""
-        rows, columns = self.dims
-        if self._outer_dims() or not isinstance(rows, int) or not isinstance(columns, int):
-            raise UserError(f"xcc.config of {self.ev.kernel.name}: parts needs a matrix of known size")
-        most = symbolic.ceildiv(self._tiles_of_rows(), self.schedule.parts) * self.schedule.vector[0]
-        each = symbolic.ceildiv(most, self.schedule.block[0])
-        return [self.b.dim(n) for n in (self.schedule.parts, columns, each)], [1, self.schedule.block[1], 1]
-
-    def _ranges_in_parts(self, part: Any, left: Any, number: Any) -> dict[int, tuple[Any, Any]]:
-        """The chunk of rows `number` of `part`, in the columns from `left` on. Parts differ by a tile at most."""
-        b, height, parts = self.b, self.schedule.vector[0], self.schedule.parts
-        tiles = self._tiles_of_rows()
-
-        def begin(of: Any) -> Any:
-            row = b.mul(b.binary("arith.divui", b.mul(of, b.dim(tiles)), b.int(parts)), b.int(height))
-            b.multiples[row] = height
-            return row
-
-        low = b.add(begin(part), b.mul(number, b.int(self.schedule.block[0])))
-        whole = symbolic.mod(self.dims[0], parts * self.schedule.block[0]) == 0
-        return {0: self._range(0, low, None if whole else begin(b.add(part, b.int(1)))), 1: self._range(1, left)}
-
-    def _tiles_of_rows(self) -> Dim:
-        return symbolic.ceildiv(self.dims[0], self.schedule.vector[0])
 
     def _one_by_one(self, low: Any, high: Any, step: int, body: Callable[[Any], None]) -> None:
         """`body` for each of some known indices: a forall stands in no loop."""
