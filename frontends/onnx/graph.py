@@ -7,13 +7,14 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
+from onnx import GraphProto, NodeProto, ValueInfoProto
 
 from xcc import symbolic
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug, Misfit, UserError
 from xcc.dialects import xt
 from xcc.frontends.onnx import registry
+from xcc.frontends.onnx.attributes import attributes_of
 from xcc.frontends.onnx.context import (
     Context,
     RanksDiffer,
@@ -24,7 +25,7 @@ from xcc.frontends.onnx.context import (
     flatten,
     place_of,
 )
-from xcc.frontends.onnx.functions import domain_of, instantiate, opset_of, schema_of, with_defaults
+from xcc.frontends.onnx.functions import domain_of, instantiate, opset_of, with_defaults
 from xcc.frontends.onnx.propagate import propagate
 from xcc.symbolic import Dim
 
@@ -233,7 +234,7 @@ class GraphImporter:
         converter = registry.lookup(domain, node.op_type, opset)
         if registry.broadcasts(converter):
             inputs = self.model.sizes.operands(inputs, place_of(node))
-        context = Context(node, inputs, self.attributes(node, opset), opset, self)
+        context = Context(node, inputs, attributes_of(node, opset, self.model.source), opset, self)
         known = propagate(context)
         if known is not None:
             return known
@@ -256,26 +257,6 @@ class GraphImporter:
             self.nodes(instantiate(function, node, f"{node.name}/{self.model.counter}/"))
         finally:
             self.opsets = outer
-
-    def attributes(self, node: NodeProto, opset: int) -> dict[str, Any]:
-        """The node's attributes over the schema's defaults; tensors as arrays, strings as str."""
-        out: dict[str, Any] = {}
-        schema = schema_of(node, opset)
-        if schema is not None:
-            for name, declared in schema.attributes.items():
-                if declared.default_value.type != AttributeProto.UNDEFINED:
-                    out[name] = self._attribute(declared.default_value)
-        return out | {a.name: self._attribute(a) for a in node.attribute}
-
-    def _attribute(self, attribute: AttributeProto) -> Any:
-        if attribute.type == AttributeProto.TENSOR:
-            return attribute.t if attribute.t.data_type == TensorProto.STRING else self.model.source.array(attribute.t)
-        value = helper.get_attribute_value(attribute)
-        if isinstance(value, bytes):
-            return value.decode("utf-8", "replace")
-        if attribute.type == AttributeProto.STRINGS:
-            return [v.decode("utf-8", "replace") for v in value]
-        return list(value) if attribute.type in (AttributeProto.INTS, AttributeProto.FLOATS) else value
 
     def child(self, graph: GraphProto, block: Any = None) -> GraphImporter:
         """An importer of a body: into `block`, or into this one's block."""

@@ -30,6 +30,8 @@ def window_of(cx: Context, spatial: Shape, kernel: Shape) -> Window:
     dilations = tuple(cx.attr("dilations", [1] * n))
     if len(strides) != n or len(dilations) != n:
         cx.misfit(f"strides {list(strides)} or dilations {list(dilations)} do not fit {n} spatial dims")
+    if min((*strides, *dilations), default=1) < 1:
+        cx.misfit(f"strides {list(strides)} and dilations {list(dilations)} must be 1 or more")
     auto = cx.attr("auto_pad", "NOTSET")
     if auto in ("SAME_UPPER", "SAME_LOWER"):
         low, high = _same(spatial, kernel, strides, dilations, auto == "SAME_UPPER")

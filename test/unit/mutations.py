@@ -98,8 +98,24 @@ def quantised() -> onnx.ModelProto:
                   z=np.array(3, np.uint8), w=_rand(4, 2))
 
 
+def counted() -> onnx.ModelProto:
+    node = helper.make_node
+    body = helper.make_graph(
+        [node("Mul", ["v", "v"], ["row"], name="square"), node("Less", ["i", "last"], ["more"], name="ends"),
+         node("Identity", ["v"], ["v1"], name="keep")], "l",
+        [value("i", [], INT64), value("go", [], BOOL), value("v", [2])],
+        [value("more", [], BOOL), value("v1", [2]), value("row", [2])])
+    return _model([node("NonZero", ["x"], ["at"], name="where"),
+                   node("Slice", ["at", "zero", "one", "one"], ["first"], name="first"),
+                   node("Sub", ["at", "first"], ["y"], name="relative"),
+                   node("ReduceMax", ["at"], ["last"], name="most", keepdims=0),
+                   node("Loop", ["four", "", "u"], ["", "z"], name="loop", body=body)],
+                  [value("x", ["n"])], [value("y", [1, "k"], INT64), value("z", ["m", 2])],
+                  zero=np.array([0]), one=np.array([1]), four=np.array(4), u=_rand(2))
+
+
 MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
-    f.__name__: f for f in (dense, image, control, indexed, recurrent, quantised)}
+    f.__name__: f for f in (dense, image, control, indexed, recurrent, quantised, counted)}
 
 
 def damaged(model: onnx.ModelProto, rng: random.Random) -> bytes:

@@ -17,7 +17,7 @@ from xcc.diagnostics import UserError
 from xcc.frontends.onnx.importer import load
 
 sys.path.insert(0, str(Path(__file__).parent))
-from onnx_models import model, node, value
+from onnx_models import INT64, model, node, value
 
 
 def small() -> onnx.ModelProto:
@@ -95,6 +95,20 @@ def test_attributes_that_do_not_fit() -> None:
                                                      [value("y", [2, 3])]))
     assert "node 't' (Transpose)" in message(model([node("Transpose", ["x"], ["y"], name="t", perm=[0, 0])],
                                                    [value("x", [2, 3])], [value("y", [2, 3])]))
+
+
+def test_attributes_that_must_be_there() -> None:
+    m = model([node("Loop", ["n", "", "x"], ["y"], name="again")], [value("n", [], INT64), value("x", [3])],
+              [value("y", None)])
+    assert "node 'again' (Loop): needs the attribute 'body'" in message(m)
+
+
+def test_attributes_of_another_type() -> None:
+    m = model([node("Softmax", ["x"], ["y"], axis=1.5)], [value("x", [2, 3])], [value("y", [2, 3])])
+    assert "its attribute 'axis' is of type float, not int" in message(m)
+    m = model([node("MaxPool", ["x"], ["y"], kernel_shape=[2], strides=[0])], [value("x", [1, 2, 3])],
+              [value("y", None)])
+    assert "strides [0] and dilations [1] must be 1 or more" in message(m)
 
 
 def test_unsupported_ops_come_in_one_message() -> None:
