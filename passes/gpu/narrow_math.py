@@ -116,12 +116,12 @@ def _passed_on(user: Any, number: int, steps: tuple[str, ...]) -> list[Any]:
     return list(user.results) if user.name in steps else []
 
 
-def _exp(x: Any) -> Any:
-    return math_d.exp2(arith_d.mulf(x, splat_constant(x.type, math.log2(math.e))))
+def _exp(x: Any, flags: Any = None) -> Any:
+    return math_d.exp2(arith_d.mulf(x, splat_constant(x.type, math.log2(math.e))), fastmath=flags)
 
 
 def _flushed_exp(x: Any) -> Any:
-    return math_d.exp2(arith_d.mulf(x, splat_constant(x.type, math.log2(math.e))), fastmath=arith_d.FastMathFlags.afn)
+    return _exp(x, arith_d.FastMathFlags.afn)
 
 
 def _tanh(x: Any) -> Any:
@@ -135,8 +135,8 @@ def _tanh(x: Any) -> Any:
 
 def _one_and_tanh(op: Any) -> bool:
     """Writes the 1 + tanh(x) around the tanh `op` as one; False where there is none."""
-    sum_ = only_user(op, "arith.addf")
-    if sum_ is None or {1.0} != {splat_of(v) for v in sum_.operands if v != op.results[0]}:
+    sum_ = _plus_one(op)
+    if sum_ is None:
         return False
     x = op.operands[0]
     with sum_.location, ir.InsertionPoint(sum_):
@@ -146,6 +146,12 @@ def _one_and_tanh(op: Any) -> bool:
     for dead in (sum_, op):
         dead.erase()
     return True
+
+
+def _plus_one(op: Any) -> Any:
+    """The sum of 1 and the operation's result that alone uses it, if there is one."""
+    found = only_user(op, "arith.addf")
+    return found if found is not None and {1.0} == {splat_of(v) for v in found.operands if v != op.results[0]} else None
 
 
 def _reciprocal(x: Any) -> Any:
@@ -159,9 +165,9 @@ def _erf(x: Any) -> Any:
 
 def _gelu(op: Any) -> bool:
     """Writes the x / 2 * (1 + erf(c x)) around the erf `op` as one; False where there is none."""
-    scaled, one = product(op.operands[0]), only_user(op, "arith.addf")
+    scaled, one = product(op.operands[0]), _plus_one(op)
     whole = only_user(one, "arith.mulf") if one is not None else None
-    if scaled is None or whole is None or {1.0} != {splat_of(v) for v in one.operands if v != op.results[0]}:
+    if scaled is None or whole is None:
         return False
     half = next((h for h in map(product, whole.operands) if h is not None and h[1] == 0.5), None)
     x, c = scaled
