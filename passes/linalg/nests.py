@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import gcd
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir, scf_d
+from xcc._mlir import ir
 from xcc.passes.linalg.border import BorderedResult
 from xcc.passes.linalg.dealt_rows import DealtRows
 from xcc.passes.linalg.depth_blocks import each_block, store_partial
@@ -20,6 +19,7 @@ from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.linalg.staged_rows import room_for_rows, stage_rows
 from xcc.passes.linalg.strips import Strips, product_in_strips
 from xcc.passes.linalg.tile_eval import Evaluator
+from xcc.passes.linalg.tile_loops import TileLoops
 from xcc.passes.linalg.tile_values import Axis, Ix, V
 from xcc.symbolic import Dim
 
@@ -47,7 +47,7 @@ class Nest:
         self.product = product_in_strips(ev.kernel) if schedule.strips else None
         # where the last tiles are peeled; masks would be in a product's innermost loop
         self.peels = schedule.tail == "peel" and contraction_of(ev.kernel) is not None
-        self.left: dict[int, int] = {}      # of dims that the chunks cut: what is left behind the last whole tile
+        self.loops = TileLoops(self.b, schedule, len(self.dims) - 1)
 
     def emit(self) -> None:
         tiled = [d for d in self.schedule.chunks or self.schedule.order if self.schedule.block[d]]
@@ -94,7 +94,7 @@ class Nest:
         if isinstance(size, int) and size % step == 0 and end is None:
             return low, None
         if isinstance(size, int):
-            self.left[d] = size % self.schedule.vector[d]
+            self.loops.left[d] = size % self.schedule.vector[d]
         high = b.binary("arith.minsi", b.add(low, b.int(step)), b.dim(size))
         return low, high if end is None else b.binary("arith.maxsi", low, b.binary("arith.minsi", high, end))
 
@@ -130,7 +130,7 @@ class Nest:
             self.ev.kept[part.t] = part
         copy = room_for_rows(self.ev, self.schedule.block[0]) if self.schedule.staged else None
         if self.schedule.depth and self.ev.block is None:
-            each_block(self.ev, self.results[0].memref, self.schedule.depth, self._loop,
+            each_block(self.ev, self.results[0].memref, self.schedule.depth, self.loops.loop,
                        lambda: self._block(ranges, copy))
         else:
             self._block(ranges, copy)
@@ -147,22 +147,12 @@ class Nest:
             tiles()
 
     def _tiles(self, order: list[int], at: dict[int, Ix], ranges: dict[int, tuple[Any, Any]]) -> None:
-        """Loops over the dims of `order`, then the tile itself; `ranges` are the forall's chunks."""
+        """Loops over the dims of `order` around the tiles; `ranges` are the forall's chunks."""
         self.ev.progress = self._progress(at, ranges) if self.schedule.shares else None
-        if not order and self.product is not None and any(i.axes for d, i in at.items() if d + 1 < len(self.dims)):
-            Strips(self.ev, self.product, self.store).emit(at)
-            return
-        if not order and self.ev.next_rows is not None:
-            left, right = ranges.get(1, (self.b.int(0), self.b.dim(self.dims[1])))
-            right = self.b.add(left, self.b.int(self.schedule.block[1])) if right is None else right
-            self.ev.fetches = [self.ev.next_rows.lines(self.ev, [at[0], at[1]], [ranges[0][0], left], right)]
-        if not order and self.ev.block is not None and not self.ev.block.final:
-            store_partial(self.ev, [at[d] for d in range(len(self.dims))])
+        if not order:
+            self._tile(at, ranges)
             return
         self._hoist(at)
-        if not order:
-            self.store(at)
-            return
         d, rest = order[0], order[1:]
         lanes, size, block = self.schedule.vector[d], self.dims[d], self.schedule.block[d]
 
@@ -173,17 +163,18 @@ class Nest:
             low, high = ranges.get(d, (self.b.int(0), self.b.dim(size)))
             high = self.b.add(low, self.b.int(block)) if high is None else high
             most = self.b.int(int(size) - lanes)        # type: ignore[arg-type]
-            self._loop(low, high, lanes, lambda iv: inner(self._index(d, self.b.binary("arith.minsi", iv, most), None)))
+            self.loops.loop(low, high, lanes, lambda iv: inner(
+                self.loops.index(d, self.b.binary("arith.minsi", iv, most), None)))
             return
         if d in ranges:
             low, high = ranges[d]
             if block == lanes and (high is None or not self.peels or d + 1 == len(self.dims)):
                 limit = None if high is None else self.b.sub(high, low)
-                inner(self._index(d, low, limit))
+                inner(self.loops.index(d, low, limit))
             elif high is None:
-                self._loop(low, self.b.add(low, self.b.int(block)), lanes, lambda iv: inner(self._index(d, iv, None)))
+                self.loops.whole(d, low, self.b.add(low, self.b.int(block)), inner)
             else:
-                self._peeled(d, low, high, inner)
+                self.loops.peeled(d, low, high, inner)
             return
         zero = self.b.int(0)
         if isinstance(size, int) and lanes > 1 and size <= lanes:
@@ -192,11 +183,26 @@ class Nest:
         elif isinstance(size, int) and self.schedule.tail == "peel":
             whole = size - size % lanes
             if whole:
-                self._loop(zero, self.b.int(whole), lanes, lambda iv: inner(self._index(d, iv, None)))
+                self.loops.whole(d, zero, self.b.int(whole), inner)
             if size % lanes:
-                self._rest(d, self.b.int(whole), self.b.int(size), size % lanes, inner)
+                self.loops.rest(d, self.b.int(whole), self.b.int(size), size % lanes, inner)
         else:
-            self._peeled(d, zero, self.b.dim(size), inner)
+            self.loops.peeled(d, zero, self.b.dim(size), inner)
+
+    def _tile(self, at: dict[int, Ix], ranges: dict[int, tuple[Any, Any]]) -> None:
+        """The tile at `at`."""
+        if self.product is not None and any(i.axes for d, i in at.items() if d + 1 < len(self.dims)):
+            Strips(self.ev, self.product, self.store).emit(at)
+            return
+        if self.ev.next_rows is not None:
+            left, right = ranges.get(1, (self.b.int(0), self.b.dim(self.dims[1])))
+            right = self.b.add(left, self.b.int(self.schedule.block[1])) if right is None else right
+            self.ev.fetches = [self.ev.next_rows.lines(self.ev, [at[0], at[1]], [ranges[0][0], left], right)]
+        if self.ev.block is not None and not self.ev.block.final:
+            store_partial(self.ev, [at[d] for d in range(len(self.dims))])
+            return
+        self._hoist(at)
+        self.store(at)
 
     def _overlaps(self, d: int) -> bool:
         """Whether the last tile along `d` begins early and makes some rows again, so that it is a whole one.
@@ -215,66 +221,6 @@ class Nest:
             return None
         low = ranges[d][0] if d in ranges else self.b.int(0)
         return self.b.binary("arith.divui", self.b.sub(self.b.scalar(at[d]), low), self.b.int(self.schedule.vector[d]))
-
-    def _peeled(self, d: int, low: Any, high: Any, inner: Callable[[Ix], None]) -> None:
-        """A loop from `low` to a dynamic `high`: full tiles, then the rest."""
-        lanes = self.schedule.vector[d]
-        if lanes == 1:
-            self._loop(low, high, 1, lambda iv: inner(self._index(d, iv, None)))
-        elif self.schedule.tail == "mask":
-            self._loop(low, high, lanes, lambda iv: inner(
-                self._index(d, iv, self.b.binary("arith.minsi", self.b.int(lanes), self.b.sub(high, iv)))))
-        else:
-            count = self.b.binary("arith.divui", self.b.sub(high, low), self.b.int(lanes))
-            middle = self.b.add(low, self.b.mul(count, self.b.int(lanes)))
-            if self.b.as_int(middle) is None:
-                start = self.b.as_int(low)
-                self.b.multiples[middle] = gcd(lanes, self.b.multiples.get(low, 1) if start is None else start)
-            self._loop(low, middle, lanes, lambda iv: inner(self._index(d, iv, None)))
-            self._rest(d, middle, high, None, inner)
-
-    def _rest(self, d: int, low: Any, high: Any, count: int | None, inner: Callable[[Ix], None]) -> None:
-        """What is left of dim d: masked lanes when it is contiguous, exact or single steps when it is not."""
-        lanes = self.schedule.vector[d]
-        contiguous = d == len(self.dims) - 1
-        if contiguous and count is not None:
-            inner(self._index(d, low, high if self.b.as_int(low) == 0 else self.b.int(count)))
-        elif contiguous:
-            self._loop(low, high, lanes, lambda iv: inner(self._index(d, iv, self.b.sub(high, iv))))
-        elif count is not None:
-            inner(Ix(const=self.b.as_int(low) or 0, coefs=((Axis(count, d),  1),)) if count > 1 else self.b.ix_of(low))
-        elif (left := self.left.get(d)) is not None:        # at most once
-            if left:
-                axes = ((Axis(left, d), 1),) if left > 1 else ()
-                self._loop(low, high, left, lambda iv: inner(Ix(base=iv, coefs=axes)))
-        else:       # a third of the tile, then one by one
-            part = lanes // 3
-            if part > 1:
-                steps = self.b.binary("arith.divui", self.b.sub(high, low), self.b.int(part))
-                middle = self.b.add(low, self.b.mul(steps, self.b.int(part)))
-                self._loop(low, middle, part, lambda iv: inner(Ix(base=iv, coefs=((Axis(part, d), 1),))))
-                low = middle
-            self._loop(low, high, 1, lambda iv: inner(self.b.ix_of(iv)))
-
-    def _index(self, d: int, base: Any, limit: Any) -> Ix:
-        lanes = self.schedule.vector[d]
-        start = self.b.ix_of(base)
-        if lanes == 1:
-            return start
-        return Ix(start.base, start.const, ((Axis(lanes, d, limit), 1),))
-
-    def _loop(self, low: Any, high: Any, step: int, body: Callable[[Any], None]) -> None:
-        a, z = self.b.as_int(low), self.b.as_int(high)
-        if a is not None and z is not None and z - a <= step:
-            if z > a:
-                body(low)
-            return
-        loop = scf_d.ForOp(low, high, self.b.int(step), [])
-        start = a if a is not None else self.b.multiples.get(low, 1)
-        self.b.multiples[loop.induction_variable] = gcd(start, step)
-        with ir.InsertionPoint(loop.body), self.b.scope():
-            body(loop.induction_variable)
-            scf_d.YieldOp([])
 
     def _hoist(self, at: dict[int, Ix]) -> None:
         """Evaluates what depends only on the dims fixed so far, before the loops over the others begin."""

@@ -1,15 +1,10 @@
 """Evaluates a maximum and the sums of exponentials relative to it in one loop (passes/linalg/online.py).
 
-Exponentials are powers of two: exp(c * y - m) with m = max of c * y is exp2(y * k - top * k) with top = max of y and
-k = c * log2(e), one multiply-add and one instruction. top * k is rounded once and common to all terms of a row, so
-that what the rounding loses is a factor of all its sums.
-
 Keys that only some rows see (causal masks, the end of odd lengths) are hidden in the blocks of keys that have such.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +13,7 @@ from xcc._mlir import arith_d, ir, scf_d
 from xcc.passes.linalg.body import Body
 from xcc.passes.linalg.kernel import Access, Op, Tensor
 from xcc.passes.linalg.online import OnlineGroup, OnlineSum, Read, hidden, last_visible, multiple, visible_keys
+from xcc.passes.linalg.online_powers import Powers
 from xcc.passes.linalg.reduction import REDUCTION_ORDER, Reduction
 from xcc.passes.linalg.reduction_body import product_operands
 from xcc.passes.linalg.tile_values import Axis, Ix, V
@@ -83,6 +79,7 @@ class OnlineLoop:
         self.rows = [self.b.access(e, wanted[sums[0].op]) for e in sums[0].row]
         self.row_env = {str(o): i for o, i in zip(g.maximum.outs[0], self.rows, strict=True)}
         self.element = g.maximum.results[0].element
+        self.powers = Powers(self.b, self.element)
         self.lanes = ev.reduce[g.maximum][g.loop]
         self.end = self.b.dim(g.maximum.loops[g.loop])
 
@@ -120,8 +117,8 @@ class OnlineLoop:
                                 x, lambda: b.mask((axis,)))
             new = self._reduced("maxnumf", x, old, axis)      # a NaN comes back with its exponential
             self._remember_maximum(new, factor)
-            self._powers(x, new, factor, key)
-            change = self._change(old, new, factor)
+            self._evaluate_powers(x, new, factor, key)
+            change = self.powers.change(old, new, factor)
             after = [new]
             for s, r, acc in zip(self.sums, reductions, before, strict=True):
                 scaled = b.elementwise("arith.mulf", s.op.results[0].element, [acc, b.broadcast(change, acc.axes)], {})
@@ -211,45 +208,16 @@ class OnlineLoop:
     # -- exponentials -----------------------------------------------------------------------------------------------
     def _remember_maximum(self, v: V, factor: float) -> None:
         key = ("tile", self.g.maximum.results[0], tuple(i.key() for i in self.rows))
-        self.b.remember(key, v if factor == 1.0 else self.times(v, factor))
+        self.b.remember(key, v if factor == 1.0 else self.powers.times(v, factor))
 
-    def times(self, v: V, factor: float) -> V:
-        constant = self.b.constant(ir.FloatAttr.get(self.element, factor), self.element)
-        return self.b.elementwise("arith.mulf", self.element, [v, V(constant)], {})
-
-    def _powers(self, x: V, top: V, factor: float, key: Ix) -> None:
+    def _evaluate_powers(self, x: V, top: V, factor: float, key: Ix) -> None:
         """Evaluates the exponentials of this step, which the sums then find."""
-        power = self.power(x, top, factor)
+        power = self.powers.power(x, top, factor)
         self.ev.zero_past_limits.add(power.value)
         for s in self.sums:
             t, access = s.power
             env = {**self.wanted[s.op], f"i{s.loop}": key}
             self.b.remember(("tile", t, tuple(self.b.access(e, env).key() for e in access)), power)
-
-    def _less(self, v: V, w: V) -> V:
-        return self.b.elementwise("arith.subf", self.element, [v, w], {})
-
-    def power(self, x: V, top: V, factor: float) -> V:
-        """exp(factor * (x - top))."""
-        b, scale = self.b, factor * math.log2(math.e)
-        if self.element != ir.F32Type.get():
-            return b.elementwise("math.exp", self.element, [self._less(x, top)], {})
-        if scale > 1.0:     # the product with the lowest number would be infinite
-            return self._exp2(self.times(self._less(x, top), scale))
-        less = b.elementwise("arith.negf", self.element, [self.times(top, scale)], {})
-        constant = V(b.constant(ir.FloatAttr.get(self.element, scale), self.element))
-        return self._exp2(b.elementwise("math.fma", self.element, [x, *b.align([constant, less], x.axes)], {}))
-
-    def _change(self, old: V, new: V, factor: float) -> V:
-        """exp(factor * (old - new)), with the products rounded as `power` rounds them."""
-        scale = factor * math.log2(math.e)
-        if self.element != ir.F32Type.get() or scale > 1.0:
-            return self.power(old, new, factor)
-        return self._exp2(self._less(self.times(old, scale), self.times(new, scale)))
-
-    def _exp2(self, v: V) -> V:
-        return self.b.elementwise("math.exp2", self.element, [v],
-                                  {"fastmath": ir.Attribute.parse("#arith.fastmath<afn>")})
 
     # -- sums -------------------------------------------------------------------------------------------------------
     def _add(self, s: OnlineSum, r: Reduction, env: dict[str, Ix], acc: V, axis: Axis) -> V:

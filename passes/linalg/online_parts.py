@@ -92,7 +92,7 @@ class KeyParts:
 
         last = b.binary("arith.minsi", first(b.add(self.part, b.int(1))), end)
         (top, *sums), factor = loop.run(first(self.part), last)
-        top = top if factor == 1.0 else loop.times(top, factor)
+        top = top if factor == 1.0 else loop.powers.times(top, factor)
         for (t, indices), value in zip(self._tensors(loop), [top, *sums], strict=True):
             self.memory.store(self.stored[t], self.buffers[t], value, [b.ix_of(self.part), *indices])
 
@@ -106,7 +106,7 @@ class KeyParts:
         if not whole:
             tops = loop.where(None, tops, lambda: b.mask((axis,)), loop.g.start)
         top = self._over_parts("maximumf", tops, start, axis)
-        weights = loop.power(tops, top, 1.0)
+        weights = loop.powers.power(tops, top, 1.0)
         totals = []
         for v in sums:
             weighted = b.elementwise("arith.mulf", loop.element, [v, b.broadcast(weights, v.axes)], {})
