@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc.interpreter.async_reads import AsyncReads
 from xcc.interpreter.banks import bank_cycles
 from xcc.interpreter.faults import FaultKind, KernelFault, Report
 from xcc.interpreter.memory import Buffer, MemRef, contiguous_strides
@@ -50,16 +51,6 @@ def expand(value: Array, rank: int) -> Array:
 
 
 @dataclass
-class Reads:
-    """Bytes of shared memory (flags) that instructions of one group read on their own time; see Machine.reads_on."""
-
-    buffer: Buffer
-    flags: Array
-    group: int = -1
-    waited: bool = False
-
-
-@dataclass
 class Machine:
     """A batch of workgroups. Values are arrays whose first axis is the threads, or has length 1 when all agree.
 
@@ -69,7 +60,7 @@ class Machine:
         dynamic_shared: bytes of shared memory given at launch.
         named: memory allocated so far, by symbol.
         pending: asynchronous copies issued and not waited for; `copy_groups` have been closed.
-        reading: what matrix instructions may still be reading; `read_groups` have been closed.
+        reading: what matrix instructions may still be reading.
         mask: threads that are active now; `full` when all are.
         ended: threads that have come to their end; barriers do not wait for them.
     """
@@ -86,8 +77,7 @@ class Machine:
     named: dict[Any, MemRef] = field(default_factory=dict)
     pending: list[Any] = field(default_factory=list)
     copy_groups: int = 0
-    reading: list[Reads] = field(default_factory=list)
-    read_groups: int = 0
+    reading: AsyncReads = field(default_factory=AsyncReads)
 
     def __post_init__(self) -> None:
         self.threads_per_group = self.block[0] * self.block[1] * self.block[2]
@@ -148,7 +138,7 @@ class Machine:
             raise self.fault("divergent-barrier", f"workgroup {int(self.groups[group])}: "
                              f"{int(here[group].sum())} of {self.threads_per_group} threads reach the barrier")
         self.epoch[some] += 1
-        self.reading = [r for r in self.reading if not r.waited]
+        self.reading.barrier()
 
     def warp_barrier(self) -> None:
         self.warp_epoch[np.unique(self.local_warp[self.mask])] += 1
@@ -160,9 +150,7 @@ class Machine:
         where = byte[:, None] + np.arange(size)
         if buffer.unfenced is not None and buffer.unfenced[where].any():
             raise self.fault("unfenced-write", "an instruction reads by itself what threads wrote without a fence")
-        if not self.reading or self.reading[-1].group >= 0 or self.reading[-1].buffer is not buffer:
-            self.reading.append(Reads(buffer, np.zeros(len(buffer.data), np.bool_)))
-        self.reading[-1].flags[where] = True
+        self.reading.add(buffer, where)
 
     def fence_writes(self) -> tuple[()]:
         """What threads stored to shared memory can be read by such instructions."""
@@ -171,25 +159,11 @@ class Machine:
                 ref.buffer.unfenced[:] = False
         return ()
 
-    def close_reads(self) -> tuple[()]:
-        self.read_groups += 1
-        for r in self.reading:
-            if r.group < 0:
-                r.group = self.read_groups
-        return ()
-
-    def wait_reads(self, left: int) -> tuple[()]:
-        """Waits for all closed groups but the last `left`."""
-        for r in self.reading:
-            r.waited = r.waited or 0 <= r.group <= self.read_groups - left
-        return ()
-
     def check_reads(self, buffer: Buffer, byte: Array, size: int) -> None:
         """A fault where bytes about to be written may still be read."""
-        for r in self.reading:
-            if r.buffer is buffer and r.flags[byte[:, None] + np.arange(size)].any():
-                raise self.fault("pending-read", "the write overlaps what an instruction may still be reading: it was "
-                                 "not waited for, or no barrier came since")
+        if self.reading.overlap(buffer, byte, size):
+            raise self.fault("pending-read", "the write overlaps what an instruction may still be reading: it was not "
+                             "waited for, or no barrier came since")
 
     # Memory
 
@@ -297,7 +271,7 @@ class Machine:
             for copy in self.pending:
                 if copy.touches(buffer, byte, size):
                     raise self.fault("pending-copy", "the access overlaps an asynchronous copy that was not waited for")
-        if write and self.reading:
+        if write:
             self.check_reads(buffer, byte, size)
         if buffer.written is not None:
             where = byte[:, None] + np.arange(size)

@@ -100,9 +100,8 @@ def _async_copy(source: Any, kernel: Any) -> Any:
                 where = [*from_[:-1], from_[-1] + column]
                 values[:, column] = machine.read(origin, machine.address(origin, where), 1)
         values[np.arange(width)[None] >= np.broadcast_to(count, (machine.count,))[:, None]] = 0
-        if machine.reading:
-            active = np.broadcast_to(at, (machine.count,))[machine.mask]
-            machine.check_reads(target.buffer, active * target.dtype.itemsize, width * target.dtype.itemsize)
+        active = np.broadcast_to(at, (machine.count,))[machine.mask]
+        machine.check_reads(target.buffer, active * target.dtype.itemsize, width * target.dtype.itemsize)
         machine.pending.append(PendingCopy(target, at, values, machine.mask.copy()))
         return np.zeros(1, np.int64)
     return run

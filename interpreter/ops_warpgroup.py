@@ -137,13 +137,13 @@ def _proxy(source: Any, _: Any) -> Any:
 
 @op("nvvm.wgmma.commit.group.sync.aligned")
 def _commit(source: Any, _: Any) -> Any:
-    return lambda machine: machine.close_reads()
+    return lambda machine: machine.reading.close()
 
 
 @op("nvvm.wgmma.wait.group.sync.aligned")
 def _wait_group(source: Any, _: Any) -> Any:
     left = int(ir.IntegerAttr(source.attributes["group"]).value)
-    return lambda machine: machine.wait_reads(left)
+    return lambda machine: machine.reading.wait(left)
 
 
 @op("xtg.wgmma_wait")
@@ -151,6 +151,6 @@ def _wait(source: Any, _: Any) -> Any:
     single = len(source.results) == 1
 
     def run(machine: Machine, *accumulators: Array) -> Any:
-        machine.wait_reads(0)
+        machine.reading.wait(0)
         return accumulators[0] if single else accumulators
     return run

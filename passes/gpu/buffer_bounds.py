@@ -15,8 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import arith_d, ir
-from xcc.passes.gpu.address import LIMIT, Address, lane_terms, largest, linear_terms, same_in_workgroup
+from xcc.passes.gpu.address import LIMIT, Address, lane_terms, linear_terms, same_in_workgroup
 from xcc.passes.gpu.tile_ops import constant, owner
+from xcc.passes.gpu.upper_bounds import largest
 
 __all__ = ["Bounds", "bounds"]
 

@@ -7,7 +7,13 @@ from typing import Any
 
 from xcc._mlir import ir, scf_d
 from xcc.diagnostics import CompilerBug
-from xcc.passes.gpu import distribute_compute, distribute_memory, distribute_positions, warpgroup
+from xcc.passes.gpu import (
+    distribute_compute,
+    distribute_gathers,
+    distribute_memory,
+    distribute_positions,
+    warpgroup,
+)
 from xcc.passes.gpu.conversions import convert
 from xcc.passes.gpu.distribute_scan import scan
 from xcc.passes.gpu.layout import Layout
@@ -218,10 +224,10 @@ _HANDLERS: dict[str, Callable[[KernelBuilder, Any], None]] = {
     "vector.constant_mask": distribute_positions.mask,
     "vector.contract": distribute_compute.contract,
     "vector.create_mask": distribute_positions.mask,
-    "vector.gather": distribute_memory.gather,
+    "vector.gather": distribute_gathers.gather,
     "vector.multi_reduction": distribute_compute.reduction,
     "vector.scan": scan,
-    "vector.scatter": distribute_memory.scatter,
+    "vector.scatter": distribute_gathers.scatter,
     "vector.shape_cast": distribute_positions.reshape,
     "vector.step": distribute_positions.step,
     "vector.transfer_read": distribute_memory.read,

@@ -11,7 +11,7 @@ from typing import Any
 
 from xcc._mlir import arith_d, ir
 from xcc.passes.gpu import warpgroup
-from xcc.passes.gpu.distribute_memory import reader
+from xcc.passes.gpu.distribute_gathers import reader
 from xcc.passes.gpu.loads_ahead import LOADS, LoadsAhead
 from xcc.passes.gpu.loop_steps import Steps
 from xcc.passes.gpu.registers import guarded, index, to_memory

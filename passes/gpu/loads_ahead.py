@@ -14,7 +14,8 @@ from xcc._mlir import ir
 from xcc.passes.gpu import warpgroup
 from xcc.passes.gpu.access import Access, register_run
 from xcc.passes.gpu.contraction import Contraction
-from xcc.passes.gpu.distribute_memory import Gather, Transfer
+from xcc.passes.gpu.distribute_gathers import Gather
+from xcc.passes.gpu.distribute_memory import Transfer
 from xcc.passes.gpu.index_vectors import gather_run
 from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.operand_memory import operand_memory

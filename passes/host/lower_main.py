@@ -20,13 +20,12 @@ import numpy as np
 from xcc import symbolic
 from xcc.diagnostics import CompilerBug
 from xcc.dialects import xt
+from xcc.passes.host.value_buffers import ValueBuffers, dtype_of
 from xcc.passes.xt.equal_dims import equal_dims
 from xcc.passes.xt.load_time import made_at_load, view_root
 from xcc.passes.xt.op_graph import short_name
 from xcc.runtime.program import (
-    DTYPE_BYTES,
     BindSymbol,
-    Buffer,
     Copy,
     For,
     If,
@@ -60,15 +59,13 @@ def _bounds(module: Any) -> dict[str, tuple[int, int]]:
     return {named.name: tuple(int(v.value) for v in named.attr) for named in attributes["xt.dims"]}  # type: ignore
 
 
-class _Lowering:
-    """Buffers made so far, and the buffer of each value."""
+class _Lowering(ValueBuffers):
+    """The statements of each op, by kind."""
 
     def __init__(self, weights: WeightStore, at_load: frozenset[Any]) -> None:
+        super().__init__()
         self.weights = weights
         self.at_load = at_load
-        self.buffers: list[Buffer] = []
-        self.buffer_of: dict[Any, int] = {}
-        self.wanted: dict[Any, int] = {}
         self.constants: dict[tuple[str, tuple[int, ...], bytes], int] = {}
         self.bound: set[str] = set()
         self.loops = 0
@@ -88,22 +85,6 @@ class _Lowering:
         body = self.block(block, outputs)
         return Program(tuple(self.buffers), body, inputs, outputs, symbols,
                        {s: b for s, b in bounds.items() if s in symbols}, setup=tuple(self.setup))
-
-    def new(self, like: Any, kind: Any, name: str = "", base: int = -1, offset: Dim = 0) -> int:
-        """A new buffer with the shape and dtype of the value `like`."""
-        t = xt.TensorType.of(like)
-        self.buffers.append(Buffer(kind, t.shape, t.dtype, name, base, offset))
-        return len(self.buffers) - 1
-
-    def target(self, value: Any) -> int:
-        """The buffer that the result `value` is written to: where its user wants it, else a new temporary."""
-        if value in self.wanted:
-            base = self.wanted[value]
-            same = self.buffers[base].shape == xt.shape_of(value) and self.buffers[base].dtype == _dtype(value)
-            self.buffer_of[value] = base if same else self.new(value, "alias", base=base)
-        else:
-            self.buffer_of[value] = self.new(value, "temp")
-        return self.buffer_of[value]
 
     def block(self, block: Any, targets: Sequence[int]) -> tuple[Statement, ...]:
         """The statements of `block`; what it yields ends up in the buffers `targets`."""
@@ -146,7 +127,7 @@ class _Lowering:
 
     def constant(self, op: Any) -> list[Statement]:
         value = np.ascontiguousarray(xt.attrs_of(op).value)
-        key = (_dtype(op.results[0]), value.shape, value.tobytes())
+        key = (dtype_of(op.results[0]), value.shape, value.tobytes())
         if key not in self.constants:
             self.constants[key] = self.new(op.results[0], "weight", self.weights.add("constant", value))
         self.buffer_of[op.results[0]] = self.constants[key]
@@ -172,7 +153,7 @@ class _Lowering:
         if "xt.binds" not in op.attributes:
             return [Launch(a.kernel, (*operands, *results), a.symbols)]
         name, limit = xt.dims_from_attr(op.attributes["xt.binds"])
-        count = self._scalar()
+        count = self.scalar()
         known = tuple(0 if d == name else d for d in a.symbols)
         self.bound.add(str(name))
         return [Launch(a.kernel, (*operands, *results, count), known), BindSymbol(str(name), count, 0, limit)]
@@ -181,7 +162,7 @@ class _Lowering:
         condition = self.buffer_of[op.operands[0]]
         results = [self.target(v) for v in op.results]
         unknown = self._unknown_dims(op)
-        flags = [self._scalar() for _ in unknown]
+        flags = [self.scalar() for _ in unknown]
         branches: list[tuple[Statement, ...]] = []
         for region in op.regions:
             block = region.blocks[0]
@@ -209,10 +190,6 @@ class _Lowering:
                     found.setdefault(str(n), (str(n), i, d))
         return list(found.values())
 
-    def _scalar(self) -> int:
-        self.buffers.append(Buffer("temp", (), "i64"))
-        return len(self.buffers) - 1
-
     def while_(self, op: Any) -> list[Statement]:
         carried = [self.target(v) for v in op.results]
         out: list[Statement] = [Copy(self.buffer_of[v], t) for v, t in zip(op.operands, carried, strict=True)]
@@ -231,19 +208,14 @@ class _Lowering:
         then: list[Statement] = []
         for v, t in zip(values, carried, strict=True):
             source = self.buffer_of[v]
-            if self._root(source) == self._root(t):
+            if self.root(source) == self.root(t):
                 continue
-            if self._root(source) in map(self._root, carried):
+            if self.root(source) in map(self.root, carried):
                 saved = self.new(v, "temp")
                 first.append(Copy(source, saved))
                 source = saved
             then.append(Copy(source, t))
         return first + then
-
-    def _root(self, buffer: int) -> int:
-        while self.buffers[buffer].kind == "alias":
-            buffer = self.buffers[buffer].base
-        return buffer
 
     def require(self, op: Any) -> list[Statement]:
         a = xt.attrs_of(op)
@@ -268,21 +240,15 @@ class _Lowering:
         out: list[Statement] = [Copy(self.buffer_of[v], t) for v, t in zip(state, carried, strict=True)]
         self.buffer_of.update(zip(block.arguments[:len(state)], carried, strict=True))
         for argument, x, backwards in zip(block.arguments[len(state):], xs, a.reverse, strict=True):
-            self.buffer_of[argument] = self._slice(argument, self.buffer_of[x], counter, trips, backwards)
+            self.buffer_of[argument] = self.slice(argument, self.buffer_of[x], counter, trips, backwards)
         yielded = _terminator(block)
-        slices = [self._slice(v, t, counter, trips, backwards)
+        slices = [self.slice(v, t, counter, trips, backwards)
                   for v, t, backwards in zip(yielded[len(state):], stacked, a.out_reverse, strict=True)]
         copied = self._place(block, yielded[len(state):], slices)
         turn = self.statements(block)
         turn += [Copy(self.buffer_of[v], t) for v, t in copied]
         turn += self._next_state(yielded[:len(state)], carried)
         return [*out, For(str(counter), trips, tuple(turn))]
-
-    def _slice(self, like: Any, base: int, counter: Dim, trips: Dim, backwards: int) -> int:
-        """Entry `counter` of `base` along its first dim, shaped as `like`."""
-        size = symbolic.product(xt.shape_of(like)) * DTYPE_BYTES[_dtype(like)]
-        at = trips - 1 - counter if backwards else counter
-        return self.new(like, "alias", base=base, offset=at * size)
 
 
 _LOWER: dict[str, Callable[[_Lowering, Any], list[Statement]]] = {
@@ -300,7 +266,3 @@ def _name(op: Any, where: str, index: int, default: str) -> str:
 
 def _terminator(block: Any) -> list[Any]:
     return list(block.operations[len(block.operations) - 1].operation.operands)
-
-
-def _dtype(value: Any) -> str:
-    return str(xt.element_type_of(value))

@@ -1,0 +1,60 @@
+"""What instructions that read shared memory on their own time (wgmma) may still be reading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from xcc.interpreter.memory import Buffer
+
+__all__ = ["AsyncReads"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Reads:
+    """Bytes of shared memory (flags) that the instructions of one group read; -1: of the group that is open."""
+
+    buffer: Buffer
+    flags: Array
+    group: int = -1
+    waited: bool = False
+
+
+@dataclass
+class AsyncReads:
+    """Reads until a wait for their group, and a barrier behind it, `closed` groups so far."""
+
+    reads: list[Reads] = field(default_factory=list)
+    closed: int = 0
+
+    def add(self, buffer: Buffer, where: Array) -> None:
+        """Bytes at `where` are being read."""
+        if not self.reads or self.reads[-1].group >= 0 or self.reads[-1].buffer is not buffer:
+            self.reads.append(Reads(buffer, np.zeros(len(buffer.data), np.bool_)))
+        self.reads[-1].flags[where] = True
+
+    def close(self) -> tuple[()]:
+        """Closes the open group."""
+        self.closed += 1
+        for r in self.reads:
+            if r.group < 0:
+                r.group = self.closed
+        return ()
+
+    def wait(self, left: int) -> tuple[()]:
+        """Waits for all closed groups but the last `left`."""
+        for r in self.reads:
+            r.waited = r.waited or 0 <= r.group <= self.closed - left
+        return ()
+
+    def barrier(self) -> None:
+        """All threads know of the waits so far."""
+        self.reads = [r for r in self.reads if not r.waited]
+
+    def overlap(self, buffer: Buffer, byte: Array, size: int) -> bool:
+        """Whether some of the `size` bytes from each of `byte` may still be read."""
+        return any(r.buffer is buffer and r.flags[byte[:, None] + np.arange(size)].any() for r in self.reads)
