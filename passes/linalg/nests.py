@@ -142,7 +142,7 @@ class Nest:
             self._tiles(list(self.schedule.order), {}, ranges)
 
         if copy is not None:
-            stage_rows(self.ev, copy, *ranges[0], tiles)
+            stage_rows(self.ev, copy, ranges[0][0], ranges[1][0] if 1 in ranges else self.b.int(0), tiles)
         else:
             tiles()
 
@@ -194,10 +194,8 @@ class Nest:
         if self.product is not None and any(i.axes for d, i in at.items() if d + 1 < len(self.dims)):
             Strips(self.ev, self.product, self.store).emit(at)
             return
-        if self.ev.next_rows is not None:
-            left, right = ranges.get(1, (self.b.int(0), self.b.dim(self.dims[1])))
-            right = self.b.add(left, self.b.int(self.schedule.block[1])) if right is None else right
-            self.ev.fetches = [self.ev.next_rows.lines(self.ev, [at[0], at[1]], [ranges[0][0], left], right)]
+        if self.ev.staged is not None:
+            self.ev.fetches = [self.ev.staged.lines(self.ev, [at[0], at[1]])]
         if self.ev.block is not None and not self.ev.block.final:
             store_partial(self.ev, [at[d] for d in range(len(self.dims))])
             return

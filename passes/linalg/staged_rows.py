@@ -1,11 +1,15 @@
-"""The left operand of a large product, copied together before it is multiplied.
+"""The left operand of a large product, copied together while its first panel of columns is multiplied.
 
-    memref.alloca %rows : memref<112x1040xf32>        (on the stack; in the L2 cache while the chunk lasts)
-    %rows[i, k] = %x[low + i, first + k]              for the rows of the chunk and the steps of the block
-    (the loops over panels, tiles and steps read %rows; the last panels' tiles ask for what is copied next)
+    memref.alloca %rows : memref<56x1040xf32>         (on the stack; in the L2 cache while the chunk lasts)
+    for panel, tile, line of 16 steps:
+      (the tile's rows of the first panel)
+        %rows[i, line + 1] = %x[low + i, first + line + 1]
+        prefetch %x[low + i, first + line + 5]        (beyond the block: the next tile's rows)
+      (16 steps read %rows)
 
 Rows that lie some power of two apart share a few sets of the caches, so that a block of them does not stay there. The
-copy is a share of 1 / (2 * columns) of the work; its rows begin a line further on each.
+copy is a share of 1 / (2 * columns) of the work, done between the multiplications; its rows begin a line further on
+each.
 """
 
 from __future__ import annotations
@@ -24,11 +28,11 @@ from xcc.passes.linalg.tile_values import Axis, Ix
 if TYPE_CHECKING:
     from xcc.passes.linalg.tile_eval import Evaluator
 
-__all__ = ["LANES", "NextRows", "left_rows", "room_for_rows", "stage_rows"]
+__all__ = ["LANES", "StagedRows", "left_rows", "room_for_rows", "stage_rows"]
 
 LANES = 16          # f32 of a cache line
-LAST_PANELS = 2     # of a chunk: their tiles ask for what is copied next
-_ULT = 6            # arith.cmpi's
+AHEAD = 4           # lines of a row that are asked for before they are copied: some 900 cycles of multiplications
+_EQ = 0             # arith.cmpi's
 
 
 def left_rows(kernel: Kernel) -> Tensor | None:
@@ -47,40 +51,52 @@ def left_rows(kernel: Kernel) -> Tensor | None:
 
 
 @dataclass(frozen=True)
-class NextRows:
-    """What is copied after the part that is multiplied: `rows` rows of `t` from `low` on, `steps` from `first` on."""
+class StagedRows:
+    """Where the rows of `t` from `low` on, steps from `first` on, are copied to, while the columns from `left` on are
+    multiplied: `steps` of each."""
 
     t: Tensor
+    copy: Any
     low: Any
     first: Any
-    rows: int
+    left: Any
     steps: int
 
-    def lines(self, ev: Evaluator, at: Sequence[Ix], low: Sequence[Any], end: Any) -> Callable[[Any], None]:
-        """What asks for a tile's share of it, into the second cache: a line of some rows, at a step of the tile's loop.
+    def lines(self, ev: Evaluator, at: Sequence[Ix]) -> Callable[[Any], None]:
+        """Copies the first line of the tile at `at`; gives what copies one more, called with each line's first step."""
+        b, count = ev.b, at[0].axes[0].size if at[0].axes else 1
+        row = b.sub(b.scalar(at[0]), self.low)
+        is_first = b.pure("arith.cmpi", b.i1, [b.scalar(at[1]), self.left],
+                          predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _EQ))
 
-        at: the tile. low: the first row and column of its chunk; end: where its columns end. The tiles of the last
-        panels ask: what came earlier would have left the cache again.
-        """
-        b, (height, width) = ev.b, ev.schedule.vector
-        tiles = -(-self.rows // height)
-        rows = -(-self.rows // (tiles * LAST_PANELS))
-        behind = b.binary("arith.divui", b.sub(b.sub(end, b.scalar(at[1])), b.int(1)), b.int(width))
-        tile = b.binary("arith.divui", b.sub(b.scalar(at[0]), low[0]), b.int(height))
-        number = b.add(b.mul(b.sub(b.int(LAST_PANELS - 1), behind), b.int(tiles)), tile)
-        first = b.add(self.low, b.mul(number, b.int(rows)))
-        last = b.pure("arith.cmpi", b.i1, [behind, b.int(LAST_PANELS)],
-                      predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _ULT))
-
-        def fetch(step: Any) -> None:
-            """Nothing is read: an address past the last row is as good as any."""
-            branch = scf_d.IfOp(last)
+        def when_first(body: Callable[[], None]) -> None:
+            branch = scf_d.IfOp(is_first)
             with ir.InsertionPoint(branch.then_block), b.scope():
-                for n in range(rows):
-                    prefetch(ev.memory.buffers[self.t], [b.add(first, b.int(n)), b.add(self.first, step)], locality=2)
+                body()
                 scf_d.YieldOp([])
 
-        return fetch
+        def copy_line(step: Any) -> None:
+            walk, x = ((Axis(LANES, 1), 1),), ev.memory.buffers[self.t]
+            for n in range(count):
+                to = b.add(row, b.int(n))
+                value = ev.memory.load_from(x, [Ix(b.add(self.low, to)), Ix(b.add(self.first, step), 0, walk)])
+                ev.memory.store(replace(self.t, dims=tuple(ir.MemRefType(self.copy.type).shape)), self.copy, value,
+                                [Ix(to), Ix(step, 0, walk)])
+
+        def ask(step: Any) -> None:
+            """Nothing is read: an address past the last row is as good as any."""
+            later = b.binary("arith.divui", step, b.int(self.steps))
+            step = b.sub(step, b.mul(later, b.int(self.steps)))
+            begin = b.add(b.add(self.low, row), b.mul(later, b.int(count)))
+            for n in range(count):
+                prefetch(ev.memory.buffers[self.t], [b.add(begin, b.int(n)), b.add(self.first, step)], locality=2)
+
+        def line(step: Any) -> None:
+            copy_line(b.binary("arith.minsi", b.add(step, b.int(LANES)), b.int(self.steps - LANES)))
+            ask(b.add(step, b.int((1 + AHEAD) * LANES)))
+
+        when_first(lambda: copy_line(b.int(0)))
+        return lambda step: when_first(lambda: line(step))
 
 
 def room_for_rows(ev: Evaluator, rows: int) -> Any:
@@ -96,32 +112,15 @@ def room_for_rows(ev: Evaluator, rows: int) -> Any:
                    alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 4 * LANES))
 
 
-def stage_rows(ev: Evaluator, copy: Any, low: Any, high: Any, emit: Callable[[], None]) -> None:
-    """Copies rows [low, high) (None: as many as `copy` has), then calls `emit`, for which reads are of the copy."""
+def stage_rows(ev: Evaluator, copy: Any, low: Any, left: Any, emit: Callable[[], None]) -> None:
+    """Calls `emit`, in which reads of the left operand are of `copy`, its rows from `low` on; tiles of the columns at
+    `left`, the first of the chunk, fill it with what they read (`ev.staged`)."""
     t, b = left_rows(ev.kernel), ev.b
     assert t is not None
-    rows, width = ir.MemRefType(copy.type).shape
-    first, steps = b.int(0) if ev.block is None else ev.block.low, width - LANES
-    lanes = next(n * LANES for n in (4, 2, 1) if steps % (n * LANES) == 0)
-    count = b.int(rows) if high is None else b.sub(high, low)
-    outer = scf_d.ForOp(b.int(0), count, b.int(1), [])
-    with ir.InsertionPoint(outer.body), b.scope():
-        inner = scf_d.ForOp(b.int(0), b.int(steps), b.int(lanes), [])
-        with ir.InsertionPoint(inner.body), b.scope():
-            row, k, walk = outer.induction_variable, inner.induction_variable, ((Axis(lanes, 1), 1),)
-            value = ev.memory.load(t, [Ix(b.add(low, row)), Ix(b.add(first, k), 0, walk)])
-            ev.memory.store(replace(t, dims=(rows, width)), copy, value, [Ix(row), Ix(k, 0, walk)])
-            scf_d.YieldOp([])
-        scf_d.YieldOp([])
+    first, steps = b.int(0) if ev.block is None else ev.block.low, ir.MemRefType(copy.type).shape[1] - LANES
     ev.memory.moved[t] = (copy, (low, first))
-    below = b.add(low, b.int(rows))
-    if ev.block is None or ev.schedule.parts:
-        ev.next_rows = NextRows(t, below, first, rows, steps)
-    elif ev.block.final:
-        ev.next_rows = NextRows(t, below, b.int(0), rows, steps)
-    else:
-        ev.next_rows = NextRows(t, low, b.add(first, b.int(steps)), rows, steps)
+    ev.staged = StagedRows(t, copy, low, first, left, steps)
     with b.scope():
         emit()
-    ev.next_rows, ev.fetches = None, []
+    ev.staged, ev.fetches = None, []
     del ev.memory.moved[t]

@@ -27,7 +27,7 @@ from xcc.passes.linalg.parking import Parking
 from xcc.passes.linalg.reduction import REDUCTION_ORDER, Reduction
 from xcc.passes.linalg.row_parts import RowParts
 from xcc.passes.linalg.schedule import Schedule, joined_loops, reduce_plan
-from xcc.passes.linalg.staged_rows import NextRows
+from xcc.passes.linalg.staged_rows import StagedRows
 from xcc.passes.linalg.tile_builder import Builder
 from xcc.passes.linalg.tile_memory import Memory
 from xcc.passes.linalg.tile_values import Axis, Ix, V
@@ -56,7 +56,7 @@ class Evaluator:
         self.zero_past_limits: set[Any] = set()     # values that are 0 in the lanes past their axes' limits
         self.kept: dict[Tensor, Part] = {}     # values that the chunk has in memory of its own
         self.block: DepthBlock | None = None    # the steps of the contraction that are evaluated; None: all
-        self.next_rows: NextRows | None = None      # what is copied next, to be fetched meanwhile
+        self.staged: StagedRows | None = None       # what the first tiles copy along their loops
         self.fetches: list[Callable[[Any], None]] = []      # called along a product's loop, each time a line's steps on
         self.progress: Any = None              # the tile of rows of the panel, an index, for fetch_ahead
         self.row_parts: RowParts | None = None

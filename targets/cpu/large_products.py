@@ -23,7 +23,7 @@ MANY_COLUMNS = 512     # that pay for a copy of the rows
 MANY_STEPS = 512       # of rows that are copied
 L3_SHARE = 4           # the part of the L3 cache that weights have while all rows go by: 8 MiB of 32 are as good as 4
 OUTGROWN = 1.5         # such parts: weights that are little more stay there as well
-STAGED_PART = 18       # bytes of the L2 cache for each element of such a copy: the next and two panels are there, too
+STAGED_PART = 18       # bytes of the L2 cache for each element of such a copy: two panels and its source are there, too
 STAGED_TILES = 2       # of rows of a copy, at least: one asks for the next panel while the other reads this one
 
 

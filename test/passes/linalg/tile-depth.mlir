@@ -4,26 +4,30 @@
 #b = affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>
 #c = affine_map<(m, n, k) -> (m, n)>
 
-// The rows of a chunk are copied for each block of steps, to one place; the last panels' tiles fetch what is copied next,
-// along their loops. The first block's sums are stored, the others' added to what is there, which comes a line at a time,
-// and the last is followed by the rest of the kernel.
+// The rows of a chunk are copied for each block of steps, to one place, along the loops of the first panel's tiles: the
+// first line ahead of the loop, and in it the line after the one that is read. The first block's sums are stored, the
+// others' added to what is there, which comes a line at a time, and the last is followed by the rest of the kernel.
 // CHECK-LABEL: func.func private @blocks
 // CHECK-SAME: %[[X:.*]]: memref<20x192xf32>, %[[W:.*]]: memref<2x192x32xf32>, %[[OUT:.*]]: memref<20x64xf32>
 // CHECK: scf.forall (%[[LOW:.*]]) =
 // CHECK: %[[ROWS:.*]] = memref.alloca() {{.*}} : memref<8x80xf32>
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq
+// CHECK: scf.if %[[FIRST]]
 // CHECK: vector.transfer_read %[[X]]
 // CHECK: vector.transfer_write %{{.*}}, %[[ROWS]]
-// CHECK: %[[LAST:.*]] = arith.cmpi ult
 // CHECK: scf.for %[[LINE:.*]] = %c0 to %c64 step %c16 iter_args
-// CHECK: scf.if %[[LAST]]
-// CHECK: memref.prefetch %[[X]]{{.*}}, read, locality<2>
+// CHECK: scf.if %[[FIRST]]
+// CHECK: %[[NEXT:.*]] = arith.addi %[[LINE]], %c16
+// CHECK: %[[TO:.*]] = arith.minsi %[[NEXT]], %c48
+// CHECK-COUNT-4: vector.transfer_write %{{.*}}, %[[ROWS]]
+// CHECK-COUNT-4: memref.prefetch %[[X]]{{.*}}, read, locality<2>
 // CHECK: scf.for %{{.*}} = %[[LINE]] to %{{.*}} step %c1 iter_args
 // CHECK: vector.transfer_read %[[ROWS]]
 // CHECK: vector.transfer_write %{{.*}}, %[[OUT]]
 // CHECK-NOT: memref.alloca
 // CHECK: vector.transfer_write %{{.*}}, %[[ROWS]]
 // CHECK: scf.for %{{.*}} = %c64 to %c128 step %c16 iter_args
-// CHECK: memref.prefetch %[[OUT]]{{.*}}, read, locality<2>
+// CHECK: memref.prefetch %[[OUT]]{{.*}}, read, locality<3>
 // CHECK: scf.for %{{.*}} step %c1 iter_args
 // CHECK: %[[PRIOR:.*]] = vector.transfer_read %[[OUT]]
 // CHECK: arith.addf %{{.*}}, %[[PRIOR]]
