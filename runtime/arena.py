@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from xcc import symbolic
 from xcc.runtime.dim_values import DimValues
@@ -42,39 +43,43 @@ class ArenaPlan:
 
 
 class ArenaPlanner:
-    """Places the temporary buffers of `program`; plans are cached by symbol values."""
+    """Places the temporary buffers of `program`; plans are cached by symbol values.
+
+    `temps` are the buffers, `conflicts` has for each those that are alive with it (places in `temps`), `counts` the
+    different byte counts as factors, `count_of` which of them each buffer has, `limits` what symbols bound in a run
+    count as.
+    """
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._limits = [(s.name, s.limit) for s in walk(program.body) if isinstance(s, BindSymbol)]
+        self.limits = [(s.name, s.limit) for s in walk(program.body) if isinstance(s, BindSymbol)]
         lives = lifetimes(program)
-        self._temps = sorted(lives)
-        self._conflicts = _conflicts([lives[b] for b in self._temps])
-        counts: dict[tuple[tuple[Dim, ...], int], int] = {}
-        shapes = [(program.buffers[b].shape, DTYPE_BYTES[program.buffers[b].dtype]) for b in self._temps]
-        self._count_of = [counts.setdefault(key, len(counts)) for key in shapes]
-        self._counts = DimValues((*shape, width) for shape, width in counts)
-        self.is_static = all(symbolic.is_static(shape) for shape, _ in counts)      # one plan serves every run
+        self.temps = sorted(lives)
+        self.conflicts = _conflicts([lives[b] for b in self.temps])
+        counts: dict[tuple[Dim, ...], int] = {}
+        factors = [(*program.buffers[b].shape, DTYPE_BYTES[program.buffers[b].dtype]) for b in self.temps]
+        self.count_of = [counts.setdefault(key, len(counts)) for key in factors]
+        self.counts = list(counts)
+        self.is_static = all(map(symbolic.is_static, counts))       # one plan serves every run
         self._plans: dict[tuple[int, ...], ArenaPlan] = {}
 
     def plan(self, env: Mapping[str, int] | None = None) -> ArenaPlan:
         """The plan for the symbol values `env`; symbols bound at run time count with their limit."""
-        env = dict(env or {})
+        env = env or {}
         key = tuple(env[s] for s in self.program.symbols if s in env)
         if key not in self._plans:
             if len(self._plans) >= _CACHED_PLANS:
                 self._plans.pop(next(iter(self._plans)))
-            self._plans[key] = self._place(self._byte_sizes(env))
+            sizes = [_aligned(n) for n in self._counts(env)]
+            self._plans[key] = self._place([sizes[i] for i in self.count_of])
         return self._plans[key]
 
     def forget(self) -> None:
         self._plans.clear()
 
-    def _byte_sizes(self, env: dict[str, int]) -> list[int]:
-        for name, limit in self._limits:
-            env[name] = symbolic.evaluate(limit, env)
-        sizes = [_aligned(n) for n in self._counts(env)]
-        return [sizes[i] for i in self._count_of]
+    @cached_property
+    def _counts(self) -> DimValues:
+        return DimValues(self.counts, self.limits)
 
     def _place(self, sizes: list[int]) -> ArenaPlan:
         begins, ends = [0] * len(sizes), [0] * len(sizes)       # of those that have no place yet: nowhere
@@ -82,11 +87,11 @@ class ArenaPlanner:
             begin, end, moved = 0, sizes[i], True
             while moved:            # behind one that is in the way: no lower place is free
                 moved = False
-                for j in self._conflicts[i]:
+                for j in self.conflicts[i]:
                     if begins[j] < end and ends[j] > begin:
                         begin, end, moved = ends[j], ends[j] + sizes[i], True
             begins[i], ends[i] = begin, end
-        return ArenaPlan(dict(zip(self._temps, begins, strict=True)), max(ends, default=0))
+        return ArenaPlan(dict(zip(self.temps, begins, strict=True)), max(ends, default=0))
 
 
 def _aligned(n: int) -> int:

@@ -11,6 +11,7 @@ import ctypes
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -25,6 +26,7 @@ from xcc.runtime.fetch import data_places, fetch
 from xcc.runtime.large_pages import BLOCK, MOST_BYTES, address_of, load_pages, release, reserve
 from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.library import code_places, follow_forks, load_library
+from xcc.runtime.native_plan import native_planner
 from xcc.runtime.outputs import OutputMemory
 from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program, Require
 from xcc.runtime.signature import refusal
@@ -78,8 +80,7 @@ class _Shape:
     """What is fixed for one set of symbol values: shapes of outputs, offsets of temporaries."""
 
     outputs: list[tuple[int, ...]]
-    temporaries: np.ndarray[Any, Any]       # their buffers,
-    offsets: np.ndarray[Any, Any]           # and where they begin
+    offsets: np.ndarray[Any, Any]
     arena: int
 
 
@@ -111,8 +112,12 @@ class CpuExecutor:
         self._planner = ArenaPlanner(program)
         self._shapes: dict[tuple[int, ...], _Shape] = {}
         self._arena, self._begin, self._room = np.empty(0, np.uint8), 0, 0      # memory, where it begins, its size
-        self._limits = {s.name: s.limit for s in walk(program.body) if isinstance(s, BindSymbol)}
-        self._sizes = DimValues(d for i in program.outputs for d in program.buffers[i].shape)
+        self._temporaries = np.array(self._planner.temps, np.intp)
+        self._limits = bool(self._planner.limits)           # a run tells how large an output is
+        shapes = [program.buffers[i].shape for i in program.outputs]
+        self._ranks = [len(shape) for shape in shapes]
+        self._dims = [d for shape in shapes for d in shape]
+        self._native_planner = native_planner(self._library, program.symbols, self._planner, self._dims)
         self._dtypes = {i: _dtype(program.buffers[i].dtype) for i in program.outputs}
         self._memory = [OutputMemory() if program.buffers[i].kind == "output" else None for i in program.outputs]
         self._plain = not self._limits and None not in self._memory      # outputs are what the kernels write
@@ -146,9 +151,8 @@ class CpuExecutor:
 
     def make_ready(self, symbols: Mapping[str, int], *, spare: bool = False) -> None:
         """Makes the memory for a run on these sizes. `spare`: and for larger ones, as far as a large page goes."""
-        key = tuple([symbols[s] for s in self.program.symbols])
-        shape = self._shapes.get(key) or self._plan(key, symbols)
-        room = max(shape.arena, min(_SPARE * shape.arena, BLOCK)) if spare and key else shape.arena
+        shape = self._shape(symbols)
+        room = max(shape.arena, min(_SPARE * shape.arena, BLOCK)) if spare and symbols else shape.arena
         self._reserve(room, exact=room == shape.arena)
         self._arena[self._begin:self._begin + self._room].fill(0)
         for i, size, memory in zip(self.program.outputs, shape.outputs, self._memory, strict=True):
@@ -183,8 +187,7 @@ class CpuExecutor:
 
     def run(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
         """The outputs for contiguous `inputs`, in the program's order."""
-        key = tuple([symbols[s] for s in self.program.symbols])
-        shape = self._shapes.get(key) or self._plan(key, symbols)
+        shape = self._shape(symbols)
         pointers = self._pointers
         for i, array in zip(self.program.inputs, inputs, strict=True):
             pointers[i] = address_of(array)
@@ -195,8 +198,6 @@ class CpuExecutor:
             if memory is not None:
                 out, pointers[i] = memory.empty(size, self._dtypes[i])
             outputs.append(out)
-        for n, value in enumerate(key):
-            self._symbols[n] = value
         status = self._main(pointers, self._symbols)
         if status:
             env = {name: int(self._symbols[k]) for k, name in enumerate(self._names)}
@@ -215,21 +216,33 @@ class CpuExecutor:
         del held
         return times
 
+    def _shape(self, symbols: Mapping[str, int]) -> _Shape:
+        """What is fixed for these values of symbols, which the host program gets, too."""
+        key = tuple([symbols[s] for s in self.program.symbols])
+        for n, value in enumerate(key):
+            self._symbols[n] = value
+        return self._shapes.get(key) or self._plan(key, symbols)
+
     def _plan(self, key: tuple[int, ...], symbols: Mapping[str, int]) -> _Shape:
-        env = dict(symbols)
-        for name, limit in self._limits.items():
-            env[name] = symbolic.evaluate(limit, env)
+        planned = self._native_planner(self._symbols) if self._native_planner is not None else None
+        arena, offsets, dims = planned or self._plan_in_python(symbols)
+        sizes = iter(dims)
+        outputs = [tuple(islice(sizes, rank)) for rank in self._ranks]
+        if len(self._shapes) >= _CACHED_SHAPES:
+            self._shapes.pop(next(iter(self._shapes)))
+        shape = self._shapes[key] = _Shape(outputs, offsets, arena)
+        return shape
+
+    def _plan_in_python(self, symbols: Mapping[str, int]) -> tuple[int, np.ndarray[Any, Any], list[int]]:
+        """What a :class:`NativePlanner` gives."""
         plan = self._planner.plan(symbols)
         if plan.size > MOST_BYTES:
             raise MemoryError(f"{plan.size} bytes")
-        sizes = iter(self._sizes(env))
-        outputs = [tuple(islice(sizes, len(self.program.buffers[i].shape))) for i in self.program.outputs]
-        if len(self._shapes) >= _CACHED_SHAPES:
-            self._shapes.pop(next(iter(self._shapes)))
-        self._shapes[key] = _Shape(outputs, np.array(list(plan.offsets), np.intp),
-                                   np.array(list(plan.offsets.values()), np.uintp), plan.size)
-        self._placed = None
-        return self._shapes[key]
+        return plan.size, np.array([plan.offsets[b] for b in self._planner.temps], np.uintp), self._sizes(symbols)
+
+    @cached_property
+    def _sizes(self) -> DimValues:
+        return DimValues(self._dims, self._planner.limits)
 
     _placed: _Shape | None = None
 
@@ -238,7 +251,7 @@ class CpuExecutor:
         if self._placed is shape:
             return
         self._reserve(shape.arena, exact=False)
-        self._addresses[shape.temporaries] = shape.offsets + np.uintp(address_of(self._arena) + self._begin)
+        self._addresses[self._temporaries] = shape.offsets + np.uintp(address_of(self._arena) + self._begin)
         self._placed = shape
 
     def _reserve(self, size: int, *, exact: bool) -> None:

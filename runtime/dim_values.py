@@ -16,27 +16,34 @@ Step = tuple[Callable[[int, int], int], int, int]
 
 class DimValues:
     """Called with the values of symbols, gives those of `dims`; KeyError with a symbol that has none. Several dims in
-    a tuple stand for their product."""
+    a tuple stand for their product. `defined` has symbols that stand for dims over those before them.
 
-    def __init__(self, dims: Iterable[Dim | tuple[Dim, ...]]) -> None:
-        self._numbers: dict[int, int] = {}      # number -> place among the values; those of numbers and symbols are
-        self._symbols: dict[str, int] = {}      # counted from the end, those of steps from the start
-        self._steps: dict[Step, int] = {}
-        self._results = [self._product(d) if isinstance(d, tuple) else self._place(d) for d in dims]
-        self._leaves = [n for n, _ in sorted([*self._numbers.items(), *((0, at) for at in self._symbols.values())],
-                                             key=operator.itemgetter(1))]
+    A place among the values is that of a step, or counted from the end that of a symbol or a number: `results` has
+    those of the dims, `symbols` those of symbols, `steps` operations on places, `leaves` the numbers (0 for a symbol).
+    """
+
+    def __init__(self, dims: Iterable[Dim | tuple[Dim, ...]], defined: Iterable[tuple[str, Dim]] = ()) -> None:
+        self._numbers: dict[int, int] = {}
+        self._defined: dict[str, int] = {}
+        self.symbols: dict[str, int] = {}
+        self.steps: dict[Step, int] = {}
+        for name, d in defined:
+            self._defined[name] = self._place(d)
+        self.results = [self._product(d) if isinstance(d, tuple) else self._place(d) for d in dims]
+        self.leaves = [n for n, _ in sorted([*self._numbers.items(), *((0, at) for at in self.symbols.values())],
+                                            key=operator.itemgetter(1))]
 
     def __call__(self, env: Mapping[str, int]) -> list[int]:
-        values = [*repeat(0, len(self._steps)), *self._leaves]
-        for name, at in self._symbols.items():
+        values = [*repeat(0, len(self.steps)), *self.leaves]
+        for name, at in self.symbols.items():
             values[at] = env[name]
-        for n, (function, a, b) in enumerate(self._steps):
+        for n, (function, a, b) in enumerate(self.steps):
             values[n] = function(values[a], values[b])
-        return [values[at] for at in self._results]
+        return [values[at] for at in self.results]
 
     def __len__(self) -> int:
         """How many operations a call takes."""
-        return len(self._steps)
+        return len(self.steps)
 
     def _product(self, dims: tuple[Dim, ...]) -> int:
         places = [self._place(d) for d in dims if d != 1]
@@ -50,8 +57,10 @@ class DimValues:
         for monomial, factor in d.terms:
             value = None if monomial and factor == 1 else self._place(factor)
             for atom in monomial:
-                if len(atom) == 1:
-                    at = self._symbols.setdefault(atom[0], self._next_leaf())
+                if len(atom) == 1 and atom[0] in self._defined:
+                    at = self._defined[atom[0]]
+                elif len(atom) == 1:
+                    at = self.symbols.setdefault(atom[0], self._next_leaf())
                 else:
                     at = self._step(NUMBERS[atom[0]], self._place(atom[1]), self._place(atom[2]))
                 value = at if value is None else self._step(operator.mul, value, at)
@@ -60,7 +69,7 @@ class DimValues:
         return self._place(0) if total is None else total
 
     def _step(self, function: Callable[[int, int], int], a: int, b: int) -> int:
-        return self._steps.setdefault((function, a, b), len(self._steps))
+        return self.steps.setdefault((function, a, b), len(self.steps))
 
     def _next_leaf(self) -> int:
-        return -1 - len(self._numbers) - len(self._symbols)
+        return -1 - len(self._numbers) - len(self.symbols)

@@ -62,3 +62,9 @@ def thread_pool(chip: Chip) -> bytes:
     source = Path(__file__).with_name("threads.ll").read_text()
     relax = f"\n{declaration}\ndefine internal void @relax() alwaysinline {{\n  {call}\n  ret void\n}}\n"
     return emit_object(source + relax, chip)
+
+
+@lru_cache(maxsize=8)
+def arena_planner(chip: Chip) -> bytes:
+    """The object with xcc_plan."""
+    return emit_object(Path(__file__).with_name("plan.ll").read_text(), chip)
