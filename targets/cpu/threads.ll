@@ -269,8 +269,12 @@ join:
   %o = load atomic i32, ptr @open seq_cst, align 4
   %is_open = icmp ne i32 %o, 0
   br i1 %is_open, label %do, label %leave
-do:
+do:                                      ; the limit may have changed since: the open region says whom it is for
   %share = add i64 %number64, 1
+  %threads = load i64, ptr @threads
+  %mine = icmp ult i64 %share, %threads
+  br i1 %mine, label %take, label %leave
+take:
   call void @work(i64 %share)
   br label %leave
 leave:
@@ -334,6 +338,7 @@ done:
 define void @xcc_after_fork() {
   store i32 0, ptr @limit
   store i32 0, ptr @spawned
+  store atomic i32 0, ptr @open seq_cst, align 4       ; another thread's region
   call void @llvm.memset.p0.i64(ptr @inside, i8 0, i64 16384, i1 false)
   store atomic i32 0, ptr @busy seq_cst, align 4
   store atomic i32 0, ptr @sleepers seq_cst, align 4

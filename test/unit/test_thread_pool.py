@@ -162,6 +162,19 @@ def test_fetch_reads_all_of_each_place(library):
     assert faults() - before < 20
 
 
+def ended(child):
+    """The exit status of a process, which is killed after 20 seconds."""
+    deadline = time.time() + 20
+    while time.time() < deadline:
+        done, code = os.waitpid(child, os.WNOHANG)
+        if done:
+            return code
+        time.sleep(0.01)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    return None
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_in_the_child_of_a_fork(library):
@@ -174,13 +187,28 @@ def test_in_the_child_of_a_fork(library):
         library.xcc_set_threads(2)
         count(library, x)
         os._exit(0 if (x == 3).all() else 1)
-    deadline = time.time() + 20
-    status = None
-    while status is None and time.time() < deadline:
-        done, code = os.waitpid(child, os.WNOHANG)
-        status = code if done else None
-        time.sleep(0.01)
-    if status is None:
-        os.kill(child, 9)
-        os.waitpid(child, 0)
-    assert status == 0
+    assert ended(child) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_in_the_child_of_a_fork_while_a_region_runs():
+    """The child's threads leave alone what is left of the region of the thread that did not fork."""
+    library = cpu_kernels.load(COUNT, threads=2)
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+    children, late = [], []
+
+    def piece(_, begin, end):
+        late.append(begin)
+        if not children and threading.current_thread() is threading.main_thread():
+            children.append(os.fork())
+            if not children[0]:
+                library.xcc_after_fork()
+                late.clear()
+                library.xcc_make_stack(ctypes.c_int64(4 << 20))      # takes the worker until there is its limit
+                library.xcc_set_threads(2)
+                time.sleep(0.3)
+                os._exit(1 if late else 0)
+
+    library.xcc_parallel(kind(piece), None, ctypes.c_int64(64))
+    assert ended(children[0]) == 0
