@@ -32,7 +32,7 @@ from xcc.weights import WeightStore
 
 __all__ = ["ALIGN", "FORMAT_VERSION", "Artifact"]
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 ALIGN = 64
 _LOCAL = struct.Struct("<IHHHHHIIIHH")
 _CENTRAL = struct.Struct("<IHHHHHHIIIHHHHHII")

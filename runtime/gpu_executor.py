@@ -117,6 +117,13 @@ class GpuExecutor:
         self.driver.synchronize()
         return outputs
 
+    def to_host(self, tensor: Any) -> Any:
+        """A numpy copy of a contiguous DLPack tensor on the device, after what was enqueued before."""
+        self.driver.activate()
+        array = np.empty(tensor.shape, numpy_dtype(tensor.dtype))
+        self.driver.download(array, tensor.pointer)
+        return array
+
     def replay(self, symbols: Mapping[str, int]) -> None:
         """Enqueues the program once more on the inputs that lie on the device."""
         shape = self._shape(symbols)

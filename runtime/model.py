@@ -47,7 +47,9 @@ class Model:
         self._output_names = [o.name for o in self.outputs]
         self._executor: Any = None
         self._sizes = Sizes(artifact.program)
-        self._solved: dict[tuple[tuple[int, ...], ...], dict[str, int]] = {}
+        self._solved: dict[Any, dict[str, int]] = {}    # by the shapes of inputs, and the values that are sizes
+        places = {b: n for n, b in enumerate(artifact.program.inputs)}
+        self._values = [(places[v.source], v.index) for v in artifact.program.values]
 
     @property
     def target(self) -> str:
@@ -71,6 +73,9 @@ class Model:
             outputs = self.executor.run(*checked)
         except MemoryError as e:
             raise UserError(f"the memory does not suffice for a run of these sizes: {e}") from None
+        except ZeroDivisionError:
+            sizes = ", ".join(f"'{name}' is {value}" for name, value in checked[1].items())
+            raise UserError(f"sizes do not fit: one that is computed is a division by zero, as {sizes}") from None
         return dict(zip(self._output_names, outputs, strict=True))
 
     def profile(self, inputs: Mapping[str, Any]) -> list[LaunchTime]:
@@ -95,7 +100,7 @@ class Model:
         return run_times(self.executor, symbols, repeats, cold, before)
 
     def _checked(self, inputs: Mapping[str, Any]) -> tuple[list[Any], dict[str, int]]:
-        """Arrays in the program's order, and the symbols that their shapes give."""
+        """Arrays in the program's order, and the symbols that their shapes and values give."""
         check_names(inputs, self.inputs)
         arrays = []
         for info, dtype in zip(self.inputs, self._types, strict=True):
@@ -104,12 +109,21 @@ class Model:
                 and value.flags.c_contiguous
             arrays.append(value if fits else self._array(info, value))
         shapes = tuple([a.shape for a in arrays])
-        symbols = self._solved.get(shapes)
+        values = self._read(arrays) if self._values else ()
+        symbols = self._solved.get((shapes, values))
         if symbols is None:
             if len(self._solved) >= REMEMBERED_SHAPES:
                 self._solved.clear()
-            symbols = self._solved[shapes] = self._sizes.solve(shapes)
+            symbols = self._solved[shapes, values] = self._sizes.solve(shapes, values)
         return arrays, symbols
+
+    def _read(self, arrays: list[Any]) -> tuple[int, ...]:
+        """The elements of inputs that are symbols; those of an array on a device are copied to the host."""
+        hosted: dict[int, Any] = {}
+        for n, _ in self._values:
+            if n not in hosted:
+                hosted[n] = arrays[n] if isinstance(arrays[n], np.ndarray) else self.executor.to_host(arrays[n])
+        return tuple([int(hosted[n].item(i)) for n, i in self._values])
 
     def __call__(self, *args: Any) -> Any:
         """Runs the model on arrays in input order; one output comes bare, several as a tuple."""
@@ -149,7 +163,8 @@ class Model:
         if self.target != "cpu":
             return self
         symbols = self.artifact.program.symbols
-        least = {s: max(1, self.artifact.program.bounds.get(s, (1, 1))[0]) for s in symbols}
+        bounds = self.artifact.program.bounds
+        least = {s: min(max(1, bounds[s][0]), bounds[s][1]) if s in bounds else 1 for s in symbols}
         if dims is not None:
             if not isinstance(dims, Mapping):
                 raise UserError(f"dims is {dims!r}; give a dict by name")
@@ -172,6 +187,8 @@ class Model:
             inputs = {i.name: np.empty([symbolic.evaluate(d, sizes) for d in buffers[b].shape],
                                        dtypes.numpy_dtype(i.dtype))
                       for i, b in zip(self.inputs, self.artifact.program.inputs, strict=True)}
+            for v in self.artifact.program.values:
+                inputs[buffers[v.source].name].reshape(-1)[v.index] = sizes[v.name]
             executor.make_ready(self._checked(inputs)[1], spare=spare)
             if spare and sizes:
                 executor.rehearse(lambda: self._run_anew(inputs))

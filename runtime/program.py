@@ -21,6 +21,10 @@ DTYPE_BYTES: dict[str, int] = {
 """Bytes of an element in memory. i1 is a byte 0 or 1; types of 2 and 4 bits take the low bits of a byte each."""
 
 
+VALUE_TYPES = ("i8", "i16", "i32", "i64", "ui8", "ui16", "ui32")
+"""The element types of inputs whose values may be symbols: those that an i64 holds."""
+
+
 @dataclass(frozen=True)
 class Buffer:
     """A contiguous row-major array.
@@ -86,6 +90,15 @@ class BindSymbol:
 
 
 @dataclass(frozen=True)
+class InputValue:
+    """The symbol `name` is the integer in element `index` of the input buffer `source`, known before the run."""
+
+    name: str
+    source: int
+    index: int = 0
+
+
+@dataclass(frozen=True)
 class Require:
     """Ends the run with a UserError unless `left` and `right` are equal, which what follows relies on.
 
@@ -131,6 +144,7 @@ Statement = Union[Launch, Copy, SetScalar, BindSymbol, Require, If, While, For]
 class Program:
     """`symbols` names every symbol bound from inputs, in order; `bounds` gives (low, high) where declared.
 
+    `values` says which of them are elements of inputs; the others are sizes of inputs.
     `equal` holds pairs of dims over them which the kernels take to be equal. `setup` runs once, before the first run:
     its launches read weights and kept buffers, and write kept buffers.
     """
@@ -143,6 +157,7 @@ class Program:
     bounds: dict[str, tuple[int, int]] = field(default_factory=dict)
     equal: tuple[tuple[Dim, ...], ...] = ()
     setup: tuple[Launch, ...] = ()
+    values: tuple[InputValue, ...] = ()
 
     def nbytes(self, buffer: int) -> Dim:
         """The size of `buffer` in bytes."""

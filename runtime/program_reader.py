@@ -18,10 +18,12 @@ from xcc.runtime.arena import touched
 from xcc.runtime.program import (
     DTYPE_BYTES,
     TAGS,
+    VALUE_TYPES,
     BindSymbol,
     Buffer,
     For,
     If,
+    InputValue,
     Launch,
     Program,
     Require,
@@ -45,6 +47,7 @@ def program_from_json(data: Any) -> Program:
     assert isinstance(p, Program)
     _check_buffers(p)
     bound = set(p.symbols)
+    _check_values(p)
     for d in (d for b in p.inputs for d in p.buffers[b].shape):
         _check_dim(d, bound, "program: an input's shape")
     for pair in p.equal:
@@ -90,7 +93,7 @@ def _value(hint: Any, data: Any, where: str, depth: int) -> Any:
         return _dim(data, where)
     if hint == Statement:
         return _statement(data, where, depth)
-    if hint in (Buffer, Launch):
+    if hint in (Buffer, InputValue, Launch):
         return _record(hint, data, where, depth + 1)
     if hint is int:
         return _int(data, where)
@@ -219,6 +222,20 @@ def _check_setup(p: Program) -> None:
             if p.buffers[p.root(b)].kind not in ("weight", "kept"):
                 _fail(where, f"buffer {b} is neither a weight nor kept")
         _check_launch(p, s, set(), where)
+
+
+def _check_values(p: Program) -> None:
+    """Each value is an integer that an input certainly has."""
+    for i, v in enumerate(p.values):
+        where = f"program.values[{i}]"
+        if v.name not in p.symbols:
+            _fail(where, f"'{v.name[:40]}' is none of the program's symbols")
+        if v.source not in p.inputs:
+            _fail(where, f"buffer {v.source} is no input")
+        b = p.buffers[v.source]
+        count = symbolic.product(b.shape)
+        if b.dtype not in VALUE_TYPES or not isinstance(count, int) or not 0 <= v.index < count:
+            _fail(where, f"there is no integer {v.index} in buffer {v.source}")
 
 
 def _check_launch(p: Program, s: Launch, bound: set[str], where: str) -> None:

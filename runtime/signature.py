@@ -18,20 +18,25 @@ __all__ = ["Sizes", "TensorInfo", "check_names", "check_tensor", "refusal", "req
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """An input or output of a model; a dim is an int or the text of a symbolic expression."""
+    """An input or output of a model; a dim is an int or the text of a symbolic expression.
+
+    `values` names the symbols that the elements of an input are, where they are sizes of the model.
+    """
 
     name: str
     dtype: str
     shape: tuple[int | str, ...]
+    values: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+        values = f" = [{', '.join(self.values)}]" if self.shape else f" = {self.values[0]}" if self.values else ""
+        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]{values if self.values else ''}"
 
 
 def tensor_infos(program: Program, indices: Sequence[int]) -> tuple[TensorInfo, ...]:
-    buffers = [program.buffers[i] for i in indices]
-    return tuple(TensorInfo(b.name, b.dtype, tuple(d if isinstance(d, int) else str(d) for d in b.shape))
-                 for b in buffers)
+    buffers = [(i, program.buffers[i]) for i in indices]
+    return tuple(TensorInfo(b.name, b.dtype, tuple(d if isinstance(d, int) else str(d) for d in b.shape),
+                            tuple(v.name for v in program.values if v.source == i)) for i, b in buffers)
 
 
 def check_names(given: Any, inputs: Sequence[TensorInfo]) -> None:
@@ -58,10 +63,20 @@ def check_tensor(info: TensorInfo, dtype: str, shape: Sequence[int]) -> None:
         raise UserError(f"input '{info.name}': shape is {_text(shape)}, the model takes {info}")
 
 
-def solve_symbols(program: Program, shapes: Sequence[Sequence[int]]) -> dict[str, int]:
-    """The value of each symbol, from the shapes of the inputs; UserError where two dims disagree."""
+def solve_symbols(program: Program, shapes: Sequence[Sequence[int]], values: Sequence[int] = ()) -> dict[str, int]:
+    """The value of each symbol, from the shapes of the inputs and the `values` that ``program.values`` lists.
+
+    UserError where two dims disagree, or a value is out of its bounds.
+    """
     env: dict[str, int] = {}
     source: dict[str, str] = {}
+    for v, value in zip(program.values, values, strict=True):
+        env[v.name] = int(value)
+        b = program.buffers[v.source]
+        source[v.name] = f"element {v.index} of input '{b.name}'" if b.shape else f"input '{b.name}'"
+        if value < 0 and v.name not in program.bounds:
+            raise UserError(f"{source[v.name]} is {value}, and is read as a size, which is not negative; to take "
+                            f"negative ones, compile with bounds: --dim {v.name}={value}..N")
     buffers = [program.buffers[i] for i in program.inputs]
     for b, shape in zip(buffers, shapes, strict=True):
         for axis, (dim, size) in enumerate(zip(b.shape, shape, strict=True)):
@@ -86,7 +101,11 @@ class Sizes:
     def __init__(self, program: Program) -> None:
         self._program = program
         dims = [d for i in program.inputs for d in program.buffers[i].shape]
-        self._bound: dict[str, int] = {}        # symbol -> which of all dims of the inputs gives its value
+        self._dims = len(dims)
+        self._bound: dict[str, int] = {}        # symbol -> which of the inputs' dims and values it is
+        self._least = {v.name: program.bounds.get(v.name, (0, 0))[0] for v in program.values}
+        for n, v in enumerate(program.values, len(dims)):
+            self._bound[v.name] = n
         for n, d in enumerate(dims):
             if (name := _bare_symbol(d)) is not None:
                 self._bound.setdefault(name, n)
@@ -94,12 +113,12 @@ class Sizes:
         if {s for d in (*dims, *chain(*program.equal)) for s in symbolic.symbols_of(d)} <= self._bound.keys():
             self._values = DimValues((*dims, *chain(*program.equal)))
 
-    def solve(self, shapes: Sequence[Sequence[int]]) -> dict[str, int]:
+    def solve(self, shapes: Sequence[Sequence[int]], values: Sequence[int] = ()) -> dict[str, int]:
         """The value of each symbol; UserError where two dims disagree, or one is a division by zero."""
-        given = list(chain(*shapes))
+        given = list(chain(*shapes, values))
         env = {name: given[n] for name, n in self._bound.items()}
         try:
-            return env if self._fit(given, env) else solve_symbols(self._program, shapes)
+            return env if self._fit(given[:self._dims], env) else solve_symbols(self._program, shapes, values)
         except ZeroDivisionError:
             sizes = ", ".join(f"'{name}' is {value}" for name, value in env.items())
             raise UserError(f"sizes do not fit: one that is computed is a division by zero, as {sizes}") from None
@@ -108,6 +127,8 @@ class Sizes:
         """Whether all is well, as far as it can be told quickly."""
         if self._values is None or not all(low <= env.get(s, low) <= high
                                            for s, (low, high) in self._program.bounds.items()):
+            return False
+        if any(env[s] < low for s, low in self._least.items()):
             return False
         values = self._values(env)
         pairs = values[len(given):]

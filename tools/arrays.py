@@ -52,7 +52,7 @@ def gather_inputs(infos: Sequence[TensorInfo], given: Sequence[str], files: Sequ
 
 
 def random_input(info: TensorInfo, dims: Mapping[str, int], rng: np.random.Generator) -> Array:
-    """Normal floats, integers 0 or 1; UserError names a dim that has no value."""
+    """Normal floats, integers 0 or 1, or those that `dims` says; UserError names a dim that has no value."""
     shape = []
     for d in info.shape:
         try:
@@ -62,6 +62,11 @@ def random_input(info: TensorInfo, dims: Mapping[str, int], rng: np.random.Gener
     if any(n < 0 for n in shape):
         raise UserError(f"input {info}: a size cannot be negative, as in {shape}")
     dtype = numpy_dtype(info.dtype)
+    if info.values:
+        missing = [s for s in info.values if s not in dims]
+        if missing:
+            raise UserError(f"input {info}: give the value of '{missing[0]}' with --dim {missing[0]}=SIZE")
+        return np.array([dims[s] for s in info.values]).astype(dtype).reshape(shape)
     if info.dtype[0] in "iu":
         return rng.integers(0, 2, shape).astype(dtype)
     return rng.standard_normal(shape).astype(np.float32).astype(dtype)

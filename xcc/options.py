@@ -82,8 +82,8 @@ class CompileOptions:
             if getattr(self, name) < 0:
                 raise UserError(f"{name} must not be negative, it is {getattr(self, name)}")
         for name, low, high in self.dims:
-            if not 0 <= low <= high < MOST:
-                raise UserError(f"dim {name}={low}..{high}: bounds must be 0 <= low <= high < 2^63")
+            if not -MOST <= low <= high < MOST:
+                raise UserError(f"dim {name}={low}..{high}: bounds must be low <= high < 2^63")
         for name, text in self.fix:
             _check_value(name, text)
 

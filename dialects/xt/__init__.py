@@ -29,7 +29,7 @@ from xcc.dialects.xt.op import (
     op_class,
     verify,
 )
-from xcc.dialects.xt.reading import agree, assumed_equal, operand_types
+from xcc.dialects.xt.reading import agree, assumed_equal, operand_types, value_symbols
 from xcc.dialects.xt.types import TensorType, dtype_name, is_float, is_integer, is_signed, numpy_dtype, width
 
 FAMILIES = ("elementwise", "shape", "slicing", "indexing", "selection", "positions", "reduce", "scans", "sort",
@@ -43,7 +43,8 @@ globals().update(BUILDERS)  # after the imports, since `reduce` and a few others
 __all__ = ["CLASSES", "FAMILIES", "OPS", "Attrs", "TensorType", "OpDefinition", "Xt", "agree", "assumed_equal",
            "attrs_of", "build", "context", "dims_attr", "dims_from_attr", "dtype_name", "element_type_of", "evaluate",
            "grouped_operands", "is_float", "is_integer", "is_signed", "least_read", "list_problem", "load",
-           "numpy_dtype", "op_class", "operand_types", "scalar", "shape_of", "tensor_type", "verify", "width"]
+           "numpy_dtype", "op_class", "operand_types", "scalar", "shape_of", "tensor_type", "value_symbols", "verify",
+           "width"]
 
 
 def __getattr__(name: str) -> Any:

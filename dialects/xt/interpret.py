@@ -9,6 +9,7 @@ from xcc import symbolic
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.dialects.xt.op import Attrs, OpDefinition, attrs_of, grouped_operands, op_class
+from xcc.dialects.xt.reading import value_symbols
 from xcc.dialects.xt.types import TensorType, numpy_dtype
 from xcc.symbolic import Dim
 
@@ -46,6 +47,7 @@ class Interpreter:
         env: dict[Any, Array] = {}
         for i, (argument, value) in enumerate(zip(arguments, inputs, strict=True)):
             bind(f"input {i} of @{name}", argument, np.asarray(value), env, symbols)
+            symbols |= dict(zip(value_symbols(argument), np.asarray(value).reshape(-1).tolist(), strict=False))
         return self.block(block, env, symbols)
 
     def block(self, block: Any, env: dict[Any, Array], symbols: dict[str, int]) -> list[Array]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from xcc._mlir import ir
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import Dim
 
@@ -107,3 +108,12 @@ def axis_of(axis: int, rank: int, what: str = "axis") -> int:
     if not -rank <= axis < rank:
         raise InferError(f"{what} {axis} is out of range for rank {rank}")
     return axis % rank if rank else 0
+
+
+def value_symbols(argument: Any) -> list[str]:
+    """The symbols that the elements of a function's argument are, in order: its attribute ``xt.values``."""
+    attributes = argument.owner.owner.operation.attributes
+    if "arg_attrs" not in attributes:
+        return []
+    own = ir.DictAttr(ir.ArrayAttr(attributes["arg_attrs"])[argument.arg_number])
+    return [ir.StringAttr(s).value for s in ir.ArrayAttr(own["xt.values"])] if "xt.values" in own else []

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
+from xcc.bounds import Undecided, sign
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.element_types import from_onnx, is_floating
 from xcc.frontends.onnx.helpers import convert, full, scalar
+from xcc.frontends.onnx.ratio import Ratio
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.onnx.slicing import at_least
 from xcc.symbolic import Dim
@@ -57,17 +59,30 @@ def _scalar_of(cx: Context, i: int) -> Any:
 
 
 def _range_length(cx: Context, floating: bool) -> Dim:
-    if floating or all(cx.tensor(i).const is not None for i in range(3)):
+    if all(cx.tensor(i).const is not None for i in range(3)) or floating and not _whole(cx):
         start, limit, delta = (cx.const(i).reshape(-1)[0].astype(np.float64) for i in range(3))
         if delta == 0:
             cx.fail("a range with step 0")
         return max(0, int(np.ceil((limit - start) / delta)))
     start, limit = cx.dims(0)[0], cx.dims(1)[0]
-    delta = cx.static_ints(2)[0]
+    delta = cx.dims(2)[0]
     if delta == 0:
         cx.fail("a range with step 0")
-    distance = limit - start if delta > 0 else start - limit
-    return at_least(cx, symbolic.ceildiv(distance, abs(delta)), 0)
+    try:
+        up = sign(cx.graph.model.known, delta) > 0
+    except Undecided:
+        cx.fail(f"whether the range counts up or down depends on values: bound the step (--dim), of {delta}")
+    distance, step = (limit - start, delta) if up else (start - limit, delta * -1)
+    some = at_least(cx, step, 1)
+    if some != step:
+        xt.require(step, some, cx.where("a range with step 0"))
+    return at_least(cx, symbolic.ceildiv(distance, some), 0)
+
+
+def _whole(cx: Context) -> bool:
+    """Whether start, limit and delta are whole numbers, known as symbols."""
+    data = [d for i in range(3) for d in cx.tensor(i).data.reshape(-1)]  # type: ignore[union-attr]
+    return all(isinstance(d, symbolic.Expr) or not isinstance(d, Ratio) and float(d).is_integer() for d in data)
 
 
 @onnx_op("EyeLike")

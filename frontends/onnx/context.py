@@ -184,7 +184,8 @@ class Context:
     def static_ints(self, i: int) -> tuple[int, ...]:
         dims = self.dims(i)
         if not symbolic.is_static(dims):
-            self.fail(f"operand {i} must be constant, but is {[str(d) for d in dims]}")
+            raise RuntimeShape(self.where(f"operand {i} must be constant, but is {[str(d) for d in dims]}"
+                                          f"{self.fixing(i)}"), self.inputs_behind(i))
         return tuple(int(d) for d in dims)  # type: ignore[arg-type]
 
     def const(self, i: int) -> Array:
@@ -196,12 +197,25 @@ class Context:
 
     def runtime_shape(self, i: int, what: str, advice: str = "") -> RuntimeShape:
         """The error that operand `i`, which only a run can tell, `what`."""
-        inputs = self.graph.model.inputs_behind(self.tensor(i).value)
-        listed = ", ".join(f"'{name}'" for name in inputs)
-        hint = f"; {advice}fix the value of {listed} (--fix {inputs[0]}=..., fix={{{inputs[0]!r}: ...}})" if inputs \
-            else advice and f"; {advice.removesuffix(', or ')}"
+        inputs = self.inputs_behind(i)
+        hint = self.fixing(i, advice) if inputs else advice and f"; {advice.removesuffix(', or ')}"
         return RuntimeShape(self.where(f"operand {i} ('{self.node.input[i]}') {what}, but it is computed at run time "
                                        f"and no symbolic value is known for it{hint}"), inputs)
+
+    def inputs_behind(self, i: int) -> tuple[str, ...]:
+        """The model's inputs that operand `i` is computed from."""
+        tensor, model = self.tensor(i), self.graph.model
+        if tensor.data is None:
+            return model.inputs_behind(tensor.value)
+        return model.values.inputs_of(tensor.data.flat)
+
+    def fixing(self, i: int, advice: str = "") -> str:
+        """How to make operand `i` known: what to fix; empty where it comes from no input."""
+        inputs = self.inputs_behind(i)
+        if not inputs:
+            return ""
+        listed = ", ".join(f"'{name}'" for name in inputs)
+        return f"; {advice}fix the value of {listed} (--fix {inputs[0]}=..., fix={{{inputs[0]!r}: ...}})"
 
     def const_or(self, i: int, default: Any) -> Any:
         """The constant scalar of an optional operand."""

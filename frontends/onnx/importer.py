@@ -24,10 +24,11 @@ from xcc.bounds import Bounds
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.base import tensor_type
-from xcc.frontends.onnx.context import Tensor, Value, flatten, symbol_name
+from xcc.frontends.onnx.context import RuntimeShape, Tensor, Value, flatten, symbol_name
 from xcc.frontends.onnx.element_types import from_onnx, is_floating, name_from_onnx
 from xcc.frontends.onnx.functions import Functions
 from xcc.frontends.onnx.graph import GraphImporter
+from xcc.frontends.onnx.input_values import InputValues
 from xcc.frontends.onnx.reader import Source, read
 from xcc.frontends.onnx.settled import Sizes
 from xcc.frontends.onnx.unsupported import check_supported
@@ -42,20 +43,31 @@ def load(model: str | os.PathLike[str] | bytes | ModelProto, dims: Mapping[str, 
     """Imports a model given as a path, bytes or a proto; returns the xt module and its weights.
 
     `dims` fixes a symbolic dim (``{"batch": 4}``) or bounds it (``{"batch": (1, 64)}``); an unnamed dim `i` of input
-    `x` is called ``x_dim<i>``. `fix` turns inputs into constants (numbers, nested lists or arrays of any dtype), which
-    a model that computes shapes from the values of an input needs. Raises UserError for what cannot be read, is
+    `x` is called ``x_dim<i>``. Integer inputs whose values decide sizes have their elements as symbols (``s_0``,
+    ``s_1``; ``s`` for a scalar): what takes such values says so when it is imported, and then the import starts again
+    with them. `fix` turns inputs into constants (numbers, nested lists or arrays of any dtype), which a model needs
+    whose ranks, axes or branches follow from the values of an input. Raises UserError for what cannot be read, is
     malformed or is not supported.
     """
     source = read(model)
+    values: frozenset[str] = frozenset()
     with xt.context(), ir.Location.file(source.name, 0, 0):
-        importer = ModelImporter(source, dict(dims or {}), dict(fix or {}))
-        return importer.run(), importer.weights
+        while True:
+            importer = ModelImporter(source, dict(dims or {}), dict(fix or {}), values)
+            try:
+                return importer.run(), importer.weights
+            except UserError as e:
+                more = importer.values.among(e.inputs) if isinstance(e, RuntimeShape) else frozenset()
+                if not more:
+                    raise importer.values.explained(e) from None
+                values |= more
 
 
 class ModelImporter:
     """What all graphs of one model share: the source, the weight store, the symbols."""
 
-    def __init__(self, source: Source, dims: dict[str, DimOption], fix: dict[str, Any]) -> None:
+    def __init__(self, source: Source, dims: dict[str, DimOption], fix: dict[str, Any],
+                 values: frozenset[str] = frozenset()) -> None:
         self.source = source
         self.dims = dims
         self.fix = fix
@@ -67,6 +79,7 @@ class ModelImporter:
         self.counted: set[str] = set()      # those of sizes that only a run can tell
         self.limits: set[str] = set()       # those of sizes that loops asked a limit for
         self.sizes = Sizes(self)
+        self.values = InputValues(self, values)
         self.weight_names: dict[int, str] = {}
         self.counter = 0
         self.arguments: dict[Any, str] = {}
@@ -78,7 +91,7 @@ class ModelImporter:
 
     @property
     def known(self) -> Bounds:
-        """The bounds of symbols, those of sizes that a run counts too: 0 and more."""
+        """The bounds of symbols, those of sizes that a run counts and of inputs' values too: 0 and more."""
         return {**dict.fromkeys(self.counted, (0.0, inf)), **self.bounds}
 
     def run(self) -> Any:
@@ -89,7 +102,6 @@ class ModelImporter:
         free = [i for i in graph.input if i.name not in initializers and i.name in self.fix]
         constants = {i.name: self._fixed(i) for i in free}
         types = [self._input_type(i) for i in inputs]
-        self._check_options([i.name for i in (*inputs, *free)])
         module = ir.Module.create()
         with ir.InsertionPoint(module.body):
             main = func_d.FuncOp("main", ir.FunctionType.get(types, []))
@@ -97,8 +109,10 @@ class ModelImporter:
         self.arguments = {argument: info.name for info, argument in zip(inputs, entry.arguments, strict=True)}
         with ir.InsertionPoint(entry):
             scope = GraphImporter(self, graph, entry)
-            for info, argument in zip(inputs, entry.arguments, strict=True):
-                scope.bind(info.name, Tensor.of_value(argument))
+            arguments = [(info.name, argument) for info, argument in zip(inputs, entry.arguments, strict=True)]
+            for (name, _), tensor in zip(arguments, self.values.tensors(arguments), strict=True):
+                scope.bind(name, tensor)
+            self._check_options([i.name for i in (*inputs, *free)])
             for name, array in constants.items():
                 scope.bind(name, Tensor.of_array(array))
             values = scope.run_tensors()
@@ -115,9 +129,10 @@ class ModelImporter:
         types = main.type
         main.attributes["function_type"] = ir.TypeAttr.get(
             ir.FunctionType.get(types.inputs, [r.type for r in results]))
-        for key, names in (("arg_attrs", [i.name for i in inputs]), ("res_attrs", outputs)):
-            main.attributes[key] = ir.ArrayAttr.get(
-                [ir.DictAttr.get({"xt.name": ir.StringAttr.get(name)}) for name in names])
+        arguments = [{"xt.name": ir.StringAttr.get(i.name), **self.values.attributes(i.name)} for i in inputs]
+        named = [{"xt.name": ir.StringAttr.get(name)} for name in outputs]
+        for key, each in (("arg_attrs", arguments), ("res_attrs", named)):
+            main.attributes[key] = ir.ArrayAttr.get([ir.DictAttr.get(attributes) for attributes in each])
         bounds = self.bounds
         if bounds:
             i64 = ir.IntegerType.get_signless(64)
@@ -213,7 +228,7 @@ class ModelImporter:
         return option if option is None or isinstance(option, int) else option[1]
 
     def inputs_behind(self, value: Any) -> tuple[str, ...]:
-        """The model's inputs that `value` is computed from, walking outside regions only."""
+        """The model's inputs whose values `value` is computed from, walking outside regions only."""
         seen: set[Any] = set()
         found: set[str] = set()
         todo = [] if value is None else [value]
@@ -224,12 +239,15 @@ class ModelImporter:
             elif isinstance(v.owner, ir.Operation | ir.OpView) and v.owner not in seen:
                 seen.add(v.owner)
                 todo.extend(v.owner.operands)
+                if v.owner.name == "xt.dim":
+                    found.update(self.values.inputs_of(xt.dims_from_attr(v.owner.attributes["value"])))
         return tuple(sorted(found))
 
     def _check_options(self, names: list[str]) -> None:
         for name, option in self.dims.items():
             low, high = (option, option) if isinstance(option, int) else option
-            if not (1 if name in self.symbols else 0) <= low <= high:
+            least = low if name in self.values.symbols else 1 if name in self.symbols else 0
+            if not least <= low <= high:
                 raise UserError(f"dimension '{name}': {option} is not a size, nor bounds in increasing order")
         for name in self.fix:
             if name not in names:
@@ -237,10 +255,10 @@ class ModelImporter:
 
     def _check_used(self) -> None:
         """Refuses options for dims that neither an input has nor a loop asked for."""
-        unused = [name for name in self.dims if name not in self.limits and (
-            name not in self.symbols or name in self.counted)]
+        given = {n for n in self.symbols if n not in self.counted or n in self.values.symbols} | self.limits
+        unused = [name for name in self.dims if name not in given]
         if unused:
-            there = _listed(dict.fromkeys((*(n for n in self.symbols if n not in self.counted), *self.limits)))
+            there = _listed(dict.fromkeys(n for n in (*self.symbols, *self.limits) if n in given))
             raise UserError(f"{self.source.name}: no input has a dimension '{unused[0]}'; "
                             f"there are {there or 'no symbolic dimensions'}")
 

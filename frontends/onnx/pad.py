@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,8 @@ def _pad(cx: Context, pads: Shape, value: Any, axes: Any) -> Any:
     mode = cx.attr("mode", "constant")
     if all(d == 0 for d in (*low, *high)):
         return cx.tensor(0)
+    if mode != "constant" and any(cx.graph.model.values.may_be(d, -inf, -1) for d in (*low, *high)):
+        cx.fail(f"pads of mode '{mode}' that are values of an input must not be negative: bound them from 0 on (--dim)")
     if mode != "constant" and any(isinstance(d, int) and d < 0 for d in (*low, *high)):
         cropped = xt.slice(cx[0], starts=tuple(_crop(d) for d in low),
                            limits=tuple(n - _crop(d) for n, d in zip(cx.shape(0), high, strict=True)))

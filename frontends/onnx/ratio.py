@@ -10,7 +10,8 @@ from xcc import symbolic
 from xcc.bounds import Undecided
 from xcc.symbolic import Dim, Expr
 
-__all__ = ["Ratio", "add", "exact", "multiply", "negate", "parts", "ratio", "whole"]
+__all__ = ["Ratio", "add", "exact", "is_equal", "is_negative", "multiply", "negate", "parts", "ratio", "truncated",
+           "whole"]
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,24 @@ def parts(x: Any) -> tuple[Dim, int]:
     return (x.numerator, x.denominator) if isinstance(x, Fraction) else (x, 1)
 
 
+def is_equal(a: Dim, b: Dim) -> Dim:
+    """1 where `a` is `b`, else 0."""
+    return 1 - symbolic.dim_min(1, symbolic.dim_max(a - b, b - a))
+
+
+def is_negative(a: Dim) -> Dim:
+    """1 where `a` is below 0, else 0."""
+    return symbolic.dim_min(1, symbolic.dim_max(a * -1, 0))
+
+
 def negate(a: Any) -> Any:
     top, bottom = parts(exact(a))
     return top * -1 if bottom == 1 else Ratio(top * -1, bottom)
+
+
+def truncated(a: Dim, b: Dim) -> Dim:
+    """``a / b`` rounded towards 0, for a positive `b`."""
+    return symbolic.floordiv(symbolic.dim_max(a, 0), b) - symbolic.floordiv(symbolic.dim_max(a * -1, 0), b)
 
 
 def whole(x: Any) -> Dim:

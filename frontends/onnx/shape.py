@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from math import inf
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -10,7 +13,9 @@ from xcc import symbolic
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape, Tensor
 from xcc.frontends.onnx.helpers import split, squeeze, unsqueeze
+from xcc.frontends.onnx.ratio import is_equal
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.onnx.slicing import at_least
 from xcc.symbolic import Dim, Expr
 
 
@@ -20,6 +25,8 @@ def reshape(cx: Context) -> Any:
     wanted = cx.dims_or_declared(1)
     old = cx.shape(0)
     zero_is_copy = not cx.attr("allowzero", 0)
+    if cx.graph.model.values.behind(wanted):
+        return xt.reshape(cx[0], shape=_by_values(cx, list(wanted), old, zero_is_copy))
     shape: list[Dim] = []
     for i, d in enumerate(wanted):
         if d == 0 and zero_is_copy:
@@ -32,6 +39,23 @@ def reshape(cx: Context) -> Any:
     if -1 in shape:
         shape[shape.index(-1)] = _rest(symbolic.product(old), symbolic.product(d for d in shape if d != -1))
     return xt.reshape(cx[0], shape=tuple(shape))
+
+
+def _by_values(cx: Context, shape: list[Dim], old: Shape, zero_is_copy: bool) -> Shape:
+    """The shape that `shape` asks for, some elements of which are values of inputs: they too may be 0 or -1."""
+    values = cx.graph.model.values
+    inferred = [i for i, d in enumerate(shape) if d == -1 or values.may_be(d, -inf, -1)]
+    if len(inferred) > 1:
+        cx.fail(f"more than one of {_text(shape)} may be -1; bound the others from 0 on (--dim)")
+    wanted = list(shape)
+    for i, n in enumerate(old[:len(shape)]):
+        if zero_is_copy and (shape[i] == 0 or values.may_be(shape[i], 0, 0)):
+            shape[i] = shape[i] + n * is_equal(shape[i], 0)
+    for i in inferred:
+        rest = symbolic.product(d for k, d in enumerate(shape) if k != i)
+        rest = symbolic.floordiv(symbolic.product(old), at_least(cx, rest, 1))
+        shape[i] = shape[i] + (rest - shape[i]) * is_equal(symbolic.dim_min(wanted[i], 0), -1)
+    return tuple(shape)
 
 
 def _rest(total: Dim, known: Dim) -> Dim:
@@ -113,7 +137,17 @@ def expand(cx: Context) -> Any:
     x = cx.graph.materialize(cx.graph.model.sizes.beside(cx.tensor(0), [tuple(wanted)], cx.place))
     old = list(xt.shape_of(x))
     pairs = zip([*[1] * (rank - len(old)), *old], [*[1] * (rank - len(wanted)), *wanted], strict=True)
-    return xt.broadcast(x, shape=tuple(o if w == 1 else w for o, w in pairs))
+    return xt.broadcast(x, shape=tuple(_both_ways(cx, o, w) for o, w in pairs))
+
+
+def _both_ways(cx: Context, old: Dim, wanted: Dim) -> Dim:
+    """`old` and `wanted` broadcast; an input's value that may be 1 leaves the size as it is, or is the size."""
+    if wanted == 1:
+        return old
+    if old == 1 or old == wanted or not cx.graph.model.values.may_be(wanted, 1, 1):
+        return wanted
+    xt.require(old, wanted + (old - wanted) * is_equal(wanted, 1), cx.place)
+    return old
 
 
 @onnx_op("Tile")
@@ -155,7 +189,10 @@ def _split_sizes(cx: Context) -> Shape:
     declared = [cx.declared(i) for i in range(len(cx.node.output))]
     if cx.tensor(1).data is None and all(d is not None for d in declared):
         return tuple(d[axis] for d in declared if d is not None)
-    return cx.dims(1)
+    sizes = cx.dims(1)
+    if cx.graph.model.values.behind(sizes):
+        xt.require(reduce(add, sizes), cx.shape(0)[axis], cx.place)
+    return sizes
 
 
 def _split(cx: Context, sizes: Any) -> Any:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from xcc import symbolic
 from xcc.bounds import Undecided, sign
+from xcc.dialects import xt
 from xcc.frontends.onnx.context import Array, Context
 from xcc.frontends.onnx.element_types import from_onnx, is_floating
-from xcc.frontends.onnx.ratio import Ratio, add, exact, multiply, negate, parts, ratio, whole
+from xcc.frontends.onnx.ratio import Ratio, add, exact, multiply, negate, parts, ratio, truncated, whole
 from xcc.symbolic import Dim, Expr
 
 __all__ = ["ARITHMETIC", "Rule"]
@@ -41,19 +43,33 @@ def _divide(cx: Context, xs: list[Array]) -> Array:
             top, bottom = parts(a)
             if floating:
                 return ratio(top, bottom * b)
-            if sign(cx.graph.model.known, top) < 0 or isinstance(a, Ratio):
+            if isinstance(a, Ratio):
+                raise Undecided
+            if cx.graph.model.values.may_be(top, -inf, -1):
+                return truncated(top, b)
+            if sign(cx.graph.model.known, top) < 0:
                 raise Undecided
             return symbolic.floordiv(top, b)
         if isinstance(b, Fraction) and b > 0:
             return multiply(a, Fraction(b.denominator, b.numerator))
         if isinstance(b, Expr) and not isinstance(a, Ratio | Fraction) and not floating:
-            return symbolic.floordiv(a, b)
+            _not_zero(cx, b)
+            return truncated(a, b) if cx.graph.model.values.may_be(a, -inf, -1) else symbolic.floordiv(a, b)
         if isinstance(b, Expr) and isinstance(a, Expr) and symbolic.mod(a, b) == 0:
             return symbolic.floordiv(a, b)
         raise Undecided
 
     out: Array = _elementwise(divide)(cx, xs)
     return out
+
+
+def _not_zero(cx: Context, b: Dim) -> None:
+    """Of a value of an input that divides: a run ends with an error where it is 0. Undecided where it may be below."""
+    values = cx.graph.model.values
+    if values.may_be(b, -inf, -1):
+        raise Undecided
+    if values.may_be(b, 0, 0):
+        xt.require(b, symbolic.dim_max(b, 1), cx.where("a division by zero"))
 
 
 def _round(up: bool) -> Callable[[Any], Any]:
@@ -68,7 +84,15 @@ def _cast(cx: Context, xs: list[Array]) -> Array:
     target = from_onnx(cx.attr("to")) if cx.op == "Cast" else cx.dtype(1)
     if target == np.bool_:
         raise Undecided
-    out: Array = xs[0] if is_floating(target) else _elementwise(_round(False))(cx, [xs[0]])
+    if is_floating(target):
+        return xs[0]
+
+    def whole_part(a: Any) -> Dim:
+        top, bottom = parts(exact(a))
+        negative = cx.graph.model.values.may_be(top, -inf, -1)
+        return truncated(top, bottom) if negative else symbolic.floordiv(top, bottom)
+
+    out: Array = _elementwise(whole_part)(cx, [xs[0]])
     return out
 
 
@@ -125,12 +149,27 @@ def _mod(cx: Context, xs: list[Array]) -> Array:
     def divided(a: Any, b: Any) -> Dim:
         a, b = whole(a), whole(b)
         if not cx.attr("fmod", 0):      # the remainder has the divisor's sign
+            _not_zero(cx, b)
             return symbolic.mod(a, b)
         if not isinstance(a, int) or not isinstance(b, int):
             raise Undecided
         return int(math.fmod(a, b))
     out: Array = _elementwise(divided)(cx, xs)
     return out
+
+
+def _clip(cx: Context, xs: list[Array]) -> Array:
+    if cx.opset < 11:
+        raise Undecided
+    out, *bounds = xs
+    for function, bound in zip((symbolic.dim_max, symbolic.dim_min), bounds, strict=False):
+        if bound.size and bound.flat[0] is not None:
+            out = _extreme(function)(cx, [out, bound])
+    return out
+
+
+def _abs(a: Any) -> Dim:
+    return symbolic.dim_max(whole(a), whole(a) * -1)
 
 
 def _sum(cx: Context, xs: list[Array]) -> Array:
@@ -148,5 +187,5 @@ ARITHMETIC: dict[str, Rule] = {
     "GreaterOrEqual": _compare("ge"), "Where": _elementwise(_where), "Max": _extreme(symbolic.dim_max),
     "Min": _extreme(symbolic.dim_min), "Sum": _sum,
     "Not": _elementwise(lambda a: not a), "And": _elementwise(lambda a, b: bool(a and b)),
-    "Or": _elementwise(lambda a, b: bool(a or b)),
+    "Or": _elementwise(lambda a, b: bool(a or b)), "Abs": _elementwise(_abs), "Clip": _clip,
 }

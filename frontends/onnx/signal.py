@@ -28,10 +28,17 @@ def dft_operand(cx: Context) -> Any:
 
 def _dft(cx: Context, axis: int) -> Any:
     x, inverse, onesided = cx[0], bool(cx.attr("inverse", 0)), bool(cx.attr("onesided", 0))
-    length: Dim = cx.dims(1)[0] if cx.has(1) else cx.shape(0)[axis]
+    length = _number(cx, cx.dims(1)[0] if cx.has(1) else cx.shape(0)[axis])
     if inverse and onesided:
         return _real_inverse(cx, x, axis, length)
     return xt.dft(_complex(_sized(x, axis, length)), axis=axis, inverse=inverse, onesided=onesided)
+
+
+def _number(cx: Context, length: Dim) -> int:
+    """The number of elements that are transformed."""
+    if not isinstance(length, int):
+        cx.fail(f"a transform of {length} elements, which must be a number: fix the dim (--dim)")
+    return length
 
 
 def _real_inverse(cx: Context, x: Any, axis: int, length: Dim) -> Any:
@@ -70,7 +77,7 @@ def stft(cx: Context) -> Any:
     """output [batch, frames, bins, 2] = STFT(signal, frame_step, window?, frame_length?; onesided)."""
     x = cx[0]
     step = cx.static_ints(1)[0]
-    size = cx.dims(3)[0] if cx.has(3) else cx.shape(2)[0]
+    size = _number(cx, cx.dims(3)[0] if cx.has(3) else cx.shape(2)[0])
     if len(cx.shape(0)) == 2:
         x = unsqueeze(x, [2])
     batch, length, parts = xt.shape_of(x)

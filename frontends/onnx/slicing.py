@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from xcc import symbolic
@@ -9,6 +10,7 @@ from xcc.bounds import Undecided, sign
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.helpers import convert, dim_scalar, scalar
+from xcc.frontends.onnx.ratio import is_negative
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.symbolic import Dim, Expr
 
@@ -82,6 +84,8 @@ def _bound(cx: Context, at: Dim, size: Dim, before: int) -> Dim:
             return _at_most(cx, at, size) if at >= 0 else size - _at_most(cx, -at, size)
         return _clamp(cx, at if at >= 0 else size + at, before, top)
     bounds = cx.graph.model.known
+    if cx.graph.model.values.may_be(at, -inf, -1):
+        return _clamp(cx, at + size * is_negative(at), before, top)
     try:
         negative = sign(bounds, at) == -2
     except Undecided:

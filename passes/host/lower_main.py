@@ -29,6 +29,7 @@ from xcc.runtime.program import (
     Copy,
     For,
     If,
+    InputValue,
     Launch,
     Program,
     Require,
@@ -78,13 +79,16 @@ class _Lowering(ValueBuffers):
         for v, i in zip(block.arguments, inputs, strict=True):
             self.buffer_of[v] = i
         dims = [d for i in inputs for d in self.buffers[i].shape]
-        symbols = tuple(dict.fromkeys(s for d in dims for s in symbolic.symbols_of(d)))
+        values = [InputValue(name, i, n) for i, v in zip(inputs, block.arguments, strict=True)
+                  for n, name in enumerate(xt.value_symbols(v))]
+        symbols = tuple(dict.fromkeys([*(s for d in dims for s in symbolic.symbols_of(d)), *(v.name for v in values)]))
         self.bound = set(symbols)
         results = _terminator(block)
         outputs = tuple(self.new(v, "output", _name(op, "res_attrs", i, f"output{i}")) for i, v in enumerate(results))
         body = self.block(block, outputs)
         return Program(tuple(self.buffers), body, inputs, outputs, symbols,
-                       {s: b for s, b in bounds.items() if s in symbols}, setup=tuple(self.setup))
+                       {s: b for s, b in bounds.items() if s in symbols}, setup=tuple(self.setup),
+                       values=tuple(values))
 
     def block(self, block: Any, targets: Sequence[int]) -> tuple[Statement, ...]:
         """The statements of `block`; what it yields ends up in the buffers `targets`."""

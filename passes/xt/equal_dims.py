@@ -43,7 +43,8 @@ def note_equal_dims(module: Any) -> None:
         for function in module.body:
             for region in function.operation.regions:
                 for block in region.blocks:
-                    _Block(block, _symbols(block.arguments), set(), listed, bounds).run(())
+                    known = _symbols(block.arguments) | {s for v in block.arguments for s in xt.value_symbols(v)}
+                    _Block(block, known, set(), listed, bounds).run(())
         if listed:
             module.operation.attributes[EQUAL] = ir.ArrayAttr.get([xt.dims_attr(p) for p in listed])
 

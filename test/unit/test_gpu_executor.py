@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,19 @@ from xcc.diagnostics import UserError
 from xcc.runtime import gpu_executor
 from xcc.runtime.cuda import check_chip
 from xcc.runtime.gpu_executor import GpuExecutor
-from xcc.runtime.program import BindSymbol, Buffer, Copy, For, If, Launch, Program, Require, SetScalar, While
+from xcc.runtime.program import (
+    BindSymbol,
+    Buffer,
+    Copy,
+    For,
+    If,
+    InputValue,
+    Launch,
+    Program,
+    Require,
+    SetScalar,
+    While,
+)
 
 N = symbolic.sym("n")
 
@@ -247,6 +260,24 @@ def test_inputs_on_the_device_give_outputs_on_the_device():
     out = run.run([import_dlpack(DeviceArray(driver, pointer, "f32", (4,)))], {"n": 4})[0]
     assert isinstance(out, DeviceArray)
     np.testing.assert_array_equal(np.asarray(out), np.full(4, 6, np.float32))
+
+
+def test_values_of_an_input_on_the_device_are_read_back():
+    """A symbol that is an element of an input, given on the host or on the device, shapes the run."""
+    from xcc.runtime.device_array import DeviceArray
+    from xcc.runtime.model import Model
+
+    buffers = [Buffer("input", (2,), "i64", "shape"), f32("output", N, name="y"), f32("weight", N, name="w")]
+    program = Program(tuple(buffers), (add(2, 1),), (0,), (1,), ("n",), values=(InputValue("n", 0, 1),))
+    driver = HostDriver({"add_one": add_one})
+    model = Model(SimpleNamespace(program=program, manifest={"target": "nvptx"}))
+    model._executor = GpuExecutor(driver, program, [b"module"], {"w": np.arange(8, dtype=np.float32)})
+    for n in (5, 3):
+        shape, pointer = np.array([7, n]), driver.alloc(16)
+        ctypes.memmove(pointer, shape.ctypes.data, 16)
+        for given in (shape, DeviceArray(driver, pointer, "i64", (2,))):
+            np.testing.assert_array_equal(np.asarray(model.run({"shape": given})["y"]), np.arange(1, n + 1))
+    assert [str(i) for i in model.inputs] == ["shape: i64[2] = [n]"]
 
 
 def test_requirements_are_checked_inside_graphs_and_between_them():

@@ -13,6 +13,7 @@ from xcc.runtime.program import (
     Copy,
     For,
     If,
+    InputValue,
     Launch,
     Program,
     SetScalar,
@@ -36,6 +37,7 @@ def sample():
             Buffer("weight", (4,), "f32", "w"),
             Buffer("temp", (parse("k"),), "f32"),
             Buffer("kept", (8,), "f32"),
+            Buffer("input", (2,), "i32", "shape"),
         ),
         body=(
             Launch("add_0", (0, 6, 2), (n,), (parse("floordiv(n + 3, 4)"), 1, 1), (128, 1, 1), 64),
@@ -46,8 +48,8 @@ def sample():
             While((Launch("cond", (2, 4), (n,)),), 4, (Copy(0, 2),)),
             Copy(2, 1),
         ),
-        inputs=(0,), outputs=(1,), symbols=("n",), bounds={"n": (1, 64)},
-        setup=(Launch("double", (6, 8), ()),))
+        inputs=(0, 9), outputs=(1,), symbols=("n", "s"), bounds={"n": (1, 64)},
+        setup=(Launch("double", (6, 8), ()),), values=(InputValue("s", 9, 1),))
 
 
 def test_round_trip():
@@ -65,6 +67,12 @@ FAULTS = [
     (lambda d: d["buffers"][0].update(shape=[True]), "expected an integer"),
     (lambda d: d["buffers"][0].update(shape=["m"]), "symbol 'm' has no value"),
     (lambda d: d["buffers"][3].update(base=3), "does not come before"),
+    (lambda d: d["values"][0].update(name="t"), "program.values[0]: 't' is none of the program's symbols"),
+    (lambda d: d["values"][0].update(source=1), "program.values[0]: buffer 1 is no input"),
+    (lambda d: d["values"][0].update(source=99), "program.values[0]: buffer 99 is no input"),
+    (lambda d: d["values"][0].update(source=0, index=0), "program.values[0]: there is no integer 0 in buffer 0"),
+    (lambda d: d["values"][0].update(index=2), "program.values[0]: there is no integer 2 in buffer 9"),
+    (lambda d: d["values"][0].update(index=-1), "program.values[0]: there is no integer -1 in buffer 9"),
     (lambda d: d["buffers"][6].update(name=""), "without a name"),
     (lambda d: d.update(inputs=[1]), "is of kind output"),
     (lambda d: d.update(inputs=[99]), "there is no buffer 99"),

@@ -189,7 +189,7 @@ def test_fixed_values_that_do_not_fit(fix: Any, options: Any, what: str) -> None
 
 def test_shape_that_only_a_run_can_tell() -> None:
     text = message(model([node("Reshape", ["x", "s"], ["y"], name="r")],
-                         [value("x", [6]), value("s", [2], TensorProto.INT64)], [value("y", [None, None])]))
+                         [value("x", [6]), value("s", ["n"], TensorProto.INT64)], [value("y", [None, None])]))
     assert "node 'r' (Reshape)" in text and "fix the value of 's'" in text
 
 
