@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,42 +15,60 @@ from xcc.diagnostics import UserError
 from xcc.runtime.dtypes import numpy_dtype
 from xcc.runtime.signature import TensorInfo
 
-__all__ = ["gather_inputs", "random_input", "read_array", "summary", "write_outputs"]
+__all__ = ["check_dims", "gather_inputs", "random_input", "read_array", "summary", "write_outputs"]
 
 Array = np.ndarray[Any, Any]
 
 
-def read_array(path: str) -> Any:
-    """The array of an .npy file, or the mapping of an .npz file. Pickled objects are refused."""
+def read_array(path: str) -> Array | dict[str, Array]:
+    """The array of an .npy file, or those of an .npz file by name. Pickled objects are refused."""
     try:
-        return np.load(path, allow_pickle=False)
+        data = np.load(path, allow_pickle=False)
+        return data if isinstance(data, np.ndarray) else {name: data[name] for name in data.files}
     except OSError as e:
         raise UserError(f"{path}: cannot be read: {e.strerror or e}") from None
-    except (ValueError, EOFError) as e:
+    except (ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as e:
         reason = "it is none, or damaged, or holds Python objects" if "pickle" in str(e) else e
         raise UserError(f"{path}: no .npy or .npz file of plain arrays: {reason}") from None
+
+
+def check_dims(dims: Iterable[str], symbols: Sequence[str]) -> None:
+    """UserError for sizes (--dim) of what is no symbolic dim of the model."""
+    for name in dims:
+        if name not in symbols:
+            raise UserError(f"--dim {name}: the model has no such dim; it has {', '.join(symbols) or 'none'}")
 
 
 def gather_inputs(infos: Sequence[TensorInfo], given: Sequence[str], files: Sequence[str], seed: int | None,
                   dims: Mapping[str, int]) -> dict[str, Array]:
     """Inputs from ``NAME=FILE.npy`` texts and .npz files; the rest at random when `seed` is not None."""
+    if seed is not None and seed < 0:
+        raise UserError(f"--random {seed}: a seed is not negative")
     inputs: dict[str, Array] = {}
     for path in files:
         data = read_array(path)
-        if not hasattr(data, "files"):
+        if not isinstance(data, dict):
             raise UserError(f"{path}: --inputs takes an .npz file; for an .npy file write --input NAME={path}")
-        inputs |= {name: data[name] for name in data.files}
+        inputs |= data
     for text in given:
         name, eq, path = text.rpartition("=")
         if not eq:
             raise UserError(f"--input {text}: write NAME=FILE.npy")
-        data = read_array(path)
-        inputs[name] = data[data.files[0]] if hasattr(data, "files") else data
+        inputs[name] = _one_of(read_array(path), name, path)
     rng = np.random.default_rng(seed or 0)
     for info in infos:
         if info.name not in inputs and seed is not None:
             inputs[info.name] = random_input(info, dims, rng)
     return inputs
+
+
+def _one_of(data: Array | dict[str, Array], name: str, path: str) -> Array:
+    """An .npy file's array; of an .npz file the one called `name`, or its only one."""
+    if not isinstance(data, dict):
+        return data
+    if name not in data and len(data) != 1:
+        raise UserError(f"{path}: has no array '{name}'; it has {', '.join(data) or 'none'}")
+    return data[name] if name in data else next(iter(data.values()))
 
 
 def random_input(info: TensorInfo, dims: Mapping[str, int], rng: np.random.Generator) -> Array:
@@ -76,13 +96,24 @@ def write_outputs(path: str, outputs: Mapping[str, Array]) -> None:
     """One .npz file, or a folder with an .npy file an output."""
     try:
         if path.endswith(".npz"):
-            np.savez(path, **{k: _plain(v) for k, v in outputs.items()})  # type: ignore[arg-type]
+            _write_npz(path, outputs)
             return
+        names = [name.replace("/", "_") for name in outputs]
+        if len(set(names)) < len(names):
+            raise UserError(f"{path}: outputs whose names differ by '/' and '_' only need an .npz file")
         Path(path).mkdir(parents=True, exist_ok=True)
-        for name, value in outputs.items():
-            np.save(Path(path) / (name.replace("/", "_") + ".npy"), _plain(value))
+        for name, value in zip(names, outputs.values(), strict=True):
+            np.save(Path(path) / f"{name}.npy", _plain(value))
     except OSError as e:
         raise UserError(f"{path}: cannot be written: {e.strerror or e}") from None
+
+
+def _write_npz(path: str, arrays: Mapping[str, Array]) -> None:
+    """As numpy.savez, which takes no array called "file"."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, value in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as f:
+                np.lib.format.write_array(f, _plain(value), allow_pickle=False)
 
 
 def _plain(a: Array) -> Array:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from xcc.diagnostics import EXIT_BUG, EXIT_USER, CompilerBug, UserError
+from xcc.runtime.output_file import output_file
 
-__all__ = ["ArgumentParser", "guarded", "write_output"]
+__all__ = ["ArgumentParser", "check_writable", "guarded", "write_output"]
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -60,7 +61,7 @@ def guarded(prog: str, body: Callable[[Sequence[str]], int], argv: Sequence[str]
 
 
 def write_output(path: str, data: str | bytes) -> None:
-    """Writes to the file `path`, or to standard output for "-"; UserError when that fails."""
+    """Writes to the file `path`, all or nothing, or to standard output for "-"; UserError when that fails."""
     raw = data.encode() if isinstance(data, str) else data
     try:
         if path == "-":
@@ -68,13 +69,26 @@ def write_output(path: str, data: str | bytes) -> None:
             sys.stdout.buffer.write(raw)
             sys.stdout.flush()
         else:
-            Path(path).write_bytes(raw)
+            with output_file(path) as f:
+                f.write(raw)
     except BrokenPipeError:
         raise
     except OSError as e:
         if path == "-":
             _drop_output()
         raise UserError(f"{'standard output' if path == '-' else path}: cannot be written: {e.strerror}") from None
+
+
+def check_writable(path: str) -> None:
+    """UserError where it is known before any work that the file `path` cannot be written."""
+    folder = Path(path).parent
+    reason = 0 if os.access(path if os.path.exists(path) else folder, os.W_OK) else errno.EACCES
+    if not folder.is_dir():
+        reason = errno.ENOTDIR if folder.exists() else errno.ENOENT
+    elif os.path.isdir(path):
+        reason = errno.EISDIR
+    if reason:
+        raise UserError(f"{path}: cannot be written: {os.strerror(reason)}")
 
 
 def _open_standard_files() -> None:
@@ -106,6 +120,9 @@ def _save_traceback(error: Exception) -> str:
 
 
 def _report(prog: str, kind: str, message: str, status: int) -> int:
-    sys.stdout.flush()
+    try:
+        sys.stdout.flush()
+    except OSError:         # nobody reads it, or the disk is full
+        _drop_output()
     sys.stderr.write(f"{prog}: {kind}: {message}\n")
     return status

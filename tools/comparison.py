@@ -53,7 +53,7 @@ def compare(name: str, got: Array, wanted: Array, tolerance: Tolerance) -> tuple
     """Whether `got` is `wanted` within `tolerance`, and a line about it.
 
     NaN and infinities must be where `wanted` has them. Integers and booleans have no `share`: unless an absolute or
-    relative tolerance is given they must be equal.
+    relative tolerance is given they must be equal, also beyond the 53 bits of a float.
     """
     if got.shape != wanted.shape:
         return False, f"{name}: shape {list(got.shape)} against {list(wanted.shape)}"
@@ -65,11 +65,17 @@ def compare(name: str, got: Array, wanted: Array, tolerance: Tolerance) -> tuple
     with np.errstate(invalid="ignore"):
         difference = np.where((g == w) | (np.isnan(g) & np.isnan(w)), 0.0, np.abs(g - w))
     difference = np.nan_to_num(difference, nan=np.inf)
+    if got.dtype.kind in "iub" and wanted.dtype.kind in "iub":
+        difference = np.where(got == wanted, 0.0, np.maximum(difference, 1.0))
     allowed = tolerance.of(w)
     outside = int((difference > allowed).sum())
     worst = np.unravel_index(int(np.argmax(difference)), g.shape)
     line = (f"{name}: largest difference {difference[worst]:.3g} at {list(map(int, worst))}: "
-            f"{g[worst]:.6g} against {w[worst]:.6g}")
+            f"{_number(got[worst])} against {_number(wanted[worst])}")
     if tolerance.share:
         line += f" (allowed {allowed[worst]:.3g}: {tolerance.share:g} of the largest, for {tolerance.name})"
     return not outside, line + (f"; {outside} of {g.size} are outside the tolerance" if outside else "")
+
+
+def _number(value: Any) -> str:
+    return str(value) if value.dtype.kind in "iub" else f"{float(value):.6g}"

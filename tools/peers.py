@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from xcc.diagnostics import UserError
 
-__all__ = ["onnxruntime_session", "typed_input"]
+__all__ = ["onnxruntime_session", "run_session", "typed_input"]
 
 
 def onnxruntime_session(path: str, threads: int = 0) -> Any:
@@ -22,6 +23,19 @@ def onnxruntime_session(path: str, threads: int = 0) -> Any:
         return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as e:
         raise UserError(f"onnxruntime refuses {path}: {str(e).splitlines()[0]}") from None
+
+
+def run_session(session: Any, path: str, inputs: Mapping[str, Any], wanted: Iterable[str]) -> dict[str, Any]:
+    """The outputs by name of a session of the model `path`; UserError where one of `wanted` is not among them, or where
+    onnxruntime refuses the inputs."""
+    names = [o.name for o in session.get_outputs()]
+    for name in wanted:
+        if name not in names:
+            raise UserError(f"{path} has no output '{name}'; it has {', '.join(names)}")
+    try:
+        return dict(zip(names, session.run(names, inputs), strict=True))
+    except Exception as e:
+        raise UserError(f"onnxruntime cannot run {path}: {str(e).splitlines()[0]}") from None
 
 
 def typed_input(session: Any, name: str, value: Any) -> Any:

@@ -41,18 +41,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str]) -> int:
     args = parser().parse_args(argv)
-    from xcc.tools.arrays import gather_inputs
+    if not 0 <= args.seconds < float("inf"):
+        raise UserError(f"--seconds {args.seconds}: give a number of seconds")
+    from xcc.tools.arrays import check_dims, gather_inputs
     from xcc.tools.comparison import compare, computed_in, stated
 
     model = _model(args)
     dims = {name: low for name, low, _ in map(parse_dim, args.dim)}
+    check_dims([parse_dim(text)[0] for text in args.dim if ".." not in text], model.artifact.program.symbols)
     inputs = gather_inputs(model.inputs, args.input, [], 0, dims)
     rows = [("xcc", *measure(lambda: model.run(inputs), args.seconds))]
     onnx = args.against or (args.model if args.model.endswith(".onnx") else "")
     if onnx:
         outputs, tolerance = model.run(inputs), stated(computed_in(model.artifact))
         fixed = {name: json.loads(text) for name, text in map(parse_fix, args.fix)}
-        for name, value, run in _peers(onnx, inputs, fixed, args.threads):
+        for name, value, run in _peers(onnx, inputs, fixed, args.threads, outputs):
             rows.append((name, *measure(run, args.seconds)))
             for output, array in outputs.items():
                 print(f"{name}: {compare(output, array, value[output], tolerance)[1]}")
@@ -102,9 +105,10 @@ def _model(args: Any) -> Any:
 
 
 def _peers(onnx: str, inputs: dict[str, Any], fixed: dict[str, Any],
-           threads: int) -> list[tuple[str, dict[str, Any], Callable[[], Any]]]:
-    """(name, outputs by name, call) of each runtime that is installed; `fixed` are inputs that only the peers have."""
-    from xcc.tools.peers import onnxruntime_session, typed_input
+           threads: int, outputs: dict[str, Any]) -> list[tuple[str, dict[str, Any], Callable[[], Any]]]:
+    """(name, outputs by name, call) of each runtime that is installed; `fixed` are inputs that only the peers have,
+    `outputs` those that they must have."""
+    from xcc.tools.peers import onnxruntime_session, run_session, typed_input
 
     try:
         session = onnxruntime_session(onnx, threads)
@@ -112,9 +116,8 @@ def _peers(onnx: str, inputs: dict[str, Any], fixed: dict[str, Any],
         sys.stderr.write(f"xcc-bench: {e}\n")
         return []
     inputs = inputs | {k: typed_input(session, k, v) for k, v in fixed.items()}
-    names = [o.name for o in session.get_outputs()]
-    return [("onnxruntime", dict(zip(names, session.run(names, inputs), strict=True)),
-             lambda: session.run(names, inputs))]
+    made = run_session(session, onnx, inputs, outputs)
+    return [("onnxruntime", made, lambda: session.run(list(made), inputs))]
 
 
 def _print(rows: list[tuple[str, float, float]]) -> None:

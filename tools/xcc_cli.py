@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcc.diagnostics import UserError, counted
 from xcc.options import PRECISIONS, CompileOptions, parse_dim, parse_fix, parse_target
-from xcc.tools.common import ArgumentParser, guarded, write_output
+from xcc.tools.common import ArgumentParser, check_writable, guarded, write_output
 
 if TYPE_CHECKING:
     from xcc.model_cache import Ticket
@@ -77,6 +78,8 @@ def _run(argv: Sequence[str]) -> int:
 
     for plugin in args.plugin:
         load_plugin(plugin)
+    if args.model and not args.print_pipeline:
+        _check_outputs(args)
     plain = not (args.emit or args.pipeline or args.print_pipeline or args.tune or args.timing)
     entry = ticket(args.model, options, args.plugin) if plain and args.model else None
     if entry is not None and _found(args, options, entry):
@@ -90,6 +93,17 @@ def _run(argv: Sequence[str]) -> int:
     if args.tune:
         options = _tune(args, options)
     return _compile(args, options, pipeline, entry)
+
+
+def _check_outputs(args: Any) -> None:
+    """UserError, before work that may take minutes, where its result could not be written or would replace MODEL."""
+    output = args.output if args.emit else _artifact_path(args)
+    if os.path.isfile(output) and os.path.exists(args.model) and os.path.samefile(output, args.model):
+        raise UserError(f"{output}: is the model itself, which the output would replace: give another -o")
+    if output not in ("", "-") and args.emit not in CODE:
+        check_writable(output)
+    if args.tune:
+        check_writable(args.tuning or TUNING_FILE)
 
 
 def _tune(args: Any, options: CompileOptions) -> CompileOptions:

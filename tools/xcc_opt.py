@@ -163,12 +163,11 @@ def _split_parts(text: str) -> list[str]:
 
 
 def _read(path: str) -> str:
-    if path == "-":
-        return sys.stdin.read()
     try:
-        return Path(path).read_text()
+        return Path(path).read_text() if path != "-" else sys.stdin.buffer.read().decode()
     except UnicodeDecodeError:
-        raise UserError(f"{path}: no MLIR text; xcc --emit=STAGE writes that of a model") from None
+        where = "standard input" if path == "-" else path
+        raise UserError(f"{where}: no MLIR text; xcc --emit=STAGE writes that of a model") from None
     except OSError as e:
         raise UserError(f"{path}: cannot be read: {e.strerror or e}") from None
 

@@ -41,9 +41,12 @@ def _run(argv: Sequence[str]) -> int:
     args = parser().parse_args(argv)
     if args.repeat < 0:
         raise UserError(f"--repeat {args.repeat}: give a number of runs")
+    for flag, value in (("--rtol", args.rtol), ("--atol", args.atol)):
+        if value is not None and not 0 <= value < float("inf"):
+            raise UserError(f"{flag} {value}: a tolerance is a finite number that is not negative")
     from xcc.options import parse_dim
     from xcc.runtime.model import load
-    from xcc.tools.arrays import gather_inputs, summary, write_outputs
+    from xcc.tools.arrays import check_dims, gather_inputs, summary, write_outputs
 
     model = load(args.model, prepare=not (args.info or args.interpret))
     if args.info:
@@ -51,10 +54,7 @@ def _run(argv: Sequence[str]) -> int:
     if args.interpret:
         _interpret(model)
     dims = {name: low for name, low, _ in map(parse_dim, args.dim)}
-    symbols = model.artifact.program.symbols
-    for name in dims:
-        if name not in symbols:
-            raise UserError(f"--dim {name}: the model has no such dim; it has {', '.join(symbols) or 'none'}")
+    check_dims(dims, model.artifact.program.symbols)
     inputs = gather_inputs(model.inputs, args.input, args.inputs, args.random, dims)
     outputs = model.run(inputs)
     for name, value in outputs.items():
@@ -90,7 +90,7 @@ def _interpret(model: Any) -> None:
 def _compare(args: Any, model: Any, inputs: dict[str, Any], outputs: dict[str, Any]) -> int:
     from xcc.tools.comparison import Tolerance, compare, computed_in, stated
 
-    wanted, other = _reference(args.compare, inputs)
+    wanted, other = _reference(args.compare, inputs, outputs)
     if args.rtol is None and args.atol is None:
         tolerance = stated(computed_in(model.artifact) | (computed_in(other.artifact) if other else set()))
     else:
@@ -98,26 +98,29 @@ def _compare(args: Any, model: Any, inputs: dict[str, Any], outputs: dict[str, A
     fine = True
     for name, value in outputs.items():
         if name not in wanted:
-            raise UserError(f"{args.compare} has no output '{name}'; it has {', '.join(wanted)}")
+            raise UserError(f"{args.compare} has no output '{name}'; it has {', '.join(wanted) or 'none'}")
         same, line = compare(name, value, wanted[name], tolerance)
         fine &= same
         print(f"{'same' if same else 'DIFFERENT'}  {line}")
     return 0 if fine else 1
 
 
-def _reference(path: str, inputs: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Outputs by name, and the compiled model that made them or None."""
+def _reference(path: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """What `outputs` are compared with, by name, and the compiled model that made it or None."""
     from xcc.tools.arrays import read_array
 
     if path.endswith(".npz"):
         data = read_array(path)
-        return {name: data[name] for name in data.files}, None
+        if not isinstance(data, dict):
+            raise UserError(f"--compare {path}: holds an array without a name, it is no .npz file")
+        strange = next((name for name in outputs if name in data and data[name].dtype.kind not in "biuf"), None)
+        if strange is not None:
+            raise UserError(f"--compare {path}: '{strange}' is of type {data[strange].dtype}, which no output is of")
+        return data, None
     if path.endswith(".onnx"):
-        from xcc.tools.peers import onnxruntime_session
+        from xcc.tools.peers import onnxruntime_session, run_session
 
-        session = onnxruntime_session(path)
-        names = [o.name for o in session.get_outputs()]
-        return dict(zip(names, session.run(names, inputs), strict=True)), None
+        return run_session(onnxruntime_session(path), path, inputs, outputs), None
     from xcc.runtime.model import load
 
     if not path.endswith(".xcm"):

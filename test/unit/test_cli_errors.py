@@ -54,6 +54,52 @@ def test_a_full_disk(tmp_path: Path, argv: tuple[str, ...]) -> None:
     assert "No space left on device" in done.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_an_error_behind_output_that_nobody_gets(tmp_path: Path) -> None:
+    """What was printed before cannot be written either: the error is one line all the same."""
+    code = "import sys; from xcc.diagnostics import UserError; from xcc.tools.common import guarded\n" \
+           "def body(argv):\n    print('x'); raise UserError('reason')\n" \
+           "sys.exit(guarded('tool', body, []))"
+    for stdout in ("/dev/full", None):
+        words = [sys.executable, "-c", code]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "PYTHONUNBUFFERED": ""}
+        reader, writer = os.pipe()
+        os.close(reader)
+        with open(stdout, "w") if stdout else open(writer, "w") as out:
+            done = subprocess.run(words, env=environment, text=True, stdout=out, stderr=subprocess.PIPE)
+        assert (done.returncode, done.stderr) == (1, "tool: error: reason\n")
+
+
+def test_standard_input_that_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "m.mlir").write_bytes(b"\xff\xfe\0")
+    done = run_tool(tmp_path, "xcc-opt", shell="<m.mlir")
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert "standard input: no MLIR text" in done.stderr
+
+
+@pytest.mark.parametrize(("argv", "what"), [
+    (("--seconds=nan",), "--seconds nan: give a number of seconds"), (("--seconds=inf",), "give a number of seconds"),
+    (("--seconds=-1",), "give a number of seconds"), (("--dim=q=3",), "--dim q: the model has no such dim; it has n"),
+    (("--dim=n=2", "--against=other.onnx"), "other.onnx has no output 'y'; it has z"),
+    (("--dim=n=2", "--against=more.onnx"), "onnxruntime cannot run more.onnx: Required inputs (['w']) are missing"),
+])
+def test_xcc_bench(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                   argv: tuple[str, ...], what: str) -> None:
+    helper = pytest.importorskip("onnx.helper")
+    pytest.importorskip("onnxruntime")
+    monkeypatch.chdir(tmp_path)
+
+    def value(name: str) -> Any:
+        return helper.make_tensor_value_info(name, 1, ["n", 3])
+
+    for name, inputs, output in (("m", "x", "y"), ("other", "x", "z"), ("more", "xw", "y")):
+        node = helper.make_node("Relu" if inputs == "x" else "Add", list(inputs), [output])
+        graph = helper.make_graph([node], "g", list(map(value, inputs)), [value(output)])
+        (tmp_path / f"{name}.onnx").write_bytes(helper.make_model(
+            graph, ir_version=10, opset_imports=[helper.make_opsetid("", 18)]).SerializeToString())
+    assert what in fails(capsys, "xcc-bench", "m.onnx", "--seconds=0", *argv)
+
+
 @pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
 def test_closed_standard_files(tmp_path: Path, closed: str) -> None:
     (tmp_path / "m.mlir").write_text("func.func @main() { return }\n")
@@ -86,6 +132,12 @@ def test_help_loads_nothing_heavy() -> None:
     (("m.txt", "--chip=none"), "has no chip 'none'; chips are"),
     (("m.txt", "--dim=n"), "write NAME=SIZE or NAME=LOW..HIGH"),
     (("m.txt", "--tune=-1"), "give a number of seconds"),
+    (("m.txt", "--tune", "--tuning=absent/t.txt"), "absent/t.txt: cannot be written: No such file"),
+    (("m.txt", "-o", "absent/m.xcm"), "absent/m.xcm: cannot be written: No such file"),
+    (("m.txt", "-o", "m.txt/m.xcm"), "m.txt/m.xcm: cannot be written: Not a directory"),
+    (("m.txt", "-o", "."), ".: cannot be written: Is a directory"),
+    (("m.txt", "-o", "./m.txt"), "./m.txt: is the model itself, which the output would replace"),
+    (("bad.mlir", "--emit=xt", "-o", "bad.mlir"), "bad.mlir: is the model itself, which the output would replace"),
     (("m.txt", "--target=cpu,fast"), "target 'cpu' has no option 'fast=1'; it has none"),
     (("m.txt", "--dim=n=99999999999999999999"), "bounds must be low <= high < 2^63"),
     (("m.txt", "--dim=n=9..1"), "bounds must be low <= high"),
@@ -135,6 +187,14 @@ def test_xcc_run_artifacts(capsys: pytest.CaptureFixture[str], tmp_path: Path, m
     (("--random", "--dim", "n=-2"), "a size cannot be negative, as in [-2, 3]"),
     (("--random", "--dim", "n=9999999999999"), "Unable to allocate"),
     (("--random", "--dim", "n=2", "--repeat", "-4"), "give a number of runs"),
+    (("--random", "-1", "--dim", "n=2"), "--random -1: a seed is not negative"),
+    (("--random", "--dim", "n=2", "--compare", "y.npz", "--rtol", "nan"), "--rtol nan: a tolerance is a finite number"),
+    (("--random", "--dim", "n=2", "--compare", "y.npz", "--atol", "-1"), "--atol -1.0: a tolerance is a finite number"),
+    (("--inputs", "objects.npz"), "objects.npz: no .npy or .npz file of plain arrays"),
+    (("--inputs", "cut.npz"), "cut.npz: no .npy or .npz file of plain arrays"),
+    (("--inputs", "flipped.npz"), "flipped.npz: no .npy or .npz file of plain arrays"),
+    (("--input", "x=empty.npz"), "empty.npz: has no array 'x'; it has none"),
+    (("--input", "x=two.npz"), "two.npz: has no array 'x'; it has a, b"),
     (("--random", "--dim", "n=2", "--interpret"), "the artifact holds no kernel IR"),
     (("--random", "--dim", "n=2"), "the artifact has no kernels/cpu.json, which a model for cpu needs"),
 ])
@@ -153,4 +213,10 @@ def test_xcc_run_inputs(capsys: pytest.CaptureFixture[str], tmp_path: Path, monk
     np.save("f64.npy", np.zeros((2, 3)))
     np.save("wide.npy", np.zeros((2, 4), np.float32))
     np.save("object.npy", np.array([object()]), allow_pickle=True)
+    np.savez("objects.npz", x=np.array([object()]))
+    np.savez("empty.npz")
+    np.savez("two.npz", a=np.zeros(1), b=np.zeros(1))
+    whole = (tmp_path / "two.npz").read_bytes()
+    (tmp_path / "cut.npz").write_bytes(whole[:len(whole) // 2])
+    (tmp_path / "flipped.npz").write_bytes(whole[:100] + bytes(b ^ 1 for b in whole[100:160]) + whole[160:])
     assert what in fails(capsys, "xcc-run", "m.xcm", *argv)

@@ -29,6 +29,16 @@ def test_types_are_those_of_buffers_and_of_the_precision():
     assert computed_in(artifact("", ("weight", "f16"), ("temp", "ui8"))) == {"f16", "i8"}
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+def test_integers_are_equal_or_not_in_all_their_bits(kind):
+    wanted = np.array([5, 1 << 53, 1 << 62], kind)
+    got = wanted + np.array([0, 1, 0], kind)
+    assert compare("y", wanted.copy(), wanted, stated({"f32"}))[0]
+    same, line = compare("y", got, wanted, stated({"f32"}))
+    assert not same and f"at [1]: {got[1]} against {wanted[1]}; 1 of 3 are outside" in line
+    assert compare("y", got, wanted, Tolerance(absolute=1.0))[0]
+
+
 @pytest.mark.parametrize("name", sorted(SHARES))
 def test_the_share_is_of_the_largest_magnitude(name):
     off = np.array([0.0, 1.0, 0.0]) * 100 * SHARES[name]
