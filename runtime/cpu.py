@@ -8,6 +8,7 @@ where the artifact has mapped them.
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from xcc.runtime.library import code_places, follow_forks, load_library
 from xcc.runtime.native_plan import native_planner
 from xcc.runtime.outputs import OutputMemory
 from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program, Require
+from xcc.runtime.rehearsal import Rehearsal
 from xcc.runtime.signature import refusal
 from xcc.runtime.versions import choose
 
@@ -128,6 +130,7 @@ class CpuExecutor:
                 array = np.ascontiguousarray(weights[b.name])
                 self._arrays[i] = array
                 self._pointers[i] = array.ctypes.data
+        self._rehearsal = Rehearsal(program, self._library, sum(a.nbytes for a in self._arrays.values()))
         if program.setup:
             self._set_up()
 
@@ -174,6 +177,16 @@ class CpuExecutor:
                 run()
         finally:
             self._main = main
+
+    def rehearse_code(self, run: Callable[[], Any], inputs: Sequence[Any], symbols: Mapping[str, int]) -> bool:
+        """Calls `run`, which calls this executor with these arguments, for a small model; False where no run came to
+        its end on these sizes."""
+        if not self._rehearsal.possible:
+            return True
+        shape = self._shape(symbols)
+        outputs = sum(math.prod(size) * self._dtypes[i].itemsize
+                      for i, size in zip(self.program.outputs, shape.outputs, strict=True))
+        return self._rehearsal(run, shape.arena + outputs + sum(a.nbytes for a in inputs))
 
     def forget_sizes(self) -> None:
         """The next run is planned like one on new sizes."""
@@ -224,7 +237,8 @@ class CpuExecutor:
         return self._shapes.get(key) or self._plan(key, symbols)
 
     def _plan(self, key: tuple[int, ...], symbols: Mapping[str, int]) -> _Shape:
-        planned = self._native_planner(self._symbols) if self._native_planner is not None else None
+        native = self._native_planner if max(key, default=0) <= MOST_BYTES else None    # else no 64 bits hold them
+        planned = native(self._symbols) if native is not None else None
         arena, offsets, dims = planned or self._plan_in_python(symbols)
         sizes = iter(dims)
         outputs = [tuple(islice(sizes, rank)) for rank in self._ranks]

@@ -12,7 +12,7 @@ from xcc.runtime.program import Program
 
 __all__ = ["MOST_FETCHED", "data_places", "fetch"]
 
-MOST_FETCHED = 4 << 20      # bytes of weights: more are not in a core's own caches in a warm run either
+MOST_FETCHED = 16 << 20     # bytes of weights: more are not in the caches of most machines in a warm run either
 
 
 def data_places(program: Program, pointers: Sequence[int | None]) -> list[Place]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ each symbol; it returns the outputs in the program's order.
 """
 
 REMEMBERED_SHAPES = 256
+LONGER_SIZE = 256           # of one dim, as of a signal in time, for models that the first sizes are too small for
 FIRST_SIZES = (1, 32)       # what sizes are multiples of that a model is made ready for: some halve images five times
 
 
@@ -174,36 +176,56 @@ class Model:
                                 f"{', '.join(symbols) or 'none'}")
             self._make_ready(least | dict(dims))
             return self
-        for step in FIRST_SIZES:
+        likely = [{s: -(-n // step) * step for s, n in least.items()} for step in FIRST_SIZES]
+        likely += [{**least, s: LONGER_SIZE} for s in symbols]
+        for n, sizes in enumerate(likely):
             with contextlib.suppress(UserError):        # the first run says what is wrong
-                self._make_ready({s: -(-n // step) * step for s, n in least.items()}, spare=True)
+                self._make_ready(sizes, likely[n + 1:])
                 break
         return self
 
-    def _make_ready(self, sizes: Mapping[str, int], *, spare: bool = False) -> None:
-        """The executor, and its memory for symbols of these values. `spare`: others are likely."""
-        executor, buffers = self.executor, self.artifact.program.buffers
+    def _make_ready(self, sizes: Mapping[str, int], others: Sequence[Mapping[str, int]] | None = None) -> None:
+        """The executor, and its memory for symbols of these values; `others`, if not None, are likely, too."""
+        executor, spare = self.executor, others is not None
         try:
-            inputs = {i.name: np.empty([symbolic.evaluate(d, sizes) for d in buffers[b].shape],
-                                       dtypes.numpy_dtype(i.dtype))
-                      for i, b in zip(self.inputs, self.artifact.program.inputs, strict=True)}
-            for v in self.artifact.program.values:
-                inputs[buffers[v.source].name].reshape(-1)[v.index] = sizes[v.name]
+            inputs = self._zeros(sizes)
             executor.make_ready(self._checked(inputs)[1], spare=spare)
-            if spare and sizes:
-                executor.rehearse(lambda: self._run_anew(inputs))
             executor.fetch()
             executor.rehearse(lambda: self.run(inputs))
+            if spare and sizes:
+                executor.rehearse(lambda: self._run_anew(inputs))
+            self._rehearse_code(inputs, others or ())
         except MemoryError as e:
             raise UserError(f"the memory does not suffice for a run of these sizes: {e}") from None
         except (ArithmeticError, ValueError) as e:      # a division by zero, a negative size
             raise UserError(f"the model cannot have these sizes: {e}") from None
 
-    def _run_anew(self, inputs: Mapping[str, Any]) -> None:
+    def _rehearse_code(self, inputs: Mapping[str, Any], others: Sequence[Mapping[str, int]]) -> None:
+        """Runs a small model on `inputs`; where no run comes to its end on these sizes, on the first of the others that
+        one does on."""
+        run = self._run_anew if others else self.run
+        if self.executor.rehearse_code(partial(run, inputs), *self._checked(inputs)):
+            return
+        for sizes in others:
+            with contextlib.suppress(UserError, MemoryError, ArithmeticError, ValueError):
+                inputs = self._zeros(sizes)
+                if self.executor.rehearse_code(partial(run, inputs), *self._checked(inputs)):
+                    return
+
+    def _zeros(self, sizes: Mapping[str, int]) -> dict[str, Any]:
+        """Inputs for symbols of these values: zeros, but for elements that are symbols."""
+        buffers = self.artifact.program.buffers
+        inputs = {i.name: np.zeros([symbolic.evaluate(d, sizes) for d in buffers[b].shape], dtypes.numpy_dtype(i.dtype))
+                  for i, b in zip(self.inputs, self.artifact.program.inputs, strict=True)}
+        for v in self.artifact.program.values:
+            inputs[buffers[v.source].name].reshape(-1)[v.index] = sizes[v.name]
+        return inputs
+
+    def _run_anew(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """A run as if it were the first on these sizes."""
         self._solved.clear()
         self.executor.forget_sizes()
-        self.run(inputs)
+        return self.run(inputs)
 
     def _array(self, info: TensorInfo, value: Any) -> Any:
         if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):

@@ -7,6 +7,10 @@
 their base). `symbols` has an entry for each name of :func:`xcc.runtime.cpu.symbol_names`: the caller fills in those
 bound from inputs, the function writes those bound on the way. Returns 0, or which of
 :func:`xcc.runtime.cpu.requirements`, counted from 1, does not hold: nothing behind it has run then.
+
+    int64 xcc_flips                                       only where the program has branches
+
+Bit n set has the n-th If of the program taken the other way: for rehearsals, 0 else.
 """
 
 from __future__ import annotations
@@ -46,17 +50,24 @@ def host_program(program: Program) -> str:
     """LLVM IR text of ``xcc_main``, and of ``xcc_setup`` where it has work, for `program`."""
     functions = {"xcc_main": program.body} | ({"xcc_setup": program.setup} if program.setup else {})
     with ir.Context(), ir.Location.unknown():
-        module = ir.Module.parse("\n".join(
+        module = ir.Module.parse("\n".join([*_flips(program), *(
             f"func.func @{name}(%buffers: !llvm.ptr, %symbols: !llvm.ptr) -> i32 {{\n"
-            "  %zero = arith.constant 0 : i32\n  return %zero : i32\n}" for name in functions))
+            "  %zero = arith.constant 0 : i32\n  return %zero : i32\n}" for name in functions)]))
         declared: set[str] = set()
-        for function, body in zip(list(module.body.operations), functions.values(), strict=True):
+        entries = [o for o in module.body.operations if o.operation.name == "func.func"]
+        for function, body in zip(entries, functions.values(), strict=True):
             block = function.regions[0].blocks[0]
             host = _Host(program, module, list(block.arguments), declared)
             with ir.InsertionPoint.at_block_terminator(block):
                 host.whole(body)
         Upstream(pipeline=_LOWERING).run(module, None)  # type: ignore[arg-type]
         return llvm_ir(module)
+
+
+def _flips(program: Program) -> list[str]:
+    """``xcc_flips``, where the program has branches: bit n has the n-th of them taken the other way."""
+    some = any(isinstance(s, If) for s in walk(program.body))
+    return ["llvm.mlir.global external @xcc_flips(0 : i64) : i64"] if some else []
 
 
 class _Host:
@@ -70,6 +81,7 @@ class _Host:
         self.declared = declared
         self.status: Any = None                         # the address of what the function returns, where it can fail
         self.codes = {id(s): n for n, s in enumerate(requirements(program), 1)}
+        self.branches = {id(s): n for n, s in enumerate(s for s in walk(program.body) if isinstance(s, If))}
 
     def element(self, base: Any, i: Any, elem: Any) -> Any:
         """The address of element `i` (an int or an i64 value) of an array of `elem`."""
@@ -221,11 +233,21 @@ class _Host:
         return op(name, [ir.IntegerType.get_signless(1)], [value, zero], predicate=ir.IntegerAttr.get(self.i64, code))
 
     def _if(self, s: If) -> None:
-        branch = ir.Operation.create("scf.if", operands=[self._condition(s.condition)], regions=2)
+        branch = ir.Operation.create("scf.if", operands=[self._flipped(s, self._condition(s.condition))], regions=2)
         for region, body in zip(branch.regions, (s.then, s.orelse), strict=True):
             with ir.InsertionPoint(region.blocks.append()):
                 self.statements(body)
                 op("scf.yield", [], [])
+
+    def _flipped(self, s: If, condition: Any) -> Any:
+        """`condition`, or its opposite where a rehearsal says so."""
+        if self.branches[id(s)] >= 64:
+            return condition
+        flips = self.load(op("llvm.mlir.addressof", [self.ptr], [], global_name=ir.FlatSymbolRefAttr.get("xcc_flips")),
+                          self.i64)
+        bit = op("arith.shrui", [self.i64], [flips, self._constant(self.branches[id(s)])])
+        flip = op("arith.trunci", [condition.type], [bit])
+        return op("arith.xori", [condition.type], [condition, flip])
 
     def _while(self, s: While) -> None:
         loop = ir.Operation.create("scf.while", regions=2)

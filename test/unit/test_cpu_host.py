@@ -83,6 +83,17 @@ def test_one_executor_many_shapes():
         np.testing.assert_array_equal(out, 3 * x)
 
 
+def test_sizes_beyond_64_bits_are_no_small_ones():
+    """The symbols' array would hold the low bits of an element of ui64."""
+    program = Program(
+        buffers=(Buffer("input", (3,), "f32", "x"), Buffer("temp", (N,), "f32"), Buffer("output", (3,), "f32", "out")),
+        body=(Launch("add", (0, 0, 1), (3,)), Copy(0, 2)), inputs=(0,), outputs=(2,), symbols=("n",))
+    run, x = executor(program), np.zeros(3, np.float32)
+    run.run([x], {"n": 5})
+    with pytest.raises(MemoryError):
+        run.run([x], {"n": (1 << 64) + 5})
+
+
 @pytest.mark.parametrize("flag", [True, False])
 def test_if(flag):
     program = Program(
