@@ -31,6 +31,7 @@ __all__ = ["HardwareMath", "replace_in_f32"]
 
 LOG2E = float(np.float32(math.log2(math.e)))
 LOG2E_LOW = math.log2(math.e) - LOG2E
+REMAINDER_STEPS = {32: 3, 64: 2}     # of 23 and 52 bits
 RANGE = 192.0    # beyond it the f32 result is 0 or infinite
 
 
@@ -131,15 +132,21 @@ def _rsqrt(x: Any) -> Any:
 
 
 def _remainder(x: Any, y: Any) -> Any:
-    """C's fmod: the quotient may be one off after rounding, which one step repairs."""
-    y = _abs(y)
-    r = math_d.fma(arith_d.negf(_trunc(arith_d.divf(x, y))), y, x)
+    """C's fmod, for quotients up to 2^64.
+
+    A quotient is rounded to the bits of its type: what that leaves is exact, but as much shorter only, and is divided
+    again. The last quotient may be one off after rounding, which one step repairs.
+    """
+    y, r = _abs(y), x
+    for _ in range(REMAINDER_STEPS[element(x.type).width]):
+        r = math_d.fma(arith_d.negf(_trunc(arith_d.divf(r, y))), y, r)
     less = arith_d.subf(_abs(r), y)
     zero, one = splat_constant(x.type, 0.0), splat_constant(x.type, 1.0)
     r = arith_d.select(arith_d.cmpf(arith_d.CmpFPredicate.OGE, less, zero), _copysign(less, x), r)
     crossed = arith_d.cmpf(arith_d.CmpFPredicate.OLT, arith_d.mulf(_copysign(one, x), r), zero)
     r = arith_d.select(crossed, _copysign(arith_d.subf(y, _abs(r)), x), r)
-    return _copysign(r, x)
+    is_less = arith_d.cmpf(arith_d.CmpFPredicate.OLT, _abs(x), y)       # 0 times an infinite y would be NaN
+    return arith_d.select(is_less, x, _copysign(r, x))
 
 
 _BUILD = {"math.exp": _exp, "math.exp2": _exp2, "math.rsqrt": _rsqrt, "math.sqrt": _sqrt,
