@@ -34,24 +34,14 @@ def constant_of_shape(cx: Context) -> Any:
 def range_(cx: Context) -> Any:
     """output = Range(start, limit, delta)."""
     dtype = cx.dtype(0)
-    known = [cx.tensor(i).data for i in range(3)]
-    if any(k is None for k in known):
-        length = _declared_length(cx)
-        start, delta = xt.reshape(cx[0], shape=()), xt.reshape(cx[2], shape=())
+    declared = cx.declared()
+    if declared is not None and any(cx.tensor(i).data is None for i in range(3)):
+        length = declared[0]
     else:
-        start, delta = (_scalar_of(cx, i) for i in (0, 2))
         length = _range_length(cx, is_floating(dtype))
+    start, delta = (_scalar_of(cx, i) for i in (0, 2))
     steps = xt.iota(shape=(length,), axis=0, dtype="i64")
     return xt.add(xt.mul(convert(steps, dtype), delta), start)
-
-
-def _declared_length(cx: Context) -> Dim:
-    declared = cx.declared()
-    if declared is None:
-        for i in range(3):
-            cx.dims(i)
-    assert declared is not None
-    return declared[0]
 
 
 def _scalar_of(cx: Context, i: int) -> Any:
@@ -59,6 +49,9 @@ def _scalar_of(cx: Context, i: int) -> Any:
 
 
 def _range_length(cx: Context, floating: bool) -> Dim:
+    for i in range(3):
+        if cx.tensor(i).data is None:
+            cx.dims(i)
     if all(cx.tensor(i).const is not None for i in range(3)) or floating and not _whole(cx):
         start, limit, delta = (cx.const(i).reshape(-1)[0].astype(np.float64) for i in range(3))
         if delta == 0:

@@ -15,6 +15,7 @@ from xcc.diagnostics import Misfit, UserError
 from xcc.dialects import xt
 from xcc.dialects.xt import base
 from xcc.dialects.xt.types import dtype_name, numpy_dtype
+from xcc.frontends.onnx.counted import countable, counted
 from xcc.frontends.onnx.element_types import DType
 from xcc.symbolic import Dim
 
@@ -178,7 +179,12 @@ class Context:
         """Operand `i`, an integer vector or scalar, as symbolic dims; fails when only a run can tell them."""
         data = self.tensor(i).data
         if data is None:
-            raise self.runtime_shape(i, "decides a shape")
+            data = counted(self, i)
+        if data is None:
+            names = countable(self, i)
+            limits = ", ".join(f"--dim {n}=0..100" for n in names)
+            advice = f"give the most that it may be ({limits}), or " if names else ""
+            raise self.runtime_shape(i, "decides a shape", advice)
         return tuple(_dim(d) for d in data.reshape(-1))
 
     def static_ints(self, i: int) -> tuple[int, ...]:

@@ -83,6 +83,7 @@ class ModelImporter:
         self.weight_names: dict[int, str] = {}
         self.counter = 0
         self.arguments: dict[Any, str] = {}
+        self.entry: Any = None
 
     @property
     def bounds(self) -> dict[str, tuple[int, int]]:
@@ -105,7 +106,7 @@ class ModelImporter:
         module = ir.Module.create()
         with ir.InsertionPoint(module.body):
             main = func_d.FuncOp("main", ir.FunctionType.get(types, []))
-        entry = main.add_entry_block()
+        self.entry = entry = main.add_entry_block()
         self.arguments = {argument: info.name for info, argument in zip(inputs, entry.arguments, strict=True)}
         with ir.InsertionPoint(entry):
             scope = GraphImporter(self, graph, entry)
@@ -226,6 +227,18 @@ class ModelImporter:
         self.limits.add(name)
         option = self.dims.get(name)
         return option if option is None or isinstance(option, int) else option[1]
+
+    def limits_of(self, name: str) -> tuple[int, int] | None:
+        """The bounds that the options give for `name`, a size that only a run can tell."""
+        self.limits.add(name)
+        option = self.dims.get(name)
+        return option if isinstance(option, tuple) and 0 <= option[0] <= option[1] else None
+
+    def count(self, name: str) -> Dim:
+        """The symbol `name`, a size within its bounds that a run counts."""
+        self.counted.add(name)
+        self.symbols[name] = self.limits_of(name)
+        return symbolic.sym(name)
 
     def inputs_behind(self, value: Any) -> tuple[str, ...]:
         """The model's inputs whose values `value` is computed from, walking outside regions only."""

@@ -8,7 +8,7 @@ from typing import Any
 from xcc import symbolic
 from xcc.bounds import Undecided, sign
 from xcc.dialects import xt
-from xcc.frontends.onnx.context import Context
+from xcc.frontends.onnx.context import Context, Shape
 from xcc.frontends.onnx.helpers import convert, dim_scalar, scalar
 from xcc.frontends.onnx.ratio import is_negative
 from xcc.frontends.onnx.registry import onnx_op
@@ -33,8 +33,9 @@ def slice_operands(cx: Context) -> Any:
         cx.fail("the number of starts is not known")
     axes = cx.static_ints(3) if cx.has(3) else tuple(range(count))
     steps = cx.static_ints(4) if cx.has(4) else (1,) * count
-    if any(cx.tensor(i).data is None for i in (1, 2)):
-        return _runtime_slice(cx, axes, steps)
+    sizes = cx.declared()
+    if sizes is not None and any(cx.tensor(i).data is None for i in (1, 2)) and all(s == 1 for s in steps):
+        return _runtime_slice(cx, axes, sizes)
     return _slice(cx, cx.dims(1), cx.dims(2), axes, steps)
 
 
@@ -135,13 +136,8 @@ def _at_most(cx: Context, value: Dim, high: Dim) -> Dim:
     return value if s > 0 or value == high else high
 
 
-def _runtime_slice(cx: Context, axes: tuple[int, ...], steps: tuple[int, ...]) -> Any:
-    """Starts known only at run time: a box whose sizes the model declares."""
-    sizes = cx.declared()
-    if sizes is None or any(s != 1 for s in steps):
-        cx.dims(1)
-        cx.dims(2)
-    assert sizes is not None
+def _runtime_slice(cx: Context, axes: tuple[int, ...], sizes: Shape) -> Any:
+    """Starts known only at run time: a box of `sizes`, which the model declares."""
     starts: list[Any] = [xt.scalar(0, "i64")] * cx.rank(0)
     given = convert(cx[1], "i64")
     for i, axis in enumerate(axes):

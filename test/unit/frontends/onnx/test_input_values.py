@@ -103,7 +103,8 @@ REFUSED = [
     ([node("ReduceSum", ["x", "s"], ["y"])], "operand 1 must be constant, but is ['s_0', 's_1']; fix the value of 's'"),
     ([node("Gather", ["s", "t"], ["k"]), node("Expand", ["x", "k"], ["y"])],
      "operand 1 ('k') decides a shape, but it is computed at run time and no symbolic value is known for it; "
-     "fix the value of 's', 't' (--fix s=..., fix={'s': ...})"),
+     "give the most that it may be (--dim k_0=0..100, --dim k_1=0..100), or fix the value of 's', 't' (--fix s=..., "
+     "fix={'s': ...})"),
     ([node("Sqrt", ["f"], ["k"]), node("Cast", ["k"], ["n"], to=INT64), node("Expand", ["x", "n"], ["y"])],
      "fix the value of 'f'"),
     ([node("NonZero", ["b"], ["k"]), node("Expand", ["x", "k"], ["y"])], "fix the value of 'b'"),
@@ -119,6 +120,18 @@ def test_what_still_needs_a_fixed_value(nodes: Any, what: str) -> None:
     with pytest.raises(UserError) as e:
         load(m)
     assert what in str(e.value) and nodes[-1].op_type in str(e.value)
+
+
+def test_limits_make_counted_sizes() -> None:
+    m = model([node("Gather", ["s", "t"], ["k"]), node("Expand", ["x", "k"], ["y"])],
+              [value("x", [1]), value("s", [2], INT64), value("t", [2], INT64)], [value("y", None)])
+    module, main = main_of(m, dims={"k_0": (0, 8), "k_1": (2, 4)})
+    assert str(main.type.results[0]) == 'tensor<?x?xf32, ["k_0", "k_1"]>' and "xt.values" not in str(module)
+    assert "xt.dims = {k_0 = [0, 8], k_1 = [2, 4]}" in str(module)
+    given = {"x": np.ones(1, np.float32), "s": i64(5, 3)}
+    assert interpret(module, {**given, "t": i64(0, 1)})[0].shape == (5, 3)
+    with pytest.raises(UserError, match="node 'Expand#1' .* 'k_1' is not in 2..4"):
+        interpret(module, {**given, "t": i64(1, 0)})
 
 
 def test_bounds_that_do_not_increase() -> None:
