@@ -7,7 +7,8 @@
 ; A worker that sees a new generation enters (its word of @inside is 1), takes pieces only while the region is open, and
 ; leaves. The caller works too, closes the region when the pieces are out, and waits until no worker is inside: never
 ; for one that is still asleep. Each worker has a cache line for its word: they come and go without waiting for each
-; other. Workers spin for a while before they sleep on the condition variable.
+; other. Workers spin for a while before they sleep on the condition variable. A generation that begins with a @limit
+; below 0 is the last one.
 
 @fn = internal global ptr null
 @slots = internal global ptr null
@@ -20,16 +21,19 @@
 @inside = internal global [256 x [16 x i32]] zeroinitializer, align 64   ; of each worker; a line each
 @busy = internal global i32 0, align 64
 @sleepers = internal global i32 0, align 64
-@limit = internal global i32 0
+@limit = internal global i32 0           ; workers that take part
 @spawned = internal global i32 0
+@handles = internal global [256 x ptr] zeroinitializer      ; pthread_t of each worker
 @stack = internal global i64 0
 @mutex = internal global [128 x i8] zeroinitializer, align 64
 @condition = internal global [128 x i8] zeroinitializer, align 64
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
-declare i32 @pthread_detach(ptr)
+declare i32 @pthread_join(ptr, ptr)
 declare i32 @pthread_mutex_init(ptr, ptr)
+declare i32 @pthread_mutex_destroy(ptr)
 declare i32 @pthread_cond_init(ptr, ptr)
+declare i32 @pthread_cond_destroy(ptr)
 declare i32 @pthread_mutex_lock(ptr)
 declare i32 @pthread_mutex_unlock(ptr)
 declare i32 @pthread_cond_wait(ptr, ptr)
@@ -250,7 +254,10 @@ sleep:
   br label %check
 check:
   %now1 = load atomic i32, ptr @generation seq_cst, align 4
-  %still = icmp eq i32 %now1, %seen
+  %same = icmp eq i32 %now1, %seen
+  %limit1 = load i32, ptr @limit
+  %on = icmp sge i32 %limit1, 0
+  %still = and i1 %same, %on
   br i1 %still, label %block, label %awake
 block:
   %w = call i32 @pthread_cond_wait(ptr @condition, ptr @mutex)
@@ -263,7 +270,7 @@ enter:
   %now = phi i32 [ %now0, %spin ], [ %now1, %awake ]
   %limit = load i32, ptr @limit
   %wanted = icmp slt i32 %number, %limit
-  br i1 %wanted, label %join, label %next
+  br i1 %wanted, label %join, label %spare
 join:
   store atomic i32 1, ptr %word seq_cst, align 4
   %o = load atomic i32, ptr @open seq_cst, align 4
@@ -280,8 +287,13 @@ take:
 leave:
   store atomic i32 0, ptr %word release, align 4
   br label %next
+spare:
+  %last = icmp slt i32 %limit, 0
+  br i1 %last, label %out, label %next
 next:
   br label %idle
+out:
+  ret ptr null
 }
 
 ; Waits a moment; gives the processor away now and then.
@@ -299,7 +311,6 @@ out:
 
 ; Sets the number of threads, the caller's included. Not while a region runs. Returns the number in use.
 define i32 @xcc_set_threads(i32 %threads) {
-  %thread = alloca ptr
   %most = call i32 @llvm.smin.i32(i32 %threads, i32 256)
   %wanted = sub i32 %most, 1
   %have0 = load i32, ptr @spawned
@@ -316,12 +327,11 @@ loop:
 spawn:
   %id64 = zext i32 %have to i64
   %id = inttoptr i64 %id64 to ptr
-  %e = call i32 @pthread_create(ptr %thread, ptr null, ptr @worker, ptr %id)
+  %handle = getelementptr [256 x ptr], ptr @handles, i64 0, i64 %id64
+  %e = call i32 @pthread_create(ptr %handle, ptr null, ptr @worker, ptr %id)
   %ok = icmp eq i32 %e, 0
   br i1 %ok, label %count, label %done
 count:
-  %handle = load ptr, ptr %thread
-  %x = call i32 @pthread_detach(ptr %handle)
   %have1 = add i32 %have, 1
   store i32 %have1, ptr @spawned
   br label %loop
@@ -332,6 +342,38 @@ done:
   store i32 %use, ptr @limit
   %result = add i32 %use, 1
   ret i32 %result
+}
+
+; Ends the workers, and waits until they are gone: no code of the model runs any more, and it may be unloaded. Not while
+; a region runs. xcc_set_threads starts others.
+define void @xcc_stop() {
+  %workers = load i32, ptr @spawned
+  %none = icmp eq i32 %workers, 0
+  br i1 %none, label %out, label %tell
+tell:
+  %l = call i32 @pthread_mutex_lock(ptr @mutex)
+  store i32 -1, ptr @limit
+  %old = atomicrmw add ptr @generation, i32 1 seq_cst
+  %b = call i32 @pthread_cond_broadcast(ptr @condition)
+  %u = call i32 @pthread_mutex_unlock(ptr @mutex)
+  %count = zext i32 %workers to i64
+  br label %join
+join:
+  %n = phi i64 [ 0, %tell ], [ %n1, %join ]
+  %slot = getelementptr [256 x ptr], ptr @handles, i64 0, i64 %n
+  %handle = load ptr, ptr %slot
+  %j = call i32 @pthread_join(ptr %handle, ptr null)
+  %n1 = add i64 %n, 1
+  %all = icmp eq i64 %n1, %count
+  br i1 %all, label %gone, label %join
+gone:
+  %c = call i32 @pthread_cond_destroy(ptr @condition)
+  %m = call i32 @pthread_mutex_destroy(ptr @mutex)
+  store i32 0, ptr @limit
+  store i32 0, ptr @spawned
+  br label %out
+out:
+  ret void
 }
 
 ; In the child of a fork there are no workers.

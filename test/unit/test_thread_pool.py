@@ -1,6 +1,7 @@
 """The thread pool of compiled models: every index once, from any caller, after sleep, after fork."""
 
 import ctypes
+import gc
 import mmap
 import os
 import threading
@@ -85,6 +86,37 @@ def test_number_of_threads(library):
     assert library.xcc_set_threads(4) == 4
     count(library, x)
     assert (x == 2).all()
+
+
+def threads_are(count):
+    """Whether this process has so many; Linux lists one for a moment longer than one waits for it to end."""
+    for _ in range(200):
+        if len(os.listdir("/proc/self/task")) == count:
+            return True
+        time.sleep(0.005)
+    return False
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="Linux lists threads")
+@pytest.mark.parametrize("pause", [0, 0.0002, 0.05], ids=["at once", "awake", "asleep"])
+def test_stop(pause):
+    """Ends all workers wherever they are; they can be started again."""
+    gc.collect()
+    own, others = cpu_kernels.load(COUNT, threads=1), len(os.listdir("/proc/self/task"))
+    x, runs = np.zeros(64, np.int32), 3 if pause > 0.01 else 100
+    for _ in range(runs):
+        assert own.xcc_set_threads(4) == 4
+        count(own, x)
+        time.sleep(pause)
+        own.xcc_stop()
+        assert threads_are(others)
+        own.xcc_stop()          # there is none
+        count(own, x)           # alone
+    assert (x == 2 * runs).all()
+    for _ in range(runs):       # workers that have just begun
+        own.xcc_set_threads(4)
+        own.xcc_stop()
+    assert threads_are(others)
 
 
 STACK = """
