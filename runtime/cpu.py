@@ -1,8 +1,8 @@
 """Runs a model compiled for CPUs: one shared object, one call a run.
 
 The object exports ``xcc_main(buffers, symbols)``, ``xcc_setup`` (see xcc.targets.cpu.host), and of the thread pool
-``xcc_set_threads``, ``xcc_make_stack``, ``xcc_fetch`` and ``xcc_after_fork``. It is loaded from memory; weights stay
-where the artifact has mapped them.
+``xcc_set_threads``, ``xcc_make_stack``, ``xcc_fetch``, ``xcc_stop`` and ``xcc_after_fork``. It is loaded from memory,
+and unloaded when nothing refers to the executor any more; weights stay where the artifact has mapped them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from xcc.runtime.dim_values import DimValues
 from xcc.runtime.fetch import data_places, fetch
 from xcc.runtime.large_pages import BLOCK, MOST_BYTES, address_of, load_pages, release, reserve
 from xcc.runtime.launch_time import LaunchTime
-from xcc.runtime.library import code_places, follow_forks, load_library
+from xcc.runtime.library import code_places, load_library
 from xcc.runtime.native_plan import native_planner
 from xcc.runtime.outputs import OutputMemory
 from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program, Require
@@ -106,7 +106,6 @@ class CpuExecutor:
         if stack:
             self._library.xcc_make_stack(ctypes.c_int64(stack))
         self.threads = int(self._library.xcc_set_threads(ctypes.c_int32(threads)))
-        follow_forks(self._library)
         self._names = symbol_names(program)
         self._symbols = (ctypes.c_int64 * max(1, len(self._names)))()
         self._pointers = (ctypes.c_void_p * max(1, len(program.buffers)))()

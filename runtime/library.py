@@ -1,4 +1,4 @@
-"""A model's shared object: loaded from memory, and where its code lies."""
+"""A model's shared object: loaded from memory, unloaded when nothing uses it any more, and where its code lies."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import os
 import struct
 import tempfile
 import weakref
+from functools import lru_cache
+from typing import Any
 
-__all__ = ["Place", "code_places", "follow_forks", "load_library"]
+import numpy as np
+
+__all__ = ["Library", "Place", "code_places", "load_library"]
 
 Place = tuple[int, int]     # an address and how many bytes
 
@@ -25,7 +29,7 @@ class _Where(ctypes.Structure):
 def code_places(library: ctypes.CDLL, blob: bytes) -> list[Place]:
     """The parts of the shared object `blob`, loaded as `library`, that nothing writes: code and constants."""
     where = _Where()
-    if not ctypes.CDLL(None).dladdr(ctypes.cast(library.xcc_main, ctypes.c_void_p), ctypes.byref(where)):
+    if not _system().dladdr(_pointer(library.xcc_main), ctypes.byref(where)):
         return []
     table, = struct.unpack_from("<Q", blob, _HEADERS[0])
     size, count = struct.unpack_from("<HH", blob, _HEADERS[1])
@@ -34,36 +38,107 @@ def code_places(library: ctypes.CDLL, blob: bytes) -> list[Place]:
             if kind == _LOAD and not flags & _WRITE]
 
 
-def load_library(blob: bytes) -> ctypes.CDLL:
+class Library(ctypes.CDLL):
+    """A shared object that is unloaded at once when nothing holds it, or a function of it, any more.
+
+    A function that CDLL makes would hold itself, and its library until cycles are looked for.
+    """
+
+    held: Any = None
+
+    def __getitem__(self, name: str) -> Any:
+        address = _system().dlsym(ctypes.c_void_p(self._handle), name.encode())
+        if address is None:
+            raise AttributeError(f"{self._name} has no function '{name}'")
+        function: Any = self._FuncPtr(address)
+        function.library = self
+        return function
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self[name]
+
+
+def load_library(blob: bytes) -> Library:
     """The shared object `blob`, opened without a file where the system can.
 
-    The memory file stays open: the loader knows libraries by path, and a descriptor's number that comes again would
-    give the old library. Libraries are never unloaded, since their threads live on.
+    When it goes, the threads of its pool are ended, and its memory and its file are given back. A pool that was
+    compiled before there was ``xcc_stop`` cannot be ended: it keeps its library until the process ends.
     """
-    if hasattr(os, "memfd_create"):
-        handle = os.memfd_create("xcc-model")
-        os.truncate(handle, len(blob))
+    if not hasattr(os, "memfd_create"):
+        with tempfile.NamedTemporaryFile(suffix=".so", delete=False) as file:
+            file.write(blob)
+        try:
+            return _watched(Library(file.name), None)
+        finally:
+            os.unlink(file.name)
+    memory = os.memfd_create("xcc-model")
+    try:
+        os.truncate(memory, len(blob))
         view = memoryview(blob)
         while view:
-            view = view[os.write(handle, view):]
-        return ctypes.CDLL(f"/proc/self/fd/{handle}")
-    with tempfile.NamedTemporaryFile(suffix=".so", delete=False) as file:
-        file.write(blob)
-    try:
-        return ctypes.CDLL(file.name)
-    finally:
-        os.unlink(file.name)
+            view = view[os.write(memory, view):]
+        library = Library(f"/proc/self/fd/{memory}")
+    except OSError:
+        os.close(memory)
+        raise
+    return _watched(library, memory)
 
 
-_LIBRARIES: weakref.WeakSet[ctypes.CDLL] = weakref.WeakSet()
+_LIBRARIES: weakref.WeakSet[Library] = weakref.WeakSet()
 
 
-def follow_forks(library: ctypes.CDLL) -> None:
-    """Tells the thread pool of `library` when this process is a fork's child, in which it has no threads."""
-    _LIBRARIES.add(library)
+def _watched(library: Library, memory: int | None) -> Library:
+    """`library`, whose pool is told of forks and which is unloaded when it goes. `memory` is its file.
+
+    What is watched is an array that it holds. The collector of cycles knows no arrays; where something that it knows is
+    part of a cycle, it calls who watches that first, and then ``__del__`` of the others, which may run the model.
+    """
+    if hasattr(library, "xcc_after_fork"):
+        _LIBRARIES.add(library)
+    stop = getattr(library, "xcc_stop", None)
+    if stop is None and hasattr(library, "xcc_set_threads"):
+        return library
+    library.held = np.empty(0)
+    ending = weakref.finalize(library.held, _unload, library._handle, library._name, memory,
+                              _pointer(stop).value if stop else None)
+    ending.atexit = False       # other threads may still run the model when the process ends
+    return library
+
+
+def _unload(handle: int, name: str, memory: int | None, stop: int | None) -> None:
+    """Ends the threads, then unloads their code, then closes its file: an interrupt may leave the rest as it is.
+
+    The system's loader knows libraries by path. The file of one that is there in spite of this, as some systems never
+    unload, stays open: a descriptor of its number would give it again.
+    """
+    if stop is not None:
+        ctypes.CFUNCTYPE(None)(stop)()
+    _system().dlclose(ctypes.c_void_p(handle))
+    if memory is not None and not _is_loaded(name):
+        os.close(memory)
+
+
+def _is_loaded(name: str) -> bool:
+    return _system().dlopen(os.fsencode(name), os.RTLD_NOW | os.RTLD_NOLOAD) is not None
+
+
+def _pointer(function: Any) -> ctypes.c_void_p:
+    """To a function's code. What ctypes.cast returns would hold itself, and the library with it."""
+    return ctypes.c_void_p.from_buffer(function)
+
+
+@lru_cache(maxsize=1)
+def _system() -> ctypes.CDLL:
+    """The functions of the system's loader."""
+    functions = ctypes.CDLL(None)
+    functions.dlopen.restype = functions.dlsym.restype = ctypes.c_void_p
+    return functions
 
 
 def _after_fork() -> None:
+    """In a fork's child a pool has no threads."""
     for library in _LIBRARIES:
         library.xcc_after_fork()
 

@@ -39,7 +39,10 @@ FIRST_SIZES = (1, 32)       # what sizes are multiples of that a model is made r
 
 
 class Model:
-    """A compiled model. Thread-safe only as far as its executor is: call one model from one thread at a time."""
+    """A compiled model. Thread-safe only as far as its executor is: call one model from one thread at a time.
+
+    On CPUs, its threads, code and memory go with the last reference to it, outputs stay valid.
+    """
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact

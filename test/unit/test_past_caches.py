@@ -35,7 +35,6 @@ def test_any_alignment(skip):
     raw = np.zeros(x.nbytes + 128, np.uint8)
     first = -raw.ctypes.data % 64 + skip
     out = raw[first:first + x.nbytes].view(np.float32).reshape(x.shape)
-    library.double.restype = None
     library.double(ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(out.ctypes.data), ctypes.c_int64(1000))
     np.testing.assert_array_equal(out, 2 * x)
     assert not raw[:first].any() and not raw[first + x.nbytes:].any()
