@@ -43,7 +43,7 @@ def row_schedule(kernel: Kernel, place: Domain, chip: Chip) -> Schedule:
             joined = tuple(_joined(o, lanes) for o, lanes in zip(reductions, columns, strict=True))
             block, vector, threads = _columns(place, max(n for lanes in columns for n in lanes), chip)
         else:
-            block, vector, threads = _pointwise(place, chip)
+            block, vector, threads = _pointwise(place, bool(reductions), chip)
     return Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "mask", "gather", parallel=True,
                     threads=threads, joined=joined)
 
@@ -164,8 +164,9 @@ def _columns(place: Domain, lanes: int, chip: Chip) -> tuple[list[int], list[int
     return tile, tile, _threads(tile[last] * lanes, chip, 512)
 
 
-def _pointwise(place: Domain, chip: Chip) -> tuple[list[int], list[int], int]:
-    """Block, vector and threads of pointwise kernels, transposes and windows."""
+def _pointwise(place: Domain, windows: bool, chip: Chip) -> tuple[list[int], list[int], int]:
+    """Block, vector and threads of pointwise kernels, transposes and `windows`, of which neighbours in several dims
+    share what they read."""
     dims = place.dims
     last = len(dims) - 1
     tile = [1] * len(dims)
@@ -180,6 +181,8 @@ def _pointwise(place: Domain, chip: Chip) -> tuple[list[int], list[int], int]:
             tile[d] = max(tile[d], min(POINTWISE_TILE // (tile[last] * tile[across] // tile[d]),
                                        pow2_above(estimate(dims[d]))))
     else:
+        if len(dims) > 1 and not windows:
+            tile[last] = _along(estimate(dims[last]), tile[last])
         room = max(1, POINTWISE_TILE // tile[last])
         for d in range(last - 1, -1, -1):
             tile[d] = min(room, pow2_above(estimate(dims[d])))
@@ -188,6 +191,15 @@ def _pointwise(place: Domain, chip: Chip) -> tuple[list[int], list[int], int]:
     for n in tile:
         count *= n
     return tile, tile, _threads(count, chip)
+
+
+def _along(size: int, least: int) -> int:
+    """Elements of a pointwise tile along a row of `size`: all of the tile's, or as few as `least` where a row would be
+    padded more.
+
+    What a block reads then lies together: in four rows of 256 each, 8192x4096 f16 values take 1% longer on an H100.
+    """
+    return max(n for n in (least, 2 * least, 4 * least) if n == least or n <= POINTWISE_TILE and -size % n <= -size % least)
 
 
 def _transposed_dim(place: Domain) -> int | None:

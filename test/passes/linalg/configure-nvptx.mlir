@@ -4,7 +4,7 @@
 
 // 1024 elements a block, 8 a thread, along the last dim.
 // CHECK-LABEL: func.func private @pointwise(
-// CHECK-SAME: block = array<i64: 4, 256>{{.*}}threads = 128 : i64
+// CHECK-SAME: block = array<i64: 1, 1024>{{.*}}threads = 128 : i64
 func.func private @pointwise(%x: tensor<8192x4096xf16>, %b: tensor<4096xf16>) -> tensor<8192x4096xf16> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.add"(%x, %b) : (tensor<8192x4096xf16>, tensor<4096xf16>) -> tensor<8192x4096xf16>
   return %0 : tensor<8192x4096xf16>
