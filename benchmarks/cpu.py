@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import statistics
 import subprocess
 import sys
@@ -199,7 +200,7 @@ def main() -> int:
         return 0
     cases, names = chosen([n for n in args.only.split(",") if n], [n for n in args.skip.split(",") if n])
     machine = measured(args.threads, again=args.save and not args.resume)
-    slug = "".join(c if c.isalnum() else "-" for c in machine.cpu.lower()).strip("-")
+    slug = re.sub("[^a-z0-9]+", "-", machine.cpu.lower()).strip("-")
     base = ROOT / "benchmarks" / "results" / f"cpu-{slug}-{args.threads}t"
     data: dict[str, Any] = {"rows": []}
     if (args.save or args.resume) and base.with_suffix(".json").exists():

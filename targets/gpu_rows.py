@@ -199,7 +199,8 @@ def _along(size: int, least: int) -> int:
 
     What a block reads then lies together: in four rows of 256 each, 8192x4096 f16 values take 1% longer on an H100.
     """
-    return max(n for n in (least, 2 * least, 4 * least) if n == least or n <= POINTWISE_TILE and -size % n <= -size % least)
+    wider = [n for n in (2 * least, 4 * least) if n <= POINTWISE_TILE and -size % n <= -size % least]
+    return max(wider, default=least)
 
 
 def _transposed_dim(place: Domain) -> int | None:
