@@ -91,6 +91,11 @@ def _barrier(source: Any, _: Any) -> Any:
     return lambda machine: machine.barrier()
 
 
+@op("rocdl.wave.barrier")
+def _wave_barrier(_: Any, __: Any) -> Any:
+    return lambda machine: machine.warp_barrier()
+
+
 @op("amdgpu.sched_barrier")
 def _scheduling(_: Any, __: Any) -> Any:
     """Orders the code generator's work, not the threads'."""
@@ -130,6 +135,19 @@ def _shuffle(source: Any, _: Any) -> Any:
     def run(machine: Machine, value: Array, offset: Array, width: Array) -> tuple[Array, Array]:
         lanes, valid = shuffle_source(mode, machine.lane, offset.astype(np.int64), width.astype(np.int64))
         return shuffled(machine, value, lanes, valid), valid
+    return run
+
+
+@op("gpu.ballot")
+def _ballot(source: Any, _: Any) -> Any:
+    dtype = dtype_of(source.result.type)
+
+    def run(machine: Machine, condition: Array) -> Array:
+        """A bit for each lane of the thread's warp that takes part and whose `condition` holds."""
+        chosen = np.broadcast_to(condition, (machine.count,)).astype(np.bool_) & machine.mask
+        votes = np.zeros(int(machine.local_warp.max()) + 1, np.uint64)
+        np.bitwise_or.at(votes, machine.local_warp[chosen], np.uint64(1) << machine.lane[chosen].astype(np.uint64))
+        return votes[machine.local_warp].astype(np.dtype(f"u{dtype.itemsize}")).view(dtype)
     return run
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from xcc.dialects.xt.broadcasting import same_dtype
 from xcc.dialects.xt.fields import dims, integer, operand, text
-from xcc.dialects.xt.indexing import COMBINE, check_indices, wrapped
+from xcc.dialects.xt.indexing import COMBINE, check_indices, scatter_into, wrapped
 from xcc.dialects.xt.numeric import in_float
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of, same_dims
 from xcc.dialects.xt.shape import static_dims
@@ -92,3 +92,31 @@ class CombineSegments(XtOp, name="combine_segments"):
             return out
 
         return in_float(write, x, updates) if dtype_name(x.dtype) in ("f16", "bf16") else write(x, updates)
+
+
+class CombineColumns(XtOp, name="combine_columns"):
+    """x [a, places, b] with updates [a, n, b] combined, in order, at the places along dim 1 that `indices` [a, n, b]
+    give. A workgroup of a GPU holds `columns` rows of `held` places in shared memory."""
+
+    x = operand()
+    indices = operand()
+    updates = operand()
+    reduction = text("add", tuple(COMBINE))
+    columns = integer()
+    held = integer()
+    access = "opaque"
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
+        same_dtype(x, updates)
+        check_indices(indices)
+        if x.rank != 3 or updates.shape != indices.shape or a.columns < 1 or a.held < 1 \
+                or not all(same_dims(x.shape[d], updates.shape[d]) for d in (0, 2)):
+            raise InferError(f"{updates} at {indices} do not fit {x}")
+        return x
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any, indices: Any, updates: Any) -> Any:
+        at = list(np.indices(indices.shape))
+        at[1] = wrapped(indices, x.shape[1])
+        return scatter_into(x, tuple(at), updates, a.reduction)

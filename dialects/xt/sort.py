@@ -89,24 +89,60 @@ def top_k(x: Any, *, k: Dim, axis: int = -1, largest: bool = True, loc: Any = No
 BUILDERS.update(top_k=top_k)
 
 
+def _runs(size: Dim, run: int, keep: int) -> Dim:
+    """Elements that are left of `size` when each `run` keeps the first `keep`."""
+    return size if keep >= run else floordiv(size, run) * keep + dim_min(mod(size, run), keep)
+
+
+class SortRows(XtOp, name="sort_rows"):
+    """The first `keep` elements of each sorted row of x [rows, n] and their i64 places, stable; NaN is the largest.
+
+    Of NaN the payload may be lost.
+    """
+
+    x = operand()
+    keep = integer()
+    descending = boolean(False)
+    access = "opaque"
+    result_names = ("values", "places")
+
+    @staticmethod
+    def infer(a: Attrs, x: TensorType) -> tuple[TensorType, TensorType]:
+        if x.rank != 2 or not isinstance(x.shape[1], int) or not 0 < a.keep <= x.shape[1]:
+            raise InferError(f"{a.keep} elements of the rows of {x}")
+        values = x.with_shape((x.shape[0], a.keep))
+        return values, values.with_dtype("i64")
+
+    @staticmethod
+    def evaluate(a: Attrs, x: Any) -> Any:
+        index = order(x, 1, a.descending)[:, :a.keep]
+        return np.take_along_axis(x, index, 1), index.astype(np.int64)
+
+
 class SortRuns(XtOp, name="sort_runs"):
-    """Each `run` of neighbours along the last dim of integers sorted on its own, and the i32 positions along it."""
+    """Each `run` of neighbours along the last dim of integers sorted on its own, and the i32 positions along it.
+
+    Of a run the first `keep` elements are left. Both are powers of two.
+    """
 
     keys = operand()
     run = integer()
+    keep = integer()
     access = "opaque"
     result_names = ("sorted", "places")
 
     @staticmethod
     def infer(a: Attrs, keys: TensorType) -> tuple[TensorType, TensorType]:
-        if keys.rank < 1 or a.run < 1 or keys.dtype not in KEYS:
-            raise InferError(f"runs of {a.run} of {keys}")
-        return keys, keys.with_dtype("i32")
+        powers = all(n > 0 and not n & n - 1 for n in (a.run, a.keep))
+        if keys.rank < 1 or not powers or a.keep > a.run or keys.dtype not in KEYS:
+            raise InferError(f"{a.keep} of runs of {a.run} of {keys}")
+        out = keys.with_shape([*keys.shape[:-1], _runs(keys.shape[-1], a.run, a.keep)])
+        return out, out.with_dtype("i32")
 
     @staticmethod
     def evaluate(a: Attrs, keys: Any) -> Any:
         starts = range(0, keys.shape[-1], a.run)
-        runs = [s + order(keys[..., s:s + a.run], -1, False) for s in starts]
+        runs = [s + order(keys[..., s:s + a.run], -1, False)[..., :a.keep] for s in starts]
         index: Array = np.concatenate(runs, -1) if runs else np.zeros(keys.shape, np.int64)
         return np.take_along_axis(keys, index, -1), index.astype(np.int32)
 
@@ -132,10 +168,7 @@ class MergeRuns(XtOp, name="merge_runs"):
         if keys.rank < 1 or keys.dtype not in KEYS or numbers.shape != keys.shape or not powers or a.run > a.keep \
                 or a.run * a.ways > 1 << 31:
             raise InferError(f"{a.ways} runs of {a.run} of {keys} and {numbers}, {a.keep} kept")
-        whole, size = a.ways * a.run, keys.shape[-1]
-        if a.keep < whole:
-            size = floordiv(size, whole) * a.keep + dim_min(mod(size, whole), a.keep)
-        out = keys.with_shape([*keys.shape[:-1], size])
+        out = keys.with_shape([*keys.shape[:-1], _runs(keys.shape[-1], a.ways * a.run, a.keep)])
         return out, out.with_dtype(numbers.dtype)
 
     @staticmethod

@@ -20,6 +20,8 @@ from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.access import Access, mask_layout, neighbours_in_registers
 from xcc.passes.gpu.contraction import WARPS, Contraction
+from xcc.passes.gpu.distribute_combine import ACCUMULATE, accumulated_layout
+from xcc.passes.gpu.distribute_sort import SORT
 from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.natural_layouts import CONTRACTION, NaturalLayouts, scan_dim
 from xcc.passes.gpu.product_neighbours import join_columns, share_rows
@@ -92,6 +94,10 @@ class _Assigner:
             return self.assign_reduction(op)
         if op.name == "vector.scan":
             return self.assign_scan(op)
+        if op.name == SORT:
+            return self.assign_sort(op)
+        if op.name == ACCUMULATE:
+            return self.assign_accumulate(op)
         if not vectors and not uses:
             return None
         if vectors and free(op):
@@ -128,6 +134,16 @@ class _Assigner:
         self.values.use(op, 0, layout)
         self.values.use(op, 1, totals)
         self.values.set(op, [layout, totals])
+
+    def assign_sort(self, op: Any) -> None:
+        for i in range(len(op.operands)):
+            self.values.use(op, i, self.layout_of(op.operands[0]))
+        self.values.set(op, [self.layout_of(r) for r in op.results])
+
+    def assign_accumulate(self, op: Any) -> None:
+        layout = accumulated_layout(op, self.chip.warp, self.warps)
+        for i in (1, 2):
+            self.values.use(op, i, layout)
 
     def assign_write(self, op: Any) -> None:
         natural, strength = self.natural.known[op.operands[0]]

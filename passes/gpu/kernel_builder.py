@@ -15,7 +15,9 @@ from xcc.passes.gpu import (
     warpgroup,
 )
 from xcc.passes.gpu.conversions import convert
+from xcc.passes.gpu.distribute_combine import ACCUMULATE, accumulate, alloc
 from xcc.passes.gpu.distribute_scan import scan
+from xcc.passes.gpu.distribute_sort import SORT, sort
 from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.loads_ahead import LoadsAhead, loads_ahead
 from xcc.passes.gpu.pieces import Pieces
@@ -216,7 +218,10 @@ def attributes_of(op: Any) -> dict[str, Any]:
 
 
 _HANDLERS: dict[str, Callable[[KernelBuilder, Any], None]] = {
+    ACCUMULATE: accumulate,
     CONVERT: KernelBuilder.convert,
+    "memref.alloc": alloc,
+    SORT: sort,
     "scf.for": KernelBuilder.for_loop,
     "scf.if": KernelBuilder.branch,
     "scf.yield": KernelBuilder.scalar,

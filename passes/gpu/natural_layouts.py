@@ -9,6 +9,7 @@ from xcc._mlir import ir
 from xcc.passes.gpu.access import Access
 from xcc.passes.gpu.contraction import Contraction
 from xcc.passes.gpu.distribute_scan import scan_layout
+from xcc.passes.gpu.distribute_sort import SORT, sorted_layout
 from xcc.passes.gpu.index_vectors import gather_run
 from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.layout_forms import blocked
@@ -69,6 +70,8 @@ class NaturalLayouts:
         if op.name == "vector.scan":
             layout = self.scanned(op)
             return layout if value == op.results[0] else layout.sliced([scan_dim(op)]), SCAN
+        if op.name == SORT:
+            return sorted_layout(value, self.threads, self.chip.warp, self.chip.vector_bytes), SCAN
         if op.name == "vector.transpose":
             source = self.of(op.operands[0])
             return (source[0].permuted(list(op.attributes["permutation"])), source[1]) if source else None

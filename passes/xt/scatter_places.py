@@ -10,10 +10,14 @@ whichever comes first. Where updates are combined (add, mul, max, min), they are
 those of its place in order, so that results do not depend on when threads run:
 
     %s, %o = xt.sort(%k)        %y = xt.combine_segments(%x, xt.segment_starts(%s), %o, %u)
+
+Along an axis, where each column has indices of its own, a workgroup keeps some columns in shared memory and combines
+the updates there (``xt.combine_columns``).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -28,6 +32,15 @@ __all__ = ["ScatterPlaces"]
 
 PAIRS = 1 << 21         # of places and updates that are compared in the time of two launches
 WALKED = 32             # updates that are combined as fast by threads that walk all of them
+COLUMNS = 8             # that a workgroup combines: a sector of four bytes each
+HELD = 128 << 10        # bytes of them in shared memory
+STEP = 512              # updates of a column that are on their way to their threads
+SPARE = 64              # bytes that a column may need beside
+COMBINED_SECONDS = 3e-9         # of an update of each column
+MOVED_SECONDS = 0.1e-9          # of a byte of a core that is read and written
+WALKED_SECONDS = 0.11e-6        # of an update that a thread looks at in memory, among all that wait for one
+LAUNCH = 3e-6
+COMBINED = ("f32", "f16", "bf16", "f64", "i32", "i64", "i16", "i8", "ui32", "ui64", "ui16", "ui8")
 MOST = 1 << 31          # places and updates: their numbers are i32
 
 
@@ -41,21 +54,25 @@ class ScatterPlaces(Pass):
     def run(self, module: Any, ctx: PassContext) -> None:
         with module.context:
             for op in list(walk_ops(module)):
-                new = {"scatter_nd": _nd, "scatter_elements": _elements}.get(name_of(op))
-                if new is not None:
-                    with at(op):
-                        made = new(op)
-                        if made is not None:
-                            replace(op, [made])
+                if name_of(op) not in ("scatter_nd", "scatter_elements"):
+                    continue
+                with at(op):
+                    made = _nd(op) if name_of(op) == "scatter_nd" else _elements(op, ctx.chip)
+                    if made is not None:
+                        replace(op, [made])
 
 
-def _elements(op: Any) -> Any:
+def _elements(op: Any, chip: Any) -> Any:
     """The result of a scatter_elements, or None where it stays."""
     x, indices, updates = op.operands
     a, shape, size = xt.attrs_of(op), xt.shape_of(x), xt.shape_of(updates)
     beside = [d for d in range(len(shape)) if d != a.axis]
     if not _some(shape, size):
         return None
+    if a.reduction != "none" and all(same_dims(shape[d], size[d]) for d in beside):
+        columns = _columns(op, chip)
+        if columns is not None:
+            return columns
     if a.reduction != "none" or not all(same_dims(shape[d], size[d]) for d in beside):
         if not isinstance(shape[a.axis], int) or xt.TensorType.of(indices).dtype != "i64":
             return None
@@ -66,6 +83,34 @@ def _elements(op: Any) -> Any:
     else:
         writers = xt.last_writers(indices, shape=shape, axis=a.axis)
     return _chosen(writers, xt.gather_elements(updates, writers, axis=a.axis), x)
+
+
+def _columns(op: Any, chip: Any) -> Any:
+    """The result of a scatter_elements that combines, by columns in shared memory; None where these are too long."""
+    x, indices, updates = op.operands
+    a, kind = xt.attrs_of(op), xt.TensorType.of(x)
+    shape, given = [[d for d in xt.shape_of(v) if isinstance(d, int)] for v in (x, updates)]
+    if len(shape) + len(given) < 2 * len(kind.shape) or kind.dtype not in COMBINED:
+        return None
+    before, after = math.prod(shape[:a.axis]), math.prod(shape[a.axis + 1:])
+    places, count, size = shape[a.axis], given[a.axis], xt.width(kind.dtype) // 8
+    lines = after if after > 1 else before      # side by side in a tile
+    columns = min(COLUMNS, _pow2(lines))
+    room = min(HELD, chip.shared_bytes - columns * (STEP * max(4, size) + SPARE)) // (columns * size)
+    held = min(_pow2(room + 1) // 2, _pow2(places))
+    tiles = before * after // lines * -(-lines // columns) * -(-places // held)
+    cores = chip.cores or 1
+    shared = -(-tiles // cores) * (count * COMBINED_SECONDS + columns * held * size * MOVED_SECONDS)
+    walkers = max(1, math.isqrt((1 << 22) // (before * after))) * before * after
+    if shared > LAUNCH + count * WALKED_SECONDS * max(1.0, walkers / (cores * 512)):
+        return None
+    whole = [xt.reshape(v, shape=(before, n, after)) for v, n in ((x, places), (indices, count), (updates, count))]
+    made = xt.combine_columns(*whole, reduction=a.reduction, columns=columns, held=held)
+    return xt.reshape(made, shape=tuple(shape))
+
+
+def _pow2(n: int) -> int:
+    return 1 << max(0, n - 1).bit_length()
 
 
 def _nd(op: Any) -> Any:

@@ -22,7 +22,7 @@ from xcc.symbolic import Dim
 
 FAMILIES = ("conv", "elementwise", "indexing", "loop_merge", "loop_positions", "loop_sampling", "loop_scan",
             "loop_scatter", "loop_select", "loop_sort", "matmul", "pad", "quant", "reduce", "sampling", "shape",
-            "tile_scan", "window", "winograd")
+            "tile_combine", "tile_scan", "tile_sort", "window", "winograd")
 
 
 @register_pass

@@ -1,16 +1,14 @@
-"""Loop kernels of sorts by merging, an iteration an element: sort_runs, merge_runs. Keys are signed integers."""
+"""Loop kernel of sorts by merging, an iteration an element: merge_runs. Keys are signed integers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import arith_d, ir, vector_d
-from xcc.passes.xt_to_linalg.loops import Buffer, LoopKernel
+from xcc._mlir import arith_d, ir
+from xcc.passes.xt_to_linalg.loops import LoopKernel
 from xcc.passes.xt_to_linalg.registry import converts_to_loops
 
 _I = arith_d.CmpIPredicate
-BYTES = 16          # of an access
-TOGETHER = 8        # elements of a run that a thread reads ahead of the first comparison
 
 
 def _i32(index: Any) -> Any:
@@ -29,51 +27,6 @@ def _before(found: Any, mine: Any, earlier: Any) -> Any:
 
 def _counted(condition: Any, step: int) -> Any:
     return arith_d.select(condition, _number(step), _number(0))
-
-
-def _words(keys: Buffer, row: list[Any], first: Any, count: int) -> list[Any]:
-    """`count` neighbours from `first` on, which begin at a multiple of 16 bytes, by accesses of that width."""
-    each = BYTES * 8 // keys.dtype.width
-    kind = ir.VectorType.get([each], keys.dtype)
-    out = []
-    for n in range(0, count, each):
-        at = arith_d.addi(first, arith_d.constant(ir.IndexType.get(), n))
-        word = vector_d.load(kind, keys.memref, [*row, at], alignment=BYTES)
-        out += [vector_d.extract(word, [], [i]) for i in range(each)]
-    return out
-
-
-@converts_to_loops("sort_runs")
-def sort_runs(k: LoopKernel) -> None:
-    """An element's place in its run is how many of the run come before it."""
-    keys, (out, numbers) = k.inputs[0], k.outputs
-    run, size = k.op.attr("run"), keys.dims[-1]
-    even = isinstance(size, int) and size % run == 0
-    together = min(run, TOGETHER)
-
-    def element(c: list[Any]) -> None:
-        *row, i = c
-        start = arith_d.muli(arith_d.divui(i, k.dim(run)), k.dim(run))
-        mine = keys.load(c)
-
-        def count(step: Any, carried: list[Any]) -> list[Any]:
-            first = arith_d.addi(start, arith_d.muli(step, k.dim(together)))
-            places = [arith_d.addi(first, k.dim(n)) for n in range(together)]
-            inside = [None if even else arith_d.cmpi(_I.ult, at, k.dim(size)) for at in places]
-            others = _words(keys, row, first, together) if even and together == TOGETHER else \
-                [keys.load([*row, at if even else arith_d.minui(at, k.dim(size - 1))]) for at in places]
-            total = carried[0]
-            for at, there, other in zip(places, inside, others, strict=True):
-                ahead = _before(other, mine, arith_d.cmpi(_I.ult, at, i))
-                total = arith_d.addi(total, _counted(ahead if there is None else arith_d.andi(there, ahead), 1))
-            return [total]
-
-        ahead = k.fold(run // together, [_number(0)], count)[0]
-        place = arith_d.addi(start, arith_d.index_cast(ir.IndexType.get(), ahead))
-        out.store(mine, [*row, place])
-        numbers.store(_i32(i), [*row, place])
-
-    k.rows(keys.dims, element)
 
 
 @converts_to_loops("merge_runs")

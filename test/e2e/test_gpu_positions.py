@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
-from compiled import check, filled, on_chip
+from compiled import build, check, compiled, filled, on_chip
 
 from xcc.dialects import xt
+from xcc.dialects.xt.interpret import interpret
 
 
 @pytest.mark.parametrize("chip", ["sm_80", "gfx1100"])
@@ -58,11 +60,70 @@ def test_columns_read_at_places_of_their_own(chip):
         check(lambda x, i: (xt.gather_elements(x, i, axis=0), xt.gather_elements(x, xt.constant(table), axis=0)), x, i)
 
 
+@pytest.mark.parametrize(("chip", "dtype", "shape", "axis", "held"), [
+    ("sm_80", "float32", (40, 19), 0, 16), ("gfx942", "float32", (9, 100), 1, 128),
+    ("gfx1100", "float16", (2, 50, 5), 1, 32), ("sm_80", "int64", (30,), 0, 8)])
+def test_columns_are_combined_in_shared_memory_in_order(chip, dtype, shape, axis, held):
+    updates = tuple(700 if d == axis else n for d, n in enumerate(shape))
+    before, places, after = (int(np.prod(s)) for s in (shape[:axis], shape[axis], shape[axis + 1:]))
+    index = np.random.default_rng(6).integers(-places, places, updates)
+    index[index % 5 == 0] = 3       # many equal places side by side
+
+    def combine(x, i, u):
+        whole = [xt.reshape(v, shape=(before, xt.shape_of(v)[axis], after)) for v in (x, i, u)]
+        return [xt.combine_columns(*whole, reduction=kind, columns=4, held=held) for kind in ("add", "max")]
+
+    with on_chip(chip):
+        x, u = filled(shape, dtype), filled(updates, dtype, 1)
+        check(combine, x, index.astype("int32" if axis else "int64"), u, tolerance=60 if dtype == "float16" else 1)
+
+
+def test_sums_at_computed_positions_round_as_one_thread_would():
+    x, u = np.zeros((4, 8), np.float32), filled((900, 8), "float32", 1) * 1e3
+    index = np.random.default_rng(7).integers(0, 4, (900, 8))
+    want = x.copy()
+    for n in range(900):
+        want[index[n], np.arange(8)] += u[n]
+    module = build(lambda x, i, u: xt.scatter_elements(x, i, u, axis=0, reduction="add"), [x, index, u])
+    with on_chip("sm_90a"):
+        model = compiled(module)
+    assert [k["name"] for k in model.artifact.manifest["kernels"]] == ["combine_columns_0"]
+    np.testing.assert_array_equal(model(x, index, u), want)
+
+
+@pytest.mark.parametrize(("chip", "shape", "keep", "dtype"), [
+    ("sm_90a", (3, 100), 100, "float32"), ("gfx942", (1, 2050), 33, "float32"), ("gfx1201", (70, 40), 40, "float16"),
+    ("sm_90a", (2, 300), 5, "float64"), ("gfx942", (5, 90), 90, "uint8"), ("sm_80", (2, 130), 130, "uint32"),
+    ("gfx1100", (2, 80), 3, "int64"), ("sm_80", (3, 65), 1, "bfloat16")])
+def test_rows_are_sorted_in_registers(chip, shape, keep, dtype):
+    low = 0 if dtype[0] == "u" else -20
+    x = np.random.default_rng(5).integers(low, 20, shape).astype(getattr(ml_dtypes, dtype, dtype))
+    flat = x.reshape(-1)
+    if dtype[0] in "fb":
+        flat[3::17], flat[5::29], flat[7::31], flat[2::9] = np.nan, np.inf, -np.inf, -0.0
+    else:
+        flat[3::17], flat[5::29] = np.iinfo(x.dtype).max, np.iinfo(x.dtype).min
+
+    def sorts(x):
+        return *xt.sort_rows(x, keep=keep), *xt.sort_rows(x, keep=keep, descending=True)
+
+    module, want = build(sorts, [x]), interpret(build(sorts, [x]), [x])
+    with on_chip(chip):
+        got = compiled(module).run({"x0": x}).values()
+    for a, b in zip(got, want, strict=True):
+        if dtype[0] in "fb":
+            a, b = a.astype("float64"), b.astype("float64")
+        np.testing.assert_array_equal(a, b)
+        signs = [np.signbit(v[b == b]) for v in (a, b)]
+        np.testing.assert_array_equal(*signs)
+
+
 @pytest.mark.parametrize("chip", ["sm_90a", "gfx1100"])
 @pytest.mark.parametrize("kind", ["int32", "int64"])
 def test_runs_are_sorted_and_merged(chip, kind):
     def merges(x, y, i):
-        return (*xt.sort_runs(x, run=16), *xt.merge_runs(y, i, run=16, ways=2, keep=32),
+        return (*xt.sort_runs(x, run=16, keep=16), *xt.sort_runs(x, run=32, keep=4),
+                *xt.merge_runs(y, i, run=16, ways=2, keep=32),
                 *xt.merge_runs(y, i, run=16, ways=4, keep=16), *xt.merge_runs(y, i, run=16, ways=8, keep=128))
 
     x = np.random.default_rng(1).integers(-9, 9, (2, 75)).astype(kind)

@@ -82,7 +82,7 @@ def test_long_sorts_are_merges(shape: tuple[int, ...], axis: int, descending: bo
 @pytest.mark.parametrize("k", [1, 33, 100])
 def test_runs_of_top_k_keep_no_more_than_they_must(k: int, largest: bool) -> None:
     before, after, text = merged(lambda x: xt.top_k(x, k=k, axis=1, largest=largest), numbers(3, 9001))
-    assert "xt.top_k" not in text and f"tensor<3x{max(64, 1 << (k - 1).bit_length())}xi32>" in text
+    assert "xt.top_k" not in text and f"tensor<3x{max(16, 1 << (k - 1).bit_length())}xi32>" in text
     for a, b in zip(after, before, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -99,5 +99,13 @@ def test_merges_keep_the_order_of_every_type(kind: str) -> None:
             np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("shape, axis", [((300,), 0), ((3, 4096), 1), ((2, 500, 3), 1)])
+def test_rows_that_fit_a_workgroup_are_sorted_by_one(shape: tuple[int, ...], axis: int) -> None:
+    before, after, text = merged(lambda x: xt.top_k(x, k=100, axis=axis), numbers(*shape))
+    assert "xt.sort_rows" in text and "xt.top_k" not in text and "xt.merge_runs" not in text
+    for a, b in zip(after, before, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_a_few_elements_are_sorted_by_counting() -> None:
-    assert "xt.merge_runs" not in merged(lambda x: xt.sort(x, axis=0), numbers(300))[2]
+    assert "xt.sort_r" not in merged(lambda x: xt.sort(x, axis=0), numbers(60))[2]

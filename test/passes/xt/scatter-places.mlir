@@ -48,3 +48,25 @@ func.func @stays(%x: tensor<4x9xf32>, %i: tensor<2x3xi64>, %u: tensor<2x3xf32>, 
   %z = "xt.scatter_nd"(%y, %j, %v) {reduction = "mul"} : (tensor<4x9xf32>, tensor<3x1xi64>, tensor<3x9xf32>) -> tensor<4x9xf32>
   return %z : tensor<4x9xf32>
 }
+
+// Columns that shared memory holds are combined there; those that are too long are walked.
+// CHECK-LABEL: func.func @columns_kept
+// CHECK: "xt.combine_columns"({{.*}}) {columns = 8 : i64, held = 4096 : i64, reduction = "add"} : (tensor<1x4096x1024xf32>, tensor<1x4000x1024xi64>, tensor<1x4000x1024xf32>)
+func.func @columns_kept(%x: tensor<4096x1024xf32>, %i: tensor<4000x1024xi64>, %u: tensor<4000x1024xf32>) -> tensor<4096x1024xf32> {
+  %y = "xt.scatter_elements"(%x, %i, %u) {axis = 0 : i64, reduction = "add"} : (tensor<4096x1024xf32>, tensor<4000x1024xi64>, tensor<4000x1024xf32>) -> tensor<4096x1024xf32>
+  return %y : tensor<4096x1024xf32>
+}
+
+// CHECK-LABEL: func.func @last_dim
+// CHECK: "xt.combine_columns"({{.*}}) {columns = 8 : i64, held = 128 : i64, reduction = "max"} : (tensor<600x100x1xf16>,
+func.func @last_dim(%x: tensor<20x30x100xf16>, %i: tensor<20x30x50xi32>, %u: tensor<20x30x50xf16>) -> tensor<20x30x100xf16> {
+  %y = "xt.scatter_elements"(%x, %i, %u) {axis = 2 : i64, reduction = "max"} : (tensor<20x30x100xf16>, tensor<20x30x50xi32>, tensor<20x30x50xf16>) -> tensor<20x30x100xf16>
+  return %y : tensor<20x30x100xf16>
+}
+
+// CHECK-LABEL: func.func @long_columns
+// CHECK: "xt.scatter_elements"
+func.func @long_columns(%x: tensor<8000000x64xf32>, %i: tensor<100000x64xi64>, %u: tensor<100000x64xf32>) -> tensor<8000000x64xf32> {
+  %y = "xt.scatter_elements"(%x, %i, %u) {axis = 0 : i64, reduction = "add"} : (tensor<8000000x64xf32>, tensor<100000x64xi64>, tensor<100000x64xf32>) -> tensor<8000000x64xf32>
+  return %y : tensor<8000000x64xf32>
+}
