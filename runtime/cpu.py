@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -79,11 +79,12 @@ def _threads(facts: Mapping[str, Any]) -> int:
 
 @dataclass
 class _Shape:
-    """What is fixed for one set of symbol values: shapes of outputs, offsets of temporaries."""
+    """What is fixed for one set of symbol values: shapes of outputs, bytes of the arena, and where in it temporaries
+    are, if Python has placed them."""
 
     outputs: list[tuple[int, ...]]
-    offsets: np.ndarray[Any, Any]
     arena: int
+    offsets: np.ndarray[Any, Any] | None
 
 
 class CpuExecutor:
@@ -118,7 +119,8 @@ class CpuExecutor:
         shapes = [program.buffers[i].shape for i in program.outputs]
         self._ranks = [len(shape) for shape in shapes]
         self._dims = [d for shape in shapes for d in shape]
-        self._native_planner = native_planner(self._library, program.symbols, self._planner, self._dims)
+        self._native_planner = native_planner(self._library, program.symbols, self._planner, self._dims,
+                                              self._pointers)
         self._dtypes = {i: _dtype(program.buffers[i].dtype) for i in program.outputs}
         self._memory = [OutputMemory() if program.buffers[i].kind == "output" else None for i in program.outputs]
         self._plain = not self._limits and None not in self._memory      # outputs are what the kernels write
@@ -237,21 +239,26 @@ class CpuExecutor:
 
     def _plan(self, key: tuple[int, ...], symbols: Mapping[str, int]) -> _Shape:
         native = self._native_planner if max(key, default=0) <= MOST_BYTES else None    # else no 64 bits hold them
-        planned = native(self._symbols) if native is not None else None
-        arena, offsets, dims = planned or self._plan_in_python(symbols)
-        sizes = iter(dims)
-        outputs = [tuple(islice(sizes, rank)) for rank in self._ranks]
+        if native is not None and (size := native(self._symbols)) >= 0:
+            shape = _Shape(self._output_shapes(native.dims), size, None)
+            self._placed = shape if size <= self._room else None
+        else:
+            shape = self._plan_in_python(symbols)
         if len(self._shapes) >= _CACHED_SHAPES:
             self._shapes.pop(next(iter(self._shapes)))
-        shape = self._shapes[key] = _Shape(outputs, offsets, arena)
+        self._shapes[key] = shape
         return shape
 
-    def _plan_in_python(self, symbols: Mapping[str, int]) -> tuple[int, np.ndarray[Any, Any], list[int]]:
-        """What a :class:`NativePlanner` gives."""
+    def _plan_in_python(self, symbols: Mapping[str, int]) -> _Shape:
         plan = self._planner.plan(symbols)
         if plan.size > MOST_BYTES:
             raise MemoryError(f"{plan.size} bytes")
-        return plan.size, np.array([plan.offsets[b] for b in self._planner.temps], np.uintp), self._sizes(symbols)
+        offsets = np.array([plan.offsets[b] for b in self._planner.temps], np.uintp)
+        return _Shape(self._output_shapes(self._sizes(symbols)), plan.size, offsets)
+
+    def _output_shapes(self, dims: Iterable[int]) -> list[tuple[int, ...]]:
+        sizes = iter(dims)
+        return [tuple(islice(sizes, rank)) for rank in self._ranks]
 
     @cached_property
     def _sizes(self) -> DimValues:
@@ -264,7 +271,10 @@ class CpuExecutor:
         if self._placed is shape:
             return
         self._reserve(shape.arena, exact=False)
-        self._addresses[self._temporaries] = shape.offsets + np.uintp(address_of(self._arena) + self._begin)
+        if shape.offsets is not None:
+            self._addresses[self._temporaries] = shape.offsets + np.uintp(address_of(self._arena) + self._begin)
+        elif self._native_planner is not None:
+            self._native_planner(self._symbols)
         self._placed = shape
 
     def _reserve(self, size: int, *, exact: bool) -> None:
@@ -272,6 +282,8 @@ class CpuExecutor:
         if self._room < size:
             self._arena, self._begin = reserve(size, exact=exact)
             self._room, self._placed = size, None
+            if self._native_planner is not None:
+                self._native_planner.move_to(address_of(self._arena) + self._begin)
 
     def _result(self, n: int, out: Any, limit: tuple[int, ...]) -> Any:
         """Output `n`, cut to its size where that was only known at the end, copied where it is no buffer of its own."""

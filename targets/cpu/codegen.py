@@ -66,5 +66,5 @@ def thread_pool(chip: Chip) -> bytes:
 
 @lru_cache(maxsize=8)
 def arena_planner(chip: Chip) -> bytes:
-    """The object with xcc_plan."""
+    """The object with xcc_plan_arena."""
     return emit_object(Path(__file__).with_name("plan.ll").read_text(), chip)

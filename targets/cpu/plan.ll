@@ -4,6 +4,8 @@
 ;
 ; Values are computed in a list of steps {operation, left, right}, each over values that come before it. Whatever does
 ; not fit 64 bits, or divides by less than 1, is left to Python, which says what is wrong.
+;
+; Artifacts hold this code, and any later runtime makes its tables: another %Record needs another name of the function.
 
 %Record = type {
   i64, ptr,             ; 0: symbols, and where among the values each goes
@@ -11,12 +13,13 @@
   i64, ptr, ptr,        ; 5: dims of outputs: where among the values each is; results
   i64, ptr, ptr,        ; 8: buffers: where among the values the bytes of each are; bytes of whole cache lines
   ptr, ptr, ptr,        ; 11: the buffers by size; where each begins (result) and ends
-  ptr, ptr              ; 14: of each buffer, where those alive with it begin in a list (and one more); the list
+  ptr, ptr,             ; 14: of each buffer, where those alive with it begin in a list (and one more); the list
+  ptr, ptr, ptr         ; 16: which of the program's buffers they are; the arena; the addresses of all (results)
 }
 %Step = type { i32, i32, i32 }
 
-; Bytes of the arena for the values of symbols that `given` has, or -1. Writes both results.
-define i64 @xcc_plan(ptr %record, ptr %given) {
+; Bytes of the arena for the values of symbols that `given` has, or -1. Writes the results.
+define i64 @xcc_plan_arena(ptr %record, ptr %given) {
 entry:
   %r = load %Record, ptr %record
   %symbols = extractvalue %Record %r, 0
@@ -46,6 +49,10 @@ place:
   %firsts = extractvalue %Record %r, 14
   %conflicts = extractvalue %Record %r, 15
   %size = call i64 @place(i64 %count, ptr %sizes, ptr %order, ptr %begins, ptr %ends, ptr %firsts, ptr %conflicts)
+  %buffers = extractvalue %Record %r, 16
+  %arena = extractvalue %Record %r, 17
+  %addresses = extractvalue %Record %r, 18
+  call void @point(i64 %count, ptr %buffers, ptr %begins, ptr %arena, ptr %addresses)
   ret i64 %size
 fail:
   ret i64 -1
@@ -87,6 +94,28 @@ move:
   %value = load i64, ptr %from_p
   %to_p = getelementptr i64, ptr %to, i64 %n
   store i64 %value, ptr %to_p
+  %n1 = add i64 %n, 1
+  br label %check
+out:
+  ret void
+}
+
+; addresses[buffers[n]] = arena + begins[n]
+define internal void @point(i64 %count, ptr %buffers, ptr %begins, ptr %arena, ptr %addresses) {
+entry:
+  br label %check
+check:
+  %n = phi i64 [ 0, %entry ], [ %n1, %move ]
+  %more = icmp slt i64 %n, %count
+  br i1 %more, label %move, label %out
+move:
+  %buffer_p = getelementptr i32, ptr %buffers, i64 %n
+  %buffer = load i32, ptr %buffer_p
+  %begin_p = getelementptr i64, ptr %begins, i64 %n
+  %begin = load i64, ptr %begin_p
+  %address = getelementptr i8, ptr %arena, i64 %begin
+  %address_p = getelementptr ptr, ptr %addresses, i32 %buffer
+  store ptr %address, ptr %address_p
   %n1 = add i64 %n, 1
   br label %check
 out:

@@ -71,12 +71,17 @@ def test_launches_aliases_and_weights(n):
     np.testing.assert_array_equal(out, (x[2] + w) + x[0])
 
 
-def test_one_executor_many_shapes():
+@pytest.mark.parametrize("native", [True, False])
+def test_one_executor_many_shapes(native):
+    """Planned by the library, and as for one that cannot plan."""
     program = Program(
         buffers=(Buffer("input", (N,), "f32", "x"), Buffer("temp", (N,), "f32"), Buffer("output", (N,), "f32", "out")),
         body=(Launch("add", (0, 0, 1), (N,)), Launch("add", (1, 0, 2), (N,))),
         inputs=(0,), outputs=(2,), symbols=("n",))
     run = executor(program)
+    assert run._native_planner is not None
+    if not native:
+        run._native_planner = None
     for n in (3, 100000, 17, 3, 100000, 0):
         x = np.arange(n, dtype=np.float32)
         (out,) = run.run([x], {"n": n})
