@@ -33,7 +33,7 @@ All entries speak of dims *after* normalisation (passes/linalg/merge_dims.py), o
   `parts` outside those over chunks; sums wait in the result's buffer between them (CPU; passes/linalg/depth_blocks.py).
   0: in one go.
 - staged: the rows of a product's left operand that a chunk (and a block of depth) needs are copied together on the
-  stack first (CPU; passes/linalg/staged_rows.py).
+  stack, along the loops of its first panel's tiles (CPU; passes/linalg/staged_rows.py).
 - online: a maximum and the sums of exponentials relative to it share one loop (passes/linalg/online.py).
 - splits: in how many parts, of blocks of their own, that loop is cut at most; a second nest merges what they leave
   (passes/linalg/online_parts.py). Without `online` each reduction is cut (passes/linalg/row_parts.py). Below 2: none
