@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,14 @@ from xcc.frontends.onnx.context import Context, RuntimeShape, Tensor, Value, fla
 from xcc.frontends.onnx.control import as_flag
 from xcc.frontends.onnx.helpers import convert, full, unsqueeze
 from xcc.frontends.onnx.registry import onnx_op
-from xcc.symbolic import Dim
+from xcc.symbolic import Dim, dim_max
 
 MOST_STEPS = 256
 """Of a loop that is unrolled."""
+
+
+class _TypeChanges(Exception):
+    """A step gives a carried value another type."""
 
 
 @onnx_op("Loop")
@@ -29,7 +33,7 @@ def loop(cx: Context) -> Any:
     if len(body.input) != 2 + len(state) or len(body.output) < 1 + len(state):
         cx.fail(f"the body takes {len(body.input)} and gives {len(body.output)} values for {len(state)} carried ones")
     if not all(isinstance(v, Tensor) for v in state):
-        return _unrolled(cx, body, state)
+        return _unrolled(cx, body, state, "it carries a sequence")
     carried = [cx[i] for i in range(2, len(cx))]
     block = ir.InsertionPoint.current.block
     before, made = len(list(block.operations)), dict(cx.graph.made)
@@ -38,10 +42,13 @@ def loop(cx: Context) -> Any:
     except RuntimeShape as e:
         if e.inputs:
             raise
-        cx.graph.made = made        # constants among what is erased are made again
-        for op in reversed(list(block.operations)[before:]):
-            op.operation.erase()
-        return _unrolled(cx, body, state)       # the step's number decides a shape
+        why = "its step decides a shape"
+    except _TypeChanges as e:
+        why = str(e)
+    cx.graph.made = made        # constants among what is erased are made again
+    for op in reversed(list(block.operations)[before:]):
+        op.operation.erase()
+    return _unrolled(cx, body, state, why)
 
 
 def _as_loop(cx: Context, body: GraphProto, carried: list[Any]) -> Any:
@@ -56,20 +63,24 @@ def _as_loop(cx: Context, body: GraphProto, carried: list[Any]) -> Any:
     return _collecting(cx, body, carried, limit)
 
 
-def _unrolled(cx: Context, body: GraphProto, state: list[Any]) -> Any:
-    """The steps one after the other, each imported for itself: their number must be known."""
+def _unrolled(cx: Context, body: GraphProto, state: list[Any], why: str) -> Any:
+    """The steps one after the other, each imported for itself: their number must be known. `why` that is needed."""
+    for i in (0, 1):
+        if cx.has(i) and cx.tensor(i).const is None:
+            cx.fail(f"the number of steps must be known, since {why}, but operand {i} ('{cx.node.input[i]}') is "
+                    "computed at run time")
     most = int(cx.const(0).reshape(-1)[0]) if cx.has(0) else MOST_STEPS + 1
     goes_on = bool(cx.const(1).reshape(-1)[0]) if cx.has(1) else True
     rows: list[list[Value]] = []
     while goes_on and len(rows) < most:
         if len(rows) == MOST_STEPS:
-            cx.fail(f"a loop that carries a sequence, or whose step decides a shape, has {MOST_STEPS} steps at most")
+            cx.fail(f"the loop may have {MOST_STEPS} steps at most, since {why}")
         step = Tensor.of_array(np.array(len(rows), np.int64))
         flag, *out = cx.graph.body(body, [step, Tensor.of_array(np.array(True)), *state])
         if not _goes_on(body):
             known = flag.const if isinstance(flag, Tensor) else None
             if known is None:
-                cx.fail("the loop carries a sequence, or its step decides a shape: whether it goes on must be known")
+                cx.fail(f"whether the loop goes on must be known, since {why}")
             goes_on = bool(known.reshape(-1)[0])
         state, row = out[:len(state)], out[len(state):]
         rows.append(row)
@@ -80,10 +91,12 @@ def _unrolled(cx: Context, body: GraphProto, state: list[Any]) -> Any:
 
 
 def _trip_count(cx: Context) -> Dim | None:
-    """The trip count as a dim, None when only a run can tell it or there is none."""
-    if not cx.has(0):
+    """The trip count as a dim, None when only a run can tell it or there is none. Below 0 it means no step."""
+    if not cx.has(0) or cx.tensor(0).data is None:
         return None
-    return cx.dims(0)[0] if cx.tensor(0).data is not None else None
+    count = cx.dims(0)[0]
+    below = count < 0 if isinstance(count, int) else any(factor < 0 for _, factor in count.terms)
+    return dim_max(0, count) if below else count
 
 
 def _most_steps(cx: Context, carried: int) -> Dim:
@@ -131,13 +144,22 @@ def _run(cx: Context, body: GraphProto, arguments: Sequence[Any]) -> list[Any]:
     return child.run()
 
 
+def _keeps_types(carried: Sequence[Any], after: Sequence[Any]) -> Sequence[Any]:
+    """`after`, which a step makes of `carried`; _TypeChanges where one is of another type."""
+    for value, new in zip(carried, after, strict=True):
+        old, now = xt.TensorType.of(value), xt.TensorType.of(new)
+        if not xt.agree(old, now):
+            raise _TypeChanges(f"a step makes a carried {old} a {now}")
+    return after
+
+
 def _counted(cx: Context, body: GraphProto, carried: list[Any], length: Dim) -> Any:
     """A fixed number of steps: a scan over the step numbers."""
     steps = xt.iota(shape=(length,), axis=0, dtype="i64")
 
     def step(state: Sequence[Any], slices: Sequence[Any]) -> Any:
         out = _run(cx, body, [slices[0], Tensor.of_array(np.array(True)), *state])[1:]
-        return out[:len(state)], out[len(state):]
+        return _keeps_types(state, out[:len(state)]), out[len(state):]
 
     return tuple(xt.scan(carried, [steps], step, length=length))
 
@@ -157,7 +179,7 @@ def _conditional(cx: Context, body: GraphProto, carried: list[Any]) -> Any:
 
     def step(i: Any, flag: Any, *state: Any) -> list[Any]:
         flag, *rest = _run(cx, body, [i, flag, *state])
-        return [xt.add(i, xt.scalar(1, "i64")), as_flag(flag), *rest]
+        return [xt.add(i, xt.scalar(1, "i64")), as_flag(flag), *_keeps_types(state, rest)]
 
     return tuple(xt.while_([xt.scalar(0, "i64"), first, *carried], goes_on, step)[2:])
 
@@ -184,7 +206,8 @@ def _collecting(cx: Context, body: GraphProto, carried: list[Any], limit: Dim | 
     def step(i: Any, flag: Any, *state: Any) -> list[Any]:
         out = _run(cx, body, [i, flag, *state[:count]])
         rows = [_write(b, y, i) for b, y in zip(state[count:], out[1 + count:], strict=True)]
-        return [xt.add(i, xt.scalar(1, "i64")), as_flag(out[0]), *out[1:1 + count], *rows]
+        kept = _keeps_types(state[:count], out[1:1 + count])
+        return [xt.add(i, xt.scalar(1, "i64")), as_flag(out[0]), *kept, *rows]
 
     done = xt.while_([xt.scalar(0, "i64"), first, *carried, *buffers], goes_on, step)
     steps, last = done[0], done[2:2 + count]
@@ -215,6 +238,16 @@ def _stacked_types(cx: Context, body: GraphProto, carried: list[Any]) -> list[An
     return kinds
 
 
+def _scan_step(cx: Context, body: GraphProto, states: int) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
+    def step(state: Sequence[Any], slices: Sequence[Any]) -> Any:
+        out = _run(cx, body, [*state, *slices])
+        try:
+            return _keeps_types(state, out[:states]), out[states:]
+        except _TypeChanges as e:
+            cx.fail(str(e))
+    return step
+
+
 @onnx_op("Scan", since=9)
 def scan(cx: Context) -> Any:
     """states..., scans... = Scan(initial states..., scanned...; body, num_scan_inputs, axes and directions)."""
@@ -226,11 +259,8 @@ def scan(cx: Context) -> Any:
     stacked = len(body.output) - states
     axes = [cx.normal_axis(a, cx.rank(states + i)) for i, a in enumerate(cx.attr("scan_input_axes", [0] * scanned))]
 
-    def step(state: Sequence[Any], slices: Sequence[Any]) -> Any:
-        out = _run(cx, body, [*state, *slices])
-        return out[:states], out[states:]
-
-    return tuple(xt.scan(carried, xs, step, axes=axes, reverse=cx.attr("scan_input_directions", [0] * scanned),
+    return tuple(xt.scan(carried, xs, _scan_step(cx, body, states), axes=axes,
+                         reverse=cx.attr("scan_input_directions", [0] * scanned),
                          out_axes=cx.attr("scan_output_axes", [0] * stacked),
                          out_reverse=cx.attr("scan_output_directions", [0] * stacked)))
 
@@ -255,11 +285,7 @@ def _scan_row(cx: Context, body: GraphProto, b: int, states: int, scanned: int) 
         part = xt.slice(cx[i], starts=(b, *[0] * (len(shape) - 1)), limits=(b + 1, *shape[1:]))
         return xt.reshape(part, shape=shape[1:])
 
-    def step(state: Sequence[Any], slices: Sequence[Any]) -> Any:
-        out = _run(cx, body, [*state, *slices])
-        return out[:states], out[states:]
-
     values = [row(i) for i in range(1, len(cx))]
-    results: Sequence[Any] = xt.scan(values[:states], values[states:], step,
+    results: Sequence[Any] = xt.scan(values[:states], values[states:], _scan_step(cx, body, states),
                                      reverse=cx.attr("directions", [0] * scanned))
     return results

@@ -1,0 +1,67 @@
+"""Loops of no steps, and loops whose carried values change from step to step, against onnxruntime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+from test_small_graphs import check, node, numbers
+
+import xcc
+from xcc.diagnostics import UserError
+
+
+def loop(shape: list[Any], after: list[Any], *nodes: Any) -> Any:
+    """A Loop of `most` steps over x; `nodes` make `next` and `row` of the carried `old`."""
+    def value(name: str, kind: int, shape: list[Any]) -> Any:
+        return helper.make_tensor_value_info(name, kind, shape)
+
+    body = helper.make_graph(
+        [node("Identity", "on", "goes"), *nodes], "body",
+        [value("i", 7, []), value("on", 9, []), value("old", 1, shape)],
+        [value("goes", 9, []), value("next", 1, after), value("row", 1, [])])
+    return helper.make_node("Loop", ["most", "", "x"], ["y", "rows"], body=body)
+
+
+ADD = node("Add", "old old", "next"), node("ReduceSum", "next", "row", keepdims=0)
+GROW = node("Concat", "old one", "next", axis=0), node("ReduceSum", "next", "row", keepdims=0)
+ONE = {"one": np.ones(1, np.float32)}
+
+
+@pytest.mark.parametrize("steps", [-1, 0, 2])
+def test_a_count_below_zero_is_no_step(steps: int) -> None:
+    check([loop([3], [3], *ADD)], {"x": numbers(3)}, "y rows", {"most": np.array(steps)})
+
+
+@pytest.mark.parametrize("size", [1, 3, 5])
+def test_a_count_of_sizes_that_is_below_zero(size: int) -> None:
+    check([node("Shape", "q", "all", end=1), node("Sub", "all three", "left"), node("Squeeze", "left", "most"),
+           loop([3], [3], *ADD)], {"x": numbers(3), "q": numbers(size, 2)}, "y rows", {"three": np.array([3])},
+          dims={"q": ["n", 2]})
+
+
+@pytest.mark.parametrize("shape", [[3], ["n"]])
+def test_a_carried_value_grows(shape: list[Any]) -> None:
+    check([loop(["a"], ["b"], *GROW)], {"x": numbers(3)}, "y rows", {"most": np.array(4), **ONE}, dims={"x": shape})
+
+
+def test_a_carried_value_grows_as_often_as_the_data_say() -> None:
+    with pytest.raises(UserError, match=r"steps must be known, since a step makes a carried f32\[3\] a f32\[4\]"):
+        check([loop(["a"], ["b"], *GROW)], {"x": numbers(3), "most": np.array(4)}, "y rows", ONE)
+    with pytest.raises(UserError, match="may have 256 steps at most, since a step makes a carried"):
+        check([loop(["a"], ["b"], *GROW)], {"x": numbers(3)}, "y rows", {"most": np.array(300), **ONE})
+
+
+def test_a_step_of_a_scan_keeps_types() -> None:
+    """onnxruntime refuses such models, too."""
+    body = helper.make_graph([node("Concat", "old e", "next", axis=0), node("Neg", "e", "row")], "body",
+                             [helper.make_tensor_value_info(n, 1, [s]) for n, s in (("old", "a"), ("e", 3))],
+                             [helper.make_tensor_value_info(n, 1, [s]) for n, s in (("next", "b"), ("row", 3))])
+    graph = helper.make_graph(
+        [node("Scan", "x xs", "y rows", body=body, num_scan_inputs=1)], "g",
+        [helper.make_tensor_value_info(n, 1, s) for n, s in (("x", [3]), ("xs", [4, 3]))],
+        [helper.make_tensor_value_info(n, 1, None) for n in ("y", "rows")])
+    with pytest.raises(UserError, match=r"\(Scan\): a step makes a carried f32\[3\] a f32\[6\]"):
+        xcc.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]), cache=False, isolate=False)
