@@ -11,11 +11,23 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
-from xcc.bounds import Undecided, sign
+from xcc.bounds import EXACT, Undecided, interval, sign
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Array, Context
 from xcc.frontends.onnx.element_types import from_onnx, is_floating
-from xcc.frontends.onnx.ratio import Ratio, add, exact, multiply, negate, parts, ratio, truncated, whole
+from xcc.frontends.onnx.ratio import (
+    Ratio,
+    add,
+    exact,
+    is_equal,
+    is_negative,
+    multiply,
+    negate,
+    parts,
+    ratio,
+    truncated,
+    whole,
+)
 from xcc.symbolic import Dim, Expr
 
 __all__ = ["ARITHMETIC", "Rule"]
@@ -98,8 +110,15 @@ def _cast(cx: Context, xs: list[Array]) -> Array:
 
 def _compare(direction: str) -> Rule:
     def apply(cx: Context, xs: list[Array]) -> Array:
-        def decide(a: Any, b: Any) -> bool:
-            return _decide(direction, add(a, negate(b)), cx.graph.model.known)
+        def decide(a: Any, b: Any) -> bool | Dim:
+            difference = add(a, negate(b))
+            try:
+                return _decide(direction, difference, cx.graph.model.known)
+            except Undecided:
+                top, _ = parts(difference)
+                if not cx.graph.model.values.behind([top]):
+                    raise
+                return _HOLDS[direction](top)
 
         return _elementwise(decide)(cx, xs)
 
@@ -129,10 +148,44 @@ def _decide(direction: str, difference: Any, bounds: Any) -> bool:
     raise Undecided
 
 
-def _where(c: Any, a: Any, b: Any) -> Any:
-    if isinstance(c, bool | np.bool_):
-        return a if c else b
-    raise Undecided
+_HOLDS: dict[str, Callable[[Dim], Dim]] = {
+    "eq": lambda d: is_equal(d, 0), "lt": is_negative, "gt": lambda d: is_negative(d * -1),
+    "le": lambda d: 1 - is_negative(d * -1), "ge": lambda d: 1 - is_negative(d)}
+"""1 where a difference is as the comparison says, else 0: conditions on values of inputs."""
+
+
+def _where(cx: Context, xs: list[Array]) -> Array:
+    known = cx.graph.model.known
+
+    def pick(c: Any, a: Any, b: Any) -> Any:
+        if isinstance(c, bool | np.bool_ | int):
+            return a if c else b
+        if not isinstance(c, Expr):
+            raise Undecided
+        a, b = whole(a), whole(b)
+        low, high = zip(interval(known, a), interval(known, b), strict=True)
+        return _within(b + c * (a - b), min(low), max(high))
+
+    out: Array = _elementwise(pick)(cx, xs)
+    return out
+
+
+def _within(d: Dim, low: float, high: float) -> Dim:
+    """`d`, which is in low..high, written so that it shows."""
+    d = symbolic.dim_max(d, int(low)) if abs(low) < EXACT else d
+    return symbolic.dim_min(d, int(high)) if abs(high) < EXACT else d
+
+
+def _not(a: Any) -> Any:
+    return 1 - a if isinstance(a, Expr) else not a
+
+
+def _and(a: Any, b: Any) -> Any:
+    return a * b if isinstance(a, Expr) or isinstance(b, Expr) else bool(a and b)
+
+
+def _or(a: Any, b: Any) -> Any:
+    return _not(_and(_not(a), _not(b)))
 
 
 def _extreme(function: Callable[[Any, Any], Any]) -> Rule:
@@ -184,8 +237,8 @@ ARITHMETIC: dict[str, Rule] = {
     "Div": _divide, "Mod": _mod, "Neg": _elementwise(negate), "Floor": _elementwise(_round(False)),
     "Ceil": _elementwise(_round(True)), "Cast": _cast, "CastLike": _cast,
     "Equal": _compare("eq"), "Less": _compare("lt"), "Greater": _compare("gt"), "LessOrEqual": _compare("le"),
-    "GreaterOrEqual": _compare("ge"), "Where": _elementwise(_where), "Max": _extreme(symbolic.dim_max),
+    "GreaterOrEqual": _compare("ge"), "Where": _where, "Max": _extreme(symbolic.dim_max),
     "Min": _extreme(symbolic.dim_min), "Sum": _sum,
-    "Not": _elementwise(lambda a: not a), "And": _elementwise(lambda a, b: bool(a and b)),
-    "Or": _elementwise(lambda a, b: bool(a or b)), "Abs": _elementwise(_abs), "Clip": _clip,
+    "Not": _elementwise(_not), "And": _elementwise(_and), "Or": _elementwise(_or), "Abs": _elementwise(_abs),
+    "Clip": _clip,
 }

@@ -123,6 +123,46 @@ def test_reshape(limits: Any) -> None:
           limits=limits)
 
 
+def test_conditions_on_values() -> None:
+    """Where and what it compares stay arithmetic on sizes."""
+    nodes = [node("Greater", "k five", "more"), node("Equal", "k two", "same"), node("Or", "more same", "either"),
+             node("Not", "either", "neither"), node("Where", "neither k five", "a"),
+             node("LessOrEqual", "k two", "few"), node("And", "few neither", "both"),
+             node("Where", "both two k", "b"), node("Concat", "a b", "w", axis=0), node("Expand", "x w", "y"),
+             node("Cast", "more", "flag", to=1), node("Mul", "y flag", "z")]
+    check(nodes, with_values("k", [ints(n) for n in (0, 1, 2, 3, 5, 6, 9)], x=numbers(1)), "y z",
+          {"five": ints(5), "two": ints(2)})
+
+
+def test_a_branch_on_a_value() -> None:
+    def branch(name: str, *nodes: Any) -> Any:
+        return helper.make_graph(list(nodes), name, [], [helper.make_tensor_value_info("out_" + name, 1, [None, 3])])
+
+    nodes = [node("Greater", "k five", "more"),
+             node("If", "more", "y", then_branch=branch("some", node("Neg", "x", "out_some")),
+                  else_branch=branch("most", node("Slice", "x zero e zero", "out_most"))),
+             node("Unsqueeze", "k zero", "e")]
+    check([nodes[0], nodes[2], nodes[1]], with_values("k", [scalar(n) for n in (3, 9, 0, 5)], x=numbers(7, 3)), "y",
+          {"five": scalar(5), "zero": ints(0)})
+
+
+@pytest.mark.parametrize("op", ["HannWindow", "BlackmanWindow"])
+def test_windows(op: str) -> None:
+    check([node(op, "n", "y")], with_values("n", [scalar(8), scalar(5), scalar(33)]), "y")
+
+
+def test_grid_of_a_size() -> None:
+    check([node("AffineGrid", "theta size", "g"), node("GridSample", "x g", "y")],
+          with_values("size", [ints(2, 3, 5, 6), ints(2, 3, 4, 9)], theta=numbers(2, 2, 3), x=numbers(2, 3, 7, 8)), "y")
+
+
+def test_scales_that_are_quotients() -> None:
+    nodes = [node("Cast", "size", "f", to=1), node("Div", "f four", "s"), node("Concat", "ones s", "scales", axis=0),
+             node("Resize", "x - scales", "y", mode="nearest")]
+    check(nodes, with_values("size", [ints(8, 8), ints(4, 12)], x=numbers(1, 2, 4, 4)), "y",
+          {"ones": np.ones(2, np.float32), "four": np.float32(4)})
+
+
 def test_reshape_beside_a_constant() -> None:
     check([node("Concat", "k minus", "shape", axis=0), node("Reshape", "x shape", "y")],
           with_values("k", [ints(2), ints(3), ints(12), ints(0)], x=numbers(3, 4)), "y", {"minus": ints(-1)})
