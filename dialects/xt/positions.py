@@ -96,12 +96,12 @@ class CombineSegments(XtOp, name="combine_segments"):
 
 class CombineColumns(XtOp, name="combine_columns"):
     """x [a, places, b] with updates [a, n, b] combined, in order, at the places along dim 1 that `indices` [a, n, b]
-    give. A workgroup of a GPU holds `columns` rows of `held` places in shared memory."""
+    give; none: the last of a place stays. A workgroup of a GPU holds `held` places of `columns` in shared memory."""
 
     x = operand()
     indices = operand()
     updates = operand()
-    reduction = text("add", tuple(COMBINE))
+    reduction = text("add", ("none", *COMBINE))
     columns = integer()
     held = integer()
     access = "opaque"

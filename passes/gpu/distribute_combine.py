@@ -2,11 +2,13 @@
 
 A column is one warp's, whose lanes hold neighbouring updates. Lanes that name the same place are found by a vote on
 each bit of it; the first of them combines its update in the first round, the second in the next, and so on, so that a
-place gets its updates in order and no two threads meet in it. Mostly one round does.
+place gets its updates in order and no two threads meet in it. Mostly one round does. Where the last of a place stays,
+it alone is stored.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -20,7 +22,8 @@ __all__ = ["ACCUMULATE", "accumulate", "accumulated_layout", "alloc"]
 
 ACCUMULATE = "xtg.accumulate"
 """(memory, places [n, columns], updates [n, columns]) with ``kind``: memory[column * stride + place] is combined with
-the updates that have this place, in order of their row; a negative place is none. Places are below ``places``."""
+the updates that have this place, in order of their row; without a kind the last of them stays. A negative place is
+none. Places are below ``places``."""
 
 _I = arith_d.CmpIPredicate
 
@@ -56,11 +59,12 @@ class _Rounds:
         self.places, self.updates = (registers_of(k.get(v)) for v in list(op.operands)[1:])
         self.bits = log2(ir.IntegerAttr(op.attributes["places"]).value)
         self.stride = ir.IntegerAttr(op.attributes["stride"]).value
-        self.combine = combining(str(op.attributes["kind"]), self.updates[0].type)
+        self.combine = combining(str(op.attributes["kind"]), self.updates[0].type) if "kind" in op.attributes else None
         self.mask = ir.IntegerType.get_signless(k.code.warp)
         self.only = k.code.first_copy(self.layout)
-        below = arith_d.shli(self._mask(1), arith_d.index_cast(self.mask, k.code.lane))
-        self.below = arith_d.subi(below, self._mask(1))     # lanes that come before this one
+        mine = arith_d.shli(self._mask(1), arith_d.index_cast(self.mask, k.code.lane))
+        self.below = arith_d.subi(mine, self._mask(1))      # lanes that come before this one
+        self.above = arith_d.xori(arith_d.ori(self.below, mine), self._mask(-1))
 
     def _mask(self, value: int) -> Any:
         return arith_d.constant(self.mask, ir.IntegerAttr.get(self.mask, value))
@@ -77,13 +81,20 @@ class _Rounds:
         active = arith_d.cmpi(_I.sge, place, self._number(0))
         if self.only is not None:
             active = arith_d.andi(active, self.only)
-        turn = self._turn(place, active)
         column = arith_d.muli(self.k.code.coordinate(self.layout, register, 1), index(self.stride))
         at = arith_d.addi(column, arith_d.index_cast(ir.IndexType.get(), place))
+        if self.combine is None:
+            last = arith_d.cmpi(_I.eq, self._meet(place, active, self.above), self._mask(0))
+            guarded(arith_d.andi(active, last), partial(memref_d.store, update, self.memory, [at]))
+            self._wait()
+        else:
+            self._in_turn(active, self._before(place, active), partial(self._update, self.combine, update, at))
 
-        def write() -> None:
-            memref_d.store(self.combine(memref_d.load(self.memory, [at]), update), self.memory, [at])
+    def _update(self, combine: Any, update: Any, at: Any) -> None:
+        memref_d.store(combine(memref_d.load(self.memory, [at]), update), self.memory, [at])
 
+    def _in_turn(self, active: Any, turn: Any, write: Callable[[], None]) -> None:
+        """``write()`` in the lanes whose turn is 0, then in those whose turn is 1, and so on."""
         first = self._number(0)
         guarded(arith_d.andi(active, arith_d.cmpi(_I.eq, turn, first)), write)
         self._wait()
@@ -95,20 +106,24 @@ class _Rounds:
             scf_d.ConditionOp(arith_d.cmpi(_I.ne, left, self._mask(0)), [n])
         with ir.InsertionPoint(after):
             (n,) = after.arguments
-            guarded(arith_d.andi(active, arith_d.cmpi(_I.eq, turn, n)), partial(write))
+            guarded(arith_d.andi(active, arith_d.cmpi(_I.eq, turn, n)), write)
             self._wait()
             scf_d.YieldOp([arith_d.addi(n, self._number(1))])
 
-    def _turn(self, place: Any, active: Any) -> Any:
+    def _before(self, place: Any, active: Any) -> Any:
         """How many lanes before this one have the same place."""
-        same = arith_d.andi(self._vote(active), self.below)
+        count = math_d.ctpop(self._meet(place, active, self.below))
+        return count if self.mask.width == 32 else arith_d.trunci(ir.IntegerType.get_signless(32), count)
+
+    def _meet(self, place: Any, active: Any, among: Any) -> Any:
+        """Those of the lanes `among` that are active and have the same place."""
+        same = arith_d.andi(self._vote(active), among)
         for bit in range(self.bits):
             moved = arith_d.shli(place, self._number(31 - bit))
             there = arith_d.cmpi(_I.slt, moved, self._number(0))
             vote = self._vote(there)
             same = arith_d.andi(same, arith_d.select(there, vote, arith_d.xori(vote, self._mask(-1))))
-        count = math_d.ctpop(same)
-        return count if self.mask.width == 32 else arith_d.trunci(ir.IntegerType.get_signless(32), count)
+        return same
 
     def _wait(self) -> None:
         """All lanes of the warp have written."""

@@ -11,8 +11,8 @@ those of its place in order, so that results do not depend on when threads run:
 
     %s, %o = xt.sort(%k)        %y = xt.combine_segments(%x, xt.segment_starts(%s), %o, %u)
 
-Along an axis, where each column has indices of its own, a workgroup keeps some columns in shared memory and combines
-the updates there (``xt.combine_columns``).
+Along an axis, where each column has indices of its own, a workgroup keeps some columns in shared memory and writes or
+combines the updates there (``xt.combine_columns``).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _elements(op: Any, chip: Any) -> Any:
     beside = [d for d in range(len(shape)) if d != a.axis]
     if not _some(shape, size):
         return None
-    if a.reduction != "none" and all(same_dims(shape[d], size[d]) for d in beside):
+    if all(same_dims(shape[d], size[d]) for d in beside):
         columns = _columns(op, chip)
         if columns is not None:
             return columns
@@ -86,7 +86,7 @@ def _elements(op: Any, chip: Any) -> Any:
 
 
 def _columns(op: Any, chip: Any) -> Any:
-    """The result of a scatter_elements that combines, by columns in shared memory; None where these are too long."""
+    """The result of a scatter_elements by columns in shared memory; None where these are too long."""
     x, indices, updates = op.operands
     a, kind = xt.attrs_of(op), xt.TensorType.of(x)
     shape, given = [[d for d in xt.shape_of(v) if isinstance(d, int)] for v in (x, updates)]
@@ -102,7 +102,10 @@ def _columns(op: Any, chip: Any) -> Any:
     cores = chip.cores or 1
     shared = -(-tiles // cores) * (count * COMBINED_SECONDS + columns * held * size * MOVED_SECONDS)
     walkers = max(1, math.isqrt((1 << 22) // (before * after))) * before * after
-    if shared > LAUNCH + count * WALKED_SECONDS * max(1.0, walkers / (cores * 512)):
+    other = LAUNCH + count * WALKED_SECONDS * max(1.0, walkers / (cores * 512))
+    if a.reduction == "none":       # numbers of writers are stored and read; the choice fuses with what is around
+        other = before * places * after * (4 + size) * MOVED_SECONDS / cores
+    if shared > other:
         return None
     whole = [xt.reshape(v, shape=(before, n, after)) for v, n in ((x, places), (indices, count), (updates, count))]
     made = xt.combine_columns(*whole, reduction=a.reduction, columns=columns, held=held)

@@ -111,8 +111,8 @@ class _Columns:
             kind += "imumf" if is_float(self.x.dtype) else "ui" if is_unsigned(self.x.dtype) else "si"
         i64 = ir.IntegerType.get_signless(64)
         ir.Operation.create("xtg.accumulate", operands=[self.memory, index, update], attributes={
-            "kind": ir.Attribute.parse(f"#vector.kind<{kind}>"), "places": ir.IntegerAttr.get(i64, self.held),
-            "stride": ir.IntegerAttr.get(i64, self.stride)})
+            "places": ir.IntegerAttr.get(i64, self.held), "stride": ir.IntegerAttr.get(i64, self.stride),
+            **({} if kind == "none" else {"kind": ir.Attribute.parse(f"#vector.kind<{kind}>")})})
 
     # -- vectors ------------------------------------------------------------------------------------------------
 

@@ -71,7 +71,8 @@ def test_columns_are_combined_in_shared_memory_in_order(chip, dtype, shape, axis
 
     def combine(x, i, u):
         whole = [xt.reshape(v, shape=(before, xt.shape_of(v)[axis], after)) for v in (x, i, u)]
-        return [xt.combine_columns(*whole, reduction=kind, columns=4, held=held) for kind in ("add", "max")]
+        return [xt.combine_columns(*whole, reduction=kind, columns=4, held=held)
+                for kind in ("add", "max", "none")]
 
     with on_chip(chip):
         x, u = filled(shape, dtype), filled(updates, dtype, 1)

@@ -57,6 +57,13 @@ func.func @columns_kept(%x: tensor<4096x1024xf32>, %i: tensor<4000x1024xi64>, %u
   return %y : tensor<4096x1024xf32>
 }
 
+// CHECK-LABEL: func.func @few_of_columns
+// CHECK: "xt.combine_columns"({{.*}}) {columns = 8 : i64, held = 4096 : i64, reduction = "none"}
+func.func @few_of_columns(%x: tensor<4096x1024xf32>, %i: tensor<500x1024xi64>, %u: tensor<500x1024xf32>) -> tensor<4096x1024xf32> {
+  %y = "xt.scatter_elements"(%x, %i, %u) {axis = 0 : i64, reduction = "none"} : (tensor<4096x1024xf32>, tensor<500x1024xi64>, tensor<500x1024xf32>) -> tensor<4096x1024xf32>
+  return %y : tensor<4096x1024xf32>
+}
+
 // CHECK-LABEL: func.func @last_dim
 // CHECK: "xt.combine_columns"({{.*}}) {columns = 8 : i64, held = 128 : i64, reduction = "max"} : (tensor<600x100x1xf16>,
 func.func @last_dim(%x: tensor<20x30x100xf16>, %i: tensor<20x30x50xi32>, %u: tensor<20x30x50xf16>) -> tensor<20x30x100xf16> {
