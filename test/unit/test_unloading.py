@@ -56,7 +56,7 @@ def held():
             pages * os.sysconf("SC_PAGESIZE") >> 10]
 """
 MANY = """
-chips = sys.argv[2].split(",")
+count, chips = int(sys.argv[2]), sys.argv[3].split(",")
 
 def use(count):
     for n in range(count):
@@ -66,7 +66,7 @@ def use(count):
 before = held()
 use(20)
 early = held()
-use(280)
+use(count - 20)
 late = held()
 assert early[0] == late[0] == before[0], (before, early, late)
 assert early[2] == late[2] == before[2], (before, early, late)
@@ -149,7 +149,7 @@ def in_a_process(text: str, *arguments: str) -> str:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     environment.pop("XCC_THREADS", None)
     done = subprocess.run([sys.executable, "-c", SETTING + text, *arguments], capture_output=True, text=True,
-                          env=environment, timeout=300)
+                          env=environment, timeout=900)
     assert done.returncode == 0, done.stderr
     return done.stderr
 
@@ -193,7 +193,7 @@ def check(model: Model, n: int = 100) -> None:
 
 
 def test_many_models_in_one_process(artifact: Path) -> None:
-    in_a_process(MANY, str(artifact), "")
+    in_a_process(MANY, str(artifact), "300", "")
 
 
 def test_many_models_of_several_versions(artifact: Path, tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_many_models_of_several_versions(artifact: Path, tmp_path: Path) -> None
     if len(chips) < 2:
         pytest.skip("this machine runs one version")
     xcc.compile(artifact.with_name("m.mlir"), threads=2, chip=",".join(chips)).save(tmp_path / "m.xcm")
-    in_a_process(MANY, str(tmp_path / "m.xcm"), ",".join(chips))
+    in_a_process(MANY, str(tmp_path / "m.xcm"), "60", ",".join(chips))
 
 
 @pytest.mark.usefixtures("no_cycles")
