@@ -67,8 +67,9 @@ def _unrolled(cx: Context, body: GraphProto, state: list[Any], why: str) -> Any:
     """The steps one after the other, each imported for itself: their number must be known. `why` that is needed."""
     for i in (0, 1):
         if cx.has(i) and cx.tensor(i).const is None:
-            cx.fail(f"the number of steps must be known, since {why}, but operand {i} ('{cx.node.input[i]}') is "
-                    "computed at run time")
+            raise RuntimeShape(cx.where(f"the number of steps must be known, since {why}, but operand {i} "
+                                        f"('{cx.node.input[i]}') is computed at run time{cx.fixing(i)}"),
+                               cx.inputs_behind(i))
     most = int(cx.const(0).reshape(-1)[0]) if cx.has(0) else MOST_STEPS + 1
     goes_on = bool(cx.const(1).reshape(-1)[0]) if cx.has(1) else True
     rows: list[list[Value]] = []

@@ -11,6 +11,7 @@ import pytest
 
 from xcc.diagnostics import UserError
 from xcc.dialects.xt.interpret import interpret
+from xcc.frontends.onnx.context import RuntimeShape
 from xcc.frontends.onnx.importer import load
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -151,3 +152,16 @@ def test_loops_keep_their_limit() -> None:
     assert 'tensor<?x2xf32, ["m", 2]>' in str(main_of(m)[1].type)
     limited = main_of(m, dims={"rows_count": (0, 8)})
     assert "xt.values" not in str(limited[0])
+
+
+def test_loops_that_are_unrolled_name_what_to_fix() -> None:
+    """A carried value that grows in each step has no one shape, whatever symbol the number of steps is."""
+    body = model([node("Concat", ["v", "v"], ["w"], axis=0), node("Identity", ["go"], ["on"])],
+                 [value("i", [], INT64), value("go", [], BOOL), value("v", [None])],
+                 [value("on", [], BOOL), value("w", [None])]).graph
+    m = model([node("Loop", ["m", "", "x"], ["last"], body=body)], [value("x", [2]), value("m", [], INT64)],
+              [value("last", None)])
+    with pytest.raises(RuntimeShape, match="fix the value of 'm'") as e:
+        load(m)
+    assert e.value.inputs == ("m",)
+    assert result_type(m, fix={"m": 2}) == "tensor<8xf32>"
