@@ -112,7 +112,8 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     vector[last] = columns
     left_over, walked = rows, list[tuple[list[int], int]]()
     outgrown = shares_of_cache(_bytes_of_right(op, right), chip)
-    depth, elements = depth_block(kernel, dims, outgrown >= OUTGROWN), _elements(op, left)
+    steps, elements = _steps_of(op), _elements(op, left)
+    depth = depth_block(kernel, dims, outgrown >= OUTGROWN) if steps else 0
     staged = depth > 0 and rows_together(kernel, dims[-1], depth)
     ways = chip.shared_bytes // PAGE
     ways -= ways // PANEL_WAYS
@@ -142,7 +143,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     if group is not None and len(m_dims) == 1 and not outer and _bytes_of_right(op, right) <= RESIDENT:
         return replace(_rows_of_panels(dims, vector, m_dims[0], op, reduce, parallel), strips=strips)
     if depth:
-        elements = elements * depth // _steps_of(op)
+        elements = elements * depth // steps
     block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, elements, chip.cores or CORES,
                                         MATRIX_READ if matrix is not None else 1,
                                         *((chip.l2_bytes // STAGED_PART, STAGED_TILES) if staged else (L2_PART,)))
@@ -151,14 +152,14 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     if staged and outgrown >= OUTGROWN:
         parts = chip.cores or CORES
         block = [chunk * tile for chunk, tile in zip(
-            chunks_in_parts(dims, vector, depth, outgrown * depth / _steps_of(op), parts, chip), vector, strict=True)]
+            chunks_in_parts(dims, vector, depth, outgrown * depth / steps, parts, chip), vector, strict=True)]
     shares = _shares(op, dims, vector, block, min(m_dims, default=None))
     if group is None and by_rows and not staged:
         shares = 0
     return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel,
                     dot=group is not None, chunks=() if chunks == order else chunks,
                     prefetch=0 if shares and not depth else _ahead(op, chip, NEAR_AHEAD if shares else AHEAD),
-                    shares=shares, strips=strips, depth=depth % _steps_of(op), staged=staged, parts=parts)
+                    shares=shares, strips=strips, depth=depth if depth < steps else 0, staged=staged, parts=parts)
 
 
 def _steps_of(op: Op) -> int:

@@ -285,3 +285,14 @@ def test_affine_grid(batch: int, size: tuple[int, ...]) -> None:
     feeds = {"theta": numbers(batch, len(size), len(size) + 1)}
     check([node("AffineGrid", "theta size", "grid")], feeds, "grid", {"size": np.array([batch, 1, *size])},
           dims={"theta": ["n", len(size), len(size) + 1]})
+
+
+@pytest.mark.parametrize(("op", "kind"), [("MatMul", np.float32), ("MatMulInteger", np.int8)])
+def test_products_of_no_steps(op: str, kind: Any) -> None:
+    """Zeros, also where there are more rows than columns; onnxruntime leaves those of integers as memory was."""
+    inputs = {"x": np.zeros((5, 0), kind), "w": np.zeros((0, 3), kind)}
+    result = np.zeros((5, 3), np.float32 if op == "MatMul" else np.int32)
+    graph = helper.make_graph([node(op, "x w", "y")], "g", [_info(n, a, a.shape) for n, a in inputs.items()],
+                              [_info("y", result, result.shape)])
+    got, = run(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), inputs, "")
+    np.testing.assert_array_equal(got, result)
