@@ -39,6 +39,7 @@ WAYS = (2, 4, 8)
 MOST = 1 << 31          # elements of a row: their numbers are i32
 LAUNCH = 3e-6           # seconds of a merge of few elements: a launch, and a chain of reads
 NETWORK = 35e-12        # of a core for an element in a step of a sorting network
+FETCH = 0.11e-6         # of a step's code, some 1100 bytes that no loop runs again, from the L2 cache
 ELEMENT = 6e-12         # of a merge for each element of a large GPU, which is read and written
 PROBE = 0.35e-12        # and for each step of a search
 COMPARE = 0.5e-12       # of a comparison of all pairs (rank-sorts)
@@ -96,7 +97,8 @@ class _Plan:
         """An estimate for a GPU of so many cores."""
         run = self.run or _pow2(self.size)
         tiles = rows * -(-self.size // run) * run / max(run, TILE)
-        total = LAUNCH + max(1.0, tiles / cores) * max(run, TILE) * _steps(run, self.left) * NETWORK
+        steps = _steps(run, self.left)
+        total = LAUNCH + steps * (FETCH + max(1.0, tiles / cores) * max(run, TILE) * NETWORK)
         if not self.run:
             return total
         total += 2 * LAUNCH         # keys, values
