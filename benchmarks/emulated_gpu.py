@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -30,6 +31,12 @@ class EmulatedDriver:
         """There is one device."""
 
     synchronize = activate
+
+    def current(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def unload(self, module: bytes) -> None:
+        """Code is what was loaded, and goes with the last reference."""
 
     def load(self, blob: bytes) -> bytes:
         return blob

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -91,7 +92,8 @@ class CudaDriver(StreamDriver):
     device_type = 2        # DLPack's kDLCUDA
     prefix = "cu"
     renamed = MappingProxyType({name: f"cu{name}_v2" for name in (
-        "MemFree", "MemcpyHtoDAsync", "MemcpyDtoHAsync", "MemcpyDtoDAsync", "StreamBeginCapture", "EventDestroy")})
+        "MemFree", "MemcpyHtoDAsync", "MemcpyDtoHAsync", "MemcpyDtoDAsync", "StreamBeginCapture", "EventDestroy",
+        "StreamDestroy")})
     event_flags = (0,)
 
     def __init__(self, number: int = 0) -> None:
@@ -111,6 +113,14 @@ class CudaDriver(StreamDriver):
     def activate(self) -> None:
         """Makes the context current on the calling thread."""
         call("cuCtxSetCurrent", self._context)
+
+    @contextlib.contextmanager
+    def current(self) -> Iterator[None]:
+        call("cuCtxPushCurrent_v2", self._context)
+        try:
+            yield
+        finally:
+            call("cuCtxPopCurrent_v2", ctypes.byref(Handle()))
 
     @property
     def capability(self) -> tuple[int, int]:

@@ -64,7 +64,8 @@ class DeviceArray:
 
     def __del__(self) -> None:
         try:
-            self.driver.free(self.pointer)
+            with self.driver.current():     # in whatever thread the last reference went
+                self.driver.free(self.pointer)
         except Exception:   # the driver may be gone at interpreter exit
             return
 

@@ -3,13 +3,13 @@
 Weights are uploaded once, and the program's setup makes more of them. For each set of symbol values the buffers get
 fixed addresses and the launches are captured into graphs, one for each stretch of statements whose launches are known
 in advance; runs of the same shape replay them. The shapes used last keep theirs. Conditions and sizes that the model
-computes are read back between graphs.
+computes are read back between graphs. All of it goes with the executor, but outputs on the device own their memory.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -20,6 +20,7 @@ from xcc.runtime.arena import ArenaPlanner, walk
 from xcc.runtime.device_array import DeviceArray
 from xcc.runtime.dtypes import numpy_dtype
 from xcc.runtime.launch_time import LaunchTime
+from xcc.runtime.placed_shape import PlacedShape, give_back
 from xcc.runtime.program import (
     DTYPE_BYTES,
     BindSymbol,
@@ -41,29 +42,20 @@ _CACHED_SHAPES = 16
 _MAX_UNROLLED = 4096       # launches that one graph may hold
 
 
-@dataclass(eq=False)
-class _Shape:
-    """What one set of symbol values fixes: addresses, graphs, and host memory that the graphs read."""
-
-    env: dict[str, int]
-    addresses: dict[int, int]
-    owned: list[int]
-    graphs: dict[int, Any] = field(default_factory=dict)
-    kept: list[Any] = field(default_factory=list)
-
-
 class GpuExecutor:
     """Executes `program`. Not for calls from several threads at once."""
 
     def __init__(self, driver: Any, program: Program, blobs: Iterable[bytes], weights: Mapping[str, Any]) -> None:
         self.driver, self.program = driver, program
         self.device = driver.device_type
-        self._modules = [driver.load(b) for b in blobs]
+        self._modules: list[Any] = []
+        self._shapes: dict[tuple[int, ...], PlacedShape] = {}
+        self._weights: dict[int, int] = {}
+        weakref.finalize(self, give_back, driver, self._modules, self._shapes, self._weights).atexit = False
+        self._modules += [driver.load(b) for b in blobs]
         self._functions = self._find_functions()
         self._planner = ArenaPlanner(program)
         self._limits = {s.name: s.limit for s in walk(program.body) if isinstance(s, BindSymbol)}
-        self._shapes: dict[tuple[int, ...], _Shape] = {}
-        self._weights: dict[int, int] = {}
         self._segments: dict[int, list[Any]] = {}
         self._behind_launch = False     # what was enqueued last is a kernel
         for i, b in enumerate(program.buffers):
@@ -75,7 +67,7 @@ class GpuExecutor:
             elif b.kind == "kept":
                 self._weights[i] = driver.alloc(symbolic.evaluate(program.nbytes(i), {}))
         for s in program.setup:
-            self._enqueue(s, _Shape({}, self._weights, []), {})
+            self._enqueue(s, PlacedShape({}, self._weights, []), {})
         driver.synchronize()
 
     def _find_functions(self) -> dict[str, Any]:
@@ -141,7 +133,7 @@ class GpuExecutor:
         self.run(inputs, symbols)
         return profile(self, symbols)
 
-    def _output(self, i: int, shape: _Shape, env: Mapping[str, int], on_device: bool) -> Any:
+    def _output(self, i: int, shape: PlacedShape, env: Mapping[str, int], on_device: bool) -> Any:
         b = self.program.buffers[i]
         size = tuple(symbolic.evaluate(d, env) for d in b.shape)
         source = self._address(i, shape, env)
@@ -153,7 +145,7 @@ class GpuExecutor:
         self.driver.download(out, source)
         return out
 
-    def _run(self, body: Sequence[Statement], shape: _Shape, env: dict[str, int]) -> None:
+    def _run(self, body: Sequence[Statement], shape: PlacedShape, env: dict[str, int]) -> None:
         for part in self._parts(body):
             if isinstance(part, tuple):
                 self._segment(part, shape, env)
@@ -195,7 +187,7 @@ class GpuExecutor:
             return all(self._plain(inner) for inner in s.body)
         return isinstance(s, (Launch, Copy, SetScalar, Require))
 
-    def _segment(self, part: tuple[Statement, ...], shape: _Shape, env: dict[str, int]) -> None:
+    def _segment(self, part: tuple[Statement, ...], shape: PlacedShape, env: dict[str, int]) -> None:
         """Replays the graph of `part`, captured at its first run; enqueues one by one what no graph can hold."""
         changing = env.keys() - shape.env.keys()
         self._behind_launch = False
@@ -225,7 +217,7 @@ class GpuExecutor:
                 total += 1
         return total
 
-    def _enqueue(self, s: Statement, shape: _Shape, env: dict[str, int]) -> None:
+    def _enqueue(self, s: Statement, shape: PlacedShape, env: dict[str, int]) -> None:
         if isinstance(s, Launch):
             grid = [symbolic.evaluate(d, env) for d in s.grid]
             self.driver.launch(self._functions[s.kernel], grid, s.block, s.shared_bytes,
@@ -249,7 +241,7 @@ class GpuExecutor:
                 for inner in s.body:
                     self._enqueue(inner, shape, {**env, s.counter: turn})
 
-    def _element(self, buffer: int, index: int, shape: _Shape, env: Mapping[str, int]) -> Any:
+    def _element(self, buffer: int, index: int, shape: PlacedShape, env: Mapping[str, int]) -> Any:
         dtype = numpy_dtype(self.program.buffers[buffer].dtype)
         value = np.empty(1, dtype)
         self.driver.download(value, self._address(buffer, shape, env) + index * dtype.itemsize)
@@ -257,13 +249,13 @@ class GpuExecutor:
 
     # -- addresses ----------------------------------------------------------------------------------------------
 
-    def _address(self, i: int, shape: _Shape, env: Mapping[str, int]) -> int:
+    def _address(self, i: int, shape: PlacedShape, env: Mapping[str, int]) -> int:
         b = self.program.buffers[i]
         if b.kind == "alias":
             return self._address(b.base, shape, env) + symbolic.evaluate(b.offset, env)
         return self._weights[i] if i in self._weights else shape.addresses[i]
 
-    def _shape(self, symbols: Mapping[str, int]) -> _Shape:
+    def _shape(self, symbols: Mapping[str, int]) -> PlacedShape:
         key = tuple(symbols[s] for s in self.program.symbols)
         if key not in self._shapes:
             while len(self._shapes) >= _CACHED_SHAPES:
@@ -273,7 +265,7 @@ class GpuExecutor:
             self._shapes[key] = self._shapes.pop(key)
         return self._shapes[key]
 
-    def _place(self, symbols: Mapping[str, int]) -> _Shape:
+    def _place(self, symbols: Mapping[str, int]) -> PlacedShape:
         sizes = dict(symbols)
         for name, limit in self._limits.items():
             sizes[name] = symbolic.evaluate(limit, sizes)
@@ -285,12 +277,9 @@ class GpuExecutor:
             if b.kind in ("input", "output"):
                 addresses[i] = self.driver.alloc(symbolic.evaluate(self.program.nbytes(i), sizes))
                 owned.append(addresses[i])
-        return _Shape(dict(symbols), addresses, owned)
+        return PlacedShape(dict(symbols), addresses, owned)
 
     def _forget(self, key: tuple[int, ...]) -> None:
         shape = self._shapes.pop(key)
         self.driver.synchronize()
-        for graph in shape.graphs.values():
-            self.driver.free_graph(graph)
-        for pointer in shape.owned:
-            self.driver.free(pointer)
+        shape.free(self.driver)

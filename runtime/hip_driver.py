@@ -6,9 +6,10 @@ Reference: "HIP API reference", modules "Module management",
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -77,7 +78,7 @@ class HipDriver(StreamDriver):
 
     def __init__(self, number: int = 0) -> None:
         super().__init__(number)
-        self._images: list[Any] = []
+        self._images: dict[int, Any] = {}
         call("hipInit", ctypes.c_uint(0))
         self.activate()
         call("hipStreamCreate", ctypes.byref(self._stream))
@@ -89,6 +90,16 @@ class HipDriver(StreamDriver):
         """Makes the GPU current on the calling thread."""
         call("hipSetDevice", ctypes.c_int(self.number))
 
+    @contextlib.contextmanager
+    def current(self) -> Iterator[None]:
+        before = ctypes.c_int()
+        call("hipGetDevice", ctypes.byref(before))
+        self.activate()
+        try:
+            yield
+        finally:
+            call("hipSetDevice", before)
+
     @property
     def architecture(self) -> str:
         return device_architecture(self.number)
@@ -99,9 +110,13 @@ class HipDriver(StreamDriver):
         """A module from a linked code object."""
         module = Handle()
         image = ctypes.create_string_buffer(blob, len(blob))
-        self._images.append(image)     # the runtime may read it lazily
         call("hipModuleLoadData", ctypes.byref(module), image)
+        self._images[module.value or 0] = image     # the runtime may read it lazily
         return module
+
+    def unload(self, module: Any) -> None:
+        super().unload(module)
+        self._images.pop(module.value or 0, None)
 
     def function(self, module: Any, name: str, shared_bytes: int = 0) -> Any:
         """The kernel `name`. Its LDS is in its code; `shared_bytes` more are given at launch."""

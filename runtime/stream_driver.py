@@ -5,8 +5,10 @@ The CUDA driver API and the HIP runtime API have the same functions with the sam
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 __all__ = ["Handle", "StreamDriver", "parameters", "sizes"]
@@ -49,6 +51,25 @@ class StreamDriver:
 
     def _do(self, name: str, *args: Any) -> None:
         self.call(self.renamed.get(name) or self.prefix + name, *args)
+
+    def activate(self) -> None:
+        """Makes the GPU current on the calling thread."""
+        raise NotImplementedError
+
+    @contextlib.contextmanager
+    def current(self) -> Iterator[None]:
+        """The GPU is current on the calling thread meanwhile, and then what was before."""
+        raise NotImplementedError
+
+    def __del__(self) -> None:
+        """The stream goes with the driver, but not when the process ends: the API may be gone before."""
+        if self._stream and not sys.is_finalizing():
+            with contextlib.suppress(RuntimeError), self.current():
+                self._do("StreamDestroy", self._stream)
+
+    def unload(self, module: Any) -> None:
+        """Unloads a module whose kernels are not running and in no graph."""
+        self._do("ModuleUnload", module)
 
     # -- memory -------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,109 @@
+"""A GPU driver whose device memory is host memory, and executors on it."""
+
+import contextlib
+import ctypes
+
+import numpy as np
+
+from xcc import symbolic
+from xcc.runtime.gpu_executor import GpuExecutor
+from xcc.runtime.program import Buffer, Launch, Program
+
+N = symbolic.sym("n")
+
+
+class HostDriver:
+    """Runs "kernels" that are Python functions of (pointers, symbols)."""
+
+    device_type, number = 2, 0
+
+    def __init__(self, kernels):
+        self.kernels, self.log, self.capturing, self.memory, self.modules = kernels, [], None, {}, []
+
+    def activate(self):
+        pass
+
+    def current(self):
+        return contextlib.nullcontext()
+
+    def load(self, blob):
+        self.modules.append(blob)
+        return blob
+
+    def unload(self, module):
+        self.modules.remove(module)
+
+    def function(self, module, name, shared_bytes=0):
+        if name not in self.kernels:
+            raise RuntimeError(f"no kernel {name}")
+        return self.kernels[name]
+
+    def alloc(self, size):
+        block = ctypes.create_string_buffer(b"\xff" * max(size, 16), max(size, 16))
+        self.memory[ctypes.addressof(block)] = block
+        return ctypes.addressof(block)
+
+    def free(self, pointer):
+        del self.memory[pointer]
+
+    def _do(self, name, action):
+        if self.capturing is not None:
+            self.capturing.append((name, action))
+        else:
+            self.log.append(name)
+            action()
+
+    def launch(self, function, grid, block, shared_bytes, pointers, symbols, early=False):
+        if 0 not in grid:
+            self._do("early launch" if early else "launch", lambda: function(pointers, symbols))
+
+    def upload(self, pointer, array):
+        self._do("upload", lambda: ctypes.memmove(pointer, array.ctypes.data, array.nbytes))
+
+    def download(self, array, pointer):
+        assert self.capturing is None
+        ctypes.memmove(array.ctypes.data, pointer, array.nbytes)
+
+    def copy(self, target, source, size):
+        self._do("copy", lambda: ctypes.memmove(target, source, size))
+
+    def synchronize(self):
+        assert self.capturing is None
+
+    def begin_capture(self):
+        self.capturing = []
+
+    def end_capture(self):
+        graph, self.capturing = self.capturing, None
+        self.log.append("capture")
+        return graph
+
+    def replay(self, graph):
+        self.log.append("replay")
+        for _, action in graph:
+            action()
+
+    def free_graph(self, graph):
+        self.log.append("free graph")
+
+
+def array(pointer, count):
+    return np.frombuffer((ctypes.c_char * (4 * count)).from_address(pointer), np.float32)
+
+
+def add_one(pointers, symbols):
+    array(pointers[1], symbols[0])[:] = array(pointers[0], symbols[0]) + 1
+
+
+def executor(buffers, body, outputs=(1,), weights=None, symbols=("n",)):
+    driver = HostDriver({"add_one": add_one})
+    program = Program(tuple(buffers), tuple(body), (0,), outputs, symbols)
+    return driver, GpuExecutor(driver, program, [b"module"], weights or {})
+
+
+def f32(kind, *shape, **more):
+    return Buffer(kind, shape, "f32", **more)
+
+
+def add(source, target):
+    return Launch("add_one", (source, target), (N,), (symbolic.ceildiv(N, 4), 1, 1), (128, 1, 1))
