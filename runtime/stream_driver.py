@@ -64,7 +64,7 @@ class StreamDriver:
     def __del__(self) -> None:
         """The stream goes with the driver, but not when the process ends: the API may be gone before."""
         if self._stream and not sys.is_finalizing():
-            with contextlib.suppress(RuntimeError), self.current():
+            with contextlib.suppress(Exception), self.current():    # nobody could be told
                 self._do("StreamDestroy", self._stream)
 
     def unload(self, module: Any) -> None:

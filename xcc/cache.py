@@ -13,6 +13,7 @@ import functools
 import hashlib
 import json
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ __all__ = ["compiler_version", "folder", "key_of", "limit", "load", "store", "tr
 
 DEFAULT_BYTES = 4 << 30
 KINDS = ("kernels", "models")
+ABANDONED = 86400.0     # seconds after which a file that was to be renamed is what a crash left
 
 
 def folder() -> Path:
@@ -115,7 +117,10 @@ def limit() -> int:
 
 
 def trim(most: int | None = None) -> None:
-    """Removes the entries unused longest until all take at most `most` bytes (default: :func:`limit`)."""
+    """Removes the entries unused longest until all take at most `most` bytes (default: :func:`limit`).
+
+    What another process may be writing at this moment stays.
+    """
     if most is None:
         most = limit()
     files = []
@@ -124,7 +129,7 @@ def trim(most: int | None = None) -> None:
             info = path.stat()
         except OSError:
             continue
-        if path.is_file():
+        if path.is_file() and (path.suffix != ".tmp" or info.st_mtime < time.time() - ABANDONED):
             files.append((info.st_mtime, info.st_size, path))
     total = sum(size for _, size, _ in files)
     for _, size, path in sorted(files):

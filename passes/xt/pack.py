@@ -189,7 +189,8 @@ def _scaled_channels(product: Any, columns: int) -> tuple[Any, Any] | None:
     x = product.operands[0]
     mul, shape = producer(x, "mul"), xt.shape_of(x)
     others = {use.owner.operation for use in x.uses} - {product}
-    if mul is None or len(shape) < 3 or xt.TensorType.of(x).dtype != "f32" or not all(map(_is_pointwise, others)):
+    plain = {xt.TensorType.of(v).dtype for v in product.operands} == {"f32"}       # narrow weights are not scaled
+    if mul is None or len(shape) < 3 or not plain or not all(map(_is_pointwise, others)):
         return None
     for image, scale in (tuple(mul.operands), tuple(mul.operands)[::-1]):
         dims = xt.shape_of(scale)

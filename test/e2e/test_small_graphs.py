@@ -296,3 +296,19 @@ def test_products_of_no_steps(op: str, kind: Any) -> None:
                               [_info("y", result, result.shape)])
     got, = run(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), inputs, "")
     np.testing.assert_array_equal(got, result)
+
+
+@pytest.mark.parametrize("precision", ["", "f16", "bf16"])
+def test_a_product_of_an_image_with_scaled_channels(precision):
+    """Scales go into f32 weights, not into narrow ones."""
+    nodes = [node("GlobalAveragePool", "x", "p"), node("Conv", "p v", "q"), node("Sigmoid", "q", "s"),
+             node("Mul", "x s", "z"), node("Conv", "z w", "y")]
+    x, v, w = numbers(1, 96, 20, 20), numbers(96, 96, 1, 1), numbers(48, 96, 1, 1)
+    graph = helper.make_graph(nodes, "g", [_info("x", x, x.shape)], [_info("y", x, (1, 48, 20, 20))],
+                              [numpy_helper.from_array(w, "w"), numpy_helper.from_array(v, "v")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    want = session.run(None, {"x": x})
+    got = xcc.compile(model, cache=False, isolate=False, precision=precision).run({"x": x})["y"]
+    bound = {"": 1e-5, "f16": 5e-3, "bf16": 4e-2}[precision]
+    np.testing.assert_allclose(got, want[0], rtol=0, atol=bound * np.abs(want[0]).max())

@@ -132,6 +132,18 @@ def test_cache_is_bounded_and_drops_the_oldest() -> None:
     assert [i for i in range(6) if cache.load(f"aa{i}")] == [3, 4, 5]
 
 
+def test_trimming_leaves_what_another_process_writes() -> None:
+    import os
+
+    written, left = (cache.folder() / "models" / name for name in ("1.2.3.tmp", "4.5.6.tmp"))
+    for path in (written, left):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * 1000)
+    os.utime(left, (1000, 1000))        # by a process that crashed
+    cache.trim(0)
+    assert written.exists() and not left.exists()
+
+
 def test_keys_tell_everything_apart() -> None:
     base = job("vector: mlir(cse)")
     keys = {cache.key_of(j) for j in (

@@ -186,10 +186,10 @@ def test_unknown_ops_are_named_together():
     text = module("""
       gpu.func @k(%c: i1) kernel {
         %a = gpu.subgroup_broadcast %c, first_active_lane : i1
-        %b = gpu.ballot %c : i32
+        %b = gpu.cluster_id x
         gpu.return
       }""")
-    with pytest.raises(UserError, match="gpu.ballot .*gpu.subgroup_broadcast"):
+    with pytest.raises(UserError, match="gpu.cluster_id .*gpu.subgroup_broadcast"):
         run_kernel(text, "k", (1, 1, 1), (32, 1, 1), [], [True])
 
 

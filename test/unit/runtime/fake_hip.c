@@ -8,7 +8,7 @@ enum { OK = 0, INVALID = 1, NOT_INITIALIZED = 3, NOT_FOUND = 500, STREAM_TAG = 0
 typedef struct { void *start; size_t size; } Block;
 typedef struct { int kind; void *to; const void *from; size_t size; int kernel; uint64_t params[8]; unsigned grid[3], block[3]; } Call;
 typedef struct { int tag, count; Call calls[256]; } Graph;
-static int initialized, capturing, live_graphs;
+static int initialized, capturing, live_graphs, live_streams, live_modules;
 static Block blocks[256];
 static int stream_object = STREAM_TAG, module_object = 0x30D, event_object = 0xE7;
 static Graph captured;
@@ -19,6 +19,8 @@ int fake_launches(void) { return launches; }
 int fake_replays(void) { return replays; }
 int fake_live_blocks(void) { int n = 0; for (int i = 0; i < 256; i++) n += blocks[i].start != 0; return n; }
 int fake_live_graphs(void) { return live_graphs; }
+int fake_live_streams(void) { return live_streams; }
+int fake_live_modules(void) { return live_modules; }
 
 static int inside(const void *p, size_t n) {
   for (int i = 0; i < 256; i++)
@@ -45,6 +47,9 @@ static int submit(void *stream, const Call *c) {
 
 int hipInit(unsigned flags) { initialized = 1; return flags ? INVALID : OK; }
 int hipSetDevice(int n) { return !initialized ? NOT_INITIALIZED : n ? 101 : OK; }
+int hipGetDevice(int *n) { *n = 0; return !initialized ? NOT_INITIALIZED : OK; }
+int cuCtxPushCurrent_v2(void *context) { return OK; }
+int cuCtxPopCurrent_v2(void **context) { return OK; }
 int hipGetDevicePropertiesR0600(void *out, int n) {
   if (n) return 101;
   memset(out, 0, 2048);
@@ -54,11 +59,14 @@ int hipGetDevicePropertiesR0600(void *out, int n) {
 }
 const char *hipGetErrorName(int e) { return e == NOT_FOUND ? "hipErrorNotFound" : "hipErrorInvalidValue"; }
 const char *hipGetErrorString(int e) { return e == NOT_FOUND ? "named symbol not found" : "invalid argument"; }
-int hipStreamCreate(void **s) { if (!initialized) return NOT_INITIALIZED; *s = &stream_object; return OK; }
+int hipStreamCreate(void **s) { if (!initialized) return NOT_INITIALIZED; live_streams++; *s = &stream_object; return OK; }
+int hipStreamDestroy(void *s) { if (s != &stream_object) return INVALID; live_streams--; return OK; }
+int hipModuleUnload(void *m) { if (m != &module_object) return INVALID; live_modules--; return OK; }
 int hipStreamSynchronize(void *s) { return s == &stream_object && !capturing ? OK : INVALID; }
 int hipModuleLoadData(void **m, const void *image) {
   if (memcmp(image, "\x7f" "ELF", 4)) return 200;
   *m = &module_object;
+  live_modules++;
   return OK;
 }
 int hipModuleGetFunction(void **f, void *m, const char *name) {

@@ -14,7 +14,7 @@ from xcc.runtime.stream_driver import StreamDriver
 SAME = ("Init", "GetErrorName", "GetErrorString", "StreamCreate", "StreamSynchronize", "ModuleGetFunction",
         "MemcpyHtoDAsync", "MemcpyDtoHAsync", "MemcpyDtoDAsync", "StreamBeginCapture", "StreamEndCapture",
         "GraphInstantiateWithFlags", "GraphDestroy", "GraphLaunch", "GraphExecDestroy", "EventCreate", "EventRecord",
-        "EventSynchronize", "EventElapsedTime", "EventDestroy")
+        "EventSynchronize", "EventElapsedTime", "EventDestroy", "StreamDestroy", "ModuleUnload")
 OTHER = {"hipFree": "cuMemFree_v2", "hipMalloc": "cuMemAlloc_v2", "hipModuleLaunchKernel": "cuLaunchKernel"}
 
 
@@ -34,7 +34,7 @@ def driver(fake, monkeypatch):
     StreamDriver.__init__(made, 0)
     fake.cuInit(0)
     assert fake.cuStreamCreate(ctypes.byref(made._stream)) == 0
-    made._early_launches = False
+    made._context, made._early_launches = ctypes.c_void_p(), False
     return made
 
 

@@ -1,6 +1,7 @@
 """The HIP driver and the GPU executor over a stand-in for libamdhip64 that checks every call (fake_hip.c)."""
 
 import ctypes
+import gc
 from dataclasses import replace
 from pathlib import Path
 
@@ -138,6 +139,21 @@ def test_evicted_shapes_free_their_memory(fake):
     for size in range(30, 60):
         executor.run([np.ones(size, np.float32)], {"n": size})
     assert (fake.fake_live_blocks(), fake.fake_live_graphs()) == (held, graphs)
+
+
+def test_a_dropped_model_leaves_nothing_on_the_device(fake):
+    def live():
+        return [getattr(fake, f"fake_live_{what}")() for what in ("blocks", "graphs", "modules", "streams")]
+
+    gc.collect()
+    before = live()
+    weight = Buffer("weight", (3,), "f32", "w")
+    executor = GpuExecutor(HipDriver(), program([launch("twice", 0, 1)], (weight,)), [CODE], {"w": np.ones(3, "f")})
+    for size in (5, 7):
+        executor.run([np.ones(size, np.float32)], {"n": size})
+    assert live() == [a + n for a, n in zip(before, (7, 2, 1, 1), strict=True)]
+    del executor
+    assert live() == before
 
 
 def test_another_chip_is_refused():
