@@ -187,7 +187,11 @@ class CpuExecutor:
         shape = self._shape(symbols)
         outputs = sum(math.prod(size) * self._dtypes[i].itemsize
                       for i, size in zip(self.program.outputs, shape.outputs, strict=True))
-        return self._rehearsal(run, shape.arena + outputs + sum(a.nbytes for a in inputs))
+        self._loading = True
+        try:
+            return self._rehearsal(run, shape.arena + outputs + sum(a.nbytes for a in inputs))
+        finally:
+            self._loading = False
 
     def forget_sizes(self) -> None:
         """The next run is planned like one on new sizes."""
@@ -265,12 +269,13 @@ class CpuExecutor:
         return DimValues(self._dims, self._planner.limits)
 
     _placed: _Shape | None = None
+    _loading = False        # nobody waits for memory
 
     def _place(self, shape: _Shape) -> None:
         """Points temporaries into the arena, which grows to the largest shape seen."""
         if self._placed is shape:
             return
-        self._reserve(shape.arena, exact=False)
+        self._reserve(shape.arena, exact=self._loading)
         if shape.offsets is not None:
             self._addresses[self._temporaries] = shape.offsets + np.uintp(address_of(self._arena) + self._begin)
         elif self._native_planner is not None:

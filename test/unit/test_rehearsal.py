@@ -13,7 +13,7 @@ from test_cpu_host import executor
 
 import xcc
 from xcc.diagnostics import UserError
-from xcc.runtime import rehearsal
+from xcc.runtime import cpu, large_pages, rehearsal
 from xcc.runtime.program import Buffer, Copy, For, If, Launch, Program, While
 from xcc.runtime.rehearsal import MOST_BYTES, RUNS, Rehearsal
 
@@ -87,19 +87,30 @@ def test_loops_and_large_models_do_not_run() -> None:
     assert small(lambda: runs.append(1), MOST_BYTES) and runs
 
 
-def test_models_that_the_first_sizes_are_too_small_for(tmp_path: Path) -> None:
-    """A window of 200 samples: a run on 256 is gone through, and memory is there for it."""
-    w = np.ones((1, 1, 200), np.float32)
+def test_models_that_the_first_sizes_are_too_small_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A window of 200 samples: a run on 256 is gone through, and memory is there for it, as much as it takes."""
+    reserved = []
+
+    def reserve(size: int, *, exact: bool) -> Any:
+        reserved.append((size, exact))
+        return large_pages.reserve(size, exact=exact)
+
+    monkeypatch.setattr(cpu, "reserve", reserve)
+    monkeypatch.setattr(cpu, "_SPARE", 1)
+    w, v = np.ones((8, 1, 200), np.float32), np.full((1, 8, 3), 1 / 24, np.float32)
     graph = helper.make_graph(
-        [helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("Relu", ["c"], ["y"])], "g",
+        [helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("Relu", ["c"], ["r"]),
+         helper.make_node("Conv", ["r", "v"], ["y"])], "g",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, ("batch", 1, "n"))],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [numpy_helper.from_array(w, "w")])
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(w, "w"), numpy_helper.from_array(v, "v")])
     path = tmp_path / "m.onnx"
     path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)],
                                        ir_version=9).SerializeToString())
     xcc.compile(path).save(tmp_path / "m.xcm")
     model = xcc.load(tmp_path / "m.xcm")
     assert list(model.executor._shapes) == [(1, 256)]
-    np.testing.assert_allclose(model(np.ones((2, 1, 201), np.float32)), np.full((2, 1, 2), 200), rtol=1e-6)
+    assert reserved[-1] == (model.executor._shapes[1, 256].arena, True)
+    np.testing.assert_allclose(model(np.ones((2, 1, 203), np.float32)), np.full((2, 1, 2), 200), rtol=1e-5)
     with pytest.raises(UserError, match="too small"):
         model(np.ones((1, 1, 100), np.float32))
