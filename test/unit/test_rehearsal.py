@@ -96,7 +96,6 @@ def test_models_that_the_first_sizes_are_too_small_for(tmp_path: Path, monkeypat
         return large_pages.reserve(size, exact=exact)
 
     monkeypatch.setattr(cpu, "reserve", reserve)
-    monkeypatch.setattr(cpu, "_SPARE", 1)
     w, v = np.ones((8, 1, 200), np.float32), np.full((1, 8, 3), 1 / 24, np.float32)
     graph = helper.make_graph(
         [helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("Relu", ["c"], ["r"]),
@@ -110,7 +109,9 @@ def test_models_that_the_first_sizes_are_too_small_for(tmp_path: Path, monkeypat
     xcc.compile(path).save(tmp_path / "m.xcm")
     model = xcc.load(tmp_path / "m.xcm")
     assert list(model.executor._shapes) == [(1, 256)]
-    assert reserved[-1] == (model.executor._shapes[1, 256].arena, True)
+    large = {"x": np.zeros((1, 1, 30000), np.float32)}
+    assert model.executor.rehearse_code(lambda: model.run(large), *model._checked(large))
+    assert reserved[-1] == (model.executor._shapes[1, 30000].arena, True)
     np.testing.assert_allclose(model(np.ones((2, 1, 203), np.float32)), np.full((2, 1, 2), 200), rtol=1e-5)
     with pytest.raises(UserError, match="too small"):
         model(np.ones((1, 1, 100), np.float32))
