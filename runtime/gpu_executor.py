@@ -1,14 +1,16 @@
 """Runs a program on a GPU through a driver object (xcc.runtime.cuda_driver, xcc.runtime.hip).
 
 Weights are uploaded once, and the program's setup makes more of them. For each set of symbol values the buffers get
-fixed addresses and the launches are captured into graphs, one for each stretch of statements whose launches are known
-in advance; runs of the same shape replay them. The shapes used last keep theirs. Conditions and sizes that the model
-computes are read back between graphs. All of it goes with the executor, but outputs on the device own their memory.
+addresses in memory that all sets share, and the launches are captured into graphs, one for each stretch of statements
+that are known in advance; runs of the same shape replay them. The shapes used last keep theirs; among many, one that is
+new is enqueued without a graph. Conditions and sizes that the model computes are read back between graphs. All of it
+goes with the executor, but outputs on the device own their memory.
 """
 
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
@@ -20,7 +22,7 @@ from xcc.runtime.arena import ArenaPlanner, walk
 from xcc.runtime.device_array import DeviceArray
 from xcc.runtime.dtypes import numpy_dtype
 from xcc.runtime.launch_time import LaunchTime
-from xcc.runtime.placed_shape import PlacedShape, give_back
+from xcc.runtime.placed_shape import PlacedShape, Rooms, give_back
 from xcc.runtime.program import (
     DTYPE_BYTES,
     BindSymbol,
@@ -38,7 +40,9 @@ from xcc.runtime.signature import require
 
 __all__ = ["GpuExecutor"]
 
-_CACHED_SHAPES = 16
+_CACHED_SHAPES = 64
+_AWAITED_SHAPES = 16       # that came once when all places were taken; a longer round of them takes no place
+_ARENA = -1                # its number among the rooms; inputs and outputs have those of their buffers
 _MAX_UNROLLED = 4096       # launches that one graph may hold
 
 
@@ -50,13 +54,17 @@ class GpuExecutor:
         self.device = driver.device_type
         self._modules: list[Any] = []
         self._shapes: dict[tuple[int, ...], PlacedShape] = {}
+        self._awaited: deque[tuple[int, ...]] = deque(maxlen=_AWAITED_SHAPES)
+        self._rooms = Rooms(driver)
         self._weights: dict[int, int] = {}
-        weakref.finalize(self, give_back, driver, self._modules, self._shapes, self._weights).atexit = False
+        owned = (self._modules, self._shapes, self._rooms, self._weights)
+        weakref.finalize(self, give_back, driver, *owned).atexit = False
         self._modules += [driver.load(b) for b in blobs]
         self._functions = self._find_functions()
         self._planner = ArenaPlanner(program)
         self._limits = {s.name: s.limit for s in walk(program.body) if isinstance(s, BindSymbol)}
         self._segments: dict[int, list[Any]] = {}
+        self._uploads: list[Any] = []   # host memory that what was enqueued may still read
         self._behind_launch = False     # what was enqueued last is a kernel
         for i, b in enumerate(program.buffers):
             if b.kind == "weight":
@@ -67,7 +75,7 @@ class GpuExecutor:
             elif b.kind == "kept":
                 self._weights[i] = driver.alloc(symbolic.evaluate(program.nbytes(i), {}))
         for s in program.setup:
-            self._enqueue(s, PlacedShape({}, self._weights, []), {})
+            self._enqueue(s, PlacedShape({}, self._weights), {}, self._uploads)
         driver.synchronize()
 
     def _find_functions(self) -> dict[str, Any]:
@@ -107,6 +115,7 @@ class GpuExecutor:
         self._run(self.program.body, shape, env)
         outputs = [self._output(i, shape, env, on_device) for i in self.program.outputs]
         self.driver.synchronize()
+        self._uploads.clear()
         return outputs
 
     def to_host(self, tensor: Any) -> Any:
@@ -124,13 +133,14 @@ class GpuExecutor:
     def launch(self, launch: Launch, symbols: Mapping[str, int]) -> None:
         """Enqueues one launch of the program alone."""
         shape = self._shape(symbols)
-        self._enqueue(launch, shape, dict(shape.env))
+        self._enqueue(launch, shape, dict(shape.env), self._uploads)
 
     def profile(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[LaunchTime]:
         """Each kernel launch and its seconds on the device, after one whole run on `inputs`."""
         from xcc.runtime.gpu_profile import profile
 
         self.run(inputs, symbols)
+        self._shape(symbols)        # has its place from now on: launches are captured
         return profile(self, symbols)
 
     def _output(self, i: int, shape: PlacedShape, env: Mapping[str, int], on_device: bool) -> Any:
@@ -188,19 +198,19 @@ class GpuExecutor:
         return isinstance(s, (Launch, Copy, SetScalar, Require))
 
     def _segment(self, part: tuple[Statement, ...], shape: PlacedShape, env: dict[str, int]) -> None:
-        """Replays the graph of `part`, captured at its first run; enqueues one by one what no graph can hold."""
+        """Replays the graph of `part`, captured at its first run; enqueues one by one what no graph holds."""
         changing = env.keys() - shape.env.keys()
         self._behind_launch = False
-        if changing or self._count(part, env) > _MAX_UNROLLED:
+        if changing or not shape.keeps_graphs or self._count(part, env) > _MAX_UNROLLED:
             for s in part:
-                self._enqueue(s, shape, env)
+                self._enqueue(s, shape, env, self._uploads)
             return
         key = id(part)
         if key not in shape.graphs:
             self.driver.begin_capture()
             try:
                 for s in part:
-                    self._enqueue(s, shape, env)
+                    self._enqueue(s, shape, env, shape.kept)
             except BaseException:
                 self.driver.free_graph(self.driver.end_capture())
                 raise
@@ -217,7 +227,8 @@ class GpuExecutor:
                 total += 1
         return total
 
-    def _enqueue(self, s: Statement, shape: PlacedShape, env: dict[str, int]) -> None:
+    def _enqueue(self, s: Statement, shape: PlacedShape, env: dict[str, int], kept: list[Any]) -> None:
+        """`kept` gets the host memory that is read when the statement runs."""
         if isinstance(s, Launch):
             grid = [symbolic.evaluate(d, env) for d in s.grid]
             self.driver.launch(self._functions[s.kernel], grid, s.block, s.shared_bytes,
@@ -231,7 +242,7 @@ class GpuExecutor:
         elif isinstance(s, SetScalar):
             dtype = numpy_dtype(self.program.buffers[s.target].dtype)
             values = np.array([symbolic.evaluate(d, env) for d in s.values]).astype(dtype)
-            shape.kept.append(values)
+            kept.append(values)
             self._behind_launch = False
             self.driver.upload(self._address(s.target, shape, env), values)
         elif isinstance(s, Require):
@@ -239,7 +250,7 @@ class GpuExecutor:
         elif isinstance(s, For):
             for turn in range(symbolic.evaluate(s.trips, env)):
                 for inner in s.body:
-                    self._enqueue(inner, shape, {**env, s.counter: turn})
+                    self._enqueue(inner, shape, {**env, s.counter: turn}, kept)
 
     def _element(self, buffer: int, index: int, shape: PlacedShape, env: Mapping[str, int]) -> Any:
         dtype = numpy_dtype(self.program.buffers[buffer].dtype)
@@ -257,29 +268,33 @@ class GpuExecutor:
 
     def _shape(self, symbols: Mapping[str, int]) -> PlacedShape:
         key = tuple(symbols[s] for s in self.program.symbols)
-        if key not in self._shapes:
-            while len(self._shapes) >= _CACHED_SHAPES:
-                self._forget(next(iter(self._shapes)))
-            self._shapes[key] = self._place(symbols)
-        elif len(self._shapes) > 1:     # the one used longest ago is forgotten first
-            self._shapes[key] = self._shapes.pop(key)
-        return self._shapes[key]
+        if key in self._shapes:     # the one used longest ago is forgotten first
+            self._shapes[key] = shape = self._shapes.pop(key)
+            return shape
+        shape = self._place(symbols)
+        if len(self._shapes) >= _CACHED_SHAPES and key not in self._awaited:
+            self._awaited.append(key)
+            shape.keeps_graphs = False      # it may not come again
+            return shape
+        if len(self._shapes) >= _CACHED_SHAPES:
+            self._forget([next(iter(self._shapes))])
+        self._shapes[key] = shape
+        return shape
 
     def _place(self, symbols: Mapping[str, int]) -> PlacedShape:
         sizes = dict(symbols)
         for name, limit in self._limits.items():
             sizes[name] = symbolic.evaluate(limit, sizes)
         plan = self._planner.plan(symbols)
-        arena = self.driver.alloc(plan.size)
-        addresses = {i: arena + offset for i, offset in plan.offsets.items()}
-        owned = [arena]
-        for i, b in enumerate(self.program.buffers):
-            if b.kind in ("input", "output"):
-                addresses[i] = self.driver.alloc(symbolic.evaluate(self.program.nbytes(i), sizes))
-                owned.append(addresses[i])
-        return PlacedShape(dict(symbols), addresses, owned)
+        rooms = {i: symbolic.evaluate(self.program.nbytes(i), sizes)
+                 for i, b in enumerate(self.program.buffers) if b.kind in ("input", "output")} | {_ARENA: plan.size}
+        if not self._rooms.suffice(rooms):
+            self._forget(list(self._shapes))        # their graphs hold addresses
+            self._rooms.grow(rooms)
+        at = self._rooms.pointers()
+        return PlacedShape(dict(symbols), at | {i: at[_ARENA] + offset for i, offset in plan.offsets.items()})
 
-    def _forget(self, key: tuple[int, ...]) -> None:
-        shape = self._shapes.pop(key)
+    def _forget(self, keys: Iterable[tuple[int, ...]]) -> None:
         self.driver.synchronize()
-        shape.free(self.driver)
+        for key in keys:
+            self._shapes.pop(key).free(self.driver)

@@ -1,4 +1,4 @@
-"""What a model has on a GPU for one set of sizes, and how all that it has there is given back."""
+"""What a model has on a GPU for its runs, and how all of it is given back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["PlacedShape", "give_back"]
+__all__ = ["PlacedShape", "Rooms", "give_back"]
 
 
 @dataclass(eq=False)
@@ -15,12 +15,12 @@ class PlacedShape:
     """What one set of symbol values fixes: addresses, graphs, and host memory that the graphs read.
 
     Attributes:
-        owned: device memory that goes with it.
+        keeps_graphs: whether its launches are captured; else they are enqueued one by one.
     """
 
     env: dict[str, int]
     addresses: dict[int, int]
-    owned: list[int]
+    keeps_graphs: bool = True
     graphs: dict[int, Any] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)
 
@@ -28,11 +28,51 @@ class PlacedShape:
         """Nothing that uses it is running."""
         for graph in self.graphs.values():
             driver.free_graph(graph)
-        for pointer in self.owned:
-            driver.free(pointer)
+        self.graphs.clear()
 
 
-def give_back(driver: Any, modules: Sequence[Any], shapes: Mapping[Any, PlacedShape],
+class Rooms:
+    """Device memory by number: the arena, and a place for each input and output. Runs of all sizes take turns in it."""
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+        self._held: dict[int, tuple[int, int]] = {}     # pointer, bytes
+
+    def suffice(self, sizes: Mapping[int, int]) -> bool:
+        return all(i in self._held and self._held[i][1] >= n for i, n in sizes.items())
+
+    def pointers(self) -> dict[int, int]:
+        return {i: pointer for i, (pointer, _) in self._held.items()}
+
+    def grow(self, sizes: Mapping[int, int]) -> None:
+        """Makes them suffice for `sizes`; nothing that uses them is running, nor will.
+
+        One that grows gets a quarter more than is asked for, so that sizes which go up by one do not move it each time.
+        """
+        try:
+            for i, n in sizes.items():
+                before = self._held.get(i, (0, -1))[1]
+                if before < n:
+                    self._free(i)
+                    self._make(i, n + n // 4 if before >= 0 else n)
+        except RuntimeError:    # what other sizes needed makes room, and nothing is spared
+            self.free()
+            for i, n in sizes.items():
+                self._make(i, n)
+
+    def free(self) -> None:
+        for i in list(self._held):
+            self._free(i)
+
+    def _make(self, i: int, size: int) -> None:
+        self._held[i] = self.driver.alloc(size), size
+
+    def _free(self, i: int) -> None:
+        if i in self._held:
+            self.driver.free(self._held.pop(i)[0])
+
+
+def give_back(driver: Any, modules: Sequence[Any], shapes: Mapping[Any, PlacedShape], rooms: Rooms,
               weights: Mapping[int, int]) -> None:
     """Waits for what runs, then frees all of a model's device memory, graphs and code, in any thread.
 
@@ -42,6 +82,7 @@ def give_back(driver: Any, modules: Sequence[Any], shapes: Mapping[Any, PlacedSh
         driver.synchronize()
         for shape in shapes.values():
             shape.free(driver)
+        rooms.free()
         for pointer in weights.values():
             driver.free(pointer)
         for module in modules:

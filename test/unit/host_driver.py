@@ -86,6 +86,12 @@ class HostDriver:
     def free_graph(self, graph):
         self.log.append("free graph")
 
+    def event(self):
+        return 0
+
+    def elapsed_ms(self, start, stop):
+        return 1.0
+
 
 def array(pointer, count):
     return np.frombuffer((ctypes.c_char * (4 * count)).from_address(pointer), np.float32)

@@ -12,7 +12,6 @@ from host_driver import HostDriver, N, add, add_one, array, executor, f32
 
 from xcc import symbolic
 from xcc.diagnostics import UserError
-from xcc.runtime import gpu_executor
 from xcc.runtime.cuda import check_chip
 from xcc.runtime.gpu_executor import GpuExecutor
 from xcc.runtime.program import (
@@ -40,23 +39,6 @@ def test_a_shape_is_captured_once_and_replayed():
     x = np.ones(9, np.float32)
     np.testing.assert_array_equal(run.run([x], {"n": 9})[0], x + 2)
     assert driver.log.count("capture") == 2
-
-
-def test_the_shapes_used_last_keep_their_graphs(monkeypatch):
-    monkeypatch.setattr(gpu_executor, "_CACHED_SHAPES", 2)
-    driver, run = executor([f32("input", N, name="x"), f32("output", N, name="y")], [add(0, 1)])
-
-    def sizes(*each):
-        driver.log.clear()
-        for n in each:
-            np.testing.assert_array_equal(run.run([np.zeros(n, np.float32)], {"n": n})[0], np.ones(n, np.float32))
-        return driver.log.count("capture"), driver.log.count("free graph")
-
-    assert sizes(3, 5, 3, 5, 3) == (2, 0)
-    assert sizes(7) == (1, 1)           # in place of 5
-    assert sizes(3, 7, 3) == (0, 0)
-    assert sizes(5) == (1, 1)           # in place of 7
-    assert sizes(3) == (0, 0)
 
 
 def test_nothing_of_the_host_lies_between_launches():

@@ -131,7 +131,7 @@ def test_the_setup_runs_once(fake):
     assert fake.fake_launches() - launches == 2
 
 
-def test_evicted_shapes_free_their_memory(fake):
+def test_memory_and_graphs_of_many_shapes_stay_bounded(fake):
     executor = GpuExecutor(HipDriver(), program([launch("twice", 0, 1)]), [CODE], {})
     for size in range(1, 30):
         executor.run([np.ones(size, np.float32)], {"n": size})
@@ -149,9 +149,9 @@ def test_a_dropped_model_leaves_nothing_on_the_device(fake):
     before = live()
     weight = Buffer("weight", (3,), "f32", "w")
     executor = GpuExecutor(HipDriver(), program([launch("twice", 0, 1)], (weight,)), [CODE], {"w": np.ones(3, "f")})
-    for size in (5, 7):
+    for size in (7, 5):
         executor.run([np.ones(size, np.float32)], {"n": size})
-    assert live() == [a + n for a, n in zip(before, (7, 2, 1, 1), strict=True)]
+    assert live() == [a + n for a, n in zip(before, (4, 2, 1, 1), strict=True)]
     del executor
     assert live() == before
 
