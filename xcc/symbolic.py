@@ -20,7 +20,7 @@ from typing import Union
 from xcc.dim_text import read, write
 
 __all__ = ["Dim", "Expr", "NUMBERS", "ceildiv", "dim_max", "dim_min", "evaluate", "floordiv", "is_static", "mod",
-           "parse", "product", "simplify", "substitute", "symbols_of", "sym"]
+           "parse", "product", "replace", "simplify", "substitute", "symbols_of", "sym"]
 
 Atom = Union[tuple[str], tuple[str, "Dim", "Dim"]]
 Monomial = tuple[Atom, ...]
@@ -263,6 +263,25 @@ def substitute(d: Dim, env: Mapping[str, Dim]) -> Dim:
                 value = value * env.get(atom[0], _symbol_atom(atom[0]))
             else:
                 value = value * _FUNCTIONS[atom[0]](substitute(atom[1], env), substitute(atom[2], env))
+        total = total + value
+    return total
+
+
+def replace(d: Dim, env: Mapping[Expr, Dim]) -> Dim:
+    """`d` with each dim of `env` replaced, where it is all of `d`, a factor or an operand of a function."""
+    if not isinstance(d, Expr) or not env:
+        return d
+    if d in env:
+        return env[d]
+    total: Dim = 0
+    for m, c in d.terms:
+        value: Dim = c
+        for atom in m:
+            own = Expr({(atom,): 1})
+            if own not in env and len(atom) > 1:
+                value = value * _FUNCTIONS[atom[0]](replace(atom[1], env), replace(atom[2], env))
+            else:
+                value = value * env.get(own, own)
         total = total + value
     return total
 

@@ -6,17 +6,18 @@ becomes
     %1 = "xt.dispatch"(%x, %y) {kernel = @add_0, symbols = ["batch*seq"]}
 
 Every distinct symbolic dim of a kernel, symbol or expression, becomes a symbol d0, d1, ... of its own, so that equal
-kernels are equal text; equal ones become one function.
+kernels are equal text; equal ones become one function. One that must be a number there, is that number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from xcc._mlir import ir
 from xcc.dialects import xt
+from xcc.passes.xt.known_sizes import known_sizes
 from xcc.passes.xt.op_graph import Graph, Node
 from xcc.symbolic import Dim, product, sym
 
@@ -86,7 +87,7 @@ class Outliner:
 
     def _dispatch(self, group: Group, outputs: list[Any], replaced: dict[Any, Any], before: Any) -> list[Any]:
         inputs = group.inputs()
-        names = _SymbolNames()
+        names = _SymbolNames(known_sizes(n.op for n in group.body()))
         loc = ir.Location.fused([n.op.location for n in group.nodes])
         function = self._function(group, inputs, outputs, names, loc)
         if group.parts:
@@ -143,13 +144,15 @@ class Outliner:
 
 
 class _SymbolNames:
-    """Gives each distinct symbolic dim the next name d0, d1, ..."""
+    """Gives each distinct symbolic dim the next name d0, d1, ...; `known` says which are numbers in the kernel."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Callable[[Dim], Dim]) -> None:
+        self._known = known
         self.values: list[Dim] = []
         self._name_of: dict[Dim, Dim] = {}
 
     def dim(self, d: Dim) -> Dim:
+        d = self._known(d)
         if isinstance(d, int):
             return d
         if d not in self._name_of:
