@@ -10,10 +10,10 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -117,7 +117,7 @@ class CpuExecutor:
         self._temporaries = np.array(self._planner.temps, np.intp)
         self._limits = bool(self._planner.limits)           # a run tells how large an output is
         shapes = [program.buffers[i].shape for i in program.outputs]
-        self._ranks = [len(shape) for shape in shapes]
+        self._ends = list(pairwise(accumulate(map(len, shapes), initial=0)))       # of each output's dims in `_dims`
         self._dims = [d for shape in shapes for d in shape]
         self._native_planner = native_planner(self._library, program.symbols, self._planner, self._dims,
                                               self._pointers)
@@ -244,7 +244,7 @@ class CpuExecutor:
     def _plan(self, key: tuple[int, ...], symbols: Mapping[str, int]) -> _Shape:
         native = self._native_planner if max(key, default=0) <= MOST_BYTES else None    # else no 64 bits hold them
         if native is not None and (size := native(self._symbols)) >= 0:
-            shape = _Shape(self._output_shapes(native.dims), size, None)
+            shape = _Shape(self._output_shapes(native.dims[:]), size, None)
             self._placed = shape if size <= self._room else None
         else:
             shape = self._plan_in_python(symbols)
@@ -260,9 +260,8 @@ class CpuExecutor:
         offsets = np.array([plan.offsets[b] for b in self._planner.temps], np.uintp)
         return _Shape(self._output_shapes(self._sizes(symbols)), plan.size, offsets)
 
-    def _output_shapes(self, dims: Iterable[int]) -> list[tuple[int, ...]]:
-        sizes = iter(dims)
-        return [tuple(islice(sizes, rank)) for rank in self._ranks]
+    def _output_shapes(self, dims: list[int]) -> list[tuple[int, ...]]:
+        return [tuple(dims[begin:end]) for begin, end in self._ends]
 
     @cached_property
     def _sizes(self) -> DimValues:

@@ -48,7 +48,9 @@ class Model:
         self.artifact = artifact
         self.inputs: tuple[TensorInfo, ...] = tensor_infos(artifact.program, artifact.program.inputs)
         self.outputs: tuple[TensorInfo, ...] = tensor_infos(artifact.program, artifact.program.outputs)
-        self._types = [dtypes.numpy_dtype(i.dtype) if i.dtype in dtypes.PLAIN else None for i in self.inputs]
+        self._names = {i.name for i in self.inputs}
+        self._expected = [(i, i.name, dtypes.numpy_dtype(i.dtype) if i.dtype in dtypes.PLAIN else None, len(i.shape))
+                          for i in self.inputs]
         self._output_names = [o.name for o in self.outputs]
         self._executor: Any = None
         self._sizes = Sizes(artifact.program)
@@ -106,11 +108,12 @@ class Model:
 
     def _checked(self, inputs: Mapping[str, Any]) -> tuple[list[Any], dict[str, int]]:
         """Arrays in the program's order, and the symbols that their shapes and values give."""
-        check_names(inputs, self.inputs)
+        if type(inputs) is not dict or inputs.keys() != self._names:
+            check_names(inputs, self.inputs)
         arrays = []
-        for info, dtype in zip(self.inputs, self._types, strict=True):
-            value = inputs[info.name]
-            fits = type(value) is np.ndarray and value.dtype is dtype and value.ndim == len(info.shape) \
+        for info, name, dtype, rank in self._expected:
+            value = inputs[name]
+            fits = type(value) is np.ndarray and value.dtype is dtype and value.ndim == rank \
                 and value.flags.c_contiguous
             arrays.append(value if fits else self._array(info, value))
         shapes = tuple([a.shape for a in arrays])

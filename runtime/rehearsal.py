@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from xcc import symbolic
 from xcc.diagnostics import UserError
-from xcc.runtime.arena import walk
-from xcc.runtime.program import For, If, Program, While
+from xcc.runtime.arena import touched, walk
+from xcc.runtime.program import For, If, Program, Statement, While
 
 __all__ = ["MOST_BYTES", "Rehearsal"]
 
@@ -29,37 +30,67 @@ class Rehearsal:
     def __init__(self, program: Program, library: ctypes.CDLL, weights: int) -> None:
         statements = list(walk(program.body))
         self.possible = weights <= MOST_BYTES and not any(isinstance(s, (While, For)) for s in statements)
-        self._branches = min(WAYS, sum(isinstance(s, If) for s in statements))
+        self._heavier = [_heavier(program, s) for s in statements if isinstance(s, If)][:WAYS]
         try:
             self._flips = ctypes.c_int64.in_dll(library, "xcc_flips")
-        except ValueError:          # no branches, or of an xcc that did not know this
-            self._branches = 0
+            self._taken = ctypes.c_int64.in_dll(library, "xcc_taken")
+        except ValueError:          # no branches, or of an xcc that did not know these
+            self._heavier = []
 
     def __call__(self, run: Callable[[], Any], size: int) -> bool:
         """Calls `run`, which reads and writes `size` bytes, several times, as its data say and with each branch taken
-        the other way, if that is little; False where none of these ways comes to its end."""
+        the other way, if that is little; False where none of these ways comes to its end.
+
+        The last way is the one with most weights, which has most to lose from caches, or else the first that fits.
+        """
         if not self.possible or size > MOST_BYTES:
             return True
-        ways = [way for way in (0, *(1 << n for n in range(self._branches))) if self._repeat(way, run)]
-        for way in ways[1:] and reversed(ways):     # the last is what the data say, or else the first that fits
+        ways = [way for way in (0, *(1 << n for n in range(len(self._heavier)))) if self._repeat(way, run)]
+        heaviest = self._heaviest(run)
+        if heaviest in ways or heaviest and self._repeat(heaviest, run):
+            ways = [heaviest, *(way for way in ways if way != heaviest)]
+        for way in ways[1:] and reversed(ways):
             self._repeat(way, run)
         return bool(ways)
 
-    def _repeat(self, way: int, run: Callable[[], Any]) -> bool:
+    def _heaviest(self, run: Callable[[], Any]) -> int:
+        """The way on which each branch that is come to reads the most weights it can; some way where none fits."""
+        wanted = sum(1 << n for n, then in enumerate(self._heavier) if then)
+        way = 0
+        for n in (n for n, then in enumerate(self._heavier) if then is not None):
+            self._taken.value = wanted      # and stays, where the branch is not come to
+            self._repeat(way, run, 1)
+            way |= (self._taken.value ^ wanted) & 1 << n
+        return way
+
+    def _repeat(self, way: int, run: Callable[[], Any], runs: int = RUNS) -> bool:
         """Whether runs with the branches in `way` flipped come to their end."""
-        if not self._branches:
-            return _repeat(run)
+        if not self._heavier:
+            return _repeat(run, runs)
         self._flips.value = way
         try:
-            return _repeat(run)
+            return _repeat(run, runs)
         finally:
             self._flips.value = 0
 
 
-def _repeat(run: Callable[[], Any]) -> bool:
+def _heavier(program: Program, s: If) -> bool | None:
+    """Whether what `s` runs where its condition holds has more weights than what it runs else; None for as many."""
+    then, orelse = _weights(program, s.then), _weights(program, s.orelse)
+    return None if then == orelse else then > orelse
+
+
+def _weights(program: Program, body: Sequence[Statement]) -> int:
+    """Bytes of the weights that `body` reads."""
+    buffers = {program.root(b) for s in walk(tuple(body)) for b in touched(s)}
+    return sum(symbolic.evaluate(program.nbytes(b), {}) for b in buffers
+               if program.buffers[b].kind in ("weight", "kept"))
+
+
+def _repeat(run: Callable[[], Any], runs: int) -> bool:
     end = time.perf_counter() + SECONDS
     try:
-        for _ in range(RUNS):
+        for _ in range(runs):
             run()
             if time.perf_counter() > end:
                 break

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from math import inf
 from typing import Any
 
 from xcc import symbolic
@@ -101,38 +102,55 @@ class Sizes:
     def __init__(self, program: Program) -> None:
         self._program = program
         dims = [d for i in program.inputs for d in program.buffers[i].shape]
-        self._dims = len(dims)
         self._bound: dict[str, int] = {}        # symbol -> which of the inputs' dims and values it is
-        self._least = {v.name: program.bounds.get(v.name, (0, 0))[0] for v in program.values}
         for n, v in enumerate(program.values, len(dims)):
             self._bound[v.name] = n
         for n, d in enumerate(dims):
             if (name := _bare_symbol(d)) is not None:
                 self._bound.setdefault(name, n)
-        self._values = None
-        if {s for d in (*dims, *chain(*program.equal)) for s in symbolic.symbols_of(d)} <= self._bound.keys():
-            self._values = DimValues((*dims, *chain(*program.equal)))
+        least = [(v.name, (0, inf)) for v in program.values if v.name not in program.bounds]
+        self._bounds = [(self._bound[s], low, high) for s, (low, high) in (*program.bounds.items(), *least)
+                        if s in self._bound]
+        self._fixed = [(n, d) for n, d in enumerate(dims) if isinstance(d, int)]    # which must be which number
+        computed = [n for n, d in enumerate(dims) if not isinstance(d, int) and self._place(d) is None]
+        pairs = [(self._place(d), n) for n, d in enumerate(dims)]
+        pairs += [(self._place(a), self._place(b)) for a, b in program.equal]
+        self._same = [(a, b) for a, b in pairs if a is not None and b is not None and a != b]   # which must be equal
+        self._computed = computed
+        self._rest = DimValues((*(dims[n] for n in computed), *chain(*(
+            (a, b) for a, b in program.equal if self._place(a) is None or self._place(b) is None))))
+        self._known = self._rest.symbols.keys() <= self._bound.keys()
+
+    def _place(self, d: Dim) -> int | None:
+        name = _bare_symbol(d)
+        return None if name is None else self._bound.get(name)
 
     def solve(self, shapes: Sequence[Sequence[int]], values: Sequence[int] = ()) -> dict[str, int]:
         """The value of each symbol; UserError where two dims disagree, or one is a division by zero."""
-        given = list(chain(*shapes, values))
+        given = [*chain(*shapes), *values]
         env = {name: given[n] for name, n in self._bound.items()}
         try:
-            return env if self._fit(given[:self._dims], env) else solve_symbols(self._program, shapes, values)
+            return env if self._fit(given, env) else solve_symbols(self._program, shapes, values)
         except ZeroDivisionError:
             sizes = ", ".join(f"'{name}' is {value}" for name, value in env.items())
             raise UserError(f"sizes do not fit: one that is computed is a division by zero, as {sizes}") from None
 
     def _fit(self, given: list[int], env: dict[str, int]) -> bool:
         """Whether all is well, as far as it can be told quickly."""
-        if self._values is None or not all(low <= env.get(s, low) <= high
-                                           for s, (low, high) in self._program.bounds.items()):
+        for n, size in self._fixed:
+            if given[n] != size:
+                return False
+        for n, other in self._same:
+            if given[n] != given[other]:
+                return False
+        for n, low, high in self._bounds:
+            if not low <= given[n] <= high:
+                return False
+        if not self._known:
             return False
-        if any(env[s] < low for s, low in self._least.items()):
-            return False
-        values = self._values(env)
-        pairs = values[len(given):]
-        return values[:len(given)] == given and pairs[::2] == pairs[1::2]
+        values = self._rest(env)
+        pairs = values[len(self._computed):]
+        return values[:len(self._computed)] == [given[n] for n in self._computed] and pairs[::2] == pairs[1::2]
 
 
 def _check_equal(a: Dim, b: Dim, env: Mapping[str, int], source: Mapping[str, str]) -> None:

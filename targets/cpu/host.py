@@ -8,9 +8,10 @@ their base). `symbols` has an entry for each name of :func:`xcc.runtime.cpu.symb
 bound from inputs, the function writes those bound on the way. Returns 0, or which of
 :func:`xcc.runtime.cpu.requirements`, counted from 1, does not hold: nothing behind it has run then.
 
-    int64 xcc_flips                                       only where the program has branches
+    int64 xcc_flips, xcc_taken                            only where the program has branches
 
-Bit n set has the n-th If of the program taken the other way: for rehearsals, 0 else.
+For rehearsals: bit n of `xcc_flips` set has the n-th If of the program taken the other way (0 else), bit n of
+`xcc_taken` says whether it ran what the condition guards, when it was come to last.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def host_program(program: Program) -> str:
     """LLVM IR text of ``xcc_main``, and of ``xcc_setup`` where it has work, for `program`."""
     functions = {"xcc_main": program.body} | ({"xcc_setup": program.setup} if program.setup else {})
     with ir.Context(), ir.Location.unknown():
-        module = ir.Module.parse("\n".join([*_flips(program), *(
+        module = ir.Module.parse("\n".join([*_switches(program), *(
             f"func.func @{name}(%buffers: !llvm.ptr, %symbols: !llvm.ptr) -> i32 {{\n"
             "  %zero = arith.constant 0 : i32\n  return %zero : i32\n}" for name in functions)]))
         declared: set[str] = set()
@@ -64,10 +65,10 @@ def host_program(program: Program) -> str:
         return llvm_ir(module)
 
 
-def _flips(program: Program) -> list[str]:
-    """``xcc_flips``, where the program has branches: bit n has the n-th of them taken the other way."""
+def _switches(program: Program) -> list[str]:
+    """``xcc_flips`` and ``xcc_taken``, where the program has branches."""
     some = any(isinstance(s, If) for s in walk(program.body))
-    return ["llvm.mlir.global external @xcc_flips(0 : i64) : i64"] if some else []
+    return [f"llvm.mlir.global external @{n}(0 : i64) : i64" for n in ("xcc_flips", "xcc_taken")] if some else []
 
 
 class _Host:
@@ -233,21 +234,28 @@ class _Host:
         return op(name, [ir.IntegerType.get_signless(1)], [value, zero], predicate=ir.IntegerAttr.get(self.i64, code))
 
     def _if(self, s: If) -> None:
-        branch = ir.Operation.create("scf.if", operands=[self._flipped(s, self._condition(s.condition))], regions=2)
+        condition = self._rehearsed(self.branches[id(s)], self._condition(s.condition))
+        branch = ir.Operation.create("scf.if", operands=[condition], regions=2)
         for region, body in zip(branch.regions, (s.then, s.orelse), strict=True):
             with ir.InsertionPoint(region.blocks.append()):
                 self.statements(body)
                 op("scf.yield", [], [])
 
-    def _flipped(self, s: If, condition: Any) -> Any:
-        """`condition`, or its opposite where a rehearsal says so."""
-        if self.branches[id(s)] >= 64:
+    def _rehearsed(self, n: int, condition: Any) -> Any:
+        """The `condition` of branch `n`, or its opposite where a rehearsal says so; tells which it was."""
+        if n > 62:
             return condition
-        flips = self.load(op("llvm.mlir.addressof", [self.ptr], [], global_name=ir.FlatSymbolRefAttr.get("xcc_flips")),
-                          self.i64)
-        bit = op("arith.shrui", [self.i64], [flips, self._constant(self.branches[id(s)])])
-        flip = op("arith.trunci", [condition.type], [bit])
-        return op("arith.xori", [condition.type], [condition, flip])
+        flips = self.load(self._global("xcc_flips"), self.i64)
+        bit = op("arith.shrui", [self.i64], [flips, self._constant(n)])
+        condition = op("arith.xori", [condition.type], [condition, op("arith.trunci", [condition.type], [bit])])
+        bit = op("arith.shli", [self.i64], [op("arith.extui", [self.i64], [condition]), self._constant(n)])
+        taken = self.load(self._global("xcc_taken"), self.i64)
+        others = op("arith.andi", [self.i64], [taken, self._constant(~(1 << n))])
+        self.store(op("arith.ori", [self.i64], [others, bit]), self._global("xcc_taken"))
+        return condition
+
+    def _global(self, name: str) -> Any:
+        return op("llvm.mlir.addressof", [self.ptr], [], global_name=ir.FlatSymbolRefAttr.get(name))
 
     def _while(self, s: While) -> None:
         loop = ir.Operation.create("scf.while", regions=2)

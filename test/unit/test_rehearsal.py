@@ -45,6 +45,23 @@ def test_each_way_runs_and_the_one_of_the_data_last(monkeypatch: pytest.MonkeyPa
     assert run.run([np.array(False), X], {})[0][0] == 1
 
 
+@pytest.mark.parametrize("flags", [(False, False), (False, True), (True, False), (True, True)])
+def test_the_way_with_most_weights_is_the_last(flags: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the data say. y = x + v where a, and then x + w where not b; else y = x."""
+    monkeypatch.setattr(rehearsal, "SECONDS", 1e3)
+    inner = If(1, (Copy(2, 3),), (Launch("add", (2, 5, 3), (3,)),))
+    program = Program(
+        buffers=(Buffer("input", (), "i1", "a"), Buffer("input", (), "i1", "b"), Buffer("input", (3,), "f32", "x"),
+                 Buffer("output", (3,), "f32", "y"), Buffer("weight", (3,), "f32", "v"),
+                 Buffer("weight", (3,), "f32", "w")),
+        body=(If(0, (Launch("add", (2, 4, 3), (3,)), inner), (Copy(2, 3),)),), inputs=(0, 1, 2), outputs=(3,))
+    run = executor(program, {"v": 10 * X, "w": 20 * X})
+    inputs, seen = [*map(np.array, flags), X], []
+    assert run.rehearse_code(lambda: seen.append(run.run(inputs, {})[0][0]), inputs, {})
+    assert seen[-RUNS:] == [21] * RUNS
+    assert run.run(inputs, {})[0][0] == (1 if not flags[0] or flags[1] else 21)
+
+
 def test_a_way_that_does_not_fit() -> None:
     """It is tried once, and forgotten."""
     run = executor(branches())
