@@ -10,8 +10,10 @@ first because nothing of the model is in a cache. Where a model has symbolic dim
 they load it (*named*): without that, the first run plans its memory, and gets it where it is much. Medians of all
 samples; the ratio is that of a sample's own first and warm run; faults are those of the first run.
 
-Before a sample, memory is touched and given back: where the system runs in a virtual machine, its host may take
-milliseconds for 2 MiB that no process of the machine has used lately. --seconds ends the samples of a model early.
+Inputs are written behind the loading, as by a caller who has just made them: their data are in the caches in a first
+run as in a warm one. Before a sample, memory is touched and given back: where the system runs in a virtual machine, its
+host may take milliseconds for 2 MiB that no process of the machine has used lately. --seconds ends the samples of a
+model early.
 """
 
 from __future__ import annotations
@@ -51,6 +53,7 @@ def sample(artifact: str, feeds_file: str, named: bool) -> dict[str, float]:
     begin = time.perf_counter()
     model = load(artifact, dims=sizes)
     loaded = time.perf_counter() - begin
+    feeds = {name: array.copy() for name, array in feeds.items()}
 
     def run() -> float:
         begin = time.perf_counter()

@@ -11,33 +11,27 @@ import ctypes
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from xcc import symbolic
 from xcc.diagnostics import UserError
-from xcc.runtime.arena import ALIGNMENT, ArenaPlanner, touched, walk
+from xcc.runtime.arena import ALIGNMENT, touched, walk
 from xcc.runtime.cores import physical_cores
-from xcc.runtime.dim_values import DimValues
 from xcc.runtime.fetch import data_places, fetch
-from xcc.runtime.large_pages import BLOCK, MOST_BYTES, address_of, load_pages, release, reserve
+from xcc.runtime.large_pages import address_of, load_pages, release, reserve
 from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.library import code_places, load_library
-from xcc.runtime.native_plan import native_planner
 from xcc.runtime.outputs import OutputMemory
 from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program, Require
 from xcc.runtime.rehearsal import Rehearsal
+from xcc.runtime.run_memory import RunMemory
 from xcc.runtime.signature import refusal
 from xcc.runtime.versions import choose
 
 __all__ = ["CpuExecutor", "make_executor", "requirements", "symbol_names"]
 
-_CACHED_SHAPES = 64
-_SPARE = 64             # times the arena of the smallest sizes: an image of 256 x 256 beside one of 32 x 32
 _REHEARSALS = 12        # calls after which Python has replaced its instructions by those for the types that it saw
 
 
@@ -77,16 +71,6 @@ def _threads(facts: Mapping[str, Any]) -> int:
     return int(text) or (wanted if isinstance(wanted, int) and wanted > 0 else 0) or physical_cores()
 
 
-@dataclass
-class _Shape:
-    """What is fixed for one set of symbol values: shapes of outputs, bytes of the arena, and where in it temporaries
-    are, if Python has placed them."""
-
-    outputs: list[tuple[int, ...]]
-    arena: int
-    offsets: np.ndarray[Any, Any] | None
-
-
 class CpuExecutor:
     """Calls the host program. `threads` counts the calling thread; not for calls from several threads at once.
 
@@ -110,20 +94,11 @@ class CpuExecutor:
         self._names = symbol_names(program)
         self._symbols = (ctypes.c_int64 * max(1, len(self._names)))()
         self._pointers = (ctypes.c_void_p * max(1, len(program.buffers)))()
-        self._addresses = np.ndarray(len(self._pointers), np.uintp, memoryview(self._pointers))
-        self._planner = ArenaPlanner(program)
-        self._shapes: dict[tuple[int, ...], _Shape] = {}
-        self._arena, self._begin, self._room = np.empty(0, np.uint8), 0, 0      # memory, where it begins, its size
-        self._temporaries = np.array(self._planner.temps, np.intp)
-        self._limits = bool(self._planner.limits)           # a run tells how large an output is
-        shapes = [program.buffers[i].shape for i in program.outputs]
-        self._ends = list(pairwise(accumulate(map(len, shapes), initial=0)))       # of each output's dims in `_dims`
-        self._dims = [d for shape in shapes for d in shape]
-        self._native_planner = native_planner(self._library, program.symbols, self._planner, self._dims,
-                                              self._pointers)
+        self.memory = RunMemory(program, self._library, self._pointers, self._symbols)
+        self._limits = bool(self.memory.planner.limits)     # a run tells how large an output is
         self._dtypes = {i: _dtype(program.buffers[i].dtype) for i in program.outputs}
-        self._memory = [OutputMemory() if program.buffers[i].kind == "output" else None for i in program.outputs]
-        self._plain = not self._limits and None not in self._memory      # outputs are what the kernels write
+        self._output_memory = [OutputMemory() if program.buffers[i].kind == "output" else None for i in program.outputs]
+        self._plain = not self._limits and None not in self._output_memory      # outputs are what the kernels write
         self._keep: list[Any] = []
         self._arrays: dict[int, Any] = {}       # of weights, by buffer
         for i, b in enumerate(program.buffers):
@@ -155,11 +130,9 @@ class CpuExecutor:
 
     def make_ready(self, symbols: Mapping[str, int], *, spare: bool = False) -> None:
         """Makes the memory for a run on these sizes. `spare`: and for larger ones, as far as a large page goes."""
-        shape = self._shape(symbols)
-        room = max(shape.arena, min(_SPARE * shape.arena, BLOCK)) if spare and symbols else shape.arena
-        self._reserve(room, exact=room == shape.arena)
-        self._arena[self._begin:self._begin + self._room].fill(0)
-        for i, size, memory in zip(self.program.outputs, shape.outputs, self._memory, strict=True):
+        plan = self.memory.plan(symbols)
+        self.memory.make_ready(plan, spare=spare)
+        for i, size, memory in zip(self.program.outputs, plan.outputs, self._output_memory, strict=True):
             if memory is not None:
                 memory.make_ready(size, self._dtypes[i])
 
@@ -184,19 +157,14 @@ class CpuExecutor:
         its end on these sizes."""
         if not self._rehearsal.possible:
             return True
-        shape = self._shape(symbols)
+        plan = self.memory.plan(symbols)
         outputs = sum(math.prod(size) * self._dtypes[i].itemsize
-                      for i, size in zip(self.program.outputs, shape.outputs, strict=True))
-        self._loading = True
+                      for i, size in zip(self.program.outputs, plan.outputs, strict=True))
+        self.memory.loading = True
         try:
-            return self._rehearsal(run, shape.arena + outputs + sum(a.nbytes for a in inputs))
+            return self._rehearsal(run, plan.arena + outputs + sum(a.nbytes for a in inputs))
         finally:
-            self._loading = False
-
-    def forget_sizes(self) -> None:
-        """The next run is planned like one on new sizes."""
-        self._shapes.clear()
-        self._planner.forget()
+            self.memory.loading = False
 
     def set_threads(self, threads: int) -> int:
         """Changes the number of threads; returns how many there are."""
@@ -205,13 +173,13 @@ class CpuExecutor:
 
     def run(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
         """The outputs for contiguous `inputs`, in the program's order."""
-        shape = self._shape(symbols)
+        plan = self.memory.plan(symbols)
         pointers = self._pointers
         for i, array in zip(self.program.inputs, inputs, strict=True):
             pointers[i] = address_of(array)
-        self._place(shape)
+        self.memory.place(plan)
         outputs: list[Any] = []
-        for i, size, memory in zip(self.program.outputs, shape.outputs, self._memory, strict=True):
+        for i, size, memory in zip(self.program.outputs, plan.outputs, self._output_memory, strict=True):
             out = None
             if memory is not None:
                 out, pointers[i] = memory.empty(size, self._dtypes[i])
@@ -222,7 +190,7 @@ class CpuExecutor:
             raise UserError(refusal(requirements(self.program)[status - 1], env))
         if self._plain:
             return outputs
-        return [self._result(n, out, shape.outputs[n]) for n, out in enumerate(outputs)]
+        return [self._result(n, out, plan.outputs[n]) for n, out in enumerate(outputs)]
 
     def profile(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[LaunchTime]:
         """Each kernel launch and its median seconds, after one whole run on `inputs`."""
@@ -233,61 +201,6 @@ class CpuExecutor:
         times = profile(self._library, self.program, lambda i: self._address(i, env), env)
         del held
         return times
-
-    def _shape(self, symbols: Mapping[str, int]) -> _Shape:
-        """What is fixed for these values of symbols, which the host program gets, too."""
-        key = tuple([symbols[s] for s in self.program.symbols])
-        for n, value in enumerate(key):
-            self._symbols[n] = value
-        return self._shapes.get(key) or self._plan(key, symbols)
-
-    def _plan(self, key: tuple[int, ...], symbols: Mapping[str, int]) -> _Shape:
-        native = self._native_planner if max(key, default=0) <= MOST_BYTES else None    # else no 64 bits hold them
-        if native is not None and (size := native(self._symbols)) >= 0:
-            shape = _Shape(self._output_shapes(native.dims[:]), size, None)
-            self._placed = shape if size <= self._room else None
-        else:
-            shape = self._plan_in_python(symbols)
-        if len(self._shapes) >= _CACHED_SHAPES:
-            self._shapes.pop(next(iter(self._shapes)))
-        self._shapes[key] = shape
-        return shape
-
-    def _plan_in_python(self, symbols: Mapping[str, int]) -> _Shape:
-        plan = self._planner.plan(symbols)
-        if plan.size > MOST_BYTES:
-            raise MemoryError(f"{plan.size} bytes")
-        offsets = np.array([plan.offsets[b] for b in self._planner.temps], np.uintp)
-        return _Shape(self._output_shapes(self._sizes(symbols)), plan.size, offsets)
-
-    def _output_shapes(self, dims: list[int]) -> list[tuple[int, ...]]:
-        return [tuple(dims[begin:end]) for begin, end in self._ends]
-
-    @cached_property
-    def _sizes(self) -> DimValues:
-        return DimValues(self._dims, self._planner.limits)
-
-    _placed: _Shape | None = None
-    _loading = False        # nobody waits for memory
-
-    def _place(self, shape: _Shape) -> None:
-        """Points temporaries into the arena, which grows to the largest shape seen."""
-        if self._placed is shape:
-            return
-        self._reserve(shape.arena, exact=self._loading)
-        if shape.offsets is not None:
-            self._addresses[self._temporaries] = shape.offsets + np.uintp(address_of(self._arena) + self._begin)
-        elif self._native_planner is not None:
-            self._native_planner(self._symbols)
-        self._placed = shape
-
-    def _reserve(self, size: int, *, exact: bool) -> None:
-        """An arena of at least `size` bytes; `exact` as for :func:`xcc.runtime.large_pages.reserve`."""
-        if self._room < size:
-            self._arena, self._begin = reserve(size, exact=exact)
-            self._room, self._placed = size, None
-            if self._native_planner is not None:
-                self._native_planner.move_to(address_of(self._arena) + self._begin)
 
     def _result(self, n: int, out: Any, limit: tuple[int, ...]) -> Any:
         """Output `n`, cut to its size where that was only known at the end, copied where it is no buffer of its own."""

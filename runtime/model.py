@@ -230,7 +230,7 @@ class Model:
     def _run_anew(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """A run as if it were the first on these sizes."""
         self._solved.clear()
-        self.executor.forget_sizes()
+        self.executor.memory.forget()
         return self.run(inputs)
 
     def _array(self, info: TensorInfo, value: Any) -> Any:

@@ -112,13 +112,12 @@ class Sizes:
         self._bounds = [(self._bound[s], low, high) for s, (low, high) in (*program.bounds.items(), *least)
                         if s in self._bound]
         self._fixed = [(n, d) for n, d in enumerate(dims) if isinstance(d, int)]    # which must be which number
-        computed = [n for n, d in enumerate(dims) if not isinstance(d, int) and self._place(d) is None]
-        pairs = [(self._place(d), n) for n, d in enumerate(dims)]
-        pairs += [(self._place(a), self._place(b)) for a, b in program.equal]
-        self._same = [(a, b) for a, b in pairs if a is not None and b is not None and a != b]   # which must be equal
-        self._computed = computed
-        self._rest = DimValues((*(dims[n] for n in computed), *chain(*(
-            (a, b) for a, b in program.equal if self._place(a) is None or self._place(b) is None))))
+        self._computed = [n for n, d in enumerate(dims) if not isinstance(d, int) and self._place(d) is None]
+        known = {pair: (self._place(pair[0]), self._place(pair[1])) for pair in program.equal}
+        same: list[tuple[int | None, int | None]] = [(self._place(d), n) for n, d in enumerate(dims)]
+        self._same = [(a, b) for a, b in (*same, *known.values()) if a is not None and b is not None and a != b]
+        self._rest = DimValues((*(dims[n] for n in self._computed),
+                                *chain(*(pair for pair, places in known.items() if None in places))))
         self._known = self._rest.symbols.keys() <= self._bound.keys()
 
     def _place(self, d: Dim) -> int | None:

@@ -79,9 +79,9 @@ def test_one_executor_many_shapes(native):
         body=(Launch("add", (0, 0, 1), (N,)), Launch("add", (1, 0, 2), (N,))),
         inputs=(0,), outputs=(2,), symbols=("n",))
     run = executor(program)
-    assert run._native_planner is not None
+    assert run.memory.native is not None
     if not native:
-        run._native_planner = None
+        run.memory.native = None
     for n in (3, 100000, 17, 3, 100000, 0):
         x = np.arange(n, dtype=np.float32)
         (out,) = run.run([x], {"n": n})

@@ -38,6 +38,7 @@ RUN = """
 import dis, json, os, resource, sys
 import numpy as np
 from xcc.runtime.cpu import CpuExecutor
+from xcc.runtime.run_memory import RunMemory
 from xcc.runtime.model import load
 
 def specialised(function):
@@ -52,7 +53,7 @@ x = np.ones(shape, np.float32)
 counts()
 before = counts()
 model = load(path, **options)
-ready = [specialised(f) for f in (CpuExecutor.run, CpuExecutor._plan)]
+ready = [specialised(f) for f in (CpuExecutor.run, RunMemory._plan)]
 loaded = counts()
 y, = model.run({"x": x}).values()
 run = counts()
@@ -106,9 +107,9 @@ def test_memory_for_the_sizes_that_the_caller_names(artifacts: Path) -> None:
 @linux
 def test_memory_for_larger_sizes_than_the_least(artifacts: Path) -> None:
     model = xcc.load(artifacts / "symbolic.xcm")
-    least = model.executor._planner.plan({"n": 1}).size
-    assert model.executor._room == 64 * least
-    assert xcc.load(artifacts / "symbolic.xcm", dims={"n": 1}).executor._room == least
+    least = model.executor.memory.planner.plan({"n": 1}).size
+    assert model.executor.memory.room == 64 * least
+    assert xcc.load(artifacts / "symbolic.xcm", dims={"n": 1}).executor.memory.room == least
 
 
 @linux

@@ -13,7 +13,7 @@ from test_cpu_host import executor
 
 import xcc
 from xcc.diagnostics import UserError
-from xcc.runtime import cpu, large_pages, rehearsal
+from xcc.runtime import large_pages, rehearsal, run_memory
 from xcc.runtime.program import Buffer, Copy, For, If, Launch, Program, While
 from xcc.runtime.rehearsal import MOST_BYTES, RUNS, Rehearsal
 
@@ -112,7 +112,7 @@ def test_models_that_the_first_sizes_are_too_small_for(tmp_path: Path, monkeypat
         reserved.append((size, exact))
         return large_pages.reserve(size, exact=exact)
 
-    monkeypatch.setattr(cpu, "reserve", reserve)
+    monkeypatch.setattr(run_memory, "reserve", reserve)
     w, v = np.ones((8, 1, 200), np.float32), np.full((1, 8, 3), 1 / 24, np.float32)
     graph = helper.make_graph(
         [helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("Relu", ["c"], ["r"]),
@@ -125,10 +125,10 @@ def test_models_that_the_first_sizes_are_too_small_for(tmp_path: Path, monkeypat
                                        ir_version=9).SerializeToString())
     xcc.compile(path).save(tmp_path / "m.xcm")
     model = xcc.load(tmp_path / "m.xcm")
-    assert list(model.executor._shapes) == [(1, 256)]
+    assert list(model.executor.memory.plans) == [(1, 256)]
     large = {"x": np.zeros((1, 1, 30000), np.float32)}
     assert model.executor.rehearse_code(lambda: model.run(large), *model._checked(large))
-    assert reserved[-1] == (model.executor._shapes[1, 30000].arena, True)
+    assert reserved[-1] == (model.executor.memory.plans[1, 30000].arena, True)
     np.testing.assert_allclose(model(np.ones((2, 1, 203), np.float32)), np.full((2, 1, 2), 200), rtol=1e-5)
     with pytest.raises(UserError, match="too small"):
         model(np.ones((1, 1, 100), np.float32))

@@ -1,0 +1,118 @@
+"""Memory of a CPU model's runs: its arena, and where its temporaries lie in it for the sizes of a run."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+
+from xcc.runtime.arena import ArenaPlanner
+from xcc.runtime.dim_values import DimValues
+from xcc.runtime.large_pages import BLOCK, MOST_BYTES, address_of, reserve
+from xcc.runtime.native_plan import native_planner
+from xcc.runtime.program import Program
+
+__all__ = ["RunMemory", "RunPlan"]
+
+_CACHED = 64            # plans
+_SPARE = 64             # times the arena of the smallest sizes: an image of 256 x 256 beside one of 32 x 32
+
+
+@dataclass
+class RunPlan:
+    """What is fixed for one set of symbol values: shapes of outputs, bytes of the arena, and where in it temporaries
+    are, if Python has placed them."""
+
+    outputs: list[tuple[int, ...]]
+    arena: int
+    offsets: np.ndarray[Any, Any] | None
+
+
+class RunMemory:
+    """Of `program`, whose code is `library`: plans runs, and writes the addresses of temporaries into `pointers`, and
+    the values of the symbols that come with the inputs into `symbols`.
+
+    `planner` plans in Python; `loading` says that nobody waits for memory.
+    """
+
+    def __init__(self, program: Program, library: ctypes.CDLL, pointers: Any, symbols: Any) -> None:
+        self.planner, self.loading = ArenaPlanner(program), False
+        self.room = 0                                           # bytes of the arena
+        self.plans: dict[tuple[int, ...], RunPlan] = {}         # by the symbols' values
+        self._names, self._symbols = program.symbols, symbols
+        self._arena, self._begin = np.empty(0, np.uint8), 0     # memory, and where in it the arena begins
+        self._addresses = np.ndarray(len(pointers), np.uintp, memoryview(pointers))
+        self._temporaries = np.array(self.planner.temps, np.intp)
+        self._placed: RunPlan | None = None
+        shapes = [program.buffers[i].shape for i in program.outputs]
+        self._dims = [d for shape in shapes for d in shape]
+        self._ends = list(pairwise(accumulate(map(len, shapes), initial=0)))    # of each output's dims among them
+        self.native = native_planner(library, program.symbols, self.planner, self._dims, pointers)
+
+    def plan(self, symbols: Mapping[str, int]) -> RunPlan:
+        """For a run on these values of symbols, which the host program gets, too."""
+        key = tuple([symbols[s] for s in self._names])
+        for n, value in enumerate(key):
+            self._symbols[n] = value
+        return self.plans.get(key) or self._plan(key, symbols)
+
+    def place(self, plan: RunPlan) -> None:
+        """Points temporaries into the arena, which grows to the largest plan seen."""
+        if self._placed is plan:
+            return
+        self._reserve(plan.arena, exact=self.loading)
+        if plan.offsets is not None:
+            self._addresses[self._temporaries] = plan.offsets + np.uintp(address_of(self._arena) + self._begin)
+        elif self.native is not None:
+            self.native(self._symbols)
+        self._placed = plan
+
+    def make_ready(self, plan: RunPlan, *, spare: bool) -> None:
+        """Makes the arena, cleared. `spare`: and for larger sizes, as far as a large page goes."""
+        room = max(plan.arena, min(_SPARE * plan.arena, BLOCK)) if spare and self._names else plan.arena
+        self._reserve(room, exact=room == plan.arena)
+        self._arena[self._begin:self._begin + self.room].fill(0)
+
+    def forget(self) -> None:
+        """The next run is planned like one on new sizes."""
+        self.plans.clear()
+        self.planner.forget()
+
+    def _plan(self, key: tuple[int, ...], symbols: Mapping[str, int]) -> RunPlan:
+        native = self.native if max(key, default=0) <= MOST_BYTES else None     # else no 64 bits hold them
+        if native is not None and (size := native(self._symbols)) >= 0:
+            plan = RunPlan(self._output_shapes(native.dims[:]), size, None)
+            self._placed = plan if size <= self.room else None
+        else:
+            plan = self._plan_in_python(symbols)
+        if len(self.plans) >= _CACHED:
+            self.plans.pop(next(iter(self.plans)))
+        self.plans[key] = plan
+        return plan
+
+    def _plan_in_python(self, symbols: Mapping[str, int]) -> RunPlan:
+        plan = self.planner.plan(symbols)
+        if plan.size > MOST_BYTES:
+            raise MemoryError(f"{plan.size} bytes")
+        offsets = np.array([plan.offsets[b] for b in self.planner.temps], np.uintp)
+        return RunPlan(self._output_shapes(self._sizes(symbols)), plan.size, offsets)
+
+    def _output_shapes(self, dims: list[int]) -> list[tuple[int, ...]]:
+        return [tuple(dims[begin:end]) for begin, end in self._ends]
+
+    @cached_property
+    def _sizes(self) -> DimValues:
+        return DimValues(self._dims, self.planner.limits)
+
+    def _reserve(self, size: int, *, exact: bool) -> None:
+        """An arena of at least `size` bytes; `exact` as for :func:`xcc.runtime.large_pages.reserve`."""
+        if self.room < size:
+            self._arena, self._begin = reserve(size, exact=exact)
+            self.room, self._placed = size, None
+            if self.native is not None:
+                self.native.move_to(address_of(self._arena) + self._begin)
