@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_small_graphs import check, node, numbers
+from small_graphs import check, node, numbers
 
 
 @pytest.mark.parametrize("chip", ["", "sm_80", "gfx942"])

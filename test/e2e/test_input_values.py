@@ -7,81 +7,12 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
-from compiled import compare
-from onnx import helper, numpy_helper
+from onnx import helper
+from small_graphs import check_runs, compiled, ints, model_of, node, numbers, scalar
 
 import xcc
 from xcc.diagnostics import UserError
-from xcc.interpreter.executor import make_executor as interpreting
-
-RNG = np.random.default_rng(0)
-
-
-def node(op: str, inputs: str, outputs: str, **attrs: Any) -> Any:
-    return helper.make_node(op, [n if n != "-" else "" for n in inputs.split()], outputs.split(), **attrs)
-
-
-def numbers(*shape: int) -> Any:
-    return RNG.uniform(-1, 1, shape).astype(np.float32)
-
-
-def ints(*values: int) -> Any:
-    return np.array(values, np.int64)
-
-
-def scalar(value: int) -> Any:
-    return np.array(value, np.int64)
-
-
-def model_of(nodes: Sequence[Any], inputs: dict[str, Any], outputs: str, constants: dict[str, Any] | None = None,
-             dims: dict[str, Sequence[int | str]] | None = None, opset: int = 21) -> Any:
-    """A model whose outputs have their ranks only."""
-    arguments = [_info(n, a, (dims or {}).get(n, a.shape)) for n, a in inputs.items()]
-    weights = [numpy_helper.from_array(np.asarray(a), n) for n, a in (constants or {}).items()]
-
-    def model(results: Sequence[Any]) -> Any:
-        return helper.make_model(helper.make_graph(nodes, "g", arguments, results, weights),
-                                 opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
-
-    names = outputs.split()
-    expected = reference(model([onnx.ValueInfoProto(name=n) for n in names]), inputs)
-    return model([_info(n, a, [None] * a.ndim) for n, a in zip(names, expected, strict=True)])
-
-
-def _info(name: str, array: Any, shape: Sequence[Any]) -> Any:
-    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), shape)
-
-
-def reference(model: Any, inputs: dict[str, Any]) -> list[Any]:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    results: list[Any] = session.run(None, inputs)
-    return results
-
-
-def compiled(model: Any, chip: str = "", **options: Any) -> Any:
-    options = {"cache": False, "isolate": False, **options}
-    if not chip:
-        return xcc.compile(model, **options)
-    target = "nvptx,code=ptx" if chip.startswith("sm_") else "amdgcn"
-    made = xcc.compile(model, target=target, chip=chip, keep_ir=True, **options)
-    a = made.artifact
-    made._executor = interpreting(a.program, a.members, a.weights, a.manifest)
-    return made
-
-
-def check(nodes: Sequence[Any], runs: Sequence[dict[str, Any]], outputs: str, constants: dict[str, Any] | None = None,
-          chip: str = "", limits: dict[str, Any] | None = None, **model: Any) -> Any:
-    """One compilation runs on all of `runs`, inputs by name, as onnxruntime does."""
-    source = model_of(nodes, runs[0], outputs, constants, **model)
-    made = compiled(source, chip, dims=limits)
-    for inputs in runs:
-        for got, want in zip(made.run(inputs).values(), reference(source, inputs), strict=True):
-            compare(got, want, 4)
-    return made
 
 
 def with_values(name: str, values: Sequence[Any], **others: Any) -> list[dict[str, Any]]:
@@ -93,8 +24,8 @@ SHAPES = [ints(2, 3), ints(5, 1), ints(0, 4), ints(2, 3)]
 
 @pytest.mark.parametrize("chip", ["", "sm_90a", "gfx942"])
 def test_shape_of_a_constant(chip: str) -> None:
-    made = check([node("ConstantOfShape", "shape", "z"), node("Add", "z x", "y")],
-                 with_values("shape", SHAPES, x=numbers(1)), "y", chip=chip)
+    made = check_runs([node("ConstantOfShape", "shape", "z"), node("Add", "z x", "y")],
+                      with_values("shape", SHAPES, x=numbers(1)), "y", chip=chip)
     assert made.outputs[0].shape == ("shape_0", "shape_1")
 
 
@@ -107,7 +38,7 @@ def test_a_computed_shape(chip: str) -> None:
              node("Cast", "most", "c", to=onnx.TensorProto.INT64), node("Min", "c four", "e"),
              node("Concat", "m d e", "wanted", axis=0), node("Expand", "x wanted", "y")]
     constants = {"zero": ints(0), "one": ints(1), "two": ints(2), "three": np.array([3], np.int32), "four": ints(7)}
-    check(nodes, with_values("shape", [*SHAPES, ints(4, 9)], x=numbers(1)), "y", constants, chip)
+    check_runs(nodes, with_values("shape", [*SHAPES, ints(4, 9)], x=numbers(1)), "y", constants, chip)
 
 
 @pytest.mark.parametrize("limits", [None, {"shape_0": (1, 64)}, {"shape_1": 6},
@@ -119,8 +50,8 @@ def test_reshape(limits: Any) -> None:
         wanted += [ints(3, 8), ints(24, 1)]
     if limits and "shape_0" in limits and limits["shape_0"][0] < 0:
         wanted += [ints(-1, 3), ints(0, 6), ints(-1, 24)]
-    check([node("Reshape", "x shape", "z"), node("Relu", "z", "y")], with_values("shape", wanted, x=numbers(4, 6)), "y",
-          limits=limits)
+    check_runs([node("Reshape", "x shape", "z"), node("Relu", "z", "y")],
+               with_values("shape", wanted, x=numbers(4, 6)), "y", limits=limits)
 
 
 def test_conditions_on_values() -> None:
@@ -130,8 +61,8 @@ def test_conditions_on_values() -> None:
              node("LessOrEqual", "k two", "few"), node("And", "few neither", "both"),
              node("Where", "both two k", "b"), node("Concat", "a b", "w", axis=0), node("Expand", "x w", "y"),
              node("Cast", "more", "flag", to=1), node("Mul", "y flag", "z")]
-    check(nodes, with_values("k", [ints(n) for n in (0, 1, 2, 3, 5, 6, 9)], x=numbers(1)), "y z",
-          {"five": ints(5), "two": ints(2)})
+    check_runs(nodes, with_values("k", [ints(n) for n in (0, 1, 2, 3, 5, 6, 9)], x=numbers(1)), "y z",
+               {"five": ints(5), "two": ints(2)})
 
 
 def test_a_branch_on_a_value() -> None:
@@ -142,119 +73,120 @@ def test_a_branch_on_a_value() -> None:
              node("If", "more", "y", then_branch=branch("some", node("Neg", "x", "out_some")),
                   else_branch=branch("most", node("Slice", "x zero e zero", "out_most"))),
              node("Unsqueeze", "k zero", "e")]
-    check([nodes[0], nodes[2], nodes[1]], with_values("k", [scalar(n) for n in (3, 9, 0, 5)], x=numbers(7, 3)), "y",
-          {"five": scalar(5), "zero": ints(0)})
+    check_runs([nodes[0], nodes[2], nodes[1]], with_values("k", [scalar(n) for n in (3, 9, 0, 5)], x=numbers(7, 3)),
+               "y", {"five": scalar(5), "zero": ints(0)})
 
 
 @pytest.mark.parametrize("op", ["HannWindow", "BlackmanWindow"])
 def test_windows(op: str) -> None:
-    check([node(op, "n", "y")], with_values("n", [scalar(8), scalar(5), scalar(33)]), "y")
+    check_runs([node(op, "n", "y")], with_values("n", [scalar(8), scalar(5), scalar(33)]), "y")
 
 
 def test_grid_of_a_size() -> None:
-    check([node("AffineGrid", "theta size", "g"), node("GridSample", "x g", "y")],
-          with_values("size", [ints(2, 3, 5, 6), ints(2, 3, 4, 9)], theta=numbers(2, 2, 3), x=numbers(2, 3, 7, 8)), "y")
+    check_runs([node("AffineGrid", "theta size", "g"), node("GridSample", "x g", "y")],
+               with_values("size", [ints(2, 3, 5, 6), ints(2, 3, 4, 9)], theta=numbers(2, 2, 3), x=numbers(2, 3, 7, 8)),
+               "y")
 
 
 def test_scales_that_are_quotients() -> None:
     nodes = [node("Cast", "size", "f", to=1), node("Div", "f four", "s"), node("Concat", "ones s", "scales", axis=0),
              node("Resize", "x - scales", "y", mode="nearest")]
-    check(nodes, with_values("size", [ints(8, 8), ints(4, 12)], x=numbers(1, 2, 4, 4)), "y",
-          {"ones": np.ones(2, np.float32), "four": np.float32(4)})
+    check_runs(nodes, with_values("size", [ints(8, 8), ints(4, 12)], x=numbers(1, 2, 4, 4)), "y",
+               {"ones": np.ones(2, np.float32), "four": np.float32(4)})
 
 
 def test_reshape_beside_a_constant() -> None:
-    check([node("Concat", "k minus", "shape", axis=0), node("Reshape", "x shape", "y")],
-          with_values("k", [ints(2), ints(3), ints(12), ints(0)], x=numbers(3, 4)), "y", {"minus": ints(-1)})
+    check_runs([node("Concat", "k minus", "shape", axis=0), node("Reshape", "x shape", "y")],
+               with_values("k", [ints(2), ints(3), ints(12), ints(0)], x=numbers(3, 4)), "y", {"minus": ints(-1)})
 
 
 def test_expand_both_ways() -> None:
     """An element of 1 leaves a size as it is."""
-    check([node("Expand", "x shape", "z"), node("Neg", "z", "y")],
-          with_values("shape", [ints(2, 3, 4), ints(1, 1, 1), ints(2, 1, 4), ints(0, 3, 1)], x=numbers(3, 1)), "y")
-    check([node("Expand", "x shape", "y")],
-          with_values("shape", [ints(2, 3), ints(2, 1)], x=numbers(2, 3)), "y", dims={"x": ["n", "m"]})
+    check_runs([node("Expand", "x shape", "z"), node("Neg", "z", "y")],
+               with_values("shape", [ints(2, 3, 4), ints(1, 1, 1), ints(2, 1, 4), ints(0, 3, 1)], x=numbers(3, 1)), "y")
+    check_runs([node("Expand", "x shape", "y")],
+               with_values("shape", [ints(2, 3), ints(2, 1)], x=numbers(2, 3)), "y", dims={"x": ["n", "m"]})
 
 
 def test_tile() -> None:
-    check([node("Tile", "x repeats", "y")],
-          with_values("repeats", [ints(1, 2), ints(3, 1), ints(0, 2), ints(2, 2)], x=numbers(2, 3)), "y")
+    check_runs([node("Tile", "x repeats", "y")],
+               with_values("repeats", [ints(1, 2), ints(3, 1), ints(0, 2), ints(2, 2)], x=numbers(2, 3)), "y")
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_resize(mode: str) -> None:
-    check([node("Resize", "x - - sizes", "y", mode=mode)],
-          with_values("sizes", [ints(1, 2, 8, 10), ints(1, 2, 3, 5), ints(1, 2, 4, 9)], x=numbers(1, 2, 4, 5)), "y",
-          limits={"sizes_0": 1, "sizes_1": 2})
+    check_runs([node("Resize", "x - - sizes", "y", mode=mode)],
+               with_values("sizes", [ints(1, 2, 8, 10), ints(1, 2, 3, 5), ints(1, 2, 4, 9)], x=numbers(1, 2, 4, 5)),
+               "y", limits={"sizes_0": 1, "sizes_1": 2})
 
 
 @pytest.mark.parametrize("chip", ["", "sm_90a"])
 def test_top_k(chip: str) -> None:
-    check([node("TopK", "x k", "values places", axis=1)],
-          with_values("k", [ints(3), ints(1), ints(0), ints(7)], x=numbers(4, 7)), "values places", chip=chip)
+    check_runs([node("TopK", "x k", "values places", axis=1)],
+               with_values("k", [ints(3), ints(1), ints(0), ints(7)], x=numbers(4, 7)), "values places", chip=chip)
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int32])
 def test_range(dtype: Any) -> None:
     runs = [dict(zip("abc", (np.array(v, dtype) for v in values), strict=True))
             for values in ((0, 5, 1), (2, 11, 3), (7, 3, 1), (4, 4, 2), (0, 7, 7))]
-    check([node("Range", "a b c", "y")], runs, "y")
+    check_runs([node("Range", "a b c", "y")], runs, "y")
 
 
 def test_range_downwards() -> None:
     runs = [{"start": scalar(a), "limit": scalar(b)} for a, b in ((5, 0), (7, -3), (0, 4), (-2, -9))]
-    check([node("Range", "start limit delta", "y")], runs, "y", {"delta": scalar(-2)},
-          limits={"start": (-10, 10), "limit": (-10, 10)})
+    check_runs([node("Range", "start limit delta", "y")], runs, "y", {"delta": scalar(-2)},
+               limits={"start": (-10, 10), "limit": (-10, 10)})
 
 
 def test_range_of_floats() -> None:
-    check([node("Cast", "n", "limit", to=1), node("Range", "zero limit one", "z"), node("Mul", "z half", "y")],
-          with_values("n", [scalar(4), scalar(0), scalar(9)]), "y",
-          {"zero": np.float32(0), "one": np.float32(1), "half": np.float32(0.5)})
+    check_runs([node("Cast", "n", "limit", to=1), node("Range", "zero limit one", "z"), node("Mul", "z half", "y")],
+               with_values("n", [scalar(4), scalar(0), scalar(9)]), "y",
+               {"zero": np.float32(0), "one": np.float32(1), "half": np.float32(0.5)})
 
 
 def test_slice() -> None:
     runs = [{"x": numbers(6, 5), "starts": ints(a, b), "ends": ints(c, d)}
             for a, b, c, d in ((1, 0, 4, 3), (0, 2, 6, 2 ** 62), (5, 4, 2, 1), (0, 0, 9, 9))]
-    check([node("Slice", "x starts ends", "y")], runs, "y")
+    check_runs([node("Slice", "x starts ends", "y")], runs, "y")
 
 
 @pytest.mark.parametrize("step", [1, 2, -1, -2])
 def test_slice_from_the_end(step: int) -> None:
     runs = [{"x": numbers(7, 3), "starts": ints(a), "ends": ints(b)}
             for a in (-9, -7, -3, -1, 0, 2, 6, 8) for b in (-9, -5, -1, 0, 3, 9)]
-    check([node("Slice", "x starts ends axes steps", "y")], runs, "y", {"axes": ints(0), "steps": ints(step)},
-          limits={"starts_0": (-9, 9), "ends_0": (-9, 9)})
+    check_runs([node("Slice", "x starts ends axes steps", "y")], runs, "y", {"axes": ints(0), "steps": ints(step)},
+               limits={"starts_0": (-9, 9), "ends_0": (-9, 9)})
 
 
 def test_slice_by_a_length() -> None:
     """The first `length` rows of a batch of any size."""
     runs = [{"x": numbers(n, 6, 3), "length": scalar(k)} for n, k in ((2, 4), (3, 6), (3, 1), (1, 0))]
-    check([node("Unsqueeze", "length zero", "ends"), node("Slice", "x zero ends one", "z"), node("Softmax", "z", "y")],
-          runs, "y", {"zero": ints(0), "one": ints(1)}, dims={"x": ["n", "m", 3]})
+    check_runs([node("Unsqueeze", "length zero", "ends"), node("Slice", "x zero ends one", "z"),
+                node("Softmax", "z", "y")], runs, "y", {"zero": ints(0), "one": ints(1)}, dims={"x": ["n", "m", 3]})
 
 
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflect"])
 def test_pad(mode: str) -> None:
-    check([node("Pad", "x pads", "y", mode=mode)],
-          with_values("pads", [ints(1, 2, 0, 1), ints(0, 0, 0, 0), ints(2, 3, 2, 0)], x=numbers(4, 5)), "y")
+    check_runs([node("Pad", "x pads", "y", mode=mode)],
+               with_values("pads", [ints(1, 2, 0, 1), ints(0, 0, 0, 0), ints(2, 3, 2, 0)], x=numbers(4, 5)), "y")
 
 
 def test_pad_and_crop() -> None:
-    check([node("Pad", "x pads", "y")],
-          with_values("pads", [ints(-1, 2, 0, -2), ints(1, -1, -1, 0), ints(0, 0, 0, 0)], x=numbers(4, 5)), "y",
-          limits={f"pads_{i}": (-3, 8) for i in range(4)})
+    check_runs([node("Pad", "x pads", "y")],
+               with_values("pads", [ints(-1, 2, 0, -2), ints(1, -1, -1, 0), ints(0, 0, 0, 0)], x=numbers(4, 5)), "y",
+               limits={f"pads_{i}": (-3, 8) for i in range(4)})
 
 
 def test_split() -> None:
-    check([node("Split", "x sizes", "a b", axis=1), node("Neg", "a", "c")],
-          with_values("sizes", [ints(2, 5), ints(7, 0), ints(0, 7)], x=numbers(3, 7)), "b c")
+    check_runs([node("Split", "x sizes", "a b", axis=1), node("Neg", "a", "c")],
+               with_values("sizes", [ints(2, 5), ints(7, 0), ints(0, 7)], x=numbers(3, 7)), "b c")
 
 
 def test_one_hot() -> None:
-    check([node("OneHot", "places depth values", "y")],
-          with_values("depth", [ints(4), ints(3), ints(9)], places=ints(0, 2, 1)), "y",
-          {"values": np.float32([0, 1])})
+    check_runs([node("OneHot", "places depth values", "y")],
+               with_values("depth", [ints(4), ints(3), ints(9)], places=ints(0, 2, 1)), "y",
+               {"values": np.float32([0, 1])})
 
 
 def loop_body(name: str = "body") -> Any:
@@ -269,24 +201,24 @@ def loop_body(name: str = "body") -> Any:
 
 @pytest.mark.parametrize("chip", ["", "sm_90a"])
 def test_a_loop_stacks_values_of_as_many_steps(chip: str) -> None:
-    check([node("Loop", "max_length go x", "last rows", body=loop_body())],
-          with_values("max_length", [scalar(3), scalar(1), scalar(6), scalar(0)], x=numbers(3)), "last rows",
-          {"go": np.array(True), "step": numbers(3)}, chip)
+    check_runs([node("Loop", "max_length go x", "last rows", body=loop_body())],
+               with_values("max_length", [scalar(3), scalar(1), scalar(6), scalar(0)], x=numbers(3)), "last rows",
+               {"go": np.array(True), "step": numbers(3)}, chip)
 
 
 def test_values_are_data_too() -> None:
     """What is read as a size is still the input where its elements are data."""
-    check([node("ConstantOfShape", "shape", "z"), node("Cast", "shape", "s", to=1), node("Sqrt", "s", "r"),
-           node("Gather", "table shape", "g", axis=0), node("Mul", "r g", "y")],
-          with_values("shape", SHAPES), "z y", {"table": numbers(8)})
+    check_runs([node("ConstantOfShape", "shape", "z"), node("Cast", "shape", "s", to=1), node("Sqrt", "s", "r"),
+                node("Gather", "table shape", "g", axis=0), node("Mul", "r g", "y")],
+               with_values("shape", SHAPES), "z y", {"table": numbers(8)})
 
 
 def test_a_mask_of_a_length() -> None:
     """Range(length) is compared with lengths of rows, as models mask sequences."""
     runs = [{"length": scalar(n), "rows": ints(*rows)} for n, rows in ((4, (1, 3)), (7, (7, 2)), (1, (0, 1)))]
-    check([node("Range", "zero length one", "r"), node("Unsqueeze", "rows last", "l"), node("Less", "r l", "m"),
-           node("Cast", "m", "f", to=1), node("ReduceSum", "f last", "y", keepdims=0)],
-          runs, "f y", {"zero": scalar(0), "one": scalar(1), "last": ints(1)})
+    check_runs([node("Range", "zero length one", "r"), node("Unsqueeze", "rows last", "l"), node("Less", "r l", "m"),
+                node("Cast", "m", "f", to=1), node("ReduceSum", "f last", "y", keepdims=0)],
+               runs, "f y", {"zero": scalar(0), "one": scalar(1), "last": ints(1)})
 
 
 def test_values_that_do_not_fit() -> None:
@@ -329,32 +261,3 @@ def test_a_saved_model_reads_values(tmp_path: Any) -> None:
     made.save(tmp_path / "m.xcm")
     loaded = xcc.load(tmp_path / "m.xcm", dims={"shape_0": 8, "shape_1": 2})
     assert loaded.run({"x": numbers(1), "shape": ints(5, 3)})["y"].shape == (5, 3)
-
-
-@pytest.mark.parametrize("chip", ["", "sm_90a"])
-def test_a_size_that_data_tell(chip: str) -> None:
-    """The longest of any number of lengths is counted, up to the limit that is given."""
-    nodes = [node("ReduceMax", "lengths", "longest", keepdims=0), node("Range", "zero longest one", "r"),
-             node("Unsqueeze", "lengths last", "l"), node("Less", "r l", "m"), node("Cast", "m", "y", to=1),
-             node("Unsqueeze", "longest zeros", "e"), node("Slice", "x zeros e last", "z")]
-    constants = {"zero": scalar(0), "one": scalar(1), "last": ints(1), "zeros": ints(0)}
-    runs = [{"lengths": ints(*lengths), "x": numbers(2, 9)} for lengths in ((3, 5), (9, 1, 2), (0,), (3, 5))]
-    made = check(nodes, runs, "y z", constants, chip, {"longest": (0, 9)}, dims={"lengths": ["n"]})
-    for wrong in (10, -1):
-        with pytest.raises(UserError, match="'longest' is not in 0..9"):
-            made.run({"lengths": ints(wrong), "x": numbers(2, 9)})
-
-
-def test_a_shape_that_data_tell() -> None:
-    """Each element of a computed shape is counted; two nodes use it."""
-    nodes = [node("ArgMax", "rows", "at", axis=1, keepdims=0), node("ConstantOfShape", "at", "z"),
-             node("Expand", "x at", "w"), node("Add", "z w", "y")]
-    check(nodes, [{"rows": numbers(2, 6), "x": numbers(1)} for _ in range(4)], "y",
-          limits={"at_0": (0, 5), "at_1": (0, 8)})
-
-
-def test_a_size_without_a_limit() -> None:
-    source = model_of([node("ReduceMax", "lengths", "longest", keepdims=1), node("Expand", "x longest", "y")],
-                      {"lengths": ints(3, 5), "x": numbers(1)}, "y", dims={"lengths": ["n"]})
-    with pytest.raises(UserError, match=r"that it may be \(--dim longest_0=0..100\), or fix the value of 'lengths'"):
-        compiled(source)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import helper
-from test_small_graphs import check, node, numbers
+from small_graphs import check, node, numbers
 
 import xcc
 from xcc.diagnostics import UserError

@@ -15,6 +15,19 @@ from xcc.passes.base import PassContext
 from xcc.passes.xt_to_linalg.convert import XtToLinalg
 
 Array = np.ndarray[Any, Any]
+RNG = np.random.default_rng(7)
+
+
+def floats(*shape: int, dtype: Any = np.float32) -> Any:
+    return np.asarray(RNG.standard_normal(shape)).astype(dtype)
+
+
+def positive(*shape: int) -> Any:
+    return np.asarray(np.abs(RNG.standard_normal(shape)) + 0.1).astype(np.float32)
+
+
+def ints(*shape: int, low: int = -9, high: int = 10, dtype: Any = np.int32) -> Any:
+    return RNG.integers(low, high, shape).astype(dtype)
 
 
 def build_kernel(body: Callable[..., Any], inputs: Sequence[Array],
@@ -89,3 +102,16 @@ def check(body: Callable[..., Any], *inputs: Array, rtol: float = 2e-6, atol: fl
                 np.testing.assert_array_equal(a, e)
             else:
                 np.testing.assert_allclose(a.astype(np.float64), e.astype(np.float64), rtol=rtol, atol=atol)
+
+
+def run_sized(body: Callable[[Any], Any], *inputs: Any) -> None:
+    """Ops whose result size is data: flat buffers of the upper bound, and the size as one more result."""
+    module, _ = build_kernel(body, inputs)
+    expected = evaluate(module, inputs)
+    XtToLinalg().run(module, PassContext())
+    actual = run_kernel(module, "k", inputs, result_dims(module), [*(e.dtype for e in expected), np.int64], {"n": 0})
+    for a, e in zip(actual, expected, strict=False):
+        np.testing.assert_array_equal(a[:e.size], e.reshape(-1))
+        assert (a[e.size:].view(np.uint8) == 0x5A).all()
+    sizes = {d for e in expected for d in e.shape}
+    assert actual[-1][0] in sizes

@@ -1,4 +1,4 @@
-"""Every case of test_xt_to_linalg through the GPU path: tile, distribute, and the interpreter of gpu-stage kernels."""
+"""Every case of xt-to-linalg through the GPU path: tile, distribute, and the interpreter of gpu-stage kernels."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import linalg_cases
 import numpy as np
 import pytest
-import test_xt_to_linalg
 from test_xt_to_linalg import *  # noqa: F403
+from test_xt_to_linalg_places import *  # noqa: F403
 
 from xcc import symbolic
 from xcc._mlir import ir
@@ -75,7 +75,6 @@ def _arguments(function: Any, arrays: list[Any], symbols: Mapping[str, int]) -> 
 @pytest.fixture(autouse=True)
 def gpu_path(monkeypatch):
     monkeypatch.setattr(linalg_cases, "run_kernel", run_on_interpreter)
-    monkeypatch.setattr(test_xt_to_linalg, "run_kernel", run_on_interpreter)
 
 
 @pytest.mark.parametrize("tile, threads", [((64, 32), 128), ((128, 32), 256)])

@@ -1,0 +1,118 @@
+"""Graphs whose values may have no element, since their sizes are 0 or data decide them, against onnxruntime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+from small_graphs import check, compiled, info, node, numbers, with_outputs
+
+from xcc.diagnostics import UserError
+
+
+def test_a_count_that_only_a_size_needs() -> None:
+    """What nonzero finds is used by nothing; how many it finds is the size of an empty result."""
+    check([node("NonZero", "x", "i"), node("Shape", "i", "s"), node("ConstantOfShape", "s", "c"),
+           node("Slice", "c one many zero", "y")], {"x": np.array([0, 1, 1, 0, 1], np.float32)}, "y",
+          {"one": np.array([1]), "many": np.array([9]), "zero": np.array([0])})
+
+
+@pytest.mark.parametrize("axis", [None, 0])
+def test_compress_by_a_condition_of_another_length(axis: int | None) -> None:
+    """What is longer than the data counts as far as there is data."""
+    attrs = {} if axis is None else {"axis": axis}
+    for rows, length in ((3, 8), (3, 2), (0, 4)):
+        feeds = {"x": numbers(rows, 2), "c": np.arange(length) % 3 != 1}
+        for dims in ({"x": ["n", 2], "c": ["k"]}, {}):
+            check([node("Compress", "x c", "y", **attrs)], feeds, "y", dims=dims)
+
+
+@pytest.mark.parametrize("op", ["Equal", "Greater", "Less", "GreaterOrEqual"])
+def test_a_count_that_may_be_nothing_is_compared_when_run(op: str) -> None:
+    """A size that the data decides may be 0, unlike an input's: the branch was taken at import."""
+    def branch(name: str, value: float) -> Any:
+        constant = helper.make_node("Constant", [], [name], value_float=value)
+        return helper.make_graph([constant], name, [], [info(name, np.float32(0), [])])
+
+    nodes = [node("NonZero", "x", "places"), node("Shape", "places", "shape", start=1), node(op, "shape limit", "yes"),
+             node("If", "yes", "y", then_branch=branch("then", 1.0), else_branch=branch("else", 0.0))]
+    for x in (np.zeros(3), np.ones(3)):
+        check(nodes, {"x": x.astype(np.float32)}, "y", {"limit": np.array([op == "GreaterOrEqual"], np.int64)})
+
+
+END, NAMES = 2**62, ("from", "to", "by")
+SLICES = {"first": (0, 1, 1), "tail": (1, END, 1), "head": (0, -1, 1), "last": (-1, END, 1), "last_two": (-2, 9, 1),
+          "backward": (-1, -END, -1), "from_two": (2, -99, -1), "inner": (-2, 0, -1)}
+
+
+@pytest.mark.parametrize("found", [0, 1, 4])
+def test_slices_of_what_may_be_nothing(found: int) -> None:
+    x = np.arange(6, dtype=np.float32) < found
+    constants = {"axes": np.array([1], np.int64), "five": np.arange(5)}
+    nodes = [node("NonZero", "x", "places")]
+    for n, (name, bounds) in enumerate(SLICES.items()):
+        constants |= {f"{what}{n}": np.array([v], np.int64) for what, v in zip(NAMES, bounds, strict=True)}
+        nodes.append(node("Slice", f"places from{n} to{n} axes by{n}", name))
+    outputs = " ".join(SLICES)
+    nodes += [node("Sub", "tail head", "steps"), node("Concat", "first last", "both", axis=1),
+              node("Sub", "places first", "relative")]      # the one that is there is stretched
+    if found:
+        nodes += [node("Squeeze", "last", "only"), node("Add", "first five", "wide")]
+        outputs += " only wide"
+    check(nodes, {"x": x.astype(np.float32)}, f"{outputs} steps both relative", constants)
+
+
+@pytest.mark.parametrize(("found", "others"), [(0, 0), (3, 0), (3, 4), (0, 4)])
+def test_one_beside_nothing_is_nothing(found: int, others: int) -> None:
+    feeds = {k: (np.arange(6) < n).astype(np.float32) for k, n in {"x": found, "z": others}.items()}
+    nodes = [node("NonZero", "x", "places"), node("NonZero", "z", "others"),
+             node("Slice", "places zero one one", "first"), node("Mul", "others first", "y")]
+    constants = {"zero": np.array([0]), "one": np.array([1])}
+    if (found, others) == (0, 4):
+        with pytest.raises(UserError, match="'Mul#3': sizes do not fit"):
+            compiled(with_outputs(nodes, feeds, [info("y", np.array(0), [1, "n"])], constants)).run(feeds)
+        return
+    for chip in ("", "gfx942"):
+        check(nodes, feeds, "y", constants, chip)
+
+
+@pytest.mark.parametrize("opset", [11, 13])
+def test_hardmax_of_nothing(opset: int) -> None:
+    nodes = [node("NonZero", "x", "places"), node("Cast", "places", "c", to=1), node("Hardmax", "c", "y", axis=1)]
+    for shape in ((0,), (3,), (2, 3)):
+        check(nodes, {"x": np.zeros(shape, np.float32)}, "y", opset=opset)
+    check(nodes, {"x": np.ones((2, 3), np.float32)}, "y", opset=opset)
+    check([node("Hardmax", "x", "y", axis=1)], {"x": np.zeros((2, 0), np.float32)}, "y", opset=opset)
+
+
+def stacking(limit: int, outputs: str, steps: int, chip: str = "") -> None:
+    """A loop of max(n) steps that stacks a sum, of at most `limit`."""
+    body = helper.make_graph(
+        [node("Add", "sum x", "next"), node("Mul", "next next", "row")], "body",
+        [info("i", np.array(0), []), info("c", np.array(True), []), info("sum", np.zeros(1, np.float32), [3])],
+        [info("c", np.array(True), []), info("next", np.zeros(1, np.float32), [3]),
+         info("row", np.zeros(1, np.float32), [3])])
+    check([node("ReduceMax", "n", "most", keepdims=0),
+           helper.make_node("Loop", ["most", "", "x"], ["last", "rows"], body=body), node("Shape", "rows", "shape")],
+          {"n": np.array([-2, steps, -5]), "x": numbers(3)}, outputs, chip=chip, limits={"rows_count": (0, limit)})
+
+
+@pytest.mark.parametrize("chip", ["", "sm_80"])
+def test_a_loop_stacks_values_of_as_many_steps_as_the_data_say(chip: str) -> None:
+    for steps in (0, 4, -1):
+        stacking(4, "last rows shape", steps, chip)
+    with pytest.raises(UserError, match="'Loop#1' .*the loop has more than 4 steps"):
+        stacking(4, "rows", 5, chip)
+    with pytest.raises(UserError, match="more than 4 steps"):
+        stacking(4, "last", 6, chip)
+
+
+@pytest.mark.parametrize(("op", "kind"), [("MatMul", np.float32), ("MatMulInteger", np.int8)])
+def test_products_of_no_steps(op: str, kind: Any) -> None:
+    """Zeros, also where there are more rows than columns; onnxruntime leaves those of integers as memory was."""
+    inputs = {"x": np.zeros((5, 0), kind), "w": np.zeros((0, 3), kind)}
+    result = np.zeros((5, 3), np.float32 if op == "MatMul" else np.int32)
+    source = with_outputs([node(op, "x w", "y")], inputs, [info("y", result, result.shape)])
+    np.testing.assert_array_equal(compiled(source).run(inputs)["y"], result)
