@@ -46,7 +46,7 @@ class WeightStore:
 
     def digest(self, name: str) -> str:
         """A hash of the entry's dtype, shape and bytes."""
-        a = np.ascontiguousarray(self[name])
+        a = np.asarray(self[name], order="C")
         h = hashlib.blake2b(f"{a.dtype}{a.shape}".encode(), digest_size=16)
         h.update(a.view(np.uint8).reshape(-1).data if a.size else b"")
         return h.hexdigest()

@@ -151,7 +151,10 @@ class Dequantize(XtOp, name="dequantize"):
 
 
 class DynamicQuantize(XtOp, name="dynamic_quantize"):
-    """x (f32) as ui8 with a scale and zero point from its own range, which includes 0: (y, scale, zero_point)."""
+    """x (f32) as ui8 with a scale and zero point from its own range, which includes 0: (y, scale, zero_point).
+
+    The range of zeros alone counts as 1, as in ONNX's reference.
+    """
 
     x = operand()
     access = "composite"
@@ -168,7 +171,7 @@ class DynamicQuantize(XtOp, name="dynamic_quantize"):
         low = np.minimum(x.min(initial=0), np.float32(0))
         high = np.maximum(x.max(initial=0), np.float32(0))
         scale = np.float32(high - low) / np.float32(255)
-        safe = scale if scale != 0 else np.float32(1)
-        zero = np.clip(np.rint(-low / safe), 0, 255)
-        y = np.clip(np.rint(x / safe) + zero, 0, 255).astype(np.uint8)
+        scale = scale if scale != 0 else np.float32(1) / np.float32(255)
+        zero = np.clip(np.rint(-low / scale), 0, 255)
+        y = np.clip(np.rint(x / scale) + zero, 0, 255).astype(np.uint8)
         return y, np.asarray(scale, np.float32), np.asarray(zero, np.uint8)

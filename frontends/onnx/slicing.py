@@ -79,7 +79,7 @@ def _bound(cx: Context, at: Dim, size: Dim, before: int) -> Dim:
             return top
         if at <= -_FAR:
             return before
-        if abs(at) <= 1 and (at < 0 or before == 0) and not _is_counted(cx, size):  # an input's dim has an element
+        if abs(at) <= 1 and (at < 0 or before == 0) and not _may_be_empty(cx, size):
             return at if at >= 0 else size - 1
         if before == 0:
             return _at_most(cx, at, size) if at >= 0 else size - _at_most(cx, -at, size)
@@ -105,9 +105,9 @@ def _last(cx: Context, at: Dim, size: Dim) -> Dim:
     return size - at_least(cx, _at_most(cx, -at, size), 1)
 
 
-def _is_counted(cx: Context, size: Dim) -> bool:
-    """Whether `size` depends on what a run counts, which may be nothing."""
-    return any(s in cx.graph.model.counted for s in symbolic.symbols_of(size))
+def _may_be_empty(cx: Context, size: Dim) -> bool:
+    """Whether `size` is 0 or depends on what a run counts, which may be nothing; an input's dim has an element."""
+    return size == 0 or any(s in cx.graph.model.counted for s in symbolic.symbols_of(size))
 
 
 def _leading(d: Dim) -> int:

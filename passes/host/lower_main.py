@@ -130,7 +130,7 @@ class _Lowering(ValueBuffers):
         return []
 
     def constant(self, op: Any) -> list[Statement]:
-        value = np.ascontiguousarray(xt.attrs_of(op).value)
+        value = np.asarray(xt.attrs_of(op).value, order="C")
         key = (dtype_of(op.results[0]), value.shape, value.tobytes())
         if key not in self.constants:
             self.constants[key] = self.new(op.results[0], "weight", self.weights.add("constant", value))

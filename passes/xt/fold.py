@@ -87,11 +87,11 @@ class Fold(Pass):
                ctx: PassContext) -> Any:
         kind = TensorType.of(result)
         if _elements(kind) <= self.small and not _has_big_inputs(result.owner):
-            out = xt.constant(np.ascontiguousarray(outs()[index]).astype(numpy_dtype(kind.dtype)))
+            out = xt.constant(np.asarray(outs()[index], numpy_dtype(kind.dtype), order="C"))
         else:
             base = next((attrs_of(p).name for v in result.owner.operation.operands
                          if (p := producer(v, "weight")) is not None), "folded")
-            key = ctx.weights.add(f"{base}.{name}", lambda: np.ascontiguousarray(outs()[index]))
+            key = ctx.weights.add(f"{base}.{name}", lambda: np.asarray(outs()[index], order="C"))
             out = xt.weight(key, tuple(kind.shape), kind.dtype)
         values[out] = lambda: outs()[index]
         return out

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import helper
-from small_graphs import check, compiled, info, node, numbers, with_outputs
+from small_graphs import check, compiled, info, ints, model_of, node, numbers, scalar, with_outputs
 
 from xcc.diagnostics import UserError
 
@@ -116,3 +116,70 @@ def test_products_of_no_steps(op: str, kind: Any) -> None:
     result = np.zeros((5, 3), np.float32 if op == "MatMul" else np.int32)
     source = with_outputs([node(op, "x w", "y")], inputs, [info("y", result, result.shape)])
     np.testing.assert_array_equal(compiled(source).run(inputs)["y"], result)
+
+
+EMPTY = {       # a node, the shapes of its inputs, its constants
+    "Conv": (node("Conv", "x w", "y", pads=[1] * 4), [(0, 3, 8, 8)], {"w": numbers(4, 3, 3, 3)}),
+    "MaxPool": (node("MaxPool", "x", "y", kernel_shape=[2, 2]), [(0, 3, 8, 8)], {}),
+    "GlobalAveragePool": (node("GlobalAveragePool", "x", "y"), [(0, 3, 8, 8)], {}),
+    "BatchNormalization": (node("BatchNormalization", "x s s s v", "y"), [(2, 3, 0)],
+                           {"s": numbers(3), "v": numbers(3) + 2}),
+    "Softmax": (node("Softmax", "x", "y", axis=0), [(0, 3)], {}),
+    "LayerNormalization": (node("LayerNormalization", "x s", "y"), [(0, 3)], {"s": numbers(3)}),
+    "ReduceL1": (node("ReduceL1", "x", "y", keepdims=0), [(0, 3)], {}),
+    "ReduceLogSumExp": (node("ReduceLogSumExp", "x", "y", keepdims=0), [(0, 3)], {}),
+    "ReduceSum": (node("ReduceSum", "x axes", "y"), [(3, 0)], {"axes": ints(1)}),
+    "ReduceMax": (node("ReduceMax", "x axes", "y", keepdims=0), [(3, 0)], {"axes": ints(1)}),
+    "Concat": (node("Concat", "x z", "y", axis=0), [(0, 3), (2, 3)], {}),
+    "Gather": (node("Gather", "x places", "y"), [(0, 3)], {"places": ints()}),
+    "TopK": (node("TopK", "x k", "y i"), [(0, 3)], {"k": ints(2)}),
+    "Slice": (node("Slice", "x zero one axes", "y"), [(0, 3)], {"zero": ints(0), "one": ints(2), "axes": ints(0)}),
+    "Pad": (node("Pad", "x pads", "y"), [(0, 3)], {"pads": ints(1, 0, 2, 0)}),
+    "Tile": (node("Tile", "x repeats", "y"), [(3, 2)], {"repeats": ints(0, 2)}),
+    "CumSum": (node("CumSum", "x axis", "y"), [(3, 0)], {"axis": scalar(1)}),
+    "Split": (node("Split", "x sizes", "y z"), [(4, 3)], {"sizes": ints(0, 4)}),
+    "Gemm": (node("Gemm", "x w b", "y"), [(5, 0)], {"w": numbers(0, 4), "b": numbers(4)}),
+    "MatMul": (node("MatMul", "p q", "y"), [], {"p": numbers(0), "q": numbers(0)}),
+}
+
+
+@pytest.mark.parametrize("op", EMPTY)
+def test_operands_of_nothing(op: str) -> None:
+    """With sizes that are known, and with symbols for the empty ones."""
+    graph, shapes, constants = EMPTY[op]
+    inputs = {name: numbers(*shape) for name, shape in zip("xz", shapes, strict=False)}
+    outputs = " ".join(graph.output)
+    check([graph], inputs, outputs, constants)
+    check([graph], inputs, outputs, constants,
+          dims={n: [f"{n}{i}" if not d else d for i, d in enumerate(a.shape)] for n, a in inputs.items()})
+
+
+@pytest.mark.parametrize(("end", "by"), [(1, 1), (2, 1), (-1, 1), (-2, -1), (-9, -1)])
+def test_slices_of_a_size_of_nothing(end: int, by: int) -> None:
+    for start in (-1, 0, 1):
+        check([node("Slice", "x from to axes by", "y")], {"x": numbers(0, 3)}, "y",
+              {"from": ints(start), "to": ints(end), "axes": ints(0), "by": ints(by)})
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (0, 3)])
+def test_quantised_zeros(shape: tuple[int, ...]) -> None:
+    """The range of zeros counts as 1, as in ONNX's reference; onnxruntime takes a scale of 1."""
+    x = np.zeros(shape, np.float32)
+    source = model_of([node("DynamicQuantizeLinear", "x", "y scale zero")], {"x": x}, "y scale zero")
+    y, scale, zero = compiled(source).run({"x": x}).values()
+    assert not y.any() and y.shape == shape and scale == np.float32(1) / np.float32(255) and zero == 0
+
+
+@pytest.mark.parametrize(("op", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+@pytest.mark.parametrize("shape", [(0, 2, 5), (3, 0, 5)])
+def test_sequences_of_nothing(op: str, gates: int, shape: tuple[int, int, int]) -> None:
+    """The last state is the first one, of zeros; onnxruntime ends with the process at a batch of nothing."""
+    inputs, steps, batch = {"x": numbers(*shape)}, *shape[:2]
+    state = np.zeros((1, batch, 6), np.float32)
+    results = [info("y", state, (steps, 1, batch, 6)), info("h", state, state.shape)]
+    constants = {"w": numbers(1, 6 * gates, 5), "r": numbers(1, 6 * gates, 6)}
+    for dims in (shape, ("t" if not steps else steps, "n" if not batch else batch, 5)):
+        source = with_outputs([node(op, "x w r", "y h", hidden_size=6)], inputs, results, constants, {"x": dims})
+        y, h = compiled(source).run(inputs).values()
+        assert y.shape == (steps, 1, batch, 6)
+        np.testing.assert_array_equal(h, state)

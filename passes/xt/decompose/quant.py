@@ -59,7 +59,7 @@ def dynamic_quantize(a: Any, x: Any) -> Any:
     low = xt.minimum(xt.reduce(x, kind="min"), zero)
     high = xt.maximum(xt.reduce(x, kind="max"), zero)
     scale = xt.div(xt.sub(high, low), full)
-    safe = xt.select(xt.compare(scale, zero, direction="eq"), const(np.float32(1), x), scale)
-    point = xt.minimum(xt.maximum(xt.round_(xt.div(xt.neg(low), safe)), zero), full)
+    scale = xt.select(xt.compare(scale, zero, direction="eq"), const(np.float32(1) / np.float32(255), x), scale)
+    point = xt.minimum(xt.maximum(xt.round_(xt.div(xt.neg(low), scale)), zero), full)
     point = xt.convert(point, dtype="ui8")
-    return xt.quantize(x, safe, point, dtype="ui8"), scale, point
+    return xt.quantize(x, scale, point, dtype="ui8"), scale, point

@@ -99,3 +99,11 @@ def test_a_contraction_that_grows_stays():
         return "dot_general" in names(module)
 
     assert kept(4) and not kept(3)
+
+
+def test_a_scalar_stays_one():
+    """A reduction of all of a constant has no dim; it was stored with one."""
+    module = module_of(lambda: xt.reduce(xt.constant(np.ones((3, 2), np.float32)), kind="sum", axes=(0, 1)))
+    parse_pass("xt-fold").run(module, PassContext(weights=WeightStore()))
+    assert names(module) == ["constant"] and module.operation.verify()
+    assert "-> tensor<f32>" in str(module) and "return %0 : tensor<f32>" in str(module)
