@@ -32,6 +32,7 @@ from xcc.runtime.versions import choose
 
 __all__ = ["CpuExecutor", "make_executor", "requirements", "symbol_names"]
 
+_MOST_THREADS = 256     # of a pool: targets/cpu/threads.ll
 _REHEARSALS = 12        # calls after which Python has replaced its instructions by those for the types that it saw
 
 
@@ -52,23 +53,24 @@ def requirements(program: Program) -> list[Require]:
 
 
 def make_executor(program: Program, members: Mapping[str, Any], weights: Any,
-                  manifest: Mapping[str, Any]) -> CpuExecutor:
+                  manifest: Mapping[str, Any], threads: int = 0) -> CpuExecutor:
     """The executor of an artifact's members; UserError when this machine cannot run them."""
     version = choose(program, members, weights, manifest)
-    threads = _threads(version.facts)
-    return CpuExecutor(version.program, bytes(version.members["kernels/model.so"]), weights, threads, version.chip,
-                       int(version.facts.get("stack", 0)))
+    return CpuExecutor(version.program, bytes(version.members["kernels/model.so"]), weights,
+                       _threads(version.facts, threads), version.chip, int(version.facts.get("stack", 0)))
 
 
-def _threads(facts: Mapping[str, Any]) -> int:
-    """What ``XCC_THREADS`` says, what the model was compiled for, or one a core; 1 where no kernel can use more."""
+def _threads(facts: Mapping[str, Any], asked: int) -> int:
+    """`asked`, or what ``XCC_THREADS`` says, what the model was compiled for, or one a core; 1 where no kernel can use
+    more."""
     text = os.environ.get("XCC_THREADS", "0")
     if not text.isdecimal():
         raise UserError(f"XCC_THREADS is '{text}', which is no number of threads")
     if facts.get("parallel") is False:
         return 1
     wanted = facts.get("threads", 0)
-    return int(text) or (wanted if isinstance(wanted, int) and wanted > 0 else 0) or physical_cores()
+    count = asked or int(text) or (wanted if isinstance(wanted, int) and wanted > 0 else 0) or physical_cores()
+    return min(count, _MOST_THREADS)
 
 
 class CpuExecutor:

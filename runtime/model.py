@@ -17,7 +17,8 @@ from xcc.diagnostics import UserError, counted
 from xcc.runtime import dlpack, dtypes
 from xcc.runtime.artifact import Artifact
 from xcc.runtime.launch_time import LaunchTime
-from xcc.runtime.signature import Sizes, TensorInfo, check_names, check_tensor, tensor_infos
+from xcc.runtime.signature import Sizes, TensorInfo, check_names, check_tensor, from_python, tensor_infos
+from xcc.runtime.turn import Turn
 
 __all__ = ["Model", "load"]
 
@@ -39,13 +40,15 @@ FIRST_SIZES = (1, 32)       # what sizes are multiples of that a model is made r
 
 
 class Model:
-    """A compiled model. Thread-safe only as far as its executor is: call one model from one thread at a time.
+    """A compiled model. Threads may share one: its runs go one after the other. Load it again to run it beside itself.
 
     On CPUs, its threads, code and memory go with the last reference to it, outputs stay valid.
     """
 
-    def __init__(self, artifact: Artifact) -> None:
+    def __init__(self, artifact: Artifact, *, threads: int = 0) -> None:
         self.artifact = artifact
+        self._threads = _threads(artifact, threads)
+        self._turn = Turn()         # to run: the arena and the pointers into it are the model's, not a run's
         self.inputs: tuple[TensorInfo, ...] = tensor_infos(artifact.program, artifact.program.inputs)
         self.outputs: tuple[TensorInfo, ...] = tensor_infos(artifact.program, artifact.program.outputs)
         self._names = {i.name for i in self.inputs}
@@ -66,6 +69,11 @@ class Model:
     def chip(self) -> str:
         return str(self.artifact.manifest["chip"])
 
+    @property
+    def threads(self) -> int:
+        """CPU threads that a run uses, the caller's included; 1 where no kernel has work for several."""
+        return int(getattr(self.executor, "threads", 1))
+
     def __repr__(self) -> str:
         return f"<xcc.Model for {self.chip}: {'; '.join(map(str, self.inputs))} -> {'; '.join(map(str, self.outputs))}>"
 
@@ -77,7 +85,8 @@ class Model:
         """
         checked = self._checked(inputs)
         try:
-            outputs = self.executor.run(*checked)
+            with self._turn.lock:
+                outputs = self.executor.run(*checked)
         except MemoryError as e:
             raise UserError(f"the memory does not suffice for a run of these sizes: {e}") from None
         except ZeroDivisionError:
@@ -89,7 +98,9 @@ class Model:
         """Each kernel launch of a run on `inputs` and its median seconds, in order."""
         if not hasattr(self.executor, "profile"):
             raise UserError(f"the executor of target '{self.target}' cannot time single kernels")
-        times: list[LaunchTime] = self.executor.profile(*self._checked(inputs))
+        checked = self._checked(inputs)
+        with self._turn.lock:
+            times: list[LaunchTime] = self.executor.profile(*checked)
         return times
 
     def device_times(self, inputs: Mapping[str, Any], repeats: int = 30, cold: bool = True,
@@ -103,8 +114,9 @@ class Model:
         if not hasattr(self.executor, "replay"):
             raise UserError(f"target '{self.target}' has no device times: time run()")
         arrays, symbols = self._checked(inputs)
-        self.executor.run(arrays, symbols)
-        return run_times(self.executor, symbols, repeats, cold, before)
+        with self._turn.lock:
+            self.executor.run(arrays, symbols)
+            return run_times(self.executor, symbols, repeats, cold, before)
 
     def _checked(self, inputs: Mapping[str, Any]) -> tuple[list[Any], dict[str, int]]:
         """Arrays in the program's order, and the symbols that their shapes and values give."""
@@ -149,17 +161,22 @@ class Model:
     def executor(self) -> Any:
         """What runs the model; made at the first use, so that an artifact for another machine can be looked at."""
         if self._executor is None:
-            a = self.artifact
-            if self.target not in EXECUTORS:
-                raise UserError(f"the model is for target '{self.target}', which this xcc cannot run")
-            module = importlib.import_module(EXECUTORS[self.target])
-            try:
-                self._executor = module.make_executor(a.program, a.members, a.weights, a.manifest)
-            except KeyError as e:
-                raise UserError(f"the artifact has no {e.args[0]}, which a model for {self.target} needs") from None
-            except MemoryError as e:
-                raise UserError(f"the memory does not suffice for the model: {e}") from None
+            with self._turn.lock:
+                if self._executor is None:
+                    self._executor = self._made()
         return self._executor
+
+    def _made(self) -> Any:
+        a = self.artifact
+        if self.target not in EXECUTORS:
+            raise UserError(f"the model is for target '{self.target}', which this xcc cannot run")
+        module = importlib.import_module(EXECUTORS[self.target])
+        try:
+            return module.make_executor(a.program, a.members, a.weights, a.manifest, **self._threads)
+        except KeyError as e:
+            raise UserError(f"the artifact has no {e.args[0]}, which a model for {self.target} needs") from None
+        except MemoryError as e:
+            raise UserError(f"the memory does not suffice for the model: {e}") from None
 
     def prepare(self, dims: Mapping[str, int] | None = None) -> Model:
         """Makes ready what the first run would make, for a CPU model where this machine can run it; returns itself.
@@ -180,12 +197,13 @@ class Model:
             if unknown:
                 raise UserError(f"dims: the model has no symbolic dim '{unknown[0]}'; it has "
                                 f"{', '.join(symbols) or 'none'}")
-            self._make_ready(least | dict(dims))
+            with self._turn.lock:
+                self._make_ready(least | dict(dims))
             return self
         likely = [{s: -(-n // step) * step for s, n in least.items()} for step in FIRST_SIZES]
         likely += [{**least, s: LONGER_SIZE} for s in symbols]
         for n, sizes in enumerate(likely):
-            with contextlib.suppress(UserError):        # the first run says what is wrong
+            with contextlib.suppress(UserError), self._turn.lock:        # the first run says what is wrong
                 self._make_ready(sizes, likely[n + 1:])
                 break
         return self
@@ -244,34 +262,32 @@ class Model:
                 return tensor
             return np.ascontiguousarray(dlpack.to_numpy(tensor))
         if not isinstance(value, (np.ndarray, np.generic)):
-            value = _from_python(info, value)
+            value = from_python(info, value)
         check_tensor(info, dtypes.name_of(value.dtype), value.shape)
         array = np.asarray(value)
         return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
-def _from_python(info: TensorInfo, value: Any) -> np.ndarray[Any, Any]:
-    wanted = dtypes.numpy_dtype(info.dtype)
-    try:
-        plain = np.asarray(value)
-        if plain.dtype.kind not in "biuf":
-            raise ValueError
-        array: np.ndarray[Any, Any] = np.asarray(value, dtype=wanted)
-    except (TypeError, ValueError, OverflowError):
-        raise UserError(f"input '{info.name}': cannot make an array of {info.dtype} "
-                        f"from a {type(value).__name__}") from None
-    return array
+def _threads(artifact: Artifact, threads: Any) -> dict[str, int]:
+    """What the executor is told of the number of threads that was asked for; nothing for 0."""
+    if not isinstance(threads, int) or isinstance(threads, bool) or threads < 0:
+        raise UserError(f"threads is {threads!r}; give a number of threads, or 0 for one a core")
+    if threads and artifact.manifest.get("target") != "cpu":
+        raise UserError(f"threads is for models on CPUs, this one is for '{artifact.manifest.get('target')}'")
+    return {"threads": threads} if threads else {}
 
 
-def load(path: str | Path, *, prepare: bool = True, dims: Mapping[str, int] | None = None) -> Model:
+def load(path: str | Path, *, prepare: bool = True, dims: Mapping[str, int] | None = None, threads: int = 0) -> Model:
     """The model in an .xcm file, its weights memory-mapped.
 
+    `threads` is how many a CPU model uses, the caller's included, at most 256. 0: what the environment variable
+    XCC_THREADS says, or what it was compiled for, or one a core. Results do not depend on it.
     `prepare` loads a CPU model's code, so that the first run is like any other (`dims`: on which sizes, see
     :meth:`Model.prepare`). Without it, nothing is done that the first call can do, and nothing of the file reaches the
     system's loader.
     """
     if not isinstance(path, str | os.PathLike):
         raise UserError(f"a model is loaded from a path, not from a {type(path).__name__}")
-    model = Model(Artifact.read(path))
+    model = Model(Artifact.read(path), threads=threads)
     return model.prepare(dims) if prepare else model
 

@@ -8,13 +8,17 @@ from itertools import chain
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from xcc import symbolic
 from xcc.diagnostics import UserError
 from xcc.runtime.dim_values import DimValues
+from xcc.runtime.dtypes import numpy_dtype
 from xcc.runtime.program import Program, Require
 from xcc.symbolic import Dim
 
-__all__ = ["Sizes", "TensorInfo", "check_names", "check_tensor", "refusal", "require", "solve_symbols"]
+__all__ = ["Sizes", "TensorInfo", "check_names", "check_tensor", "from_python", "refusal", "require",
+           "solve_symbols"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,20 @@ def check_tensor(info: TensorInfo, dtype: str, shape: Sequence[int]) -> None:
         raise UserError(f"input '{info.name}': element type is {dtype}, the model takes {info}")
     if len(shape) != len(info.shape):
         raise UserError(f"input '{info.name}': shape is {_text(shape)}, the model takes {info}")
+
+
+def from_python(info: TensorInfo, value: Any) -> np.ndarray[Any, Any]:
+    """An array for the input `info` of a number or a nested list; UserError where it is neither."""
+    wanted = numpy_dtype(info.dtype)
+    try:
+        plain = np.asarray(value)
+        if plain.dtype.kind not in "biuf":
+            raise ValueError
+        array: np.ndarray[Any, Any] = np.asarray(value, dtype=wanted)
+    except (TypeError, ValueError, OverflowError):
+        raise UserError(f"input '{info.name}': cannot make an array of {info.dtype} "
+                        f"from a {type(value).__name__}") from None
+    return array
 
 
 def solve_symbols(program: Program, shapes: Sequence[Sequence[int]], values: Sequence[int] = ()) -> dict[str, int]:

@@ -91,7 +91,7 @@ def _model(args: Any) -> Any:
             raise UserError(f"{args.model}: inputs are fixed when a model is compiled, not in an .xcm")
         from xcc.runtime.model import load
 
-        return load(args.model)
+        return load(args.model, threads=args.threads)
     from xcc.compiler import compile_model
     from xcc.runtime.model import Model
 
