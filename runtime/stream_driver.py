@@ -52,10 +52,6 @@ class StreamDriver:
     def _do(self, name: str, *args: Any) -> None:
         self.call(self.renamed.get(name) or self.prefix + name, *args)
 
-    def activate(self) -> None:
-        """Makes the GPU current on the calling thread."""
-        raise NotImplementedError
-
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
         """The GPU is current on the calling thread meanwhile, and then what was before."""

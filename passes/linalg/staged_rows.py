@@ -66,6 +66,7 @@ class StagedRows:
         """Copies the first line of the tile at `at`; gives what copies one more, called with each line's first step."""
         b, count = ev.b, at[0].axes[0].size if at[0].axes else 1
         row = b.sub(b.scalar(at[0]), self.low)
+        copied = replace(self.t, dims=tuple(ir.MemRefType(self.copy.type).shape))
         is_first = b.pure("arith.cmpi", b.i1, [b.scalar(at[1]), self.left],
                           predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _EQ))
 
@@ -80,8 +81,7 @@ class StagedRows:
             for n in range(count):
                 to = b.add(row, b.int(n))
                 value = ev.memory.load_from(x, [Ix(b.add(self.low, to)), Ix(b.add(self.first, step), 0, walk)])
-                ev.memory.store(replace(self.t, dims=tuple(ir.MemRefType(self.copy.type).shape)), self.copy, value,
-                                [Ix(to), Ix(step, 0, walk)])
+                ev.memory.store(copied, self.copy, value, [Ix(to), Ix(step, 0, walk)])
 
         def ask(step: Any) -> None:
             """Nothing is read: an address past the last row is as good as any."""
