@@ -134,7 +134,11 @@ def tensor_scatter(cx: Context) -> Any:
 
 @onnx_op("MaxUnpool")
 def max_unpool(cx: Context) -> Any:
-    """Puts X's elements at flat positions I of zeros of the unpooled shape."""
+    """Puts X's elements at flat positions I of zeros.
+
+    The positions count in the shape that the attributes give. `output_shape` adds zeros behind it, as in ONNX's
+    reference and its tests, where onnxruntime counts in `output_shape`.
+    """
     x, shape = cx[0], cx.shape(0)
     kernel = cx.attr("kernel_shape")
     strides = cx.attr("strides", [1] * len(kernel))
@@ -142,11 +146,15 @@ def max_unpool(cx: Context) -> Any:
     spatial: list[Dim] = [(n - 1) * s - pads[i] - pads[i + len(kernel)] + k
                           for i, (n, s, k) in enumerate(zip(shape[2:], strides, kernel, strict=True))]
     source = (shape[0], shape[1], *spatial)
-    target = tuple(cx.dims(2)) if cx.has(2) and cx.tensor(2).data is not None else cx.declared() or source
+    target = cx.dims_or_declared(2) if cx.has(2) else source
+    if len(target) != len(source):
+        cx.misfit(f"output_shape has {len(target)} dims and X {len(source)}")
+    behind = tuple(t - s for t, s in zip(target, source, strict=True))
+    if any(isinstance(d, int) and d < 0 for d in behind):
+        cx.misfit(f"output_shape {list(map(str, target))} is smaller than {list(map(str, source))}, the shape that the "
+                  f"attributes give")
     total = symbolic.product(source)
     flat = xt.scatter_elements(full((total,), 0, element(x)), xt.reshape(cx[1], shape=(symbolic.product(shape),)),
                                xt.reshape(x, shape=(symbolic.product(shape),)), axis=0)
     out = xt.reshape(flat, shape=source)
-    if tuple(target) == source:
-        return out
-    return xt.pad(out, low=(0,) * len(source), high=tuple(t - s for t, s in zip(target, source, strict=True)))
+    return xt.pad(out, low=(0,) * len(source), high=behind) if any(d != 0 for d in behind) else out

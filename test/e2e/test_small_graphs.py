@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from onnx import helper
-from small_graphs import check, compiled, info, model_of, node, numbers, reference
+from onnx.reference import ReferenceEvaluator
+from small_graphs import check, compiled, info, model_of, node, numbers, reference, with_outputs
+
+from xcc.diagnostics import UserError
 
 
 def test_norm_of_a_concatenation() -> None:
@@ -142,3 +147,32 @@ def test_a_product_of_an_image_with_scaled_channels(precision: str) -> None:
     got = compiled(model, precision=precision).run({"x": x})["y"]
     bound = {"": 1e-5, "f16": 5e-3, "bf16": 4e-2}[precision]
     np.testing.assert_allclose(got, want, rtol=0, atol=bound * np.abs(want).max())
+
+
+def unpool(shape: tuple[int, ...]) -> tuple[list[Any], dict[str, Any]]:
+    """A MaxUnpool by 2 of 2x2 images into `shape`, and its inputs: places in images of 4x4."""
+    places = np.array([0, 3, 9, 14]).reshape(1, 1, 2, 2) + 16 * np.arange(6).reshape(2, 3, 1, 1)
+    return ([node("MaxUnpool", "x places shape", "y", kernel_shape=[2, 2], strides=[2, 2])],
+            {"x": numbers(2, 3, 2, 2), "places": places, "shape": np.array(shape)})
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("shape", [(2, 3, 4, 4), (2, 3, 5, 5), (2, 3, 4, 7), (3, 3, 5, 4)])
+def test_max_unpool_into_a_larger_shape(shape: tuple[int, ...], known: bool) -> None:
+    """Places count in the shape of the attributes, zeros lie behind it: as in ONNX's reference, not in onnxruntime."""
+    nodes, inputs = unpool(shape)
+    results = [info("y", inputs["x"], [None] * 4)]
+    constants = {"shape": inputs.pop("shape")} if known else {}
+    want, = ReferenceEvaluator(with_outputs(nodes, inputs, results, constants)).run(None, inputs)
+    assert np.count_nonzero(want) == 24
+    dims = {n: ["n", "c", "h", "w"] for n in ("x", "places")}
+    for source in (with_outputs(nodes, inputs, results, constants),
+                   with_outputs(nodes, inputs, results, constants, dims)):
+        np.testing.assert_array_equal(compiled(source).run(inputs)["y"], want)
+
+
+def test_max_unpool_into_a_smaller_shape() -> None:
+    nodes, inputs = unpool((2, 3, 3, 5))
+    constants = {"shape": inputs.pop("shape")}
+    with pytest.raises(UserError, match="output_shape .*'3', '5'.* is smaller than .*'4', '4'"):
+        compiled(with_outputs(nodes, inputs, [info("y", inputs["x"], [None] * 4)], constants))
