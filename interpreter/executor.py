@@ -102,7 +102,8 @@ class _State:
             if b.kind == "weight":
                 held = self.executor.weights[b.name]
             else:
-                held = np.full(size * dtype.itemsize, 0xFF, np.uint8).view(dtype)
+                part = self.executor.options.last_groups        # then pages that nothing touches are not there
+                held = (np.zeros if part else _poisoned)(size * dtype.itemsize, np.uint8).view(dtype)
             self.memory[index] = held
         return held.reshape(-1)[:int(np.prod(shape))].reshape(shape)
 
@@ -151,6 +152,10 @@ class _State:
             run()
         else:
             self.executor.watch(s.kernel, grid, block, arrays, symbols, shared, run)
+
+
+def _poisoned(size: int, dtype: Any) -> Array:
+    return np.full(size, 0xFF, dtype)
 
 
 def _three(sizes: Sequence[int]) -> tuple[int, int, int]:

@@ -131,7 +131,7 @@ class Kernel:
 
     def run(self, grid: tuple[int, int, int], block: tuple[int, int, int], arguments: Sequence[Any],
             options: Options, dynamic_shared: int = 0) -> Report:
-        """Executes the whole grid. `arguments`: numpy arrays (changed in place) for memrefs, ints for scalars."""
+        """Executes the grid. `arguments`: numpy arrays (changed in place) for memrefs, ints for scalars."""
         report = Report()
         values = [self._argument(i, t, a, options, dims)
                   for i, (t, a, dims) in enumerate(self._bind(arguments))]
@@ -139,7 +139,7 @@ class Kernel:
         threads = block[0] * block[1] * block[2]
         step = max(1, options.max_threads // threads)
         with np.errstate(all="ignore"):
-            for start in range(0, total, step):
+            for start in range(max(0, total - options.last_groups) if options.last_groups else 0, total, step):
                 groups = np.arange(start, min(total, start + step))
                 machine = Machine(options, report, grid, block, groups, [None] * self.slot_count,
                                   granule=self.granule, dynamic_shared=dynamic_shared)

@@ -32,6 +32,7 @@ class Options:
         uninitialised: "report" counts reads of shared memory nobody wrote (they give NaN), "fault" stops there.
         warp_order: a warp's own shared-memory accesses are ordered without a barrier (AMD wavefronts).
         max_threads: threads simulated at once; whole workgroups, at least one.
+        last_groups: how many workgroups at the end of a grid are run; 0: all.
         max_trips: trips of one loop after which it counts as endless.
     """
 
@@ -42,6 +43,7 @@ class Options:
     uninitialised: str = "report"
     warp_order: bool = False
     max_threads: int = 1 << 14
+    last_groups: int = 0
     max_trips: int = 1 << 24
 
 

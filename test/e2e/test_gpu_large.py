@@ -1,0 +1,86 @@
+"""Tensors of more than 2^31 elements and 4 GiB: the last workgroups of kernels in the interpreter.
+
+Memory that nothing touches takes none: what is checked lies at the end, where indices of 32 bits are wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from compiled import compiled, module_of, on_chip
+
+from xcc import symbolic
+from xcc.dialects import xt
+
+ROWS, COLUMNS = (1 << 17) + 1, 1 << 14
+HALF, LONG, IMAGES = 1 << 16, (1 << 25) + 1, (1 << 17) + 1
+Array = np.ndarray[Any, Any]
+
+
+def whole(shape: tuple[int, ...], dtype: str) -> Array:
+    """Zeros, with small integers in the last rows."""
+    out = np.zeros(shape, dtype)
+    out[-70:] = np.random.default_rng(shape[0]).integers(-4, 5, out[-70:].shape)
+    return out
+
+
+def transposed(x: Any) -> Any:
+    return xt.transpose(x, perm=(1, 0))
+
+
+def product(a: Any, b: Any) -> Any:
+    return xt.dot_general(a, b, lhs_contract=(1,), rhs_contract=(1,))
+
+
+def softmax(row: Array) -> Array:
+    powers = np.exp(row.astype(np.float32) - row.max())
+    return powers / powers.sum()
+
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[tuple[tuple[int, ...], str], ...], Callable[..., Any], int]] = {
+    # body, inputs, the last row of the result, workgroups
+    "pointwise": (xt.abs, (((ROWS, COLUMNS), "float16"),), lambda x: abs(x[-1]), 20),
+    "bytes": (xt.abs, (((2 * ROWS, COLUMNS), "int8"),), lambda x: abs(x[-1]), 20),
+    "transpose": (transposed, (((ROWS, COLUMNS), "float16"),), lambda x: x[-64:, -1], 600),
+    "transpose to many rows": (transposed, (((COLUMNS, ROWS), "float16"),), lambda x: x[-64:, -1], 600),
+    "row sums": (lambda x: xt.reduce(x, kind="sum", axes=(1,)), (((ROWS, COLUMNS), "float16"),),
+                 lambda x: x[-1:].sum(1, np.float32), 2),
+    "softmax": (lambda x: xt.softmax(x, axis=-1), (((ROWS, COLUMNS), "float16"),), lambda x: softmax(x[-1]), 2),
+    "rows read": (lambda x, i: xt.gather(x, i, axis=0), (((ROWS, COLUMNS), "float16"), ((9,), "int64")),
+                  lambda x, i: x[i[-1]], 20),
+    "rows joined": (lambda x, y: xt.concatenate(x, y, axis=0),
+                    (((HALF, COLUMNS), "float16"), ((HALF + 1, COLUMNS), "float16")), lambda x, y: y[-1], 20),
+    "product": (product, (((LONG, 64), "float16"), ((64, 64), "float16")), lambda a, b: a[-1].astype("f") @ b.T, 300),
+    "convolution": (lambda x, w: xt.convolution(x, w, low=(1, 1), high=(1, 1)),
+                    (((IMAGES, 16, 32, 32), "float16"), ((16, 16, 3, 3), "float16")),
+                    lambda x, w: np.einsum("chw,ochw->o", x[-1, :, -2:, -2:].astype("f"), w[:, :, :2, :2]), 300),
+}
+
+
+def on_chips() -> list[tuple[str, bool, str]]:
+    """Each case, of known and of symbolic sizes, on one chip of either vendor, the chips in turn."""
+    return [(name, dynamic, chips[(i + dynamic) % 2]) for i, name in enumerate(CASES) for dynamic in (False, True)
+            for chips in (("sm_80", "sm_90a"), ("gfx942", "gfx1100"))]
+
+
+@pytest.mark.parametrize(("name", "dynamic", "chip"), on_chips())
+def test_the_end_of_large_tensors(name: str, dynamic: bool, chip: str) -> None:
+    body, inputs, last, groups = CASES[name]
+    names: dict[int, Any] = {}
+    sizes = [tuple(names.setdefault(n, symbolic.sym(f"s{len(names)}")) if dynamic and n >= HALF else n for n in shape)
+             for shape, _ in inputs]
+    module = module_of(body, [xt.TensorType(s, xt.dtype_name(np.dtype(d)))
+                              for s, (_, d) in zip(sizes, inputs, strict=True)])
+    with on_chip(chip):
+        model = compiled(module)
+    executor = model._executor
+    executor.options = replace(executor.options, races=False, banks=False, last_groups=groups)
+    arrays = [np.arange(ROWS - 9, ROWS) if d == "int64" else whole(s, d) for s, d in inputs]
+    got = model(*arrays)
+    want = np.asarray(last(*arrays))
+    end = got[-1:] if got.ndim == 1 else got[-1, :, -1, -1] if got.ndim == 4 else got[-1, -len(want):]
+    np.testing.assert_allclose(end.astype(np.float64), want.astype(np.float64), rtol=2e-3, atol=1e-6)
