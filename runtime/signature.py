@@ -186,6 +186,8 @@ def _unequal(a: Dim, b: Dim, env: Mapping[str, int], source: Mapping[str, str]) 
         return f"too small: {a} = {left} would be a size, as {values}"
     if left < right and _is_max_of(a, b):
         return f"too small: {right} of {a} = {left} are read or written, as {values}"
+    if b == symbolic.dim_min(a, right):
+        return f"too large: {a} = {left} elements are counted, which goes up to {right}, as {values}"
     hint = "; to broadcast a size of 1, compile with that dim fixed to 1" if 1 in (left, right) else ""
     sides = [f"{d} = {n}" if isinstance(d, symbolic.Expr) else str(n) for d, n in ((a, left), (b, right))]
     return f"sizes do not fit: {' and '.join(sides)} must be equal, as {values}{hint}"

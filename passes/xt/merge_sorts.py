@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 from xcc.bounds import interval
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.counted import MOST, require_countable
 from xcc.passes.xt.rewrite import at, dim_bounds, name_of, replace, walk_ops
 from xcc.symbolic import Dim, product
 
@@ -36,7 +37,6 @@ TILE = 1024             # elements that a workgroup sorts at least, of several r
 SHORT = 64              # elements that a thread a row, or counting, sorts as fast
 LEAST = 16              # elements that a run keeps
 WAYS = (2, 4, 8)
-MOST = 1 << 31          # elements of a row: their numbers are i32
 LAUNCH = 3e-6           # seconds of a merge of few elements: a launch, and a chain of reads
 NETWORK = 35e-12        # of a core for an element in a step of a sorting network
 FETCH = 0.11e-6         # of a step's code, some 1100 bytes that no loop runs again, from the L2 cache
@@ -63,6 +63,7 @@ class MergeSorts(Pass):
                     continue
                 plan = _plan(op, ctx.chip.cores or 1, bounds)
                 if plan is not None:
+                    require_countable(module, [xt.shape_of(op.operands[0])[xt.attrs_of(op).axis]], bounds)
                     with at(op):
                         replace(op, _rebuilt(op, plan))
 
@@ -129,6 +130,9 @@ def _plan(op: Any, cores: int, bounds: Bounds) -> _Plan | None:
     axis = xt.attrs_of(op).axis
     shape, kept = xt.shape_of(op.operands[0]), xt.shape_of(op.results[0])[axis]
     rows: list[Dim] = [d for n, d in enumerate(shape) if n != axis]
+    length = shape[axis]
+    if isinstance(length, int) and length >= MOST:
+        return None
     size, keep = (int(min(interval(bounds, d)[1], MOST)) for d in (shape[axis], kept))
     if size <= SHORT or not keep or any(d == 0 for d in rows):
         return None

@@ -25,7 +25,8 @@ from typing import Any, ClassVar
 from xcc.dialects import xt
 from xcc.dialects.xt.op import same_dims
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.rewrite import at, name_of, replace, walk_ops
+from xcc.passes.xt.counted import MOST, require_countable
+from xcc.passes.xt.rewrite import at, dim_bounds, name_of, replace, walk_ops
 from xcc.symbolic import Dim, product
 
 __all__ = ["ScatterPlaces"]
@@ -41,7 +42,6 @@ MOVED_SECONDS = 0.1e-9          # of a byte of a core that is read and written
 WALKED_SECONDS = 0.11e-6        # of an update that a thread looks at in memory, among all that wait for one
 LAUNCH = 3e-6
 COMBINED = ("f32", "f16", "bf16", "f64", "i32", "i64", "i16", "i8", "ui32", "ui64", "ui16", "ui8")
-MOST = 1 << 31          # places and updates: their numbers are i32
 
 
 @register_pass
@@ -53,13 +53,25 @@ class ScatterPlaces(Pass):
 
     def run(self, module: Any, ctx: PassContext) -> None:
         with module.context:
+            bounds = dim_bounds(module)
             for op in list(walk_ops(module)):
                 if name_of(op) not in ("scatter_nd", "scatter_elements"):
                     continue
                 with at(op):
                     made = _nd(op) if name_of(op) == "scatter_nd" else _elements(op, ctx.chip)
                     if made is not None:
+                        require_countable(module, _counted(op), bounds)
                         replace(op, [made])
+
+
+def _counted(op: Any) -> list[Dim]:
+    """The places and the updates that are told apart by their numbers."""
+    shape, given = xt.shape_of(op.operands[0]), xt.shape_of(op.operands[1])
+    if name_of(op) == "scatter_elements":
+        axis = xt.attrs_of(op).axis
+        return [shape[axis], given[axis]]
+    assert isinstance(given[-1], int)
+    return [product(shape[:given[-1]]), product(given[:-1])]
 
 
 def _elements(op: Any, chip: Any) -> Any:

@@ -16,13 +16,13 @@ from typing import Any, ClassVar
 
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.rewrite import at, name_of, replace, walk_ops
+from xcc.passes.xt.counted import MOST, require_countable
+from xcc.passes.xt.rewrite import at, dim_bounds, name_of, replace, walk_ops
 from xcc.symbolic import Dim, product
 
 __all__ = ["SelectPlaces"]
 
 SHORTEST = 64           # elements that one thread walks as fast
-MOST = 1 << 31
 
 
 @register_pass
@@ -34,12 +34,14 @@ class SelectPlaces(Pass):
 
     def run(self, module: Any, ctx: PassContext) -> None:
         with module.context:
+            bounds = dim_bounds(module)
             for op in list(walk_ops(module)):
                 if name_of(op) not in ("nonzero", "compress") or len(op.operands) != BARE[name_of(op)]:
                     continue
                 chosen = op.operands[BARE[name_of(op)] - 1]
                 count = product(xt.shape_of(chosen))
                 if not isinstance(count, int) or SHORTEST <= count < MOST:
+                    require_countable(module, [count], bounds)
                     with at(op):
                         replace(op, [_with_places(op, chosen, count)])
 

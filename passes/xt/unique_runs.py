@@ -16,13 +16,13 @@ from typing import Any, ClassVar
 
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.rewrite import at, name_of, replace, walk_ops
+from xcc.passes.xt.counted import MOST, require_countable
+from xcc.passes.xt.rewrite import at, dim_bounds, name_of, replace, walk_ops
 from xcc.symbolic import product
 
 __all__ = ["UniqueRuns"]
 
 SHORTEST = 64           # elements that one thread looks up as fast
-MOST = 1 << 31
 AND, OR, NOT = getattr(xt, "and"), getattr(xt, "or"), getattr(xt, "not")
 
 
@@ -35,12 +35,14 @@ class UniqueRuns(Pass):
 
     def run(self, module: Any, ctx: PassContext) -> None:
         with module.context:
+            bounds = dim_bounds(module)
             for op in list(walk_ops(module)):
                 if name_of(op) != "unique" or not xt.attrs_of(op).flat:
                     continue
                 count = product(xt.shape_of(op.operands[0]))
                 if xt.TensorType.of(op.operands[0]).dtype != "i1" and \
                         (not isinstance(count, int) or SHORTEST <= count < MOST):
+                    require_countable(module, [count], bounds)
                     with at(op):
                         replace(op, _runs(op, count))
 

@@ -14,6 +14,7 @@ import pytest
 from compiled import compiled, module_of, on_chip
 
 from xcc import symbolic
+from xcc.diagnostics import UserError
 from xcc.dialects import xt
 
 ROWS, COLUMNS = (1 << 17) + 1, 1 << 14
@@ -84,3 +85,25 @@ def test_the_end_of_large_tensors(name: str, dynamic: bool, chip: str) -> None:
     want = np.asarray(last(*arrays))
     end = got[-1:] if got.ndim == 1 else got[-1, :, -1, -1] if got.ndim == 4 else got[-1, -len(want):]
     np.testing.assert_allclose(end.astype(np.float64), want.astype(np.float64), rtol=2e-3, atol=1e-6)
+
+
+COUNTED: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "nonzero": (lambda x: xt.nonzero(x, symbol="k"), ("i1",)),
+    "compress": (lambda x, c: xt.compress(x, c, axis=0, symbol="k"), ("i8", "i1")),
+    "unique": (lambda x: xt.unique(x, axis=0, flat=True, sorted=True, symbol="k"), ("i8",)),
+    "scatter": (lambda x: xt.scatter_nd(x, xt.constant(np.zeros((2, 1)), "i64"), xt.constant(np.zeros(2), "i8")),
+                ("i8",)),
+    "sort": (lambda x: xt.sort(x, axis=0), ("i8",)),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_more_than_32_bits_count_is_refused(name: str) -> None:
+    """Sizes that are not known: a run of too many elements ends with an error, not with a wrong result."""
+    body, dtypes = COUNTED[name]
+    n = symbolic.sym("n")
+    with on_chip("sm_80"):
+        model = compiled(module_of(body, [xt.TensorType((n,), d) for d in dtypes]))
+    arrays = [np.zeros(1 << 31, bool if d == "i1" else np.int8) for d in dtypes]
+    with pytest.raises(UserError, match="too large: n = 2147483648 elements are counted, which goes up to 2147483647"):
+        model(*arrays)

@@ -1,5 +1,7 @@
 // RUN: %xcc_opt %s --target=nvptx --chip=sm_80 --pass-pipeline=select-places | filecheck %s
 
+// Places are of 32 bits: a run of more elements is refused.
+// CHECK: module attributes {xt.equal = {{\[}}["n", "min(2147483647, n)"]]}
 // What is chosen is counted ahead; bools as they are, other types compared with zero.
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<20x30xf32>
