@@ -12,6 +12,7 @@ from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape, Tensor
 from xcc.frontends.onnx.helpers import element, full
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.onnx.slicing import at_least
 from xcc.symbolic import Dim
 
 
@@ -84,10 +85,7 @@ def center_crop_pad(cx: Context) -> Any:
     axes = [cx.normal_axis(a) for a in cx.attr("axes", range(cx.rank(0)))]
     x = cx[0]
     for axis, wanted in zip(axes, _cropped_shape(cx, axes), strict=True):
-        size = xt.shape_of(x)[axis]
-        if not isinstance(wanted - size, int):
-            cx.fail(f"whether dim {axis} is cropped or padded depends on symbols")
-        x = _center(x, axis, size, wanted)
+        x = _center(cx, x, axis, wanted)
     return Tensor.of_value(x)
 
 
@@ -98,18 +96,19 @@ def _cropped_shape(cx: Context, axes: list[int]) -> Shape:
     return cx.dims(1)
 
 
-def _center(x: Any, axis: int, size: Dim, wanted: Dim) -> Any:
+def _center(cx: Context, x: Any, axis: int, wanted: Dim) -> Any:
+    """Padded, then cropped; where bounds of symbols do not tell which of the two it is, one adds or drops nothing."""
     shape = list(xt.shape_of(x))
-    difference = int(wanted - size)  # type: ignore[arg-type]
     low: list[Dim] = [0] * len(shape)
     high: list[Dim] = [0] * len(shape)
-    if difference < 0:
-        start = symbolic.floordiv(size, 2) - symbolic.floordiv(wanted, 2)
-        if isinstance(size, int) and isinstance(wanted, int):
-            start = (size - wanted) // 2
-        low[axis], limits = start, shape
-        limits[axis] = start + wanted
-        return xt.slice(x, starts=tuple(low), limits=tuple(limits))
-    low[axis] = difference // 2
-    high[axis] = difference - difference // 2
-    return xt.pad(x, low=tuple(low), high=tuple(high)) if difference else x
+    more, less = at_least(cx, wanted - shape[axis], 0), at_least(cx, shape[axis] - wanted, 0)
+    if more != 0:
+        low[axis] = symbolic.floordiv(more, 2)
+        high[axis] = more - low[axis]
+        x = xt.pad(x, low=tuple(low), high=tuple(high))
+    if less == 0:
+        return x
+    starts: list[Dim] = [0] * len(shape)
+    starts[axis] = symbolic.floordiv(less, 2)
+    shape[axis] = starts[axis] + wanted
+    return xt.slice(x, starts=tuple(starts), limits=tuple(shape))

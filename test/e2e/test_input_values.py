@@ -178,6 +178,23 @@ def test_pad_and_crop() -> None:
                limits={f"pads_{i}": (-3, 8) for i in range(4)})
 
 
+@pytest.mark.parametrize("dims", [{}, {"x": ["n", "m"]}])
+def test_center_crop_pad(dims: Any) -> None:
+    """Whether a dim is cropped or padded is known when the model runs."""
+    shapes = [ints(*s) for s in ((7, 3), (4, 8), (7, 5), (10, 5), (1, 1), (9, 2), (8, 6))]
+    check_runs([node("CenterCropPad", "x shape", "y")], with_values("shape", shapes, x=numbers(7, 5)), "y", dims=dims)
+    check_runs([node("CenterCropPad", "x shape", "y", axes=[1])],
+               with_values("shape", [ints(s) for s in (2, 3, 5, 8)], x=numbers(7, 5)), "y", dims=dims)
+
+
+def test_center_crop_by_a_difference() -> None:
+    """What is left of an odd difference is cut behind, whether the size itself is odd or not."""
+    nodes = [node("Shape", "x", "s"), node("Sub", "s three", "t"), node("CenterCropPad", "x t", "y"),
+             node("Add", "s three", "w"), node("CenterCropPad", "x w", "z")]
+    check_runs(nodes, [{"x": numbers(n, m)} for n, m in ((8, 7), (5, 4), (6, 6))], "y z", {"three": ints(3)},
+               dims={"x": ["n", "m"]})
+
+
 def test_split() -> None:
     check_runs([node("Split", "x sizes", "a b", axis=1), node("Neg", "a", "c")],
                with_values("sizes", [ints(2, 5), ints(7, 0), ints(0, 7)], x=numbers(3, 7)), "b c")
