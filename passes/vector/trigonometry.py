@@ -12,15 +12,49 @@ __all__ = ["acos", "asin", "atan", "atan2", "cos", "sin", "tan"]
 _NAN = math.nan
 
 
-def _sin_cos(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """(sin r, cos r, q) with x = q*pi/2 + r, |r| <= pi/4; the reduction is in f64, good for |x| < 2**50."""
+_TWO_OVER_PI = (
+    (2.0**50, 0, (0.6366197690367699, 3.3308114738561656e-09, 2.276010073078396e-18)),
+    (2.0**76, 26, (1.72352696955204, 4.8093533183690695e-09, 5.1651711996897015e-18)),
+    (2.0**102, 52, (1.3227502331137657, 5.003241640433309e-09, 4.220776518111768e-18)),
+    (math.inf, 78, (1.8357618600130081, 3.0772192294303835e-09, 1.1744408199816128e-17)),
+)
+"""For |x| below the first number, which is m * 2**k: 2**k * 2/pi modulo 4, as m times a multiple of 4 is whole turns.
+In three parts: the first end with the bits 2**-27 and 2**-56, so that their products with the 24 bits of m are exact.
+"""
+
+
+def _modulo_four(p: Lanes) -> Lanes:
+    """p less a multiple of 4, from -2 to 2, for |p| < 2**53 in f64."""
+    magic = 27021597764222976.0
+    return p - ((p + magic) - magic)
+
+
+def _quadrants(x: Lanes) -> tuple[Lanes, Lanes]:
+    """(r in f32, q in i32) with x = q*pi/2 + r up to whole turns, |r| <= pi/4 and a hundredth; in f64, for every x.
+
+    The bits of 2/pi that count are those from x's exponent on: M. Payne and R. Hanek, "Radian reduction for
+    trigonometric functions", 1983. The f32 nearest to a multiple of pi/2 is 2**-30 off, what is lost here 2**-54.
+    """
     wide = x.cast("extf", ir.F64Type.get())
+    size = wide.abs()
+    _, k, parts = _TWO_OVER_PI[-1]
+    scale, (a, b, rest) = wide.const(2.0**-k), [wide.const(c) for c in parts]
+    for end, k, parts in _TWO_OVER_PI[-2::-1]:
+        below = size.compare("olt", end)
+        scale = below.select(2.0**-k, scale)
+        a, b, rest = (below.select(c, other) for c, other in zip(parts, (a, b, rest), strict=True))
+    m = wide * scale
+    fa, fb = _modulo_four(m * a), _modulo_four(m * b)
     magic = 6755399441055744.0
-    t = wide.fma(0.6366197723675814, magic)
-    n = t - magic
-    r64 = n.fma(-6.123233995736766e-17, n.fma(-1.5707963267948966, wide))
-    r = r64.cast("truncf", ir.F32Type.get())
+    t = (fa + fb) + magic
+    turn = m.fma(rest, (fa - (t - magic)) + fb)
     q = t.bits().cast("trunci", ir.IntegerType.get_signless(32))
+    return (turn * 1.5707963267948966).cast("truncf", ir.F32Type.get()), q
+
+
+def _sin_cos(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+    """(sin r, cos r, q) with x = q*pi/2 + r up to whole turns."""
+    r, q = _quadrants(x)
     z = r * r
     s = (z * r).fma(z.poly([-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1]), r)
     c = (z * z).fma(z.poly([2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2]), z.fma(-0.5, 1.0))
