@@ -100,15 +100,17 @@ def convolution(name: str, image: tuple[int, ...], small: tuple[int, ...], outpu
     return Case(name, body, (Of(dtype, image, small), Of(dtype, filters[0], filters[1])), dtype if product else "")
 
 
-def attention(name: str, full: tuple[int, ...], small: tuple[int, ...], dtype: str = "f16", causal: bool = False
-              ) -> Case:
-    """Sizes: batch, heads, heads of keys, queries, keys, features."""
+def attention(name: str, full: tuple[int, ...], small: tuple[int, ...], dtype: str = "f16", causal: bool = False,
+              mask: str = "") -> Case:
+    """Sizes: batch, heads, heads of keys, queries, keys, features. mask: its type; "i1" hides keys, others add."""
     queries, keys = (tuple((s[0], s[h], s[n], s[5]) for s in (full, small)) for h, n in ((1, 3), (2, 4)))
+    masks = [(s[0], 1, s[3], s[4]) for s in (full, small)]
 
-    def body(q: Any, k: Any, v: Any) -> Any:
-        return xt.attention(q, k, v, causal=causal)
+    def body(*inputs: Any) -> Any:
+        return xt.attention(*inputs, causal=causal)
 
-    return Case(name, body, (Of(dtype, *queries), Of(dtype, *keys), Of(dtype, *keys)), dtype)
+    more = (Of(mask, *masks, *((0, 2) if mask == "i1" else (-1, 1))),) if mask else ()
+    return Case(name, body, (Of(dtype, *queries), Of(dtype, *keys), Of(dtype, *keys), *more), dtype)
 
 
 def plain(name: str, body: Callable[..., Any], full: tuple[int, ...], small: tuple[int, ...], dtype: str = "f16"
@@ -208,6 +210,9 @@ CASES: tuple[Case, ...] = (
     plain("sum pooling", _window("sum", 3, 1), (8, 64, 56, 56), (1, 5, 9, 9)),
     plain("resize nearest", _twice("nearest"), (8, 64, 56, 56), (1, 3, 7, 5)),
     plain("resize linear", _twice("linear"), (8, 64, 56, 56), (1, 3, 7, 5)),
+    attention("attention f16 d96, added mask", (2, 16, 16, 333, 333, 96), (1, 2, 2, 19, 37, 96), mask="f16"),
+    attention("attention bf16 d160, boolean mask", (2, 16, 4, 333, 333, 160), (1, 2, 1, 19, 37, 160), "bf16",
+              mask="i1"),
 )
 
 
