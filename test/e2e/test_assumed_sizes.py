@@ -43,3 +43,25 @@ def test_products_without_rows_and_steps() -> None:
               dims={"x": shape})
         check([node("MatMulInteger", "x w", "y")],
               {"x": np.zeros((0, 0), np.uint8), "w": np.zeros((0, 33), np.uint8)}, "y", dims={"x": shape})
+
+
+def test_images_of_a_symbolic_size_before_a_classifier() -> None:
+    """Flattened, their size is a product of expressions, and that of the weight."""
+    for make in (node("Conv", "x v", "c"), node("MaxPool", "x", "c", kernel_shape=[3, 3])):
+        depth = (4 if make.op_type == "Conv" else 3) * 4 * 3
+        check([make, node("Flatten", "c", "r"), node("Gemm", "r w b", "y")], {"x": numbers(2, 3, 6, 5)}, "y",
+              {"v": numbers(4, 3, 3, 3), "w": numbers(depth, 7), "b": numbers(7)}, dims={"x": ["n", 3, "h", "w"]})
+
+
+def test_other_products_of_symbolic_depths() -> None:
+    check([node("Gemm", "x w b", "y", transA=1)], {"x": numbers(33, 5)}, "y",
+          {"w": numbers(33, 20), "b": numbers(5, 20)}, dims={"x": ["k", "m"]})
+    check([node("Einsum", "x w", "y", equation="bik,kj->bij")], {"x": numbers(2, 5, 33)}, "y", {"w": numbers(33, 4)},
+          dims={"x": ["b", "m", "k"]})
+    check([node("LSTM", "x w r", "y h", hidden_size=6)], {"x": numbers(3, 2, 5)}, "y h",
+          {"w": numbers(1, 24, 5), "r": numbers(1, 24, 6)}, dims={"x": ["t", "b", "k"]})
+
+
+def test_attention_of_a_symbolic_batch_beside_a_known_one() -> None:
+    q, k, v = (numbers(2, 4, s, 8) for s in (7, 9, 9))
+    check([node("Attention", "q k v", "y")], {"q": q, "k": k, "v": v}, "y", dims={"q": ["b", "h", "t", 8]}, opset=23)
