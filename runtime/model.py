@@ -253,6 +253,8 @@ class Model:
 
     def _array(self, info: TensorInfo, value: Any) -> Any:
         if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
+            if hasattr(value, "resolve_neg"):
+                value = value.resolve_neg()         # PyTorch shares a tensor that it is to negate as if it were not
             try:
                 tensor = dlpack.import_dlpack(value)
             except (BufferError, RuntimeError, TypeError, ValueError) as e:

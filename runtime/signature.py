@@ -69,11 +69,12 @@ def check_tensor(info: TensorInfo, dtype: str, shape: Sequence[int]) -> None:
 
 
 def from_python(info: TensorInfo, value: Any) -> np.ndarray[Any, Any]:
-    """An array for the input `info` of a number or a nested list; UserError where it is neither."""
+    """An array for the input `info` of a number or a nested list; UserError where it is neither, or has a float for an
+    input of integers."""
     wanted = numpy_dtype(info.dtype)
     try:
         plain = np.asarray(value)
-        if plain.dtype.kind not in "biuf":
+        if plain.dtype.kind not in "biuf" or plain.size and plain.dtype.kind == "f" and wanted.kind in "biu":
             raise ValueError
         array: np.ndarray[Any, Any] = np.asarray(value, dtype=wanted)
     except (TypeError, ValueError, OverflowError):

@@ -75,6 +75,7 @@ def test_lists_and_strided_arrays(model: Model) -> None:
     ({"x": "text", "i": i()}, "cannot make an array of f32 from a str"),
     ({"x": np.array(["a"]), "i": i()}, "element type is <U1"),
     ({"x": [[1.0], [1.0, 2.0]], "i": i()}, "cannot make an array of f32 from a list"),
+    ({"x": x(1), "i": [[0.5, 1.0, 2.0]]}, "cannot make an array of i64 from a list"),
     ([x(), i()], "inputs come as a dict by name, not as a list"),
     (None, "inputs come as a dict by name, not as a NoneType"),
 ])
@@ -94,6 +95,14 @@ def test_dlpack_from_torch(model: Model) -> None:
     y, _ = model(given, torch.zeros((4, 3), dtype=torch.int64))
     np.testing.assert_array_equal(y, np.arange(16, dtype=np.float32).reshape(2, 8))
     assert model.executor.calls[0][0][0].__array_interface__["data"][0] == given.data_ptr()
+
+
+def test_a_tensor_that_is_negated_when_read(model: Model) -> None:
+    torch = pytest.importorskip("torch")
+    given = torch.complex(torch.zeros(2, 8), torch.ones(2, 8)).conj().imag
+    assert given.is_neg()
+    y, _ = model(given, i())
+    np.testing.assert_array_equal(y, np.full((2, 8), -1, np.float32))
 
 
 def test_what_dlpack_cannot_share(model: Model) -> None:
