@@ -26,7 +26,8 @@ def main_of(m: Any, **options: Any) -> Any:
 
 
 def result_type(m: Any, **options: Any) -> str:
-    return str(main_of(m, **options)[1].type.results[0])
+    module, main = main_of(m, **options)        # `main` lives as long as `module`
+    return str(main.type.results[0])
 
 
 def filled(nodes: Any = (), inputs: Any = None, constants: Any = None, wanted: str = "s") -> Any:
@@ -149,7 +150,8 @@ def test_loops_keep_their_limit() -> None:
                  [value("on", [], BOOL), value("w", [2]), value("row", [2])]).graph
     m = model([node("Loop", ["m", "", "x"], ["last", "rows"], body=body)], [value("x", [2]), value("m", [], INT64)],
               [value("last", None), value("rows", None)])
-    assert 'tensor<?x2xf32, ["m", 2]>' in str(main_of(m)[1].type)
+    module, main = main_of(m)
+    assert 'tensor<?x2xf32, ["m", 2]>' in str(main.type)
     limited = main_of(m, dims={"rows_count": (0, 8)})
     assert "xt.values" not in str(limited[0])
 
