@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from xcc.runtime.signature import require
 from xcc.symbolic import Dim
 from xcc.targets.base import chip_of, get_target
 
-__all__ = ["InterpretingExecutor", "make_executor"]
+__all__ = ["InterpretingExecutor", "make_executor", "untouched"]
 
 Array = np.ndarray[Any, Any]
 Watch = Callable[[str, Sequence[int], Sequence[int], list[Array], list[int], int, Callable[[], None]], None]
@@ -103,7 +104,7 @@ class _State:
                 held = self.executor.weights[b.name]
             else:
                 part = self.executor.options.last_groups        # then pages that nothing touches are not there
-                held = (np.zeros if part else _poisoned)(size * dtype.itemsize, np.uint8).view(dtype)
+                held = (untouched if part else _poisoned)(size * dtype.itemsize, np.uint8).view(dtype)
             self.memory[index] = held
         return held.reshape(-1)[:int(np.prod(shape))].reshape(shape)
 
@@ -156,6 +157,12 @@ class _State:
 
 def _poisoned(size: int, dtype: Any) -> Array:
     return np.full(size, 0xFF, dtype)
+
+
+def untouched(size: int, dtype: Any) -> Array:
+    """Zeros of which only what is written to takes memory, also where an allocator fills what it hands out."""
+    wide = np.dtype(dtype)
+    return np.frombuffer(mmap.mmap(-1, max(1, size) * wide.itemsize), wide, size)
 
 
 def _three(sizes: Sequence[int]) -> tuple[int, int, int]:

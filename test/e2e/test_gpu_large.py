@@ -1,10 +1,11 @@
 """Tensors of more than 2^31 elements and 4 GiB: the last workgroups of kernels in the interpreter.
 
-Memory that nothing touches takes none: what is checked lies at the end, where indices of 32 bits are wrong.
+Memory that nothing touches takes none (`untouched`): what is checked lies at the end, where 32 bits do not suffice.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ from compiled import compiled, module_of, on_chip
 from xcc import symbolic
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
+from xcc.interpreter.executor import untouched
 
 ROWS, COLUMNS = (1 << 17) + 1, 1 << 14
 HALF, LONG, IMAGES = 1 << 16, (1 << 25) + 1, (1 << 17) + 1
@@ -24,7 +26,7 @@ Array = np.ndarray[Any, Any]
 
 def whole(shape: tuple[int, ...], dtype: str) -> Array:
     """Zeros, with small integers in the last rows."""
-    out = np.zeros(shape, dtype)
+    out = untouched(math.prod(shape), dtype).reshape(shape)
     out[-70:] = np.random.default_rng(shape[0]).integers(-4, 5, out[-70:].shape)
     return out
 
@@ -104,6 +106,6 @@ def test_more_than_32_bits_count_is_refused(name: str) -> None:
     n = symbolic.sym("n")
     with on_chip("sm_80"):
         model = compiled(module_of(body, [xt.TensorType((n,), d) for d in dtypes]))
-    arrays = [np.zeros(1 << 31, bool if d == "i1" else np.int8) for d in dtypes]
+    arrays = [untouched(1 << 31, bool if d == "i1" else np.int8) for d in dtypes]
     with pytest.raises(UserError, match="too large: n = 2147483648 elements are counted, which goes up to 2147483647"):
         model(*arrays)
