@@ -104,7 +104,7 @@ class _State:
                 held = self.executor.weights[b.name]
             else:
                 part = self.executor.options.last_groups        # then pages that nothing touches are not there
-                held = (untouched if part else _poisoned)(size * dtype.itemsize, np.uint8).view(dtype)
+                held = untouched(size, dtype) if part else np.full(size * dtype.itemsize, 0xFF, np.uint8).view(dtype)
             self.memory[index] = held
         return held.reshape(-1)[:int(np.prod(shape))].reshape(shape)
 
@@ -153,10 +153,6 @@ class _State:
             run()
         else:
             self.executor.watch(s.kernel, grid, block, arrays, symbols, shared, run)
-
-
-def _poisoned(size: int, dtype: Any) -> Array:
-    return np.full(size, 0xFF, dtype)
 
 
 def untouched(size: int, dtype: Any) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from xcc import symbolic
@@ -80,9 +80,9 @@ def _heavier(program: Program, s: If) -> bool | None:
     return None if then == orelse else then > orelse
 
 
-def _weights(program: Program, body: Sequence[Statement]) -> int:
+def _weights(program: Program, body: tuple[Statement, ...]) -> int:
     """Bytes of the weights that `body` reads."""
-    buffers = {program.root(b) for s in walk(tuple(body)) for b in touched(s)}
+    buffers = {program.root(b) for s in walk(body) for b in touched(s)}
     return sum(symbolic.evaluate(program.nbytes(b), {}) for b in buffers
                if program.buffers[b].kind in ("weight", "kept"))
 

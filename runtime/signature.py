@@ -46,8 +46,6 @@ def tensor_infos(program: Program, indices: Sequence[int]) -> tuple[TensorInfo, 
 
 def check_names(given: Any, inputs: Sequence[TensorInfo]) -> None:
     """UserError when `given` is no mapping of names, or a name is missing or unknown."""
-    if type(given) is dict and len(given) == len(inputs) and all(i.name in given for i in inputs):
-        return
     if not isinstance(given, Mapping):
         raise UserError(f"inputs come as a dict by name, not as a {type(given).__name__}")
     names = [i.name for i in inputs]

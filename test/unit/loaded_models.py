@@ -1,4 +1,4 @@
-"""A model that the tests of unloading load again and again, and what the process holds of it."""
+"""A model that tests load again and again, and what the process holds of it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ func.func @main(%x: tensor<?x32xf32, ["n", 32]> {xt.name = "x"}) -> (tensor<?x?x
 """
 
 
-def compiled_product(folder: Path) -> Path:
-    """The artifact of PRODUCT for two threads, with its source ``m.mlir`` beside it."""
+def compiled_product(folder: Path, threads: int = 2) -> Path:
+    """The artifact of PRODUCT for so many threads, with its source ``m.mlir`` beside it."""
     (folder / "m.mlir").write_text(PRODUCT)
-    xcc.compile(folder / "m.mlir", threads=2).save(folder / "m.xcm")
+    xcc.compile(folder / "m.mlir", threads=threads).save(folder / "m.xcm")
     return folder / "m.xcm"
 
 

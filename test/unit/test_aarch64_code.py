@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 from llvmlite.binding import object_file
-from onnx import TensorProto, helper, numpy_helper
 
 import xcc
 
+PRODUCTS = Path(__file__).parents[1] / "tools/Inputs/products.py"
 capstone = pytest.importorskip("capstone", reason="capstone disassembles")
 
 
 def code(tmp_path: Path, chip: str) -> Counter[tuple[str, str]]:
     """Mnemonics and the arrangement of their first operand, of a product of f32 and one of bytes for `chip`."""
-    rng = np.random.default_rng(0)
-    weights = [numpy_helper.from_array(rng.standard_normal((256, 256), np.float32), "w"),
-               numpy_helper.from_array(rng.integers(-128, 128, (256, 256)).astype(np.int8), "v")]
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("MatMulInteger", ["a", "v"], ["b"])], "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (64, 256)),
-         helper.make_tensor_value_info("a", TensorProto.INT8, (64, 256))],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None),
-         helper.make_tensor_value_info("b", TensorProto.INT32, None)], weights)
-    path = tmp_path / "m.onnx"
-    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)],
-                                       ir_version=9).SerializeToString())
+    path = tmp_path / "products.onnx"
+    subprocess.run([sys.executable, PRODUCTS, path], check=True)
     blob = bytes(xcc.compile(path, chip=chip).artifact.members["kernels/model.so"])
     reader = capstone.Cs(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM)
     reader.skipdata = True

@@ -11,21 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from loaded_models import compiled_product
 
 import xcc
 from xcc.runtime.model import Model
 from xcc.tools import xcc_bench, xcc_run
 
 Array = np.ndarray[Any, Any]
-# Two kernels for several threads with a temporary between them: runs at the same time spoil each other's.
-PRODUCT = """
-func.func @main(%x: tensor<?x32xf32, ["n", 32]> {xt.name = "x"}) -> (tensor<?x?xf32, ["n", "n"]> {xt.name = "y"}) {
-  %0 = "xt.dot_general"(%x, %x) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [1]}
-    : (tensor<?x32xf32, ["n", 32]>, tensor<?x32xf32, ["n", 32]>) -> tensor<?x?xf32, ["n", "n"]>
-  %1 = "xt.softmax"(%0) {axis = 0 : i64} : (tensor<?x?xf32, ["n", "n"]>) -> tensor<?x?xf32, ["n", "n"]>
-  return %1 : tensor<?x?xf32, ["n", "n"]>
-}
-"""
 SMALL = """
 func.func @main(%x: tensor<8xf32> {xt.name = "x"}) -> (tensor<8xf32> {xt.name = "y"}) {
   %0 = "xt.exp"(%x) : (tensor<8xf32>) -> tensor<8xf32>
@@ -36,10 +28,8 @@ func.func @main(%x: tensor<8xf32> {xt.name = "x"}) -> (tensor<8xf32> {xt.name = 
 
 @pytest.fixture(scope="module")
 def artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("shared")
-    (folder / "m.mlir").write_text(PRODUCT)
-    xcc.compile(folder / "m.mlir", threads=3).save(folder / "m.xcm")
-    return folder / "m.xcm"
+    """Two kernels with a temporary between them: runs at the same time spoil each other's."""
+    return compiled_product(tmp_path_factory.mktemp("shared"), threads=3)
 
 
 def inputs(seed: int) -> Array:
