@@ -45,6 +45,7 @@ BUILTIN: dict[str, str] = {
     "split-contractions": "xcc.passes.xt.split_contractions",
     "split-reductions": "xcc.passes.xt.split_reductions",
     "split-scans": "xcc.passes.xt.split_scans",
+    "streamed-lines": "xcc.passes.gpu.streamed_lines",
     "test-fail": "xcc.passes.testing",
     "tile": "xcc.passes.linalg.tile",
     "transposed-convolution": "xcc.passes.xt.transposed_conv",

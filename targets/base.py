@@ -31,6 +31,7 @@ class Chip:
             ("vnni", "usdot": unsigned by signed, "sdot": signed, "madd": any, as pairs of i16) and of "bf16"
             ("bfdot" on ARM), and "amx".
         early_launch: whether a kernel can be placed on the device while the one before it ends, and wait by itself.
+        line_priority: whether loads gain by saying how long the L2 cache is to keep their lines (streamed-lines).
     """
 
     name: str
@@ -49,6 +50,7 @@ class Chip:
     flops: tuple[tuple[str, float], ...] = ()
     matrix: tuple[str, ...] = ()
     early_launch: bool = False
+    line_priority: bool = False
 
 
 @dataclass(frozen=True)

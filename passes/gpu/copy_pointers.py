@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 
 from xcc._mlir import arith_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.gpu.inline_asm import inline_asm
 from xcc.passes.gpu.tile_ops import constant, element_bytes, step_of
 from xcc.passes.walk import ops_where
 
@@ -160,6 +161,4 @@ def _integer(pointer: Any) -> Any:
 
 def _opaque(value: Any) -> Any:
     """`value`, of which the code generator knows nothing."""
-    return ir.Operation.create("llvm.inline_asm", results=[value.type], operands=[value], attributes={
-        "asm_string": ir.StringAttr.get("mov.b64 $0, $1;"), "constraints": ir.StringAttr.get("=l,l"),
-        "asm_dialect": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)}).results[0]
+    return inline_asm("mov.b64 $0, $1;", "=l,l", [value.type], [value], effects=False)

@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import PRODUCT
+from xcc.passes.gpu.inline_asm import inline_asm
 from xcc.passes.walk import ops_where
 
 __all__ = ["EARLY", "EarlyLaunch"]
@@ -43,10 +44,7 @@ class EarlyLaunch(Pass):
         kernels = ops_where(module, lambda op: op.name == "llvm.func" and "nvvm.kernel" in op.attributes)
         with module.context, ir.Location.unknown():
             for op in kernels:
-                i64 = ir.IntegerType.get_signless(64)
-                ir.Operation.create("llvm.inline_asm", attributes={
-                    "asm_string": ir.StringAttr.get(TEXT), "constraints": ir.StringAttr.get("~{memory}"),
-                    "has_side_effects": ir.UnitAttr.get(), "asm_dialect": ir.IntegerAttr.get(i64, 0)},
-                    ip=ir.InsertionPoint.at_block_begin(op.regions[0].blocks[0]))
+                with ir.InsertionPoint.at_block_begin(op.regions[0].blocks[0]):
+                    inline_asm(TEXT, "~{memory}")
                 if PRODUCT not in op.attributes:
                     op.attributes[EARLY] = ir.UnitAttr.get()

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from xcc._mlir import arith_d, ir, memref_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.fragments_nvidia import MMA
+from xcc.passes.gpu.inline_asm import inline_asm
 from xcc.passes.gpu.warpgroup import MULTIPLY, WAIT
 from xcc.passes.walk import ops_where
 
@@ -121,9 +122,7 @@ def _statement(text: str, vectors: list[Any], inputs: list[Any]) -> list[Any]:
     struct = ir.Type.parse("!llvm.struct<(" + ", ".join([str(element)] * count) + ")>")
     kinds = ["r" if v.type == ir.IntegerType.get_signless(32) else "l" for v in inputs]
     constraints = [*["=f"] * count, *map(str, range(count)), *kinds]
-    result = ir.Operation.create("llvm.inline_asm", results=[struct], operands=[*scalars, *inputs], attributes={
-        "asm_string": ir.StringAttr.get(text), "constraints": ir.StringAttr.get(",".join(constraints)),
-        "has_side_effects": ir.UnitAttr.get(), "asm_dialect": ir.IntegerAttr.get(i64_type(), 0)}).results[0]
+    result = inline_asm(text, ",".join(constraints), [struct], [*scalars, *inputs])
     values = [ir.Operation.create("llvm.extractvalue", results=[element], operands=[result], attributes={
         "position": ir.DenseI64ArrayAttr.get([i])}).results[0] for i in range(count)]
     out = []
@@ -132,10 +131,6 @@ def _statement(text: str, vectors: list[Any], inputs: list[Any]) -> list[Any]:
         out.append(vector_d.from_elements(v.type, values[:n]))
         values = values[n:]
     return out
-
-
-def i64_type() -> Any:
-    return ir.IntegerType.get_signless(64)
 
 
 _WRITE = {MULTIPLY: _multiply, WAIT: _wait, MMA: _mma}

@@ -12,11 +12,11 @@ FALLBACK = "sm_90a"
 
 
 def _chip(name: str, ptx: str, sms: int, shared: int, l2: int, bandwidth: float, f32: float, f16: float,
-          int8: float, matrix: tuple[str, ...], early: bool = False) -> Chip:
+          int8: float, matrix: tuple[str, ...], early: bool = False, lines: bool = False) -> Chip:
     return Chip(name=name, triple=TRIPLE, cpu=name, features=f"+ptx{ptx}", cores=sms, vector_bytes=16,
                 vector_registers=255, warp=32, max_threads=1024, shared_bytes=shared, l2_bytes=l2,
                 bandwidth=bandwidth, flops=(("f32", f32), ("f16", f16), ("bf16", f16), ("i8", int8)), matrix=matrix,
-                early_launch=early)
+                early_launch=early, line_priority=lines)
 
 
 _CHIPS = {c.name: c for c in (
@@ -24,7 +24,8 @@ _CHIPS = {c.name: c for c in (
     _chip("sm_80", "70", 108, 163 * KIB, 40 * MIB, 2039e9, 19.5e12, 312e12, 624e12, ("mma",)),
     _chip("sm_86", "71", 72, 99 * KIB, 6 * MIB, 600e9, 31.2e12, 125e12, 250e12, ("mma",)),
     _chip("sm_89", "84", 142, 99 * KIB, 96 * MIB, 864e9, 91.6e12, 362e12, 733e12, ("mma", "mma-f8")),
-    _chip("sm_90a", "84", 132, 227 * KIB, 50 * MIB, 3350e9, 67e12, 989e12, 1979e12, ("mma", "mma-f8", "wgmma"), True),
+    _chip("sm_90a", "84", 132, 227 * KIB, 50 * MIB, 3350e9, 67e12, 989e12, 1979e12, ("mma", "mma-f8", "wgmma"), True,
+          True),
     _chip("sm_100a", "86", 148, 227 * KIB, 126 * MIB, 8000e9, 80e12, 2250e12, 4500e12, ("mma", "mma-f8", "tcgen05"),
           True),
 )}

@@ -32,6 +32,7 @@ def gpu_stages() -> tuple[Stage, ...]:
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),
             parse_pass("nvvm-kernel-functions"),
+            parse_pass("streamed-lines"),
             parse_pass("early-launch"),
         )),
     )

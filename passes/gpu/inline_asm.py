@@ -1,0 +1,24 @@
+"""PTX statements, for instructions that no dialect has an op for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xcc._mlir import ir
+
+__all__ = ["inline_asm"]
+
+
+def inline_asm(text: str, constraints: str, results: Sequence[Any] = (), operands: Sequence[Any] = (), *,
+               effects: bool = True) -> Any:
+    """An llvm.inline_asm at the insertion point: its one result, None where `results` (types) is empty.
+
+    effects: it is neither moved nor dropped.
+    """
+    attributes = {"asm_string": ir.StringAttr.get(text), "constraints": ir.StringAttr.get(constraints),
+                  "asm_dialect": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)}
+    if effects:
+        attributes["has_side_effects"] = ir.UnitAttr.get()
+    op = ir.Operation.create("llvm.inline_asm", results=list(results), operands=list(operands), attributes=attributes)
+    return op.results[0] if results else None
