@@ -11,6 +11,7 @@ other name may. ``xt.OPS`` maps op names to classes. Importing this package impo
 """
 
 import importlib
+import threading
 from typing import Any
 
 from xcc._mlir import ir
@@ -55,9 +56,12 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"the xt dialect has no op '{name}'") from None
 
 
+_loading = threading.Lock()
+
+
 def load(context: Any) -> None:
-    """Registers the dialect in `context`, once."""
-    with context:
+    """Registers the dialect in `context`, once. Its classes are the process's: threads register one after the other."""
+    with _loading, context:
         if not context.is_dialect_loaded("xt"):
             Xt.load()
 

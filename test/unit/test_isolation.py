@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -86,10 +88,25 @@ def test_from_several_threads(model: Path) -> None:
     assert found == [16.0] * 3
 
 
-def test_mlir_stays_out_of_the_callers_process(model: Path) -> None:
-    import subprocess
-    import sys
+def test_from_several_threads_in_this_process(model: Path) -> None:
+    """In a process of its own: the first thread and the others load the dialect at the same time."""
+    code = f"""
+import sys; sys.path[:] = {sys.path!r}
+import numpy as np, threading, xcc
+begin, found = threading.Barrier(6), []
+def work():
+    begin.wait()
+    found.append(xcc.compile({str(model)!r}, isolate=False, cache=False)(np.ones((1, 8), np.float32)).sum())
+threads = [threading.Thread(target=work) for _ in range(6)]
+for t in threads: t.start()
+for t in threads: t.join()
+print(*map(float, found))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["16.0"] * 6, done.stderr
 
+
+def test_mlir_stays_out_of_the_callers_process(model: Path) -> None:
     code = (f"import sys; sys.path[:] = {sys.path!r}\nimport xcc\nxcc.compile({str(model)!r})\n"
             "print([m for m in ('torch_mlir', 'mlir', 'llvmlite', 'onnx') if m in sys.modules])")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
