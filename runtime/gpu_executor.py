@@ -20,7 +20,9 @@ import numpy as np
 from xcc import symbolic
 from xcc.runtime.arena import ArenaPlanner, walk
 from xcc.runtime.device_array import DeviceArray
+from xcc.runtime.dim_values import DimValues
 from xcc.runtime.dtypes import numpy_dtype
+from xcc.runtime.known_sizes import KnownSizes
 from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.placed_shape import PlacedShape, Rooms, give_back
 from xcc.runtime.program import (
@@ -62,7 +64,10 @@ class GpuExecutor:
         self._modules += [driver.load(b) for b in blobs]
         self._functions = self._find_functions()
         self._planner = ArenaPlanner(program)
-        self._limits = {s.name: s.limit for s in walk(program.body) if isinstance(s, BindSymbol)}
+        self._known = KnownSizes(program)
+        self._outside = [i for i, b in enumerate(program.buffers) if b.kind in ("input", "output")]
+        self._outside_bytes = DimValues([(*b.shape, DTYPE_BYTES[b.dtype]) for i in self._outside
+                                         for b in [program.buffers[i]]], self._planner.limits)
         self._segments: dict[int, list[Any]] = {}
         self._uploads: list[Any] = []   # host memory that what was enqueued may still read
         self._behind_launch = False     # what was enqueued last is a kernel
@@ -75,7 +80,7 @@ class GpuExecutor:
             elif b.kind == "kept":
                 self._weights[i] = driver.alloc(symbolic.evaluate(program.nbytes(i), {}))
         for s in program.setup:
-            self._enqueue(s, PlacedShape({}, self._weights), {}, self._uploads)
+            self._enqueue(s, PlacedShape({}, self._weights, []), {}, self._uploads)
         driver.synchronize()
 
     def _find_functions(self) -> dict[str, Any]:
@@ -230,18 +235,21 @@ class GpuExecutor:
     def _enqueue(self, s: Statement, shape: PlacedShape, env: dict[str, int], kept: list[Any]) -> None:
         """`kept` gets the host memory that is read when the statement runs."""
         if isinstance(s, Launch):
-            grid = [symbolic.evaluate(d, env) for d in s.grid]
-            self.driver.launch(self._functions[s.kernel], grid, s.block, s.shared_bytes,
-                               [self._address(b, shape, env) for b in s.buffers],
-                               [symbolic.evaluate(d, env) for d in s.symbols], s.early and self._behind_launch)
+            sizes = self._known.of(s, shape.sizes) or [symbolic.evaluate(d, env) for d in (*s.grid, *s.symbols)]
+            grid = sizes[:len(s.grid)]
+            known = shape.addresses
+            pointers = [known[b] if b in known else self._address(b, shape, env) for b in s.buffers]
+            self.driver.launch(self._functions[s.kernel], grid, s.block, s.shared_bytes, pointers, sizes[len(grid):],
+                               s.early and self._behind_launch)
             self._behind_launch |= 0 not in grid
         elif isinstance(s, Copy):
             self._behind_launch = False
-            size = symbolic.evaluate(self.program.nbytes(s.source), env)
+            size, = self._known.of(s, shape.sizes) or [symbolic.evaluate(self.program.nbytes(s.source), env)]
             self.driver.copy(self._address(s.target, shape, env), self._address(s.source, shape, env), size)
         elif isinstance(s, SetScalar):
             dtype = numpy_dtype(self.program.buffers[s.target].dtype)
-            values = np.array([symbolic.evaluate(d, env) for d in s.values]).astype(dtype)
+            values = np.array(self._known.of(s, shape.sizes) or [symbolic.evaluate(d, env) for d in s.values],
+                              np.int64).astype(dtype)
             kept.append(values)
             self._behind_launch = False
             self.driver.upload(self._address(s.target, shape, env), values)
@@ -261,10 +269,10 @@ class GpuExecutor:
     # -- addresses ----------------------------------------------------------------------------------------------
 
     def _address(self, i: int, shape: PlacedShape, env: Mapping[str, int]) -> int:
+        if i in shape.addresses:
+            return shape.addresses[i]
         b = self.program.buffers[i]
-        if b.kind == "alias":
-            return self._address(b.base, shape, env) + symbolic.evaluate(b.offset, env)
-        return self._weights[i] if i in self._weights else shape.addresses[i]
+        return self._address(b.base, shape, env) + symbolic.evaluate(b.offset, env)
 
     def _shape(self, symbols: Mapping[str, int]) -> PlacedShape:
         key = tuple(symbols[s] for s in self.program.symbols)
@@ -282,17 +290,19 @@ class GpuExecutor:
         return shape
 
     def _place(self, symbols: Mapping[str, int]) -> PlacedShape:
-        sizes = dict(symbols)
-        for name, limit in self._limits.items():
-            sizes[name] = symbolic.evaluate(limit, sizes)
         plan = self._planner.plan(symbols)
-        rooms = {i: symbolic.evaluate(self.program.nbytes(i), sizes)
-                 for i, b in enumerate(self.program.buffers) if b.kind in ("input", "output")} | {_ARENA: plan.size}
+        rooms = dict(zip(self._outside, self._outside_bytes(symbols), strict=True)) | {_ARENA: plan.size}
         if not self._rooms.suffice(rooms):
             self._forget(list(self._shapes))        # their graphs hold addresses
             self._rooms.grow(rooms)
-        at = self._rooms.pointers()
-        return PlacedShape(dict(symbols), at | {i: at[_ARENA] + offset for i, offset in plan.offsets.items()})
+        addresses = self._weights | self._rooms.pointers()
+        arena = addresses.pop(_ARENA)
+        for i, offset in plan.offsets.items():
+            addresses[i] = arena + offset
+        sizes = self._known(symbols)
+        for i, offset in self._known.offsets(sizes):
+            addresses[i] = addresses[self.program.buffers[i].base] + offset
+        return PlacedShape(dict(symbols), addresses, sizes)
 
     def _forget(self, keys: Iterable[tuple[int, ...]]) -> None:
         self.driver.synchronize()

@@ -15,11 +15,13 @@ class PlacedShape:
     """What one set of symbol values fixes: addresses, graphs, and host memory that the graphs read.
 
     Attributes:
+        sizes: what is known of those in statements (xcc.runtime.known_sizes).
         keeps_graphs: whether its launches are captured; else they are enqueued one by one.
     """
 
     env: dict[str, int]
     addresses: dict[int, int]
+    sizes: list[int]
     keeps_graphs: bool = True
     graphs: dict[int, Any] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)

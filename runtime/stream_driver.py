@@ -17,15 +17,17 @@ Handle = ctypes.c_void_p
 _CAPTURE_RELAXED = 2    # CU_STREAM_CAPTURE_MODE_RELAXED, hipStreamCaptureModeRelaxed
 
 
-def parameters(pointers: Sequence[int], symbols: Sequence[int]) -> tuple[Any, list[Any]]:
+def parameters(pointers: Sequence[int], symbols: Sequence[int]) -> tuple[Any, Any]:
     """A kernel's parameters as the launch functions take them, and the values, which must live until then."""
-    values = [ctypes.c_uint64(p) for p in pointers] + [ctypes.c_int64(s) for s in symbols]
-    return (ctypes.c_void_p * max(1, len(values)))(*[ctypes.addressof(v) for v in values]), values
+    count = len(pointers) + len(symbols)
+    values = (ctypes.c_int64 * count)(*pointers, *symbols)
+    at = ctypes.addressof(values)
+    return (ctypes.c_void_p * max(1, count))(*range(at, at + 8 * count, 8)), values
 
 
-def sizes(grid: Sequence[int], block: Sequence[int], shared_bytes: int) -> list[Any]:
+def sizes(grid: Sequence[int], block: Sequence[int], shared_bytes: int) -> list[int]:
     """Workgroups and threads in x, y and z, then bytes of shared memory."""
-    return [ctypes.c_uint(n) for n in (*[*grid, 1, 1, 1][:3], *[*block, 1, 1, 1][:3], shared_bytes)]
+    return [*[*grid, 1, 1, 1][:3], *[*block, 1, 1, 1][:3], shared_bytes]
 
 
 class StreamDriver:
