@@ -77,6 +77,10 @@ class Model:
     def __repr__(self) -> str:
         return f"<xcc.Model for {self.chip}: {'; '.join(map(str, self.inputs))} -> {'; '.join(map(str, self.outputs))}>"
 
+    def __reduce__(self) -> Any:
+        raise TypeError("an xcc.Model cannot be pickled or copied, as it has loaded code and mapped weights: save it, "
+                        "and xcc.load the file in the other process")
+
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Runs the model on arrays by input name; returns arrays by output name.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 from typing import Any
@@ -166,3 +168,9 @@ def test_sizes_come_by_name(model: Model) -> None:
     model.artifact.manifest["target"] = "cpu"
     with pytest.raises(UserError, match="dims is 3; give a dict by name"):
         model.prepare(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("how", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_model_is_no_value(model: Model, how: Any) -> None:
+    with pytest.raises(TypeError, match=r"cannot be pickled or copied.*xcc\.load the file"):
+        how(model)
