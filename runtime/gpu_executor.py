@@ -235,7 +235,7 @@ class GpuExecutor:
     def _enqueue(self, s: Statement, shape: PlacedShape, env: dict[str, int], kept: list[Any]) -> None:
         """`kept` gets the host memory that is read when the statement runs."""
         if isinstance(s, Launch):
-            sizes = self._known.of(s, shape.sizes) or [symbolic.evaluate(d, env) for d in (*s.grid, *s.symbols)]
+            sizes = self._known.all_of(s, shape.sizes, env)
             grid = sizes[:len(s.grid)]
             known = shape.addresses
             pointers = [known[b] if b in known else self._address(b, shape, env) for b in s.buffers]
@@ -244,12 +244,11 @@ class GpuExecutor:
             self._behind_launch |= 0 not in grid
         elif isinstance(s, Copy):
             self._behind_launch = False
-            size, = self._known.of(s, shape.sizes) or [symbolic.evaluate(self.program.nbytes(s.source), env)]
+            size, = self._known.all_of(s, shape.sizes, env)
             self.driver.copy(self._address(s.target, shape, env), self._address(s.source, shape, env), size)
         elif isinstance(s, SetScalar):
             dtype = numpy_dtype(self.program.buffers[s.target].dtype)
-            values = np.array(self._known.of(s, shape.sizes) or [symbolic.evaluate(d, env) for d in s.values],
-                              np.int64).astype(dtype)
+            values = np.array(self._known.all_of(s, shape.sizes, env), np.int64).astype(dtype)
             kept.append(values)
             self._behind_launch = False
             self.driver.upload(self._address(s.target, shape, env), values)

@@ -19,16 +19,14 @@ class KnownSizes:
     an empty one where a size is a division by zero, which a branch may avoid."""
 
     def __init__(self, program: Program) -> None:
-        self._symbols = set(program.symbols)
+        self._program, self._symbols = program, set(program.symbols)
         self._places: dict[int, slice] = {}
         self._dims: list[Dim] = []
         for s in walk(program.body):
-            if isinstance(s, Launch):
-                self._add(s, (*s.grid, *s.symbols))
-            elif isinstance(s, Copy):
-                self._add(s, (program.nbytes(s.source),))
-            elif isinstance(s, SetScalar):
-                self._add(s, s.values)
+            dims = self._sizes(s)
+            if dims and self._known(dims):
+                self._places[id(s)] = slice(len(self._dims), len(self._dims) + len(dims))
+                self._dims += dims
         self._aliases: list[tuple[int, int]] = []       # behind what they alias, and the places of their offsets
         fixed = {i for i, b in enumerate(program.buffers) if b.kind != "alias"}
         for i in sorted(set(range(len(program.buffers))) - fixed, key=partial(_depth, program)):
@@ -39,10 +37,12 @@ class KnownSizes:
                 self._dims.append(b.offset)
         self._values = DimValues(self._dims)
 
-    def _add(self, statement: Statement, dims: Sequence[Dim]) -> None:
-        if self._known(dims):
-            self._places[id(statement)] = slice(len(self._dims), len(self._dims) + len(dims))
-            self._dims += dims
+    def _sizes(self, s: Statement) -> tuple[Dim, ...]:
+        if isinstance(s, Launch):
+            return (*s.grid, *s.symbols)
+        if isinstance(s, Copy):
+            return (self._program.nbytes(s.source),)
+        return s.values if isinstance(s, SetScalar) else ()
 
     def _known(self, dims: Sequence[Dim]) -> bool:
         return all(s in self._symbols for d in dims for s in symbolic.symbols_of(d))
@@ -58,6 +58,11 @@ class KnownSizes:
         among `values`."""
         place = self._places.get(id(statement))
         return values[place] if place is not None and values else None
+
+    def all_of(self, statement: Statement, values: list[int], env: Mapping[str, int]) -> list[int]:
+        """The same sizes, those that are not among `values` for the symbols in `env`."""
+        found = self.of(statement, values)
+        return [symbolic.evaluate(d, env) for d in self._sizes(statement)] if found is None else found
 
     def offsets(self, values: list[int]) -> list[tuple[int, int]]:
         """Aliases, and where in its base each begins, in bytes; an alias of another comes behind it."""

@@ -23,7 +23,7 @@ from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import PRODUCT
 from xcc.passes.gpu.inline_asm import inline_asm
-from xcc.passes.walk import ops_where
+from xcc.passes.gpu.nvvm_kernel_functions import nvvm_kernels
 
 __all__ = ["EARLY", "EarlyLaunch"]
 
@@ -41,9 +41,8 @@ class EarlyLaunch(Pass):
     def run(self, module: Any, ctx: PassContext) -> None:
         if ctx.chip is None or not ctx.chip.early_launch:
             return
-        kernels = ops_where(module, lambda op: op.name == "llvm.func" and "nvvm.kernel" in op.attributes)
         with module.context, ir.Location.unknown():
-            for op in kernels:
+            for op in nvvm_kernels(module):
                 with ir.InsertionPoint.at_block_begin(op.regions[0].blocks[0]):
                     inline_asm(TEXT, "~{memory}")
                 if PRODUCT not in op.attributes:

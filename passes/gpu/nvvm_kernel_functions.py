@@ -8,6 +8,13 @@ from typing import Any, ClassVar
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 
+__all__ = ["NvvmKernelFunctions", "nvvm_kernels"]
+
+
+def nvvm_kernels(module: Any) -> list[Any]:
+    """The functions of `module` that are kernels, as llvm.func."""
+    return ops_where(module, lambda op: op.name == "llvm.func" and "nvvm.kernel" in op.attributes)
+
 
 @register_pass
 @dataclass(frozen=True)
@@ -21,6 +28,6 @@ class NvvmKernelFunctions(Pass):
 
     def run(self, module: Any, ctx: PassContext) -> None:
         with module.context:
-            for op in ops_where(module, lambda op: op.name == "llvm.func" and "nvvm.kernel" in op.attributes):
+            for op in nvvm_kernels(module):
                 while "gpu.kernel" in op.attributes:
                     del op.attributes["gpu.kernel"]

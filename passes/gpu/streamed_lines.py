@@ -23,9 +23,9 @@ from xcc.dialects.xt import dims_from_attr
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import PRODUCT
 from xcc.passes.gpu.inline_asm import inline_asm
+from xcc.passes.gpu.nvvm_kernel_functions import nvvm_kernels
 from xcc.passes.gpu.tile_ops import element_bytes, is_vector, owner
 from xcc.passes.linalg.domain import volume
-from xcc.passes.walk import ops_where
 
 __all__ = ["StreamedLines"]
 
@@ -48,9 +48,8 @@ class StreamedLines(Pass):
     def run(self, module: Any, ctx: PassContext) -> None:
         if ctx.chip is None or not ctx.chip.line_priority:
             return
-        kernels = ops_where(module, lambda op: op.name == "llvm.func" and "nvvm.kernel" in op.attributes)
         with module.context, ir.Location.unknown():
-            for kernel in kernels:
+            for kernel in nvvm_kernels(module):
                 if PRODUCT not in kernel.attributes:
                     _hint(kernel, ctx.chip.l2_bytes // SHARE)
 
