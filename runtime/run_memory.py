@@ -57,8 +57,7 @@ class RunMemory:
     def plan(self, symbols: Mapping[str, int]) -> RunPlan:
         """For a run on these values of symbols, which the host program gets, too."""
         key = tuple([symbols[s] for s in self._names])
-        for n, value in enumerate(key):
-            self._symbols[n] = value
+        self._symbols[:len(key)] = key
         return self.plans.get(key) or self._plan(key, symbols)
 
     def place(self, plan: RunPlan) -> None:

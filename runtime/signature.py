@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import inf
@@ -128,14 +129,17 @@ class Sizes:
         least = [(v.name, (0, inf)) for v in program.values if v.name not in program.bounds]
         self._bounds = [(self._bound[s], low, high) for s, (low, high) in (*program.bounds.items(), *least)
                         if s in self._bound]
-        self._fixed = [(n, d) for n, d in enumerate(dims) if isinstance(d, int)]    # which must be which number
+        fixed = [(n, d) for n, d in enumerate(dims) if isinstance(d, int)]
+        self._fixed = tuple([d for _, d in fixed])      # what those at the places must be
         self._computed = [n for n, d in enumerate(dims) if not isinstance(d, int) and self._place(d) is None]
         known = {pair: (self._place(pair[0]), self._place(pair[1])) for pair in program.equal}
         same: list[tuple[int | None, int | None]] = [(self._place(d), n) for n, d in enumerate(dims)]
-        self._same = [(a, b) for a, b in (*same, *known.values()) if a is not None and b is not None and a != b]
+        pairs = [(a, b) for a, b in (*same, *known.values()) if a is not None and b is not None and a != b]
         self._rest = DimValues((*(dims[n] for n in self._computed),
                                 *chain(*(pair for pair, places in known.items() if None in places))))
         self._known = self._rest.symbols.keys() <= self._bound.keys()
+        self._symbols_of, self._fixed_of = _at(self._bound.values()), _at(n for n, _ in fixed)
+        self._left, self._right = _at(a for a, _ in pairs), _at(b for _, b in pairs)
 
     def _place(self, d: Dim) -> int | None:
         name = _bare_symbol(d)
@@ -143,30 +147,32 @@ class Sizes:
 
     def solve(self, shapes: Sequence[Sequence[int]], values: Sequence[int] = ()) -> dict[str, int]:
         """The value of each symbol; UserError where two dims disagree, or one is a division by zero."""
-        given = [*chain(*shapes), *values]
-        env = {name: given[n] for name, n in self._bound.items()}
+        given = (*chain(*shapes), *values)
+        env = dict(zip(self._bound, self._symbols_of(given), strict=True))
         try:
             return env if self._fit(given, env) else solve_symbols(self._program, shapes, values)
         except ZeroDivisionError:
             sizes = ", ".join(f"'{name}' is {value}" for name, value in env.items())
             raise UserError(f"sizes do not fit: one that is computed is a division by zero, as {sizes}") from None
 
-    def _fit(self, given: list[int], env: dict[str, int]) -> bool:
+    def _fit(self, given: tuple[int, ...], env: dict[str, int]) -> bool:
         """Whether all is well, as far as it can be told quickly."""
-        for n, size in self._fixed:
-            if given[n] != size:
-                return False
-        for n, other in self._same:
-            if given[n] != given[other]:
-                return False
+        if self._fixed_of(given) != self._fixed or self._left(given) != self._right(given):
+            return False
         for n, low, high in self._bounds:
             if not low <= given[n] <= high:
                 return False
-        if not self._known:
-            return False
+        if not self._known or not self._rest.results:
+            return self._known
         values = self._rest(env)
         pairs = values[len(self._computed):]
         return values[:len(self._computed)] == [given[n] for n in self._computed] and pairs[::2] == pairs[1::2]
+
+
+def _at(places: Iterable[int]) -> Callable[[tuple[int, ...]], tuple[int, ...]]:
+    """What gives the elements at `places` of a tuple."""
+    at = [*places]
+    return operator.itemgetter(*at) if len(at) > 1 else operator.itemgetter(slice(at[0], at[0] + 1) if at else slice(0))
 
 
 def _check_equal(a: Dim, b: Dim, env: Mapping[str, int], source: Mapping[str, str]) -> None:
