@@ -9,6 +9,9 @@
 ; for one that is still asleep. Each worker has a cache line for its word: they come and go without waiting for each
 ; other. Workers spin for a while before they sleep on the condition variable. A generation that begins with a @limit
 ; below 0 is the last one.
+;
+; A scheduler may leave a worker on the caller's processor, where it has its time only while the caller waits for it, for
+; as long as the two run: a worker that finds itself there leaves it, for good, where there are processors for all.
 
 @fn = internal global ptr null
 @slots = internal global ptr null
@@ -21,6 +24,7 @@
 @inside = internal global [256 x [16 x i32]] zeroinitializer, align 64   ; of each worker; a line each
 @busy = internal global i32 0, align 64
 @sleepers = internal global i32 0, align 64
+@place = internal global i32 -1          ; the processor that the region began on
 @limit = internal global i32 0           ; workers that take part
 @spawned = internal global i32 0
 @handles = internal global [256 x ptr] zeroinitializer      ; pthread_t of each worker
@@ -39,6 +43,10 @@ declare i32 @pthread_mutex_unlock(ptr)
 declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_broadcast(ptr)
 declare i32 @sched_yield()
+declare i32 @sched_getcpu()
+declare i32 @sched_getaffinity(i32, i64, ptr)
+declare i32 @sched_setaffinity(i32, i64, ptr)
+declare i32 @memcmp(ptr, ptr, i64)
 
 ; Calls f(slots, begin, end) for pieces that cover [0, total), on all threads.
 define void @xcc_parallel(ptr %f, ptr %args, i64 %n) {
@@ -76,6 +84,8 @@ share:
   %shared = icmp eq i64 %t1, %threads
   br i1 %shared, label %begin, label %share
 begin:
+  %place = call i32 @sched_getcpu()
+  store atomic i32 %place, ptr @place monotonic, align 4
   store atomic i32 1, ptr @open seq_cst, align 4
   %old = atomicrmw add ptr @generation, i32 1 seq_cst
   %asleep = load atomic i32, ptr @sleepers seq_cst, align 4
@@ -230,6 +240,10 @@ out:
 
 ; One worker thread; its number decides whether it takes part.
 define internal ptr @worker(ptr %arg) {
+  %allowed = alloca [16 x i64], align 8
+  %own = alloca [16 x i64], align 8
+  %cpus = call i32 @processors(ptr %allowed)
+  call void @llvm.memcpy.p0.p0.i64(ptr %own, ptr %allowed, i64 128, i1 false)
   call void @make_stack()
   %number64 = ptrtoint ptr %arg to i64
   %number = trunc i64 %number64 to i32
@@ -270,7 +284,20 @@ enter:
   %now = phi i32 [ %now0, %spin ], [ %now1, %awake ]
   %limit = load i32, ptr @limit
   %wanted = icmp slt i32 %number, %limit
-  br i1 %wanted, label %join, label %spare
+  br i1 %wanted, label %look, label %spare
+look:
+  %room = icmp slt i32 %limit, %cpus
+  br i1 %room, label %compare, label %join
+compare:
+  %here = call i32 @sched_getcpu()
+  %theirs = load atomic i32, ptr @place monotonic, align 4
+  %beside = icmp eq i32 %here, %theirs
+  %known = icmp ult i32 %here, 1024
+  %both = and i1 %beside, %known
+  br i1 %both, label %move, label %join
+move:
+  call void @leave(ptr %allowed, ptr %own, i32 %here)
+  br label %join
 join:
   store atomic i32 1, ptr %word seq_cst, align 4
   %o = load atomic i32, ptr @open seq_cst, align 4
@@ -294,6 +321,61 @@ next:
   br label %idle
 out:
   ret ptr null
+}
+
+; How many processors this thread may run on, 0 where that is not known; which, into the 1024 bits at %set.
+define internal i32 @processors(ptr %set) {
+  call void @llvm.memset.p0.i64(ptr %set, i8 0, i64 128, i1 false)
+  %e = call i32 @sched_getaffinity(i32 0, i64 128, ptr %set)
+  %ok = icmp eq i32 %e, 0
+  br i1 %ok, label %word, label %unknown
+word:
+  %n = phi i64 [ 0, %0 ], [ %n1, %word ]
+  %sum = phi i64 [ 0, %0 ], [ %sum1, %word ]
+  %at = getelementptr i64, ptr %set, i64 %n
+  %bits = load i64, ptr %at
+  %ones = call i64 @llvm.ctpop.i64(i64 %bits)
+  %sum1 = add i64 %sum, %ones
+  %n1 = add i64 %n, 1
+  %all = icmp eq i64 %n1, 16
+  br i1 %all, label %known, label %word
+known:
+  %count = trunc i64 %sum1 to i32
+  ret i32 %count
+unknown:
+  ret i32 0
+}
+
+; Moves this thread to the processors %allowed other than %cpu, to stay on them: those are %mine then. Where it is on
+; others than %mine, somebody else has said so, and these are allowed from now on.
+define internal void @leave(ptr %allowed, ptr %mine, i32 %cpu) noinline {
+  %now = alloca [16 x i64], align 8
+  %count = call i32 @processors(ptr %now)
+  %differ = call i32 @memcmp(ptr %now, ptr %mine, i64 128)
+  %same = icmp eq i32 %differ, 0
+  br i1 %same, label %choose, label %told
+told:
+  call void @llvm.memcpy.p0.p0.i64(ptr %allowed, ptr %now, i64 128, i1 false)
+  br label %choose
+choose:
+  call void @llvm.memcpy.p0.p0.i64(ptr %mine, ptr %allowed, i64 128, i1 false)
+  %bit = zext i32 %cpu to i64
+  %n = lshr i64 %bit, 6
+  %low = and i64 %bit, 63
+  %one = shl i64 1, %low
+  %rest = xor i64 %one, -1
+  %at = getelementptr i64, ptr %mine, i64 %n
+  %bits = load i64, ptr %at
+  %without = and i64 %bits, %rest
+  store i64 %without, ptr %at
+  %e = call i32 @sched_setaffinity(i32 0, i64 128, ptr %mine)
+  %ok = icmp eq i32 %e, 0
+  br i1 %ok, label %out, label %refused
+refused:                                 ; there is no other, or it is not for us to say
+  call void @llvm.memcpy.p0.p0.i64(ptr %mine, ptr %now, i64 128, i1 false)
+  br label %out
+out:
+  ret void
 }
 
 ; Waits a moment; gives the processor away now and then.
@@ -388,6 +470,8 @@ define void @xcc_after_fork() {
 }
 
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare i64 @llvm.ctpop.i64(i64)
 declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i32 @llvm.smin.i32(i32, i32)

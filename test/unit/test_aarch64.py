@@ -89,9 +89,10 @@ out:
   ret ptr %%to
 }
 """
-NOT_CALLED = ("memmove", "memset", "pthread_cond_broadcast", "pthread_cond_destroy", "pthread_cond_init",
+NOT_CALLED = ("bcmp", "memmove", "memset", "pthread_cond_broadcast", "pthread_cond_destroy", "pthread_cond_init",
               "pthread_cond_wait", "pthread_create", "pthread_join", "pthread_mutex_destroy", "pthread_mutex_init",
-              "pthread_mutex_lock", "pthread_mutex_unlock", "sched_yield")
+              "pthread_mutex_lock", "pthread_mutex_unlock", "sched_getaffinity", "sched_getcpu", "sched_setaffinity",
+              "sched_yield")
 
 
 def compiled(nodes: list[Any], x: Array, shape: tuple[Any, ...], weights: dict[str, Array],

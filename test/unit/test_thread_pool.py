@@ -4,6 +4,8 @@ import ctypes
 import gc
 import mmap
 import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -244,3 +246,45 @@ def test_in_the_child_of_a_fork_while_a_region_runs():
 
     library.xcc_parallel(kind(piece), None, ctypes.c_int64(64))
     assert ended(children[0]) == 0
+
+
+def other_threads():
+    return {int(t) for t in os.listdir("/proc/self/task")} - {threading.get_native_id()}
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="this process may use one processor only")
+def test_a_worker_leaves_the_callers_processor():
+    """Where the scheduler has put it there, it would have no time while the caller works. It follows the caller's
+    moves, and keeps to the processors that somebody gives it meanwhile."""
+    allowed = os.sched_getaffinity(0)
+    first, second = sorted(allowed)[:2]
+    before = other_threads()
+    pair = cpu_kernels.load(COUNT, threads=2)
+    worker, = other_threads() - before
+    x = np.zeros(1000, np.int32)
+
+    def processors(caller, wanted):
+        """The worker's, at last, while the caller is on `caller`."""
+        os.sched_setaffinity(0, {caller})
+        end = time.monotonic() + 20
+        while os.sched_getaffinity(worker) != wanted and time.monotonic() < end:
+            count(pair, x)
+        return os.sched_getaffinity(worker)
+
+    spin = f"import os\nos.sched_setaffinity(0, {{{second}}})\nwhile True: pass"
+    busy = subprocess.Popen([sys.executable, "-c", spin])
+    try:
+        os.sched_setaffinity(worker, {first, second})
+        assert processors(first, {second}) == {second}      # soon, as the other one has work of its own
+        busy.kill()
+        assert processors(second, {first}) == {first}
+        assert processors(first, {second}) == {second}
+        os.sched_setaffinity(worker, {first})               # and there is no other
+        for _ in range(1000):
+            count(pair, x)
+        assert os.sched_getaffinity(worker) == {first}
+    finally:
+        busy.kill()
+        busy.wait()
+        os.sched_setaffinity(0, allowed)
+    assert len({*x}) == 1
