@@ -80,8 +80,8 @@ def measured_row(case: Case, folder: Path, job: Job, rivals: list[Rival], args: 
         row["load_s"][r.name], row["first_ms"][r.name] = r.facts["load_s"], r.facts["first_ms"]
         row["run_mb"][r.name] = r.facts["run_bytes"] / 1e6
         row["activation_mb"][r.name] = r.facts["activation_bytes"] / 1e6
-        if r.facts["kernel_ms"]:
-            row["kernel_ms"] = r.facts["kernel_ms"]
+        if r.kernel_ms:
+            row["kernel_ms"] = statistics.median(r.kernel_ms)
     row["calls"] = min((len(r.times) for r in rivals if r.times), default=0)
     row["differs"] = differing(folder, list(row["ms"]), job)
     return row | limits(row, job, machine)

@@ -25,13 +25,14 @@ class Rival:
         self.name, self.threads, self.log = name, threads, log
         self.why = ""
         self.times: list[float] = []
+        self.kernel_ms: list[float] = []                # of the longest kernel alone, where the case asks for it
         self.facts: dict[str, Any] = {}
         self._process: subprocess.Popen[str] | None = None
         self._alone = False
 
     def load(self, folder: Path, alone: bool = False) -> None:
         """Begins to load the case in `folder`, `alone` in a new process; :meth:`loaded` waits for it."""
-        self.why, self.times, self.facts = "", [], {}
+        self.why, self.times, self.kernel_ms, self.facts = "", [], [], {}
         if alone or self._alone:
             self.stop()
         self._alone = alone
@@ -52,6 +53,7 @@ class Rival:
         answer = self._answer(RUNNING)
         self.why = str(answer.get("absent", self.why))
         self.times += answer.get("times", [])
+        self.kernel_ms += [answer["kernel_ms"]] if "kernel_ms" in answer else []
         time.sleep(SILENCE)
         self._signal(signal.SIGSTOP)
 

@@ -14,30 +14,25 @@ import ctypes
 import gc
 import json
 import os
-import statistics
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 from cpu_runtimes import IMPORTS, RUNTIMES, Call, Feeds, Repeated
 
-PROFILES, PAUSE = 5, 0.05       # of a kernel alone, and seconds between them
 LONG = 0.1              # seconds of a call that caches are warm for after its first part
 
 
-def longest_kernel(folder: Path, feeds: Feeds) -> float:
-    """Milliseconds of the longest kernel of a run alone: a convolution without layout conversions at its ends. The
-    median of some profiles: one is over in less time than a machine is disturbed."""
+def longest_kernel(folder: Path, feeds: Feeds) -> Callable[[], float]:
+    """Measures the milliseconds of the longest kernel of a run alone: a convolution without layout conversions at its
+    ends."""
     from xcc.runtime.model import load
 
     model = load(folder / "xcc.xcm")
-    times = []
-    for _ in range(PROFILES):
-        times.append(max(t.seconds for t in model.profile(feeds)))
-        time.sleep(PAUSE)
-    return statistics.median(times) * 1e3
+    return lambda: max(t.seconds for t in model.profile(feeds)) * 1e3
 
 
 def resident(peak: bool = False) -> int:
@@ -78,10 +73,8 @@ def run_for(call: Call, seconds: float, warm: bool) -> list[float]:
     return times
 
 
-def loaded(name: str, folder: Path, threads: int) -> tuple[Call, dict[str, Any]]:
+def loaded(name: str, folder: Path, job: dict[str, Any], feeds: Feeds, threads: int) -> tuple[Call, dict[str, Any]]:
     """The case's call, and what loading it and running it for the first time took."""
-    job = json.loads((folder / "job.json").read_text())
-    feeds = dict(np.load(folder / "feeds.npz"))
     settle()
     base = resident()
     begin = time.perf_counter()
@@ -99,9 +92,8 @@ def loaded(name: str, folder: Path, threads: int) -> tuple[Call, dict[str, Any]]
     begin = time.perf_counter()
     call()
     last, peak = time.perf_counter() - begin, resident(peak=True)
-    alone = longest_kernel(folder, feeds) if name == "xcc" and job["torch"][:1] == ["conv"] else 0.0
     return call, {"load_s": seconds, "first_ms": first * 1e3, "last_s": last, "run_bytes": peak - base,
-                  "activation_bytes": max(0, peak - held), "kernel_ms": alone}
+                  "activation_bytes": max(0, peak - held)}
 
 
 def serve(name: str, request: dict[str, Any], answers: TextIO) -> None:
@@ -110,8 +102,11 @@ def serve(name: str, request: dict[str, Any], answers: TextIO) -> None:
         answers.write(json.dumps(data) + "\n")
         answers.flush()
 
+    folder = Path(request["folder"])
     try:
-        call, facts = loaded(name, Path(request["folder"]), request["threads"])
+        job, feeds = json.loads((folder / "job.json").read_text()), dict(np.load(folder / "feeds.npz"))
+        call, facts = loaded(name, folder, job, feeds, request["threads"])
+        kernel = longest_kernel(folder, feeds) if name == "xcc" and job["torch"][:1] == ["conv"] else None
     except Exception as e:
         text = str(e).strip().splitlines()
         answer(absent=f"{type(e).__name__}: {text[0][:200] if text else ''}")
@@ -119,7 +114,8 @@ def serve(name: str, request: dict[str, Any], answers: TextIO) -> None:
     answer(**facts)
     part = 1 / call.times if isinstance(call, Repeated) else 1
     while "seconds" in (request := json.loads(sys.stdin.readline() or "{}")):
-        answer(times=[t * part for t in run_for(call, request["seconds"], facts["last_s"] < LONG)])
+        times = [t * part for t in run_for(call, request["seconds"], facts["last_s"] < LONG)]
+        answer(times=times, **({"kernel_ms": kernel()} if kernel else {}))
     answer(ended=True)
 
 
