@@ -11,7 +11,8 @@
 ; below 0 is the last one.
 ;
 ; A scheduler may leave a worker on the caller's processor, where it has its time only while the caller waits for it, for
-; as long as the two run: a worker that finds itself there leaves it, for good, where there are processors for all.
+; as long as the two run: a worker that finds itself there leaves it, where there are processors for all, and keeps to
+; the others until the caller comes to it.
 
 @fn = internal global ptr null
 @slots = internal global ptr null

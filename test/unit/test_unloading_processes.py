@@ -105,7 +105,7 @@ def seconds():
 
 use()
 longest, interrupts, tries = 1.5 * min(seconds() for _ in range(3)), 0, 0       # one alone may be a slow moment's
-while interrupts < 60 and tries < 1000:
+while tries < 150 or interrupts <= 30 and tries < 1000:
     tries += 1
     try:
         signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0005, longest))
@@ -114,7 +114,7 @@ while interrupts < 60 and tries < 1000:
     except KeyboardInterrupt:
         interrupts += 1
     check(xcc.load(path))
-assert interrupts == 60, (interrupts, tries)
+assert interrupts > 30, (interrupts, tries)
 """
 
 
