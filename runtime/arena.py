@@ -74,9 +74,6 @@ class ArenaPlanner:
             self._plans[key] = self._place([sizes[i] for i in self.count_of])
         return self._plans[key]
 
-    def forget(self) -> None:
-        self._plans.clear()
-
     @cached_property
     def _counts(self) -> DimValues:
         return DimValues(self.counts, self.limits)

@@ -1,14 +1,14 @@
 """Runs a model compiled for CPUs: one shared object, one call a run.
 
 The object exports ``xcc_main(buffers, symbols)``, ``xcc_setup`` (see xcc.targets.cpu.host), and of the thread pool
-``xcc_set_threads``, ``xcc_make_stack``, ``xcc_fetch``, ``xcc_stop`` and ``xcc_after_fork``. It is loaded from memory,
-and unloaded when nothing refers to the executor any more; weights stay where the artifact has mapped them.
+``xcc_set_threads``, ``xcc_make_stack``, ``xcc_stop`` and ``xcc_after_fork``; with symbolic sizes ``xcc_plan``. It is
+loaded from memory, and unloaded when nothing refers to the executor any more; weights stay where the artifact has
+mapped them.
 """
 
 from __future__ import annotations
 
 import ctypes
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -19,13 +19,11 @@ from xcc import symbolic
 from xcc.diagnostics import UserError
 from xcc.runtime.arena import ALIGNMENT, touched, walk
 from xcc.runtime.cores import physical_cores
-from xcc.runtime.fetch import data_places, fetch
 from xcc.runtime.large_pages import address_of, load_pages, release, reserve
 from xcc.runtime.launch_time import LaunchTime
-from xcc.runtime.library import code_places, load_library
+from xcc.runtime.library import load_library
 from xcc.runtime.outputs import OutputMemory
 from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program, Require
-from xcc.runtime.rehearsal import Rehearsal
 from xcc.runtime.run_memory import RunMemory
 from xcc.runtime.signature import refusal
 from xcc.runtime.versions import choose
@@ -33,7 +31,6 @@ from xcc.runtime.versions import choose
 __all__ = ["CpuExecutor", "make_executor", "requirements", "symbol_names"]
 
 _MOST_THREADS = 256     # of a pool: targets/cpu/threads.ll
-_REHEARSALS = 12        # calls after which Python has replaced its instructions by those for the types that it saw
 
 
 def symbol_names(program: Program) -> tuple[str, ...]:
@@ -89,7 +86,6 @@ class CpuExecutor:
             raise UserError(f"the model's kernels/model.so cannot be loaded: {e}") from None
         main.restype = ctypes.c_int32
         self._main: Callable[[Any, Any], int] = main
-        self._code = code_places(self._library, blob)
         if stack:
             self._library.xcc_make_stack(ctypes.c_int64(stack))
         self.threads = int(self._library.xcc_set_threads(ctypes.c_int32(threads)))
@@ -108,7 +104,6 @@ class CpuExecutor:
                 array = np.ascontiguousarray(weights[b.name])
                 self._arrays[i] = array
                 self._pointers[i] = array.ctypes.data
-        self._rehearsal = Rehearsal(program, self._library, sum(a.nbytes for a in self._arrays.values()))
         if program.setup:
             self._set_up()
 
@@ -137,36 +132,6 @@ class CpuExecutor:
         for i, size, memory in zip(self.program.outputs, plan.outputs, self._output_memory, strict=True):
             if memory is not None:
                 memory.make_ready(size, self._dtypes[i])
-
-    def fetch(self) -> None:
-        """Has the threads read the model's code, and its weights where they are small."""
-        fetch(self._library, self._code, data_places(self.program, list(self._pointers)))
-
-    def rehearse(self, run: Callable[[], Any]) -> None:
-        """Calls `run`, which calls this executor, without the model's code: what Python comes to for the first time
-        takes longer than many a kernel."""
-        if not self._plain:
-            return
-        main, self._main = self._main, _nothing
-        try:
-            for _ in range(_REHEARSALS):
-                run()
-        finally:
-            self._main = main
-
-    def rehearse_code(self, run: Callable[[], Any], inputs: Sequence[Any], symbols: Mapping[str, int]) -> bool:
-        """Calls `run`, which calls this executor with these arguments, for a small model; False where no run came to
-        its end on these sizes."""
-        if not self._rehearsal.possible:
-            return True
-        plan = self.memory.plan(symbols)
-        outputs = sum(math.prod(size) * self._dtypes[i].itemsize
-                      for i, size in zip(self.program.outputs, plan.outputs, strict=True))
-        self.memory.loading = True
-        try:
-            return self._rehearsal(run, plan.arena + outputs + sum(a.nbytes for a in inputs))
-        finally:
-            self.memory.loading = False
 
     def set_threads(self, threads: int) -> int:
         """Changes the number of threads; returns how many there are."""
@@ -223,11 +188,6 @@ class CpuExecutor:
         if b.kind == "alias":
             return self._address(b.base, env) + symbolic.evaluate(b.offset, env)
         return int(self._pointers[i] or 0)
-
-
-def _nothing(pointers: Any, symbols: Any) -> int:
-    """In the place of ``xcc_main``."""
-    return 0
 
 
 def _dtype(name: str) -> Any:

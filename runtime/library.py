@@ -1,10 +1,9 @@
-"""A model's shared object: loaded from memory, unloaded when nothing uses it any more, and where its code lies."""
+"""A model's shared object: loaded from memory, unloaded when nothing uses it any more."""
 
 from __future__ import annotations
 
 import ctypes
 import os
-import struct
 import tempfile
 import weakref
 from functools import lru_cache
@@ -12,30 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Library", "Place", "code_places", "load_library"]
-
-Place = tuple[int, int]     # an address and how many bytes
-
-_HEADERS, _LOAD, _WRITE = (32, 54), 1, 2    # ELF: where the program headers are and how many; a kind; a flag
-
-
-class _Where(ctypes.Structure):
-    """Dl_info."""
-
-    _fields_ = [("file", ctypes.c_char_p), ("base", ctypes.c_void_p), ("name", ctypes.c_char_p),
-                ("address", ctypes.c_void_p)]
-
-
-def code_places(library: ctypes.CDLL, blob: bytes) -> list[Place]:
-    """The parts of the shared object `blob`, loaded as `library`, that nothing writes: code and constants."""
-    where = _Where()
-    if not _system().dladdr(_pointer(library.xcc_main), ctypes.byref(where)):
-        return []
-    table, = struct.unpack_from("<Q", blob, _HEADERS[0])
-    size, count = struct.unpack_from("<HH", blob, _HEADERS[1])
-    parts = [struct.unpack_from("<IIQQQQ", blob, table + n * size) for n in range(count)]
-    return [((where.base or 0) + address, held) for kind, flags, _, address, _, held in parts
-            if kind == _LOAD and not flags & _WRITE]
+__all__ = ["Library", "load_library"]
 
 
 class Library(ctypes.CDLL):

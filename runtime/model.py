@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +34,6 @@ each symbol; it returns the outputs in the program's order.
 """
 
 REMEMBERED_SHAPES = 256
-LONGER_SIZE = 256           # of one dim, as of a signal in time, for models that the first sizes are too small for
-FIRST_SIZES = (1, 32)       # what sizes are multiples of that a model is made ready for: some halve images five times
 
 
 class Model:
@@ -186,8 +183,8 @@ class Model:
         """Makes ready what the first run would make, for a CPU model where this machine can run it; returns itself.
 
         `dims` says for which sizes of the symbolic dims there is memory: 1, or the least of its bounds, for one that it
-        leaves out. UserError where they do not fit the model. Without it, sizes are tried that a model with symbolic
-        dims may have; the first run on others plans its memory, and clears it where it takes more than a large page.
+        leaves out. UserError where they do not fit the model. Without it, that is for the least sizes, with room for
+        larger ones; the first run on others plans its memory, and clears it where it takes more than a large page.
         """
         if self.target != "cpu":
             return self
@@ -204,41 +201,18 @@ class Model:
             with self._turn.lock:
                 self._make_ready(least | dict(dims))
             return self
-        likely = [{s: -(-n // step) * step for s, n in least.items()} for step in FIRST_SIZES]
-        likely += [{**least, s: LONGER_SIZE} for s in symbols]
-        for n, sizes in enumerate(likely):
-            with contextlib.suppress(UserError), self._turn.lock:        # the first run says what is wrong
-                self._make_ready(sizes, likely[n + 1:])
-                break
+        with contextlib.suppress(UserError), self._turn.lock:        # the first run says what is wrong
+            self._make_ready(least, spare=True)
         return self
 
-    def _make_ready(self, sizes: Mapping[str, int], others: Sequence[Mapping[str, int]] | None = None) -> None:
-        """The executor, and its memory for symbols of these values; `others`, if not None, are likely, too."""
-        executor, spare = self.executor, others is not None
+    def _make_ready(self, sizes: Mapping[str, int], spare: bool = False) -> None:
+        """Makes the executor, and memory for these values of symbols; `spare`: and larger ones, if that is little."""
         try:
-            inputs = self._zeros(sizes)
-            executor.make_ready(self._checked(inputs)[1], spare=spare)
-            executor.fetch()
-            executor.rehearse(lambda: self.run(inputs))
-            if spare and sizes:
-                executor.rehearse(lambda: self._run_anew(inputs))
-            self._rehearse_code(inputs, others or ())
+            self.executor.make_ready(self._checked(self._zeros(sizes))[1], spare=spare)
         except MemoryError as e:
             raise UserError(f"the memory does not suffice for a run of these sizes: {e}") from None
         except (ArithmeticError, ValueError) as e:      # a division by zero, a negative size
             raise UserError(f"the model cannot have these sizes: {e}") from None
-
-    def _rehearse_code(self, inputs: Mapping[str, Any], others: Sequence[Mapping[str, int]]) -> None:
-        """Runs a small model on `inputs`; where no run comes to its end on these sizes, on the first of the others that
-        one does on."""
-        run = self._run_anew if others else self.run
-        if self.executor.rehearse_code(partial(run, inputs), *self._checked(inputs)):
-            return
-        for sizes in others:
-            with contextlib.suppress(UserError, MemoryError, ArithmeticError, ValueError):
-                inputs = self._zeros(sizes)
-                if self.executor.rehearse_code(partial(run, inputs), *self._checked(inputs)):
-                    return
 
     def _zeros(self, sizes: Mapping[str, int]) -> dict[str, Any]:
         """Inputs for symbols of these values: zeros, but for elements that are symbols."""
@@ -248,12 +222,6 @@ class Model:
         for v in self.artifact.program.values:
             inputs[buffers[v.source].name].reshape(-1)[v.index] = sizes[v.name]
         return inputs
-
-    def _run_anew(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """A run as if it were the first on these sizes."""
-        self._solved.clear()
-        self.executor.memory.forget()
-        return self.run(inputs)
 
     def _array(self, info: TensorInfo, value: Any) -> Any:
         if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):

@@ -37,11 +37,11 @@ class RunMemory:
     """Of `program`, whose code is `library`: plans runs, and writes the addresses of temporaries into `pointers`, and
     the values of the symbols that come with the inputs into `symbols`.
 
-    `planner` plans in Python; `loading` says that nobody waits for memory.
+    `planner` plans in Python.
     """
 
     def __init__(self, program: Program, library: ctypes.CDLL, pointers: Any, symbols: Any) -> None:
-        self.planner, self.loading = ArenaPlanner(program), False
+        self.planner = ArenaPlanner(program)
         self.room = 0                                           # bytes of the arena
         self.plans: dict[tuple[int, ...], RunPlan] = {}         # by the symbols' values
         self._names, self._symbols = program.symbols, symbols
@@ -52,7 +52,7 @@ class RunMemory:
         shapes = [program.buffers[i].shape for i in program.outputs]
         self._dims = [d for shape in shapes for d in shape]
         self._ends = list(pairwise(accumulate(map(len, shapes), initial=0)))    # of each output's dims among them
-        self.native = native_planner(library, program.symbols, self.planner, self._dims, pointers)
+        self.native = native_planner(library, self.planner, self._dims, pointers)
 
     def plan(self, symbols: Mapping[str, int]) -> RunPlan:
         """For a run on these values of symbols, which the host program gets, too."""
@@ -64,7 +64,7 @@ class RunMemory:
         """Points temporaries into the arena, which grows to the largest plan seen."""
         if self._placed is plan:
             return
-        self._reserve(plan.arena, exact=self.loading)
+        self._reserve(plan.arena, exact=False)
         if plan.offsets is not None:
             self._addresses[self._temporaries] = plan.offsets + np.uintp(address_of(self._arena) + self._begin)
         elif self.native is not None:
@@ -76,11 +76,6 @@ class RunMemory:
         room = max(plan.arena, min(_SPARE * plan.arena, BLOCK)) if spare and self._names else plan.arena
         self._reserve(room, exact=room == plan.arena)
         self._arena[self._begin:self._begin + self.room].fill(0)
-
-    def forget(self) -> None:
-        """The next run is planned like one on new sizes."""
-        self.plans.clear()
-        self.planner.forget()
 
     def _plan(self, key: tuple[int, ...], symbols: Mapping[str, int]) -> RunPlan:
         native = self.native if max(key, default=0) <= MOST_BYTES else None     # else no 64 bits hold them

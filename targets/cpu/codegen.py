@@ -57,14 +57,8 @@ def emit_assembly(ir_text: str, chip: Chip, *, vectorize: bool = False) -> str:
 
 @lru_cache(maxsize=8)
 def thread_pool(chip: Chip) -> bytes:
-    """The object with xcc_parallel, xcc_set_threads, xcc_make_stack, xcc_fetch, xcc_stop and xcc_after_fork."""
+    """The object with xcc_parallel, xcc_set_threads, xcc_make_stack, xcc_stop and xcc_after_fork."""
     declaration, call = _RELAX["x86" if chip.triple.startswith("x86_64") else "arm"]
     source = Path(__file__).with_name("threads.ll").read_text()
     relax = f"\n{declaration}\ndefine internal void @relax() alwaysinline {{\n  {call}\n  ret void\n}}\n"
     return emit_object(source + relax, chip)
-
-
-@lru_cache(maxsize=8)
-def arena_planner(chip: Chip) -> bytes:
-    """The object with xcc_plan_arena."""
-    return emit_object(Path(__file__).with_name("plan.ll").read_text(), chip)

@@ -8,10 +8,7 @@ their base). `symbols` has an entry for each name of :func:`xcc.runtime.cpu.symb
 bound from inputs, the function writes those bound on the way. Returns 0, or which of
 :func:`xcc.runtime.cpu.requirements`, counted from 1, does not hold: nothing behind it has run then.
 
-    int64 xcc_flips, xcc_taken                            only where the program has branches
-
-For rehearsals: bit n of `xcc_flips` set has the n-th If of the program taken the other way (0 else), bit n of
-`xcc_taken` says whether it ran what the condition guards, when it was come to last.
+    int64 xcc_plan(...)                                   only where the program has symbols; see xcc.targets.cpu.plan
 """
 
 from __future__ import annotations
@@ -41,34 +38,37 @@ from xcc.runtime.program import (
     While,
 )
 from xcc.symbolic import Dim
+from xcc.targets.cpu.plan import plan_function
 from xcc.targets.llvm_text import llvm_ir
 
-_LOWERING = "convert-scf-to-cf,arith-expand,convert-to-llvm,reconcile-unrealized-casts"
+_LOWERING = ("convert-scf-to-cf,arith-expand,convert-func-to-llvm{use-bare-ptr-memref-call-conv=true},convert-to-llvm,"
+             "reconcile-unrealized-casts")
 _FLOATS = {"f64": "f64", "f32": "f32", "f16": "f16", "bf16": "bf16", "f8E4M3FN": "f8E4M3FN", "f8E5M2": "f8E5M2"}
 
 
 def host_program(program: Program) -> str:
-    """LLVM IR text of ``xcc_main``, and of ``xcc_setup`` where it has work, for `program`."""
+    """LLVM IR text of ``xcc_main``, and of ``xcc_setup`` and ``xcc_plan`` where they have work, for `program`."""
     functions = {"xcc_main": program.body} | ({"xcc_setup": program.setup} if program.setup else {})
     with ir.Context(), ir.Location.unknown():
-        module = ir.Module.parse("\n".join([*_switches(program), *(
-            f"func.func @{name}(%buffers: !llvm.ptr, %symbols: !llvm.ptr) -> i32 {{\n"
-            "  %zero = arith.constant 0 : i32\n  return %zero : i32\n}" for name in functions)]))
+        empty = [f"func.func @{name}(%buffers: !llvm.ptr, %symbols: !llvm.ptr) -> i32 {{\n"
+                 "  %zero = arith.constant 0 : i32\n  return %zero : i32\n}" for name in functions]
+        dims = [d for i in program.outputs for d in program.buffers[i].shape]
+        module = ir.Module.parse("\n".join([*empty, plan_function(program, dims)]))
         declared: set[str] = set()
-        entries = [o for o in module.body.operations if o.operation.name == "func.func"]
+        entries = list(module.body.operations)[:len(functions)]
         for function, body in zip(entries, functions.values(), strict=True):
             block = function.regions[0].blocks[0]
             host = _Host(program, module, list(block.arguments), declared)
             with ir.InsertionPoint.at_block_terminator(block):
                 host.whole(body)
-        Upstream(pipeline=_LOWERING).run(module, None)  # type: ignore[arg-type]
-        return llvm_ir(module)
+        return lowered(module)
 
 
-def _switches(program: Program) -> list[str]:
-    """``xcc_flips`` and ``xcc_taken``, where the program has branches."""
-    some = any(isinstance(s, If) for s in walk(program.body))
-    return [f"llvm.mlir.global external @{n}(0 : i64) : i64" for n in ("xcc_flips", "xcc_taken")] if some else []
+def lowered(module: Any) -> str:
+    """LLVM IR text of a `module` of host functions; buffers of fixed shapes are plain pointers."""
+    Upstream(pipeline=_LOWERING).run(module, None)  # type: ignore[arg-type]
+    return llvm_ir(module)
+
 
 
 class _Host:
@@ -82,7 +82,6 @@ class _Host:
         self.declared = declared
         self.status: Any = None                         # the address of what the function returns, where it can fail
         self.codes = {id(s): n for n, s in enumerate(requirements(program), 1)}
-        self.branches = {id(s): n for n, s in enumerate(s for s in walk(program.body) if isinstance(s, If))}
 
     def element(self, base: Any, i: Any, elem: Any) -> Any:
         """The address of element `i` (an int or an i64 value) of an array of `elem`."""
@@ -234,28 +233,11 @@ class _Host:
         return op(name, [ir.IntegerType.get_signless(1)], [value, zero], predicate=ir.IntegerAttr.get(self.i64, code))
 
     def _if(self, s: If) -> None:
-        condition = self._rehearsed(self.branches[id(s)], self._condition(s.condition))
-        branch = ir.Operation.create("scf.if", operands=[condition], regions=2)
+        branch = ir.Operation.create("scf.if", operands=[self._condition(s.condition)], regions=2)
         for region, body in zip(branch.regions, (s.then, s.orelse), strict=True):
             with ir.InsertionPoint(region.blocks.append()):
                 self.statements(body)
                 op("scf.yield", [], [])
-
-    def _rehearsed(self, n: int, condition: Any) -> Any:
-        """The `condition` of branch `n`, or its opposite where a rehearsal says so; tells which it was."""
-        if n > 62:
-            return condition
-        flips = self.load(self._global("xcc_flips"), self.i64)
-        bit = op("arith.shrui", [self.i64], [flips, self._constant(n)])
-        condition = op("arith.xori", [condition.type], [condition, op("arith.trunci", [condition.type], [bit])])
-        bit = op("arith.shli", [self.i64], [op("arith.extui", [self.i64], [condition]), self._constant(n)])
-        taken = self.load(self._global("xcc_taken"), self.i64)
-        others = op("arith.andi", [self.i64], [taken, self._constant(~(1 << n))])
-        self.store(op("arith.ori", [self.i64], [others, bit]), self._global("xcc_taken"))
-        return condition
-
-    def _global(self, name: str) -> Any:
-        return op("llvm.mlir.addressof", [self.ptr], [], global_name=ir.FlatSymbolRefAttr.get(name))
 
     def _while(self, s: While) -> None:
         loop = ir.Operation.create("scf.while", regions=2)

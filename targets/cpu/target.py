@@ -24,18 +24,16 @@ def _emit_kernel(module: Any, chip: Chip, options: Any) -> KernelBinary:
 
 
 def _link(program: Program, kernels: tuple[KernelBinary, ...], chip: Chip, options: Any) -> dict[str, bytes]:
-    """``kernels/model.so``: every kernel, the host program, the thread pool, and what plans the arena where only a run
-    knows sizes; ``kernels/cpu.json``: what it needs, how many bytes of stack, and whether a kernel has work for several
-    threads."""
+    """``kernels/model.so``: every kernel, the host program, the thread pool; ``kernels/cpu.json``: what it needs, how
+    many bytes of stack, and whether a kernel has work for several threads."""
     if "apple" in chip.triple:
         raise UserError(f"code for {chip.name} is compiled (--emit=code, --emit=asm) but cannot be linked yet")
-    from xcc.targets.cpu.codegen import arena_planner, emit_object, thread_pool
+    from xcc.targets.cpu.codegen import emit_object, thread_pool
     from xcc.targets.cpu.host import host_program
     from xcc.targets.cpu.link import link_shared
 
     host = emit_object(host_program(program), chip)
-    common = [thread_pool(chip), *([arena_planner(chip)] if program.symbols else ())]
-    shared = link_shared([*(k.blob for k in kernels), host, *common])
+    shared = link_shared([*(k.blob for k in kernels), host, thread_pool(chip)])
     facts = {"triple": chip.triple, "cpu": chip.cpu, "features": chip.features,
              "threads": getattr(options, "threads", 0), "requires": _requires(chip),
              "parallel": any(b"xcc_parallel" in k.blob for k in kernels),

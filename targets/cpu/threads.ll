@@ -197,48 +197,6 @@ out:
   ret void
 }
 
-; Each thread reads the `count` places, pairs of an address and bytes, into its caches. Workers are awake then.
-define void @xcc_fetch(ptr %places, i64 %count) {
-  %limit = load i32, ptr @limit
-  %workers = zext i32 %limit to i64
-  %threads = add i64 %workers, 1
-  %end = getelementptr { ptr, i64 }, ptr %places, i64 %count
-  %args = alloca { ptr, ptr }
-  store ptr %places, ptr %args
-  %second = getelementptr { ptr, ptr }, ptr %args, i64 0, i32 1
-  store ptr %end, ptr %second
-  call void @xcc_parallel(ptr @fetch, ptr %args, i64 %threads)
-  ret void
-}
-
-define internal void @fetch(ptr %args, i64 %begin, i64 %stop) {
-  %places = load ptr, ptr %args
-  %second = getelementptr { ptr, ptr }, ptr %args, i64 0, i32 1
-  %end = load ptr, ptr %second
-  br label %place
-place:
-  %at = phi ptr [ %places, %0 ], [ %next, %line ]
-  %past = icmp eq ptr %at, %end
-  br i1 %past, label %out, label %some
-some:
-  %address = load ptr, ptr %at
-  %length = getelementptr { ptr, i64 }, ptr %at, i64 0, i32 1
-  %bytes = load i64, ptr %length
-  %next = getelementptr { ptr, i64 }, ptr %at, i64 1
-  br label %line
-line:
-  %n = phi i64 [ 0, %some ], [ %n1, %read ]
-  %more = icmp slt i64 %n, %bytes
-  br i1 %more, label %read, label %place
-read:
-  %byte = getelementptr i8, ptr %address, i64 %n
-  %value = load volatile i8, ptr %byte
-  %n1 = add i64 %n, 64
-  br label %line
-out:
-  ret void
-}
-
 ; One worker thread; its number decides whether it takes part.
 define internal ptr @worker(ptr %arg) {
   %allowed = alloca [16 x i64], align 8

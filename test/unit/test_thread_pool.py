@@ -2,7 +2,6 @@
 
 import ctypes
 import gc
-import mmap
 import os
 import subprocess
 import sys
@@ -12,8 +11,6 @@ import time
 import cpu_kernels
 import numpy as np
 import pytest
-
-from xcc.runtime.fetch import MOST_FETCHED, fetch
 
 COUNT = """
 func.func @count(%x: memref<?xi32>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xt.result_dims = [["d0"]]} {
@@ -176,24 +173,6 @@ def test_stacks_are_there_before_the_first_run(made):
     thread.start()
     thread.join()
     assert seen[0] < 100 if made else seen[0] > 400
-
-
-def test_fetch_reads_all_of_each_place(library):
-    """Pages that nobody has read yet are read, the last line of a place too, and not a byte behind it."""
-    memory = mmap.mmap(-1, 1 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if hasattr(mmap, "MADV_NOHUGEPAGE"):
-        memory.madvise(mmap.MADV_NOHUGEPAGE)
-    guarded = cpu_kernels.Guarded(np.zeros(100, np.uint8))
-    places = [(ctypes.addressof(ctypes.c_char.from_buffer(memory)), 1 << 20), (guarded.address, 100)]
-    before = faults()
-    fetch(library, places[1:], places[:1])
-    assert faults() - before >= (1 << 20) // mmap.PAGESIZE
-    before = faults()
-    assert not np.frombuffer(memory, np.uint8)[::mmap.PAGESIZE].any()
-    assert faults() - before < 20
-    before = faults()
-    fetch(library, [], [(places[0][0], MOST_FETCHED + 1)])     # would end behind the memory
-    assert faults() - before < 20
 
 
 def ended(child):
