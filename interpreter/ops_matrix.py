@@ -49,8 +49,11 @@ class Fragment:
 
 
 def multiply(machine: Machine, a: tuple[Array, Fragment], b: tuple[Array, Fragment], c: tuple[Array, Fragment],
-             lanes: int) -> Array:
-    """a @ b + c of every warp; products summed in float64 (int64), rounded once."""
+             lanes: int, saturate: bool = False) -> Array:
+    """a @ b + c of every warp; products summed in float64 (int64), rounded once.
+
+    Integers wrap around, or stop at the ends of their range where the instruction does: `saturate`.
+    """
     if machine.options.warp != lanes:
         raise UserError(f"a matrix instruction of {lanes} lanes needs Options(warp={lanes})")
     warps = machine.mask.reshape(-1, lanes)
@@ -63,7 +66,15 @@ def multiply(machine: Machine, a: tuple[Array, Fragment], b: tuple[Array, Fragme
         wide = np.float64 if held.dtype.kind not in "iu" else np.int64
         matrices.append(fragment.gather(held).astype(wide))
     product = matrices[0] @ matrices[1] + matrices[2]
+    if saturate and c[0].dtype.kind in "iu":
+        limits = np.iinfo(c[0].dtype)
+        product = np.clip(product, limits.min, limits.max)
     return c[1].scatter(product.astype(c[0].dtype)).reshape(machine.count, *c[0].shape[1:])
+
+
+def as_bytes(value: Array, name: str) -> Array:
+    """The bits of `value` as the instruction reads them: element type `name`."""
+    return np.ascontiguousarray(value).view(np.uint8 if name == "ui8" else np.int8) if name in ("i8", "ui8") else value
 
 
 def round_tf32(value: Array) -> Array:
@@ -118,7 +129,8 @@ def _mma_sync(source: Any, _: Any) -> Any:
     def run(machine: Machine, a: Array, b: Array, c: Array) -> Array:
         if dtype == np.float32:
             a, b = round_tf32(a), round_tf32(b)
-        return multiply(machine, (a, fragments[0]), (b, fragments[1]), (c, fragments[2]), 32)
+        # the dialect's lowering asks for .satfinite
+        return multiply(machine, (a, fragments[0]), (b, fragments[1]), (c, fragments[2]), 32, saturate=True)
     return run
 
 
@@ -126,8 +138,10 @@ def _mma_sync(source: Any, _: Any) -> Any:
 def _mma_of_warp(source: Any, _: Any) -> Any:
     m, n, k = (int(ir.IntegerAttr(source.attributes[name]).value) for name in "mnk")
     fragments = mma_fragments(m, n, k, dtype_of(source.operands[0].type).itemsize)
+    left, right = (ir.StringAttr(t).value for t in source.attributes["types"])
 
     def run(machine: Machine, a: Array, b: Array, c: Array) -> Array:
+        a, b = as_bytes(a, left), as_bytes(b, right)
         return multiply(machine, (a, fragments[0]), (b, fragments[1]), (c, fragments[2]), 32)
     return run
 
@@ -194,10 +208,14 @@ def _wmma(source: Any, _: Any) -> Any:
     fragments = wmma_fragments(k, elements)
     half = int(ir.IntegerAttr(source.attributes["subwordOffset"]).value)
     packed = results == 16
+    whole = dtype_of(source.operands[0].type).kind in "iu"
+    signs = [("ui8" if f"unsigned{side}" in source.attributes else "i8") if whole else "" for side in "AB"]
+    saturate = "clamp" in source.attributes
 
     def run(machine: Machine, a: Array, b: Array, c: Array) -> Array:
+        a, b = as_bytes(a, signs[0]), as_bytes(b, signs[1])
         if not packed:
-            return multiply(machine, (a, fragments[0]), (b, fragments[1]), (c, fragments[2]), 32)
+            return multiply(machine, (a, fragments[0]), (b, fragments[1]), (c, fragments[2]), 32, saturate)
         out = np.broadcast_to(c, (machine.count, 16)).copy()
         out[:, half::2] = multiply(machine, (a, fragments[0]), (b, fragments[1]), (out[:, half::2], fragments[2]), 32)
         return out

@@ -17,6 +17,7 @@ from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine
 from xcc.interpreter.memory import MemRef
+from xcc.interpreter.ops_matrix import as_bytes
 from xcc.interpreter.ops_memref import note_shared
 from xcc.interpreter.registry import op
 from xcc.interpreter.types import dtype_of, vector_shape
@@ -61,6 +62,9 @@ def _wgmma(source: Any, kernel: Any) -> Any:
     size = dtype.itemsize
     if m != 64 or k * size != 32 or vector_shape(source.results[0].type)[0] != n // 2:
         raise UserError(f"the interpreter has no wgmma of m{m}n{n}k{k}: {source}")
+    types = [ir.StringAttr(t).value for t in source.attributes["types"]]
+    if size == 1 and (len(sides) < 2 or not all(s.near_k for s in sides)):
+        raise UserError(f"wgmma reads bytes from rows along k in shared memory alone: {source}")
     for number in range(1, len(source.operands), 2) if len(sides) == 2 else (2,):
         note_shared(kernel, source.operands[number].type)
     lane, e = np.arange(GROUP)[:, None], np.arange(n // 2)[None, :]
@@ -73,16 +77,16 @@ def _wgmma(source: Any, kernel: Any) -> Any:
         if machine.count % GROUP or (groups.any(axis=1) != groups.all(axis=1)).any():
             raise machine.fault("divergent-matrix-op", "only some warps of a warpgroup reach the instruction")
         held = np.broadcast_to(acc, (machine.count, n // 2)).reshape(-1, GROUP, n // 2)
-        total = np.zeros((len(held), m, n))
+        total = np.zeros((len(held), m, n), np.int64 if acc.dtype.kind == "i" else np.float64)
         total[:, rows, columns] = held
         for number, step in enumerate(sides[-1].steps):
             if len(a) == 2:
-                left = matrix(machine, a[0], a[1] + sides[0].steps[number], sides[0], m, k)
+                left = matrix(machine, a[0], a[1] + sides[0].steps[number], sides[0], m, k, types[0])
             else:
                 left = held_matrix(machine, a[0], number, m, k)
-            right = matrix(machine, b, b_at + step, sides[-1], n, k)
+            right = matrix(machine, b, b_at + step, sides[-1], n, k, types[1])
             total += left @ right.transpose(0, 2, 1)
-        return total[:, rows, columns].astype(np.float32).reshape(machine.count, n // 2)
+        return total[:, rows, columns].astype(acc.dtype).reshape(machine.count, n // 2)
     return run
 
 
@@ -97,8 +101,11 @@ def held_matrix(machine: Machine, value: Array, step: int, count: int, k: int) -
     return out
 
 
-def matrix(machine: Machine, ref: MemRef, at: Array, side: Side, count: int, k: int) -> Array:
-    """The matrices (warpgroups, count, k) whose first element is number `at`, the same in a whole warpgroup."""
+def matrix(machine: Machine, ref: MemRef, at: Array, side: Side, count: int, k: int, kind: str) -> Array:
+    """The matrices (warpgroups, count, k) whose first element is number `at`, the same in a whole warpgroup.
+
+    kind: the element type as which the instruction reads them.
+    """
     size = ref.dtype.itemsize
     first = np.broadcast_to(machine.address(ref, [at], 1) - ref.base, (machine.count,)).reshape(-1, GROUP)
     if (first != first[:, :1]).any():
@@ -111,14 +118,14 @@ def matrix(machine: Machine, ref: MemRef, at: Array, side: Side, count: int, k: 
     number = np.arange(pieces)
     far_at, near_at = number // (near // width), number % (near // width) * width
     other, depth = (far_at, near_at) if side.near_k else (near_at, far_at)
-    out = np.zeros((len(first), far, near))
+    out = np.zeros((len(first), far, near), np.int64 if kind in ("i8", "ui8") else np.float64)
     base = np.broadcast_to(ref.base, (machine.count,))
     for start in range(0, pieces, GROUP):
         mine = np.minimum(start + np.arange(GROUP), pieces - 1)
         byte = side.swizzle(first * size + side.bytes_of(other[mine], depth[mine], size)[None])
         element = byte.reshape(-1) // size + base
         asked = np.tile(start + np.arange(GROUP) < pieces, len(first))
-        values = machine.read(ref, element, width, asked).reshape(len(first), GROUP, width)
+        values = as_bytes(machine.read(ref, element, width, asked), kind).reshape(len(first), GROUP, width)
         machine.reads_on(ref.buffer, element[machine.mask & asked] * size, PIECE)
         for w in range(width):
             out[:, far_at[mine], near_at[mine] + w] = values[:, :, w]

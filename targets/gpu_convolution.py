@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.gpu.fragments import instructions_of
+from xcc.passes.gpu.fragments import exact_instructions
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
-from xcc.passes.linalg.reduction_body import EXTENSIONS, loops_of, product_operands
+from xcc.passes.linalg.reduction_body import EXTENSIONS, loops_of, narrow, product_operands
 from xcc.passes.linalg.schedule import Schedule
 from xcc.targets.base import Chip
 from xcc.targets.gpu_contraction import matrix_tile
@@ -44,7 +44,7 @@ def flattened(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | N
     deep = volume(op.loops[p] for p in loops)
     batch = volume(place.dims) // max(1, sizes[rows] * sizes[columns])
     element = multiplied_type(factors[0])
-    instructions = [i for i in instructions_of(chip.matrix) if i.types[0] == str(element) and i.exact]
+    instructions = exact_instructions(chip.matrix, multiplied_types(factors))
     width = element_bytes(element)
     tile = matrix_tile(sizes[rows], sizes[columns], deep, batch, width, not instructions, chip,
                        operands=(loaded(op, factors[0], width), loaded(op, factors[1], width)))
@@ -84,6 +84,18 @@ def multiplied_type(value: Any) -> Any:
     """The element type of a factor before it is widened to the accumulator's."""
     owner = value.owner
     return owner.operands[0].type if not isinstance(owner, ir.Block) and owner.name in EXTENSIONS else value.type
+
+
+def multiplied_types(factors: tuple[Any, Any]) -> tuple[str, str]:
+    """The element types of a product's contraction, named as in the tables of instructions: as they are before they are
+    widened, if both are of as many bits."""
+    same = len({narrow(v).type for v in factors}) == 1
+
+    def name(value: Any) -> str:
+        unsigned = not isinstance(value.owner, ir.Block) and value.owner.name == "arith.extui"
+        return ("u" if unsigned else "") + str(narrow(value).type) if same else str(value.type)
+
+    return name(factors[0]), name(factors[1])
 
 
 def pow2_above(n: int) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from xcc.passes.gpu.fragments import instructions_of
+from xcc.passes.gpu.fragments import exact_instructions
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.schedule import Schedule
 from xcc.targets.base import Chip
 from xcc.targets.front import TILE_ROW
-from xcc.targets.gpu_convolution import multiplied_type, pow2_above
+from xcc.targets.gpu_convolution import multiplied_type, multiplied_types, pow2_above
 
 __all__ = ["product_rows"]
 
@@ -38,7 +38,7 @@ def product_rows(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
             or any(sum(o.reduction) != 1 or o.loops[o.reduction.index(True)] != size for o in others):
         return None
     element = multiplied_type(factors[0])
-    found = [i for i in instructions_of(chip.matrix) if i.types[0] == str(element) and i.exact and i.warps == 1]
+    found = [i for i in exact_instructions(chip.matrix, multiplied_types(factors)) if i.warps == 1]
     width, lanes = element_bytes(element), max(pow2_above(size), min((i.n for i in found), default=8))
     row = max(rows)
     count = volume(d for n, d in enumerate(dims) if n != column)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from xcc.passes.gpu.fragments import instructions_of
+from xcc.passes.gpu.fragments import exact_instructions
 from xcc.passes.linalg.domain import Domain, contraction_of, domain, element_bytes, estimate
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.online import find_groups
@@ -16,7 +16,7 @@ from xcc.passes.linalg.schedule import Schedule
 from xcc.targets.base import Chip
 from xcc.targets.gpu_attention import online_schedule
 from xcc.targets.gpu_contraction import matrix_tile
-from xcc.targets.gpu_convolution import flattened, multiplied_type, pow2_above
+from xcc.targets.gpu_convolution import flattened, multiplied_type, multiplied_types, pow2_above
 from xcc.targets.gpu_long_rows import long_rows
 from xcc.targets.gpu_operands import loaded
 from xcc.targets.gpu_product_rows import product_rows
@@ -60,7 +60,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     batch = math.prod(estimate(d) for n, d in enumerate(dims) if n not in only[0] | only[1])
     deep = 1 if inner is None else estimate(op.loops[inner])
     element = multiplied_type(factors[0])
-    instructions = [i for i in instructions_of(chip.matrix) if i.types[0] == str(element) and i.exact]
+    instructions = exact_instructions(chip.matrix, multiplied_types(factors))
     deepest = deep * _other_reductions(op, inner)
     width = element_bytes(element)
     tile = matrix_tile(sides[0], sides[1], deepest, batch, width, not instructions, chip, _exchanged_bytes(kernel),

@@ -9,12 +9,13 @@ from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.fragments import MatrixInstruction, select_group_instruction, select_instruction
 from xcc.passes.gpu.layout import Layout, log2
 
-__all__ = ["HELD", "RUN", "SWAPPED", "WARPS", "Contraction", "column_bits"]
+__all__ = ["HELD", "RUN", "SWAPPED", "UNSIGNED", "WARPS", "Contraction", "column_bits"]
 
 NO_DIM = -2             # the rows of a product of a vector with a matrix: no operand has them
 WARPS = "xcc.warps"     # on a vector.contract: the iteration dim that each bit of the warp number halves, -1: none
 SWAPPED = "xcc.swapped"     # on a vector.contract: the instruction gets its operands the other way round
 HELD = "xcc.held"       # on a vector.contract: its left operand is in registers, where an instruction lets it be so
+UNSIGNED = "xcc.unsigned"   # on a vector.contract: the numbers of the operands whose integers are unsigned
 RUN = "xcc.run"         # on a vector.contract: neighbouring columns of the result that a thread holds (see column_bits)
 
 
@@ -26,6 +27,7 @@ class Contraction:
         from_shared: the instruction reads its operands from shared memory.
         lhs, rhs: layouts asked of the operands; None where any will do (they pass through shared memory).
         result: layout of the accumulator.
+        types: of the elements of lhs, rhs and accumulator, unsigned ones as "ui8"; `unsigned`: whose they are.
         maps: for lhs, rhs and acc the iteration dim of each of their dims.
         m, n, k, batch: iteration dims by role. With a matrix instruction, m is never empty: a vector's rows are copies.
         swapped: the instruction multiplies rhs by lhs and gives the result transposed: its rows, which lie in registers
@@ -49,7 +51,10 @@ class Contraction:
         vector = not self.m and len(self.n) == len(self.k) == 1     # times a matrix: rows that are all the same
         if vector:
             self.m = [NO_DIM]
-        self.types = tuple(str(ir.VectorType(v.type).element_type) for v in list(self.op.operands)[:3])
+        self.unsigned = set(ir.DenseI64ArrayAttr(self.op.attributes[UNSIGNED])) if UNSIGNED in self.op.attributes \
+            else set()
+        self.types = tuple(("u" if n in self.unsigned else "") + str(ir.VectorType(v.type).element_type)
+                           for n, v in enumerate(list(self.op.operands)[:3]))
         self.lhs: Layout | None = None
         self.rhs: Layout | None = None
         self.instruction = self._select(chip, warps)
@@ -69,12 +74,14 @@ class Contraction:
         if len(self.m) != 1 or len(self.n) != 1 or len(self.k) != 1:
             return None
         lossy = "xcc.lossy" in self.op.attributes
+        left, right, total = self.types
+        types = (right, left, total) if SWAPPED in self.op.attributes else (left, right, total)
         shape = (self.sizes.get(self.m[0], 1 << 10), self.sizes[self.n[0]], self.sizes[self.k[0]])
         if _wants_warpgroups(self.op) and self.m != [NO_DIM] and all(self.sizes[d] == 1 for d in self.batch):
-            found = select_group_instruction(chip.matrix, self.types, shape, warps)  # type: ignore[arg-type]
+            found = select_group_instruction(chip.matrix, types, shape, warps)
             if found is not None:
                 return found
-        return select_instruction(chip.matrix, self.types, shape, lossy)  # type: ignore[arg-type]
+        return select_instruction(chip.matrix, types, shape, lossy)
 
     def rows(self, warps: int) -> list[int] | None:
         """The warp split that gives each warp whole rows of the result, when there are enough of them."""

@@ -241,7 +241,7 @@ class _Side:
     """One operand of a register-tiled contraction: reads of `chunk` values of k at once, kept until the next chunk."""
 
     def __init__(self, plan: Contraction, operand: int, tile: StagedTile) -> None:
-        self.plan, self.tile = plan, tile
+        self.plan, self.tile, self.operand = plan, tile, operand
         self.dims, self.c_dims = plan.maps[operand], plan.maps[2]
         self.chunk = chunk_of(plan, operand, tile.memory, element_bytes(tile.stored))
         self.layout = operand_layout(plan, operand, self.chunk)
@@ -271,7 +271,9 @@ class _Side:
                                                     tile.memory.at(**position)[0], tile.start, self.turn), kind)
             if kind != element:
                 out = register_vector(self.layout.registers, element)
-                loaded = arith_d.extf(out, loaded) if isinstance(kind, ir.FloatType) else arith_d.extsi(out, loaded)
+                widen = arith_d.extf if isinstance(kind, ir.FloatType) \
+                    else arith_d.extui if self.operand in plan.unsigned else arith_d.extsi
+                loaded = widen(out, loaded)
             self.loaded = loaded
 
         def register(r: int) -> int:

@@ -12,7 +12,8 @@ from typing import Any
 
 from xcc.passes.gpu.layout import Layout
 
-__all__ = ["MatrixInstruction", "instructions_of", "select_group_instruction", "select_instruction"]
+__all__ = ["MatrixInstruction", "exact_instructions", "instructions_of", "select_group_instruction",
+           "select_instruction"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class MatrixInstruction:
         family: the entry of ``Chip.matrix`` that has it.
         m, n, k: sizes of its tile.
         a, b, c: layouts with inputs ``register`` and ``lane`` over (m, k), (k, n) and (m, n).
-        types: element types of A, B and C, e.g. ("f16", "f16", "f32").
+        types: element types of A, B and C, e.g. ("f16", "f16", "f32"); unsigned bytes are "ui8".
         emit: (a, b, c) 1-D register vectors to the new c vector, built at the current insertion point; None where the
             instruction reads A and B from shared memory (passes/gpu/warpgroup.py).
         exact: false when A and B lose bits (tf32): used only when the kernel's config allows it.
@@ -68,6 +69,11 @@ def instructions_of(families: tuple[str, ...]) -> list[MatrixInstruction]:
     for module in dict.fromkeys(filter(None, map(_table, families))):
         out += [i for i in importlib.import_module(module).INSTRUCTIONS if i.family in families]
     return out
+
+
+def exact_instructions(families: tuple[str, ...], types: tuple[str, str]) -> list[MatrixInstruction]:
+    """The instructions that multiply elements of two types without losing bits of them."""
+    return [i for i in instructions_of(families) if i.types[:2] == types and i.exact]
 
 
 def select_instruction(families: tuple[str, ...], types: tuple[str, str, str], shape: tuple[int, int, int],

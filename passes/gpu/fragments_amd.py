@@ -86,10 +86,20 @@ def _mfma(family: str, m: int, k: int, kind: str, result: str = "f32", lossy: bo
                              exact=not lossy, parts=parts)
 
 
-def _wmma(family: str, kind: str, result: str = "f32", parts: int = 1) -> MatrixInstruction:
+def _wmma(family: str, kind: str, result: str = "f32", parts: int = 1, right: str = "") -> MatrixInstruction:
+    """right: B's element type, where it is another than A's."""
     a, b, c = _wmma_layouts(family == "wmma-rdna3", parts)
-    return MatrixInstruction(f"wmma.m16n16k16.{kind}{_times(parts)}", family, 16, 16, 16 * parts, a, b, c,
-                             (kind, kind, result), _operation("amdgpu.wmma", 16, 16, 16, subwordOffset=0), parts=parts)
+    kinds = kind, right or kind
+    unsigned = {f"unsigned{side}": "unit" for side, t in zip("AB", kinds, strict=True) if t == "ui8"}
+    name = ".".join(dict.fromkeys(kinds))
+    return MatrixInstruction(f"wmma.m16n16k16.{name}{_times(parts)}", family, 16, 16, 16 * parts, a, b, c,
+                             (*kinds, result), _operation("amdgpu.wmma", 16, 16, 16, subwordOffset=0, **unsigned),
+                             parts=parts)
+
+
+def _wmma_bytes(family: str, parts: int = 1) -> tuple[MatrixInstruction, ...]:
+    """Products of bytes of any signs; MFMA takes signed ones alone."""
+    return tuple(_wmma(family, a, "i32", parts, b) for a in ("i8", "ui8") for b in ("i8", "ui8"))
 
 
 def _times(parts: int) -> str:
@@ -116,8 +126,8 @@ INSTRUCTIONS = (
     *_both("mfma-xf32", 4, 8, "f32", lossy=True, parts=2),
     *_both("mfma", 2, 4, "f32", parts=4),
     _mfma("mfma", 16, 4, "f64", "f64"),
-    *(_wmma("wmma-rdna3", kind, result) for kind, result in (("f16", "f32"), ("bf16", "f32"), ("i8", "i32"))),
+    _wmma("wmma-rdna3", "f16"), _wmma("wmma-rdna3", "bf16"), *_wmma_bytes("wmma-rdna3"),
     _wmma("wmma-rdna4", "f16"), _wmma("wmma-rdna4", "bf16"),
-    *(_wmma("wmma-rdna4", kind, result, parts) for parts in (2, 1)
-      for kind, result in (("i8", "i32"), ("f8E4M3FN", "f32"), ("f8E5M2", "f32"))),
+    *_wmma_bytes("wmma-rdna4", 2), *_wmma_bytes("wmma-rdna4"),
+    *(_wmma("wmma-rdna4", kind, "f32", parts) for parts in (2, 1) for kind in ("f8E4M3FN", "f8E5M2")),
 )

@@ -14,7 +14,10 @@ from xcc._mlir import ir, vector_d
 from xcc.passes.gpu.fragments import MatrixInstruction
 from xcc.passes.gpu.layout import Layout, log2
 
-MMA = "xtg.mma"     # what nvgpu.mma.sync has no types for
+MMA = "xtg.mma"     # what nvgpu.mma.sync has no types for, and integers, whose sums it saturates
+F8 = ("f8E4M3FN", "f8E5M2")
+BYTES = ("i8", "ui8")
+COLUMNS = (16, 32, 64, 128, 256)    # of wgmma
 
 
 def _a(k: int, per: int) -> Layout:
@@ -56,31 +59,39 @@ def _mma(k: int, per: int, types: tuple[str, str, str], exact: bool = True) -> M
     return MatrixInstruction(name, "mma", 16, 8, k, _a(k, per), _b(k, per), _C, types, _emit_mma(16, 8, k, per), exact)
 
 
-def _wgmma(n: int, types: tuple[str, str, str]) -> MatrixInstruction:
-    inside, k = [(0, 8 << b) for b in range(log2(n // 8))], 16
+def _wgmma(n: int, types: tuple[str, str, str], size: int = 2) -> MatrixInstruction:
+    """Of elements of `size` bytes; those of one byte must lie in rows along k."""
+    inside, k = [(0, 8 << b) for b in range(log2(n // 8))], 32 // size
     c = Layout.make((64, n), {"register": [*_C.basis("register"), *inside], "lane": _C.basis("lane"),
                               "warp": [(16, 0), (32, 0)]})
-    a = Layout.make((64, k), {**dict(_a(k, 2).bases), "warp": [(16, 0), (32, 0)]})     # where A is in registers
-    return MatrixInstruction(f"wgmma.m64n{n}k{k}.{types[0]}", "wgmma", 64, n, k, a, Layout.make((k, n), {}), c, types,
+    a = Layout.make((64, k), {**dict(_a(k, 4 // size).bases), "warp": [(16, 0), (32, 0)]})     # where A is in registers
+    name = ".".join(types[:2] if size == 1 else types[:1])
+    return MatrixInstruction(f"wgmma.m64n{n}k{k}.{name}", "wgmma", 64, n, k, a, Layout.make((k, n), {}), c, types,
                              None, warps=4)
 
 
-def _mma_f8(element: str) -> MatrixInstruction:
-    """f8 (sm_89 and newer): the fragments of i8, as ``xtg.mma`` (passes/gpu/warpgroup_matrix.py)."""
+def _mma_bytes(family: str, types: tuple[str, str, str]) -> MatrixInstruction:
+    """Bytes of any signs, and f8 (sm_89 and newer), as ``xtg.mma`` (passes/gpu/warpgroup_matrix.py)."""
     def emit(a: Any, b: Any, c: Any) -> Any:
-        return ir.Operation.create(MMA, results=[c.type], operands=[a, b, c], attributes={
-            name: ir.IntegerAttr.get(ir.IntegerType.get_signless(64), n) for name, n in (("m", 16), ("n", 8), ("k", 32))
-        }).results[0]
+        sizes = {name: ir.IntegerAttr.get(ir.IntegerType.get_signless(64), n)
+                 for name, n in (("m", 16), ("n", 8), ("k", 32))}
+        return ir.Operation.create(MMA, results=[c.type], operands=[a, b, c],
+                                   attributes={**sizes, "types": _names(types)}).results[0]
 
-    return MatrixInstruction(f"mma.m16n8k32.{element}", "mma-f8", 16, 8, 32, _a(32, 4), _b(32, 4), _C,
-                             (element, element, "f32"), emit)
+    return MatrixInstruction(f"mma.m16n8k32.{types[0]}.{types[1]}", family, 16, 8, 32, _a(32, 4), _b(32, 4), _C, types,
+                             emit)
+
+
+def _names(types: tuple[str, str, str]) -> Any:
+    return ir.ArrayAttr.get([ir.StringAttr.get(t) for t in types[:2]])
 
 
 INSTRUCTIONS = (
     _mma(16, 2, ("f16", "f16", "f32")),
     _mma(16, 2, ("bf16", "bf16", "f32")),
-    _mma(32, 4, ("i8", "i8", "i32")),
+    *(_mma_bytes("mma", (a, b, "i32")) for a in BYTES for b in BYTES),
     _mma(8, 1, ("f32", "f32", "f32"), exact=False),
-    *(_mma_f8(element) for element in ("f8E4M3FN", "f8E5M2")),
-    *(_wgmma(n, (t, t, "f32")) for n in (16, 32, 64, 128, 256) for t in ("f16", "bf16")),
+    *(_mma_bytes("mma-f8", (element, element, "f32")) for element in F8),
+    *(_wgmma(n, (t, t, "f32")) for n in COLUMNS for t in ("f16", "bf16")),
+    *(_wgmma(n, (a, b, "i32"), 1) for n in COLUMNS for a in BYTES for b in BYTES),
 )

@@ -55,7 +55,9 @@ def matrix_memory(plan: Contraction, operand: int, source: Layout, size: int) ->
 
 
 def near_k(plan: Contraction, operand: int, source: Layout) -> bool:
-    """Whether the rows of shared memory go along k, for a tile that threads hold as `source`."""
+    """Whether the rows of shared memory go along k, for a tile that threads hold as `source`; those of bytes must."""
+    if plan.instruction is not None and plan.types[2] == "i32":
+        return True
     other = plan.maps[operand].index((plan.m if operand == 0 else plan.n)[0])
     unit = next((v for v in (*source.basis("register"), *source.basis("lane")) if 1 in v), None)
     return unit is None or unit[other] != 1
@@ -138,6 +140,7 @@ def multiply(k: Any, op: Any, plan: Contraction) -> Any:
     value, layout, size = k.get(op.operands[2]), plan.result, i.c.registers
     i64 = ir.IntegerType.get_signless(64)
     attributes = {name: ir.IntegerAttr.get(i64, n) for name, n in (("m", i.m), ("n", i.n), ("k", i.k))}
+    attributes["types"] = ir.ArrayAttr.get([ir.StringAttr.get(t) for t in i.types[:2]])
     attributes |= {"ab"[n]: o.attributes(plan.sizes[plan.k[0]], i.k) for n, o in operands.items()}
     acc = []
     ir.Operation.create("nvvm.wgmma.fence.aligned")

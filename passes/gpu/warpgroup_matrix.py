@@ -7,7 +7,8 @@
 
 A descriptor (PTX ISA, "Matrix Descriptor Format") holds the first address, two distances, all in units of 16 bytes, and
 the swizzle. ``xtg.wgmma_wait`` passes the accumulators through its statement, so that nothing reads them before it.
-``xtg.mma`` is a warp's instruction on types for which nvgpu.mma.sync has none (f8).
+``xtg.mma`` is a warp's instruction on types for which nvgpu.mma.sync has none (f8), and on bytes of any signs, whose
+sums wrap. `types` of both names the elements of A and B.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xcc._mlir import arith_d, ir, memref_d, vector_d
+from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.fragments_nvidia import MMA
 from xcc.passes.gpu.inline_asm import inline_asm
@@ -24,7 +26,7 @@ from xcc.passes.walk import ops_where
 
 SWIZZLES = {128: 1, 64: 2, 32: 3}
 UNIT = 16           # bytes
-F8_NAMES = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2"}
+NAMES = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8", "ui8": "u8"}
 
 
 @register_pass
@@ -47,10 +49,16 @@ def _multiply(op: Any) -> list[Any]:
     size = ir.MemRefType(b.type).element_type.width // 8
     count = ir.VectorType(acc.type).shape[0]
     m, n, k = (op.attributes[name].value for name in "mnk")
-    name = str(ir.MemRefType(b.type).element_type)
+    types = [ir.StringAttr(t).value for t in op.attributes["types"]]
+    total = "f32" if isinstance(ir.VectorType(acc.type).element_type, ir.FloatType) else "s32"
+    kinds = ".".join(NAMES.get(t, t) for t in types)
     sides = [ir.DictAttr(op.attributes[name]) for name in "ab" if name in op.attributes]
     steps = [[n * size // UNIT for n in ir.DenseI64ArrayAttr(s["steps"])] for s in sides]
-    transposed = ", ".join(str(int(not s["near_k"].value)) for s in sides)
+    transposed = [int(not s["near_k"].value) for s in sides]
+    if size == 1 and any(transposed):
+        raise CompilerBug("wgmma reads bytes from rows along k alone")
+    scales = ", 1, 1" if total == "f32" else ""
+    last = "p" + scales + "".join(f", {t}" for t in transposed if size > 1)
     held = "{" + ", ".join(f"${r}" for r in range(count)) + "}"
     lines = [".reg .b64 a, b;", ".reg .pred p;", "setp.eq.b32 p, 1, 1;"]
     packed = _packed(a[0]) if len(a) == 1 else []
@@ -67,8 +75,7 @@ def _multiply(op: Any) -> list[Any]:
             left = "a"
             lines.append(f"add.s64 a, ${first}, {steps[0][number]};")
         lines += [f"add.s64 b, ${first + len(inputs) - 1}, {step};",
-                  f"wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.f32.{name}.{name} {held}, {left}, b, p, 1, 1, "
-                  f"{transposed};"]
+                  f"wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.{total}.{kinds} {held}, {left}, b, {last};"]
     return _statement("{" + " ".join(lines) + "}", [acc], inputs)
 
 
@@ -83,7 +90,8 @@ def _packed(value: Any) -> list[Any]:
 
 def _mma(op: Any) -> list[Any]:
     a, b, acc = op.operands
-    kind = F8_NAMES[str(ir.VectorType(a.type).element_type)]
+    kinds = ".".join(NAMES[ir.StringAttr(t).value] for t in op.attributes["types"])
+    total = "f32" if isinstance(ir.VectorType(acc.type).element_type, ir.FloatType) else "s32"
     m, n, k = (op.attributes[name].value for name in "mnk")
     inputs = [_packed(a), _packed(b)]
     held = "{" + ", ".join(f"${r}" for r in range(4)) + "}"
@@ -91,7 +99,7 @@ def _mma(op: Any) -> list[Any]:
     for words in inputs:
         sides.append("{" + ", ".join(f"${first + r}" for r in range(len(words))) + "}")
         first += len(words)
-    return _statement(f"mma.sync.aligned.m{m}n{n}k{k}.row.col.f32.{kind}.{kind}.f32 {held}, {sides[0]}, {sides[1]}, "
+    return _statement(f"mma.sync.aligned.m{m}n{n}k{k}.row.col.{total}.{kinds}.{total} {held}, {sides[0]}, {sides[1]}, "
                       f"{held};", [acc], inputs[0] + inputs[1])
 
 
@@ -121,7 +129,7 @@ def _statement(text: str, vectors: list[Any], inputs: list[Any]) -> list[Any]:
     element = scalars[0].type
     struct = ir.Type.parse("!llvm.struct<(" + ", ".join([str(element)] * count) + ")>")
     kinds = ["r" if v.type == ir.IntegerType.get_signless(32) else "l" for v in inputs]
-    constraints = [*["=f"] * count, *map(str, range(count)), *kinds]
+    constraints = [*["=f" if isinstance(element, ir.FloatType) else "=r"] * count, *map(str, range(count)), *kinds]
     result = inline_asm(text, ",".join(constraints), [struct], [*scalars, *inputs])
     values = [ir.Operation.create("llvm.extractvalue", results=[element], operands=[result], attributes={
         "position": ir.DenseI64ArrayAttr.get([i])}).results[0] for i in range(count)]

@@ -38,7 +38,7 @@ func.func @bf16(%a: memref<16x16xbf16>, %b: memref<16x8xbf16>, %o: memref<16x8xf
 // -----
 
 // ALL-LABEL: gpu.func @i8(
-// ALL: nvgpu.mma.sync({{.*}}) {mmaShape = [16, 8, 32]} : (vector<4x4xi8>, vector<2x4xi8>, vector<2x2xi32>) -> vector<2x2xi32>
+// ALL: "xtg.mma"({{.*}}) {k = 32 : i64, m = 16 : i64, n = 8 : i64, types = ["i8", "i8"]} : (vector<16xi8>, vector<8xi8>, vector<4xi32>) -> vector<4xi32>
 func.func @i8(%a: memref<16x32xi8>, %b: memref<32x8xi8>, %o: memref<16x8xi32>) attributes {xt.kernel, xcc.config = {threads = 32 : i64}} {
   %c0 = arith.constant 0 : index
   %h = arith.constant 0 : i8
@@ -47,6 +47,23 @@ func.func @i8(%a: memref<16x32xi8>, %b: memref<32x8xi8>, %o: memref<16x8xi32>) a
     %ta = vector.transfer_read %a[%c0, %c0], %h {in_bounds = [true, true]} : memref<16x32xi8>, vector<16x32xi8>
     %tb = vector.transfer_read %b[%c0, %c0], %h {in_bounds = [true, true]} : memref<32x8xi8>, vector<32x8xi8>
     %c = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %ta, %tb, %init : vector<16x32xi8>, vector<32x8xi8> into vector<16x8xi32>
+    vector.transfer_write %c, %o[%c0, %c0] {in_bounds = [true, true]} : vector<16x8xi32>, memref<16x8xi32>
+  }
+  return
+}
+
+// -----
+
+// ALL-LABEL: gpu.func @ui8_i8(
+// ALL: "xtg.mma"({{.*}}) {k = 32 : i64, m = 16 : i64, n = 8 : i64, types = ["ui8", "i8"]} : (vector<16xi8>, vector<8xi8>, vector<4xi32>) -> vector<4xi32>
+func.func @ui8_i8(%a: memref<16x32xi8>, %b: memref<32x8xi8>, %o: memref<16x8xi32>) attributes {xt.kernel, xcc.config = {threads = 32 : i64}} {
+  %c0 = arith.constant 0 : index
+  %h = arith.constant 0 : i8
+  scf.forall (%i) in (1) {
+    %init = arith.constant dense<0> : vector<16x8xi32>
+    %ta = vector.transfer_read %a[%c0, %c0], %h {in_bounds = [true, true]} : memref<16x32xi8>, vector<16x32xi8>
+    %tb = vector.transfer_read %b[%c0, %c0], %h {in_bounds = [true, true]} : memref<32x8xi8>, vector<32x8xi8>
+    %c = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>, xcc.unsigned = array<i64: 0>} %ta, %tb, %init : vector<16x32xi8>, vector<32x8xi8> into vector<16x8xi32>
     vector.transfer_write %c, %o[%c0, %c0] {in_bounds = [true, true]} : vector<16x8xi32>, memref<16x8xi32>
   }
   return
@@ -92,7 +109,7 @@ func.func @f32(%a: memref<16x8xf32>, %b: memref<8x8xf32>, %o: memref<16x8xf32>) 
 // ALL-LABEL: gpu.func @e4m3(
 // SM80-NOT: mma
 // SM80: vector.fma
-// SM90: "xtg.mma"({{.*}}) {k = 32 : i64, m = 16 : i64, n = 8 : i64} : (vector<16xf8E4M3FN>, vector<8xf8E4M3FN>, vector<4xf32>) -> vector<4xf32>
+// SM90: "xtg.mma"({{.*}}) {k = 32 : i64, m = 16 : i64, n = 8 : i64, types = ["{{f8E.*}}", "{{f8E.*}}"]} : (vector<16xf8E4M3FN>, vector<8xf8E4M3FN>, vector<4xf32>) -> vector<4xf32>
 func.func @e4m3(%a: memref<16x32xf8E4M3FN>, %b: memref<32x8xf8E4M3FN>, %o: memref<16x8xf32>) attributes {xt.kernel, xcc.config = {threads = 32 : i64}} {
   %c0 = arith.constant 0 : index
   %h = arith.constant 0.0 : f8E4M3FN
@@ -111,7 +128,7 @@ func.func @e4m3(%a: memref<16x32xf8E4M3FN>, %b: memref<32x8xf8E4M3FN>, %o: memre
 // ALL-LABEL: gpu.func @e5m2(
 // SM80-NOT: mma
 // SM80: vector.fma
-// SM90: "xtg.mma"({{.*}}) {k = 32 : i64, m = 16 : i64, n = 8 : i64} : (vector<16xf8E5M2>, vector<8xf8E5M2>, vector<4xf32>) -> vector<4xf32>
+// SM90: "xtg.mma"({{.*}}) {k = 32 : i64, m = 16 : i64, n = 8 : i64, types = ["{{f8E.*}}", "{{f8E.*}}"]} : (vector<16xf8E5M2>, vector<8xf8E5M2>, vector<4xf32>) -> vector<4xf32>
 func.func @e5m2(%a: memref<16x32xf8E5M2>, %b: memref<32x8xf8E5M2>, %o: memref<16x8xf32>) attributes {xt.kernel, xcc.config = {threads = 32 : i64}} {
   %c0 = arith.constant 0 : index
   %h = arith.constant 0.0 : f8E5M2

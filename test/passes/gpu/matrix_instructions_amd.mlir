@@ -94,6 +94,32 @@ func.func @i8(%a: memref<32x64xi8>, %b: memref<32x64xi8>, %o: memref<32x32xi32>)
   return
 }
 
+// MFMA multiplies signed bytes alone: register tiles, widened with zeros; WMMA is told the signs.
+// CDNA2-LABEL: gpu.func @ui8_i8(
+// CDNA2-NOT: amdgpu.mfma
+// CDNA2: arith.extui {{.*}}xi8>
+// CDNA2: arith.extsi {{.*}}xi8>
+// CDNA3-LABEL: gpu.func @ui8_i8(
+// CDNA3-NOT: amdgpu.mfma
+// CDNA4-LABEL: gpu.func @ui8_i8(
+// CDNA4-NOT: amdgpu.mfma
+// RDNA3-LABEL: gpu.func @ui8_i8(
+// RDNA3-COUNT-8: amdgpu.wmma 16x16x16 {{.*}}unsignedA
+// RDNA4-LABEL: gpu.func @ui8_i8(
+// RDNA4-COUNT-8: amdgpu.wmma 16x16x16 {{.*}}unsignedA
+func.func @ui8_i8(%a: memref<32x64xi8>, %b: memref<32x64xi8>, %o: memref<32x32xi32>) attributes {xt.kernel, xcc.config = {threads = 64 : i64}} {
+  %c0 = arith.constant 0 : index
+  %z = arith.constant 0 : i8
+  scf.forall (%i) in (1) {
+    %init = arith.constant dense<0> : vector<32x32xi32>
+    %x = vector.transfer_read %a[%c0, %c0], %z {in_bounds = [true, true]} : memref<32x64xi8>, vector<32x64xi8>
+    %y = vector.transfer_read %b[%c0, %c0], %z {in_bounds = [true, true]} : memref<32x64xi8>, vector<32x64xi8>
+    %c = vector.contract {indexing_maps = [#m, #n, #o], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>, xcc.unsigned = array<i64: 0>} %x, %y, %init : vector<32x64xi8>, vector<32x64xi8> into vector<32x32xi32>
+    vector.transfer_write %c, %o[%c0, %c0] {in_bounds = [true, true]} : vector<32x32xi32>, memref<32x32xi32>
+  }
+  return
+}
+
 // RDNA multiplies f32 by FMAs.
 // CDNA2-LABEL: gpu.func @f32(
 // CDNA2-COUNT-32: amdgpu.mfma 32x32x2 {{.*}}: f32, f32, vector<16xf32>
