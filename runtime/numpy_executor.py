@@ -58,8 +58,8 @@ class NumpyExecutor:
         env: dict[str, int] = {}
         for i, value in zip(self.program.inputs, inputs, strict=True):
             for d, n in zip(self.program.buffers[i].shape, value.shape, strict=True):
-                if not isinstance(d, int) and symbolic.symbols_of(d) == (str(d),):
-                    env[str(d)] = n
+                if (name := symbolic.bare_symbol(d)) is not None:
+                    env[name] = n
         at = {i: value for i, value in zip(self.program.inputs, inputs, strict=True)}
         env |= {v.name: int(at[v.source].reshape(-1)[v.index]) for v in self.program.values}
         return _Run(self, env, inputs).outputs()

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
-from xcc.diagnostics import UserError
+from xcc.diagnostics import UserError, dim_option
 from xcc.runtime.dim_values import DimValues
 from xcc.runtime.dtypes import numpy_dtype
 from xcc.runtime.program import Program, Require
-from xcc.symbolic import Dim
+from xcc.symbolic import Dim, bare_symbol
 
 __all__ = ["Sizes", "TensorInfo", "check_names", "check_tensor", "from_python", "refusal", "require",
            "solve_symbols"]
@@ -24,7 +24,7 @@ __all__ = ["Sizes", "TensorInfo", "check_names", "check_tensor", "from_python", 
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """An input or output of a model; a dim is an int or the text of a symbolic expression.
+    """An input or output of a model; a dim is an int, the name of a symbol, or the text of an expression of symbols.
 
     `values` names the symbols that the elements of an input are, where they are sizes of the model.
     """
@@ -41,7 +41,8 @@ class TensorInfo:
 
 def tensor_infos(program: Program, indices: Sequence[int]) -> tuple[TensorInfo, ...]:
     buffers = [(i, program.buffers[i]) for i in indices]
-    return tuple(TensorInfo(b.name, b.dtype, tuple(d if isinstance(d, int) else str(d) for d in b.shape),
+    return tuple(TensorInfo(b.name, b.dtype, tuple(d if isinstance(d, int) else bare_symbol(d) or str(d)
+                                                   for d in b.shape),
                             tuple(v.name for v in program.values if v.source == i)) for i, b in buffers)
 
 
@@ -95,11 +96,11 @@ def solve_symbols(program: Program, shapes: Sequence[Sequence[int]], values: Seq
         source[v.name] = f"element {v.index} of input '{b.name}'" if b.shape else f"input '{b.name}'"
         if value < 0 and v.name not in program.bounds:
             raise UserError(f"{source[v.name]} is {value}, and is read as a size, which is not negative; to take "
-                            f"negative ones, compile with bounds: --dim {v.name}={value}..N")
+                            f"negative ones, compile with bounds: {dim_option(v.name, f'{value}..N')}")
     buffers = [program.buffers[i] for i in program.inputs]
     for b, shape in zip(buffers, shapes, strict=True):
         for axis, (dim, size) in enumerate(zip(b.shape, shape, strict=True)):
-            name = _bare_symbol(dim)
+            name = bare_symbol(dim)
             if name is not None and name not in env:
                 env[name] = int(size)
                 source[name] = f"dim {axis} of input '{b.name}'"
@@ -124,7 +125,7 @@ class Sizes:
         for n, v in enumerate(program.values, len(dims)):
             self._bound[v.name] = n
         for n, d in enumerate(dims):
-            if (name := _bare_symbol(d)) is not None:
+            if (name := bare_symbol(d)) is not None:
                 self._bound.setdefault(name, n)
         least = [(v.name, (0, inf)) for v in program.values if v.name not in program.bounds]
         self._bounds = [(self._bound[s], low, high) for s, (low, high) in (*program.bounds.items(), *least)
@@ -142,7 +143,7 @@ class Sizes:
         self._left, self._right = _at(a for a, _ in pairs), _at(b for _, b in pairs)
 
     def _place(self, d: Dim) -> int | None:
-        name = _bare_symbol(d)
+        name = bare_symbol(d)
         return None if name is None else self._bound.get(name)
 
     def solve(self, shapes: Sequence[Sequence[int]], values: Sequence[int] = ()) -> dict[str, int]:
@@ -232,11 +233,6 @@ def _check_dim(name: str, axis: int, dim: Dim, size: int, env: Mapping[str, int]
         raise UserError(f"{where}, the model takes {wanted}")
     values = ", ".join(f"'{s}' is {env[s]} (from {source[s]})" for s in symbolic.symbols_of(dim))
     raise UserError(f"{where}, but must be {dim} = {wanted}, as {values}")
-
-
-def _bare_symbol(dim: Dim) -> str | None:
-    names = symbolic.symbols_of(dim)
-    return names[0] if len(names) == 1 and dim == symbolic.sym(names[0]) else None
 
 
 def _text(shape: Sequence[int]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
-from xcc.diagnostics import UserError
+from xcc.diagnostics import UserError, dim_option
 from xcc.runtime.dtypes import numpy_dtype
 from xcc.runtime.signature import TensorInfo
 
@@ -76,20 +76,31 @@ def random_input(info: TensorInfo, dims: Mapping[str, int], rng: np.random.Gener
     shape = []
     for d in info.shape:
         try:
-            shape.append(d if isinstance(d, int) else symbolic.evaluate(symbolic.parse(d), dims))
+            shape.append(_size(d, dims))
         except KeyError as e:
-            raise UserError(f"input {info}: give the size of '{e.args[0]}' with --dim {e.args[0]}=SIZE") from None
+            option = dim_option(e.args[0], "SIZE")
+            raise UserError(f"input {info}: give the size of '{e.args[0]}' with {option}") from None
     if any(n < 0 for n in shape):
         raise UserError(f"input {info}: a size cannot be negative, as in {shape}")
     dtype = numpy_dtype(info.dtype)
     if info.values:
         missing = [s for s in info.values if s not in dims]
         if missing:
-            raise UserError(f"input {info}: give the value of '{missing[0]}' with --dim {missing[0]}=SIZE")
+            raise UserError(f"input {info}: give the value of '{missing[0]}' with {dim_option(missing[0], 'SIZE')}")
         return np.array([dims[s] for s in info.values]).astype(dtype).reshape(shape)
     if info.dtype[0] in "iu":
         return rng.integers(0, 2, shape).astype(dtype)
     return rng.standard_normal(shape).astype(np.float32).astype(dtype)
+
+
+def _size(dim: int | str, dims: Mapping[str, int]) -> int:
+    """The size of an input's dim, a number, a name or an expression; KeyError with a name that `dims` lacks."""
+    if isinstance(dim, int) or dim in dims:
+        return dim if isinstance(dim, int) else dims[dim]
+    try:
+        return symbolic.evaluate(symbolic.parse(dim), dims)
+    except ValueError:
+        raise KeyError(dim) from None
 
 
 def write_outputs(path: str, outputs: Mapping[str, Array]) -> None:

@@ -57,6 +57,13 @@ def one_line(message: str) -> str:
     return re.sub(rf"\S{{{LONG_WORD},}}", lambda m: f"{m[0][:100]}...{m[0][-20:]}", printed)
 
 
+def dim_option(name: str, value: str) -> str:
+    """The option that gives the dim `name` a value, as a shell takes it."""
+    from shlex import quote
+
+    return f"--dim {quote(f'{name}={value}')}"
+
+
 def counted(n: int, thing: str) -> str:
     """`n` with the name of what it counts: 1 kernel, 2 kernels."""
     return f"{n} {thing}" if n == 1 else f"{n} {thing}{'es' if thing.endswith('ch') else 's'}"

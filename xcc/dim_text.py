@@ -3,19 +3,24 @@
     total  = term (("+" | "-") term)*
     term   = factor ("*" factor)*
     factor = "-" factor | "(" total ")" | number | name | function "(" total "," total ")"
+    name   = letter (letter | digit | "_" | "." | ":")* | "'" any text, with each ' in it twice "'"
 
-What names and functions mean is the caller's: :mod:`xcc.symbolic` makes dims of them.
+What names and functions mean is the caller's: :mod:`xcc.symbolic` makes dims of them. A name that is not plain, or that
+a function has too, is written in quotes: ``'past seq' + 1``.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
-__all__ = ["read", "write"]
+__all__ = ["quoted", "read", "write"]
 
-_TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_][\w.:]*)|([-+*(),]))")
+_PLAIN = r"[A-Za-z_][\w.:]*"
+_TOKEN = re.compile(rf"\s*(?:(\d+)|({_PLAIN})|'((?:[^']|'')+)'|([-+*(),]))")
+_FUNCTIONS = ("ceildiv", "floordiv", "max", "min", "mod")
 
 
 def read(text: str, symbol: Callable[[str], Any], functions: Mapping[str, Callable[[Any, Any], Any]]) -> Any:
@@ -26,11 +31,18 @@ def read(text: str, symbol: Callable[[str], Any], functions: Mapping[str, Callab
     return result
 
 
+@lru_cache(maxsize=4096)
+def quoted(name: str) -> str:
+    """How a text form has the symbol `name`: as it is where that is plain."""
+    plain = re.fullmatch(_PLAIN, name, re.ASCII) and name not in _FUNCTIONS
+    return name if plain else "'" + name.replace("'", "''") + "'"
+
+
 def write(terms: Iterable[tuple[Any, int]]) -> str:
     """The text of a sum of `terms`: products of atoms ``(symbol,)`` and ``(function, a, b)``, and their factors."""
     out = ""
     for atoms, c in terms:
-        body = "*".join(a[0] if len(a) == 1 else f"{a[0]}({a[1]}, {a[2]})" for a in atoms)
+        body = "*".join(quoted(a[0]) if len(a) == 1 else f"{a[0]}({a[1]}, {a[2]})" for a in atoms)
         mag = abs(c)
         text = body if mag == 1 and body else (f"{mag}*{body}" if body else str(mag))
         sign = "-" if c < 0 else "+"
@@ -51,8 +63,8 @@ class _Reader:
             m = _TOKEN.match(text, start)
             if m is None:
                 raise ValueError(f"dimension '{text}': unexpected '{text[start:].strip()[:1]}' at {start}")
-            kind = "int" if m[1] else "name" if m[2] else "op"
-            self.tokens.append((kind, m[1] or m[2] or m[3], m.start(m.lastindex or 0)))
+            kind = ("int", "name", "quoted", "op")[(m.lastindex or 0) - 1]
+            self.tokens.append((kind, m[m.lastindex or 0], m.start(m.lastindex or 0)))
             start = m.end()
         self.tokens.append(("end", "", len(text)))
 
@@ -83,6 +95,8 @@ class _Reader:
         self.at += 1
         if kind == "int":
             return int(value)
+        if kind == "quoted":
+            return self.symbol(value.replace("''", "'"))
         if kind != "name":
             raise ValueError(f"dimension '{self.text}': expected a number or a name at {where}")
         if value in self.functions and self._take("("):

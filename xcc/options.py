@@ -154,7 +154,7 @@ def parse_target(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
 
 def parse_dim(text: str) -> tuple[str, int, int]:
     """``batch=4`` or ``batch=1..64`` as (name, low, high)."""
-    name, eq, bounds = text.partition("=")
+    name, eq, bounds = text.rpartition("=")
     low, dots, high = bounds.partition("..")
     try:
         if not (eq and name):

@@ -11,7 +11,6 @@ It depends on nothing but the reader and writer of that text: the compiler and t
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache, reduce
 from math import gcd
@@ -19,8 +18,8 @@ from typing import Union
 
 from xcc.dim_text import read, write
 
-__all__ = ["Dim", "Expr", "NUMBERS", "ceildiv", "dim_max", "dim_min", "evaluate", "floordiv", "is_static", "mod",
-           "parse", "product", "replace", "simplify", "substitute", "symbols_of", "sym"]
+__all__ = ["Dim", "Expr", "NUMBERS", "bare_symbol", "ceildiv", "dim_max", "dim_min", "evaluate", "floordiv",
+           "is_static", "mod", "parse", "product", "replace", "simplify", "substitute", "symbols_of", "sym"]
 
 Atom = Union[tuple[str], tuple[str, "Dim", "Dim"]]
 Monomial = tuple[Atom, ...]
@@ -91,10 +90,18 @@ Dim = Union[int, Expr]
 
 
 def sym(name: str) -> Expr:
-    """The symbol `name`; letters, digits, ``_``, ``.`` and ``:``, not starting with a digit."""
-    if not re.fullmatch(r"[A-Za-z_][\w.:]*", name):
-        raise ValueError(f"'{name}' is not a symbol name")
+    """The symbol `name`, any text that is not empty; one that is not plain is in quotes in the text of expressions."""
+    if not name:
+        raise ValueError("a symbol without a name")
     return Expr({((name,),): 1})
+
+
+def bare_symbol(d: Dim) -> str | None:
+    """The name of the symbol that `d` is; None where it is a number or has more to it."""
+    if not isinstance(d, Expr) or len(d.terms) != 1:
+        return None
+    (atoms, factor), = d.terms
+    return atoms[0][0] if factor == 1 and len(atoms) == 1 and len(atoms[0]) == 1 else None
 
 
 def _terms(d: Dim) -> Iterable[tuple[Monomial, int]]:

@@ -139,8 +139,8 @@ def bind(what: str, value: Any, array: Array, env: dict[Any, Array], symbols: di
     if array.dtype != numpy_dtype(t.dtype) or array.ndim != t.rank:
         raise UserError(f"{what} is {array.dtype}{list(array.shape)}, not {t}")
     for dim, size in zip(t.shape, array.shape, strict=True):
-        name = str(dim)
-        if not isinstance(dim, int) and symbolic.symbols_of(dim) == (name,) and name not in symbols:
+        name = symbolic.bare_symbol(dim)
+        if name is not None and name not in symbols:
             symbols[name] = size
     for dim, size in zip(t.shape, array.shape, strict=True):
         if known(dim, symbols) not in (None, size):

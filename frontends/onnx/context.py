@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -11,7 +10,7 @@ import numpy as np
 from onnx import NodeProto
 
 from xcc import symbolic
-from xcc.diagnostics import Misfit, UserError
+from xcc.diagnostics import Misfit, UserError, dim_option
 from xcc.dialects import xt
 from xcc.dialects.xt import base
 from xcc.dialects.xt.types import dtype_name, numpy_dtype
@@ -182,7 +181,7 @@ class Context:
             data = counted(self, i)
         if data is None:
             names = countable(self, i)
-            limits = ", ".join(f"--dim {n}=0..100" for n in names)
+            limits = ", ".join(dim_option(n, "0..100") for n in names)
             advice = f"give the most that it may be ({limits}), or " if names else ""
             raise self.runtime_shape(i, "decides a shape", advice)
         return tuple(_dim(d) for d in data.reshape(-1))
@@ -279,12 +278,6 @@ class RuntimeShape(UserError):
 def place_of(node: NodeProto) -> str:
     """What errors of a run call the node."""
     return f"node '{node.name[:1000]}'"
-
-
-def symbol_name(text: str) -> str:
-    """`text` made a valid symbol; empty when nothing of it can stay."""
-    name = re.sub(r"[^\w.:]+", "_", text, flags=re.ASCII).strip("_")
-    return f"d{name}" if name and (name[0].isdigit() or name[0] in ".:") else name
 
 
 def _dim(d: Any) -> Dim:

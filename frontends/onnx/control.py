@@ -9,7 +9,7 @@ from onnx import GraphProto
 
 from xcc import symbolic
 from xcc._mlir import ir
-from xcc.diagnostics import Misfit, UserError
+from xcc.diagnostics import Misfit, UserError, dim_option
 from xcc.dialects import xt
 from xcc.dialects.xt.control import Never
 from xcc.frontends.onnx.context import Context, RanksDiffer, Tensor, Value, flatten, regroup
@@ -56,7 +56,7 @@ def conditional(cx: Context, then: Branch, orelse: Branch) -> list[Value]:
 
     try:
         results = xt.if_(as_flag(cx[0]), branch("then", then), branch("else", orelse),
-                         fresh=lambda: cx.graph.fresh_dim(cx.node.output[0]))
+                         fresh=lambda: symbolic.sym(cx.graph.fresh_symbol(cx.node.output[0])))
     except UserError as e:
         ranks = [[len(t.shape) for t in flatten(values)] for values in made]
         if len(ranks) != 2 or ranks[0] == ranks[1] or len(ranks[0]) != len(ranks[1]):
@@ -70,7 +70,8 @@ def _chosen_by(cx: Context) -> str:
     inputs, names = cx.graph.model.inputs_behind(cx[0]), symbols_behind(cx[0])
     if inputs:
         return f" (input '{inputs[0]}' says which branch runs; --fix {inputs[0]}=... leaves one)"
-    return f" (the sizes {', '.join(names)} say which branch runs; --dim {names[0]}=... leaves one)" if names else ""
+    listed = ", ".join(names)
+    return f" (the sizes {listed} say which branch runs; {dim_option(names[0], '...')} leaves one)" if names else ""
 
 
 def symbols_behind(value: Any) -> list[str]:

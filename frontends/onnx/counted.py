@@ -31,14 +31,12 @@ MOST_ELEMENTS = 8
 
 def countable(cx: Context, i: int) -> tuple[str, ...]:
     """The names that the elements of operand `i` have as counted sizes; none where they cannot be counted."""
-    from xcc.frontends.onnx.context import symbol_name
-
     tensor, model = cx.tensor(i), cx.graph.model
     count = symbolic.product(tensor.shape)
     if is_floating(tensor.dtype) or tensor.dtype == np.bool_ or len(tensor.shape) > 1 or not isinstance(count, int) or \
             not 0 < count <= MOST_ELEMENTS or ir.InsertionPoint.current.block != model.entry:
         return ()
-    base = symbol_name(cx.node.input[i])
+    base = cx.node.input[i]
     names = (base,) if not tensor.shape else tuple(f"{base}_{n}" for n in range(count))
     return names if base and not any(n in model.symbols for n in names) else ()
 

@@ -27,7 +27,6 @@ from xcc.frontends.onnx.context import (
 )
 from xcc.frontends.onnx.functions import domain_of, instantiate, opset_of, with_defaults
 from xcc.frontends.onnx.propagate import propagate
-from xcc.symbolic import Dim
 
 if TYPE_CHECKING:
     from xcc.frontends.onnx.importer import ModelImporter
@@ -262,7 +261,7 @@ class GraphImporter:
         """An importer of a body: into `block`, or into this one's block."""
         return GraphImporter(self.model, graph, block or self.block, self)
 
-    def fresh_dim(self, hint: str) -> Dim:
+    def fresh_symbol(self, hint: str) -> str:
         return self.model.fresh_symbol(hint)
 
 

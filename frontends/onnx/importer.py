@@ -24,7 +24,7 @@ from xcc.bounds import Bounds
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.base import tensor_type
-from xcc.frontends.onnx.context import RuntimeShape, Tensor, Value, flatten, symbol_name
+from xcc.frontends.onnx.context import RuntimeShape, Tensor, Value, flatten
 from xcc.frontends.onnx.element_types import from_onnx, is_floating, name_from_onnx
 from xcc.frontends.onnx.functions import Functions
 from xcc.frontends.onnx.graph import GraphImporter
@@ -43,11 +43,11 @@ def load(model: str | os.PathLike[str] | bytes | ModelProto, dims: Mapping[str, 
     """Imports a model given as a path, bytes or a proto; returns the xt module and its weights.
 
     `dims` fixes a symbolic dim (``{"batch": 4}``) or bounds it (``{"batch": (1, 64)}``); an unnamed dim `i` of input
-    `x` is called ``x_dim<i>``. Integer inputs whose values decide sizes have their elements as symbols (``s_0``,
-    ``s_1``; ``s`` for a scalar): what takes such values says so when it is imported, and then the import starts again
-    with them. `fix` turns inputs into constants (numbers, nested lists or arrays of any dtype), which a model needs
-    whose ranks, axes or branches follow from the values of an input. Raises UserError for what cannot be read, is
-    malformed or is not supported.
+    `x` is called ``x_dim<i>`` (``x_dim<i>_1`` where another dim has that name). Integer inputs whose values decide
+    sizes have their elements as symbols (``s_0``, ``s_1``; ``s`` for a scalar): what takes such values says so when it
+    is imported, and then the import starts again with them. `fix` turns inputs into constants (numbers, nested lists
+    or arrays of any dtype), which a model needs whose ranks, axes or branches follow from the values of an input.
+    Raises UserError for what cannot be read, is malformed or is not supported.
     """
     source = read(model)
     values: frozenset[str] = frozenset()
@@ -75,6 +75,7 @@ class ModelImporter:
         self.weights.files = source.files
         self.opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in source.model.opset_import}
         self.functions = Functions(source.model)
+        self.dim_params = {d.dim_param for i in source.model.graph.input for d in _tensor_kind(i).shape.dim}
         self.symbols: dict[str, tuple[int, int] | None] = {}
         self.counted: set[str] = set()      # those of sizes that only a run can tell
         self.limits: set[str] = set()       # those of sizes that loops asked a limit for
@@ -146,10 +147,9 @@ class ModelImporter:
 
     def _input_type(self, info: ValueInfoProto) -> Any:
         where = f"{self.source.name}: input '{info.name}'"
-        type_ = info.type.optional_type.elem_type if info.type.HasField("optional_type") else info.type
-        if not type_.HasField("tensor_type"):
+        if not info.type.HasField("tensor_type") and not info.type.optional_type.elem_type.HasField("tensor_type"):
             raise UserError(f"{where} is not a tensor (sequences and maps are not supported)")
-        kind = type_.tensor_type
+        kind = _tensor_kind(info)
         try:
             element = ir.Type.parse(name_from_onnx(kind.elem_type))
         except UserError as e:
@@ -180,7 +180,7 @@ class ModelImporter:
 
     def _takes(self, dim: Dim, size: int) -> bool:
         """Whether `dim` can be `size`; a symbol is from now on."""
-        name = str(dim)
+        name = symbolic.bare_symbol(dim) or ""
         option = self.dims.get(name, (0, size))
         if isinstance(dim, int) or isinstance(option, int):
             return size == (dim if isinstance(dim, int) else option)
@@ -194,7 +194,8 @@ class ModelImporter:
             if d.HasField("dim_value") and d.dim_value >= 0 and not (d.dim_value == 0 and self._zero_means_free(kind)):
                 out.append(int(d.dim_value))
                 continue
-            out.append(self.symbol(symbol_name(d.dim_param) or symbol_name(f"{name}_dim{i}") or f"dim{i}"))
+            named = any(map(str.isalnum, d.dim_param))      # exporters write "?" for each dim that they do not know
+            out.append(self.symbol(d.dim_param if named else self._unused(f"{name}_dim{i}")))
         return out
 
     @staticmethod
@@ -211,16 +212,20 @@ class ModelImporter:
         self.symbols[name] = option
         return symbolic.sym(name)
 
-    def fresh_symbol(self, hint: str) -> Dim:
-        """A new symbol for a size that only a run can tell."""
-        base = symbol_name(hint) or "dim"
-        name, n = base, 0
-        while name in self.symbols:
-            n += 1
-            name = f"{base}_{n}"
+    def fresh_symbol(self, hint: str) -> str:
+        """The name of a new symbol for a size that only a run can tell."""
+        name = self._unused(hint or "dim")
         self.symbols[name] = None
         self.counted.add(name)
-        return symbolic.sym(name)
+        return name
+
+    def _unused(self, name: str) -> str:
+        """`name`, with a number behind it where a symbol has it."""
+        own, n = name, 0
+        while own in self.symbols or own in self.dim_params:
+            n += 1
+            own = f"{name}_{n}"
+        return own
 
     def limit(self, name: str) -> int | None:
         """The most that the options allow for `name`, a size that only a run can tell; None when they do not say."""
@@ -274,6 +279,12 @@ class ModelImporter:
             there = _listed(dict.fromkeys(n for n in (*self.symbols, *self.limits) if n in given))
             raise UserError(f"{self.source.name}: no input has a dimension '{unused[0]}'; "
                             f"there are {there or 'no symbolic dimensions'}")
+
+
+def _tensor_kind(info: ValueInfoProto) -> TypeProto.Tensor:
+    """The type of a tensor, or of an optional one."""
+    type_ = info.type.optional_type.elem_type if info.type.HasField("optional_type") else info.type
+    return type_.tensor_type
 
 
 def output_names(name: str, value: Value) -> list[str]:

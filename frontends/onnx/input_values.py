@@ -18,9 +18,9 @@ import numpy as np
 from xcc import symbolic
 from xcc._mlir import ir
 from xcc.bounds import interval
-from xcc.diagnostics import UserError
+from xcc.diagnostics import UserError, dim_option
 from xcc.dialects import xt
-from xcc.frontends.onnx.context import Array, RuntimeShape, Tensor, symbol_name
+from xcc.frontends.onnx.context import Array, RuntimeShape, Tensor
 from xcc.runtime.program import VALUE_TYPES
 from xcc.symbolic import Dim
 
@@ -61,8 +61,9 @@ class InputValues:
         if isinstance(e, RuntimeShape) or not inputs:
             return e
         listed = ", ".join(f"'{name}'" for name in inputs)
-        return RuntimeShape(f"{e.message}; the values of {listed} decide sizes: bound them (--dim "
-                            f"{next(iter(self.symbols))}=1..64), or fix them (--fix {inputs[0]}=...)", inputs)
+        bound = dim_option(next(iter(self.symbols)), "1..64")
+        return RuntimeShape(f"{e.message}; the values of {listed} decide sizes: bound them ({bound}), "
+                            f"or fix them (--fix {inputs[0]}=...)", inputs)
 
     def behind(self, data: Iterable[Any]) -> tuple[str, ...]:
         """The symbols of inputs' values in the dims `data`."""
@@ -86,11 +87,11 @@ class InputValues:
         return {"xt.values": ir.ArrayAttr.get(own)} if own else {}
 
     def _elements(self, name: str, shape: tuple[Dim, ...]) -> Array:
-        base = symbol_name(name) or "value"
         names: Array = np.empty(shape, object)
+        taken = {*self.model.symbols, *(n for others in self._names.values() for n in others.flat)}
         for at in np.ndindex(names.shape):
-            symbol = "_".join([base, *map(str, at)])
-            while symbol in self.model.symbols:
+            symbol = "_".join([name, *map(str, at)])
+            while symbol in taken:
                 symbol += "_value"
             names[at] = symbol
         return names

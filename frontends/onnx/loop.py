@@ -9,9 +9,10 @@ import numpy as np
 from onnx import GraphProto
 
 from xcc._mlir import ir
+from xcc.diagnostics import dim_option
 from xcc.dialects import xt
 from xcc.dialects.xt.control import Never
-from xcc.frontends.onnx.context import Context, RuntimeShape, Tensor, Value, flatten, symbol_name
+from xcc.frontends.onnx.context import Context, RuntimeShape, Tensor, Value, flatten
 from xcc.frontends.onnx.control import as_flag
 from xcc.frontends.onnx.helpers import convert, full, unsqueeze
 from xcc.frontends.onnx.registry import onnx_op
@@ -106,14 +107,17 @@ def _most_steps(cx: Context, carried: int) -> Dim:
     option, declared = cx.graph.model.limit(name), cx.declared(carried)
     if option is not None or declared:
         return option if option is not None else declared[0] if declared else 0
-    advice = f"give the most steps that there may be: --dim {name}=0..100 (dims={{{name!r}: (0, 100)}})"
+    advice = f"give the most steps that there may be: {dim_option(name, '0..100')} (dims={{{name!r}: (0, 100)}})"
     if not cx.has(0):
         cx.fail(f"the loop stacks values and has no trip count; {advice}")
     raise cx.runtime_shape(0, "is the number of values that the loop stacks", f"{advice}, or ")
 
 
 def _count_name(cx: Context) -> str:
-    return f"{symbol_name(cx.node.output[-1])}_count"
+    name = f"{cx.node.output[-1]}_count"
+    while name in cx.graph.model.symbols:
+        name += "_count"
+    return name
 
 
 def _goes_on(body: GraphProto) -> bool:
@@ -216,7 +220,7 @@ def _collecting(cx: Context, body: GraphProto, carried: list[Any], limit: Dim | 
         steps, *last = xt.if_(wanted(*done[:2]), lambda: Never(cx.where(f"the loop has more than {bound} steps")),
                               lambda: [done[0], *done[2:2 + count]])
     filled = xt.compare(xt.iota(shape=(bound,), axis=0, dtype="i64"), steps, direction="lt")
-    name = str(cx.graph.fresh_dim(_count_name(cx)))
+    name = cx.graph.fresh_symbol(_count_name(cx))
     kept = [xt.compress(b, filled, symbol=name, axis=0, flat=False) for b in done[2 + count:]]
     return (*last, *kept)
 

@@ -40,21 +40,16 @@ def scatter_nd(cx: Context) -> Any:
     return xt.scatter_nd(cx[0], cx[1], cx[2], reduction=cx.attr("reduction", "none"))
 
 
-def _new_name(cx: Context, hint: str) -> str:
-    """A symbol for a size that the data decides."""
-    return str(cx.graph.fresh_dim(hint))
-
-
 @onnx_op("NonZero")
 def nonzero(cx: Context) -> Any:
     """[rank, count] coordinates; the count is a new symbol."""
-    return xt.nonzero(cx[0], symbol=_new_name(cx, f"{cx.node.output[0]}_count"))
+    return xt.nonzero(cx[0], symbol=cx.graph.fresh_symbol(f"{cx.node.output[0]}_count"))
 
 
 @onnx_op("Compress")
 def compress(cx: Context) -> Any:
     """A condition that is longer than the data counts as far as there is data, as in onnxruntime."""
-    name = _new_name(cx, f"{cx.node.output[0]}_count")
+    name = cx.graph.fresh_symbol(f"{cx.node.output[0]}_count")
     flat = cx.attr("axis") is None
     axis = 0 if flat else cx.normal_axis(cx.attr("axis"))
     if cx.rank(1) != 1:
@@ -67,7 +62,7 @@ def compress(cx: Context) -> Any:
 @onnx_op("Unique")
 def unique(cx: Context) -> Any:
     """Y, indices?, inverse_indices?, counts?"""
-    name = _new_name(cx, f"{cx.node.output[0]}_count")
+    name = cx.graph.fresh_symbol(f"{cx.node.output[0]}_count")
     axis = cx.attr("axis")
     out = xt.unique(cx[0], symbol=name, axis=0 if axis is None else cx.normal_axis(axis), flat=axis is None,
                     sorted=bool(cx.attr("sorted", 1)))

@@ -135,12 +135,11 @@ def _check(source: Source) -> None:
     if not model.opset_import or not model.HasField("graph"):
         raise UserError(f"{name}: not an ONNX model, or damaged (no graph or no opset)")
     _check_text(model, name)
-    seen: set[str] = set()
+    seen: dict[str, int] = {}
     for opset in model.opset_import:
         domain = opset.domain if opset.domain != "ai.onnx" else ""
-        if domain in seen:
-            raise UserError(f"{name}: opset of domain '{domain}' is given twice")
-        seen.add(domain)
+        if seen.setdefault(domain, opset.version) != opset.version:
+            raise UserError(f"{name}: opset of domain '{domain}' is given twice, as {seen[domain]} and {opset.version}")
         if domain == "" and not 1 <= opset.version <= MAX_OPSET:
             raise UserError(f"{name}: opset {opset.version} is not supported; convert the model to an opset from "
                             f"{MIN_OPSET} to {MAX_OPSET} (onnx.version_converter)")

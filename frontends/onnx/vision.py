@@ -70,7 +70,7 @@ def non_max_suppression(cx: Context) -> Any:
     (kept,) = xt.scan([alive], [clash, xt.iota(shape=(n,), axis=0, dtype="i64")], step, axes=[2, 0])
     rank = xt.cumulative(convert(kept, "i64"), kind="sum", axis=2, exclusive=False, reverse=False)
     kept = xt.and_(kept, xt.compare(rank, most, direction="le"))
-    found = xt.transpose(xt.nonzero(kept, symbol=str(cx.graph.fresh_dim(f"{cx.node.output[0]}_count"))), perm=(1, 0))
+    found = xt.transpose(xt.nonzero(kept, symbol=cx.graph.fresh_symbol(f"{cx.node.output[0]}_count")), perm=(1, 0))
     box = unsqueeze(xt.gather_nd(order, found), [1])
     return xt.concatenate(slice_axis(found, 1, 0, 2), box, axis=1)
 

@@ -156,11 +156,13 @@ class _Lowering(ValueBuffers):
         results = [self.target(v) for v in op.results]
         if "xt.binds" not in op.attributes:
             return [Launch(a.kernel, (*operands, *results), a.symbols)]
-        name, limit = xt.dims_from_attr(op.attributes["xt.binds"])
+        symbol, limit = xt.dims_from_attr(op.attributes["xt.binds"])
         count = self.scalar()
-        known = tuple(0 if d == name else d for d in a.symbols)
-        self.bound.add(str(name))
-        return [Launch(a.kernel, (*operands, *results, count), known), BindSymbol(str(name), count, 0, limit)]
+        known = tuple(0 if d == symbol else d for d in a.symbols)
+        name = symbolic.bare_symbol(symbol)
+        assert name is not None
+        self.bound.add(name)
+        return [Launch(a.kernel, (*operands, *results, count), known), BindSymbol(name, count, 0, limit)]
 
     def if_(self, op: Any) -> list[Statement]:
         condition = self.buffer_of[op.operands[0]]
@@ -190,8 +192,9 @@ class _Lowering(ValueBuffers):
         found: dict[str, tuple[str, int, int]] = {}
         for i, v in enumerate(op.results):
             for d, n in enumerate(xt.shape_of(v)):
-                if str(n) not in self.bound and symbolic.symbols_of(n) == (str(n),):
-                    found.setdefault(str(n), (str(n), i, d))
+                name = symbolic.bare_symbol(n)
+                if name is not None and name not in self.bound:
+                    found.setdefault(name, (name, i, d))
         return list(found.values())
 
     def while_(self, op: Any) -> list[Statement]:
@@ -237,8 +240,8 @@ class _Lowering(ValueBuffers):
             raise CompilerBug(f"xt.scan along an inner axis in @main after kernels were formed, at {op.location}")
         block = op.regions[0].blocks[0]
         state, xs = xt.grouped_operands(op)
-        counter, trips = sym(f"step.{self.loops}"), a.length[0]
-        self.loops += 1
+        name, trips = self._counter(), a.length[0]
+        counter = sym(name)
         results = [self.target(v) for v in op.results]
         carried, stacked = results[:len(state)], results[len(state):]
         out: list[Statement] = [Copy(self.buffer_of[v], t) for v, t in zip(state, carried, strict=True)]
@@ -252,7 +255,14 @@ class _Lowering(ValueBuffers):
         turn = self.statements(block)
         turn += [Copy(self.buffer_of[v], t) for v, t in copied]
         turn += self._next_state(yielded[:len(state)], carried)
-        return [*out, For(str(counter), trips, tuple(turn))]
+        return [*out, For(name, trips, tuple(turn))]
+
+    def _counter(self) -> str:
+        """A symbol for the steps of one more loop, which no dim is called."""
+        while (name := f"step.{self.loops}") in self.bound:
+            self.loops += 1
+        self.loops += 1
+        return name
 
 
 _LOWER: dict[str, Callable[[_Lowering, Any], list[Statement]]] = {

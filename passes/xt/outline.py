@@ -19,7 +19,7 @@ from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.passes.xt.known_sizes import known_sizes
 from xcc.passes.xt.op_graph import Graph, Node
-from xcc.symbolic import Dim, product, sym
+from xcc.symbolic import Dim, bare_symbol, product, sym
 
 __all__ = ["PARTS", "Group", "Outliner"]
 
@@ -171,7 +171,7 @@ class _SymbolNames:
         cls = xt.op_class(op)
         for name, f in cls.attribute_fields.items() if cls else ():
             if name == "symbol" and f.kind == "str":
-                out[name] = f.encode(str(self.dim(sym(f.decode(out[name])))))
+                out[name] = f.encode(bare_symbol(self.dim(sym(f.decode(out[name])))))
             elif f.kind == "dims" and name in out:
                 out[name] = f.encode(tuple(self.dim(d) for d in f.decode(out[name])))
         return out

@@ -17,6 +17,7 @@ from xcc import symbolic
 from xcc._mlir import ir
 from xcc.dialects.xt.op import op_class
 from xcc.dialects.xt.types import TensorType
+from xcc.dim_text import quoted
 
 
 def blocks_of(op: Any) -> Iterator[Any]:
@@ -108,8 +109,13 @@ def _sizes_need(op: Any, module: Any) -> bool:
         names -= _symbols_of_inputs(module)
     if not names:
         return False
-    word = re.compile(r"(?<![\w.:])(?:" + "|".join(map(re.escape, names)) + r")(?![\w.:])")
+    word = re.compile(r"(?<![\w.:])(?:" + "|".join(re.escape(_printed(quoted(n))) for n in names) + r")(?![\w.:])")
     return len(word.findall(str(module))) > len(word.findall(str(op)))
+
+
+def _printed(text: str) -> str:
+    """`text` as MLIR prints it in an attribute."""
+    return "".join(chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\{c:02X}" for c in text.encode())
 
 
 def _symbols_of_inputs(module: Any) -> set[str]:

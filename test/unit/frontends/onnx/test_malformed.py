@@ -124,6 +124,15 @@ def test_unsupported_opset_and_types() -> None:
                                      [value("y", [2], TensorProto.STRING)]))
 
 
+def test_opset_given_twice() -> None:
+    """As one version it is as good as once."""
+    m = small()
+    m.opset_import.append(helper.make_opsetid("ai.onnx", 20))
+    load(m)
+    m.opset_import.append(helper.make_opsetid("", 19))
+    assert "opset of domain '' is given twice, as 20 and 19" in message(m)
+
+
 def external(folder: Path, location: str, **entries: str) -> Path:
     tensor = numpy_helper.from_array(np.zeros((100,), np.float32), "w")
     tensor.ClearField("raw_data")
