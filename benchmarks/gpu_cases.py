@@ -97,6 +97,12 @@ def softmax(rows: int, columns: int) -> Case:
                 lambda f, x: f.softmax(x, -1), bytes=4.0 * rows * columns)
 
 
+def argmax(rows: int, columns: int) -> Case:
+    return Case(f"argmax f16 {rows}x{columns}", ((rows, columns),), "i64",
+                lambda xt, x: xt.arg_reduce(x, kind="argmax", axis=1), lambda f, x: x.argmax(-1),
+                bytes=2.0 * rows * columns, dtypes=("f16",))
+
+
 def layer_norm(rows: int, columns: int) -> Case:
     return Case(f"layernorm f16 {rows}x{columns}", ((rows, columns), (columns,), (columns,)), "f16",
                 lambda xt, x, s, b: xt.layer_norm(x, s, b, axes=(1,), eps=1e-5),
@@ -171,6 +177,7 @@ CASES: tuple[Case, ...] = (
     product_rows(65536, 64, 64, "softmax"),
     product_rows(32768, 256, 256, "residual+layernorm"),
     softmax(1, 128256),
+    argmax(32, 128256),
     conv(32, 56, 64, 64, 3),
     conv(32, 14, 256, 256, 3),
     attention(4, 32, 4096, 128, True),

@@ -82,7 +82,7 @@ class ArgReduce(XtOp, name="arg_reduce"):
     axis = integer()
     keepdims = boolean(False)
     select_last = boolean(False)
-    access = "reduction"
+    access = "composite"
 
     @staticmethod
     def normalize(a: Attrs, x: TensorType) -> None:

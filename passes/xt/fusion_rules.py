@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xcc import symbolic
 from xcc.dialects import xt
 from xcc.passes.xt.fusion_cost import FLOPS, FusionCost, FusionLimits, is_widening
 from xcc.passes.xt.fusion_group import (
@@ -152,7 +153,8 @@ class FusionRules:
     def _prologue_fault(self, p: FusionGroup, c: FusionGroup, readers: list[Node]) -> str:
         """Why the ops of `c` that read `p`, directly or through others, should not compute it themselves."""
         if any(u.kind == "contraction" for u in readers):
-            heavy = [n for n in p.nodes if not self._in_prologue(n, readers)]
+            once = "once" in self.limits.prologue and _read_once(p, readers)
+            heavy = [n for n in p.nodes if not (once and _in_order(n)) and not self._in_prologue(n, readers)]
             return f"{heavy[0].name} would be computed again for each tile of the contraction" if heavy else ""
         if any(u.kind == "window" or _interpolates(u) for u in readers):
             if any(n.kind != "unit_view" and (n.kind != "pointwise" or FLOPS.get(n.name, 1) > 1) for n in p.nodes):
@@ -166,6 +168,28 @@ class FusionRules:
         allowed = self.limits.prologue
         return n.name in allowed or n.kind == "unit_view" \
             or ("widen" in allowed and is_widening(n) and not _widens_scalars(n, readers))
+
+
+def _in_order(n: Node) -> bool:
+    """Whether neighbours of the result are made of neighbours: elements on their own, whole rows picked by index."""
+    if n.name == "gather":
+        return xt.attrs_of(n.op).axis < len(xt.shape_of(n.operands[0])) - 1
+    return n.kind == "pointwise"
+
+
+def _read_once(p: FusionGroup, readers: list[Node]) -> bool:
+    """Whether the contractions of `readers` multiply what `p` makes with vectors: they read each element once."""
+    made = {v for n in (*p.nodes, *readers) for v in n.results}
+    return all(u.name == "dot_general" and all(
+        _free(u, 1 - side) == 1 and _free(u, side) != 1 for side, v in enumerate(u.operands) if v in made)
+        for u in readers if u.kind == "contraction")
+
+
+def _free(product: Node, side: int) -> Dim:
+    """How many rows or columns an operand of a product has in each batch."""
+    a = xt.attrs_of(product.op)
+    own = (*(a.rhs_batch if side else a.lhs_batch), *(a.rhs_contract if side else a.lhs_contract))
+    return symbolic.product(size for d, size in enumerate(xt.shape_of(product.operands[side])) if d not in own)
 
 
 def _widens_scalars(n: Node, readers: list[Node]) -> bool:

@@ -36,7 +36,8 @@ class PackWeights(Pass):
             ``convolution(x, w') {filter = "OHWIo"}`` with w': [O / P, h, w, I, P], where P divides O
 
     A computed right side lies row by row, too: one that lies along the sum (queries times keys) is transposed, by the
-    transpose that makes it where there is one, or where there are enough rows to multiply it with.
+    transpose that makes it where there is one, or where there are enough rows to multiply it with. A vector multiplies
+    what the transpose reads.
 
     Bytes and bf16 are grouped, w' then being [ceil(N / P), ceil(K / G), P, G] and filter = "OHWIoi"; what is left of
     the last group is zeros in the weights, and x is padded.
@@ -115,7 +116,7 @@ class _Packer:
 
     def computed(self, op: Any) -> Any:
         """A product of computed values."""
-        return _by_rows(op) if self.group(op) == 1 else self.grouped(op)
+        return (_in_place(op) or _by_rows(op)) if self.group(op) == 1 else self.grouped(op)
 
     def grouped(self, op: Any) -> Any:
         """A product of computed values: the left one split, the right one transposed, so that groups lie together.
@@ -199,6 +200,25 @@ def _scaled_channels(product: Any, columns: int) -> tuple[Any, Any] | None:
                 and nominal_count(shape[1:-1], {}) >= FEWER * columns:
             return image, scale
     return None
+
+
+def _in_place(product: Any) -> Any:
+    """A product with a vector reads each element of the matrix once, so also one that a transpose would make."""
+    a, operands = xt.attrs_of(product), list(product.operands)
+    changed = vars(a).copy()
+    for n, side in enumerate(("lhs", "rhs")):
+        other = ("rhs", "lhs")[n]
+        walked = (*changed[f"{other}_batch"], *changed[f"{other}_contract"])
+        source, order = _before_transpose(operands[n])
+        dims, own = xt.shape_of(operands[n]), (*changed[f"{side}_batch"], *changed[f"{side}_contract"])
+        free = [d for d in range(len(dims)) if d not in own]
+        if source == operands[n] or any(size != 1 for d, size in enumerate(xt.shape_of(operands[1 - n]))
+                                        if d not in walked) or len(free) > 1:
+            continue
+        operands[n] = source
+        for kind in ("batch", "contract"):
+            changed[f"{side}_{kind}"] = tuple(order[d] for d in changed[f"{side}_{kind}"])
+    return None if operands == list(product.operands) else xt.dot_general(*operands, **changed)
 
 
 def _by_rows(product: Any) -> Any:

@@ -47,6 +47,6 @@ def kernel_pipeline() -> Pipeline:
 def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
     return whole_pipeline(
-        vector_stages(), kernels={"prologue": ("broadcast", "widen")}, early=(_pass("integer-contractions"),),
+        vector_stages(), kernels={"prologue": ("broadcast", "widen", "once")}, early=(_pass("integer-contractions"),),
         xt=(_pass("transposed-convolution"), _pass("winograd"), _pass("explicit-padding"), _pass("xt-fold"),
             _pass("widen-products"), _pass("pack-weights")))

@@ -101,6 +101,8 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         columns = min(columns, 2 * w.lanes)
     elif isinstance(n, int) and n > w.lanes:
         columns = panel_width(n, columns)
+    if not m_dims and _group_loop(op) is None and _summed_in_rows(op, n_loop):
+        return None
     panel = _panel(op, n_loop)
     columns = panel if panel < 1 << 30 else columns
     rows = max(1, (w.registers - 4) // max(1, -(-columns // w.lanes)))
@@ -160,6 +162,17 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
                     dot=group is not None, chunks=() if chunks == order else chunks,
                     prefetch=0 if shares and not depth else _ahead(op, chip, NEAR_AHEAD if shares else AHEAD),
                     shares=shares, strips=strips, depth=depth if depth < steps else 0, staged=staged, parts=parts)
+
+
+def _summed_in_rows(op: Op, n_loop: int) -> bool:
+    """Whether the operand that `n_loop` walks has neighbours along a summed loop: a matrix of rows times a vector.
+
+    Lanes along the result would read a line of memory each, of which nothing else is used at that step.
+    """
+    t, access = max(((t, a) for t, a in op.inputs if any(f"i{n_loop}" in symbolic.symbols_of(e) for e in a)),
+                    key=lambda i: volume(i[0].dims))
+    inner = bare_loop(access[-1])
+    return inner is not None and op.reduction[inner]
 
 
 def _steps_of(op: Op) -> int:

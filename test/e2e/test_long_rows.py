@@ -18,6 +18,9 @@ CASES = {
     "layer_norm": (lambda x: xt.layer_norm(x, axes=(-1,)), (1, 32768), HALF, 3),
     "sum_of_all": (lambda x: xt.reduce(x, kind="sum", axes=(0, 1), keepdims=False), (30, 1111), F32, 2),
     "most": (lambda x: xt.reduce(x, kind="max", axes=(1,), keepdims=True), (3, 20480), np.dtype(np.int32), 2),
+    "argmax": (lambda x: xt.arg_reduce(x, kind="argmax", axis=1), (2, 40003), HALF, 3),
+    "last_argmin": (lambda x: xt.arg_reduce(x, kind="argmin", axis=1, select_last=True, keepdims=True), (3, 20480),
+                    np.dtype(np.int32), 3),
     "all": (lambda x: xt.reduce(x, kind="and", axes=(1,), keepdims=False), (2, 20480), np.dtype(bool), 2),
 }
 

@@ -63,3 +63,13 @@ func.func @byte_filter(%x: tensor<1x6x6x3xui8>) -> tensor<1x6x6x8xi32> {
   %0 = "xt.convolution"(%p, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NHWC", filter = "HWIO", dtype = i32} : (tensor<1x8x8x3xui8>, tensor<3x3x3x8xi8>) -> tensor<1x6x6x8xi32>
   return %0 : tensor<1x6x6x8xi32>
 }
+
+// A vector multiplies what a transpose would make where it lies: each element is read once.
+// CHECK-LABEL: func.func @vector_in_place(
+// CHECK-SAME: %[[X:.*]]: tensor<64x1x256xf32>, %[[W:.*]]: tensor<64x512x256xf32>)
+// CHECK-NEXT: "xt.dot_general"(%[[X]], %[[W]]) {dtype = f32, lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [2]}
+func.func @vector_in_place(%x: tensor<64x1x256xf32>, %w: tensor<64x512x256xf32>) -> tensor<64x1x512xf32> {
+  %t = "xt.transpose"(%w) {perm = [0, 2, 1]} : (tensor<64x512x256xf32>) -> tensor<64x256x512xf32>
+  %0 = "xt.dot_general"(%x, %t) {dtype = f32, lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]} : (tensor<64x1x256xf32>, tensor<64x256x512xf32>) -> tensor<64x1x512xf32>
+  return %0 : tensor<64x1x512xf32>
+}

@@ -42,3 +42,30 @@ func.func @attention(%q: tensor<1x4x3x8xf32>, %k: tensor<1x2x5x8xf32>, %v: tenso
   %y = "xt.attention"(%q, %k, %v) {causal = false, causal_offset = [0], nan_rows = false, scale = 1.0 : f64, softcap = 0.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x8xf32>) -> tensor<1x4x3x8xf32>
   return %y : tensor<1x4x3x8xf32>
 }
+
+// -----
+// The best value of each row, then the first place that has it or NaN: two reductions like others.
+// CHECK-LABEL: @argmax
+// CHECK: %[[M:.*]] = "xt.reduce"(%arg0) {axes = [1], keepdims = true, kind = "max"}
+// CHECK: %[[EQ:.*]] = "xt.compare"(%arg0, %[[M]]) {direction = "eq"}
+// CHECK: %[[NAN:.*]] = "xt.compare"(%arg0, %arg0) {direction = "ne"}
+// CHECK: %[[FOUND:.*]] = "xt.or"(%[[EQ]], %[[NAN]])
+// CHECK: %[[AT:.*]] = "xt.iota"() {axis = 1 : i64, dtype = i32, shape = [1, 8]}
+// CHECK: "xt.select"(%[[FOUND]], %[[AT]]
+// CHECK: "xt.reduce"({{.*}}) {axes = [1], keepdims = false, kind = "min"}
+// CHECK: "xt.convert"({{.*}}) {dtype = i64
+func.func @argmax(%x: tensor<?x8xf32, ["n", 8]>) -> tensor<?xi64, ["n"]> {
+  %y = "xt.arg_reduce"(%x) {axis = 1 : i64, keepdims = false, kind = "argmax", select_last = false} : (tensor<?x8xf32, ["n", 8]>) -> tensor<?xi64, ["n"]>
+  return %y : tensor<?xi64, ["n"]>
+}
+
+// -----
+// Of integers no value is unequal to itself; the last of equal places is the largest.
+// CHECK-LABEL: @last_argmin
+// CHECK: "xt.reduce"(%arg0) {axes = [0], keepdims = true, kind = "min"}
+// CHECK-NOT: direction = "ne"
+// CHECK: "xt.reduce"({{.*}}) {axes = [0], keepdims = true, kind = "max"}
+func.func @last_argmin(%x: tensor<5x?xui8, [5, "n"]>) -> tensor<1x?xi64, [1, "n"]> {
+  %y = "xt.arg_reduce"(%x) {axis = 0 : i64, keepdims = true, kind = "argmin", select_last = true} : (tensor<5x?xui8, [5, "n"]>) -> tensor<1x?xi64, [1, "n"]>
+  return %y : tensor<1x?xi64, [1, "n"]>
+}

@@ -142,15 +142,6 @@ def test_kept_dims_are_read_by_users() -> None:
     check(lambda x: xt.sub(x, xt.reduce(x, kind="max", axes=(1,), keepdims=True)), floats(3, 7))
 
 
-@pytest.mark.parametrize("kind", ["argmax", "argmin"])
-@pytest.mark.parametrize("last", [False, True])
-def test_arg_reduce(kind: str, last: bool) -> None:
-    x = np.array([[1, 3, 3, 0, 0], [2, np.nan, 5, np.nan, 1], [-np.inf] * 5], np.float32)
-    for axis in (0, 1):
-        check(lambda v, a=axis: xt.arg_reduce(v, kind=kind, axis=a, select_last=last, keepdims=True), x)
-    check(lambda v: xt.arg_reduce(v, kind=kind, axis=0, select_last=last), ints(4, 3))
-
-
 def test_dot_general() -> None:
     def matmul(x: Any, y: Any) -> Any:
         return xt.dot_general(x, y, lhs_batch=(0,), rhs_batch=(0,), lhs_contract=(2,), rhs_contract=(1,))

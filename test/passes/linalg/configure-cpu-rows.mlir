@@ -129,3 +129,49 @@ func.func private @past_caches(%x: tensor<16384x1024xf32>) -> tensor<16384x1024x
   } -> tensor<16384x1024xf32>
   return %y : tensor<16384x1024xf32>
 }
+
+// -----
+#w = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#v = affine_map<(d0, d1, d2) -> (d0, d2)>
+#y = affine_map<(d0, d1, d2) -> (d0, d1)>
+
+// Matrices of rows times vectors: lanes walk the rows, whose elements are neighbours, not the results.
+// CHECK-LABEL: func.func private @matrix_of_rows_times_vector
+// CHECK-SAME: reduce = [array<i64: 64>], tail = "peel", vector = array<i64: 1, 1>
+func.func private @matrix_of_rows_times_vector(%a: tensor<256x512x256xf32>, %b: tensor<256x256xf32>) -> tensor<256x512xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[256, 512, 256], [256, 256]], xt.result_dims = [[256, 512]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<256x512xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<256x512xf32>) -> tensor<256x512xf32>
+  %s = linalg.generic {indexing_maps = [#w, #v, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : tensor<256x512x256xf32>, tensor<256x256xf32>) outs(%f : tensor<256x512xf32>) {
+  ^bb0(%x: f32, %z: f32, %o: f32):
+    %p = arith.mulf %x, %z : f32
+    %t = arith.addf %p, %o : f32
+    linalg.yield %t : f32
+  } -> tensor<256x512xf32>
+  return %s : tensor<256x512xf32>
+}
+
+// -----
+#w = affine_map<(d0, d1, d2) -> (d0, d2, d1)>
+#v = affine_map<(d0, d1, d2) -> (d0, d2)>
+#y = affine_map<(d0, d1, d2) -> (d0, d1)>
+
+// Vectors times matrices of rows: lanes walk the result.
+// CHECK-LABEL: func.func private @vector_times_matrix_of_rows
+// CHECK-SAME: reduce = [array<i64: 1>], tail = "peel", vector = array<i64: 1, 64>
+func.func private @vector_times_matrix_of_rows(%a: tensor<256x512x256xf32>, %b: tensor<256x512xf32>) -> tensor<256x256xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[256, 512, 256], [256, 512]], xt.result_dims = [[256, 256]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<256x256xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<256x256xf32>) -> tensor<256x256xf32>
+  %s = linalg.generic {indexing_maps = [#w, #v, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : tensor<256x512x256xf32>, tensor<256x512xf32>) outs(%f : tensor<256x256xf32>) {
+  ^bb0(%x: f32, %z: f32, %o: f32):
+    %p = arith.mulf %x, %z : f32
+    %t = arith.addf %p, %o : f32
+    linalg.yield %t : f32
+  } -> tensor<256x256xf32>
+  return %s : tensor<256x256xf32>
+}

@@ -21,11 +21,3 @@ func.func private @keepdims(%x: tensor<?x7xf16, ["d0", 7]>) -> tensor<?x1xf16, [
   %0 = "xt.reduce"(%x) {kind = "sum", axes = [1], keepdims = true} : (tensor<?x7xf16, ["d0", 7]>) -> tensor<?x1xf16, ["d0", 1]>
   return %0 : tensor<?x1xf16, ["d0", 1]>
 }
-
-// CHECK-LABEL: func.func private @argmax
-func.func private @argmax(%x: tensor<4x9xf32>) -> tensor<4xi64> attributes {xt.kernel, xt.symbols = []} {
-  // CHECK: %[[R:.*]]:2 = linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]
-  // CHECK: return %[[R]]#1
-  %0 = "xt.arg_reduce"(%x) {kind = "argmax", axis = 1, keepdims = false, select_last = false} : (tensor<4x9xf32>) -> tensor<4xi64>
-  return %0 : tensor<4xi64>
-}

@@ -32,11 +32,18 @@ RECURRENT = (normal(6, 2, 3), normal(2, 16, 3), normal(2, 16, 4), normal(2, 32),
              normal(2, 2, 4), normal(2, 2, 4), normal(2, 12))
 GRU = (normal(6, 2, 3), normal(1, 12, 3), normal(1, 12, 4), normal(1, 24))
 IMAGE = normal(1, 2, 5, 6)
+TIES = np.array([[1, 3, 3, 0, -0.0], [0, 2, 2, 0, 2], [2, np.nan, 5, np.nan, 1], [-np.inf] * 5,
+                 [np.inf, 1, np.inf, 0, 1]], np.float32)
 
 CASES = [
     case("softmax", lambda x: xt.softmax(x, axis=1), normal(2, 5, 3)),
     case("softmax_f16", lambda x: xt.softmax(x), normal(2, 5, dtype=np.float16)),
     case("log_softmax", lambda x: xt.log_softmax(x), normal(2, 5)),
+    *(case(f"{kind}_{'last' if last else 'first'}_{axis}", lambda x, kind=kind, last=last, axis=axis: xt.arg_reduce(
+        x, kind=kind, axis=axis, select_last=last, keepdims=bool(axis)), TIES)
+      for kind in ("argmax", "argmin") for last in (False, True) for axis in (0, 1)),
+    case("argmax_bytes", lambda x: xt.arg_reduce(x, kind="argmax", axis=1), TIES[:2].astype(np.uint8)),
+    case("argmin_f16", lambda x: xt.arg_reduce(x, kind="argmin", axis=1), TIES.astype(np.float16)),
     case("layer_norm", lambda x, s, b: xt.layer_norm(x, s, b, axes=(1, 2)), normal(2, 3, 4), normal(3, 4), normal(4)),
     case("layer_norm_bare", lambda x: xt.layer_norm(x, axes=(-1,)), normal(2, 7)),
     case("rms_norm", lambda x, s: xt.rms_norm(x, s), normal(2, 7), normal(7)),
