@@ -2,8 +2,8 @@
 
 // Both copies move by 128 bytes a step: one offset serves them, and nothing is multiplied in the loop.
 // CHECK-LABEL: func.func @rows(
-// CHECK: %[[A:.*]] = llvm.inline_asm asm_dialect = att "mov.b64 $0, $1;", "=l,l"
-// CHECK: %[[B:.*]] = llvm.inline_asm asm_dialect = att "mov.b64 $0, $1;", "=l,l"
+// CHECK: %[[A:.*]] = llvm.inline_asm asm_dialect = att "mov.b64 $0, $1;", "=&l,l"
+// CHECK: %[[B:.*]] = llvm.inline_asm asm_dialect = att "mov.b64 $0, $1;", "=&l,l"
 // CHECK: scf.for {{.*}} iter_args(%[[OFFSET:.*]] = %c0_i64) -> (i64)
 // CHECK-NOT: arith.muli
 // CHECK: %[[AT:.*]] = arith.addi %[[A]], %[[OFFSET]] : i64
