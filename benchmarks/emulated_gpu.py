@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from xcc.runtime.artifact import Artifact
+from xcc.runtime.gpu_code import modules_of
 from xcc.runtime.gpu_executor import GpuExecutor
 from xcc.runtime.signature import solve_symbols
 from xcc.targets.amdgcn.code_object import read_code_object
@@ -101,8 +102,8 @@ class EmulatedDriver:
 def run_artifact(driver: EmulatedDriver, artifact: Artifact, feeds: dict[str, Any]) -> dict[str, Any]:
     """The outputs of a compiled AMD model by name, from the executor of the HIP runtime."""
     program = artifact.program
-    blobs = [bytes(data) for name, data in sorted(artifact.members.items()) if name.endswith(".hsaco")]
-    executor = GpuExecutor(driver, program, blobs, artifact.weights)
+    blobs, holders = modules_of(artifact.members, artifact.manifest, (".hsaco",))
+    executor = GpuExecutor(driver, program, blobs, artifact.weights, holders)
     arrays = [np.ascontiguousarray(feeds[program.buffers[i].name]) for i in program.inputs]
     outputs = executor.run(arrays, solve_symbols(program, [a.shape for a in arrays]))
     return {program.buffers[i].name: np.asarray(o) for i, o in zip(program.outputs, outputs, strict=True)}

@@ -47,11 +47,11 @@ class ArenaPlanner:
 
     `temps` are the buffers, `conflicts` has for each those that are alive with it (places in `temps`), `counts` the
     different byte counts as factors, `count_of` which of them each buffer has, `limits` what symbols bound in a run
-    count as.
+    count as, `guard` how many bytes behind each buffer no other one has.
     """
 
     def __init__(self, program: Program) -> None:
-        self.program = program
+        self.program, self.guard = program, 0
         self.limits = [(s.name, s.limit) for s in walk(program.body) if isinstance(s, BindSymbol)]
         lives = lifetimes(program)
         self.temps = sorted(lives)
@@ -70,7 +70,7 @@ class ArenaPlanner:
         if key not in self._plans:
             if len(self._plans) >= _CACHED_PLANS:
                 self._plans.pop(next(iter(self._plans)))
-            sizes = [_aligned(n) for n in self._counts(env)]
+            sizes = [_aligned(n + self.guard) for n in self._counts(env)]
             self._plans[key] = self._place([sizes[i] for i in self.count_of])
         return self._plans[key]
 

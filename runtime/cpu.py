@@ -23,6 +23,7 @@ from xcc.runtime.large_pages import address_of, load_pages, release, reserve
 from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.library import load_library
 from xcc.runtime.outputs import OutputMemory
+from xcc.runtime.poison import poison_cpu, wanted
 from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program, Require
 from xcc.runtime.run_memory import RunMemory
 from xcc.runtime.signature import refusal
@@ -53,8 +54,11 @@ def make_executor(program: Program, members: Mapping[str, Any], weights: Any,
                   manifest: Mapping[str, Any], threads: int = 0) -> CpuExecutor:
     """The executor of an artifact's members; UserError when this machine cannot run them."""
     version = choose(program, members, weights, manifest)
-    return CpuExecutor(version.program, bytes(version.members["kernels/model.so"]), weights,
-                       _threads(version.facts, threads), version.chip, int(version.facts.get("stack", 0)))
+    executor = CpuExecutor(version.program, bytes(version.members["kernels/model.so"]), weights,
+                           _threads(version.facts, threads), version.chip, int(version.facts.get("stack", 0)))
+    if wanted():
+        poison_cpu(executor)
+    return executor
 
 
 def _threads(facts: Mapping[str, Any], asked: int) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 from xcc.diagnostics import UserError
 from xcc.runtime.cuda_driver import CudaDriver
+from xcc.runtime.gpu_code import modules_of
 from xcc.runtime.gpu_executor import GpuExecutor
 from xcc.runtime.program import Program
 
@@ -20,9 +21,8 @@ def make_executor(program: Program, members: Mapping[str, Any], weights: Any, ma
     """The executor of an artifact's members on the first GPU; UserError when that cannot run the model's chip."""
     driver = CudaDriver()
     check_chip(str(manifest["chip"]), driver.capability)
-    blobs = [bytes(data) for path, data in sorted(members.items())
-             if path.startswith("kernels/") and path.endswith(SUFFIXES)]
-    return GpuExecutor(driver, program, blobs, weights)
+    blobs, holders = modules_of(members, manifest, SUFFIXES)
+    return GpuExecutor(driver, program, blobs, weights, holders)
 
 
 def check_chip(chip: str, capability: tuple[int, int]) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
+from xcc.runtime import poison
 from xcc.runtime.arena import ArenaPlanner, walk
 from xcc.runtime.device_array import DeviceArray
 from xcc.runtime.dim_values import DimValues
@@ -51,7 +52,11 @@ _MAX_UNROLLED = 4096       # launches that one graph may hold
 class GpuExecutor:
     """Executes `program`. Not for calls from several threads at once."""
 
-    def __init__(self, driver: Any, program: Program, blobs: Iterable[bytes], weights: Mapping[str, Any]) -> None:
+    def __init__(self, driver: Any, program: Program, blobs: Iterable[bytes], weights: Mapping[str, Any],
+                 holders: Mapping[str, int] | None = None) -> None:
+        """holders: the number among `blobs` of the one with each kernel; the first, where there is only one."""
+        self.poisoned = poison.wanted()
+        driver = poison.PoisonedDriver(driver) if self.poisoned else driver
         self.driver, self.program = driver, program
         self.device = driver.device_type
         self._modules: list[Any] = []
@@ -62,8 +67,9 @@ class GpuExecutor:
         owned = (self._modules, self._shapes, self._rooms, self._weights)
         weakref.finalize(self, give_back, driver, *owned).atexit = False
         self._modules += [driver.load(b) for b in blobs]
-        self._functions = self._find_functions()
+        self._functions = self._find_functions(holders or {})
         self._planner = ArenaPlanner(program)
+        self._planner.guard = poison.GUARD if self.poisoned else 0
         self._known = KnownSizes(program)
         self._outside = [i for i, b in enumerate(program.buffers) if b.kind in ("input", "output")]
         self._outside_bytes = DimValues([(*b.shape, DTYPE_BYTES[b.dtype]) for i in self._outside
@@ -83,22 +89,17 @@ class GpuExecutor:
             self._enqueue(s, PlacedShape({}, self._weights, []), {}, self._uploads)
         driver.synchronize()
 
-    def _find_functions(self) -> dict[str, Any]:
+    def _find_functions(self, holders: Mapping[str, int]) -> dict[str, Any]:
         shared: dict[str, int] = {}
         for s in walk((*self.program.setup, *self.program.body)):
             if isinstance(s, Launch):
                 shared[s.kernel] = max(shared.get(s.kernel, 0), s.shared_bytes)
         found = {}
         for name, size in shared.items():
-            error: Exception | None = None
-            for module in self._modules:
-                try:
-                    found[name] = self.driver.function(module, name, size)
-                    break
-                except RuntimeError as e:
-                    error = e
-            else:
-                raise RuntimeError(f"no module of the model has the kernel '{name}'") from error
+            try:
+                found[name] = self.driver.function(self._modules[holders.get(name, 0)], name, size)
+            except (IndexError, RuntimeError) as e:
+                raise RuntimeError(f"no module of the model has the kernel '{name}'") from e
         return found
 
     # -- running ------------------------------------------------------------------------------------------------
@@ -108,6 +109,8 @@ class GpuExecutor:
         on the device."""
         self.driver.activate()
         shape = self._shape(symbols)
+        if self.poisoned:
+            self._rooms.poison()
         on_device = False
         for i, value in zip(self.program.inputs, inputs, strict=True):
             if isinstance(value, np.ndarray):

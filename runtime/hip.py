@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from xcc.diagnostics import UserError
+from xcc.runtime.gpu_code import modules_of
 from xcc.runtime.gpu_executor import GpuExecutor
 from xcc.runtime.hip_driver import HipDriver
 from xcc.runtime.program import Program
@@ -23,6 +24,5 @@ def make_executor(program: Program, members: Mapping[str, Any], weights: Any, ma
     if chip != found:
         raise UserError(f"the model is compiled for {chip} and this GPU is {found or 'unknown'}; "
                         "compile it again with --target=amdgcn on this machine")
-    blobs = [bytes(data) for path, data in sorted(members.items())
-             if path.startswith("kernels/") and path.endswith(SUFFIX)]
-    return GpuExecutor(driver, program, blobs, weights)
+    blobs, holders = modules_of(members, manifest, (SUFFIX,))
+    return GpuExecutor(driver, program, blobs, weights, holders)

@@ -62,6 +62,10 @@ class Rooms:
             for i, n in sizes.items():
                 self._make(i, n)
 
+    def poison(self) -> None:
+        """Enqueues that all of it is poison; the driver is a PoisonedDriver."""
+        self.driver.poison(self._held)
+
     def free(self) -> None:
         for i in list(self._held):
             self._free(i)

@@ -77,6 +77,10 @@ class RunMemory:
         self._reserve(room, exact=room == plan.arena)
         self._arena[self._begin:self._begin + self.room].fill(0)
 
+    def poison(self, byte: int) -> None:
+        """Fills the arena with it."""
+        self._arena[self._begin:self._begin + self.room].fill(byte)
+
     def _plan(self, key: tuple[int, ...], symbols: Mapping[str, int]) -> RunPlan:
         native = self.native if max(key, default=0) <= MOST_BYTES else None     # else no 64 bits hold them
         if native is not None and (size := native(self._symbols)) >= 0:

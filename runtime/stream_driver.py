@@ -92,6 +92,11 @@ class StreamDriver:
         if size:
             self._do("MemcpyDtoDAsync", Handle(target), Handle(source), ctypes.c_size_t(size), self._stream)
 
+    def fill(self, pointer: int, byte: int, size: int) -> None:
+        """Enqueues that `size` bytes are `byte`."""
+        if size:
+            self._do("MemsetD8Async", Handle(pointer), ctypes.c_ubyte(byte), ctypes.c_size_t(size), self._stream)
+
     def synchronize(self) -> None:
         self._do("StreamSynchronize", self._stream)
 

@@ -67,6 +67,9 @@ class HostDriver:
     def copy(self, target, source, size):
         self._do("copy", lambda: ctypes.memmove(target, source, size))
 
+    def fill(self, pointer, byte, size):
+        self._do("fill", lambda: ctypes.memset(pointer, byte, size))
+
     def synchronize(self):
         assert self.capturing is None
 

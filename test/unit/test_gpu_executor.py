@@ -13,6 +13,7 @@ from host_driver import HostDriver, N, add, add_one, array, executor, f32
 from xcc import symbolic
 from xcc.diagnostics import UserError
 from xcc.runtime.cuda import check_chip
+from xcc.runtime.gpu_code import modules_of
 from xcc.runtime.gpu_executor import GpuExecutor
 from xcc.runtime.program import (
     BindSymbol,
@@ -122,6 +123,24 @@ def test_a_missing_kernel_is_named():
     program = Program((f32("input", N, name="x"), f32("output", N, name="y")), (add(0, 1),), (0,), (1,), ("n",))
     with pytest.raises(RuntimeError, match="has the kernel 'add_one'"):
         GpuExecutor(driver, program, [b"m"], {})
+
+
+def test_no_module_is_asked_for_a_kernel_that_it_has_not():
+    """Tools that watch the driver (memcheck) report each call that fails."""
+    class TwoModules(HostDriver):
+        def function(self, module, name, shared_bytes=0):
+            assert module == name.encode()
+            return self.kernels["add_one"]
+
+    calls = [Launch(name, (0, 1), (N,), (symbolic.ceildiv(N, 4), 1, 1), (128, 1, 1)) for name in ("one", "two")]
+    program = Program((f32("input", N, name="x"), f32("output", N, name="y")), tuple(calls), (0,), (1,), ("n",))
+    members = {"kernels/a.cubin": b"one", "kernels/b.ptx": b"two", "kernels/c.txt": b"none"}
+    manifest = {"kernels": [{"name": "b", "entries": ["two"]}, {"name": "a", "entries": ["one"]}]}
+    blobs, holders = modules_of(members, manifest, (".cubin", ".ptx"))
+    assert (blobs, holders) == ([b"two", b"one"], {"two": 0, "one": 1})
+    GpuExecutor(TwoModules({"add_one": add_one}), program, blobs, {}, holders)
+    with pytest.raises(UserError, match="no code of the kernel 'd'"):
+        modules_of(members, {"kernels": [{"name": "d", "entries": []}]}, (".cubin", ".ptx"))
 
 
 def test_device_memory_leaves_and_comes_back_through_dlpack():
