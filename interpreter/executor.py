@@ -13,6 +13,7 @@ from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.kernel import Kernel, find_kernel
 from xcc.interpreter.machine import Options
+from xcc.passes.base import PassContext, get_pass
 from xcc.runtime.arena import walk
 from xcc.runtime.dtypes import numpy_dtype
 from xcc.runtime.program import BindSymbol, Copy, For, If, Launch, Program, Require, SetScalar, Statement, While
@@ -56,6 +57,8 @@ class InterpretingExecutor:
         """The kernel `name` and the bytes of shared memory that its code object reserves (AMD)."""
         if name not in self._kernels:
             module = ir.Module.parse(self.modules[name], self.context)
+            with self.context:
+                get_pass("warpgroup-matrix")().run(module, PassContext())     # registers count from there on
             self._parsed.append(module)         # owns the kernel's ops
             function = find_kernel(module, name)
             attributes = function.operation.attributes

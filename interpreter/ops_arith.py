@@ -10,7 +10,7 @@ import numpy as np
 from xcc._mlir import ir
 from xcc.interpreter.machine import Machine, expand
 from xcc.interpreter.registry import op, pure
-from xcc.interpreter.types import constant_array, dtype_of, unsigned
+from xcc.interpreter.types import constant_array, dtype_of, poison_of, unsigned
 
 Array = np.ndarray[Any, Any]
 
@@ -26,8 +26,7 @@ def _poison(source: Any, _: Any) -> Any:
     t = source.result.type
     shape = tuple(ir.VectorType(t).shape) if isinstance(t, ir.VectorType) else ()
     dtype = dtype_of(ir.VectorType(t).element_type if shape else t)
-    value = np.frombuffer(b"\xff" * dtype.itemsize, dtype)[0]      # NaN, or all bits set
-    filled = np.full((1, *shape), value if dtype != np.bool_ else True, dtype)
+    filled = np.full((1, *shape), poison_of(dtype), dtype)
     return lambda machine: filled
 
 

@@ -10,7 +10,7 @@ from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine, expand
 from xcc.interpreter.registry import op, pure
-from xcc.interpreter.types import vector_shape
+from xcc.interpreter.types import poison_of, vector_shape
 
 Array = np.ndarray[Any, Any]
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
@@ -108,11 +108,15 @@ def _slices(source: Any, sizes: str, shape: tuple[int, ...]) -> tuple[slice, ...
 @op("vector.shuffle")
 def _shuffle(source: Any, _: Any) -> Any:
     order = [int(m) for m in source.attributes["mask"]]
+    nobody = np.array(order) < 0
 
     def run(machine: Machine, a: Array, b: Array) -> Array:
         threads = max(a.shape[0], b.shape[0])
         both = np.concatenate([np.broadcast_to(v, (threads, *v.shape[1:])) for v in (a, b)], axis=1)
-        return both[:, [max(o, 0) for o in order]]
+        out = both[:, order]
+        if nobody.any():
+            out[:, nobody] = poison_of(out.dtype)
+        return out
     return run
 
 

@@ -67,27 +67,33 @@ def _wgmma(source: Any, kernel: Any) -> Any:
         raise UserError(f"wgmma reads bytes from rows along k in shared memory alone: {source}")
     for number in range(1, len(source.operands), 2) if len(sides) == 2 else (2,):
         note_shared(kernel, source.operands[number].type)
-    lane, e = np.arange(GROUP)[:, None], np.arange(n // 2)[None, :]
-    rows, columns = np.broadcast_arrays(lane // 32 * 16 + lane % 32 // 4 + 8 * (e // 2 % 2),
-                                        lane % 4 * 2 + e % 2 + 8 * (e // 4))
 
     def run(machine: Machine, acc: Array, *operands: Any) -> Array:
         *a, b, b_at = operands
-        groups = machine.mask.reshape(-1, GROUP)
-        if machine.count % GROUP or (groups.any(axis=1) != groups.all(axis=1)).any():
-            raise machine.fault("divergent-matrix-op", "only some warps of a warpgroup reach the instruction")
-        held = np.broadcast_to(acc, (machine.count, n // 2)).reshape(-1, GROUP, n // 2)
-        total = np.zeros((len(held), m, n), np.int64 if acc.dtype.kind == "i" else np.float64)
-        total[:, rows, columns] = held
+        total = acc
         for number, step in enumerate(sides[-1].steps):
             if len(a) == 2:
                 left = matrix(machine, a[0], a[1] + sides[0].steps[number], sides[0], m, k, types[0])
             else:
                 left = held_matrix(machine, a[0], number, m, k)
             right = matrix(machine, b, b_at + step, sides[-1], n, k, types[1])
-            total += left @ right.transpose(0, 2, 1)
-        return total[:, rows, columns].astype(acc.dtype).reshape(machine.count, n // 2)
+            total = add_product(machine, total, left, right)
+        return total
     return run
+
+
+def add_product(machine: Machine, acc: Array, left: Array, right: Array) -> Array:
+    """The accumulators (threads, n / 2) and the product of matrices (warpgroups, 64, k) and (warpgroups, n, k)."""
+    groups = machine.mask.reshape(-1, GROUP)
+    if machine.count % GROUP or (groups.any(axis=1) != groups.all(axis=1)).any():
+        raise machine.fault("divergent-matrix-op", "only some warps of a warpgroup reach the instruction")
+    n = right.shape[1]
+    lane, e = np.arange(GROUP)[:, None], np.arange(n // 2)[None, :]
+    rows, columns = np.broadcast_arrays(lane // 32 * 16 + lane % 32 // 4 + 8 * (e // 2 % 2),
+                                        lane % 4 * 2 + e % 2 + 8 * (e // 4))
+    held = np.broadcast_to(acc, (machine.count, n // 2)).reshape(-1, GROUP, n // 2)
+    total = (left @ right.transpose(0, 2, 1))[:, rows, columns] + held      # of 64 bits
+    return np.asarray(total.astype(acc.dtype).reshape(machine.count, n // 2))
 
 
 def held_matrix(machine: Machine, value: Array, step: int, count: int, k: int) -> Array:

@@ -15,8 +15,8 @@ Runner = Callable[..., Any]
 Handler = Callable[[Any, Any], Runner]
 
 HANDLERS: dict[str, Handler] = {}
-FAMILIES = ("affine", "arith", "control", "gpu", "math", "matrix", "memref", "nvidia", "vector", "vector_memory",
-            "warpgroup")
+FAMILIES = ("affine", "arith", "control", "gpu", "math", "matrix", "memref", "nvidia", "statement", "vector",
+            "vector_memory", "warpgroup")
 
 
 def op(*names: str) -> Callable[[Handler], Handler]:

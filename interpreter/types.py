@@ -10,7 +10,7 @@ import numpy as np
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
 
-__all__ = ["DTYPES", "constant_array", "dtype_of", "space_of", "unsigned", "vector_shape"]
+__all__ = ["DTYPES", "constant_array", "dtype_of", "poison_of", "space_of", "unsigned", "vector_shape"]
 
 DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(t) for name, t in {
     "f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32,
@@ -25,6 +25,11 @@ _SPACES = {"": "global", "1": "global", "1 : i64": "global", "#gpu.address_space
            "3": "workgroup", "3 : i64": "workgroup", "3 : i32": "workgroup",
            "#gpu.address_space<workgroup>": "workgroup",
            "5": "private", "5 : i64": "private", "#gpu.address_space<private>": "private"}
+
+
+def poison_of(dtype: np.dtype[Any]) -> Any:
+    """What nobody wrote: NaN, or all bits set."""
+    return np.frombuffer(b"\xff" * dtype.itemsize, dtype)[0] if dtype != np.bool_ else True
 
 
 def element_type(type_: Any) -> Any:

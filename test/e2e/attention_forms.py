@@ -16,8 +16,8 @@ import ml_dtypes
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-HALF, BRAIN = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
-BOUND = {HALF: 2e-3, BRAIN: 1e-2}
+HALF, BRAIN, SINGLE = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
+BOUND = {HALF: 2e-3, BRAIN: 1e-2, SINGLE: 2e-5}
 SIZES = (32, 40, 64, 80, 96, 128, 160, 192, 256)
 
 
@@ -129,7 +129,10 @@ FORMS: dict[str, tuple[Callable[..., Any], str]] = {
     "composite": (composite, ""), "scaled": (scaled, ""), "unscaled": (unscaled, ""), "turned": (turned, ""),
     "divided": (divided, ""), "added": (added, "float"), "added_wide": (added_wide, "f32"),
     "chosen": (chosen, "bool"), "chosen_unguarded": (chosen_unguarded, "bool"), "filled": (filled, "bool"),
-    "diagonal": (diagonal, ""), "repeated": (repeated, "")}
+    "diagonal": (diagonal, ""), "repeated": (repeated, ""), "biased": (added, "heads"),
+    "padded": (chosen_unguarded, "lengths")}
+"""How each is built, and its mask: added in the operands' type or f32, what is chosen, a bias of each head for all
+batches, the keys of each batch that are no padding."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +167,10 @@ class Case:
             if self.form == "chosen" and self.queries > 1:
                 seen[:, :, -1] = False
             out.append(seen)
+        elif kind == "lengths":
+            out.append(np.arange(self.keys) < rng.integers(1, self.keys + 1, (self.batch, 1, 1, 1)))
+        elif kind == "heads":
+            out.append(rng.standard_normal((1, self.heads, self.queries, self.keys)).astype(self.dtype))
         elif kind:
             bias = rng.standard_normal((self.batch, 1, self.queries, self.keys))
             out.append(bias.astype(self.dtype if kind == "float" else np.float32))

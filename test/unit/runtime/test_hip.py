@@ -160,7 +160,8 @@ def test_another_chip_is_refused():
     members = {"kernels/a.hsaco": CODE}
     model = program([launch("twice", 0, 1)])
     x = np.ones(3, np.float32)
-    y, = make_executor(model, members, {}, {"chip": "gfx942", "kernels": [{"name": "a", "entries": ["twice"]}]}).run([x], {"n": 3})
+    kernels = [{"name": "a", "entries": ["twice"]}]
+    y, = make_executor(model, members, {}, {"chip": "gfx942", "kernels": kernels}).run([x], {"n": 3})
     np.testing.assert_array_equal(y, 2 * x)
     with pytest.raises(UserError, match="compiled for gfx1100 and this GPU is gfx942"):
         make_executor(model, members, {}, {"chip": "gfx1100"})
