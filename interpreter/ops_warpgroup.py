@@ -138,11 +138,6 @@ def matrix(machine: Machine, ref: MemRef, at: Array, side: Side, count: int, k: 
     return out if side.near_k else out.transpose(0, 2, 1)
 
 
-@op("nvvm.wgmma.fence.aligned")
-def _fence(source: Any, _: Any) -> Any:
-    return lambda machine: ()
-
-
 @op("nvvm.fence.proxy")
 def _proxy(source: Any, _: Any) -> Any:
     return lambda machine: machine.fence_writes()

@@ -25,7 +25,7 @@ from xcc.passes.gpu.inline_asm import inline_asm
 from xcc.passes.gpu.tile_ops import constant, element_bytes, step_of
 from xcc.passes.walk import ops_where
 
-COPY, GROUP = "nvvm.cp.async.shared.global", "nvvm.wgmma.fence.aligned"
+COPY, GROUP = "nvvm.cp.async.shared.global", "nvvm.wgmma.commit.group.sync.aligned"
 MOST = 16       # addresses of a loop, two registers each
 LINEAR = ("arith.addi", "arith.subi", "arith.muli", "arith.index_cast", "builtin.unrealized_conversion_cast",
           "memref.cast", "memref.reinterpret_cast", "llvm.getelementptr", "llvm.addrspacecast", "llvm.insertvalue",

@@ -143,7 +143,6 @@ def multiply(k: Any, op: Any, plan: Contraction) -> Any:
     attributes["types"] = ir.ArrayAttr.get([ir.StringAttr.get(t) for t in i.types[:2]])
     attributes |= {"ab"[n]: o.attributes(plan.sizes[plan.k[0]], i.k) for n, o in operands.items()}
     acc = []
-    ir.Operation.create("nvvm.wgmma.fence.aligned")
     for first in range(0, layout.registers, size):
         part, position = select_registers(value, range(first, first + size)), layout.at(register=first)
         inputs = [] if 0 in operands else [_held(plan, k.get(op.operands[0]), position)]

@@ -60,10 +60,9 @@ def _multiply(op: Any) -> list[Any]:
     scales = ", 1, 1" if total == "f32" else ""
     last = "p" + scales + "".join(f", {t}" for t in transposed if size > 1)
     held = "{" + ", ".join(f"${r}" for r in range(count)) + "}"
-    lines = [".reg .b64 a, b;", ".reg .pred p;", "setp.eq.b32 p, 1, 1;"]
+    # the fence behind what writes the statement's registers, and be it a copy of LLVM's
+    lines = [".reg .b64 a, b;", ".reg .pred p;", "setp.eq.b32 p, 1, 1;", "wgmma.fence.sync.aligned;"]
     packed = _packed(a[0]) if len(a) == 1 else []
-    if packed:      # behind what computes these registers
-        lines.append("wgmma.fence.sync.aligned;")
     left_at = [_descriptor(a[0], a[1], sides[0], size)] if len(a) == 2 else []
     inputs = [*packed, *left_at, _descriptor(b, b_at, sides[-1], size)]
     first = 2 * count

@@ -19,7 +19,7 @@ func.func @rows(%a: !llvm.ptr<1>, %b: !llvm.ptr<1>, %s: !llvm.ptr<3>, %row: i32)
   %c256 = arith.constant 256 : i32
   %c4096 = arith.constant 4096 : i32
   scf.for %k = %c0 to %c256 step %c64 : i32 {
-    nvvm.wgmma.fence.aligned
+    nvvm.wgmma.commit.group.sync.aligned
     %r = arith.muli %row, %c4096 : i32
     %i = arith.addi %r, %k : i32
     %p = llvm.getelementptr %a[%i] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
@@ -41,7 +41,7 @@ func.func @square(%a: !llvm.ptr<1>, %s: !llvm.ptr<3>, %row: i32) {
   %c256 = arith.constant 256 : i32
   %c4096 = arith.constant 4096 : i32
   scf.for %k = %c0 to %c256 step %c64 : i32 {
-    nvvm.wgmma.fence.aligned
+    nvvm.wgmma.commit.group.sync.aligned
     %i = arith.addi %row, %k : i32
     %p = llvm.getelementptr %a[%i] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
     nvvm.cp.async.shared.global %s, %p, 16, cache = cg : !llvm.ptr<3>, !llvm.ptr<1>
@@ -67,7 +67,7 @@ func.func @others(%a: !llvm.ptr<1>, %s: !llvm.ptr<3>, %places: memref<256xi32>, 
   %c64 = arith.constant 64 : index
   %c256 = arith.constant 256 : index
   scf.for %k = %c0 to %c256 step %c64 {
-    nvvm.wgmma.fence.aligned
+    nvvm.wgmma.commit.group.sync.aligned
     %i = memref.load %places[%k] : memref<256xi32>
     %p = llvm.getelementptr %a[%i] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
     nvvm.cp.async.shared.global %s, %p, 16, cache = cg : !llvm.ptr<3>, !llvm.ptr<1>
@@ -106,7 +106,7 @@ func.func @strides(%a: !llvm.ptr<1>, %b: !llvm.ptr<1>, %s: !llvm.ptr<3>, %n: i32
   %c64 = arith.constant 64 : i32
   %c256 = arith.constant 256 : i32
   scf.for %k = %c0 to %c256 step %c64 : i32 {
-    nvvm.wgmma.fence.aligned
+    nvvm.wgmma.commit.group.sync.aligned
     %i = arith.muli %k, %n : i32
     %p = llvm.getelementptr %a[%i] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
     nvvm.cp.async.shared.global %s, %p, 16, cache = cg : !llvm.ptr<3>, !llvm.ptr<1>

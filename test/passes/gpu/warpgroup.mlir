@@ -10,7 +10,6 @@
 // SM90: nvvm.cp.async.wait.group 1
 // SM90-NEXT: gpu.barrier
 // SM90-NOT: gpu.barrier
-// SM90: nvvm.wgmma.fence.aligned
 // SM90: "xtg.wgmma"
 // SM90-SAME: a = {blocks = 0 : i64, near_k = true, row = 128 : i64, rows = 1024 : i64, steps = array<i64: 0, 16, 32, 48>}
 // SM90-SAME: b = {blocks = 8192 : i64, near_k = false, row = 128 : i64, rows = 1024 : i64, steps = array<i64: 0, 1024, 2048, 3072>}

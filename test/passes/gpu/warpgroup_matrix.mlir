@@ -6,7 +6,7 @@
 // CHECK-DAG: arith.constant 4611686293305360384 : i64
 // CHECK-DAG: arith.constant 4611686293338849280 : i64
 // CHECK: llvm.inline_asm has_side_effects
-// CHECK-SAME: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0, $1, $2, $3, $4, $5, $6, $7}, a, b, p, 1, 1, 0, 1;
+// CHECK-SAME: wgmma.fence.sync.aligned; add.s64 a, $16, 0; add.s64 b, $17, 0; wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0, $1, $2, $3, $4, $5, $6, $7}, a, b, p, 1, 1, 0, 1;
 // CHECK-SAME: add.s64 a, $16, 2; add.s64 b, $17, 128; wgmma.mma_async
 // CHECK-SAME: "=&f,=&f,=&f,=&f,=&f,=&f,=&f,=&f,0,1,2,3,4,5,6,7,l,l"
 // CHECK: llvm.inline_asm has_side_effects {{.*}}"wgmma.wait_group.sync.aligned 0;", "=&f,=&f,=&f,=&f,=&f,=&f,=&f,=&f,0,1,2,3,4,5,6,7"
