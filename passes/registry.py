@@ -10,6 +10,7 @@ BUILTIN: dict[str, str] = {
     "amx-tiles": "xcc.passes.vector.amx_tiles",
     "assign-layouts": "xcc.passes.gpu.assign_layouts",
     "buffer-accesses": "xcc.passes.gpu.buffer_accesses",
+    "bytes-along-k": "xcc.passes.xt.bytes_along_k",
     "channels-last": "xcc.passes.xt.layout",
     "configure": "xcc.passes.linalg.configure",
     "convert-precision": "xcc.passes.xt.convert_precision",

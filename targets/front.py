@@ -63,7 +63,7 @@ def gpu_model_passes() -> tuple[Pass, ...]:
     """What GPUs do to a whole model before kernels are formed, whoever made them."""
     names = ("multiplied-types", "wide-pixels", "merge-products", "aligned-rows", "split-contractions",
              "split-reductions", "select-places", "unique-runs", "scatter-places", "split-scans",
-             "cut-reductions", "merge-sorts", "rank-sorts")
+             "cut-reductions", "merge-sorts", "rank-sorts", "bytes-along-k")
     return tuple(get_pass(name)() for name in names)
 
 

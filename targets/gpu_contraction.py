@@ -39,8 +39,11 @@ class MatrixTile:
         return self.stages * (self.m + self.n) * self.k * size
 
 
-def candidates(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
-    """Every tile worth trying for operands of `size` bytes; simt: by FMAs, without matrix instructions."""
+def candidates(size: int, simt: bool, chip: Chip, warpgroup: bool = True) -> list[MatrixTile]:
+    """Every tile worth trying for operands of `size` bytes; simt: by FMAs, without matrix instructions.
+
+    warpgroup: whether instructions of warpgroups take these operands.
+    """
     if simt:
         tiles = [MatrixTile(m, n, k, threads, 3) for m, n, k, threads in (
             (256, 128, 16, 256), (128, 128, 16, 256), (64, 128, 16, 128), (128, 64, 16, 128), (64, 64, 16, 128),
@@ -54,7 +57,7 @@ def candidates(size: int, simt: bool, chip: Chip) -> list[MatrixTile]:
                  MatrixTile(32, 64, 2 * k, 128, 4), MatrixTile(64, 32, 2 * k, 128, 4),
                  *(MatrixTile(a, b, 4 * k, 128, 4) for a, b in ((32, 32), (16, 64), (64, 16), (16, 32), (32, 16)))]
     tiles = [t for t in tiles if t.m * t.n // t.threads <= ACCUMULATORS]
-    if "wgmma" in chip.matrix and size == 2 and not simt:
+    if "wgmma" in chip.matrix and size <= 2 and warpgroup and not simt:
         k = 128 // size
         tiles += [t for m, n, threads in ((128, 256, 256), (256, 128, 256), (128, 128, 256), (64, 256, 128),
                                           (128, 64, 256), (64, 128, 128), (64, 64, 128), (64, 32, 128))
@@ -77,11 +80,13 @@ def _group(m: int, n: int, chip: Chip) -> int:
 
 
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip,
-                exchanged: int = 0, operands: tuple[Loaded, Loaded] | None = None) -> MatrixTile:
+                exchanged: int = 0, operands: tuple[Loaded, Loaded] | None = None, warpgroup: bool = True
+                ) -> MatrixTile:
     """The tile with the least estimated time; sides of the problem below a tile's are padded to it.
 
     exchanged: bytes of an element of the result's tile that may go through shared memory from one layout to another.
     operands: what is loaded for the left one and the right one; None: as they are multiplied, 16 bytes at a time.
+    warpgroup: as in `candidates`.
     """
     if chip.triple.startswith("amdgcn"):
         from xcc.targets.amdgcn import tiles as amd
@@ -112,9 +117,10 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
     def cost(t: MatrixTile) -> tuple[float, int, int]:
         return seconds(t) * (TURNED if t.warpgroup and t.m > t.n else 1.0), -(-(-m // t.m) * -(-n // t.n)), -t.stages
 
-    fitting = [t for t in candidates(size, simt, chip) if t.m * t.n * exchanged <= chip.shared_bytes
+    found = candidates(size, simt, chip, warpgroup)
+    fitting = [t for t in found if t.m * t.n * exchanged <= chip.shared_bytes
                and not (t.warpgroup and (2 * m <= t.m or 2 * n <= t.n))]    # its instructions need the whole tile
-    return min(fitting or candidates(size, simt, chip)[-1:], key=cost)
+    return min(fitting or found[-1:], key=cost)
 
 
 READ_CYCLES = 4         # of shared memory, for 16 bytes a lane

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.gpu.fragments import exact_instructions
+from xcc.passes.gpu.fragments import MatrixInstruction, exact_instructions
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.reduction_body import EXTENSIONS, loops_of, narrow, product_operands
 from xcc.passes.linalg.schedule import Schedule
 from xcc.targets.base import Chip
 from xcc.targets.gpu_contraction import matrix_tile
-from xcc.targets.gpu_operands import loaded
+from xcc.targets.gpu_operands import along, loaded
 
 
 def flattened(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | None:
@@ -47,7 +47,8 @@ def flattened(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | N
     instructions = exact_instructions(chip.matrix, multiplied_types(factors))
     width = element_bytes(element)
     tile = matrix_tile(sizes[rows], sizes[columns], deep, batch, width, not instructions, chip,
-                       operands=(loaded(op, factors[0], width), loaded(op, factors[1], width)))
+                       operands=(loaded(op, factors[0], width), loaded(op, factors[1], width)),
+                       warpgroup=takes_warpgroups(op, factors, instructions))
     least = [min((getattr(i, side) for i in instructions), default=1) for side in ("m", "n", "k")]
     block = [1] * len(groups)
     block[rows] = max(least[0], min(tile.m, pow2_above(sizes[rows])))
@@ -96,6 +97,14 @@ def multiplied_types(factors: tuple[Any, Any]) -> tuple[str, str]:
         return ("u" if unsigned else "") + str(narrow(value).type) if same else str(value.type)
 
     return name(factors[0]), name(factors[1])
+
+
+def takes_warpgroups(op: Op, factors: tuple[Any, Any], instructions: list[MatrixInstruction]) -> bool:
+    """Whether `instructions` has one of warpgroups for the product: of bytes only where both factors lie along k."""
+    if not any(i.warps > 1 for i in instructions):
+        return False
+    summed = {p for p, r in enumerate(op.reduction) if r}
+    return element_bytes(multiplied_type(factors[0])) > 1 or all(along(op, v, summed) for v in factors)
 
 
 def pow2_above(n: int) -> int:

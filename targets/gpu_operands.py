@@ -13,7 +13,7 @@ from xcc.passes.linalg.domain import element_bytes, volume
 from xcc.passes.linalg.kernel import Access, Op, Tensor, bare_loop
 from xcc.symbolic import Dim
 
-__all__ = ["Loaded", "loaded", "loaded_tensor"]
+__all__ = ["Loaded", "along", "loaded", "loaded_tensor"]
 
 WORD, WIDEST = 4, 16        # bytes of a register and of the widest access
 
@@ -44,6 +44,12 @@ def loaded(op: Op, factor: Any, size: int) -> Loaded:
     most = max(elements for _, elements, _ in found)
     parts = {value: part for value, elements, part in found if elements * 2 >= most}.values()
     return Loaded(sum(p.memory for p in parts), sum(p.registers for p in parts), sum(p.accesses for p in parts))
+
+
+def along(op: Op, factor: Any, loops: set[int]) -> bool:
+    """Whether all inputs that the value `factor` of the body of `op` is computed from are read along one of `loops`."""
+    accesses = [op.inputs[n][1] for n in _arguments(op, factor)]
+    return bool(accesses) and all(a and bare_loop(a[-1]) in loops for a in accesses)
 
 
 def _arguments(op: Op, value: Any) -> set[int]:

@@ -43,5 +43,6 @@ def thread_math(*, halves: bool) -> tuple[Pass, ...]:
 def gpu_pipeline(back: tuple[Stage, ...]) -> Pipeline:
     """The stages of a GPU's compilation, `back` behind stage ``vector``."""
     return whole_pipeline(back, xt=gpu_model_passes(), keep=("attention",),
+                          early=(parse_pass("integer-contractions"),),
                           kernels={"max_row": MAX_ROW, "tile_row": TILE_ROW, "beside": BESIDE,
                                    "prologue": ("broadcast", "widen")})

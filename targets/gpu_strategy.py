@@ -16,7 +16,7 @@ from xcc.passes.linalg.schedule import Schedule
 from xcc.targets.base import Chip
 from xcc.targets.gpu_attention import online_schedule
 from xcc.targets.gpu_contraction import matrix_tile
-from xcc.targets.gpu_convolution import flattened, multiplied_type, multiplied_types, pow2_above
+from xcc.targets.gpu_convolution import flattened, multiplied_type, multiplied_types, pow2_above, takes_warpgroups
 from xcc.targets.gpu_long_rows import long_rows
 from xcc.targets.gpu_operands import loaded
 from xcc.targets.gpu_product_rows import product_rows
@@ -64,7 +64,8 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     deepest = deep * _other_reductions(op, inner)
     width = element_bytes(element)
     tile = matrix_tile(sides[0], sides[1], deepest, batch, width, not instructions, chip, _exchanged_bytes(kernel),
-                       (loaded(op, factors[0], width), loaded(op, factors[1], width)))
+                       (loaded(op, factors[0], width), loaded(op, factors[1], width)),
+                       takes_warpgroups(op, factors, instructions))
     vector = [1] * len(dims)
     least = [min((getattr(i, side) for i in instructions), default=1) for side in ("m", "n", "k")]
     for group, limit, small in zip(only, (tile.m, tile.n), least, strict=False):

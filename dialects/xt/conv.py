@@ -17,9 +17,9 @@ from xcc.symbolic import Dim, dim_max
 class Convolution(XtOp, name="convolution"):
     """Cross-correlation of x with the filter w over any number of spatial dims.
 
-    layout: NCHW (channel second) or NHWC (channel last); filter: OIHW or HWIO, where I is the channels of a group,
-    or in blocks of P outputs (one group only): OHWIo, [O / P, h, w, I, P], or OHWIoi with every G input channels of an
-    output next to each other, [O / P, h, w, I / G, P, G].
+    layout: NCHW (channel second) or NHWC (channel last); filter: OIHW, HWIO or OHWI, where I is the channels of a
+    group, or in blocks of P outputs (one group only): OHWIo, [O / P, h, w, I, P], or OHWIoi with every G input channels
+    of an output next to each other, [O / P, h, w, I / G, P, G].
     `lhs_dilation` - 1 zeros lie between elements of x (transposed convolution), then `low` and `high` zeros around
     (negative crops). `rhs_dilation` spreads the filter. Output channels divide into `groups` equal parts.
     `dtype` is the result type (default x's); sums are formed in it, and in f32 for narrow floats.
@@ -34,7 +34,7 @@ class Convolution(XtOp, name="convolution"):
     rhs_dilation = integers(None)
     groups = integer(1)
     layout = text("NCHW", ("NCHW", "NHWC"))
-    filter = text("OIHW", ("OIHW", "HWIO", "OHWIo", "OHWIoi"))
+    filter = text("OIHW", ("OIHW", "HWIO", "OHWI", "OHWIo", "OHWIoi"))
     dtype = dtype(None)
     access = "contraction"
 
@@ -83,6 +83,7 @@ class Convolution(XtOp, name="convolution"):
             w = np.moveaxis(w, -1, 1).reshape(-1, *w.shape[1:-1])
             w = np.moveaxis(w, last, 1)
         w = np.moveaxis(w, (last, last - 1), (0, 1)) if a.filter == "HWIO" else w
+        w = np.moveaxis(w, last, 1) if a.filter == "OHWI" else w
         spatial = x.ndim - 2
         padded = Pad.evaluate(Attrs(low=(0, 0, *a.low), high=(0, 0, *a.high),
                                     interior=(0, 0, *(d - 1 for d in a.lhs_dilation)), mode="constant", value=0), x)
@@ -112,6 +113,8 @@ def split_filter(shape: tuple[Dim, ...], layout: str) -> tuple[Dim, Dim, tuple[D
     """Output channels, input channels a group and kernel dims."""
     if layout == "OIHW":
         return shape[0], shape[1], shape[2:]
+    if layout == "OHWI":
+        return shape[0], shape[-1], shape[1:-1]
     if layout == "OHWIo":
         return shape[0] * shape[-1], shape[-2], shape[1:-2]
     if layout == "OHWIoi":

@@ -1,8 +1,8 @@
 """Patches: loads of an operand whose neighbours in memory do not lie along k, where LDS is read along k.
 
-A lane of MFMA and WMMA holds neighbours along k, and there is no LDS read that transposes (ldmatrix on NVIDIA). So a
-thread loads a patch of `width` neighbours by `depth` rows along k, turns it in registers, which is choosing their
-order or, below 32 bits, one byte permutation a register, and writes runs of `depth` elements.
+A lane of MFMA and WMMA holds neighbours along k, and there is no LDS read that transposes (ldmatrix on NVIDIA, which
+does not for bytes). So a thread loads a patch of `width` neighbours by `depth` rows along k, turns it in registers,
+which is choosing their order or, below 32 bits, one byte permutation a register, and writes runs of `depth` elements.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def patch(value: Any, near: int, width: int, threads: int, chip: Any) -> tuple[i
     near: the dim whose neighbours lie together in memory, at most `width` of them in one access. None where the tile is
     no such operand, has its neighbours along k, or the chip reads shared memory transposed.
     """
-    if "mma" in chip.matrix:
+    if "mma" in chip.matrix and element_bytes(ir.VectorType(value.type).element_type) > 1:
         return None
     dim = _depth_dim(value, chip, threads // chip.warp, {})
     if dim is None or dim == near:

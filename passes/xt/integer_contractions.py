@@ -15,6 +15,7 @@ with %c = %b - %zx * (sum of %w), which `xt-fold` computes. Everything is found 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -28,6 +29,7 @@ from xcc.passes.xt.match import NoMatch, apply, array_of, dims_of, dtype_of, no_
 from xcc.passes.xt.quantised import (
     MOVES,
     Quantised,
+    Signs,
     divided,
     flat,
     is_constant,
@@ -52,7 +54,10 @@ class IntegerContractions(Pass):
     """Turns contractions of dequantised bytes, or of bytes less a zero point in i32, into contractions of the bytes.
 
     activations: the sign that left operands get, "ui8" or "i8"; "" takes what the chip multiplies with signed weights,
-        or leaves them as they are where it has no such instruction. The zero point moves along.
+        or leaves them as they are where it has no such instruction, or one for all signs. The zero point moves along.
+
+    Right sides become signed, except on chips whose matrix instructions take all signs. A right side that is no weight
+    is multiplied in bytes by matrix instructions alone: others want it packed.
     """
 
     name: ClassVar[str] = "integer-contractions"
@@ -60,7 +65,8 @@ class IntegerContractions(Pass):
 
     def run(self, module: Any, ctx: PassContext) -> None:
         say = ctx.verbose if getattr(ctx.options, "debug_patterns", False) else None
-        rules, sign = _Rules(ctx.weights), self.activations or _sign(ctx.chip)
+        chip = Signs.of(ctx.chip)
+        rules, sign = _Rules(ctx.weights, chip), self.activations or chip.left
         stages: list[dict[str, Pattern]] = [
             {**dict.fromkeys((*MOVES, "reduce_window"), rules.move), "quantize": rules.repeated},
             {"quantize": lambda op: rules.with_sign(op, sign)} if sign else {},
@@ -77,14 +83,9 @@ class IntegerContractions(Pass):
                 erase_dead(module)
 
 
-def _sign(chip: Any) -> str:
-    matrix = chip.matrix if chip is not None else ()
-    return "ui8" if {"vnni", "usdot"} & set(matrix) else "i8" if "sdot" in matrix else ""
-
-
 class _Rules:
-    def __init__(self, weights: Any) -> None:
-        self.weights = weights
+    def __init__(self, weights: Any, chip: Signs) -> None:
+        self.weights, self.chip = weights, chip
 
     # bytes between the layers ----------------------------------------------------------------------------------------
     def move(self, op: Any) -> Any:
@@ -148,9 +149,9 @@ class _Rules:
         sides = self._sides(op, sign, channel=0)
         if isinstance(sides, NoMatch):
             return sides
-        x, w, wide = sides
-        if wide is not None:
-            return no_match(op, "the weights have zero points")
+        x, w, left = sides
+        if left is not None and not self.chip.both:
+            return no_match(op, "the weights have zero points: sums of windows are a convolution more")
         image, rank = x.values, len(dims_of(x.values))
         rest = vars(a) | {"dtype": "i32"}
         point = number_of(x.zero, self.weights)
@@ -162,65 +163,96 @@ class _Rules:
             rest |= dict.fromkeys(("low", "high"), (0,) * (rank - 2)) | {"lhs_dilation": (1,) * (rank - 2)}
         total = xt.convolution(image, w.values, **rest)
         axes = tuple(range(1, rank))
+        if left is not None:
+            window = dims_of(w.values)[1:]
+            ones = xt.constant(np.ones((a.groups, *window)), dtype_of(w.values))
+            sums = self._less_zeros(xt.convolution(image, ones, **rest), x, math.prod(window))
+            if a.groups > 1:
+                n, outputs, *space = dims_of(total)
+                sums = xt.broadcast(xt.reshape(sums, shape=(n, a.groups, 1, *space)),
+                                    shape=(n, a.groups, outputs // a.groups, *space))
+                sums = xt.reshape(sums, shape=dims_of(total))
+            each = (*dims_of(left), *[1] * (rank - 2)) if dims_of(left) else ()
+            total = xt.sub(total, xt.mul(sums, xt.reshape(left, shape=each)))
         return self._finished(op, total, x, w, axes, (dims_of(w.values)[0], *[1] * (rank - 2)))
 
     def product(self, op: Any, sign: str) -> Any:
-        """As `convolution`, of matrices; weights with one zero point need the sums of the rows too."""
-        a = attrs_of(op)
-        if a.rhs_batch or len(a.rhs_contract) != 1 or len(dims_of(op.operands[1])) != 2:
-            return no_match(op, "the right side is no single matrix")
-        channel = 1 - a.rhs_contract[0]
+        """As `convolution`, of matrices; right sides with zero points need the sums of the rows too."""
+        a, right = attrs_of(op), dims_of(op.operands[1])
+        batch = len(a.rhs_batch)
+        if len(a.rhs_contract) != 1 or len(right) != batch + 2 or batch and not self.chip.both \
+                or any(tuple(d) != tuple(range(batch)) for d in (a.lhs_batch, a.rhs_batch)):
+            return no_match(op, "the right side is no matrix, or one of several in an unusual order")
+        channel = 2 * batch + 1 - a.rhs_contract[0]
         sides = self._sides(op, sign, channel)
         if isinstance(sides, NoMatch):
             return sides
-        x, w, wide = sides
+        x, w, left = sides
+        depth = right[a.rhs_contract[0]]
+        if left is not None and x.zero is not None and not isinstance(depth, int):
+            return no_match(op, "both sides have zero points, and the length of the sums is not known")
         total = xt.dot_general(x.values, w.values, **(vars(a) | {"dtype": "i32"}))
-        if wide is not None:
-            (k,), depth = a.lhs_contract, dims_of(w.values)[a.rhs_contract[0]]
-            rows = xt.reduce(xt.convert(x.values, dtype="i32"), kind="sum", axes=(k,))
-            rows = xt.reshape(rows, shape=(*dims_of(rows), 1))
-            if x.zero is not None:
-                zero = xt.convert(flat(x.zero), dtype="i32")
-                rows = xt.sub(rows, xt.mul(xt.constant(np.asarray(depth), "i32"), zero))
-            total = xt.sub(total, xt.mul(rows, xt.constant(np.asarray(wide), "i32")))
-        return self._finished(op, total, x, w, (1 - channel,), (dims_of(w.values)[channel],))
+        if left is not None:
+            rows = xt.reduce(xt.convert(x.values, dtype="i32"), kind="sum", axes=a.lhs_contract)
+            rows = self._less_zeros(rows, x, depth)
+            total = xt.sub(total, xt.mul(xt.reshape(rows, shape=(*dims_of(rows), 1)), left))
+        sums = (*right[:batch], *(1,) * (len(dims_of(total)) - batch - 1), right[channel]) if batch else None
+        return self._finished(op, total, x, w, a.rhs_contract, (right[channel],), sums)
+
+    def _less_zeros(self, sums: Any, x: Quantised, terms: Any) -> Any:
+        """Sums of `terms` bytes of x less as many zero points."""
+        if x.zero is None:
+            return sums
+        return xt.sub(sums, xt.mul(xt.constant(np.asarray(terms), "i32"), xt.convert(flat(x.zero), dtype="i32")))
 
     def _sides(self, op: Any, sign: str, channel: int) -> Any:
-        """The operands, the right one in i8, and the zero point that is left to it; or why they do not serve."""
+        """The operands in the chip's signs, and the zero point left to the right one (i32, one number or a vector, None
+        for 0); or why they do not serve."""
         x, w = (quantised(v) for v in op.operands)
         if x is None or w is None or (x.scale is None) != (w.scale is None):
             return no_match(op, "its operands are no bytes with scales")
         if not is_per_tensor(x):
             return no_match(op, "the left side has a scale for each channel")
-        if not is_per_tensor(w) and w.axis != channel:
+        if not is_per_tensor(w) and (w.axis != channel or len(dims_of(w.values)) > 2 and name_of(op) == "dot_general"):
             return no_match(op, "the weights have scales along another dim than the result's channels")
-        if not is_constant(w.values):
+        if not is_constant(w.values) and not self.chip.both:
             return no_match(op, "the right side is not constant")
         point = number_of(w.zero, self.weights)
+        kept = self.chip.right or dtype_of(w.values)
+        moved = 0 if kept == dtype_of(w.values) else shift(kept)
+        left = None
         if point is None:
-            return no_match(op, "the weights have several zero points")
-        left = int(point) - (128 if dtype_of(w.values) == "ui8" else 0)
-        w = Quantised(with_sign(w.values, "i8"), None, w.scale, w.axis)
+            each = () if is_per_tensor(Quantised(w.values, w.zero)) else (dims_of(w.values)[channel],)
+            zero = xt.convert(xt.reshape(w.zero, shape=each), dtype="i32")
+            left = xt.add(zero, xt.constant(np.asarray(moved), "i32"))
+        elif int(point) + moved:
+            left = xt.constant(np.asarray(int(point) + moved), "i32")
+        w = Quantised(with_sign(w.values, kept), None, w.scale, w.axis)
         if sign and dtype_of(x.values) != sign:
             zero = x.zero if x.zero is not None else xt.constant(np.zeros(()), "i32")
             moved = xt.add(xt.convert(flat(zero), dtype="i32"), xt.constant(np.asarray(shift(sign)), "i32"))
             x = Quantised(with_sign(x.values, sign), moved, x.scale)
-        return x, w, left or None
+        return x, w, left
 
-    def _finished(self, op: Any, total: Any, x: Quantised, w: Quantised, axes: tuple[int, ...], shape: Any) -> Any:
-        """total - zero * (sums of w), with an integer bias behind the op, times the scales."""
+    def _finished(self, op: Any, total: Any, x: Quantised, w: Quantised, axes: tuple[int, ...], shape: Any,
+                  sums_shape: Any = None) -> Any:
+        """total - zero * (sums of w), with an integer bias behind the op, times the scales.
+
+        shape: of a vector of the channels, as it broadcasts to the result; `sums_shape`: of sums of w, where another.
+        """
         terms = []
         if number_of(x.zero, self.weights) != 0:
             sums = xt.reduce(xt.convert(w.values, dtype="i32"), kind="sum", axes=axes)
-            terms.append(xt.neg(xt.mul(sums, xt.convert(flat(x.zero), dtype="i32"))))
+            term = xt.neg(xt.mul(sums, xt.convert(flat(x.zero), dtype="i32")))
+            terms.append(xt.reshape(term, shape=sums_shape or shape))
         if x.scale is None:
-            return xt.add(total, xt.reshape(terms[0], shape=shape)) if terms else total
+            return xt.add(total, *terms) if terms else total
         scale = xt.mul(flat(x.scale), flat(w.scale) if is_per_tensor(w) else xt.reshape(w.scale, shape=shape))
         adder, bias = self._integer_bias(op.results[0], scale)
         with at(op if adder is None else adder):
-            terms += [] if bias is None else [bias]
+            terms += [] if bias is None else [xt.reshape(bias, shape=shape)]
             if terms:
-                total = xt.add(total, xt.reshape(xt.add(*terms) if len(terms) == 2 else terms[0], shape=shape))
+                total = xt.add(total, xt.add(*terms) if len(terms) == 2 else terms[0])
             y = xt.mul(xt.convert(total, dtype="f32"), scale)
         if adder is not None:
             adder.results[0].replace_all_uses_with(y)

@@ -10,11 +10,12 @@ import numpy as np
 
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of, grouped_operands, op_class
+from xcc.passes.gpu.fragments import instructions_of
 from xcc.passes.xt.match import array_of, dims_of, dtype_of, only_user
 from xcc.passes.xt.rewrite import name_of, producer
 
-__all__ = ["MOVES", "Quantised", "divided", "flat", "is_constant", "is_per_tensor", "number_of", "quantised", "rebuilt",
-           "same_numbers", "shift", "with_sign"]
+__all__ = ["MOVES", "Quantised", "Signs", "divided", "flat", "is_constant", "is_per_tensor", "number_of", "quantised",
+           "rebuilt", "same_numbers", "shift", "with_sign"]
 
 BYTES = ("i8", "ui8")
 MOVES = ("broadcast", "concatenate", "reshape", "reverse", "slice", "transpose")
@@ -33,6 +34,26 @@ class Quantised:
     zero: Any = None
     scale: Any = None
     axis: int = 0
+
+
+@dataclass(frozen=True)
+class Signs:
+    """The signs that a chip's instructions want of the left and the right bytes of a product ("": any), and whether
+    they are matrix instructions, which take activations on both sides."""
+
+    left: str = ""
+    right: str = "i8"
+    both: bool = False
+
+    @staticmethod
+    def of(chip: Any) -> Signs:
+        matrix = chip.matrix if chip is not None else ()
+        taken = {i.types[:2] for i in instructions_of(matrix)}
+        if ("ui8", "ui8") in taken:
+            return Signs("", "", True)
+        if ("i8", "i8") in taken:
+            return Signs("i8", "i8", True)
+        return Signs("ui8" if {"vnni", "usdot"} & set(matrix) else "i8" if "sdot" in matrix else "")
 
 
 def quantised(value: Any) -> Quantised | None:

@@ -63,7 +63,7 @@ def _plan(op: Any) -> _Plan | None:
     step = int(a.strides[-1])
     joined = step if isinstance(width, int) and isinstance(xt.shape_of(op.results[0])[-2], int) \
         and width % step == 0 else 1
-    size = xt.width(a.dtype) // 8
+    size = xt.width(xt.TensorType.of(op.operands[0]).dtype) // 8
     for word in WORDS:
         if channels * size >= word:
             return None

@@ -37,9 +37,10 @@ def convert_convolution(b: Builder, op: Op) -> View:
     strides, dilations = op.attr("strides"), op.attr("rhs_dilation")
     if layout in ("OHWIo", "OHWIoi"):
         return _packed(b, op, x, w, n, strides, dilations)
-    if layout not in ("OIHW", "HWIO"):
+    places = {"OIHW": (0, 1, range(2, n + 2)), "HWIO": (n + 1, n, range(n)), "OHWI": (0, n + 1, range(1, n + 1))}
+    if layout not in places:
         raise CompilerBug(f"xt.convolution: filter layout '{layout}' has no lowering")
-    o_dim, i_dim, k_dims = (0, 1, range(2, n + 2)) if layout == "OIHW" else (n + 1, n, range(n))
+    o_dim, i_dim, k_dims = places[layout]
     outputs, inputs = w.dims[o_dim], w.dims[i_dim]
     grouped = groups != 1
     per_group = outputs // groups

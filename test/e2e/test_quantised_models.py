@@ -1,6 +1,9 @@
-"""Quantised models compiled for this CPU against onnxruntime: within one step of the output's quantisation."""
+"""Quantised models compiled for this CPU, and for GPUs, whose code the interpreter runs, against onnxruntime: within
+one step of the output's quantisation."""
 
 from __future__ import annotations
+
+from itertools import product
 
 import numpy as np
 import pytest
@@ -8,6 +11,8 @@ import quantised
 from onnx import numpy_helper
 
 import xcc
+from xcc.interpreter.executor import make_executor as interpreting
+from xcc.runtime.cuda_driver import find_gpu
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -49,6 +54,49 @@ def test_dynamic(weights):
     assert any(n.op_type == "MatMulInteger" for n in model.graph.node)
     _, got, want = both(model, 3)
     np.testing.assert_allclose(got, want, rtol=0, atol=2e-2 * np.abs(want).max())
+    assert np.mean(np.abs(got - want) < 1e-5) >= 0.7
+
+
+ON_GPUS = [("sm_80", "convolutional", {}), ("sm_90a", "convolutional", {"weights": "QUInt8", "per_channel": False}),
+           ("gfx942", "convolutional", {"form": "QOperator"}), ("gfx1100", "dense", {}),
+           ("gfx90a", "dense", {"activations": "QInt8"}), ("sm_90a", "dense", None), ("gfx1201", "dense", None)]
+"""A chip, a model, and how it is quantised: None for dynamically."""
+
+
+def quantised_model(name, options):
+    return quantised.dynamic(MODELS[name](), weights="QUInt8") if options is None \
+        else quantised.static(MODELS[name](), **options)
+
+
+@pytest.mark.parametrize("chip, name, options", ON_GPUS, ids=lambda v: v if isinstance(v, str) else "")
+def test_on_chips(tmp_path, chip, name, options):
+    """Right, and no product of floats is left."""
+    model = quantised_model(name, options)
+    target = "nvptx,code=ptx" if chip.startswith("sm_") else "amdgcn"
+    compiled = xcc.compile(model, target=target, chip=chip, keep_ir=True, dump_stages=str(tmp_path))
+    a = compiled.artifact
+    compiled._executor = interpreting(a.program, a.members, a.weights, a.manifest)
+    compare_with_onnxruntime(compiled, model)
+    text = next(tmp_path.glob("*kernels.mlir")).read_text()
+    products = [line for line in text.split("\n") if '"xt.convolution"' in line or '"xt.dot_general"' in line]
+    assert products and all("xi32>" in line.split("->")[1] for line in products)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(find_gpu() is None, reason="needs an NVIDIA GPU")
+@pytest.mark.parametrize("name, options", [*product(MODELS, STATIC.values()), ("dense", None)])
+def test_on_gpu(name, options):
+    model = quantised_model(name, options)
+    compare_with_onnxruntime(xcc.compile(model, target="nvptx"), model)
+
+
+def compare_with_onnxruntime(compiled, model):
+    feeds = quantised.inputs_of(model, 7)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    got, want = np.asarray(next(iter(compiled.run(feeds).values()))), session.run(None, feeds)[0]
+    step = 2e-2 * np.abs(want).max() if "DynamicQuantizeLinear" in {n.op_type for n in model.graph.node} \
+        else 1.01 * step_of(model)
+    np.testing.assert_allclose(got, want, rtol=0, atol=step)
     assert np.mean(np.abs(got - want) < 1e-5) >= 0.7
 
 

@@ -9,10 +9,13 @@ from kernel_cases import module_of, reference
 from xcc.dialects import xt
 from xcc.passes.base import PassContext, get_pass
 from xcc.passes.xt.integer_contractions import IntegerContractions
+from xcc.targets.amdgcn.chip import CHIPS
+from xcc.targets.nvptx.chip import chips
 from xcc.weights import WeightStore
 
 FEW = settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])
 LIMITS = {"ui8": (0, 255), "i8": (-128, 127)}
+MATRIX = {"all signs": chips()["sm_90a"], "signed alone": CHIPS["gfx942"]}
 
 
 def scalar(value, kind):
@@ -53,20 +56,21 @@ class Case:
         return xt.quantize(y, scalar(self.sy, "f32"), scalar(self.zy, self.kinds[2]), axis=0, dtype=self.kinds[2])
 
 
-def check(module, weights, x, sign="ui8"):
-    """The pass leaves no contraction of floats, and results one step apart at most."""
+def check(module, weights, x, sign="ui8", chip=None):
+    """The pass leaves no contraction of floats, and results one step apart at most. x: one input, or a list."""
+    inputs = x if isinstance(x, list) else [x]
     store = WeightStore()
     for name, value in weights.items():
         store.add(name, value)
-    want = reference(module, [x], weights)[0]
-    context = PassContext(weights=store)
+    want = reference(module, inputs, weights)[0]
+    context = PassContext(weights=store, chip=chip)
     for step in (IntegerContractions(activations=sign), get_pass("xt-fold")()):
         step.run(module, context)
     xt.verify(module)
     text = str(module)
     assert "dtype = i32" in text and "xt.quantize" not in text
     assert not [line for line in text.split("\n") if ("convolution" in line or "dot_general" in line) and "f32" in line]
-    got = reference(module, [x], {n: store[n] for n in store})[0]
+    got = reference(module, inputs, {n: store[n] for n in store})[0]
     assert got.dtype == want.dtype
     assert np.abs(got.astype(int) - want.astype(int)).max(initial=0) <= 1
     assert (got == want).mean() > 0.98
@@ -147,3 +151,36 @@ def test_integer_products_are_exact(zero):
     IntegerContractions(activations="ui8").run(module, PassContext(weights=store))
     assert "tensor<21x6xi8>) -> tensor<5x6xi32>" in str(module)
     np.testing.assert_array_equal(reference(module, arguments, {"w": w})[0], want)
+
+
+@pytest.mark.parametrize("chip", MATRIX)
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize("kinds", [("ui8", "ui8", "ui8"), ("i8", "i8", "i8"), ("i8", "ui8", "ui8")], ids="".join)
+def test_weights_with_zero_points(chip, kinds, groups):
+    """Matrix instructions: convolutions whose weights have zero points, and sums of windows for them."""
+    case = Case(1, kinds, 6, True, symmetric=False)
+    shape = (6, 3 // groups, 3, 2)
+    w = case.bytes_of(kinds[1], *shape)
+
+    def build(x):
+        y = xt.convolution(case.input(x), case.weight("w", shape, 0), low=(1, 0), high=(1, 1), groups=groups)
+        return case.output(xt.add(y, case.bias(True, (6, 1, 1))))
+
+    module = module_of(build, xt.TensorType((2, 3, 6, 5), kinds[0]))
+    check(module, {"w": w}, case.bytes_of(kinds[0], 2, 3, 6, 5), "", MATRIX[chip])
+
+
+@pytest.mark.parametrize("chip", MATRIX)
+@pytest.mark.parametrize("kinds", [("ui8", "ui8", "ui8"), ("i8", "i8", "i8"), ("ui8", "i8", "i8")], ids="".join)
+def test_products_of_activations(chip, kinds):
+    """Neither side is a weight; several matrices at once."""
+    case, other = Case(2, kinds, 1, False), Case(3, kinds[1:] + kinds[:1], 1, False)
+
+    def build(x, y):
+        product = xt.dot_general(case.input(x), other.input(y), lhs_batch=(0,), rhs_batch=(0,), lhs_contract=(2,),
+                                 rhs_contract=(2,))
+        return case.output(product)
+
+    module = module_of(build, xt.TensorType((2, 3, 17), kinds[0]), xt.TensorType((2, 4, 17), kinds[1]))
+    inputs = [case.bytes_of(kinds[0], 2, 3, 17), case.bytes_of(kinds[1], 2, 4, 17)]
+    check(module, {}, inputs, "", MATRIX[chip])
