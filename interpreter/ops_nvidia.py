@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from xcc._mlir import ir
+from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine
 from xcc.interpreter.memory import Buffer, MemRef
 from xcc.interpreter.ops_gpu import shuffle_source, shuffled
@@ -41,6 +42,8 @@ def _ldmatrix(source: Any, kernel: Any) -> Any:
     dtype = dtype_of(source.result.type)
     tiles = int(ir.IntegerAttr(source.attributes["numTiles"]).value)
     transposed = bool(ir.BoolAttr(source.attributes["transpose"]).value)
+    if transposed and dtype.itemsize != 2:
+        raise UserError(f"ldmatrix transposes elements of 16 bits alone: {source}")
     per_row = 16 // dtype.itemsize
     pair = 4 // dtype.itemsize
 

@@ -96,7 +96,7 @@ def _kept(k: Any, block: Any) -> dict[Any, StagedTile]:
                 and all(u.owner.operation.name == "vector.contract" for u in v.uses):
             source = convert.operands[0]
             stored = memory_type(ir.VectorType(source.type).element_type)
-            matrix = k.code.matrix_loads and isinstance(stored, ir.FloatType) and stored.width == 16
+            matrix = k.code.loads_matrices(stored)
             memory = best_memory(k.layout(source), wanted, element_bytes(stored), matrix)
             out[v] = StagedTile(source, [], memory, False, stored, kept=True)
     return out
@@ -135,7 +135,7 @@ def _staged(k: Any, plan: Contraction, number: int, operand: Any, block: Any) ->
     elif plan.instruction is None:
         memory = operand_memory(plan, number, layout, element_bytes(stored))
     else:
-        matrix = k.code.matrix_loads and isinstance(stored, ir.FloatType) and stored.width == 16
+        matrix = k.code.loads_matrices(stored)
         memory = best_memory(layout, k.layout(operand), element_bytes(stored), matrix)
     return StagedTile(value, steps, memory, _direct(k, value, layout, memory, stored), stored)
 

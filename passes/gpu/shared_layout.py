@@ -33,7 +33,7 @@ def memory_cycles(memory: Layout, source: Layout, target: Layout, size: int, mat
     total = 0
     for layout in (source, target):
         offsets = memory.compose(layout)
-        plan = matrix_load(offsets) if matrix and layout is target else None
+        plan = matrix_load(offsets, size) if matrix and layout is target else None
         if plan is not None:
             total += plan.cycles
             continue

@@ -142,7 +142,8 @@ class SharedMemory:
         """A register vector from shared memory, by ldmatrix where the offsets, XORed with `fixed`, have its form."""
         stored = memory_type(element)
         matrix = self.code.loads_matrices(stored)
-        plan = matrix_load(offsets) if matrix and not fixed % ROW else None
+        size = element_bytes(stored)
+        plan = matrix_load(offsets, size) if matrix and not fixed % (ROW // size) else None
         if plan is not None:
-            return plan.emit(self.code, buffer, stored, start, fixed)
+            return from_memory(plan.emit(self.code, buffer, stored, start, fixed), element)
         return from_memory(self.read(buffer, offsets, stored, fixed, start), element)

@@ -34,8 +34,9 @@ class ThreadCode:
             self._anchor = index(0).owner
 
     def loads_matrices(self, element_type: Any) -> bool:
-        """Whether ldmatrix may read elements of this type."""
-        return self.matrix_loads and isinstance(element_type, ir.FloatType) and element_type.width == 16
+        """Whether ldmatrix may read elements of this type; its op has no f8."""
+        wanted = 16 if isinstance(element_type, ir.FloatType) else 8
+        return self.matrix_loads and not isinstance(element_type, ir.IndexType) and element_type.width == wanted
 
     @property
     def uniform_warp(self) -> Any:

@@ -86,6 +86,37 @@ def test_matmul(sizes, tile, threads, stages, form):
         run(module, sizes, form)
 
 
+START = 2**31 - 70000       # of the sums of bytes, which pass the end of 32 bits
+
+
+@pytest.mark.parametrize("form", ["NT", "NN", "TN"])
+@pytest.mark.parametrize("unsigned", [(), (0,), (1,), (0, 1)], ids=str)
+def test_bytes(unsigned, form):
+    """All signs, rows along k or not: shared memory has bytes along k."""
+    sizes, tile = (64, 64, 256), (64, 32, 64)
+    text = program(sizes, tile, 128, 3, form).replace("0.0 : f16", "0 : i8").replace("xf16", "xi8")
+    text = text.replace("f16", "i8").replace("dense<0.0>", f"dense<{START}>").replace("f32", "i32")
+    if unsigned:
+        numbers = ", ".join(map(str, unsigned))
+        text = text.replace("kind = #vector.kind<add>", f"kind = #vector.kind<add>, xcc.unsigned = array<i64: {numbers}>")
+    m, n, k = sizes
+    rng = np.random.default_rng(3)
+    a, b = (rng.choice([0, 1, 255] if side in unsigned else [-128, 0, 127], s).astype(
+        np.uint8 if side in unsigned else np.int8) for side, s in enumerate(((m, k), (k, n))))
+    out = np.zeros((m, n), np.int32)
+    with ir.Context() as context:
+        context.allow_unregistered_dialects = True
+        module = kernel_of(text)
+        assert '"xtg.wgmma"' in str(module)
+        attributes = module.body.operations[0].regions[0].blocks[0].operations[0].operation.attributes
+        held = [np.ascontiguousarray(x if f == "N" else x.T).view(np.int8) for x, f in zip((a, b), form, strict=True)]
+        run_kernel(module, "matmul", (2, 1, 1), (128, 1, 1), [*held, out],
+                   dynamic_shared=attributes["xcc.shared_bytes"].value)
+    want = (a.astype(np.int64) @ b.astype(np.int64) + START).astype(np.int32)
+    assert (want < 0).any()
+    np.testing.assert_array_equal(out, want)
+
+
 UNALIGNED = program((64, 64, 128), (64, 64, 64), 128, 4, "NN").replace("memref<128x64xf16>", "memref<128x65xf16>")
 
 

@@ -199,11 +199,26 @@ def test_fragments_load_by_ldmatrix_without_conflicts(name, transposed):
                          {"register": [(1 << b, 0) for b in range(2)]
                           + [(0, 1 << b) for b in range(2 if name == "a" else 3)]})
     tile = fragment.times(repeat)
-    plan = matrix_load(swizzled((64, 64), [1, 0], 8, 128, 2).compose(tile))
+    plan = matrix_load(swizzled((64, 64), [1, 0], 8, 128, 2).compose(tile), 2)
     assert plan is not None and plan.transposed is transposed and plan.tiles == 4
     assert plan.addresses.bank_conflicts(8, 2) == 0
     assert sorted(r for g in plan.groups for r in g) == list(range(tile.registers))
-    assert matrix_load(swizzled((64, 64), [1, 0], 1, 128, 2).compose(tile)) is None
+    assert matrix_load(swizzled((64, 64), [1, 0], 1, 128, 2).compose(tile), 2) is None
+
+
+@pytest.mark.parametrize("name, near", [("a", [1, 0]), ("b", [0, 1])])
+def test_fragments_of_bytes_load_by_ldmatrix_along_k(name, near):
+    from xcc.passes.gpu.ldmatrix import matrix_load
+
+    i = next(i for i in instructions_of(("mma",)) if i.name == "mma.m16n8k32.i8.i8")
+    fragment = getattr(i, name)
+    rest = {"a": [(16, 0), (32, 0), (0, 32)], "b": [(0, 8), (0, 16), (0, 32), (32, 0)]}[name]
+    tile = fragment.times(Layout.make(tuple(64 // s for s in fragment.shape), {
+        "register": [tuple(v // s for v, s in zip(r, fragment.shape, strict=True)) for r in rest]}))
+    plan = matrix_load(swizzled((64, 64), near, 16, 64, 1).compose(tile), 1)
+    assert plan is not None and not plan.transposed and plan.tiles == 4
+    assert sorted(r for g in plan.groups for r in g) == list(range(tile.registers))
+    assert matrix_load(swizzled((64, 64), near[::-1], 16, 64, 1).compose(tile), 1) is None
 
 
 @st.composite
