@@ -1,8 +1,8 @@
 """ldmatrix: 8x8 tiles of 16-bit elements from shared memory straight into the fragments of mma.sync.
 
 Each lane names one row of 16 bytes; lane l then holds elements 2 * (l % 4) and the next one of row l / 4 of each tile,
-or, transposed, of column l / 4 (PTX ISA, "ldmatrix"). A read fits when its offsets have that form. Of bytes, a lane holds
-four neighbours of a row; they cannot be transposed.
+or, transposed, of column l / 4 (PTX ISA, "ldmatrix"). A read fits when its offsets have that form. Of bytes, a lane
+holds four neighbours of a row; they cannot be transposed.
 """
 
 from __future__ import annotations

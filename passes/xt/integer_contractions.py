@@ -11,6 +11,7 @@ After::
     %q = xt.requantize(xt.mul(xt.convert(xt.add(%t, %c)), %sx * %sw / %sy)) {zero_point = zy} : ui8
 
 with %c = %b - %zx * (sum of %w), which `xt-fold` computes. Everything is found by dataflow.
+8-bit floats, which have no zero points, are multiplied alike where the chip has matrix instructions for f16 at least.
 """
 
 from __future__ import annotations
@@ -36,11 +37,10 @@ from xcc.passes.xt.quantised import (
     is_per_tensor,
     number_of,
     quantised,
-    rebuilt,
-    same_numbers,
     shift,
     with_sign,
 )
+from xcc.passes.xt.quantised_moves import QuantisedMoves
 from xcc.passes.xt.rewrite import at, erase_dead, name_of, producer, walk_ops
 
 __all__ = ["IntegerContractions"]
@@ -83,62 +83,10 @@ class IntegerContractions(Pass):
                 erase_dead(module)
 
 
-class _Rules:
+class _Rules(QuantisedMoves):
     def __init__(self, weights: Any, chip: Signs) -> None:
-        self.weights, self.chip = weights, chip
-
-    # bytes between the layers ----------------------------------------------------------------------------------------
-    def move(self, op: Any) -> Any:
-        """move(dequantize(x)) as dequantize(move(x)), the maximum of windows too."""
-        if name_of(op) == "reduce_window" and attrs_of(op).kind != "max":
-            return None
-        made = [quantised(v) for v in op.operands]
-        first = made[0] if made else None
-        if first is None or first.scale is None or not is_per_tensor(first):
-            return None
-        for q in made[1:]:
-            if q is None or q.scale is None or dtype_of(q.values) != dtype_of(first.values) \
-                    or not same_numbers(q.scale, first.scale, self.weights) \
-                    or not same_numbers(q.zero, first.zero, self.weights):
-                return no_match(op, "its operands are quantised differently")
-        moved = rebuilt(op, [q.values for q in made if q is not None])
-        return xt.dequantize(moved, first.scale, first.zero, axis=0)
-
-    def repeated(self, op: Any) -> Any:
-        """quantize(dequantize(x)) with equal scales and zero points as x."""
-        x, scale, zero = grouped_operands(op)
-        q = quantised(x)
-        if q is None or q.scale is None or dtype_of(q.values) != attrs_of(op).dtype or attrs_of(op).block:
-            return None
-        same = same_numbers(q.scale, scale, self.weights) and same_numbers(q.zero, zero, self.weights)
-        return q.values if same and is_per_tensor(q) else no_match(op, "scale or zero point changes")
-
-    def with_sign(self, op: Any, wanted: str) -> Any:
-        """A quantize that makes bytes of the other sign: the sign changes there, and for all who read it."""
-        x, scale, zero = grouped_operands(op)
-        a = attrs_of(op)
-        point = number_of(zero, self.weights)
-        if a.dtype not in ("i8", "ui8") or a.dtype == wanted or point is None or dims_of(scale) != ():
-            return None
-        new = xt.quantize(x, scale, xt.constant(np.asarray(point + shift(wanted)), wanted), dtype=wanted)
-        self._change_readers(op.results[0], new, wanted)
-        return with_sign(new, a.dtype)
-
-    def _change_readers(self, old: Any, new: Any, wanted: str) -> None:
-        """`new` is `old` with the other sign: readers that can take it do."""
-        for reader in [use.owner.operation for use in old.uses]:
-            name = name_of(reader)
-            with at(reader):
-                if name == "dequantize" and not attrs_of(reader).block and reader.operands[0] == old:
-                    _, scale, zero = grouped_operands(reader)
-                    if zero is None:
-                        zero = xt.sub(*[xt.convert(scale, dtype="i8" if wanted == "ui8" else "ui8")] * 2)
-                    moved = with_sign(zero, wanted)
-                    wide = xt.dequantize(new, scale, moved, axis=attrs_of(reader).axis, dtype=attrs_of(reader).dtype)
-                    reader.results[0].replace_all_uses_with(wide)       # the walk is still to come to the reader
-                elif (name in MOVES or name == "reduce_window" and attrs_of(reader).kind == "max") \
-                        and len(reader.operands) == 1:
-                    self._change_readers(reader.results[0], rebuilt(reader, [new]), wanted)
+        super().__init__(weights)
+        self.chip = chip
 
     # contractions ----------------------------------------------------------------------------------------------------
     def convolution(self, op: Any, sign: str) -> Any:
@@ -153,7 +101,7 @@ class _Rules:
         if left is not None and not self.chip.both:
             return no_match(op, "the weights have zero points: sums of windows are a convolution more")
         image, rank = x.values, len(dims_of(x.values))
-        rest = vars(a) | {"dtype": "i32"}
+        rest = vars(a) | {"dtype": _sum_type(x)}
         point = number_of(x.zero, self.weights)
         if point != 0 and (any(n != 0 for n in (*a.low, *a.high)) or any(n != 1 for n in a.lhs_dilation)):
             if point is None:
@@ -191,7 +139,7 @@ class _Rules:
         depth = right[a.rhs_contract[0]]
         if left is not None and x.zero is not None and not isinstance(depth, int):
             return no_match(op, "both sides have zero points, and the length of the sums is not known")
-        total = xt.dot_general(x.values, w.values, **(vars(a) | {"dtype": "i32"}))
+        total = xt.dot_general(x.values, w.values, **(vars(a) | {"dtype": _sum_type(x)}))
         if left is not None:
             rows = xt.reduce(xt.convert(x.values, dtype="i32"), kind="sum", axes=a.lhs_contract)
             rows = self._less_zeros(rows, x, depth)
@@ -215,6 +163,8 @@ class _Rules:
             return no_match(op, "the left side has a scale for each channel")
         if not is_per_tensor(w) and (w.axis != channel or len(dims_of(w.values)) > 2 and name_of(op) == "dot_general"):
             return no_match(op, "the weights have scales along another dim than the result's channels")
+        if any(xt.is_float(dtype_of(v.values)) for v in (x, w)):
+            return self._floats(op, x, w)
         if not is_constant(w.values) and not self.chip.both:
             return no_match(op, "the right side is not constant")
         point = number_of(w.zero, self.weights)
@@ -234,6 +184,14 @@ class _Rules:
             x = Quantised(with_sign(x.values, sign), moved, x.scale)
         return x, w, left
 
+    def _floats(self, op: Any, x: Quantised, w: Quantised) -> Any:
+        """As `_sides`, of 8-bit floats: sums of exact products in f32."""
+        if not self.chip.floats or not all(xt.is_float(dtype_of(v.values)) for v in (x, w)):
+            return no_match(op, "the chip has no instruction for these bytes")
+        if any(number_of(v.zero, self.weights) != 0 for v in (x, w)):
+            return no_match(op, "8-bit floats have zero points")
+        return Quantised(x.values, None, x.scale), Quantised(w.values, None, w.scale, w.axis), None
+
     def _finished(self, op: Any, total: Any, x: Quantised, w: Quantised, axes: tuple[int, ...], shape: Any,
                   sums_shape: Any = None) -> Any:
         """total - zero * (sums of w), with an integer bias behind the op, times the scales.
@@ -248,6 +206,8 @@ class _Rules:
         if x.scale is None:
             return xt.add(total, *terms) if terms else total
         scale = xt.mul(flat(x.scale), flat(w.scale) if is_per_tensor(w) else xt.reshape(w.scale, shape=shape))
+        if _sum_type(x) == "f32":
+            return xt.mul(total, scale)
         adder, bias = self._integer_bias(op.results[0], scale)
         with at(op if adder is None else adder):
             terms += [] if bias is None else [xt.reshape(bias, shape=shape)]
@@ -289,3 +249,7 @@ class _Rules:
         if parts is None:
             return no_match(op, "it quantises more than integers times factors")
         return xt.requantize(parts, zero_point=int(point), dtype=a.dtype)
+
+
+def _sum_type(x: Quantised) -> str:
+    return "f32" if xt.is_float(dtype_of(x.values)) else "i32"

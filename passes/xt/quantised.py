@@ -18,6 +18,7 @@ __all__ = ["MOVES", "Quantised", "Signs", "divided", "flat", "is_constant", "is_
            "rebuilt", "same_numbers", "shift", "with_sign"]
 
 BYTES = ("i8", "ui8")
+FLOATS = ("f8E4M3FN", "f8E5M2")
 MOVES = ("broadcast", "concatenate", "reshape", "reverse", "slice", "transpose")
 """Ops that only move elements, and take every operand in one type."""
 
@@ -26,8 +27,8 @@ MOVES = ("broadcast", "concatenate", "reshape", "reverse", "slice", "transpose")
 class Quantised:
     """Numbers (values - zero) * scale, or values - zero in i32 where `scale` is None.
 
-    values: i8 or ui8. zero: None, or of rank 0, or with as many elements as values has along `axis`. scale: rank 0 or a
-    vector along `axis`.
+    values: i8, ui8 or f8. zero: None, or of rank 0, or with as many elements as values has along `axis`. scale: rank 0
+    or a vector along `axis`.
     """
 
     values: Any
@@ -39,20 +40,21 @@ class Quantised:
 @dataclass(frozen=True)
 class Signs:
     """The signs that a chip's instructions want of the left and the right bytes of a product ("": any), and whether
-    they are matrix instructions, which take activations on both sides."""
+    they are matrix instructions, which take activations on both sides; `floats`: 8-bit floats too, if only as f16."""
 
     left: str = ""
     right: str = "i8"
     both: bool = False
+    floats: bool = False
 
     @staticmethod
     def of(chip: Any) -> Signs:
         matrix = chip.matrix if chip is not None else ()
         taken = {i.types[:2] for i in instructions_of(matrix)}
         if ("ui8", "ui8") in taken:
-            return Signs("", "", True)
+            return Signs("", "", True, ("f16", "f16") in taken)
         if ("i8", "i8") in taken:
-            return Signs("i8", "i8", True)
+            return Signs("i8", "i8", True, ("f16", "f16") in taken)
         return Signs("ui8" if {"vnni", "usdot"} & set(matrix) else "i8" if "sdot" in matrix else "")
 
 
@@ -64,7 +66,7 @@ def quantised(value: Any) -> Quantised | None:
     if name_of(op) == "dequantize":
         x, scale, zero = grouped_operands(op)
         a = attrs_of(op)
-        known = dtype_of(x) in BYTES and not a.block and a.dtype == "f32" and dtype_of(scale) == "f32"
+        known = dtype_of(x) in (*BYTES, *FLOATS) and not a.block and a.dtype == "f32" and dtype_of(scale) == "f32"
         return Quantised(x, zero, scale, a.axis) if known else None
     if dtype_of(value) != "i32":
         return None

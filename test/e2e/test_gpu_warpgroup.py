@@ -97,8 +97,8 @@ def test_bytes(unsigned, form):
     text = program(sizes, tile, 128, 3, form).replace("0.0 : f16", "0 : i8").replace("xf16", "xi8")
     text = text.replace("f16", "i8").replace("dense<0.0>", f"dense<{START}>").replace("f32", "i32")
     if unsigned:
-        numbers = ", ".join(map(str, unsigned))
-        text = text.replace("kind = #vector.kind<add>", f"kind = #vector.kind<add>, xcc.unsigned = array<i64: {numbers}>")
+        signs = f"xcc.unsigned = array<i64: {', '.join(map(str, unsigned))}>"
+        text = text.replace("kind = #vector.kind<add>", f"kind = #vector.kind<add>, {signs}")
     m, n, k = sizes
     rng = np.random.default_rng(3)
     a, b = (rng.choice([0, 1, 255] if side in unsigned else [-128, 0, 127], s).astype(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
-from compiled import build, check, on_chip
+from compiled import build, check, compare, compiled, on_chip
 
 import xcc
 from xcc.dialects import xt
+from xcc.dialects.xt.interpret import interpret
 from xcc.runtime.cuda_driver import find_gpu
 
 SIGNS = list(product(("i8", "ui8"), repeat=2))
@@ -45,6 +47,26 @@ def test_signs(kinds: tuple[str, str], order: str) -> None:
         if (n + number) % 4 == 0:       # each chip meets two of the eight forms
             with on_chip(chip):
                 check(times(order), *operands(kinds, SIZES[(n + number // 4) % len(SIZES)], order))
+
+
+@pytest.mark.parametrize("chip", ["sm_89", "sm_90a", "gfx942", "gfx1201"])
+def test_quantised_f8(chip: str) -> None:
+    """f8 with scales: exact products of what lies in memory, one factor a column."""
+    rng = np.random.default_rng(0)
+    kind = np.dtype(ml_dtypes.float8_e4m3fn)
+    a, b, scale = (rng.standard_normal(s).astype(np.float32) for s in ((33, 70), (40, 70), (40,)))
+
+    def body(a: Any, b: Any, scale: Any) -> Any:
+        wide = xt.dequantize(a, xt.scalar(0.25, "f32")), xt.dequantize(b, scale, axis=0)
+        return xt.dot_general(*wide, lhs_contract=(1,), rhs_contract=(1,))
+
+    inputs = a.astype(kind), b.astype(kind), np.abs(scale)
+    with on_chip(chip):
+        model = compiled(build(body, inputs))
+        got = model.run({f"x{i}": v for i, v in enumerate(inputs)})["y0"]
+    compare(got, interpret(build(body, inputs), inputs)[0])
+    code = "".join(bytes(v).decode() for n, v in model.artifact.members.items() if n.startswith("ir/"))
+    assert any(i in code for i in ("xtg.mma", "nvgpu.mma.sync", "amdgpu.mfma", "amdgpu.wmma"))
 
 
 @pytest.mark.gpu
