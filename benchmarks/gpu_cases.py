@@ -14,8 +14,8 @@ class Case:
     """`build(xt, *values)` gives the result in the xt dialect, `torch(F, *tensors)` the same in PyTorch.
 
     flops and bytes are what must be done and moved. `dtype` is that of the result and, where `dtypes` does not say
-    otherwise, of the inputs; integers are drawn below `high`, each once where `distinct`. `host`: PyTorch waits for a
-    size that depends on data, so that no graph holds it. `bare`: a case of the first inputs, timed beside it.
+    otherwise, of the inputs; integers are drawn from `low` up to `high`, each once where `distinct`. `host`: PyTorch
+    waits for a size that depends on data, so that no graph holds it. `bare`: a case of the first inputs, timed too.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Case:
     scale: float = 1.0
     dtypes: tuple[str, ...] = ()
     high: int = 1
+    low: int = 0
     distinct: bool = False
     host: bool = False
     bare: Case | None = None
@@ -141,6 +142,48 @@ def attention(batch: int, heads: int, seq: int, dim: int, causal: bool, keys: in
                 2.0 * batch * dim * (2 * heads * seq + 2 * shared * keys))
 
 
+BYTES = {"low": -128, "high": 128}
+STEP, DEVIATION = 1 / 128, 1 / 3    # of bytes as numbers; of the products of two, whose sums are to make 32 steps
+
+
+def quantised(m: int, n: int, k: int) -> Case:
+    """A product of bytes with scales, made bytes again; PyTorch has the product alone as an operator."""
+    into = DEVIATION * k ** 0.5
+
+    def build(xt: Any, x: Any, w: Any) -> Any:
+        step = xt.constant(STEP, dtype="f32")
+        y = xt.dot_general(xt.dequantize(x, step), xt.dequantize(w, step), lhs_contract=(1,), rhs_contract=(1,))
+        return xt.quantize(y, xt.constant(into / 32, dtype="f32"), dtype="i8")
+
+    def peer(_: Any, x: Any, w: Any) -> Any:
+        import torch
+
+        y = torch._int_mm(x, w.T) * (STEP * STEP * 32 / into)
+        return y.round().clamp(-128, 127).to(torch.int8)
+
+    return Case(f"quantised matmul i8 {m}x{n}x{k}", ((m, k), (n, k)), "i8", build, peer, 2.0 * m * n * k,
+                1.0 * (m * k + k * n + m * n), **BYTES)
+
+
+def quantised_conv(n: int, h: int, c: int, o: int, k: int) -> Case:
+    """A convolution of bytes with scales, made bytes again; PyTorch, which has none on GPUs, multiplies f16."""
+    pad, into = k // 2, DEVIATION * (c * k * k) ** 0.5
+
+    def build(xt: Any, x: Any, w: Any) -> Any:
+        step = xt.constant(STEP, dtype="f32")
+        y = xt.convolution(xt.dequantize(x, step), xt.dequantize(w, step), low=(pad, pad), high=(pad, pad))
+        return xt.quantize(y, xt.constant(into / 32, dtype="f32"), dtype="i8")
+
+    def peer(f: Any, x: Any, w: Any) -> Any:
+        import torch
+
+        y = f.conv2d(x.half() * STEP, w.half() * STEP, padding=pad) * (32 / into)
+        return y.round().clamp(-128, 127).to(torch.int8)
+
+    return Case(f"quantised conv{k}x{k} i8 n{n} {h}x{h} {c}->{o}", ((n, c, h, h), (o, c, k, k)), "i8", build, peer,
+                2.0 * n * h * h * c * o * k * k, 1.0 * (n * h * h * (c + o) + c * o * k * k), **BYTES)
+
+
 def transpose(rows: int, columns: int) -> Case:
     return Case(f"transpose f16 {rows}x{columns}", ((rows, columns),), "f16",
                 lambda xt, x: xt.transpose(x, perm=(1, 0)), lambda _, x: x.T.contiguous(), bytes=4.0 * rows * columns)
@@ -180,6 +223,10 @@ CASES: tuple[Case, ...] = (
     argmax(32, 128256),
     conv(32, 56, 64, 64, 3),
     conv(32, 14, 256, 256, 3),
+    *(quantised(n, n, n) for n in (1024, 2048, 4096, 8192)),
+    quantised(128, 4096, 4096),
+    quantised_conv(32, 56, 64, 64, 3),
+    quantised_conv(32, 14, 256, 256, 3),
     attention(4, 32, 4096, 128, True),
     attention(4, 32, 4096, 128, False),
     attention(1, 32, 16384, 128, True),

@@ -191,7 +191,7 @@ func.func private @floats(%x: tensor<4000x4000xf32>, %w: tensor<4000x4000xf32>) 
 // SM80-LABEL: func.func private @bytes(
 // SM80-SAME: block = array<i64: 128, 128>{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
 // SM90-LABEL: func.func private @bytes(
-// SM90-SAME: block = array<i64: 128, 128>{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
+// SM90-SAME: block = array<i64: 128, 256>{{.*}}persistent = 132 : i64{{.*}}reduce = [array<i64: 128>]{{.*}}stages = 4 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true
 func.func private @bytes(%x: tensor<4000x4000xi8>, %w: tensor<4000x4000xi8>) -> tensor<4000x4000xi32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4000, 4000], [4000, 4000]], xt.result_dims = [[4000, 4000]]} {
   %zero = arith.constant 0 : i32
