@@ -1,9 +1,9 @@
 """Symbolic dimensions: integer expressions over named symbols.
 
 A dimension is an ``int`` or an :class:`Expr`. An ``Expr`` is kept as a polynomial with integer
-coefficients whose atoms are symbols and the opaque functions ``floordiv``, ``mod``, ``max`` and
-``min``, so that equal expressions compare equal after the usual algebra. The text form is the one
-stored in tensor types and artifacts: ``"2*batch + floordiv(h + 31, 32)"``.
+coefficients whose atoms are symbols and the opaque functions ``floordiv``, ``truncdiv`` (rounds
+towards 0), ``mod``, ``max`` and ``min``, so that equal expressions compare equal after the usual
+algebra. The text form is the one stored in tensor types and artifacts: ``"2*batch + floordiv(h + 31, 32)"``.
 
 It depends on nothing but the reader and writer of that text: the compiler and the runtime both use it.
 """
@@ -18,8 +18,12 @@ from typing import Union
 
 from xcc.dim_text import read, write
 
-__all__ = ["Dim", "Expr", "NUMBERS", "bare_symbol", "ceildiv", "dim_max", "dim_min", "evaluate", "floordiv",
-           "is_static", "mod", "parse", "product", "replace", "simplify", "substitute", "symbols_of", "sym"]
+__all__ = ["Atom", "Dim", "Expr", "LONGEST", "NUMBERS", "bare_symbol", "ceildiv", "dim_max", "dim_min", "evaluate",
+           "floordiv", "is_static", "mod", "parse", "product", "replace", "simplify", "substitute", "symbols_of", "sym",
+           "truncdiv"]
+
+LONGEST = 1500
+"""Characters of the text of a dim, from which on a sum or product of dims is rather computed when a model runs."""
 
 Atom = Union[tuple[str], tuple[str, "Dim", "Dim"]]
 Monomial = tuple[Atom, ...]
@@ -28,11 +32,12 @@ Monomial = tuple[Atom, ...]
 class Expr:
     """An immutable, canonical symbolic integer. Build with :func:`sym` and arithmetic."""
 
-    __slots__ = ("_hash", "terms")
+    __slots__ = ("_hash", "_text", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         self.terms = tuple(sorted(((m, c) for m, c in terms.items() if c), key=lambda t: (-len(t[0]), str(t[0]))))
         self._hash = hash(self.terms)
+        self._text = ""
 
     def __hash__(self) -> int:
         return self._hash
@@ -83,7 +88,9 @@ class Expr:
         return f"Expr({str(self)!r})"
 
     def __str__(self) -> str:
-        return write(self.terms)
+        if not self._text:
+            self._text = write(self.terms)
+        return self._text
 
 
 Dim = Union[int, Expr]
@@ -208,6 +215,30 @@ def mod(a: Dim, b: Dim) -> Dim:
     return _fn("mod", a, b)
 
 
+def truncdiv(a: Dim, b: Dim) -> Dim:
+    """Division rounded towards 0, as ONNX and C divide integers."""
+    if isinstance(a, int) and isinstance(b, int):
+        return _truncated(a, b)
+    if isinstance(b, int) and isinstance(a, Expr):
+        if b < 0:
+            return truncdiv(a * -1, -b)
+        common = reduce(gcd, [c for _, c in a.terms], b)
+        if common == b:
+            return floordiv(a, b)
+        if a.terms[0][1] < 0:
+            return truncdiv(a * -1, b) * -1
+        inner = a.terms[0][0][0] if len(a.terms) == 1 and a.terms[0][1] == 1 and len(a.terms[0][0]) == 1 else ("",)
+        if len(inner) == 3 and inner[0] == "truncdiv" and isinstance(inner[2], int):
+            return truncdiv(inner[1], inner[2] * b)
+        return _fn("truncdiv", _collapse({m: c // common for m, c in a.terms}), b // common)
+    exact = _divide_by_monomial(a, b) if isinstance(b, Expr) else None
+    return exact if exact is not None else 1 if a == b else _fn("truncdiv", a, b)
+
+
+def _truncated(a: int, b: int) -> int:
+    return a // b if (a < 0) == (b < 0) else -(-a // b)
+
+
 def ceildiv(a: Dim, b: Dim) -> Dim:
     return floordiv(a + (b - 1), b)
 
@@ -223,9 +254,9 @@ def dim_min(a: Dim, b: Dim) -> Dim:
 
 
 _FUNCTIONS: dict[str, Callable[[Dim, Dim], Dim]] = {
-    "floordiv": floordiv, "mod": mod, "max": dim_max, "min": dim_min, "ceildiv": ceildiv}
+    "floordiv": floordiv, "truncdiv": truncdiv, "mod": mod, "max": dim_max, "min": dim_min, "ceildiv": ceildiv}
 NUMBERS: dict[str, Callable[[int, int], int]] = {
-    "floordiv": operator.floordiv, "mod": operator.mod, "max": max, "min": min}
+    "floordiv": operator.floordiv, "truncdiv": _truncated, "mod": operator.mod, "max": max, "min": min}
 """The functions in an expression, of numbers."""
 
 

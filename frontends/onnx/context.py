@@ -202,7 +202,11 @@ class Context:
 
     def runtime_shape(self, i: int, what: str, advice: str = "") -> RuntimeShape:
         """The error that operand `i`, which only a run can tell, `what`."""
-        inputs = self.inputs_behind(i)
+        inputs, value = self.inputs_behind(i), self.tensor(i).value
+        sizes = () if inputs or value is None else self.graph.model.sizes_behind(value)
+        if sizes:
+            bounds = " ".join(dim_option(name, "LOW..HIGH") for name in sizes)
+            advice = f"bound or fix the sizes that it is computed from ({bounds}), or {advice}"
         hint = self.fixing(i, advice) if inputs else advice and f"; {advice.removesuffix(', or ')}"
         return RuntimeShape(self.where(f"operand {i} ('{self.node.input[i]}') {what}, but it is computed at run time "
                                        f"and no symbolic value is known for it{hint}"), inputs)

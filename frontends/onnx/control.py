@@ -67,27 +67,11 @@ def conditional(cx: Context, then: Branch, orelse: Branch) -> list[Value]:
 
 def _chosen_by(cx: Context) -> str:
     """What picks the branch that runs, for messages."""
-    inputs, names = cx.graph.model.inputs_behind(cx[0]), symbols_behind(cx[0])
+    inputs, names = cx.graph.model.inputs_behind(cx[0]), cx.graph.model.sizes_behind(cx[0])
     if inputs:
         return f" (input '{inputs[0]}' says which branch runs; --fix {inputs[0]}=... leaves one)"
     listed = ", ".join(names)
     return f" (the sizes {listed} say which branch runs; {dim_option(names[0], '...')} leaves one)" if names else ""
-
-
-def symbols_behind(value: Any) -> list[str]:
-    """The symbols that a host scalar is computed from."""
-    seen: set[Any] = set()
-    found: set[str] = set()
-    todo = [value]
-    while todo:
-        owner = todo.pop().owner
-        if owner in seen or not isinstance(owner, ir.Operation | ir.OpView):
-            continue
-        seen.add(owner)
-        if owner.name == "xt.dim":
-            found.update(n for d in xt.dims_from_attr(owner.attributes["value"]) for n in symbolic.symbols_of(d))
-        todo.extend(owner.operands)
-    return sorted(found)
 
 
 def as_flag(x: Any) -> Any:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 SMALL = 64
 """Constants of at most this many elements are xt.constant, larger ones xt.weight."""
 MOST_ELEMENTS = 1 << 46
+WINDOWS = ("AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool", "QLinearConv")
 SPLITS = 4
 """How many Ifs, one in the other, may hold the rest of a graph."""
 
@@ -203,6 +204,8 @@ class GraphImporter:
                 if name and result is not None:
                     value = result if isinstance(result, Value) else Tensor.of_value(result)
                     self.bind(name, self.model.sizes.settled(value))
+            if node.op_type in WINDOWS:
+                self.model.sizes.windows(flatten([self.env[node.output[0]]])[0])
 
     def _operand(self, node: NodeProto, name: str) -> Value | None:
         if not name:

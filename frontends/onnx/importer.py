@@ -11,7 +11,7 @@ The walk: :mod:`reader` parses and checks the file, :class:`ModelImporter` makes
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 from typing import Any
 
@@ -247,19 +247,14 @@ class ModelImporter:
 
     def inputs_behind(self, value: Any) -> tuple[str, ...]:
         """The model's inputs whose values `value` is computed from, walking outside regions only."""
-        seen: set[Any] = set()
-        found: set[str] = set()
-        todo = [] if value is None else [value]
-        while todo:
-            v = todo.pop()
-            if v in self.arguments:
-                found.add(self.arguments[v])
-            elif isinstance(v.owner, ir.Operation | ir.OpView) and v.owner not in seen:
-                seen.add(v.owner)
-                todo.extend(v.owner.operands)
-                if v.owner.name == "xt.dim":
-                    found.update(self.values.inputs_of(xt.dims_from_attr(v.owner.attributes["value"])))
-        return tuple(sorted(found))
+        leaves = list(_leaves(value))
+        found = {self.arguments[v] for v in leaves if v in self.arguments}
+        return tuple(sorted(found.union(*(self.values.inputs_of(_dims(v)) for v in leaves if v not in self.arguments))))
+
+    def sizes_behind(self, value: Any) -> tuple[str, ...]:
+        """The symbols of the dims that `value` is computed from."""
+        return tuple(sorted({s for v in _leaves(value) if v not in self.arguments for d in _dims(v)
+                             for s in symbolic.symbols_of(d)}))
 
     def _check_options(self, names: list[str]) -> None:
         for name, option in self.dims.items():
@@ -279,6 +274,28 @@ class ModelImporter:
             there = _listed(dict.fromkeys(n for n in (*self.symbols, *self.limits) if n in given))
             raise UserError(f"{self.source.name}: no input has a dimension '{unused[0]}'; "
                             f"there are {there or 'no symbolic dimensions'}")
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """What `value` is computed from: arguments of blocks, and values of dims."""
+    seen: set[Any] = set()
+    todo = [] if value is None else [value]
+    while todo:
+        v = todo.pop()
+        if not isinstance(v.owner, ir.Operation | ir.OpView):
+            yield v
+        elif v.owner not in seen:
+            seen.add(v.owner)
+            todo.extend(v.owner.operands)
+            if v.owner.name == "xt.dim":
+                yield v
+
+
+def _dims(value: Any) -> tuple[Dim, ...]:
+    """Those of the xt.dim that makes `value`; none for any other value."""
+    if not isinstance(value.owner, ir.Operation | ir.OpView):
+        return ()
+    return xt.dims_from_attr(value.owner.attributes["value"])
 
 
 def _tensor_kind(info: ValueInfoProto) -> TypeProto.Tensor:

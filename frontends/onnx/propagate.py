@@ -7,14 +7,18 @@ no rule can decide is left to the op's converter, and becomes host-scalar arithm
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from xcc.bounds import Undecided
 from xcc.frontends.onnx.context import Array, Context, Tensor
 from xcc.frontends.onnx.element_types import DType, from_onnx
 from xcc.frontends.onnx.evaluate import LIMIT, evaluate, grows
+from xcc.frontends.onnx.ratio import parts
 from xcc.frontends.onnx.shape_arithmetic import ARITHMETIC, Rule
 from xcc.frontends.onnx.shape_movement import MOVEMENT
+from xcc.symbolic import LONGEST, Dim, Expr
 
 __all__ = ["RULES", "propagate"]
 
@@ -51,9 +55,22 @@ def _symbolic(cx: Context) -> tuple[Tensor, ...] | None:
     except Undecided:
         return None
     dtype = _result_dtype(cx)
-    if isinstance(result, tuple):
-        return tuple(Tensor.of_dims(r, dtype) for r in result)
-    return (Tensor.of_dims(np.asarray(result, object), dtype),)
+    results = [np.asarray(r, object) for r in (result if isinstance(result, tuple) else (result,))]
+    if any(_is_long(d) for r in results for d in r.flat):
+        return None
+    return tuple(Tensor.of_dims(r, dtype) for r in results)
+
+
+def _is_long(d: Any) -> bool:
+    """Whether arithmetic with `d` is better left to a run."""
+    return any(isinstance(n, Expr) and (len(str(n)) > LONGEST or _largest(n) >> 62) for n in parts(d))
+
+
+def _largest(d: Dim) -> int:
+    """The largest number in `d`."""
+    if not isinstance(d, Expr):
+        return abs(d)
+    return max(max(abs(c), *(_largest(a) for atom in atoms for a in atom[1:]), 0) for atoms, c in d.terms)
 
 
 def _object(data: Array | None) -> Array:

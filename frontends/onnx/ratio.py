@@ -1,4 +1,4 @@
-"""Numbers of shape arithmetic: dims, and dims divided by numbers that do not divide them."""
+"""Numbers of shape arithmetic: dims, and dims divided by what does not divide them."""
 
 from __future__ import annotations
 
@@ -6,46 +6,44 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from xcc import symbolic
 from xcc.bounds import Undecided
 from xcc.symbolic import Dim, Expr
 
-__all__ = ["Ratio", "add", "exact", "is_equal", "is_negative", "multiply", "negate", "parts", "ratio", "truncated",
-           "whole"]
+__all__ = ["Ratio", "add", "exact", "is_equal", "is_negative", "multiply", "negate", "parts", "ratio", "whole"]
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """A dim divided by a positive number that does not divide it: a float in shape arithmetic."""
+    """A dim divided by a positive dim that does not divide it: a float in shape arithmetic."""
 
     top: Dim
-    bottom: int
+    bottom: Dim
 
 
 def exact(x: Any) -> Any:
-    """Floats as fractions; Undecided for those that no small fraction equals."""
+    """Floats as fractions: 0.7, and the f32 nearest to it, are 7/10. Undecided for those near to no small fraction."""
     if isinstance(x, float):
         f = Fraction(x)
-        if f.denominator > 1 << 20:
-            raise Undecided
+        if f.denominator > 1 << 12:
+            f = f.limit_denominator(1 << 12)
+            if np.float32(float(f)) != np.float32(x):
+                raise Undecided
         return int(f) if f.denominator == 1 else f
     return x
 
 
 def multiply(a: Any, b: Any) -> Any:
     a, b = exact(a), exact(b)
-    if isinstance(a, Fraction | Ratio) and isinstance(b, Fraction | Ratio):
-        raise Undecided
-    if isinstance(a, Fraction | Ratio):
-        a, b = b, a
-    if isinstance(b, Fraction):
-        return ratio(a * b.numerator, b.denominator)
-    if isinstance(b, Ratio):
-        return ratio(a * b.top, b.bottom)
-    return a * b
+    if isinstance(a, Expr | int) and isinstance(b, Expr | int):
+        return a * b
+    (ta, ba), (tb, bb) = parts(a), parts(b)
+    return ratio(ta * tb, ba * bb)
 
 
-def ratio(top: Dim, bottom: int) -> Any:
+def ratio(top: Dim, bottom: Dim) -> Any:
     """top / bottom: a dim where it is one."""
     return symbolic.floordiv(top, bottom) if symbolic.mod(top, bottom) == 0 else Ratio(top, bottom)
 
@@ -58,7 +56,7 @@ def add(a: Any, b: Any) -> Any:
     return ratio(ta * bb + tb * ba, ba * bb)
 
 
-def parts(x: Any) -> tuple[Dim, int]:
+def parts(x: Any) -> tuple[Dim, Dim]:
     """Numerator and denominator."""
     if isinstance(x, Ratio):
         return x.top, x.bottom
@@ -78,11 +76,6 @@ def is_negative(a: Dim) -> Dim:
 def negate(a: Any) -> Any:
     top, bottom = parts(exact(a))
     return top * -1 if bottom == 1 else Ratio(top * -1, bottom)
-
-
-def truncated(a: Dim, b: Dim) -> Dim:
-    """``a / b`` rounded towards 0, for a positive `b`."""
-    return symbolic.floordiv(symbolic.dim_max(a, 0), b) - symbolic.floordiv(symbolic.dim_max(a * -1, 0), b)
 
 
 def whole(x: Any) -> Dim:

@@ -91,7 +91,7 @@ def _target(cx: Context, axes: list[int]) -> tuple[Shape, tuple[float, ...] | No
 
 
 def _symbolic_scale(cx: Context, n: Dim, scale: Any) -> Dim:
-    if isinstance(scale, Ratio) and isinstance(n, int):
+    if isinstance(scale, Ratio):
         return symbolic.floordiv(scale.top * n, scale.bottom)
     return _scaled(cx, n, scale) if not isinstance(scale, symbolic.Expr) else n * scale
 

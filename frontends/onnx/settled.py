@@ -15,7 +15,7 @@ import numpy as np
 from xcc.bounds import interval, number
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Shape, Tensor, TensorList, Value
-from xcc.symbolic import Dim, Expr, dim_max, dim_min
+from xcc.symbolic import Dim, Expr, dim_max, dim_min, floordiv
 
 if TYPE_CHECKING:
     from xcc.frontends.onnx.importer import ModelImporter
@@ -29,6 +29,7 @@ class Sizes:
     def __init__(self, model: ModelImporter) -> None:
         self.model = model
         self._numbers: dict[Expr, Dim] = {}
+        self._some: set[Expr] = set()       # sizes that are 1 or more, as they count the places of a window
 
     def settled(self, value: Value) -> Value:
         """`value` with numbers for the dims, of its shape and among its data, that are always the same number."""
@@ -53,6 +54,21 @@ class Sizes:
         if d not in self._numbers:
             self._numbers[d] = number(self.model.known, d)
         return self._numbers[d]
+
+    def windows(self, value: Tensor) -> None:
+        """Notes that each size of `value`, which windows over images give, is at least 1."""
+        self._some.update(d for d in value.shape if isinstance(d, Expr))
+
+    def fits(self, a: Dim, b: Dim, place: str) -> bool:
+        """Whether `a`, to be divided by the positive `b`, is not negative as else a window would not fit into an image.
+
+        A run compares it, for the node `place`.
+        """
+        steps = floordiv(a, b)
+        if not any(interval(self.model.known, steps - d)[0] >= -1 for d in self._some):
+            return False
+        xt.require(a, dim_max(a, 0), place)
+        return True
 
     def is_single(self, d: Dim) -> bool:
         """Whether `d` is at most 1."""

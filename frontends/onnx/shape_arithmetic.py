@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -25,7 +23,6 @@ from xcc.frontends.onnx.ratio import (
     negate,
     parts,
     ratio,
-    truncated,
     whole,
 )
 from xcc.symbolic import Dim, Expr
@@ -51,37 +48,42 @@ def _divide(cx: Context, xs: list[Array]) -> Array:
 
     def divide(a: Any, b: Any) -> Any:
         a, b = exact(a), exact(b)
-        if isinstance(b, int) and b > 0 and isinstance(a, Expr | int | Ratio):
-            top, bottom = parts(a)
-            if floating:
-                return ratio(top, bottom * b)
-            if isinstance(a, Ratio):
-                raise Undecided
-            if cx.graph.model.values.may_be(top, -inf, -1):
-                return truncated(top, b)
-            if sign(cx.graph.model.known, top) < 0:
-                raise Undecided
-            return symbolic.floordiv(top, b)
-        if isinstance(b, Fraction) and b > 0:
-            return multiply(a, Fraction(b.denominator, b.numerator))
-        if isinstance(b, Expr) and not isinstance(a, Ratio | Fraction) and not floating:
-            _not_zero(cx, b)
-            return truncated(a, b) if cx.graph.model.values.may_be(a, -inf, -1) else symbolic.floordiv(a, b)
-        if isinstance(b, Expr) and isinstance(a, Expr) and symbolic.mod(a, b) == 0:
-            return symbolic.floordiv(a, b)
+        if not floating:
+            return quotient(cx, whole(a), whole(b))
+        (top, under), (bottom, over) = parts(a), parts(b)
+        low, high = interval(cx.graph.model.known, bottom)
+        if low > 0:
+            return ratio(top * over, under * bottom)
+        if high < 0:
+            return ratio(top * over * -1, under * bottom * -1)
         raise Undecided
 
     out: Array = _elementwise(divide)(cx, xs)
     return out
 
 
+def quotient(cx: Context, a: Dim, b: Dim) -> Dim:
+    """``a / b`` rounded towards 0; where `a` is not negative, which windows that fit may tell, as floor division."""
+    known = cx.graph.model.known
+    _not_zero(cx, b)
+    if interval(known, b)[1] < 0:
+        a, b = a * -1, b * -1
+    positive = interval(known, b)[0] > 0
+    if positive and (interval(known, a)[0] >= 0 or cx.graph.model.sizes.fits(a, b, cx.place)):
+        return symbolic.floordiv(a, b)
+    return symbolic.truncdiv(a, b)
+
+
 def _not_zero(cx: Context, b: Dim) -> None:
-    """Of a value of an input that divides: a run ends with an error where it is 0. Undecided where it may be below."""
-    values = cx.graph.model.values
-    if values.may_be(b, -inf, -1):
-        raise Undecided
-    if values.may_be(b, 0, 0):
-        xt.require(b, symbolic.dim_max(b, 1), cx.where("a division by zero"))
+    """A run ends with an error where the divisor `b` is 0."""
+    low, high = interval(cx.graph.model.known, b)
+    message = cx.where("a division by zero")
+    if low == high == 0:
+        cx.fail("a division by zero")
+    if low == 0:
+        xt.require(b, symbolic.dim_max(b, 1), message)
+    elif low < 0 <= high:
+        xt.require(is_equal(b, 0), 0, message)
 
 
 def _round(up: bool) -> Callable[[Any], Any]:
@@ -95,16 +97,11 @@ def _round(up: bool) -> Callable[[Any], Any]:
 def _cast(cx: Context, xs: list[Array]) -> Array:
     target = from_onnx(cx.attr("to")) if cx.op == "Cast" else cx.dtype(1)
     if target == np.bool_:
-        raise Undecided
+        return _elementwise(_not)(cx, [_compare("eq")(cx, [xs[0], np.array(0, object)])])
     if is_floating(target):
         return xs[0]
 
-    def whole_part(a: Any) -> Dim:
-        top, bottom = parts(exact(a))
-        negative = cx.graph.model.values.may_be(top, -inf, -1)
-        return truncated(top, bottom) if negative else symbolic.floordiv(top, bottom)
-
-    out: Array = _elementwise(whole_part)(cx, [xs[0]])
+    out: Array = _elementwise(lambda a: quotient(cx, *parts(exact(a))))(cx, [xs[0]])
     return out
 
 
@@ -115,10 +112,7 @@ def _compare(direction: str) -> Rule:
             try:
                 return _decide(direction, difference, cx.graph.model.known)
             except Undecided:
-                top, _ = parts(difference)
-                if not cx.graph.model.values.behind([top]):
-                    raise
-                return _HOLDS[direction](top)
+                return _HOLDS[direction](parts(difference)[0])
 
         return _elementwise(decide)(cx, xs)
 
@@ -151,7 +145,7 @@ def _decide(direction: str, difference: Any, bounds: Any) -> bool:
 _HOLDS: dict[str, Callable[[Dim], Dim]] = {
     "eq": lambda d: is_equal(d, 0), "lt": is_negative, "gt": lambda d: is_negative(d * -1),
     "le": lambda d: 1 - is_negative(d * -1), "ge": lambda d: 1 - is_negative(d)}
-"""1 where a difference is as the comparison says, else 0: conditions on values of inputs."""
+"""1 where a difference is as the comparison says, else 0."""
 
 
 def _where(cx: Context, xs: list[Array]) -> Array:
@@ -201,12 +195,10 @@ def _extreme(function: Callable[[Any, Any], Any]) -> Rule:
 def _mod(cx: Context, xs: list[Array]) -> Array:
     def divided(a: Any, b: Any) -> Dim:
         a, b = whole(a), whole(b)
-        if not cx.attr("fmod", 0):      # the remainder has the divisor's sign
-            _not_zero(cx, b)
-            return symbolic.mod(a, b)
-        if not isinstance(a, int) or not isinstance(b, int):
-            raise Undecided
-        return int(math.fmod(a, b))
+        if cx.attr("fmod", 0):
+            return a - quotient(cx, a, b) * b
+        _not_zero(cx, b)
+        return symbolic.mod(a, b)       # the remainder has the divisor's sign
     out: Array = _elementwise(divided)(cx, xs)
     return out
 

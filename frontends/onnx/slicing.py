@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from math import inf
 from typing import Any
 
 from xcc import symbolic
-from xcc.bounds import Undecided, sign
+from xcc.bounds import Undecided, interval, sign
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape
 from xcc.frontends.onnx.helpers import convert, dim_scalar, scalar
 from xcc.frontends.onnx.ratio import is_negative
 from xcc.frontends.onnx.registry import onnx_op
-from xcc.symbolic import Dim, Expr
+from xcc.symbolic import Dim
 
 __all__ = ["at_least"]
 
@@ -84,14 +83,10 @@ def _bound(cx: Context, at: Dim, size: Dim, before: int) -> Dim:
         if before == 0:
             return _at_most(cx, at, size) if at >= 0 else size - _at_most(cx, -at, size)
         return _clamp(cx, at if at >= 0 else size + at, before, top)
-    bounds = cx.graph.model.known
-    if cx.graph.model.values.may_be(at, -inf, -1):
+    low, high = interval(cx.graph.model.known, at)
+    if low < 0 <= high:
         return _clamp(cx, at + size * is_negative(at), before, top)
-    try:
-        negative = sign(bounds, at) == -2
-    except Undecided:
-        negative = _leading(at) < 0
-    return _clamp(cx, size + at if negative else at, before, top)
+    return _clamp(cx, at if low >= 0 else size + at, before, top)
 
 
 def _last(cx: Context, at: Dim, size: Dim) -> Dim:
@@ -108,11 +103,6 @@ def _last(cx: Context, at: Dim, size: Dim) -> Dim:
 def _may_be_empty(cx: Context, size: Dim) -> bool:
     """Whether `size` is 0 or depends on what a run counts, which may be nothing; an input's dim has an element."""
     return size == 0 or any(s in cx.graph.model.counted for s in symbolic.symbols_of(size))
-
-
-def _leading(d: Dim) -> int:
-    """The sign of the leading coefficient: how an expression of unknown sign is read."""
-    return d.terms[0][1] if isinstance(d, Expr) else int(d)
 
 
 def _clamp(cx: Context, value: Dim, low: Dim, high: Dim) -> Dim:

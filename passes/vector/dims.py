@@ -9,7 +9,7 @@ from xcc._mlir import ir
 from xcc.passes.vector.tiles import index, op
 from xcc.symbolic import Dim, Expr, parse
 
-_CALLS = {"floordiv": "arith.floordivsi", "max": "arith.maxsi", "min": "arith.minsi"}
+_CALLS = {"floordiv": "arith.floordivsi", "truncdiv": "arith.divsi", "max": "arith.maxsi", "min": "arith.minsi"}
 
 
 def emit_dim(dim: Dim, symbols: Mapping[str, Any]) -> Any:

@@ -281,4 +281,6 @@ def dim_arithmetic(op: Any) -> Any:
         "add": operator.add, "sub": operator.sub, "mul": operator.mul, "maximum": symbolic.dim_max,
         "minimum": symbolic.dim_min}
     both = makers[name_of(op)](a, b)
+    if len(str(both)) > symbolic.LONGEST:
+        return None
     return xt.constant(np.int64(both)) if isinstance(both, int) else xt.dim(both)

@@ -20,7 +20,7 @@ from itertools import accumulate, chain
 from xcc.runtime.arena import ALIGNMENT, ArenaPlanner
 from xcc.runtime.dim_values import DimValues
 from xcc.runtime.program import Program
-from xcc.symbolic import Dim
+from xcc.symbolic import NUMBERS, Dim
 
 __all__ = ["plan_function"]
 
@@ -39,6 +39,8 @@ _STEPS: dict[Callable[[int, int], int], Sequence[str]] = {
     operator.mod: ("%d{n} = arith.maxsi %{b}, %one : i64", "%q{n} = arith.floordivsi %{a}, %d{n} : i64",
                    "%m{n} = arith.muli %q{n}, %d{n} : i64", "%{n} = arith.subi %{a}, %m{n} : i64",
                    "%f{n} = arith.cmpi slt, %{b}, %one : i64"),
+    NUMBERS["truncdiv"]: ("%d{n} = arith.maxsi %{b}, %one : i64", "%{n} = arith.divsi %{a}, %d{n} : i64",
+                          "%f{n} = arith.cmpi slt, %{b}, %one : i64"),
     max: ("%{n} = arith.maxsi %{a}, %{b} : i64",),
     min: ("%{n} = arith.minsi %{a}, %{b} : i64",),
 }

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import inf, prod
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from xcc import symbolic
+from xcc.bounds import interval
 from xcc.runtime.dim_values import DimValues
-from xcc.symbolic import Dim, ceildiv, dim_max, dim_min, evaluate, floordiv, mod, parse, sym
+from xcc.symbolic import Dim, ceildiv, dim_max, dim_min, evaluate, floordiv, mod, parse, sym, truncdiv
 
 N, M = sym("n"), sym("m")
 
@@ -32,6 +33,7 @@ dims = st.recursive(
     lambda d: st.one_of(
         st.tuples(d, d).map(lambda p: p[0] + p[1]), st.tuples(d, d).map(lambda p: p[0] * p[1]),
         st.tuples(d, st.integers(1, 9)).map(lambda p: floordiv(*p)),
+        st.tuples(d, st.integers(1, 9)).map(lambda p: truncdiv(*p)),
         st.tuples(d, st.integers(1, 9)).map(lambda p: mod(*p)),
         st.tuples(d, d).map(lambda p: dim_max(*p)), st.tuples(d, d).map(lambda p: dim_min(*p))), max_leaves=8)
 
@@ -49,6 +51,9 @@ def test_values(a: Dim, b: Dim, by: int, n: int, m: int) -> None:
     assert evaluate(a * b, env) == x * y
     assert evaluate(floordiv(a, by), env) == x // by
     assert evaluate(mod(a, by), env) == x % by
+    assert evaluate(truncdiv(a, by), env) == evaluate(truncdiv(a, -by), env) * -1 == int(x / by)
+    if y:
+        assert evaluate(truncdiv(a, b), env) == int(x / y) and evaluate(floordiv(a, b), env) == x // y
     assert evaluate(dim_max(a, b), env) == max(x, y)
     assert evaluate(symbolic.substitute(a, {"n": M, "m": N}), {"n": m, "m": n}) == x
 
@@ -60,6 +65,31 @@ def test_values_of_many(many: list[Dim], n: int, m: int) -> None:
     for _ in range(2):
         assert values(env) == [evaluate(d, env) for d in many]
     assert DimValues([tuple(many)])(env) == [prod(evaluate(d, env) for d in many)]
+
+
+@given(dims, st.integers(1, 50), st.integers(1, 50), st.integers(0, 9), st.integers(0, 9))
+def test_bounds(d: Dim, n: int, m: int, less: int, more: int) -> None:
+    """No value is outside of the interval, for whatever bounds it is inside of."""
+    value = evaluate(d, {"n": n, "m": m})
+    for bounds in ({}, {"n": (max(1, n - less), n + more)}, {"n": (n, n), "m": (m - less, inf)}):
+        low, high = interval(bounds, d)
+        assert low <= value <= high
+
+
+def test_bounds_of_what_quotients_leave() -> None:
+    assert interval({}, N - floordiv(N, 2))[0] == 1 and interval({}, N * 2 - floordiv(N * 3 - 1, 2))[0] == 1
+    assert interval({}, truncdiv(N - 4, 2)) == (-1, inf) and interval({"n": (1, 9)}, floordiv(N - 4, 2)) == (-2, 2)
+
+
+def test_a_chain_of_divisions_stays_short() -> None:
+    """As sizes of strided convolutions are; and what does not fold is text once, however often it is looked at."""
+    d: Dim = N
+    for _ in range(50):
+        d = floordiv(d - 1, 2) + 1
+    assert d == floordiv(N - 1, 2 ** 50) + 1
+    for _ in range(120):
+        d = truncdiv(d * 3 - 7, 2)
+    assert len(str(d)) < 3000 and parse(str(d)) == d and interval({}, d)[1] == inf
 
 
 def test_values_of_many_share_what_they_have_in_common() -> None:
