@@ -156,9 +156,13 @@ def _about(folder: Path) -> tuple[str, str]:
 
 def machine() -> str:
     """This machine's processors, and its GPU."""
+    from xcc.runtime.cuda_driver import find_gpu
+
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     name = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
-    return f"{name}, {len(os.sched_getaffinity(0))} processors"
+    gpu = find_gpu()
+    device = f"; a GPU of compute capability {gpu[0]}.{gpu[1]} with {gpu[2]} multiprocessors" if gpu else ""
+    return f"{name}, {len(os.sched_getaffinity(0))} processors{device}"
 
 
 def main() -> int:

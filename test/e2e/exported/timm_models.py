@@ -20,7 +20,9 @@ def of(name: str, **config: Any) -> Any:
 
 @exported(IMAGES, *BATCHES)
 def mixer() -> Any:
-    return of("mixer_s16_224", img_size=64, num_blocks=2, embed_dim=64)
+    from timm.models.mlp_mixer import MlpMixer
+
+    return MlpMixer(num_classes=10, img_size=64, patch_size=16, num_blocks=2, embed_dim=64)
 
 
 @exported(IMAGES, *BATCHES)

@@ -23,6 +23,8 @@ def forget_random_weights(source: Path, target: Path, seed: int) -> list[str]:
     """Writes the model without its large random weights; the names of its outputs."""
     model = onnx.load(str(source))
     model.graph.ClearField("value_info")
+    for node in model.graph.node:
+        node.ClearField("metadata_props")       # stack traces, most of a small model's file
     recipe = []
     for weight in model.graph.initializer:
         array = numpy_helper.to_array(weight)
