@@ -34,8 +34,8 @@ from xcc.dialects.xt.reading import agree, assumed_equal, operand_types, value_s
 from xcc.dialects.xt.types import TensorType, dtype_name, is_float, is_integer, is_signed, numpy_dtype, width
 
 FAMILIES = ("elementwise", "shape", "slicing", "indexing", "selection", "positions", "reduce", "scans", "sort",
-            "matmul", "conv", "winograd", "resize", "sampling", "norm", "attention", "recurrent", "quant", "random",
-            "signal", "constant", "control")
+            "matmul", "conv", "winograd", "resize", "sampling", "norm", "attention", "recurrent", "quant", "narrow",
+            "random", "signal", "constant", "control")
 
 for _family in FAMILIES:
     importlib.import_module(f"xcc.dialects.xt.{_family}")

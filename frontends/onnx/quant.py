@@ -130,28 +130,30 @@ def matmul_n_bits(cx: Context) -> Any:
     if bits not in (4, 8):
         cx.fail(f"{bits} bits are not supported; 4 and 8 are")
     blocks = -(-k // size)
-    values = _unpack(xt.reshape(packed, shape=(n, blocks, size * bits // 8)), bits)
+    narrow = "ui4" if bits == 4 else "ui8"
+    values = _unpacked(xt.reshape(packed, shape=(n, blocks * size * bits // 8)), k, narrow)
     kind = element(scales)
-    zero: Any = scalar(1 << (bits - 1), scales)
+    zero = xt.constant(np.full((n, blocks), 1 << (bits - 1)), narrow)
     if cx.has(3):
         zero = cx[3]
         if element(zero) == "ui8":
-            row = -(-blocks * bits // 8)
-            zero = _unpack(xt.reshape(zero, shape=(n, row)), bits)
-            zero = xt.slice(zero, starts=(0, 0), limits=(n, blocks))
-        zero = xt.reshape(convert(zero, kind), shape=(n, blocks, 1))
-    wide = xt.mul(xt.sub(convert(values, kind), zero), xt.reshape(scales, shape=(n, blocks, 1)))
-    weight = xt.slice(xt.reshape(wide, shape=(n, blocks * size)), starts=(0, 0), limits=(n, k))
+            zero = _unpacked(xt.reshape(zero, shape=(n, -(-blocks * bits // 8))), blocks, narrow)
+    scales = xt.reshape(scales, shape=(n, blocks))
+    if element(zero) == narrow:
+        weight = xt.dequantize(values, scales, zero, axis=1, block=size)
+    else:
+        zero, scales = (xt.stretch(xt.reshape(v, shape=(n, blocks)), axis=1, times=size, size=(k,))
+                        for v in (zero, scales))
+        weight = xt.mul(xt.sub(convert(values, kind), convert(zero, kind)), scales)
     out = xt.dot_general(a, convert(weight, element(a)), lhs_contract=(cx.rank(0) - 1,), rhs_contract=(1,))
     return xt.add(out, cx[5]) if cx.has(5) else out
 
 
-def _unpack(x: Any, bits: int) -> Any:
-    """Bytes to numbers, low nibble first."""
-    if bits == 8:
-        return x
-    shape = xt.shape_of(x)
-    low = xt.and_(x, scalar(15, x))
-    high = xt.shift_right(x, scalar(4, x))
-    both = xt.concatenate(*[unsqueeze(v, [len(shape)]) for v in (low, high)], axis=len(shape))
-    return xt.reshape(both, shape=(*shape[:-1], shape[-1] * 2))
+def _unpacked(x: Any, size: int, kind: str) -> Any:
+    """The first `size` numbers of each row of bytes."""
+    if kind == "ui8":
+        rows, columns = xt.shape_of(x)
+        return x if columns == size else xt.slice(x, starts=(0, 0), limits=(rows, size))
+    row = -(-size // 2)
+    whole = x if xt.shape_of(x)[1] == row else xt.slice(x, starts=(0, 0), limits=(xt.shape_of(x)[0], row))
+    return xt.unpack(whole, axis=1, size=(size,), dtype=kind)

@@ -10,6 +10,7 @@ from xcc import symbolic
 from xcc._mlir import ir
 from xcc.passes.linalg.border import BorderedResult
 from xcc.passes.linalg.dealt_rows import DealtRows
+from xcc.passes.linalg.decoded_panels import DecodedPanel
 from xcc.passes.linalg.depth_blocks import each_block, store_partial
 from xcc.passes.linalg.domain import contraction_of
 from xcc.passes.linalg.forall import forall
@@ -48,6 +49,7 @@ class Nest:
         # where the last tiles are peeled; masks would be in a product's innermost loop
         self.peels = schedule.tail == "peel" and contraction_of(ev.kernel) is not None
         self.loops = TileLoops(self.b, schedule, len(self.dims) - 1)
+        self.panel: DecodedPanel | None = None
 
     def emit(self) -> None:
         tiled = [d for d in self.schedule.chunks or self.schedule.order if self.schedule.block[d]]
@@ -128,6 +130,7 @@ class Nest:
                 nest = Nest(self.ev, plan, part.dims, [Result(part.t, part.memref, None)], part.origin)
                 nest._tiles(list(kept.order), {}, {d: (zero, end) for d, end in part.ends.items()})
             self.ev.kept[part.t] = part
+        self.panel = DecodedPanel.of(self)
         copy = room_for_rows(self.ev, self.schedule.block[0]) if self.schedule.staged else None
         if self.schedule.depth and self.ev.block is None:
             each_block(self.ev, self.results[0].memref, self.schedule.depth, self.loops.loop,
@@ -157,7 +160,10 @@ class Nest:
         lanes, size, block = self.schedule.vector[d], self.dims[d], self.schedule.block[d]
 
         def inner(i: Ix) -> None:
-            self._tiles(rest, {**at, d: i}, ranges)
+            if self.panel is not None and d + 1 == len(self.dims) and rest:
+                self.panel.around(i, self._rows(rest, ranges), lambda: self._tiles(rest, {**at, d: i}, ranges))
+            else:
+                self._tiles(rest, {**at, d: i}, ranges)
 
         if self._overlaps(d):
             low, high = ranges.get(d, (self.b.int(0), self.b.dim(size)))
@@ -188,6 +194,15 @@ class Nest:
                 self.loops.rest(d, self.b.int(whole), self.b.int(size), size % lanes, inner)
         else:
             self.loops.peeled(d, zero, self.b.dim(size), inner)
+
+    def _rows(self, order: list[int], ranges: dict[int, tuple[Any, Any]]) -> list[tuple[Any, int]]:
+        """How far the loops over the dims of `order` go, and their steps."""
+        out = []
+        for d in order:
+            low, high = ranges.get(d, (self.b.int(0), self.b.dim(self.dims[d])))
+            out.append((self.b.int(self.schedule.block[d]) if high is None else self.b.sub(high, low),
+                        self.schedule.vector[d]))
+        return out
 
     def _tile(self, at: dict[int, Ix], ranges: dict[int, tuple[Any, Any]]) -> None:
         """The tile at `at`."""

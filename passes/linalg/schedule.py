@@ -34,6 +34,8 @@ All entries speak of dims *after* normalisation (passes/linalg/merge_dims.py), o
   0: in one go.
 - staged: the rows of a product's left operand that a chunk (and a block of depth) needs are copied together on the
   stack, along the loops of its first panel's tiles (CPU; passes/linalg/staged_rows.py).
+- decoded: the panel of a product's right operand that is decoded from narrow weights is written to the stack, once for
+  all tiles of rows of a chunk, where it has several (CPU; passes/linalg/decoded_panels.py).
 - online: a maximum and the sums of exponentials relative to it share one loop (passes/linalg/online.py).
 - splits: in how many parts, of blocks of their own, that loop is cut at most; a second nest merges what they leave
   (passes/linalg/online_parts.py). Without `online` each reduction is cut (passes/linalg/row_parts.py). Below 2: none
@@ -71,7 +73,7 @@ from xcc.passes.linalg.kernel import Kernel, Op
 NUMBERS = ("threads", "stages", "group", "park", "descending", "prefetch", "shares", "splits", "busy", "strips",
            "ahead", "persistent", "depth", "parts")
 ARRAYS = ("flatten", "chunks", "streamed")
-FLAGS = ("online", "dot", "warpgroup", "stream", "staged")
+FLAGS = ("online", "dot", "warpgroup", "stream", "staged", "decoded")
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,7 @@ class Schedule:
     persistent: int = 0
     kept: tuple[Kept, ...] = ()
     staged: bool = False
+    decoded: bool = False
     parts: int = 0
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@
     y = add(add(x, b), c)          ->  y = add(x, add(b, c))                b and c weights
 
 A batch normalization behind a convolution ends as the convolution's own filter and bias, once ``xt-fold`` has
-computed what depends on weights alone.
+computed what depends on weights alone. A filter that is decoded from narrow numbers is left to stay narrow.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.decoded import is_decoded
 from xcc.passes.xt.op_graph import short_name
 
 __all__ = ["FoldScales"]
@@ -107,7 +108,7 @@ def _mul(op: Any) -> list[Any]:
     if rest is not None and _maker(rest[0], "convolution", "dot_general") is not None:
         return _distribute(op, rest, factor)
     contraction = _maker(x, "convolution", "dot_general")
-    if contraction is None or not _is_constant(contraction.operands[1]):
+    if contraction is None or not _is_constant(contraction.operands[1]) or is_decoded(contraction.operands[1]):
         return []
     return _scale_filter(op, contraction, factor)
 

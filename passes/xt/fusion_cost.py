@@ -48,6 +48,13 @@ class FusionCost:
         return sum(self.count(n.shape) * element_bytes(v) for n in g.nodes for v in n.results
                    if any(v in u.operands for u in n.users if u.index not in g.indices))
 
+    def decodes(self, n: Node) -> bool:
+        """Whether `n` is cheap to make of weights that take fewer bytes: they are read so wherever it is needed."""
+        if n.sources is None or FLOPS.get(n.name, 1) > 1:
+            return False
+        read = sum(self.count(xt.shape_of(v)) * element_bytes(v) for v in n.sources)
+        return read < self.count(n.shape) * element_bytes(n.results[0])
+
     def recompute_fault(self, p: FusionGroup, c: FusionGroup) -> str:
         """Why computing `p` where `c` needs it costs more than writing and reading its results; "" when it does not."""
         if c.domain[:len(p.domain)] == p.domain or _only_widens(p):

@@ -166,7 +166,7 @@ class FusionRules:
     def _in_prologue(self, n: Node, readers: list[Node]) -> bool:
         """Whether a contraction of `readers` may compute `n` for each of its tiles."""
         allowed = self.limits.prologue
-        return n.name in allowed or n.kind == "unit_view" \
+        return n.name in allowed or n.kind == "unit_view" or self.cost.decodes(n) \
             or ("widen" in allowed and is_widening(n) and not _widens_scalars(n, readers))
 
 

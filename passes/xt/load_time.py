@@ -1,7 +1,8 @@
 """What a compiled model computes once, when it is loaded: kernels of weights alone.
 
 ``xt-fold`` computes at compile time what does not grow. What grows, the filters of Winograd's form for one, is stored
-as it was and made larger by a kernel of the program's setup.
+as it was and made larger by a kernel of the program's setup; but nothing of wider elements is, as whoever stores
+weights in few bits wants them so in memory.
 """
 
 from __future__ import annotations
@@ -37,12 +38,18 @@ def made_at_load(module: Any) -> frozenset[Any]:
 
 
 def _is_small(dispatch: Any) -> bool:
-    """Whether the sizes of all that `dispatch` reads and makes are known, and it makes at most MOST times as much."""
+    """Whether the sizes of all that `dispatch` reads and makes are known, and it makes at most MOST times as much.
+
+    No more than it reads where its elements are wider than those it reads: narrow weights stay narrow in memory.
+    """
     if "xt.binds" in dispatch.attributes or len(xt.attrs_of(dispatch).symbols):
         return False
     read, made = (sum((symbolic.product(xt.shape_of(v)) * element_bytes(v) for v in values), 0)
                   for values in (dispatch.operands, dispatch.results))
-    return isinstance(read, int) and isinstance(made, int) and made <= MOST * read
+    if not isinstance(read, int) or not isinstance(made, int):
+        return False
+    narrowest = min((element_bytes(v) for v in dispatch.operands if symbolic.product(xt.shape_of(v)) != 1), default=8)
+    return made <= (read if any(element_bytes(v) > narrowest for v in dispatch.results) else MOST * read)
 
 
 def _reads_what_is_fixed(dispatch: Any, made: set[Any]) -> bool:

@@ -14,6 +14,7 @@ __all__ = ["Graph", "Node", "dims_without_ones", "element_bytes", "is_inline", "
            "short_name"]
 
 HOST = ("weight", "dispatch", "return", "yield")
+MOST_SOURCES = 16
 NOMINAL_DIM = 128
 """What a symbolic dim counts for in cost estimates when it has no declared bounds."""
 
@@ -25,6 +26,8 @@ class Node:
     kind: its `access`, where a reshape that only adds or drops unit dims is "unit_view" and any other is "view";
     "source" for constants, dims and weights; "host" for what stays in the block.
     producers: for each operand the node that makes it, or None for a value from outside the block.
+    sources: the weights and constants that a result of pointwise ops and moves is made of, and of nothing else; None
+        where it is made of more than these, or of very many.
     """
 
     index: int
@@ -35,6 +38,7 @@ class Node:
     operands: tuple[Any, ...]
     results: tuple[Any, ...]
     users: list[Node] = field(default_factory=list)
+    sources: frozenset[Any] | None = None
 
     @property
     def shape(self) -> tuple[Dim, ...]:
@@ -59,6 +63,7 @@ class Graph:
         operands = tuple(op.operands) if not len(op.regions) else (*op.operands, *_captured(op))
         producers = tuple(self.made_by.get(v) or self._outer_source(v) for v in operands)
         node = Node(len(self.nodes), op, short_name(op), _kind(op), producers, operands, tuple(op.results))
+        node.sources = _sources(node)
         self.nodes.append(node)
         for v in node.results:
             self.made_by[v] = node
@@ -74,12 +79,26 @@ class Graph:
         node = Node(-self._outer, owner, short_name(owner), "source", (), (), tuple(owner.results))
         for v in node.results:
             self.made_by[v] = node
+        node.sources = _sources(node)
         return node
 
 
 def short_name(op: Any) -> str:
     """The name of an op without its dialect."""
     return str(op.name).partition(".")[2]
+
+
+def _sources(n: Node) -> frozenset[Any] | None:
+    if n.name in ("weight", "constant"):
+        return frozenset(n.results)
+    if n.kind not in ("pointwise", "movement", "view", "unit_view") or not n.producers:
+        return None
+    found: frozenset[Any] = frozenset()
+    for p in n.producers:
+        if p is None or p.sources is None or len(found) > MOST_SOURCES:
+            return None
+        found |= p.sources
+    return found
 
 
 def _kind(op: Any) -> str:

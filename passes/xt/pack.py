@@ -15,6 +15,7 @@ import numpy as np
 
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.decoded import is_decoded, made_with, pad_end, permute, split
 from xcc.passes.xt.match import only_user
 from xcc.passes.xt.op_graph import nominal_count
 from xcc.passes.xt.rewrite import at, erase_dead, name_of, producer, products, replace
@@ -23,6 +24,7 @@ from xcc.weights import WeightStore
 __all__ = ["PackWeights", "pack_columns", "panel_width"]
 
 MANY_ROWS = 8  # of a product, that pay for a transpose of its right side
+FILLED = 64    # columns of narrow weights for each that is filled with zeros
 FEWER = 2      # pixels of an image for each column of the weights, from which on weights are scaled in its place
 
 
@@ -60,7 +62,9 @@ class PackWeights(Pass):
         with module.context:
             for op in products(module):
                 with at(op):
-                    if producer(op.operands[1], "weight") is None:
+                    if is_decoded(op.operands[1]):
+                        new = packer.decoded(op)
+                    elif producer(op.operands[1], "weight") is None:
                         new = packer.computed(op) if name_of(op) == "dot_general" else None
                     else:
                         new = packer.product(op) if name_of(op) == "dot_general" else packer.convolution(op)
@@ -113,6 +117,41 @@ class _Packer:
             return xt.packed_matmul(x, w, batch=1, columns=columns, dtype=a.dtype)
         x = _filled(op.operands[0], groups * group - depth)
         return xt.packed_matmul(x, w, columns=columns, dtype=a.dtype)
+
+    def decoded(self, op: Any) -> Any:
+        """A product with what is decoded from narrow weights: these are packed, where that adds few bytes."""
+        a, shape, w = xt.attrs_of(op), static_shape(op.operands[1]), op.operands[1]
+        if shape is None:
+            return None
+        if name_of(op) == "convolution":
+            if (a.layout, a.filter, a.groups) != ("NHWC", "HWIO", 1):
+                return None
+            panels = self._panels(w, shape[-1], exact=True)
+            return panels and xt.convolution(op.operands[0], panels, **(vars(a) | {"filter": "OHWIo"}))
+        last = len(xt.shape_of(op.operands[0])) - 1
+        if len(shape) != 2 or a.rhs_batch or tuple(a.lhs_contract) != (last,):
+            return None
+        transposed = a.rhs_contract[0] == 1
+        if transposed:
+            w = made_with(w, permute(2, (1, 0)))
+        panels = None if w is None else self._panels(w, shape[1 - a.rhs_contract[0]])
+        if panels is not None:
+            columns = shape[1 - a.rhs_contract[0]]
+            return xt.packed_matmul(op.operands[0], panels, columns=columns, dtype=a.dtype)
+        return xt.dot_general(op.operands[0], w, **(vars(a) | {"rhs_contract": (0,)})) if transposed and w else None
+
+    def _panels(self, w: Any, columns: int, exact: bool = False) -> Any:
+        """`w` in panels of its last dim; None where it is one panel, or would get many columns more."""
+        half, last = self.width // 2, len(xt.shape_of(w)) - 1
+        widths = [p for p in (self.width, self.width + half, half) if p < columns
+                  and (-columns % p) * (columns if exact else FILLED) <= columns - 1]
+        if not widths:
+            return None
+        width = min(widths, key=lambda p: -columns % p)
+        for move in (pad_end(last + 1, last, -columns % width), split(last + 1, last, width),
+                     permute(last + 2, (last, *range(last), last + 1))):
+            w = None if w is None else made_with(w, move)
+        return w
 
     def computed(self, op: Any) -> Any:
         """A product of computed values."""

@@ -1,14 +1,14 @@
-"""Requantisation: f32 numbers that are finite to narrow integers."""
+"""Requantisation of f32 numbers that are finite to narrow integers; narrow numbers out of bytes."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from xcc._mlir import arith_d, ir, math_d
-from xcc.passes.xt_to_linalg.builder import Builder
+from xcc.passes.xt_to_linalg.builder import Builder, loop_index
 from xcc.passes.xt_to_linalg.registry import Op, converts
-from xcc.passes.xt_to_linalg.types import constant, limits, stored
-from xcc.passes.xt_to_linalg.view import View
+from xcc.passes.xt_to_linalg.types import constant, is_float, is_unsigned, limits, stored, width
+from xcc.passes.xt_to_linalg.view import View, dim_expr
 
 __all__: list[str] = []
 
@@ -43,3 +43,33 @@ def convert_requantize(b: Builder, op: Op) -> View:
 def convert_round_clamp(b: Builder, op: Op) -> View:
     low, high = op.attr("low"), op.attr("high")
     return b.pointwise(op.dims, op.dtype, op.operands, lambda s: math_d.roundeven(_clamped(s[0], low, high)))
+
+
+@converts("stretch")
+def convert_stretch(b: Builder, op: Op) -> View:
+    axis, times = op.attr("axis"), op.attr("times")
+    x = op.operands[0].plain()
+    return x.through(op.dims, [ir.AffineExpr.get_floor_div(dim_expr(d), times) if d == axis else dim_expr(d)
+                               for d in range(len(op.dims))])
+
+
+@converts("unpack")
+def convert_unpack(b: Builder, op: Op) -> View:
+    """Shifted in 32 bits: no machine shifts bytes, and what follows wants wider numbers anyway."""
+    axis, bits, i32 = op.attr("axis"), width(op.dtype), ir.IntegerType.get_signless(32)
+    count = 8 // bits
+    x = op.operands[0].plain()
+    packed = x.through(op.dims, [ir.AffineExpr.get_floor_div(dim_expr(d), count) if d == axis else dim_expr(d)
+                                 for d in range(len(op.dims))])
+
+    def body(s: list[Any]) -> Any:
+        place = arith_d.remui(arith_d.index_cast(i32, loop_index(axis)), constant(i32, count))
+        behind, wide = arith_d.muli(place, constant(i32, bits)), arith_d.extui(i32, s[0])
+        if is_unsigned(op.dtype) or is_float(op.dtype):
+            code = arith_d.andi(arith_d.shrui(wide, behind), constant(i32, (1 << bits) - 1))
+        else:       # its sign becomes that of the whole number: what it is extended to is there already
+            top = constant(i32, 32 - bits)
+            code = arith_d.shrsi(arith_d.shli(wide, arith_d.subi(top, behind)), top)
+        return arith_d.trunci(stored(op.dtype), code)
+
+    return b.pointwise(op.dims, op.dtype, [packed], body)

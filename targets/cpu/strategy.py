@@ -13,6 +13,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc.passes.linalg.cache_sets import PAGE, lines_of_a_set
+from xcc.passes.linalg.decoded_panels import decoded_operand, panel_dims
 from xcc.passes.linalg.domain import (
     Domain,
     bytes_moved,
@@ -44,6 +45,7 @@ from xcc.targets.cpu.matrix_tiles import MATRIX_READ, STRIP, matrix_tile
 from xcc.targets.cpu.rows import Widths, columns_of, row_lanes, rows_schedule
 from xcc.targets.cpu.winograd import winograd
 
+DECODED = 1 << 19      # bytes of a decoded panel on a thread's stack
 AHEAD = 8192           # bytes: what a core multiplies in the time that memory takes to answer, several times over
 NEAR_AHEAD = 2048      # the same, for the L2 cache
 UNROLLED_WINDOW = 9    # steps
@@ -115,7 +117,8 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     left_over, walked = rows, list[tuple[list[int], int]]()
     outgrown = shares_of_cache(_bytes_of_right(op, right), chip)
     steps, elements = _steps_of(op), _elements(op, left)
-    depth = depth_block(kernel, dims, outgrown >= OUTGROWN) if steps else 0
+    decoded = _decodes_panels(kernel, columns)
+    depth = depth_block(kernel, dims, outgrown >= OUTGROWN) if steps and not decoded else 0
     staged = depth > 0 and rows_together(kernel, dims[-1], depth)
     ways = chip.shared_bytes // PAGE
     ways -= ways // PANEL_WAYS
@@ -161,7 +164,15 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel,
                     dot=group is not None, chunks=() if chunks == order else chunks,
                     prefetch=0 if shares and not depth else _ahead(op, chip, NEAR_AHEAD if shares else AHEAD),
-                    shares=shares, strips=strips, depth=depth if depth < steps else 0, staged=staged, parts=parts)
+                    shares=shares, strips=strips, depth=depth if depth < steps else 0, staged=staged, parts=parts,
+                    decoded=decoded)
+
+
+def _decodes_panels(kernel: Kernel, columns: int) -> bool:
+    """Whether the panels of the product's right operand are decoded from narrow weights, and stay in the L2 cache."""
+    found = decoded_operand(kernel)
+    panel = panel_dims(*found, columns) if found is not None else None
+    return found is not None and panel is not None and prod(panel) * element_bytes(found[0].element) <= DECODED
 
 
 def _summed_in_rows(op: Op, n_loop: int) -> bool:

@@ -46,3 +46,19 @@ func.func @counted(%x: tensor<3x2x0xf32>, %keep: tensor<2xi1>) -> (tensor<3x?x0x
   %1 = "xt.neg"(%x) : (tensor<3x2x0xf32>) -> tensor<3x2x0xf32>
   return %0, %1 : tensor<3x?x0xf32, [3, "m", 0]>, tensor<3x2x0xf32>
 }
+
+// -----
+// Nothing folds into more bytes: a table of bytes stays one, what is made of it folds where that has fewer.
+// CHECK-LABEL: func.func @narrow
+// CHECK: %[[T:.*]] = "xt.constant"() {value = dense<{{.*}}> : tensor<2x512xi8>}
+// CHECK: %[[F:.*]] = "xt.convert"(%[[T]]) {dtype = f32
+// CHECK: %[[S:.*]] = "xt.constant"() {value = dense<[5.120000e+02, 1.024000e+03]> : tensor<2xf32>}
+// CHECK: return %[[F]], %[[S]]
+func.func @narrow() -> (tensor<2x512xf32>, tensor<2xf32>) {
+  %a = "xt.constant"() {value = dense<1> : tensor<1x512xi8>} : () -> tensor<1x512xi8>
+  %b = "xt.constant"() {value = dense<2> : tensor<1x512xi8>} : () -> tensor<1x512xi8>
+  %t = "xtv.concatenate"(%a, %b) {axis = 0 : i64} : (tensor<1x512xi8>, tensor<1x512xi8>) -> tensor<2x512xi8>
+  %f = "xt.convert"(%t) {dtype = f32, saturate = false} : (tensor<2x512xi8>) -> tensor<2x512xf32>
+  %s = "xt.reduce"(%f) {kind = "sum", axes = [1], keepdims = false} : (tensor<2x512xf32>) -> tensor<2xf32>
+  return %f, %s : tensor<2x512xf32>, tensor<2xf32>
+}

@@ -9,8 +9,7 @@ import numpy as np
 from xcc.dialects import xt
 from xcc.dialects.xt.numeric import integer_limits
 from xcc.passes.xt.decompose import decomposes
-from xcc.passes.xt.decompose.build import column, const, convert, shape, take
-from xcc.symbolic import ceildiv
+from xcc.passes.xt.decompose.build import column, const, convert, shape
 
 
 def _spread(a: Any, value: Any, x: Any) -> Any:
@@ -20,21 +19,17 @@ def _spread(a: Any, value: Any, x: Any) -> Any:
         return value
     if not a.block:
         return column(value, a.axis, len(shape(x)))
-    wide = xt.reshape(value, shape=(*dims[:a.axis + 1], 1, *dims[a.axis + 1:]))
-    wide = xt.broadcast(wide, shape=(*dims[:a.axis + 1], a.block, *dims[a.axis + 1:]))
-    size = ceildiv(shape(x)[a.axis], a.block) * a.block
-    wide = xt.reshape(wide, shape=(*dims[:a.axis], size, *dims[a.axis + 1:]))
-    return take(wide, a.axis, 0, shape(x)[a.axis]) if size != shape(x)[a.axis] else wide
+    return xt.stretch(value, axis=a.axis, times=a.block, size=(shape(x)[a.axis],))
 
 
 @decomposes("quantize")
 def quantize(a: Any, x: Any, scale: Any, zero_point: Any) -> Any:
     """clamp(round(x / scale) + zero_point) in f32, then the conversion."""
-    y = xt.div(convert(x, "f32"), _spread(a, convert(scale, "f32"), x))
+    y = xt.div(convert(x, "f32"), convert(_spread(a, scale, x), "f32"))
     whole = not xt.is_float(a.dtype)
     y = xt.round_(y) if whole else y
     if zero_point is not None:
-        y = xt.add(y, _spread(a, convert(zero_point, "f32"), x))
+        y = xt.add(y, convert(_spread(a, zero_point, x), "f32"))
     if whole:
         low, high = integer_limits(a.dtype)
         if high < 2**24:
@@ -48,8 +43,8 @@ def dequantize(a: Any, x: Any, scale: Any, zero_point: Any) -> Any:
     middle = "f32" if xt.is_float(xt.TensorType.of(x).dtype) else "i32"
     y = convert(x, middle)
     if zero_point is not None:
-        y = xt.sub(y, _spread(a, convert(zero_point, middle), x))
-    return convert(xt.mul(convert(y, "f32"), _spread(a, convert(scale, "f32"), x)), a.dtype)
+        y = xt.sub(y, convert(_spread(a, zero_point, x), middle))
+    return convert(xt.mul(convert(y, "f32"), convert(_spread(a, scale, x), "f32")), a.dtype)
 
 
 @decomposes("dynamic_quantize")

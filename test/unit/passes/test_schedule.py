@@ -15,7 +15,7 @@ CHOSEN = Schedule(
     (8, 8), (8, 8), (1, 0), reduce=((4,), (1, 0)), tail="mask", access="gather", parallel=True, threads=128,
     stages=3, group=4, online=True, descending=0, dot=True, shares=2, strips=6, warpgroup=True, chunks=(0, 1),
     prefetch=5, splits=7, busy=9, ahead=11, depth=13, stream=True, streamed=(3, 132),
-    persistent=132, kept=(Kept(1, (6, 1), (1, 0)),), staged=True, parts=2)
+    persistent=132, kept=(Kept(1, (6, 1), (1, 0)),), staged=True, decoded=True, parts=2)
 APART = Schedule((8, 0), (4, 8), (1, 0), reduce=((4,), (1, 0)), park=2, flatten=(1, 2), joined=((), (0, 1)))
 
 

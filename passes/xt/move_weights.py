@@ -1,0 +1,66 @@
+"""The pass ``move-weights``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc.dialects import xt
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.decoded import Move, is_decoded, made_with, merge, permute, split
+from xcc.passes.xt.pack import static_shape
+from xcc.passes.xt.rewrite import at, erase_dead, name_of, replace, walk_ops
+
+__all__ = ["MoveWeights"]
+
+
+@register_pass
+@dataclass(frozen=True)
+class MoveWeights(Pass):
+    """Transposes and reshapes of what is decoded from narrow weights become those of the weights.
+
+    Before: ``transpose(mul(convert(w), s))``, w: i8[K, N], s: f32[N]
+    After:  ``mul(convert(transpose(w)), transpose(reshape(s)))``, which ``xt-fold`` does when it compiles
+    """
+
+    name: ClassVar[str] = "move-weights"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context:
+            for op in walk_ops(module):
+                if name_of(op) in ("transpose", "reshape") and is_decoded(op.operands[0]):
+                    with at(op):
+                        moved = _transposed(op) if name_of(op) == "transpose" else _reshaped(op)
+                    if moved is not None:
+                        replace(op, [moved])
+            erase_dead(module)
+
+
+def _transposed(op: Any) -> Any:
+    return made_with(op.operands[0], permute(len(xt.shape_of(op.operands[0])), xt.attrs_of(op).perm))
+
+
+def _reshaped(op: Any) -> Any:
+    """A reshape, as one dim after the other that is cut in two, or two that become one."""
+    value, target = op.operands[0], static_shape(op.results[0])
+    d = 0
+    while value is not None and (shape := static_shape(value)) != target:
+        if not shape or not target or 0 in shape:
+            return None
+        if d < min(len(shape), len(target)) and shape[d] == target[d]:
+            d += 1
+            continue
+        value = made_with(value, _step(shape, target, d))
+    return value
+
+
+def _step(shape: tuple[int, ...], target: tuple[int, ...], d: int) -> Move:
+    """The move that makes more of `shape` than its first `d` dims be those of `target`."""
+    rank = len(shape)
+    if d == rank:
+        return split(rank, d - 1, 1)
+    if d == len(target):
+        return merge(rank, d - 1, (shape[d - 1], shape[d]))
+    if shape[d] > target[d] and shape[d] % target[d] == 0:
+        return split(rank, d, shape[d] // target[d])
+    return merge(rank, d, (shape[d], shape[d + 1]))

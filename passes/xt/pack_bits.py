@@ -1,0 +1,79 @@
+"""The pass ``pack-bits``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from xcc.dialects import xt
+from xcc.dialects.xt.narrow import per_byte
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.pack import static_shape
+from xcc.passes.xt.rewrite import at, erase_dead, name_of, replace, walk_ops
+from xcc.weights import WeightStore
+
+__all__ = ["PackBits", "packed", "packed_axis"]
+
+
+@register_pass
+@dataclass(frozen=True)
+class PackBits(Pass):
+    """Stores weights and tables of 4 and 2 bits as bytes of two and four.
+
+    Before: ``weight() {name = "w"}``: i4[K, N]
+    After:  ``unpack(weight() {name = "w.bytes"}) {axis = 0, size = [K], dtype = i4}``, of ui8[K / 2, N]
+
+    Numbers that share a byte are neighbours along `packed_axis`, not along the last dim, which lanes walk: a vector of
+    bytes is shifted by one number then, and nothing is interleaved.
+    """
+
+    name: ClassVar[str] = "pack-bits"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context:
+            store = ctx.weights if ctx.weights is not None else WeightStore()      # a text alone has names, no data
+            for op in walk_ops(module):
+                kind = xt.TensorType.of(op.results[0]).dtype if len(op.results) == 1 else "f32"
+                if name_of(op) in ("weight", "constant") and per_byte(kind) > 1:
+                    with at(op):
+                        new = _unpacked(op, kind, store)
+                    if new is not None:
+                        replace(op, [new])
+            erase_dead(module)
+
+
+def _unpacked(op: Any, kind: str, store: WeightStore) -> Any:
+    shape = static_shape(op.results[0])
+    if not shape or 0 in shape or name_of(op) == "constant" and op.attributes["value"].is_splat:
+        return None
+    axis, bits = packed_axis(shape, per_byte(kind)), xt.width(kind)
+    less = tuple(-(-n * bits // 8) if d == axis else n for d, n in enumerate(shape))
+    if name_of(op) == "constant":
+        stored = xt.constant(packed(xt.attrs_of(op).value, axis, bits))
+    else:
+        name = xt.attrs_of(op).name
+        stored = xt.weight(store.add(f"{name}.bytes", lambda: packed(store[name], axis, bits)), less, "ui8")
+    return xt.unpack(stored, axis=axis, size=(shape[axis],), dtype=kind)
+
+
+def packed_axis(shape: Sequence[int], count: int) -> int:
+    """The dim along which `count` numbers share a byte: that with the least left over in its last byte, the last but
+    one where several are alike, the last one if nothing else will do."""
+    def cost(d: int) -> tuple[float, bool, int]:
+        return -shape[d] % count / shape[d], d == len(shape) - 1, -d
+
+    return min(range(len(shape)), key=cost)
+
+
+def packed(w: np.ndarray[Any, Any], axis: int, bits: int) -> np.ndarray[Any, Any]:
+    """The bytes of `w`, an array of numbers of 2 or 4 bits; what is left of the last ones is 0."""
+    count = 8 // bits
+    codes = np.moveaxis(np.asarray(w, order="C").view(np.uint8) & np.uint8((1 << bits) - 1), axis, 0)
+    codes = np.pad(codes, [(0, -len(codes) % count)] + [(0, 0)] * (codes.ndim - 1))
+    out = codes[0::count].copy()
+    for n in range(1, count):
+        out |= codes[n::count] << np.uint8(n * bits)
+    return np.ascontiguousarray(np.moveaxis(out, 0, axis))
