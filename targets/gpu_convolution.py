@@ -49,12 +49,13 @@ def flattened(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | N
     tile = matrix_tile(sizes[rows], sizes[columns], deep, batch, width, not instructions, chip,
                        operands=(loaded(op, factors[0], width), loaded(op, factors[1], width)),
                        warpgroup=takes_warpgroups(op, factors, instructions))
-    least = [min((getattr(i, side) for i in instructions), default=1) for side in ("m", "n", "k")]
+    least = [min((getattr(i, side) for i in instructions), default=1) for side in ("m", "n")]
     block = [1] * len(groups)
     block[rows] = max(least[0], min(tile.m, pow2_above(sizes[rows])))
     block[columns] = max(least[1], min(tile.n, pow2_above(sizes[columns])))
     inner = joined[-1] if joined else max(loops, key=lambda p: estimate(op.loops[p]))
-    depth = max(least[2], min(tile.k, pow2_above(deep if joined else estimate(op.loops[inner]))))
+    depth = max(least_depth(instructions, block[rows], block[columns]),
+                min(tile.k, pow2_above(deep if joined else estimate(op.loops[inner]))))
     reduce, joins = [], []
     for o in kernel.ops:
         if o.is_reduction:
@@ -97,6 +98,12 @@ def multiplied_types(factors: tuple[Any, Any]) -> tuple[str, str]:
         return ("u" if unsigned else "") + str(narrow(value).type) if same else str(value.type)
 
     return name(factors[0]), name(factors[1])
+
+
+def least_depth(instructions: list[MatrixInstruction], rows: int, columns: int) -> int:
+    """The fewest k that an instruction takes for a tile: those of smaller sides want more."""
+    fitting = [i for i in instructions if i.m <= rows and i.n <= columns]
+    return min((i.k for i in fitting or instructions), default=1)
 
 
 def takes_warpgroups(op: Op, factors: tuple[Any, Any], instructions: list[MatrixInstruction]) -> bool:

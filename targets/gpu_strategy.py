@@ -16,7 +16,14 @@ from xcc.passes.linalg.schedule import Schedule
 from xcc.targets.base import Chip
 from xcc.targets.gpu_attention import online_schedule
 from xcc.targets.gpu_contraction import matrix_tile
-from xcc.targets.gpu_convolution import flattened, multiplied_type, multiplied_types, pow2_above, takes_warpgroups
+from xcc.targets.gpu_convolution import (
+    flattened,
+    least_depth,
+    multiplied_type,
+    multiplied_types,
+    pow2_above,
+    takes_warpgroups,
+)
 from xcc.targets.gpu_long_rows import long_rows
 from xcc.targets.gpu_operands import loaded
 from xcc.targets.gpu_product_rows import product_rows
@@ -67,7 +74,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
                        (loaded(op, factors[0], width), loaded(op, factors[1], width)),
                        takes_warpgroups(op, factors, instructions))
     vector = [1] * len(dims)
-    least = [min((getattr(i, side) for i in instructions), default=1) for side in ("m", "n", "k")]
+    least = [min((getattr(i, side) for i in instructions), default=1) for side in ("m", "n")]
     for group, limit, small in zip(only, (tile.m, tile.n), least, strict=False):
         room = limit
         for d in sorted(group, reverse=True):
@@ -78,7 +85,8 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
         held = math.prod(vector[d] for d in group)
         if held < small:        # padded to the instruction's side
             vector[max(group)] *= small // held
-    depth = max(least[2], min(tile.k, pow2_above(deep))) if inner is not None else 1
+    rows, columns = (math.prod(vector[d] for d in group) for group in only)
+    depth = max(least_depth(instructions, rows, columns), min(tile.k, pow2_above(deep))) if inner is not None else 1
     reduce = tuple(
         tuple(depth if p == inner else 1 for p, r in enumerate(op.reduction) if r) if o is op else row_lanes(o)
         for o in kernel.ops if o.is_reduction)

@@ -21,11 +21,16 @@ import pytest
 from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
+import xcc
 from xcc import onnx_backend
+from xcc.interpreter.executor import make_executor as interpreting
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 OPTIONS: dict[str, dict[str, Any]] = {"interpret": {}, "compile": {"cache": False, "isolate": False}}
 COMPILED_EVERY = 1 if os.environ.get("XCC_CONFORMANCE") == "all" else 3
+ON_CHIPS = [("test_matmulinteger", "sm_90a"), ("test_qlinearmatmul_2D_uint8_float32", "gfx942"),
+            ("test_qlinearmatmul_3D_int8_float32", "gfx1100"), ("test_qlinearmatmul_3D_uint8_float16", "sm_80")]
+MATRIX = (b"xtg.mma", b"amdgpu.mfma", b"amdgpu.wmma")
 EXPECTED = Path(__file__).with_name("onnx_expected_failures.txt")
 
 
@@ -110,6 +115,22 @@ def test_interpreted(name: str) -> None:
 @pytest.mark.parametrize("name", list(cases())[::COMPILED_EVERY])
 def test_compiled(name: str) -> None:
     run(name, "compile")
+
+
+@pytest.mark.parametrize("name, chip", ON_CHIPS)
+def test_products_of_bytes_on_gpus(name: str, chip: str) -> None:
+    """Compiled for a GPU, run by the interpreter."""
+    case = cases()[name]
+    model = case.model or onnx.load(Path(case.model_dir) / "model.onnx")
+    target = "nvptx,code=ptx" if chip.startswith("sm_") else "amdgcn"
+    compiled = xcc.compile(model, target=target, chip=chip, keep_ir=True)
+    a = compiled.artifact
+    assert any(i in bytes(v) for n, v in a.members.items() if n.startswith("ir/") for i in MATRIX)
+    compiled._executor = interpreting(a.program, a.members, a.weights, a.manifest)
+    for inputs, outputs in _data_sets(case, model):
+        got = compiled.run({i.name: x for i, x in zip(model.graph.input, inputs, strict=True)})
+        for g, w in zip(got.values(), outputs, strict=True):
+            _compare(np.asarray(g), np.asarray(w), case)
 
 
 def test_expected_failures_exist() -> None:
