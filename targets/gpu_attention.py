@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from xcc import symbolic
 from xcc.passes.gpu.fragments import instructions_of
+from xcc.passes.gpu.loop_room import exchange_bytes
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor, bare_loop, loop_index
 from xcc.passes.linalg.online import OnlineGroup, OnlineSum, visible_keys
@@ -167,7 +168,8 @@ def _lane_rows(features: int, queries: int, length: int, others: int, size: int,
             + OTHER_REGISTERS + (0 if kept(keys) else held(side, features))
 
     def room(keys: int) -> bool:
-        return (4 * keys + (rows if kept(keys) else 0)) * features * size <= chip.shared_bytes
+        tiles = (4 * keys + (rows if kept(keys) else 0)) * features * size
+        return tiles + exchange_bytes(rows * keys * size) <= chip.shared_bytes
 
     most = nameable - SPARE_REGISTERS
     keys = max(side, min(KEYS, length))

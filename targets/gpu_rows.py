@@ -159,8 +159,9 @@ def _columns(place: Domain, lanes: int, chip: Chip) -> tuple[list[int], list[int
     """Block, vector and threads where columns are reduced: few neighbours, many of each column."""
     last = len(place.dims) - 1
     tile = [1] * len(place.dims)
-    tile[last] = min(pow2_above(estimate(place.dims[last])), min(_neighbours(place, element_bytes(t.element), chip)
-                                                                for t, _ in place.reads))
+    read = [t for t, _ in place.reads] or [place.main]      # pieces of a concatenation are read at computed places
+    tile[last] = min(pow2_above(estimate(place.dims[last])), *(_neighbours(place, element_bytes(t.element), chip)
+                                                              for t in read))
     return tile, tile, _threads(tile[last] * lanes, chip, 512)
 
 

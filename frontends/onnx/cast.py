@@ -37,14 +37,17 @@ def _cast(cx: Context, x: Any, target: np.dtype[Any]) -> Any:
 
 
 def _to_power_of_two(x: Any, mode: str, saturate: bool) -> Any:
-    """f32 to f8E8M0FNU, which is an exponent alone: the bits of x rounded up, down or to nearest."""
+    """f32 to f8E8M0FNU, which is an exponent alone: the bits of x rounded up, down or to nearest. Its NaN stands for
+    infinity too."""
     word = xt.bitcast(xt.abs(x), dtype="ui32")
-    step = {"up": (1 << 23) - 1, "down": 0, "nearest": 1 << 22}[mode]
-    exponent = xt.shift_right(xt.add(word, scalar(step, word)), scalar(23, word))
+    step = scalar({"up": (1 << 23) - 1, "down": 0, "nearest": 1 << 22}[mode], word)
+    if mode == "nearest":       # 2**-127 is a number of the type, whose bits in f32 look half way
+        subnormal = xt.compare(word, scalar(1 << 23, word), direction="lt")
+        step = xt.select(subnormal, scalar((1 << 22) - 1, word), step)
+    exponent = xt.shift_right(xt.add(word, step), scalar(23, word))
     if saturate:
         exponent = xt.minimum(exponent, scalar(254, exponent))
-    special = xt.not_(xt.is_finite(x)) if not saturate else xt.is_nan(x)
-    exponent = xt.select(special, scalar(255, exponent), exponent)
+    exponent = xt.select(xt.is_finite(x), exponent, scalar(255, exponent))
     return xt.bitcast(convert(exponent, "ui8"), dtype="f8E8M0FNU")
 
 

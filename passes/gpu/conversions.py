@@ -1,4 +1,5 @@
-"""Conversions between layouts: by renaming registers, by shuffles inside a warp, or through shared memory."""
+"""Conversions between layouts: by renaming registers, by shuffles inside a warp, or through shared memory, in pieces
+where it has too little room."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xcc._mlir import arith_d, ir, vector_d
+from xcc.passes.gpu.exchange_pieces import convert_in_pieces
 from xcc.passes.gpu.lane_exchange import emit_shuffle, lane_exchange
 from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.registers import (
@@ -39,11 +41,13 @@ def convert(shared: SharedMemory, value: Any, source: Layout, target: Layout) ->
     matrix = shared.code.loads_matrices(stored)
     memory = best_memory(source, target, element_bytes(stored), matrix)
     size = memory.shape[0] * element_bytes(stored)
-    most = memory_cycles(memory, source, target, element_bytes(stored), matrix) \
-        if shared.reserved + size <= shared.limit else NO_ROOM
+    room = shared.limit - shared.reserved
+    most = memory_cycles(memory, source, target, element_bytes(stored), matrix) if size <= room else NO_ROOM
     exchanged = _exchange(shared.code, value, source, target, most)
     if exchanged is not None:
         return exchanged
+    if size > room:
+        return convert_in_pieces(shared, value, source, target, room)
     buffer = shared.buffer(memory.shape[0], stored, shared.free_place(size))
     shared.write(to_memory(value, stored), buffer, memory.compose(source))
     shared.barrier()

@@ -18,6 +18,7 @@ from xcc.passes.gpu.distribute_gathers import Gather
 from xcc.passes.gpu.distribute_memory import Transfer
 from xcc.passes.gpu.index_vectors import gather_run
 from xcc.passes.gpu.layout import Layout
+from xcc.passes.gpu.loop_room import room_inside
 from xcc.passes.gpu.operand_memory import operand_memory
 from xcc.passes.gpu.registers import memory_type
 from xcc.passes.gpu.shared_layout import best_memory
@@ -67,9 +68,15 @@ def loads_ahead(k: Any, loop: Any) -> LoadsAhead | None:
     groups = all(p.from_shared for p in plans)
     shared = any(p.from_shared for p in plans)
     runs_on = groups and len(found) == 2 * len(plans) and _runs_on(contractions, block)
+    alignment = warpgroup.ALIGNMENT if shared else 16
     for spare in (1, 0) if runs_on else (0,):
-        if _place(k, [t for _, t in out], spare, warpgroup.ALIGNMENT if shared else 16):
+        if _place(k, out, spare, alignment, room_inside(k, block, found)):
             return LoadsAhead(out, spare, shared)
+    while len(out) > 1 and not shared:      # the largest tiles are loaded in their step
+        largest = max(out, key=lambda entry: entry[1].slot_bytes)
+        out.remove(largest)
+        if _place(k, out, 0, alignment, room_inside(k, block, dict(out))):
+            return LoadsAhead(out, 0, shared)
     return None
 
 
@@ -181,16 +188,17 @@ def _direct_gather(k: Any, op: Any, layout: Layout, memory: Layout, size: int) -
     return bool(fixed.is_splat and fixed.get_splat_value().value == 0)
 
 
-def _place(k: Any, tiles: list[StagedTile], spare: int, alignment: int) -> bool:
+def _place(k: Any, staged: list[tuple[Any, StagedTile]], spare: int, alignment: int, room: int) -> bool:
     """Gives every tile its slots in shared memory, `spare` more than the loads ahead need; fewer stages where the chip
-    has less, False for fewer than two."""
+    has less, False for fewer than two. room: bytes that the loop needs besides."""
+    tiles = [t for _, t in staged]
     for stages in range(k.stages, 1 + spare, -1):
         end = k.shared.reserved
         for t in tiles:
             t.slots = stages if t.direct else 1 if t.kept else 2 + spare
             t.offset = end = -(-end // alignment) * alignment
             end += -(-t.slots * t.slot_bytes // 16) * 16
-        if end <= k.chip.shared_bytes:
+        if end + room <= k.chip.shared_bytes:
             return True
     return False
 

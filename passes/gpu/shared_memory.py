@@ -23,10 +23,10 @@ from xcc.passes.gpu.registers import (
 from xcc.passes.gpu.thread_code import ThreadCode, Turn
 from xcc.passes.gpu.tile_ops import element_bytes
 
-__all__ = ["ANYTHING", "SharedMemory"]
+__all__ = ["ANYTHING", "TURNS_BYTES", "SharedMemory"]
 
 SPACE = "#gpu.address_space<workgroup>"
-TURNS_BYTES = 4096      # that conversions take turns with
+TURNS_BYTES = 4096      # that conversions take turns with; a loop that keeps tiles here leaves them as much
 Reads = tuple[int, int] | None
 ANYTHING = (0, 1 << 30)
 
@@ -100,22 +100,27 @@ class SharedMemory:
             self.barrier()
         self.reads = ANYTHING
 
-    def write(self, value: Any, buffer: Any, offsets: Layout, start: Any = None, last_first: bool = False) -> None:
-        """Stores a register vector; `offsets` maps register, lane and warp to elements of `buffer` from `start` on.
+    def write(self, value: Any, buffer: Any, offsets: Layout, start: Any = None, last_first: bool = False,
+              fixed: int = 0, copies: Layout | None = None) -> None:
+        """Stores a register vector; `offsets` maps register, lane and warp to elements of `buffer` from `start` on,
+        XORed with `fixed`.
 
         last_first: what was loaded last is stored first, so that one wait serves all loads.
+        copies: the layout that says which threads hold copies; None: `offsets`.
         """
         size = element_bytes(ir.VectorType(value.type).element_type)
         width, run = offsets.contiguous(max(1, 16 // size))
+        if fixed & (width - 1):
+            width, run = 1, []
 
         def store() -> None:
             groups = register_groups(offsets.registers, run)
             for group in reversed(groups) if last_first else groups:
                 piece = select_registers(value, group)
-                vector_d.store(piece, buffer, [self.code.offset_of(offsets, group[0], start=start)],
+                vector_d.store(piece, buffer, [self.code.offset_of(offsets, group[0], fixed, start)],
                                alignment=width * size)
 
-        guarded(self.code.first_copy(offsets), store)
+        guarded(self.code.first_copy(copies or offsets), store)
 
     def read(self, buffer: Any, offsets: Layout, element_type: Any, fixed: int = 0, start: Any = None,
              turn: Turn = None) -> Any:

@@ -116,7 +116,7 @@ def encode(x: Lanes, name: str) -> Lanes:
 
 
 def _encode_exponent(x: Lanes) -> Lanes:
-    """Half way between two powers goes up; what is not above zero has no code but NaN."""
+    """Half way between two powers goes up, but 2**-127, a subnormal, is a power. Not above zero there is only NaN."""
     bits = x.bits()
-    normal = (bits + (1 << 22)).shr(23)
+    normal = (bits + bits.compare("slt", 1 << 23).select(bits.const((1 << 22) - 1), 1 << 22)).shr(23)
     return x.compare("ogt", 0.0).select(normal, 0xFF)

@@ -32,7 +32,7 @@ def beside(graph: Graph, groups: Sequence[FusionGroup], copies: Mapping[int, Seq
 
     most_bytes: what a kernel that shares may move; known: symbols that have a value before the first launch.
     """
-    levels = _levels(graph, groups, copies, _counting(graph, known))
+    levels = _levels(graph, groups, copies)
     out: list[list[FusionGroup]] = []
     open_at: dict[int, tuple[list[FusionGroup], set[Any]]] = {}
     for g in sorted(groups, key=lambda g: min(g.indices)):
@@ -56,53 +56,28 @@ def _row(g: FusionGroup, cost: FusionCost) -> int:
     return cost.count(g.domain) // max(1, cost.count(g.rows or ())) if g.kind == "reduce" else 1
 
 
-def _counting(graph: Graph, known: set[str]) -> dict[int, list[Node]]:
-    """The nodes that make the sizes that each node computes with, by its index: those that a run counts."""
-    makers: dict[str, Node] = {}
-    out: dict[int, list[Node]] = {}
-    for n in graph.nodes:
-        out[n.index] = [makers[s] for s in sorted(_computed_with(n.op)) if s in makers]
-        for s in {s for v in n.results for d in xt.shape_of(v) for s in symbolic.symbols_of(d)} - known:
-            makers.setdefault(s, n)
-    return out
-
-
-def _computed_with(op: Any) -> set[str]:
-    """The symbols in the attributes of `op`."""
-    if xt.op_class(op) is None:
-        return set()
-    values = [v for v in vars(xt.attrs_of(op)).values() if isinstance(v, tuple)]
-    return {s for v in values for d in v if isinstance(d, symbolic.Expr) for s in symbolic.symbols_of(d)}
-
-
-def _levels(graph: Graph, groups: Sequence[FusionGroup], copies: Mapping[int, Sequence[Node]],
-            counting: Mapping[int, Sequence[Node]]) -> dict[int, int]:
+def _levels(graph: Graph, groups: Sequence[FusionGroup], copies: Mapping[int, Sequence[Node]]) -> dict[int, int]:
     """The level of each group, by its id."""
-    unit_of: dict[int, FusionGroup] = {n.index: g for g in groups for n in g.nodes}
-    level: dict[int, int] = {}
-    waits: dict[int, int] = {}
+    unit_of = {n.index: g for g in groups for n in g.nodes}
+    level: dict[int, int] = {}      # of groups, and of what stays in the block: that of the kernels it is read with
 
-    def needed(n: Node) -> list[Node]:
-        return [*(p for p in n.producers if p is not None), *counting.get(n.index, ())]
+    def producers(unit: Node | FusionGroup) -> list[Node | FusionGroup]:
+        nodes = [unit] if isinstance(unit, Node) else [*unit.nodes, *copies.get(id(unit), ())]
+        inside = {n.index for n in nodes}
+        return [unit_of.get(p.index, p) for n in nodes for p in n.needed if p.index not in inside]
 
-    def behind(n: Node) -> int:
-        """The level from which what `n` makes can be read."""
-        g = unit_of.get(n.index)
-        if g is not None:
-            return group_level(g) + 1
-        if n.index not in waits:
-            waits[n.index] = max(map(behind, needed(n)), default=0)
-        return waits[n.index]
-
-    def group_level(g: FusionGroup) -> int:
-        if id(g) not in level:
-            inside = {n.index for n in (*g.nodes, *copies.get(id(g), ()))}
-            level[id(g)] = max((behind(p) for n in (*g.nodes, *copies.get(id(g), ())) for p in needed(n)
-                                if p.index not in inside), default=0)
-        return level[id(g)]
-
-    for n in graph.nodes:       # in order, so that no chain of calls is long
-        behind(n)
+    for n in graph.nodes:
+        stack: list[tuple[Node | FusionGroup, bool]] = [(unit_of.get(n.index, n), False)]
+        while stack:
+            unit, ready = stack.pop()
+            if id(unit) in level:
+                continue
+            before = producers(unit)
+            if ready:
+                level[id(unit)] = max((level[id(p)] + isinstance(p, FusionGroup) for p in before), default=0)
+                continue
+            stack.append((unit, True))
+            stack += [(p, False) for p in before if id(p) not in level]
     return level
 
 

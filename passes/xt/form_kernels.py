@@ -94,9 +94,11 @@ class FormKernels(Pass):
 
 
 def _known_symbols(module: Any) -> set[str]:
-    """The symbols that the inputs of @main give."""
-    return {s for op in module.body if op.operation.name == "func.func" and "xt.kernel" not in op.attributes
-            for a in op.operation.regions[0].blocks[0].arguments for d in xt.shape_of(a) for s in symbols_of(d)}
+    """The symbols that the inputs of @main give: those of their shapes, and elements that are read before a run."""
+    arguments = [a for op in module.body if op.operation.name == "func.func" and "xt.kernel" not in op.attributes
+                 for a in op.operation.regions[0].blocks[0].arguments]
+    shapes = {s for a in arguments for d in xt.shape_of(a) for s in symbols_of(d)}
+    return shapes | {s for a in arguments for s in xt.value_symbols(a)}
 
 
 def _joined(groups: list[Group]) -> Group:

@@ -142,7 +142,7 @@ def reaches(graph: Graph, group_of: dict[int, Any], p: FusionGroup, c: FusionGro
     last = max(c.indices)
     inside = p.indices | c.indices
     seen: set[int] = set()
-    stack = [u for n in p.nodes for u in n.users if u.index not in inside]
+    stack = [u for n in p.nodes for u in n.followers if u.index not in inside]
     while stack:
         n = stack.pop()
         if n.index in c.indices:
@@ -153,5 +153,5 @@ def reaches(graph: Graph, group_of: dict[int, Any], p: FusionGroup, c: FusionGro
         members = unit.nodes if unit is not None else [n]
         seen |= {m.index for m in members}
         if members[0].index < last:
-            stack += [u for m in members for u in m.users]
+            stack += [u for m in members for u in m.followers]
     return False

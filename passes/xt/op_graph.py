@@ -28,6 +28,8 @@ class Node:
     producers: for each operand the node that makes it, or None for a value from outside the block.
     sources: the weights and constants that a result of pointwise ops and moves is made of, and of nothing else; None
         where it is made of more than these, or of very many.
+    counters: the nodes that define symbols which its attributes or results have: sizes that a run counts.
+    sized: the nodes that have it among their counters.
     """
 
     index: int
@@ -37,8 +39,20 @@ class Node:
     producers: tuple[Node | None, ...]
     operands: tuple[Any, ...]
     results: tuple[Any, ...]
+    counters: tuple[Node, ...] = ()
     users: list[Node] = field(default_factory=list)
     sources: frozenset[Any] | None = None
+    sized: list[Node] = field(default_factory=list)
+
+    @property
+    def needed(self) -> list[Node]:
+        """The nodes that must have run before this one."""
+        return [*(p for p in self.producers if p is not None), *self.counters]
+
+    @property
+    def followers(self) -> list[Node]:
+        """The nodes that need this one."""
+        return [*self.users, *self.sized]
 
     @property
     def shape(self) -> tuple[Dim, ...]:
@@ -55,6 +69,8 @@ class Graph:
         self.block = block
         self.nodes: list[Node] = []
         self.made_by: dict[Any, Node] = {}
+        self._counted: dict[str, Node] = {}     # the node that defines a symbol
+        self._seen: set[str] = set()            # symbols of earlier nodes
         self._outer = 0
         for op in block.operations:
             self._add(op.operation)
@@ -62,9 +78,16 @@ class Graph:
     def _add(self, op: Any) -> None:
         operands = tuple(op.operands) if not len(op.regions) else (*op.operands, *_captured(op))
         producers = tuple(self.made_by.get(v) or self._outer_source(v) for v in operands)
-        node = Node(len(self.nodes), op, short_name(op), _kind(op), producers, operands, tuple(op.results))
+        symbols = _symbols(op)
+        counters = tuple({n.index: n for s in sorted(symbols) if (n := self._counted.get(s)) is not None}.values())
+        node = Node(len(self.nodes), op, short_name(op), _kind(op), producers, operands, tuple(op.results), counters)
         node.sources = _sources(node)
         self.nodes.append(node)
+        for s in _defined(op, symbols - self._seen):
+            self._counted[s] = node
+        self._seen |= symbols
+        for p in counters:
+            p.sized.append(node)
         for v in node.results:
             self.made_by[v] = node
         for p in dict.fromkeys(p for p in producers if p is not None):
@@ -81,6 +104,21 @@ class Graph:
             self.made_by[v] = node
         node.sources = _sources(node)
         return node
+
+
+def _symbols(op: Any) -> set[str]:
+    """The symbols in the attributes of `op` and in the types of its results."""
+    attributes = vars(xt.attrs_of(op)).values() if xt.op_class(op) is not None else ()
+    dims: list[Dim] = [d for v in attributes if isinstance(v, tuple) for d in v if isinstance(d, symbolic.Expr)]
+    dims += [d for v in op.results if isinstance(v.type, ir.RankedTensorType) for d in xt.shape_of(v)]
+    return {s for d in dims for s in symbolic.symbols_of(d)}
+
+
+def _defined(op: Any, new: set[str]) -> set[str]:
+    """The symbols to which `op` gives a value; new: those of its own that no op before it has."""
+    if "symbol" in op.attributes:
+        return {ir.StringAttr(op.attributes["symbol"]).value}
+    return new if len(op.regions) else set()
 
 
 def short_name(op: Any) -> str:

@@ -207,7 +207,7 @@ def _ordered(graph: Graph, groups: Sequence[Group], group_of: dict[int, Group]) 
             done.add(id(u))
             stack.append((u, True))
             members = [u] if isinstance(u, Node) else u.body()
-            needed = {p.index: p for n in members for p in n.producers if p is not None}
+            needed = {p.index: p for n in members for p in n.needed}
             last = max(n.index for n in members)
             needed |= {p.index: p for p in (definers if u in checks else checks) if p.index < last}
             for _, p in sorted(needed.items(), reverse=True):

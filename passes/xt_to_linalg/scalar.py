@@ -165,8 +165,11 @@ def _decode(x: Any, src: Any) -> Any:
     """The value, in the type that `src` is computed in, of a code."""
     if is_float(src):
         return decode(Lanes(x), str(src)).v
-    extend = arith_d.extui if is_unsigned(src) else arith_d.extsi
-    return extend(stored(computed(src)), arith_d.trunci(ir.IntegerType.get_signless(width(src)), x))
+    if is_unsigned(src):
+        return arith_d.andi(x, constant(computed(src), (1 << width(src)) - 1))
+    # no integers of 2 or 4 bits: LLVM has no code for vectors of them on AMD GPUs
+    upper = constant(computed(src), width(computed(src)) - width(src))
+    return arith_d.shrsi(arith_d.shli(x, upper), upper)
 
 
 def _encode(x: Any, src: Any, dst: Any, saturate: bool) -> Any:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from small_graphs import compiled, model_of, node
 
 import xcc
+from xcc._mlir import ir
+from xcc.dialects import xt
 from xcc.interpreter.executor import make_executor
+from xcc.passes.base import PassContext
+from xcc.passes.xt.form_kernels import FormKernels
+from xcc.targets.nvptx.chip import chips
 
 MODEL = """
 func.func @main(%x: tensor<?x40xf32, ["n", 40]> {xt.name = "x"}, %y: tensor<6x300xf32> {xt.name = "y"})
@@ -51,3 +57,45 @@ def test_the_launch_computes_what_they_compute_apart(model, n):
     e = np.exp(x)
     for name, want in (("a", e), ("b", y.sum(1)), ("c", y.T), ("d", x - e.max(1).sum())):
         np.testing.assert_allclose(out[name], want, rtol=1e-4, atol=1e-4)
+
+
+CHAIN = """
+func.func @main(%x0: tensor<4x8xf32> {{xt.name = "x"}}) -> (tensor<4x8xf32> {{xt.name = "y"}}) {{
+{ops}
+  return %x{last} : tensor<4x8xf32>
+}}
+"""
+
+
+def test_a_chain_of_thousands_of_ops():
+    """No walk of the pass goes as deep as the graph."""
+    last = 3000
+    kind = "tensor<4x8xf32>"
+    ops = "\n".join(f'%x{i + 1} = "xt.{"exp" if i % 3 else "neg"}"(%x{i}) : ({kind}) -> {kind}' for i in range(last))
+    with xt.context(), ir.Location.unknown():
+        module = ir.Module.parse(CHAIN.format(ops=ops, last=last))
+        FormKernels(beside=4).run(module, PassContext(chip=chips()["sm_90a"]))
+        assert "xtv.dispatch" in str(module)
+
+
+@pytest.mark.parametrize("target", ["cpu", "nvptx"])
+def test_a_size_that_is_counted_from_a_value_of_the_kernel(target):
+    """relu(x) is counted, and multiplied by the count: the count's kernel is between the two."""
+    x = np.random.default_rng(0).standard_normal((5, 7)).astype(np.float32)
+    nodes = [node("Relu", "x", "r"), node("NonZero", "r", "z"), node("Shape", "z", "s", start=1, end=2),
+             node("Cast", "s", "f", to=1), node("Mul", "r f", "y")]
+    model = model_of(nodes, {"x": x}, "y")
+    made = compiled(model, "" if target == "cpu" else "sm_80")
+    np.testing.assert_allclose(made.run({"x": x})["y"], np.maximum(x, 0) * np.count_nonzero(x > 0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("chip", ["", "sm_80"])
+def test_sizes_that_are_values_of_an_input(chip):
+    """They are known before the first launch: no kernel makes them, and all that read them may share one."""
+    nodes = [node("ConstantOfShape", "n", "o"), node("Add", "o x", "a"), node("Exp", "a", "e"),
+             node("ReduceSum", "e", "y", keepdims=0)]
+    inputs = {"n": np.array([3, 5]), "x": np.array(0.5, np.float32)}
+    made = compiled(model_of(nodes, inputs, "y"), chip)
+    for sizes in ([3, 5], [1, 70]):
+        got = made.run({"n": np.array(sizes), "x": inputs["x"]})["y"]
+        np.testing.assert_allclose(got, np.exp(np.float32(0.5)) * np.prod(sizes), rtol=1e-5)
