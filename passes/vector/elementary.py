@@ -83,7 +83,7 @@ def _log_parts(x: Lanes) -> tuple[Lanes, Lanes, Lanes, Lanes]:
     return f, h, s * (h + r), k
 
 
-def _log_special(x: Lanes, y: Lanes) -> Lanes:
+def log_special(x: Lanes, y: Lanes) -> Lanes:
     """-inf at 0, NaN below it, inf and NaN as they are."""
     y = x.compare("olt", _INF).select(y, x)
     y = x.compare("olt", 0.0).select(_NAN, y)
@@ -92,7 +92,7 @@ def _log_special(x: Lanes, y: Lanes) -> Lanes:
 
 def log(x: Lanes) -> Lanes:
     f, h, t, k = _log_parts(x)
-    return _log_special(x, k.fma(6.9313812256e-01, (k.fma(9.0580006145e-06, t) - h) + f))
+    return log_special(x, k.fma(6.9313812256e-01, (k.fma(9.0580006145e-06, t) - h) + f))
 
 
 def _log_base(x: Lanes, hi: float, lo: float, k_hi: float, k_lo: float) -> Lanes:
@@ -101,7 +101,7 @@ def _log_base(x: Lanes, hi: float, lo: float, k_hi: float, k_lo: float) -> Lanes
     top = ((f - h).bits() & -4096).bits()
     rest = (f - top) - h + t
     y = k.fma(k_lo, (rest + top) * lo)
-    return _log_special(x, k.fma(k_hi, top.fma(hi, rest.fma(hi, y))))
+    return log_special(x, k.fma(k_hi, top.fma(hi, rest.fma(hi, y))))
 
 
 def log2(x: Lanes) -> Lanes:
@@ -211,8 +211,12 @@ def power_positive(x: Lanes, y: Lanes | None) -> Lanes:
 
 def power(x: Lanes, y: Lanes) -> Lanes:
     """x**y with the special cases of IEEE 754 pow."""
+    return special_power(x, y, power_positive(x.abs(), y), 2.0**24)
+
+
+def special_power(x: Lanes, y: Lanes, r: Lanes, even: float) -> Lanes:
+    """x**y, which is `r` for finite x > 0; numbers from `even` on are even."""
     a = x.abs()
-    r = power_positive(a, y)
     grows = y.compare("ogt", 0.0)
     r = a.compare("oeq", 0.0).select(grows.select(a.const(0.0), _INF), r)
     r = a.compare("oeq", _INF).select(grows.select(a.const(_INF), 0.0), r)
@@ -222,7 +226,7 @@ def power(x: Lanes, y: Lanes) -> Lanes:
     r = endless.select(at_end, r)
     whole = y.unary("math.floor").compare("oeq", y)
     half = y * 0.5
-    odd = whole & half.unary("math.floor").compare("one", half) & y.abs().compare("olt", 16777216.0)
+    odd = whole & half.unary("math.floor").compare("one", half) & y.abs().compare("olt", even)
     negative = x.bits().compare("slt", 0)
     r = (negative & odd).select(-r, r)
     finite = a.compare("olt", _INF)

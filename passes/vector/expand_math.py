@@ -5,7 +5,7 @@
 A gelu around an erf or a tanh is one polynomial (passes/vector/gelu.py). Where the chip has an instruction for
 x * 2**n with results that may be subnormal, vectors keep ``xcc.scale`` for unroll-vectors to write it.
 f16 and bf16 are computed in f32. f64 is left to the C library where there is one, with calls where LLVM has no such
-function, and else an error. Integer division gets a divisor that cannot trap.
+function, and else has polynomials of its own. Integer division gets a divisor that cannot trap.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xcc._mlir import ir
-from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.vector import elementary, trigonometry
+from xcc.passes.vector import double, double_trigonometry, elementary, trigonometry
 from xcc.passes.vector.gelu import fuse_gelu
 from xcc.passes.vector.lanes import SCALE, Lanes, element
 from xcc.passes.vector.scale import has_instruction
@@ -35,6 +34,16 @@ _FUNCTIONS: dict[str, Callable[..., Lanes]] = {
     "math.powf": elementary.power, "math.sin": trigonometry.sin, "math.sinh": elementary.sinh,
     "math.tan": trigonometry.tan, "math.tanh": elementary.tanh,
     "math.rsqrt": lambda x: 1.0 / x.sqrt(),
+}
+_DOUBLE: dict[str, Callable[..., Lanes]] = {
+    "math.acos": double_trigonometry.acos, "math.acosh": double.acosh, "math.asin": double_trigonometry.asin,
+    "math.asinh": double.asinh, "math.atan": double_trigonometry.atan, "math.atan2": double_trigonometry.atan2,
+    "math.atanh": double.atanh, "math.cbrt": double.cbrt, "math.cos": double_trigonometry.cos,
+    "math.cosh": double.cosh, "math.erf": double.erf, "math.exp": double.exp, "math.exp2": double.exp2,
+    "math.expm1": double.expm1, "math.log": double.log, "math.log10": double.log10, "math.log1p": double.log1p,
+    "math.log2": double.log2, "math.powf": double.power, "math.sin": double_trigonometry.sin,
+    "math.sinh": double.sinh, "math.tan": double_trigonometry.tan, "math.tanh": double.tanh,
+    "math.rsqrt": _FUNCTIONS["math.rsqrt"],
 }
 _CALLED = ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cosh", "erf", "expm1", "log1p", "sinh",
            "tan", "tanh")
@@ -83,18 +92,12 @@ def _expand(o: Any, libm: bool) -> None:
     if o.name in _ROUNDED:
         y = Lanes(op(o.name, [operands[0].type], [x.v for x in operands]))
     else:
-        y = _constant_power(o, operands[0]) or _function(o, isinstance(elem, ir.F64Type))(*operands)
+        functions = _DOUBLE if isinstance(elem, ir.F64Type) else _FUNCTIONS
+        y = _constant_power(o, operands[0]) or functions[o.name](*operands)
     if narrow:
         y = y.cast("truncf", elem)
     o.results[0].replace_all_uses_with(y.v)
     o.erase()
-
-
-def _function(o: Any, f64: bool) -> Callable[..., Lanes]:
-    if f64 and o.name != "math.rsqrt":
-        raise UserError(f"{o.location}: {o.name.removeprefix('math.')} of f64 is not there on GPUs: convert to f32 "
-                        "before it, or compile for the CPU")
-    return _FUNCTIONS[o.name]
 
 
 def _is_called(o: Any) -> bool:
