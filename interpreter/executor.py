@@ -19,7 +19,7 @@ from xcc.runtime.dtypes import numpy_dtype
 from xcc.runtime.program import BindSymbol, Copy, For, If, Launch, Program, Require, SetScalar, Statement, While
 from xcc.runtime.signature import require
 from xcc.symbolic import Dim
-from xcc.targets.base import chip_of, get_target
+from xcc.targets.chip_spec import chip_from_facts
 
 __all__ = ["InterpretingExecutor", "make_executor", "untouched"]
 
@@ -31,7 +31,7 @@ Watch = Callable[[str, Sequence[int], Sequence[int], list[Array], list[int], int
 def make_executor(program: Program, members: Mapping[str, Any], weights: Mapping[str, Array],
                   manifest: Mapping[str, Any]) -> InterpretingExecutor:
     """The executor of an artifact that was compiled with its kernels' IR kept."""
-    chip = chip_of(get_target(manifest["target"]), manifest["chip"])
+    chip = chip_from_facts(manifest.get("chip_attributes"))
     modules: dict[str, str] = {}
     for kernel in manifest["kernels"]:
         path = f"ir/{kernel['name']}.mlir"

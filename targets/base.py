@@ -18,13 +18,13 @@ class Chip:
     Attributes:
         name: "x86-64-v4", "sm_90a", "gfx942", ...
         triple, cpu, features: what LLVM is asked for.
-        cores: CPU cores, SMs or CUs; 0 means ask the machine.
+        cores: CPU cores, SMs or CUs that code is made for.
         vector_bytes: CPU vector register width; on a GPU the widest access of one thread.
         vector_registers: CPU architectural vector registers; on a GPU registers a thread.
         warp: threads that run in lockstep (32 or 64; 1 on a CPU).
         max_threads: threads a workgroup.
         shared_bytes: shared memory (LDS) a workgroup may use; CPU: L1 data cache.
-        l2_bytes, l3_bytes: caches.
+        l2_bytes, l3_bytes: caches; l3_bytes is 0 where there is none.
         bandwidth: memory, bytes/s.
         flops: peak by type, e.g. {"f32": 67e12, "f16": 989e12}; CPU: a core's.
         matrix: matrix instructions available: "mma", "wgmma", "mfma", "wmma"; on a CPU also dot products of bytes
@@ -38,7 +38,7 @@ class Chip:
     triple: str
     cpu: str
     features: str = ""
-    cores: int = 0
+    cores: int = 1
     vector_bytes: int = 16
     vector_registers: int = 16
     warp: int = 1
@@ -51,6 +51,11 @@ class Chip:
     matrix: tuple[str, ...] = ()
     early_launch: bool = False
     line_priority: bool = False
+
+    @property
+    def last_cache_bytes(self) -> int:
+        """The cache next to memory."""
+        return self.l3_bytes or self.l2_bytes
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,7 @@ class Target:
 
     Attributes:
         chips: the chip table.
-        default_chip: this machine's, else the one to assume.
+        default_chip: this machine's (``native``), else the one to assume.
         pipeline: CompileOptions -> passes.pipeline.Pipeline, from stage "xt" to the LLVM dialects.
         emit_kernel: (module, chip, options) -> KernelBinary. `module` is one kernel after the pipeline's last stage.
             Runs in a worker process; may crash.
@@ -149,14 +154,19 @@ def get_target(name: str) -> Target:
     return target
 
 
-def chip_of(target: Target, name: str = "") -> Chip:
-    """The chip called `name` of `target`, its default when `name` is empty."""
-    from xcc.diagnostics import UserError
+def chip_of(target: Target, spec: str = "") -> Chip:
+    """The chip that `spec` names (see :mod:`xcc.targets.chip_spec`).
 
-    default = target.default_chip()         # may be a chip that is in no table: this machine's
-    if name in ("", default.name):
-        return default
-    chips = target.chips()
-    if name not in chips:
-        raise UserError(f"target '{target.name}' has no chip '{name}'; chips are {', '.join(sorted(chips))}")
-    return chips[name]
+    A name of the table is the table's entry on every machine; ``native``, and "", is what `target.default_chip` gives.
+    """
+    from xcc.diagnostics import UserError
+    from xcc.targets.chip_spec import NATIVE, split_specs, with_attributes
+
+    if len(split_specs(spec)) > 1:
+        raise UserError(f"chip '{spec}': these are several; one is wanted here")
+    name, *attributes = spec.split(",")
+    table = {} if name in ("", NATIVE) else target.chips()
+    if table and name not in table:
+        raise UserError(f"target '{target.name}' has no chip '{name}'; chips are {', '.join(sorted(table))} "
+                        f"and {NATIVE}, this machine's")
+    return with_attributes(table[name] if table else target.default_chip(), attributes, spec)

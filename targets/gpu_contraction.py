@@ -76,7 +76,7 @@ def candidates(size: int, simt: bool, chip: Chip, warpgroup: bool = True) -> lis
 
 def _group(m: int, n: int, chip: Chip) -> int:
     """Rows of tiles of m x n in a band, so that the tiles that run at once span about as many rows as columns."""
-    return 1 << round(math.log2(max(1.0, (max(1, chip.cores) * n / m) ** 0.5)) - 0.05)
+    return 1 << round(math.log2(max(1.0, (chip.cores * n / m) ** 0.5)) - 0.05)
 
 
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip,
@@ -94,7 +94,7 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
         return amd.matrix_tile(m, n, k, batch, size, simt, chip, exchanged, operands)
     rates = dict(chip.flops)
     rate = rates.get("f16", 1e12) * 2 / max(1, size) * 0.6
-    cores = max(1, chip.cores)
+    cores = chip.cores
     warpgroups = "wgmma" in chip.matrix
     shared_rate = chip.bandwidth * (2.75 if warpgroups else 2)      # of the L2 cache
 
@@ -140,7 +140,7 @@ def fma_seconds(t: MatrixTile, m: int, n: int, k: int, batch: int, size: int, ch
     The constants follow 134 times of tiles and sums cut into parts on an H100, from which this differs by 13%
     (root mean square); the tile that it chooses takes 4% more than the fastest.
     """
-    cores = max(1, chip.cores)
+    cores = chip.cores
     tiles = -(-m // t.m) * -(-n // t.n) * batch
     held, warps = max(16, t.m * t.n // t.threads), t.threads / chip.warp
     sides = 2 * 4 * 2 ** (math.log2(held / 16) / 2)         # rows and columns of a thread, which has whole 4x4 blocks

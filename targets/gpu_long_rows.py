@@ -26,7 +26,7 @@ def long_rows(kernel: Kernel, place: Domain, chip: Chip) -> Schedule | None:
     Kernels that share a launch with others have no second one.
     """
     reductions = [o for level in levels_of(kernel) for o in level]
-    if not reductions or len(kernel.results) > 1 or chip.cores == 0 or PART in kernel.function.attributes:
+    if not reductions or len(kernel.results) > 1 or PART in kernel.function.attributes:
         return None
     loops = {o: _row_loops(o) for o in reductions}
     if not all(loops.values()) or not all(symbolic.is_static((*o.loops, *o.results[0].dims)) for o in reductions):

@@ -108,7 +108,7 @@ def _rows(place: Domain, reductions: list[Op], row: int, chip: Chip) -> tuple[li
     count = volume(dims[d] for d in outer)
     warps = 4
     room = max(warps, warps * chip.warp * 8 // row) if row <= WARP_ROW else 1
-    while room > 1 and -(-count // room) < 2 * (chip.cores or 64):
+    while room > 1 and -(-count // room) < 2 * chip.cores:
         room //= 2
     rows = room
     for d in reversed(outer):
@@ -151,7 +151,7 @@ def _joined(op: Op, lanes: tuple[int, ...]) -> tuple[int, ...]:
 
 def _neighbours(place: Domain, size: int, chip: Chip) -> int:
     """Columns of a block: neighbours of `size` bytes."""
-    wanted = 0.9 * (chip.cores or 64)
+    wanted = 0.9 * chip.cores
     return next((b // size for b in COLUMN_BYTES if volume(place.dims) * size // b >= wanted), COLUMN_BYTES[-1] // size)
 
 
@@ -175,7 +175,7 @@ def _pointwise(place: Domain, windows: bool, chip: Chip) -> tuple[list[int], lis
     across = _transposed_dim(place)
     if across is not None:
         side = TRANSPOSE_BYTES // element_bytes(place.main.element)
-        wide = side * (2 if volume(dims) >= TRANSPOSE_TILES * (chip.cores or 64) * 2 * side * side else 1)
+        wide = side * (2 if volume(dims) >= TRANSPOSE_TILES * chip.cores * 2 * side * side else 1)
         for d, length in ((last, side), (across, wide)):
             tile[d] = min(length, pow2_above(estimate(dims[d])))
         for d in (across, last):        # the other side is short

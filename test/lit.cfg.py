@@ -17,7 +17,7 @@ python = sys.executable
 links = os.path.join(root, "build", "links")
 if os.environ.get("XCC_TEST_INSTALLED") != "1" and os.path.isdir(links):
     config.environment["PYTHONPATH"] = links  # noqa: F821
-for variable in ("HOME", "XDG_CACHE_HOME", "LD_LIBRARY_PATH", "MALLOC_PERTURB_"):
+for variable in ("HOME", "XDG_CACHE_HOME", "LD_LIBRARY_PATH", "MALLOC_PERTURB_", "XCC_PRETENDED_HOST"):
     if variable in os.environ:
         config.environment[variable] = os.environ[variable]  # noqa: F821
 

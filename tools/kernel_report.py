@@ -85,9 +85,9 @@ def limits_of(model: Any, again: bool = False) -> tuple[Limits, str]:
         peaks = ", ".join(f"{t} {rate / 1e9:.0f} GFLOP/s" for t, rate in machine.flops.items())
         return machine, (f"limits, {machine.threads} threads: {peaks}; {machine.bandwidth[-1][1] / 1e9:.1f} GB/s from "
                          f"memory, {machine.bandwidth[0][1] / 1e9:.0f} GB/s from the first cache")
-    from xcc.targets.base import chip_of, get_target
+    from xcc.targets.chip_spec import chip_from_facts
 
-    chip = chip_of(get_target(model.target), model.chip)
+    chip = chip_from_facts(model.artifact.manifest.get("chip_attributes"))
     return _ChipLimits(dict(chip.flops), chip.bandwidth), f"limits: those of {chip.name} in the chip table"
 
 

@@ -18,7 +18,7 @@ def parser() -> ArgumentParser:
     p.add_argument("model", metavar="MODEL", help=".onnx (compiled first), or an .xcm")
     p.add_argument("--against", default="", metavar="MODEL.onnx", help="what the peers run when MODEL is an .xcm")
     p.add_argument("--target", default="cpu", help="target to compile for (default cpu)")
-    p.add_argument("--chip", default="", help="chip to compile for")
+    p.add_argument("--chip", default="native", help="chip to compile for (see xcc --chip list)")
     p.add_argument("--precision", default="", help="compute type, as for xcc")
     p.add_argument("--dim", action="append", default=[], metavar="N=SIZE",
                    help="size of a symbolic dim; N=LOW..HIGH compiles for these bounds and runs with LOW")

@@ -28,8 +28,9 @@ def parser() -> ArgumentParser:
     p.add_argument("-o", "--output", default="", metavar="FILE",
                    help="the artifact (default: MODEL.xcm), or with --emit the IR (default: standard output)")
     p.add_argument("--target", default="cpu", metavar="T[,opt=..]", help="cpu (default), nvptx or amdgcn")
-    p.add_argument("--chip", default="", help="a chip of the target, for cpu also several (A,B: the runtime takes "
-                   "what fits); 'list' prints them (default: this machine's)")
+    p.add_argument("--chip", default="native", metavar="C[,attr=..]", help="a chip of the target's table, with "
+                   "attributes to change (znver4,cores=8), for cpu also several (A,B: the runtime takes what fits); "
+                   "'native' (default) is this machine's; 'list' prints all")
     p.add_argument("--emit", default="", metavar="STAGE",
                    help="stop after this stage and write its IR; 'code' writes each kernel's code into the folder -o, "
                    "'asm' (cpu) its assembly")
@@ -142,6 +143,7 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | 
     from xcc.compiler import Observer
     from xcc.fork_guard import fork_guard
     from xcc.targets.base import chip_of, get_target
+    from xcc.targets.chip_spec import split_specs
     from xcc.tools.progress import Progress
     from xcc.versions import compile_versions
 
@@ -149,7 +151,8 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | 
     stop = pipeline.stage_names()[-1] if assembly else "" if args.emit in CODE else args.emit
     if stop and stop not in pipeline.stage_names():
         raise UserError(f"--emit={stop}: no such stage; stages are {', '.join(pipeline.stage_names())} and code")
-    chip = options.chip if "," in options.chip else chip_of(get_target(options.target), options.chip).name
+    target = get_target(options.target)
+    chip = ",".join(dict.fromkeys(chip_of(target, spec).name for spec in split_specs(options.chip)))
     progress = Progress()
     observer = Observer(progress=progress, guard=fork_guard, note=_note if options.verbose else lambda _line: None)
     begin = time.perf_counter()
@@ -162,7 +165,7 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | 
     if assembly:
         from xcc.targets.cpu.emit import assembly as assembled
 
-        texts = assembled(compiled.text, chip_of(get_target("cpu"), options.chip))
+        texts = assembled(compiled.text, chip_of(target, options.chip))
         _write_files(args.output, {f"{name}.s": text.encode() for name, text in texts.items()})
         _note(f"{what}: {len(texts)} kernels in {args.output}, {seconds:.1f} s")
     elif stop:
@@ -232,11 +235,12 @@ def _version() -> int:
 
 def _list_chips(target: str) -> int:
     from xcc.targets.base import get_target
+    from xcc.targets.chip_spec import NATIVE
 
     t = get_target(parse_target(target)[0])
-    default = t.default_chip().name
-    for name, chip in sorted(t.chips().items()):
-        print(f"{name:18} {chip.triple} {chip.cpu}{'   (default here)' if name == default else ''}")
+    for name, chip in [(NATIVE, t.default_chip()), *sorted(t.chips().items())]:
+        what = f"{chip.triple} {chip.cpu}, {counted(chip.cores, 'core')}"
+        print(f"{name:18} {what}{' (the default: this machine, or what is taken for it)' if name == NATIVE else ''}")
     return 0
 
 

@@ -20,7 +20,7 @@ def parser() -> ArgumentParser:
     p.add_argument("--pass-pipeline", default="", metavar="TEXT",
                    help="passes to run: 'a, b{key=value}, mlir(canonicalize, cse)', or stages 'xt: a, b; linalg: c'")
     p.add_argument("--target", default="", help="cpu, nvptx or amdgcn, with ,key=value options: what passes are told")
-    p.add_argument("--chip", default="", help="a chip of the target's table")
+    p.add_argument("--chip", default="", help="a chip, as xcc takes it (see xcc --chip list)")
     p.add_argument("--stage", default="", metavar="NAME", help="run the passes of this stage of the target's pipeline")
     p.add_argument("--weights", default="", metavar="FILE", help="weights of the module, .safetensors")
     p.add_argument("--precision", default="", help="the compute precision that passes are told")

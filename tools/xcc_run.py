@@ -144,7 +144,8 @@ def _info(model: Any) -> int:
     for name, data in model.artifact.members.items():
         print(f"{name}: {len(data)} bytes")
     for version in m.get("versions", [m]):
-        print(f"code for {version.get('chip')}")
+        attributes = (f"{k} {v}" for k, v in version.get("chip_attributes", {}).items() if k != "name")
+        print(", ".join([f"code for {version.get('chip')}", *attributes]))
         for kernel in version.get("kernels", []):
             print("kernel " + ", ".join(f"{k} {v}" for k, v in kernel.items()))
     return 0

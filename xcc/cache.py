@@ -30,6 +30,9 @@ __all__ = ["compiler_version", "folder", "key_of", "limit", "load", "store", "tr
 
 DEFAULT_BYTES = 4 << 30
 KINDS = ("kernels", "models")
+PARTS = ("dialects", "frontends", "interpreter", "passes", "runtime", "targets", "tools")
+"""The package's folders, which lie in that of ``xcc`` or, in a checkout, beside it."""
+SOURCES = ("*.py", "*.ll", "*.txt")
 ABANDONED = 86400.0     # seconds after which a file that was to be renamed is what a crash left
 
 
@@ -60,11 +63,11 @@ def compiler_version() -> str:
 def _sources() -> Iterable[Path]:
     import xcc
 
-    for root in map(Path, xcc.__path__):
-        links = [path for path in root.iterdir() if path.is_symlink() and path.is_dir()]    # of a tree of links
-        for folder in (root, *sorted(links)):
-            for kind in ("*.py", "*.ll", "*.txt"):
-                yield from sorted(folder.rglob(kind))
+    roots = [Path(root) for root in xcc.__path__]       # of a checkout also the folder around, with whatever is there
+    parts = [root / part for root in roots for part in PARTS if (root / part).is_dir()]
+    for files in (roots[0].glob, *(part.rglob for part in parts)):
+        for kind in SOURCES:
+            yield from sorted(files(kind))
 
 
 def key_of(job: KernelJob) -> str:

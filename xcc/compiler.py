@@ -85,12 +85,12 @@ def _model_stage(stage: Stage, source: Source, ctx: PassContext, watch: Observer
     try:
         run_stage(stage, source.module, ctx, watch.clock, ctx.options.verify)
     except CompilerBug as e:
-        raise save_module(before, source.weights, stage, ctx.options, chip.name, e.message, e.details) from e
+        raise save_module(before, source.weights, stage, ctx.options, chip, e.message, e.details) from e
 
 
 def _crash(stage: Stage, source: Source, options: CompileOptions, chip: Chip) -> CompilerBug:
     """For a guard that outlived this process: its copy of the module is as it was before the stage."""
-    return save_module(str(source.module), source.weights, stage, options, chip.name,
+    return save_module(str(source.module), source.weights, stage, options, chip,
                        f"the compiler died in stage '{stage.name}'")
 
 

@@ -15,6 +15,7 @@ from xcc.runtime.program import Buffer, BufferKind, For, If, Launch, Program, St
 from xcc.sources import Source
 from xcc.symbolic import Dim
 from xcc.targets.base import KernelBinary, Target
+from xcc.targets.chip_spec import chip_facts
 
 __all__ = ["bind_launches", "link_model"]
 
@@ -90,6 +91,7 @@ def _manifest(source: Source, program: Program, kernels: tuple[KernelBinary, ...
     options = ctx.options
     return {
         "format": FORMAT_VERSION, "name": source.name, "target": options.target, "chip": ctx.chip.name,
+        "chip_attributes": chip_facts(ctx.chip),
         "compiler": {"version": metadata.version("xcc") if _installed() else "checkout", "hash": compiler_version()},
         "options": {"precision": options.precision, "threads": options.threads,
                     "dims": [list(d) for d in options.dims], "fix": [list(f) for f in options.fix],

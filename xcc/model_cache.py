@@ -32,8 +32,8 @@ from xcc.runtime.output_file import output_file
 __all__ = ["Found", "Ticket", "temporary", "ticket"]
 
 CHUNK = 4 << 20
-NEUTRAL = ("jobs", "isolate", "cache", "verbose", "dump_stages", "debug_patterns", "verify", "tuning")
-"""Options that do not change the artifact; the text of the tuning database is hashed on its own."""
+NEUTRAL = ("jobs", "isolate", "cache", "verbose", "dump_stages", "debug_patterns", "verify", "tuning", "chip")
+"""Options that do not change the artifact; the tuning database's text and the chips are hashed on their own."""
 
 
 class _Damaged(Exception):
@@ -148,16 +148,31 @@ def temporary() -> Path:
 
 
 def _machine(options: CompileOptions) -> str:
-    """What this machine adds to the key: a chip that is not named, or a tool of the target."""
+    """The chips, and what this machine adds to the key: a chip that is not named, or a tool of the target."""
     from xcc.targets.base import chip_of, get_target
+    from xcc.targets.chip_spec import NATIVE, split_specs
 
-    if options.target != "cpu":
+    tool: str | None = None
+    if options.target == "nvptx":
         from xcc.targets.nvptx.ptxas import find_ptxas
 
-        tool = find_ptxas() if options.target == "nvptx" else ""
-        return repr((chip_of(get_target(options.target), options.chip), tool))
-    from xcc.runtime.cores import physical_cores
+        tool = find_ptxas()
+    target = get_target(options.target)
+    parts: list[Any] = [tool]
+    for spec in split_specs(options.chip):
+        name, *attributes = spec.split(",")
+        native = options.target == "cpu" and name in ("", NATIVE)
+        parts.append((_cpu(), attributes) if native else chip_of(target, spec))
+    return repr(parts)
 
+
+def _cpu() -> str:
+    """What decides the chip of this machine's CPU, without LLVM, which takes as long to load as all of a look-up."""
+    from xcc.runtime.cores import physical_cores
+    from xcc.targets.cpu.chip import pretended
+
+    if text := pretended():
+        return text
     try:
         lines = Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
     except OSError:

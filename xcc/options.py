@@ -26,7 +26,8 @@ class CompileOptions:
 
     Attributes:
         target: "cpu", "nvptx" or "amdgcn".
-        chip: a name of the target's chip table; "" takes the machine's own (or the target's default).
+        chip: a name of the target's chip table, with attributes to change: "znver4,cores=8", for cpu also several
+            ("x86-64-v4,x86-64-v3"); "native", and "", is this machine's own (or what the target assumes).
         dims: bounds of symbolic dims, (name, low, high), both included; low == high fixes the dim.
         fix: inputs that become constants, (name, JSON text of a number or of nested lists); a model needs it whose
             shapes or branches depend on the value of an input.
@@ -108,12 +109,12 @@ class CompileOptions:
         return dict(self.target_options).get(key, default)
 
     def code_key(self) -> str:
-        """The options that change the code of a kernel, as text: part of the cache key."""
+        """The options that change the code of a kernel for a chip, as text: part of the cache key."""
         try:
             tuning = Path(self.tuning).read_text() if self.tuning else ""
         except (OSError, UnicodeDecodeError) as e:
             raise UserError(f"{self.tuning}: cannot read the tuning database: {e}") from None
-        return repr((self.target, self.chip, self.precision, sorted(self.target_options), self.threads, self.keep_ir,
+        return repr((self.target, self.precision, sorted(self.target_options), self.threads, self.keep_ir,
                      tuning))
 
     @staticmethod

@@ -13,6 +13,8 @@ from xcc.diagnostics import CompilerBug
 from xcc.options import CompileOptions
 from xcc.passes.pipeline import Stage
 from xcc.plugins import loaded_plugins
+from xcc.targets.base import Chip, get_target
+from xcc.targets.chip_spec import spec_of
 from xcc.weights import WeightStore
 
 if TYPE_CHECKING:
@@ -23,12 +25,12 @@ __all__ = ["import_command", "save_kernel", "save_module", "save_text"]
 
 def save_kernel(job: KernelJob, message: str, details: str = "") -> CompilerBug:
     """The CompilerBug to raise for `job`, its IR saved."""
-    flags = [*_flags(job.options, job.chip.name), f"--pass-pipeline={job.pipeline}",
+    flags = [*_flags(job.options, job.chip), f"--pass-pipeline={job.pipeline}",
              *(f"--plugin={p}" for p in job.plugins)]
     return save_text(job.name, job.text, flags + ["--emit-kernel", "-o", os.devnull] * job.emit, message, details)
 
 
-def save_module(text: str, weights: WeightStore, stage: Stage, options: CompileOptions, chip: str, message: str,
+def save_module(text: str, weights: WeightStore, stage: Stage, options: CompileOptions, chip: Chip, message: str,
                 details: str = "") -> CompilerBug:
     """The CompilerBug to raise for a stage that failed on a whole module, `text` being the module before it."""
     from xcc.weight_files import write_weights
@@ -58,9 +60,9 @@ def import_command(model: Path, options: CompileOptions) -> str:
     return " ".join(quote(word) for word in words)
 
 
-def _flags(options: CompileOptions, chip: str) -> list[str]:
+def _flags(options: CompileOptions, chip: Chip) -> list[str]:
     target = ",".join([options.target, *(f"{k}={v}" for k, v in options.target_options)])
-    flags = [f"--target={target}", f"--chip={chip}"]
+    flags = [f"--target={target}", f"--chip={spec_of(chip, get_target(options.target).chips())}"]
     if options.precision:
         flags.append(f"--precision={options.precision}")
     return flags

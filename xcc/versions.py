@@ -21,7 +21,8 @@ from xcc.passes.pipeline import Pipeline
 from xcc.runtime.artifact import Artifact
 from xcc.runtime.program import to_json
 from xcc.runtime.versions import FOLDER
-from xcc.targets.base import chip_of, get_target
+from xcc.targets.base import Chip, chip_of, get_target
+from xcc.targets.chip_spec import split_specs
 
 __all__ = ["combine", "compile_versions"]
 
@@ -32,20 +33,24 @@ def compile_versions(model: Any, options: CompileOptions, pipeline: Pipeline | N
 
     Those with the widest vectors come first, of these those with the most matrix instructions.
     """
-    names = options.chip.split(",")
-    if len(names) == 1:
+    specs = split_specs(options.chip)
+    if len(specs) == 1:
         return compile_model(model, options, pipeline, stop, observer)
     if options.target != "cpu":
         raise UserError(f"--chip={options.chip}: several code versions are for cpu, not for {options.target}")
     if stop:
         raise UserError(f"--emit={stop}: stages are written for one chip, not for {options.chip}")
     target = get_target("cpu")
-    chips = sorted({chip_of(target, name).name: chip_of(target, name) for name in names}.values(),
-                   key=lambda c: (-c.vector_bytes, -len(c.matrix)))
+    chips: dict[str, tuple[Chip, str]] = {}
+    for spec in specs:
+        chip = chip_of(target, spec)
+        if chips.setdefault(chip.name, (chip, spec))[0] != chip:
+            raise UserError(f"--chip={options.chip}: '{chips[chip.name][1]}' and '{spec}' are both {chip.name}, with "
+                            "different attributes: the runtime cannot tell them apart; leave one out")
     parts = []
-    for chip in chips:
+    for chip, spec in sorted(chips.values(), key=lambda c: (-c[0].vector_bytes, -len(c[0].matrix))):
         dump = f"{options.dump_stages}/{chip.name}" if options.dump_stages else ""
-        parts.append(compile_model(model, replace(options, chip=chip.name, dump_stages=dump), pipeline, "", observer))
+        parts.append(compile_model(model, replace(options, chip=spec, dump_stages=dump), pipeline, "", observer))
     artifacts = [p.artifact for p in parts if p.artifact is not None]
     return Compiled(artifact=combine(artifacts), kernels=tuple(k for p in parts for k in p.kernels),
                     files=tuple(dict.fromkeys(f for p in parts for f in p.files)))
@@ -78,5 +83,5 @@ def _stored(name: str, array: np.ndarray[Any, Any], chip: str, weights: dict[str
 
 
 def _facts(a: Artifact) -> dict[str, Any]:
-    return {"chip": a.manifest["chip"], "kernels": a.manifest["kernels"],
+    return {**{key: a.manifest[key] for key in ("chip", "chip_attributes", "kernels")},
             "weights": sum(w.nbytes for w in a.weights.values())}

@@ -71,7 +71,7 @@ def _loop_threads(forall: Any, chip: Any) -> int:
         return 0
     sizes = [high - low for low, high, _ in zip(*forall_bounds(forall), strict=True)
              if isinstance(low, int) and isinstance(high, int)]
-    return LARGE if math.prod(sizes) >= 4 * LARGE * (chip.cores or 64) else 0
+    return LARGE if math.prod(sizes) >= 4 * LARGE * chip.cores else 0
 
 
 def _gpu_module(func: Any, name: str) -> Any:

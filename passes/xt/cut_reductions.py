@@ -40,7 +40,7 @@ class CutReductions(Pass):
         with module.context:
             for op in list(walk_ops(module)):
                 if name_of(op) == "reduce":
-                    self._cut(op, ctx.chip.cores or 64)
+                    self._cut(op, ctx.chip.cores)
 
     def _cut(self, op: Any, cores: int) -> None:
         a, x = xt.attrs_of(op), op.operands[0]

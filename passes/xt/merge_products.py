@@ -103,7 +103,7 @@ def _fills_waves(parts: Sequence[_Part], chip: Any) -> bool:
     """Whether one product has fewer waves of tiles, and saves more by it than another pass over the result takes."""
     shape = xt.shape_of(parts[0].product.operands[0])
     rate = dict(chip.flops).get(xt.attrs_of(parts[0].product).dtype, 0)
-    if not all(isinstance(d, int) for d in shape) or not rate or not chip.cores:
+    if not all(isinstance(d, int) for d in shape) or not rate:
         return False
     rows, terms = math.prod(d for d in shape[:-1] if isinstance(d, int)), shape[-1]
     assert isinstance(terms, int)

@@ -61,7 +61,7 @@ class MergeSorts(Pass):
             for op in list(walk_ops(module)):
                 if name_of(op) not in ("sort", "top_k"):
                     continue
-                plan = _plan(op, ctx.chip.cores or 1, bounds)
+                plan = _plan(op, ctx.chip.cores, bounds)
                 if plan is not None:
                     require_countable(module, [xt.shape_of(op.operands[0])[xt.attrs_of(op).axis]], bounds)
                     with at(op):

@@ -37,7 +37,7 @@ class RankSorts(Pass):
     def run(self, module: Any, ctx: PassContext) -> None:
         with module.context:
             for op in list(walk_ops(module)):
-                if name_of(op) in ("sort", "top_k") and _pays(op, ctx.chip.cores or 1):
+                if name_of(op) in ("sort", "top_k") and _pays(op, ctx.chip.cores):
                     with at(op):
                         replace(op, _ranked(op))
 

@@ -111,7 +111,7 @@ def _columns(op: Any, chip: Any) -> Any:
     room = min(HELD, chip.shared_bytes - columns * (STEP * max(4, size) + SPARE)) // (columns * size)
     held = min(_pow2(room + 1) // 2, _pow2(places))
     tiles = before * after // lines * -(-lines // columns) * -(-places // held)
-    cores = chip.cores or 1
+    cores = chip.cores
     shared = -(-tiles // cores) * (count * COMBINED_SECONDS + columns * held * size * MOVED_SECONDS)
     walkers = max(1, math.isqrt((1 << 22) // (before * after))) * before * after
     other = LAUNCH + count * WALKED_SECONDS * max(1.0, walkers / (cores * 512))

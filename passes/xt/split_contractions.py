@@ -45,7 +45,7 @@ class SplitContractions(Pass):
                 if name_of(op) == "dot_general":
                     self._product(op, ctx, entries)
                 elif name_of(op) == "convolution":
-                    self._convolution(op, ctx.chip.cores or TILE)
+                    self._convolution(op, ctx.chip.cores)
 
     def _parts(self, free: list[int], batch: int, terms: int, divided: int, cores: int) -> int:
         """Into how many parts to cut a sum of `terms`, of which `divided` lie along the dim that is cut; 1: none."""
@@ -87,7 +87,7 @@ class SplitContractions(Pass):
         if p is None:
             return
         parts = self.parts or entries.number(ctx.chip.name, p.key, "parts") or self._parts(
-            [p.m, p.n], p.batch, p.k, p.k, ctx.chip.cores or TILE)
+            [p.m, p.n], p.batch, p.k, p.k, ctx.chip.cores)
         if parts not in p.choices():
             return
         a = xt.attrs_of(op)

@@ -56,7 +56,7 @@ class SplitScans(Pass):
                 dtype = xt.TensorType.of(x).dtype
                 if _in_rows(x, a.axis):
                     with at(op):
-                        replace(op, [_rows(x, a, ctx.chip.cores or 1)])
+                        replace(op, [_rows(x, a, ctx.chip.cores)])
                 elif self._pays(op, ctx):
                     with at(op):
                         wide = xt.convert(x, dtype="f32") if dtype in NARROW else x
@@ -71,7 +71,7 @@ class SplitScans(Pass):
         if not xt.is_float(kind.dtype) and a.kind in ("max", "min") and sizes[a.axis] % self.part:
             return False        # a pad of infinities is none of integers
         rows = math.prod(sizes) // max(1, sizes[a.axis])
-        return sizes[a.axis] > 4 * self.part and rows < THREADS * (ctx.chip.cores or 1)
+        return sizes[a.axis] > 4 * self.part and rows < THREADS * ctx.chip.cores
 
     def _scan(self, x: Any, kind: str, axis: int, exclusive: bool, reverse: bool) -> Any:
         shape = _sizes(x)

@@ -152,7 +152,6 @@ def _misfit(op: Any) -> NoMatch | None:
 
 
 ASSUMED = 64           # pixels of an image whose size is not known
-CORES = 16             # where the chip does not say
 EFFICIENCY = 0.85      # of the peak rate that products reach
 MARGIN = 1.1           # how much faster the form has to be to be taken
 SUMS = {2: (8 * 4, 6 * 4 + 6 * 2), 4: (26 * 6 * 2, 18 * 6 + 18 * 4)}
@@ -163,7 +162,7 @@ NEAR, FAR = 0.3, 0.12  # bytes a second from the L2 and the L3 cache, for each o
 def direct_seconds(s: Shape, chip: Chip) -> float:
     """Estimated, of the convolution as it is; weights come from memory, as those of a model with many layers do."""
     products = 2 * WINDOW ** 2 * s.images * s.height * s.width * s.inputs * s.outputs
-    rate = EFFICIENCY * dict(chip.flops)["f32"] * (chip.cores or CORES)
+    rate = EFFICIENCY * dict(chip.flops)["f32"] * chip.cores
     return max(products / rate, 4 * WINDOW ** 2 * s.inputs * s.outputs / chip.bandwidth)
 
 
@@ -173,7 +172,7 @@ def best_chunks(s: Shape, tile: int, chip: Chip) -> Chunks:
 
 
 def _chunks(s: Shape, tile: int, chip: Chip) -> Iterator[Chunks]:
-    cores, rate = chip.cores or CORES, dict(chip.flops)["f32"]
+    cores, rate = chip.cores, dict(chip.flops)["f32"]
     elements = (tile + WINDOW - 1) ** 2
     down, across = -(-s.height // tile), -(-s.width // tile)
     panels = -(-s.outputs // s.panel)

@@ -8,9 +8,8 @@ from xcc.passes.linalg.domain import estimate, volume
 from xcc.passes.linalg.kernel import Op
 from xcc.symbolic import Dim
 
-__all__ = ["CORES", "contraction_chunks"]
+__all__ = ["contraction_chunks"]
 
-CORES = 16             # where the chip does not say
 PIECES = 4             # chunks of rows for each core, at least
 OPEN_TILES = 4         # tiles of rows of a chunk where the number of rows is not known,
 OPEN_WORK = 200_000    # and multiplications of a chunk

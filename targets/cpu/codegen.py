@@ -8,6 +8,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from xcc.diagnostics import UserError
 from xcc.targets.base import Chip
 
 _RELAX = {"x86": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
@@ -23,7 +24,10 @@ def _initialize() -> None:
 @lru_cache(maxsize=8)
 def target_machine(chip: Chip) -> Any:
     _initialize()
-    target = llvm.Target.from_triple(chip.triple)
+    try:
+        target = llvm.Target.from_triple(chip.triple)
+    except RuntimeError as e:
+        raise UserError(f"chip {chip.name}: triple={chip.triple}: {e}") from None
     return target.create_target_machine(cpu=chip.cpu, features=chip.features, opt=2, reloc="pic", codemodel="small")
 
 

@@ -11,7 +11,6 @@ from xcc.passes.linalg.kernel import Kernel
 from xcc.passes.linalg.staged_rows import LANES, left_rows
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
-from xcc.targets.cpu.rows import L3
 
 __all__ = ["OUTGROWN", "STAGED_PART", "STAGED_TILES", "chunks_in_parts", "depth_block", "rows_together",
            "shares_of_cache"]
@@ -29,7 +28,7 @@ STAGED_TILES = 2       # of rows of a copy, at least: one asks for the next pane
 
 def shares_of_cache(weights: int, chip: Chip) -> float:
     """How many times the part of the L3 cache that is for weights holds so many bytes of them."""
-    return weights * L3_SHARE / (chip.l3_bytes or L3)
+    return weights * L3_SHARE / chip.last_cache_bytes
 
 
 def depth_block(kernel: Kernel, dims: tuple[Dim, ...], outside: bool) -> int:

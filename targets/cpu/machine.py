@@ -62,10 +62,10 @@ def measured(threads: int = 0, again: bool = False) -> Machine:
     """The limits for `threads` threads (0: one a physical core), from the file or measured now."""
     from xcc.cache import folder
     from xcc.runtime.cores import physical_cores
-    from xcc.targets.cpu.chip import host
+    from xcc.targets.cpu.chip import real_host
 
     threads = threads or physical_cores()
-    chip = host()
+    chip = real_host()
     key = hashlib.blake2b(repr((VERSION, chip, threads, _cpu_name())).encode(), digest_size=8).hexdigest()
     path = folder() / "machine" / f"{key}.json"
     found = None if again else _read(path)
@@ -130,9 +130,9 @@ def limit_call(threads: int, flops: float, moved: float) -> tuple[Callable[[], N
 
     To be timed in turn with what it is the limit of: a machine that others use, too, is not always equally fast.
     """
-    from xcc.targets.cpu.chip import host
+    from xcc.targets.cpu.chip import real_host
 
-    chip = host()
+    chip = real_host()
     library, pool = _library(chip), ThreadPoolExecutor(threads)
     if flops:
         work = _arithmetic(chip)["f32"][2] * _ACCUMULATORS

@@ -28,13 +28,13 @@ def random_array(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -
 
 def measure(binary: KernelBinary, subject: Subject, seconds: float) -> Measured:
     """Median seconds of calls during about `seconds`, on the threads of a model."""
-    from xcc.targets.cpu.chip import host
+    from xcc.targets.cpu.chip import real_host
     from xcc.targets.cpu.codegen import thread_pool
     from xcc.targets.cpu.link import link_shared
 
-    if "amx" in host().matrix:
+    if "amx" in real_host().matrix:
         allow_tiles()
-    library = load_library(link_shared([binary.blob, thread_pool(host())]))
+    library = load_library(link_shared([binary.blob, thread_pool(real_host())]))
     library.xcc_set_threads(ctypes.c_int32(physical_cores()))
     rng = np.random.default_rng(0)
     inputs = [np.ascontiguousarray(random_array(s, d, rng)) for s, d in subject.inputs]

@@ -11,7 +11,6 @@ from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, ops_behind
 from xcc.passes.linalg.schedule import Kept, Schedule
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
-from xcc.targets.cpu.chunks import CORES
 
 __all__ = ["Widths", "columns_of", "row_lanes", "rows_schedule"]
 
@@ -19,7 +18,6 @@ CHUNK = 16384          # elements of a pointwise chunk (fewer that cost more), a
 SMALL_CHUNK = 2048     # where the cores would have less than
 CHUNKS_EACH = 2        # chunks, as few as that
 AHEAD = 2048          # elements that are fetched before they are needed, in rows at least one
-L3 = 32 << 20          # bytes, where the chip does not say
 SCRATCH = 65536        # bytes on a thread's stack
 ROWS = 4               # of a chunk, from which on reductions that others need are made for all of them first
 
@@ -79,7 +77,7 @@ def rows_schedule(kernel: Kernel, place: Domain, w: Widths, chip: Chip, parallel
     if in_registers:
         vector[last] = -(-estimate(dims[last]) // w.lanes) * w.lanes
     reduce = tuple(_whole_lanes(o, w, dims[last]) if in_registers else row_lanes(o, w) for o in reductions)
-    block = _block(kernel, dims, vector, whole_row, chip.cores or CORES)
+    block = _block(kernel, dims, vector, whole_row, chip.cores)
     schedule = Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "peel", "rows",
                         _parked(kernel, place) if whole_row and not in_registers else -1, parallel)
     if in_registers:
@@ -175,7 +173,7 @@ def _past_caches(schedule: Schedule, kernel: Kernel, place: Domain, chip: Chip, 
     if not all(isinstance(d, int) for d in dims) or any(kernel.borders) or any(v > 1 for v in schedule.vector[:-1]):
         return schedule
     row, size = int(estimate(dims[-1])), volume(dims) * element_bytes(result.element)
-    large = size > (chip.l3_bytes or L3) // 2
+    large = size > chip.last_cache_bytes // 2
     if size > chip.l2_bytes:
         schedule = replace(schedule, ahead=-(-AHEAD // row) * row if whole_row else AHEAD)
     native = chip.vector_bytes // 4

@@ -31,7 +31,7 @@ from xcc.passes.linalg.schedule import Schedule
 from xcc.passes.xt.pack import panel_width
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
-from xcc.targets.cpu.chunks import CORES, L2_PART, contraction_chunks
+from xcc.targets.cpu.chunks import L2_PART, contraction_chunks
 from xcc.targets.cpu.large_products import (
     OUTGROWN,
     STAGED_PART,
@@ -149,13 +149,13 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         return replace(_rows_of_panels(dims, vector, m_dims[0], op, reduce, parallel), strips=strips)
     if depth:
         elements = elements * depth // steps
-    block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, elements, chip.cores or CORES,
+    block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, elements, chip.cores,
                                         MATRIX_READ if matrix is not None else 1,
                                         *((chip.l2_bytes // STAGED_PART, STAGED_TILES) if staged else (L2_PART,)))
     chunks = (*outer, *sorted(m_dims), last) if by_rows else ()
     parts = 0
     if staged and outgrown >= OUTGROWN:
-        parts = chip.cores or CORES
+        parts = chip.cores
         block = [chunk * tile for chunk, tile in zip(
             chunks_in_parts(dims, vector, depth, outgrown * depth / steps, parts, chip), vector, strict=True)]
     shares = _shares(op, dims, vector, block, min(m_dims, default=None))

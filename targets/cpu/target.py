@@ -57,9 +57,8 @@ def _requires(chip: Chip) -> list[str]:
     if not chip.triple.startswith("x86_64"):
         return []
     wide = ["avx512f", "avx512bw", "avx512dq", "avx512vl"] if chip.vector_bytes == 64 else []
-    more: tuple[str, ...] = FLAGS_OF.get(chip.cpu, ())
-    if chip.cpu not in cpu_chip.CHIPS:          # this machine: LLVM may use all that it has
-        more = tuple(FLAGS[f[1:]] for f in chip.features.split(",") if f[:1] == "+" and f[1:] in FLAGS)
+    said = {FLAGS[f[1:]]: f[:1] for f in chip.features.split(",") if f[1:] in FLAGS}    # LLVM may use all that there is
+    more = [*(f for f in FLAGS_OF.get(chip.cpu, ()) if said.get(f) != "-"), *(f for f in said if said[f] == "+")]
     return list(dict.fromkeys(["avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", *wide, *more]))
 
 

@@ -1,6 +1,6 @@
 // xcc-run: files in and out, comparison, the interpreter on both vendors' kernels.
 // RUN: rm -rf %t && mkdir -p %t
-// RUN: %xcc %s -o %t/cpu.xcm
+// RUN: %xcc %s --chip=x86-64-v3 -o %t/cpu.xcm
 // RUN: %xcc_run %t/cpu.xcm --random 7 --dim n=5 -o %t/out.npz | filecheck %s
 // RUN: %xcc_run %t/cpu.xcm --random 7 --dim n=5 --compare %t/out.npz | filecheck %s --check-prefix=EXACT
 // RUN: not %xcc_run %t/cpu.xcm --random 8 --dim n=5 --compare %t/out.npz | filecheck %s --check-prefix=OTHER

@@ -1,15 +1,15 @@
 // Every dumped stage goes on to the same model, also by way of xcc-opt.
 // RUN: rm -rf %t && mkdir -p %t
-// RUN: env XCC_CACHE_DIR=%t/cache %xcc %s -o %t/m.xcm --dump-stages=%t/stages 2>&1 | filecheck %s --check-prefix=DONE
+// RUN: env XCC_CACHE_DIR=%t/cache %xcc %s --chip=x86-64-v3 -o %t/m.xcm --dump-stages=%t/stages 2>&1 | filecheck %s --check-prefix=DONE
 // RUN: filecheck %s --check-prefix=KERNELS < %t/stages/01-kernels.mlir
 // RUN: filecheck %s --check-prefix=LINALG < %t/stages/02-linalg.mlir
 // RUN: filecheck %s --check-prefix=VECTOR < %t/stages/03-vector.mlir
-// RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/stages/01-kernels.mlir -o %t/1.xcm
-// RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/stages/03-vector.mlir -o %t/3.xcm
-// RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/stages/05-llvm.mlir -o %t/5.xcm
-// RUN: %xcc_opt %t/stages/02-linalg.mlir --stage=vector -o %t/opt.mlir
+// RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/stages/01-kernels.mlir --chip=x86-64-v3 -o %t/1.xcm
+// RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/stages/03-vector.mlir --chip=x86-64-v3 -o %t/3.xcm
+// RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/stages/05-llvm.mlir --chip=x86-64-v3 -o %t/5.xcm
+// RUN: %xcc_opt %t/stages/02-linalg.mlir --stage=vector --chip=x86-64-v3 -o %t/opt.mlir
 // RUN: filecheck %s --check-prefix=VECTOR < %t/opt.mlir
-// RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/opt.mlir -o %t/o.xcm
+// RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/opt.mlir --chip=x86-64-v3 -o %t/o.xcm
 // RUN: %xcc_run %t/o.xcm --random --dim n=7 --compare %t/m.xcm | filecheck %s --check-prefix=SAME
 // RUN: %xcc_run %t/1.xcm --random --dim n=7 --compare %t/m.xcm | filecheck %s --check-prefix=SAME
 // RUN: %xcc_run %t/3.xcm --random --dim n=7 --compare %t/m.xcm | filecheck %s --check-prefix=SAME

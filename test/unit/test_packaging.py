@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from xcc import cache
+
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = """
 func.func @main(%x: tensor<8xf32> {xt.name = "x"}) -> (tensor<8xf32> {xt.name = "y"}) {
@@ -85,3 +87,16 @@ def test_an_installed_xcc_works_away_from_the_checkout(tmp_path: Path) -> None:
     run("xcc", "m.mlir", "--target=amdgcn", "-o", "amd.xcm")
     assert "y" in run("xcc-run", "m.xcm", "--random")
     assert "xt-to-linalg" in run("xcc-opt", "--list-passes")
+
+
+def test_the_version_is_of_all_that_is_packaged_and_of_nothing_else() -> None:
+    """Else what was compiled by other code is taken from the cache, or every test that is written empties it."""
+    endings = {pattern for pattern in _config()["package-data"]["*"]} | {"*.py"}
+    assert set(cache.SOURCES) == endings
+    packaged = {str(p) for pattern in endings for p in _tracked(pattern)}
+
+    def name_of(path: Path) -> str:
+        tails = ("/".join(path.parts[i:]) for i in range(len(path.parts)))
+        return next((tail for tail in tails if tail in packaged), str(path))
+
+    assert sorted(map(name_of, cache._sources())) == sorted(packaged)
