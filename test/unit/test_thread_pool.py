@@ -12,6 +12,8 @@ import cpu_kernels
 import numpy as np
 import pytest
 
+HANGS = 300.0           # seconds after which nothing more will happen
+
 COUNT = """
 func.func @count(%x: memref<?xi32>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xt.result_dims = [["d0"]]} {
   %c1 = arith.constant 1 : i32
@@ -28,6 +30,29 @@ func.func @count(%x: memref<?xi32>, %d0: index) attributes {xt.kernel, xt.symbol
 @pytest.fixture(scope="module")
 def library():
     return cpu_kernels.load(COUNT, threads=4)
+
+
+def happens(true):
+    """Waits for what happens at last, however slow the machine is; False when it hangs."""
+    end = time.monotonic() + HANGS
+    while not true():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.002)
+    return True
+
+
+def other_threads():
+    return {int(t) for t in os.listdir("/proc/self/task")} - {threading.get_native_id()}
+
+
+def sleep(workers):
+    """Waits until all these threads sleep, which those of a pool do when they have nothing to do and have waited."""
+    def state(thread):
+        with open(f"/proc/self/task/{thread}/stat") as f:
+            return f.read().rpartition(")")[2].split()[0]
+
+    return happens(lambda: all(state(w) == "S" for w in workers))
 
 
 def count(library, x):
@@ -54,11 +79,13 @@ def test_pieces_become_small(library):
         assert max(sizes) == 1024 // 8 and len(sizes) > 12
 
 
-def test_after_the_workers_fell_asleep(library):
-    x = np.zeros(100, np.int32)
+def test_after_the_workers_fell_asleep():
+    before = other_threads()
+    own = cpu_kernels.load(COUNT, threads=4)
+    workers, x = other_threads() - before, np.zeros(100, np.int32)
     for _ in range(5):
-        time.sleep(0.05)
-        count(library, x)
+        assert sleep(workers)
+        count(own, x)
     assert (x == 5).all()
 
 
@@ -88,34 +115,33 @@ def test_number_of_threads(library):
 
 
 def threads_are(count):
-    """Whether this process has so many; Linux lists one for a moment longer than one waits for it to end."""
-    for _ in range(200):
-        if len(os.listdir("/proc/self/task")) == count:
-            return True
-        time.sleep(0.005)
-    return False
+    """Whether this process has so many at last: Linux lists one for a moment longer than one waits for it to end."""
+    return happens(lambda: len(os.listdir("/proc/self/task")) == count)
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="Linux lists threads")
-@pytest.mark.parametrize("pause", [0, 0.0002, 0.05], ids=["at once", "awake", "asleep"])
-def test_stop(pause):
+@pytest.mark.parametrize("asleep", [False, True], ids=["awake", "asleep"])
+def test_stop(asleep):
     """Ends all workers wherever they are; they can be started again."""
     gc.collect()
-    own, others = cpu_kernels.load(COUNT, threads=1), len(os.listdir("/proc/self/task"))
-    x, runs = np.zeros(64, np.int32), 3 if pause > 0.01 else 100
-    for _ in range(runs):
+    own, others = cpu_kernels.load(COUNT, threads=1), other_threads()
+    x, runs = np.zeros(64, np.int32), 3 if asleep else 100
+    for turn in range(runs):
         assert own.xcc_set_threads(4) == 4
         count(own, x)
-        time.sleep(pause)
+        if asleep:
+            assert sleep(other_threads() - others)
+        else:
+            time.sleep(turn % 2 * 0.0002)       # at once, and a little later
         own.xcc_stop()
-        assert threads_are(others)
+        assert threads_are(1 + len(others))
         own.xcc_stop()          # there is none
         count(own, x)           # alone
     assert (x == 2 * runs).all()
     for _ in range(runs):       # workers that have just begun
         own.xcc_set_threads(4)
         own.xcc_stop()
-    assert threads_are(others)
+    assert threads_are(1 + len(others))
 
 
 STACK = """
@@ -160,8 +186,9 @@ def test_stacks_are_there_before_the_first_run(made):
     def caller():           # a thread with a stack of its own
         if made:
             library.xcc_make_stack(ctypes.c_int64(2 << 20))
+        there = other_threads()
         library.xcc_set_threads(3)
-        time.sleep(0.1)     # the others make theirs
+        assert sleep(other_threads() - there)       # when they have made theirs
         x = np.zeros(64, np.float32)
         before = faults()
         library.sums(ctypes.c_void_p(x.ctypes.data), ctypes.c_int64(x.size))
@@ -176,16 +203,18 @@ def test_stacks_are_there_before_the_first_run(made):
 
 
 def ended(child):
-    """The exit status of a process, which is killed after 20 seconds."""
-    deadline = time.time() + 20
-    while time.time() < deadline:
+    """The exit status of a process; one that hangs is killed."""
+    found = []
+
+    def has_ended():
         done, code = os.waitpid(child, os.WNOHANG)
-        if done:
-            return code
-        time.sleep(0.01)
-    os.kill(child, 9)
-    os.waitpid(child, 0)
-    return None
+        found.extend([code] if done else [])
+        return done
+
+    if not happens(has_ended):
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    return found[0] if found else None
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -220,15 +249,10 @@ def test_in_the_child_of_a_fork_while_a_region_runs():
                 late.clear()
                 library.xcc_make_stack(ctypes.c_int64(4 << 20))      # takes the worker until there is its limit
                 library.xcc_set_threads(2)
-                time.sleep(0.3)
-                os._exit(1 if late else 0)
+                os._exit(1 if not sleep(other_threads()) or late else 0)
 
     library.xcc_parallel(kind(piece), None, ctypes.c_int64(64))
     assert ended(children[0]) == 0
-
-
-def other_threads():
-    return {int(t) for t in os.listdir("/proc/self/task")} - {threading.get_native_id()}
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="this process may use one processor only")
@@ -245,7 +269,7 @@ def test_a_worker_leaves_the_callers_processor():
     def processors(caller, wanted):
         """The worker's, at last, while the caller is on `caller`."""
         os.sched_setaffinity(0, {caller})
-        end = time.monotonic() + 20
+        end = time.monotonic() + HANGS
         while os.sched_getaffinity(worker) != wanted and time.monotonic() < end:
             count(pair, x)
         return os.sched_getaffinity(worker)
