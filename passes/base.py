@@ -37,6 +37,10 @@ class Pass:
         """Changes `module` (an ir.Module) in place."""
         raise NotImplementedError(f"pass '{self.name}' has no run method")
 
+    def acts_on(self, chip: Any) -> bool:
+        """Whether the pass has anything to do for this chip."""
+        return True
+
     def __str__(self) -> str:
         parts = []
         for f in dataclasses.fields(self):

@@ -1,6 +1,6 @@
 """A pipeline as a value: ordered named stages of ordered named passes.
 
-As text, one stage after the other, spaces and newlines free::
+As text, one stage after the other, spaces and newlines free, comments from a # to the end of a line::
 
     xt: fold-constants, simplify-shapes; linalg: xt-to-linalg, mlir(canonicalize, cse)
 
@@ -54,9 +54,10 @@ class Pipeline:
     def __iter__(self) -> Iterator[Stage]:
         return iter(self.stages)
 
-    def table(self) -> str:
-        """The pipeline with one pass a line; :meth:`parse` reads it too."""
-        return "".join(f"{s.name}:\n" + ",\n".join(f"    {p}" for p in s.passes) + ";\n" for s in self.stages)
+    def table(self, chip: Any = None) -> str:
+        """The pipeline with one pass a line; :meth:`parse` reads it too. With a `chip` (targets.base.Chip) comments
+        say which passes have nothing to do for it."""
+        return "".join(f"{s.name}:\n{''.join(_lines(s, chip))}" for s in self.stages)
 
     def names(self) -> tuple[str, ...]:
         """The names of all passes, in order; an upstream pass is ``mlir(...)``."""
@@ -115,7 +116,7 @@ class Pipeline:
     def parse(text: str) -> Pipeline:
         """Reads the text form; UserError names what it cannot read."""
         stages = []
-        for part in _split(text, ";"):
+        for part in _split(re.sub(r"#.*", "", text), ";"):
             head = re.match(r"([A-Za-z_][\w-]*)\s*:", part)
             body = part[head.end():] if head else part
             stages.append(Stage(head[1] if head else "", tuple(_parse_pass(p) for p in _split(body, ","))))
@@ -149,6 +150,15 @@ class Pipeline:
         changed = replace(self.stages[at], passes=tuple(passes))
         self.stages = (*self.stages[:at], changed, *self.stages[at + 1:])
         return self
+
+
+def _lines(stage: Stage, chip: Any) -> Iterator[str]:
+    """A line a pass; of a stage without any, its end alone."""
+    for i, p in enumerate(stage.passes):
+        idle = f"    # nothing to do on {chip.name}" if chip is not None and not p.acts_on(chip) else ""
+        yield f"    {p}{';' if i + 1 == len(stage.passes) else ','}{idle}\n"
+    if not stage.passes:
+        yield ";\n"
 
 
 def _key(p: Pass) -> str:

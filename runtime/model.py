@@ -33,6 +33,7 @@ arrays (or as DlTensor on the executor's own device when it has ``device``, a DL
 each symbol; it returns the outputs in the program's order.
 """
 
+SOURCES = (".mlir", ".onnx", ".pt2")      # files that xcc compiles
 REMEMBERED_SHAPES = 256
 
 
@@ -262,6 +263,8 @@ def load(path: str | Path, *, prepare: bool = True, dims: Mapping[str, int] | No
     """
     if not isinstance(path, str | os.PathLike):
         raise UserError(f"a model is loaded from a path, not from a {type(path).__name__}")
+    if Path(path).suffix in SOURCES:
+        raise UserError(f"{path}: is not compiled: compile it first (xcc {path}, or xcc.compile) and load the .xcm")
     model = Model(Artifact.read(path), threads=threads)
     return model.prepare(dims) if prepare else model
 

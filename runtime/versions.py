@@ -1,6 +1,6 @@
-"""Which of an artifact's code versions runs here: the first whose instructions the CPU has.
+"""The code versions of an artifact, and which one runs on this CPU: the first whose instructions it has.
 
-``XCC_CPU_VERSION`` names one that is taken instead.
+``XCC_CPU_VERSION`` names one that is taken instead. GPUs choose in :mod:`xcc.runtime.cuda` and :mod:`xcc.runtime.hip`.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from xcc.diagnostics import UserError
@@ -17,7 +18,7 @@ from xcc.runtime.program import Program
 from xcc.runtime.program_reader import program_from_json
 from xcc.runtime.tile_registers import allow_tiles
 
-__all__ = ["FOLDER", "Version", "choose"]
+__all__ = ["FOLDER", "Version", "choose", "versions_of"]
 
 FOLDER = "versions"
 """The folder in an artifact that holds the versions after the first."""
@@ -25,18 +26,23 @@ FOLDER = "versions"
 
 @dataclass(frozen=True)
 class Version:
-    """The program and code for one chip. `facts`: ``kernels/cpu.json``: triple, cpu, threads, requires, parallel."""
+    """The program and code for one chip; `kernels` is what the manifest says of them."""
 
     chip: str
     program: Program
     members: Mapping[str, Any]
-    facts: Mapping[str, Any]
+    kernels: Sequence[Mapping[str, Any]] = ()
+
+    @cached_property
+    def facts(self) -> Mapping[str, Any]:
+        """Of a CPU: ``kernels/cpu.json``: triple, cpu, threads, requires, parallel. UserError if it is not readable."""
+        return _facts(self.members)
 
 
 def choose(program: Program, members: Mapping[str, Any], weights: Mapping[str, Any],
            manifest: Mapping[str, Any]) -> Version:
     """The version to run; UserError says what this machine lacks for each."""
-    versions = _versions(program, members, weights, manifest)
+    versions = versions_of(program, members, weights, manifest)
     named = os.environ.get("XCC_CPU_VERSION", "")
     if named and len(versions) > 1:
         versions = [v for v in versions if v.chip == named]
@@ -76,13 +82,15 @@ def _cpu_flags() -> set[str] | None:
         return None
 
 
-def _versions(program: Program, members: Mapping[str, Any], weights: Mapping[str, Any],
-              manifest: Mapping[str, Any]) -> list[Version]:
+def versions_of(program: Program, members: Mapping[str, Any], weights: Mapping[str, Any],
+                manifest: Mapping[str, Any]) -> list[Version]:
     """All versions, in the order of preference; UserError for one that does not belong to the model."""
     listed = manifest.get("versions", [])
-    chips = [str(v.get("chip")) for v in listed if isinstance(v, dict)] if isinstance(listed, list) else []
-    found = [Version(chips[0] if chips else str(manifest.get("chip")), program, members, _facts(members))]
-    for chip in chips[1:]:
+    facts = [v for v in listed if isinstance(v, dict)] if isinstance(listed, list) else []
+    first = facts[0] if facts else manifest
+    found = [Version(str(first.get("chip")), program, members, first.get("kernels", ()))]
+    for fact in facts[1:]:
+        chip = str(fact.get("chip"))
         prefix = f"{FOLDER}/{chip}/"
         own = {path.removeprefix(prefix): data for path, data in members.items() if path.startswith(prefix)}
         try:
@@ -95,7 +103,7 @@ def _versions(program: Program, members: Mapping[str, Any], weights: Mapping[str
         for b in other.buffers:
             if b.kind == "weight" and b.name not in weights:
                 raise UserError(f"{prefix}program.json uses weight '{b.name}', which the file does not have")
-        found.append(Version(chip, other, own, _facts(own)))
+        found.append(Version(chip, other, own, fact.get("kernels", ())))
     return found
 
 

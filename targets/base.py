@@ -89,6 +89,7 @@ class KernelBinary:
         scratch: sizes in bytes (dims over the kernel's symbols) of extra buffers passed after the outputs.
         report: numbers for the user, e.g. {"registers": 64, "spills": 0, "flops": "2*d0*768"}.
         ir: the kernel after the stage that the interpreter runs, when the options ask to keep it.
+        portable: the kernel once more, in a form that GPUs run which came after the chip (PTX beside a cubin).
     """
 
     name: str
@@ -98,6 +99,7 @@ class KernelBinary:
     scratch: tuple[Dim, ...] = ()
     report: tuple[tuple[str, int | float | str], ...] = ()
     ir: str = ""
+    portable: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,8 @@ class Target:
         link: (program, kernels, chip, options) -> artifact members, path -> bytes. `program` has its final launches
             (see xcc.compiler.bind_launches); runs once a model: makes the .so with the host program, the one
             cubin/hsaco (or a file a kernel), whatever the target's executor reads back.
+        formats: what ``--emit`` writes of all kernels as one file, best to read first: "asm", "ptx", "hsaco", ...
+        code_file: (text, chip, format) -> that file; `text` is the module of the pipeline's last stage.
         fewer_registers: values of `vector_registers` that the strategy is told in further attempts at a kernel whose
             code spilled (`spills` of its report): tiles follow estimates, and the code generator has the last word.
     """
@@ -123,6 +127,8 @@ class Target:
     pipeline: Callable[[Any], Any]
     emit_kernel: Callable[[Any, Chip, Any], KernelBinary]
     link: Callable[[Any, tuple[KernelBinary, ...], Chip, Any], dict[str, bytes]]
+    formats: tuple[str, ...]
+    code_file: Callable[[str, Chip, str], bytes]
     fewer_registers: tuple[int, ...] = ()
 
 
@@ -135,21 +141,28 @@ _TARGETS: dict[str, str] = {
 TARGET_OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "nvptx": {"code": ("cubin", "ptx")},
 }
-"""Target -> option of ``--target=T,option=value`` -> its values. ptx: the driver assembles, even if ptxas is found."""
+"""Target -> option of ``--target=T,option=value`` -> its values. cubin, ptx: the artifact holds only that. Without
+it: both where ptxas is found, else PTX, which the driver assembles."""
 
 
 def target_names() -> tuple[str, ...]:
     return tuple(_TARGETS)
 
 
+def unknown_target(name: str) -> Exception:
+    """What says that there is no target `name`."""
+    from xcc.diagnostics import UserError
+    from xcc.targets.hints import target_hint
+
+    return UserError(f"there is no target '{name}'; targets are {', '.join(_TARGETS)}{target_hint(name)}")
+
+
 def get_target(name: str) -> Target:
     """The target called `name`; UserError when there is none."""
     import importlib
 
-    from xcc.diagnostics import UserError
-
     if name not in _TARGETS:
-        raise UserError(f"there is no target '{name}'; targets are {', '.join(_TARGETS)}")
+        raise unknown_target(name)
     target: Target = importlib.import_module(_TARGETS[name]).TARGET
     return target
 
@@ -168,5 +181,12 @@ def chip_of(target: Target, spec: str = "") -> Chip:
     table = {} if name in ("", NATIVE) else target.chips()
     if table and name not in table:
         raise UserError(f"target '{target.name}' has no chip '{name}'; chips are {', '.join(sorted(table))} "
-                        f"and {NATIVE}, this machine's")
+                        f"and {NATIVE}, this machine's{_chip_hint(target.name, name)}")
     return with_attributes(table[name] if table else target.default_chip(), attributes, spec)
+
+
+def _chip_hint(target: str, name: str) -> str:
+    """What may have been meant by a chip `name` that `target` does not have."""
+    from xcc.targets.hints import chip_hint
+
+    return chip_hint(target, name, {other: get_target(other).chips() for other in _TARGETS})

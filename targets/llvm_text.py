@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-__all__ = ["llvm_ir", "portable"]
+__all__ = ["linked", "llvm_ir", "nested_modules", "portable"]
 
 LAYOUT = "llvm.data_layout"
 _TOKEN = re.compile(r"\b(half|bfloat|float|double)\b"
@@ -27,6 +28,25 @@ def llvm_ir(module: Any) -> str:
         if LAYOUT not in attributes:        # without one, loads and stores of i64 are of memory aligned to 4 bytes
             attributes[LAYOUT] = ir.StringAttr.get("e-i64:64")
         return portable(str(llvm_d.translate_module_to_llvmir(module.operation)))
+
+
+def nested_modules(text: str) -> Iterator[Any]:
+    """Each kernel's module, of a module of a kernel stage that has them nested."""
+    from xcc._mlir import ir
+    from xcc.context import new_context, parse_module
+
+    module = parse_module(text, new_context(), "the last stage")
+    with module.context:
+        for op in (o.operation for o in module.body if o.operation.name == "builtin.module"):
+            yield ir.Module.parse(str(op))
+
+
+def linked(modules: Iterable[Any]) -> Any:
+    """One llvmlite module of several, in order, what only one of them sees renamed where names are equal."""
+    whole, *others = modules
+    for other in others:
+        whole.link_in(other)
+    return whole
 
 
 def portable(text: str) -> str:

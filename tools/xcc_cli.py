@@ -12,28 +12,28 @@ from typing import TYPE_CHECKING, Any
 
 from xcc.diagnostics import UserError, counted
 from xcc.options import PRECISIONS, CompileOptions, parse_dim, parse_fix, parse_target
+from xcc.tools.code_output import CODE, check_emit, size_text, write_code, write_folder
 from xcc.tools.common import ArgumentParser, check_writable, guarded, write_output
 
 if TYPE_CHECKING:
     from xcc.model_cache import Ticket
 
 TUNING_FILE = "xcc-tuning.txt"
-CODE = ("code", "asm", "obj", "ptx", "cubin", "hsaco")
 
 
 def parser() -> ArgumentParser:
     p = ArgumentParser(prog="xcc", description=__doc__,
                        epilog="exit status: 0 done, 1 bad input or option, 70 a bug in xcc (a reproducer was saved)")
-    p.add_argument("model", nargs="?", metavar="MODEL", help=".onnx, .pt2 (torch.export), or the .mlir of any stage")
+    p.add_argument("model", nargs="?", metavar="MODEL", help=".onnx, or the .mlir of any stage")
     p.add_argument("-o", "--output", default="", metavar="FILE",
                    help="the artifact (default: MODEL.xcm), or with --emit the IR (default: standard output)")
     p.add_argument("--target", default="cpu", metavar="T[,opt=..]", help="cpu (default), nvptx or amdgcn")
     p.add_argument("--chip", default="native", metavar="C[,attr=..]", help="a chip of the target's table, with "
-                   "attributes to change (znver4,cores=8), for cpu also several (A,B: the runtime takes what fits); "
+                   "attributes to change (znver4,cores=8), or several (A,B: the runtime takes what fits); "
                    "'native' (default) is this machine's; 'list' prints all")
     p.add_argument("--emit", default="", metavar="STAGE",
-                   help="stop after this stage and write its IR; 'code' writes each kernel's code into the folder -o, "
-                   "'asm' (cpu) its assembly")
+                   help="stop after this stage and write its IR; or write all kernels' code as one file: asm or obj "
+                   "(cpu), ptx or cubin (nvptx), asm or hsaco (amdgcn); 'code': a file a kernel in the folder -o")
     p.add_argument("--dump-stages", default="", metavar="DIR", help="write the IR after each stage; compiling goes on")
     p.add_argument("--dim", action="append", default=[], metavar="N=SIZE", help="fix a dim, or bound it: N=LOW..HIGH")
     p.add_argument("--fix", action="append", default=[], metavar="INPUT=VALUE",
@@ -87,7 +87,7 @@ def _run(argv: Sequence[str]) -> int:
         return 0
     pipeline = _pipeline(args, options)
     if args.print_pipeline:
-        print(pipeline.table(), end="")
+        _print_pipeline(pipeline, options)
         return 0
     if not args.model:
         raise UserError("no model given (see xcc --help)")
@@ -96,12 +96,25 @@ def _run(argv: Sequence[str]) -> int:
     return _compile(args, options, pipeline, entry)
 
 
+def _print_pipeline(pipeline: Any, options: CompileOptions) -> None:
+    """The passes, what the chip does with them, and what happens behind them."""
+    from xcc.targets.base import chip_of, get_target
+    from xcc.targets.chip_spec import split_specs
+
+    target = get_target(options.target)
+    chip = chip_of(target, split_specs(options.chip)[0])
+    print(f"# for {target.name} {chip.name}\n{pipeline.table(chip)}", end="")
+    if target.fewer_registers:
+        print("# a kernel whose code spills is compiled again, tiled for "
+              f"{', '.join(map(str, target.fewer_registers))} registers")
+
+
 def _check_outputs(args: Any) -> None:
     """UserError, before work that may take minutes, where its result could not be written or would replace MODEL."""
     output = args.output if args.emit else _artifact_path(args)
     if os.path.isfile(output) and os.path.exists(args.model) and os.path.samefile(output, args.model):
         raise UserError(f"{output}: is the model itself, which the output would replace: give another -o")
-    if output not in ("", "-") and args.emit not in CODE:
+    if output not in ("", "-") and args.emit != CODE:
         check_writable(output)
     if args.tune:
         check_writable(args.tuning or TUNING_FILE)
@@ -130,7 +143,7 @@ def _found(args: Any, options: CompileOptions, entry: Ticket) -> bool:
     except OSError as e:
         raise UserError(f"{_artifact_path(args)}: cannot be written: {e.strerror}") from None
     _note(f"{args.model} for {options.target} {found.facts['chip']} -> {_artifact_path(args)}: "
-          f"{_bytes(found.facts['size'])}, {counted(found.facts['kernels'], 'kernel')}, "
+          f"{size_text(found.facts['size'])}, {counted(found.facts['kernels'], 'kernel')}, "
           f"{time.perf_counter() - begin:.1f} s (from the cache)")
     return True
 
@@ -147,39 +160,38 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | 
     from xcc.tools.progress import Progress
     from xcc.versions import compile_versions
 
-    assembly = args.emit == "asm" and options.target == "cpu"
-    stop = pipeline.stage_names()[-1] if assembly else "" if args.emit in CODE else args.emit
-    if stop and stop not in pipeline.stage_names():
-        raise UserError(f"--emit={stop}: no such stage; stages are {', '.join(pipeline.stage_names())} and code")
-    target = get_target(options.target)
-    chip = ",".join(dict.fromkeys(chip_of(target, spec).name for spec in split_specs(options.chip)))
+    target, stages = get_target(options.target), pipeline.stage_names()
+    check_emit(args.emit, args.output, stages, target)
+    code = args.emit in target.formats
+    stop = stages[-1] if code else "" if args.emit == CODE else args.emit
+    specs = split_specs(options.chip)
+    chip = ",".join(dict.fromkeys(chip_of(target, spec).name for spec in specs))
     progress = Progress()
     observer = Observer(progress=progress, guard=fork_guard, note=_note if options.verbose else lambda _line: None)
     begin = time.perf_counter()
     try:
-        compiled = compile_versions(args.model, options, pipeline, stop, observer)
+        own = pipeline if args.pipeline or len(specs) == 1 else None        # else each chip has its own
+        compiled = compile_versions(args.model, options, own, stop, observer, emit=code)
     finally:
         progress.clear()
     seconds = time.perf_counter() - begin
     what = f"{args.model} for {options.target} {chip}"
-    if assembly:
-        from xcc.targets.cpu.emit import assembly as assembled
-
-        texts = assembled(compiled.text, chip_of(target, options.chip))
-        _write_files(args.output, {f"{name}.s": text.encode() for name, text in texts.items()})
-        _note(f"{what}: {len(texts)} kernels in {args.output}, {seconds:.1f} s")
+    if code:
+        one = chip_of(target, options.chip)
+        written = write_code(args.output, compiled.text, compiled.kernels, target, one, args.emit)
+        _note(f"{what}: {written}, {seconds:.1f} s")
     elif stop:
         write_output(args.output or "-", compiled.text)
         _note(f"{what}: stage {stop}, {seconds:.1f} s")
     elif args.emit:
-        _note(f"{what}: {_write_code(args.output, compiled.kernels)}, {seconds:.1f} s")
+        _note(f"{what}: {write_folder(args.output, compiled.kernels)}, {seconds:.1f} s")
     else:
         assert compiled.artifact is not None
         path = _artifact_path(args)
         size = compiled.artifact.save(path)
         if entry is not None and Path(path).is_file():
             entry.store(Path(path), compiled.files, {"chip": chip, "kernels": len(compiled.kernels)})
-        _note(f"{what} -> {path}: {_bytes(size)}, {counted(len(compiled.kernels), 'kernel')}, {seconds:.1f} s")
+        _note(f"{what} -> {path}: {size_text(size)}, {counted(len(compiled.kernels), 'kernel')}, {seconds:.1f} s")
         _note_versions(compiled.artifact)
     if options.verbose and options.target != "cpu":
         from xcc.kernel_table import kernel_table
@@ -195,9 +207,9 @@ def _note_versions(artifact: Any) -> None:
     """What several code versions cost."""
     versions = artifact.manifest.get("versions", [])
     if versions:
-        alone = ", ".join(f"{v['chip']} needs {_bytes(v['weights'])}" for v in versions)
-        _note(f"{len(versions)} code versions, {_bytes(sum(w.nbytes for w in artifact.weights.values()))} of weights: "
-              f"{alone}, what they share is stored once")
+        alone = ", ".join(f"{v['chip']} needs {size_text(v['weights'])}" for v in versions)
+        size = size_text(sum(w.nbytes for w in artifact.weights.values()))
+        _note(f"{len(versions)} code versions, {size} of weights: {alone}, what they share is stored once")
 
 
 def _options(args: Any) -> CompileOptions:
@@ -213,6 +225,7 @@ def _options(args: Any) -> CompileOptions:
 def _pipeline(args: Any, options: CompileOptions) -> Any:
     from xcc.passes.pipeline import Pipeline
     from xcc.targets.base import get_target
+    from xcc.targets.chip_spec import split_specs
 
     text = args.pipeline
     if text.startswith("@"):
@@ -220,7 +233,9 @@ def _pipeline(args: Any, options: CompileOptions) -> Any:
             text = Path(text[1:]).read_text()
         except (OSError, UnicodeDecodeError) as e:
             raise UserError(f"--pipeline {args.pipeline}: {getattr(e, 'strerror', None) or e}") from None
-    return Pipeline.parse(text) if text else get_target(options.target).pipeline(options)
+    if text:
+        return Pipeline.parse(text)
+    return get_target(options.target).pipeline(replace(options, chip=split_specs(options.chip)[0]))
 
 
 def _version() -> int:
@@ -248,23 +263,6 @@ def _note(line: str) -> None:
     sys.stderr.write(f"xcc: {line}\n")
 
 
-def _write_code(folder: str, kernels: Sequence[Any]) -> str:
-    """Writes each kernel's code as ``name.format`` into `folder`; says what was written."""
-    _write_files(folder, {f"{k.name}.{'o' if k.format == 'obj' else k.format}": k.blob for k in kernels})
-    return f"{counted(len(kernels), 'kernel')}, {_bytes(sum(len(k.blob) for k in kernels))} in {folder}"
-
-
-def _write_files(folder: str, files: dict[str, bytes]) -> None:
-    if not folder:
-        raise UserError("--emit=code and --emit=asm need -o FOLDER")
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        for name, data in files.items():
-            Path(folder, name).write_bytes(data)
-    except OSError as e:
-        raise UserError(f"{folder}: cannot be written: {e.strerror}") from None
-
-
 def _print_timing(seconds: dict[tuple[str, str], float], wall: float) -> None:
     """Kernel stages run in parallel, so that their seconds are sums over processes and may exceed the wall time."""
     stages: dict[str, list[tuple[str, float]]] = {}
@@ -276,10 +274,6 @@ def _print_timing(seconds: dict[tuple[str, str], float], wall: float) -> None:
         for what, t in sorted(entries, key=lambda e: -e[1]):
             sys.stderr.write(f"{t:9.3f}      {what}\n")
     sys.stderr.write(f"{wall:9.3f}  wall time\n")
-
-
-def _bytes(n: int) -> str:
-    return f"{n / 1e6:.1f} MB" if n >= 100_000 else f"{n / 1e3:.1f} kB"
 
 
 if __name__ == "__main__":

@@ -80,6 +80,9 @@ def _time(model: Any, inputs: dict[str, Any], repeat: int) -> None:
 
 def _interpret(model: Any) -> None:
     a = model.artifact
+    if model.target == "cpu":
+        raise UserError("--interpret is for models compiled for GPUs (xcc --target=nvptx or amdgcn --keep-ir); this "
+                        "one is for cpu: run it without")
     if not any(name.startswith("ir/") for name in a.members):
         raise UserError("the artifact holds no kernel IR: compile it with xcc --keep-ir")
     try:

@@ -34,8 +34,7 @@ def compile(model: Any, target: str = "cpu", *, dims: dict[str, Any] | None = No
     """Compiles `model` and returns it ready to be called.
 
     Args:
-        model: a path (.onnx, .pt2, or the .mlir of any stage), an ``onnx.ModelProto`` or a
-            ``torch.export.ExportedProgram``.
+        model: a path (.onnx, or the .mlir of any stage) or an ``onnx.ModelProto``.
         target: "cpu", "nvptx" or "amdgcn", with ``,key=value`` for options of the target.
         dims: bounds of symbolic dims, ``{"batch": (1, 64), "seq": 128}``.
         fix: inputs that become constants, ``{"rate": 16000}``; the compiled model does not have them.

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 from xcc import symbolic
 from xcc.diagnostics import UserError
-from xcc.plugins import plugin_text
 from xcc.targets.base import KernelBinary, KernelLaunch
 
 if TYPE_CHECKING:
@@ -73,8 +72,7 @@ def _sources() -> Iterable[Path]:
 def key_of(job: KernelJob) -> str:
     """The name of `job`'s entry."""
     h = hashlib.blake2b(digest_size=20)
-    for part in (compiler_version(), job.name, job.text, job.pipeline, repr(job.chip), job.options.code_key(),
-                 *(plugin_text(p) for p in job.plugins)):
+    for part in (compiler_version(), job.name, job.text, job.pipeline, repr(job.chip), job.options.code_key()):
         h.update(part.encode() + b"\0")
     return h.hexdigest()
 
@@ -99,12 +97,13 @@ def store(key: str, kernel: KernelBinary) -> None:
             "scratch": [_dim_text(d) for d in kernel.scratch],
             "launches": [[k.entry, [_dim_text(d) for d in k.grid], k.block, k.shared_bytes, k.early]
                          for k in kernel.launches],
-            "checksum": hashlib.blake2b(kernel.blob, digest_size=16).hexdigest()}
+            "portable": len(kernel.portable),
+            "checksum": hashlib.blake2b(kernel.blob + kernel.portable, digest_size=16).hexdigest()}
     path = _path(key)
     temporary = path.with_suffix(f".{os.getpid()}.{id(kernel)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(json.dumps(data).encode() + b"\n" + kernel.blob)
+        temporary.write_bytes(json.dumps(data).encode() + b"\n" + kernel.blob + kernel.portable)
         os.replace(temporary, path)
     except OSError:
         with contextlib.suppress(OSError):
@@ -157,5 +156,6 @@ def _dim(d: Any) -> symbolic.Dim:
 def _from_json(data: dict[str, Any], blob: bytes) -> KernelBinary:
     launches = tuple(KernelLaunch(entry, tuple(map(_dim, grid)), tuple(block), shared, early)
                      for entry, grid, block, shared, early in data["launches"])
-    return KernelBinary(data["name"], data["format"], blob, launches, tuple(map(_dim, data["scratch"])),
-                        tuple((k, v) for k, v in data["report"]), data["ir"])
+    code = len(blob) - data["portable"]
+    return KernelBinary(data["name"], data["format"], blob[:code], launches, tuple(map(_dim, data["scratch"])),
+                        tuple((k, v) for k, v in data["report"]), data["ir"], blob[code:])

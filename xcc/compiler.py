@@ -27,7 +27,7 @@ from xcc.sources import Source, load_source
 from xcc.split import join_kernels, kernel_texts, kernel_work, strip_kernels
 from xcc.stages import Clock, run_stage
 from xcc.targets.base import Chip, KernelBinary, Target, chip_of, get_target
-from xcc.worker import KernelJob
+from xcc.worker import INTERPRETED, KernelJob
 
 __all__ = ["Compiled", "Observer", "compile_model"]
 
@@ -53,8 +53,10 @@ class Compiled:
 
 
 def compile_model(model: Any, options: CompileOptions, pipeline: Pipeline | None = None, stop: str = "",
-                  observer: Observer | None = None) -> Compiled:
-    """Compiles `model` (see :func:`xcc.sources.load_source`); `stop` names a stage to return the IR of."""
+                  observer: Observer | None = None, emit: bool = False) -> Compiled:
+    """Compiles `model` (see :func:`xcc.sources.load_source`); `stop` names a stage to return the IR of.
+
+    With `emit` that is the last stage, as the kernels' code was made of it: those that spilled were compiled again."""
     watch = observer or Observer()
     target = get_target(options.target)
     chip = chip_of(target, options.chip)
@@ -67,6 +69,7 @@ def compile_model(model: Any, options: CompileOptions, pipeline: Pipeline | None
     source: Source = watch.clock.timed("import", "import", lambda: load_source(model, options))
     if source.stage == "":
         note_equal_dims(source.module)
+    _check_interpretable(plan, source, options)
     ctx = PassContext(weights=source.weights, chip=chip, options=options, verbose=watch.note)
     dumper = Dumper(options.dump_stages, plan.stage_names())
     rest = plan.after(source.stage) if source.stage else plan
@@ -77,7 +80,16 @@ def compile_model(model: Any, options: CompileOptions, pipeline: Pipeline | None
         dumper.module(stage.name, source.module, source.weights)
     if stop and not rest.kernel_part().stages:
         return Compiled(text=stage_text(source.module, stop))
-    return _kernel_stages(source, rest.kernel_part(), ctx, watch, dumper, target, stop)
+    return _kernel_stages(source, rest.kernel_part(), ctx, watch, dumper, target, stop, emit or not stop)
+
+
+def _check_interpretable(plan: Pipeline, source: Source, options: CompileOptions) -> None:
+    """UserError where --keep-ir cannot keep what the interpreter runs, as the compilation begins behind it."""
+    names = plan.stage_names()
+    kept = next((name for name in names if name in INTERPRETED), "")
+    if options.keep_ir and kept and source.stage in names and names.index(source.stage) > names.index(kept):
+        raise UserError(f"--keep-ir: the interpreter runs the kernels of stage '{kept}', which is before stage "
+                        f"'{source.stage}' of {source.name}: begin with stage '{kept}' or one before it")
 
 
 def _model_stage(stage: Stage, source: Source, ctx: PassContext, watch: Observer, chip: Chip) -> None:
@@ -95,14 +107,14 @@ def _crash(stage: Stage, source: Source, options: CompileOptions, chip: Chip) ->
 
 
 def _kernel_stages(source: Source, plan: Pipeline, ctx: PassContext, watch: Observer, dumper: Dumper, target: Target,
-                   stop: str) -> Compiled:
+                   stop: str, emit: bool) -> Compiled:
     options = ctx.options
     context = source.module.context
     texts = kernel_texts(source.module)
     work = kernel_work(source)
     keep = plan.stage_names() if options.dump_stages else ((stop,) if stop else ())
     plugins = (*loaded_plugins(), *plugins_of(plan))
-    jobs = [KernelJob(name, text, str(plan), ctx.chip, options, keep, not stop, plugins)
+    jobs = [KernelJob(name, text, str(plan), ctx.chip, options, keep, emit, plugins, source.stage)
             for name, text in texts.items()]
     begin = time.perf_counter()
     results = kernels.compile_all(jobs, lambda done, total: watch.progress("kernels", done, total))
@@ -113,13 +125,13 @@ def _kernel_stages(source: Source, plan: Pipeline, ctx: PassContext, watch: Obse
         for (stage, what), seconds in result.seconds.items():
             watch.clock.add(stage, what, seconds)
     strip_kernels(source.module)
+    binaries = tuple(r.binary for r in results if r.binary is not None)
     kept = {name: result.kept for name, result in zip(texts, results, strict=True)}
     if keep:
         dumper.kernels(str(source.module), kept, source.weights, context)
     if stop:
         at_stop = {name: by_stage[stop] for name, by_stage in kept.items()}
-        return Compiled(text=join_kernels(str(source.module), at_stop, stop, context))
-    binaries = tuple(r.binary for r in results if r.binary is not None)
+        return Compiled(text=join_kernels(str(source.module), at_stop, stop, context), kernels=binaries)
     watch.progress("link", 0, 1)
     watch.guard(lambda: CompilerBug("the compiler died while linking"))
     try:

@@ -26,7 +26,8 @@ def compile_all(jobs: Sequence[KernelJob], progress: Callable[[int, int], None] 
     results: dict[int, KernelResult] = {}
     missing: list[tuple[int, KernelJob, str]] = []
     for i, job in enumerate(jobs):
-        key = cache.key_of(job) if job.options.cache and job.emit and not job.keep else ""
+        cached = job.options.cache and job.emit and not job.keep and not job.plugins    # a user's pass may say things
+        key = cache.key_of(job) if cached else ""
         hit = cache.load(key) if key else None
         if hit is not None:
             results[i] = KernelResult(binary=hit)

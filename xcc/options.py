@@ -67,11 +67,11 @@ class CompileOptions:
     verbose: int = 0
 
     def __post_init__(self) -> None:
-        from xcc.targets.base import TARGET_OPTIONS, target_names
+        from xcc.targets.base import TARGET_OPTIONS, target_names, unknown_target
 
         self._check_types()
         if self.target not in target_names():
-            raise UserError(f"there is no target '{self.target}'; targets are {', '.join(target_names())}")
+            raise unknown_target(self.target)
         known = TARGET_OPTIONS.get(self.target, {})
         for key, value in self.target_options:
             if value not in known.get(key, ()):

@@ -56,11 +56,3 @@ def plugins_of(pipeline: Any) -> tuple[str, ...]:
                 raise UserError(f"pass '{p.name}' runs in compiler processes, so its class must be in a file")
             found.append(str(Path(file).resolve()) if name == "__main__" else f"module:{name}")
     return tuple(dict.fromkeys(found))
-
-
-def plugin_text(path: str) -> str:
-    """The source of a plugin: part of what decides a kernel's code."""
-    if path.startswith("module:"):
-        spec = importlib.util.find_spec(path.removeprefix("module:"))
-        path = spec.origin or "" if spec else ""
-    return Path(path).read_text()

@@ -37,7 +37,7 @@ class Source:
 
 
 def load_source(model: Any, options: CompileOptions) -> Source:
-    """From a path (.onnx, .pt2, .mlir), an ``onnx.ModelProto`` or a ``torch.export.ExportedProgram``."""
+    """From a path (.onnx, .mlir) or an ``onnx.ModelProto``."""
     if isinstance(model, (str, Path)):
         path = Path(model)
         if not path.is_file():
@@ -47,14 +47,14 @@ def load_source(model: Any, options: CompileOptions) -> Source:
                 raise UserError(f"{path}: inputs are fixed when a model is imported, not in an .mlir file")
             return _load_mlir(path)
         if path.suffix not in FRONTENDS:
-            raise UserError(f"{path}: xcc compiles {', '.join(FRONTENDS)} and .mlir files")
+            raise UserError(f"{path}: xcc compiles .onnx and .mlir files")
         return _import(FRONTENDS[path.suffix], path, options, path.stem)
     kind = f"{type(model).__module__}.{type(model).__name__}"
     if hasattr(model, "SerializeToString") and hasattr(model, "opset_import"):
         return _import(FRONTENDS[".onnx"], model, options, model.graph.name or "model")
     if kind.startswith("torch."):
         return _import(FRONTENDS[".pt2"], model, options, "model")
-    raise UserError(f"cannot compile a {kind}; give a path, an onnx.ModelProto or a torch.export.ExportedProgram")
+    raise UserError(f"cannot compile a {kind}; give a path or an onnx.ModelProto")
 
 
 def _import(frontend: str, model: Any, options: CompileOptions, name: str) -> Source:

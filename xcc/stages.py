@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import sys
 import time
 import traceback
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from xcc.context import describe
-from xcc.diagnostics import CompilerBug, XccError
+from xcc.diagnostics import CompilerBug, UserError, XccError
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext
 from xcc.passes.legality import check_legal
@@ -53,8 +54,9 @@ def run_stage(stage: Stage, module: Any, ctx: PassContext, clock: Clock, verify:
             if verify_each:
                 _attempt(stage, p, lambda: _verify(stage, module), clock, "leaves IR that does not verify")
         if stage.passes and not verify_each:
-            _attempt(stage, stage.passes[-1], lambda: _verify(stage, module), clock, "(or one before it) leaves IR "
-                     "that does not verify; --verify=each finds the pass")
+            suspect = next(filter(_of_a_user, reversed(stage.passes)), stage.passes[-1])
+            _attempt(stage, suspect, lambda: _verify(stage, module), clock, "(or one beside it) leaves IR that does not "
+                     "verify; --verify=each finds the pass")
         check_legal(module, stage.name)
 
 
@@ -80,6 +82,18 @@ class _Malformed(Exception):
     """A wrong ``xtv`` op."""
 
 
+def _of_a_user(p: Pass) -> bool:
+    """Whether the pass comes from a plugin or a program that uses xcc."""
+    return not type(p).__module__.startswith("xcc.")
+
+
+def _where(error: Exception, p: Pass) -> str:
+    """The place in the pass's own file that `error` comes from; where its class is when that is none."""
+    file = inspect.getsourcefile(type(p)) or ""
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
+    return f" ({file}:{lines[-1] if lines else inspect.getsourcelines(type(p))[1]})" if file else ""
+
+
 def _attempt(stage: Stage, p: Pass, work: Callable[[], Any], clock: Clock, problem: str = "failed") -> None:
     what = str(p) if problem == "failed" else "verify"
     try:
@@ -87,6 +101,8 @@ def _attempt(stage: Stage, p: Pass, work: Callable[[], Any], clock: Clock, probl
     except XccError:
         raise
     except Exception as e:
+        if _of_a_user(p):
+            raise UserError(f"pass '{p}' {problem}: {type(e).__name__}: {describe(e)}{_where(e, p)}") from e
         details = "".join(traceback.format_exception(e))
         raise CompilerBug(f"stage '{stage.name}', pass '{p}' {problem}: {type(e).__name__}: {describe(e)}",
                           details=details) from e

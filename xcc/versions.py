@@ -1,8 +1,8 @@
-"""Several code versions in one artifact: ``--chip=x86-64-v4,x86-64-v3``.
+"""Several code versions in one artifact: ``--chip=x86-64-v4,x86-64-v3``, ``--chip=sm_80,sm_90a``.
 
 The model is compiled for each chip. The first is the artifact itself; the others' programs and code lie under
 ``versions/CHIP/``. Weights are stored once where two versions hold the same bytes under the same name. The runtime
-takes the first version that the CPU can run (:mod:`xcc.runtime.versions`).
+takes the first version that the CPU can run (:mod:`xcc.runtime.versions`), or the one for the GPU.
 """
 
 from __future__ import annotations
@@ -28,19 +28,17 @@ __all__ = ["combine", "compile_versions"]
 
 
 def compile_versions(model: Any, options: CompileOptions, pipeline: Pipeline | None = None, stop: str = "",
-                     observer: Observer | None = None) -> Compiled:
+                     observer: Observer | None = None, emit: bool = False) -> Compiled:
     """:func:`xcc.compiler.compile_model` for every chip that ``options.chip`` names.
 
     Those with the widest vectors come first, of these those with the most matrix instructions.
     """
     specs = split_specs(options.chip)
     if len(specs) == 1:
-        return compile_model(model, options, pipeline, stop, observer)
-    if options.target != "cpu":
-        raise UserError(f"--chip={options.chip}: several code versions are for cpu, not for {options.target}")
+        return compile_model(model, options, pipeline, stop, observer, emit)
     if stop:
         raise UserError(f"--emit={stop}: stages are written for one chip, not for {options.chip}")
-    target = get_target("cpu")
+    target = get_target(options.target)
     chips: dict[str, tuple[Chip, str]] = {}
     for spec in specs:
         chip = chip_of(target, spec)

@@ -18,7 +18,7 @@ from xcc.diagnostics import CompilerBug, UserError
 from xcc.options import CompileOptions
 from xcc.targets.base import Chip, KernelBinary
 
-__all__ = ["KernelJob", "KernelResult", "compile_kernel", "read_frame", "write_frame"]
+__all__ = ["INTERPRETED", "KernelJob", "KernelResult", "compile_kernel", "read_frame", "write_frame"]
 
 INTERPRETED = ("gpu", "cpu")
 """The stages whose IR ``keep_ir`` stores: what the interpreter runs."""
@@ -36,6 +36,7 @@ class KernelJob:
     keep: tuple[str, ...] = ()      # stages whose IR is wanted back
     emit: bool = True               # False: stop after the pipeline
     plugins: tuple[str, ...] = ()
+    stage: str = ""                 # that `text` is the result of
 
 
 @dataclass
@@ -82,7 +83,7 @@ def _attempt(job: KernelJob, at: Any) -> KernelResult:
     for plugin in job.plugins:
         load_plugin(plugin)
     result = KernelResult()
-    ir_text = ""
+    ir_text = job.text if job.options.keep_ir and job.stage in INTERPRETED else ""
     clock = Clock(at)
     ctx = PassContext(chip=job.chip, options=job.options, verbose=result.notes.append)
     context = _context()

@@ -38,8 +38,11 @@ class EarlyLaunch(Pass):
 
     name: ClassVar[str] = "early-launch"
 
+    def acts_on(self, chip: Any) -> bool:
+        return bool(chip.early_launch)
+
     def run(self, module: Any, ctx: PassContext) -> None:
-        if ctx.chip is None or not ctx.chip.early_launch:
+        if ctx.chip is None or not self.acts_on(ctx.chip):
             return
         with module.context, ir.Location.unknown():
             for op in nvvm_kernels(module):

@@ -34,8 +34,11 @@ class ReadsFirst(Pass):
 
     name: ClassVar[str] = "reads-first"
 
+    def acts_on(self, chip: Any) -> bool:
+        return bool(chip.triple.startswith("nvptx"))
+
     def run(self, module: Any, ctx: PassContext) -> None:
-        if ctx.chip is None or not ctx.chip.triple.startswith("nvptx"):
+        if ctx.chip is None or not self.acts_on(ctx.chip):
             return
         for forall in ops_where(module, lambda op: op.name == "scf.forall"):
             _move(forall.regions[0].blocks[0])

@@ -45,8 +45,11 @@ class StreamedLines(Pass):
 
     name: ClassVar[str] = "streamed-lines"
 
+    def acts_on(self, chip: Any) -> bool:
+        return bool(chip.line_priority)
+
     def run(self, module: Any, ctx: PassContext) -> None:
-        if ctx.chip is None or not ctx.chip.line_priority:
+        if ctx.chip is None or not self.acts_on(ctx.chip):
             return
         with module.context, ir.Location.unknown():
             for kernel in nvvm_kernels(module):

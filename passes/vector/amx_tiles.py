@@ -44,8 +44,11 @@ class AmxTiles(Pass):
     name: ClassVar[str] = "amx-tiles"
     always: bool = False
 
+    def acts_on(self, chip: Any) -> bool:
+        return self.always or chip is not None and "amx" in chip.matrix
+
     def run(self, module: Any, ctx: PassContext) -> None:
-        if not self.always and (ctx.chip is None or "amx" not in ctx.chip.matrix):
+        if not self.acts_on(ctx.chip):
             return
         with module.context, ir.Location.unknown():
             for f in list(module.body.operations):

@@ -19,8 +19,9 @@ from xcc.targets.amdgcn.assembly import inner_loop, occupancy
 from xcc.targets.amdgcn.code_object import KernelInfo, code_object_chip, read_code_object
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
 from xcc.targets.gpu_module import kernel_functions, kernel_launches, kernel_llvm_ir, scratch_bytes
+from xcc.targets.llvm_text import linked, nested_modules
 
-__all__ = ["assembly", "code_object", "emit_kernel", "link_code_object"]
+__all__ = ["assembly", "code_file", "code_object", "emit_kernel", "link_code_object"]
 
 
 @cache
@@ -52,6 +53,15 @@ def assembly(ir_text: str, chip: Chip) -> str:
 def code_object(ir_text: str, chip: Chip) -> bytes:
     """The linked code object of an LLVM IR module."""
     return link_code_object(_target_machine(chip).emit_object(_optimized(ir_text, chip)))
+
+
+def code_file(text: str, chip: Chip, kind: str) -> bytes:
+    """All kernels of a module of stage rocdl as one file: assembly ("asm") or a code object ("hsaco")."""
+    whole = linked(_optimized(kernel_llvm_ir(part), chip) for part in nested_modules(text))
+    if kind == "asm":
+        listing: str = _target_machine(chip).emit_assembly(whole)
+        return listing.encode()
+    return link_code_object(_target_machine(chip).emit_object(whole))
 
 
 def link_code_object(relocatable: bytes) -> bytes:

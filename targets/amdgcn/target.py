@@ -21,5 +21,11 @@ def _emit_kernel(module: Any, chip: Chip, options: Any) -> KernelBinary:
     return emit_kernel(module, chip, options)
 
 
+def _code_file(text: str, chip: Chip, kind: str) -> bytes:
+    from xcc.targets.amdgcn.emit import code_file
+
+    return code_file(text, chip, kind)
+
+
 TARGET = Target(name="amdgcn", chips=chips, default_chip=default_chip, pipeline=_pipeline, emit_kernel=_emit_kernel,
-                link=link, fewer_registers=(224, 192, 160, 112))
+                link=link, formats=("asm", "hsaco"), code_file=_code_file, fewer_registers=(224, 192, 160, 112))

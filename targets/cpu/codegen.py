@@ -54,11 +54,6 @@ def emit_object(ir_text: str, chip: Chip, *, vectorize: bool = False) -> bytes:
     return blob
 
 
-def emit_assembly(ir_text: str, chip: Chip, *, vectorize: bool = False) -> str:
-    text: str = target_machine(chip).emit_assembly(optimized(ir_text, chip, vectorize=vectorize))
-    return text
-
-
 @lru_cache(maxsize=8)
 def thread_pool(chip: Chip) -> bytes:
     """The object with xcc_parallel, xcc_set_threads, xcc_make_stack, xcc_stop and xcc_after_fork."""

@@ -8,22 +8,23 @@ from typing import Any
 from xcc._mlir import ir
 from xcc.passes.walk import ops_where
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
-from xcc.targets.llvm_text import llvm_ir
+from xcc.targets.llvm_text import linked, llvm_ir, nested_modules
 
 
-def assembly(text: str, chip: Chip) -> dict[str, str]:
-    """Kernel -> assembly, of a module at the last stage with one nested module a kernel."""
-    from xcc.context import new_context, parse_module
-    from xcc.targets.cpu.codegen import emit_assembly
+def code_file(text: str, chip: Chip, kind: str) -> bytes:
+    """All kernels of a module of the last stage as one file: assembly ("asm") or a relocatable object ("obj")."""
+    from xcc.targets.cpu.codegen import optimized, target_machine
 
-    out = {}
-    module = parse_module(text, new_context(), "the last stage")
-    with module.context:
-        for op in (o.operation for o in module.body if o.operation.name == "builtin.module"):
-            alone = ir.Module.parse(str(op))
-            loops = any("xcc.loops" in f.attributes for f in alone.body.operations)
-            out[ir.StringAttr(op.attributes["sym_name"]).value] = emit_assembly(llvm_ir(alone), chip, vectorize=loops)
-    return out
+    def code(part: Any) -> Any:
+        return optimized(llvm_ir(part), chip, vectorize=any("xcc.loops" in f.attributes for f in part.body.operations))
+
+    whole = linked(map(code, nested_modules(text)))
+    machine = target_machine(chip)
+    if kind == "asm":
+        listing: str = machine.emit_assembly(whole)
+        return listing.encode()
+    blob: bytes = machine.emit_object(whole)
+    return blob
 
 
 def emit_kernel(module: Any, chip: Chip, options: Any = None) -> KernelBinary:

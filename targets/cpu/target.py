@@ -62,5 +62,11 @@ def _requires(chip: Chip) -> list[str]:
     return list(dict.fromkeys(["avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", *wide, *more]))
 
 
+def _code_file(text: str, chip: Chip, kind: str) -> bytes:
+    from xcc.targets.cpu.emit import code_file
+
+    return code_file(text, chip, kind)
+
+
 TARGET = Target(name="cpu", chips=cpu_chip.chips, default_chip=cpu_chip.host, pipeline=_pipeline,
-                emit_kernel=_emit_kernel, link=_link)
+                emit_kernel=_emit_kernel, link=_link, formats=("asm", "obj"), code_file=_code_file)

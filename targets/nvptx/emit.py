@@ -15,10 +15,10 @@ from xcc.diagnostics import CompilerBug, UserError
 from xcc.passes.gpu.early_launch import EARLY
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
 from xcc.targets.gpu_module import scratch_bytes
-from xcc.targets.llvm_text import llvm_ir
+from xcc.targets.llvm_text import linked, llvm_ir, nested_modules
 from xcc.targets.nvptx.ptxas import find_ptxas
 
-__all__ = ["assemble", "emit_kernel", "ptx_of"]
+__all__ = ["assemble", "code_file", "emit_kernel", "ptx_of"]
 
 SHARED_ALIGNMENT = 1024     # bytes: the period of the swizzles that wgmma reads
 DEVICE_ATTRIBUTES = ("gpu.", "xcc.", "xt.")
@@ -39,12 +39,25 @@ def emit_kernel(module: Any, chip: Chip, options: Any = None) -> KernelBinary:
     if not launches:
         raise CompilerBug("the module has no kernel to emit")
     ptx, scratch = ptx_of(module, chip), scratch_bytes(functions[0].operation)
-    if options is not None and options.option("code") == "ptx" or find_ptxas() is None:
+    code = options.option("code") if options is not None else ""
+    if code == "cubin" and find_ptxas() is None:
+        raise UserError("--target=nvptx,code=cubin needs ptxas, on PATH or of the wheel nvidia-cuda-nvcc")
+    if code == "ptx" or find_ptxas() is None:
         return KernelBinary(name=symbols[0], format="ptx", blob=ptx.encode(), launches=tuple(launches),
                             scratch=scratch)
     cubin, report = assemble(ptx, chip.name)
     return KernelBinary(name=symbols[0], format="cubin", blob=cubin, launches=tuple(launches), scratch=scratch,
-                        report=tuple(report.items()))
+                        report=tuple(report.items()), portable=b"" if code == "cubin" else ptx.encode())
+
+
+def code_file(text: str, chip: Chip, kind: str) -> bytes:
+    """All kernels of a module of stage nvvm as one file: PTX ("ptx", "asm") or a "cubin"."""
+    ptx = _assembly(linked(_parsed(llvm_ir(device_module(part)), chip) for part in nested_modules(text)), chip)
+    if kind != "cubin":
+        return ptx.encode()
+    if find_ptxas() is None:
+        raise UserError("--emit=cubin needs ptxas, on PATH or of the wheel nvidia-cuda-nvcc; --emit=ptx does not")
+    return assemble(ptx, chip.name)[0]
 
 
 def kernels_of(module: Any) -> list[Any]:
@@ -96,15 +109,24 @@ def target_machine(chip: Chip) -> Any:
 
 def ptx_of(module: Any, chip: Chip) -> str:
     """The PTX text of a module at stage nvvm."""
+    return _assembly(_parsed(llvm_ir(device_module(module)), chip), chip)
+
+
+def _parsed(text: str, chip: Chip) -> Any:
+    """The llvmlite module of LLVM IR, optimized for `chip`."""
     import llvmlite.binding as llvm
 
     machine = target_machine(chip)
-    parsed = llvm.parse_assembly(llvm_ir(device_module(module)))
+    parsed = llvm.parse_assembly(text)
     parsed.triple = chip.triple
     parsed.data_layout = str(machine.target_data)
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
     builder.getModulePassManager().run(parsed, builder)
-    text: str = machine.emit_assembly(parsed)
+    return parsed
+
+
+def _assembly(parsed: Any, chip: Chip) -> str:
+    text: str = target_machine(chip).emit_assembly(parsed)
     return text
 
 

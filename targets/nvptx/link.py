@@ -1,4 +1,4 @@
-"""The artifact members of an NVIDIA model: one cubin or PTX file a kernel."""
+"""The artifact members of an NVIDIA model: a cubin a kernel, and PTX, which newer GPUs run."""
 
 from __future__ import annotations
 
@@ -9,4 +9,5 @@ from xcc.targets.base import Chip, KernelBinary
 
 def link(program: Any, kernels: tuple[KernelBinary, ...], chip: Chip, options: Any) -> dict[str, bytes]:
     """Path -> content; xcc.runtime.cuda loads each as a module."""
-    return {f"kernels/{k.name}.{k.format}": k.blob for k in kernels}
+    return {f"kernels/{k.name}.{k.format}": k.blob for k in kernels} | {
+        f"kernels/{k.name}.ptx": k.portable for k in kernels if k.portable}

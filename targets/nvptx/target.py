@@ -22,5 +22,11 @@ def _emit_kernel(module: Any, chip: Chip, options: Any) -> KernelBinary:
     return emit_kernel(module, chip, options)
 
 
+def _code_file(text: str, chip: Chip, kind: str) -> bytes:
+    from xcc.targets.nvptx.emit import code_file
+
+    return code_file(text, chip, kind)
+
+
 TARGET = Target(name="nvptx", chips=chips, default_chip=default_chip, pipeline=_pipeline, emit_kernel=_emit_kernel,
-                link=link)
+                link=link, formats=("ptx", "asm", "cubin"), code_file=_code_file)

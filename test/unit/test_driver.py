@@ -14,7 +14,9 @@ import pytest
 from driver_passes import ExpToSqrt
 
 import xcc
+from xcc.options import CompileOptions
 from xcc.passes.pipeline import Pipeline
+from xcc.targets.base import get_target
 
 N8 = 'tensor<?x8xf32, ["n", 8]>'
 MODEL = f"""
@@ -120,13 +122,50 @@ if __name__ == "__main__":
     assert "put the call under if __name__ == '__main__'" in run([sys.executable, str(script)]).stderr
 
 
-@pytest.mark.parametrize(("verify", "found"), [("stage", "(or one before it) leaves IR"), ("each", "leaves IR")])
-def test_a_malformed_list_op_is_a_compiler_bug(model: Path, verify: str, found: str) -> None:
+@pytest.mark.parametrize(("verify", "found"), [("stage", "(or one beside it) leaves IR"), ("each", "leaves IR")])
+def test_a_malformed_list_op_of_a_users_pass(model: Path, verify: str, found: str) -> None:
     pipeline = Pipeline.parse("xt: test-add-stray-op; kernels: form-kernels")
-    with pytest.raises(xcc.CompilerBug) as e:
+    with pytest.raises(xcc.UserError) as e:
         xcc.compile(model, pipeline=pipeline, verify=verify)
-    assert f"pass 'test-add-stray-op' {found}" in str(e.value)
+    assert f"pass 'test-add-stray-op' {found}" in str(e.value) and "driver_passes.py:" in str(e.value)
     assert "'xtv.stray' op is no op of the dialect" in str(e.value)
+
+
+FAULTY = """
+from dataclasses import dataclass
+from xcc.passes.base import Pass, register_pass
+
+@register_pass
+@dataclass(frozen=True)
+class Faulty(Pass):
+    name = "faulty"
+
+    def run(self, module, ctx):
+        print("a word from the pass", file=__import__("sys").stderr)
+        HERE
+"""
+
+
+@pytest.mark.parametrize("stage", ["xt", "linalg"])
+def test_a_users_pass_that_raises(model: Path, tmp_path: Path, stage: str) -> None:
+    """It is no bug of the compiler: one line with the place in the user's file."""
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(FAULTY.replace("HERE", "return 1 // 0"))
+    text = str(get_target("cpu").pipeline(CompileOptions()).insert("mlir(cse)", stage=stage))
+    text = text.replace(f"{stage}: ", f"{stage}: faulty, ", 1)
+    done = cli(str(model), f"--plugin={plugin}", f"--pipeline={text}", "-o", str(tmp_path / "m.xcm"))
+    assert done.returncode == 1
+    assert f"pass 'faulty' failed: ZeroDivisionError: integer division or modulo by zero ({plugin}:12)" in done.stderr
+
+
+def test_a_users_pass_is_heard_each_time(model: Path, tmp_path: Path) -> None:
+    """Kernels that went through a user's pass are not taken from the cache."""
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(FAULTY.replace("HERE", "pass"))
+    text = str(get_target("cpu").pipeline(CompileOptions())).replace("linalg: ", "linalg: faulty, ", 1)
+    for _ in range(2):
+        done = cli(str(model), f"--plugin={plugin}", f"--pipeline={text}", "-o", str(tmp_path / "m.xcm"))
+        assert done.returncode == 0 and "a word from the pass" in done.stderr
 
 
 def run(command: list[str]) -> subprocess.CompletedProcess[str]:

@@ -132,7 +132,6 @@ func.func @main(%x: tensor<8xf32> {xt.name = "x"}) -> (tensor<8xf32> {xt.name = 
 
 
 @pytest.mark.parametrize(("flags", "what"), [
-    (("--target=nvptx", "--chip=sm_80,sm_90a"), "several code versions are for cpu"),
     (("--chip=x86-64-v3,x86-64-v4", "--emit=vector"), "stages are written for one chip"),
     (("--chip=x86-64-v3,nothing",), "has no chip 'nothing'"),
 ])
