@@ -17,7 +17,7 @@ from xcc.passes.base import Pass, PassContext
 from xcc.passes.legality import check_legal
 from xcc.passes.pipeline import Stage
 
-__all__ = ["Clock", "run_stage"]
+__all__ = ["Clock", "of_a_user", "run_stage"]
 
 LIST_OPS_IN = ("", "xt", "kernels")
 """The stages with ``xtv`` ops, which MLIR's own verifier does not know; in xcc-opt a stage may have no name."""
@@ -54,7 +54,7 @@ def run_stage(stage: Stage, module: Any, ctx: PassContext, clock: Clock, verify:
             if verify_each:
                 _attempt(stage, p, lambda: _verify(stage, module), clock, "leaves IR that does not verify")
         if stage.passes and not verify_each:
-            suspect = next(filter(_of_a_user, reversed(stage.passes)), stage.passes[-1])
+            suspect = next(filter(of_a_user, reversed(stage.passes)), stage.passes[-1])
             _attempt(stage, suspect, lambda: _verify(stage, module), clock, "(or one beside it) leaves IR that does not "
                      "verify; --verify=each finds the pass")
         check_legal(module, stage.name)
@@ -82,7 +82,7 @@ class _Malformed(Exception):
     """A wrong ``xtv`` op."""
 
 
-def _of_a_user(p: Pass) -> bool:
+def of_a_user(p: Pass) -> bool:
     """Whether the pass comes from a plugin or a program that uses xcc."""
     return not type(p).__module__.startswith("xcc.")
 
@@ -101,7 +101,7 @@ def _attempt(stage: Stage, p: Pass, work: Callable[[], Any], clock: Clock, probl
     except XccError:
         raise
     except Exception as e:
-        if _of_a_user(p):
+        if of_a_user(p):
             raise UserError(f"pass '{p}' {problem}: {type(e).__name__}: {describe(e)}{_where(e, p)}") from e
         details = "".join(traceback.format_exception(e))
         raise CompilerBug(f"stage '{stage.name}', pass '{p}' {problem}: {type(e).__name__}: {describe(e)}",
