@@ -55,8 +55,8 @@ def run_stage(stage: Stage, module: Any, ctx: PassContext, clock: Clock, verify:
                 _attempt(stage, p, lambda: _verify(stage, module), clock, "leaves IR that does not verify")
         if stage.passes and not verify_each:
             suspect = next(filter(of_a_user, reversed(stage.passes)), stage.passes[-1])
-            _attempt(stage, suspect, lambda: _verify(stage, module), clock, "(or one beside it) leaves IR that does not "
-                     "verify; --verify=each finds the pass")
+            _attempt(stage, suspect, lambda: _verify(stage, module), clock, "(or one beside it) leaves IR that does "
+                     "not verify; --verify=each finds the pass")
         check_legal(module, stage.name)
 
 

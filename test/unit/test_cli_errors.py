@@ -201,7 +201,7 @@ def test_xcc_run_artifacts(capsys: pytest.CaptureFixture[str], tmp_path: Path, m
     (("--inputs", "flipped.npz"), "flipped.npz: no .npy or .npz file of plain arrays"),
     (("--input", "x=empty.npz"), "empty.npz: has no array 'x'; it has none"),
     (("--input", "x=two.npz"), "two.npz: has no array 'x'; it has a, b"),
-    (("--random", "--dim", "n=2", "--interpret"), "the artifact holds no kernel IR"),
+    (("--random", "--dim", "n=2", "--interpret"), "--interpret is for models compiled for GPUs"),
     (("--random", "--dim", "n=2"), "the artifact has no kernels/cpu.json, which a model for cpu needs"),
 ])
 def test_xcc_run_inputs(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
