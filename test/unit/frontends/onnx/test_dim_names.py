@@ -79,6 +79,7 @@ def product() -> Any:
                  initializers={"zero": np.array(0), "one": np.array(1)})
 
 
+@pytest.mark.runs
 def test_compiled() -> None:
     made = xcc.compile(product(), dims={"past seq": (2, 64), "the longest": (0, 9)}, cache=False, isolate=False)
     assert [i.shape for i in made.inputs] == [("past seq", "k"), ("k", "past_seq"), ("k",)]
@@ -94,6 +95,7 @@ def test_compiled() -> None:
         made.run({"x": np.ones((1, 2), np.float32), "y": np.ones((2, 1), np.float32), "lengths": np.zeros(2, np.int64)})
 
 
+@pytest.mark.runs
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Options take the model's names, errors show them so that a shell does, and a dumped stage goes on."""
     source, made, stages = tmp_path / "m.onnx", str(tmp_path / "m.xcm"), tmp_path / "stages"
