@@ -32,6 +32,8 @@ class FormKernels(Pass):
     max-buffers: how many inputs and outputs a kernel may have.
     max-row: the longest row (in elements) that a reduction shares a kernel with its full-size consumers for.
     flops-per-byte: how many operations cost as much as moving a byte; above it, recomputation loses.
+    single: operations that take as long as reading an element that is no neighbour of the one before. A producer that a
+        reader would evaluate so, or at more places than it has elements, is stored where that costs less.
     prologue: ops that may be evaluated inside a contraction's loop over its operands; "widen" are converts to elements
         that are no narrower, but not of 16-bit floats that it takes one by one (its first operand). A narrowing convert
         belongs to what computes its operand: the product then copies what lies in memory, half as many bytes. "once":
@@ -50,6 +52,7 @@ class FormKernels(Pass):
     prologue: tuple[str, ...] = ("broadcast", "convert")
     tile_row: int = 0
     beside: int = 0
+    single: int = 4
     explain: bool = False
 
     def __post_init__(self) -> None:
@@ -58,7 +61,7 @@ class FormKernels(Pass):
 
     def run(self, module: Any, ctx: PassContext) -> None:
         limits = FusionLimits(max_buffers=self.max_buffers, max_row=self.max_row, flops_per_byte=self.flops_per_byte,
-                              prologue=self.prologue, tile_row=self.tile_row)
+                              prologue=self.prologue, tile_row=self.tile_row, single=self.single)
         rules = FusionRules(limits, dim_bounds(module))
         outliner = Outliner(module)
         known = _known_symbols(module)

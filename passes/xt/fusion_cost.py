@@ -16,6 +16,10 @@ FLOPS: dict[str, int] = {
                           "erf sigmoid pow atan2 cbrt next_after random_uniform random_normal").split()
 } | {name: 4 for name in "div rem mod sqrt rsqrt reciprocal quantize".split()}
 """Cost of a pointwise op for one element, in additions; 1 where absent. Movement ops cost 0 or a select."""
+POINTS: dict[str, int] = {"grid_sample": 4}
+"""Elements, at places of their own, that an element of a movement op is made of; 1 where absent."""
+COMPUTED = ("concatenate", "dynamic_slice", "gather", "gather_nd", "gather_elements", "grid_sample", "pad")
+"""Movement ops that compute the places they read: a tile across their last dim is read one element after the other."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class FusionLimits:
     flops_per_byte: int = 8
     prologue: tuple[str, ...] = ("broadcast", "convert")
     tile_row: int = 0
+    single: int = 4
 
 
 class FusionCost:
@@ -55,6 +60,39 @@ class FusionCost:
         read = sum(self.count(xt.shape_of(v)) * element_bytes(v) for v in n.sources)
         return read < self.count(n.shape) * element_bytes(n.results[0])
 
+    def part_fault(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> str:
+        """Why `p` evaluated where `c` needs it, by `edges`, costs more than `p` stored, and then read by `c`.
+
+        A concatenation evaluates its operands for each element of its result; elements that are picked, or rows that
+        become columns, are evaluated one by one.
+        """
+        readers = _readers(c, edges) if not all(self.decodes(n) for n in p.nodes) else []
+        inside = sum(self.count(u.shape) * n.uses_in(u) * self._element(p, u) for n, u in readers)
+        made = {n.index: n for n, _ in edges}.values() if readers else ()
+        stored = sum(self.count(n.shape) * (self._element(p, None) + 2 * self.limits.flops_per_byte
+                                            * element_bytes(n.results[0])) for n in made)
+        stored += sum(self.count(u.shape) * n.uses_in(u) * (self.limits.single if _picks(u) else 1) for n, u in readers)
+        if inside <= stored or stored == 0:
+            return ""
+        return f"inside it would cost {inside / stored:.1f} times as much as stored and read"
+
+    def _element(self, p: FusionGroup, reader: Node | None) -> int:
+        """Operations for one element of `p`, those of a vector's lanes counted each, where `reader` needs it.
+
+        None: row by row, in a kernel of its own.
+        """
+        whole, inside = max(self.count(n.shape) for n in p.nodes), {v for n in p.nodes for v in n.results}
+        total = 0
+        for n in p.nodes:
+            total += FLOPS.get(n.name, 1) if n.kind == "pointwise" else 0
+            if n.kind == "unit_view":
+                continue
+            single = n.name in POINTS or (reader is not None and (
+                _picks(reader) or _turns(reader) and n.name in COMPUTED))
+            reads = sum(v not in inside and 16 * self.count(xt.shape_of(v)) >= whole for v in n.operands)
+            total += POINTS.get(n.name, 1) * reads * (self.limits.single if single else 1)
+        return total
+
     def recompute_fault(self, p: FusionGroup, c: FusionGroup) -> str:
         """Why computing `p` where `c` needs it costs more than writing and reading its results; "" when it does not."""
         if c.domain[:len(p.domain)] == p.domain or _only_widens(p):
@@ -80,6 +118,32 @@ class FusionCost:
         stored = read + made + (consumers - joined) * made
         copied = consumers * read + (consumers - 1) * self.flops(p) / self.limits.flops_per_byte
         return "" if copied <= stored else f"{consumers} copies would move {copied - stored:.0f} bytes more"
+
+
+def _readers(c: FusionGroup, edges: list[tuple[Node, Node]]) -> list[tuple[Node, Node]]:
+    """The ops of `c` that take `edges` to other places, with what they read: directly or behind pointwise ops."""
+    found, left, seen = list[tuple[Node, Node]](), list(edges), set[int]()
+    while left:
+        n, u = left.pop()
+        if u.name == "concatenate" or _picks(u) or _turns(u):
+            found.append((n, u))
+        elif u.kind in ("pointwise", "unit_view") and u.index not in seen:
+            seen.add(u.index)
+            left += [(u, v) for v in u.users if v.index in c.indices]
+    return found
+
+
+def _picks(u: Node) -> bool:
+    """Whether neighbours of the result are made of any elements: an element at a time is read."""
+    if u.name == "gather":
+        a = xt.attrs_of(u.op)
+        return a.axis == len(xt.shape_of(u.operands[0])) - 1
+    return u.name in ("gather_nd", "gather_elements")
+
+
+def _turns(u: Node) -> bool:
+    """Whether neighbours of the result are made of elements of different rows."""
+    return u.name == "transpose" and xt.attrs_of(u.op).perm[-1] != len(u.shape) - 1
 
 
 def is_widening(n: Node) -> bool:

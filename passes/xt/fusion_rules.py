@@ -139,7 +139,7 @@ class FusionRules:
 
     def _prologue(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> FusionGroup | str:
         readers = downstream(c, [u for _, u in edges])
-        if fault := self._prologue_fault(p, c, readers):
+        if fault := self._prologue_fault(p, c, readers) or self.cost.part_fault(p, c, edges):
             return fault
         same = p.domain == c.domain and all(
             n.index in p.aligned and c.aligned.get(u.index) and (is_pointwise(u) or u.kind == "reduction")

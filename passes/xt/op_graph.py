@@ -58,6 +58,10 @@ class Node:
     def shape(self) -> tuple[Dim, ...]:
         return xt.shape_of(self.results[0])
 
+    def uses_in(self, user: Node) -> int:
+        """How many operands of `user` are results of this op."""
+        return sum(v in self.results for v in user.operands)
+
     def __repr__(self) -> str:
         return f"{self.name}@{self.index}"
 

@@ -14,6 +14,7 @@ from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of
 from xcc.dialects.xt.types import TensorType, is_float
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.clip_windows import clipped
 from xcc.passes.xt.rewrite import at, erase_dead, name_of, producer, replace, same_type, walk_ops
 
 RULES: dict[str, list[Callable[[Any], Any]]] = {}
@@ -51,6 +52,9 @@ class Simplify(Pass):
                 replace(op, [value])
                 return True
         return False
+
+
+rule("reduce_window")(clipped)
 
 
 def splat(value: Any) -> Any:

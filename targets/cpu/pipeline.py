@@ -9,6 +9,8 @@ from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.front import whole_pipeline
 
+SINGLE = 48         # operations in the time of an element of a gather: vectors of two units for a cycle and a half
+
 
 def vector_stages() -> tuple[Stage, ...]:
     """From tile programs to the LLVM dialect."""
@@ -47,6 +49,7 @@ def kernel_pipeline() -> Pipeline:
 def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
     return whole_pipeline(
-        vector_stages(), kernels={"prologue": ("broadcast", "widen", "once")}, early=(_pass("integer-contractions"),),
+        vector_stages(), kernels={"prologue": ("broadcast", "widen", "once"), "single": SINGLE},
+        early=(_pass("integer-contractions"),),
         xt=(_pass("transposed-convolution"), _pass("winograd"), _pass("explicit-padding"), _pass("xt-fold"),
             _pass("widen-products"), _pass("pack-weights")))

@@ -19,6 +19,7 @@ SMALL_CHUNK = 2048     # where the cores would have less than
 CHUNKS_EACH = 2        # chunks, as few as that
 AHEAD = 2048          # elements that are fetched before they are needed, in rows at least one
 SCRATCH = 65536        # bytes on a thread's stack
+WIDE_WINDOW = 32      # elements, from which on lanes walk a window that steps over several elements
 ROWS = 4               # of a chunk, from which on reductions that others need are made for all of them first
 
 
@@ -58,7 +59,11 @@ def _contiguous_loop(op: Op) -> int | None:
     if not access or not isinstance(access[-1], symbolic.Expr):
         return None
     names = [m[0][0] for m, c in access[-1].terms if len(m) == 1 and c == 1 and len(m[0]) == 1]
-    return int(names[0][1:]) if len(names) == 1 and names[0].startswith("i") else None
+    if len(names) != 1 or not names[0].startswith("i"):
+        return None
+    found = int(names[0][1:])
+    alone = len(access[-1].terms) == 1      # else the loop over a window, which is seldom as wide as a vector
+    return found if alone or estimate(op.loops[found]) >= WIDE_WINDOW else None
 
 
 def rows_schedule(kernel: Kernel, place: Domain, w: Widths, chip: Chip, parallel: bool) -> Schedule:

@@ -153,3 +153,20 @@ func.func @lists(%x: tensor<4xf32>, %e: tensor<0xf32>) -> tensor<4xf32> {
   %dead = "xtv.concatenate"(%a, %a) {axis = 0 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
   return %a : tensor<4xf32>
 }
+// -----
+// A window is clipped to what results read of the image; one that is the whole image is a reduction.
+// CHECK-LABEL: func.func @wide_window
+// CHECK-NEXT: "xt.reduce"(%arg0) {axes = [1, 2], keepdims = true, kind = "sum"}
+func.func @wide_window(%x: tensor<?x7x7xf32, ["n", 7, 7]>) -> tensor<?x1x1xf32, ["n", 1, 1]> {
+  %y = "xt.reduce_window"(%x) {kind = "sum", window = [1, 1280, 1280], strides = [1, 1280, 1280], low = [0, 0, 0], high = [0, 1273, 1273], dilations = [1, 1, 1]} : (tensor<?x7x7xf32, ["n", 7, 7]>) -> tensor<?x1x1xf32, ["n", 1, 1]>
+  return %y : tensor<?x1x1xf32, ["n", 1, 1]>
+}
+
+// -----
+// Elements 2 to 4 of nine, four apart, are inside for some result.
+// CHECK-LABEL: func.func @clipped_window
+// CHECK: "xt.reduce_window"(%arg0) {dilations = [1, 4], high = [0, 5], kind = "max", low = [0, 5], strides = [1, 1], window = [1, 3]}
+func.func @clipped_window(%x: tensor<8x5xf32>) -> tensor<8x7xf32> {
+  %y = "xt.reduce_window"(%x) {kind = "max", window = [1, 9], strides = [1, 1], low = [0, 17], high = [0, 17], dilations = [1, 4]} : (tensor<8x5xf32>) -> tensor<8x7xf32>
+  return %y : tensor<8x7xf32>
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ import numpy as np
 from xcc.dialects import xt
 from xcc.dialects.xt.resize import resized, symbolic_form, tap_offsets, taps
 from xcc.passes.xt.decompose import decomposes
-from xcc.passes.xt.decompose.build import column, const, convert, dim_scalar, dtype, shape
+from xcc.passes.xt.decompose.build import column, const, convert, dim_scalar, drop, dtype, shape, take
 from xcc.symbolic import Dim
+
+FEW_TAPS = 4        # of linear and cubic resizes that do not shrink
 
 
 @decomposes("resize")
@@ -46,11 +49,21 @@ def _apply(a: Any, x: Any, plan: list[tuple[int, Any, Any]]) -> Any:
         return x
     y = convert(x, "f64" if dtype(x) == "f64" else "f32")
     for d, index, weights in plan:
-        rank = len(shape(y))
-        picked = xt.gather(y, index, axis=d)
-        factors = xt.reshape(weights, shape=[1] * d + list(shape(index)) + [1] * (rank - d - 1))
-        y = xt.reduce(xt.mul(picked, factors), kind="sum", axes=(d + 1,))
+        y = _weighted(y, d, index, weights)
     return convert(y if xt.is_float(dtype(x)) else xt.round_(y), dtype(x))
+
+
+def _weighted(y: Any, d: int, index: Any, weights: Any) -> Any:
+    """The sum of the elements of `y` at the places [out, taps] of dim d, times their weights.
+
+    Few taps are gathers of their own: a sum of so few terms has no room for vectors, the results have.
+    """
+    rank, taps = len(shape(y)), shape(index)[1]
+    if isinstance(taps, int) and taps <= FEW_TAPS:
+        of = [[drop(take(v, 1, t, t + 1), 1) for v in (index, weights)] for t in range(taps)]
+        return reduce(xt.add, [xt.mul(xt.gather(y, place, axis=d), column(weight, d, rank)) for place, weight in of])
+    factors = xt.reshape(weights, shape=[1] * d + list(shape(index)) + [1] * (rank - d - 1))
+    return xt.reduce(xt.mul(xt.gather(y, index, axis=d), factors), kind="sum", axes=(d + 1,))
 
 
 def _symbolic_taps(a: Any, d: int, size: Dim, out: Dim, wide: str) -> tuple[Any, Any] | None:
