@@ -34,11 +34,10 @@ def wav2vec2() -> Any:
     return calling(of("Wav2Vec2", "ForCTC", **SPEECH), lambda m, x: m(input_values=x).logits)
 
 
-@exported({"input_values": floats("batch", "samples"), "attention_mask": lengths_mask("batch", "samples")},
-          {"batch": 1, "samples": 1203}, {"batch": 2, "samples": 1640})
+@exported({"input_values": floats("batch", "samples")}, {"batch": 1, "samples": 1203}, {"batch": 2, "samples": 1640})
 def wavlm() -> Any:
-    """Gated relative positions; the mask of samples becomes one of frames."""
-    return calling(of("WavLM", "Model", **SPEECH), lambda m, x, mask: m(input_values=x, attention_mask=mask)[0])
+    """Gated relative positions."""
+    return calling(of("WavLM", "Model", **SPEECH), lambda m, x: m(input_values=x).last_hidden_state)
 
 
 @exported({"input_values": floats("batch", 1, 400)}, *BATCHES)
