@@ -43,8 +43,8 @@ def _run(argv: Sequence[str]) -> int:
     args = parser().parse_args(argv)
     if not 0 <= args.seconds < float("inf"):
         raise UserError(f"--seconds {args.seconds}: give a number of seconds")
+    from xcc.comparison import compare, computed_in, stated
     from xcc.tools.arrays import check_dims, gather_inputs
-    from xcc.tools.comparison import compare, computed_in, stated
 
     model = _model(args)
     dims = {name: low for name, low, _ in map(parse_dim, args.dim)}

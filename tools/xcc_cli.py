@@ -49,7 +49,9 @@ def parser() -> ArgumentParser:
     p.add_argument("--pipeline", default="", metavar="TEXT|@FILE", help="passes to run in place of the target's")
     p.add_argument("--print-pipeline", action="store_true", help="print the target's pipeline and stop")
     p.add_argument("--plugin", action="append", default=[], metavar="FILE", help="a Python file that registers passes")
-    p.add_argument("--verify", default="stage", metavar="STAGE|each", help="verify after each pass, or each of STAGE")
+    p.add_argument("--verify", default="stage", metavar="STAGE|each|numbers",
+                   help="verify after each pass, or each of STAGE; numbers: evaluate the model on random inputs after "
+                   "each pass up to stage kernels, and name the pass that changes a result")
     p.add_argument("--timing", action="store_true", help="print the seconds of each stage and pass")
     p.add_argument("--keep-ir", action="store_true", help="store the kernels' IR for xcc-run --interpret")
     p.add_argument("--jobs", type=int, default=0, metavar="N", help="kernel compiler processes (default: one a core)")

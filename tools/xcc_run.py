@@ -29,6 +29,9 @@ def parser() -> ArgumentParser:
                    help="--compare allows SHARE of each element's magnitude (default: a share of the output's largest "
                         "magnitude, by the least precise type computed in: f32 1e-4, tf32 1e-2, f16 2e-2, bf16 1e-1)")
     p.add_argument("--atol", type=float, default=None, metavar="X", help="--compare allows X on top (default 0)")
+    p.add_argument("--bisect", nargs="?", const="xcc-bisect", default="", metavar="FOLDER",
+                   help="where --compare finds a difference, name the first kernel that is wrong (xcc --keep-ir), and "
+                        "leave it and its inputs in FOLDER (default xcc-bisect)")
     p.add_argument("--interpret", action="store_true",
                    help="run the kernels' IR (xcc --keep-ir) in the interpreter, no device needed")
     p.add_argument("--info", action="store_true", help="print what the artifact holds and stop")
@@ -46,6 +49,8 @@ def _run(argv: Sequence[str]) -> int:
     for flag, value in (("--rtol", args.rtol), ("--atol", args.atol)):
         if value is not None and not 0 <= value < float("inf"):
             raise UserError(f"{flag} {value}: a tolerance is a finite number that is not negative")
+    if args.bisect and not args.compare:
+        raise UserError("--bisect needs --compare")
     from xcc.options import parse_dim
     from xcc.runtime.model import load
     from xcc.tools.arrays import check_dims, gather_inputs, summary, write_outputs
@@ -93,7 +98,7 @@ def _interpret(model: Any) -> None:
 
 
 def _compare(args: Any, model: Any, inputs: dict[str, Any], outputs: dict[str, Any]) -> int:
-    from xcc.tools.comparison import Tolerance, compare, computed_in, stated
+    from xcc.comparison import Tolerance, compare, computed_in, stated
 
     wanted, other = _reference(args.compare, inputs, outputs)
     if args.rtol is None and args.atol is None:
@@ -107,7 +112,32 @@ def _compare(args: Any, model: Any, inputs: dict[str, Any], outputs: dict[str, A
         same, line = compare(name, value, wanted[name], tolerance)
         fine &= same
         print(f"{'same' if same else 'DIFFERENT'}  {line}")
+    if args.bisect and not fine:
+        _bisect(args, model, other, inputs)
     return 0 if fine else 1
+
+
+def _bisect(args: Any, model: Any, other: Any, inputs: dict[str, Any]) -> None:
+    """Names the first wrong kernel of `model`, or else of the `other` one, if that is compiled by xcc too."""
+    from pathlib import Path
+
+    from xcc.link import MEANING
+    from xcc.tools.bisect import bisect, save
+
+    sides = [(args.model, model, args.interpret)]
+    if other is not None and MEANING in other.artifact.members:
+        sides.append((args.compare, other, False))
+    for path, side, interpret in sides:
+        arrays, symbols = side._checked(inputs)
+        found = bisect(side, arrays, symbols, interpret)
+        if found is not None:
+            print(f"{path}: {found}")
+            print("to look at it alone:")
+            for line in save(found, side.artifact, Path(args.bisect)):
+                print(f"  {line}")
+            return
+        print(f"{path}: each kernel gives what its ops mean in numpy")
+    print("the difference is made before there are kernels (xcc --verify=numbers finds the pass) or in the other side")
 
 
 def _reference(path: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> tuple[dict[str, Any], Any]:

@@ -31,6 +31,8 @@ from xcc.worker import INTERPRETED, KernelJob
 
 __all__ = ["Compiled", "Observer", "compile_model"]
 
+NUMBERS = "numbers"         # --verify: what the model gives for random inputs is the same after each pass
+
 
 @dataclass
 class Observer:
@@ -61,8 +63,8 @@ def compile_model(model: Any, options: CompileOptions, pipeline: Pipeline | None
     target = get_target(options.target)
     chip = chip_of(target, options.chip)
     plan = pipeline or target.pipeline(options)
-    if options.verify not in ("stage", "each", *plan.stage_names()):
-        raise UserError(f"verify '{options.verify}' is neither 'stage' nor 'each' nor a stage of the target")
+    if options.verify not in ("stage", "each", NUMBERS, *plan.stage_names()):
+        raise UserError(f"verify '{options.verify}' is none of 'stage', 'each', '{NUMBERS}' and the target's stages")
     if stop:
         plan = plan.upto(stop)
     watch.progress("import", 0, 1)
@@ -73,10 +75,11 @@ def compile_model(model: Any, options: CompileOptions, pipeline: Pipeline | None
     ctx = PassContext(weights=source.weights, chip=chip, options=options, verbose=watch.note)
     dumper = Dumper(options.dump_stages, plan.stage_names())
     rest = plan.after(source.stage) if source.stage else plan
+    numbers = _numbers_check(source, options) if rest.model_part().stages else None
     for stage in rest.model_part():
         watch.progress(stage.name, 0, 1)
         watch.guard(lambda stage=stage: _crash(stage, source, options, chip))  # type: ignore[misc]
-        _model_stage(stage, source, ctx, watch, chip)
+        _model_stage(stage, source, ctx, watch, chip, numbers)
         dumper.module(stage.name, source.module, source.weights)
     if stop and not rest.kernel_part().stages:
         return Compiled(text=stage_text(source.module, stop))
@@ -92,10 +95,20 @@ def _check_interpretable(plan: Pipeline, source: Source, options: CompileOptions
                         f"'{source.stage}' of {source.name}: begin with stage '{kept}' or one before it")
 
 
-def _model_stage(stage: Stage, source: Source, ctx: PassContext, watch: Observer, chip: Chip) -> None:
+def _numbers_check(source: Source, options: CompileOptions) -> Any:
+    """What looks at the numbers after each pass of a model's stage, where that was asked for."""
+    if options.verify != NUMBERS:
+        return None
+    from xcc.verify_numbers import NumbersCheck
+
+    return NumbersCheck(source.module, source.weights, options.precision)
+
+
+def _model_stage(stage: Stage, source: Source, ctx: PassContext, watch: Observer, chip: Chip, numbers: Any) -> None:
     before = str(source.module) if stage.passes else ""
+    after = (lambda p: numbers.after(p, source.module)) if numbers is not None else lambda _pass: None
     try:
-        run_stage(stage, source.module, ctx, watch.clock, ctx.options.verify)
+        run_stage(stage, source.module, ctx, watch.clock, ctx.options.verify, after)
     except CompilerBug as e:
         raise save_module(before, source.weights, stage, ctx.options, chip, e.message, e.details) from e
 
@@ -112,6 +125,7 @@ def _kernel_stages(source: Source, plan: Pipeline, ctx: PassContext, watch: Obse
     context = source.module.context
     texts = kernel_texts(source.module)
     work = kernel_work(source)
+    meaning = source.module.operation.get_asm(enable_debug_info=True) if work and options.keep_ir else ""
     keep = plan.stage_names() if options.dump_stages else ((stop,) if stop else ())
     plugins = (*loaded_plugins(), *plugins_of(plan))
     jobs = [KernelJob(name, text, str(plan), ctx.chip, options, keep, emit, plugins, source.stage)
@@ -135,7 +149,7 @@ def _kernel_stages(source: Source, plan: Pipeline, ctx: PassContext, watch: Obse
     watch.progress("link", 0, 1)
     watch.guard(lambda: CompilerBug("the compiler died while linking"))
     try:
-        artifact = watch.clock.timed("link", "link", lambda: link_model(source, binaries, target, ctx, work))
+        artifact = watch.clock.timed("link", "link", lambda: link_model(source, binaries, target, ctx, work, meaning))
     except XccError:
         raise
     except Exception as e:

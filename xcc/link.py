@@ -17,12 +17,16 @@ from xcc.symbolic import Dim
 from xcc.targets.base import KernelBinary, Target
 from xcc.targets.chip_spec import chip_facts
 
-__all__ = ["bind_launches", "link_model"]
+__all__ = ["MEANING", "bind_launches", "link_model"]
+
+MEANING = "ir/kernels.mlir"
+"""The member that holds the module at stage ``kernels``, with the names of nodes: what the kernels mean."""
 
 
 def link_model(source: Source, kernels: tuple[KernelBinary, ...], target: Target, ctx: PassContext,
-               work: Mapping[str, Mapping[str, str]]) -> Artifact:
-    """The artifact of `source`, whose module is now ``@main`` alone; `work` is what is known of each kernel's cost."""
+               work: Mapping[str, Mapping[str, str]], meaning: str = "") -> Artifact:
+    """The artifact of `source`, whose module is now ``@main`` alone; `work` is what is known of each kernel's cost,
+    `meaning` the module before."""
     from xcc.passes.host.lower_main import lower_main
 
     program = bind_launches(lower_main(source.module, source.weights), {k.name: k for k in kernels})
@@ -36,6 +40,7 @@ def link_model(source: Source, kernels: tuple[KernelBinary, ...], target: Target
         weights = arrays.result()
     if ctx.options.keep_ir:
         members |= {f"ir/{k.name}.mlir": k.ir.encode() for k in kernels if k.ir}
+        members |= {MEANING: meaning.encode()} if meaning else {}
     return Artifact(_manifest(source, program, kernels, ctx, work), program, members, weights)
 
 

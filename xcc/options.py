@@ -35,7 +35,7 @@ class CompileOptions:
         target_options: (key, value) pairs from ``--target=cpu,key=value``, read by the target.
         threads: CPU threads that the compiled model uses; 0 is one a physical core.
         verify: "stage" runs MLIR's verifier after each stage, "each" after each pass, a stage's name also after each
-            pass of that stage.
+            pass of that stage. "numbers" evaluates the model on random inputs after each pass up to stage kernels.
         winograd: convolutions may take Winograd's form (cpu) where that is faster: rounding errors are larger.
         tuning: a tuning database (text file) whose schedules win over those that come with xcc; "" for none.
         keep_ir: stores the kernels as they are after the stage ``gpu`` (``cpu``) in the artifact, for the interpreter.

@@ -45,14 +45,17 @@ class Clock:
             self.add(stage, what, time.perf_counter() - begin)
 
 
-def run_stage(stage: Stage, module: Any, ctx: PassContext, clock: Clock, verify: str = "stage") -> None:
-    """Runs `stage` on `module` in place. Anything but an XccError becomes a CompilerBug that names the pass."""
+def run_stage(stage: Stage, module: Any, ctx: PassContext, clock: Clock, verify: str = "stage",
+              after: Callable[[Pass], None] = lambda _pass: None) -> None:
+    """Runs `stage` on `module` in place, `after` behind each pass. Anything but an XccError becomes a CompilerBug that
+    names the pass."""
     verify_each = verify in ("each", stage.name)
     with module.context, _deep_recursion():
         for p in stage.passes:
             _attempt(stage, p, lambda p=p: p.run(module, ctx), clock)  # type: ignore[misc]
             if verify_each:
                 _attempt(stage, p, lambda: _verify(stage, module), clock, "leaves IR that does not verify")
+            after(p)
         if stage.passes and not verify_each:
             suspect = next(filter(of_a_user, reversed(stage.passes)), stage.passes[-1])
             _attempt(stage, suspect, lambda: _verify(stage, module), clock, "(or one beside it) leaves IR that does "

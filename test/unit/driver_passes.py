@@ -40,3 +40,21 @@ class AddStrayOp(Pass):
         main = module.body.operations[0]
         with ir.InsertionPoint.at_block_begin(main.regions[0].blocks[0]), main.location:
             ir.Operation.create("xtv.stray", results=[], operands=[])
+
+
+@register_pass
+@dataclass(frozen=True)
+class NegateProduct(Pass):
+    """A faulty pass of stage xt: what a product gives is negated."""
+
+    name: ClassVar[str] = "test-negate-product"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        from xcc._mlir import ir
+        from xcc.dialects import xt
+        from xcc.passes.walk import ops_where
+
+        op = ops_where(module, lambda o: o.name == "xt.dot_general")[0]
+        with module.context, op.location, ir.InsertionPoint.after(op):
+            negated = xt.neg(op.results[0])
+        op.results[0].replace_all_uses_except(negated, negated.owner.operation)
