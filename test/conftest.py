@@ -1,8 +1,36 @@
-"""Property tests draw the same examples in each run, and have no deadline: the machine may be busy."""
+"""Property tests draw the same examples in each run, and have no deadline: the machine may be busy.
+
+Under a pretended host (``XCC_PRETENDED_HOST``) a test that comes to run code which this machine has no instructions for
+is skipped there: such hosts are for looking at what is compiled.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
 from hypothesis import settings
+
+from xcc.diagnostics import UserError
 
 settings.register_profile("xcc", derandomize=True, deadline=None, database=None)
 settings.load_profile("xcc")
+
+
+def _skipped_where_refused() -> Iterator[None]:
+    outcome: Any = yield
+    error = outcome.excinfo and outcome.excinfo[1]
+    if os.environ.get("XCC_PRETENDED_HOST") and isinstance(error, UserError) and "this CPU lacks " in error.message:
+        outcome.force_exception(pytest.skip.Exception(f"code of the pretended host: {error}"))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_setup() -> Iterator[None]:
+    yield from _skipped_where_refused()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    yield from _skipped_where_refused()

@@ -109,7 +109,6 @@ def test_steps_of_an_online_loop_change_together():
     assert steps == {((32,), (32,), (32,)), ((128,), (32,), (128,))}
 
 
-@pytest.mark.runs
 def test_a_tuned_model_computes_the_same(tmp_path):
     import numpy as np
 

@@ -100,7 +100,6 @@ def test_requirements_stand_at_the_start_of_a_branch():
     assert "node 'sum'" in branch
 
 
-@pytest.mark.runs
 @pytest.mark.parametrize(("text", "fits", "fails"), [
     (BRANCH, ((False, 0), [5, 6]), (True, 0)), (YIELD, ((True, 0), [5, 6]), (False, 0)),
     (LOOP, ((True, 0), [5, 6]), (True, 1)), (SCAN, None, (True, 0)), (COUNTED, None, (True, 0))],
@@ -144,7 +143,6 @@ def test_hostile_pairs_are_refused(equal, what):
         program_from_json(to_json(program()) | {"equal": equal})
 
 
-@pytest.mark.runs
 def test_a_compiled_model_refuses_what_does_not_fit(tmp_path):
     path = tmp_path / "m.mlir"
     path.write_text("""

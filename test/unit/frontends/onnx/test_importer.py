@@ -165,7 +165,6 @@ def test_no_branch_fits() -> None:
         load(ranks_by_width(node("Transpose", ["h"], ["y"], name="turn", perm=[2, 1, 0])))
 
 
-@pytest.mark.runs
 def test_branches_of_different_sizes_give_a_symbol() -> None:
     then = helper.make_graph([node("Concat", ["x", "x"], ["a"], axis=0)], "t", [], [value("a", None)])
     other = helper.make_graph([node("Identity", ["x"], ["b"])], "e", [], [value("b", None)])
