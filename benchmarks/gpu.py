@@ -30,7 +30,7 @@ import numpy as np
 
 GROUPS = {"kernels": gpu_cases.CASES, "schedules": gpu_schedules.CASES}
 TIMES = ("xcc", "torch", "inductor", "bare")
-ERROR_BOUND = {"f16": 2e-3, "bf16": 1e-2, "f32": 1e-5, "i8": 2e-2}
+ERROR_BOUND = {"f16": 2e-3, "bf16": 1e-2, "f32": 1e-5, "i8": 2e-2, "i64": 1e-9}
 
 
 def module_text(case: gpu_cases.Case) -> str:
@@ -167,7 +167,7 @@ def best_peer(row: dict[str, Any]) -> float:
 
 
 def floor(case: gpu_cases.Case, rates: dict[str, float], bandwidth: float) -> float:
-    return max(case.flops / rates[case.dtype], case.bytes / bandwidth)
+    return max(case.flops / rates.get(case.dtype, rates["f32"]), case.bytes / bandwidth)
 
 
 def show(case: gpu_cases.Case, row: dict[str, Any], least: float) -> str:

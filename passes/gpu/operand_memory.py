@@ -14,13 +14,14 @@ CHUNK_BYTES = 16
 def operand_memory(plan: Contraction, operand: int, source: Layout, size: int) -> Layout:
     """Shared memory for operand 0 or 1, whose tile threads hold as `source`; elements have `size` bytes.
 
-    Where the source has neighbours along k in a thread, k stays nearest (writes are wide and reads take several k at
-    once); else the other dim is.
+    Where the source has neighbours along k in a thread, or there is no other dim, k stays nearest (writes are wide and
+    reads take several k at once); else the other dim is.
     """
     dims = plan.maps[operand]
     shape = [plan.sizes[d] for d in dims]
     inner = next((d for d in range(len(dims)) if any(v[d] == 1 for v in source.basis("register"))), None)
-    near = dims[inner] if inner is not None and dims[inner] in plan.k else [d for d in dims if d not in plan.k][-1]
+    others = [d for d in dims if d not in plan.k]
+    near = dims[inner] if inner is not None and dims[inner] in plan.k else (others or dims)[-1]
     order = [dims.index(d) for d in [near, *[d for d in reversed(dims) if d != near]]]
     vector = min(CHUNK_BYTES // size, shape[order[0]])
     candidates = [row_major(shape, order)]
