@@ -44,6 +44,7 @@ BUILTIN: dict[str, str] = {
     "scalar-indices": "xcc.passes.gpu.scalar_indices",
     "scatter-places": "xcc.passes.xt.scatter_places",
     "select-places": "xcc.passes.xt.select_places",
+    "separate-windows": "xcc.passes.xt.separate_windows",
     "split-beside": "xcc.passes.xt.split_beside",
     "split-contractions": "xcc.passes.xt.split_contractions",
     "split-reductions": "xcc.passes.xt.split_reductions",

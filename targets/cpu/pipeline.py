@@ -51,5 +51,6 @@ def pipeline(options: Any) -> Pipeline:
     return whole_pipeline(
         vector_stages(), kernels={"prologue": ("broadcast", "widen", "once"), "single": SINGLE},
         early=(_pass("integer-contractions"),),
-        xt=(_pass("transposed-convolution"), _pass("winograd"), _pass("explicit-padding"), _pass("xt-fold"),
+        xt=(_pass("transposed-convolution"), _pass("winograd"), _pass("explicit-padding"),
+            _pass("separate-windows"), _pass("xt-fold"),
             _pass("widen-products"), _pass("pack-weights")))

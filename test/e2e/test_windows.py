@@ -36,3 +36,37 @@ def test_average_of_more_than_the_image() -> None:
     """The kernel of a model for large images, on a small one."""
     check_graph([node("AveragePool", "x", "y", ceil_mode=1, kernel_shape=[1280, 1280], strides=[1280, 1280])],
                 {"x": numbers(2, 5, 7, 7)}, "y", dims={"x": ["b", 5, 7, 7]})
+
+
+@given(st.data())
+@examples(10)
+def test_separate_axes(data: Any) -> None:
+    """Windows that are reduced one axis after the other: of two and three axes, of each kind and width of elements."""
+    axes = data.draw(st.integers(1, 3))
+
+    def drawn(least: int, most: int) -> list[int]:
+        return [data.draw(st.integers(least, most)) for _ in range(axes)]
+
+    window, strides, low, high = drawn(2, 6), drawn(1, 3), drawn(0, 4), drawn(0, 4)
+    size = [n + more for n, more in zip(window, drawn(0, 40 if axes < 3 else 9), strict=True)]
+    kind = data.draw(st.sampled_from(["sum", "max", "max", "min"]))
+    dtype = data.draw(st.sampled_from([np.float32, np.float32, np.float16, np.uint8, np.int8, np.int64, np.uint64]))
+    x = np.random.default_rng(data.draw(st.integers(0, 99))).integers(0, 100, (2, 3, *size)).astype(dtype)
+    if dtype == np.float32 and kind != "sum":
+        x[0, 1].flat[0] = np.nan        # stays in all windows over it
+    before, behind = data.draw(st.sampled_from([((1, 1), ()), ((1,), (1,))]))
+    x = x if not behind else np.moveaxis(x, 1, -1).copy()
+
+    def around(values: list[int], rest: int) -> tuple[int, ...]:
+        return (*(rest for _ in before), *values, *(rest for _ in behind))
+
+    check(lambda v: xt.reduce_window(v, kind=kind, window=around(window, 1), strides=around(strides, 1),
+                                     low=around(low, 0), high=around(high, 0)), x, tolerance=4)
+
+
+def test_separate_axes_of_free_dims() -> None:
+    """A pyramid of pools, whose image is read by each of them."""
+    pools = [node("MaxPool", before, after, kernel_shape=[k, k], pads=[k // 2] * 4)
+             for before, after, k in [("x", "a", 5), ("a", "b", 9), ("x", "c", 13)]]
+    check_graph([*pools, node("Concat", "x a b c", "y", axis=1)], {"x": numbers(2, 5, 21, 35)}, "y",
+                dims={"x": ["b", 5, "h", "w"]})
