@@ -208,8 +208,9 @@ class Context:
             bounds = " ".join(dim_option(name, "LOW..HIGH") for name in sizes)
             advice = f"bound or fix the sizes that it is computed from ({bounds}), or {advice}"
         hint = self.fixing(i, advice) if inputs else advice and f"; {advice.removesuffix(', or ')}"
+        sums = self.graph.model.flags.behind(value) if value is not None else frozenset()
         return RuntimeShape(self.where(f"operand {i} ('{self.node.input[i]}') {what}, but it is computed at run time "
-                                       f"and no symbolic value is known for it{hint}"), inputs)
+                                       f"and no symbolic value is known for it{hint}"), inputs, sums)
 
     def inputs_behind(self, i: int) -> tuple[str, ...]:
         """The model's inputs that operand `i` is computed from."""
@@ -272,11 +273,15 @@ class RanksDiffer(UserError):
 
 
 class RuntimeShape(UserError):
-    """A shape depends on values that only a run can tell; `inputs` are the model's inputs that they come from."""
+    """A shape depends on values that only a run can tell; `inputs` are the model's inputs that they come from.
 
-    def __init__(self, message: str, inputs: tuple[str, ...]) -> None:
+    `sums` are the sums of flags, to be had as sizes, that they come from.
+    """
+
+    def __init__(self, message: str, inputs: tuple[str, ...], sums: frozenset[str] = frozenset()) -> None:
         super().__init__(message)
         self.inputs = inputs
+        self.sums = sums
 
 
 def place_of(node: NodeProto) -> str:

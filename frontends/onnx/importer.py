@@ -26,6 +26,7 @@ from xcc.dialects import xt
 from xcc.dialects.xt.base import tensor_type
 from xcc.frontends.onnx.context import RuntimeShape, Tensor, Value, flatten
 from xcc.frontends.onnx.element_types import from_onnx, is_floating, name_from_onnx
+from xcc.frontends.onnx.flags import Flags
 from xcc.frontends.onnx.functions import Functions
 from xcc.frontends.onnx.graph import GraphImporter
 from xcc.frontends.onnx.input_values import InputValues
@@ -45,29 +46,31 @@ def load(model: str | os.PathLike[str] | bytes | ModelProto, dims: Mapping[str, 
     `dims` fixes a symbolic dim (``{"batch": 4}``) or bounds it (``{"batch": (1, 64)}``); an unnamed dim `i` of input
     `x` is called ``x_dim<i>`` (``x_dim<i>_1`` where another dim has that name). Integer inputs whose values decide
     sizes have their elements as symbols (``s_0``, ``s_1``; ``s`` for a scalar): what takes such values says so when it
-    is imported, and then the import starts again with them. `fix` turns inputs into constants (numbers, nested lists
-    or arrays of any dtype), which a model needs whose ranks, axes or branches follow from the values of an input.
-    Raises UserError for what cannot be read, is malformed or is not supported.
+    is imported, and then the import starts again with them, as it does for sums of flags that do. `fix` turns inputs
+    into constants (numbers, nested lists or arrays of any dtype), which a model needs whose ranks, axes or branches
+    follow from the values of an input. Raises UserError for what cannot be read, is malformed or is not supported.
     """
     source = read(model)
     values: frozenset[str] = frozenset()
+    sums: frozenset[str] = frozenset()
     with xt.context(), ir.Location.file(source.name, 0, 0):
         while True:
-            importer = ModelImporter(source, dict(dims or {}), dict(fix or {}), values)
+            importer = ModelImporter(source, dict(dims or {}), dict(fix or {}), values, sums)
             try:
                 return importer.run(), importer.weights
             except UserError as e:
                 more = importer.values.among(e.inputs) if isinstance(e, RuntimeShape) else frozenset()
-                if not more:
+                counts = e.sums - sums if isinstance(e, RuntimeShape) and not more else frozenset()
+                if not more and not counts:
                     raise importer.values.explained(e) from None
-                values |= more
+                values, sums = values | more, sums | counts
 
 
 class ModelImporter:
     """What all graphs of one model share: the source, the weight store, the symbols."""
 
     def __init__(self, source: Source, dims: dict[str, DimOption], fix: dict[str, Any],
-                 values: frozenset[str] = frozenset()) -> None:
+                 values: frozenset[str] = frozenset(), sums: frozenset[str] = frozenset()) -> None:
         self.source = source
         self.dims = dims
         self.fix = fix
@@ -81,6 +84,7 @@ class ModelImporter:
         self.limits: set[str] = set()       # those of sizes that loops asked a limit for
         self.sizes = Sizes(self)
         self.values = InputValues(self, values)
+        self.flags = Flags(self, sums)
         self.weight_names: dict[int, str] = {}
         self.counter = 0
         self.arguments: dict[Any, str] = {}

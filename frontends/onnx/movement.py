@@ -42,8 +42,15 @@ def scatter_nd(cx: Context) -> Any:
 
 @onnx_op("NonZero")
 def nonzero(cx: Context) -> Any:
-    """[rank, count] coordinates; the count is a new symbol."""
-    return xt.nonzero(cx[0], symbol=cx.graph.fresh_symbol(f"{cx.node.output[0]}_count"))
+    """[rank, count] coordinates; the count is a symbol, the same for all that count these elements."""
+    flags = cx.graph.model.flags
+    there = flags.places(cx[0])
+    if there is not None:
+        return there
+    name = cx.graph.fresh_symbol(f"{cx.node.output[0]}_count")
+    out = xt.nonzero(cx[0], symbol=name)
+    flags.note(cx[0], name, out)
+    return out
 
 
 @onnx_op("Compress")
@@ -56,7 +63,9 @@ def compress(cx: Context) -> Any:
         cx.misfit(f"the condition has rank {cx.rank(1)}, not 1")
     given, there = cx.shape(1)[0], symbolic.product(cx.shape(0)) if flat else cx.shape(0)[axis]
     condition = cx[1] if given == there else xt.slice(cx[1], starts=(0,), limits=(symbolic.dim_min(given, there),))
-    return xt.compress(cx[0], condition, symbol=name, axis=axis, flat=flat)
+    out = xt.compress(cx[0], condition, symbol=name, axis=axis, flat=flat)
+    cx.graph.model.flags.note(condition, name)
+    return out
 
 
 @onnx_op("Unique")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from xcc.dialects import xt
-from xcc.frontends.onnx.context import Context
+from xcc.frontends.onnx.context import Context, Tensor, element_dtype
 from xcc.frontends.onnx.element_types import is_floating
 from xcc.frontends.onnx.helpers import convert, count, element, scalar
 from xcc.frontends.onnx.registry import onnx_op
 
-_KINDS = {"ReduceSum": "sum", "ReduceProd": "prod", "ReduceMax": "max", "ReduceMin": "min"}
-_NAMES = (*_KINDS, "ReduceMean", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare")
+_KINDS = {"ReduceProd": "prod", "ReduceMax": "max", "ReduceMin": "min"}
+_NAMES = (*_KINDS, "ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp",
+          "ReduceSumSquare")
 
 
 @onnx_op(*(n for n in _NAMES if n != "ReduceSum"))
@@ -41,6 +44,8 @@ def _reduce(cx: Context, axes: Any) -> Any:
         return xt.reduce(value, kind=kind, axes=axes, keepdims=keepdims)
 
     op = cx.op
+    if op == "ReduceSum":
+        return _sum(cx, over("sum", x))
     if op in _KINDS:
         return _boolean(over, _KINDS[op], x)
     if op == "ReduceMean":
@@ -53,6 +58,15 @@ def _reduce(cx: Context, axes: Any) -> Any:
         return _log_sum_exp(x, axes, keepdims)
     total = over("sum", xt.mul(x, x))
     return total if op == "ReduceSumSquare" else _square_root(total, cx)
+
+
+def _sum(cx: Context, total: Any) -> Any:
+    """The sum of flags that a node has counted is known as the symbol that it gave their number."""
+    count = cx.graph.model.flags.sum_of(total, cx.node.output[0])
+    if count is None:
+        return total
+    shape = xt.shape_of(total)
+    return Tensor(element_dtype(total), shape, total, np.array(count, object).reshape(shape))
 
 
 def _boolean(over: Any, kind: str, x: Any) -> Any:
