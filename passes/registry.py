@@ -9,6 +9,7 @@ BUILTIN: dict[str, str] = {
     "amd-kernel-functions": "xcc.passes.gpu.amd_kernel_functions",
     "amx-tiles": "xcc.passes.vector.amx_tiles",
     "assign-layouts": "xcc.passes.gpu.assign_layouts",
+    "block-loops": "xcc.passes.vector.block_loops",
     "buffer-accesses": "xcc.passes.gpu.buffer_accesses",
     "bytes-along-k": "xcc.passes.xt.bytes_along_k",
     "channels-last": "xcc.passes.xt.layout",

@@ -149,7 +149,8 @@ def convert(x: Any, src: Any, dst: Any, saturate: bool = False) -> Any:
     if src == dst:
         return x
     if is_coded(src):
-        return convert(_decode(x, src), computed(src), dst, saturate)
+        kind = ir.IntegerType.get_signless(32) if not is_float(src) and width(dst) >= 32 else computed(src)
+        return convert(_decode(x, src, kind), kind, dst, saturate)
     if is_coded(dst):
         return _encode(x, src, dst, saturate)
     if stored(src) == stored(dst) and is_float(src) == is_float(dst) and (src == dst or not saturate):
@@ -161,15 +162,16 @@ def convert(x: Any, src: Any, dst: Any, saturate: bool = False) -> Any:
     return _int_to_float(x, src, dst) if is_float(dst) else _int_to_int(x, src, dst, saturate)
 
 
-def _decode(x: Any, src: Any) -> Any:
-    """The value, in the type that `src` is computed in, of a code."""
+def _decode(x: Any, src: Any, kind: Any) -> Any:
+    """The value of a code, in the type `kind`: what `src` is computed in, or i32 (fewer moves between lane widths)."""
     if is_float(src):
         return decode(Lanes(x), str(src)).v
+    wide = arith_d.extui(kind, x) if width(kind) > width(x.type) else x
     if is_unsigned(src):
-        return arith_d.andi(x, constant(computed(src), (1 << width(src)) - 1))
+        return arith_d.andi(wide, constant(kind, (1 << width(src)) - 1))
     # no integers of 2 or 4 bits: LLVM has no code for vectors of them on AMD GPUs
-    upper = constant(computed(src), width(computed(src)) - width(src))
-    return arith_d.shrsi(arith_d.shli(x, upper), upper)
+    upper = constant(kind, width(kind) - width(src))
+    return arith_d.shrsi(arith_d.shli(wide, upper), upper)
 
 
 def _encode(x: Any, src: Any, dst: Any, saturate: bool) -> Any:

@@ -27,7 +27,8 @@ def llvm_text(text: str, chip: Any = None) -> str:
 
 def assembly(text: str, chip: Any = None) -> str:
     chip = chip or cpu_chip.host()
-    return codegen.emit_assembly(llvm_text(text, chip), chip)
+    listing: str = codegen.target_machine(chip).emit_assembly(codegen.optimized(llvm_text(text, chip), chip))
+    return listing
 
 
 def load(text: str, threads: int = 2, chip: Any = None) -> Any:
