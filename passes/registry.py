@@ -33,6 +33,7 @@ BUILTIN: dict[str, str] = {
     "move-weights": "xcc.passes.xt.move_weights",
     "multiplied-types": "xcc.passes.xt.multiplied_types",
     "merge-sorts": "xcc.passes.xt.merge_sorts",
+    "narrow-gathers": "xcc.passes.vector.narrow_gathers",
     "narrow-indices": "xcc.passes.gpu.narrow_indices",
     "narrow-math": "xcc.passes.gpu.narrow_math",
     "nvvm-kernel-functions": "xcc.passes.gpu.nvvm_kernel_functions",

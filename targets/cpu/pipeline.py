@@ -21,6 +21,7 @@ def vector_stages() -> tuple[Stage, ...]:
             _pass("block-loops"),
             parse_pass("expand-math{libm=true}"),
             _pass("expand-floats"),
+            _pass("narrow-gathers"),
             _pass("unroll-vectors"),
         )),
         Stage("llvm", (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import small_graphs
 from compiled import FLOATS, SMALL, arrays, check, examples, filled, shapes
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -141,3 +142,12 @@ def test_pad_modes(data: Any) -> None:
     low, high = pads(), pads()
     low, high = ([max(p, -(n // 2)) for p, n in zip(side, x.shape, strict=True)] for side in (low, high))
     check(lambda v: xt.pad(v, low=low, high=high, mode=mode, value=1.0), x)
+
+
+def test_grid_sample_of_a_free_batch() -> None:
+    """Positions in an image of known size count in 32 bits, also where they lie far outside."""
+    x, grid = small_graphs.numbers(3, 5, 6, 9), 3 * small_graphs.numbers(3, 4, 9, 2)
+    grid[1, 2, 3], grid[2, 0, 0] = (3e5, -3e5), (-2e4, 0.5)
+    for mode in ("linear", "nearest"):
+        nodes = [small_graphs.node("GridSample", "x g", "y", mode=mode)]
+        small_graphs.check(nodes, {"x": x, "g": grid}, "y", dims={"x": ["n", 5, 6, 9], "g": ["n", 4, 9, 2]})

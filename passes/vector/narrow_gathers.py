@@ -1,0 +1,167 @@
+"""Indices of CPU gathers in 32 bits where they are known to be small; what all lanes share is the gather's offset.
+
+    %r = arith.fptosi %clamped : vector<32xf32> to vector<32xi64>        %r = arith.fptosi ... to vector<32xi32>
+    %i = arith.addi (arith.muli %r, %c40), (vector.broadcast %n)     ->  %i = arith.muli %r, %c40 : vector<32xi32>
+    vector.gather %m[%c0] [%i] : ..., vector<32xindex>                   vector.gather %m[%n] [%i] : ..., vector<32xi32>
+
+A gather then reads twice as many elements in an instruction, and its arithmetic is of half as many vectors. Small is
+what is made of constants and of numbers that were clamped to constants: positions in an image of known size, whatever
+the batch. The lower half of such a sum or product is that of its operands' lower halves, whatever those are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import ir
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.walk import ops_where
+
+__all__ = ["NarrowGathers"]
+
+MOST = 1 << 31
+MOST_SUMS = 16
+EXACT = ("arith.addi", "arith.muli")
+Range = tuple[float, float]
+UNKNOWN: Range = (-math.inf, math.inf)
+
+
+@register_pass
+@dataclass(frozen=True)
+class NarrowGathers(Pass):
+    """Rewrites the index arithmetic of gathers in i32."""
+
+    name: ClassVar[str] = "narrow-gathers"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            twins: dict[Any, Any] = {}
+            ranges: dict[Any, Range] = {}
+            for op in ops_where(module, lambda o: o.name == "vector.gather"):
+                if len(op.operands) == 5 and _is_index(op.operands[2].type):    # base, offset, indices, mask, else
+                    _gather(op.operation, twins, ranges)
+
+
+def _gather(op: Any, twins: dict[Any, Any], ranges: dict[Any, Range]) -> None:
+    shared: list[Any] = []
+    own: list[Any] = []
+    for v in _addends(op.operands[2]):
+        cast = _operation(v, "vector.broadcast")
+        uniform = cast is not None and isinstance(cast.operands[0].type, ir.IndexType)
+        (shared if uniform else own).append(cast.operands[0] if uniform else v)
+    known = [_range(v, ranges) for v in own]
+    if not own or max(-sum(low for low, _ in known), sum(high for _, high in known)) >= MOST:
+        return
+    parts = [_narrow(v, twins) for v in own]
+    with ir.InsertionPoint(op), op.location:
+        offset = op.operands[1]
+        for v in shared:
+            offset = _op("arith.addi", offset.type, [offset, v])
+        index = parts[0]
+        for v in parts[1:]:
+            index = _op("arith.addi", index.type, [index, v])
+    op.operands[1], op.operands[2] = offset, index
+
+
+def _addends(value: Any) -> list[Any]:
+    """What `value` is the sum of, as far as it has few parts."""
+    parts = [value]
+    for _ in range(MOST_SUMS):
+        n = next((n for n, v in enumerate(parts) if _operation(v, "arith.addi") is not None), None)
+        if n is None:
+            break
+        parts[n:n + 1] = parts[n].owner.operation.operands
+    return parts
+
+
+def _range(value: Any, ranges: dict[Any, Range]) -> Range:
+    """Bounds of all lanes of an index vector."""
+    if value not in ranges:
+        op = None if isinstance(value.owner, ir.Block) else value.owner.operation
+        ranges[value] = UNKNOWN if op is None else _bounds(op, ranges)
+    return ranges[value]
+
+
+def _bounds(op: Any, ranges: dict[Any, Range]) -> Range:
+    if op.name == "arith.constant":
+        n = _number(op.results[0])
+        return (n, n) if math.isfinite(n) else UNKNOWN
+    if op.name == "vector.step":
+        return 0, op.results[0].type.shape[0] - 1
+    if op.name == "arith.index_cast":
+        return _clamp_of(op) or UNKNOWN
+    if op.name not in ("arith.addi", "arith.muli", "arith.minsi", "arith.maxsi"):
+        return UNKNOWN
+    (a, b), (c, d) = (_range(v, ranges) for v in op.operands)
+    if op.name in ("arith.minsi", "arith.maxsi"):
+        pick = min if op.name == "arith.minsi" else max
+        return pick(a, c), pick(b, d)
+    if not all(abs(n) < MOST for n in (a, b, c, d)):
+        return UNKNOWN
+    if op.name == "arith.addi":
+        return a + c, b + d
+    products = (a * c, a * d, b * c, b * d)
+    return min(products), max(products)
+
+
+def _is_index(kind: Any) -> bool:
+    return isinstance(kind, ir.VectorType) and isinstance(kind.element_type, ir.IndexType)
+
+
+def _i32(kind: Any) -> Any:
+    return ir.VectorType.get(kind.shape, ir.IntegerType.get_signless(32))
+
+
+def _narrow(value: Any, twins: dict[Any, Any]) -> Any:
+    """The lower 32 bits of `value`, of known range, computed in 32 bits as far as they come from sums and products."""
+    if value not in twins:
+        op = value.owner.operation
+        parts = [_narrow(v, twins) for v in op.operands] if op.name in EXACT else []
+        clamped = None if parts else _clamped_float(op)
+        with ir.InsertionPoint.after(op), op.location:
+            if clamped is not None:
+                twins[value] = _op("arith.fptosi", _i32(value.type), [clamped])
+            else:
+                twins[value] = _op(op.name if parts else "arith.index_cast", _i32(value.type), parts or [value])
+    return twins[value]
+
+
+def _clamped_float(op: Any) -> Any:
+    """The floats whose whole parts `op` gives as indices, where they were clamped to 32 bits; else None."""
+    bounds = _clamp_of(op) if op.name == "arith.index_cast" else None
+    return op.operands[0].owner.operation.operands[0] if bounds is not None and max(map(abs, bounds)) < MOST else None
+
+
+def _clamp_of(op: Any) -> Range | None:
+    """The constants between which an index_cast's floats were clamped."""
+    whole = _operation(op.operands[0], "arith.fptosi")
+    highest = None if whole is None else _operation(whole.operands[0], "arith.minimumf")
+    lowest = None if highest is None else _operation(highest.operands[0], "arith.maximumf")
+    if highest is None or lowest is None:
+        return None
+    low, high = _number(lowest.operands[1]), _number(highest.operands[1])
+    return (low, high) if -math.inf < low <= high < math.inf else None
+
+
+def _operation(value: Any, name: str) -> Any:
+    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
+    return op if op is not None and op.name == name else None
+
+
+def _number(value: Any) -> float:
+    """What all lanes of a constant are; infinite where that is not known."""
+    op = _operation(value, "arith.constant")
+    if op is None:
+        return math.inf
+    kept = op.attributes["value"]
+    if isinstance(kept, ir.DenseElementsAttr):
+        if not kept.is_splat:
+            return math.inf
+        kept = kept.get_splat_value()
+    return float(kept.value)
+
+
+def _op(name: str, kind: Any, operands: list[Any]) -> Any:
+    return ir.Operation.create(name, results=[kind], operands=operands).results[0]
