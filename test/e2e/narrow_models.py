@@ -83,6 +83,13 @@ class Narrow:
         w, value = self.dequantized(kind, (columns, depth) if transposed else (depth, columns), axis, block)
         self.emit("Gemm", [x, w], self.feeds[x] @ (value.T if transposed else value), transB=int(transposed))
 
+    def convolution(self, kind: str, x: str, channels: int, window: int, axis: int, block: int) -> None:
+        """A Conv of `x` and a dequantised filter, without padding."""
+        image = self.feeds[x]
+        w, value = self.dequantized(kind, (channels, image.shape[1], window, window), axis, block)
+        windows = np.lib.stride_tricks.sliding_window_view(image, (window, window), (2, 3))
+        self.emit("Conv", [x, w], np.einsum("nchwij,ocij->nohw", windows, value))
+
     def bits(self, x: str, columns: int, bits: int, block: int, zeros: bool) -> None:
         """A MatMulNBits of `x`."""
         depth, count = self.feeds[x].shape[1], 8 // bits

@@ -98,3 +98,16 @@ def test_products_decode_what_they_read_on_gpus(target: str, chip: str) -> None:
     compiled._executor = make_executor(a.program, a.members, a.weights, a.manifest)
     checked(n, compiled.run(n.feeds))
     assert sum(w.nbytes for w in a.weights.values()) <= 1.05 * n.stored() + 64
+
+
+def test_filters_stay_narrow_on_gpus() -> None:
+    n = Narrow(3)
+    x = n.input((1, 32, 6, 7), [1, 32, 6, 7])
+    n.convolution("INT8", x, 24, 3, 0, 0)
+    n.convolution("INT4", x, 160, 1, 1, 16)
+    n.convolution("FLOAT8E4M3FN", x, 16, 3, 0, 0)
+    compiled = xcc.compile(n.model(), target="nvptx,code=ptx", chip="sm_80", keep_ir=True)
+    a = compiled.artifact
+    compiled._executor = make_executor(a.program, a.members, a.weights, a.manifest)
+    checked(n, compiled.run(n.feeds))
+    assert sum(w.nbytes for w in a.weights.values()) <= 1.05 * n.stored() + 64
