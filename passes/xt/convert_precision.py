@@ -1,9 +1,9 @@
 """Computes f32 models in f16 or bf16 where that is safe.
 
-Inputs and outputs of the model keep their types. A *wide* op stays in f32: sums, exponentials, norms, softmax and what
-feeds or follows them alone; every other op computes in the narrow type, contractions with f32 sums inside. A value has
-a wide and a narrow form, each made when first asked for, so that wide ops that follow each other lose nothing between
-them, and the conversions fuse into the kernels around.
+Inputs and outputs of the model keep their types. A *wide* op stays in f32: sums, exponentials, norms, softmax, masks of
+attention, and what feeds or follows them alone; every other op computes in the narrow type, contractions with f32 sums
+inside. A value has a wide and a narrow form, each made when first asked for, so that wide ops that follow each other
+lose nothing between them, and the conversions fuse into the kernels around.
 
 A CPU without instructions that multiply the narrow type computes in f32. There only the weights of products are stored
 narrow, and widened in registers, a vector at a time: half the bytes and the sums of f32.
@@ -120,8 +120,8 @@ class _Converter:
             if self._spreads(op) and self._follows(op):
                 self.wide.add(op)
         for op in reversed(floats):             # backward: what only wide ops read
-            users = [use.owner.operation for r in op.results for use in r.uses]
-            if self._spreads(op) and users and all(u in self.wide for u in users):
+            uses = [use for r in op.results for use in r.uses]
+            if self._spreads(op) and uses and all(map(self._reads_wide, uses)):
                 self.wide.add(op)
 
     def _wide_by_itself(self, op: Any) -> bool:
@@ -131,6 +131,10 @@ class _Converter:
         if name in ("reduce", "reduce_window"):
             return xt.attrs_of(op).kind in SUMS
         return name == "convert" and not all(map(self._is_f32, op.operands))    # integers become f32 exactly
+
+    def _reads_wide(self, use: Any) -> bool:
+        op = use.owner.operation
+        return op in self.wide or _is_mask(op, use.operand_number)
 
     def _spreads(self, op: Any) -> bool:
         cls = xt.op_class(op)
@@ -163,7 +167,8 @@ class _Converter:
         kind = self.narrow if narrow else "f32"
         for n, v in enumerate(list(op.operands)):
             if v in self.forms or self._is_f32(v):
-                op.operands[n] = self._form(v, kind)
+                wide_mask = _is_mask(op, n) and "f32" in self.forms.get(v, ("f32",))
+                op.operands[n] = self._form(v, "f32" if wide_mask else kind)
         if not narrow:
             return
         for result in op.results:
@@ -199,6 +204,14 @@ class _Converter:
         shape = xt.shape_of(value)
         return xt.build(xt.OPS["weight"], name=narrow,
                         result_types=xt.TensorType(tuple(shape), self.narrow))
+
+
+def _is_mask(op: Any, n: int) -> bool:
+    """Whether operand `n` is the mask of attention, which adds it to scores of f32.
+
+    A narrow form of it would hide keys by -inf or -65504 where -3.4e38 leaves a row with all of them hidden uniform.
+    """
+    return name_of(op) == "attention" and n == 3
 
 
 def _cast(value: Any, kind: str) -> Any:

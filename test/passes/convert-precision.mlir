@@ -45,3 +45,30 @@ func.func @mask(%x: tensor<4xf32>, %i: tensor<4xi64>) -> (tensor<4xf32>, tensor<
   %j = "xt.add"(%i, %i) : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
   return %y, %j : tensor<4xf32>, tensor<4xi64>
 }
+
+// -----
+
+// Attention adds its mask to scores of f32: the least number of f32 stays, and what makes the mask is wide.
+// CHECK-LABEL: func.func @attention_mask(
+// CHECK: "xt.constant"() {value = dense<-3.40282347E+38> : tensor<f32>}
+// CHECK: %[[M:.*]] = "xt.select"({{.*}} -> tensor<1x1x4x4xf32>
+// CHECK: "xt.attention"(%{{.*}}, %{{.*}}, %{{.*}}, %[[M]]) {{.*}} : (tensor<1x1x4x8xf16>, tensor<1x1x4x8xf16>, tensor<1x1x4x8xf16>, tensor<1x1x4x4xf32>) -> tensor<1x1x4x8xf16>
+func.func @attention_mask(%q: tensor<1x1x4x8xf32>, %keep: tensor<1x1x4x4xi1>) -> tensor<1x1x4x8xf32> {
+  %low = "xt.constant"() {value = dense<-3.40282347E+38> : tensor<f32>} : () -> tensor<f32>
+  %zero = "xt.constant"() {value = dense<0.0> : tensor<f32>} : () -> tensor<f32>
+  %m = "xt.select"(%keep, %zero, %low) : (tensor<1x1x4x4xi1>, tensor<f32>, tensor<f32>) -> tensor<1x1x4x4xf32>
+  %y = "xt.attention"(%q, %q, %q, %m) {scale = 1.0 : f64, causal = false, causal_offset = [0], softcap = 0.0 : f64, nan_rows = false} : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x4xf32>) -> tensor<1x1x4x8xf32>
+  return %y : tensor<1x1x4x8xf32>
+}
+
+// -----
+
+// A mask that a product makes is narrow already, and stays so.
+// CHECK-LABEL: func.func @attention_bias(
+// CHECK: %[[B:.*]] = "xt.dot_general"({{.*}} -> tensor<1x1x4x4xf16>
+// CHECK: "xt.attention"(%{{.*}}, %{{.*}}, %{{.*}}, %[[B]])
+func.func @attention_bias(%q: tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32> {
+  %b = "xt.dot_general"(%q, %q) {dtype = f32, lhs_batch = [0, 1], lhs_contract = [3], rhs_batch = [0, 1], rhs_contract = [3]} : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x4xf32>
+  %y = "xt.attention"(%q, %q, %q, %b) {scale = 1.0 : f64, causal = false, causal_offset = [0], softcap = 0.0 : f64, nan_rows = false} : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x4xf32>) -> tensor<1x1x4x8xf32>
+  return %y : tensor<1x1x4x8xf32>
+}
