@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,10 +65,12 @@ def parser() -> ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    return guarded("xcc", _run, argv)
+    """The command line. A program that calls it with arguments of its own is not forked (xcc/fork_guard.py): the copy
+    that goes on would have none of its threads."""
+    return guarded("xcc", partial(_run, guard=argv is None), argv)
 
 
-def _run(argv: Sequence[str]) -> int:
+def _run(argv: Sequence[str], guard: bool = False) -> int:
     args = parser().parse_args(argv)
     if args.version:
         return _version()
@@ -95,7 +98,7 @@ def _run(argv: Sequence[str]) -> int:
         raise UserError("no model given (see xcc --help)")
     if args.tune:
         options = _tune(args, options)
-    return _compile(args, options, pipeline, entry)
+    return _compile(args, options, pipeline, entry, guard)
 
 
 def _print_pipeline(pipeline: Any, options: CompileOptions) -> None:
@@ -154,7 +157,7 @@ def _artifact_path(args: Any) -> str:
     return args.output or f"{Path(args.model).stem}.xcm"
 
 
-def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | None) -> int:
+def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | None, guard: bool) -> int:
     from xcc.compiler import Observer
     from xcc.fork_guard import fork_guard
     from xcc.targets.base import chip_of, get_target
@@ -169,7 +172,9 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | 
     specs = split_specs(options.chip)
     chip = ",".join(dict.fromkeys(chip_of(target, spec).name for spec in specs))
     progress = Progress()
-    observer = Observer(progress=progress, guard=fork_guard, note=_note if options.verbose else lambda _line: None)
+    observer = Observer(progress=progress, note=_note if options.verbose else lambda _line: None)
+    if guard:
+        observer.guard = fork_guard
     begin = time.perf_counter()
     try:
         own = pipeline if args.pipeline or len(specs) == 1 else None        # else each chip has its own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -39,6 +40,13 @@ def emitted(model: Path, kind: str, *options: str) -> bytes:
     out = model.with_suffix(f".{kind}")
     assert main([str(model), f"--emit={kind}", "-o", str(out), *options]) == 0
     return out.read_bytes()
+
+
+def test_a_program_that_calls_main_is_not_forked(model: Path) -> None:
+    """What goes on behind the call is the same process, with its threads."""
+    process = os.getpid()
+    emitted(model, "asm", "--chip=x86-64-v3")
+    assert os.getpid() == process
 
 
 def test_ptx_is_one_module(model: Path, tmp_path: Path) -> None:
