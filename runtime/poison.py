@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from xcc.diagnostics import UserError
-from xcc.runtime.large_pages import address_of
+from xcc.runtime.large_pages import MOST_BYTES, address_of
 
 __all__ = ["GUARD", "PoisonedDriver", "guarded", "poison_cpu", "wanted"]
 
@@ -34,6 +34,8 @@ def wanted() -> bool:
 def guarded(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """An array of poison, and poison behind it, that begins with a cache line."""
     size = prod(shape) * dtype.itemsize
+    if size > MOST_BYTES:
+        raise MemoryError(f"{size} bytes")
     memory = np.full(size + GUARD + 64, POISON, np.uint8)
     return np.ndarray(shape, dtype, memory, -address_of(memory) % 64)
 

@@ -141,7 +141,7 @@ def test_mma_fragment_positions_are_those_of_the_ptx_manual():
 
 
 def test_int8_fragment_positions_are_those_of_the_ptx_manual():
-    i = next(i for i in instructions_of(("mma",)) if i.name == "mma.m16n8k32.i8")
+    i = next(i for i in instructions_of(("mma",)) if i.name == "mma.m16n8k32.i8.i8")
     for lane in range(32):
         g, t = lane // 4, lane % 4
         for r in range(16):
