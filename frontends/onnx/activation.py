@@ -9,8 +9,8 @@ import numpy as np
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.element_types import is_unsigned
-from xcc.frontends.onnx.helpers import along, convert, element, relu, scalar
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.helpers import along, convert, element, relu, scalar
 
 
 @onnx_op("Clip")

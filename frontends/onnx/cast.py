@@ -10,8 +10,8 @@ from xcc.dialects import xt
 from xcc.dialects.xt.types import dtype_name
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.element_types import bits, from_onnx, is_floating
-from xcc.frontends.onnx.helpers import convert, element, scalar
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.helpers import convert, element, scalar
 
 
 @onnx_op("Cast")

@@ -11,10 +11,10 @@ from xcc.bounds import Undecided, sign
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.element_types import from_onnx, is_floating
-from xcc.frontends.onnx.helpers import convert, full, scalar
 from xcc.frontends.onnx.ratio import Ratio
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.onnx.slicing import at_least
+from xcc.frontends.shared.helpers import convert, full, scalar
 from xcc.symbolic import Dim
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from xcc import symbolic
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape
-from xcc.frontends.onnx.helpers import along, rank_of
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.onnx.windows import Window, window_of
+from xcc.frontends.shared.helpers import along, rank_of
 from xcc.symbolic import Dim
 
 

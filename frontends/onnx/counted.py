@@ -18,7 +18,7 @@ from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.dialects.xt.control import Never
 from xcc.frontends.onnx.element_types import is_floating
-from xcc.frontends.onnx.helpers import convert
+from xcc.frontends.shared.helpers import convert
 
 if TYPE_CHECKING:
     from xcc.frontends.onnx.context import Array, Context

@@ -7,7 +7,7 @@ from typing import Any
 
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
-from xcc.frontends.onnx.helpers import rank_of, squeeze
+from xcc.frontends.shared.helpers import rank_of, squeeze
 from xcc.symbolic import Dim
 
 Term = tuple[str, ...]

@@ -8,8 +8,8 @@ from typing import Any
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.element_types import is_floating
-from xcc.frontends.onnx.helpers import convert, element, scalar
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.helpers import convert, element, scalar
 
 _UNARY = {
     "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh", "Atan": "atan", "Atanh": "atanh",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from xcc import symbolic
 from xcc._mlir import ir
 from xcc.dialects import xt
-from xcc.frontends.onnx.helpers import element
+from xcc.frontends.shared.helpers import element
 from xcc.symbolic import Dim
 
 if TYPE_CHECKING:

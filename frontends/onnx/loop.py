@@ -14,8 +14,8 @@ from xcc.dialects import xt
 from xcc.dialects.xt.control import Never
 from xcc.frontends.onnx.context import Context, RuntimeShape, Tensor, Value, flatten
 from xcc.frontends.onnx.control import as_flag
-from xcc.frontends.onnx.helpers import convert, full, unsqueeze
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.helpers import convert, full, unsqueeze
 from xcc.symbolic import Dim, dim_max
 
 MOST_STEPS = 256

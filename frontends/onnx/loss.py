@@ -7,8 +7,8 @@ from typing import Any
 from xcc import symbolic
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
-from xcc.frontends.onnx.helpers import convert, element, scalar, squeeze, unsqueeze
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.helpers import convert, element, scalar, squeeze, unsqueeze
 
 
 @onnx_op("NegativeLogLikelihoodLoss")

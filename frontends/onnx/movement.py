@@ -9,8 +9,8 @@ import numpy as np
 from xcc import symbolic
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
-from xcc.frontends.onnx.helpers import along, convert, element, full, scalar, unsqueeze
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.helpers import along, convert, element, full, scalar, unsqueeze
 from xcc.symbolic import Dim, Expr
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from xcc import symbolic
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape, Tensor
-from xcc.frontends.onnx.helpers import element, full
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.onnx.slicing import at_least
+from xcc.frontends.shared.helpers import element, full
 from xcc.symbolic import Dim
 
 

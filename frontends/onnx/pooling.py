@@ -6,9 +6,9 @@ from typing import Any
 
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape
-from xcc.frontends.onnx.helpers import element, full, mean, scalar
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.onnx.windows import Window, pool_padding, window_of
+from xcc.frontends.shared.helpers import element, full, mean, scalar
 
 
 def _window(cx: Context) -> tuple[Window, Shape]:

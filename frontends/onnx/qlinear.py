@@ -7,9 +7,9 @@ from typing import Any
 
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
-from xcc.frontends.onnx.helpers import mean, scalar
 from xcc.frontends.onnx.quant import centered, quantize, requantized, scalar_or_vector
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.helpers import mean, scalar
 
 
 def _dequantized(cx: Context, first: int) -> Any:

@@ -9,8 +9,8 @@ import numpy as np
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape
 from xcc.frontends.onnx.element_types import from_onnx
-from xcc.frontends.onnx.helpers import convert
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.helpers import convert
 
 
 def _seed(cx: Context) -> int:

@@ -9,8 +9,8 @@ import numpy as np
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Tensor, element_dtype
 from xcc.frontends.onnx.element_types import is_floating
-from xcc.frontends.onnx.helpers import convert, count, element, scalar
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.helpers import convert, count, element, scalar
 
 _KINDS = {"ReduceProd": "prod", "ReduceMax": "max", "ReduceMin": "min"}
 _NAMES = (*_KINDS, "ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp",

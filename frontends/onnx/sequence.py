@@ -14,8 +14,8 @@ from xcc import symbolic
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Absent, Context, Tensor, TensorList
 from xcc.frontends.onnx.element_types import from_onnx
-from xcc.frontends.onnx.helpers import slice_axis, squeeze, unsqueeze
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.helpers import slice_axis, squeeze, unsqueeze
 from xcc.symbolic import Dim
 
 

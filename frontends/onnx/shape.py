@@ -12,10 +12,10 @@ import numpy as np
 from xcc import symbolic
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape, Tensor
-from xcc.frontends.onnx.helpers import split, squeeze, unsqueeze
 from xcc.frontends.onnx.ratio import is_equal
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.onnx.slicing import at_least
+from xcc.frontends.shared.helpers import split, squeeze, unsqueeze
 from xcc.symbolic import Dim, Expr
 
 

@@ -10,8 +10,8 @@ from xcc import symbolic
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.element_types import from_onnx
-from xcc.frontends.onnx.helpers import convert, dim_scalar, slice_axis, unsqueeze
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.helpers import convert, dim_scalar, slice_axis, unsqueeze
 from xcc.symbolic import Dim
 
 

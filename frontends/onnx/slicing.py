@@ -8,9 +8,9 @@ from xcc import symbolic
 from xcc.bounds import Undecided, interval, sign
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape
-from xcc.frontends.onnx.helpers import convert, dim_scalar, scalar
 from xcc.frontends.onnx.ratio import is_negative
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.helpers import convert, dim_scalar, scalar
 from xcc.symbolic import Dim
 
 __all__ = ["at_least"]

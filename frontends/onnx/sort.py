@@ -8,8 +8,8 @@ from typing import Any
 from xcc import symbolic
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
-from xcc.frontends.onnx.helpers import along, convert, element
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.helpers import along, convert, element
 
 
 @onnx_op("TopK")

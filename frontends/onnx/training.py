@@ -6,8 +6,8 @@ from typing import Any
 
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
-from xcc.frontends.onnx.helpers import convert, element, scalar
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.helpers import convert, element, scalar
 
 _DOMAIN = "ai.onnx.preview.training"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
-from xcc.frontends.onnx.helpers import convert, dim_scalar, element, full, scalar, slice_axis, squeeze, unsqueeze
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.helpers import convert, dim_scalar, element, full, scalar, slice_axis, squeeze, unsqueeze
 from xcc.symbolic import product
 
 

@@ -1,0 +1,145 @@
+"""From torch to plain data: an ExportedProgram, or a graph that AOTAutograd has made, as a :class:`TorchGraph`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
+from torch.utils import _pytree
+
+from xcc.diagnostics import UserError
+from xcc.frontends.torch import compat
+from xcc.frontends.torch.dtypes import to_numpy
+from xcc.frontends.torch.fx_nodes import GraphReader
+from xcc.frontends.torch.graph import Input, Output, TorchGraph
+from xcc.frontends.torch.keep import decompositions
+from xcc.frontends.torch.symbols import Symbols
+
+__all__ = ["TorchProgram", "capture_export", "capture_fx"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class TorchProgram:
+    """A graph and the values of its parameters, buffers and constants: ``Input.target`` -> array."""
+
+    graph: TorchGraph
+    weights: dict[str, Array]
+
+
+def capture_export(program: Any) -> TorchProgram:
+    """A ``torch.export.ExportedProgram``, or the path of a .pt2 file that holds one. The program stays as it is.
+
+    Weights share their memory with the program's where they are dense and on the host; those that are one tensor there
+    are one here.
+    """
+    compat.check_version()
+    if not isinstance(program, torch.export.ExportedProgram):
+        program = compat.read_program(str(program))
+    program = program.run_decompositions(decompositions())
+    symbols = Symbols.of_inputs(_user_inputs(program), program.range_constraints)
+    reader = GraphReader(program.graph_module, symbols)
+    inputs = _inputs(program, reader)
+    reader.read()
+    outputs = _outputs(program, reader, inputs)
+    written = {o.updates for o in outputs}
+    graph = TorchGraph(
+        tuple(Input(i.name, i.kind, i.spec, i.target, i.name in written) for i in (*inputs, *reader.constants)),
+        tuple(reader.nodes), outputs, symbols.bounds(), _spec_text(program.call_spec.in_spec),
+        _spec_text(program.call_spec.out_spec), "model", tuple(reader.subgraphs))
+    return TorchProgram(graph, _weights(program, graph.inputs, reader.values))
+
+
+def capture_fx(module: Any, name: str = "model", updates: Mapping[int, int] | None = None) -> TorchProgram:
+    """A graph module of ATen ops whose placeholders and outputs are flat (from AOTAutograd).
+
+    Every placeholder becomes an input of kind user, or size for a Python int. `updates`: output -> the input that it
+    is written into.
+    """
+    placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
+    symbols = Symbols.of_inputs([(n.name, n.meta.get("val")) for n in placeholders], {}, plain=True)
+    reader = GraphReader(module, symbols)
+    inputs = [reader.input(n, "size" if isinstance(n.meta.get("val"), int | torch.SymInt) else "user")
+              for n in placeholders]
+    reader.read()
+    out = next(n for n in module.graph.nodes if n.op == "output").args[0]
+    results = out if isinstance(out, tuple | list) else (out,)
+    targets = {o: inputs[i].name for o, i in (updates or {}).items()}
+    outputs = tuple(Output(f"out{n}", reader.argument(r), targets.get(n, "")) for n, r in enumerate(results))
+    graph = TorchGraph((*inputs, *reader.constants), tuple(reader.nodes), outputs, symbols.bounds(), name=name,
+                       subgraphs=tuple(reader.subgraphs))
+    return TorchProgram(graph, {i.target: to_numpy(reader.values[i.target]) for i in reader.constants})
+
+
+def _user_inputs(program: Any) -> list[tuple[str, Any]]:
+    nodes = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
+    return [(spec.arg.name, nodes[spec.arg.name].meta.get("val"))
+            for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
+
+
+_KINDS = {InputKind.PARAMETER: "parameter", InputKind.BUFFER: "buffer", InputKind.CONSTANT_TENSOR: "constant",
+          InputKind.USER_INPUT: "user"}
+
+
+def _inputs(program: Any, reader: GraphReader) -> list[Input]:
+    nodes = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
+    out = []
+    for spec in program.graph_signature.input_specs:
+        if spec.kind not in _KINDS:
+            raise UserError(f"the program's input '{spec.arg.name}' is a {spec.kind.name.lower()}, which xcc does not "
+                            "take: export the model without it")
+        node = nodes[spec.arg.name]
+        if isinstance(spec.arg, ConstantArgument):
+            reader.bind_constant(node, spec.arg.value)
+            continue
+        kind = "size" if isinstance(node.meta.get("val"), int | torch.SymInt) else _KINDS[spec.kind]
+        out.append(reader.input(node, kind, spec.target or ""))
+    return out
+
+
+def _outputs(program: Any, reader: GraphReader, inputs: Sequence[Input]) -> tuple[Output, ...]:
+    by_target = {i.target: i.name for i in inputs if i.target}
+    values = next(n for n in program.graph.nodes if n.op == "output").args[0]
+    out = []
+    for spec, value in zip(program.graph_signature.output_specs, values, strict=True):
+        updates = ""
+        if spec.kind == OutputKind.USER_INPUT_MUTATION:
+            updates = spec.target
+        elif spec.kind not in (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT):
+            updates = by_target[spec.target]
+        out.append((reader.argument(value), updates))
+    count = iter(range(len(out)))
+    return tuple(Output(f"new {updates}" if updates else f"out{next(count)}", value, updates)
+                 for value, updates in out)
+
+
+def _weights(program: Any, inputs: Sequence[Input], lifted: Mapping[str, Any]) -> dict[str, Array]:
+    """The arrays behind ``Input.target``; a tensor that has two names is one array."""
+    seen: dict[Any, Array] = {}
+    out = {}
+    for i in inputs:
+        if not i.target:
+            continue
+        tensor = lifted.get(i.target)
+        if tensor is None:
+            tensor = program.state_dict.get(i.target)
+        if tensor is None:
+            tensor = program.constants[i.target]
+        key = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride()) if tensor.numel() else i.target
+        if key not in seen:
+            seen[key] = to_numpy(tensor)
+        out[i.target] = seen[key]
+    return out
+
+
+def _spec_text(spec: Any) -> str:
+    """The nesting as JSON text; "" where a type is not one of Python's own containers."""
+    try:
+        return str(_pytree.treespec_dumps(spec))
+    except (NotImplementedError, TypeError, ValueError):
+        return ""

@@ -1,0 +1,37 @@
+"""What differs between torch 2.11, 2.12 and 2.13. With :mod:`capture` the only files that import torch's insides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from xcc.diagnostics import UserError
+
+LEAST = (2, 11)
+
+__all__ = ["check_version", "debug_names", "read_program"]
+
+
+def check_version() -> None:
+    """UserError where the torch installed is older than what is supported."""
+    version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2] if part.isdigit())
+    if version < LEAST:
+        raise UserError(f"torch {torch.__version__} is installed; PyTorch programs need "
+                        f"{'.'.join(map(str, LEAST))} or newer")
+
+
+def debug_names(shape_env: Any) -> dict[str, str]:
+    """Names that users gave to dims (``torch.export.Dim("batch")``) by torch's own symbols; empty in a loaded file."""
+    given = getattr(shape_env, "source_name_to_debug_name", {}) or {}
+    symbols = getattr(shape_env, "source_to_var", {}) or {}
+    return {str(symbols[source]): name for source, name in given.items() if source in symbols}
+
+
+def read_program(path: str) -> Any:
+    """The ``torch.export.ExportedProgram`` in a .pt2 file; UserError for a file that holds none."""
+    try:
+        return torch.export.load(path)
+    except Exception as e:
+        raise UserError(f"{path}: torch cannot read it as an exported program: "
+                        f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}") from None

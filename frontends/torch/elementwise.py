@@ -1,0 +1,131 @@
+"""Element-wise ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xcc.dialects import xt
+from xcc.frontends.shared.helpers import convert, element
+from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.promotion import category
+from xcc.frontends.torch.registry import aten
+
+_UNARY = {      # computed in the result's type: a float where torch makes floats of integers
+    "abs": "abs", "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atanh": "atanh",
+    "bitwise_not": "not_", "cos": "cos", "cosh": "cosh", "erf": "erf", "exp": "exp",
+    "exp2": "exp2", "expm1": "expm1", "log": "log", "log1p": "log1p", "log2": "log2", "neg": "neg",
+    "reciprocal": "reciprocal", "rsqrt": "rsqrt", "sigmoid": "sigmoid", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt",
+    "tan": "tan", "tanh": "tanh",
+}
+_WHOLE = {"ceil": "ceil", "floor": "floor", "round": "round", "trunc": "trunc"}
+_BINARY = {
+    "atan2.default": "atan2", "bitwise_and.Tensor": "and_", "bitwise_and.Scalar": "and_",
+    "bitwise_or.Tensor": "or_", "bitwise_or.Scalar": "or_", "bitwise_xor.Tensor": "xor", "bitwise_xor.Scalar": "xor",
+    "div.Tensor": "div", "div.Scalar": "div", "fmod.Tensor": "rem", "fmod.Scalar": "rem",
+    "maximum.default": "maximum", "minimum.default": "minimum", "mul.Tensor": "mul", "mul.Scalar": "mul",
+    "nextafter.default": "next_after", "remainder.Tensor": "mod", "remainder.Scalar": "mod",
+}
+_COMPARE = ("eq", "ge", "gt", "le", "lt", "ne")
+_LOGICAL = {"logical_and": "and_", "logical_or": "or_", "logical_xor": "xor"}
+
+
+def _unary(builder: str) -> Callable[[Context], Any]:
+    return lambda cx: getattr(xt, builder)(convert(cx.tensor("self"), cx.out().dtype))
+
+
+def _whole(builder: str) -> Callable[[Context], Any]:
+    def rounded(cx: Context) -> Any:
+        x = cx.tensor("self")
+        return getattr(xt, builder)(x) if category(element(x)) == 2 else x
+
+    return rounded
+
+
+def _binary(builder: str) -> Callable[[Context], Any]:
+    return lambda cx: getattr(xt, builder)(*cx.operands("self", "other", dtype=cx.out().dtype))
+
+
+def _compare(direction: str) -> Callable[[Context], Any]:
+    return lambda cx: xt.compare(*cx.operands("self", "other"), direction=direction)
+
+
+def truth(x: Any) -> Any:
+    """i1: where `x` is not zero."""
+    return x if element(x) == "i1" else xt.compare(x, xt.scalar(0, element(x)), direction="ne")
+
+
+def _logical(builder: str) -> Callable[[Context], Any]:
+    return lambda cx: getattr(xt, builder)(truth(cx.tensor("self")), truth(cx.tensor("other")))
+
+
+for _op, _name in _UNARY.items():
+    aten(_op)(_unary(_name))
+for _op, _name in _WHOLE.items():
+    aten(_op)(_whole(_name))
+for _op, _name in _BINARY.items():
+    aten(_op)(_binary(_name))
+for _op in _COMPARE:
+    aten(f"{_op}.Tensor", f"{_op}.Scalar")(_compare(_op))
+for _op, _name in _LOGICAL.items():
+    aten(_op)(_logical(_name))
+
+
+@aten("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar", "rsub.Tensor", "rsub.Scalar")
+def add(cx: Context) -> Any:
+    """self + alpha * other; - for sub; rsub is other - alpha * self."""
+    kind = cx.out().dtype
+    left, right = cx.operands("self", "other", dtype=kind)
+    op = cx.node.op.split(".")[1]
+    if op == "rsub":
+        left, right = right, left
+    alpha = cx.get("alpha", 1)
+    if alpha != 1:
+        right = xt.mul(right, cx.value_of(alpha, kind))
+    if kind == "i1":
+        return xt.or_(left, right)
+    return xt.add(left, right) if op == "add" else xt.sub(left, right)
+
+
+@aten("logical_not")
+def logical_not(cx: Context) -> Any:
+    return xt.not_(truth(cx.tensor("self")))
+
+
+@aten("relu")
+def relu(cx: Context) -> Any:
+    x = cx.tensor("self")
+    return xt.maximum(x, cx.scalar(0, x))
+
+
+@aten("gelu")
+def gelu(cx: Context) -> Any:
+    return xt.gelu(cx.tensor("self"), approximate=cx["approximate"])
+
+
+@aten("silu")
+def silu(cx: Context) -> Any:
+    x = cx.tensor("self")
+    return xt.mul(x, xt.sigmoid(x))
+
+
+@aten("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
+def where(cx: Context) -> Any:
+    """self where condition, else other."""
+    return xt.select(truth(cx.tensor("condition")), *cx.operands("self", "other", dtype=cx.out().dtype))
+
+
+@aten("clone", "alias", "detach", "lift_fresh_copy", "lift_fresh", "contiguous")
+def same(cx: Context) -> Any:
+    """The value itself: there are no strides here."""
+    return cx.tensor("self")
+
+
+@aten("_to_copy", "to.dtype", "to.device", "to.dtype_layout")
+def to_copy(cx: Context) -> Any:
+    return cast(cx.tensor("self"), cx.out().dtype)
+
+
+def cast(x: Any, dtype: str) -> Any:
+    """`x` by value in another type; a bool of what is not zero."""
+    return truth(x) if dtype == "i1" else convert(x, dtype)

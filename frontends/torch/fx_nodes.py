@@ -1,0 +1,222 @@
+"""Reads the nodes of one FX graph of ATen ops into plain data."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import torch
+
+from xcc.diagnostics import UserError
+from xcc.frontends.torch.dtypes import name_of
+from xcc.frontends.torch.graph import (
+    DType,
+    Input,
+    Node,
+    Output,
+    Ref,
+    Size,
+    SizeSpec,
+    Spec,
+    Subgraph,
+    TensorSpec,
+    TorchGraph,
+)
+from xcc.frontends.torch.sizes import NoSize
+from xcc.frontends.torch.symbols import Symbols
+from xcc.symbolic import Dim
+
+__all__ = ["GraphReader", "source_of"]
+
+CHECKS = ("_assert_scalar", "_assert_async", "_assert_tensor_metadata", "_functional_assert_async",
+          "_functional_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size", "_make_dep_token",
+          "_functional_sym_constrain_range", "_functional_sym_constrain_range_for_size")
+"""Checks of what tracing has assumed. Sizes are compared by xcc itself."""
+
+
+class GraphReader:
+    """Inputs, nodes, lifted constants and subgraphs of `module`, in order."""
+
+    def __init__(self, module: Any, symbols: Symbols) -> None:
+        self.module = module
+        self.symbols = symbols
+        self.env: dict[Any, Any] = {}
+        self.nodes: list[Node] = []
+        self.constants: list[Input] = []
+        self.values: dict[str, Any] = {}        # target -> tensor, of the constants
+        self.subgraphs: list[tuple[str, TorchGraph]] = []
+
+    def input(self, node: Any, kind: str, target: str = "") -> Input:
+        """The placeholder `node`, bound."""
+        spec = self.spec(node.meta.get("val"))
+        if isinstance(spec, SizeSpec):
+            self.env[node] = Size(spec.text)
+        else:
+            self.env[node] = Ref(node.name)
+        return Input(node.name, kind, spec, target)
+
+    def bind_constant(self, node: Any, value: Any) -> None:
+        """A placeholder that is a Python value known to the export."""
+        self.env[node] = value
+
+    def read(self) -> None:
+        for node in self.module.graph.nodes:
+            if node.op == "get_attr":
+                self._attribute(node)
+            elif node.op == "call_function":
+                self._call(node)
+            elif node.op not in ("placeholder", "output"):
+                raise UserError(f"{source_of(node)}: a {node.op} of '{node.target}' is no ATen op")
+
+    def argument(self, value: Any) -> Any:
+        """What a node is given, as plain data."""
+        if isinstance(value, torch.fx.Node):
+            return self.env.get(value)
+        if isinstance(value, list | tuple):
+            return tuple(self.argument(v) for v in value)
+        if isinstance(value, torch.SymInt):
+            return self._size(value)
+        if isinstance(value, torch.dtype):
+            return DType(name_of(value))
+        if isinstance(value, torch.device | torch.layout):
+            return None
+        if isinstance(value, torch.memory_format):
+            return str(value).removeprefix("torch.")
+        if isinstance(value, slice):
+            return self.argument((value.start, value.stop, value.step))
+        return value
+
+    def spec(self, value: Any) -> Spec:
+        """The type of a node's value."""
+        if isinstance(value, torch.Tensor):
+            strides = value.stride() if value.layout == torch.strided else None
+            return TensorSpec(name_of(value.dtype), tuple(_plain(self.symbols.dim(d)) for d in value.shape),
+                              None if strides is None else tuple(self._stride(s) for s in strides))
+        if isinstance(value, torch.SymInt | int) and not isinstance(value, bool):
+            return SizeSpec(str(self.symbols.dim(value)))
+        if isinstance(value, torch.SymFloat | float):
+            return TensorSpec("f64", (), scalar=True)
+        if isinstance(value, torch.SymBool | bool):
+            return TensorSpec("i1", (), scalar=True)
+        return None
+
+    def _stride(self, value: Any) -> int | str:
+        try:
+            return _plain(self.symbols.dim(value))
+        except NoSize:
+            return -1
+
+    def _size(self, value: Any) -> Any:
+        dim = self.symbols.dim(value)
+        return dim if isinstance(dim, int) else Size(str(dim))
+
+    def _attribute(self, node: Any) -> None:
+        value = self.module
+        for part in str(node.target).split("."):
+            value = getattr(value, part)
+        if isinstance(value, torch.fx.GraphModule):
+            self.env[node] = Subgraph(str(node.target))
+            self.subgraphs.append((str(node.target), self._subgraph(value)))
+            return
+        if not isinstance(value, torch.Tensor):
+            self.env[node] = value
+            return
+        self.constants.append(Input(node.name, "constant", self.spec(value), str(node.target)))
+        self.values[str(node.target)] = value
+        self.env[node] = Ref(node.name)
+
+    def _subgraph(self, module: Any) -> TorchGraph:
+        reader = GraphReader(module, self.symbols)
+        inputs = [reader.input(n, "user") for n in module.graph.nodes if n.op == "placeholder"]
+        reader.read()
+        out = next(n for n in module.graph.nodes if n.op == "output").args[0]
+        results = out if isinstance(out, tuple | list) else (out,)
+        outputs = tuple(Output(f"out{n}", reader.argument(r)) for n, r in enumerate(results))
+        self.values |= reader.values
+        return TorchGraph((*inputs, *reader.constants), tuple(reader.nodes), outputs,
+                          subgraphs=tuple(reader.subgraphs))
+
+    def _call(self, node: Any) -> None:
+        name = str(node.target) if isinstance(node.target, torch._ops.OpOverload) else ""
+        if name.split(".")[1:2] and name.split(".")[1] in CHECKS:
+            return
+        if node.target.__name__ == "getitem" and not name:
+            source, index = (self.argument(a) for a in node.args)
+            self.env[node] = Ref(source.name, index) if isinstance(source, Ref) else source[index]
+            return
+        value = node.meta.get("val")
+        if isinstance(value, torch.SymInt | int) and not isinstance(value, bool) and self._known(node, value):
+            return
+        results = tuple(value) if isinstance(value, tuple | list) else (value,)
+        new = tuple(self._define(node, results))
+        try:
+            specs = tuple(self.spec(r) for r in results)
+        except NoSize as e:
+            if not isinstance(value, torch.SymInt):
+                raise UserError(f"{source_of(node)}: {name or node.target.__name__}: the size {e} is not supported: "
+                                "sizes are sums, products, quotients, min and max of whole numbers") from None
+            specs = (TensorSpec("i64", (), scalar=True),)
+        self.nodes.append(Node(node.name, name or _function_name(node.target), tuple(self._arguments(node)), specs,
+                               source_of(node), new))
+        self.env[node] = Ref(node.name)
+        if isinstance(value, torch.SymInt) and new:
+            self.env[node] = self._size(value)
+
+    def _known(self, node: Any, value: Any) -> bool:
+        """Whether the number that `node` gives is an expression of sizes that are known before it."""
+        try:
+            dim = self.symbols.dim(value)
+        except NoSize:
+            return False
+        if isinstance(value, torch.SymInt) and any(s not in self.symbols.known for s in value.node.expr.free_symbols):
+            return False
+        self.env[node] = dim if isinstance(dim, int) else Size(str(dim))
+        return True
+
+    def _define(self, node: Any, results: tuple[Any, ...]) -> Any:
+        """Symbols that first stand in the results of `node`: (name, result, dim)."""
+        for n, r in enumerate(results):
+            sizes = enumerate(r.shape) if isinstance(r, torch.Tensor) else [(-1, r)]
+            for d, size in sizes:
+                if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol \
+                        and size.node.expr not in self.symbols.known:
+                    yield self.symbols.new(size.node.expr, f"{node.name}_size"), n, d
+
+    def _arguments(self, node: Any) -> Any:
+        """Every argument by its name, defaults included."""
+        target = node.target
+        if not isinstance(target, torch._ops.OpOverload):
+            yield from ((f"arg{n}", self.argument(a)) for n, a in enumerate(node.args))
+            yield from ((k, self.argument(v)) for k, v in node.kwargs.items())
+            return
+        for n, a in enumerate(target._schema.arguments):
+            if n < len(node.args):
+                yield a.name, self.argument(node.args[n])
+            elif a.name in node.kwargs:
+                yield a.name, self.argument(node.kwargs[a.name])
+            else:
+                yield a.name, self.argument(a.default_value)
+
+
+def _plain(d: Dim) -> int | str:
+    return d if isinstance(d, int) else str(d)
+
+
+def _function_name(target: Any) -> str:
+    """``scalar.pow`` for a Python function of numbers, ``higher_order.cond`` for an op that takes graphs."""
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return f"higher_order.{target}"
+    return f"scalar.{target.__name__.removeprefix('sym_').strip('_')}"
+
+
+_FRAME = re.compile(r'File "(.+)", line (\d+), in (\S+)\n\s*(.*)')
+
+
+def source_of(node: Any) -> str:
+    """The user's own line behind `node`: the innermost frame that is not in torch; "" where none is known."""
+    frames = _FRAME.findall(str(node.meta.get("stack_trace") or ""))
+    own = [f for f in frames if "/site-packages/torch/" not in f[0]] or frames
+    if not own:
+        return ""
+    file, line, function, code = own[-1]
+    return f"{file}:{line}, in {function}: {code.strip()}"

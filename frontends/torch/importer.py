@@ -1,0 +1,231 @@
+"""Imports a PyTorch program as a module of the xt dialect: ``load(program) -> (module, weights)``.
+
+The walk: :mod:`capture` makes a :class:`TorchGraph` (the one part that needs torch), :class:`GraphImporter` makes
+``@main`` with its symbolic inputs and visits the nodes in order; each is built by its op's converter (:mod:`registry`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xcc import symbolic
+from xcc._mlir import func_d, ir
+from xcc.diagnostics import CompilerBug, UserError
+from xcc.dialects import xt
+from xcc.dialects.xt.types import TensorType
+from xcc.frontends.torch import registry
+from xcc.frontends.torch.context import Context, Number, place_of, resolve, spec_type
+from xcc.frontends.torch.graph import Input, Node, Ref, SizeSpec, TensorSpec, TorchGraph, refs_of
+from xcc.symbolic import Dim
+from xcc.weights import WeightStore
+
+if TYPE_CHECKING:
+    from xcc.frontends.torch.capture import TorchProgram
+
+DimOption = int | tuple[int, int]
+HIGHEST = (1 << 31) - 1
+
+
+def load(model: Any, dims: Mapping[str, DimOption] | None = None,
+         fix: Mapping[str, Any] | None = None) -> tuple[Any, WeightStore]:
+    """Imports a .pt2 file, a ``torch.export.ExportedProgram`` or a captured one; returns the xt module and its weights.
+
+    `dims` fixes a symbolic dim (``{"batch": 4}``) or bounds it (``{"batch": (1, 64)}``). Raises UserError for what
+    cannot be read or has an op without converter; all of these are in one message.
+    """
+    if fix:
+        raise UserError("a PyTorch program has its constants already: export the model with the value of "
+                        f"'{next(iter(fix))}' instead of fixing it")
+    program = captured(model)
+    weights = WeightStore()
+    name = str(model) if isinstance(model, str | os.PathLike) else program.graph.name
+    with xt.context(), ir.Location.file(name, 0, 0):
+        return GraphImporter(program, dict(dims or {}), weights).run(), weights
+
+
+def captured(model: Any) -> TorchProgram:
+    """`model` as plain data; torch is imported only for what is not."""
+    if hasattr(model, "graph") and isinstance(model.graph, TorchGraph):
+        program: TorchProgram = model
+        return program
+    try:
+        from xcc.frontends.torch.capture import capture_export
+    except ModuleNotFoundError as e:
+        raise UserError(f"reading a PyTorch program needs the package '{e.name}': pip install xcc[torch]") from None
+    return capture_export(model)
+
+
+class GraphImporter:
+    """One graph: `env` holds the xt value of each result."""
+
+    def __init__(self, program: TorchProgram, dims: dict[str, DimOption], weights: WeightStore) -> None:
+        self.graph = program.graph
+        self.program = program
+        self.weights = weights
+        self.env: dict[Ref, Any] = {}
+        self.fixed: dict[str, Dim] = {n: o for n, o in dims.items() if isinstance(o, int)}
+        self.bounds = self._bounds(dims)
+        self._read = {r for n in self.graph.nodes for _, a in n.args for r in refs_of(a)} \
+            | {r for o in self.graph.outputs for r in refs_of(o.value)}
+        self._stored: dict[int, str] = {}       # id of an array -> its name in the store
+
+    def run(self) -> Any:
+        self._check_supported(self.graph)
+        arguments = [i for i in self.graph.inputs if self._is_argument(i)]
+        module = ir.Module.create()
+        with ir.InsertionPoint(module.body):
+            main = func_d.FuncOp("main", ir.FunctionType.get([self._input_type(i).mlir() for i in arguments], []))
+        with ir.InsertionPoint(main.add_entry_block()):
+            for i, value in zip(arguments, main.arguments, strict=True):
+                self.env[Ref(i.name)] = value
+            for i in self.graph.inputs:
+                if i.kind in ("parameter", "buffer", "constant") and not i.mutated and Ref(i.name) in self._read:
+                    self.env[Ref(i.name)] = self._weight(i)
+            for node in self.graph.nodes:
+                self._node(node)
+            results = [self._output(o.value) for o in self.graph.outputs]
+            func_d.ReturnOp(results)
+        self._finish(module, main, arguments, results)
+        return module
+
+    def dim(self, text: str) -> Dim:
+        """The dim that a size's text says, with the sizes that the options fix."""
+        return symbolic.substitute(symbolic.parse(text), self.fixed)
+
+    def type_of(self, node: Node, result: int = 0) -> TensorType:
+        """The type that torch gives a result."""
+        spec = node.results[result]
+        if not isinstance(spec, TensorSpec):
+            raise CompilerBug(f"{place_of(node)}: result {result} is no tensor")
+        try:
+            return spec_type(spec, self.dim)
+        except KeyError:
+            raise UserError(f"{place_of(node)}: element type {spec.dtype} is not supported") from None
+
+    def is_read(self, name: str, result: int) -> bool:
+        return Ref(name, result) in self._read
+
+    def _check_supported(self, graph: TorchGraph) -> None:
+        missing: dict[str, str] = {}
+        for node in graph.nodes:
+            if registry.lookup(node.op) is None:
+                missing.setdefault(node.op, node.source)
+        if missing:
+            listed = "; ".join(f"{op}" + (f" ({source})" if source else "") for op, source in missing.items())
+            raise UserError(f"no converter for {listed}: compile the model with torch.compile(backend='xcc'), which "
+                            "leaves such ops to torch, or write it without them (docs/aten-ops.md lists what there is)")
+
+    def _is_argument(self, i: Input) -> bool:
+        if i.kind == "size":
+            return isinstance(i.spec, SizeSpec) and not isinstance(symbolic.parse(i.spec.text), int)
+        return i.kind == "user" and isinstance(i.spec, TensorSpec) or i.mutated
+
+    def _input_type(self, i: Input) -> TensorType:
+        if not isinstance(i.spec, TensorSpec):
+            return TensorType((), "i64")
+        try:
+            return spec_type(i.spec, self.dim)
+        except KeyError:
+            raise UserError(f"input '{i.name}': element type {i.spec.dtype} is not supported") from None
+
+    def _weight(self, i: Input) -> Any:
+        array = self.program.weights[i.target]
+        name = self._stored.get(id(array))
+        if name is None:
+            name = self._stored[id(array)] = self.weights.add(i.target, array)
+        return xt.weight(name, tuple(array.shape), array.dtype)
+
+    def _output(self, value: Any) -> Any:
+        resolved = resolve(value, self.env, self.dim)
+        if isinstance(resolved, Number):
+            return resolved.value
+        if isinstance(resolved, int) and not isinstance(resolved, bool):
+            return xt.scalar(resolved, "i64")
+        if isinstance(resolved, symbolic.Expr):
+            return xt.dim(value=resolved)
+        if isinstance(resolved, bool | float):
+            return xt.scalar(resolved, "i1" if isinstance(resolved, bool) else "f64")
+        return resolved
+
+    def _node(self, node: Node) -> None:
+        converter = registry.lookup(node.op)
+        assert converter is not None
+        arguments = {name: resolve(value, self.env, self.dim) for name, value in node.args}
+        with _location(node):
+            try:
+                results = converter(Context(node, arguments, self))
+            except UserError as e:
+                if node.op not in str(e):
+                    e.message = f"{place_of(node)}: {e}"
+                raise
+            except CompilerBug:
+                raise
+            except Exception as e:
+                raise CompilerBug(f"{place_of(node)}: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
+                                  ) from e
+            for n, value in enumerate(results if isinstance(results, tuple | list) else (results,)):
+                if value is not None:
+                    self._bind(node, n, value)
+
+    def _bind(self, node: Node, n: int, value: Any) -> None:
+        spec = node.results[n] if n < len(node.results) else None
+        if isinstance(spec, TensorSpec):
+            made = TensorType.of(value)
+            if made.dtype != spec.dtype or made.rank != len(spec.shape):
+                raise CompilerBug(f"{place_of(node)}: result {n} became {made}, torch has "
+                                  f"{spec.dtype}[{', '.join(map(str, spec.shape))}]")
+            if spec.scalar:
+                value = Number(value)
+        self.env[Ref(node.name, n)] = value
+
+    def _bounds(self, dims: dict[str, DimOption]) -> dict[str, tuple[int, int]]:
+        known = {name: (low, HIGHEST if high is None else high) for name, low, high in self.graph.bounds}
+        for name, option in dims.items():
+            if name not in known:
+                raise UserError(f"the program has no dimension '{name}'; there are "
+                                f"{', '.join(map(repr, known)) or 'no symbolic dimensions'}")
+            low, high = (option, option) if isinstance(option, int) else option
+            if not 0 <= low <= high:
+                raise UserError(f"dimension '{name}': {option} is not a size, nor bounds in increasing order")
+            known[name] = (low, high)
+        return {name: b for name, b in known.items() if name not in self.fixed}
+
+    def _finish(self, module: Any, main: Any, arguments: list[Input], results: list[Any]) -> None:
+        """Result types, names of arguments and results, bounds of symbols."""
+        main.attributes["function_type"] = ir.TypeAttr.get(
+            ir.FunctionType.get(main.type.inputs, [r.type for r in results]))
+        text = ir.StringAttr.get
+        given = [{"xt.name": text(i.name)} | ({"xt.values": ir.ArrayAttr.get([text(_symbol_of(i))])}
+                                              if i.kind == "size" else {}) for i in arguments]
+        made = [{"xt.name": text(o.name)} | ({"xt.updates": text(o.updates)} if o.updates else {})
+                for o in self.graph.outputs]
+        for key, each in (("arg_attrs", given), ("res_attrs", made)):
+            main.attributes[key] = ir.ArrayAttr.get([ir.DictAttr.get(attributes) for attributes in each])
+        if self.bounds:
+            i64 = ir.IntegerType.get_signless(64)
+            module.operation.attributes["xt.dims"] = ir.DictAttr.get(
+                {k: ir.ArrayAttr.get([ir.IntegerAttr.get(i64, x) for x in b]) for k, b in self.bounds.items()})
+        try:
+            module.operation.verify()
+        except ir.MLIRError as e:
+            raise CompilerBug(f"importing gave an inconsistent module: {str(e).splitlines()[0]}") from None
+
+
+def _symbol_of(i: Input) -> str:
+    assert isinstance(i.spec, SizeSpec)
+    return symbolic.bare_symbol(symbolic.parse(i.spec.text)) or ""
+
+
+_FILE_LINE = re.compile(r"(.+):(\d+), in ")
+
+
+def _location(node: Node) -> Any:
+    """The node's name, at the user's line."""
+    found = _FILE_LINE.match(node.source)
+    if found is None:
+        return ir.Location.name(node.name)
+    return ir.Location.name(node.name, ir.Location.file(Path(found[1]).name, int(found[2]), 0))

@@ -1,0 +1,56 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc.dialects import xt
+from xcc.frontends.shared.helpers import convert, element, rank_of
+from xcc.frontends.shared.products import matmul
+from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.promotion import category
+from xcc.frontends.torch.registry import aten
+
+
+@aten("mm", "bmm", "matmul", "mv", "dot")
+def product(cx: Context) -> Any:
+    """numpy's matmul of self and the other operand."""
+    right = next(name for name in ("mat2", "other", "vec", "tensor") if name in cx.args)
+    return matmul(cx.tensor("self"), cx.tensor(right))
+
+
+@aten("linear")
+def linear(cx: Context) -> Any:
+    """input @ weight.T + bias."""
+    x, w, bias = cx.tensor("input"), cx.tensor("weight"), cx.optional("bias")
+    out = xt.dot_general(x, w, lhs_contract=(rank_of(x) - 1,), rhs_contract=(rank_of(w) - 1,))
+    return out if bias is None else xt.add(out, bias)
+
+
+@aten("addmm", "addbmm", "baddbmm", "addmv", "addr")
+def add_product(cx: Context) -> Any:
+    """beta * self + alpha * product; with beta 0 self is not read. addbmm sums over the batch, addr is of vectors."""
+    op = cx.node.op.split(".")[1]
+    names = {"addmm": ("mat1", "mat2"), "addmv": ("mat", "vec"), "addr": ("vec1", "vec2")}.get(op, ("batch1", "batch2"))
+    kind = cx.out().dtype
+    left, right = (convert(cx.tensor(n), kind) for n in names)
+    if op == "addr":
+        out = xt.dot_general(left, right, lhs_contract=(), rhs_contract=())
+    elif op == "addbmm":
+        out = xt.dot_general(left, right, lhs_contract=(0, 2), rhs_contract=(0, 1))
+    else:
+        out = matmul(left, right)
+    return _scaled_sum(cx, out)
+
+
+def _scaled_sum(cx: Context, out: Any) -> Any:
+    kind = element(out)
+    alpha, beta = cx.get("alpha", 1), cx.get("beta", 1)
+    if alpha != 1:
+        out = xt.mul(out, cx.value_of(alpha, kind))
+    if beta == 0:
+        return out
+    base = convert(cx.tensor("self"), kind)
+    if beta != 1:
+        base = xt.mul(base, cx.value_of(beta, kind))
+    return xt.or_(out, base) if category(kind) == 0 else xt.add(out, base)

@@ -1,0 +1,50 @@
+"""Which function converts which op: ``@aten("add.Tensor", "add.Scalar")``.
+
+An op is called by its name and overload, as torch prints it; ``default`` may be left out. The family modules are
+imported at the first look-up.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+Converter = Callable[[Any], Any]
+
+FAMILIES = ("elementwise", "matmul", "scalars", "shape")
+
+_CONVERTERS: dict[str, Converter] = {}
+
+
+def aten(*names: str, namespace: str = "aten") -> Callable[[Converter], Converter]:
+    """Registers a converter for ops of `namespace`; a duplicate raises."""
+
+    def register(function: Converter) -> Converter:
+        for name in names:
+            full = f"{namespace}.{name}" if "." in name or namespace != "aten" else f"aten.{name}.default"
+            if full in _CONVERTERS:
+                raise ValueError(f"two converters for {full}")
+            _CONVERTERS[full] = function
+        return function
+
+    return register
+
+
+@cache
+def _load() -> None:
+    for family in FAMILIES:
+        importlib.import_module(f"xcc.frontends.torch.{family}")
+
+
+def lookup(op: str) -> Converter | None:
+    """The converter of ``aten.add.Tensor``, None where there is none."""
+    _load()
+    return _CONVERTERS.get(op)
+
+
+def table() -> dict[str, Converter]:
+    """Every registered converter by its op's full name."""
+    _load()
+    return dict(_CONVERTERS)

@@ -1,0 +1,71 @@
+"""Python's own arithmetic of numbers that a program makes of its sizes: xt values of rank 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xcc.dialects import xt
+from xcc.frontends.shared.helpers import convert, element
+from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.promotion import category, promote
+from xcc.frontends.torch.registry import aten
+
+_ARITHMETIC = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "mod": "mod",
+               "max": "maximum", "min": "minimum"}
+_COMPARE = ("eq", "ge", "gt", "le", "lt", "ne")
+_FUNCTIONS = {"sqrt": "sqrt", "cos": "cos", "cosh": "cosh", "sin": "sin", "sinh": "sinh", "tan": "tan", "tanh": "tanh",
+              "asin": "asin", "acos": "acos", "atan": "atan", "neg": "neg", "log2": "log2", "exp": "exp", "log": "log"}
+_ROUNDED = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "int": "trunc"}
+
+
+def _number(cx: Context, name: str) -> Any:
+    """An argument as an f64, i64 or i1 of rank 0."""
+    value = cx[name]
+    return cx.value_of(value, "f64" if isinstance(value, float) else None)
+
+
+def _pair(cx: Context, float_result: bool = False) -> list[Any]:
+    values = [_number(cx, "arg0"), _number(cx, "arg1")]
+    kind = "f64" if float_result else promote(*map(element, values))
+    return [convert(v, kind) for v in values]
+
+
+def _arithmetic(name: str) -> Callable[[Context], Any]:
+    wants_float = name in ("truediv", "pow")
+    return lambda cx: getattr(xt, _ARITHMETIC[name])(*_pair(cx, wants_float))
+
+
+def _comparison(direction: str) -> Callable[[Context], Any]:
+    return lambda cx: xt.compare(*_pair(cx), direction=direction)
+
+
+def _function(builder: str) -> Callable[[Context], Any]:
+    return lambda cx: getattr(xt, builder)(convert(_number(cx, "arg0"), "f64"))
+
+
+def _rounded(builder: str) -> Callable[[Context], Any]:
+    return lambda cx: convert(getattr(xt, builder)(convert(_number(cx, "arg0"), "f64")), cx.out().dtype)
+
+
+for _name in _ARITHMETIC:
+    aten(_name, namespace="scalar")(_arithmetic(_name))
+for _name in _COMPARE:
+    aten(_name, namespace="scalar")(_comparison(_name))
+for _name, _builder in _FUNCTIONS.items():
+    aten(_name, namespace="scalar")(_function(_builder))
+for _name, _builder in _ROUNDED.items():
+    aten(_name, namespace="scalar")(_rounded(_builder))
+
+
+@aten("float", namespace="scalar")
+def to_float(cx: Context) -> Any:
+    return convert(_number(cx, "arg0"), "f64")
+
+
+@aten("floordiv", namespace="scalar")
+def floor_divide(cx: Context) -> Any:
+    a, b = _pair(cx)
+    if category(element(a)) == 2:
+        return xt.floor(xt.div(a, b))
+    return xt.div(xt.sub(a, xt.mod(a, b)), b)

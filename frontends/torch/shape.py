@@ -1,0 +1,132 @@
+"""Views and movements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc import symbolic
+from xcc.dialects import xt
+from xcc.frontends.shared.helpers import slice_axis, split
+from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.registry import aten
+from xcc.symbolic import Dim
+
+
+@aten("view", "_unsafe_view", "reshape", "view_copy", "_reshape_alias", "flatten.using_ints", "unflatten.int",
+      "squeeze", "squeeze.dim", "squeeze.dims", "unsqueeze", "_reshape_copy")
+def view(cx: Context) -> Any:
+    """The same elements in row-major order; torch says the shape."""
+    return xt.reshape(cx.tensor("self"), shape=cx.out().shape)
+
+
+@aten("expand", "expand_copy", "broadcast_to")
+def expand(cx: Context) -> Any:
+    return xt.broadcast(cx.tensor("self"), shape=cx.out().shape)
+
+
+@aten("permute", "permute_copy")
+def permute(cx: Context) -> Any:
+    return xt.transpose(cx.tensor("self"), perm=tuple(cx.normal(d) for d in cx["dims"]))
+
+
+@aten("transpose.int", "t", "numpy_T", "mT", "swapaxes")
+def transpose(cx: Context) -> Any:
+    """Two dims exchanged; t exchanges the two that there are."""
+    rank = cx.rank()
+    order = list(range(rank))
+    if "dim0" in cx.args:
+        a, b = cx.axis("dim0"), cx.axis("dim1")
+        order[a], order[b] = order[b], order[a]
+    elif cx.node.op.startswith("aten.mT"):
+        order[-2:] = order[:-3:-1]
+    else:
+        order.reverse()
+    return xt.transpose(cx.tensor("self"), perm=tuple(order)) if rank else cx.tensor("self")
+
+
+@aten("cat", "concatenate", "concat")
+def cat(cx: Context) -> Any:
+    """Tensors one after the other; ones of shape [0] count for nothing, as torch has it."""
+    kind = cx.out().dtype
+    rank = len(cx.out().shape)
+    values = [cx.value_of(t, kind) for t in cx["tensors"]]
+    values = [v for v in values if rank == 1 or tuple(xt.shape_of(v)) != (0,)]
+    return values[0] if len(values) == 1 else xt.concatenate(*values, axis=cx.axis(rank=rank))
+
+
+@aten("stack")
+def stack(cx: Context) -> Any:
+    rank = len(cx.out().shape)
+    axis = cx.axis(rank=rank)
+    parts = []
+    for t in cx.tensors("tensors"):
+        shape = list(xt.shape_of(t))
+        parts.append(xt.reshape(t, shape=(*shape[:axis], 1, *shape[axis:])))
+    return parts[0] if len(parts) == 1 else xt.concatenate(*parts, axis=axis)
+
+
+def clamp_index(index: Dim | None, size: Dim, default: Dim) -> Dim:
+    """A start or end of a slice: from the end where it is negative, then inside [0, size]."""
+    if index is None:
+        return default
+    if isinstance(index, int) and index >= (1 << 62):
+        return size
+    if isinstance(index, int) and index < 0:
+        return symbolic.dim_max(size + index, 0)
+    return symbolic.dim_min(index, size)
+
+
+@aten("slice.Tensor", "slice_copy.Tensor")
+def slice_(cx: Context) -> Any:
+    """self[start:end:step] along one dim."""
+    x, axis, shape = cx.tensor("self"), cx.axis(), cx.shape("self")
+    start = clamp_index(cx.get("start"), shape[axis], 0)
+    step = cx.get("step", 1)
+    length = cx.out().shape[axis]
+    if step == 1:
+        return slice_axis(x, axis, start, start + length)
+    limit = clamp_index(cx.get("end"), shape[axis], shape[axis])
+    starts: list[Dim] = [0] * len(shape)
+    limits, strides = list(shape), [1] * len(shape)
+    starts[axis], limits[axis], strides[axis] = start, symbolic.dim_max(limit, start), step
+    return xt.slice(x, starts=tuple(starts), limits=tuple(limits), strides=tuple(strides))
+
+
+@aten("select.int", "select_copy.int")
+def select(cx: Context) -> Any:
+    """self at one index of a dim, which goes."""
+    axis, index = cx.axis(), cx["index"]
+    size = cx.shape("self")[axis]
+    at = index + size if isinstance(index, int) and index < 0 else index
+    return xt.reshape(slice_axis(cx.tensor("self"), axis, at, at + 1), shape=cx.out().shape)
+
+
+@aten("split.Tensor", "split_with_sizes", "chunk", "split_with_sizes_copy", "tensor_split.sections",
+      "tensor_split.indices")
+def split_(cx: Context) -> Any:
+    """Consecutive parts; torch says how long each is."""
+    axis = cx.axis()
+    return split(cx.tensor("self"), axis, [cx.out(n).shape[axis] for n in range(len(cx.node.results))])
+
+
+@aten("unbind.int")
+def unbind(cx: Context) -> Any:
+    """The slices along a dim, which goes."""
+    axis = cx.axis()
+    parts = split(cx.tensor("self"), axis, [1] * len(cx.node.results))
+    return [xt.reshape(p, shape=cx.out(n).shape) for n, p in enumerate(parts)]
+
+
+@aten("flip")
+def flip(cx: Context) -> Any:
+    return xt.reverse(cx.tensor("self"), axes=cx.axes("dims") if cx["dims"] else ())
+
+
+@aten("full", "full_like", "zeros", "ones", "zeros_like", "ones_like", "empty.memory_format", "empty_like", "new_zeros",
+      "new_full", "new_empty", "empty_strided", "new_ones", "scalar_tensor", "new_empty_strided", "empty_permuted")
+def full(cx: Context) -> Any:
+    """One value everywhere; what is empty in torch is 0 here."""
+    out = cx.out()
+    op = cx.node.op.split(".")[1]
+    value = 1 if "ones" in op else cx.args["s"] if op == "scalar_tensor" else cx.args.get("fill_value", 0)
+    return xt.broadcast(cx.value_of(value, out.dtype), shape=out.shape)

@@ -1,0 +1,114 @@
+"""Names for torch's symbolic sizes: the user's own where torch still has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sympy
+import torch
+
+from xcc import symbolic
+from xcc.frontends.torch import compat
+from xcc.frontends.torch.sizes import dim_of
+from xcc.symbolic import Dim
+
+__all__ = ["Symbols"]
+
+HIGHEST = (1 << 31) - 1     # a larger bound is none
+
+
+class Symbols:
+    """torch's symbols and expressions -> dims. Every symbol here is bare in a dim of an input, or an input itself."""
+
+    def __init__(self, known: dict[Any, Dim], limits: dict[str, tuple[int, int | None]]) -> None:
+        self.known = known
+        self.limits = limits
+
+    @classmethod
+    def of_inputs(cls, inputs: Sequence[tuple[str, Any]], ranges: Mapping[Any, Any], plain: bool = False) -> Symbols:
+        """From the values of the placeholders. `plain`: symbols are s0, s1, ... in their order.
+
+        A symbol is called as the user called it (``Dim("batch")``), or ``x_dim0`` for dim 0 of input `x`. Where an
+        input's dim is an expression of a symbol that no dim is bare, the dim gets the name, and the symbol is computed.
+        """
+        places = list(_places(inputs))
+        given = _debug_names(inputs)
+        known: dict[Any, Dim] = {}
+        limits: dict[str, tuple[int, int | None]] = {}
+        for bare in (True, False):
+            for expr, where in places:
+                if expr in known or expr.is_Symbol != bare or (not bare and not expr.free_symbols - known.keys()):
+                    continue
+                name = f"s{len(limits)}" if plain else given.get(str(expr), where) if bare else where
+                name = _unused(name, limits)
+                known[expr] = symbolic.sym(name)
+                limits[name] = _limits(expr, ranges)
+                if not bare:
+                    _solve(expr, known)
+        return cls(known, limits)
+
+    def dim(self, value: Any) -> Dim:
+        """A size of torch (int or SymInt) as a dim; :class:`NoSize` where it cannot be one."""
+        if isinstance(value, torch.SymInt):
+            return dim_of(value.node.expr, self.known)
+        return int(value)
+
+    def new(self, expr: Any, hint: str) -> str:
+        """The name of a size that only a run can tell."""
+        name = _unused(hint, self.limits)
+        self.known[expr] = symbolic.sym(name)
+        self.limits[name] = (0, None)
+        return name
+
+    def bounds(self) -> tuple[tuple[str, int, int | None], ...]:
+        """(symbol, least, most). Torch's least of 2 is a habit of export and no promise: 0 and 1 run too."""
+        return tuple((name, low, high) for name, (low, high) in self.limits.items())
+
+
+def _places(inputs: Sequence[tuple[str, Any]]) -> Any:
+    """Each symbolic size of an input, and what to call it."""
+    for name, value in inputs:
+        if isinstance(value, torch.SymInt) and not value.node.expr.is_Integer:
+            yield value.node.expr, name
+        elif isinstance(value, torch.Tensor):
+            for i, d in enumerate(value.shape):
+                if isinstance(d, torch.SymInt) and not d.node.expr.is_Integer:
+                    yield d.node.expr, f"{name}_dim{i}"
+
+
+def _debug_names(inputs: Sequence[tuple[str, Any]]) -> dict[str, str]:
+    for _, value in inputs:
+        mode = getattr(value, "fake_mode", None)
+        if mode is not None and mode.shape_env is not None:
+            return compat.debug_names(mode.shape_env)
+    return {}
+
+
+def _unused(name: str, taken: Mapping[str, Any]) -> str:
+    own, n = name, 0
+    while own in taken:
+        n += 1
+        own = f"{name}_{n}"
+    return own
+
+
+def _limits(expr: Any, ranges: Mapping[Any, Any]) -> tuple[int, int | None]:
+    found = ranges.get(expr)
+    if found is None:
+        return 0, None
+    low, high = found.lower, found.upper
+    least = int(low) if low.is_Integer and int(low) > 2 else 0
+    return least, int(high) if high.is_Integer and int(high) < HIGHEST else None
+
+
+def _solve(expr: Any, known: dict[Any, Dim]) -> None:
+    """Makes the one symbol of ``a*s + b`` known from the dim that the whole is."""
+    free = [s for s in expr.free_symbols if s not in known]
+    if len(free) != 1:
+        return
+    symbol = free[0]
+    b = expr.subs(symbol, 0)
+    a = sympy.expand(expr - b).coeff(symbol)
+    if a.is_Integer and sympy.expand(a * symbol + b - expr) == 0 and int(a) > 0:
+        known[symbol] = symbolic.floordiv(known[expr] - dim_of(b, known), int(a))

@@ -1,0 +1,102 @@
+"""Exported programs as plain data, and what they mean."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import torch
+from torch.export import Dim
+from torch_programs import check, evaluated, exported
+
+from xcc.diagnostics import UserError
+from xcc.frontends.torch.graph import TensorSpec, TorchGraph
+from xcc.frontends.torch.promotion import result_type
+
+
+class Small(torch.nn.Module):
+    """Sizes in shapes and in numbers, nested inputs and outputs, a buffer that is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(8, 8)
+        self.tied = torch.nn.Linear(8, 8)
+        self.tied.weight = self.linear.weight
+        self.register_buffer("calls", torch.zeros(3))
+
+    def forward(self, x: Any, rest: Any) -> Any:
+        self.calls.add_(1)
+        y = self.tied(torch.nn.functional.gelu(self.linear(x)))
+        return {"y": y, "z": (x.shape[0], rest[0].reshape(x.shape[0] * 2, -1) / x.shape[0]**0.5)}
+
+
+def small() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    batch = Dim("batch", max=64)
+    args = (torch.randn(3, 5, 8), [torch.randn(3, 8)])
+    return Small(), args, {"dynamic_shapes": {"x": {0: batch}, "rest": [{0: batch}]}}
+
+
+def test_names_and_bounds_of_dims_are_the_users() -> None:
+    model, args, options = small()
+    graph = exported(model, args, **options).graph
+    assert graph.bounds == (("batch", 0, 64),)
+    x = next(i for i in graph.inputs if i.name == "x")
+    assert isinstance(x.spec, TensorSpec) and x.spec.shape == ("batch", 5, 8)
+
+
+def test_equals_eager_at_other_sizes() -> None:
+    model, args, options = small()
+    check(model, args, (torch.randn(1, 5, 8), [torch.randn(1, 8)]), (torch.randn(9, 5, 8), [torch.randn(9, 8)]),
+          **options)
+
+
+def test_a_written_buffer_is_an_update() -> None:
+    model, args, options = small()
+    program = exported(model, args, **options)
+    first = program.graph.outputs[0]
+    assert first.updates == "b_calls" and [i.name for i in program.graph.inputs if i.mutated] == ["b_calls"]
+    assert evaluated(program, args)[0].tolist() == [1, 1, 1]
+
+
+def test_tied_weights_are_one_array() -> None:
+    model, args, options = small()
+    weights = exported(model, args, **options).weights
+    assert weights["linear.weight"] is weights["tied.weight"]
+
+
+def test_graph_is_picklable_and_hashed_without_source_lines() -> None:
+    model, args, options = small()
+    graph = exported(model, args, **options).graph
+    again: TorchGraph = pickle.loads(pickle.dumps(graph))
+    assert again == graph and again.digest() == graph.digest() == exported(model, args, **options).graph.digest()
+
+
+def test_source_lines_are_the_users() -> None:
+    model, args, options = small()
+    node = next(n for n in exported(model, args, **options).graph.nodes if n.op == "aten.gelu.default")
+    assert "test_capture.py" in node.source and "in forward: y = self.tied" in node.source
+
+
+def test_ops_without_converter_are_all_in_one_error() -> None:
+    class Two(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.linalg.eigvalsh(x), torch.linalg.qr(x)
+
+    with pytest.raises(UserError, match=r"_linalg_eigh.*test_capture.py:\d+.*linalg_qr"):
+        evaluated(exported(Two(), (torch.randn(3, 3),)), (torch.randn(3, 3),))
+
+
+def test_result_types() -> None:
+    assert result_type([("i64", 0), ("f64", 2)]) == "f32"
+    assert result_type([("f16", 0), ("f32", 1)]) == "f16"
+    assert result_type([("f16", 0), ("bf16", 0)]) == "f32"
+    assert result_type([("ui8", 0), ("i8", 0)]) == "i16"
+    assert result_type([("i1", 0), ("i64", 2)]) == "i64"
+
+
+def test_the_plain_data_needs_no_torch() -> None:
+    script = "import sys; import xcc.frontends.torch.importer; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], check=True)
