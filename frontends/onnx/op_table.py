@@ -69,7 +69,7 @@ def _calls(function: Any, seen: frozenset[Any]) -> set[str]:
             out.add(name.rstrip("_"))
         else:
             target = function.__globals__.get(name)
-            if inspect.isfunction(target) and target.__module__.startswith("xcc.frontends.onnx"):
+            if inspect.isfunction(target) and target.__module__.startswith("xcc.frontends."):
                 out |= _calls(target, seen | {function})
     return out
 
