@@ -25,7 +25,7 @@ TUNING_FILE = "xcc-tuning.txt"
 def parser() -> ArgumentParser:
     p = ArgumentParser(prog="xcc", description=__doc__,
                        epilog="exit status: 0 done, 1 bad input or option, 70 a bug in xcc (a reproducer was saved)")
-    p.add_argument("model", nargs="?", metavar="MODEL", help=".onnx, or the .mlir of any stage")
+    p.add_argument("model", nargs="?", metavar="MODEL", help=".onnx, .pt2 (torch.export), or the .mlir of any stage")
     p.add_argument("-o", "--output", default="", metavar="FILE",
                    help="the artifact (default: MODEL.xcm), or with --emit the IR (default: standard output)")
     p.add_argument("--target", default="cpu", metavar="T[,opt=..]", help="cpu (default), nvptx or amdgcn")

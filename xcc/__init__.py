@@ -1,4 +1,4 @@
-"""xcc compiles ONNX models for CPUs, NVIDIA GPUs and AMD GPUs.
+"""xcc compiles ONNX models and PyTorch programs for CPUs, NVIDIA GPUs and AMD GPUs.
 
 >>> model = xcc.compile("m.onnx", target="cpu")        # doctest: +SKIP
 >>> out = model.run({"x": x})                          # doctest: +SKIP
@@ -34,7 +34,8 @@ def compile(model: Any, target: str = "cpu", *, dims: dict[str, Any] | None = No
     """Compiles `model` and returns it ready to be called.
 
     Args:
-        model: a path (.onnx, or the .mlir of any stage) or an ``onnx.ModelProto``.
+        model: a path (.onnx, .pt2, or the .mlir of any stage), an ``onnx.ModelProto`` or a
+            ``torch.export.ExportedProgram``.
         target: "cpu", "nvptx" or "amdgcn", with ``,key=value`` for options of the target.
         dims: bounds of symbolic dims, ``{"batch": (1, 64), "seq": 128}``.
         fix: inputs that become constants, ``{"rate": 16000}``; the compiled model does not have them.

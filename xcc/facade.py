@@ -18,10 +18,13 @@ __all__ = ["compile_to_artifact"]
 
 def compile_to_artifact(model: Any, options: CompileOptions, pipeline: Any = None) -> Artifact:
     """The artifact of `model`, in memory or mapped from a file in the cache (or from one that has no name any more)."""
+    from xcc.frontends.torch.program import captured, is_program
     from xcc.plugins import loaded_plugins
 
     if pipeline is not None and not hasattr(pipeline, "stage_names"):
         raise UserError(f"pipeline is a {type(pipeline).__name__}; give a Pipeline (Pipeline.parse makes one of text)")
+    if is_program(model) and not isinstance(model, (str, Path)):
+        model = captured(model)
     entry = model_cache.ticket(model, options, loaded_plugins()) if pipeline is None else None
     found = entry.find() if entry is not None else None
     if found is not None:
@@ -29,6 +32,8 @@ def compile_to_artifact(model: Any, options: CompileOptions, pipeline: Any = Non
             return Artifact.read(found.path)
         except UserError:
             found.remove()      # damaged
+    if is_program(model):
+        model = captured(model)
     plugins = can_isolate(model, pipeline) if options.isolate else None
     if plugins is None:
         return _compile_here(model, options, pipeline)

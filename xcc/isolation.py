@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 from xcc.child import Child
 from xcc.diagnostics import EXIT_BUG, CompilerBug, UserError
+from xcc.frontends.torch.program import StoredProgram, TorchProgram
 from xcc.options import CompileOptions
 from xcc.worker import read_frame, write_frame
 
@@ -27,9 +28,10 @@ __all__ = ["ModelJob", "can_isolate", "compile_apart"]
 
 @dataclass(frozen=True)
 class ModelJob:
-    """A model to compile: a path or the bytes of an ONNX file; `pipeline` is text, "" for the target's own."""
+    """A model to compile: a path, the bytes of an ONNX file, or a PyTorch program; `pipeline` is text, "" for the
+    target's own."""
 
-    model: str | bytes
+    model: str | bytes | StoredProgram
     options: CompileOptions
     pipeline: str
     plugins: tuple[str, ...]
@@ -41,12 +43,12 @@ class ModelJob:
 def can_isolate(model: Any, pipeline: Any) -> tuple[str, ...] | None:
     """The plugins that the nursery needs; None where only this process can do the work.
 
-    That is so for programs in memory that are no ONNX protos, for passes whose class is in no file, and on systems
-    without fork.
+    That is so for passes whose class is in no file, and on systems without fork.
     """
     from xcc.plugins import loaded_plugins
 
-    if not hasattr(os, "fork") or not (isinstance(model, (str, Path)) or hasattr(model, "opset_import")):
+    known = isinstance(model, (str, Path, TorchProgram)) or hasattr(model, "opset_import")
+    if not hasattr(os, "fork") or not known:
         return None
     if pipeline is None:
         return loaded_plugins()
@@ -61,7 +63,18 @@ def can_isolate(model: Any, pipeline: Any) -> tuple[str, ...] | None:
 def compile_apart(model: Any, options: CompileOptions, pipeline: Any, plugins: tuple[str, ...],
                   output: Path) -> tuple[tuple[Path, ...], dict[str, Any]]:
     """Compiles into the file `output`; returns the files of external data that were read, and facts for the cache."""
+    if isinstance(model, TorchProgram):
+        beside = output.with_suffix(".weights")
+        try:
+            return _sent(model.save(beside), options, pipeline, plugins, output)
+        finally:
+            beside.unlink(missing_ok=True)
     source = str(model) if isinstance(model, (str, Path)) else model.SerializeToString()
+    return _sent(source, options, pipeline, plugins, output)
+
+
+def _sent(source: str | bytes | StoredProgram, options: CompileOptions, pipeline: Any, plugins: tuple[str, ...],
+          output: Path) -> tuple[tuple[Path, ...], dict[str, Any]]:
     job = ModelJob(source, options, "" if pipeline is None else str(pipeline), plugins, str(output), os.getcwd(),
                    dict(os.environ))
     nursery = _take()
@@ -174,6 +187,8 @@ def _result(job: ModelJob, crashed: Any) -> tuple[Any, ...]:
         import onnx
 
         model = onnx.load_from_string(model)
+    elif isinstance(model, StoredProgram):
+        model = model.load()
     watch = Observer(guard=lambda describe: fork_guard(describe, crashed))
     pipeline = Pipeline.parse(job.pipeline) if job.pipeline else None
     compiled = compile_versions(model, job.options, pipeline, observer=watch)

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from xcc import cache
+from xcc.frontends.torch.program import TorchProgram
 from xcc.options import CompileOptions
 from xcc.runtime.output_file import output_file
 
@@ -69,9 +70,11 @@ class Found:
 
 @dataclass(frozen=True)
 class Ticket:
-    """A compilation that may be found or stored. `begin` is when its files were first looked at, in ns."""
+    """A compilation that may be found or stored. `begin` is when its files were first looked at, in ns.
 
-    model: Path
+    `model` is the file of the model; a program in memory has none."""
+
+    model: Path | None
     key: str
     begin: int
 
@@ -79,7 +82,8 @@ class Ticket:
         """The artifact of an equal compilation before."""
         try:
             files = json.loads(_path(self.key, ".list").read_text())
-            path = _path(self._whole([self.model.parent / str(f) for f in files]), ".xcm")
+            folder = self.model.parent if self.model is not None else Path()
+            path = _path(self._whole([folder / str(f) for f in files]), ".xcm")
             facts = json.loads(path.with_suffix(".json").read_text())
             if path.stat().st_size != facts["size"] or not isinstance(facts["kernels"], int):
                 return None
@@ -97,10 +101,11 @@ class Ticket:
         the cache, and when the disk is full.
         """
         try:
-            root = self.model.parent.resolve()
-            names = [str(f.resolve().relative_to(root)) for f in files]
+            read = () if self.model is None else (self.model, *files)
+            names = [] if self.model is None else [str(f.resolve().relative_to(self.model.parent.resolve()))
+                                                   for f in files]
             size = artifact.stat().st_size
-            if 4 * size > cache.limit() or any(f.stat().st_ctime_ns >= self.begin for f in (self.model, *files)):
+            if 4 * size > cache.limit() or any(f.stat().st_ctime_ns >= self.begin for f in read):
                 return None
             path = _path(self._whole(files), ".xcm")
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -123,21 +128,22 @@ class Ticket:
 
 def ticket(model: Any, options: CompileOptions, plugins: Sequence[str] = ()) -> Ticket | None:
     """The ticket of a compilation with the target's own pipeline; None where each one has something to do or to say."""
-    if not isinstance(model, (str, Path)) or Path(model).suffix != ".onnx" or not options.cache or plugins:
+    path = Path(model) if isinstance(model, (str, Path)) and Path(model).suffix in (".onnx", ".pt2") else None
+    if (path is None and not isinstance(model, TorchProgram)) or not options.cache or plugins:
         return None
     if options.verbose or options.dump_stages or options.debug_patterns or options.verify != "stage":
         return None
     begin = time.time_ns() - 10_000_000     # files' times have the clock's coarse ticks
     try:
-        content = _digest(Path(model))
+        content = model.key().encode() if path is None else _digest(path)
     except (OSError, ValueError):
         return None
     h = hashlib.sha256(content)
     chosen = {f.name: getattr(options, f.name) for f in dataclasses.fields(options) if f.name not in NEUTRAL}
-    for part in (cache.compiler_version(), Path(model).stem, repr(sorted(chosen.items())), options.code_key(),
-                 _machine(options)):
+    name = "" if path is None else path.stem
+    for part in (cache.compiler_version(), name, repr(sorted(chosen.items())), options.code_key(), _machine(options)):
         h.update(part.encode() + b"\0")
-    return Ticket(Path(model), h.hexdigest()[:40], begin)
+    return Ticket(path, h.hexdigest()[:40], begin)
 
 
 def temporary() -> Path:

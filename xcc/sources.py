@@ -10,6 +10,7 @@ from typing import Any
 
 from xcc.context import new_context, parse_module
 from xcc.diagnostics import CompilerBug, UserError, XccError, one_line
+from xcc.frontends.torch.program import is_program
 from xcc.options import CompileOptions
 from xcc.reproducer import import_command
 from xcc.weights import WeightStore
@@ -37,7 +38,7 @@ class Source:
 
 
 def load_source(model: Any, options: CompileOptions) -> Source:
-    """From a path (.onnx, .mlir) or an ``onnx.ModelProto``."""
+    """From a path (.onnx, .pt2, .mlir), an ``onnx.ModelProto``, or a PyTorch program, exported or captured."""
     if isinstance(model, (str, Path)):
         path = Path(model)
         if not path.is_file():
@@ -47,23 +48,20 @@ def load_source(model: Any, options: CompileOptions) -> Source:
                 raise UserError(f"{path}: inputs are fixed when a model is imported, not in an .mlir file")
             return _load_mlir(path)
         if path.suffix not in FRONTENDS:
-            raise UserError(f"{path}: xcc compiles .onnx and .mlir files")
+            raise UserError(f"{path}: xcc compiles .onnx, .pt2 and .mlir files")
         return _import(FRONTENDS[path.suffix], path, options, path.stem)
     kind = f"{type(model).__module__}.{type(model).__name__}"
     if hasattr(model, "SerializeToString") and hasattr(model, "opset_import"):
         return _import(FRONTENDS[".onnx"], model, options, model.graph.name or "model")
-    if kind.startswith("torch."):
+    if is_program(model):
         return _import(FRONTENDS[".pt2"], model, options, "model")
-    raise UserError(f"cannot compile a {kind}; give a path or an onnx.ModelProto")
+    raise UserError(f"cannot compile a {kind}; give a path, an onnx.ModelProto or a torch.export.ExportedProgram")
 
 
 def _import(frontend: str, model: Any, options: CompileOptions, name: str) -> Source:
     try:
         loader = importlib.import_module(frontend)
     except ModuleNotFoundError as e:
-        if e.name and e.name.startswith("xcc"):
-            raise UserError("this version of xcc does not read PyTorch programs: make an ONNX file of it with "
-                            "torch.onnx.export(..., dynamo=True)") from None
         raise UserError(f"reading this model needs the package '{e.name}'") from None
     dims = {name: low if low == high else (low, high) for name, low, high in options.dims}
     try:
@@ -82,7 +80,7 @@ def _import(frontend: str, model: Any, options: CompileOptions, name: str) -> So
 def _import_failed(model: Any, options: CompileOptions, error: Exception) -> XccError:
     """A UserError when onnx itself finds the model malformed, else our bug."""
     what = f"{type(error).__name__}: {error}".splitlines()[0]
-    if not str(model).endswith(".pt2"):
+    if not is_program(model):
         import onnx
 
         try:

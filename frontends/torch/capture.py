@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,19 +18,12 @@ from xcc.frontends.torch.dtypes import to_numpy
 from xcc.frontends.torch.fx_nodes import GraphReader
 from xcc.frontends.torch.graph import Input, Output, TorchGraph
 from xcc.frontends.torch.keep import decompositions
+from xcc.frontends.torch.program import TorchProgram
 from xcc.frontends.torch.symbols import Symbols
 
-__all__ = ["TorchProgram", "capture_export", "capture_fx"]
+__all__ = ["capture_export", "capture_fx"]
 
 Array = np.ndarray[Any, Any]
-
-
-@dataclass
-class TorchProgram:
-    """A graph and the values of its parameters, buffers and constants: ``Input.target`` -> array."""
-
-    graph: TorchGraph
-    weights: dict[str, Array]
 
 
 def capture_export(program: Any) -> TorchProgram:
@@ -39,9 +33,14 @@ def capture_export(program: Any) -> TorchProgram:
     are one here.
     """
     compat.check_version()
+    if isinstance(program, str | os.PathLike):
+        program = compat.read_program(os.fspath(program))
     if not isinstance(program, torch.export.ExportedProgram):
-        program = compat.read_program(str(program))
-    program = program.run_decompositions(decompositions())
+        raise UserError(f"a {type(program).__name__} is no exported program: give torch.export.export(model, args), or "
+                        "use torch.compile(model, backend='xcc')")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)      # torch's own uses of what torch is to change
+        program = program.run_decompositions(decompositions())
     symbols = Symbols.of_inputs(_user_inputs(program), program.range_constraints)
     reader = GraphReader(program.graph_module, symbols)
     inputs = _inputs(program, reader)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -31,7 +32,9 @@ def debug_names(shape_env: Any) -> dict[str, str]:
 def read_program(path: str) -> Any:
     """The ``torch.export.ExportedProgram`` in a .pt2 file; UserError for a file that holds none."""
     try:
-        return torch.export.load(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            return torch.export.load(path)
     except Exception as e:
         raise UserError(f"{path}: torch cannot read it as an exported program: "
                         f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}") from None

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import func_d, ir
@@ -20,11 +20,9 @@ from xcc.dialects.xt.types import TensorType
 from xcc.frontends.torch import registry
 from xcc.frontends.torch.context import Context, Number, place_of, resolve, spec_type
 from xcc.frontends.torch.graph import Input, Node, Ref, SizeSpec, TensorSpec, TorchGraph, refs_of
+from xcc.frontends.torch.program import TorchProgram, captured
 from xcc.symbolic import Dim
 from xcc.weights import WeightStore
-
-if TYPE_CHECKING:
-    from xcc.frontends.torch.capture import TorchProgram
 
 DimOption = int | tuple[int, int]
 HIGHEST = (1 << 31) - 1
@@ -45,18 +43,6 @@ def load(model: Any, dims: Mapping[str, DimOption] | None = None,
     name = str(model) if isinstance(model, str | os.PathLike) else program.graph.name
     with xt.context(), ir.Location.file(name, 0, 0):
         return GraphImporter(program, dict(dims or {}), weights).run(), weights
-
-
-def captured(model: Any) -> TorchProgram:
-    """`model` as plain data; torch is imported only for what is not."""
-    if hasattr(model, "graph") and isinstance(model.graph, TorchGraph):
-        program: TorchProgram = model
-        return program
-    try:
-        from xcc.frontends.torch.capture import capture_export
-    except ModuleNotFoundError as e:
-        raise UserError(f"reading a PyTorch program needs the package '{e.name}': pip install xcc[torch]") from None
-    return capture_export(model)
 
 
 class GraphImporter:

@@ -126,7 +126,7 @@ def test_help_loads_nothing_heavy() -> None:
 @pytest.mark.parametrize(("argv", "what"), [
     ((), "no model given"),
     (("absent.onnx",), "absent.onnx: no such file"),
-    (("m.txt",), "m.txt: xcc compiles .onnx and .mlir files"),
+    (("m.txt",), "m.txt: xcc compiles .onnx, .pt2 and .mlir files"),
     ((".",), "is a folder"),
     (("m.txt", "--target=tpu"), "there is no target 'tpu'"),
     (("m.txt", "--target=cuda"), "did you mean nvptx?"),

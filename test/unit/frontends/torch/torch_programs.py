@@ -11,9 +11,10 @@ from torch.utils import _pytree
 from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
-from xcc.frontends.torch.capture import TorchProgram, capture_export
+from xcc.frontends.torch.capture import capture_export
 from xcc.frontends.torch.dtypes import to_numpy
 from xcc.frontends.torch.importer import load
+from xcc.frontends.torch.program import TorchProgram
 
 
 def exported(model: Any, args: tuple[Any, ...], **options: Any) -> TorchProgram:
