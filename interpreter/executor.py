@@ -18,6 +18,7 @@ from xcc.runtime.arena import walk
 from xcc.runtime.dtypes import numpy_dtype
 from xcc.runtime.program import BindSymbol, Copy, For, If, Launch, Program, Require, SetScalar, Statement, While
 from xcc.runtime.signature import require
+from xcc.runtime.state import HostState
 from xcc.symbolic import Dim
 from xcc.targets.chip_spec import chip_from_facts
 
@@ -50,6 +51,7 @@ class InterpretingExecutor:
         self.context = ir.Context()
         self.context.allow_unregistered_dialects = True
         self.watch: Watch | None = None
+        self.state = HostState(program, weights)
         self._kernels: dict[str, tuple[Kernel, int]] = {}
         self._parsed: list[Any] = []
 
@@ -68,7 +70,10 @@ class InterpretingExecutor:
         return self._kernels[name]
 
     def run(self, inputs: Sequence[Array], symbols: Mapping[str, int]) -> list[Array]:
-        """The outputs, in the program's order. Raises KernelFault where a kernel's behaviour is undefined."""
+        """The outputs, in the program's order. Raises KernelFault where a kernel's behaviour is undefined.
+
+        Inputs that outputs update are written in place.
+        """
         state = _State(self, inputs, dict(symbols))
         state.execute((*self.program.setup, *self.program.body))
         return [state.array(i) for i in self.program.outputs]
@@ -79,7 +84,7 @@ class _State:
 
     def __init__(self, executor: InterpretingExecutor, inputs: Sequence[Array], symbols: dict[str, int]) -> None:
         self.executor, self.program, self.symbols = executor, executor.program, symbols
-        self.memory: dict[int, Array] = dict(zip(self.program.inputs, inputs, strict=True))
+        self.memory: dict[int, Array] = dict(zip(self.program.inputs, inputs, strict=True)) | executor.state.arrays
         self.limits: dict[str, int] = {}
         for s in walk(self.program.body):
             if isinstance(s, BindSymbol):

@@ -57,6 +57,7 @@ BUILTIN: dict[str, str] = {
     "transposed-convolution": "xcc.passes.xt.transposed_conv",
     "unique-runs": "xcc.passes.xt.unique_runs",
     "unroll-vectors": "xcc.passes.vector.unroll",
+    "update-in-place": "xcc.passes.xt.update_in_place",
     "warpgroup-matrix": "xcc.passes.gpu.warpgroup_matrix",
     "wide-pixels": "xcc.passes.xt.wide_pixels",
     "winograd": "xcc.passes.xt.winograd",

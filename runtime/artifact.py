@@ -32,7 +32,7 @@ from xcc.weights import WeightStore
 
 __all__ = ["ALIGN", "FORMAT_VERSION", "Artifact"]
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 ALIGN = 64
 _LOCAL = struct.Struct("<IHHHHHIIIHH")
 _CENTRAL = struct.Struct("<IHHHHHHIIIHHHHHII")
@@ -102,9 +102,9 @@ class Artifact:
         weights = {name: raw[begin:end].view(dtype).reshape(shape)
                    for name, (dtype, shape, begin, end) in parse_header(raw, f"{path}: {_WEIGHTS}").items()
                    if not name.startswith("__pad.")}
-        for b in program.buffers:
-            if b.kind == "weight" and b.name not in weights:
-                raise UserError(f"{path}: program.json uses weight '{b.name}', which the file does not have")
+        for name in program.weight_names():
+            if name not in weights:
+                raise UserError(f"{path}: program.json uses weight '{name}', which the file does not have")
         return Artifact(manifest, program, members, weights)
 
 

@@ -27,6 +27,7 @@ from xcc.runtime.poison import poison_cpu, wanted
 from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program, Require
 from xcc.runtime.run_memory import RunMemory
 from xcc.runtime.signature import refusal
+from xcc.runtime.state import HostState
 from xcc.runtime.versions import choose
 
 __all__ = ["CpuExecutor", "make_executor", "requirements", "symbol_names"]
@@ -100,7 +101,9 @@ class CpuExecutor:
         self._limits = bool(self.memory.planner.limits)     # a run tells how large an output is
         self._dtypes = {i: _dtype(program.buffers[i].dtype) for i in program.outputs}
         self._output_memory = [OutputMemory() if program.buffers[i].kind == "output" else None for i in program.outputs]
-        self._plain = not self._limits and None not in self._output_memory      # outputs are what the kernels write
+        self._updated = {output: program.inputs.index(source) for output, source in program.updates}
+        self._plain = not self._limits and all(         # outputs are what the kernels write
+            m is not None or i in self._updated for i, m in zip(program.outputs, self._output_memory, strict=True))
         self._keep: list[Any] = []
         self._arrays: dict[int, Any] = {}       # of weights, by buffer
         for i, b in enumerate(program.buffers):
@@ -108,6 +111,9 @@ class CpuExecutor:
                 array = np.ascontiguousarray(weights[b.name])
                 self._arrays[i] = array
                 self._pointers[i] = array.ctypes.data
+        self.state = HostState(program, weights)
+        for i, array in self.state.arrays.items():
+            self._pointers[i] = address_of(array)
         if program.setup:
             self._set_up()
 
@@ -154,7 +160,7 @@ class CpuExecutor:
             out = None
             if memory is not None:
                 out, pointers[i] = memory.empty(size, self._dtypes[i])
-            outputs.append(out)
+            outputs.append(inputs[self._updated[i]] if i in self._updated else out)
         status = self._main(pointers, self._symbols)
         if status:
             env = {name: int(self._symbols[k]) for k, name in enumerate(self._names)}
@@ -177,8 +183,6 @@ class CpuExecutor:
         """Output `n`, cut to its size where that was only known at the end, copied where it is no buffer of its own."""
         i = self.program.outputs[n]
         b = self.program.buffers[i]
-        if out is not None and not self._limits:
-            return out
         env = {name: int(self._symbols[k]) for k, name in enumerate(self._names)}
         size = tuple(symbolic.evaluate(d, env) for d in b.shape)
         if out is not None:

@@ -40,6 +40,7 @@ from xcc.runtime.program import (
     While,
 )
 from xcc.runtime.signature import require
+from xcc.runtime.state import DeviceState
 
 __all__ = ["GpuExecutor"]
 
@@ -83,8 +84,10 @@ class GpuExecutor:
                 self._weights[i] = driver.alloc(array.nbytes)
                 driver.upload(self._weights[i], array)
                 driver.synchronize()
-            elif b.kind == "kept":
+            elif b.kind in ("kept", "state"):
                 self._weights[i] = driver.alloc(symbolic.evaluate(program.nbytes(i), {}))
+        self.state = DeviceState(program, weights, driver, self._weights)
+        self._updated = {output: program.inputs.index(source) for output, source in program.updates}
         for s in program.setup:
             self._enqueue(s, PlacedShape({}, self._weights, []), {}, self._uploads)
         driver.synchronize()
@@ -121,10 +124,20 @@ class GpuExecutor:
                                  prod(value.shape) * DTYPE_BYTES[self.program.buffers[i].dtype])
         env = dict(shape.env)
         self._run(self.program.body, shape, env)
-        outputs = [self._output(i, shape, env, on_device) for i in self.program.outputs]
+        outputs = [self._replaced(i, inputs[self._updated[i]], shape, env) if i in self._updated
+                   else self._output(i, shape, env, on_device) for i in self.program.outputs]
         self.driver.synchronize()
         self._uploads.clear()
         return outputs
+
+    def _replaced(self, i: int, given: Any, shape: PlacedShape, env: Mapping[str, int]) -> Any:
+        """The input `given` with the numbers of output `i`, which updates it."""
+        source = self._address(i, shape, env)
+        if isinstance(given, np.ndarray):
+            self.driver.download(given, source)
+        else:
+            self.driver.copy(given.pointer, source, prod(given.shape) * DTYPE_BYTES[self.program.buffers[i].dtype])
+        return given
 
     def to_host(self, tensor: Any) -> Any:
         """A numpy copy of a contiguous DLPack tensor on the device, after what was enqueued before."""

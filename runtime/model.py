@@ -17,7 +17,9 @@ from xcc.runtime import dlpack, dtypes
 from xcc.runtime.artifact import Artifact
 from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.signature import Sizes, TensorInfo, check_names, check_tensor, from_python, tensor_infos
+from xcc.runtime.state import ModelState
 from xcc.runtime.turn import Turn
+from xcc.runtime.updated_inputs import UpdatedInputs
 
 __all__ = ["Model", "load"]
 
@@ -30,7 +32,8 @@ EXECUTORS: dict[str, str] = {
 
 An executor has ``run(inputs, symbols) -> list``: inputs in the program's order, checked and contiguous, as numpy
 arrays (or as DlTensor on the executor's own device when it has ``device``, a DLPack device type), and the value of
-each symbol; it returns the outputs in the program's order.
+each symbol; it returns the outputs in the program's order, those that update an input as what came for that. What the
+program holds it has as ``state``, a HostState or DeviceState.
 """
 
 SOURCES = (".mlir", ".onnx", ".pt2")      # files that xcc compiles
@@ -55,6 +58,7 @@ class Model:
         self._output_names = [o.name for o in self.outputs]
         self._executor: Any = None
         self._sizes = Sizes(artifact.program)
+        self._updated = UpdatedInputs(artifact.program)
         self._solved: dict[Any, dict[str, int]] = {}    # by the shapes of inputs, and the values that are sizes
         places = {b: n for n, b in enumerate(artifact.program.inputs)}
         self._values = [(places[v.source], v.index) for v in artifact.program.values]
@@ -83,9 +87,12 @@ class Model:
         """Runs the model on arrays by input name; returns arrays by output name.
 
         An array is numpy's, anything with ``__dlpack__``, or a number or nested list for an input of that type.
-        UserError names the input whose element type or shape does not fit.
+        UserError names the input whose element type or shape does not fit. An input that an output updates is written
+        in place: it must be an array that is contiguous and can be written, and the output is that same array.
         """
         checked = self._checked(inputs)
+        if self._updated:
+            self._updated.check([inputs[i.name] for i in self.inputs], checked[0])
         try:
             with self._turn.lock:
                 outputs = self.executor.run(*checked)
@@ -94,15 +101,27 @@ class Model:
         except ZeroDivisionError:
             sizes = ", ".join(f"'{name}' is {value}" for name, value in checked[1].items())
             raise UserError(f"sizes do not fit: one that is computed is a division by zero, as {sizes}") from None
+        for n, place in self._updated.outputs.items():
+            outputs[n] = inputs[self.inputs[place].name]
         return dict(zip(self._output_names, outputs, strict=True))
+
+    @property
+    def state(self) -> ModelState:
+        """What the model holds from run to run, by name: reading gives a copy, what is assigned the next run finds."""
+        return ModelState(self.artifact.program, self.executor, self._turn)
+
+    def reset(self) -> None:
+        """Makes all that the model holds what it was when it was loaded."""
+        with self._turn.lock:
+            self.executor.state.reset()
 
     def profile(self, inputs: Mapping[str, Any]) -> list[LaunchTime]:
         """Each kernel launch of a run on `inputs` and its median seconds, in order."""
         if not hasattr(self.executor, "profile"):
             raise UserError(f"the executor of target '{self.target}' cannot time single kernels")
-        checked = self._checked(inputs)
+        arrays, symbols = self._checked(inputs)
         with self._turn.lock:
-            times: list[LaunchTime] = self.executor.profile(*checked)
+            times: list[LaunchTime] = self.executor.profile(self._updated.copies(arrays), symbols)
         return times
 
     def device_times(self, inputs: Mapping[str, Any], repeats: int = 30, cold: bool = True,
@@ -117,7 +136,7 @@ class Model:
             raise UserError(f"target '{self.target}' has no device times: time run()")
         arrays, symbols = self._checked(inputs)
         with self._turn.lock:
-            self.executor.run(arrays, symbols)
+            self.executor.run(self._updated.copies(arrays), symbols)
             return run_times(self.executor, symbols, repeats, cold, before)
 
     def _checked(self, inputs: Mapping[str, Any]) -> tuple[list[Any], dict[str, int]]:

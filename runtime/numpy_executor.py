@@ -27,6 +27,7 @@ from xcc.runtime.program import (
     While,
 )
 from xcc.runtime.signature import require
+from xcc.runtime.state import HostState
 
 __all__ = ["NumpyExecutor", "storage_dtype"]
 
@@ -52,6 +53,7 @@ class NumpyExecutor:
                  kernel: Callable[[str, Sequence[Array], Sequence[int]], None]) -> None:
         self.program, self.weights, self.kernel = program, weights, kernel
         self.planner = ArenaPlanner(program)
+        self.state = HostState(program, weights)
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """The outputs for `inputs`, in the program's order; outputs and the arena are poisoned first."""
@@ -77,6 +79,8 @@ class _Run:
         self.memory: dict[int, Array] = {}
         for i, value in zip(self.program.inputs, inputs, strict=True):
             self.memory[i] = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        for i, value in executor.state.arrays.items():
+            self.memory[i] = value.reshape(-1).view(np.uint8)
         self.body((*self.program.setup, *self.program.body))
 
     def outputs(self) -> list[Array]:

@@ -12,7 +12,7 @@ from typing import Any, Literal, Union
 from xcc import symbolic
 from xcc.symbolic import Dim
 
-BufferKind = Literal["input", "output", "weight", "kept", "temp", "alias"]
+BufferKind = Literal["input", "output", "weight", "kept", "state", "temp", "alias"]
 
 DTYPE_BYTES: dict[str, int] = {
     "f64": 8, "f32": 4, "f16": 2, "bf16": 2, "f8E4M3FN": 1, "f8E5M2": 1, "f8E4M3FNUZ": 1,
@@ -30,8 +30,9 @@ class Buffer:
     """A contiguous row-major array.
 
     kind: "input"/"output" (name is the model's), "weight" (name is its key in the weight file), "kept" (static, made
-    from weights when the model is loaded, stays as long as it), "temp" (lives in the arena), "alias" (the bytes of
-    buffer `base` from `offset`, seen with another shape).
+    from weights when the model is loaded, stays as long as it), "state" (static, what a run leaves there the next one
+    finds; see State), "temp" (lives in the arena), "alias" (the bytes of buffer `base` from `offset`, seen with another
+    shape).
     dtype: a key of DTYPE_BYTES. `offset` is in bytes and may use the counter of an enclosing For.
     """
 
@@ -99,6 +100,15 @@ class InputValue:
 
 
 @dataclass(frozen=True)
+class State:
+    """The model holds `buffer`, called `name`, from run to run. It begins as the weight `initial`, as zeros for ""."""
+
+    name: str
+    buffer: int
+    initial: str = ""
+
+
+@dataclass(frozen=True)
 class Require:
     """Ends the run with a UserError unless `left` and `right` are equal, which what follows relies on.
 
@@ -147,6 +157,8 @@ class Program:
     `values` says which of them are elements of inputs; the others are sizes of inputs.
     `equal` holds pairs of dims over them which the kernels take to be equal. `setup` runs once, before the first run:
     its launches read weights and kept buffers, and write kept buffers.
+    `updates` has (output, input) for each output that takes an input's place: it is an alias of that input's buffer,
+    with a name. `states` are buffers of kind "state", each once.
     """
 
     buffers: tuple[Buffer, ...]
@@ -158,11 +170,17 @@ class Program:
     equal: tuple[tuple[Dim, ...], ...] = ()
     setup: tuple[Launch, ...] = ()
     values: tuple[InputValue, ...] = ()
+    updates: tuple[tuple[int, int], ...] = ()
+    states: tuple[State, ...] = ()
 
     def nbytes(self, buffer: int) -> Dim:
         """The size of `buffer` in bytes."""
         b = self.buffers[buffer]
         return symbolic.product(b.shape) * DTYPE_BYTES[b.dtype]
+
+    def weight_names(self) -> list[str]:
+        """The weights that it needs."""
+        return [b.name for b in self.buffers if b.kind == "weight"] + [s.initial for s in self.states if s.initial]
 
     def root(self, buffer: int) -> int:
         """The buffer that holds the bytes of `buffer`: itself, or what its chain of aliases ends at."""

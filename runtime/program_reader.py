@@ -28,9 +28,11 @@ from xcc.runtime.program import (
     Program,
     Require,
     SetScalar,
+    State,
     Statement,
     While,
 )
+from xcc.runtime.update_checks import update_problem
 from xcc.symbolic import Dim
 
 __all__ = ["program_from_json"]
@@ -57,6 +59,8 @@ def program_from_json(data: Any) -> Program:
             _check_dim(d, bound, "program.equal")
     _check_setup(p)
     _check_body(p, p.body, bound, "program.body")
+    if problem := update_problem(p):
+        _fail(*problem)
     known = bound | set(_defined(p.body))
     for i, b in enumerate(p.buffers):
         for d in (*b.shape, b.offset):
@@ -93,7 +97,7 @@ def _value(hint: Any, data: Any, where: str, depth: int) -> Any:
         return _dim(data, where)
     if hint == Statement:
         return _statement(data, where, depth)
-    if hint in (Buffer, InputValue, Launch):
+    if hint in (Buffer, InputValue, Launch, State):
         return _record(hint, data, where, depth + 1)
     if hint is int:
         return _int(data, where)
@@ -107,6 +111,8 @@ def _value(hint: Any, data: Any, where: str, depth: int) -> Any:
         if not isinstance(data, list):
             _fail(where, f"expected a list, got {type(data).__name__}")
         return tuple(_value(args[0], v, f"{where}[{i}]", depth) for i, v in enumerate(data))
+    if origin is tuple:
+        return _pair(data, where)
     if origin is dict:
         if not isinstance(data, dict):
             _fail(where, f"expected an object, got {type(data).__name__}")
@@ -133,7 +139,7 @@ def _text(data: Any, where: str) -> str:
 
 def _pair(data: Any, where: str) -> tuple[int, int]:
     if not isinstance(data, list) or len(data) != 2:
-        _fail(where, "expected [low, high]")
+        _fail(where, "expected a pair of integers")
     return _int(data[0], where), _int(data[1], where)
 
 
@@ -162,12 +168,13 @@ def _check_buffers(p: Program) -> None:
                 _fail(where, f"reaches {size - room} bytes past the end of buffer {b.base}")
         elif b.kind in ("input", "output", "weight") and not b.name:
             _fail(where, f"{b.kind} without a name")
-        elif b.kind == "kept" and not symbolic.is_static(b.shape):
-            _fail(where, "is kept, but its shape is not known when the model is loaded")
+        elif b.kind in ("kept", "state") and not symbolic.is_static(b.shape):
+            _fail(where, f"is {b.kind}, but its shape is not known when the model is loaded")
+    updated = {output for output, _ in p.updates}
     for kind, indices in (("input", p.inputs), ("output", p.outputs)):
         for i in indices:
             _check_index(p, i, f"program.{kind}s")
-            if p.buffers[i].kind != kind:
+            if p.buffers[i].kind != kind and i not in updated:
                 _fail(f"program.{kind}s", f"buffer {i} is of kind {p.buffers[i].kind}")
 
 

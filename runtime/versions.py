@@ -100,9 +100,9 @@ def versions_of(program: Program, members: Mapping[str, Any], weights: Mapping[s
         other = program_from_json(data)
         if list(_signature(other)) != list(_signature(program)):
             raise UserError(f"{prefix}program.json: its inputs and outputs are not those of the model")
-        for b in other.buffers:
-            if b.kind == "weight" and b.name not in weights:
-                raise UserError(f"{prefix}program.json uses weight '{b.name}', which the file does not have")
+        for name in other.weight_names():
+            if name not in weights:
+                raise UserError(f"{prefix}program.json uses weight '{name}', which the file does not have")
         found.append(Version(chip, other, own, fact.get("kernels", ())))
     return found
 
@@ -119,7 +119,7 @@ def _facts(members: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _signature(p: Program) -> Iterator[Any]:
-    yield set(p.symbols)
-    for i in (*p.inputs, *p.outputs):
+    yield set(p.symbols), [(p.outputs.index(output), p.inputs.index(source)) for output, source in p.updates]
+    for i in (*p.inputs, *p.outputs, *(s.buffer for s in p.states)):
         b = p.buffers[i]
         yield (b.name, b.dtype, tuple(map(str, b.shape)))

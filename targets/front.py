@@ -34,6 +34,7 @@ def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
             _decompose(keep=keep),
             get_pass("channels-last")(),
             get_pass("move-weights")(),
+            get_pass("update-in-place")(),      # what targets do to scatters leaves those alone
             *xt,
             get_pass("xt-simplify")(),
             get_pass("xt-fold")(),

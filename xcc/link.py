@@ -30,7 +30,7 @@ def link_model(source: Source, kernels: tuple[KernelBinary, ...], target: Target
     from xcc.passes.host.lower_main import lower_main
 
     program = bind_launches(lower_main(source.module, source.weights), {k.name: k for k in kernels})
-    used = {b.name for b in program.buffers if b.kind == "weight"}
+    used = set(program.weight_names())
     each_run = {program.buffers[b].name for s in walk(program.body) for b in map(program.root, touched(s))}
     # what only the setup reads lies together behind the others: its memory is given back in whole large pages
     names = sorted((name for name in source.weights if name in used), key=lambda name: name not in each_run)
@@ -102,6 +102,7 @@ def _manifest(source: Source, program: Program, kernels: tuple[KernelBinary, ...
                     "dims": [list(d) for d in options.dims], "fix": [list(f) for f in options.fix],
                     "target": [list(t) for t in options.target_options]},
         "inputs": signature(program.inputs), "outputs": signature(program.outputs),
+        "state": signature(tuple(s.buffer for s in program.states)),
         "kernels": [{"name": k.name, "format": k.format, "bytes": len(k.blob), "entries": [e.entry for e in k.launches],
                      **work.get(k.name, {}), **dict(k.report)} for k in kernels],
     }

@@ -63,7 +63,8 @@ def combine(artifacts: Sequence[Artifact]) -> Artifact:
         chip = str(other.manifest["chip"])
         names = {name: _stored(name, array, chip, weights) for name, array in other.weights.items()}
         buffers = tuple(replace(b, name=names[b.name]) if b.kind == "weight" else b for b in other.program.buffers)
-        program = to_json(replace(other.program, buffers=buffers))
+        states = tuple(replace(s, initial=names.get(s.initial, "")) for s in other.program.states)
+        program = to_json(replace(other.program, buffers=buffers, states=states))
         members[f"{FOLDER}/{chip}/program.json"] = json.dumps(program, separators=(",", ":")).encode()
         members |= {f"{FOLDER}/{chip}/{path}": data for path, data in other.members.items()}
         versions.append(_facts(other))

@@ -32,6 +32,7 @@ from xcc.dialects.xt.op import (
 )
 from xcc.dialects.xt.reading import agree, assumed_equal, operand_types, value_symbols
 from xcc.dialects.xt.types import TensorType, dtype_name, is_float, is_integer, is_signed, numpy_dtype, width
+from xcc.dialects.xt.updates import carried_count, carried_values, initial_weights, updated_arguments
 
 FAMILIES = ("elementwise", "shape", "slicing", "indexing", "selection", "positions", "reduce", "scans", "sort",
             "matmul", "conv", "winograd", "resize", "sampling", "norm", "attention", "recurrent", "quant", "narrow",
@@ -42,10 +43,10 @@ for _family in FAMILIES:
 globals().update(BUILDERS)  # after the imports, since `reduce` and a few others are also the names of family files
 
 __all__ = ["CLASSES", "FAMILIES", "OPS", "Attrs", "TensorType", "OpDefinition", "Xt", "agree", "assumed_equal",
-           "attrs_of", "build", "context", "dims_attr", "dims_from_attr", "dtype_name", "element_type_of", "evaluate",
-           "grouped_operands", "is_float", "is_integer", "is_signed", "least_read", "list_problem", "load",
-           "numpy_dtype", "op_class", "operand_types", "scalar", "shape_of", "tensor_type", "value_symbols", "verify",
-           "width"]
+           "attrs_of", "build", "carried_count", "carried_values", "context", "dims_attr", "dims_from_attr",
+           "dtype_name", "element_type_of", "evaluate", "grouped_operands", "initial_weights", "is_float", "is_integer",
+           "is_signed", "least_read", "list_problem", "load", "numpy_dtype", "op_class", "operand_types",
+           "scalar", "shape_of", "tensor_type", "updated_arguments", "value_symbols", "verify", "width"]
 
 
 def __getattr__(name: str) -> Any:

@@ -4,9 +4,11 @@
     %2 = "xt.reshape"(%1)                                         an alias of t1
     func.return %2                                                t1 is an alias of the output buffer
     %3 = "xt.dispatch"(%w) {kernel = @m, symbols = []}            Launch("m", (w, k1), ()) of the setup, k1 is kept
+    %4 = "xt.dispatch"(%c, %x) {kernel = @u, xt.in_place}         Launch("u", (c, x, c), ()), %c is read by nobody else
 
 Values that a block returns or yields are written where they are wanted; only values that cannot be (an input
-returned as it is, what was made when the model was loaded, a loop's next state) are copied.
+returned as it is, what was made when the model was loaded, a loop's next state) are copied. A result that updates an
+argument is wanted in the argument's memory, and copied there where the old value is read later.
 """
 
 from __future__ import annotations
@@ -20,10 +22,11 @@ import numpy as np
 from xcc import symbolic
 from xcc.diagnostics import CompilerBug
 from xcc.dialects import xt
-from xcc.passes.host.value_buffers import ValueBuffers, dtype_of
+from xcc.passes.host.shared_memory import SharedMemory, terminator
+from xcc.passes.host.value_buffers import dtype_of
 from xcc.passes.xt.equal_dims import equal_dims
-from xcc.passes.xt.load_time import made_at_load, view_root
-from xcc.passes.xt.op_graph import short_name
+from xcc.passes.xt.load_time import made_at_load
+from xcc.passes.xt.op_graph import IN_PLACE, short_name
 from xcc.runtime.program import (
     BindSymbol,
     Copy,
@@ -34,6 +37,7 @@ from xcc.runtime.program import (
     Program,
     Require,
     SetScalar,
+    State,
     Statement,
     While,
 )
@@ -60,13 +64,12 @@ def _bounds(module: Any) -> dict[str, tuple[int, int]]:
     return {named.name: tuple(int(v.value) for v in named.attr) for named in attributes["xt.dims"]}  # type: ignore
 
 
-class _Lowering(ValueBuffers):
+class _Lowering(SharedMemory):
     """The statements of each op, by kind."""
 
     def __init__(self, weights: WeightStore, at_load: frozenset[Any]) -> None:
-        super().__init__()
+        super().__init__(at_load)
         self.weights = weights
-        self.at_load = at_load
         self.constants: dict[tuple[str, tuple[int, ...], bytes], int] = {}
         self.bound: set[str] = set()
         self.loops = 0
@@ -74,47 +77,49 @@ class _Lowering(ValueBuffers):
 
     def function(self, op: Any, bounds: dict[str, tuple[int, int]]) -> Program:
         block = op.regions[0].blocks[0]
-        inputs = tuple(self.new(v, "input", _name(op, "arg_attrs", i, f"input{i}"))
-                       for i, v in enumerate(block.arguments))
-        for v, i in zip(block.arguments, inputs, strict=True):
-            self.buffer_of[v] = i
+        held = xt.initial_weights(op)
+        arguments = [self.new(v, "state" if i in held else "input", _name(op, "arg_attrs", i, f"input{i}"))
+                     for i, v in enumerate(block.arguments)]
+        inputs = tuple(b for i, b in enumerate(arguments) if i not in held)
+        self.buffer_of.update(zip(block.arguments, arguments, strict=True))
         dims = [d for i in inputs for d in self.buffers[i].shape]
-        values = [InputValue(name, i, n) for i, v in zip(inputs, block.arguments, strict=True)
+        values = [InputValue(name, i, n) for i, v in zip(arguments, block.arguments, strict=True)
                   for n, name in enumerate(xt.value_symbols(v))]
         symbols = tuple(dict.fromkeys([*(s for d in dims for s in symbolic.symbols_of(d)), *(v.name for v in values)]))
         self.bound = set(symbols)
-        results = _terminator(block)
-        outputs = tuple(self.new(v, "output", _name(op, "res_attrs", i, f"output{i}")) for i, v in enumerate(results))
-        body = self.block(block, outputs)
-        return Program(tuple(self.buffers), body, inputs, outputs, symbols,
+        results, updated = terminator(block), xt.updated_arguments(op)
+        targets = [self._result(v, _name(op, "res_attrs", i, f"output{i}"), None if n is None else arguments[n])
+                   for i, (v, n) in enumerate(zip(results, updated, strict=True))]
+        body = self.block(block, targets, [None if n is None else block.arguments[n] for n in updated])
+        states = tuple(State(self.buffers[arguments[i]].name, arguments[i], self._initial(weight))
+                       for i, weight in held.items())
+        updates = tuple((t, arguments[n]) for t, n in zip(targets, updated, strict=True) if n is not None)
+        return Program(tuple(self.buffers), body, inputs, tuple(t for t in targets if t not in arguments), symbols,
                        {s: b for s, b in bounds.items() if s in symbols}, setup=tuple(self.setup),
-                       values=tuple(values))
+                       values=tuple(values), updates=tuple(u for u in updates if u[0] != u[1]), states=states)
 
-    def block(self, block: Any, targets: Sequence[int]) -> tuple[Statement, ...]:
-        """The statements of `block`; what it yields ends up in the buffers `targets`."""
-        yielded = _terminator(block)
-        copied = self._place(block, yielded, targets)
+    def _result(self, value: Any, name: str, argument: int | None) -> int:
+        """The buffer of a result: its own, or the memory of the `argument` that it updates."""
+        if argument is None:
+            return self.new(value, "output", name)
+        return argument if self.buffers[argument].kind == "state" else self.new(value, "alias", name, argument)
+
+    def _initial(self, weight: str) -> str:
+        """The weight that a state begins as; "" for one of zeros, which needs no place in the artifact."""
+        return weight if np.ascontiguousarray(self.weights[weight]).reshape(-1).view(np.uint8).any() else ""
+
+    def block(self, block: Any, targets: Sequence[int], replaced: Sequence[Any] = ()) -> tuple[Statement, ...]:
+        """The statements of `block`; what it yields ends up in the buffers `targets`.
+
+        `replaced` has for each of them the argument whose memory it is, or None.
+        """
+        yielded = terminator(block)
+        copied = self.place(block, yielded, targets, replaced or [None] * len(targets))
         out = self.statements(block)
-        out += [Copy(self.buffer_of[v], t) for v, t in copied]
-        return tuple(out)
-
-    def _place(self, block: Any, yielded: Sequence[Any], targets: Sequence[int]) -> list[tuple[Any, int]]:
-        """Says where results of `block` are wanted; returns the values that have to be copied there."""
-        copied = []
-        for v, t in zip(yielded, targets, strict=True):
-            root = view_root(v)
-            if self._made_in(root, block) and root not in self.wanted:
-                self.wanted[root] = t
-            else:
-                copied.append((v, t))
-        return copied
-
-    def _made_in(self, value: Any, block: Any) -> bool:
-        """Whether an op of `block` itself writes `value`, in each run, to a buffer of its own."""
-        owner = getattr(value.owner, "operation", None)
-        if owner is None or short_name(owner) in ("weight", "constant") or owner in self.at_load:
-            return False
-        return bool(owner.block == block)
+        shared = {self.root(t) for t, v in zip(targets, replaced, strict=False) if v is not None}
+        out += [Copy(self.buffer_of[v], t) for v, t in copied if self.root(t) not in shared]
+        last = [(v, t) for v, t in zip(yielded, targets, strict=True) if self.root(t) in shared]
+        return (*out, *self.next_state([v for v, _ in last], [t for _, t in last]))
 
     def statements(self, block: Any) -> list[Statement]:
         out: list[Statement] = []
@@ -153,6 +158,8 @@ class _Lowering(ValueBuffers):
                 self.buffer_of[v] = self.new(v, "kept")
             self.setup.append(Launch(a.kernel, (*operands, *(self.buffer_of[v] for v in op.results)), ()))
             return []
+        if IN_PLACE in op.attributes:
+            return self._update(op, operands)
         results = [self.target(v) for v in op.results]
         if "xt.binds" not in op.attributes:
             return [Launch(a.kernel, (*operands, *results), a.symbols)]
@@ -164,6 +171,12 @@ class _Lowering(ValueBuffers):
         self.bound.add(name)
         return [Launch(a.kernel, (*operands, *results, count), known), BindSymbol(name, count, 0, limit)]
 
+    def _update(self, op: Any, operands: list[int]) -> list[Statement]:
+        """A launch that changes elements of its first operand, in a copy where somebody needs the old ones."""
+        a = xt.attrs_of(op)
+        out, target = self.held(op, 0)
+        return [*out, Launch(a.kernel, (*operands, target), a.symbols)]
+
     def if_(self, op: Any) -> list[Statement]:
         condition = self.buffer_of[op.operands[0]]
         results = [self.target(v) for v in op.results]
@@ -172,14 +185,14 @@ class _Lowering(ValueBuffers):
         branches: list[tuple[Statement, ...]] = []
         for region in op.regions:
             block = region.blocks[0]
-            shapes = [xt.shape_of(v) for v in _terminator(block)]
+            shapes = [xt.shape_of(v) for v in terminator(block)]
             body = self.block(block, results)
             values = [self._known_or_none(shapes[i][d]) for _, i, d in unknown]
             branches.append((*body, *(SetScalar(f, (d,)) for f, d in zip(flags, values, strict=True))))
             self.bound |= {s for s, _, _ in unknown}
         out: list[Statement] = [If(condition, branches[0], branches[1])]
         for (name, i, d), flag in zip(unknown, flags, strict=True):
-            limits = [xt.shape_of(_terminator(r.blocks[0])[i])[d] for r in op.regions]
+            limits = [xt.shape_of(terminator(r.blocks[0])[i])[d] for r in op.regions]
             out.append(BindSymbol(name, flag, 0, symbolic.dim_max(*limits)))
         return out
 
@@ -198,31 +211,16 @@ class _Lowering(ValueBuffers):
         return list(found.values())
 
     def while_(self, op: Any) -> list[Statement]:
-        carried = [self.target(v) for v in op.results]
-        out: list[Statement] = [Copy(self.buffer_of[v], t) for v, t in zip(op.operands, carried, strict=True)]
+        out, carried = self.all_held(op, len(op.results))
         before, body = (r.blocks[0] for r in op.regions)
         for block in (before, body):
             self.buffer_of.update(zip(block.arguments, carried, strict=True))
         head = self.statements(before)
-        condition = self.buffer_of[_terminator(before)[0]]
+        condition = self.buffer_of[terminator(before)[0]]
+        self.carry(body, terminator(body), carried)
         turn = self.statements(body)
-        turn += self._next_state(_terminator(body), carried)
+        turn += self.next_state(terminator(body), carried)
         return [*out, While(tuple(head), condition, tuple(turn))]
-
-    def _next_state(self, values: Sequence[Any], carried: Sequence[int]) -> list[Statement]:
-        """Copies `values` to `carried` as if at once: one that is another carried buffer goes through a temporary."""
-        first: list[Statement] = []
-        then: list[Statement] = []
-        for v, t in zip(values, carried, strict=True):
-            source = self.buffer_of[v]
-            if self.root(source) == self.root(t):
-                continue
-            if self.root(source) in map(self.root, carried):
-                saved = self.new(v, "temp")
-                first.append(Copy(source, saved))
-                source = saved
-            then.append(Copy(source, t))
-        return first + then
 
     def require(self, op: Any) -> list[Statement]:
         a = xt.attrs_of(op)
@@ -242,19 +240,19 @@ class _Lowering(ValueBuffers):
         state, xs = xt.grouped_operands(op)
         name, trips = self._counter(), a.length[0]
         counter = sym(name)
-        results = [self.target(v) for v in op.results]
-        carried, stacked = results[:len(state)], results[len(state):]
-        out: list[Statement] = [Copy(self.buffer_of[v], t) for v, t in zip(state, carried, strict=True)]
+        out, carried = self.all_held(op, len(state))
+        stacked = [self.target(v) for v in list(op.results)[len(state):]]
         self.buffer_of.update(zip(block.arguments[:len(state)], carried, strict=True))
         for argument, x, backwards in zip(block.arguments[len(state):], xs, a.reverse, strict=True):
             self.buffer_of[argument] = self.slice(argument, self.buffer_of[x], counter, trips, backwards)
-        yielded = _terminator(block)
+        yielded = terminator(block)
         slices = [self.slice(v, t, counter, trips, backwards)
                   for v, t, backwards in zip(yielded[len(state):], stacked, a.out_reverse, strict=True)]
-        copied = self._place(block, yielded[len(state):], slices)
+        copied = self.place(block, yielded[len(state):], slices, [None] * len(slices))
+        self.carry(block, yielded[:len(state)], carried)
         turn = self.statements(block)
         turn += [Copy(self.buffer_of[v], t) for v, t in copied]
-        turn += self._next_state(yielded[:len(state)], carried)
+        turn += self.next_state(yielded[:len(state)], carried)
         return [*out, For(name, trips, tuple(turn))]
 
     def _counter(self) -> str:
@@ -276,7 +274,3 @@ def _name(op: Any, where: str, index: int, default: str) -> str:
         return default
     entry = op.attributes[where][index]
     return str(entry["xt.name"].value) if "xt.name" in entry else default
-
-
-def _terminator(block: Any) -> list[Any]:
-    return list(block.operations[len(block.operations) - 1].operation.operands)

@@ -42,7 +42,7 @@ def _is_small(dispatch: Any) -> bool:
 
     No more than it reads where its elements are wider than those it reads: narrow weights stay narrow in memory.
     """
-    if "xt.binds" in dispatch.attributes or len(xt.attrs_of(dispatch).symbols):
+    if "xt.binds" in dispatch.attributes or "xt.in_place" in dispatch.attributes or len(xt.attrs_of(dispatch).symbols):
         return False
     read, made = (sum((symbolic.product(xt.shape_of(v)) * element_bytes(v) for v in values), 0)
                   for values in (dispatch.operands, dispatch.results))

@@ -10,8 +10,11 @@ from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.symbolic import Dim
 
-__all__ = ["Graph", "Node", "dims_without_ones", "element_bytes", "is_inline", "is_unit_reshape", "nominal_count",
-           "short_name"]
+__all__ = ["IN_PLACE", "Graph", "Node", "dims_without_ones", "element_bytes", "is_inline", "is_unit_reshape",
+           "nominal_count", "short_name"]
+
+IN_PLACE = "xt.in_place"
+"""Of an op that writes what it changes of its first operand to where that lies (the pass ``update-in-place``)."""
 
 HOST = ("weight", "dispatch", "return", "yield")
 MOST_SOURCES = 16
@@ -28,7 +31,8 @@ class Node:
     producers: for each operand the node that makes it, or None for a value from outside the block.
     sources: the weights and constants that a result of pointwise ops and moves is made of, and of nothing else; None
         where it is made of more than these, or of very many.
-    counters: the nodes that define symbols which its attributes or results have: sizes that a run counts.
+    counters: the nodes that define symbols which its attributes or results have: sizes that a run counts; and those
+        that read what it overwrites.
     sized: the nodes that have it among their counters.
     """
 
@@ -75,6 +79,7 @@ class Graph:
         self.made_by: dict[Any, Node] = {}
         self._counted: dict[str, Node] = {}     # the node that defines a symbol
         self._seen: set[str] = set()            # symbols of earlier nodes
+        self._readers: dict[Any, list[Node]] = {}       # of each value
         self._outer = 0
         for op in block.operations:
             self._add(op.operation)
@@ -83,7 +88,8 @@ class Graph:
         operands = tuple(op.operands) if not len(op.regions) else (*op.operands, *_captured(op))
         producers = tuple(self.made_by.get(v) or self._outer_source(v) for v in operands)
         symbols = _symbols(op)
-        counters = tuple({n.index: n for s in sorted(symbols) if (n := self._counted.get(s)) is not None}.values())
+        counters = tuple({n.index: n for n in (*(self._counted[s] for s in sorted(symbols) if s in self._counted),
+                                               *self._overwritten(op))}.values())
         node = Node(len(self.nodes), op, short_name(op), _kind(op), producers, operands, tuple(op.results), counters)
         node.sources = _sources(node)
         self.nodes.append(node)
@@ -94,8 +100,24 @@ class Graph:
             p.sized.append(node)
         for v in node.results:
             self.made_by[v] = node
+        for v in operands:
+            self._readers.setdefault(v, []).append(node)
         for p in dict.fromkeys(p for p in producers if p is not None):
             p.users.append(node)
+
+    def _overwritten(self, op: Any) -> list[Node]:
+        """The nodes so far that read what `op` writes over."""
+        if IN_PLACE not in op.attributes:
+            return []
+        value = op.operands[0]
+        while value in self.made_by and self.made_by[value].kind in ("view", "unit_view"):
+            value = self.made_by[value].operands[0]
+        found, values = [], [value]
+        while values:
+            for n in self._readers.get(values.pop(), ()):
+                found.append(n)
+                values += n.results if n.kind in ("view", "unit_view") else ()
+        return found
 
     def _outer_source(self, value: Any) -> Node | None:
         """A node for a constant or dim that an enclosing block defines: kernels of this block may copy it."""
@@ -146,7 +168,7 @@ def _sources(n: Node) -> frozenset[Any] | None:
 def _kind(op: Any) -> str:
     if short_name(op) in HOST or len(op.regions):
         return "host"
-    access = getattr(xt.op_class(op), "access", "opaque")
+    access = "opaque" if IN_PLACE in op.attributes else getattr(xt.op_class(op), "access", "opaque")
     if access == "view":
         return "unit_view" if is_unit_reshape(op) else "view"
     return {"scalar": "source", "control": "host"}.get(access, access)

@@ -18,7 +18,7 @@ from typing import Any
 from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.passes.xt.known_sizes import known_sizes
-from xcc.passes.xt.op_graph import Graph, Node
+from xcc.passes.xt.op_graph import IN_PLACE, Graph, Node
 from xcc.symbolic import Dim, bare_symbol, product, sym
 
 __all__ = ["PARTS", "Group", "Outliner"]
@@ -103,6 +103,8 @@ class Outliner:
         for n in group.nodes:
             if (binding := _binding(n.op)) is not None:
                 op.attributes["xt.binds"] = xt.dims_attr(binding)
+            if IN_PLACE in n.op.attributes:     # then it is alone, and its first operand is the kernel's
+                op.attributes[IN_PLACE] = ir.UnitAttr.get()
         return list(op.results)
 
     def _function(self, group: Group, inputs: list[Any], outputs: list[Any], names: _SymbolNames, loc: Any) -> Any:

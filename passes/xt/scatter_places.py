@@ -26,6 +26,7 @@ from xcc.dialects import xt
 from xcc.dialects.xt.op import same_dims
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.counted import MOST, require_countable
+from xcc.passes.xt.op_graph import IN_PLACE
 from xcc.passes.xt.rewrite import at, dim_bounds, name_of, replace, walk_ops
 from xcc.symbolic import Dim, product
 
@@ -55,7 +56,7 @@ class ScatterPlaces(Pass):
         with module.context:
             bounds = dim_bounds(module)
             for op in list(walk_ops(module)):
-                if name_of(op) not in ("scatter_nd", "scatter_elements"):
+                if name_of(op) not in ("scatter_nd", "scatter_elements") or IN_PLACE in op.attributes:
                     continue
                 with at(op):
                     made = _nd(op) if name_of(op) == "scatter_nd" else _elements(op, ctx.chip)

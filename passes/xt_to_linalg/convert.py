@@ -12,6 +12,7 @@ from xcc._mlir import arith_d, func_d, ir
 from xcc.diagnostics import CompilerBug
 from xcc.dialects.xt.base import dims_attr, element_type_of, shape_of
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.op_graph import IN_PLACE
 from xcc.passes.xt_to_linalg.builder import Builder
 from xcc.passes.xt_to_linalg.dims import DimEmitter
 from xcc.passes.xt_to_linalg.loops import Buffer, LoopKernel, buffer_type
@@ -50,12 +51,18 @@ def convert_kernel(old: Any, threads: bool = False) -> Any:
     block = old.regions[0].blocks[0]
     ops = [op.operation for op in block.operations]
     compute = [op for op in ops[:-1] if op.name != "xt.constant"]
-    if len(compute) == 1 and {compute[0].name.split(".", 1)[-1]} & (LOOPS.keys() | TILES.keys()):
+    if len(compute) == 1 and _has_loops(compute[0]):
         new = _convert_loop_kernel(old, block, compute[0], threads)
     else:
         new = _convert_tensor_kernel(old, block, ops)
     old.operation.erase()
     return new
+
+
+def _has_loops(op: Any) -> bool:
+    """Whether a kernel of `op` alone is a loop kernel or a tile program; some ops are so in place only."""
+    name = op.name.split(".", 1)[-1]
+    return name in TILES or name in LOOPS and (name not in CONVERTERS or IN_PLACE in op.attributes)
 
 
 Kind = tuple[tuple[Dim, ...], Any]

@@ -1,4 +1,5 @@
 """Loop kernels that write at computed positions: scatter_elements, scatter_nd. The last of equal positions wins.
+In place, dynamic_update_slice, too: then the result holds the operand already, and only what changes is written.
 
 Where iterations are threads, the places that are written are cut into ranges: a thread walks all indices, in order, and
 takes those of its own range, so that the result is the same however threads run, and equal positions keep their order.
@@ -12,6 +13,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import arith_d, ir, math_d
+from xcc.passes.xt.op_graph import IN_PLACE
 from xcc.passes.xt_to_linalg.elementwise import binary
 from xcc.passes.xt_to_linalg.loops import LoopKernel
 from xcc.passes.xt_to_linalg.registry import converts_to_loops
@@ -26,6 +28,8 @@ _OPS = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
 
 
 def _copy(k: LoopKernel) -> None:
+    if IN_PLACE in k.op.operation.attributes:
+        return
     x, out = k.inputs[0], k.outputs[0]
     outer = x.dims[:-1]
     if k.threads:
@@ -198,3 +202,24 @@ def scatter_nd(k: LoopKernel) -> None:
         _walk(k, outer, part, size, lambda vector: k.flat(place(vector), lead), write)
 
     k.rows([ranges, *inner] if k.threads else inner, element)
+
+
+@converts_to_loops("dynamic_update_slice")
+def dynamic_update_slice(k: LoopKernel) -> None:
+    """The box alone, in place: a row an iteration on CPUs, an element a thread on GPUs."""
+    x, update, *starts = k.inputs
+    out, rank = k.outputs[0], len(update.dims)
+    begins: list[Any] = []
+
+    def place(value: Any, size: Dim, extent: Dim) -> Any:
+        at = arith_d.index_cast(ir.IndexType.get(), value)
+        return arith_d.maxsi(arith_d.minsi(at, k.dim(extent - size)), k.dim(0))
+
+    def write(c: list[Any]) -> None:
+        out.store(update.load(c), [arith_d.addi(b, i) for b, i in zip(begins, c, strict=True)])
+
+    def row(c: list[Any]) -> None:
+        begins[:] = [place(s.load([]), n, d) for s, n, d in zip(starts, update.dims, x.dims, strict=True)]
+        k.nest(update.dims, write, c[:rank if k.threads else rank - 1])
+
+    k.rows(update.dims if k.threads else update.dims[:-1], row)

@@ -13,6 +13,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import arith_d, ir, memref_d, scf_d
+from xcc.passes.xt.op_graph import IN_PLACE
 from xcc.passes.xt_to_linalg.dims import DimEmitter
 from xcc.passes.xt_to_linalg.registry import Op
 from xcc.passes.xt_to_linalg.types import constant, is_bool, stored
@@ -66,6 +67,13 @@ class LoopKernel:
     def index(self, value: int) -> Any:
         return self.dim(value)
 
+    @property
+    def walked(self) -> tuple[Dim, ...]:
+        """The sizes of what the kernel reads or writes: in place, of what it changes."""
+        if IN_PLACE not in self.op.operation.attributes:
+            return self.inputs[0].dims
+        return self.inputs[1].dims if self.op.name == "dynamic_update_slice" else self.inputs[2].dims
+
     def rows(self, dims: Sequence[Dim], body: Callable[[list[Any]], None]) -> None:
         """A top-level scf.forall over `dims` whose bodies are independent; at least one iteration."""
         dims = list(dims) or [1]
@@ -76,7 +84,7 @@ class LoopKernel:
             "operandSegmentSizes": i32s([0, len(dynamic), 0, 0]), "staticLowerBound": i64s([0] * n),
             "staticUpperBound": i64s([d if isinstance(d, int) else _DYNAMIC for d in dims]),
             "staticStep": i64s([1] * n)})
-        work = symbolic.product(self.inputs[0].dims)
+        work = symbolic.product(self.walked)
         if not isinstance(work, int) or work >= PARALLEL_WORK:
             loop.attributes["xcc.parallel"] = ir.UnitAttr.get()
         block = loop.regions[0].blocks.append(*[ir.IndexType.get()] * n)

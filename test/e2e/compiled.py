@@ -22,6 +22,7 @@ from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
 from xcc.interpreter.executor import make_executor as interpreting
 from xcc.runtime.poison import guarded
+from xcc.weight_files import write_weights
 
 Array = np.ndarray[Any, Any]
 EXAMPLES = float(os.environ.get("XCC_EXAMPLES", 1))
@@ -106,11 +107,13 @@ def on_chip(name: str) -> Iterator[None]:
         _chip = ""
 
 
-def compiled(module: Any) -> Any:
-    """A model to run, for this CPU or for the chip of `on_chip`."""
+def compiled(module: Any, weights: Any = None) -> Any:
+    """A model to run, for this CPU or for the chip of `on_chip`. `weights` is a WeightStore."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "case.mlir")
         path.write_text(str(module))
+        if weights is not None:
+            write_weights(path.with_suffix(".safetensors"), weights)
         if not _chip:
             return xcc.compile(path, target="cpu", cache=False, isolate=False)
         target = "nvptx,code=ptx" if _chip.startswith("sm_") else "amdgcn"

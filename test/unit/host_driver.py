@@ -104,9 +104,9 @@ def add_one(pointers, symbols):
     array(pointers[1], symbols[0])[:] = array(pointers[0], symbols[0]) + 1
 
 
-def executor(buffers, body, outputs=(1,), weights=None, symbols=("n",)):
+def executor(buffers, body, outputs=(1,), weights=None, symbols=("n",), **more):
     driver = HostDriver({"add_one": add_one})
-    program = Program(tuple(buffers), tuple(body), (0,), outputs, symbols)
+    program = Program(tuple(buffers), tuple(body), (0,), outputs, symbols, **more)
     return driver, GpuExecutor(driver, program, [b"module"], weights or {})
 
 

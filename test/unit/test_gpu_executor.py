@@ -27,6 +27,7 @@ from xcc.runtime.program import (
     Program,
     Require,
     SetScalar,
+    State,
     While,
 )
 from xcc.runtime.versions import Version
@@ -109,6 +110,44 @@ def test_a_size_that_the_model_computes_shapes_the_output():
     _, run = executor(buffers, body)
     x = np.arange(6, dtype=np.float32)
     np.testing.assert_array_equal(run.run([x], {"n": 6})[0], x[:2] + 1)
+
+
+def test_an_updated_input_is_what_the_caller_gave():
+    """Of arrays on the host and on the device; graphs stay."""
+    buffers = [f32("input", N, name="x"), f32("alias", N, name="y", base=0)]
+    driver, run = executor(buffers, [add(0, 1)], updates=((1, 0),))
+    x = np.arange(5, dtype=np.float32)
+    for n in range(3):
+        assert run.run([x], {"n": 5})[0] is x
+        np.testing.assert_array_equal(x, np.arange(5) + n + 1)
+    assert driver.log.count("capture") == 1
+    pointer = driver.alloc(20)
+    driver.upload(pointer, x)
+    tensor = SimpleNamespace(pointer=pointer, shape=(5,), dtype="f32")
+    assert run.run([tensor], {"n": 5})[0] is tensor
+    np.testing.assert_array_equal(array(pointer, 5), x + 1)
+
+
+@pytest.mark.parametrize("poisoned", ["0", "1"])
+def test_what_a_model_holds_stays_on_the_device(poisoned, monkeypatch):
+    monkeypatch.setenv("XCC_POISON", poisoned)
+    buffers = [f32("input", N, name="x"), f32("output", 4, name="y"), f32("state", 4, name="a"),
+               f32("state", 4, name="b")]
+    one = Launch("add_one", (2, 2), (4,), (1,), (1,)), Launch("add_one", (3, 3), (4,), (1,), (1,))
+    states = (State("a", 2, "first"), State("b", 3))
+    driver, run = executor(buffers, [*one, Copy(2, 1)], weights={"first": np.full(4, 7, np.float32)}, states=states)
+    x = np.zeros(2, np.float32)
+    for n in (1, 2):
+        np.testing.assert_array_equal(run.run([x], {"n": 2})[0], np.full(4, 7 + n))
+        np.testing.assert_array_equal(run.state.read(3), np.full(4, n))
+    driver.log.clear()
+    run.run([x], {"n": 2})
+    assert driver.log.count("upload") == 1          # x
+    run.state.write(2, np.arange(4, dtype=np.float32))
+    np.testing.assert_array_equal(run.run([x], {"n": 2})[0], np.arange(4) + 1)
+    run.state.reset()
+    np.testing.assert_array_equal(run.state.read(2), np.full(4, 7))
+    np.testing.assert_array_equal(run.state.read(3), np.zeros(4))
 
 
 def version(chip, *suffixes):

@@ -17,6 +17,7 @@ from xcc.runtime.program import (
     Launch,
     Program,
     SetScalar,
+    State,
     While,
     to_json,
 )
@@ -38,6 +39,8 @@ def sample():
             Buffer("temp", (parse("k"),), "f32"),
             Buffer("kept", (8,), "f32"),
             Buffer("input", (2,), "i32", "shape"),
+            Buffer("alias", (n, 4), "f32", "new", base=0),
+            Buffer("state", (4,), "f32", "held"),
         ),
         body=(
             Launch("add_0", (0, 6, 2), (n,), (parse("floordiv(n + 3, 4)"), 1, 1), (128, 1, 1), 64),
@@ -48,8 +51,9 @@ def sample():
             While((Launch("cond", (2, 4), (n,)),), 4, (Copy(0, 2),)),
             Copy(2, 1),
         ),
-        inputs=(0, 9), outputs=(1,), symbols=("n", "s"), bounds={"n": (1, 64)},
-        setup=(Launch("double", (6, 8), ()),), values=(InputValue("s", 9, 1),))
+        inputs=(0, 9), outputs=(1, 10), symbols=("n", "s"), bounds={"n": (1, 64)},
+        setup=(Launch("double", (6, 8), ()),), values=(InputValue("s", 9, 1),), updates=((10, 0),),
+        states=(State("held", 11, "w"),))
 
 
 def test_round_trip():
@@ -74,6 +78,18 @@ FAULTS = [
     (lambda d: d["values"][0].update(index=2), "program.values[0]: there is no integer 2 in buffer 9"),
     (lambda d: d["values"][0].update(index=-1), "program.values[0]: there is no integer -1 in buffer 9"),
     (lambda d: d["buffers"][6].update(name=""), "without a name"),
+    (lambda d: d["updates"].append([0, 10]), "program.updates: buffers 0 and 10 are no output and input"),
+    (lambda d: d.update(updates=[[10, 99]]), "program.updates: buffers 10 and 99 are no output and input"),
+    (lambda d: d["buffers"][10].update(dtype="i32"), "the output 10 is not the memory of the input 0"),
+    (lambda d: d.update(updates=[[10]]), "expected a pair of integers"),
+    (lambda d: d.update(updates=[[10, 0], [10, 0]]), "an input is updated twice"),
+    (lambda d: d.update(updates=[]), "is of kind alias"),
+    (lambda d: d["buffers"][10].update(offset=4), "the output 10 is not the memory of the input 0"),
+    (lambda d: d["buffers"][10].update(name=""), "the output 10 is not the memory of the input 0"),
+    (lambda d: d.update(states=[]), "are not the buffers of kind state"),
+    (lambda d: d["states"][0].update(buffer=2), "are not the buffers of kind state"),
+    (lambda d: d["states"].append(d["states"][0]), "are not the buffers of kind state"),
+    (lambda d: d["buffers"][11].update(shape=["n"]), "is state, but its shape is not known"),
     (lambda d: d.update(inputs=[1]), "is of kind output"),
     (lambda d: d.update(inputs=[99]), "there is no buffer 99"),
     (lambda d: d["body"][0].update(kernel="../x"), "is not a kernel name"),

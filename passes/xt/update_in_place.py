@@ -1,0 +1,102 @@
+"""Marks updates of a few elements that write where the value that they update lies.
+
+    %c: argument "past"
+    %n = xt.dynamic_update_slice(%c, %row, %i, ...)         the result has xt.updates = "past", or reads nothing but %n
+becomes
+    %n = xt.dynamic_update_slice(%c, %row, %i, ...) {xt.in_place}
+
+The op means what it did; the mark says how. Its kernel, a loop kernel, writes what changes and nothing else, as its
+output is taken to hold the operand already; ``passes/host/lower_main.py`` gives both the same memory, or copies the
+operand where somebody reads the old value later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import ir
+from xcc.dialects import xt
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.load_time import view_root
+from xcc.passes.xt.memory_uses import MemoryUses
+from xcc.passes.xt.op_graph import IN_PLACE, nominal_count
+from xcc.passes.xt.rewrite import blocks_of, dim_bounds, name_of
+
+__all__ = ["UpdateInPlace"]
+
+UPDATES = {"dynamic_update_slice": 1, "scatter_nd": 2, "scatter_elements": 2}
+"""Ops that change some elements of their first operand, and which operand has the new ones."""
+
+SHARE = 4       # what is changed is at most this part of a temporary: a kernel that writes all of it may do more
+WALKED = 32     # updates that the threads of a GPU walk in the time of other ways to order them
+
+
+@register_pass
+@dataclass(frozen=True)
+class UpdateInPlace(Pass):
+    """Marks updates (dynamic_update_slice, scatters) whose operand nobody reads later with ``xt.in_place``.
+
+    Of an argument of @main that a result updates (``xt.updates``) or that a loop carries, all those on the way from it
+    to the result; of other values, those that change few elements.
+    """
+
+    name: ClassVar[str] = "update-in-place"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        bounds, threads = dim_bounds(module), ctx.chip is not None and ctx.chip.warp > 1
+        with module.context:
+            for function in module.body:
+                if function.operation.name == "func.func" and "xt.kernel" not in function.attributes:
+                    for block in blocks_of(function):
+                        _mark_block(block, bounds, threads)
+
+
+def _mark_block(block: Any, bounds: Mapping[str, tuple[int, int]], threads: bool) -> None:
+    uses = MemoryUses(block)
+    mark = ir.UnitAttr.get(block.owner.context)
+    for value, argument in xt.carried_values(block):
+        for op in _chain(value, argument, uses):
+            op.attributes[IN_PLACE] = mark
+    for op in block.operations:
+        operation = op.operation
+        if name_of(operation) in UPDATES and IN_PLACE not in operation.attributes \
+                and uses.owns(operation.operands[0]) and uses.end_at(operation.operands[0], operation) \
+                and _is_small(operation, bounds, threads):
+            operation.attributes[IN_PLACE] = mark
+
+
+def _chain(value: Any, argument: Any, uses: MemoryUses) -> list[Any]:
+    """The updates on the way from `argument` to `value`, but for loops that carry it; none where another op
+    makes a part of it, or reads the old value later."""
+    found = []
+    while (root := view_root(value)) != argument:
+        op = uses.maker(root)
+        operand = _overwritten(op, root)
+        if operand is None or not uses.end_at(op.operands[operand], op, operand):
+            return []
+        if name_of(op) in UPDATES:
+            found.append(op)
+        value = op.operands[operand]
+    return found
+
+
+def _overwritten(op: Any, result: Any) -> int | None:
+    """Which operand of `op` may have the memory of `result`."""
+    if op is None or name_of(op) in UPDATES:
+        return None if op is None else 0
+    number = list(op.results).index(result)
+    carried = {"while": len(op.results), "scan": xt.carried_count(op) if name_of(op) == "scan" else 0}
+    return number if number < carried.get(name_of(op), 0) else None
+
+
+def _is_small(op: Any, bounds: Mapping[str, tuple[int, int]], threads: bool) -> bool:
+    updates = op.operands[UPDATES[name_of(op)]]
+    if threads and name_of(op) != "dynamic_update_slice":
+        a, indices = xt.attrs_of(op), xt.shape_of(op.operands[1])
+        walked = (indices[a.axis],) if name_of(op) == "scatter_elements" else indices[:-1]
+        if nominal_count(walked, dict(bounds)) > WALKED:
+            return False
+    count = nominal_count(xt.shape_of(updates), dict(bounds))
+    return SHARE * count <= nominal_count(xt.shape_of(op.operands[0]), dict(bounds))
