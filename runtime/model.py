@@ -106,6 +106,11 @@ class Model:
         return dict(zip(self._output_names, outputs, strict=True))
 
     @property
+    def updates(self) -> dict[str, str]:
+        """Outputs that take the place of inputs: {"present": "past"}."""
+        return {self.outputs[n].name: self.inputs[place].name for n, place in self._updated.outputs.items()}
+
+    @property
     def state(self) -> ModelState:
         """What the model holds from run to run, by name: reading gives a copy, what is assigned the next run finds."""
         return ModelState(self.artifact.program, self.executor, self._turn)

@@ -15,7 +15,7 @@ from xcc.diagnostics import UserError, dim_option
 from xcc.runtime.dtypes import numpy_dtype
 from xcc.runtime.signature import TensorInfo
 
-__all__ = ["check_dims", "gather_inputs", "random_input", "read_array", "summary", "write_outputs"]
+__all__ = ["check_dims", "fresh", "gather_inputs", "random_input", "read_array", "summary", "write_outputs"]
 
 Array = np.ndarray[Any, Any]
 
@@ -37,6 +37,12 @@ def check_dims(dims: Iterable[str], symbols: Sequence[str]) -> None:
     for name in dims:
         if name not in symbols:
             raise UserError(f"--dim {name}: the model has no such dim; it has {', '.join(symbols) or 'none'}")
+
+
+def fresh(model: Any, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """`inputs` for one run of `model` (an xcc.Model): those that the run writes to are copied."""
+    written = set(model.updates.values())
+    return {name: array.copy() if name in written else array for name, array in inputs.items()}
 
 
 def gather_inputs(infos: Sequence[TensorInfo], given: Sequence[str], files: Sequence[str], seed: int | None,

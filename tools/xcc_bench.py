@@ -44,16 +44,18 @@ def _run(argv: Sequence[str]) -> int:
     if not 0 <= args.seconds < float("inf"):
         raise UserError(f"--seconds {args.seconds}: give a number of seconds")
     from xcc.comparison import compare, computed_in, stated
-    from xcc.tools.arrays import check_dims, gather_inputs
+    from xcc.tools.arrays import check_dims, fresh, gather_inputs
 
     model = _model(args)
     dims = {name: low for name, low, _ in map(parse_dim, args.dim)}
     check_dims([parse_dim(text)[0] for text in args.dim if ".." not in text], model.artifact.program.symbols)
     inputs = gather_inputs(model.inputs, args.input, [], 0, dims)
-    rows = [("xcc", *measure(lambda: model.run(inputs), args.seconds))]
+    written = fresh(model, inputs)
+    rows = [("xcc", *measure(lambda: model.run(written), args.seconds))]
     onnx = args.against or (args.model if args.model.endswith(".onnx") else "")
     if onnx:
-        outputs, tolerance = model.run(inputs), stated(computed_in(model.artifact))
+        model.reset()
+        outputs, tolerance = model.run(fresh(model, inputs)), stated(computed_in(model.artifact))
         fixed = {name: json.loads(text) for name, text in map(parse_fix, args.fix)}
         for name, value, run in _peers(onnx, inputs, fixed, args.threads, outputs):
             rows.append((name, *measure(run, args.seconds)))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xcc.diagnostics import UserError, counted
-from xcc.options import PRECISIONS, CompileOptions, parse_dim, parse_fix, parse_target
+from xcc.options import PRECISIONS, CompileOptions, parse_dim, parse_fix, parse_target, parse_update
 from xcc.tools.code_output import CODE, check_emit, size_text, write_code, write_folder
 from xcc.tools.common import ArgumentParser, check_writable, guarded, write_output
 
@@ -39,6 +39,8 @@ def parser() -> ArgumentParser:
     p.add_argument("--dim", action="append", default=[], metavar="N=SIZE", help="fix a dim, or bound it: N=LOW..HIGH")
     p.add_argument("--fix", action="append", default=[], metavar="INPUT=VALUE",
                    help="make an input a constant: a number or [..., ...]")
+    p.add_argument("--update", action="append", default=[], metavar="OUTPUT=INPUT",
+                   help="an output takes the place of an input, whose array is written to: present.0.key=past.0.key")
     p.add_argument("--precision", default="", choices=PRECISIONS[1:], metavar="TYPE",
                    help=f"compute type of f32 parts: {', '.join(PRECISIONS[1:])}")
     p.add_argument("--threads", type=int, default=0, metavar="N", help="cpu threads of the compiled model")
@@ -223,7 +225,8 @@ def _options(args: Any) -> CompileOptions:
     name, extra = parse_target(args.target)
     return CompileOptions(
         target=name, target_options=extra, chip=args.chip, dims=tuple(parse_dim(d) for d in args.dim),
-        fix=tuple(parse_fix(f) for f in args.fix), precision=args.precision, tuning="" if args.tune else args.tuning,
+        fix=tuple(parse_fix(f) for f in args.fix), updates=tuple(parse_update(u) for u in args.update),
+        precision=args.precision, tuning="" if args.tune else args.tuning,
         winograd=not args.no_winograd, threads=args.threads, verify=args.verify, keep_ir=args.keep_ir,
         dump_stages=args.dump_stages, jobs=args.jobs, cache=not args.no_cache, debug_patterns=args.debug_patterns,
         verbose=args.verbose)

@@ -53,7 +53,7 @@ def _run(argv: Sequence[str]) -> int:
         raise UserError("--bisect needs --compare")
     from xcc.options import parse_dim
     from xcc.runtime.model import load
-    from xcc.tools.arrays import check_dims, gather_inputs, summary, write_outputs
+    from xcc.tools.arrays import check_dims, fresh, gather_inputs, summary, write_outputs
 
     model = load(args.model, prepare=not (args.info or args.interpret), threads=args.threads)
     if args.info:
@@ -63,7 +63,7 @@ def _run(argv: Sequence[str]) -> int:
     dims = {name: low for name, low, _ in map(parse_dim, args.dim)}
     check_dims(dims, model.artifact.program.symbols)
     inputs = gather_inputs(model.inputs, args.input, args.inputs, args.random, dims)
-    outputs = model.run(inputs)
+    outputs = model.run(fresh(model, inputs))
     for name, value in outputs.items():
         print(summary(name, value))
     if args.output:
@@ -74,7 +74,10 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _time(model: Any, inputs: dict[str, Any], repeat: int) -> None:
+    from xcc.tools.arrays import fresh
+
     times = []
+    inputs = fresh(model, inputs)       # the same ones each time: what a run updates costs no copy
     for _ in range(repeat):
         begin = time.perf_counter()
         model.run(inputs)
@@ -122,13 +125,14 @@ def _bisect(args: Any, model: Any, other: Any, inputs: dict[str, Any]) -> None:
     from pathlib import Path
 
     from xcc.link import MEANING
+    from xcc.tools.arrays import fresh
     from xcc.tools.bisect import bisect, save
 
     sides = [(args.model, model, args.interpret)]
     if other is not None and MEANING in other.artifact.members:
         sides.append((args.compare, other, False))
     for path, side, interpret in sides:
-        arrays, symbols = side._checked(inputs)
+        arrays, symbols = side._checked(fresh(side, inputs))
         found = bisect(side, arrays, symbols, interpret)
         if found is not None:
             print(f"{path}: {found}")
@@ -157,18 +161,28 @@ def _reference(path: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> tu
 
         return run_session(onnxruntime_session(path), path, inputs, outputs), None
     from xcc.runtime.model import load
+    from xcc.tools.arrays import fresh
 
     if not path.endswith(".xcm"):
         raise UserError(f"--compare {path}: takes an .xcm, an .onnx or an .npz file")
     other = load(path)
-    return other.run(inputs), other
+    return other.run(fresh(other, inputs)), other
+
+
+def _state(model: Any) -> list[tuple[str, Any]]:
+    """What the model holds, where it holds something."""
+    from xcc.runtime.signature import tensor_infos
+
+    program = model.artifact.program
+    held = [s.buffer for s in program.states]
+    return [("state", tensor_infos(program, held))] if held else []
 
 
 def _info(model: Any) -> int:
     m = model.artifact.manifest
     compiler = m.get("compiler", {})
     print(f"{m.get('name', '')} for {model.target} {model.chip}, compiled by xcc {compiler.get('version')}")
-    for title, infos in (("inputs", model.inputs), ("outputs", model.outputs)):
+    for title, infos in (("inputs", model.inputs), ("outputs", model.outputs), *_state(model)):
         print(f"{title}:")
         for info in infos:
             print(f"  {info}")

@@ -30,7 +30,8 @@ _LAZY = {"Model": ("xcc.runtime.model", "Model"), "load": ("xcc.runtime.model", 
 
 
 def compile(model: Any, target: str = "cpu", *, dims: dict[str, Any] | None = None,
-            fix: dict[str, Any] | None = None, pipeline: Any = None, **options: Any) -> Model:
+            fix: dict[str, Any] | None = None, updates: dict[str, str] | None = None, pipeline: Any = None,
+            **options: Any) -> Model:
     """Compiles `model` and returns it ready to be called.
 
     Args:
@@ -39,6 +40,8 @@ def compile(model: Any, target: str = "cpu", *, dims: dict[str, Any] | None = No
         target: "cpu", "nvptx" or "amdgcn", with ``,key=value`` for options of the target.
         dims: bounds of symbolic dims, ``{"batch": (1, 64), "seq": 128}``.
         fix: inputs that become constants, ``{"rate": 16000}``; the compiled model does not have them.
+        updates: outputs that take the place of inputs, ``{"present.0.key": "past.0.key"}``: runs write to the arrays
+            that they are given.
         pipeline: a :class:`xcc.passes.pipeline.Pipeline` to use in place of the target's own.
         options: the fields of :class:`xcc.options.CompileOptions`: chip, precision, threads, verify, ...
 
@@ -57,7 +60,8 @@ def compile(model: Any, target: str = "cpu", *, dims: dict[str, Any] | None = No
     from xcc.options import CompileOptions
     from xcc.runtime.model import Model
 
-    return Model(compile_to_artifact(model, CompileOptions.make(target, dims, fix, **options), pipeline)).prepare()
+    return Model(compile_to_artifact(model, CompileOptions.make(target, dims, fix, updates, **options),
+                                     pipeline)).prepare()
 
 
 def __getattr__(name: str) -> Any:

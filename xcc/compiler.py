@@ -27,6 +27,7 @@ from xcc.sources import Source, load_source
 from xcc.split import join_kernels, kernel_texts, kernel_work, strip_kernels
 from xcc.stages import Clock, run_stage
 from xcc.targets.base import Chip, KernelBinary, Target, chip_of, get_target
+from xcc.updates import mark_updates, proposed_updates
 from xcc.worker import INTERPRETED, KernelJob
 
 __all__ = ["Compiled", "Observer", "compile_model"]
@@ -71,6 +72,11 @@ def compile_model(model: Any, options: CompileOptions, pipeline: Pipeline | None
     source: Source = watch.clock.timed("import", "import", lambda: load_source(model, options))
     if source.stage == "":
         note_equal_dims(source.module)
+        mark_updates(source.module, dict(options.updates))
+        if options.verbose:
+            proposed_updates(source.module, watch.note)
+    elif options.updates:
+        raise UserError(f"{source.name}: updates are chosen before the first stage, this is behind '{source.stage}'")
     _check_interpretable(plan, source, options)
     ctx = PassContext(weights=source.weights, chip=chip, options=options, verbose=watch.note)
     dumper = Dumper(options.dump_stages, plan.stage_names())

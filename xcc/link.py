@@ -100,6 +100,7 @@ def _manifest(source: Source, program: Program, kernels: tuple[KernelBinary, ...
         "compiler": {"version": metadata.version("xcc") if _installed() else "checkout", "hash": compiler_version()},
         "options": {"precision": options.precision, "threads": options.threads,
                     "dims": [list(d) for d in options.dims], "fix": [list(f) for f in options.fix],
+                    "updates": [list(u) for u in options.updates],
                     "target": [list(t) for t in options.target_options]},
         "inputs": signature(program.inputs), "outputs": signature(program.outputs),
         "state": signature(tuple(s.buffer for s in program.states)),

@@ -13,7 +13,7 @@ from typing import Any
 
 from xcc.diagnostics import UserError
 
-__all__ = ["CompileOptions", "PRECISIONS", "parse_dim", "parse_fix", "parse_target"]
+__all__ = ["CompileOptions", "PRECISIONS", "parse_dim", "parse_fix", "parse_target", "parse_update"]
 
 PRECISIONS = ("", "f32", "f16", "bf16", "tf32")
 MOST = 1 << 63
@@ -31,6 +31,7 @@ class CompileOptions:
         dims: bounds of symbolic dims, (name, low, high), both included; low == high fixes the dim.
         fix: inputs that become constants, (name, JSON text of a number or of nested lists); a model needs it whose
             shapes or branches depend on the value of an input.
+        updates: outputs that take the place of inputs, (output, input): a run writes to the caller's array.
         precision: "" keeps the model's types; else the type that its f32 compute is done in.
         target_options: (key, value) pairs from ``--target=cpu,key=value``, read by the target.
         threads: CPU threads that the compiled model uses; 0 is one a physical core.
@@ -52,6 +53,7 @@ class CompileOptions:
     chip: str = ""
     dims: tuple[tuple[str, int, int], ...] = ()
     fix: tuple[tuple[str, str], ...] = ()
+    updates: tuple[tuple[str, str], ...] = ()
     precision: str = ""
     target_options: tuple[tuple[str, str], ...] = ()
     threads: int = 0
@@ -119,17 +121,18 @@ class CompileOptions:
 
     @staticmethod
     def make(target: str = "cpu", dims: Mapping[str, Any] | None = None,
-             fix: Mapping[str, Any] | None = None, **options: Any) -> CompileOptions:
+             fix: Mapping[str, Any] | None = None, updates: Mapping[str, str] | None = None,
+             **options: Any) -> CompileOptions:
         """From what :func:`xcc.compile` takes.
 
         ``target="cpu,key=value"``, ``dims={"batch": (1, 64), "seq": 128}``, ``fix={"rate": 16000}`` with numbers, lists
-        or arrays.
+        or arrays, ``updates={"present": "past"}``.
         """
         known = {f.name for f in dataclasses.fields(CompileOptions)}
         for key in options:
             if key not in known:
                 raise UserError(f"there is no option '{key}'; options are {', '.join(sorted(known))}")
-        for what, mapping in (("dims", dims), ("fix", fix)):
+        for what, mapping in (("dims", dims), ("fix", fix), ("updates", updates)):
             if mapping is not None and not isinstance(mapping, Mapping):
                 raise UserError(f"{what} is {mapping!r}; give a dict by name")
         if not isinstance(target, str):
@@ -143,7 +146,9 @@ class CompileOptions:
             except (TypeError, ValueError):
                 raise UserError(f"dims['{dim}'] is {value!r}; give a number or (low, high)") from None
         values = tuple((str(key), _json(str(key), value)) for key, value in (fix or {}).items())
-        return CompileOptions(target=name, target_options=extra, dims=tuple(bounds), fix=values, **options)
+        pairs = tuple((str(output), str(source)) for output, source in (updates or {}).items())
+        return CompileOptions(target=name, target_options=extra, dims=tuple(bounds), fix=values, updates=pairs,
+                              **options)
 
 
 def parse_target(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -172,6 +177,14 @@ def parse_fix(text: str) -> tuple[str, str]:
         raise UserError(f"--fix {text}: write NAME=VALUE, the value a number or [..., ...]")
     _check_value(name, value)
     return name, value
+
+
+def parse_update(text: str) -> tuple[str, str]:
+    """``present.0.key=past.0.key`` as (output, input)."""
+    output, eq, source = text.partition("=")
+    if not (output and source):
+        raise UserError(f"--update {text}: write OUTPUT=INPUT")
+    return output, source
 
 
 def _json(name: str, value: Any) -> str:

@@ -56,7 +56,8 @@ def save_text(name: str, text: str, flags: list[str], message: str, details: str
 def import_command(model: Path, options: CompileOptions) -> str:
     """The command that imports `model` as `options` say and stops."""
     words = ["xcc", str(model), *(f"--dim={n}={low}..{high}" for n, low, high in options.dims),
-             *(f"--fix={n}={value}" for n, value in options.fix), "--emit=xt", "-o", os.devnull]
+             *(f"--fix={n}={value}" for n, value in options.fix),
+             *(f"--update={output}={source}" for output, source in options.updates), "--emit=xt", "-o", os.devnull]
     return " ".join(quote(word) for word in words)
 
 
