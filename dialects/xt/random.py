@@ -1,14 +1,18 @@
-"""Random numbers that depend only on a seed and the element's position: Philox 4x32-10 (Salmon et al., SC 2011)."""
+"""Random numbers made of a seed, an offset and the element's position alone: Philox 4x32-10 (Salmon et al., SC 2011).
+
+The seed is an attribute, or an operand, as is the offset (else 0): integers that a run is given, of one element.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from xcc.dialects.xt.fields import dims, dtype, integer, number
+from xcc.dialects.xt.fields import dims, dtype, integer, number, optional
 from xcc.dialects.xt.norm import check_float
-from xcc.dialects.xt.op import Attrs, XtOp
+from xcc.dialects.xt.op import Attrs, InferError, XtOp
 from xcc.dialects.xt.shape import static_dims
 from xcc.dialects.xt.types import TensorType, numpy_dtype
+from xcc.symbolic import product
 
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
@@ -16,10 +20,12 @@ ROUNDS = 10
 MASK = 0xFFFFFFFF
 
 
-def philox(count: int, seed: int) -> tuple[Any, Any]:
-    """Two 32-bit words (as u64 arrays) for each position below `count`: the first two of Philox(position, seed)."""
+def philox(count: int, seed: int, offset: int = 0) -> tuple[Any, Any]:
+    """Two 32-bit words (as u64 arrays) for each position below `count`: the first two of Philox(position, offset) with
+    `seed` as its key."""
     position = np.arange(count, dtype=np.uint64)
-    c = [position & np.uint64(MASK), position >> np.uint64(32), np.zeros_like(position), np.zeros_like(position)]
+    c = [position & np.uint64(MASK), position >> np.uint64(32),
+         *(np.full_like(position, (offset >> shift) & MASK) for shift in (0, 32))]
     key = [seed & MASK, (seed >> 32) & MASK]
     for _ in range(ROUNDS):
         first, second = (c[i] * np.uint64(m) for i, m in zip((0, 2), MULTIPLIERS, strict=True))
@@ -29,14 +35,31 @@ def philox(count: int, seed: int) -> tuple[Any, Any]:
     return c[0], c[1]
 
 
+def _check_words(a: Attrs, *given: TensorType | None) -> TensorType:
+    """The result's type; InferError where a seed or an offset is no single i64."""
+    for t in given:
+        if t is not None and (t.dtype != "i64" or product(t.shape) != 1):
+            raise InferError(f"a seed or an offset is {t}, not an i64 of one element")
+    return check_float(TensorType(a.shape, a.dtype))
+
+
+def _words(a: Attrs, seed: Any, offset: Any) -> tuple[Any, Any]:
+    """`philox` for the shape and the seed of `a`, or of the operands."""
+    number, start = (default if v is None else int(np.asarray(v).item())
+                     for v, default in ((seed, a.seed), (offset, 0)))
+    return philox(int(np.prod(static_dims(a.shape, "shape"), dtype=np.int64)), number, start)
+
+
 def unit(word: Any) -> Any:
     """The upper 24 bits as f32 in [0, 1)."""
     return (word >> np.uint64(8)).astype(np.float32) * np.float32(2.0**-24)
 
 
 class RandomUniform(XtOp, name="random_uniform"):
-    """Uniform in [low, high): low + (high - low) * unit(word 0 of Philox(position, seed))."""
+    """Uniform in [low, high): low + (high - low) * unit(word 0 of Philox(position, offset) with the key seed)."""
 
+    seed_of_run = optional()
+    offset = optional()
     shape = dims()
     low = number(0.0)
     high = number(1.0)
@@ -45,13 +68,13 @@ class RandomUniform(XtOp, name="random_uniform"):
     access = "pointwise"
 
     @staticmethod
-    def infer(a: Attrs) -> TensorType:
-        return check_float(TensorType(a.shape, a.dtype))
+    def infer(a: Attrs, seed: TensorType | None, offset: TensorType | None) -> TensorType:
+        return _check_words(a, seed, offset)
 
     @staticmethod
-    def evaluate(a: Attrs) -> Any:
+    def evaluate(a: Attrs, seed: Any, offset: Any) -> Any:
         shape = static_dims(a.shape, "shape")
-        u = unit(philox(int(np.prod(shape, dtype=np.int64)), a.seed)[0])
+        u = unit(_words(a, seed, offset)[0])
         y = np.float32(a.low) + np.float32(a.high - a.low) * u
         return y.reshape(shape).astype(numpy_dtype(a.dtype))
 
@@ -59,6 +82,8 @@ class RandomUniform(XtOp, name="random_uniform"):
 class RandomNormal(XtOp, name="random_normal"):
     """Normal by Box and Muller: mean + scale * sqrt(-2 log(u0 + 2^-24)) * cos(2 pi u1) of two Philox words."""
 
+    seed_of_run = optional()
+    offset = optional()
     shape = dims()
     mean = number(0.0)
     scale = number(1.0)
@@ -67,13 +92,13 @@ class RandomNormal(XtOp, name="random_normal"):
     access = "pointwise"
 
     @staticmethod
-    def infer(a: Attrs) -> TensorType:
-        return check_float(TensorType(a.shape, a.dtype))
+    def infer(a: Attrs, seed: TensorType | None, offset: TensorType | None) -> TensorType:
+        return _check_words(a, seed, offset)
 
     @staticmethod
-    def evaluate(a: Attrs) -> Any:
+    def evaluate(a: Attrs, seed: Any, offset: Any) -> Any:
         shape = static_dims(a.shape, "shape")
-        first, second = philox(int(np.prod(shape, dtype=np.int64)), a.seed)
+        first, second = _words(a, seed, offset)
         radius = np.sqrt(np.float32(-2) * np.log(unit(first) + np.float32(2.0**-24)))
         y = np.float32(a.mean) + np.float32(a.scale) * radius * np.cos(np.float32(2 * np.pi) * unit(second))
         return y.reshape(shape).astype(numpy_dtype(a.dtype))

@@ -21,7 +21,7 @@ func.func @stays() -> (tensor<512xf32>, tensor<9xi64>, tensor<2xf32>, tensor<i64
   %a = "xt.constant"() {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %b = "xt.broadcast"(%a) {shape = [512]} : (tensor<f32>) -> tensor<512xf32>
   %c = "xt.iota"() {axis = 0 : i64, dtype = i64, shape = [9]} : () -> tensor<9xi64>
-  %d = "xt.random_uniform"() {dtype = f32, high = 1.0 : f64, low = 0.0 : f64, seed = 0 : i64, shape = [2]} : () -> tensor<2xf32>
+  %d = "xt.random_uniform"() {dtype = f32, high = 1.0 : f64, low = 0.0 : f64, operandSegmentSizes = array<i32: 0, 0>, seed = 0 : i64, shape = [2]} : () -> tensor<2xf32>
   %e = "xt.dim"() {value = ["n"]} : () -> tensor<i64>
   return %b, %c, %d, %e : tensor<512xf32>, tensor<9xi64>, tensor<2xf32>, tensor<i64>
 }

@@ -1,4 +1,4 @@
-"""Philox 4x32-10 as integer arithmetic in ui64 on the element's position."""
+"""Philox 4x32-10 as integer arithmetic in ui64 on the element's position; the key may be a value of the run."""
 
 from __future__ import annotations
 
@@ -24,18 +24,37 @@ def _low(x: Any) -> Any:
     return xt.and_(x, _u64(MASK))
 
 
-def philox(shape: tuple[Any, ...], seed: int) -> tuple[Any, Any]:
-    """The first two words for each element, as ui64."""
+def _halves(value: Any) -> list[Any]:
+    """The words of a number, or of an i64 of one element as ui64 scalars, the lower one first."""
+    if isinstance(value, int):
+        return [value & MASK, (value >> 32) & MASK]
+    whole = xt.bitcast(xt.reshape(value, shape=()), dtype="ui64")
+    return [_low(whole), _high(whole)]
+
+
+def _word(half: Any) -> Any:
+    return _u64(half) if isinstance(half, int) else half
+
+
+def _stepped(half: Any, step: int) -> Any:
+    return (half + step) & MASK if isinstance(half, int) else _low(xt.add(half, _u64(step)))
+
+
+def philox(shape: tuple[Any, ...], seed: Any, offset: Any) -> tuple[Any, Any]:
+    """The first two words for each element, as ui64. `seed` and `offset` are numbers or values."""
     position = xt.iota(shape=(product(shape),), dtype="ui64")
-    zero = xt.broadcast(_u64(0), shape=(product(shape),))
-    c = [_low(position), _high(position), zero, zero]
-    key = [seed & MASK, (seed >> 32) & MASK]
+    start = [xt.broadcast(_word(half), shape=(product(shape),)) for half in _halves(offset)]
+    c, key = [_low(position), _high(position), *start], _halves(seed)
     for _ in range(ROUNDS):
         first, second = xt.mul(c[0], _u64(MULTIPLIERS[0])), xt.mul(c[2], _u64(MULTIPLIERS[1]))
-        c = [xt.xor(xt.xor(_high(second), c[1]), _u64(key[0])), _low(second),
-             xt.xor(xt.xor(_high(first), c[3]), _u64(key[1])), _low(first)]
-        key = [(k + step) & MASK for k, step in zip(key, KEY_STEPS, strict=True)]
+        c = [xt.xor(xt.xor(_high(second), c[1]), _word(key[0])), _low(second),
+             xt.xor(xt.xor(_high(first), c[3]), _word(key[1])), _low(first)]
+        key = [_stepped(half, step) for half, step in zip(key, KEY_STEPS, strict=True)]
     return xt.reshape(c[0], shape=shape), xt.reshape(c[1], shape=shape)
+
+
+def _words(a: Any, seed: Any, offset: Any) -> tuple[Any, Any]:
+    return philox(a.shape, a.seed if seed is None else seed, 0 if offset is None else offset)
 
 
 def _unit(word: Any) -> Any:
@@ -45,16 +64,16 @@ def _unit(word: Any) -> Any:
 
 
 @decomposes("random_uniform")
-def random_uniform(a: Any) -> Any:
+def random_uniform(a: Any, seed: Any, offset: Any) -> Any:
     """low + (high - low) * unit."""
-    u = _unit(philox(a.shape, a.seed)[0])
+    u = _unit(_words(a, seed, offset)[0])
     return convert(xt.add(xt.mul(u, const(a.high - a.low, u)), const(a.low, u)), a.dtype)
 
 
 @decomposes("random_normal")
-def random_normal(a: Any) -> Any:
+def random_normal(a: Any, seed: Any, offset: Any) -> Any:
     """Box and Muller."""
-    first, second = map(_unit, philox(a.shape, a.seed))
+    first, second = map(_unit, _words(a, seed, offset))
     log = xt.log(xt.add(first, const(2.0**-24, first)))
     radius = xt.sqrt(xt.mul(log, const(-2.0, log)))
     y = xt.mul(radius, xt.cos(xt.mul(second, const(2 * math.pi, second))))

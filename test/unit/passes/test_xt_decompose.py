@@ -79,6 +79,9 @@ CASES = [
     case("dft_inverse", lambda x: xt.dft(x, axis=0, inverse=True), normal(5, 3, 2)),
     case("random_uniform", lambda: xt.random_uniform(shape=(3, 7), low=-1.0, seed=1234567890123)),
     case("random_normal", lambda: xt.random_normal(shape=(50,), seed=5)),
+    case("random_uniform_of_run", lambda seed, offset: xt.random_uniform(seed, offset, shape=(3, 7)),
+         np.int64(-1234567890123), np.array([1 << 40], np.int64)),
+    case("random_normal_of_run", lambda offset: xt.random_normal(None, offset, shape=(3, 7), seed=5), np.int64(9)),
     *(case(f"resize_{mode}_{coordinate}",
            lambda x, mode=mode, coordinate=coordinate: xt.resize(x, shape=(1, 2, 7, 4), mode=mode,
                                                                  coordinate=coordinate), IMAGE)
