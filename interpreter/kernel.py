@@ -178,6 +178,10 @@ class Kernel:
             raise UserError(f"{name} is {type_}: an array of shape {tuple(sizes)} was given")
         if prod(sizes) != array.size:
             raise UserError(f"{name} has shape {tuple(sizes)}: an array of {array.size} elements was given")
+        if not array.size:
+            data = np.full(prod(max(n, 1) for n in sizes) * dtype.itemsize, 0xFF, np.uint8)
+            return MemRef(Buffer(data, data.nbytes, "global", name, empty=True), dtype, 0, 0, sizes,
+                          contiguous_strides(sizes))
         data = array.reshape(-1).view(np.uint8)
         tracker = Tracker(max(1, array.nbytes), dtype.itemsize) if options.races else None
         return MemRef(Buffer(data, array.nbytes, "global", name, tracker), dtype, 0, 0, sizes,

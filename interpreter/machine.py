@@ -192,7 +192,7 @@ class Machine:
         for axis, (index, size, stride) in enumerate(zip(indices, ref.sizes, ref.strides, strict=True)):
             span = width - 1 if axis == last else 0
             bad = self.active((index < 0) | (index + span >= size))
-            if bad.any():
+            if bad.any() and not ref.buffer.empty:
                 seen = self.active(index)[int(np.argmax(bad))]
                 limit = self.active(size)[int(np.argmax(bad))]
                 more = f" to {int(seen) + span}" if span else ""
@@ -229,6 +229,8 @@ class Machine:
             byte = np.broadcast_to(linear, (self.count,))[threads] * ref.dtype.itemsize
             ref.buffer.unfenced[byte[:, None] + np.arange(width * ref.dtype.itemsize)] = True
         active = self.mask if mask is None else self.mask & mask
+        if ref.buffer.empty and active.any():
+            raise self.fault("out-of-bounds", f"writes to {ref.buffer.name}, which has no element")
         at = np.broadcast_to(linear, (self.count,))[active]
         ref.buffer.typed(ref.dtype)[at[:, None] + np.arange(width)] = values[active]
 

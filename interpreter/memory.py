@@ -26,6 +26,7 @@ class Buffer:
         tracker: finds races, where asked for.
         written: a flag for each byte that holds a value (workgroup memory only).
         unfenced: a flag for each byte written since the last fence of writes (workgroup memory only).
+        empty: of an array without elements. What kernels may read of it, and nobody uses, is there, of any coordinates.
     """
 
     data: Array
@@ -35,6 +36,7 @@ class Buffer:
     tracker: Tracker | None = None
     written: Array | None = None
     unfenced: Array | None = None
+    empty: bool = False
     _typed: dict[np.dtype[Any], Array] = field(default_factory=dict)
 
     def typed(self, dtype: np.dtype[Any]) -> Array:

@@ -74,6 +74,9 @@ def constant_array(attr: Any, type_: Any) -> np.ndarray[Any, Any]:
         return np.full((1, *shape), _scalar(attr), dtype)
     if attr.is_splat:
         return np.full((1, *shape), _scalar(attr.get_splat_value()), dtype)
+    if dtype.kind == "i":       # the bindings give elements of the type index without a sign
+        words = [int(attr[i]) % (1 << 8 * dtype.itemsize) for i in range(len(attr))]
+        return np.array(words, f"u{dtype.itemsize}").view(dtype).reshape(1, *shape)
     if dtype.kind == "V" or dtype.name not in ("float64", "float32", "float16"):
         return np.array([attr[i] for i in range(len(attr))]).astype(dtype).reshape(1, *shape)
     return np.array(attr).astype(dtype).reshape(1, *shape)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 from xcc import symbolic
 from xcc.runtime.dim_values import DimValues
@@ -36,10 +37,16 @@ _CACHED_PLANS = 64
 
 @dataclass(frozen=True)
 class ArenaPlan:
-    """Byte offsets of temporary buffers (by buffer index) in an arena of `size` bytes."""
+    """Byte offsets of temporary buffers (by buffer index) in an arena of `size` bytes.
+
+    `void` of these are at its end where a buffer of the program is empty: kernels may read of it what there would be
+    were its sizes of 0 ones of 1 (clamped coordinates), and do not use it. An empty buffer that is no temporary lies
+    where the arena begins.
+    """
 
     offsets: dict[int, int]
     size: int
+    void: int = 0
 
 
 class ArenaPlanner:
@@ -71,14 +78,33 @@ class ArenaPlanner:
             if len(self._plans) >= _CACHED_PLANS:
                 self._plans.pop(next(iter(self._plans)))
             sizes = [_aligned(n + self.guard) for n in self._counts(env)]
-            self._plans[key] = self._place([sizes[i] for i in self.count_of])
+            self._plans[key] = self._place([sizes[i] for i in self.count_of], self._void(env))
         return self._plans[key]
+
+    def _void(self, env: Mapping[str, int]) -> int:
+        """The most bytes that are read of an empty buffer."""
+        values = self._dims(env)
+        if 0 not in values:
+            return 0
+        size_of = dict(zip(self._shapes, values, strict=True))
+        rooms = [prod(max(n, 1) for n in sizes) * DTYPE_BYTES[b.dtype] for b in self.program.buffers
+                 if 0 in (sizes := [size_of[d] for d in b.shape])]
+        return _aligned(max(rooms, default=0))
+
+    @cached_property
+    def _shapes(self) -> list[Dim]:
+        """The dims of all buffers, each once."""
+        return list(dict.fromkeys(d for b in self.program.buffers for d in b.shape))
+
+    @cached_property
+    def _dims(self) -> DimValues:
+        return DimValues(self._shapes, self.limits)
 
     @cached_property
     def _counts(self) -> DimValues:
         return DimValues(self.counts, self.limits)
 
-    def _place(self, sizes: list[int]) -> ArenaPlan:
+    def _place(self, sizes: list[int], void: int) -> ArenaPlan:
         begins, ends = [0] * len(sizes), [0] * len(sizes)       # of those that have no place yet: nowhere
         for i in sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True):
             begin, end, moved = 0, sizes[i], True
@@ -88,7 +114,7 @@ class ArenaPlanner:
                     if begins[j] < end and ends[j] > begin:
                         begin, end, moved = ends[j], ends[j] + sizes[i], True
             begins[i], ends[i] = begin, end
-        return ArenaPlan(dict(zip(self.temps, begins, strict=True)), max(ends, default=0))
+        return ArenaPlan(dict(zip(self.temps, begins, strict=True)), max(ends, default=0) + void, void)
 
 
 def _aligned(n: int) -> int:

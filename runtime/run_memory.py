@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc import symbolic
 from xcc.runtime.arena import ArenaPlanner
 from xcc.runtime.dim_values import DimValues
 from xcc.runtime.large_pages import BLOCK, MOST_BYTES, address_of, reserve
@@ -26,11 +27,12 @@ _SPARE = 64             # times the arena of the smallest sizes: an image of 256
 @dataclass
 class RunPlan:
     """What is fixed for one set of symbol values: shapes of outputs, bytes of the arena, and where in it temporaries
-    are, if Python has placed them."""
+    are, if Python has placed them. `void`: whether a buffer is empty (see ArenaPlan)."""
 
     outputs: list[tuple[int, ...]]
     arena: int
     offsets: np.ndarray[Any, Any] | None
+    void: bool = False
 
 
 class RunMemory:
@@ -52,7 +54,10 @@ class RunMemory:
         shapes = [program.buffers[i].shape for i in program.outputs]
         self._dims = [d for shape in shapes for d in shape]
         self._ends = list(pairwise(accumulate(map(len, shapes), initial=0)))    # of each output's dims among them
-        self.native = native_planner(library, self.planner, self._dims, pointers)
+        given = [d for i in program.inputs for d in program.buffers[i].shape]
+        self._given = DimValues([d for d in given if symbolic.bare_symbol(d) is None])
+        empty = any(d == 0 for b in program.buffers for d in b.shape)       # always: Python says where that is
+        self.native = None if empty else native_planner(library, self.planner, self._dims, pointers)
 
     def plan(self, symbols: Mapping[str, int]) -> RunPlan:
         """For a run on these values of symbols, which the host program gets, too."""
@@ -66,7 +71,7 @@ class RunMemory:
             return
         self._reserve(plan.arena, exact=False)
         if plan.offsets is not None:
-            self._addresses[self._temporaries] = plan.offsets + np.uintp(address_of(self._arena) + self._begin)
+            self._addresses[self._temporaries] = plan.offsets + np.uintp(self.address)
         elif self.native is not None:
             self.native(self._symbols)
         self._placed = plan
@@ -77,12 +82,18 @@ class RunMemory:
         self._reserve(room, exact=room == plan.arena)
         self._arena[self._begin:self._begin + self.room].fill(0)
 
+    @property
+    def address(self) -> int:
+        """Of the arena."""
+        return address_of(self._arena) + self._begin
+
     def poison(self, byte: int) -> None:
         """Fills the arena with it."""
         self._arena[self._begin:self._begin + self.room].fill(byte)
 
     def _plan(self, key: tuple[int, ...], symbols: Mapping[str, int]) -> RunPlan:
-        native = self.native if max(key, default=0) <= MOST_BYTES else None     # else no 64 bits hold them
+        fits = max(key, default=0) <= MOST_BYTES        # else no 64 bits hold them
+        native = self.native if fits and min(key, default=1) > 0 and 0 not in self._given(symbols) else None
         if native is not None and (size := native(self._symbols)) >= 0:
             plan = RunPlan(self._output_shapes(native.dims[:]), size, None)
             self._placed = plan if size <= self.room else None
@@ -98,7 +109,7 @@ class RunMemory:
         if plan.size > MOST_BYTES:
             raise MemoryError(f"{plan.size} bytes")
         offsets = np.array([plan.offsets[b] for b in self.planner.temps], np.uintp)
-        return RunPlan(self._output_shapes(self._sizes(symbols)), plan.size, offsets)
+        return RunPlan(self._output_shapes(self._sizes(symbols)), plan.size, offsets, plan.void > 0)
 
     def _output_shapes(self, dims: list[int]) -> list[tuple[int, ...]]:
         return [tuple(dims[begin:end]) for begin, end in self._ends]
@@ -113,4 +124,4 @@ class RunMemory:
             self._arena, self._begin = reserve(size, exact=exact)
             self.room, self._placed = size, None
             if self.native is not None:
-                self.native.move_to(address_of(self._arena) + self._begin)
+                self.native.move_to(self.address)

@@ -3,10 +3,11 @@
     int64 xcc_plan(int64 *symbols, int64 arena, int64 *work, int64 *dims, void **buffers)
 
 `symbols` has the values of ``program.symbols``; `arena` is the arena's address. Returns the bytes that the arena needs,
-or -1 where the caller is to plan, as a size does not fit 64 bits or memory, or a division is by less than 1. Writes
-the dims of the outputs, one after the other, into `dims`, the address of each temporary buffer into `buffers` (an entry
-a buffer of the program), and into `work`, four rows of an i64 a temporary: where each begins in the arena, where it
-ends, its size, and the temporaries by size. The caller fills the last row with 0, 1, 2, ... once.
+or -1 where the caller is to plan, as a size does not fit 64 bits or memory, a division is by less than 1, or a
+temporary or an output is empty. Writes the dims of the outputs, one after the other, into `dims`, the address of each
+temporary buffer into `buffers` (an entry a buffer of the program), and into `work`, four rows of an i64 a temporary:
+where each begins in the arena, where it ends, its size, and the temporaries by size. The caller fills the last row with
+0, 1, 2, ... once.
 
 Temporaries are placed as :class:`xcc.runtime.arena.ArenaPlanner` does it in Python, a hundred times as fast.
 """
@@ -96,17 +97,22 @@ def _sizes(symbols: Sequence[str], values: DimValues) -> list[str]:
 
 
 def _results(values: DimValues, dims: int, count_of: Sequence[int], work: str) -> list[str]:
-    """Stores the outputs' dims, and the bytes of each temporary in whole lines; ``%fail``: whether one is too large."""
+    """Stores the outputs' dims, and the bytes of each temporary in whole lines; ``%fail``: whether one is too large, or
+    empty."""
     places = [f"%v{at % (len(values) + len(values.leaves))}" for at in values.results]
     lines = []
-    for n, value in enumerate(places[:dims]):
-        lines += [f"%o{n} = arith.constant {n} : index", f"memref.store {value}, %dims[%o{n}] : memref<{dims}xi64>"]
     failed = "%unknown"
+    for n, value in enumerate(places[:dims]):
+        lines += [f"%o{n} = arith.constant {n} : index", f"memref.store {value}, %dims[%o{n}] : memref<{dims}xi64>",
+                  f"%none{n} = arith.cmpi eq, {value}, %zero : i64", f"%nones{n} = arith.ori {failed}, %none{n} : i1"]
+        failed = f"%nones{n}"
     for n, value in enumerate(places[dims:]):
         lines += [f"%some{n} = arith.maxsi {value}, %one : i64", f"%over{n} = arith.addi %some{n}, %line : i64",
                   f"%size{n} = arith.andi %over{n}, %lines : i64",
                   f"%large{n} = arith.cmpi sge, %some{n}, %most : i64",
-                  f"%fails{n} = arith.ori {failed}, %large{n} : i1"]
+                  f"%empty{n} = arith.cmpi eq, {value}, %zero : i64",
+                  f"%strange{n} = arith.ori %large{n}, %empty{n} : i1",
+                  f"%fails{n} = arith.ori {failed}, %strange{n} : i1"]
         failed = f"%fails{n}"
     for n, which in enumerate(count_of):
         lines += [f"%b{n} = arith.constant {n} : index", f"memref.store %size{which}, %work[{SIZE}, %b{n}] : {work}"]

@@ -60,6 +60,14 @@ def test_an_empty_grid_is_no_launch():
     assert run.run([np.empty(0, np.float32)], {"n": 0})[0].shape == (0,)
 
 
+def test_empty_buffers_are_memory_that_can_be_read():
+    """A row of them, which clamped coordinates may read."""
+    buffers = [Buffer("input", (N, 1000), "f32", "x"), f32("output", 1000, name="y"), f32("temp", 10),
+               Buffer("alias", (N, 1000), "f32", base=0)]
+    _, run = executor(buffers, [Launch("add_one", (3, 1), (1000,), (1,), (1,)), add(2, 2)])
+    assert run.run([np.empty((0, 1000), np.float32)], {"n": 0})[0].shape == (1000,)
+
+
 def test_weights_are_uploaded_once():
     driver, run = executor([f32("input", N, name="x"), f32("output", N, name="y"), f32("weight", N, name="w")],
                            [add(2, 1)], weights={"w": np.arange(4, dtype=np.float32)})
