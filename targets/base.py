@@ -90,6 +90,7 @@ class KernelBinary:
         report: numbers for the user, e.g. {"registers": 64, "spills": 0, "flops": "2*d0*768"}.
         ir: the kernel after the stage that the interpreter runs, when the options ask to keep it.
         portable: the kernel once more, in a form that GPUs run which came after the chip (PTX beside a cubin).
+        shares: (input, output) pairs that may be the same memory, of those asked for (xcc.shared_buffers).
     """
 
     name: str
@@ -100,6 +101,7 @@ class KernelBinary:
     report: tuple[tuple[str, int | float | str], ...] = ()
     ir: str = ""
     portable: bytes = b""
+    shares: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,7 @@ class Target:
             cubin/hsaco (or a file a kernel), whatever the target's executor reads back.
         formats: what ``--emit`` writes of all kernels as one file, best to read first: "asm", "ptx", "hsaco", ...
         code_file: (text, chip, format) -> that file; `text` is the module of the pipeline's last stage.
+        shares_memory: whether an input and an output of a kernel may be the same memory (xcc.shared_buffers).
         fewer_registers: values of `vector_registers` that the strategy is told in further attempts at a kernel whose
             code spilled (`spills` of its report): tiles follow estimates, and the code generator has the last word.
     """
@@ -130,6 +133,7 @@ class Target:
     formats: tuple[str, ...]
     code_file: Callable[[str, Chip, str], bytes]
     fewer_registers: tuple[int, ...] = ()
+    shares_memory: bool = True
 
 
 _TARGETS: dict[str, str] = {

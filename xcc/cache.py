@@ -97,7 +97,7 @@ def store(key: str, kernel: KernelBinary) -> None:
             "scratch": [_dim_text(d) for d in kernel.scratch],
             "launches": [[k.entry, [_dim_text(d) for d in k.grid], k.block, k.shared_bytes, k.early]
                          for k in kernel.launches],
-            "portable": len(kernel.portable),
+            "portable": len(kernel.portable), "shares": kernel.shares,
             "checksum": hashlib.blake2b(kernel.blob + kernel.portable, digest_size=16).hexdigest()}
     path = _path(key)
     temporary = path.with_suffix(f".{os.getpid()}.{id(kernel)}.tmp")
@@ -158,4 +158,5 @@ def _from_json(data: dict[str, Any], blob: bytes) -> KernelBinary:
                      for entry, grid, block, shared, early in data["launches"])
     code = len(blob) - data["portable"]
     return KernelBinary(data["name"], data["format"], blob[:code], launches, tuple(map(_dim, data["scratch"])),
-                        tuple((k, v) for k, v in data["report"]), data["ir"], blob[code:])
+                        tuple((k, v) for k, v in data["report"]), data["ir"], blob[code:],
+                        tuple((a, r) for a, r in data["shares"]))

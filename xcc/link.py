@@ -29,7 +29,8 @@ def link_model(source: Source, kernels: tuple[KernelBinary, ...], target: Target
     `meaning` the module before."""
     from xcc.passes.host.lower_main import lower_main
 
-    program = bind_launches(lower_main(source.module, source.weights), {k.name: k for k in kernels})
+    shares = {k.name: k.shares for k in kernels if target.shares_memory}
+    program = bind_launches(lower_main(source.module, source.weights, shares), {k.name: k for k in kernels})
     used = set(program.weight_names())
     each_run = {program.buffers[b].name for s in walk(program.body) for b in map(program.root, touched(s))}
     # what only the setup reads lies together behind the others: its memory is given back in whole large pages

@@ -77,6 +77,7 @@ def _attempt(job: KernelJob, at: Any) -> KernelResult:
     from xcc.passes.base import PassContext
     from xcc.passes.pipeline import Pipeline
     from xcc.plugins import load_plugin
+    from xcc.shared_buffers import shared_buffers, wanted_pairs
     from xcc.stages import Clock, run_stage
     from xcc.targets.base import get_target
 
@@ -88,8 +89,12 @@ def _attempt(job: KernelJob, at: Any) -> KernelResult:
     ctx = PassContext(chip=job.chip, options=job.options, verbose=result.notes.append)
     context = _context()
     module = parse_module(job.text, context, f"kernel '{job.name}'")
+    wanted = wanted_pairs(module)
+    shares: tuple[tuple[int, int], ...] = ()
     for stage in Pipeline.parse(job.pipeline):
         run_stage(stage, module, ctx, clock, job.options.verify)
+        if wanted is not None and stage.name == ("gpu" if job.chip.warp > 1 else "vector"):
+            shares = shared_buffers(module, wanted)
         if stage.name in job.keep:
             result.kept[stage.name] = str(module)
         if job.options.keep_ir and stage.name in INTERPRETED:
@@ -98,7 +103,7 @@ def _attempt(job: KernelJob, at: Any) -> KernelResult:
         target = get_target(job.options.target)
         with context:
             binary = clock.timed("emit", "emit", lambda: target.emit_kernel(module, job.chip, job.options))
-        result.binary = replace(binary, name=job.name, ir=ir_text)
+        result.binary = replace(binary, name=job.name, ir=ir_text, shares=shares)
     result.seconds = clock.seconds
     return result
 

@@ -22,7 +22,7 @@ import numpy as np
 from xcc import symbolic
 from xcc.diagnostics import CompilerBug
 from xcc.dialects import xt
-from xcc.passes.host.shared_memory import SharedMemory, terminator
+from xcc.passes.host.shared_memory import SharedMemory, Shares, terminator
 from xcc.passes.host.value_buffers import dtype_of
 from xcc.passes.xt.equal_dims import equal_dims
 from xcc.passes.xt.load_time import made_at_load
@@ -47,13 +47,17 @@ from xcc.weights import WeightStore
 __all__ = ["lower_main"]
 
 
-def lower_main(module: Any, weights: WeightStore) -> Program:
-    """The host program of `module`. Constants that kernels read from memory are added to `weights`."""
+def lower_main(module: Any, weights: WeightStore, shares: Shares | None = None) -> Program:
+    """The host program of `module`. Constants that kernels read from memory are added to `weights`.
+
+    `shares` has for kernels the operands and results that may be one buffer (xcc.shared_buffers).
+    """
     with module.context:
         functions = [op for op in module.body if op.operation.name == "func.func" and "xt.kernel" not in op.attributes]
         if len(functions) != 1:
             raise CompilerBug(f"expected one function that is no kernel, found {len(functions)}")
-        program = _Lowering(weights, made_at_load(module)).function(functions[0].operation, _bounds(module))
+        lowering = _Lowering(weights, made_at_load(module), shares or {})
+        program = lowering.function(functions[0].operation, _bounds(module))
         return replace(program, equal=equal_dims(module, program.symbols))
 
 
@@ -67,8 +71,8 @@ def _bounds(module: Any) -> dict[str, tuple[int, int]]:
 class _Lowering(SharedMemory):
     """The statements of each op, by kind."""
 
-    def __init__(self, weights: WeightStore, at_load: frozenset[Any]) -> None:
-        super().__init__(at_load)
+    def __init__(self, weights: WeightStore, at_load: frozenset[Any], shares: Shares) -> None:
+        super().__init__(at_load, shares)
         self.weights = weights
         self.constants: dict[tuple[str, tuple[int, ...], bytes], int] = {}
         self.bound: set[str] = set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xcc.dialects import xt
@@ -12,14 +12,18 @@ from xcc.passes.xt.memory_uses import MemoryUses
 from xcc.passes.xt.op_graph import IN_PLACE, short_name
 from xcc.runtime.program import Copy, Statement
 
-__all__ = ["SharedMemory", "terminator"]
+__all__ = ["SharedMemory", "Shares", "terminator"]
+
+Shares = Mapping[str, Sequence[tuple[int, int]]]
 
 
 class SharedMemory(ValueBuffers):
-    """Buffers of values, of which some share memory. `at_load`: the ops that run once, when the model is loaded."""
+    """Buffers of values, of which some share memory. `at_load`: the ops that run once, when the model is loaded;
+    `shares`: for kernels the operands and results that may."""
 
-    def __init__(self, at_load: frozenset[Any]) -> None:
+    def __init__(self, at_load: frozenset[Any], shares: Shares) -> None:
         super().__init__()
+        self.shares = shares
         self.at_load = at_load
         self._known_uses: dict[Any, MemoryUses] = {}
 
@@ -45,11 +49,22 @@ class SharedMemory(ValueBuffers):
         root = view_root(value)
         while self.made_in(root, block) and root not in self.wanted:
             found.append(root)
-            operand = _overwritten(root)
+            operand = self._overwritten(root)
             if operand is None or not uses.end_at(root.owner.operands[operand], root.owner.operation, operand):
                 return found, None
             root = view_root(root.owner.operands[operand])
         return found, root
+
+    def _overwritten(self, value: Any) -> int | None:
+        """Which operand of the op that makes `value` may have the same memory."""
+        op = value.owner.operation
+        number = list(op.results).index(value)
+        if short_name(op) == "dispatch":
+            if IN_PLACE in op.attributes:
+                return 0
+            return next((a for a, r in self.shares.get(xt.attrs_of(op).kernel, ()) if r == number), None)
+        carried = len(xt.grouped_operands(op)[0]) if short_name(op) in ("scan", "while") else 0
+        return number if number < carried else None
 
     def carry(self, block: Any, values: Sequence[Any], carried: Sequence[int]) -> None:
         """Has updates in place of what a loop carries, its arguments, work on the carried buffers."""
@@ -106,17 +121,6 @@ class SharedMemory(ValueBuffers):
 
 def _same(a: Any, b: Any) -> bool:
     return a is not None and bool(a == b)
-
-
-def _overwritten(value: Any) -> int | None:
-    """Which operand of the op that makes `value` may have the same memory: what it updates in place, or carries."""
-    op = value.owner.operation
-    if short_name(op) == "dispatch":
-        return 0 if IN_PLACE in op.attributes else None
-    number = list(op.results).index(value)
-    if short_name(op) == "scan":
-        return number if number < len(xt.grouped_operands(op)[0]) else None
-    return number if short_name(op) == "while" else None
 
 
 def terminator(block: Any) -> list[Any]:

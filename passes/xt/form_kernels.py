@@ -18,6 +18,7 @@ from xcc.passes.xt.op_graph import Graph, is_inline
 from xcc.passes.xt.outline import Group, Outliner
 from xcc.passes.xt.rewrite import dim_bounds
 from xcc.passes.xt.scan_axes import scan_along_first_dim
+from xcc.passes.xt.shared_updates import mark_shared_updates
 from xcc.symbolic import symbols_of
 
 __all__ = ["FormKernels"]
@@ -69,6 +70,7 @@ class FormKernels(Pass):
             for function in list(module.body):
                 if function.operation.name == "func.func" and "xt.kernel" not in function.attributes:
                     self._regions(function.operation, outliner, rules, ctx, known)
+            mark_shared_updates(module)
         if getattr(ctx.options, "verbose", 0):
             ctx.verbose(str(summarise(module)))
 

@@ -55,16 +55,14 @@ class UpdateInPlace(Pass):
 
 def _mark_block(block: Any, bounds: Mapping[str, tuple[int, int]], threads: bool) -> None:
     uses = MemoryUses(block)
-    mark = ir.UnitAttr.get(block.owner.context)
-    for value, argument in xt.carried_values(block):
-        for op in _chain(value, argument, uses):
-            op.attributes[IN_PLACE] = mark
+    found = {op: None for value, argument in xt.carried_values(block) for op in _chain(value, argument, uses)}
     for op in block.operations:
         operation = op.operation
-        if name_of(operation) in UPDATES and IN_PLACE not in operation.attributes \
-                and uses.owns(operation.operands[0]) and uses.end_at(operation.operands[0], operation) \
-                and _is_small(operation, bounds, threads):
-            operation.attributes[IN_PLACE] = mark
+        if name_of(operation) in UPDATES and uses.owns(operation.operands[0]) \
+                and uses.end_at(operation.operands[0], operation) and _is_small(operation, bounds, threads):
+            found[operation] = None
+    for op in list(found):      # behind all look-ups: an operation's hash changes with its attributes
+        op.attributes[IN_PLACE] = ir.UnitAttr.get(op.context)
 
 
 def _chain(value: Any, argument: Any, uses: MemoryUses) -> list[Any]:

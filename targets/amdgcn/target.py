@@ -28,4 +28,5 @@ def _code_file(text: str, chip: Chip, kind: str) -> bytes:
 
 
 TARGET = Target(name="amdgcn", chips=chips, default_chip=default_chip, pipeline=_pipeline, emit_kernel=_emit_kernel,
-                link=link, formats=("asm", "hsaco"), code_file=_code_file, fewer_registers=(224, 192, 160, 112))
+                link=link, formats=("asm", "hsaco"), code_file=_code_file, fewer_registers=(224, 192, 160, 112),
+                shares_memory=False)       # pointers of kernels are llvm.noalias
