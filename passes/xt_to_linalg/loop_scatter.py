@@ -23,6 +23,7 @@ from xcc.symbolic import Dim
 _I = arith_d.CmpIPredicate
 COPIED = 8
 WARP = 32           # neighbours whose indices are words of memory side by side
+COLUMNS = 256       # neighbours whose updates go together on CPUs
 TOGETHER = 32       # bits of a mask: indices that a thread compares ahead of the first write
 _OPS = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
 
@@ -159,14 +160,13 @@ def scatter_elements(k: LoopKernel) -> None:
         def number(i: list[Any]) -> Any:
             return _wrapped(k, indices.load([*rest[:axis], *i, *rest[axis:]]), indices.dtype, x.dims[axis])
 
-        def write(i: list[Any]) -> None:
-            at = k.wrapped(indices.load([*rest[:axis], *i, *rest[axis:]]), indices.dtype, x.dims[axis])
-            store(updates.load([*rest[:axis], *i, *rest[axis:]]), [*rest[:axis], at, *rest[axis:]])
+        _walk(k, [updates.dims[axis]], part, size, number, lambda i: _write_element(k, store, axis, rest, i[0]))
 
-        _walk(k, [updates.dims[axis]], part, size, number, write)
-
-    if not k.threads:
+    if not k.threads and axis == len(x.dims) - 1:
         k.rows(others, lambda c: row(None, c[:len(others)]))
+    elif not k.threads:
+        _columns(k, others, lambda rest, each: k.loop(updates.dims[axis], lambda i: each(
+            lambda j: _write_element(k, store, axis, [*rest, j], i))))
     elif axis == len(x.dims) - 1 or not others:      # the ranges of a row read its indices together
         k.rows([*others, ranges], lambda c: row(c[len(others)], c[:len(others)]))
     else:       # so do those of WARP neighbours along the last dim
@@ -180,6 +180,29 @@ def scatter_elements(k: LoopKernel) -> None:
         k.rows([*others[:-1], near, ranges, WARP], columns)
 
 
+def _write_element(k: LoopKernel, store: Callable[[Any, list[Any]], None], axis: int, rest: list[Any],
+                   i: Any) -> None:
+    """Update `i` along `axis` of the row `rest`."""
+    x, indices, updates = k.inputs
+    coords = [*rest[:axis], i, *rest[axis:]]
+    at = k.wrapped(indices.load(coords), indices.dtype, x.dims[axis])
+    store(updates.load(coords), [*rest[:axis], at, *rest[axis:]])
+
+
+def _columns(k: LoopKernel, dims: Sequence[Dim],
+             body: Callable[[list[Any], Callable[[Callable[[Any], None]], None]], None]) -> None:
+    """Rows of neighbours along the last of `dims`, side by side: ``body(rest, each)``, where ``each(f)`` calls f for all
+    of them in turn, so that what they write at one place lies together."""
+    *outer, last = dims
+
+    def row(c: list[Any]) -> None:
+        first = arith_d.muli(c[len(outer)], k.dim(COLUMNS))
+        end = arith_d.minsi(arith_d.addi(first, k.dim(COLUMNS)), k.dim(last))
+        body(c[:len(outer)], lambda f: k.loop(end, f, first))
+
+    k.rows([*outer, symbolic.ceildiv(last, COLUMNS)], row)
+
+
 @converts_to_loops("scatter_nd")
 def scatter_nd(k: LoopKernel) -> None:
     """Elements of a slice are independent; index vectors are applied in order."""
@@ -190,18 +213,28 @@ def scatter_nd(k: LoopKernel) -> None:
     ranges, size = _ranges(k, symbolic.product(inner), symbolic.product(lead))
     _copy(k)
 
-    def element(c: list[Any]) -> None:
-        part, rest = (c[0], c[1:len(inner) + 1]) if k.threads else (None, c[:len(inner)])
+    def place(vector: list[Any]) -> list[Any]:
+        return [k.wrapped(indices.load([*vector, k.dim(d)]), indices.dtype, x.dims[d]) for d in range(depth)]
 
-        def place(vector: list[Any]) -> list[Any]:
-            return [k.wrapped(indices.load([*vector, k.dim(d)]), indices.dtype, x.dims[d]) for d in range(depth)]
-
+    def element(part: Any, rest: list[Any]) -> None:
         def write(vector: list[Any]) -> None:
             store(updates.load([*vector, *rest]), [*place(vector), *rest])
 
         _walk(k, outer, part, size, lambda vector: k.flat(place(vector), lead), write)
 
-    k.rows([ranges, *inner] if k.threads else inner, element)
+    def columns(rest: list[Any], each: Callable[[Callable[[Any], None]], None]) -> None:
+        def write(vector: list[Any]) -> None:
+            at = place(vector)
+            each(lambda j: store(updates.load([*vector, *rest, j]), [*at, *rest, j]))
+
+        k.nest(outer, write)
+
+    if k.threads:
+        k.rows([ranges, *inner], lambda c: element(c[0], c[1:len(inner) + 1]))
+    elif inner:
+        _columns(k, inner, columns)
+    else:
+        k.rows([], lambda _: element(None, []))
 
 
 @converts_to_loops("dynamic_update_slice")
