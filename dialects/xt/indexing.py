@@ -177,7 +177,8 @@ def scatter_into(x: Any, positions: tuple[Any, ...], updates: Any, reduction: st
 class ScatterElements(XtOp, name="scatter_elements"):
     """x with updates[i..] stored (or combined by `reduction`) at [.., indices[i..], ..] along `axis`.
 
-    With "none" and equal positions the last one wins.
+    Indices have updates' shape, or 1 in other dims than `axis`: one index for all of a row. With "none" and equal
+    positions the last one wins.
     """
 
     x = operand()
@@ -196,15 +197,18 @@ class ScatterElements(XtOp, name="scatter_elements"):
         check_indices(indices)
         same_dtype(x, updates)
         axis_of(a.axis, x.rank)
-        if not x.rank == indices.rank == updates.rank or not all(map(same_dims, indices.shape, updates.shape)):
+        axis = axis_of(a.axis, x.rank)
+        if not x.rank == indices.rank == updates.rank or not all(
+                (i == 1 and d != axis) or same_dims(i, u)
+                for d, (i, u) in enumerate(zip(indices.shape, updates.shape, strict=True))):
             raise InferError(f"indices {shape_text(indices.shape)} and updates {shape_text(updates.shape)} do not fit")
-        _check_box(a.axis, x, indices)
+        _check_box(a.axis, x, updates)
         return x
 
     @staticmethod
     def evaluate(a: Attrs, x: Any, indices: Any, updates: Any) -> Any:
-        positions = list(np.indices(indices.shape))
-        positions[a.axis] = wrapped(indices, x.shape[a.axis])
+        positions = list(np.indices(updates.shape))
+        positions[a.axis] = np.broadcast_to(wrapped(indices, x.shape[a.axis]), updates.shape)
         return scatter_into(x, tuple(positions), updates, a.reduction)
 
 

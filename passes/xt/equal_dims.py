@@ -129,9 +129,9 @@ def _read_up_to(op: Any) -> list[Pair]:
     if name == "compress":
         pairs.append((symbolic.product(shapes[0]) if a.flat else shapes[0][a.axis], shapes[1][0]))
     if name == "scatter_elements":      # an index is clamped to the places that there are
-        pairs.append((shapes[0][a.axis], symbolic.dim_min(1, symbolic.product(shapes[1]))))
+        pairs.append((shapes[0][a.axis], symbolic.dim_min(1, symbolic.product(shapes[2]))))
     if name in ("gather_elements", "scatter_elements"):
-        pairs += [p for i, p in enumerate(zip(*shapes[:2], strict=True)) if i != a.axis]
+        pairs += [p for i, p in enumerate(zip(shapes[0], shapes[-1], strict=True)) if i != a.axis]
     if name == "scatter_nd":
         *outer, depth = shapes[1]
         assert isinstance(depth, int)

@@ -82,8 +82,10 @@ def _elements(op: Any, chip: Any) -> Any:
     beside = [d for d in range(len(shape)) if d != a.axis]
     if not _some(shape, size):
         return None
+    if xt.shape_of(indices) != size:
+        indices = xt.broadcast(indices, shape=size)
     if all(same_dims(shape[d], size[d]) for d in beside):
-        columns = _columns(op, chip)
+        columns = _columns(op, indices, chip)
         if columns is not None:
             return columns
     if a.reduction != "none" or not all(same_dims(shape[d], size[d]) for d in beside):
@@ -98,9 +100,9 @@ def _elements(op: Any, chip: Any) -> Any:
     return _chosen(writers, xt.gather_elements(updates, writers, axis=a.axis), x)
 
 
-def _columns(op: Any, chip: Any) -> Any:
+def _columns(op: Any, indices: Any, chip: Any) -> Any:
     """The result of a scatter_elements by columns in shared memory; None where these are too long."""
-    x, indices, updates = op.operands
+    x, _, updates = op.operands
     a, kind = xt.attrs_of(op), xt.TensorType.of(x)
     shape, given = [[d for d in xt.shape_of(v) if isinstance(d, int)] for v in (x, updates)]
     if len(shape) + len(given) < 2 * len(kind.shape) or kind.dtype not in COMBINED:

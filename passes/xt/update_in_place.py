@@ -22,7 +22,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.load_time import view_root
 from xcc.passes.xt.memory_uses import MemoryUses
 from xcc.passes.xt.op_graph import IN_PLACE, nominal_count
-from xcc.passes.xt.rewrite import blocks_of, dim_bounds, name_of
+from xcc.passes.xt.rewrite import at, blocks_of, dim_bounds, name_of, producer
 
 __all__ = ["UpdateInPlace"]
 
@@ -62,7 +62,23 @@ def _mark_block(block: Any, bounds: Mapping[str, tuple[int, int]], threads: bool
                 and uses.end_at(operation.operands[0], operation) and _is_small(operation, bounds, threads):
             found[operation] = None
     for op in list(found):      # behind all look-ups: an operation's hash changes with its attributes
+        if name_of(op) == "scatter_elements":
+            op.operands[1] = _narrow(op)
         op.attributes[IN_PLACE] = ir.UnitAttr.get(op.context)
+
+
+def _narrow(op: Any) -> Any:
+    """The indices of a scatter_elements, those that are one for all of a row once: not in memory for each element."""
+    indices = op.operands[1]
+    source = producer(indices, "broadcast")
+    if source is None:
+        return indices
+    given, whole = xt.shape_of(source.operands[0]), xt.shape_of(indices)
+    given = (*(1,) * (len(whole) - len(given)), *given)
+    if given[xt.attrs_of(op).axis] != whole[xt.attrs_of(op).axis]:
+        return indices
+    with at(op):
+        return xt.reshape(source.operands[0], shape=given)
 
 
 def _chain(value: Any, argument: Any, uses: MemoryUses) -> list[Any]:

@@ -158,15 +158,22 @@ def scatter_elements(k: LoopKernel) -> None:
 
     def row(part: Any, rest: list[Any]) -> None:
         def number(i: list[Any]) -> Any:
-            return _wrapped(k, indices.load([*rest[:axis], *i, *rest[axis:]]), indices.dtype, x.dims[axis])
+            index = _index_of(k, axis, [*rest[:axis], *i, *rest[axis:]])
+            return _wrapped(k, index, indices.dtype, x.dims[axis])
 
         _walk(k, [updates.dims[axis]], part, size, number, lambda i: _write_element(k, store, axis, rest, i[0]))
 
     if not k.threads and axis == len(x.dims) - 1:
         k.rows(others, lambda c: row(None, c[:len(others)]))
     elif not k.threads:
-        _columns(k, others, lambda rest, each: k.loop(updates.dims[axis], lambda i: each(
-            lambda j: _write_element(k, store, axis, [*rest, j], i))))
+        def neighbours(rest: list[Any], each: Callable[[Callable[[Any], None]], None]) -> None:
+            def write(i: Any) -> None:      # a place for all columns is computed ahead of them
+                at = _place_of(k, axis, [*rest, k.dim(0)], i) if indices.dims[-1] == 1 else None
+                each(lambda j: _write_element(k, store, axis, [*rest, j], i, at))
+
+            k.loop(updates.dims[axis], write)
+
+        _columns(k, others, neighbours)
     elif axis == len(x.dims) - 1 or not others:      # the ranges of a row read its indices together
         k.rows([*others, ranges], lambda c: row(c[len(others)], c[:len(others)]))
     else:       # so do those of WARP neighbours along the last dim
@@ -180,19 +187,30 @@ def scatter_elements(k: LoopKernel) -> None:
         k.rows([*others[:-1], near, ranges, WARP], columns)
 
 
-def _write_element(k: LoopKernel, store: Callable[[Any, list[Any]], None], axis: int, rest: list[Any],
-                   i: Any) -> None:
-    """Update `i` along `axis` of the row `rest`."""
-    x, indices, updates = k.inputs
-    coords = [*rest[:axis], i, *rest[axis:]]
-    at = k.wrapped(indices.load(coords), indices.dtype, x.dims[axis])
-    store(updates.load(coords), [*rest[:axis], at, *rest[axis:]])
+def _place_of(k: LoopKernel, axis: int, rest: list[Any], i: Any) -> Any:
+    """Where along `axis` update `i` of the row `rest` goes."""
+    x, indices, _ = k.inputs
+    return k.wrapped(_index_of(k, axis, [*rest[:axis], i, *rest[axis:]]), indices.dtype, x.dims[axis])
+
+
+def _write_element(k: LoopKernel, store: Callable[[Any, list[Any]], None], axis: int, rest: list[Any], i: Any,
+                   at: Any = None) -> None:
+    """Update `i` along `axis` of the row `rest`; `at` is its place, where that is known."""
+    place = _place_of(k, axis, rest, i) if at is None else at
+    store(k.inputs[2].load([*rest[:axis], i, *rest[axis:]]), [*rest[:axis], place, *rest[axis:]])
+
+
+def _index_of(k: LoopKernel, axis: int, coords: list[Any]) -> Any:
+    """The index of the update at `coords`; indices have one for all of a row where their dim is 1."""
+    indices = k.inputs[1]
+    return indices.load([k.dim(0) if n == 1 and d != axis else at
+                         for d, (n, at) in enumerate(zip(indices.dims, coords, strict=True))])
 
 
 def _columns(k: LoopKernel, dims: Sequence[Dim],
              body: Callable[[list[Any], Callable[[Callable[[Any], None]], None]], None]) -> None:
-    """Rows of neighbours along the last of `dims`, side by side: ``body(rest, each)``, where ``each(f)`` calls f for all
-    of them in turn, so that what they write at one place lies together."""
+    """Rows of neighbours along the last of `dims`, side by side: ``body(rest, each)``, where ``each(f)`` calls f for
+    all of them in turn, so that what they write at one place lies together."""
     *outer, last = dims
 
     def row(c: list[Any]) -> None:

@@ -88,6 +88,11 @@ def elements(x: Any, row: Any, at: Any) -> Any:
     return xt.scatter_elements(x, xt.broadcast(xt.reshape(at, shape=(1, 1)), shape=(1, ROW)), row, axis=0)
 
 
+def rows(x: Any, row: Any, at: Any) -> Any:
+    """An index for all of a row."""
+    return xt.scatter_elements(x, xt.reshape(at, shape=(1, 1)), row, axis=0, reduction="add")
+
+
 def flat(x: Any, row: Any, at: Any) -> Any:
     """Through views."""
     shape = xt.shape_of(x)
@@ -95,7 +100,7 @@ def flat(x: Any, row: Any, at: Any) -> Any:
     return xt.reshape(xt.dynamic_update_slice(narrow, xt.reshape(row, shape=(ROW,)), at), shape=shape)
 
 
-UPDATES = (put, scatter, elements, flat)
+UPDATES = (put, scatter, elements, rows, flat)
 
 
 @pytest.mark.parametrize("chip", ["", "sm_90a", "gfx942"])
