@@ -73,4 +73,5 @@ def _problem(value: Any, array: Any) -> str:
         return f"a {type(value).__name__} cannot be: give an array"
     if not isinstance(array, np.ndarray):
         return ""
-    return "" if hasattr(array, "owner") else "the array is not contiguous (row-major), or on another device"
+    copied = array.size and array.flags.owndata
+    return "the array is not contiguous (row-major), or on another device" if copied else ""

@@ -49,7 +49,8 @@ class GridSample(XtOp, name="grid_sample"):
             points = grid.astype(np.float32)[..., ::-1]
             sizes = np.array(spatial, np.float32)
             points = (points + 1) / 2 * (sizes - 1) if a.align_corners else ((points + 1) * sizes - 1) / 2
-            return np.stack([_interpolate(a, image, p) for image, p in zip(v, points, strict=True)])
+            images = [_interpolate(a, image, p) for image, p in zip(v, points, strict=True)]
+            return np.stack(images) if images else np.zeros((0, v.shape[1], *grid.shape[1:-1]), v.dtype)
 
         return in_float(f, x)
 

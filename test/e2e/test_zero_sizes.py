@@ -125,6 +125,31 @@ def steps(x: Any, s: Any) -> Any:
     return carried, rows, *xt.if_(large, lambda: [xt.exp(x)], lambda: [xt.neg(x)])
 
 
+def bits(x: Any, y: Any) -> Any:
+    whole = xt.div(x, xt.constant(3, dtype="i64"))
+    return xt.xor(xt.and_(x, y), whole), xt.shift_left(x, xt.constant(2, dtype="i64")), xt.maximum(x, y)
+
+
+def images(x: Any, g: Any, r: Any, b: Any) -> Any:
+    """n images, m rows of a grid, m regions of other images."""
+    others = xt.concatenate(x, xt.iota(shape=(3, 4, 5, 6), axis=3, dtype="f32"), axis=0)
+    return (xt.grid_sample(x, g), xt.roi_align(others, r, b, size=(2, 2)),
+            *xt.max_pool_with_indices(x, window=(2, 2), strides=(1, 1), low=(0, 0), high=(0, 0), dilations=(1, 1)),
+            xt.group_norm(x, groups=2), xt.lrn(x, size=3, alpha=0.5))
+
+
+def signals(x: Any) -> Any:
+    return xt.dft(x, axis=1, onesided=True), xt.gelu(x), xt.gelu(x, approximate="tanh")
+
+
+def columns(x: Any) -> Any:
+    return xt.col2im(x, image=(4, 4), block=(2, 2), strides=(1, 1), low=(0, 0), high=(0, 0), dilations=(1, 1))
+
+
+def turned(x: Any, c: Any, s: Any) -> Any:
+    return xt.rotary(x, c, s), xt.rotary(x, c, s, interleaved=True)
+
+
 CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "pointwise": (lambda x, y, b: (xt.tanh(xt.add(xt.mul(x, y), x)), xt.select(b, x, y), xt.convert(x, dtype="i64")),
                   (t(N, M), t(M), t(N, M, dtype="i1"))),
@@ -147,6 +172,13 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "norms": (norms, (t(N, M),)),
     "attention": (attends, (t(N, 2, M, 8), t(N, 2, M, 8), t(N, 2, M, 8))),
     "quantised": (quantises, (t(N, M), t(M))),
+    "bits": (bits, (t(N, M, dtype="i64"), t(M, dtype="i64"))),
+    "images": (images, (t(N, 4, 5, 6), t(N, M, 3, 2), t(M, 4), t(M, dtype="i64"))),
+    "signals": (signals, (t(N, 8, M, 1),)),
+    "columns": (columns, (t(N, 8, 9),)),
+    "rotary": (turned, (t(N, M, 8), t(M, 4), t(M, 4))),
+    "quantised by its range": (lambda x: xt.dynamic_quantize(xt.concatenate(x, xt.exp(x), xt.iota(
+        shape=(1, 4), axis=1, dtype="f32"), axis=0)), (t(N, 4),)),
     "random": (lambda x: xt.random_uniform(shape=xt.shape_of(x)), (t(N, M),)),
     "steps": (steps, (t(N, M), t(M))),
     "recurrent": (lambda x, w, r: xt.lstm(x, w, r, None, None, None, None, None),
