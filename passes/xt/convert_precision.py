@@ -1,9 +1,9 @@
 """Computes f32 models in f16 or bf16 where that is safe.
 
-Inputs and outputs of the model keep their types. A *wide* op stays in f32: sums, exponentials, norms, softmax, masks of
-attention, and what feeds or follows them alone; every other op computes in the narrow type, contractions with f32 sums
-inside. A value has a wide and a narrow form, each made when first asked for, so that wide ops that follow each other
-lose nothing between them, and the conversions fuse into the kernels around.
+Inputs and outputs of the model keep their types, and so do updates of inputs in place. A *wide* op stays in f32: sums,
+exponentials, norms, softmax, masks of attention, and what feeds or follows them alone; every other op computes in the
+narrow type, contractions with f32 sums inside. A value has a wide and a narrow form, each made when first asked for, so
+that wide ops that follow each other lose nothing between them, and the conversions fuse into the kernels around.
 
 A CPU without instructions that multiply the narrow type computes in f32. There only the weights of products are stored
 narrow, and widened in registers, a vector at a time: half the bytes and the sums of f32.
@@ -32,7 +32,8 @@ from xcc.dialects import xt
 from xcc.dialects.xt.types import numpy_dtype
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.pack import multiplies
-from xcc.passes.xt.rewrite import name_of
+from xcc.passes.xt.rewrite import blocks_of, name_of
+from xcc.passes.xt.update_in_place import ops_of_updates
 from xcc.weights import WeightStore
 
 WIDE = frozenset((
@@ -85,6 +86,7 @@ class _Converter:
         self.types = {"f32": self.f32, narrow: ir.Type.parse(narrow)}
         self.forms: dict[Any, dict[str, Any]] = {}
         self.wide: set[Any] = set()
+        self.kept: set[Any] = set()     # wide ops that change what an argument holds, in its own type
 
     def run(self) -> None:
         ops = list(self._ops(self.function.operation))
@@ -115,7 +117,8 @@ class _Converter:
     def _choose(self, ops: list[Any]) -> None:
         floats = [op for op in ops if op.name not in CONTROL and
                   (any(map(self._is_f32, op.operands)) or any(map(self._is_f32, op.results)))]
-        self.wide = {op for op in floats if self._wide_by_itself(op)}
+        self.kept = {op for block in blocks_of(self.function) for op in ops_of_updates(block)}
+        self.wide = {op for op in floats if self._wide_by_itself(op) or op in self.kept}
         for op in floats:                       # forward: arithmetic on sums alone
             if self._spreads(op) and self._follows(op):
                 self.wide.add(op)
@@ -152,7 +155,7 @@ class _Converter:
             maker = owner.operation
             if name_of(maker) in ("constant", "weight"):
                 continue
-            if maker not in self.wide or name_of(maker) in COMPOSITE:
+            if maker not in self.wide or maker in self.kept or name_of(maker) in COMPOSITE:
                 return False
             sums += 1
         return sums > 0

@@ -19,12 +19,12 @@ from typing import Any, ClassVar
 from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.load_time import view_root
+from xcc.passes.xt.load_time import VIEWS
 from xcc.passes.xt.memory_uses import MemoryUses
-from xcc.passes.xt.op_graph import IN_PLACE, nominal_count
+from xcc.passes.xt.op_graph import IN_PLACE, nominal_count, short_name
 from xcc.passes.xt.rewrite import at, blocks_of, dim_bounds, name_of, producer
 
-__all__ = ["UpdateInPlace"]
+__all__ = ["UpdateInPlace", "ops_of_updates"]
 
 UPDATES = {"dynamic_update_slice": 1, "scatter_nd": 2, "scatter_elements": 2}
 """Ops that change some elements of their first operand, and which operand has the new ones."""
@@ -55,7 +55,7 @@ class UpdateInPlace(Pass):
 
 def _mark_block(block: Any, bounds: Mapping[str, tuple[int, int]], threads: bool) -> None:
     uses = MemoryUses(block)
-    found = {op: None for value, argument in xt.carried_values(block) for op in _chain(value, argument, uses)}
+    found = {op: None for op in ops_of_updates(block) if name_of(op) in UPDATES}
     for op in block.operations:
         operation = op.operation
         if name_of(operation) in UPDATES and uses.owns(operation.operands[0]) \
@@ -81,16 +81,24 @@ def _narrow(op: Any) -> Any:
         return xt.reshape(source.operands[0], shape=given)
 
 
+def ops_of_updates(block: Any) -> list[Any]:
+    """The updates, and views between them, on the way from arguments of `block` to what takes their place."""
+    uses = MemoryUses(block)
+    return [op for value, argument in xt.carried_values(block) for op in _chain(value, argument, uses)]
+
+
 def _chain(value: Any, argument: Any, uses: MemoryUses) -> list[Any]:
-    """The updates on the way from `argument` to `value`, but for loops that carry it; none where another op
-    makes a part of it, or reads the old value later."""
+    """The updates and views from `argument` to `value`, but for loops that carry it; none where another op makes a part
+    of it, or reads the old value later."""
     found = []
-    while (root := view_root(value)) != argument:
-        op = uses.maker(root)
-        operand = _overwritten(op, root)
-        if operand is None or not uses.end_at(op.operands[operand], op, operand):
+    while value != argument:
+        op = uses.maker(value)
+        operand = _overwritten(op, value)
+        if operand is None:
             return []
-        if name_of(op) in UPDATES:
+        if short_name(op) not in VIEWS and not uses.end_at(op.operands[operand], op, operand):
+            return []
+        if name_of(op) not in ("while", "scan"):
             found.append(op)
         value = op.operands[operand]
     return found
@@ -98,7 +106,7 @@ def _chain(value: Any, argument: Any, uses: MemoryUses) -> list[Any]:
 
 def _overwritten(op: Any, result: Any) -> int | None:
     """Which operand of `op` may have the memory of `result`."""
-    if op is None or name_of(op) in UPDATES:
+    if op is None or name_of(op) in (*UPDATES, *VIEWS):
         return None if op is None else 0
     number = list(op.results).index(result)
     carried = {"while": len(op.results), "scan": xt.carried_count(op) if name_of(op) == "scan" else 0}

@@ -72,3 +72,24 @@ func.func @attention_bias(%q: tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32> {
   %y = "xt.attention"(%q, %q, %q, %b) {scale = 1.0 : f64, causal = false, causal_offset = [0], softcap = 0.0 : f64, nan_rows = false} : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x4xf32>) -> tensor<1x1x4x8xf32>
   return %y : tensor<1x1x4x8xf32>
 }
+
+// -----
+
+// A cache that is updated in place stays as it is, through views, too; what reads it converts.
+// CHECK-LABEL: func.func @cache(
+// CHECK-SAME: %[[C:.*]]: tensor<8x4xf32>
+// CHECK: %[[F:.*]] = "xt.reshape"(%[[C]]) {{.*}} -> tensor<32xf32>
+// CHECK: %[[N:.*]] = "xt.dynamic_update_slice"(%[[F]], {{.*}} -> tensor<32xf32>
+// CHECK: %[[R:.*]] = "xt.reshape"(%[[N]]) {{.*}} -> tensor<8x4xf32>
+// CHECK: %[[H:.*]] = "xt.convert"(%[[R]]) {{.*}} -> tensor<8x4xf16>
+// CHECK: "xt.dot_general"(%{{.*}}, %[[H]])
+// CHECK: return %{{.*}}, %[[R]]
+func.func @cache(%c: tensor<8x4xf32> {xt.name = "past"}, %u: tensor<4xf32> {xt.name = "u"}, %i: tensor<i64> {xt.name = "i"},
+                 %x: tensor<2x8xf32> {xt.name = "x"})
+    -> (tensor<2x4xf32> {xt.name = "y"}, tensor<8x4xf32> {xt.name = "present", xt.updates = "past"}) {
+  %f = "xt.reshape"(%c) {shape = [32]} : (tensor<8x4xf32>) -> tensor<32xf32>
+  %n = "xt.dynamic_update_slice"(%f, %u, %i) : (tensor<32xf32>, tensor<4xf32>, tensor<i64>) -> tensor<32xf32>
+  %r = "xt.reshape"(%n) {shape = [8, 4]} : (tensor<32xf32>) -> tensor<8x4xf32>
+  %y = "xt.dot_general"(%x, %r) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<2x8xf32>, tensor<8x4xf32>) -> tensor<2x4xf32>
+  return %y, %r : tensor<2x4xf32>, tensor<8x4xf32>
+}
