@@ -78,7 +78,8 @@ def _starts(b: Builder, starts: Sequence[Any], x: View, sizes: Sequence[Dim]) ->
     i64 = ir.IntegerType.get_signless(64)
     out = []
     for start, n, size in zip(starts, x.dims, sizes, strict=True):
-        at = arith_d.minsi(to_index(start, i64), b.dim(n - size))
+        most = n - symbolic.dim_max(size, 1) if isinstance(size, symbolic.Expr) else n - size     # a place in x
+        at = arith_d.minsi(to_index(start, i64), b.dim(most))
         out.append(arith_d.maxsi(at, b.dim(0)))
     return out
 

@@ -55,12 +55,16 @@ def convert_transpose(b: Builder, op: Op) -> View:
 
 @converts("slice")
 def convert_slice(b: Builder, op: Op) -> View:
-    """Static starts are affine; symbolic ones are read by coordinate. A negative stride counts down from the start."""
+    """Static starts are affine; symbolic ones are read by coordinate. A negative stride counts down from the start.
+
+    A start at the end of x, of a slice without elements, is moved into it: what reads that at 0 by clamping reads x.
+    """
     x, starts, strides = op.operands[0], op.dims_attr("starts"), op.attr("strides")
     if symbolic.is_static(starts):
         coords = [dim_expr(i) * strides[i] + starts[i] for i in range(len(starts))]
         return x.through(op.dims, coords)
-    offsets = [b.dim(s) for s in starts]
+    offsets = [b.dim(s if s == 0 or isinstance(d, int) else symbolic.dim_min(s, _last(n)))
+               for s, d, n in zip(starts, op.dims, x.dims, strict=True)]
 
     def body(_: list[Any], index: list[Any]) -> Any:
         return b.extract(x, [arith_d.addi(arith_d.muli(at, index_constant(strides[i])), offsets[i])
@@ -69,13 +73,18 @@ def convert_slice(b: Builder, op: Op) -> View:
     return b.indexed(op.dims, op.dtype, [], body)
 
 
+def _last(size: Dim) -> Dim:
+    """The last index of a dim; 0 where it has none."""
+    return symbolic.dim_max(size - 1, 0)
+
+
 @converts("reverse")
 def convert_reverse(b: Builder, op: Op) -> View:
     x, axes = op.operands[0], set(op.attr("axes"))
     if all(isinstance(x.dims[a], int) for a in axes):
         coords = [dim_expr(i) * -1 + (x.dims[i] - 1) if i in axes else dim_expr(i) for i in range(len(x.dims))]
         return x.through(op.dims, coords)
-    lasts = {a: b.dim(x.dims[a] - 1) for a in axes}
+    lasts = {a: b.dim(_last(x.dims[a])) for a in axes}
 
     def body(_: list[Any], index: list[Any]) -> Any:
         return b.extract(x, [arith_d.subi(lasts[i], at) if i in axes else at for i, at in enumerate(index)])

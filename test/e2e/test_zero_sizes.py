@@ -39,9 +39,11 @@ def sums(x: Any) -> Any:
 
 def moves(x: Any, y: Any) -> Any:
     """Of rows of two lengths."""
-    return (xt.concatenate(x, y, x, axis=0), xt.reverse(x, axes=[0, 1]), xt.transpose(y, perm=[1, 0]),
-            xt.broadcast(xt.reshape(x, shape=(N, 1, 4)), shape=(N, M, 4)), xt.slice(y, starts=(0, 1), limits=(M, 3)),
-            xt.pad(x, low=(1, 0), high=(2, 3), value=2.0), xt.iota(shape=(N, M), axis=1, dtype="i64"))
+    behind = xt.slice(xt.concatenate(x, y, axis=0), starts=(N, 0), limits=(N + M, 4))
+    return (xt.concatenate(x, xt.reverse(y, axes=[0]), behind, axis=0), xt.reverse(x, axes=[0, 1]),
+            xt.transpose(y, perm=[1, 0]), xt.broadcast(xt.reshape(x, shape=(N, 1, 4)), shape=(N, M, 4)),
+            xt.slice(y, starts=(0, 1), limits=(M, 3)), xt.pad(x, low=(1, 0), high=(2, 3), value=2.0),
+            xt.iota(shape=(N, M), axis=1, dtype="i64"))
 
 
 def views(x: Any) -> Any:
