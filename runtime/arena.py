@@ -39,9 +39,9 @@ _CACHED_PLANS = 64
 class ArenaPlan:
     """Byte offsets of temporary buffers (by buffer index) in an arena of `size` bytes.
 
-    `void` of these are at its end where a buffer of the program is empty: kernels may read of it what there would be
-    were its sizes of 0 ones of 1 (clamped coordinates), and do not use it. An empty buffer that is no temporary lies
-    where the arena begins.
+    `void` of these are at its end, and as many where it begins, where a buffer of the program is empty: kernels may
+    read of it what there would be were its sizes of 0 ones of 1 (clamped coordinates), and do not use it. An empty
+    buffer that is no temporary lies behind the first of them.
     """
 
     offsets: dict[int, int]
@@ -114,7 +114,8 @@ class ArenaPlanner:
                     if begins[j] < end and ends[j] > begin:
                         begin, end, moved = ends[j], ends[j] + sizes[i], True
             begins[i], ends[i] = begin, end
-        return ArenaPlan(dict(zip(self.temps, begins, strict=True)), max(ends, default=0) + void, void)
+        offsets = {b: void + begin for b, begin in zip(self.temps, begins, strict=True)}
+        return ArenaPlan(offsets, max(ends, default=0) + 2 * void, void)
 
 
 def _aligned(n: int) -> int:

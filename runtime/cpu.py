@@ -162,8 +162,9 @@ class CpuExecutor:
                 out, pointers[i] = memory.empty(size, self._dtypes[i])
             outputs.append(inputs[self._updated[i]] if i in self._updated else out)
         if plan.void:
-            self._place_empty([*zip(self.program.inputs, inputs, strict=True),
-                               *zip(self.program.outputs, outputs, strict=True), *self._arrays.items()])
+            self._place_empty(self.memory.address + plan.void, [*zip(self.program.inputs, inputs, strict=True),
+                                                              *zip(self.program.outputs, outputs, strict=True),
+                                                              *self._arrays.items()])
         status = self._main(pointers, self._symbols)
         if status:
             env = {name: int(self._symbols[k]) for k, name in enumerate(self._names)}
@@ -172,11 +173,11 @@ class CpuExecutor:
             return outputs
         return [self._result(n, out, plan.outputs[n]) for n, out in enumerate(outputs)]
 
-    def _place_empty(self, arrays: Sequence[tuple[int, Any]]) -> None:
-        """Points buffers whose arrays have no element to where kernels may read (see ArenaPlan)."""
+    def _place_empty(self, address: int, arrays: Sequence[tuple[int, Any]]) -> None:
+        """Points buffers whose arrays have no element to `address`, where kernels may read (see ArenaPlan)."""
         for i, array in arrays:
             if array is not None and not array.size:
-                self._pointers[i] = self.memory.address
+                self._pointers[i] = address
 
     def profile(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[LaunchTime]:
         """Each kernel launch and its median seconds, after one whole run on `inputs`."""

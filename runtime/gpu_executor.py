@@ -315,8 +315,9 @@ class GpuExecutor:
         for i, offset in plan.offsets.items():
             addresses[i] = arena + offset
         if plan.void:       # see ArenaPlan
-            addresses |= {i: arena for i in self._outside if not rooms[i]}
-            addresses |= {i: arena for i in self._weights if self.program.nbytes(i) == 0}
+            empty = [i for i in self._outside if not rooms[i]]
+            empty += [i for i in self._weights if self.program.nbytes(i) == 0]
+            addresses |= dict.fromkeys(empty, arena + plan.void)
         sizes = self._known(symbols)
         for i, offset in self._known.offsets(sizes):
             addresses[i] = addresses[self.program.buffers[i].base] + offset

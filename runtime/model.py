@@ -112,7 +112,10 @@ class Model:
 
     @property
     def state(self) -> ModelState:
-        """What the model holds from run to run, by name: reading gives a copy, what is assigned the next run finds."""
+        """What the model holds from run to run, by name: reading gives a copy, what is assigned the next run finds.
+
+        A run that ends with an error may have changed a part of it.
+        """
         return ModelState(self.artifact.program, self.executor, self._turn)
 
     def reset(self) -> None:

@@ -27,12 +27,12 @@ _SPARE = 64             # times the arena of the smallest sizes: an image of 256
 @dataclass
 class RunPlan:
     """What is fixed for one set of symbol values: shapes of outputs, bytes of the arena, and where in it temporaries
-    are, if Python has placed them. `void`: whether a buffer is empty (see ArenaPlan)."""
+    are, if Python has placed them. `void`: where empty buffers are, 0 where none is (see ArenaPlan)."""
 
     outputs: list[tuple[int, ...]]
     arena: int
     offsets: np.ndarray[Any, Any] | None
-    void: bool = False
+    void: int = 0
 
 
 class RunMemory:
@@ -109,7 +109,7 @@ class RunMemory:
         if plan.size > MOST_BYTES:
             raise MemoryError(f"{plan.size} bytes")
         offsets = np.array([plan.offsets[b] for b in self.planner.temps], np.uintp)
-        return RunPlan(self._output_shapes(self._sizes(symbols)), plan.size, offsets, plan.void > 0)
+        return RunPlan(self._output_shapes(self._sizes(symbols)), plan.size, offsets, plan.void)
 
     def _output_shapes(self, dims: list[int]) -> list[tuple[int, ...]]:
         return [tuple(dims[begin:end]) for begin, end in self._ends]
