@@ -13,7 +13,8 @@ from typing import Any
 
 Converter = Callable[[Any], Any]
 
-FAMILIES = ("elementwise", "matmul", "scalars", "shape")
+FAMILIES = ("arithmetic", "elementwise", "indexing", "matmul", "padding", "reduce", "scalars", "scatter",
+            "shape", "sorting")
 
 _CONVERTERS: dict[str, Converter] = {}
 
