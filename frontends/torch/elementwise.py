@@ -97,23 +97,6 @@ def logical_not(cx: Context) -> Any:
     return xt.not_(truth(cx.tensor("self")))
 
 
-@aten("relu")
-def relu(cx: Context) -> Any:
-    x = cx.tensor("self")
-    return xt.maximum(x, cx.scalar(0, x))
-
-
-@aten("gelu")
-def gelu(cx: Context) -> Any:
-    return xt.gelu(cx.tensor("self"), approximate=cx["approximate"])
-
-
-@aten("silu")
-def silu(cx: Context) -> Any:
-    x = cx.tensor("self")
-    return xt.mul(x, xt.sigmoid(x))
-
-
 @aten("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
 def where(cx: Context) -> Any:
     """self where condition, else other."""

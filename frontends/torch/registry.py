@@ -13,8 +13,9 @@ from typing import Any
 
 Converter = Callable[[Any], Any]
 
-FAMILIES = ("arithmetic", "elementwise", "indexing", "matmul", "padding", "reduce", "scalars", "scatter",
-            "shape", "sorting")
+FAMILIES = ("activation", "adaptive", "arithmetic", "attention", "conv", "elementwise", "embedding", "indexing", "loss",
+            "matmul", "norm", "padding", "pooling", "recurrent", "reduce", "resize", "scalars", "scatter", "shape",
+            "sorting", "vision")
 
 _CONVERTERS: dict[str, Converter] = {}
 
