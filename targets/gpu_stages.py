@@ -5,7 +5,7 @@ from __future__ import annotations
 from xcc.passes.base import Pass, parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
-from xcc.targets.front import BESIDE, MAX_ROW, TILE_ROW, gpu_model_passes, whole_pipeline
+from xcc.targets.front import BESIDE, LAUNCH, MAX_ROW, TILE_ROW, gpu_model_passes, whole_pipeline
 
 __all__ = ["gpu_pipeline", "thread_math", "thread_stage"]
 
@@ -45,4 +45,4 @@ def gpu_pipeline(back: tuple[Stage, ...]) -> Pipeline:
     return whole_pipeline(back, xt=gpu_model_passes(), keep=("attention",),
                           early=(parse_pass("integer-contractions"),),
                           kernels={"max_row": MAX_ROW, "tile_row": TILE_ROW, "beside": BESIDE,
-                                   "prologue": ("broadcast", "widen")})
+                                   "prologue": ("broadcast", "widen"), "launch": LAUNCH})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,10 +13,11 @@ from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.beside import beside
 from xcc.passes.xt.fusion import fuse
-from xcc.passes.xt.fusion_cost import FusionLimits
+from xcc.passes.xt.fusion_cost import ByCost
 from xcc.passes.xt.fusion_rules import FusionRules
+from xcc.passes.xt.kernel_cost import FusionLimits
 from xcc.passes.xt.kernel_summary import summarise
-from xcc.passes.xt.op_graph import Graph, is_inline
+from xcc.passes.xt.op_graph import Graph, Node, is_inline
 from xcc.passes.xt.outline import Group, Outliner
 from xcc.passes.xt.rewrite import dim_bounds
 from xcc.passes.xt.scan_axes import scan_along_first_dim
@@ -33,8 +36,7 @@ class FormKernels(Pass):
     max-buffers: how many inputs and outputs a kernel may have.
     max-row: the longest row (in elements) that a reduction shares a kernel with its full-size consumers for.
     flops-per-byte: how many operations cost as much as moving a byte; above it, recomputation loses.
-    single: operations that take as long as reading an element that is no neighbour of the one before. A producer that a
-        reader would evaluate so, or at more places than it has elements, is stored where that costs less.
+    single: operations that take as long as reading an element that is no neighbour of the one before.
     prologue: ops that may be evaluated inside a contraction's loop over its operands; "widen" are converts to elements
         that are no narrower, but not of 16-bit floats that it takes one by one (its first operand). A narrowing convert
         belongs to what computes its operand: the product then copies what lies in memory, half as many bytes. "once":
@@ -42,7 +44,8 @@ class FormKernels(Pass):
     tile-row: the longest row (in elements) of a product that is reduced in the product's kernel; 0: none is.
     beside: microseconds of memory traffic below which kernels that do not depend on each other share a launch, on a
         chip that says its bandwidth; 0: none do.
-    explain: print why dependent kernels were not made one.
+    launch: operations in the time in which a kernel is started: so much more a kernel may cost than its parts.
+    explain: print why dependent kernels were not made one; -v prints those that an estimate of their cost kept apart.
     """
 
     name: ClassVar[str] = "form-kernels"
@@ -54,6 +57,7 @@ class FormKernels(Pass):
     tile_row: int = 0
     beside: int = 0
     single: int = 4
+    launch: int = 0
     explain: bool = False
 
     def __post_init__(self) -> None:
@@ -62,19 +66,21 @@ class FormKernels(Pass):
 
     def run(self, module: Any, ctx: PassContext) -> None:
         limits = FusionLimits(max_buffers=self.max_buffers, max_row=self.max_row, flops_per_byte=self.flops_per_byte,
-                              prologue=self.prologue, tile_row=self.tile_row, single=self.single)
-        rules = FusionRules(limits, dim_bounds(module))
+                              prologue=self.prologue, tile_row=self.tile_row, single=self.single,
+                              launch=self.launch)
+        bounds = dim_bounds(module)
         outliner = Outliner(module)
         known = _known_symbols(module)
         with module.context, ir.Location.unknown():
             for function in list(module.body):
                 if function.operation.name == "func.func" and "xt.kernel" not in function.attributes:
-                    self._regions(function.operation, outliner, rules, ctx, known)
+                    self._regions(function.operation, outliner, lambda: FusionRules(limits, bounds), ctx, known)
             mark_shared_updates(module)
         if getattr(ctx.options, "verbose", 0):
             ctx.verbose(str(summarise(module)))
 
-    def _regions(self, op: Any, outliner: Outliner, rules: FusionRules, ctx: PassContext, known: set[str]) -> None:
+    def _regions(self, op: Any, outliner: Outliner, rules: Callable[[], FusionRules], ctx: PassContext,
+                 known: set[str]) -> None:
         for region in op.regions:
             for block in region.blocks:
                 for nested in list(block.operations):
@@ -82,20 +88,28 @@ class FormKernels(Pass):
                 for scan in [o.operation for o in block.operations if o.operation.name == "xtv.scan"]:
                     scan_along_first_dim(scan)
                 graph = Graph(block)
-                outliner.outline(graph, self._groups(graph, rules, ctx, known))
+                outliner.outline(graph, self._groups(graph, rules(), ctx, known))
 
     def _groups(self, graph: Graph, rules: FusionRules, ctx: PassContext, known: set[str]) -> list[Group]:
         if self.fuse == "none":
             alone = [n for n in graph.nodes if n.kind not in ("host", "source", "view", "unit_view")]
             return [_with_sources(Group([n])) for n in alone]
-        fusion = fuse(graph, rules, explain=self.explain)
-        for p, c, why in fusion.reasons:
-            ctx.verbose(f"{p} not fused with {c}: {why}")
+        fusion = fuse(graph, rules, explain=self.explain or getattr(ctx.options, "verbose", 0) > 0)
+        for line in _explained(fusion.reasons, costs=not self.explain):
+            ctx.verbose(line)
         most = self.beside * 1e-6 * (ctx.chip.bandwidth if ctx.chip is not None else 0.0)
         together = beside(graph, fusion.groups, fusion.copies, rules.cost, most, known) if most \
             else [[g] for g in fusion.groups]
         return [_joined([_with_sources(Group(g.nodes, fusion.copied_into(g), g.root().name)) for g in shared])
                 for shared in together]
+
+
+def _explained(reasons: Sequence[tuple[Node, Node, str]], *, costs: bool) -> list[str]:
+    """Why kernels are not one, a line each; with `costs`, those that might be, and alike ones together."""
+    if not costs:
+        return [f"{p} not fused with {c}: {why}" for p, c, why in reasons]
+    alike = Counter(f"{p.name} not fused with {c.name}: {why}" for p, c, why in reasons if isinstance(why, ByCost))
+    return [f"{line}{f' ({times} times)' if times > 1 else ''}" for line, times in alike.items()]
 
 
 def _known_symbols(module: Any) -> set[str]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from xcc.passes.xt.fusion_cost import ByCost, Estimated
 from xcc.passes.xt.fusion_group import FusionGroup, is_pointwise, is_stored_pad, places_fault, reaches, singleton
 from xcc.passes.xt.fusion_rules import FusionRules
 from xcc.passes.xt.op_graph import Graph, Node
@@ -64,10 +65,32 @@ class _Fuser:
         if p is c:
             return True
         merged = self.rules.merge(p, c)
+        if isinstance(merged, Estimated):
+            merged = self._with_producers(p, c) or merged
         if isinstance(merged, str) or reaches(self.graph, self.group_of, p, c):
             return False
         self.group_of.update(dict.fromkeys(merged.indices, merged))
         return True
+
+    def _with_producers(self, p: FusionGroup, c: FusionGroup) -> FusionGroup | None:
+        """The kernel of `p`, `c` and all that only `p` needs, where that costs less than its parts.
+
+        With transposes on both sides of a gather, say, rows are read as they lie, and with one of them they are not.
+        """
+        parts, inside = [p.nodes], {id(p)}
+        left = self._producers_of(p)
+        while left:
+            q = left.pop()
+            if id(q) in inside or q.kind != "map" or any(id(g) not in inside for g in self._consumers(q)):
+                continue
+            joined = self.rules.joined(q, p)
+            if not isinstance(joined, str):
+                p = joined
+                inside.add(id(q))
+                parts.append(q.nodes)
+                left += self._producers_of(q)
+        merged = self.rules.joined(p, c) if len(parts) > 1 else ""
+        return None if isinstance(merged, str) or self.rules.cost.fault([*parts, c.nodes]) else merged
 
     def _producers(self, n: Node) -> list[FusionGroup]:
         """The groups that `n` reads, the latest first."""
@@ -166,14 +189,22 @@ class _Fuser:
             consumers = self._consumers(p)
             if not consumers or self.rules.cost.copy_pays(p, len(consumers)):
                 continue
-            if any(isinstance(self.rules.merge(p, c, duplicate=True), str) for c in consumers):
-                continue
-            if any(places_fault([m for g in (p, c) for m in (*g.nodes, *out.copied_into(g))]) for c in consumers):
+            if any(self._copy_fault(p, c, out) for c in consumers):
                 continue
             for c in consumers:
                 out.copies.setdefault(id(c), []).extend([*p.nodes, *out.copied_into(p)])
             for m in p.nodes:
                 del self.group_of[m.index]
+
+    def _copy_fault(self, p: FusionGroup, c: FusionGroup, out: Fusion) -> str:
+        """Why `c` should not compute `p` itself, with what each has copied already."""
+        joined = self.rules.joined(p, c, duplicate=True)
+        if isinstance(joined, str):
+            return joined
+        parts = [[*g.nodes, *out.copied_into(g)] for g in (p, c)]
+        own = {n.index for n in c.nodes}
+        copied = {n.index for nodes in parts for n in nodes} - own
+        return places_fault([n for nodes in parts for n in nodes]) or self.rules.cost.fault(parts, copied)
 
     def release_views(self, out: Fusion) -> None:
         """Unit reshapes at the edge of a kernel become views in the block; those behind a copied op stay."""
@@ -208,6 +239,14 @@ class _Fuser:
             if c is None:
                 continue
             for p in self._producers(n):
-                merged = self.rules.merge(p, c)
-                why = merged if isinstance(merged, str) else "a third kernel is between them"
-                out.reasons.append((p.nodes[-1], n, why))
+                out.reasons.append((p.nodes[-1], n, self._why(p, c, out)))
+
+    def _why(self, p: FusionGroup, c: FusionGroup, out: Fusion) -> str:
+        """Why `p` is not in the kernel of `c`: a reason of cost where there is one."""
+        merged = self.rules.merge(p, c)
+        if not isinstance(merged, str):
+            return "a third kernel is between them"
+        if isinstance(merged, ByCost) or p.kind != "map":
+            return merged
+        copy = self._copy_fault(p, c, out) or self.rules.cost.copy_pays(p, len(self._consumers(p)))
+        return copy if isinstance(copy, ByCost) else merged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xcc import symbolic
 from xcc.dialects import xt
-from xcc.passes.xt.fusion_cost import FLOPS, FusionCost, FusionLimits, is_widening
+from xcc.passes.xt.fusion_cost import ByCost, FusionCost
 from xcc.passes.xt.fusion_group import (
     FusionGroup,
     downstream,
@@ -14,6 +14,7 @@ from xcc.passes.xt.fusion_group import (
     places_fault,
     same_row,
 )
+from xcc.passes.xt.kernel_cost import FLOPS, FusionLimits, is_widening
 from xcc.passes.xt.op_graph import Node
 from xcc.symbolic import Dim
 
@@ -35,6 +36,13 @@ class FusionRules:
 
     def merge(self, p: FusionGroup, c: FusionGroup, *, duplicate: bool = False) -> FusionGroup | str:
         """The group of producer `p` and consumer `c`. With `duplicate`, `p` also stays as it is elsewhere."""
+        out = self.joined(p, c, duplicate=duplicate)
+        if isinstance(out, str):
+            return out
+        return self.cost.fault([p.nodes, c.nodes], p.indices if duplicate else frozenset()) or out
+
+    def joined(self, p: FusionGroup, c: FusionGroup, *, duplicate: bool = False) -> FusionGroup | str:
+        """As `merge`, whatever the kernel is estimated to cost."""
         if "alone" in (p.kind, c.kind):
             return "it is a kernel of its own"
         if len(p.nodes) + len(c.nodes) > self.limits.max_ops:
@@ -43,18 +51,16 @@ class FusionRules:
         if any(is_stored_pad(n) for n, _ in edges):
             return "the padded value is only stored"
         if "composite" in (p.kind, c.kind):
-            return self._around(p, c, duplicate)
-        if p.kind == "map":
+            out = self._around(p, c)
+        elif p.kind == "map":
             out = self._prologue(p, c, edges)
         elif c.kind == "map":
             out = self._epilogue(p, c, edges)
         else:
             out = self._reductions(p, c, edges)
-        if isinstance(out, str):
-            return out
-        return out if duplicate else self._checked(out)
+        return out if duplicate or isinstance(out, str) else self._checked(out)
 
-    def _around(self, p: FusionGroup, c: FusionGroup, duplicate: bool) -> FusionGroup | str:
+    def _around(self, p: FusionGroup, c: FusionGroup) -> FusionGroup | str:
         """A composite reads and writes through maps of its operands' coordinates, which transposes and slices are."""
         other = c if p.kind == "composite" else p
         if p.kind == c.kind or not all(n.name in AROUND or n.kind == "unit_view" for n in other.nodes):
@@ -62,11 +68,9 @@ class FusionRules:
         if other is c and any(n.name == "slice" for n in c.nodes):
             return "only a part of the composite would be used"
         if other is p:
-            out = FusionGroup(sorted((*p.nodes, *c.nodes), key=lambda n: n.index), c.kind, c.domain, c.aligned)
-        else:
-            last = max(c.indices)
-            out = FusionGroup(sorted((*p.nodes, *c.nodes), key=lambda n: n.index), p.kind, c.domain, {last: "full"})
-        return out if duplicate else self._checked(out)
+            return FusionGroup(sorted((*p.nodes, *c.nodes), key=lambda n: n.index), c.kind, c.domain, c.aligned)
+        last = max(c.indices)
+        return FusionGroup(sorted((*p.nodes, *c.nodes), key=lambda n: n.index), p.kind, c.domain, {last: "full"})
 
     def _checked(self, g: FusionGroup) -> FusionGroup | str:
         inside = g.indices
@@ -107,7 +111,7 @@ class FusionRules:
         if depth is None:
             return "it is no product of two matrices"
         if self.cost.count(depth) > SHORT_SUM:
-            return f"the product sums {self.cost.count(depth)} terms, which tiles of whole rows read more often"
+            return ByCost(f"the product sums {self.cost.count(depth)} terms, which tiles of whole rows read more often")
         if any(n.index not in p.aligned for n, _ in edges) or any(u.index not in c.aligned for _, u in edges) \
                 or any(not (is_pointwise(u) or u.kind == "reduction") for _, u in edges):
             return "the consumer reads at other coordinates"
@@ -139,7 +143,7 @@ class FusionRules:
 
     def _prologue(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> FusionGroup | str:
         readers = downstream(c, [u for _, u in edges])
-        if fault := self._prologue_fault(p, c, readers) or self.cost.part_fault(p, c, edges):
+        if fault := self._prologue_fault(p, readers):
             return fault
         same = p.domain == c.domain and all(
             n.index in p.aligned and c.aligned.get(u.index) and (is_pointwise(u) or u.kind == "reduction")
@@ -150,18 +154,18 @@ class FusionRules:
             same = False
         return joined(p, c, c.aligned | p.aligned if same else c.aligned, c)
 
-    def _prologue_fault(self, p: FusionGroup, c: FusionGroup, readers: list[Node]) -> str:
+    def _prologue_fault(self, p: FusionGroup, readers: list[Node]) -> str:
         """Why the ops of `c` that read `p`, directly or through others, should not compute it themselves."""
         if any(u.kind == "contraction" for u in readers):
             once = "once" in self.limits.prologue and _read_once(p, readers)
             heavy = [n for n in p.nodes if not (once and _in_order(n)) and not self._in_prologue(n, readers)]
-            return f"{heavy[0].name} would be computed again for each tile of the contraction" if heavy else ""
+            return ByCost(f"{heavy[0].name} would be computed again for each tile of the contraction") if heavy else ""
         if any(u.kind == "window" or _interpolates(u) for u in readers):
             if any(n.kind != "unit_view" and (n.kind != "pointwise" or FLOPS.get(n.name, 1) > 1) for n in p.nodes):
-                return "it would be computed again for each window or point between elements"
+                return ByCost("it would be computed again for each window or point between elements")
         if any(u.name == "concatenate" and len(u.operands) > 2 for u in readers) and self.cost.flops(p) > 0:
-            return "every piece of a concatenation would be computed everywhere"
-        return self.cost.recompute_fault(p, c)
+            return ByCost("every piece of a concatenation would be computed everywhere")
+        return ""
 
     def _in_prologue(self, n: Node, readers: list[Node]) -> bool:
         """Whether a contraction of `readers` may compute `n` for each of its tiles."""

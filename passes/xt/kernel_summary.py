@@ -14,7 +14,7 @@ from xcc.passes.xt.load_time import made_at_load
 from xcc.passes.xt.op_graph import element_bytes, short_name
 from xcc.symbolic import Dim
 
-__all__ = ["KernelSummary", "ModelSummary", "summarise"]
+__all__ = ["KernelSummary", "ModelSummary", "contracted", "summarise"]
 
 GATHERS = ("gather", "gather_nd", "gather_elements")
 
@@ -119,14 +119,14 @@ def _flops(op: Any) -> Dim:
     if access == "window":
         return size * symbolic.product(xt.attrs_of(op).window)
     if access == "contraction":
-        return 2 * size * _contracted(op)
+        return 2 * size * contracted(op)
     if short_name(op) == "attention":
         keys = xt.shape_of(op.operands[1])[2]
         return 2 * keys * (size + symbolic.product(xt.shape_of(op.operands[0])))
     return 0
 
 
-def _contracted(op: Any) -> Dim:
+def contracted(op: Any) -> Dim:
     """Multiply-adds for one element of the result."""
     a, w = xt.attrs_of(op), xt.shape_of(op.operands[1])
     if short_name(op) == "dot_general":
