@@ -10,6 +10,7 @@ from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.element_types import is_unsigned
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.activations import hard_sigmoid, positive_or, softplus
 from xcc.frontends.shared.helpers import along, convert, element, relu, scalar
 
 
@@ -56,7 +57,7 @@ def thresholded_relu(cx: Context) -> Any:
 def elu(cx: Context) -> Any:
     """x if x > 0 else alpha * (e^x - 1)."""
     x = cx[0]
-    return _positive_or(x, xt.mul(scalar(cx.attr("alpha", 1.0), x), xt.expm1(x)))
+    return positive_or(x, xt.mul(scalar(cx.attr("alpha", 1.0), x), xt.expm1(x)))
 
 
 @onnx_op("Celu")
@@ -71,28 +72,19 @@ def celu(cx: Context) -> Any:
 def selu(cx: Context) -> Any:
     """gamma * (x if x > 0 else alpha * (e^x - 1))."""
     x = cx[0]
-    inner = _positive_or(x, xt.mul(scalar(cx.attr("alpha", 1.67326319217681884765625), x), xt.expm1(x)))
+    inner = positive_or(x, xt.mul(scalar(cx.attr("alpha", 1.67326319217681884765625), x), xt.expm1(x)))
     return xt.mul(scalar(cx.attr("gamma", 1.05070102214813232421875), x), inner)
 
 
-def _positive_or(x: Any, other: Any) -> Any:
-    return xt.select(xt.compare(x, scalar(0, x), direction="gt"), x, other)
-
-
 @onnx_op("HardSigmoid")
-def hard_sigmoid(cx: Context) -> Any:
+def hard_sigmoid_(cx: Context) -> Any:
     """max(0, min(1, alpha * x + beta))."""
-    return _hard_sigmoid(cx[0], cx.attr("alpha", 0.2), cx.attr("beta", 0.5))
-
-
-def _hard_sigmoid(x: Any, alpha: float, beta: float) -> Any:
-    line = xt.add(xt.mul(x, scalar(alpha, x)), scalar(beta, x))
-    return xt.minimum(xt.maximum(line, scalar(0, x)), scalar(1, x))
+    return hard_sigmoid(cx[0], cx.attr("alpha", 0.2), cx.attr("beta", 0.5))
 
 
 @onnx_op("HardSwish")
 def hard_swish(cx: Context) -> Any:
-    return xt.mul(cx[0], _hard_sigmoid(cx[0], 1 / 6, 0.5))
+    return xt.mul(cx[0], hard_sigmoid(cx[0], 1 / 6, 0.5))
 
 
 @onnx_op("Swish")
@@ -105,17 +97,12 @@ def swish(cx: Context) -> Any:
 @onnx_op("Mish")
 def mish(cx: Context) -> Any:
     """x * tanh(softplus(x))."""
-    return xt.mul(cx[0], xt.tanh(_softplus(cx[0])))
+    return xt.mul(cx[0], xt.tanh(softplus(cx[0])))
 
 
 @onnx_op("Softplus")
-def softplus(cx: Context) -> Any:
-    return _softplus(cx[0])
-
-
-def _softplus(x: Any) -> Any:
-    """log(1 + e^x) as max(x, 0) + log1p(e^-|x|), which does not overflow."""
-    return xt.add(relu(x), xt.log1p(xt.exp(xt.neg(xt.abs(x)))))
+def softplus_(cx: Context) -> Any:
+    return softplus(cx[0])
 
 
 @onnx_op("Softsign")

@@ -9,6 +9,7 @@ from xcc import symbolic
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.attention import masked, repeat_heads, scores, shared_heads, weighted
 from xcc.frontends.shared.helpers import convert, element, rank_of, scalar, slice_axis, unsqueeze
 
 
@@ -137,31 +138,16 @@ def _causal_offset(cx: Context) -> Any:
 
 def _explicit(cx: Context, q: Any, k: Any, v: Any, mask: Any, scale: float) -> tuple[Any, Any]:
     """Attention step by step, for a node that also wants its scores."""
-    groups = symbolic.floordiv(xt.shape_of(q)[1], xt.shape_of(k)[1])
-    k, v = (_repeat_heads(x, groups) for x in (k, v))
-    raw = xt.mul(xt.dot_general(q, k, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(3,)),
-                 scalar(scale, q))
+    groups = shared_heads(q, k)
+    k, v = (repeat_heads(x, groups) for x in (k, v))
+    raw = scores(q, k, scale)
     cap = cx.attr("softcap", 0.0)
 
     def capped(x: Any) -> Any:
         return xt.mul(xt.tanh(xt.div(x, scalar(cap, x))), scalar(cap, x)) if cap else x
 
-    def masked(x: Any) -> Any:
-        if mask is None:
-            return x
-        return xt.select(mask, x, scalar(float("-inf"), x)) if element(mask) == "i1" else xt.add(x, mask)
-
-    bent = masked(capped(raw))
+    bent = masked(capped(raw), mask)
     weights = xt.softmax(bent, axis=-1)
     weights = xt.select(xt.is_nan(weights), scalar(0, weights), weights)
-    y = xt.dot_general(weights, v, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(2,))
     stages = (raw, capped(raw), bent, weights)
-    return y, stages[cx.attr("qk_matmul_output_mode", 0)]
-
-
-def _repeat_heads(x: Any, groups: Any) -> Any:
-    if groups == 1:
-        return x
-    batch, heads, seq, dim = xt.shape_of(x)
-    wide = xt.broadcast(xt.reshape(x, shape=(batch, heads, 1, seq, dim)), shape=(batch, heads, groups, seq, dim))
-    return xt.reshape(wide, shape=(batch, heads * groups, seq, dim))
+    return weighted(weights, v), stages[cx.attr("qk_matmul_output_mode", 0)]

@@ -8,8 +8,9 @@ from xcc import symbolic
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape
 from xcc.frontends.onnx.registry import onnx_op
-from xcc.frontends.onnx.windows import Window, window_of
-from xcc.frontends.shared.helpers import along, rank_of
+from xcc.frontends.onnx.windows import window_of
+from xcc.frontends.shared.convolution import add_bias, transposed
+from xcc.frontends.shared.windows import Window
 from xcc.symbolic import Dim
 
 
@@ -29,27 +30,18 @@ def convolve(cx: Context, x: Any, w: Any, dtype: Any = None) -> Any:
                           rhs_dilation=window.dilations, groups=cx.attr("group", 1), dtype=dtype)
 
 
-def add_bias(x: Any, bias: Any) -> Any:
-    return xt.add(x, along(bias, 1, rank_of(x)))
-
-
 @onnx_op("ConvTranspose")
 def conv_transpose(cx: Context) -> Any:
     """Y = ConvTranspose(X, W [C, M/group, k...], B?): a convolution of the spread input with the flipped filter."""
     x, w = cx[0], cx[1]
     groups = cx.attr("group", 1)
-    c, m, *kernel = xt.shape_of(w)
-    window = _transposed_window(cx, cx.shape(0)[2:], tuple(kernel))
-    flipped = xt.reverse(w, axes=tuple(range(2, 2 + len(kernel))))
-    grouped = xt.reshape(flipped, shape=(groups, symbolic.floordiv(c, groups), m, *kernel))
-    swapped = xt.transpose(grouped, perm=(0, 2, 1, *range(3, 3 + len(kernel))))
-    filters = xt.reshape(swapped, shape=(m * groups, symbolic.floordiv(c, groups), *kernel))
-    out = xt.convolution(x, filters, low=window.low, high=window.high, lhs_dilation=window.strides,
-                         rhs_dilation=window.dilations, groups=groups)
+    window = _transposed_window(cx, cx.shape(0)[2:], tuple(xt.shape_of(w)[2:]))
+    out = transposed(x, w, window.low, window.high, window.strides, window.dilations, groups)
     return add_bias(out, cx[2]) if cx.has(2) else out
 
 
 def _transposed_window(cx: Context, spatial: Shape, kernel: Shape) -> Window:
+    """`low` and `high` are what is cut from the full result."""
     n = len(kernel)
     strides = tuple(cx.attr("strides", [1] * n))
     dilations = tuple(cx.attr("dilations", [1] * n))
@@ -72,9 +64,7 @@ def _transposed_window(cx: Context, spatial: Shape, kernel: Shape) -> Window:
                 extra = (*extra[:i], extra[i] + lacking, *extra[i + 1:])
     elif auto == "VALID":
         begin = end = [0] * n
-    low = tuple(span - 1 - b for span, b in zip(spans, begin, strict=True))
-    high = tuple(span - 1 - e + x for span, e, x in zip(spans, end, extra, strict=True))
-    return Window(kernel, strides, dilations, low, high)
+    return Window(kernel, strides, dilations, tuple(begin), tuple(e - x for e, x in zip(end, extra, strict=True)))
 
 
 @onnx_op("DeformConv", since=19)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc import symbolic
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
-from xcc.frontends.shared.helpers import convert, element, scalar, squeeze, unsqueeze
+from xcc.frontends.shared.helpers import convert, count, element, rank_of
+from xcc.frontends.shared.losses import picked_loss, total, weight_sum
 
 
 @onnx_op("NegativeLogLikelihoodLoss")
@@ -25,25 +25,11 @@ def softmax_cross_entropy(cx: Context) -> Any:
 
 
 def _nll(cx: Context, scores: Any, target: Any, weight: Any) -> Any:
-    target = convert(target, "i64")
-    ignore = cx.attr("ignore_index")
-    ignored = xt.compare(target, xt.scalar(ignore, "i64"), direction="eq") if ignore is not None else None
-    safe = target if ignored is None else xt.select(ignored, scalar(0, target), target)
-    picked = squeeze(xt.gather_elements(scores, unsqueeze(safe, [1]), axis=1), [1])
-    factor = xt.gather(weight, safe, axis=0) if weight is not None else None
-    if ignored is not None:
-        ones = factor if factor is not None else scalar(1, scores)
-        factor = xt.select(ignored, scalar(0, scores), ones)
-    loss = xt.neg(picked if factor is None else xt.mul(picked, factor))
+    loss, factor = picked_loss(scores, convert(target, "i64"), weight, cx.attr("ignore_index"))
     reduction = cx.attr("reduction", "mean")
     if reduction == "none":
         return loss
-    total = xt.reduce(loss, kind="sum")
     if reduction == "sum":
-        return total
-    if factor is None:
-        shape = xt.shape_of(loss)
-        size = symbolic.product(shape)
-        return xt.div(total, convert(xt.dim(value=size), element(total)) if not isinstance(size, int)
-                      else scalar(size, total))
-    return xt.div(total, xt.reduce(xt.broadcast(factor, shape=xt.shape_of(loss)), kind="sum"))
+        return total(loss)
+    divisor = count(loss, range(rank_of(loss)), element(loss)) if factor is None else weight_sum(factor, loss)
+    return xt.div(total(loss), divisor)

@@ -6,8 +6,8 @@ from typing import Any
 
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
-from xcc.frontends.onnx.einsum import einsum
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.einsum import einsum
 from xcc.frontends.shared.helpers import rank_of, scalar, squeeze, unsqueeze
 from xcc.frontends.shared.products import matmul
 
@@ -49,7 +49,7 @@ def _swap(x: Any) -> Any:
 
 @onnx_op("Einsum", since=12)
 def einsum_(cx: Context) -> Any:
-    return einsum(cx, cx.attr("equation"), cx.values())
+    return einsum(cx.attr("equation"), cx.values())
 
 
 @onnx_op("Det", since=11)

@@ -6,8 +6,9 @@ from typing import Any
 
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
-from xcc.frontends.onnx.conv import add_bias, convolve
+from xcc.frontends.onnx.conv import convolve
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.convolution import add_bias
 from xcc.frontends.shared.helpers import clip, relu, scalar
 
 MS = "com.microsoft"

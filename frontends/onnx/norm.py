@@ -9,6 +9,7 @@ from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.helpers import along, convert, element, mean, scalar
+from xcc.frontends.shared.norms import affine_by_channel, inverse_deviation, moments
 
 
 @onnx_op("Softmax", "LogSoftmax")
@@ -35,15 +36,11 @@ def _softmax(cx: Context, x: Any, axis: int) -> Any:
 def batch_normalization(cx: Context) -> Any:
     """Y = (X - mean) / sqrt(var + eps) * scale + B, as one multiply and one add by channel."""
     x = cx[0]
-    rank, eps = cx.rank(0), cx.attr("epsilon", 1e-5)
+    eps = cx.attr("epsilon", 1e-5)
     if cx.attr("training_mode", 0):
         return _batch_normalization_training(cx, x, eps)
-    scale, bias, center, variance = (convert(cx[i], element(cx[3])) for i in range(1, 5))
-    factor = xt.mul(scale, xt.rsqrt(xt.add(variance, scalar(eps, variance))))
-    offset = xt.sub(bias, xt.mul(center, factor))
-    axis = 1 if rank > 1 else 0
-    wide = convert(x, element(factor))
-    return convert(xt.add(xt.mul(wide, along(factor, axis, rank)), along(offset, axis, rank)), element(x))
+    center, variance = (convert(cx[i], element(cx[3])) for i in (3, 4))
+    return affine_by_channel(x, center, inverse_deviation(variance, eps), cx[1], cx[2])
 
 
 def _batch_normalization_training(cx: Context, x: Any, eps: float) -> Any:
@@ -105,11 +102,8 @@ def layer_normalization(cx: Context) -> Any:
     y = _normalized(cx, x, axes, eps)
     if not (cx.wants(1) or cx.wants(2)):
         return y
-    wide = convert(x, "f32")
-    center = mean(wide, axes)
-    difference = xt.sub(wide, center)
-    variance = mean(xt.mul(difference, difference), axes)
-    return y, center, xt.rsqrt(xt.add(variance, scalar(eps, variance)))
+    center, variance = moments(convert(x, "f32"), axes)
+    return y, center, inverse_deviation(variance, eps)
 
 
 def _normalized(cx: Context, x: Any, axes: tuple[int, ...], eps: float) -> Any:

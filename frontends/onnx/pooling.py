@@ -7,19 +7,16 @@ from typing import Any
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape
 from xcc.frontends.onnx.registry import onnx_op
-from xcc.frontends.onnx.windows import Window, pool_padding, window_of
-from xcc.frontends.shared.helpers import element, full, mean, scalar
+from xcc.frontends.onnx.windows import pool_padding, window_of
+from xcc.frontends.shared.helpers import mean, scalar
+from xcc.frontends.shared.pooling import average, pool
+from xcc.frontends.shared.windows import Window
 
 
 def _window(cx: Context) -> tuple[Window, Shape]:
     spatial = cx.shape(0)[2:]
     window = window_of(cx, spatial, tuple(cx.attr("kernel_shape")))
     return window, pool_padding(cx, spatial, window)
-
-
-def _reduce(x: Any, kind: str, w: Window, high: Shape) -> Any:
-    return xt.reduce_window(x, kind=kind, window=(1, 1, *w.kernel), strides=(1, 1, *w.strides), low=(0, 0, *w.low),
-                            high=(0, 0, *high), dilations=(1, 1, *w.dilations))
 
 
 @onnx_op("MaxPool")
@@ -29,29 +26,14 @@ def max_pool(cx: Context) -> Any:
     if cx.wants(1):
         return xt.max_pool_with_indices(cx[0], window=w.kernel, strides=w.strides, low=w.low, high=high,
                                         dilations=w.dilations, storage_order=cx.attr("storage_order", 0))
-    return _reduce(cx[0], "max", w, high)
+    return pool(cx[0], "max", w, high)
 
 
 @onnx_op("AveragePool")
 def average_pool(cx: Context) -> Any:
     """Sums over counts; padding counts with count_include_pad, what `pool_padding` adds never does."""
-    x = cx[0]
     w, high = _window(cx)
-    total = _reduce(x, "sum", w, high)
-    spatial = cx.shape(0)[2:]
-    padded = any(d != 0 for d in (*w.low, *high))
-    if not padded:
-        size = 1
-        for k in w.kernel:
-            size *= int(k)  # type: ignore[arg-type]
-        return xt.div(total, scalar(size, x))
-    ones = full((1, 1, *spatial), 1, element(x))
-    if cx.attr("count_include_pad", 0):
-        ones = xt.pad(ones, low=(0, 0, *w.low), high=(0, 0, *w.high), value=1.0)
-        rest = tuple(h - p for h, p in zip(high, w.high, strict=True))
-        counted = Window(w.kernel, w.strides, w.dilations, (0,) * len(spatial), rest)
-        return xt.div(total, _reduce(ones, "sum", counted, rest))
-    return xt.div(total, _reduce(ones, "sum", w, high))
+    return average(cx[0], w, high, bool(cx.attr("count_include_pad", 0)))
 
 
 @onnx_op("LpPool")
@@ -59,7 +41,7 @@ def lp_pool(cx: Context) -> Any:
     """(sum |x|^p)^(1/p)."""
     x, p = cx[0], cx.attr("p", 2)
     w, high = _window(cx)
-    return _root(_reduce(_power(x, p), "sum", w, high), p)
+    return _root(pool(_power(x, p), "sum", w, high), p)
 
 
 def _power(x: Any, p: int) -> Any:

@@ -8,9 +8,10 @@ import numpy as np
 
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
-from xcc.frontends.onnx.conv import add_bias, convolve
+from xcc.frontends.onnx.conv import convolve
 from xcc.frontends.onnx.element_types import from_onnx
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.convolution import add_bias
 from xcc.frontends.shared.helpers import along, convert, element, rank_of, scalar, unsqueeze
 from xcc.frontends.shared.products import matmul
 

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xcc import symbolic
 from xcc.bounds import Bounds, interval
 from xcc.frontends.onnx.context import Context, Shape
+from xcc.frontends.shared.windows import Window, ceil_high, same_pads
 from xcc.symbolic import Dim
-
-
-@dataclass(frozen=True)
-class Window:
-    """The window attributes of a node, an entry per spatial dim."""
-
-    kernel: Shape
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    low: Shape
-    high: Shape
 
 
 def window_of(cx: Context, spatial: Shape, kernel: Shape) -> Window:
@@ -34,7 +22,7 @@ def window_of(cx: Context, spatial: Shape, kernel: Shape) -> Window:
         cx.misfit(f"strides {list(strides)} and dilations {list(dilations)} must be 1 or more")
     auto = cx.attr("auto_pad", "NOTSET")
     if auto in ("SAME_UPPER", "SAME_LOWER"):
-        low, high = _same(spatial, kernel, strides, dilations, auto == "SAME_UPPER")
+        low, high = same_pads(spatial, kernel, strides, dilations, auto == "SAME_UPPER")
     elif auto == "VALID":
         low = high = (0,) * n
     else:
@@ -45,33 +33,13 @@ def window_of(cx: Context, spatial: Shape, kernel: Shape) -> Window:
     return Window(kernel, strides, dilations, low, high)
 
 
-def _same(spatial: Shape, kernel: Shape, strides: tuple[int, ...], dilations: tuple[int, ...],
-          upper: bool) -> tuple[Shape, Shape]:
-    low: list[Dim] = []
-    high: list[Dim] = []
-    for n, k, s, d in zip(spatial, kernel, strides, dilations, strict=True):
-        total = symbolic.dim_max((symbolic.ceildiv(n, s) - 1) * s + (k - 1) * d + 1 - n, 0)
-        small = symbolic.floordiv(total, 2)
-        low.append(small if upper else total - small)
-        high.append(total - small if upper else small)
-    return tuple(low), tuple(high)
-
-
 def pool_padding(cx: Context, spatial: Shape, w: Window) -> Shape:
     """`high` of a pool, grown so that the windows fit which ONNX counts and which would not."""
-    grow = _ceil_high if cx.attr("ceil_mode", 0) else _floor_high
+    if cx.attr("ceil_mode", 0):
+        return ceil_high(spatial, w)
     bounds = cx.graph.model.known
-    return tuple(grow(bounds, *row) for row in
+    return tuple(_floor_high(bounds, *row) for row in
                  zip(spatial, w.kernel, w.strides, w.dilations, w.low, w.high, strict=True))
-
-
-def _ceil_high(_bounds: Bounds, n: Dim, k: Dim, s: int, d: int, low: Dim, high: Dim) -> Dim:
-    """ceil_mode's last window fits; one that would start in the high padding is left out."""
-    span = (k - 1) * d + 1
-    count = symbolic.ceildiv(n + low + high - span, s) + 1
-    starts_inside = symbolic.floordiv(n + low - 1, s) + 1
-    count = symbolic.dim_min(count, starts_inside)
-    return (count - 1) * s + span - n - low
 
 
 def _floor_high(bounds: Bounds, n: Dim, k: Dim, s: int, d: int, low: Dim, high: Dim) -> Dim:

@@ -77,6 +77,15 @@ class Context:
         """The shape of a tensor argument."""
         return tuple(xt.shape_of(self.tensor(name)))
 
+    def strides(self, name: str) -> Shape:
+        """How far apart torch has a tensor argument's elements; as if dense where it does not say."""
+        ref = next(value for own, value in self.node.args if own == name)
+        spec = self.graph.spec_of(ref) if isinstance(ref, Ref) else None
+        if isinstance(spec, TensorSpec) and spec.strides is not None:
+            return tuple(d if isinstance(d, int) else self.graph.dim(d) for d in spec.strides)
+        shape = self.shape(name)
+        return tuple(symbolic.product(shape[d + 1:]) for d in range(len(shape)))
+
     def rank(self, name: str = "self") -> int:
         return len(self.shape(name))
 
@@ -96,7 +105,7 @@ class Context:
         """A list of dims, or one, counted from the front; all dims where it is None or empty."""
         size = self.rank() if rank is None else rank
         given = self.args.get(name)
-        if given is None or given == ():
+        if given is None or given == () or not size:
             return tuple(range(size))
         return tuple(self.normal(a, size) for a in (given if isinstance(given, tuple) else (given,)))
 

@@ -14,7 +14,7 @@ from xcc.frontends.torch.registry import aten
 _UNARY = {      # computed in the result's type: a float where torch makes floats of integers
     "abs": "abs", "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atanh": "atanh",
     "bitwise_not": "not_", "cos": "cos", "cosh": "cosh", "erf": "erf", "exp": "exp",
-    "exp2": "exp2", "expm1": "expm1", "log": "log", "log1p": "log1p", "log2": "log2", "neg": "neg",
+    "expm1": "expm1", "log": "log", "log1p": "log1p", "log2": "log2", "neg": "neg",
     "reciprocal": "reciprocal", "rsqrt": "rsqrt", "sigmoid": "sigmoid", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt",
     "tan": "tan", "tanh": "tanh",
 }
@@ -43,7 +43,12 @@ def _whole(builder: str) -> Callable[[Context], Any]:
 
 
 def _binary(builder: str) -> Callable[[Context], Any]:
-    return lambda cx: getattr(xt, builder)(*cx.operands("self", "other", dtype=cx.out().dtype))
+    def computed(cx: Context) -> Any:
+        kind = cx.out().dtype
+        name = "and_" if builder == "mul" and kind == "i1" else builder
+        return getattr(xt, name)(*cx.operands("self", "other", dtype=kind))
+
+    return computed
 
 
 def _compare(direction: str) -> Callable[[Context], Any]:
@@ -92,23 +97,6 @@ def logical_not(cx: Context) -> Any:
     return xt.not_(truth(cx.tensor("self")))
 
 
-@aten("relu")
-def relu(cx: Context) -> Any:
-    x = cx.tensor("self")
-    return xt.maximum(x, cx.scalar(0, x))
-
-
-@aten("gelu")
-def gelu(cx: Context) -> Any:
-    return xt.gelu(cx.tensor("self"), approximate=cx["approximate"])
-
-
-@aten("silu")
-def silu(cx: Context) -> Any:
-    x = cx.tensor("self")
-    return xt.mul(x, xt.sigmoid(x))
-
-
 @aten("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
 def where(cx: Context) -> Any:
     """self where condition, else other."""
@@ -129,3 +117,23 @@ def to_copy(cx: Context) -> Any:
 def cast(x: Any, dtype: str) -> Any:
     """`x` by value in another type; a bool of what is not zero."""
     return truth(x) if dtype == "i1" else convert(x, dtype)
+
+
+@aten("fill.Scalar", "fill.Tensor", "copy")
+def fill(cx: Context) -> Any:
+    """A value, or the elements of src, in the shape and type of self."""
+    value = cx["src"] if "src" in cx.args else cx["value"]
+    return xt.broadcast(cast(cx.value_of(value), cx.out().dtype), shape=cx.out().shape)
+
+
+@aten("masked_fill.Scalar", "masked_fill.Tensor")
+def masked_fill(cx: Context) -> Any:
+    """value where mask, else self."""
+    x, value = cx.operands("self", "value", dtype=cx.out().dtype)
+    return xt.select(cx.tensor("mask"), value, x)
+
+
+@aten("_local_scalar_dense")
+def item(cx: Context) -> Any:
+    """The one element of a tensor as a number."""
+    return convert(xt.reshape(cx.tensor("self"), shape=()), cx.out().dtype)

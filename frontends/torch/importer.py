@@ -19,7 +19,7 @@ from xcc.dialects import xt
 from xcc.dialects.xt.types import TensorType
 from xcc.frontends.torch import registry
 from xcc.frontends.torch.context import Context, Number, place_of, resolve, spec_type
-from xcc.frontends.torch.graph import Input, Node, Ref, SizeSpec, TensorSpec, TorchGraph, refs_of
+from xcc.frontends.torch.graph import Input, Node, Ref, SizeSpec, Spec, TensorSpec, TorchGraph, refs_of
 from xcc.frontends.torch.program import TorchProgram, captured
 from xcc.symbolic import Dim
 from xcc.weights import WeightStore
@@ -57,6 +57,8 @@ class GraphImporter:
         self.bounds = self._bounds(dims)
         self._read = {r for n in self.graph.nodes for _, a in n.args for r in refs_of(a)} \
             | {r for o in self.graph.outputs for r in refs_of(o.value)}
+        self._specs = {Ref(i.name): i.spec for i in self.graph.inputs} \
+            | {Ref(n.name, i): spec for n in self.graph.nodes for i, spec in enumerate(n.results)}
         self._stored: dict[int, str] = {}       # id of an array -> its name in the store
 
     def run(self) -> Any:
@@ -91,6 +93,10 @@ class GraphImporter:
             return spec_type(spec, self.dim)
         except KeyError:
             raise UserError(f"{place_of(node)}: element type {spec.dtype} is not supported") from None
+
+    def spec_of(self, ref: Ref) -> Spec:
+        """What torch says of a value."""
+        return self._specs.get(ref)
 
     def is_read(self, name: str, result: int) -> bool:
         return Ref(name, result) in self._read

@@ -10,16 +10,29 @@ __all__ = ["KEPT", "aot_decompositions", "decompositions"]
 
 KEPT = (
     "linear.default", "matmul.default", "bmm.default", "mm.default", "addmm.default", "baddbmm.default",
-    "einsum.default", "scaled_dot_product_attention.default",
+    "einsum.default", "scaled_dot_product_attention.default", "_scaled_dot_product_flash_attention_for_cpu.default",
     "conv1d.default", "conv1d.padding", "conv2d.default", "conv2d.padding", "conv3d.default", "conv3d.padding",
     "conv_transpose1d.default", "conv_transpose2d.input", "conv_transpose3d.input", "convolution.default",
-    "layer_norm.default", "group_norm.default", "instance_norm.default", "rms_norm.default",
+    "layer_norm.default", "group_norm.default", "rms_norm.default", "_fused_rms_norm.default",
     "native_layer_norm.default", "native_group_norm.default",
     "lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input",
-    "gelu.default", "silu.default", "softmax.int", "log_softmax.int", "_softmax.default", "_log_softmax.default",
-    "pad.default", "topk.default", "sort.default", "sort.stable",
-    "upsample_nearest1d.vec", "upsample_nearest2d.vec", "upsample_nearest3d.vec",
-    "upsample_linear1d.vec", "upsample_bilinear2d.vec", "upsample_trilinear3d.vec", "upsample_bicubic2d.vec",
+    "lstm_cell.default", "gru_cell.default", "rnn_tanh_cell.default", "rnn_relu_cell.default",
+    "softmax.int", "log_softmax.int", "_softmax.default", "_log_softmax.default", "_safe_softmax.default",
+    "gelu.default", "silu.default", "elu.default", "celu.default", "selu.default", "leaky_relu.default",
+    "hardtanh.default", "hardsigmoid.default", "hardswish.default", "mish.default", "softplus.default", "glu.default",
+    "threshold.default", "softshrink.default", "hardshrink.default", "log_sigmoid_forward.default",
+    "_prelu_kernel.default", "pad.default", "topk.default", "sort.default", "sort.stable",
+    "nll_loss_forward.default", "nll_loss2d_forward.default", "mse_loss.default", "smooth_l1_loss.default",
+    "huber_loss.default", "binary_cross_entropy.default", "binary_cross_entropy_with_logits.default",
+    "im2col.default", "col2im.default", "pixel_shuffle.default", "pixel_unshuffle.default",
+    "affine_grid_generator.default", "grid_sampler_2d.default", "grid_sampler_3d.default",
+    "_adaptive_avg_pool2d.default", "_adaptive_avg_pool3d.default", "adaptive_max_pool2d.default",
+    "adaptive_max_pool3d.default", "avg_pool1d.default", "avg_pool2d.default", "avg_pool3d.default",
+    "max_pool2d_with_indices.default", "max_pool3d_with_indices.default",
+    *(f"{op}.{form}" for form in ("default", "vec")
+      for op in ("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d",
+                 "_upsample_nearest_exact2d", "_upsample_nearest_exact3d", "upsample_linear1d", "upsample_bilinear2d",
+                 "upsample_trilinear3d", "upsample_bicubic2d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")),
 )
 """Ops of namespace aten that the importer takes whole. The fewer nodes, the faster the trace and the better the
 kernels: a schedule of its own needs no pattern that finds the op again."""
@@ -33,7 +46,16 @@ def decompositions() -> Any:
         op = getattr(getattr(torch.ops.aten, packet, None), overload, None)
         if op is not None:
             table.pop(op, None)
+    table[torch.ops.aten.instance_norm.default] = _instance_norm
     return table
+
+
+def _instance_norm(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, own: bool, *rest: Any) -> Any:
+    """Group norm with a group a channel, where there are no running statistics to be written."""
+    if not own or mean is not None:
+        own_kernel = torch._C.DispatchKey.CompositeImplicitAutograd
+        return torch.ops.aten.instance_norm.default._op_dk(own_kernel, x, weight, bias, mean, variance, own, *rest)
+    return torch.group_norm(x, x.shape[1], weight, bias, rest[1])
 
 
 def aot_decompositions() -> dict[Any, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc.dialects import xt
+from xcc.frontends.shared.einsum import einsum
 from xcc.frontends.shared.helpers import convert, element, rank_of
 from xcc.frontends.shared.products import matmul
 from xcc.frontends.torch.context import Context
@@ -54,3 +55,9 @@ def _scaled_sum(cx: Context, out: Any) -> Any:
     if beta != 1:
         base = xt.mul(base, cx.value_of(beta, kind))
     return xt.or_(out, base) if category(kind) == 0 else xt.add(out, base)
+
+
+@aten("einsum")
+def einsum_(cx: Context) -> Any:
+    """The Einstein sum of the tensors, from the left to the right."""
+    return einsum(cx["equation"], cx.tensors("tensors"))

@@ -13,7 +13,9 @@ from typing import Any
 
 Converter = Callable[[Any], Any]
 
-FAMILIES = ("elementwise", "matmul", "scalars", "shape")
+FAMILIES = ("activation", "adaptive", "arithmetic", "attention", "conv", "elementwise", "embedding", "indexing", "loss",
+            "matmul", "norm", "padding", "pooling", "recurrent", "reduce", "resize", "scalars", "scatter", "shape",
+            "sorting", "vision")
 
 _CONVERTERS: dict[str, Converter] = {}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc.dialects import xt
-from xcc.frontends.shared.helpers import slice_axis, split
+from xcc.frontends.shared.helpers import convert, slice_axis, split
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.registry import aten
 from xcc.symbolic import Dim
@@ -130,3 +130,38 @@ def full(cx: Context) -> Any:
     op = cx.node.op.split(".")[1]
     value = 1 if "ones" in op else cx.args["s"] if op == "scalar_tensor" else cx.args.get("fill_value", 0)
     return xt.broadcast(cx.value_of(value, out.dtype), shape=out.shape)
+
+
+@aten("repeat")
+def repeat(cx: Context) -> Any:
+    """self one after the other so often along each dim."""
+    counts, shape = cx.dims("repeats"), cx.shape("self")
+    shape = (*[1] * (len(counts) - len(shape)), *shape)
+    between = [d for pair in zip(counts, shape, strict=True) for d in pair]
+    x = xt.reshape(cx.tensor("self"), shape=tuple(d for n in shape for d in (1, n)))
+    return xt.reshape(xt.broadcast(x, shape=tuple(between)), shape=cx.out().shape)
+
+
+@aten("arange.start_step", "arange.start", "arange")
+def arange(cx: Context) -> Any:
+    """start, start + step, ...: floats in f64, as torch has it."""
+    out = cx.out()
+    wide = "f64" if out.dtype.startswith(("f", "bf")) else "i64"
+    line = xt.mul(xt.iota(shape=out.shape, axis=0, dtype=wide), cx.value_of(cx.get("step", 1), wide))
+    return convert(xt.add(line, cx.value_of(cx.get("start", 0), wide)), out.dtype)
+
+
+@aten("roll")
+def roll(cx: Context) -> Any:
+    """What goes out at the end of a dim comes in at its front; without dims self is one line."""
+    x, shape = cx.tensor("self"), cx.shape("self")
+    dims = tuple(cx.normal(d) for d in cx["dims"])
+    if not dims:
+        x, dims = xt.reshape(x, shape=(symbolic.product(shape),)), (0,)
+    for axis, shift in zip(dims, cx.dims("shifts"), strict=True):
+        size = xt.shape_of(x)[axis]
+        if size == 0:
+            continue
+        cut = symbolic.mod(-shift, size)
+        x = xt.concatenate(slice_axis(x, axis, cut, size), slice_axis(x, axis, 0, cut), axis=axis)
+    return xt.reshape(x, shape=shape)

@@ -6,20 +6,32 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree
 
 from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
-from xcc.frontends.torch.capture import capture_export
+from xcc.frontends.torch.capture import capture_export, capture_fx
 from xcc.frontends.torch.dtypes import to_numpy
 from xcc.frontends.torch.importer import load
+from xcc.frontends.torch.keep import aot_decompositions
 from xcc.frontends.torch.program import TorchProgram
 
 
 def exported(model: Any, args: tuple[Any, ...], **options: Any) -> TorchProgram:
     """`model` exported with `args` and captured."""
     return capture_export(torch.export.export(model, args, **options))
+
+
+def traced(f: Any, args: tuple[Any, ...], sizes: str = "symbolic") -> TorchProgram:
+    """The ATen ops that `f` dispatches to, as AOTAutograd hands them on; `sizes` are symbolic, or fake: fixed."""
+
+    def flat(*tensors: Any) -> list[Any]:
+        return [t for t in _pytree.tree_leaves(f(*tensors)) if isinstance(t, torch.Tensor)]
+
+    return capture_fx(make_fx(torch.func.functionalize(flat), aot_decompositions(), tracing_mode=sizes,
+                              _allow_non_fake_inputs=True)(*args))
 
 
 def evaluated(program: TorchProgram, args: tuple[Any, ...]) -> list[np.ndarray[Any, Any]]:
@@ -31,13 +43,29 @@ def evaluated(program: TorchProgram, args: tuple[Any, ...]) -> list[np.ndarray[A
     return interpret(module, [*state, *flat], weights)
 
 
-def check(model: Any, args: tuple[Any, ...], *others: tuple[Any, ...], tolerance: float = 1e-5, **options: Any) -> None:
-    """The captured `model` gives what eager gives, for `args` and `others`."""
+def check(model: Any, args: tuple[Any, ...], *others: tuple[Any, ...], tolerance: float = 1e-5,
+          **options: Any) -> TorchProgram:
+    """The captured `model`, which gives what eager gives, for `args` and `others`."""
     program = exported(model, args, **options)
     for given in (args, *others):
         expected = [to_numpy(torch.as_tensor(t)) for t in _pytree.tree_leaves(model(*given))]
         updates = sum(bool(o.updates) for o in program.graph.outputs)
-        results = evaluated(program, given)[updates:]
-        for want, got in zip(expected, results, strict=True):
-            assert got.dtype == want.dtype
-            np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+        compare(evaluated(program, given)[updates:], expected, tolerance)
+    return program
+
+
+def check_traced(f: Any, *args: Any, sizes: str = "symbolic", tolerance: float = 1e-5,
+                 others: tuple[tuple[Any, ...], ...] = ()) -> None:
+    """What `f` dispatches to gives what `f` gives, for `args` and `others`."""
+    program = traced(f, args, sizes)
+    for given in (args, *others):
+        expected = [to_numpy(t) for t in _pytree.tree_leaves(f(*given)) if isinstance(t, torch.Tensor)]
+        compare(evaluated(program, given), expected, tolerance)
+
+
+def compare(results: list[Any], expected: list[Any], tolerance: float) -> None:
+    """Element types, shapes and values."""
+    for want, got in zip(expected, results, strict=True):
+        assert got.dtype == want.dtype and got.shape == want.shape
+        wide = np.float64 if want.dtype.kind not in "biu" else want.dtype
+        np.testing.assert_allclose(got.astype(wide), want.astype(wide), rtol=tolerance, atol=tolerance)

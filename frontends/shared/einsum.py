@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from xcc.diagnostics import Misfit, UserError
 from xcc.dialects import xt
-from xcc.frontends.onnx.context import Context
 from xcc.frontends.shared.helpers import rank_of, squeeze
 from xcc.symbolic import Dim
 
 Term = tuple[str, ...]
 
 
-def einsum(cx: Context, equation: str, operands: list[Any]) -> Any:
-    """The Einstein sum `equation` of `operands`."""
-    inputs, output = parse(cx, equation, [rank_of(x) for x in operands])
+def einsum(equation: str, operands: list[Any]) -> Any:
+    """The Einstein sum `equation` of `operands`; UserError where it is malformed."""
+    inputs, output = parse(equation, [rank_of(x) for x in operands])
     terms = list(zip(inputs, operands, strict=True))
     terms = [_diagonal(t, x) for t, x in terms]
     while len(terms) > 1:
@@ -25,15 +25,15 @@ def einsum(cx: Context, equation: str, operands: list[Any]) -> Any:
     return _finish(*terms[0], output)
 
 
-def parse(cx: Context, equation: str, ranks: list[int]) -> tuple[list[Term], Term]:
+def parse(equation: str, ranks: list[int]) -> tuple[list[Term], Term]:
     """Letters of each operand and of the result; the dims of an ellipsis get the names ``.0``, ``.1``..."""
     text = equation.replace(" ", "")
     if not re.fullmatch(r"[A-Za-z.,]*(->[A-Za-z.]*)?", text):
-        cx.fail(f"malformed equation '{equation}'")
+        raise UserError(f"malformed equation '{equation}'")
     left, arrow, right = text.partition("->")
     parts = left.split(",")
     if len(parts) != len(ranks):
-        cx.misfit(f"equation '{equation}' has {len(parts)} operands, the node has {len(ranks)}")
+        raise Misfit(f"equation '{equation}' has {len(parts)} operands, not {len(ranks)}")
     wide = max([r - len(p.replace("...", "")) for p, r in zip(parts, ranks, strict=True) if "..." in p], default=0)
     inputs = [_letters(p, r - len(p.replace("...", "")), wide) for p, r in zip(parts, ranks, strict=True)]
     if arrow:

@@ -1,0 +1,36 @@
+"""Means, variances and what normalisations do with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xcc.dialects import xt
+from xcc.frontends.shared.helpers import along, convert, element, mean, rank_of, scalar
+
+
+def moments(x: Any, axes: Sequence[int]) -> tuple[Any, Any]:
+    """Mean and (biased) variance over `axes`, which keep a dim of 1."""
+    center = mean(x, axes)
+    difference = xt.sub(x, center)
+    return center, mean(xt.mul(difference, difference), axes)
+
+
+def inverse_deviation(variance: Any, eps: float) -> Any:
+    """1 / sqrt(variance + eps)."""
+    return xt.rsqrt(xt.add(variance, scalar(eps, variance)))
+
+
+def affine_by_channel(x: Any, center: Any, inverse: Any, scale: Any, bias: Any) -> Any:
+    """(x - center) * inverse * scale + bias as one multiply and one add, computed in the type of `center`.
+
+    All but x are vectors, an entry a channel; scale and bias may be None.
+    """
+    rank = rank_of(x)
+    kind = element(center)
+    factor = inverse if scale is None else xt.mul(convert(scale, kind), inverse)
+    offset = xt.mul(center, factor)
+    offset = xt.neg(offset) if bias is None else xt.sub(convert(bias, kind), offset)
+    axis = 1 if rank > 1 else 0
+    wide = convert(x, kind)
+    return convert(xt.add(xt.mul(wide, along(factor, axis, rank)), along(offset, axis, rank)), element(x))

@@ -1,0 +1,169 @@
+"""Element-wise arithmetic with rules of its own: quotients that are rounded, powers, limits, shifts, signs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xcc.dialects import xt
+from xcc.frontends.shared.helpers import element, scalar
+from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.promotion import category
+from xcc.frontends.torch.registry import aten
+
+
+@aten("div.Tensor_mode", "div.Scalar_mode", "floor_divide", "floor_divide.Scalar")
+def divide(cx: Context) -> Any:
+    """self / other, rounded toward 0 (trunc) or down (floor)."""
+    mode = cx["rounding_mode"] if "rounding_mode" in cx.args else "floor"
+    a, b = cx.operands("self", "other", dtype=cx.out().dtype)
+    if mode == "floor":
+        return floor_divide(a, b)
+    quotient = xt.div(a, b)
+    return xt.trunc(quotient) if mode == "trunc" and category(element(a)) == 2 else quotient
+
+
+def floor_divide(a: Any, b: Any) -> Any:
+    """The quotient rounded down; of floats the nearest whole number to the exact one, as Python's."""
+    if category(element(a)) != 2:
+        odd = xt.compare(xt.rem(a, b), scalar(0, a), direction="ne")
+        below = xt.compare(xt.compare(a, scalar(0, a), direction="lt"), xt.compare(b, scalar(0, b), direction="lt"),
+                           direction="ne")
+        quotient = xt.div(a, b)
+        return xt.select(xt.and_(odd, below), xt.sub(quotient, scalar(1, quotient)), quotient)
+    plain = xt.div(a, b)
+    exact = xt.div(xt.sub(a, xt.mod(a, b)), b)
+    floor = xt.floor(exact)
+    floor = xt.select(xt.compare(xt.sub(exact, floor), scalar(0.5, floor), direction="gt"),
+                      xt.add(floor, scalar(1, floor)), floor)
+    zero = xt.compare(b, scalar(0, b), direction="eq")
+    return xt.select(zero, plain, floor)
+
+
+@aten("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar")
+def power(cx: Context) -> Any:
+    """self ** exponent; small exponents that are numbers are products, as in torch."""
+    kind = cx.out().dtype
+    if kind == "i1":
+        base, exponent = cx.operands("self", "exponent", dtype=kind)
+        return xt.or_(base, xt.not_(exponent))
+    exponent = cx["exponent"]
+    if category(kind) == 2 and isinstance(exponent, int | float) and not isinstance(exponent, bool):
+        short = small_power(cx.value_of(cx["self"], kind), float(exponent))
+        if short is not None:
+            return short
+    return xt.pow(*cx.operands("self", "exponent", dtype=kind))
+
+
+def small_power(x: Any, exponent: float) -> Any:
+    """x ** exponent without pow, None where it takes one."""
+    if exponent < 0:
+        positive = small_power(x, -exponent)
+        return None if positive is None else xt.reciprocal(positive)
+    if exponent == 0.5:
+        return xt.sqrt(x)
+    if exponent not in (1, 2, 3):
+        return None
+    out = x
+    for _ in range(int(exponent) - 1):
+        out = xt.mul(out, x)
+    return out
+
+
+@aten("clamp", "clamp.Tensor", "clamp_min", "clamp_min.Tensor", "clamp_max", "clamp_max.Tensor")
+def clamp(cx: Context) -> Any:
+    """min(max(self, low), high), NaN where any is."""
+    kind = cx.out().dtype
+    out = cx.value_of(cx["self"], kind)
+    for name, limit in (("min", xt.maximum), ("max", xt.minimum)):
+        if cx.args.get(name) is not None:
+            out = limit(out, cx.value_of(cx[name], kind))
+    return out
+
+
+@aten("log10")
+def log10(cx: Context) -> Any:
+    x = cx.value_of(cx["self"], cx.out().dtype)
+    return xt.mul(xt.log2(x), scalar(math.log10(2), x))
+
+
+@aten("exp2", "special_exp2")
+def exp2(cx: Context) -> Any:
+    return xt.exp2(cx.value_of(cx["self"], cx.out().dtype))
+
+
+@aten("round.decimals")
+def round_decimals(cx: Context) -> Any:
+    """Rounded at so many digits behind the point, before it where that is negative."""
+    x, digits = cx.tensor("self"), cx["decimals"]
+    if category(element(x)) != 2:
+        return x
+    ten = scalar(10.0 ** abs(digits), x)
+    scaled = xt.mul(x, ten) if digits >= 0 else xt.div(x, ten)
+    return xt.div(xt.round(scaled), ten) if digits >= 0 else xt.mul(xt.round(scaled), ten)
+
+
+_SHIFTS = {"left": "shift_left", "right": "shift_right", "lshift": "shift_left", "rshift": "shift_right"}
+
+
+@aten(*(f"bitwise_{side}_shift.{kind}" for side in ("left", "right")
+        for kind in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")),
+      *(f"__{side}shift__.{kind}" for side in "lr" for kind in ("Tensor", "Scalar")))
+def shift(cx: Context) -> Any:
+    """Bits moved; by the width or more all of them are lost."""
+    word = next(word for word in _SHIFTS if word in cx.node.op)
+    return getattr(xt, _SHIFTS[word])(*cx.operands("self", "other", dtype=cx.out().dtype))
+
+
+_BITS = {"f64": "i64", "f32": "i32", "f16": "i16", "bf16": "i16"}
+
+
+def is_negative(x: Any) -> Any:
+    """The sign bit, that of -0.0 too."""
+    if element(x) in _BITS:
+        x = xt.bitcast(x, dtype=_BITS[element(x)])
+    return xt.compare(x, scalar(0, x), direction="lt")
+
+
+@aten("signbit")
+def signbit(cx: Context) -> Any:
+    x = cx.tensor("self")
+    return xt.not_(xt.compare(x, x, direction="eq")) if element(x) == "i1" else is_negative(x)
+
+
+@aten("copysign.Tensor", "copysign.Scalar")
+def copysign(cx: Context) -> Any:
+    """The magnitude of self with the sign of other."""
+    magnitude, sign = cx.operands("self", "other", dtype=cx.out().dtype)
+    magnitude = xt.abs(magnitude)
+    return xt.select(is_negative(sign), xt.neg(magnitude), magnitude)
+
+
+@aten("sign", "sgn")
+def sign(cx: Context) -> Any:
+    """-1, 0 or 1; of NaN 0, as torch has it."""
+    x = cx.tensor("self")
+    kind = category(element(x))
+    if kind == 0:
+        return x
+    return xt.sign(x) if kind == 1 else xt.select(xt.is_nan(x), scalar(0, x), xt.sign(x))
+
+
+@aten("fmax", "fmin")
+def number_limit(cx: Context) -> Any:
+    """The larger or smaller; a number where one of the two is NaN."""
+    a, b = cx.operands("self", "other", dtype=cx.out().dtype)
+    limit = xt.maximum if "fmax" in cx.node.op else xt.minimum
+    if category(element(a)) != 2:
+        return limit(a, b)
+    return xt.select(xt.is_nan(a), b, xt.select(xt.is_nan(b), a, limit(a, b)))
+
+
+@aten("isnan", "isinf", "isfinite")
+def special_values(cx: Context) -> Any:
+    """Which elements are NaN, infinite, neither; whole numbers are always finite."""
+    x = cx.tensor("self")
+    name = cx.node.op.split(".")[1]
+    if category(element(x)) != 2:
+        return xt.broadcast(xt.scalar(name == "isfinite", "i1"), shape=xt.shape_of(x))
+    return {"isnan": xt.is_nan, "isinf": xt.is_inf, "isfinite": xt.is_finite}[name](x)

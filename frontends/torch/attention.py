@@ -1,0 +1,153 @@
+"""Attention: the whole op, and what torch makes of it behind the dispatcher."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+from xcc import symbolic
+from xcc.dialects import xt
+from xcc.dialects.xt.broadcasting import broadcast_shapes
+from xcc.frontends.shared.attention import masked, repeat_heads, scores, shared_heads
+from xcc.frontends.shared.helpers import convert, element, full, rank_of, scalar
+from xcc.frontends.torch.context import Context, Number, Shape
+from xcc.frontends.torch.graph import SizeSpec, TensorSpec
+from xcc.frontends.torch.registry import aten
+from xcc.symbolic import Dim
+
+
+@dataclass(frozen=True)
+class Call:
+    """The operands of a call as [batch, heads, seq, dim], and what bends their scores."""
+
+    q: Any
+    k: Any
+    v: Any
+    mask: Any
+    scale: float
+    causal: bool
+
+    def output(self) -> Any:
+        return xt.attention(self.q, self.k, self.v, self.mask, scale=self.scale, causal=self.causal)
+
+    def scores(self) -> Any:
+        """What the softmax is taken of, [batch, heads, rows, columns] in f32 at least; hidden ones are -inf."""
+        q, k = (convert(v, "f32") if element(v) in ("f16", "bf16") else v for v in (self.q, self.k))
+        raw = scores(q, repeat_heads(k, shared_heads(q, k)), self.scale)
+        mask = self.mask
+        if mask is not None and element(mask) != "i1":
+            mask = convert(mask, element(raw))
+        bent = masked(raw, mask)
+        return masked(bent, causal_mask(*xt.shape_of(bent)[2:])) if self.causal else bent
+
+
+def causal_mask(rows: Dim, columns: Dim) -> Any:
+    """i1 [rows, columns]: row i sees columns up to i."""
+    row, column = (xt.iota(shape=(rows, columns), axis=a, dtype="i64") for a in (0, 1))
+    return xt.compare(column, row, direction="le")
+
+
+def call_of(cx: Context, mask: str) -> Call:
+    """The node's operands; dims before the last three are one batch."""
+    if cx.get("dropout_p", 0.0):
+        cx.fail(f"attention with a dropout of {cx['dropout_p']} draws random numbers inside of the op, which is not "
+                "supported: evaluate the model (model.eval()), or set its attention's dropout to 0")
+    q, k, v = (cx.tensor(n) for n in ("query", "key", "value"))
+    q, k, v = _same_batch(q, k, v, bool(cx.get("enable_gqa", False)))
+    given = cx.optional(mask) if mask else None
+    q, scale = _scaled(cx, q)
+    if given is not None:
+        given = _mask(given, q, k)
+    return Call(_four(q), _four(k), _four(v), given, scale, bool(cx.get("is_causal", False)))
+
+
+def _scaled(cx: Context, q: Any) -> tuple[Any, float]:
+    scale, size = cx.get("scale"), xt.shape_of(q)[-1]
+    if isinstance(scale, Number):
+        return xt.mul(q, convert(scale.value, element(q))), 1.0
+    if scale is not None:
+        return q, float(scale)
+    if not isinstance(size, int):
+        cx.fail(f"the head size must be static, but is {size}")
+    return q, 1 / sqrt(max(size, 1))
+
+
+def _same_batch(q: Any, k: Any, v: Any, grouped: bool) -> tuple[Any, ...]:
+    """Dims before the sequence stretched to each other; heads stay where k and v may have fewer."""
+    own = 3 if grouped else 2
+    shapes = [tuple(xt.shape_of(x)) for x in (q, k, v)]
+    lead: Shape = shapes[0][:-own]
+    for s in shapes[1:]:
+        lead = broadcast_shapes(lead, s[:-own])
+    return tuple(x if s[:-own] == lead else xt.broadcast(x, shape=(*lead, *s[-own:]))
+                 for x, s in zip((q, k, v), shapes, strict=True))
+
+
+def _four(x: Any) -> Any:
+    """x with a batch and a head dim."""
+    shape = tuple(xt.shape_of(x))
+    if len(shape) == 4:
+        return x
+    if len(shape) < 4:
+        missing = 4 - len(shape)
+        return xt.reshape(x, shape=(*shape[:-2], *[1] * missing, *shape[-2:]))
+    return xt.reshape(x, shape=(symbolic.product(shape[:-3]), *shape[-3:]))
+
+
+def _mask(mask: Any, q: Any, k: Any) -> Any:
+    """The mask with dims as those of the scores; a float of another type than q's is f32."""
+    if element(mask) not in ("i1", element(q)):
+        mask = convert(mask, "f32" if element(q) != "f64" else "f64")
+    rank = rank_of(q)
+    shape = tuple(xt.shape_of(mask))
+    mask = xt.reshape(mask, shape=(*[1] * (rank - len(shape)), *shape)) if len(shape) < rank else mask
+    if rank > 4:
+        mask = xt.broadcast(mask, shape=(*xt.shape_of(q)[:-3], *xt.shape_of(mask)[-3:]))
+    return _four(mask)
+
+
+@aten("scaled_dot_product_attention")
+def attention(cx: Context) -> Any:
+    """softmax(query key^T * scale + mask) value; rows that see nothing are 0."""
+    call = call_of(cx, "attn_mask")
+    return xt.reshape(call.output(), shape=cx.out().shape)
+
+
+_MASKS = {"_scaled_dot_product_flash_attention_for_cpu": "attn_mask", "_scaled_dot_product_flash_attention": "",
+          "_scaled_dot_product_attention_math_for_mps": "attn_mask"}
+
+
+@aten("_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention",
+      "_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention",
+      "_scaled_dot_product_fused_attention_overrideable")
+def attention_with_sums(cx: Context) -> Any:
+    """output, log of the sums of exponentials; the states of generators are 0, and sizes what they are."""
+    call = call_of(cx, _MASKS.get(cx.node.op.split(".")[1], "attn_bias"))
+    out = xt.reshape(call.output(), shape=cx.out().shape)
+    sums = _log_sums(cx, call) if cx.wants(1) else None
+    sizes = iter((xt.shape_of(call.q)[2], xt.shape_of(call.k)[2]))
+    return out, sums, *(_rest(cx, n, sizes) for n in range(2, len(cx.node.results)))
+
+
+def _log_sums(cx: Context, call: Call) -> Any:
+    """[batch, heads, rows], in the shape that torch's kernel has: rows padded, or with a dim of 1."""
+    bent = call.scores()
+    top = xt.reduce(bent, kind="max", axes=(3,), keepdims=True)
+    top = xt.select(xt.compare(top, scalar(float("-inf"), top), direction="eq"), scalar(0, top), top)
+    total = xt.reduce(xt.exp(xt.sub(bent, top)), kind="sum", axes=(3,), keepdims=True)
+    out = xt.add(xt.log(total), top)
+    kind = cx.out(1)
+    shape = tuple(xt.shape_of(out)[:3])
+    wanted = kind.shape[:3]
+    out = convert(xt.reshape(out, shape=shape), kind.dtype)
+    if wanted[2] != shape[2]:
+        out = xt.pad(out, low=(0, 0, 0), high=(0, 0, wanted[2] - shape[2]), value=0.0)
+    return xt.reshape(out, shape=kind.shape)
+
+
+def _rest(cx: Context, n: int, sizes: Any) -> Any:
+    spec = cx.node.results[n]
+    if isinstance(spec, TensorSpec):
+        return full(cx.out(n).shape, 0, cx.out(n).dtype)
+    return next(sizes) if isinstance(spec, SizeSpec) else None

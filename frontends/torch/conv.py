@@ -1,0 +1,78 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc.dialects import xt
+from xcc.frontends.shared.convolution import add_bias, transposed
+from xcc.frontends.shared.helpers import rank_of, squeeze, unsqueeze
+from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.registry import aten
+from xcc.symbolic import Dim
+
+
+@aten("conv1d", "conv2d", "conv3d")
+def conv(cx: Context) -> Any:
+    """Y = conv(input, weight) + bias; an input without batch is a batch of one."""
+    pads = cx.ints("padding", _spatial(cx))
+    return _batched(cx, lambda x: _conv(cx, x, pads, pads))
+
+
+@aten("conv1d.padding", "conv2d.padding", "conv3d.padding")
+def conv_padded(cx: Context) -> Any:
+    """Padding as a word: valid is none; same keeps the size, an odd element goes to the end."""
+    n = _spatial(cx)
+    if cx["padding"] == "valid":
+        return _batched(cx, lambda x: _conv(cx, x, (0,) * n, (0,) * n))
+    total = [d * (k - 1) for d, k in zip(cx.ints("dilation", n), _kernel(cx), strict=True)]
+    low = tuple(t // 2 for t in total)
+    return _batched(cx, lambda x: _conv(cx, x, low, tuple(t - small for t, small in zip(total, low, strict=True))))
+
+
+@aten("conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input")
+def conv_transpose(cx: Context) -> Any:
+    return _batched(cx, lambda x: _transposed(cx, x))
+
+
+@aten("convolution", "_convolution", "_convolution.deprecated")
+def convolution(cx: Context) -> Any:
+    """Any of the above, as `transposed` says."""
+    if cx["transposed"]:
+        return _batched(cx, lambda x: _transposed(cx, x))
+    return conv(cx)
+
+
+def _spatial(cx: Context) -> int:
+    return cx.rank("weight") - 2
+
+
+def _kernel(cx: Context) -> tuple[int, ...]:
+    sizes = cx.shape("weight")[2:]
+    if not all(isinstance(k, int) for k in sizes):
+        cx.fail(f"the filter's sizes must be numbers, but are {[str(k) for k in sizes]}")
+    return sizes  # type: ignore[return-value]
+
+
+def _batched(cx: Context, f: Any) -> Any:
+    """f of the input with a batch dim, which goes again where the input has none; then the bias."""
+    x = cx.tensor("input")
+    alone = rank_of(x) == cx.rank("weight") - 1
+    out = f(unsqueeze(x, [0]) if alone else x)
+    bias = cx.optional("bias")
+    out = out if bias is None else add_bias(out, bias)
+    return squeeze(out, [0]) if alone else out
+
+
+def _conv(cx: Context, x: Any, low: tuple[Dim, ...], high: tuple[Dim, ...]) -> Any:
+    n = _spatial(cx)
+    return xt.convolution(x, cx.tensor("weight"), strides=cx.ints("stride", n), low=low, high=high,
+                          rhs_dilation=cx.ints("dilation", n), groups=int(cx["groups"]))
+
+
+def _transposed(cx: Context, x: Any) -> Any:
+    n = _spatial(cx)
+    begin = cx.ints("padding", n)
+    end = tuple(p - extra for p, extra in zip(begin, cx.ints("output_padding", n), strict=True))
+    return transposed(x, cx.tensor("weight"), begin, end, cx.ints("stride", n), cx.ints("dilation", n),
+                      int(cx["groups"]))

@@ -1,0 +1,91 @@
+"""Embeddings, and sums of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc.dialects import xt
+from xcc.dialects.xt.numeric import lowest
+from xcc.frontends.shared.helpers import convert, dim_scalar, element, full, scalar, slice_axis
+from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.registry import aten
+
+
+@aten("embedding")
+def embedding(cx: Context) -> Any:
+    """Rows of the weight."""
+    return xt.gather(cx.tensor("weight"), cx.tensor("indices"), axis=0)
+
+
+@aten("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag.padding_idx", "embedding_bag")
+def embedding_bag(cx: Context) -> Any:
+    """Sum, mean or largest (mode 0, 1, 2) of the rows of each bag; a bag is what lies from its offset to the next.
+
+    Then the bag of each index, the size of each bag, and what was largest: results of the shapes that torch gives.
+    """
+    weight, indices = cx.tensor("weight"), convert(cx.tensor("indices"), "i64")
+    offsets = convert(cx.tensor("offsets"), "i64")
+    if cx["include_last_offset"]:
+        offsets = slice_axis(offsets, 0, 0, xt.shape_of(offsets)[0] - 1)
+    n, bags = xt.shape_of(indices)[0], xt.shape_of(offsets)[0]
+    own = _bag_of_each(n, offsets)
+    live = _live(cx, indices)
+    sizes = xt.scatter_elements(full((bags,), 0, "i64"), own, convert(live, "i64"), axis=0, reduction="add")
+    rows = _rows(cx, weight, indices)
+    mode = int(cx["mode"])
+    out = _largest(rows, own, live, bags, sizes) if mode == 2 else _sums(rows, own, live, bags)
+    if mode == 1:
+        least = xt.maximum(sizes, xt.scalar(1, "i64"))
+        out = xt.div(out, xt.reshape(convert(least, element(out)), shape=(bags, 1)))
+    return out, *(_as_torch(cx, i + 1, v) for i, v in enumerate((own, sizes, sizes)))
+
+
+def _bag_of_each(n: Any, offsets: Any) -> Any:
+    """[n]: how many bags begin at the index or before, less one."""
+    at = xt.iota(shape=(n, 1), axis=0, dtype="i64")
+    begun = xt.compare(xt.reshape(offsets, shape=(1, xt.shape_of(offsets)[0])), at, direction="le")
+    return xt.sub(xt.reduce(convert(begun, "i64"), kind="sum", axes=(1,)), xt.scalar(1, "i64"))
+
+
+def _live(cx: Context, indices: Any) -> Any:
+    """i1 [n]: which indices count; `padding_idx` does not."""
+    padding = cx.get("padding_idx", -1)
+    if padding < 0:
+        if cx.node.op.endswith("padding_idx") and cx["padding_idx"] is not None:
+            padding = dim_scalar(cx.shape("weight")[0] + padding, "i64")
+        else:
+            return full(xt.shape_of(indices), True, "i1")
+    return xt.compare(indices, cx.value_of(padding, "i64"), direction="ne")
+
+
+def _rows(cx: Context, weight: Any, indices: Any) -> Any:
+    rows = xt.gather(weight, indices, axis=0)
+    factors = cx.optional("per_sample_weights")
+    if factors is None:
+        return rows
+    return xt.mul(rows, xt.reshape(convert(factors, element(rows)), shape=(xt.shape_of(indices)[0], 1)))
+
+
+def _sums(rows: Any, own: Any, live: Any, bags: Any) -> Any:
+    n, width = xt.shape_of(rows)
+    kept = xt.select(xt.reshape(live, shape=(n, 1)), rows, scalar(0, rows))
+    start = full((bags, width), 0, element(rows))
+    return xt.scatter_nd(start, xt.reshape(own, shape=(n, 1)), kept, reduction="add")
+
+
+def _largest(rows: Any, own: Any, live: Any, bags: Any, sizes: Any) -> Any:
+    n, width = xt.shape_of(rows)
+    least = xt.scalar(lowest(element(rows)), element(rows))
+    kept = xt.select(xt.reshape(live, shape=(n, 1)), rows, least)
+    start = xt.broadcast(least, shape=(bags, width))
+    out = xt.scatter_nd(start, xt.reshape(own, shape=(n, 1)), kept, reduction="max")
+    some = xt.compare(sizes, xt.scalar(0, "i64"), direction="gt")
+    return xt.select(xt.reshape(some, shape=(bags, 1)), out, scalar(0, out))
+
+
+def _as_torch(cx: Context, result: int, value: Any) -> Any:
+    """A result that only backward reads, where it has the shape that torch gives it; else zeros."""
+    kind = cx.out(result)
+    if kind.rank == 1 and kind.shape == tuple(xt.shape_of(value)):
+        return convert(value, kind.dtype)
+    return full(kind.shape, 0, kind.dtype)

@@ -1,0 +1,212 @@
+"""Reads at computed places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xcc import symbolic
+from xcc.dialects import xt
+from xcc.dialects.xt.broadcasting import broadcast_shapes
+from xcc.frontends.shared.helpers import along, convert, dim_scalar, element, full, rank_of, slice_axis
+from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.elementwise import truth
+from xcc.frontends.torch.registry import aten
+from xcc.symbolic import Dim
+
+
+def line(x: Any) -> Any:
+    """A tensor without dims as one of one element."""
+    return x if rank_of(x) else xt.reshape(x, shape=(1,))
+
+
+def wrapped(index: Any, size: Dim) -> Any:
+    """Indices as i64 from 0 on; negative ones count from the end."""
+    index = convert(index, "i64")
+    return xt.select(xt.compare(index, xt.scalar(0, "i64"), direction="lt"),
+                     xt.add(index, dim_scalar(size, "i64")), index)
+
+
+@aten("gather")
+def gather(cx: Context) -> Any:
+    """self[.., index[.., i, ..], ..] along dim."""
+    out, x, index = cx.out(), line(cx.tensor("self")), line(cx.tensor("index"))
+    if rank_of(index) != rank_of(x):        # torch allows that of an empty index
+        return full(out.shape, 0, out.dtype)
+    return xt.reshape(xt.gather_elements(x, index, axis=cx.axis()), shape=out.shape)
+
+
+@aten("index_select", "index_select_copy")
+def index_select(cx: Context) -> Any:
+    x = line(cx.tensor("self"))
+    return xt.reshape(xt.gather(x, line(cx.tensor("index")), axis=cx.axis()), shape=cx.out().shape)
+
+
+@aten("take")
+def take(cx: Context) -> Any:
+    """Elements of flat self."""
+    flat = xt.reshape(cx.tensor("self"), shape=(symbolic.product(cx.shape("self")),))
+    return xt.gather(flat, cx.tensor("index"), axis=0)
+
+
+@aten("index.Tensor", "_unsafe_index.Tensor")
+def index(cx: Context) -> Any:
+    """numpy's indexing by tensors: where they are neighbours their dims come in their place, else first."""
+    x = cx.tensor("self")
+    places = Places(cx, x, cx["indices"])
+    if not places.axes:
+        return x
+    if len(places.axes) == 1:
+        axis, = places.axes
+        return xt.gather(x, places.indices[0], axis=axis)
+    if not places.neighbours:
+        x = xt.transpose(x, perm=places.first())
+    at, count = (places.axes[0] if places.neighbours else 0), len(places.axes)
+    shape = xt.shape_of(x)
+    flat = xt.reshape(x, shape=(*shape[:at], symbolic.product(shape[at:at + count]), *shape[at + count:]))
+    return xt.gather(flat, places.flat(), axis=at)
+
+
+class Places:
+    """The indices of `x` that are no None: masks as the coordinates of what they hold, all of one shape."""
+
+    def __init__(self, cx: Context, x: Any, given: Sequence[Any]) -> None:
+        self.shape = tuple(xt.shape_of(x))
+        self.axes: list[int] = []
+        self.indices: list[Any] = []
+        at = 0
+        for value in given:
+            parts = [None] if value is None else [value]
+            if value is not None and element(value) in ("i1", "ui8"):
+                parts = coordinates(truth(value), count_symbol(cx))
+            for part in parts:
+                if part is not None:
+                    self.axes.append(at)
+                    self.indices.append(part)
+                at += 1
+        self.common = broadcast_shapes(*(tuple(xt.shape_of(i)) for i in self.indices)) if self.indices else ()
+
+    @property
+    def neighbours(self) -> bool:
+        return self.axes == list(range(self.axes[0], self.axes[0] + len(self.axes)))
+
+    def first(self) -> tuple[int, ...]:
+        """The order of dims that has the indexed ones first."""
+        return (*self.axes, *(d for d in range(len(self.shape)) if d not in self.axes))
+
+    def flat(self) -> Any:
+        """One index into the indexed dims taken as one."""
+        out: Any = None
+        for axis, part in zip(self.axes, self.indices, strict=True):
+            own = wrapped(part, self.shape[axis])
+            out = own if out is None else xt.add(xt.mul(out, dim_scalar(self.shape[axis], "i64")), own)
+        return xt.broadcast(out, shape=self.common)
+
+    def vectors(self) -> Any:
+        """The index vectors in a last dim."""
+        parts = [xt.reshape(xt.broadcast(convert(i, "i64"), shape=self.common), shape=(*self.common, 1))
+                 for i in self.indices]
+        return parts[0] if len(parts) == 1 else xt.concatenate(*parts, axis=len(self.common))
+
+
+def count_symbol(cx: Context) -> str:
+    """The symbol of a size that the node counts: torch's own where it has one."""
+    return cx.node.new[0][0] if cx.node.new else f"{cx.node.name}_count"
+
+
+def coordinates(mask: Any, symbol: str) -> list[Any]:
+    """An index vector for each dim of `mask`: where it is true."""
+    mask = line(mask)
+    found = xt.nonzero(mask, symbol=symbol)
+    return [xt.reshape(slice_axis(found, 0, d, d + 1), shape=(symbolic.sym(symbol),)) for d in range(rank_of(mask))]
+
+
+@aten("nonzero")
+def nonzero(cx: Context) -> Any:
+    """[count, rank] coordinates of what is not zero."""
+    x = cx.tensor("self")
+    found = xt.nonzero(truth(line(x)), symbol=count_symbol(cx))
+    if not cx.rank():
+        return xt.reshape(found, shape=cx.out().shape)
+    return xt.transpose(found, perm=(1, 0))
+
+
+@aten("masked_select")
+def masked_select(cx: Context) -> Any:
+    """The elements where mask, both stretched to one shape."""
+    x, mask = cx.tensor("self"), cx.tensor("mask")
+    shape = broadcast_shapes(tuple(xt.shape_of(x)), tuple(xt.shape_of(mask)))
+    flat = [xt.reshape(xt.broadcast(v, shape=shape), shape=(symbolic.product(shape),)) for v in (x, mask)]
+    return xt.compress(*flat, symbol=count_symbol(cx), flat=True)
+
+
+@aten("diagonal", "diagonal_copy")
+def diagonal(cx: Context) -> Any:
+    """The elements whose places along dim1 and dim2 differ by offset, in a last dim."""
+    first, second, offset = cx.axis("dim1"), cx.axis("dim2"), cx.get("offset", 0)
+    shape, length = cx.shape("self"), cx.out().shape[-1]
+    rest = [d for d in range(len(shape)) if d not in (first, second)]
+    x = xt.transpose(cx.tensor("self"), perm=(*rest, first, second))
+    width = shape[second]
+    flat = xt.reshape(x, shape=(*(shape[d] for d in rest), shape[first] * width))
+    start = offset if offset >= 0 else -offset * width
+    return xt.gather(flat, stepped(length, width + 1, start), axis=len(rest))
+
+
+def stepped(length: Dim, step: Dim, start: Dim) -> Any:
+    """start, start + step, ...: `length` indices."""
+    line = xt.mul(xt.iota(shape=(length,), axis=0, dtype="i64"), dim_scalar(step, "i64"))
+    return xt.add(line, dim_scalar(start, "i64"))
+
+
+@aten("unfold", "unfold_copy")
+def unfold(cx: Context) -> Any:
+    """Windows of size elements along a dim, step apart; the elements of a window are the last dim."""
+    axis, size, step = cx.axis("dimension"), cx["size"], cx["step"]
+    x = line(cx.tensor("self"))
+    count = cx.out().shape[axis] if cx.rank() else 1
+    starts = along(stepped(count, step, 0), 0, 2)
+    windows = xt.gather(x, xt.add(starts, along(stepped(size, 1, 0), 1, 2)), axis=axis)
+    rank = rank_of(windows)
+    order = (*(d for d in range(rank) if d != axis + 1), axis + 1)
+    return xt.reshape(xt.transpose(windows, perm=order), shape=cx.out().shape)
+
+
+@aten("as_strided", "as_strided_copy")
+def as_strided(cx: Context) -> Any:
+    """Elements of the memory that self lies in, at any strides."""
+    flat = memory(cx, "self")
+    return xt.gather(flat, strided_places(cx), axis=0)
+
+
+def strided_places(cx: Context) -> Any:
+    """Where in the memory each element of the shape `size` lies."""
+    sizes, strides = cx.dims("size"), cx.dims("stride")
+    out = dim_scalar(cx.get("storage_offset", 0), "i64")
+    for d, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
+        out = xt.add(out, along(stepped(size, stride, 0), d, len(sizes)))
+    return xt.broadcast(out, shape=sizes)
+
+
+def memory(cx: Context, name: str) -> Any:
+    """A tensor's elements as they lie in torch's memory; it must fill that."""
+    x, shape, strides = cx.tensor(name), cx.shape(name), cx.strides(name)
+    order = list(range(len(shape)))
+    if symbolic.is_static((*shape, *strides)):
+        order.sort(key=lambda d: -int(strides[d]))  # type: ignore[arg-type]
+        if not _dense(shape, strides, order):
+            cx.fail(f"'{name}' does not fill the memory that it lies in: clone it before as_strided")
+    if order != sorted(order):
+        x = xt.transpose(x, perm=tuple(order))
+    return xt.reshape(x, shape=(symbolic.product(shape),))
+
+
+def _dense(shape: Sequence[Any], strides: Sequence[Any], order: Sequence[int]) -> bool:
+    expected = 1
+    for d in reversed(order):
+        if shape[d] > 1 and strides[d] != expected:
+            return False
+        expected *= max(shape[d], 1)
+    return True
+
+

@@ -1,0 +1,67 @@
+"""Padding and cropping."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc.dialects import xt
+from xcc.dialects.xt.types import numpy_dtype
+from xcc.frontends.shared.helpers import element, full, slice_axis
+from xcc.frontends.torch.context import Context, Shape
+from xcc.frontends.torch.registry import aten
+from xcc.symbolic import Dim
+
+_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+def _sides(cx: Context, pads: Shape) -> tuple[Shape, Shape]:
+    """Pads come in pairs from the last dim on."""
+    rank = cx.rank()
+    low: list[Dim] = [0] * rank
+    high: list[Dim] = [0] * rank
+    for n in range(len(pads) // 2):
+        low[rank - 1 - n], high[rank - 1 - n] = pads[2 * n], pads[2 * n + 1]
+    return tuple(low), tuple(high)
+
+
+@aten("constant_pad_nd")
+def constant_pad(cx: Context) -> Any:
+    return _constant(cx, *_sides(cx, cx.dims("pad")), cx.get("value", 0))
+
+
+@aten("pad")
+def pad(cx: Context) -> Any:
+    """Padding of any mode."""
+    low, high = _sides(cx, cx.dims("pad"))
+    if cx["mode"] == "constant":
+        return _constant(cx, low, high, cx.get("value", 0))
+    return _sampled(cx.tensor("self"), low, high, _MODES[cx["mode"]])
+
+
+@aten(*(f"reflection_pad{n}d" for n in (1, 2, 3)), *(f"replication_pad{n}d" for n in (1, 2, 3)))
+def border_pad(cx: Context) -> Any:
+    low, high = _sides(cx, cx.dims("padding"))
+    return _sampled(cx.tensor("self"), low, high, "reflect" if "reflection" in cx.node.op else "edge")
+
+
+def _constant(cx: Context, low: Shape, high: Shape, value: Any) -> Any:
+    x = cx.tensor("self")
+    if all(d == 0 for d in (*low, *high)):
+        return x
+    kind = element(x)
+    plain = isinstance(value, int | float) and float(numpy_dtype(kind).type(value)) == value and abs(value) <= 1 << 53
+    if plain or value != value:
+        return xt.pad(x, low=low, high=high, value=float(value))
+    inside = xt.pad(full(xt.shape_of(x), True, "i1"), low=low, high=high)
+    return xt.select(inside, xt.pad(x, low=low, high=high), cx.value_of(value, kind))
+
+
+def _sampled(x: Any, low: Shape, high: Shape, mode: str) -> Any:
+    """Crops first: what is cut off is not read."""
+    shape = xt.shape_of(x)
+    for axis, (before, after) in enumerate(zip(low, high, strict=True)):
+        first, last = (-d if isinstance(d, int) and d < 0 else 0 for d in (before, after))
+        if first or last:
+            x = slice_axis(x, axis, first, shape[axis] - last)
+    low, high = (tuple(0 if isinstance(d, int) and d < 0 else d for d in side) for side in (low, high))
+    return xt.pad(x, low=low, high=high, mode=mode) if any(d != 0 for d in (*low, *high)) else x

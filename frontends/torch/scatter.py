@@ -1,0 +1,230 @@
+"""Writes at computed places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc import symbolic
+from xcc.dialects import xt
+from xcc.dialects.xt.reduce import neutral
+from xcc.frontends.shared.helpers import along, convert, element, full, rank_of, scalar
+from xcc.frontends.torch.arithmetic import floor_divide
+from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.elementwise import cast, truth
+from xcc.frontends.torch.indexing import Places, line, memory, stepped, strided_places
+from xcc.frontends.torch.promotion import category
+from xcc.frontends.torch.registry import aten
+from xcc.frontends.torch.shape import clamp_index
+from xcc.symbolic import Dim
+
+_KINDS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min", "mean": "add"}
+
+
+def _operands(cx: Context) -> tuple[Any, Any, Any]:
+    """self, index, and the updates in the index's shape."""
+    x, index = line(cx.tensor("self")), line(cx.tensor("index"))
+    given = "src" if "src" in cx.args else "value"
+    updates = cx.value_of(cx[given], element(x))
+    if given == "value":
+        return x, index, xt.broadcast(updates, shape=xt.shape_of(index))
+    updates, shape = line(updates), tuple(xt.shape_of(index))
+    if tuple(xt.shape_of(updates)) != shape and rank_of(index) == rank_of(updates):
+        updates = xt.slice(updates, starts=(0,) * len(shape), limits=shape)
+    return x, index, updates
+
+
+def _scattered(x: Any, index: Any, updates: Any, axis: int, kind: str) -> Any:
+    """xt.scatter_elements; bools are combined as numbers are."""
+    if element(x) == "i1" and kind != "none":
+        out = _scattered(convert(x, "i32"), index, convert(updates, "i32"), axis, kind)
+        return truth(out)
+    return xt.scatter_elements(x, index, updates, axis=axis, reduction=kind)
+
+
+def _nothing(index: Any) -> bool:
+    return symbolic.product(xt.shape_of(index)) == 0
+
+
+@aten("scatter.src", "scatter.value", "scatter.reduce", "scatter.value_reduce", "scatter_add")
+def scatter(cx: Context) -> Any:
+    """self with src (or a value) stored or combined at index along dim."""
+    x, index, updates = _operands(cx)
+    if _nothing(index):
+        return cx.tensor("self")
+    kind = "add" if "scatter_add" in cx.node.op else _KINDS[cx["reduce"]] if "reduce" in cx.args else "none"
+    return xt.reshape(_scattered(x, index, updates, cx.axis(), kind), shape=cx.out().shape)
+
+
+@aten("scatter_reduce.two")
+def scatter_reduce(cx: Context) -> Any:
+    """Combined by sum, prod, mean, amax or amin; without include_self what is written to starts anew."""
+    x, index, updates = _operands(cx)
+    if _nothing(index):
+        return cx.tensor("self")
+    return xt.reshape(_combined(cx, x, index, updates), shape=cx.out().shape)
+
+
+def _combined(cx: Context, x: Any, index: Any, updates: Any) -> Any:
+    axis, kind, dtype = cx.axis(), cx["reduce"], element(x)
+    mode = _KINDS[kind]
+    if not cx["include_self"]:
+        start = {"add": "sum", "mul": "prod"}.get(mode, mode)
+        hit = _scattered(full(xt.shape_of(x), 0, "i32"), index, full(xt.shape_of(index), 1, "i32"), axis, "max")
+        x = xt.select(truth(hit), xt.scalar(neutral(start, dtype), dtype), x)
+    out = _scattered(x, index, updates, axis, mode)
+    if kind != "mean":
+        return out
+    own = full(xt.shape_of(x), int(cx["include_self"]), dtype)
+    count = _scattered(own, index, full(xt.shape_of(index), 1, dtype), axis, "add")
+    count = xt.maximum(count, scalar(1, count))
+    return xt.div(out, count) if category(dtype) == 2 else floor_divide(out, count)
+
+
+@aten("index_put", "_unsafe_index_put", "_index_put_impl")
+def index_put(cx: Context) -> Any:
+    """self with values at numpy's index; added there where `accumulate`."""
+    x, values = cx.tensor("self"), cx.value_of(cx["values"], element(cx.tensor("self")))
+    masks = [i for i in cx["indices"] if i is not None]
+    if not cx["accumulate"] and len(masks) == 1 and element(masks[0]) == "i1" and _one(values):
+        return _masked(x, cx["indices"], xt.reshape(values, shape=()))
+    places = Places(cx, x, cx["indices"])
+    if not places.axes:
+        return xt.broadcast(values, shape=xt.shape_of(x))
+    order = places.first()
+    rest = tuple(places.shape[d] for d in order[len(places.axes):])
+    updates = _as_indexed(places, values, rest)
+    moved = x if order == tuple(range(len(order))) else xt.transpose(x, perm=order)
+    kind = "add" if cx["accumulate"] else "none"
+    if element(x) == "i1" and kind == "add":
+        out = truth(xt.scatter_nd(convert(moved, "i32"), places.vectors(), convert(updates, "i32"), reduction="add"))
+    else:
+        out = xt.scatter_nd(moved, places.vectors(), updates, reduction=kind)
+    back = tuple(order.index(d) for d in range(len(order)))
+    return out if order == back else xt.transpose(out, perm=back)
+
+
+def _one(x: Any) -> bool:
+    return symbolic.product(xt.shape_of(x)) == 1
+
+
+def _masked(x: Any, indices: tuple[Any, ...], value: Any) -> Any:
+    """`value` where a mask over some dims is true."""
+    at = next(n for n, i in enumerate(indices) if i is not None)
+    mask = indices[at]
+    after = rank_of(x) - at - rank_of(mask)
+    return xt.select(xt.reshape(mask, shape=(*xt.shape_of(mask), *[1] * after)), value, x)
+
+
+def _as_indexed(places: Places, values: Any, rest: tuple[Dim, ...]) -> Any:
+    """`values` stretched to what the index gives, with the indices' dims first."""
+    at, inner = places.axes[0], len(places.common)
+    if not places.neighbours or at == 0:
+        return xt.broadcast(values, shape=(*places.common, *rest))
+    wide = xt.broadcast(values, shape=(*rest[:at], *places.common, *rest[at:]))
+    rank = inner + len(rest)
+    return xt.transpose(wide, perm=(*range(at, at + inner), *range(at), *range(at + inner, rank)))
+
+
+@aten("index_add", "index_copy", "index_reduce")
+def index_add(cx: Context) -> Any:
+    """Slices of source added to, stored at, or combined with those of self that index names along dim."""
+    x, index, source = line(cx.tensor("self")), line(cx.tensor("index")), line(cx.tensor("source"))
+    axis, kind = cx.axis(), element(x)
+    source = convert(source, kind)
+    if cx.get("alpha", 1) != 1:
+        source = xt.mul(source, cx.value_of(cx["alpha"], kind))
+    if _nothing(index):
+        return cx.tensor("self")
+    wide = xt.broadcast(along(convert(index, "i64"), axis, rank_of(x)), shape=xt.shape_of(source))
+    if "index_reduce" in cx.node.op:
+        out = _combined(cx, x, wide, source)
+    else:
+        out = _scattered(x, wide, source, axis, "add" if "index_add" in cx.node.op else "none")
+    return xt.reshape(out, shape=cx.out().shape)
+
+
+@aten("select_scatter")
+def select_scatter(cx: Context) -> Any:
+    """self with src at one index of a dim."""
+    x, axis, index = cx.tensor("self"), cx.axis(), cx["index"]
+    shape = cx.shape("self")
+    at = index + shape[axis] if isinstance(index, int) and index < 0 else index
+    src = xt.reshape(convert(cx.tensor("src"), element(x)), shape=(*shape[:axis], 1, *shape[axis + 1:]))
+    here = xt.compare(along(stepped(shape[axis], 1, 0), axis, len(shape)), cx.value_of(at, "i64"), direction="eq")
+    return xt.select(here, src, x)
+
+
+@aten("slice_scatter")
+def slice_scatter(cx: Context) -> Any:
+    """self with src at [start:end:step] of a dim."""
+    x, axis, step = cx.tensor("self"), cx.axis(), cx.get("step", 1)
+    shape, src = cx.shape("self"), convert(cx.tensor("src"), element(cx.tensor("self")))
+    start = clamp_index(cx.get("start"), shape[axis], 0)
+    length = xt.shape_of(src)[axis]
+    if length == 0:
+        return x
+    if start == 0 and length == shape[axis]:
+        return src
+    covered = (length - 1) * step + 1
+    low, high, inner = ([0] * len(shape) for _ in range(3))  # type: list[Any], list[Any], list[int]
+    low[axis], high[axis], inner[axis] = start, shape[axis] - start - covered, step - 1
+    wide = xt.pad(cast(src, "i32") if element(x) == "i1" else src, low=tuple(low), high=tuple(high),
+                  interior=tuple(inner))
+    wide = truth(wide) if element(x) == "i1" else wide
+    return xt.select(_inside(shape, axis, start, covered, step), wide, x)
+
+
+def _inside(shape: tuple[Dim, ...], axis: int, start: Dim, covered: Dim, step: int) -> Any:
+    """i1 along `axis`: which places [start:start+covered:step] holds."""
+    offset = xt.sub(along(stepped(shape[axis], 1, 0), axis, len(shape)), _i64(start))
+    inside = xt.and_(xt.compare(offset, _i64(0), direction="ge"), xt.compare(offset, _i64(covered), direction="lt"))
+    return inside if step == 1 else xt.and_(inside, xt.compare(xt.rem(offset, _i64(step)), _i64(0), direction="eq"))
+
+
+def _i64(value: Dim) -> Any:
+    return xt.scalar(value, "i64") if isinstance(value, int) else xt.dim(value=value)
+
+
+@aten("masked_scatter")
+def masked_scatter(cx: Context) -> Any:
+    """Where mask, the elements of source one after the other."""
+    x, shape = cx.tensor("self"), cx.out().shape
+    count = symbolic.product(shape)
+    mask = xt.broadcast(cx.tensor("mask"), shape=shape)
+    source = convert(cx.tensor("source"), element(x))
+    flat = xt.reshape(source, shape=(symbolic.product(xt.shape_of(source)),))
+    if _nothing(flat) or count == 0:
+        return xt.broadcast(x, shape=shape)
+    places = xt.cumulative(convert(xt.reshape(mask, shape=(count,)), "i64"), kind="sum", axis=0, exclusive=True)
+    return xt.select(mask, xt.reshape(xt.gather(flat, places, axis=0), shape=shape), x)
+
+
+@aten("diagonal_scatter")
+def diagonal_scatter(cx: Context) -> Any:
+    """self with src on the diagonal of dim1 and dim2."""
+    x, shape = cx.tensor("self"), cx.shape("self")
+    first, second, offset = cx.axis("dim1"), cx.axis("dim2"), cx.get("offset", 0)
+    rows, columns = (along(stepped(shape[d], 1, 0), d, len(shape)) for d in (first, second))
+    here = xt.compare(xt.add(rows, _i64(offset)), columns, direction="eq")
+    src = convert(cx.tensor("src"), element(x))
+    rank = rank_of(src)
+    wide = xt.gather(src, rows_of(shape[first], offset), axis=rank - 1)
+    rest = [d for d in range(len(shape)) if d not in (first, second)]
+    placed = xt.reshape(wide, shape=(*(shape[d] for d in rest), shape[first], 1))
+    order = [[*rest, first, second].index(d) for d in range(len(shape))]
+    return xt.select(here, xt.transpose(placed, perm=tuple(order)), x)
+
+
+def rows_of(size: Dim, offset: int) -> Any:
+    """For each row the place on the diagonal that it has, any for a row that has none."""
+    return xt.maximum(xt.add(stepped(size, 1, 0), _i64(min(offset, 0))), _i64(0))
+
+
+@aten("as_strided_scatter")
+def as_strided_scatter(cx: Context) -> Any:
+    """self with src in the memory's places of the strides."""
+    places = strided_places(cx)
+    count = symbolic.product(xt.shape_of(places))
+    src = xt.reshape(convert(cx.tensor("src"), cx.dtype()), shape=(count,))
+    flat = xt.scatter_elements(memory(cx, "self"), xt.reshape(places, shape=(count,)), src, axis=0)
+    return xt.reshape(flat, shape=cx.out().shape)

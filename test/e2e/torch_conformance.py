@@ -1,0 +1,139 @@
+"""Torch's own operator samples through the PyTorch frontend: ``make conformance-torch`` writes docs/torch-coverage.md.
+
+    python test/e2e/torch_conformance.py                     # every sample, by the xt dialect's own semantics
+    python test/e2e/torch_conformance.py gather 'linalg.*'   # these ops alone; prints what fails, writes nothing
+    python test/e2e/torch_conformance.py --compile           # compiled for this CPU
+
+Traces are kept under build/torch-conformance, and results until a converter or an op changes: what was interrupted goes
+on from there. A sample that fails must be in torch_expected_failures.txt, one that is there must not pass.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import pickle
+import signal
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from fnmatch import fnmatch
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch_report
+import torch_samples
+from torch_samples import DTYPES, Case, database, difference, evaluated, supported
+
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "build" / "torch-conformance"
+TRACED_BY = ("frontends/torch/capture.py", "frontends/torch/fx_nodes.py", "frontends/torch/graph.py",
+             "frontends/torch/keep.py", "frontends/torch/sizes.py", "frontends/torch/symbols.py",
+             "test/e2e/torch_samples.py")
+RUN_BY = ("frontends/torch", "frontends/shared", "dialects/xt", "passes", "targets/cpu")
+LONGEST = 60        # seconds of one sample
+
+
+def digest(*parts: str) -> str:
+    """Of the sources under these paths."""
+    h = hashlib.sha256(torch.__version__.encode())
+    for part in parts:
+        path = ROOT / part
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            h.update(file.read_bytes())
+    return h.hexdigest()[:16]
+
+
+@cache
+def _folder() -> Path:
+    folder = KEPT / digest(*TRACED_BY)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def traced(op: str, dtype: str) -> list[Case]:
+    """The samples of an op, traced now or before."""
+    file = _folder() / f"{op}-{dtype}.pkl"
+    if file.exists():
+        found: list[Case] = pickle.loads(file.read_bytes())
+        return found
+    out = list(torch_samples.cases(op, dtype))
+    part = file.with_suffix(".part")
+    part.write_bytes(pickle.dumps(out))
+    part.replace(file)
+    return out
+
+
+def outcome(case: Case, compiled: bool) -> str:
+    """"" for a sample that is right, else what went wrong."""
+    signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(LONGEST)
+    try:
+        return difference(case, torch_samples.compiled(case) if compiled else evaluated(case))
+    except Exception as e:
+        return f"{type(e).__name__}: {' '.join(str(e).split())[:300]}"
+    finally:
+        signal.alarm(0)
+
+
+def _too_long(signum: int, frame: Any) -> None:
+    raise TimeoutError(f"longer than {LONGEST} s")
+
+
+def run(compiled: bool, code: str, key: tuple[str, str]) -> torch_report.Results:
+    """What each sample of an op came to, now or before: (number, left out, beyond, failure)."""
+    op, dtype = key
+    file = _folder() / f"{op}-{dtype}-{'compiled' if compiled else 'evaluated'}.json"
+    if file.exists():
+        found = json.loads(file.read_text())
+        if found["code"] == code:
+            return torch_report.Results(op, dtype, [torch_report.Row(*row) for row in found["rows"]])
+    rows = [torch_report.Row(c.sample.number, c.left_out, " ".join(c.beyond),
+                             "" if c.left_out or c.beyond else outcome(c, compiled)) for c in traced(op, dtype)]
+    file.write_text(json.dumps({"code": code, "rows": [list(row) for row in rows]}))
+    return torch_report.Results(op, dtype, rows)
+
+
+def chosen(patterns: list[str]) -> list[tuple[str, str]]:
+    return [(op, dtype) for op in database() for dtype in DTYPES
+            if supported(op, dtype) and (not patterns or any(fnmatch(op, p) for p in patterns))]
+
+
+def results(keys: list[tuple[str, str]], compiled: bool, jobs: int) -> Iterator[torch_report.Results]:
+    one = partial(run, compiled, digest(*RUN_BY))
+    if jobs == 1:
+        yield from map(one, keys)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(one, keys)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("ops", nargs="*", help="names or patterns of ops; default: all")
+    parser.add_argument("--compile", action="store_true", help="compiled for this CPU, else evaluated")
+    parser.add_argument("--core", action="store_true", help="only the ops that are core ATen")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    options = parser.parse_args()
+    keys = [k for k in chosen(options.ops) if not options.core or k[0] in torch_samples.core_names()]
+    done = []
+    for found in results(keys, options.compile, options.jobs):
+        done.append(found)
+        for row in found.rows:
+            if row.failure:
+                print(f"{found.op} {found.dtype} {row.number}: {row.failure}", flush=True)
+    report = torch_report.Report(done, torch_report.expected_failures())
+    print(report.summary())
+    if not options.ops and not options.core and not options.compile:
+        (ROOT / "docs" / "torch-coverage.md").write_text(report.document())
+    unexpected = report.unexpected()
+    print("\n".join(unexpected))
+    return bool(unexpected)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    sys.exit(main())
