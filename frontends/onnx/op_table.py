@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import re
 from collections.abc import Iterator
-from functools import cache
-from types import ModuleType
 from typing import Any
 
 from onnx import defs
 
-from xcc.dialects.xt.op import BUILDERS
-from xcc.frontends.onnx import elementwise, propagate, registry
+from xcc.frontends.onnx import propagate, registry
 from xcc.frontends.onnx.unsupported import REASONS
+from xcc.frontends.shared.built_ops import ops_of
 
 HEADER = """# ONNX ops
 
@@ -40,7 +36,7 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
         known = "yes" if not domain and name in (*propagate.RULES, "Shape", "Size", "Identity", "Constant") else ""
         if key in converters:
             versions = converters[key]
-            used = sorted({op for f in versions.values() for op in ops_of(f, name)})
+            used = sorted({op for f in versions.values() for op in ops_of(f)})
             yield label, ", ".join(map(str, sorted(versions))), ", ".join(used) or "no op is needed", known
         elif newest[key].has_function or newest[key].has_context_dependent_function:
             yield label, "", "by its function body", known
@@ -48,54 +44,6 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
             reason = REASONS.get(name, "classical machine learning, not planned" if domain == "ai.onnx.ml" else
                                  "not supported yet")
             yield label, "", f"unsupported: {reason}", known
-
-
-def ops_of(converter: Any, name: str) -> set[str]:
-    """The xt builders that a converter calls, itself or through functions of the package."""
-    tables = (elementwise._UNARY, elementwise._BINARY, elementwise._VARIADIC)
-    for table in tables:
-        if name in table:
-            return {table[name].rstrip("_")}
-    return {op for op in _calls(converter, frozenset()) if op in BUILDERS}
-
-
-def _calls(function: Any, seen: frozenset[Any]) -> set[str]:
-    function = inspect.unwrap(function)
-    if function in seen or not inspect.isfunction(function):
-        return set()
-    out: set[str] = set()
-    for kind, name in _names(function):
-        if kind == "xt":
-            out.add(name.rstrip("_"))
-        else:
-            target = function.__globals__.get(name)
-            if inspect.isfunction(target) and target.__module__.startswith("xcc.frontends."):
-                out |= _calls(target, seen | {function})
-    return out
-
-
-@cache
-def _names(function: Any) -> frozenset[tuple[str, str]]:
-    """("xt", builder) and ("call", function) names in the function's source."""
-    found: set[tuple[str, str]] = set()
-    for node in ast.walk(_tree(inspect.getmodule(function), function.__name__)):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "xt":
-            found.add(("xt", node.attr))
-        elif isinstance(node, ast.Name):
-            found.add(("call", node.id))
-    return frozenset(found)
-
-
-def _tree(module: ModuleType | None, name: str) -> ast.AST:
-    for node in ast.walk(_module(module)):
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            return node
-    return ast.Module([], [])
-
-
-@cache
-def _module(module: ModuleType | None) -> ast.AST:
-    return ast.parse(inspect.getsource(module)) if module else ast.Module([], [])
 
 
 def table() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from xcc.dialects import xt
@@ -103,17 +104,14 @@ def round_decimals(cx: Context) -> Any:
     return xt.div(xt.round(scaled), ten) if digits >= 0 else xt.mul(xt.round(scaled), ten)
 
 
-_SHIFTS = {"left": "shift_left", "right": "shift_right", "lshift": "shift_left", "rshift": "shift_right"}
-
-
-@aten(*(f"bitwise_{side}_shift.{kind}" for side in ("left", "right")
-        for kind in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")),
-      *(f"__{side}shift__.{kind}" for side in "lr" for kind in ("Tensor", "Scalar")))
-def shift(cx: Context) -> Any:
+def _shift(builder: str) -> Callable[[Context], Any]:
     """Bits moved; by the width or more all of them are lost."""
-    word = next(word for word in _SHIFTS if word in cx.node.op)
-    return getattr(xt, _SHIFTS[word])(*cx.operands("self", "other", dtype=cx.out().dtype))
+    return lambda cx: getattr(xt, builder)(*cx.operands("self", "other", dtype=cx.out().dtype))
 
+
+for _side in ("left", "right"):
+    aten(*(f"bitwise_{_side}_shift.{form}" for form in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")),
+         *(f"__{_side[0]}shift__.{form}" for form in ("Tensor", "Scalar")))(_shift(f"shift_{_side}"))
 
 _BITS = {"f64": "i64", "f32": "i32", "f16": "i16", "bf16": "i16"}
 

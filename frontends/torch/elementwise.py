@@ -52,7 +52,10 @@ def _binary(builder: str) -> Callable[[Context], Any]:
 
 
 def _compare(direction: str) -> Callable[[Context], Any]:
-    return lambda cx: xt.compare(*cx.operands("self", "other"), direction=direction)
+    def compared(cx: Context) -> Any:
+        return xt.compare(*cx.operands("self", "other"), direction=direction)
+
+    return compared
 
 
 def truth(x: Any) -> Any:
@@ -85,10 +88,10 @@ def add(cx: Context) -> Any:
     if op == "rsub":
         left, right = right, left
     alpha = cx.get("alpha", 1)
+    if kind == "i1":
+        return xt.or_(left, xt.and_(right, cx.value_of(alpha, kind)))
     if alpha != 1:
         right = xt.mul(right, cx.value_of(alpha, kind))
-    if kind == "i1":
-        return xt.or_(left, right)
     return xt.add(left, right) if op == "add" else xt.sub(left, right)
 
 

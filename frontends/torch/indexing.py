@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from xcc import symbolic
@@ -53,7 +54,7 @@ def take(cx: Context) -> Any:
 def index(cx: Context) -> Any:
     """numpy's indexing by tensors: where they are neighbours their dims come in their place, else first."""
     x = cx.tensor("self")
-    places = Places(cx, x, cx["indices"])
+    places = places_of(cx, x, cx["indices"])
     if not places.axes:
         return x
     if len(places.axes) == 1:
@@ -64,49 +65,56 @@ def index(cx: Context) -> Any:
     at, count = (places.axes[0] if places.neighbours else 0), len(places.axes)
     shape = xt.shape_of(x)
     flat = xt.reshape(x, shape=(*shape[:at], symbolic.product(shape[at:at + count]), *shape[at + count:]))
-    return xt.gather(flat, places.flat(), axis=at)
+    return xt.gather(flat, flat_index(places), axis=at)
 
 
+@dataclass(frozen=True)
 class Places:
-    """The indices of `x` that are no None: masks as the coordinates of what they hold, all of one shape."""
+    """The indices that are no None, the dims that they index of a tensor of `shape`, and their `common` shape."""
 
-    def __init__(self, cx: Context, x: Any, given: Sequence[Any]) -> None:
-        self.shape = tuple(xt.shape_of(x))
-        self.axes: list[int] = []
-        self.indices: list[Any] = []
-        at = 0
-        for value in given:
-            parts = [None] if value is None else [value]
-            if value is not None and element(value) in ("i1", "ui8"):
-                parts = coordinates(truth(value), count_symbol(cx))
-            for part in parts:
-                if part is not None:
-                    self.axes.append(at)
-                    self.indices.append(part)
-                at += 1
-        self.common = broadcast_shapes(*(tuple(xt.shape_of(i)) for i in self.indices)) if self.indices else ()
+    shape: tuple[Dim, ...]
+    axes: tuple[int, ...]
+    indices: tuple[Any, ...]
+
+    @property
+    def common(self) -> tuple[Dim, ...]:
+        return broadcast_shapes(*(tuple(xt.shape_of(i)) for i in self.indices))
 
     @property
     def neighbours(self) -> bool:
-        return self.axes == list(range(self.axes[0], self.axes[0] + len(self.axes)))
+        return self.axes == tuple(range(self.axes[0], self.axes[0] + len(self.axes)))
 
     def first(self) -> tuple[int, ...]:
         """The order of dims that has the indexed ones first."""
         return (*self.axes, *(d for d in range(len(self.shape)) if d not in self.axes))
 
-    def flat(self) -> Any:
-        """One index into the indexed dims taken as one."""
-        out: Any = None
-        for axis, part in zip(self.axes, self.indices, strict=True):
-            own = wrapped(part, self.shape[axis])
-            out = own if out is None else xt.add(xt.mul(out, dim_scalar(self.shape[axis], "i64")), own)
-        return xt.broadcast(out, shape=self.common)
 
-    def vectors(self) -> Any:
-        """The index vectors in a last dim."""
-        parts = [xt.reshape(xt.broadcast(convert(i, "i64"), shape=self.common), shape=(*self.common, 1))
-                 for i in self.indices]
-        return parts[0] if len(parts) == 1 else xt.concatenate(*parts, axis=len(self.common))
+def places_of(cx: Context, x: Any, given: Sequence[Any]) -> Places:
+    """Masks are the coordinates of what they hold."""
+    parts: list[Any] = []
+    for value in given:
+        if value is not None and element(value) in ("i1", "ui8"):
+            parts += coordinates(truth(value), count_symbol(cx))
+        else:
+            parts.append(value)
+    axes = tuple(n for n, part in enumerate(parts) if part is not None)
+    return Places(tuple(xt.shape_of(x)), axes, tuple(parts[n] for n in axes))
+
+
+def flat_index(places: Places) -> Any:
+    """One index into the indexed dims taken as one."""
+    out: Any = None
+    for axis, part in zip(places.axes, places.indices, strict=True):
+        own = wrapped(part, places.shape[axis])
+        out = own if out is None else xt.add(xt.mul(out, dim_scalar(places.shape[axis], "i64")), own)
+    return xt.broadcast(out, shape=places.common)
+
+
+def index_vectors(places: Places) -> Any:
+    """The index vectors in a last dim."""
+    common = places.common
+    parts = [xt.reshape(xt.broadcast(convert(i, "i64"), shape=common), shape=(*common, 1)) for i in places.indices]
+    return parts[0] if len(parts) == 1 else xt.concatenate(*parts, axis=len(common))
 
 
 def count_symbol(cx: Context) -> str:

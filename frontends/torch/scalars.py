@@ -8,6 +8,7 @@ from typing import Any
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import convert, element
 from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.elementwise import truth
 from xcc.frontends.torch.promotion import category, promote
 from xcc.frontends.torch.registry import aten
 
@@ -56,6 +57,23 @@ for _name, _builder in _FUNCTIONS.items():
     aten(_name, namespace="scalar")(_function(_builder))
 for _name, _builder in _ROUNDED.items():
     aten(_name, namespace="scalar")(_rounded(_builder))
+
+
+@aten("and", "or", namespace="scalar")
+def logical(cx: Context) -> Any:
+    return (xt.and_ if cx.node.op.endswith("and") else xt.or_)(*(truth(v) for v in _pair(cx)))
+
+
+@aten("not", namespace="scalar")
+def logical_not(cx: Context) -> Any:
+    return xt.not_(truth(_number(cx, "arg0")))
+
+
+@aten("ite", namespace="scalar")
+def choice(cx: Context) -> Any:
+    """arg1 where arg0, else arg2."""
+    kind = cx.out().dtype
+    return xt.select(truth(_number(cx, "arg0")), *(convert(_number(cx, name), kind) for name in ("arg1", "arg2")))
 
 
 @aten("float", namespace="scalar")

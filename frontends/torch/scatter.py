@@ -11,7 +11,7 @@ from xcc.frontends.shared.helpers import along, convert, element, full, rank_of,
 from xcc.frontends.torch.arithmetic import floor_divide
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.elementwise import cast, truth
-from xcc.frontends.torch.indexing import Places, line, memory, stepped, strided_places
+from xcc.frontends.torch.indexing import Places, index_vectors, line, memory, places_of, stepped, strided_places
 from xcc.frontends.torch.promotion import category
 from xcc.frontends.torch.registry import aten
 from xcc.frontends.torch.shape import clamp_index
@@ -87,7 +87,7 @@ def index_put(cx: Context) -> Any:
     masks = [i for i in cx["indices"] if i is not None]
     if not cx["accumulate"] and len(masks) == 1 and element(masks[0]) == "i1" and _one(values):
         return _masked(x, cx["indices"], xt.reshape(values, shape=()))
-    places = Places(cx, x, cx["indices"])
+    places = places_of(cx, x, cx["indices"])
     if not places.axes:
         return xt.broadcast(values, shape=xt.shape_of(x))
     order = places.first()
@@ -95,12 +95,11 @@ def index_put(cx: Context) -> Any:
     updates = _as_indexed(places, values, rest)
     moved = x if order == tuple(range(len(order))) else xt.transpose(x, perm=order)
     kind = "add" if cx["accumulate"] else "none"
-    if element(x) == "i1" and kind == "add":
-        out = truth(xt.scatter_nd(convert(moved, "i32"), places.vectors(), convert(updates, "i32"), reduction="add"))
-    else:
-        out = xt.scatter_nd(moved, places.vectors(), updates, reduction=kind)
-    back = tuple(order.index(d) for d in range(len(order)))
-    return out if order == back else xt.transpose(out, perm=back)
+    flags = element(x) == "i1" and kind == "add"
+    start, added = (convert(v, "i32") if flags else v for v in (moved, updates))
+    out = xt.scatter_nd(start, index_vectors(places), added, reduction=kind)
+    out = truth(out) if flags else out
+    return out if moved is x else xt.transpose(out, perm=tuple(order.index(d) for d in range(len(order))))
 
 
 def _one(x: Any) -> bool:

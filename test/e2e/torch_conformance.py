@@ -28,6 +28,8 @@ import torch_report
 import torch_samples
 from torch_samples import DTYPES, Case, database, difference, evaluated, supported
 
+from xcc.frontends.torch.op_table import core
+
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "build" / "torch-conformance"
 TRACED_BY = ("frontends/torch/capture.py", "frontends/torch/fx_nodes.py", "frontends/torch/graph.py",
@@ -118,7 +120,7 @@ def main() -> int:
     parser.add_argument("--core", action="store_true", help="only the ops that are core ATen")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     options = parser.parse_args()
-    keys = [k for k in chosen(options.ops) if not options.core or k[0] in torch_samples.core_names()]
+    keys = [k for k in chosen(options.ops) if not options.core or k[0] in core()]
     done = []
     for found in results(keys, options.compile, options.jobs):
         done.append(found)

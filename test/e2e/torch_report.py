@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from torch_samples import core_names
+from xcc.frontends.torch.op_table import core
 
 EXPECTED = Path(__file__).with_name("torch_expected_failures.txt")
 
@@ -57,7 +57,7 @@ def expected_failures() -> dict[tuple[str, str, int], str]:
 
 def family(op: str) -> str:
     """The families that the summary counts by."""
-    if op in core_names():
+    if op in core():
         return "core ATen's own"
     head = op.split(".")[0]
     if op.startswith("nn.functional"):

@@ -23,7 +23,9 @@ from xcc.dialects.xt.interpret import interpret
 from xcc.frontends.torch import keep
 from xcc.frontends.torch.capture import TorchProgram, capture_fx
 from xcc.frontends.torch.dtypes import NAMES, to_numpy
+from xcc.frontends.torch.graph import Ref
 from xcc.frontends.torch.importer import load
+from xcc.frontends.torch.op_table import core
 
 Array = np.ndarray[Any, Any]
 
@@ -106,10 +108,7 @@ def _case(sample: Sample, given: Any) -> Case:
             first, args, kwargs = _pytree.tree_unflatten(own, spec)
             return [t for t in _pytree.tree_leaves(op(first, *args, **kwargs)) if isinstance(t, torch.Tensor)]
 
-        try:
-            return _traced(sample, function, tensors)
-        except Exception as e:
-            return Case(sample, f"torch does not trace it: {type(e).__name__}")
+        return _traced(sample, function, tensors)
 
 
 def _strange(t: torch.Tensor) -> bool:
@@ -117,18 +116,17 @@ def _strange(t: torch.Tensor) -> bool:
 
 
 def _traced(sample: Sample, function: Any, tensors: list[torch.Tensor]) -> Case:
-    torch.manual_seed(0)
-    expected = function(*[t.clone() for t in tensors])
-    torch.manual_seed(1)
-    again = function(*[t.clone() for t in tensors])
+    expected, again = (_eager(seed, function, tensors) for seed in range(2))
     if any(map(_strange, expected)):
         return Case(sample, "gives sparse, nested or complex tensors")
-    graph = _graph(function, tensors)
-    if any(map(_writes, graph.graph.nodes)):
-        graph = _graph(graph, tensors)
+    try:
+        graph = _graph(function, tensors)
+        if any(map(_writes, graph.graph.nodes)):
+            graph = _graph(graph, tensors)
+    except Exception as e:
+        return Case(sample, f"torch does not trace it: {type(e).__name__}")
     _drop_updates(graph)
-    seeded = [n for n in graph.graph.nodes if torch.Tag.nondeterministic_seeded in getattr(n.target, "tags", ())]
-    if seeded or not all(map(_same, expected, again)):
+    if any(map(_random, graph.graph.nodes)) or not all(map(_same, expected, again)):
         return Case(sample, "random, or of memory that nobody has written")
     strange = {str(t.dtype) for n in graph.graph.nodes for t in _pytree.tree_leaves(n.meta.get("val"))
                if isinstance(t, torch.Tensor) and _strange(t)}
@@ -137,6 +135,12 @@ def _traced(sample: Sample, function: Any, tensors: list[torch.Tensor]) -> Case:
     program = capture_fx(graph)
     return Case(sample, "", program, [to_numpy(t.clone()) for t in tensors], [to_numpy(t.clone()) for t in expected],
                 tuple(sorted({n.op for n in program.graph.nodes if not _is_core(n.op)})))
+
+
+def _eager(seed: int, function: Any, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    torch.manual_seed(seed)
+    out: list[torch.Tensor] = function(*[t.clone() for t in tensors])
+    return out
 
 
 def _graph(function: Any, tensors: list[torch.Tensor]) -> Any:
@@ -153,6 +157,13 @@ def _drop_updates(graph: Any) -> None:
         if str(node.target) == "aten.copy_.default" and node.args[0].op == "placeholder":
             node.replace_all_uses_with(node.args[1])
             graph.graph.erase_node(node)
+
+
+def _random(node: Any) -> bool:
+    """Whether the node draws numbers, or gives memory that nobody has written as a result."""
+    returned = any(user.op == "output" for user in node.users)
+    return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) \
+        or returned and "empty" in str(node.target).split(".")[-2:][0]
 
 
 def _writes(node: Any) -> bool:
@@ -172,16 +183,7 @@ def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
 def _is_core(op: str) -> bool:
     """Whether it is core ATen, kept whole (in any overload), a copy, or Python's arithmetic of sizes."""
     name = op.split(".")[1]
-    return op.startswith("scalar.") or name in core_names() or name in _kept_names() or name == "lift_fresh_copy"
-
-
-@cache
-def core_names() -> frozenset[str]:
-    """The names of core ATen ops, without overloads."""
-    packets = [getattr(torch.ops.aten, name) for name in dir(torch.ops.aten)]
-    return frozenset(str(overload).split(".")[1] for packet in packets
-                     if isinstance(packet, torch._ops.OpOverloadPacket) for overload in
-                     (getattr(packet, o) for o in packet.overloads()) if torch.Tag.core in overload.tags)
+    return op.startswith("scalar.") or name in core() or name in _kept_names() or name == "lift_fresh_copy"
 
 
 @cache
@@ -197,19 +199,28 @@ def evaluated(case: Case) -> list[Array]:
         return interpret(module, case.inputs, weights)
 
 
-TIED = ("aten.topk.default", "aten.kthvalue.default", "aten.median.dim", "aten.nanmedian.dim", "aten.mode.default")
+TIED = ("topk.default", "kthvalue.default", "median.dim", "nanmedian.dim", "mode.default", "sort.default",
+        "sort.stable")
 """Ops that do not say which of equal elements they give the place of."""
 
 
 def _elements(case: Case, results: list[Array]) -> list[Array]:
-    """The results, with the elements at the places that an op of TIED gives instead of the places."""
+    """The results; instead of the places that an op of TIED gives of an operand's elements these elements."""
     assert case.program is not None
-    node = case.program.graph.nodes[0] if case.program.graph.nodes else None
-    if node is None or node.op not in TIED or not case.inputs[0].ndim:
-        return results
-    x, dim = case.inputs[0], dict(node.args)["dim"]
-    places = results[1] if results[1].ndim == x.ndim else np.expand_dims(results[1], dim)
-    return [results[0], np.take_along_axis(x, places, dim)]
+    graph = case.program.graph
+    nodes = {n.name: dict(n.args) for n in graph.nodes if n.op.removeprefix("aten.") in TIED}
+    inputs = dict(zip((i.name for i in graph.inputs), case.inputs, strict=False))
+    out = list(results)
+    for n, result in enumerate(graph.outputs):
+        value = result.value
+        if not isinstance(value, Ref) or value.index != 1 or value.name not in nodes:
+            continue
+        args = nodes[value.name]
+        x = inputs.get(args["self"].name) if not args.get("stable") else None
+        if x is not None and x.ndim:
+            places = out[n] if out[n].ndim == x.ndim else np.expand_dims(out[n], args["dim"])
+            out[n] = np.take_along_axis(x, places, args["dim"])
+    return out
 
 
 def difference(case: Case, results: list[Array]) -> str:
