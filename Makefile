@@ -10,7 +10,7 @@ SOURCES := $(shell find xcc dialects passes frontends targets runtime interprete
 # Where exported test models are kept.
 MODELS := build/models
 
-.PHONY: help demo test test-models test-exported lint lit unit hosts typecheck links wheel clean
+.PHONY: help demo test test-models test-exported conformance-torch lint lit unit hosts typecheck links wheel clean
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/'
@@ -56,7 +56,7 @@ typecheck: $(VENV)/.test links
 	cd build/links && ../../$(VENV)/bin/mypy --config-file ../../pyproject.toml -p xcc
 
 # The C library fills what it frees and what it hands out: a use of an erased op fails every time, not once a week.
-lit unit hosts test-models test-exported: export MALLOC_PERTURB_ = 165
+lit unit hosts test-models test-exported conformance-torch: export MALLOC_PERTURB_ = 165
 
 lit: $(VENV)/.test
 	XCC_TEST_INSTALLED=1 $(VENV)/bin/lit -sv test
@@ -81,6 +81,9 @@ test-models: $(VENV)/.test  ## full-size models, some minutes more than `make te
 
 test-exported: $(VENV)/.exported  ## small models of four libraries: right on this CPU, compiled for three GPUs (an hour)
 	PYTHONSAFEPATH=1 $(VENV)/bin/python test/e2e/exported_models.py
+
+conformance-torch: $(VENV)/.test  ## torch's own operator samples through the PyTorch frontend (half an hour); resumable
+	PYTHONSAFEPATH=1 PYTHONPATH=test/e2e $(VENV)/bin/python -W ignore test/e2e/torch_conformance.py --jobs $$(nproc)
 
 links:  ## build/links/xcc: the package as one folder of links, for mypy and for running from a checkout
 	@rm -rf build/links && mkdir -p build/links/xcc

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from xcc import symbolic
@@ -144,17 +145,24 @@ def running_extreme(cx: Context) -> Any:
 
 @aten("linalg_vector_norm")
 def vector_norm(cx: Context) -> Any:
-    """(sum |x|^ord)^(1/ord); the largest or smallest |x| for an infinite ord, how many are not 0 for ord 0."""
+    """(sum |x|^ord)^(1/ord), in the result's type; of narrow floats in f32."""
     kind = cx.out().dtype
-    wide = "f32" if kind in NARROW else kind
-    x, axes, order = xt.abs(cx.value_of(cx["self"], wide)), cx.axes(), float(cx.get("ord", 2))
+    x, axes = xt.abs(cx.value_of(cx["self"], "f32" if kind in NARROW else kind)), cx.axes()
+    return convert(norm_over(x, axes, float(cx.get("ord", 2)), bool(cx["keepdim"])), kind)
+
+
+def norm_over(x: Any, axes: tuple[int, ...], order: float, keepdims: bool) -> Any:
+    """The norm of magnitudes: the largest or smallest for an infinite order, how many are not 0 for order 0."""
+
+    def over_axes(kind: str, value: Any) -> Any:
+        return xt.reduce(value, kind=kind, axes=axes, keepdims=keepdims)
+
     if order == 0:
-        return convert(over(cx, "sum", convert(truth(x), wide), axes), kind)
-    if order in (float("inf"), float("-inf")):
-        return convert(over(cx, "max" if order > 0 else "min", x, axes), kind)
+        return over_axes("sum", convert(truth(x), element(x)))
+    if order in (math.inf, -math.inf):
+        return over_axes("max" if order > 0 else "min", x)
     if order == 1:
-        return convert(over(cx, "sum", x, axes), kind)
+        return over_axes("sum", x)
     if order == 2:
-        return convert(xt.sqrt(over(cx, "sum", xt.mul(x, x), axes)), kind)
-    total_power = over(cx, "sum", xt.pow(x, scalar(order, x)), axes)
-    return convert(xt.pow(total_power, scalar(1 / order, x)), kind)
+        return xt.sqrt(over_axes("sum", xt.mul(x, x)))
+    return xt.pow(over_axes("sum", xt.pow(x, scalar(order, x))), scalar(1 / order, x))

@@ -24,9 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch_outcomes
 import torch_report
 import torch_samples
-from torch_samples import DTYPES, Case, database, difference, evaluated, supported
+from torch_samples import DTYPES, Case, database, supported
 
 from xcc.frontends.torch.op_table import core
 
@@ -69,14 +70,12 @@ def traced(op: str, dtype: str) -> list[Case]:
     return out
 
 
-def outcome(case: Case, compiled: bool) -> str:
-    """"" for a sample that is right, else what went wrong."""
+def limited(case: Case, compiled: bool) -> str:
+    """The sample's outcome; what takes too long fails."""
     signal.signal(signal.SIGALRM, _too_long)
     signal.alarm(LONGEST)
     try:
-        return difference(case, torch_samples.compiled(case) if compiled else evaluated(case))
-    except Exception as e:
-        return f"{type(e).__name__}: {' '.join(str(e).split())[:300]}"
+        return torch_outcomes.outcome(case, torch_outcomes.compiled if compiled else torch_outcomes.evaluated)
     finally:
         signal.alarm(0)
 
@@ -94,7 +93,7 @@ def run(compiled: bool, code: str, key: tuple[str, str]) -> torch_report.Results
         if found["code"] == code:
             return torch_report.Results(op, dtype, [torch_report.Row(*row) for row in found["rows"]])
     rows = [torch_report.Row(c.sample.number, c.left_out, " ".join(c.beyond),
-                             "" if c.left_out or c.beyond else outcome(c, compiled)) for c in traced(op, dtype)]
+                             limited(c, compiled) if c.counts else "") for c in traced(op, dtype)]
     file.write_text(json.dumps({"code": code, "rows": [list(row) for row in rows]}))
     return torch_report.Results(op, dtype, rows)
 

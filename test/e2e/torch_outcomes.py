@@ -1,0 +1,79 @@
+"""What the PyTorch frontend makes of traced samples, against eager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from torch_samples import Case
+
+from xcc.dialects.xt.interpret import interpret
+from xcc.frontends.torch.graph import Ref
+from xcc.frontends.torch.importer import load
+
+Array = np.ndarray[Any, Any]
+
+TOLERANCES = {"float64": (1e-7, 1e-9), "float32": (1e-4, 1e-5), "float16": (1e-2, 1e-3), "bfloat16": (3e-2, 1e-2)}
+"""By numpy's names of types: relative, absolute."""
+
+
+def evaluated(case: Case) -> list[Array]:
+    """What the xt dialect's own semantics give."""
+    assert case.program is not None
+    module, weights = load(case.program)
+    with np.errstate(all="ignore"):
+        return interpret(module, case.inputs, weights)
+
+
+TIED = ("topk.default", "kthvalue.default", "median.dim", "nanmedian.dim", "mode.default", "sort.default",
+        "sort.stable")
+"""Ops that do not say which of equal elements they give the place of."""
+
+
+def _elements(case: Case, results: list[Array]) -> list[Array]:
+    """The results; instead of the places that an op of TIED gives of an operand's elements these elements."""
+    assert case.program is not None
+    graph = case.program.graph
+    nodes = {n.name: dict(n.args) for n in graph.nodes if n.op.removeprefix("aten.") in TIED}
+    inputs = dict(zip((i.name for i in graph.inputs), case.inputs, strict=False))
+    out = list(results)
+    for n, result in enumerate(graph.outputs):
+        value = result.value
+        if not isinstance(value, Ref) or value.index != 1 or value.name not in nodes:
+            continue
+        args = nodes[value.name]
+        x = inputs.get(args["self"].name) if not args.get("stable") else None
+        if x is not None and x.ndim:
+            places = out[n] if out[n].ndim == x.ndim else np.expand_dims(out[n], args["dim"])
+            out[n] = np.take_along_axis(x, places, args["dim"])
+    return out
+
+
+def difference(case: Case, results: list[Array]) -> str:
+    """How the results differ from eager's; "" where they are equal within the tolerance of their type."""
+    shapes = [(str(g.dtype), g.shape) for g in results], [(str(w.dtype), w.shape) for w in case.expected]
+    if shapes[0] != shapes[1]:
+        return f"results are {shapes[0]}, eager has {shapes[1]}"
+    for n, (got, want) in enumerate(zip(_elements(case, results), _elements(case, case.expected), strict=True)):
+        close = _close(got, want)
+        if not np.all(close):
+            at = tuple(int(i) for i in np.argwhere(~close)[0])
+            return f"result {n}{list(at)} is {got[at]}, eager has {want[at]} ({int(np.sum(~close))} of {want.size})"
+    return ""
+
+
+def outcome(case: Case, results: Callable[[Case], list[Array]] = evaluated) -> str:
+    """"" for a sample that is right, else what went wrong."""
+    try:
+        return difference(case, results(case))
+    except Exception as e:
+        return f"{type(e).__name__}: {' '.join(str(e).split())[:300]}"
+
+
+def _close(got: Array, want: Array) -> Array:
+    if str(want.dtype) not in TOLERANCES:
+        return np.asarray(got == want)
+    relative, absolute = TOLERANCES[str(want.dtype)]
+    with np.errstate(all="ignore"):
+        return np.isclose(got.astype(np.float64), want.astype(np.float64), relative, absolute, equal_nan=True)
