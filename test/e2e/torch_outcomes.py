@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from torch_samples import Case
 
+import xcc
 from xcc.dialects.xt.interpret import interpret
 from xcc.frontends.torch.graph import Ref
 from xcc.frontends.torch.importer import load
@@ -24,6 +25,16 @@ def evaluated(case: Case) -> list[Array]:
     module, weights = load(case.program)
     with np.errstate(all="ignore"):
         return interpret(module, case.inputs, weights)
+
+
+def compiled(case: Case) -> list[Array]:
+    """What the program gives when it is compiled for this CPU."""
+    assert case.program is not None
+    model = xcc.compile(case.program, isolate=False, cache=False)
+    names = [i.name for i in case.program.graph.inputs if i.kind == "user"]
+    given = {i.name: x for i, x in zip(case.program.graph.inputs, case.inputs, strict=False)}
+    results = model.run({name: given[name] for name in names})
+    return [np.asarray(results[o.name]) for o in case.program.graph.outputs]
 
 
 TIED = ("topk.default", "kthvalue.default", "median.dim", "nanmedian.dim", "mode.default", "sort.default",
