@@ -72,7 +72,7 @@ def capture_fx(module: Any, name: str = "model", updates: Mapping[int, int] | No
     outputs = tuple(Output(f"out{n}", reader.argument(r), targets.get(n, "")) for n, r in enumerate(results))
     graph = TorchGraph((*inputs, *reader.constants), tuple(reader.nodes), outputs, symbols.bounds(), name=name,
                        subgraphs=tuple(reader.subgraphs))
-    return TorchProgram(graph, {i.target: to_numpy(reader.values[i.target]) for i in reader.constants})
+    return TorchProgram(graph, {i.target: to_numpy(reader.values[i.target]) for i in reader.constants if i.target})
 
 
 def _user_inputs(program: Any) -> list[tuple[str, Any]]:

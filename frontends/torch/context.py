@@ -157,6 +157,10 @@ class Context:
         """A number as an xt value of rank 0 with the element type of `like`."""
         return self.value_of(value, element(like))
 
+    def random_words(self) -> tuple[Any, Any]:
+        """The seed of the run and a number that no other node has, for xt's random ops."""
+        return self.graph.seed(), xt.scalar(self.graph.next_offset(), "i64")
+
     def wants(self, result: int) -> bool:
         """Whether anything reads the result."""
         return self.graph.is_read(self.node.name, result)

@@ -34,8 +34,12 @@ CHECKS = ("_assert_scalar", "_assert_async", "_assert_tensor_metadata", "_functi
 """Checks of what tracing has assumed. Sizes are compared by xcc itself."""
 
 
+SEED = Input("seed", "seed", TensorSpec("i64", ()))
+"""An input that programs with random numbers have: a run with the same seed draws the same ones."""
+
+
 class GraphReader:
-    """Inputs, nodes, lifted constants and subgraphs of `module`, in order."""
+    """Inputs, nodes, lifted constants (with the seed, where one is needed) and subgraphs of `module`, in order."""
 
     def __init__(self, module: Any, symbols: Symbols) -> None:
         self.module = module
@@ -147,6 +151,8 @@ class GraphReader:
         value = node.meta.get("val")
         if isinstance(value, torch.SymInt | int) and not isinstance(value, bool) and self._known(node, value):
             return
+        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) and SEED not in self.constants:
+            self.constants.append(SEED)
         results = tuple(value) if isinstance(value, tuple | list) else (value,)
         new = tuple(self._define(node, results))
         try:

@@ -89,7 +89,8 @@ class Node:
 
 @dataclass(frozen=True)
 class Input:
-    """`kind`: user (an argument of a call), parameter, buffer, constant (the weight `target`), size (a Python int).
+    """`kind`: user (an argument of a call), parameter, buffer, constant (the weight `target`), size (a Python int),
+    seed (an i64 that random numbers depend on).
 
     A buffer that the program writes is `mutated`.
     """

@@ -59,6 +59,7 @@ class GraphImporter:
             | {r for o in self.graph.outputs for r in refs_of(o.value)}
         self._specs = {Ref(i.name): i.spec for i in self.graph.inputs} \
             | {Ref(n.name, i): spec for n in self.graph.nodes for i, spec in enumerate(n.results)}
+        self._draws = 0
         self._stored: dict[int, str] = {}       # id of an array -> its name in the store
 
     def run(self) -> Any:
@@ -98,6 +99,15 @@ class GraphImporter:
         """What torch says of a value."""
         return self._specs.get(ref)
 
+    def seed(self) -> Any:
+        """The program's input that random numbers depend on."""
+        return next(self.env[Ref(i.name)] for i in self.graph.inputs if i.kind == "seed")
+
+    def next_offset(self) -> int:
+        """0, 1, ...: one for each draw of random numbers."""
+        self._draws += 1
+        return self._draws - 1
+
     def is_read(self, name: str, result: int) -> bool:
         return Ref(name, result) in self._read
 
@@ -114,7 +124,7 @@ class GraphImporter:
     def _is_argument(self, i: Input) -> bool:
         if i.kind == "size":
             return isinstance(i.spec, SizeSpec) and not isinstance(symbolic.parse(i.spec.text), int)
-        return i.kind == "user" and isinstance(i.spec, TensorSpec) or i.mutated
+        return i.kind in ("user", "seed") and isinstance(i.spec, TensorSpec) or i.mutated
 
     def _input_type(self, i: Input) -> TensorType:
         if not isinstance(i.spec, TensorSpec):

@@ -14,8 +14,8 @@ from typing import Any
 Converter = Callable[[Any], Any]
 
 FAMILIES = ("activation", "adaptive", "arithmetic", "attention", "conv", "distance", "elementwise", "embedding",
-            "indexing", "loss", "matmul", "norm", "padding", "pooling", "recurrent", "reduce", "resize", "scalars",
-            "scatter", "shape", "sorting", "vision")
+            "indexing", "loss", "matmul", "norm", "padding", "pooling", "random", "recurrent", "reduce", "resize",
+            "scalars", "scatter", "shape", "sorting", "vision")
 
 _CONVERTERS: dict[str, Converter] = {}
 

@@ -1,0 +1,121 @@
+"""Random numbers: of the run's seed, an input of the program, and of a number of the node's own. Those are not torch's
+numbers, but of the same distributions, and the same again for the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xcc.dialects import xt
+from xcc.frontends.shared.helpers import convert, element, rank_of, scalar
+from xcc.frontends.torch.context import Context, Shape
+from xcc.frontends.torch.registry import aten
+
+WIDE = "f32"     # numbers are drawn in it
+LEAST = 2.0**-24      # the distance of two numbers that are drawn
+
+
+def uniform(cx: Context, shape: Shape, low: float = 0.0, high: float = 1.0) -> Any:
+    """f32 in [low, high)."""
+    return xt.random_uniform(*cx.random_words(), shape=shape, low=low, high=high, dtype=WIDE)
+
+
+def normal(cx: Context, shape: Shape) -> Any:
+    """f32 of mean 0 and deviation 1."""
+    return xt.random_normal(*cx.random_words(), shape=shape, dtype=WIDE)
+
+
+def _drawn(draw: Callable[[Context, Shape], Any]) -> Callable[[Context], Any]:
+    def converted(cx: Context) -> Any:
+        return convert(draw(cx, cx.out().shape), cx.out().dtype)
+
+    return converted
+
+
+aten("rand", "rand_like")(_drawn(uniform))
+aten("randn", "randn_like")(_drawn(normal))
+
+
+@aten("uniform", "uniform_")
+def uniform_between(cx: Context) -> Any:
+    low, high = float(cx.get("from", 0)), float(cx.get("to", 1))
+    return convert(uniform(cx, cx.out().shape, low, high), cx.out().dtype)
+
+
+@aten("normal_functional", "normal.float_float", "normal.Tensor_float", "normal.float_Tensor", "normal.Tensor_Tensor")
+def normal_around(cx: Context) -> Any:
+    """mean + std * a normal number."""
+    shape = cx.out().shape
+    mean, deviation = (cx.value_of(cx.get(name, value), WIDE) for name, value in (("mean", 0.0), ("std", 1.0)))
+    return convert(xt.add(mean, xt.mul(deviation, normal(cx, shape))), cx.out().dtype)
+
+
+@aten("exponential")
+def exponential(cx: Context) -> Any:
+    """-log(1 - u) / lambd."""
+    noise = xt.neg(xt.log(xt.sub(xt.scalar(1.0, WIDE), uniform(cx, cx.out().shape))))
+    return convert(xt.div(noise, cx.value_of(float(cx.get("lambd", 1)), WIDE)), cx.out().dtype)
+
+
+@aten("randint", "randint.low", "randint_like", "randint_like.low_dtype")
+def randint(cx: Context) -> Any:
+    """Whole numbers from low up to, not including, high: drawn from 2^24 places, as far as they differ."""
+    low, high = cx.get("low", 0), cx["high"]
+    span = cx.value_of(high - low, WIDE)
+    places = convert(xt.floor(xt.mul(uniform(cx, cx.out().shape), span)), "i64")
+    places = xt.minimum(places, xt.sub(cx.value_of(high - low, "i64"), xt.scalar(1, "i64")))
+    return convert(xt.add(places, cx.value_of(low, "i64")), cx.out().dtype)
+
+
+@aten("randperm")
+def randperm(cx: Context) -> Any:
+    """0, 1, ... n - 1 in an order that random numbers are sorted by."""
+    return convert(xt.sort(uniform(cx, cx.out().shape), axis=0)[1], cx.out().dtype)
+
+
+@aten("bernoulli", "bernoulli.p", "bernoulli.Tensor")
+def bernoulli(cx: Context) -> Any:
+    """1 with the probability p, or that which each element gives."""
+    chance = cx.value_of(cx["p"] if "p" in cx.args else cx["self"], WIDE)
+    return convert(xt.compare(uniform(cx, cx.out().shape), chance, direction="lt"), cx.out().dtype)
+
+
+@aten("native_dropout")
+def native_dropout(cx: Context) -> Any:
+    """input without a share of p and the rest larger by 1 / (1 - p), and which are left; all without training."""
+    x, p = cx.tensor("input"), float(cx["p"])
+    shape = xt.shape_of(x)
+    if not cx.get("train", True):
+        return x, xt.broadcast(xt.scalar(True, "i1"), shape=shape)
+    left = xt.compare(uniform(cx, shape), xt.scalar(p, WIDE), direction="ge")
+    grown = xt.mul(x, scalar(1 / (1 - p) if p < 1 else 0.0, x))
+    return xt.select(left, grown, scalar(0, x)), left
+
+
+@aten("rrelu_with_noise_functional")
+def rrelu(cx: Context) -> Any:
+    """self, times a number between lower and upper where it is not above 0; and that number, else 1."""
+    x = cx.tensor("self")
+    one = scalar(1, x)
+    low, high = float(cx["lower"]), float(cx["upper"])
+    slope = convert(uniform(cx, xt.shape_of(x), low, high), element(x)) if cx["training"] \
+        else scalar((low + high) / 2, x)
+    noise = xt.select(xt.compare(x, scalar(0, x), direction="gt"), one, slope)
+    return xt.mul(x, noise), noise
+
+
+@aten("multinomial")
+def multinomial(cx: Context) -> Any:
+    """Places drawn with chances that the elements of a row are in proportion to, each once without replacement: those
+    of the largest log(chance) + Gumbel's noise."""
+    chance = convert(cx.tensor("self"), WIDE)
+    rank, count = rank_of(chance), cx.dims("num_samples")[0]
+    shape = xt.shape_of(chance)
+    again = bool(cx["replacement"])
+    drawn = (*shape[:-1], count, shape[-1]) if again else shape
+    noise = xt.neg(xt.log(xt.neg(xt.log(uniform(cx, drawn, LEAST, 1.0)))))
+    line = xt.log(chance)
+    if not again:
+        return xt.top_k(xt.add(line, noise), k=count, axis=rank - 1)[1]
+    wide = xt.reshape(line, shape=(*shape[:-1], 1, shape[-1]))
+    return xt.arg_reduce(xt.add(wide, noise), kind="argmax", axis=rank)
