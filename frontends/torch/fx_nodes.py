@@ -22,11 +22,12 @@ from xcc.frontends.torch.graph import (
     TensorSpec,
     TorchGraph,
 )
+from xcc.frontends.torch.layout import order_of
 from xcc.frontends.torch.sizes import NoSize
 from xcc.frontends.torch.symbols import Symbols
 from xcc.symbolic import Dim
 
-__all__ = ["GraphReader", "source_of"]
+__all__ = ["GraphReader", "memory_order", "source_of"]
 
 CHECKS = ("_assert_scalar", "_assert_async", "_assert_tensor_metadata", "_functional_assert_async",
           "_functional_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size", "_make_dep_token",
@@ -46,14 +47,14 @@ class GraphReader:
         self.values: dict[str, Any] = {}        # target -> tensor, of the constants
         self.subgraphs: list[tuple[str, TorchGraph]] = []
 
-    def input(self, node: Any, kind: str, target: str = "") -> Input:
-        """The placeholder `node`, bound."""
+    def input(self, node: Any, kind: str, target: str = "", strided: bool = False) -> Input:
+        """The placeholder `node`, bound; `strided`: its dims lie in memory as the traced tensor's do."""
         spec = self.spec(node.meta.get("val"))
         if isinstance(spec, SizeSpec):
             self.env[node] = Size(spec.text)
         else:
             self.env[node] = Ref(node.name)
-        return Input(node.name, kind, spec, target)
+        return Input(node.name, kind, spec, target, order=memory_order(node.meta.get("val")) if strided else ())
 
     def bind_constant(self, node: Any, value: Any) -> None:
         """A placeholder that is a Python value known to the export."""
@@ -196,6 +197,21 @@ class GraphReader:
                 yield a.name, self.argument(node.kwargs[a.name])
             else:
                 yield a.name, self.argument(a.default_value)
+
+
+def memory_order(value: Any) -> tuple[int, ...]:
+    """How the dims of a traced tensor lie in memory; () for row-major ones and those that are not dense."""
+    if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
+        return ()
+    sizes, strides = ([_hint(n) for n in each] for each in (value.shape, value.stride()))
+    if None in sizes or None in strides:
+        return ()
+    order = order_of(sizes, strides)        # type: ignore[arg-type]
+    return order if order is not None and order != tuple(range(len(order))) else ()
+
+
+def _hint(n: Any) -> int | None:
+    return n.node.hint if isinstance(n, torch.SymInt) else n
 
 
 def _plain(d: Dim) -> int | str:
