@@ -71,7 +71,8 @@ def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
 
     return aot_autograd(fw_compiler=compiler, bw_compiler=compiler, inference_compiler=compiler,
                         decompositions=aot_decompositions(),
-                        partition_fn=min_cut_rematerialization_partition)(module, inputs)
+                        partition_fn=min_cut_rematerialization_partition,
+                        keep_inference_input_mutations=True)(module, inputs)
 
 
 def compile_graph(module: Any, options: BackendOptions) -> Any:

@@ -32,10 +32,14 @@ class BoxedCall:
         self._sizes = _sizes(graph.inputs)
         self._symbols = [name for name, _, _ in self._sizes]
         self._solved: dict[tuple[int, ...], dict[str, int]] = {}
-        made = {(o.value, o.order): n for n, o in enumerate(results_of(graph))}
-        self._outputs = [_Result(o, graph, made.get((o.value, o.order), -1), places) for o in graph.outputs]
-        self._order = [next(r for r in self._outputs if r.place == n) for n in range(len(model.outputs))]
-        self._owned = [self._executor.own_output(n) for n in range(len(model.outputs))]
+        made = {_key(o): n for n, o in enumerate(results_of(graph))}
+        self._outputs = [_Result(o, graph, made[_key(o)] if _key(o) in made else -1, places) for o in graph.outputs
+                         if not o.updates]
+        written = {o.updates for o in graph.outputs}
+        self._written = [n for n, a in enumerate(self._inputs) if a.name in written]
+        self._order = {r.place: r for r in self._outputs if r.place >= 0}
+        self._owned = {n: self._executor.own_output(n) for n in self._order}
+        self._count = len(model.outputs)
 
     def __call__(self, arguments: list[Any]) -> list[Any]:
         key = tuple([int(arguments[n]) if axis < 0 else arguments[n].size(axis) for _, n, axis in self._sizes])
@@ -48,19 +52,21 @@ class BoxedCall:
             tensor = a.tensor(arguments)
             kept.append(tensor)
             addresses.append(tensor.data_ptr())
-        made: list[Any] = [None] * len(self._order)
+        made: list[Any] = [None] * self._count
 
         def outputs(shapes: list[tuple[int, ...]]) -> list[int]:
-            for n, shape in enumerate(shapes):
-                if self._owned[n]:
-                    made[n] = self._order[n].empty(shape)
+            for n, owned in self._owned.items():
+                if owned:
+                    made[n] = self._order[n].empty(shapes[n])
             return [0 if t is None else t.data_ptr() for t in made]
 
         with self._lock:
             self._executor.run_at(addresses, symbols, outputs)
-            for n, owned in enumerate(self._owned):
+            for n, owned in self._owned.items():
                 if not owned:
                     made[n] = self._order[n].copied(self._executor.output(n))
+        for n in self._written:
+            self._inputs[n].put_back(arguments, kept[n])
         results = [r.value(made, arguments, symbols) for r in self._outputs]
         arguments.clear()
         return results
@@ -83,7 +89,7 @@ class _Argument:
     """One tensor that the program takes; an int goes as an i64."""
 
     def __init__(self, place: int, source: Input) -> None:
-        self.place, self.order = place, source.order
+        self.name, self.place, self.order = source.name, place, source.order
         self.number = isinstance(source.spec, SizeSpec)
 
     def tensor(self, arguments: list[Any]) -> Any:
@@ -95,6 +101,13 @@ class _Argument:
             return value if value.is_contiguous() else value.contiguous()
         turned = value.permute(self.order)
         return turned if turned.is_contiguous() else turned.contiguous()
+
+
+    def put_back(self, arguments: list[Any], tensor: Any) -> None:
+        """Writes what the program has written into the argument, where it was not the argument's own memory."""
+        value = arguments[self.place]
+        if tensor.data_ptr() != value.data_ptr():
+            (value.permute(self.order) if self.order else value).copy_(tensor)
 
 
 class _Result:
@@ -151,10 +164,14 @@ def spec_of(graph: TorchGraph, value: Any) -> Any:
 
 
 def results_of(graph: TorchGraph) -> tuple[Output, ...]:
-    """The outputs that are computed: tensors that are no inputs, each once, in the order of the first time."""
+    """What the program computes: tensors that are no inputs, each once, and what it writes into inputs."""
     inputs = {i.name for i in graph.inputs if isinstance(i, Input)}
     made: dict[Any, Output] = {}
     for o in graph.outputs:
-        if isinstance(o.value, Ref) and o.value.name not in inputs:
-            made.setdefault((o.value, o.order), o)
+        if o.updates or (isinstance(o.value, Ref) and o.value.name not in inputs):
+            made.setdefault(_key(o), o)
     return tuple(made.values())
+
+
+def _key(output: Output) -> Any:
+    return output.value, output.order, output.updates

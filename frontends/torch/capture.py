@@ -58,7 +58,8 @@ def capture_fx(module: Any, name: str = "model") -> TorchProgram:
     """A graph module of ATen ops whose placeholders and outputs are flat (from AOTAutograd).
 
     Every placeholder becomes an input of kind user, or size for a Python int. Dims lie in memory as the traced tensors
-    have them, where these are dense. Outputs may be sizes, numbers and None.
+    have them, where these are dense. Outputs may be sizes, numbers and None. A last ``copy_`` into a placeholder is an
+    update of it.
     """
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
     symbols = Symbols.of_inputs([(n.name, n.meta.get("val")) for n in placeholders], {}, plain=True)
@@ -70,8 +71,10 @@ def capture_fx(module: Any, name: str = "model") -> TorchProgram:
     results = out if isinstance(out, tuple | list) else (out,)
     outputs = tuple(Output(f"out{n}", reader.argument(r), order=memory_order(r.meta.get("val"))
                            if isinstance(r, torch.fx.Node) else ()) for n, r in enumerate(results))
-    graph = TorchGraph((*inputs, *reader.constants), tuple(reader.nodes), outputs, symbols.bounds(), name=name,
-                       subgraphs=tuple(reader.subgraphs))
+    updates = tuple(Output(f"new {i.name}", reader.written[i.name], i.name, i.order) for i in inputs
+                    if i.name in reader.written)
+    graph = TorchGraph((*inputs, *reader.constants), tuple(reader.nodes), (*outputs, *updates), symbols.bounds(),
+                       name=name, subgraphs=tuple(reader.subgraphs))
     return TorchProgram(graph, {i.target: to_numpy(reader.values[i.target]) for i in reader.constants})
 
 

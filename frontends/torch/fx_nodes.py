@@ -46,6 +46,7 @@ class GraphReader:
         self.constants: list[Input] = []
         self.values: dict[str, Any] = {}        # target -> tensor, of the constants
         self.subgraphs: list[tuple[str, TorchGraph]] = []
+        self.written: dict[str, Any] = {}       # placeholder -> the value that it has when the program has run
 
     def input(self, node: Any, kind: str, target: str = "", strided: bool = False) -> Input:
         """The placeholder `node`, bound; `strided`: its dims lie in memory as the traced tensor's do."""
@@ -140,6 +141,9 @@ class GraphReader:
     def _call(self, node: Any) -> None:
         name = str(node.target) if isinstance(node.target, torch._ops.OpOverload) else ""
         if name.split(".")[1:2] and name.split(".")[1] in CHECKS:
+            return
+        if name == "aten.copy_.default" and node.args[0].op == "placeholder":
+            self.env[node] = self.written[node.args[0].name] = self.argument(node.args[1])
             return
         if node.target.__name__ == "getitem" and not name:
             source, index = (self.argument(a) for a in node.args)

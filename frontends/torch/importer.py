@@ -127,10 +127,14 @@ class GraphImporter:
 
     def _weight(self, i: Input) -> Any:
         array = self.program.weights[i.target]
-        name = self._stored.get(id(array))
-        if name is None:
-            name = self._stored[id(array)] = self.weights.add(i.target, array)
-        return xt.weight(name, tuple(array.shape), array.dtype)
+        return xt.weight(self._stored_name(i), tuple(array.shape), array.dtype)
+
+    def _stored_name(self, i: Input) -> str:
+        """The name of the input's array in the store, which holds it once."""
+        array = self.program.weights[i.target]
+        if id(array) not in self._stored:
+            self._stored[id(array)] = self.weights.add(i.target, array)
+        return self._stored[id(array)]
 
     def _output(self, output: Output) -> Any:
         resolved = resolve(output.value, self.env, self.dim)
@@ -187,13 +191,18 @@ class GraphImporter:
             known[name] = (low, high)
         return {name: b for name, b in known.items() if name not in self.fixed}
 
+    def _attributes(self, i: Input) -> dict[str, Any]:
+        """What else @main says of an argument: the symbol that a number is, the first value of state."""
+        if i.kind == "size":
+            return {"xt.values": ir.ArrayAttr.get([ir.StringAttr.get(_symbol_of(i))])}
+        return {"xt.state": ir.StringAttr.get(self._stored_name(i))} if i.target else {}
+
     def _finish(self, module: Any, main: Any, arguments: list[Input], results: list[Any]) -> None:
         """Result types, names of arguments and results, bounds of symbols."""
         main.attributes["function_type"] = ir.TypeAttr.get(
             ir.FunctionType.get(main.type.inputs, [r.type for r in results]))
         text = ir.StringAttr.get
-        given = [{"xt.name": text(i.name)} | ({"xt.values": ir.ArrayAttr.get([text(_symbol_of(i))])}
-                                              if i.kind == "size" else {}) for i in arguments]
+        given = [{"xt.name": text(i.name)} | self._attributes(i) for i in arguments]
         made = [{"xt.name": text(o.name)} | ({"xt.updates": text(o.updates)} if o.updates else {})
                 for o in self.graph.outputs]
         for key, each in (("arg_attrs", given), ("res_attrs", made)):

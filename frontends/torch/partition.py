@@ -52,7 +52,7 @@ def partitioned(module: Any) -> tuple[Any, list[str]]:
     """
     missing: dict[str, None] = {}
     for node in module.graph.nodes:
-        if node.op == "call_function" and not _supported(node):
+        if node.op == "call_function" and not _supported(node) and not _is_write(node):
             missing.setdefault(f"{source_of(node)}: {node.target}".removeprefix(": "))
     if not missing:
         return module, []
@@ -67,6 +67,11 @@ class _Supported(OperatorSupportBase):
     def is_node_supported(self, _modules: Mapping[str, Any], node: Any) -> bool:
         """Whether xcc compiles it."""
         return node.op == "call_function" and _supported(node)
+
+
+def _is_write(node: Any) -> bool:
+    """The last write into an input, which a graph that is compiled as a whole does in place."""
+    return str(node.target) == "aten.copy_.default"
 
 
 def _supported(node: Any) -> bool:
