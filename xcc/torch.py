@@ -26,7 +26,7 @@ def compile(model: Callable[..., Any], **options: Any) -> Callable[..., Any]:
 
     BackendOptions.make(options)
     compiled = torch.compile(model, backend=backend, dynamic=True, options=options)     # type: ignore[call-overload]
-    tracing = sizes.patch(backed_size_oblivious=True)       # type: ignore[attr-defined]
+    tracing = sizes.patch(backed_size_oblivious=True)
 
     @wraps(model if hasattr(model, "__name__") else model.forward)      # type: ignore[attr-defined]
     def call(*args: Any, **kwargs: Any) -> Any:

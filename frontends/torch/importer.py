@@ -202,8 +202,9 @@ class GraphImporter:
         main.attributes["function_type"] = ir.TypeAttr.get(
             ir.FunctionType.get(main.type.inputs, [r.type for r in results]))
         text = ir.StringAttr.get
-        given = [{"xt.name": text(i.name)} | self._attributes(i) for i in arguments]
-        made = [{"xt.name": text(o.name)} | ({"xt.updates": text(o.updates)} if o.updates else {})
+        names = {i.name: i.target or i.name for i in arguments}     # state is called as in the user's model
+        given = [{"xt.name": text(names[i.name])} | self._attributes(i) for i in arguments]
+        made = [{"xt.name": text(o.name)} | ({"xt.updates": text(names[o.updates])} if o.updates else {})
                 for o in self.graph.outputs]
         for key, each in (("arg_attrs", given), ("res_attrs", made)):
             main.attributes[key] = ir.ArrayAttr.get([ir.DictAttr.get(attributes) for attributes in each])
