@@ -25,8 +25,8 @@ def compile(model: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     from xcc.frontends.torch.backend import BackendOptions, backend
 
     BackendOptions.make(options)
-    compiled = torch.compile(model, backend=backend, dynamic=True, options=options)     # type: ignore[call-overload]
-    tracing = sizes.patch(backed_size_oblivious=True)
+    compiled = torch.compile(model, backend=backend, dynamic=True, options=options)
+    tracing = sizes.patch(backed_size_oblivious=True)       # type: ignore[attr-defined]
 
     @wraps(model if hasattr(model, "__name__") else model.forward)      # type: ignore[attr-defined]
     def call(*args: Any, **kwargs: Any) -> Any:
