@@ -125,7 +125,17 @@ def _compiled(module: Any, options: BackendOptions) -> Any:
             raise
         warnings.warn(f"xcc could not compile a part of the model, which runs in torch: {e}", stacklevel=2)
         return _boxed(module)
-    return BoxedCall(model, program.graph) if model is not None else _boxed(module)
+    return _function(BoxedCall(model, program.graph)) if model is not None else _boxed(module)
+
+
+def _function(call: BoxedCall) -> Any:
+    """`call` as a function: Dynamo's wrappers keep the attributes of functions only."""
+
+    def boxed(arguments: list[Any]) -> list[Any]:
+        return call(arguments)
+
+    boxed._boxed_call = True    # type: ignore[attr-defined]
+    return boxed
 
 
 def _model(program: TorchProgram, options: BackendOptions) -> Any:

@@ -20,8 +20,6 @@ __all__ = ["BoxedCall", "results_of"]
 class BoxedCall:
     """What AOTAutograd calls with a list of tensors and ints, which it empties; returns a list."""
 
-    _boxed_call = True
-
     def __init__(self, model: Any, graph: TorchGraph) -> None:
         """`model`: the compiled `graph`, whose outputs are tensors only, each once (see :func:`results_of`)."""
         self._model = model
