@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -165,10 +165,7 @@ class CpuExecutor:
             self._place_empty(self.memory.address + plan.void, [*zip(self.program.inputs, inputs, strict=True),
                                                               *zip(self.program.outputs, outputs, strict=True),
                                                               *self._arrays.items()])
-        status = self._main(pointers, self._symbols)
-        if status:
-            env = {name: int(self._symbols[k]) for k, name in enumerate(self._names)}
-            raise UserError(refusal(requirements(self.program)[status - 1], env))
+        self._call()
         if self._plain:
             return outputs
         return [self._result(n, out, plan.outputs[n]) for n, out in enumerate(outputs)]
@@ -178,6 +175,44 @@ class CpuExecutor:
         for i, array in arrays:
             if array is not None and not array.size:
                 self._pointers[i] = address
+
+    def run_at(self, inputs: Iterable[int], symbols: Mapping[str, int],
+               outputs: Callable[[list[tuple[int, ...]]], Iterable[int]]) -> None:
+        """Runs on the addresses of contiguous `inputs`, in the program's order, and writes where `outputs` says.
+
+        `outputs` is given the shapes of all outputs and returns an address for each, 0 for one that is no buffer of
+        its own (see :meth:`own_output`). A size that only the run tells has its largest value in the shape.
+        """
+        plan = self.memory.plan(symbols)
+        pointers = self._pointers
+        for i, address in zip(self.program.inputs, inputs, strict=True):
+            pointers[i] = address
+        self.memory.place(plan)
+        if plan.void:
+            for i in self.program.inputs:
+                pointers[i] = pointers[i] or self.memory.address + plan.void
+        for i, address in zip(self.program.outputs, outputs(plan.outputs), strict=True):
+            if address:
+                pointers[i] = address
+            elif plan.void and self._output_memory[self.program.outputs.index(i)] is not None:
+                pointers[i] = self.memory.address + plan.void
+        if plan.void:
+            self._place_empty(self.memory.address + plan.void, [*self._arrays.items()])
+        self._call()
+
+    def own_output(self, n: int) -> bool:
+        """Whether output `n` is a buffer of its own, which the kernels write."""
+        return self._output_memory[n] is not None
+
+    def output(self, n: int) -> Any:
+        """After :meth:`run_at`: a copy of output `n`, cut to its size."""
+        return self._result(n, None, ())
+
+    def _call(self) -> None:
+        status = self._main(self._pointers, self._symbols)
+        if status:
+            env = {name: int(self._symbols[k]) for k, name in enumerate(self._names)}
+            raise UserError(refusal(requirements(self.program)[status - 1], env))
 
     def profile(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[LaunchTime]:
         """Each kernel launch and its median seconds, after one whole run on `inputs`."""

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any
 from xcc.diagnostics import CompilerBug, UserError, XccError
 
 if TYPE_CHECKING:
-    from xcc import onnx_backend, targets
+    from xcc import onnx_backend, targets, torch
     from xcc.runtime.model import Model, load
 
-__all__ = ["CompilerBug", "Model", "UserError", "XccError", "compile", "load", "onnx_backend", "targets"]
+__all__ = ["CompilerBug", "Model", "UserError", "XccError", "compile", "load", "onnx_backend", "targets", "torch"]
 
 _HERE = Path(__file__).parent
 if not (_HERE / "passes").exists() and (_HERE.parent / "passes" / "base.py").exists():
     __path__.append(str(_HERE.parent))      # a checkout, where the subpackages lie beside this folder
 
 _LAZY = {"Model": ("xcc.runtime.model", "Model"), "load": ("xcc.runtime.model", "load"),
-         "targets": ("xcc.targets", ""), "onnx_backend": ("xcc.onnx_backend", "")}
+         "targets": ("xcc.targets", ""), "onnx_backend": ("xcc.onnx_backend", ""), "torch": ("xcc.torch", "")}
 
 
 def compile(model: Any, target: str = "cpu", *, dims: dict[str, Any] | None = None,

@@ -15,7 +15,7 @@ from torch.utils import _pytree
 from xcc.diagnostics import UserError
 from xcc.frontends.torch import compat
 from xcc.frontends.torch.dtypes import to_numpy
-from xcc.frontends.torch.fx_nodes import GraphReader
+from xcc.frontends.torch.fx_nodes import GraphReader, memory_order
 from xcc.frontends.torch.graph import Input, Output, TorchGraph
 from xcc.frontends.torch.keep import decompositions
 from xcc.frontends.torch.program import TorchProgram
@@ -54,24 +54,27 @@ def capture_export(program: Any) -> TorchProgram:
     return TorchProgram(graph, _weights(program, graph.inputs, reader.values))
 
 
-def capture_fx(module: Any, name: str = "model", updates: Mapping[int, int] | None = None) -> TorchProgram:
+def capture_fx(module: Any, name: str = "model") -> TorchProgram:
     """A graph module of ATen ops whose placeholders and outputs are flat (from AOTAutograd).
 
-    Every placeholder becomes an input of kind user, or size for a Python int. `updates`: output -> the input that it
-    is written into.
+    Every placeholder becomes an input of kind user, or size for a Python int. Dims lie in memory as the traced tensors
+    have them, where these are dense. Outputs may be sizes, numbers and None. A last ``copy_`` into a placeholder is an
+    update of it.
     """
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
     symbols = Symbols.of_inputs([(n.name, n.meta.get("val")) for n in placeholders], {}, plain=True)
     reader = GraphReader(module, symbols)
-    inputs = [reader.input(n, "size" if isinstance(n.meta.get("val"), int | torch.SymInt) else "user")
+    inputs = [reader.input(n, "size" if isinstance(n.meta.get("val"), int | torch.SymInt) else "user", strided=True)
               for n in placeholders]
     reader.read()
     out = next(n for n in module.graph.nodes if n.op == "output").args[0]
     results = out if isinstance(out, tuple | list) else (out,)
-    targets = {o: inputs[i].name for o, i in (updates or {}).items()}
-    outputs = tuple(Output(f"out{n}", reader.argument(r), targets.get(n, "")) for n, r in enumerate(results))
-    graph = TorchGraph((*inputs, *reader.constants), tuple(reader.nodes), outputs, symbols.bounds(), name=name,
-                       subgraphs=tuple(reader.subgraphs))
+    outputs = tuple(Output(f"out{n}", reader.argument(r), order=memory_order(r.meta.get("val"))
+                           if isinstance(r, torch.fx.Node) else ()) for n, r in enumerate(results))
+    updates = tuple(Output(f"new {i.name}", reader.written[i.name], i.name, i.order) for i in inputs
+                    if i.name in reader.written)
+    graph = TorchGraph((*inputs, *reader.constants), tuple(reader.nodes), (*outputs, *updates), symbols.bounds(),
+                       name=name, subgraphs=tuple(reader.subgraphs))
     return TorchProgram(graph, {i.target: to_numpy(reader.values[i.target]) for i in reader.constants if i.target})
 
 

@@ -22,11 +22,12 @@ from xcc.frontends.torch.graph import (
     TensorSpec,
     TorchGraph,
 )
+from xcc.frontends.torch.layout import order_of
 from xcc.frontends.torch.sizes import NoSize
 from xcc.frontends.torch.symbols import Symbols
 from xcc.symbolic import Dim
 
-__all__ = ["GraphReader", "source_of"]
+__all__ = ["GraphReader", "memory_order", "source_of"]
 
 CHECKS = ("_assert_scalar", "_assert_async", "_assert_tensor_metadata", "_functional_assert_async",
           "_functional_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size", "_make_dep_token",
@@ -49,15 +50,16 @@ class GraphReader:
         self.constants: list[Input] = []
         self.values: dict[str, Any] = {}        # target -> tensor, of the constants
         self.subgraphs: list[tuple[str, TorchGraph]] = []
+        self.written: dict[str, Any] = {}       # placeholder -> the value that it has when the program has run
 
-    def input(self, node: Any, kind: str, target: str = "") -> Input:
-        """The placeholder `node`, bound."""
+    def input(self, node: Any, kind: str, target: str = "", strided: bool = False) -> Input:
+        """The placeholder `node`, bound; `strided`: its dims lie in memory as the traced tensor's do."""
         spec = self.spec(node.meta.get("val"))
         if isinstance(spec, SizeSpec):
             self.env[node] = Size(spec.text)
         else:
             self.env[node] = Ref(node.name)
-        return Input(node.name, kind, spec, target)
+        return Input(node.name, kind, spec, target, order=memory_order(node.meta.get("val")) if strided else ())
 
     def bind_constant(self, node: Any, value: Any) -> None:
         """A placeholder that is a Python value known to the export."""
@@ -144,6 +146,9 @@ class GraphReader:
         name = str(node.target) if isinstance(node.target, torch._ops.OpOverload) else ""
         if name.split(".")[1:2] and name.split(".")[1] in CHECKS:
             return
+        if name == "aten.copy_.default" and node.args[0].op == "placeholder":
+            self.env[node] = self.written[node.args[0].name] = self.argument(node.args[1])
+            return
         if node.target.__name__ == "getitem" and not name:
             source, index = (self.argument(a) for a in node.args)
             self.env[node] = Ref(source.name, index) if isinstance(source, Ref) else source[index]
@@ -202,6 +207,21 @@ class GraphReader:
                 yield a.name, self.argument(node.kwargs[a.name])
             else:
                 yield a.name, self.argument(a.default_value)
+
+
+def memory_order(value: Any) -> tuple[int, ...]:
+    """How the dims of a traced tensor lie in memory; () for row-major ones and those that are not dense."""
+    if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
+        return ()
+    sizes, strides = ([_hint(n) for n in each] for each in (value.shape, value.stride()))
+    if None in sizes or None in strides:
+        return ()
+    order = order_of(sizes, strides)        # type: ignore[arg-type]
+    return order if order is not None and order != tuple(range(len(order))) else ()
+
+
+def _hint(n: Any) -> int | None:
+    return n.node.hint if isinstance(n, torch.SymInt) else n
 
 
 def _plain(d: Dim) -> int | str:

@@ -92,7 +92,8 @@ class Input:
     """`kind`: user (an argument of a call), parameter, buffer, constant (the weight `target`), size (a Python int),
     seed (an i64 that random numbers depend on).
 
-    A buffer that the program writes is `mutated`.
+    A buffer that the program writes is `mutated`. `order`: how its dims lie in memory, outermost first; () in their
+    order.
     """
 
     name: str
@@ -100,15 +101,20 @@ class Input:
     spec: Spec
     target: str = ""
     mutated: bool = False
+    order: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Output:
-    """`updates` names the input that the value is written into after the run; "" for one that is returned."""
+    """`updates` names the input that the value is written into after the run, "" for one that is returned.
+
+    `order` as for an input: a result has its dims so in memory.
+    """
 
     name: str
     value: Any
     updates: str = ""
+    order: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

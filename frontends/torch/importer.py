@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from xcc.dialects import xt
 from xcc.dialects.xt.types import TensorType
 from xcc.frontends.torch import registry
 from xcc.frontends.torch.context import Context, Number, place_of, resolve, spec_type
-from xcc.frontends.torch.graph import Input, Node, Ref, SizeSpec, Spec, TensorSpec, TorchGraph, refs_of
+from xcc.frontends.torch.graph import Input, Node, Output, Ref, SizeSpec, Spec, TensorSpec, TorchGraph, refs_of
 from xcc.frontends.torch.program import TorchProgram, captured
 from xcc.symbolic import Dim
 from xcc.weights import WeightStore
@@ -70,13 +70,13 @@ class GraphImporter:
             main = func_d.FuncOp("main", ir.FunctionType.get([self._input_type(i).mlir() for i in arguments], []))
         with ir.InsertionPoint(main.add_entry_block()):
             for i, value in zip(arguments, main.arguments, strict=True):
-                self.env[Ref(i.name)] = value
+                self.env[Ref(i.name)] = xt.transpose(value, perm=_inverse(i.order)) if i.order else value
             for i in self.graph.inputs:
                 if i.kind in ("parameter", "buffer", "constant") and not i.mutated and Ref(i.name) in self._read:
                     self.env[Ref(i.name)] = self._weight(i)
             for node in self.graph.nodes:
                 self._node(node)
-            results = [self._output(o.value) for o in self.graph.outputs]
+            results = [self._output(o) for o in self.graph.outputs]
             func_d.ReturnOp(results)
         self._finish(module, main, arguments, results)
         return module
@@ -130,19 +130,24 @@ class GraphImporter:
         if not isinstance(i.spec, TensorSpec):
             return TensorType((), "i64")
         try:
-            return spec_type(i.spec, self.dim)
+            type_ = spec_type(i.spec, self.dim)
+            return type_.with_shape([type_.shape[d] for d in i.order]) if i.order else type_
         except KeyError:
             raise UserError(f"input '{i.name}': element type {i.spec.dtype} is not supported") from None
 
     def _weight(self, i: Input) -> Any:
         array = self.program.weights[i.target]
-        name = self._stored.get(id(array))
-        if name is None:
-            name = self._stored[id(array)] = self.weights.add(i.target, array)
-        return xt.weight(name, tuple(array.shape), array.dtype)
+        return xt.weight(self._stored_name(i), tuple(array.shape), array.dtype)
 
-    def _output(self, value: Any) -> Any:
-        resolved = resolve(value, self.env, self.dim)
+    def _stored_name(self, i: Input) -> str:
+        """The name of the input's array in the store, which holds it once."""
+        array = self.program.weights[i.target]
+        if id(array) not in self._stored:
+            self._stored[id(array)] = self.weights.add(i.target, array)
+        return self._stored[id(array)]
+
+    def _output(self, output: Output) -> Any:
+        resolved = resolve(output.value, self.env, self.dim)
         if isinstance(resolved, Number):
             return resolved.value
         if isinstance(resolved, int) and not isinstance(resolved, bool):
@@ -151,7 +156,7 @@ class GraphImporter:
             return xt.dim(value=resolved)
         if isinstance(resolved, bool | float):
             return xt.scalar(resolved, "i1" if isinstance(resolved, bool) else "f64")
-        return resolved
+        return xt.transpose(resolved, perm=output.order) if output.order else resolved
 
     def _node(self, node: Node) -> None:
         converter = registry.lookup(node.op)
@@ -196,14 +201,20 @@ class GraphImporter:
             known[name] = (low, high)
         return {name: b for name, b in known.items() if name not in self.fixed}
 
+    def _attributes(self, i: Input) -> dict[str, Any]:
+        """What else @main says of an argument: the symbol that a number is, the first value of state."""
+        if i.kind == "size":
+            return {"xt.values": ir.ArrayAttr.get([ir.StringAttr.get(_symbol_of(i))])}
+        return {"xt.state": ir.StringAttr.get(self._stored_name(i))} if i.target else {}
+
     def _finish(self, module: Any, main: Any, arguments: list[Input], results: list[Any]) -> None:
         """Result types, names of arguments and results, bounds of symbols."""
         main.attributes["function_type"] = ir.TypeAttr.get(
             ir.FunctionType.get(main.type.inputs, [r.type for r in results]))
         text = ir.StringAttr.get
-        given = [{"xt.name": text(i.name)} | ({"xt.values": ir.ArrayAttr.get([text(_symbol_of(i))])}
-                                              if i.kind == "size" else {}) for i in arguments]
-        made = [{"xt.name": text(o.name)} | ({"xt.updates": text(o.updates)} if o.updates else {})
+        names = {i.name: i.target or i.name for i in arguments}     # state is called as in the user's model
+        given = [{"xt.name": text(names[i.name])} | self._attributes(i) for i in arguments]
+        made = [{"xt.name": text(o.name)} | ({"xt.updates": text(names[o.updates])} if o.updates else {})
                 for o in self.graph.outputs]
         for key, each in (("arg_attrs", given), ("res_attrs", made)):
             main.attributes[key] = ir.ArrayAttr.get([ir.DictAttr.get(attributes) for attributes in each])
@@ -220,6 +231,10 @@ class GraphImporter:
 def _symbol_of(i: Input) -> str:
     assert isinstance(i.spec, SizeSpec)
     return symbolic.bare_symbol(symbolic.parse(i.spec.text)) or ""
+
+
+def _inverse(order: Sequence[int]) -> tuple[int, ...]:
+    return tuple(order.index(d) for d in range(len(order)))
 
 
 _FILE_LINE = re.compile(r"(.+):(\d+), in ")

@@ -1,0 +1,153 @@
+"""``torch.compile(model, backend="xcc")``.
+
+    compiled = torch.compile(model, backend="xcc")                                 # as with any backend
+    compiled = torch.compile(model, backend="xcc", options={"strict": True})       # an op without converter is an error
+
+AOTAutograd makes graphs of ATen ops (:func:`keep.aot_decompositions` says which ops); each is captured, compiled or
+found in the cache, and called with the tensors' addresses. What xcc has no converter for runs in torch, between two
+parts that xcc has compiled.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import torch
+
+from xcc.diagnostics import CompilerBug, UserError
+from xcc.frontends.torch import compat
+from xcc.frontends.torch.call import BoxedCall, results_of
+from xcc.frontends.torch.capture import capture_fx
+from xcc.frontends.torch.keep import aot_decompositions
+from xcc.frontends.torch.partition import partitioned
+from xcc.frontends.torch.program import TorchProgram
+
+__all__ = ["BackendOptions", "backend", "compile_graph"]
+
+
+@dataclass(frozen=True)
+class BackendOptions:
+    """What ``torch.compile(..., options={...})`` takes.
+
+    Attributes:
+        strict: an op without converter, or a graph that cannot be compiled, is an error, where else it runs in torch.
+        freeze: parameters become constants of the compiled model, packed for its kernels; for inference.
+        precision: "" keeps the model's types; else the type that its f32 compute is done in.
+        chip: a name of the target's chip table; "" is this machine's own.
+        threads: CPU threads of the compiled model, 0 for one a core.
+        cache: use the on-disk cache.
+    """
+
+    strict: bool = False
+    freeze: bool = False
+    precision: str = ""
+    chip: str = ""
+    threads: int = 0
+    cache: bool = True
+
+    @staticmethod
+    def make(options: Mapping[str, Any] | None) -> BackendOptions:
+        """From the dict; UserError for a key that there is not."""
+        known = {f.name for f in fields(BackendOptions)}
+        for key in options or {}:
+            if key not in known:
+                raise UserError(f"backend 'xcc' has no option '{key}'; options are {', '.join(sorted(known))}")
+        return BackendOptions(**dict(options or {}))
+
+
+def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, **_: Any) -> Any:
+    """The entry point of ``torch_dynamo_backends``: compiles what Dynamo has traced."""
+    from functorch.compile import min_cut_rematerialization_partition
+    from torch._dynamo.backends.common import aot_autograd
+
+    compat.check_version()
+    chosen = BackendOptions.make(options)
+
+    def compiler(graph: Any, _inputs: Sequence[Any]) -> Any:
+        return compile_graph(graph, chosen)
+
+    return aot_autograd(fw_compiler=compiler, bw_compiler=compiler, inference_compiler=compiler,
+                        decompositions=aot_decompositions(),
+                        partition_fn=min_cut_rematerialization_partition,
+                        keep_inference_input_mutations=True)(module, inputs)
+
+
+def compile_graph(module: Any, options: BackendOptions) -> Any:
+    """A callable for a flat graph of ATen ops that takes its arguments as a list."""
+    whole, missing = partitioned(module)
+    if missing and options.strict:
+        raise UserError("; ".join(missing) + ": no converter (docs/aten-ops.md lists what there is); without "
+                        "options={'strict': True} such ops run in torch")
+    for line in missing:
+        warnings.warn(f"{line}: xcc has no converter; it runs in torch", stacklevel=2)
+    if not missing:
+        return _compiled(module, options)
+    for name, part in list(whole.named_children()):
+        if name.startswith("xcc_part"):
+            setattr(whole, name, _Part(_compiled(part, options)))
+    whole.recompile()
+    return _boxed(whole)
+
+
+class _Part(torch.nn.Module):
+    """A compiled part of a graph, called with its arguments one by one."""
+
+    def __init__(self, call: Any) -> None:
+        super().__init__()
+        self._call = call
+
+    def forward(self, *arguments: Any) -> Any:
+        """Its results: one bare, as the graph it stands for gives them."""
+        results = self._call(list(arguments))
+        return results[0] if len(results) == 1 else tuple(results)
+
+
+def _boxed(module: Any) -> Any:
+    def call(arguments: list[Any]) -> Any:
+        given = tuple(arguments)
+        arguments.clear()
+        return module(*given)
+
+    call._boxed_call = True     # type: ignore[attr-defined]
+    return call
+
+
+def _compiled(module: Any, options: BackendOptions) -> Any:
+    """The graph compiled, or as torch runs it where that fails and the options allow it."""
+    try:
+        program = capture_fx(module)
+        model = _model(program, options)
+    except (UserError, CompilerBug) as e:
+        if options.strict:
+            raise
+        warnings.warn(f"xcc could not compile a part of the model, which runs in torch: {e}", stacklevel=2)
+        return _boxed(module)
+    return _function(BoxedCall(model, program.graph)) if model is not None else _boxed(module)
+
+
+def _function(call: BoxedCall) -> Any:
+    """`call` as a function: Dynamo's wrappers keep the attributes of functions only."""
+
+    def boxed(arguments: list[Any]) -> list[Any]:
+        return call(arguments)
+
+    boxed._boxed_call = True    # type: ignore[attr-defined]
+    return boxed
+
+
+def _model(program: TorchProgram, options: BackendOptions) -> Any:
+    """The compiled model of what the graph computes; None for a graph that computes nothing."""
+    from xcc.facade import compile_to_artifact
+    from xcc.options import CompileOptions
+    from xcc.runtime.model import Model
+
+    made = results_of(program.graph)
+    if not made:
+        return None
+    graph = replace(program.graph, outputs=made)
+    chosen = CompileOptions.make("cpu", chip=options.chip, precision=options.precision, threads=options.threads,
+                                 cache=options.cache)
+    return Model(compile_to_artifact(TorchProgram(graph, program.weights), chosen)).prepare()

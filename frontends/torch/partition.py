@@ -1,0 +1,91 @@
+"""Cuts a graph into parts that xcc compiles and ops that stay in torch."""
+
+from __future__ import annotations
+
+import operator
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+from xcc.frontends.torch.fx_nodes import CHECKS, source_of
+
+__all__ = ["partitioned", "supported_ops"]
+
+
+@cache
+def supported_ops() -> frozenset[str]:
+    """The ops that have a converter, by full name.
+
+    The registry imports MLIR, which a process that finds everything in the cache has no use for: another process lists
+    them, once for each version of xcc.
+    """
+    from xcc import cache as store
+
+    path = Path(store.folder()) / "models" / f"aten-ops-{store.compiler_version()}.list"
+    try:
+        return frozenset(path.read_text().split())
+    except OSError:
+        pass
+    text = subprocess.run([sys.executable, "-m", "xcc.frontends.torch.registry"], check=True, capture_output=True,
+                          text=True).stdout
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(f".{id(text)}")
+        partial.write_text(text)
+        partial.replace(path)
+    except OSError:
+        pass        # it is listed again next time
+    return frozenset(text.split())
+
+
+def partitioned(module: Any) -> tuple[Any, list[str]]:
+    """`module` with its parts as submodules ``xcc_part_N``, and what stays in torch: ``FILE:LINE: OP`` each.
+
+    The module itself, where all of it can be compiled.
+    """
+    missing: dict[str, None] = {}
+    for node in module.graph.nodes:
+        if node.op == "call_function" and not _supported(node) and not _is_write(node):
+            missing.setdefault(f"{source_of(node)}: {node.target}".removeprefix(": "))
+    if not missing:
+        return module, []
+    cut = CapabilityBasedPartitioner(module, _Supported(), allows_single_node_partition=True)
+    fused = cut.fuse_partitions(cut.propose_partitions(), prefix="xcc_part_")
+    return fused, list(missing)
+
+
+class _Supported(OperatorSupportBase):
+    """What the partitioner asks of each node."""
+
+    def is_node_supported(self, _modules: Mapping[str, Any], node: Any) -> bool:
+        """Whether xcc compiles it."""
+        return node.op == "call_function" and _supported(node)
+
+
+def _is_write(node: Any) -> bool:
+    """The last write into an input, which a graph that is compiled as a whole does in place."""
+    return str(node.target) == "aten.copy_.default"
+
+
+def _supported(node: Any) -> bool:
+    if isinstance(node.target, torch._ops.OpOverload):
+        name = str(node.target)
+        return name in supported_ops() or name.split(".")[1] in CHECKS or _is_size(node)
+    return node.target is operator.getitem or _is_size(node) or _is_number(node)
+
+
+def _is_size(node: Any) -> bool:
+    """A Python number that the sizes decide."""
+    return isinstance(node.meta.get("val"), torch.SymInt | int)
+
+
+def _is_number(node: Any) -> bool:
+    """Python's own arithmetic of numbers that are known when the model runs."""
+    return f"scalar.{node.target.__name__.removeprefix('sym_').strip('_')}" in supported_ops()

@@ -1,0 +1,139 @@
+"""``torch.compile(model, backend="xcc")``: equal to eager, forward and backward, views and layouts included."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch._dynamo.utils import counters
+
+import xcc.torch
+from xcc.diagnostics import UserError
+from xcc.frontends.torch.backend import backend
+
+STRICT = {"strict": True}
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    yield
+
+
+def perceptron() -> torch.nn.Module:
+    return torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.GELU(), torch.nn.Linear(128, 10))
+
+
+def equal(f: Any, *args: Any, **options: Any) -> Any:
+    """Compiled `f` gives what eager gives, with the same strides; returns the compiled function."""
+    compiled = torch.compile(f, backend=backend, fullgraph=True, options=STRICT, **options)
+    want, got = f(*args), compiled(*args)
+    torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
+    if isinstance(want, torch.Tensor):
+        assert got.stride() == want.stride()
+    return compiled
+
+
+def test_all_sizes_run_from_one_compilation() -> None:
+    model = perceptron()
+    compiled = xcc.torch.compile(model, strict=True)
+    counters.clear()
+    with torch.no_grad():
+        for n in (1, 0, 5, 2, 9):
+            x = torch.randn(n, 64)
+            torch.testing.assert_close(compiled(x), model(x), rtol=1e-5, atol=1e-5)
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_layouts_are_read_and_promised() -> None:
+    x = torch.randn(2, 3, 4, 5)
+    last = x.to(memory_format=torch.channels_last)
+    for layout in (x, last, x.transpose(1, 3), x[:, :, ::2], x[:1].expand(2, 3, 4, 5)):
+        equal(lambda t: torch.nn.functional.gelu(t) * 2, layout)
+
+
+def test_views_and_returned_inputs() -> None:
+    x = torch.randn(4, 6)
+    compiled = equal(lambda t: (t, t.T, t + 1, t[1]), x)
+    out = compiled(x)
+    assert out[0] is x and out[1].data_ptr() == x.data_ptr() and out[3]._base is x
+
+
+def test_an_input_that_is_written() -> None:
+    def step(x: Any, y: Any) -> Any:
+        x.add_(y)
+        return x * 2
+
+    a, b = torch.ones(3), torch.ones(3)
+    compiled = torch.compile(step, backend=backend, fullgraph=True, options=STRICT)
+    y = torch.randn(3)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(a, y), step(b, y))
+        torch.testing.assert_close(a, b)
+        torch.testing.assert_close(compiled(a, a), step(b, b))
+        torch.testing.assert_close(a, b)
+        wide, same = torch.zeros(3, 2), torch.zeros(3, 2)       # with gaps in memory
+        torch.testing.assert_close(compiled(wide[:, 0], y), step(same[:, 0], y))
+        torch.testing.assert_close(wide, same)
+
+
+def test_gradients() -> None:
+    model = perceptron()
+    compiled = torch.compile(model, backend=backend)
+    x = torch.randn(5, 64)
+    grads = []
+    for f in (compiled, model):
+        model.zero_grad()
+        f(x).square().mean().backward()
+        grads.append([p.grad.clone() for p in model.parameters() if p.grad is not None])
+    torch.testing.assert_close(grads[0], grads[1], rtol=1e-4, atol=1e-6)
+
+
+def unsupported(x: Any) -> Any:
+    return torch.linalg.eigvalsh(x @ x.T + 1).sin() * 2
+
+
+def test_an_op_without_converter_runs_in_torch_with_one_warning() -> None:
+    x = torch.randn(4, 4)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        got = torch.compile(unsupported, backend=backend)(x)
+    torch.testing.assert_close(got, unsupported(x), rtol=1e-5, atol=1e-5)
+    said = [str(w.message) for w in caught if "xcc" in str(w.message)]
+    assert len(said) == 1 and "test_torch_compile.py:" in said[0] and "aten._linalg_eigh.default" in said[0]
+
+
+def test_strict_makes_it_an_error() -> None:
+    with pytest.raises(Exception, match=r"test_torch_compile.py:\d+.*aten._linalg_eigh.default.*no converter"):
+        torch.compile(unsupported, backend=backend, options=STRICT)(torch.randn(4, 4))
+
+
+def test_unknown_options_are_refused() -> None:
+    with pytest.raises(UserError, match="no option 'fast'; options are"):
+        xcc.torch.compile(perceptron(), fast=True)
+
+
+SECOND = """
+import sys, torch
+from xcc.frontends.torch.backend import backend
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.GELU(), torch.nn.Linear(128, 10))
+with torch.no_grad():
+    print(float(torch.compile(model, backend=backend)(torch.ones(3, 64)).sum()))
+print("mlir" if any("torch_mlir" in name for name in sys.modules) else "none")
+"""
+
+
+def test_the_second_process_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XCC_CACHE_DIR", str(tmp_path))
+    first, second = (subprocess.run([sys.executable, "-c", SECOND], check=True, capture_output=True, text=True)
+                     for _ in range(2))
+    assert first.stdout == second.stdout and second.stdout.split()[1] == "none"
+    assert len(list(tmp_path.glob("models/*/*.xcm"))) == 1

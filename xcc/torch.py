@@ -1,0 +1,36 @@
+"""One line for PyTorch users: ``xcc.torch.compile(model)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+__all__ = ["compile"]
+
+
+def compile(model: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """``torch.compile(model, backend="xcc")`` with one compilation for all sizes of its inputs, 0 and 1 too.
+
+    Args:
+        model: a function of tensors, or a ``torch.nn.Module`` (whose parameters stay where they are).
+        options: those of the backend: strict, freeze, precision, chip, threads, cache
+            (:class:`xcc.frontends.torch.backend.BackendOptions`).
+
+    Returns a function with the model's arguments. Raises UserError for an unknown option.
+    """
+    import torch
+    from torch.fx.experimental import _config as sizes
+
+    from xcc.frontends.torch.backend import BackendOptions, backend
+
+    BackendOptions.make(options)
+    compiled = torch.compile(model, backend=backend, dynamic=True, options=options)
+    tracing = sizes.patch(backed_size_oblivious=True)       # type: ignore[attr-defined]
+
+    @wraps(model if hasattr(model, "__name__") else model.forward)      # type: ignore[attr-defined]
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with tracing:
+            return compiled(*args, **kwargs)
+
+    return call
