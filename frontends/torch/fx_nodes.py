@@ -38,6 +38,9 @@ CHECKS = ("_assert_scalar", "_assert_async", "_assert_tensor_metadata", "_functi
 SEED = Input("seed", "seed", TensorSpec("i64", ()))
 """An input that programs with random numbers have: a run with the same seed draws the same ones."""
 
+OFF: dict[str, tuple[Any, ...]] = {"dropout_p": (0,), "dropout": (0,), "train": (False,), "training": (False,)}
+"""Arguments by which an op that may draw random numbers draws none."""
+
 
 class GraphReader:
     """Inputs, nodes, lifted constants (with the seed, where one is needed) and subgraphs of `module`, in order."""
@@ -156,7 +159,7 @@ class GraphReader:
         value = node.meta.get("val")
         if isinstance(value, torch.SymInt | int) and not isinstance(value, bool) and self._known(node, value):
             return
-        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) and SEED not in self.constants:
+        if SEED not in self.constants and _draws(node):
             self.constants.append(SEED)
         results = tuple(value) if isinstance(value, tuple | list) else (value,)
         new = tuple(self._define(node, results))
@@ -207,6 +210,15 @@ class GraphReader:
                 yield a.name, self.argument(node.kwargs[a.name])
             else:
                 yield a.name, self.argument(a.default_value)
+
+
+def _draws(node: Any) -> bool:
+    """Whether `node` needs random numbers: attention and recurrent layers do with dropout only."""
+    if torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ()):
+        return False
+    values = {a.name: node.args[n] if n < len(node.args) else node.kwargs.get(a.name, a.default_value)
+              for n, a in enumerate(node.target._schema.arguments)}
+    return not any(values.get(name) in off for name, off in OFF.items())
 
 
 def memory_order(value: Any) -> tuple[int, ...]:

@@ -40,7 +40,9 @@ def evaluated(program: TorchProgram, args: tuple[Any, ...]) -> list[np.ndarray[A
         module, weights = load(program)
     state = [program.weights[i.target] for i in program.graph.inputs if i.mutated and i.target]
     flat = [to_numpy(t) for t in _pytree.tree_leaves(args) if isinstance(t, torch.Tensor)]
-    return interpret(module, [*state, *flat], weights)
+    results = interpret(module, [*state, *flat], weights)
+    return [r.transpose(np.argsort(o.order)) if o.order else r
+            for r, o in zip(results, program.graph.outputs, strict=True)]
 
 
 def check(model: Any, args: tuple[Any, ...], *others: tuple[Any, ...], tolerance: float = 1e-5,
