@@ -11,7 +11,7 @@ import torch
 from xcc import symbolic
 from xcc.frontends.torch.dtypes import torch_dtype
 from xcc.frontends.torch.graph import Input, Output, Ref, Size, SizeSpec, TensorSpec, TorchGraph
-from xcc.frontends.torch.layout import strides_of
+from xcc.frontends.torch.layout import inverse, strides_of
 from xcc.symbolic import Dim
 
 __all__ = ["BoxedCall", "results_of"]
@@ -132,15 +132,13 @@ class _Result:
         """Memory for the result, of the shape that the program has for it: that of the dims as they lie."""
         if not self.order:
             return torch.empty(shape, dtype=self.dtype)
-        logical = tuple(shape[self.order.index(d)] for d in range(len(shape)))
+        logical = tuple(shape[d] for d in inverse(self.order))
         return torch.empty_strided(logical, strides_of(logical, self.order), dtype=self.dtype)
 
     def copied(self, array: Any) -> Any:
         """A tensor of what is no memory of its own, or is cut to a size that only the run told."""
         tensor = torch.from_numpy(array.view("u1").reshape(-1).copy()).view(self.dtype).reshape(array.shape)
-        if not self.order:
-            return tensor
-        return tensor.permute(tuple(self.order.index(d) for d in range(len(self.order))))
+        return tensor.permute(inverse(self.order)) if self.order else tensor
 
     def value(self, made: list[Any], arguments: list[Any], symbols: dict[str, int]) -> Any:
         """What the caller gets."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["order_of", "strides_of"]
+__all__ = ["inverse", "order_of", "strides_of"]
 
 
 def order_of(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | None:
@@ -26,6 +26,11 @@ def order_of(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | 
         span *= sizes[found[-1]]
     places = iter(inner)
     return tuple(d if sizes[d] == 1 else next(places) for d in range(len(sizes)))
+
+
+def inverse(order: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that gives what lies in `order` its dims in their own order again."""
+    return tuple(order.index(d) for d in range(len(order)))
 
 
 def strides_of(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:

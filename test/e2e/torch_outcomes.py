@@ -12,6 +12,7 @@ import xcc
 from xcc.dialects.xt.interpret import interpret
 from xcc.frontends.torch.graph import Ref
 from xcc.frontends.torch.importer import load
+from xcc.frontends.torch.layout import inverse
 
 Array = np.ndarray[Any, Any]
 
@@ -24,7 +25,7 @@ def evaluated(case: Case) -> list[Array]:
     assert case.program is not None
     module, weights = load(case.program)
     with np.errstate(all="ignore"):
-        return interpret(module, case.inputs, weights)
+        return _in_order(case, interpret(module, case.inputs, weights))
 
 
 def compiled(case: Case) -> list[Array]:
@@ -34,7 +35,14 @@ def compiled(case: Case) -> list[Array]:
     names = [i.name for i in case.program.graph.inputs if i.kind == "user"]
     given = {i.name: x for i, x in zip(case.program.graph.inputs, case.inputs, strict=False)}
     results = model.run({name: given[name] for name in names})
-    return [np.asarray(results[o.name]) for o in case.program.graph.outputs]
+    return _in_order(case, [np.asarray(results[o.name]) for o in case.program.graph.outputs])
+
+
+def _in_order(case: Case, results: list[Array]) -> list[Array]:
+    """The results with their dims as eager counts them, however they lie in memory."""
+    assert case.program is not None
+    return [r.transpose(inverse(o.order)) if o.order else r
+            for r, o in zip(results, case.program.graph.outputs, strict=True)]
 
 
 TIED = ("topk.default", "kthvalue.default", "median.dim", "nanmedian.dim", "mode.default", "sort.default",

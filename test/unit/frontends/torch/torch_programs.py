@@ -16,6 +16,7 @@ from xcc.frontends.torch.capture import capture_export, capture_fx
 from xcc.frontends.torch.dtypes import to_numpy
 from xcc.frontends.torch.importer import load
 from xcc.frontends.torch.keep import aot_decompositions
+from xcc.frontends.torch.layout import inverse
 from xcc.frontends.torch.program import TorchProgram
 
 
@@ -41,7 +42,7 @@ def evaluated(program: TorchProgram, args: tuple[Any, ...]) -> list[np.ndarray[A
     state = [program.weights[i.target] for i in program.graph.inputs if i.mutated and i.target]
     flat = [to_numpy(t) for t in _pytree.tree_leaves(args) if isinstance(t, torch.Tensor)]
     results = interpret(module, [*state, *flat], weights)
-    return [r.transpose(np.argsort(o.order)) if o.order else r
+    return [r.transpose(inverse(o.order)) if o.order else r
             for r, o in zip(results, program.graph.outputs, strict=True)]
 
 
