@@ -35,3 +35,31 @@ def _transposed_filter(w: Any, groups: int) -> Any:
     grouped = xt.reshape(flipped, shape=(groups, symbolic.floordiv(c, groups), m, *kernel))
     swapped = xt.transpose(grouped, perm=(0, 2, 1, *range(3, 3 + len(kernel))))
     return xt.reshape(swapped, shape=(m * groups, symbolic.floordiv(c, groups), *kernel))
+
+
+def input_gradient(grad: Any, w: Any, shape: Shape, low: Shape, strides: tuple[int, ...], dilations: tuple[int, ...],
+                   groups: int) -> Any:
+    """What a convolution by w [O, I/groups, ...] with padding `low` at the front gives its input of spatial `shape`."""
+    spans = Window(tuple(xt.shape_of(w)[2:]), strides, dilations, low, low).spans()
+    outs = xt.shape_of(grad)[2:]
+    end = tuple((o - 1) * s + span - p - n for o, s, span, p, n in zip(outs, strides, spans, low, shape, strict=True))
+    return transposed(grad, w, low, end, strides, dilations, groups)
+
+
+def filter_gradient(x: Any, grad: Any, kernel: Shape, low: Shape, strides: tuple[int, ...],
+                    dilations: tuple[int, ...], groups: int) -> Any:
+    """What a convolution of x [N, I, ...] gives its filter, [O, I/groups, kernel...]: x with grad as the filter.
+
+    The batch is what is summed over; strides and dilations change places.
+    """
+    batch, channels, *spatial = xt.shape_of(x)
+    outs = xt.shape_of(grad)[2:]
+    size = symbolic.floordiv(channels, groups)
+    rest = tuple(range(3, 3 + len(spatial)))
+    grouped = xt.reshape(x, shape=(batch, groups, size, *spatial))
+    images = xt.reshape(xt.transpose(grouped, perm=(2, 1, 0, *rest)), shape=(size, groups * batch, *spatial))
+    filters = xt.transpose(grad, perm=(1, 0, *range(2, 2 + len(spatial))))
+    high = tuple((k - 1) * d + (o - 1) * s + 1 - n - p for k, d, o, s, n, p in
+                 zip(kernel, dilations, outs, strides, spatial, low, strict=True))
+    out = xt.convolution(images, filters, strides=dilations, low=low, high=high, rhs_dilation=strides, groups=groups)
+    return xt.transpose(out, perm=(1, 0, *range(2, 2 + len(spatial))))

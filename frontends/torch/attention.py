@@ -10,7 +10,7 @@ from xcc import symbolic
 from xcc.dialects import xt
 from xcc.dialects.xt.broadcasting import broadcast_shapes
 from xcc.frontends.shared.attention import masked, repeat_heads, scores, shared_heads
-from xcc.frontends.shared.helpers import convert, element, full, rank_of, scalar
+from xcc.frontends.shared.helpers import convert, dim_scalar, element, full, rank_of, scalar
 from xcc.frontends.torch.context import Context, Number, Shape
 from xcc.frontends.torch.graph import SizeSpec, TensorSpec
 from xcc.frontends.torch.registry import aten
@@ -27,6 +27,8 @@ class Call:
     mask: Any
     scale: float
     causal: bool
+    factor: Any = None
+    """What q is multiplied by already, where the scale is no number: a value of rank 0."""
 
     def output(self) -> Any:
         return xt.attention(self.q, self.k, self.v, self.mask, scale=self.scale, causal=self.causal)
@@ -56,21 +58,23 @@ def call_of(cx: Context, mask: str) -> Call:
     q, k, v = (cx.tensor(n) for n in ("query", "key", "value"))
     q, k, v = _same_batch(q, k, v, bool(cx.get("enable_gqa", False)))
     given = cx.optional(mask) if mask else None
-    q, scale = _scaled(cx, q)
+    scale, factor = _scale(cx, q)
+    q = q if factor is None else xt.mul(q, factor)
     if given is not None:
         given = _mask(given, q, k)
-    return Call(_four(q), _four(k), _four(v), given, scale, bool(cx.get("is_causal", False)))
+    return Call(_four(q), _four(k), _four(v), given, scale, bool(cx.get("is_causal", False)), factor)
 
 
-def _scaled(cx: Context, q: Any) -> tuple[Any, float]:
+def _scale(cx: Context, q: Any) -> tuple[float, Any]:
+    """The scale as a number, or 1 and as a value of rank 0."""
     scale, size = cx.get("scale"), xt.shape_of(q)[-1]
     if isinstance(scale, Number):
-        return xt.mul(q, convert(scale.value, element(q))), 1.0
+        return 1.0, convert(scale.value, element(q))
     if scale is not None:
-        return q, float(scale)
+        return float(scale), None
     if not isinstance(size, int):
-        cx.fail(f"the head size must be static, but is {size}")
-    return q, 1 / sqrt(max(size, 1))
+        return 1.0, xt.rsqrt(dim_scalar(size, element(q)))
+    return 1 / sqrt(max(size, 1)), None
 
 
 def _same_batch(q: Any, k: Any, v: Any, grouped: bool) -> tuple[Any, ...]:

@@ -28,9 +28,9 @@ def embedding_bag(cx: Context) -> Any:
     if cx["include_last_offset"]:
         offsets = slice_axis(offsets, 0, 0, xt.shape_of(offsets)[0] - 1)
     n, bags = xt.shape_of(indices)[0], xt.shape_of(offsets)[0]
-    own = _bag_of_each(n, offsets)
-    live = _live(cx, indices)
-    sizes = xt.scatter_elements(full((bags,), 0, "i64"), own, convert(live, "i64"), axis=0, reduction="add")
+    own = bag_of_each(n, offsets)
+    live = live_indices(cx, indices)
+    sizes = bag_sizes(own, live, bags)
     rows = _rows(cx, weight, indices)
     mode = int(cx["mode"])
     out = _largest(rows, own, live, bags, sizes) if mode == 2 else _sums(rows, own, live, bags)
@@ -40,14 +40,19 @@ def embedding_bag(cx: Context) -> Any:
     return out, *(_as_torch(cx, i + 1, v) for i, v in enumerate((own, sizes, sizes)))
 
 
-def _bag_of_each(n: Any, offsets: Any) -> Any:
+def bag_sizes(own: Any, live: Any, bags: Any) -> Any:
+    """[bags]: how many indices of each bag count."""
+    return xt.scatter_elements(full((bags,), 0, "i64"), own, convert(live, "i64"), axis=0, reduction="add")
+
+
+def bag_of_each(n: Any, offsets: Any) -> Any:
     """[n]: how many bags begin at the index or before, less one."""
     at = xt.iota(shape=(n, 1), axis=0, dtype="i64")
     begun = xt.compare(xt.reshape(offsets, shape=(1, xt.shape_of(offsets)[0])), at, direction="le")
     return xt.sub(xt.reduce(convert(begun, "i64"), kind="sum", axes=(1,)), xt.scalar(1, "i64"))
 
 
-def _live(cx: Context, indices: Any) -> Any:
+def live_indices(cx: Context, indices: Any) -> Any:
     """i1 [n]: which indices count; `padding_idx` does not."""
     padding = cx.get("padding_idx", -1)
     if padding < 0:

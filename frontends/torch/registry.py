@@ -13,9 +13,10 @@ from typing import Any
 
 Converter = Callable[[Any], Any]
 
-FAMILIES = ("activation", "adaptive", "arithmetic", "attention", "conv", "distance", "elementwise", "embedding",
-            "indexing", "loss", "matmul", "norm", "padding", "pooling", "random", "recurrent", "reduce", "resize",
-            "scalars", "scatter", "shape", "sorting", "vision")
+FAMILIES = ("activation", "adaptive", "arithmetic", "attention", "attention_backward", "conv", "conv_backward",
+            "distance", "elementwise", "embedding", "indexing", "loss", "matmul", "norm", "padding", "pooling",
+            "pooling_backward", "random", "recurrent", "reduce", "resize", "sampling_backward", "scalars", "scatter",
+            "shape", "sorting", "vision")
 
 _CONVERTERS: dict[str, Converter] = {}
 

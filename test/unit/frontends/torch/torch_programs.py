@@ -31,8 +31,22 @@ def traced(f: Any, args: tuple[Any, ...], sizes: str = "symbolic") -> TorchProgr
     def flat(*tensors: Any) -> list[Any]:
         return [t for t in _pytree.tree_leaves(f(*tensors)) if isinstance(t, torch.Tensor)]
 
-    return capture_fx(make_fx(torch.func.functionalize(flat), aot_decompositions(), tracing_mode=sizes,
-                              _allow_non_fake_inputs=True)(*args))
+    module = make_fx(flat, aot_decompositions(), tracing_mode=sizes, _allow_non_fake_inputs=True)(*args)
+    module.graph.eliminate_dead_code()
+    return capture_fx(module)
+
+
+def gradients(f: Any) -> Any:
+    """The function of gradients: of a sum over what `f` gives, weighted by what differs from element to element."""
+
+    def of(*tensors: Any) -> list[Any]:
+        leaves = [t.detach().requires_grad_(t.is_floating_point()) for t in tensors]
+        outs = [o for o in _pytree.tree_leaves(f(*leaves)) if isinstance(o, torch.Tensor) and o.requires_grad]
+        weights = [torch.cos(torch.arange(o.numel(), dtype=o.dtype)).reshape(o.shape) for o in outs]
+        wanted = [t for t in leaves if t.requires_grad]
+        return list(torch.autograd.grad(outs, wanted, weights))
+
+    return of
 
 
 def evaluated(program: TorchProgram, args: tuple[Any, ...]) -> list[np.ndarray[Any, Any]]:

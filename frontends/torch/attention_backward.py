@@ -1,0 +1,91 @@
+"""Gradients of attention, from its output and the logs of its sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xcc import symbolic
+from xcc.dialects import xt
+from xcc.frontends.shared.attention import repeat_heads, shared_heads, weighted
+from xcc.frontends.shared.helpers import convert, element, scalar, slice_axis
+from xcc.frontends.torch.attention import Call, call_of
+from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.registry import aten
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """Of the operands of a call; `scores` are those of what the softmax is taken of."""
+
+    q: Any
+    k: Any
+    v: Any
+    scores: Any
+
+
+def _wide(x: Any) -> Any:
+    return convert(x, "f32") if element(x) in ("f16", "bf16") else x
+
+
+def _turned(x: Any) -> Any:
+    return xt.transpose(x, perm=(0, 1, 3, 2))
+
+
+def _joined(x: Any, groups: Any) -> Any:
+    """The sum over the heads that share one."""
+    if groups == 1:
+        return x
+    batch, heads, seq, dim = xt.shape_of(x)
+    parts = xt.reshape(x, shape=(batch, symbolic.floordiv(heads, groups), groups, seq, dim))
+    return xt.reduce(parts, kind="sum", axes=(2,))
+
+
+def gradients(call: Call, grad: Any, out: Any, sums: Any) -> Gradients:
+    """P = exp(S - sums), dV = P^T dO, dS = P (dO V^T - sum(dO O)), dQ = dS K scale, dK = dS^T Q scale."""
+    grad, out = _wide(grad), _wide(out)
+    groups = shared_heads(call.q, call.k)
+    q, k, v = _wide(call.q), repeat_heads(_wide(call.k), groups), repeat_heads(_wide(call.v), groups)
+    bent, sums = call.scores(), convert(sums, element(q))
+    hidden = xt.compare(bent, scalar(float("-inf"), bent), direction="eq")
+    p = xt.select(hidden, scalar(0, bent), xt.exp(xt.sub(bent, sums)))
+    delta = xt.reduce(xt.mul(grad, out), kind="sum", axes=(3,), keepdims=True)
+    ds = xt.mul(p, xt.sub(weighted(grad, _turned(v)), delta))
+    scale = scalar(call.scale, ds)
+    dq = xt.mul(weighted(ds, k), scale)
+    dq = dq if call.factor is None else xt.mul(dq, convert(call.factor, element(dq)))
+    dk, dv = xt.mul(weighted(_turned(ds), q), scale), weighted(_turned(p), grad)
+    return Gradients(dq, _joined(dk, groups), _joined(dv, groups), ds)
+
+
+def _sums_of(cx: Context, call: Call) -> Any:
+    """logsumexp as [batch, heads, rows, 1], without the rows that a kernel has padded."""
+    batch, heads, rows, _ = xt.shape_of(call.q)
+    given = cx.tensor("logsumexp")
+    if len(xt.shape_of(given)) == 3 and xt.shape_of(given)[2] != rows:
+        given = slice_axis(given, 2, 0, rows)
+    return xt.reshape(given, shape=(batch, heads, rows, 1))
+
+
+@aten("_scaled_dot_product_flash_attention_for_cpu_backward", "_scaled_dot_product_flash_attention_backward",
+      "_scaled_dot_product_efficient_attention_backward", "_scaled_dot_product_cudnn_attention_backward",
+      "_scaled_dot_product_fused_attention_overrideable_backward")
+def attention_backward(cx: Context) -> Any:
+    """The gradients of query, key and value, and of the mask where the op gives it."""
+    call = call_of(cx, next((n for n in ("attn_mask", "attn_bias") if n in cx.args), ""))
+    grad = cx.tensor(next(n for n in ("grad_out", "grad_out_") if n in cx.args))
+    made = gradients(call, grad, cx.tensor("out"), _sums_of(cx, call))
+    out = [convert(v, cx.out(n).dtype) for n, v in enumerate((made.q, made.k, made.v))]
+    if len(cx.node.results) < 4 or cx.node.results[3] is None:
+        return out
+    return *out, _mask_gradient(cx, made.scores)
+
+
+def _mask_gradient(cx: Context, scores: Any) -> Any:
+    """The gradient of the scores, summed over the dims along which the mask was stretched."""
+    wanted = cx.out(3)
+    shape = tuple(xt.shape_of(scores))
+    padded = (*[1] * (4 - len(wanted.shape)), *wanted.shape)
+    axes = tuple(i for i, (d, own) in enumerate(zip(shape, padded, strict=True)) if own == 1 and d != 1)
+    total = xt.reduce(scores, kind="sum", axes=axes, keepdims=True) if axes else scores
+    return convert(xt.reshape(total, shape=wanted.shape), wanted.dtype)
