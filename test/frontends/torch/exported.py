@@ -77,7 +77,7 @@ class Computed(torch.nn.Module):
 # CHECK-LABEL: === Computed
 # CHECK: nonzero = aten.nonzero.default(self=%x): i64[nonzero_size, 2]
 # CHECK: pow_1 = scalar.pow(arg0=%sym_float, arg1=0.5): f64[]
-# CHECK: "xt.nonzero"{{.*}} -> tensor<?x2xi64, ["nonzero_size", 2]>
+# CHECK: "xt.nonzero"{{.*}} -> tensor<2x?xi64, [2, "nonzero_size"]>
 # CHECK: "xt.dim"() {value = ["n"]}
 # CHECK: "xt.div"
 exported(Computed(), torch.randn(3, 4), dynamic_shapes=({0: Dim("n")},))
