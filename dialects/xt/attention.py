@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 from xcc.dialects.xt.broadcasting import broadcast_shapes, merge_dim, same_dtype, shape_text
+from xcc.dialects.xt.elementary import erf, exp, tanh
 from xcc.dialects.xt.fields import boolean, dims, number, operand, optional, text
 from xcc.dialects.xt.norm import check_float
-from xcc.dialects.xt.numeric import erf, in_float
+from xcc.dialects.xt.numeric import in_float
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, same_dims
+from xcc.dialects.xt.products import matmul
 from xcc.dialects.xt.shape import static_dims
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import floordiv
@@ -73,15 +75,15 @@ class Attention(XtOp, name="attention"):
         def f(q: Any, k: Any, v: Any) -> Any:
             repeat = q.shape[1] // max(k.shape[1], 1)
             k, v = np.repeat(k, repeat, 1), np.repeat(v, repeat, 1)
-            s = np.matmul(q, np.swapaxes(k, 2, 3)) * a.scale
-            s = a.softcap * np.tanh(s / a.softcap) if a.softcap else s
+            s = matmul(q, np.swapaxes(k, 2, 3)) * a.scale
+            s = a.softcap * tanh(s / a.softcap) if a.softcap else s
             if mask is not None:
                 s = np.where(mask, s, -np.inf) if mask.dtype == bool else s + mask.astype(s.dtype)
             s = np.where(visible, s, -np.inf)
             top = s.max(-1, keepdims=True, initial=-np.inf)
-            e = np.exp(s - np.where(np.isneginf(top), 0, top))
+            e = exp(s - np.where(np.isneginf(top), 0, top))
             total = e.sum(-1, keepdims=True)
-            return np.matmul(e / (total if a.nan_rows else np.where(total == 0, 1, total)), v)
+            return matmul(e / (total if a.nan_rows else np.where(total == 0, 1, total)), v)
 
         return in_float(f, q, k, v)
 
@@ -132,5 +134,5 @@ class Gelu(XtOp, name="gelu"):
     @staticmethod
     def evaluate(a: Attrs, x: Any) -> Any:
         if a.approximate == "tanh":
-            return in_float(lambda v: v / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v**3))), x)
+            return in_float(lambda v: v / 2 * (1 + tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * (v * v * v)))), x)
         return in_float(lambda v: v / 2 * (1 + erf(v / math.sqrt(2))), x)

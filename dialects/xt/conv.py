@@ -1,9 +1,11 @@
 """Convolution."""
 
+import math
 from typing import Any
 
 import numpy as np
 
+from xcc.dialects.xt import products
 from xcc.dialects.xt.broadcasting import window_size
 from xcc.dialects.xt.fields import dims, dtype, integer, integers, operand, text
 from xcc.dialects.xt.matmul import accumulator
@@ -94,10 +96,12 @@ class Convolution(XtOp, name="convolution"):
         parts = []
         size, outs = w.shape[1], w.shape[0] // a.groups
         for g in range(a.groups):
-            image = view[:, g * size:(g + 1) * size].astype(wide)
+            image = np.moveaxis(view[:, g * size:(g + 1) * size], 1, 1 + spatial).astype(wide)
             kernel = w[g * outs:(g + 1) * outs].astype(wide)
-            axes = [1, *range(2 + spatial, 2 + 2 * spatial)]
-            parts.append(np.moveaxis(np.tensordot(image, kernel, (axes, [1, *range(2, 2 + spatial)])), -1, 1))
+            rows = image.shape[:1 + spatial]
+            columns = image.reshape(math.prod(rows), math.prod(kernel.shape[1:]))
+            out = products.matmul(columns, kernel.reshape(outs, columns.shape[1]).T)
+            parts.append(np.moveaxis(out.reshape(*rows, outs), -1, 1))
         out = np.concatenate(parts, 1).astype(numpy_dtype(a.dtype))
         return np.ascontiguousarray(np.moveaxis(out, 1, -1)) if a.layout == "NHWC" else out
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc.dialects.xt import angles, elementary
 from xcc.dialects.xt import elementwise_numpy as n
 from xcc.dialects.xt.broadcasting import broadcast_shapes, same_dtype
 from xcc.dialects.xt.fields import boolean, dtype, operand, text
@@ -24,43 +25,43 @@ TYPES = {"float": "floats", "number": "numbers", "integer": "integers", "bits": 
 # name: (element types, what it gives, numpy function in the operand's type)
 UNARY: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "abs": ("number", "|x|; the least integer stays", np.abs),
-    "acos": ("float", "arc cosine", n.wide(np.arccos)),
-    "acosh": ("float", "inverse hyperbolic cosine", n.wide(np.arccosh)),
-    "asin": ("float", "arc sine", n.wide(np.arcsin)),
-    "asinh": ("float", "inverse hyperbolic sine", n.wide(np.arcsinh)),
-    "atan": ("float", "arc tangent", n.wide(np.arctan)),
-    "atanh": ("float", "inverse hyperbolic tangent", n.wide(np.arctanh)),
-    "cbrt": ("float", "cube root", n.wide(np.cbrt)),
+    "acos": ("float", "arc cosine", n.wide(angles.acos)),
+    "acosh": ("float", "inverse hyperbolic cosine", n.wide(elementary.acosh)),
+    "asin": ("float", "arc sine", n.wide(angles.asin)),
+    "asinh": ("float", "inverse hyperbolic sine", n.wide(elementary.asinh)),
+    "atan": ("float", "arc tangent", n.wide(angles.atan)),
+    "atanh": ("float", "inverse hyperbolic tangent", n.wide(elementary.atanh)),
+    "cbrt": ("float", "cube root", n.wide(elementary.cbrt)),
     "ceil": ("float", "least integer not below x", n.wide(np.ceil)),
-    "cos": ("float", "cosine", n.wide(np.cos)),
-    "cosh": ("float", "hyperbolic cosine", n.wide(np.cosh)),
-    "erf": ("float", "error function", n.wide(n.erf)),
-    "exp": ("float", "e^x", n.wide(np.exp)),
-    "exp2": ("float", "2^x", n.wide(np.exp2)),
-    "expm1": ("float", "e^x - 1, exact near 0", n.wide(np.expm1)),
+    "cos": ("float", "cosine", n.wide(angles.cos)),
+    "cosh": ("float", "hyperbolic cosine", n.wide(elementary.cosh)),
+    "erf": ("float", "error function", n.wide(elementary.erf)),
+    "exp": ("float", "e^x", n.wide(elementary.exp)),
+    "exp2": ("float", "2^x", n.wide(elementary.exp2)),
+    "expm1": ("float", "e^x - 1, exact near 0", n.wide(elementary.expm1)),
     "floor": ("float", "largest integer not above x", n.wide(np.floor)),
-    "log": ("float", "natural logarithm", n.wide(np.log)),
-    "log1p": ("float", "log(1 + x), exact near 0", n.wide(np.log1p)),
-    "log2": ("float", "logarithm to base 2", n.wide(np.log2)),
+    "log": ("float", "natural logarithm", n.wide(elementary.log)),
+    "log1p": ("float", "log(1 + x), exact near 0", n.wide(elementary.log1p)),
+    "log2": ("float", "logarithm to base 2", n.wide(elementary.log2)),
     "neg": ("number", "-x; integers wrap", np.negative),
     "not": ("bits", "logical not of bools, bitwise not of integers", np.invert),
     "reciprocal": ("float", "1/x", n.wide(lambda x: 1 / x)),
     "round": ("float", "nearest integer, halves to even", n.wide(np.rint)),
     "rsqrt": ("float", "1/sqrt(x)", n.wide(lambda x: 1 / np.sqrt(x))),
-    "sigmoid": ("float", "1/(1 + e^-x)", n.wide(lambda x: 1 / (1 + np.exp(-x)))),
+    "sigmoid": ("float", "1/(1 + e^-x)", n.wide(elementary.sigmoid)),
     "sign": ("number", "-1, 0 or 1; NaN stays", np.sign),
-    "sin": ("float", "sine", n.wide(np.sin)),
-    "sinh": ("float", "hyperbolic sine", n.wide(np.sinh)),
+    "sin": ("float", "sine", n.wide(angles.sin)),
+    "sinh": ("float", "hyperbolic sine", n.wide(elementary.sinh)),
     "sqrt": ("float", "square root", n.wide(np.sqrt)),
-    "tan": ("float", "tangent", n.wide(np.tan)),
-    "tanh": ("float", "hyperbolic tangent", n.wide(np.tanh)),
+    "tan": ("float", "tangent", n.wide(angles.tan)),
+    "tanh": ("float", "hyperbolic tangent", n.wide(elementary.tanh)),
     "trunc": ("float", "integer part", n.wide(np.trunc)),
 }
 
 BINARY: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "add": ("number", "a + b; integers wrap", np.add),
     "and": ("bits", "logical and of bools, bitwise and of integers", np.bitwise_and),
-    "atan2": ("float", "angle of the point (b, a)", n.wide(np.arctan2)),
+    "atan2": ("float", "angle of the point (b, a)", n.wide(angles.atan2)),
     "div": ("number", "a / b; integers truncate toward 0, x/0 gives 0", n.divide),
     "maximum": ("any", "the larger; NaN wins", n.maximum),
     "minimum": ("any", "the smaller; NaN wins", n.minimum),

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc.dialects.xt import products
 from xcc.dialects.xt.broadcasting import merge_dim
 from xcc.dialects.xt.fields import dtype, integer, integers, operand
 from xcc.dialects.xt.numeric import NARROW
@@ -62,7 +63,7 @@ class DotGeneral(XtOp, name="dot_general"):
         k = int(np.prod([lhs.shape[d] for d in a.lhs_contract], dtype=np.int64))
         rows, columns = int(np.prod(m, dtype=np.int64)), int(np.prod(n, dtype=np.int64))
         with np.errstate(all="ignore"):
-            out = np.matmul(x.reshape(*batch, rows, k), y.reshape(*batch, k, columns))
+            out = products.matmul(x.reshape(*batch, rows, k), y.reshape(*batch, k, columns))
         return np.reshape(out, (*batch, *m, *n)).astype(numpy_dtype(a.dtype))
 
 
@@ -110,7 +111,7 @@ class PackedMatmul(XtOp, name="packed_matmul"):
         matrix = np.moveaxis(rhs, -2, -3).reshape(*batch, rhs.shape[-2], -1)[..., :a.columns]
         rows = lhs.reshape(*batch, -1, lhs.shape[-1]) if a.batch else lhs
         with np.errstate(all="ignore"):
-            out = np.matmul(rows.astype(wide), matrix.astype(wide))
+            out = products.matmul(rows.astype(wide), matrix.astype(wide))
         return out.reshape(*lhs.shape[:-1], a.columns).astype(numpy_dtype(a.dtype))
 
 

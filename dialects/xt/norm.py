@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from xcc.dialects.xt.broadcasting import broadcast_shapes, same_dtype, shape_text
+from xcc.dialects.xt.elementary import exp, log, power
 from xcc.dialects.xt.fields import integer, integers, number, operand, optional
 from xcc.dialects.xt.numeric import in_float
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of, same_dims
@@ -47,7 +48,7 @@ class Softmax(XtOp, name="softmax"):
     @staticmethod
     def evaluate(a: Attrs, x: Any) -> Any:
         def f(v: Any) -> Any:
-            e = np.exp(v - v.max(a.axis, keepdims=True, initial=-np.inf))
+            e = exp(v - v.max(a.axis, keepdims=True, initial=-np.inf))
             return e / e.sum(a.axis, keepdims=True)
 
         return in_float(f, x)
@@ -66,7 +67,7 @@ class LogSoftmax(XtOp, name="log_softmax"):
     def evaluate(a: Attrs, x: Any) -> Any:
         def f(v: Any) -> Any:
             y = v - v.max(a.axis, keepdims=True, initial=-np.inf)
-            return y - np.log(np.exp(y).sum(a.axis, keepdims=True))
+            return y - log(exp(y).sum(a.axis, keepdims=True))
 
         return in_float(f, x)
 
@@ -196,6 +197,6 @@ class Lrn(XtOp, name="lrn"):
             low, high = (a.size - 1) // 2, a.size // 2
             padded = np.pad(v * v, [(0, 0), (low, high)] + [(0, 0)] * (v.ndim - 2))
             total = sum(padded[:, i:i + v.shape[1]] for i in range(a.size))
-            return v / (a.bias + a.alpha / a.size * total) ** a.beta
+            return v / power(a.bias + a.alpha / a.size * total, v.dtype.type(a.beta))
 
         return in_float(f, x)

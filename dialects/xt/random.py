@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc.dialects.xt import angles, elementary
 from xcc.dialects.xt.fields import dims, dtype, integer, number, optional
 from xcc.dialects.xt.norm import check_float
 from xcc.dialects.xt.op import Attrs, InferError, XtOp
@@ -99,6 +100,6 @@ class RandomNormal(XtOp, name="random_normal"):
     def evaluate(a: Attrs, seed: Any, offset: Any) -> Any:
         shape = static_dims(a.shape, "shape")
         first, second = _words(a, seed, offset)
-        radius = np.sqrt(np.float32(-2) * np.log(unit(first) + np.float32(2.0**-24)))
-        y = np.float32(a.mean) + np.float32(a.scale) * radius * np.cos(np.float32(2 * np.pi) * unit(second))
+        radius = np.sqrt(np.float32(-2) * elementary.log(unit(first) + np.float32(2.0**-24)))
+        y = np.float32(a.mean) + np.float32(a.scale) * radius * angles.cos(np.float32(2 * np.pi) * unit(second))
         return y.reshape(shape).astype(numpy_dtype(a.dtype))

@@ -5,25 +5,27 @@ from typing import Any
 
 import numpy as np
 
+from xcc.dialects.xt import elementary
 from xcc.dialects.xt.broadcasting import same_dtype
 from xcc.dialects.xt.fields import boolean, integer, number, numbers, operand, optional, text, texts
 from xcc.dialects.xt.norm import check_float
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, agree
+from xcc.dialects.xt.products import matmul
 from xcc.dialects.xt.types import TensorType
 
 DIRECTIONS = ("forward", "reverse", "bidirectional")
 # name: (default alpha, default beta, function of x, alpha, beta)
 ACTIVATIONS: dict[str, tuple[float, float, Callable[..., Any]]] = {
     "affine": (1.0, 0.0, lambda x, a, b: a * x + b),
-    "elu": (1.0, 0.0, lambda x, a, b: np.where(x >= 0, x, a * (np.exp(np.minimum(x, 0)) - 1))),
+    "elu": (1.0, 0.0, lambda x, a, b: np.where(x >= 0, x, a * (elementary.exp(np.minimum(x, 0)) - 1))),
     "hardsigmoid": (0.2, 0.5, lambda x, a, b: np.clip(a * x + b, 0, 1)),
     "leakyrelu": (0.01, 0.0, lambda x, a, b: np.where(x >= 0, x, a * x)),
     "relu": (0.0, 0.0, lambda x, a, b: np.maximum(x, 0)),
-    "scaledtanh": (1.0, 1.0, lambda x, a, b: a * np.tanh(b * x)),
-    "sigmoid": (0.0, 0.0, lambda x, a, b: 1 / (1 + np.exp(-x))),
-    "softplus": (0.0, 0.0, lambda x, a, b: np.logaddexp(x, 0)),
+    "scaledtanh": (1.0, 1.0, lambda x, a, b: a * elementary.tanh(b * x)),
+    "sigmoid": (0.0, 0.0, lambda x, a, b: elementary.sigmoid(x)),
+    "softplus": (0.0, 0.0, lambda x, a, b: elementary.logaddexp(x, 0)),
     "softsign": (0.0, 0.0, lambda x, a, b: x / (1 + np.abs(x))),
-    "tanh": (0.0, 0.0, lambda x, a, b: np.tanh(x)),
+    "tanh": (0.0, 0.0, lambda x, a, b: elementary.tanh(x)),
     "thresholdedrelu": (1.0, 0.0, lambda x, a, b: np.where(x > a, x, 0)),
 }
 
@@ -152,7 +154,7 @@ class Lstm(XtOp, name="lstm"):
             def step(d: int, xt: Any, states: list[Any]) -> tuple[Any, ...]:
                 h, c = states
                 f, g, k = (activation(a, 3 * d + i) for i in range(3))
-                total = xt @ w[d].T + h @ r[d].T
+                total = matmul(xt, w[d].T) + matmul(h, r[d].T)
                 total = total if b is None else total + b[d, :4 * size] + b[d, 4 * size:]
                 i, o, forget, cell = np.split(total, 4, -1)
                 pi, po, pf = (0, 0, 0) if p is None else np.split(p[d], 3)
@@ -205,11 +207,11 @@ class Gru(XtOp, name="gru"):
                 (h,) = states
                 f, g = (activation(a, 2 * d + i) for i in range(2))
                 wb, rb = (np.zeros(3 * size, x.dtype),) * 2 if b is None else np.split(b[d], 2)
-                left = xt @ w[d].T + wb
-                gates = f(clipped(a, left[:, :2 * size] + h @ r[d, :2 * size].T + rb[:2 * size]))
+                left = matmul(xt, w[d].T) + wb
+                gates = f(clipped(a, left[:, :2 * size] + matmul(h, r[d, :2 * size].T) + rb[:2 * size]))
                 z, reset = np.split(gates, 2, -1)
                 rn, rbn = r[d, 2 * size:].T, rb[2 * size:]
-                right = reset * (h @ rn + rbn) if a.linear_before_reset else (reset * h) @ rn + rbn
+                right = reset * (matmul(h, rn) + rbn) if a.linear_before_reset else matmul(reset * h, rn) + rbn
                 n = g(clipped(a, left[:, 2 * size:] + right))
                 return ((1 - z) * n + z * h,)
 
@@ -249,7 +251,7 @@ class Rnn(XtOp, name="rnn"):
             size = r.shape[2]
 
             def step(d: int, xt: Any, states: list[Any]) -> tuple[Any, ...]:
-                total = xt @ w[d].T + states[0] @ r[d].T
+                total = matmul(xt, w[d].T) + matmul(states[0], r[d].T)
                 total = total if b is None else total + b[d, :size] + b[d, size:]
                 return (activation(a, d)(clipped(a, total)),)
 

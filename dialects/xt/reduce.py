@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from xcc.dialects.xt.broadcasting import window_size
+from xcc.dialects.xt.elementary import logaddexp
 from xcc.dialects.xt.fields import boolean, dims, integer, integers, operand, text
 from xcc.dialects.xt.numeric import NARROW, highest, lowest
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of
@@ -40,6 +41,7 @@ def reduce_array(kind: str, x: Any, axes: tuple[int, ...], keepdims: bool = Fals
     start = np.array(neutral(kind, dtype)).astype(wide.dtype)
     with np.errstate(all="ignore"):
         out = REDUCERS[kind].reduce(wide, axis=axes, dtype=wide.dtype, keepdims=keepdims, initial=start)
+    out = out + wide.dtype.type(0) if is_float(dtype) else out      # which of 0 and -0 is the larger differs by CPU
     return np.asarray(out).astype(x.dtype)
 
 
@@ -244,10 +246,17 @@ class Cumulative(XtOp, name="cumulative"):
         y = np.moveaxis(x.astype(np.float32) if dtype in NARROW else x, a.axis, 0)
         y = y[::-1] if a.reverse else y
         start = lowest(dtype) if a.kind == "logsumexp" else neutral(a.kind, dtype)
-        f = np.logaddexp if a.kind == "logsumexp" else REDUCERS[a.kind]
         with np.errstate(all="ignore"):
             if a.exclusive and y.shape[0]:
                 y = np.concatenate([np.full_like(y[:1], np.array(start).astype(y.dtype)), y[:-1]])
-            out = f.accumulate(y, 0, dtype=y.dtype)
+            out = _log_sums(y) if a.kind == "logsumexp" else REDUCERS[a.kind].accumulate(y, 0, dtype=y.dtype)
         out = out[::-1] if a.reverse else out
         return np.ascontiguousarray(np.moveaxis(out, 0, a.axis)).astype(numpy_dtype(dtype))
+
+
+def _log_sums(y: Any) -> Any:
+    """The logarithms of the running sums of e^y along the first dim."""
+    out = y.copy()
+    for i in range(1, len(y)):
+        out[i] = logaddexp(out[i - 1], y[i])
+    return out

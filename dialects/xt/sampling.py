@@ -11,6 +11,7 @@ from xcc.dialects.xt.fields import boolean, dims, integer, integers, number, ope
 from xcc.dialects.xt.norm import check_float
 from xcc.dialects.xt.numeric import in_float
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, same_dims
+from xcc.dialects.xt.products import matmul
 from xcc.dialects.xt.resize import keys
 from xcc.dialects.xt.shape import static_dims
 from xcc.dialects.xt.types import TensorType
@@ -222,9 +223,9 @@ class DeformConv(XtOp, name="deform_conv"):
                 z = cols * a.strides[1] - a.low[1] + j * a.dilations[1] + moves[b, g, i, j, 1]
                 part = slice(g * size, (g + 1) * size)
                 columns[b, part, i, j] = _interpolate(zeros, x[b, part], np.stack([y, z], -1)) * scale[b, g, i, j]
-            split = columns.reshape(n, a.groups, channels // a.groups, kh, kw, oh, ow)
-            kernels = w.reshape(a.groups, -1, *w.shape[1:])
-            out = np.einsum("bgcijyx,gocij->bgoyx", split, kernels).reshape(n, -1, oh, ow)
+            depth = channels // a.groups * kh * kw
+            split = columns.reshape(n, a.groups, depth, oh * ow)
+            out = matmul(w.reshape(a.groups, w.shape[0] // a.groups, depth), split).reshape(n, w.shape[0], oh, ow)
             return out if bias is None else out + bias.astype(out.dtype).reshape(-1, 1, 1)
 
         return in_float(f, x, w, offset)

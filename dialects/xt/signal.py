@@ -1,13 +1,16 @@
 """The discrete Fourier transform; windows, STFT and mel filters are built from it by converters."""
 
+import math
 from typing import Any
 
 import numpy as np
 
+from xcc.dialects.xt.angles import cos, sin
 from xcc.dialects.xt.fields import boolean, integer, operand
 from xcc.dialects.xt.norm import check_float
 from xcc.dialects.xt.numeric import in_float
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of
+from xcc.dialects.xt.products import matmul
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import floordiv
 
@@ -42,9 +45,19 @@ class Dft(XtOp, name="dft"):
     @staticmethod
     def evaluate(a: Attrs, x: Any) -> Any:
         def f(v: Any) -> Any:
-            z = v[..., 0] + (1j * v[..., 1] if v.shape[-1] == 2 else 0)
-            y = np.fft.ifft(z, axis=a.axis) if a.inverse else np.fft.fft(z, axis=a.axis)
-            y = np.take(y, np.arange(z.shape[a.axis] // 2 + 1), a.axis) if a.onesided else y
-            return np.stack([y.real, y.imag], -1)
+            rows = np.moveaxis(v, a.axis, -2)
+            table = roots_of_unity(a, *rows.shape[-2:]).astype(v.dtype)
+            y = matmul(rows.reshape(-1, table.shape[0] * table.shape[1]), table.reshape(-1, math.prod(table.shape[2:])))
+            return np.moveaxis(y.reshape(*rows.shape[:-2], *table.shape[2:]), -2, a.axis)
 
         return in_float(f, x)
+
+
+def roots_of_unity(a: Attrs, n: int, parts: int) -> np.ndarray[Any, Any]:
+    """What the transform of `n` numbers of `parts` parts multiplies with: [n, parts, frequencies, 2] in f64."""
+    m = n // 2 + 1 if a.onesided else n
+    angle = (-1 if a.inverse else 1) * 2 * np.pi * np.arange(n) / max(n, 1)
+    place = np.outer(np.arange(n), np.arange(m)) % max(n, 1)
+    cosine, sine = cos(angle)[place], sin(angle)[place]
+    table = np.stack([np.stack([cosine, -sine], -1), np.stack([sine, cosine], -1)], 1)
+    return np.asarray(table[:, :parts] / (n if a.inverse else 1))

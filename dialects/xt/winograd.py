@@ -13,6 +13,7 @@ import numpy as np
 from xcc.dialects.xt.broadcasting import merge_dim
 from xcc.dialects.xt.fields import dims, integer, operand
 from xcc.dialects.xt.op import Attrs, InferError, XtOp
+from xcc.dialects.xt.products import matmul
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import Dim
 
@@ -97,10 +98,19 @@ class WinogradConvolution(XtOp, name="winograd_convolution"):
         output, _, image = winograd_matrices(a.tile)
         size = len(image)
         patches = np.lib.stride_tricks.sliding_window_view(x, (size, size), (1, 2))[:, ::a.tile, ::a.tile]
-        patches = np.einsum("ai,bj,nhwcij->abnhwc", image, image, patches.astype(np.float64), optimize=True)
-        products = np.einsum("abnhwc,abpck->abnhwpk", patches, w.astype(np.float64), optimize=True)
-        products = products.reshape(*products.shape[:5], -1)[..., :a.outputs]
-        tiles = np.einsum("ia,jb,abnhwk->nhiwjk", output, output, products, optimize=True)
-        n, down, _, across, _, outputs = tiles.shape
-        out = tiles.reshape(n, down * a.tile, across * a.tile, outputs)[:, :spatial[0], :spatial[1]]
+        n, down, across, channels = patches.shape[:4]
+        both = np.moveaxis(_on_both(image, patches.astype(np.float64)), (-2, -1), (0, 1))
+        filters = np.moveaxis(w.astype(np.float64), 3, 2).reshape(size, size, channels, -1)
+        sums = matmul(both.reshape(size, size, -1, channels), filters)[..., :a.outputs]
+        tiles = _on_both(output, np.moveaxis(sums.reshape(size, size, n, down, across, a.outputs), (0, 1), (-2, -1)))
+        out = tiles.transpose(0, 1, 4, 2, 5, 3).reshape(n, down * a.tile, across * a.tile, a.outputs)
+        out = out[:, :spatial[0], :spatial[1]]
         return np.ascontiguousarray(out).astype(x.dtype)
+
+
+def _on_both(matrix: Any, x: Any) -> Any:
+    """`matrix` on each of the last two dims of `x`."""
+    for _ in range(2):
+        rows = matmul(x.reshape(-1, x.shape[-1]), matrix.T)
+        x = np.swapaxes(rows.reshape(*x.shape[:-1], -1), -1, -2)
+    return x

@@ -8,10 +8,11 @@ import numpy as np
 from onnx import AttributeProto, helper
 from onnx.reference import ReferenceEvaluator
 
+from xcc.dialects.xt.numeric import one_nan
 from xcc.dialects.xt.types import NUMPY_DTYPES
 from xcc.frontends.onnx.context import Array, Context, Tensor
 
-__all__ = ["LIMIT", "evaluate", "grows"]
+__all__ = ["LIMIT", "evaluate", "grows", "is_evaluated"]
 
 LIMIT = 1024
 """What has more elements than this is left to the converters: constants are kept out of memory, and each symbolic
@@ -28,10 +29,7 @@ def evaluate(cx: Context) -> tuple[Tensor, ...] | None:
     """All operands are constants: the reference implementation's results, None when large or not to be had."""
     if cx.op == "Constant":
         return (Tensor.of_array(_constant(cx)),)
-    arrays = [t.const for t in cx.tensors if t is not None]
-    if cx.op in _KEPT or any(a is not None and a.size > LIMIT for a in arrays) or grows(cx):
-        return None
-    if any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in cx.node.attribute):
+    if not is_evaluated(cx):
         return None
     names = [n for n in dict.fromkeys(cx.node.input) if n]
     outputs = [n for n in cx.node.output if n]
@@ -47,7 +45,17 @@ def evaluate(cx: Context) -> tuple[Tensor, ...] | None:
     if any(not isinstance(r, np.ndarray | np.generic) or np.asarray(r).dtype not in _KNOWN for r in results):
         return None
     out = [by_name.get(n) for n in cx.node.output]
-    return tuple(None if r is None else Tensor.of_array(np.asarray(r)) for r in out)  # type: ignore[misc]
+    return tuple(None if r is None else Tensor.of_array(one_nan(np.asarray(r))) for r in out)  # type: ignore[misc]
+
+
+def is_evaluated(cx: Context) -> bool:
+    """Whether all operands are small constants, and the result is not to be had from ops in the program instead."""
+    if cx.op in _KEPT or any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in cx.node.attribute):
+        return False
+    if not all(v is None or isinstance(v, Tensor) for v in cx.inputs):
+        return False
+    operands = [t for t in cx.tensors if t is not None]
+    return len(operands) > 0 and all(t.const is not None and t.const.size <= LIMIT for t in operands) and not grows(cx)
 
 
 def _any(name: str) -> Any:

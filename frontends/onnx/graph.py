@@ -15,6 +15,7 @@ from xcc.diagnostics import CompilerBug, Misfit, UserError
 from xcc.dialects import xt
 from xcc.frontends.onnx import registry
 from xcc.frontends.onnx.attributes import attributes_of
+from xcc.frontends.onnx.constant_floats import computed
 from xcc.frontends.onnx.context import (
     Context,
     RanksDiffer,
@@ -247,7 +248,7 @@ class GraphImporter:
                 raise UserError(self.describe(node, f"not supported in opset {opset}"))
             self.expand(node, body)
             return None
-        results = converter(context)
+        results = computed(context, converter) or converter(context)
         return results if isinstance(results, tuple | list) else (results,)
 
     def expand(self, node: NodeProto, function: Any) -> None:

@@ -1,6 +1,7 @@
 """Values known at import: constants are computed, shape arithmetic stays symbolic.
 
-A node whose operands are all small constants is evaluated by the reference implementation that comes with onnx. A node
+A node whose operands are all small constants is evaluated by the reference implementation that comes with onnx, unless
+it computes floats otherwise than by arithmetic (:mod:`xcc.frontends.onnx.constant_floats`). A node
 that works on symbolic dims (object arrays of ints, Exprs and Ratios) is evaluated by a rule of :data:`RULES`. Whatever
 no rule can decide is left to the op's converter, and becomes host-scalar arithmetic in the program.
 """
@@ -12,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from xcc.bounds import Undecided
+from xcc.frontends.onnx import registry
 from xcc.frontends.onnx.context import Array, Context, Tensor
-from xcc.frontends.onnx.element_types import DType, from_onnx
+from xcc.frontends.onnx.element_types import DType, from_onnx, is_floating
 from xcc.frontends.onnx.evaluate import LIMIT, evaluate, grows
 from xcc.frontends.onnx.ratio import parts
 from xcc.frontends.onnx.shape_arithmetic import ARITHMETIC, Rule
@@ -40,8 +42,18 @@ def propagate(cx: Context) -> tuple[Tensor, ...] | None:
     if any(t is not None and t.data is None for t in cx.tensors):
         return None
     if all(t is None or t.const is not None for t in cx.tensors):
-        return evaluate(cx)
+        known = evaluate(cx)
+        return None if known is not None and _differs(cx, known) else known
     return _symbolic(cx)
+
+
+def _differs(cx: Context, known: tuple[Tensor | None, ...]) -> bool:
+    """Whether numpy may compute `known` otherwise on another machine, and there is a converter that does not.
+
+    What is arithmetic of sizes, too, consists of what IEEE 754 defines.
+    """
+    return cx.op not in RULES and cx.op != "Constant" and any(t is not None and is_floating(t.dtype) for t in known) \
+        and registry.lookup("", cx.op, cx.opset) is not None
 
 
 def _symbolic(cx: Context) -> tuple[Tensor, ...] | None:

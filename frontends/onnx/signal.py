@@ -8,6 +8,7 @@ import numpy as np
 
 from xcc import symbolic
 from xcc.dialects import xt
+from xcc.dialects.xt.elementary import log10, power
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.element_types import from_onnx
 from xcc.frontends.onnx.registry import onnx_op
@@ -112,7 +113,7 @@ def mel_weight_matrix(cx: Context) -> Any:
     bins, length, rate, low, high = (float(cx.const(i).reshape(-1)[0]) for i in range(5))
     spectrum = int(length) // 2 + 1
     mels = np.linspace(_mel(low), _mel(high), int(bins) + 2, endpoint=False)
-    edges = np.floor((length + 1) * (700.0 * (10.0 ** (mels / 2595.0) - 1.0)) / rate).astype(int)
+    edges = np.floor((length + 1) * (700.0 * (power(10.0, mels / 2595.0) - 1.0)) / rate).astype(int)
     out = np.zeros((spectrum, int(bins)), np.float32)
     for b in range(int(bins)):
         left, middle, right = edges[b:b + 3]
@@ -128,6 +129,6 @@ def mel_weight_matrix(cx: Context) -> Any:
 
 
 def _mel(frequency: float) -> float:
-    return float(2595.0 * np.log10(1.0 + frequency / 700.0))
+    return float(2595.0 * log10(1.0 + frequency / 700.0))
 
 

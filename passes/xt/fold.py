@@ -11,12 +11,14 @@ import numpy as np
 from xcc import symbolic
 from xcc.dialects import xt
 from xcc.dialects.xt.narrow import per_byte
+from xcc.dialects.xt.numeric import one_nan
 from xcc.dialects.xt.op import attrs_of, grouped_operands, op_class
 from xcc.dialects.xt.types import TensorType, numpy_dtype, width
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.rewrite import at, erase_dead, name_of, producer, replace, walk_ops
 
 SOURCES = ("constant", "weight")
+MOVES = ("movement", "view")
 NEVER = ("random_uniform", "random_normal")
 SMALL = 1024        # elements; a larger result is a weight
 TINY = 8 * 256      # bits of a result that nobody counts: sizes, indices, numbers
@@ -174,7 +176,8 @@ def _evaluated(op: Any, values: dict[Any, _Known]) -> list[_Known]:
         if not memo:
             arrays = [tuple(f() for f in g) if isinstance(g, tuple) else None if g is None else g() for g in inputs]
             out = cls.evaluate(a, *arrays)
-            memo.append(out if isinstance(out, tuple) else (out,))
+            out = out if isinstance(out, tuple) else (out,)
+            memo.append(out if cls.access in MOVES else tuple(map(one_nan, out)))
         return memo[0]
 
     sources = {v: k for u in op.operands for v, k in values[u].sources.items()}

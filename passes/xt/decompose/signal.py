@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from xcc.dialects import xt
+from xcc.dialects.xt.signal import roots_of_unity
 from xcc.passes.xt.decompose import decomposes
 from xcc.passes.xt.decompose.build import dtype, shape, widened
 
@@ -15,16 +14,10 @@ from xcc.passes.xt.decompose.build import dtype, shape, widened
 def dft(a: Any, x: Any) -> Any:
     """x [..., n, ..., c] times a constant [n, c, m, 2]; None when n is symbolic."""
     dims = shape(x)
-    n = dims[a.axis]
-    if not isinstance(n, int):
+    n, parts = dims[a.axis], dims[-1]
+    if not isinstance(n, int) or not isinstance(parts, int):
         return None
-    m = n // 2 + 1 if a.onesided else n
-    sign = 1 if a.inverse else -1
-    angle = sign * 2 * np.pi * (np.outer(np.arange(n), np.arange(m)) % max(n, 1)) / max(n, 1)
-    cos, sin = np.cos(angle), np.sin(angle)
-    real = np.stack([cos, sin], -1)
-    imaginary = np.stack([-sin, cos], -1)
-    table = np.stack([real, imaginary], 1)[:, :dims[-1]] / (n if a.inverse else 1)
+    table = roots_of_unity(a, n, parts)
     rank = len(dims)
 
     def f(v: Any) -> Any:
