@@ -76,7 +76,7 @@ def candidates(size: int, simt: bool, chip: Chip, warpgroup: bool = True) -> lis
 
 def _group(m: int, n: int, chip: Chip) -> int:
     """Rows of tiles of m x n in a band, so that the tiles that run at once span about as many rows as columns."""
-    return 1 << round(math.log2(max(1.0, (chip.cores * n / m) ** 0.5)) - 0.05)
+    return 1 << round(math.log2(max(1.0, math.sqrt(chip.cores * n / m))) - 0.05)
 
 
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip,
@@ -107,7 +107,7 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
         waves = -(-tiles // cores)
         steps = -(-k // t.k)
         faster, whole = (1.3, 16384) if t.warpgroup else (0.7 if warpgroups else 1.0, 8192)
-        compute = 2.0 * t.m * t.n * k / (rate * faster / cores) / min(1.0, (t.m * t.n / whole) ** 0.25)
+        compute = 2.0 * t.m * t.n * k / (rate * faster / cores) / min(1.0, math.sqrt(math.sqrt(t.m * t.n / whole)))
         moved = (t.m + t.n) * k * size / (shared_rate / max(min(cores, tiles), 0.7 * cores))
         step = LATENCY / (t.stages - 2) if t.warpgroup else STEP_SECONDS
         together = min(resident, waves)
@@ -143,7 +143,7 @@ def fma_seconds(t: MatrixTile, m: int, n: int, k: int, batch: int, size: int, ch
     cores = chip.cores
     tiles = -(-m // t.m) * -(-n // t.n) * batch
     held, warps = max(16, t.m * t.n // t.threads), t.threads / chip.warp
-    sides = 2 * 4 * 2 ** (math.log2(held / 16) / 2)         # rows and columns of a thread, which has whole 4x4 blocks
+    sides = 2 * 4 * math.sqrt(held / 16)         # rows and columns of a thread, which has whole 4x4 blocks
     widened = 0.0 if size >= 4 else WIDENING * sides        # a thread widens what it reads
     fma = (held + widened) * t.threads * t.k / 128
     read = sides * t.k * size / 16 * warps * READ_CYCLES
