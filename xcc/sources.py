@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,12 +102,21 @@ def _load_mlir(path: Path) -> Source:
     module = parse_module(text, new_context(), str(path))
     attributes = module.operation.attributes
     stage = attributes[STAGE_ATTRIBUTE].value if STAGE_ATTRIBUTE in attributes else ""
-    return Source(module, _weights_beside(path), stage, path.stem)
+    return Source(module, _weights_beside(path, module), stage, path.stem)
 
 
-def _weights_beside(path: Path) -> WeightStore:
-    """``D/02-linalg.mlir`` reads ``D/02-linalg.safetensors``; no file means no weights."""
+def _weights_beside(path: Path, module: Any) -> WeightStore:
+    """``D/02-linalg.mlir`` reads ``D/02-linalg.safetensors``; no file means no weights. Structure can be looked at
+    without their values, which are asked for where they are used."""
+    from xcc.passes.walk import ops_where
     from xcc.weight_files import read_weights
 
     beside = path.with_suffix(".safetensors")
-    return read_weights(beside) if beside.is_file() else WeightStore()
+    store = read_weights(beside) if beside.is_file() else WeightStore()
+    for op in ops_where(module, lambda op: op.name == "xt.weight"):
+        name = op.attributes["name"].value
+        if name not in store:
+            where = re.match(r'loc\(".*":(\d+:\d+)\)', str(op.location))
+            store.missing[name] = (f"{path}{f':{where[1]}' if where else ''}: the weight '{name}' has no value: "
+                                   f"{beside} {'lacks it' if beside.is_file() else 'is not there'}")
+    return store

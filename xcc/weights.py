@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from xcc.diagnostics import UserError
+
 
 class WeightStore:
     """Name -> numpy array. A lazy entry is a function called once, at first use."""
 
     def __init__(self) -> None:
         self._entries: dict[str, np.ndarray[Any, Any] | Callable[[], np.ndarray[Any, Any]]] = {}
+        self.missing: dict[str, str] = {}   # names that a module uses without a value here: what to say of them
         self.files: list[Path] = []         # what a frontend has mapped for them, beside the model's own file
 
     def __contains__(self, name: str) -> bool:
@@ -27,6 +30,8 @@ class WeightStore:
         return len(self._entries)
 
     def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
+        if name in self.missing and name not in self._entries:
+            raise UserError(self.missing[name])
         entry = self._entries[name]
         if callable(entry):
             entry = self._entries[name] = entry()

@@ -18,6 +18,10 @@ def per_byte(name: str) -> int:
     return 8 // width(name) if width(name) in (2, 4) else 1
 
 
+def _normalize(a: Attrs, x: TensorType) -> None:
+    a.axis = axis_of(a.axis, x.rank)
+
+
 def _resized(a: Attrs, x: TensorType, times: int) -> tuple[Dim, ...]:
     """The dims of x with the dim `size` at `axis`, checked to be made of so many."""
     check_rank("size", a.size, 1)
@@ -34,10 +38,7 @@ class Stretch(XtOp, name="stretch"):
     times = integer()
     size = dims()
     access = "movement"
-
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.axis = axis_of(a.axis, x.rank)
+    normalize = staticmethod(_normalize)
 
     @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
@@ -61,10 +62,7 @@ class Unpack(XtOp, name="unpack"):
     size = dims()
     dtype = dtype()
     access = "movement"
-
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.axis = axis_of(a.axis, x.rank)
+    normalize = staticmethod(_normalize)
 
     @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import cache
 
 from xcc._mlir import ir
+from xcc.passes.vector.derived import angle
 from xcc.passes.vector.double import times, two_sum
 from xcc.passes.vector.lanes import Lanes
 
@@ -186,10 +187,4 @@ def atan(x: Lanes) -> Lanes:
 
 
 def atan2(y: Lanes, x: Lanes) -> Lanes:
-    a, b = y.abs(), x.abs()
-    both = a.compare("oeq", b)
-    ratio = both.select(a.compare("oeq", 0.0).select(a, 1.0), a / b)
-    t = _atan_positive(ratio)
-    negative = x.bits().compare("slt", 0)
-    t = negative.select((t.const(2 * _HALF_PI[0]) - t) + 2 * _HALF_PI[1], t)
-    return y.compare("uno", x).select(math.nan, t.copysign(y))
+    return angle(y, x, _atan_positive, (2 * _HALF_PI[0], 2 * _HALF_PI[1]))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from xcc._mlir import ir
+from xcc.passes.vector.derived import Hyperbolic
 from xcc.passes.vector.lanes import Lanes
 
 _INF = math.inf
@@ -134,38 +135,9 @@ def tanh(x: Lanes) -> Lanes:
     return a.compare("olt", 0.625).select((p * z).fma(a, a), t / (t + 2.0)).copysign(x)
 
 
-def sinh(x: Lanes) -> Lanes:
-    a = x.abs()
-    t = expm1(a.at_most(30.0))
-    h = exp(a * 0.5)
-    return a.compare("olt", 20.0).select((t + t / (t + 1.0)) * 0.5, h * 0.5 * h).copysign(x)
-
-
-def cosh(x: Lanes) -> Lanes:
-    a = x.abs()
-    e = exp(a.at_most(30.0))
-    h = exp(a * 0.5)
-    return a.compare("olt", 20.0).select((e + 1.0 / e) * 0.5, h * 0.5 * h)
-
-
-def asinh(x: Lanes) -> Lanes:
-    a = x.abs()
-    b = a.at_most(1e9)
-    q = b * b
-    y = log1p(b + q / ((q + 1.0).sqrt() + 1.0))
-    return a.compare("ogt", 1e8).select(log(a) + 0.6931471805599453, y).copysign(x)
-
-
-def acosh(x: Lanes) -> Lanes:
-    t = x.at_most(1e9) - 1.0
-    y = log1p(t + t.fma(t, t * 2.0).sqrt())
-    y = x.compare("ogt", 1e8).select(log(x) + 0.6931471805599453, y)
-    return x.compare("olt", 1.0).select(_NAN, y)
-
-
-def atanh(x: Lanes) -> Lanes:
-    a = x.abs()
-    return (log1p(a * 2.0 / (1.0 - a)) * 0.5).copysign(x)
+_HYPERBOLIC = Hyperbolic(exp, expm1, log, log1p, far=20.0, huge=1e8)
+sinh, cosh = _HYPERBOLIC.sinh, _HYPERBOLIC.cosh
+asinh, acosh, atanh = _HYPERBOLIC.asinh, _HYPERBOLIC.acosh, _HYPERBOLIC.atanh
 
 
 def erf(x: Lanes) -> Lanes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from xcc._mlir import ir
+from xcc.passes.vector.derived import angle
 from xcc.passes.vector.lanes import Lanes
 
 __all__ = ["acos", "asin", "atan", "atan2", "cos", "sin", "tan"]
@@ -123,10 +124,4 @@ def atan(x: Lanes) -> Lanes:
 
 
 def atan2(y: Lanes, x: Lanes) -> Lanes:
-    a, b = y.abs(), x.abs()
-    both = a.compare("oeq", b)
-    ratio = both.select(a.compare("oeq", 0.0).select(a, 1.0), a / b)
-    t = _atan_positive(ratio)
-    negative = x.bits().compare("slt", 0)
-    t = negative.select((t.const(3.1415927410125732) - t) + -8.742278e-08, t)
-    return y.compare("uno", x).select(_NAN, t.copysign(y))
+    return angle(y, x, _atan_positive, (3.1415927410125732, -8.742278e-08))

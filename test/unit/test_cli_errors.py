@@ -167,6 +167,33 @@ def test_xcc(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: py
     assert what in fails(capsys, "xcc", *argv)
 
 
+@pytest.mark.parametrize("argv", [("--emit=gpu",), ("-o", "m.xcm")])
+def test_weights_without_values(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                argv: tuple[str, ...]) -> None:
+    """The first weight whose numbers are wanted is named, with its place."""
+    from xcc.weight_files import write_weights
+    from xcc.weights import WeightStore
+
+    monkeypatch.chdir(tmp_path)
+    text = """func.func @main(%x: tensor<4x300xf32>) -> tensor<4x300xf32>
+        attributes {arg_attrs = [{xt.name = "x"}], res_attrs = [{xt.name = "y"}]} {
+      %v = "xt.weight"() {name = "v"} : () -> tensor<300xf32>
+      %w = "xt.weight"() {name = "w"} : () -> tensor<300xf32>
+      %e = "xt.exp"(%w) : (tensor<300xf32>) -> tensor<300xf32>
+      %m = "xt.mul"(%v, %e) : (tensor<300xf32>, tensor<300xf32>) -> tensor<300xf32>
+      %y = "xt.add"(%x, %m) : (tensor<4x300xf32>, tensor<300xf32>) -> tensor<4x300xf32>
+      return %y : tensor<4x300xf32>
+    }"""
+    (tmp_path / "m.mlir").write_text(text)
+    shown = fails(capsys, "xcc", "m.mlir", "--target=nvptx", "--chip=sm_90a", *argv)
+    assert "m.mlir:4:" in shown and "the weight 'w' has no value: m.safetensors is not there" in shown
+    store = WeightStore()
+    store.add("w", np.zeros(300, np.float32))
+    write_weights(tmp_path / "m.safetensors", store)
+    shown = fails(capsys, "xcc", "m.mlir", "--target=nvptx", "--chip=sm_90a", *argv)
+    assert "m.mlir:3:" in shown and "the weight 'v' has no value: m.safetensors lacks it" in shown
+
+
 @pytest.mark.parametrize(("argv", "what"), [
     (("absent.xcm",), "absent.xcm: cannot be read: No such file"),
     (("m.txt",), "m.txt: not a compiled model"),

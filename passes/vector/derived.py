@@ -1,0 +1,73 @@
+"""Functions that are made of others in the same way for f32 and f64: hyperbolic ones, their inverses, atan2."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xcc.passes.vector.lanes import Lanes
+
+__all__ = ["Hyperbolic", "angle"]
+
+Function = Callable[[Lanes], Lanes]
+
+
+@dataclass(frozen=True)
+class Hyperbolic:
+    """Of `exp`, `expm1`, `log` and `log1p`.
+
+    far: from there on e^-x is nothing beside e^x.
+    huge: from there on 1 is nothing beside x^2; its square is a number.
+    """
+
+    exp: Function
+    expm1: Function
+    log: Function
+    log1p: Function
+    far: float
+    huge: float
+
+    def sinh(self, x: Lanes) -> Lanes:
+        a = x.abs()
+        t = self.expm1(a.at_most(self.far))
+        return a.compare("olt", self.far).select((t + t / (t + 1.0)) * 0.5, self._half_exp(a)).copysign(x)
+
+    def cosh(self, x: Lanes) -> Lanes:
+        a = x.abs()
+        e = self.exp(a.at_most(self.far))
+        return a.compare("olt", self.far).select((e + 1.0 / e) * 0.5, self._half_exp(a))
+
+    def _half_exp(self, a: Lanes) -> Lanes:
+        """e^a / 2, which may be a number where e^a is not."""
+        h = self.exp(a * 0.5)
+        return h * 0.5 * h
+
+    def asinh(self, x: Lanes) -> Lanes:
+        a = x.abs()
+        b = a.at_most(self.huge)
+        q = b * b
+        y = self.log1p(b + q / ((q + 1.0).sqrt() + 1.0))
+        return a.compare("ogt", self.huge).select(self._log_twice(a), y).copysign(x)
+
+    def acosh(self, x: Lanes) -> Lanes:
+        t = x.at_most(self.huge) - 1.0
+        y = self.log1p(t + t.fma(t, t * 2.0).sqrt())
+        y = x.compare("ogt", self.huge).select(self._log_twice(x), y)
+        return x.compare("olt", 1.0).select(math.nan, y)
+
+    def _log_twice(self, x: Lanes) -> Lanes:
+        return self.log(x) + 0.6931471805599453
+
+    def atanh(self, x: Lanes) -> Lanes:
+        a = x.abs()
+        return (self.log1p(a * 2.0 / (1.0 - a)) * 0.5).copysign(x)
+
+
+def angle(y: Lanes, x: Lanes, atan_positive: Function, pi: tuple[float, float]) -> Lanes:
+    """atan2(y, x) by the arc tangent of numbers from 0 to infinity; `pi` in two parts."""
+    a, b = y.abs(), x.abs()
+    both = a.compare("oeq", b)
+    t = atan_positive(both.select(a.compare("oeq", 0.0).select(a, 1.0), a / b))
+    t = x.bits().compare("slt", 0).select((t.const(pi[0]) - t) + pi[1], t)
+    return y.compare("uno", x).select(math.nan, t.copysign(y))
