@@ -69,9 +69,15 @@ def candidates(size: int, simt: bool, chip: Chip, warpgroup: bool = True) -> lis
         while t.stages > 2 and t.shared_bytes(size) > chip.shared_bytes:
             shallow = t.stages == 3 and t.k * size > 64
             t = replace(t, k=t.k // 2, stages=4) if shallow else replace(t, stages=t.stages - 1)
-        if t.shared_bytes(size) <= chip.shared_bytes:
-            out.append(t)
-    return out
+        out.append(t)
+    return with_room(out, size, chip)
+
+
+def with_room(tiles: list[MatrixTile], size: int, chip: Chip) -> list[MatrixTile]:
+    """Those of `tiles` that the chip has shared memory for; the smallest where it has for none (it is then made
+    smaller: passes/linalg/smaller.py)."""
+    fitting = [t for t in tiles if t.shared_bytes(size) <= chip.shared_bytes]
+    return fitting or [min(tiles, key=lambda t: t.shared_bytes(size))]
 
 
 def _group(m: int, n: int, chip: Chip) -> int:

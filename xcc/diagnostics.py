@@ -51,6 +51,10 @@ class CompilerBug(XccError):
         return "\n".join(lines)
 
 
+class NoRoom(CompilerBug):
+    """A kernel as it was scheduled needs more shared memory than the chip has; smaller tiles may need less."""
+
+
 def one_line(message: str) -> str:
     """`message` with what does not print escaped and the middle of long names left out: models name things at will."""
     printed = "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)

@@ -5,6 +5,7 @@ The process reads frames from standard input and answers on standard output; a f
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import select
@@ -12,16 +13,23 @@ import signal
 import sys
 import threading
 from dataclasses import dataclass, field, replace
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from xcc.diagnostics import CompilerBug, UserError
+from xcc.diagnostics import CompilerBug, NoRoom, UserError
 from xcc.options import CompileOptions
 from xcc.targets.base import Chip, KernelBinary
+
+if TYPE_CHECKING:
+    from xcc.passes.pipeline import Pipeline
 
 __all__ = ["INTERPRETED", "KernelJob", "KernelResult", "compile_kernel", "read_frame", "write_frame"]
 
 INTERPRETED = ("gpu", "cpu")
 """The stages whose IR ``keep_ir`` stores: what the interpreter runs."""
+
+
+MOST_SMALLER = 16
+"""How often tiles are made smaller at most: from 256 x 256 in 3 stages to a few lanes."""
 
 
 @dataclass(frozen=True)
@@ -56,23 +64,36 @@ def compile_kernel(job: KernelJob, at: Any = lambda _stage, _pass: None) -> Kern
     """
     from xcc.targets.base import get_target
 
-    result = _attempt(job, at)
+    result = _fitting(job, at)
     for registers in get_target(job.options.target).fewer_registers if job.emit else ():
         if not _spills(result):
             break
-        other = _attempt(replace(job, chip=replace(job.chip, vector_registers=registers)), at)
+        other = _fitting(replace(job, chip=replace(job.chip, vector_registers=registers)), at)
         if _spills(other) < _spills(result):
             result, other = other, result
         result.seconds = {key: s + other.seconds.get(key, 0.0) for key, s in result.seconds.items()}
     return result
 
 
+def _fitting(job: KernelJob, at: Any) -> KernelResult:
+    """The kernel with tiles as small as its shared memory needs them, where the strategy chooses them."""
+    try:
+        return _attempt(job, at)
+    except NoRoom as e:
+        for steps in range(1, MOST_SMALLER + 1):
+            with contextlib.suppress(NoRoom):
+                result = _attempt(job, at, steps)
+                result.notes.append(f"kernel '{job.name}': {e.message}: tiles made smaller ({steps})")
+                return result
+        raise
+
+
 def _spills(result: KernelResult) -> int:
     return int(dict(result.binary.report).get("spills", 0)) if result.binary is not None else 0
 
 
-def _attempt(job: KernelJob, at: Any) -> KernelResult:
-    """The kernel compiled once."""
+def _attempt(job: KernelJob, at: Any, smaller: int = 0) -> KernelResult:
+    """The kernel compiled once, its tiles made smaller so many times than the strategy's."""
     from xcc.context import parse_module
     from xcc.passes.base import PassContext
     from xcc.passes.pipeline import Pipeline
@@ -91,7 +112,7 @@ def _attempt(job: KernelJob, at: Any) -> KernelResult:
     module = parse_module(job.text, context, f"kernel '{job.name}'")
     wanted = wanted_pairs(module)
     shares: tuple[tuple[int, int], ...] = ()
-    for stage in Pipeline.parse(job.pipeline):
+    for stage in _with_tiles(Pipeline.parse(job.pipeline), smaller):
         run_stage(stage, module, ctx, clock, job.options.verify)
         if wanted is not None and stage.name == ("gpu" if job.chip.warp > 1 else "vector"):
             shares = shared_buffers(module, wanted)
@@ -106,6 +127,15 @@ def _attempt(job: KernelJob, at: Any) -> KernelResult:
         result.binary = replace(binary, name=job.name, ir=ir_text, shares=shares)
     result.seconds = clock.seconds
     return result
+
+
+def _with_tiles(pipeline: Pipeline, smaller: int) -> Pipeline:
+    """`pipeline` with the tiles that ``configure`` chooses made smaller so many times."""
+    from xcc.passes.linalg.configure import Configure
+    from xcc.passes.pipeline import Pipeline
+
+    return Pipeline(tuple(replace(s, passes=tuple(replace(p, smaller=smaller) if isinstance(p, Configure) else p
+                                                  for p in s.passes)) for s in pipeline)) if smaller else pipeline
 
 
 CONTEXT_KERNELS = 64

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xcc._mlir import gpu_d, ir, memref_d, vector_d
-from xcc.diagnostics import CompilerBug
+from xcc.diagnostics import NoRoom
 from xcc.passes.gpu.layout import Layout
 from xcc.passes.gpu.ldmatrix import ROW, matrix_load
 from xcc.passes.gpu.registers import (
@@ -53,7 +53,7 @@ class SharedMemory:
         offset += self.reserved
         self.bytes = max(self.bytes, offset + count * element_bytes(element_type))
         if self.bytes > self.limit:
-            raise CompilerBug(f"the kernel needs {self.bytes} bytes of shared memory, the chip has {self.limit}")
+            raise NoRoom(f"the kernel needs {self.bytes} bytes of shared memory, the chip has {self.limit}")
         space = ir.Attribute.parse(SPACE)
         with self.code.at_entry():
             if self._whole is None:

@@ -11,6 +11,7 @@ from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.by_size import by_size
 from xcc.passes.linalg.kernel_reader import read
+from xcc.passes.linalg.smaller import smaller
 from xcc.passes.linalg.tuning import Database, database
 from xcc.passes.xt.split_beside import PART
 
@@ -25,11 +26,13 @@ class Configure(Pass):
 
     target: whose strategy; default: the compilation's target.
     tuned: whether to look into the tuning database.
+    smaller: how often tiles are made smaller than that (passes/linalg/smaller.py), for kernels without room otherwise.
     """
 
     name: ClassVar[str] = "configure"
     target: str = ""
     tuned: bool = True
+    smaller: int = 0
 
     def run(self, module: Any, ctx: PassContext) -> None:
         target = self.target or (ctx.options.target if ctx.options is not None else "cpu")
@@ -47,8 +50,8 @@ class Configure(Pass):
                     continue
                 kernel = read(function)
                 chip = ctx.chip.name if ctx.chip is not None else ""
-                schedule = entries.find(chip, kernel) or strategy.configure(kernel, ctx.chip)
+                schedule = smaller(entries.find(chip, kernel) or strategy.configure(kernel, ctx.chip), self.smaller)
                 function.attributes["xcc.config"] = schedule.to_attr()
                 few = few_rows(kernel, schedule, ctx.chip) if few_rows is not None and PART not in attributes else None
                 if few is not None:
-                    by_size(function, few.rows, few.limit, few.schedule)
+                    by_size(function, few.rows, few.limit, smaller(few.schedule, self.smaller))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from xcc.targets.base import Chip
-from xcc.targets.gpu_contraction import START_SECONDS, STEP_SECONDS, MatrixTile
+from xcc.targets.gpu_contraction import START_SECONDS, STEP_SECONDS, MatrixTile, with_room
 from xcc.targets.gpu_operands import Loaded
 
 __all__ = ["candidates", "matrix_tile", "needed_registers", "predicted_registers", "wave_tile"]
@@ -46,7 +46,7 @@ def candidates(size: int, simt: bool, chip: Chip, operands: tuple[Loaded, Loaded
     else:
         depths = (256, 128, 64) if chip.warp > 32 else (128, 64)
         tiles = [MatrixTile(m, n, k // size, 64 * waves, SLOTS) for m, n, waves in MATRIX for k in depths]
-    tiles = [t for t in tiles if t.shared_bytes(size) <= chip.shared_bytes]
+    tiles = with_room(tiles, size, chip)
     needed = {t: needed_registers(t, size, simt, chip, operands) for t in tiles}
     fitting = [t for t in tiles if needed[t] <= min(REGISTERS, chip.vector_registers)]
     return fitting or [min(tiles, key=needed.__getitem__)]
@@ -65,7 +65,7 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
         tiles = -(-m // t.m) * -(-n // t.n) * batch
         steps = -(-k // t.k)
         waves = -(-tiles // chip.cores)
-        resident = min(waves, 4, chip.shared_bytes // t.shared_bytes(size))
+        resident = max(1, min(waves, 4, chip.shared_bytes // t.shared_bytes(size)))
         rows, columns = wave_tile(t, 4 if simt else 16, chip)
         through = (rows + columns) * (t.threads // chip.warp) * copies + t.m + t.n       # elements of LDS a k
         turned = sum(CONVERSION * side for side, o in ((t.m, left), (t.n, right)) if o.memory != size) * t.k
