@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,11 +96,15 @@ class CpuExecutor:
         self.threads = int(self._library.xcc_set_threads(ctypes.c_int32(threads)))
         self._names = symbol_names(program)
         self._symbols = (ctypes.c_int64 * max(1, len(self._names)))()
-        self._pointers = (ctypes.c_void_p * max(1, len(program.buffers)))()
+        self._pointers: Any = (ctypes.c_void_p * max(1, len(program.buffers)))()
         self.memory = RunMemory(program, self._library, self._pointers, self._symbols)
         self._limits = bool(self.memory.planner.limits)     # a run tells how large an output is
         self._dtypes = {i: _dtype(program.buffers[i].dtype) for i in program.outputs}
         self._output_memory = [OutputMemory() if program.buffers[i].kind == "output" else None for i in program.outputs]
+        self._own = [program.outputs[n] for n in self.own_outputs]
+        first = program.inputs[0] if program.inputs else 0
+        row = slice(first, first + len(program.inputs))     # where the inputs' pointers are one after the other
+        self._inputs = row if list(program.inputs) == [*range(row.start, row.stop)] else None
         self._updated = {output: program.inputs.index(source) for output, source in program.updates}
         self._plain = not self._limits and all(         # outputs are what the kernels write
             m is not None or i in self._updated for i, m in zip(program.outputs, self._output_memory, strict=True))
@@ -176,33 +180,41 @@ class CpuExecutor:
             if array is not None and not array.size:
                 self._pointers[i] = address
 
-    def run_at(self, inputs: Iterable[int], symbols: Mapping[str, int],
-               outputs: Callable[[list[tuple[int, ...]]], Iterable[int]]) -> None:
-        """Runs on the addresses of contiguous `inputs`, in the program's order, and writes where `outputs` says.
+    def output_shapes(self, symbols: Mapping[str, int]) -> list[tuple[int, ...]]:
+        """Of all outputs; a size that only the run tells has its largest value."""
+        return self.memory.plan(symbols).outputs
 
-        `outputs` is given the shapes of all outputs and returns an address for each, 0 for one that is no buffer of
-        its own (see :meth:`own_output`). A size that only the run tells has its largest value in the shape.
-        """
+    @property
+    def own_outputs(self) -> list[int]:
+        """Which outputs are buffers of their own, that the kernels write."""
+        return [n for n, memory in enumerate(self._output_memory) if memory is not None]
+
+    @property
+    def copied_outputs(self) -> list[int]:
+        """Which outputs :meth:`output` is to be asked for after a run: neither buffers of their own nor inputs, or
+        larger than what is in them."""
+        return [n for n, memory in enumerate(self._output_memory)
+                if n not in self._updated and (memory is None or self._limits)]
+
+    def run_at(self, inputs: Sequence[int], symbols: Mapping[str, int], outputs: Sequence[int]) -> None:
+        """Runs on the addresses of contiguous `inputs`, in the program's order, and writes to the addresses `outputs`,
+        one for each of :attr:`own_outputs`. 0 is the address of what has no element."""
         plan = self.memory.plan(symbols)
         pointers = self._pointers
-        for i, address in zip(self.program.inputs, inputs, strict=True):
-            pointers[i] = address
-        self.memory.place(plan)
-        if plan.void:
-            for i in self.program.inputs:
-                pointers[i] = pointers[i] or self.memory.address + plan.void
-        for i, address in zip(self.program.outputs, outputs(plan.outputs), strict=True):
-            if address:
+        if self._inputs is not None:
+            pointers[self._inputs] = inputs
+        else:
+            for i, address in zip(self.program.inputs, inputs, strict=True):
                 pointers[i] = address
-            elif plan.void and self._output_memory[self.program.outputs.index(i)] is not None:
-                pointers[i] = self.memory.address + plan.void
+        self.memory.place(plan)
+        for i, address in zip(self._own, outputs, strict=True):
+            pointers[i] = address
         if plan.void:
-            self._place_empty(self.memory.address + plan.void, [*self._arrays.items()])
+            empty = self.memory.address + plan.void
+            for i in (*self.program.inputs, *self._own):
+                pointers[i] = pointers[i] or empty
+            self._place_empty(empty, [*self._arrays.items()])
         self._call()
-
-    def own_output(self, n: int) -> bool:
-        """Whether output `n` is a buffer of its own, which the kernels write."""
-        return self._output_memory[n] is not None
 
     def output(self, n: int) -> Any:
         """After :meth:`run_at`: a copy of output `n`, cut to its size."""

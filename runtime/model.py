@@ -49,7 +49,7 @@ class Model:
     def __init__(self, artifact: Artifact, *, threads: int = 0) -> None:
         self.artifact = artifact
         self._threads = _threads(artifact, threads)
-        self._turn = Turn()         # to run: the arena and the pointers into it are the model's, not a run's
+        self.turn = Turn()          # to run: the arena and the pointers into it are the model's, not a run's
         self.inputs: tuple[TensorInfo, ...] = tensor_infos(artifact.program, artifact.program.inputs)
         self.outputs: tuple[TensorInfo, ...] = tensor_infos(artifact.program, artifact.program.outputs)
         self._names = {i.name for i in self.inputs}
@@ -94,7 +94,7 @@ class Model:
         if self._updated:
             self._updated.check([inputs[i.name] for i in self.inputs], checked[0])
         try:
-            with self._turn.lock:
+            with self.turn.lock:
                 outputs = self.executor.run(*checked)
         except MemoryError as e:
             raise UserError(f"the memory does not suffice for a run of these sizes: {e}") from None
@@ -116,11 +116,11 @@ class Model:
 
         A run that ends with an error may have changed a part of it.
         """
-        return ModelState(self.artifact.program, self.executor, self._turn)
+        return ModelState(self.artifact.program, self.executor, self.turn)
 
     def reset(self) -> None:
         """Makes all that the model holds what it was when it was loaded."""
-        with self._turn.lock:
+        with self.turn.lock:
             self.executor.state.reset()
 
     def profile(self, inputs: Mapping[str, Any]) -> list[LaunchTime]:
@@ -128,7 +128,7 @@ class Model:
         if not hasattr(self.executor, "profile"):
             raise UserError(f"the executor of target '{self.target}' cannot time single kernels")
         arrays, symbols = self._checked(inputs)
-        with self._turn.lock:
+        with self.turn.lock:
             times: list[LaunchTime] = self.executor.profile(self._updated.copies(arrays), symbols)
         return times
 
@@ -143,7 +143,7 @@ class Model:
         if not hasattr(self.executor, "replay"):
             raise UserError(f"target '{self.target}' has no device times: time run()")
         arrays, symbols = self._checked(inputs)
-        with self._turn.lock:
+        with self.turn.lock:
             self.executor.run(self._updated.copies(arrays), symbols)
             return run_times(self.executor, symbols, repeats, cold, before)
 
@@ -190,7 +190,7 @@ class Model:
     def executor(self) -> Any:
         """What runs the model; made at the first use, so that an artifact for another machine can be looked at."""
         if self._executor is None:
-            with self._turn.lock:
+            with self.turn.lock:
                 if self._executor is None:
                     self._executor = self._made()
         return self._executor
@@ -226,10 +226,10 @@ class Model:
             if unknown:
                 raise UserError(f"dims: the model has no symbolic dim '{unknown[0]}'; it has "
                                 f"{', '.join(symbols) or 'none'}")
-            with self._turn.lock:
+            with self.turn.lock:
                 self._make_ready(least | dict(dims))
             return self
-        with contextlib.suppress(UserError), self._turn.lock:        # the first run says what is wrong
+        with contextlib.suppress(UserError), self.turn.lock:        # the first run says what is wrong
             self._make_ready(least, spare=True)
         return self
 

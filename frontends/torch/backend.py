@@ -11,7 +11,8 @@ parts that xcc has compiled.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from xcc.diagnostics import CompilerBug, UserError
 from xcc.frontends.torch import compat
 from xcc.frontends.torch.call import BoxedCall, results_of
 from xcc.frontends.torch.capture import capture_fx
+from xcc.frontends.torch.frozen import FrozenCall, static_inputs
 from xcc.frontends.torch.keep import aot_decompositions
 from xcc.frontends.torch.partition import partitioned
 from xcc.frontends.torch.program import TorchProgram
@@ -67,16 +69,23 @@ def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
     chosen = BackendOptions.make(options)
 
     def compiler(graph: Any, _inputs: Sequence[Any]) -> Any:
+        if chosen.freeze:
+            warnings.warn("freeze is for inference, and this graph is made for gradients: its parameters stay inputs; "
+                          "call the model under torch.no_grad()", stacklevel=2)
         return compile_graph(graph, chosen)
 
-    return aot_autograd(fw_compiler=compiler, bw_compiler=compiler, inference_compiler=compiler,
+    def inference(graph: Any, _inputs: Sequence[Any]) -> Any:
+        return compile_graph(graph, chosen, static_inputs() if chosen.freeze else ())
+
+    return aot_autograd(fw_compiler=compiler, bw_compiler=compiler, inference_compiler=inference,
                         decompositions=aot_decompositions(),
                         partition_fn=min_cut_rematerialization_partition,
                         keep_inference_input_mutations=True)(module, inputs)
 
 
-def compile_graph(module: Any, options: BackendOptions) -> Any:
-    """A callable for a flat graph of ATen ops that takes its arguments as a list."""
+def compile_graph(module: Any, options: BackendOptions, frozen: Sequence[int] = ()) -> Any:
+    """A callable for a flat graph of ATen ops that takes its arguments as a list; those at `frozen` become constants
+    of the compiled model."""
     whole, missing = partitioned(module)
     if missing and options.strict:
         raise UserError("; ".join(missing) + ": no converter (docs/aten-ops.md lists what there is); without "
@@ -84,10 +93,13 @@ def compile_graph(module: Any, options: BackendOptions) -> Any:
     for line in missing:
         warnings.warn(f"{line}: xcc has no converter; it runs in torch", stacklevel=2)
     if not missing:
-        return _compiled(module, options)
-    for name, part in list(whole.named_children()):
-        if name.startswith("xcc_part"):
-            setattr(whole, name, _Part(_compiled(part, options)))
+        return _compiled(module, options, frozen)
+    parameters = [n for n in whole.graph.nodes if n.op == "placeholder"]
+    constant = {parameters[n] for n in frozen}
+    for node in whole.graph.nodes:
+        if node.op == "call_module" and node.target.startswith("xcc_part"):
+            own = [n for n, a in enumerate(node.args) if a in constant]
+            setattr(whole, node.target, _Part(_compiled(getattr(whole, node.target), options, own)))
     whole.recompile()
     return _boxed(whole)
 
@@ -115,20 +127,34 @@ def _boxed(module: Any) -> Any:
     return call
 
 
-def _compiled(module: Any, options: BackendOptions) -> Any:
+def _compiled(module: Any, options: BackendOptions, frozen: Sequence[int]) -> Any:
     """The graph compiled, or as torch runs it where that fails and the options allow it."""
-    try:
+
+    def make(program: TorchProgram) -> Any:
+        with _failing(options):
+            model = _model(program, options)
+            return BoxedCall(model, program.graph) if model is not None else None
+        return None
+
+    with _failing(options):
         program = capture_fx(module)
-        model = _model(program, options)
+        call = FrozenCall(program, frozen, make, _boxed(module)) if frozen else make(program)
+        return _function(call) if call is not None else _boxed(module)
+    return _boxed(module)
+
+
+@contextmanager
+def _failing(options: BackendOptions) -> Iterator[None]:
+    """What cannot be compiled in here runs in torch, with a warning, where the options allow that."""
+    try:
+        yield
     except (UserError, CompilerBug) as e:
         if options.strict:
             raise
-        warnings.warn(f"xcc could not compile a part of the model, which runs in torch: {e}", stacklevel=2)
-        return _boxed(module)
-    return _function(BoxedCall(model, program.graph)) if model is not None else _boxed(module)
+        warnings.warn(f"xcc could not compile a part of the model, which runs in torch: {e}", stacklevel=4)
 
 
-def _function(call: BoxedCall) -> Any:
+def _function(call: Any) -> Any:
     """`call` as a function: Dynamo's wrappers keep the attributes of functions only."""
 
     def boxed(arguments: list[Any]) -> list[Any]:

@@ -2,19 +2,78 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import torch
 
 from xcc import symbolic
+from xcc.frontends.torch import compat
 from xcc.frontends.torch.dtypes import torch_dtype
 from xcc.frontends.torch.graph import Input, Output, Ref, Size, SizeSpec, TensorSpec, TorchGraph
 from xcc.frontends.torch.layout import inverse, strides_of
 from xcc.symbolic import Dim
 
-__all__ = ["BoxedCall", "results_of"]
+__all__ = ["BoxedCall", "TensorCall", "results_of"]
+
+Sizes = tuple[int, ...]
+REMEMBERED = 256        # sets of sizes
+
+
+class TensorCall:
+    """Runs a CPU model on torch tensors, one call after the other where threads share it.
+
+    `orders` has the order in memory of the dims of each output (see :class:`Output`).
+    """
+
+    def __init__(self, model: Any, orders: Sequence[tuple[int, ...]]) -> None:
+        self._executor, self._turn = model.executor, model.turn
+        self._outputs = [_Made(torch_dtype(o.dtype), order) for o, order in zip(model.outputs, orders, strict=True)]
+        self._own, self._copied = self._executor.own_outputs, self._executor.copied_outputs
+        self._empty: dict[Sizes, list[Any]] = {}        # by the symbols' values: what makes the outputs
+
+    def __call__(self, tensors: Sequence[Any], key: Sizes, symbols: Mapping[str, int]) -> list[Any]:
+        """The outputs; None for one that is written into an input, which is there already.
+
+        `tensors`: contiguous ones, of the types and shapes that the program takes. `key`: the values of `symbols`.
+        """
+        results: list[Any] = [None] * len(self._outputs)
+        addresses = []
+        with self._turn.lock:
+            forms = self._empty.get(key)
+            for n, shape, strides, dtype in self._forms(key, symbols) if forms is None else forms:
+                results[n] = tensor = compat.empty_strided(shape, strides, dtype)
+                addresses.append(tensor.data_ptr())
+            self._executor.run_at([t.data_ptr() for t in tensors], symbols, addresses)
+            for n in self._copied:
+                results[n] = self._outputs[n].copied(self._executor.output(n))
+        return results
+
+    def _forms(self, key: Sizes, symbols: Mapping[str, int]) -> list[Any]:
+        if len(self._empty) >= REMEMBERED:
+            self._empty.clear()
+        shapes = self._executor.output_shapes(symbols)
+        made = self._empty[key] = [(n, *self._outputs[n].form(shapes[n])) for n in self._own]
+        return made
+
+
+class _Made:
+    """One output of a program."""
+
+    def __init__(self, dtype: Any, order: tuple[int, ...]) -> None:
+        self.dtype, self.order = dtype, order
+
+    def form(self, shape: Sizes) -> tuple[Sizes, Sizes, Any]:
+        """Shape, strides and type of the tensor for what has `shape` in the program: that of the dims as they lie."""
+        order = self.order or tuple(range(len(shape)))
+        logical = tuple(shape[d] for d in inverse(order))
+        return logical, strides_of(logical, order), self.dtype
+
+    def copied(self, array: Any) -> Any:
+        """A tensor of what is no memory of its own, or is cut to a size that only the run told."""
+        tensor = torch.from_numpy(array.view("u1").reshape(-1).copy()).view(self.dtype).reshape(array.shape)
+        return tensor.permute(inverse(self.order)) if self.order else tensor
 
 
 class BoxedCall:
@@ -22,52 +81,69 @@ class BoxedCall:
 
     def __init__(self, model: Any, graph: TorchGraph) -> None:
         """`model`: the compiled `graph`, whose outputs are tensors only, each once (see :func:`results_of`)."""
-        self._model = model
-        self._executor = model.executor
-        self._lock = threading.Lock()
-        places = {i.name: n for n, i in enumerate(graph.inputs)}
-        self._inputs = [_Argument(places[i.name], graph.inputs[places[i.name]]) for i in model.inputs]
-        self._sizes = _sizes(graph.inputs)
-        self._symbols = [name for name, _, _ in self._sizes]
-        self._solved: dict[tuple[int, ...], dict[str, int]] = {}
-        made = {_key(o): n for n, o in enumerate(results_of(graph))}
-        self._outputs = [_Result(o, graph, made[_key(o)] if _key(o) in made else -1, places) for o in graph.outputs
-                         if not o.updates]
+        known = {i.name: i for i in graph.inputs}
+        seeds = [i.name for i in graph.inputs if i.kind == "seed"]
+        places = {name: n for n, name in enumerate((*_given(graph), *seeds))}
+        arguments = [(places[i.name], known[i.name]) for i in model.inputs]
+        self._pick = _picked([n for n, _ in arguments])
+        self._turned = [(n, a.order) for n, (_, a) in enumerate(arguments) if a.order]
+        self._numbers = [n for n, (_, a) in enumerate(arguments) if isinstance(a.spec, SizeSpec)]
+        self._draws = bool(seeds)
+        self._sizes = _sizes([i for i in graph.inputs if i.name in places])
+        self._solved: dict[Sizes, dict[str, int]] = {}
+        results = results_of(graph)
+        self._call = TensorCall(model, [o.order for o in results])
+        made = {_key(o): n for n, o in enumerate(results)}
+        self._results = [_Result(o, graph, made.get(_key(o), -1), places) for o in graph.outputs if not o.updates]
+        self._plain = [r.place for r in self._results] == [*range(len(results))] and not any(
+            r.scalar for r in self._results)      # what the program makes is what the call returns
         written = {o.updates for o in graph.outputs}
-        self._written = [n for n, a in enumerate(self._inputs) if a.name in written]
-        self._order = {r.place: r for r in self._outputs if r.place >= 0}
-        self._owned = {n: self._executor.own_output(n) for n in self._order}
-        self._count = len(model.outputs)
+        self._written = [(n, place, a.order) for n, (place, a) in enumerate(arguments) if a.name in written]
 
     def __call__(self, arguments: list[Any]) -> list[Any]:
+        if self._draws:
+            arguments.append(torch.empty((), dtype=torch.int64).random_())      # torch's default generator decides
         key = tuple([int(arguments[n]) if axis < 0 else arguments[n].size(axis) for _, n, axis in self._sizes])
         symbols = self._solved.get(key)
         if symbols is None:
-            symbols = self._solved[key] = dict(zip(self._symbols, key, strict=True))
-        kept = []       # what is read must stay until the run is over
-        addresses = []
-        for a in self._inputs:
-            tensor = a.tensor(arguments)
-            kept.append(tensor)
-            addresses.append(tensor.data_ptr())
-        made: list[Any] = [None] * self._count
-
-        def outputs(shapes: list[tuple[int, ...]]) -> list[int]:
-            for n, owned in self._owned.items():
-                if owned:
-                    made[n] = self._order[n].empty(shapes[n])
-            return [0 if t is None else t.data_ptr() for t in made]
-
-        with self._lock:
-            self._executor.run_at(addresses, symbols, outputs)
-            for n, owned in self._owned.items():
-                if not owned:
-                    made[n] = self._order[n].copied(self._executor.output(n))
-        for n in self._written:
-            self._inputs[n].put_back(arguments, kept[n])
-        results = [r.value(made, arguments, symbols) for r in self._outputs]
+            symbols = self._solve(key)
+        tensors = self._pick(arguments)
+        if self._numbers or self._turned or not all([t.is_contiguous() for t in tensors]):
+            tensors = self._laid(tensors)
+        made = self._call(tensors, key, symbols)
+        for n, place, order in self._written:
+            _put_back(arguments[place], tensors[n], order)
+        results = made if self._plain else [r.value(made, arguments, symbols) for r in self._results]
         arguments.clear()
         return results
+
+    def _solve(self, key: Sizes) -> dict[str, int]:
+        if len(self._solved) >= REMEMBERED:
+            self._solved.clear()
+        symbols = self._solved[key] = {name: value for (name, _, _), value in zip(self._sizes, key, strict=True)}
+        return symbols
+
+    def _laid(self, tensors: Sequence[Any]) -> list[Any]:
+        """The tensors in dense memory, in the orders that the program has been compiled for; numbers as i64."""
+        out = list(tensors)
+        for n in self._numbers:
+            out[n] = torch.tensor(out[n])
+        for n, order in self._turned:
+            out[n] = out[n].permute(order)
+        return [t.contiguous() for t in out]
+
+
+def _picked(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """What gives the entries at `places` of a list, as a sequence also where it is one or none."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return itemgetter(slice(places[0], places[0] + 1) if places else slice(0))
+
+
+def _put_back(argument: Any, tensor: Any, order: tuple[int, ...]) -> None:
+    """Writes what the program has written into `argument`, where it was not the argument's own memory."""
+    if tensor.data_ptr() != argument.data_ptr():
+        (argument.permute(order) if order else argument).copy_(tensor)
 
 
 def _sizes(inputs: Sequence[Input]) -> list[tuple[str, int, int]]:
@@ -83,31 +159,6 @@ def _sizes(inputs: Sequence[Input]) -> list[tuple[str, int, int]]:
     return [(name, n, axis) for name, (n, axis) in found.items()]
 
 
-class _Argument:
-    """One tensor that the program takes; an int goes as an i64."""
-
-    def __init__(self, place: int, source: Input) -> None:
-        self.name, self.place, self.order = source.name, place, source.order
-        self.number = isinstance(source.spec, SizeSpec)
-
-    def tensor(self, arguments: list[Any]) -> Any:
-        """Dense memory with the elements in the order that the program has been compiled for."""
-        value = arguments[self.place]
-        if self.number:
-            return torch.tensor(value)
-        if not self.order:
-            return value if value.is_contiguous() else value.contiguous()
-        turned = value.permute(self.order)
-        return turned if turned.is_contiguous() else turned.contiguous()
-
-
-    def put_back(self, arguments: list[Any], tensor: Any) -> None:
-        """Writes what the program has written into the argument, where it was not the argument's own memory."""
-        value = arguments[self.place]
-        if tensor.data_ptr() != value.data_ptr():
-            (value.permute(self.order) if self.order else value).copy_(tensor)
-
-
 class _Result:
     """One entry of what the call returns: a tensor that the program makes, an input, a size or a number."""
 
@@ -116,7 +167,6 @@ class _Result:
         self.source = -1            # among the arguments
         self.constant: Any = None
         self.dim: Dim | None = None
-        self.order = output.order
         value = output.value
         if isinstance(value, Size):
             self.dim = symbolic.parse(value.text)
@@ -125,20 +175,7 @@ class _Result:
         elif value.name in places:
             self.source, self.place = places[value.name], -1
         spec = spec_of(graph, value)
-        self.dtype: Any = torch_dtype(spec.dtype) if isinstance(spec, TensorSpec) else None
         self.scalar = isinstance(spec, TensorSpec) and spec.scalar
-
-    def empty(self, shape: tuple[int, ...]) -> Any:
-        """Memory for the result, of the shape that the program has for it: that of the dims as they lie."""
-        if not self.order:
-            return torch.empty(shape, dtype=self.dtype)
-        logical = tuple(shape[d] for d in inverse(self.order))
-        return torch.empty_strided(logical, strides_of(logical, self.order), dtype=self.dtype)
-
-    def copied(self, array: Any) -> Any:
-        """A tensor of what is no memory of its own, or is cut to a size that only the run told."""
-        tensor = torch.from_numpy(array.view("u1").reshape(-1).copy()).view(self.dtype).reshape(array.shape)
-        return tensor.permute(inverse(self.order)) if self.order else tensor
 
     def value(self, made: list[Any], arguments: list[Any], symbols: dict[str, int]) -> Any:
         """What the caller gets."""
@@ -161,12 +198,17 @@ def spec_of(graph: TorchGraph, value: Any) -> Any:
 
 def results_of(graph: TorchGraph) -> tuple[Output, ...]:
     """What the program computes: tensors that are no inputs, each once, and what it writes into inputs."""
-    inputs = {i.name for i in graph.inputs if isinstance(i, Input)}
+    inputs = _given(graph)
     made: dict[Any, Output] = {}
     for o in graph.outputs:
         if o.updates or (isinstance(o.value, Ref) and o.value.name not in inputs):
             made.setdefault(_key(o), o)
     return tuple(made.values())
+
+
+def _given(graph: TorchGraph) -> list[str]:
+    """The inputs that a call has, in order."""
+    return [i.name for i in graph.inputs if i.kind in ("user", "size")]
 
 
 def _key(output: Output) -> Any:

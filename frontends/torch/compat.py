@@ -11,7 +11,11 @@ from xcc.diagnostics import UserError
 
 LEAST = (2, 11)
 
-__all__ = ["check_version", "debug_names", "read_program"]
+__all__ = ["check_version", "debug_names", "empty_strided", "read_program"]
+
+empty_strided: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cpu", None) or (
+    lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype))
+"""Memory on the CPU for `shape`, `strides` and `dtype`, by the quicker way where torch has it."""
 
 
 def check_version() -> None:

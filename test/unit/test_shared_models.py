@@ -96,7 +96,7 @@ busy, stop = threading.Event(), threading.Event()
 
 def work():
     while not stop.is_set():
-        with model._turn.lock:
+        with model.turn.lock:
             busy.set()
             model(x)
 
