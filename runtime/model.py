@@ -157,22 +157,25 @@ class Model:
             fits = type(value) is np.ndarray and value.dtype is dtype and value.ndim == rank \
                 and value.flags.c_contiguous
             arrays.append(value if fits else self._array(info, value))
-        shapes = tuple([a.shape for a in arrays])
-        values = self._read(arrays) if self._values else ()
+        hosted: dict[int, Any] = {}
+
+        def element(n: int, i: int) -> int:
+            if n not in hosted:
+                hosted[n] = arrays[n] if isinstance(arrays[n], np.ndarray) else self.executor.to_host(arrays[n])
+            return int(hosted[n].item(i))
+
+        return arrays, self.symbols_of(tuple([a.shape for a in arrays]), element)
+
+    def symbols_of(self, shapes: tuple[Any, ...], element: Callable[[int, int], int]) -> dict[str, int]:
+        """The value of each symbol for inputs of these shapes; `element` gives an element of an input, flat, by its
+        place among the inputs: some are sizes. UserError where they do not fit each other or the model."""
+        values = tuple([element(n, i) for n, i in self._values]) if self._values else ()
         symbols = self._solved.get((shapes, values))
         if symbols is None:
             if len(self._solved) >= REMEMBERED_SHAPES:
                 self._solved.clear()
             symbols = self._solved[shapes, values] = self._sizes.solve(shapes, values)
-        return arrays, symbols
-
-    def _read(self, arrays: list[Any]) -> tuple[int, ...]:
-        """The elements of inputs that are symbols; those of an array on a device are copied to the host."""
-        hosted: dict[int, Any] = {}
-        for n, _ in self._values:
-            if n not in hosted:
-                hosted[n] = arrays[n] if isinstance(arrays[n], np.ndarray) else self.executor.to_host(arrays[n])
-        return tuple([int(hosted[n].item(i)) for n, i in self._values])
+        return symbols
 
     def __call__(self, *args: Any) -> Any:
         """Runs the model on arrays in input order; one output comes bare, several as a tuple."""

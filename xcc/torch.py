@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-__all__ = ["compile"]
+__all__ = ["compile", "function"]
 
 
 def compile(model: Callable[..., Any], **options: Any) -> Callable[..., Any]:
@@ -34,3 +34,18 @@ def compile(model: Callable[..., Any], **options: Any) -> Callable[..., Any]:
             return compiled(*args, **kwargs)
 
     return call
+
+
+def function(model: Any) -> Callable[..., Any]:
+    """A compiled model for CPUs (:class:`xcc.Model`) as a function of torch tensors, without Dynamo.
+
+        f = xcc.torch.function(xcc.compile(torch.export.export(model, (x,))))
+        y = f(x)
+
+    It takes the model's inputs in order or by name, and returns new tensors, one bare, several as a tuple; inputs that
+    the model updates are written in place. Raises UserError for a model of another target, and when an argument does
+    not fit.
+    """
+    from xcc.frontends.torch.function import TensorFunction
+
+    return TensorFunction(model)

@@ -1,0 +1,76 @@
+"""A compiled model as a function of torch tensors, without Dynamo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from xcc.diagnostics import UserError, counted
+from xcc.frontends.torch.call import TensorCall
+from xcc.frontends.torch.dtypes import name_of, torch_dtype
+from xcc.runtime.signature import check_names, check_tensor
+
+__all__ = ["TensorFunction"]
+
+
+class TensorFunction:
+    """Takes the model's inputs in order or by name, returns its outputs as new tensors: one bare, several as a tuple.
+
+    Inputs are read where they lie when they are contiguous, and written there when the model updates them. No gradient
+    flows through. Threads may share it; calls go one after the other.
+    """
+
+    def __init__(self, model: Any) -> None:
+        """`model`: an :class:`xcc.Model` for CPUs; UserError for one of another target."""
+        if model.target != "cpu":
+            raise UserError(f"the model is for {model.target}, tensors are taken by models for cpu: give model.run "
+                            "arrays on the device, it takes anything with __dlpack__")
+        self.model = model
+        self._call = TensorCall(model, [()] * len(model.outputs))
+        self._names = [i.name for i in model.inputs]
+        self._forms = [(torch_dtype(i.dtype), len(i.shape)) for i in model.inputs]
+        updated = {source: output for output, source in model.updates.items()}
+        outputs = [o.name for o in model.outputs]
+        self._updated = [(n, outputs.index(updated[name])) for n, name in enumerate(self._names) if name in updated]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """UserError names the argument whose element type or shape does not fit."""
+        tensors = self._tensors(args, kwargs) if kwargs or len(args) != len(self._names) else list(args)
+        for n, t in enumerate(tensors):
+            if type(t) is not torch.Tensor or (t.dtype, t.dim()) != self._forms[n] or not t.is_contiguous() \
+                    or not t.is_cpu:
+                tensors[n] = self._fitted(n, t)
+        symbols = self.model.symbols_of(tuple([t.shape for t in tensors]),
+                                        lambda n, i: int(tensors[n].reshape(-1)[i]))
+        results = self._call(tensors, tuple(symbols.values()), symbols)
+        for n, output in self._updated:
+            results[output] = tensors[n]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        if len(args) > len(self._names):
+            raise UserError(f"the model takes {counted(len(self._names), 'input')}, got {len(args)}")
+        given = dict(zip(self._names, args, strict=False))
+        for name in kwargs:
+            if name in given:
+                raise UserError(f"input '{name}' is given twice")
+        check_names(given | kwargs, self.model.inputs)
+        return [given[name] if name in given else kwargs[name] for name in self._names]
+
+    def _fitted(self, n: int, value: Any) -> Any:
+        """`value` as the tensor that the program reads."""
+        info = self.model.inputs[n]
+        updated = any(n == place for place, _ in self._updated)
+        if not isinstance(value, torch.Tensor):
+            try:
+                value = torch.as_tensor(value, dtype=self._forms[n][0])
+            except (TypeError, ValueError, RuntimeError) as e:
+                raise UserError(f"input '{info.name}': no tensor of {info.dtype} can be made of a "
+                                f"{type(value).__name__}: {e}") from None
+        if not value.is_cpu:
+            raise UserError(f"input '{info.name}' is on {value.device}, the model runs on the CPU")
+        check_tensor(info, name_of(value.dtype), value.shape)
+        if updated and not value.is_contiguous():
+            raise UserError(f"input '{info.name}' is updated in place, and must be contiguous")
+        return value.resolve_conj().resolve_neg().contiguous()

@@ -1,0 +1,63 @@
+"""Compiled models as functions of torch tensors: ``xcc.torch.function``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import xcc.torch
+from xcc.diagnostics import UserError
+
+
+class Both(torch.nn.Module):
+    def forward(self, x: torch.Tensor, n: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x.softmax(-1), n + 1
+
+
+class Rows(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x[x[:, 0] > 0]
+
+
+def compiled(model: torch.nn.Module, *args: Any, **options: Any) -> Any:
+    return xcc.torch.function(xcc.compile(torch.export.export(model, args, **options)))
+
+
+@pytest.fixture(scope="module")
+def both() -> Any:
+    rows = torch.export.Dim("rows")
+    return compiled(Both(), torch.randn(4, 8), torch.arange(4), dynamic_shapes={"x": {0: rows}, "n": None})
+
+
+@pytest.mark.parametrize("rows", [4, 0, 1, 7])
+def test_tensors_in_and_out(both: Any, rows: int) -> None:
+    x, n = torch.randn(rows, 8), torch.arange(4)
+    for got in (both(x, n), both(x, n=n), both(x.t().contiguous().t(), n.tolist()),
+                both(torch.nn.Parameter(x), n)):
+        torch.testing.assert_close(got[0], x.softmax(-1))
+        assert torch.equal(got[1], n + 1)
+
+
+def test_results_are_the_callers_own(both: Any) -> None:
+    x, n = torch.randn(3, 8), torch.arange(4)
+    first = both(x, n)[0]
+    both(torch.randn(3, 8), n)
+    torch.testing.assert_close(first, x.softmax(-1))
+
+
+@pytest.mark.parametrize(("args", "message"), [
+    ((torch.randn(3, 8),), "missing input 'n'"), ((torch.randn(3, 8).double(), [0] * 4), "'x': element type is f64"),
+    ((torch.randn(3, 7), [0] * 4), "dim 1 is 7, the model takes 8"), ((torch.randn(3), [0] * 4), "shape is"),
+    ((torch.randn(3, 8), [0] * 4, 1), "takes 2 inputs, got 3"), ((torch.randn(3, 8), "four"), "'n': no tensor of i64")])
+def test_what_does_not_fit_is_named(both: Any, args: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        both(*args)
+
+
+def test_sizes_that_only_a_run_tells() -> None:
+    f = compiled(Rows(), torch.randn(6, 2))
+    for _ in range(3):
+        x = torch.randn(6, 2)
+        assert torch.equal(f(x), x[x[:, 0] > 0])
