@@ -56,7 +56,8 @@ def load_source(model: Any, options: CompileOptions) -> Source:
         return _import(FRONTENDS[".onnx"], model, options, model.graph.name or "model")
     if is_program(model):
         return _import(FRONTENDS[".pt2"], model, options, "model")
-    raise UserError(f"cannot compile a {kind}; give a path, an onnx.ModelProto or a torch.export.ExportedProgram")
+    raise UserError(f"cannot compile a {kind}; give a path, an onnx.ModelProto or a torch.export.ExportedProgram"
+                    + ("; torch.compile(f, backend='xcc') compiles functions" if callable(model) else ""))
 
 
 def _import(frontend: str, model: Any, options: CompileOptions, name: str) -> Source:

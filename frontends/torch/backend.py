@@ -26,6 +26,8 @@ from xcc.frontends.torch.frozen import FrozenCall, static_inputs
 from xcc.frontends.torch.keep import aot_decompositions
 from xcc.frontends.torch.partition import partitioned
 from xcc.frontends.torch.program import TorchProgram
+from xcc.options import CompileOptions
+from xcc.targets.base import chip_of, get_target
 
 __all__ = ["BackendOptions", "backend", "compile_graph"]
 
@@ -57,7 +59,14 @@ class BackendOptions:
         for key in options or {}:
             if key not in known:
                 raise UserError(f"backend 'xcc' has no option '{key}'; options are {', '.join(sorted(known))}")
-        return BackendOptions(**dict(options or {}))
+        chosen = BackendOptions(**dict(options or {}))
+        chip_of(get_target("cpu"), chosen.compile_options().chip)
+        return chosen
+
+    def compile_options(self) -> CompileOptions:
+        """What they say of the compilation; UserError for a value that there is not."""
+        return CompileOptions.make("cpu", chip=self.chip, precision=self.precision, threads=self.threads,
+                                   cache=self.cache)
 
 
 def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, **_: Any) -> Any:
@@ -121,7 +130,8 @@ def _boxed(module: Any) -> Any:
     def call(arguments: list[Any]) -> Any:
         given = tuple(arguments)
         arguments.clear()
-        return module(*given)
+        results = module(*given)
+        return results if isinstance(results, tuple | list) else [results]
 
     call._boxed_call = True     # type: ignore[attr-defined]
     return call
@@ -167,13 +177,10 @@ def _function(call: Any) -> Any:
 def _model(program: TorchProgram, options: BackendOptions) -> Any:
     """The compiled model of what the graph computes; None for a graph that computes nothing."""
     from xcc.facade import compile_to_artifact
-    from xcc.options import CompileOptions
     from xcc.runtime.model import Model
 
     made = results_of(program.graph)
     if not made:
         return None
     graph = replace(program.graph, outputs=made)
-    chosen = CompileOptions.make("cpu", chip=options.chip, precision=options.precision, threads=options.threads,
-                                 cache=options.cache)
-    return Model(compile_to_artifact(TorchProgram(graph, program.weights), chosen)).prepare()
+    return Model(compile_to_artifact(TorchProgram(graph, program.weights), options.compile_options())).prepare()

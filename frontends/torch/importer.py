@@ -93,7 +93,7 @@ class GraphImporter:
         try:
             return spec_type(spec, self.dim)
         except KeyError:
-            raise UserError(f"{place_of(node)}: element type {spec.dtype} is not supported") from None
+            raise _no_type(place_of(node), spec) from None
 
     def spec_of(self, ref: Ref) -> Spec:
         """What torch says of a value."""
@@ -133,7 +133,7 @@ class GraphImporter:
             type_ = spec_type(i.spec, self.dim)
             return type_.with_shape([type_.shape[d] for d in i.order]) if i.order else type_
         except KeyError:
-            raise UserError(f"input '{i.name}': element type {i.spec.dtype} is not supported") from None
+            raise _no_type(f"input '{i.name}'", i.spec) from None
 
     def _weight(self, i: Input) -> Any:
         array = self.program.weights[i.target]
@@ -226,6 +226,11 @@ class GraphImporter:
             module.operation.verify()
         except ir.MLIRError as e:
             raise CompilerBug(f"importing gave an inconsistent module: {str(e).splitlines()[0]}") from None
+
+
+def _no_type(where: str, spec: TensorSpec) -> UserError:
+    return UserError(f"{where}: element type {spec.dtype} is not supported: write the model without it, or compile it "
+                     "with torch.compile(backend='xcc'), which leaves such ops to torch")
 
 
 def _symbol_of(i: Input) -> str:

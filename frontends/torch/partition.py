@@ -13,7 +13,9 @@ from typing import Any
 import torch
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
+from torch.utils import _pytree
 
+from xcc.frontends.torch.dtypes import NAMES
 from xcc.frontends.torch.fx_nodes import CHECKS, source_of
 
 __all__ = ["partitioned", "supported_ops"]
@@ -53,7 +55,8 @@ def partitioned(module: Any) -> tuple[Any, list[str]]:
     missing: dict[str, None] = {}
     for node in module.graph.nodes:
         if node.op == "call_function" and not _supported(node) and not _is_write(node):
-            missing.setdefault(f"{source_of(node)}: {node.target}".removeprefix(": "))
+            strange = "".join(f" of {name}" for name in sorted(_strange(node)))
+            missing.setdefault(f"{source_of(node)}: {node.target}{strange}".removeprefix(": "))
     if not missing:
         return module, []
     cut = CapabilityBasedPartitioner(module, _Supported(), allows_single_node_partition=True)
@@ -74,7 +77,17 @@ def _is_write(node: Any) -> bool:
     return str(node.target) == "aten.copy_.default"
 
 
+def _strange(node: Any) -> set[str]:
+    """What xcc has not of the tensors that the node takes and gives: element types (complex), layouts (sparse)."""
+    values = [n.meta.get("val") for n in (node, *node.all_input_nodes)]
+    tensors = [t for t in _pytree.tree_leaves(values) if isinstance(t, torch.Tensor)]
+    return {str(what).removeprefix("torch.") for t in tensors
+            for what, known in ((t.dtype, t.dtype in NAMES), (t.layout, t.layout == torch.strided)) if not known}
+
+
 def _supported(node: Any) -> bool:
+    if _strange(node):
+        return False
     if isinstance(node.target, torch._ops.OpOverload):
         name = str(node.target)
         return name in supported_ops() or name.split(".")[1] in CHECKS or _is_size(node)

@@ -77,10 +77,11 @@ class StoredProgram:
 
 
 def is_program(model: Any) -> bool:
-    """Whether `model` is a PyTorch program: a .pt2 file's path, one of torch's own, or a captured one."""
+    """Whether `model` is a PyTorch program: a .pt2 file's path, an object of torch's classes, or a captured one."""
     if isinstance(model, str | Path):
         return Path(model).suffix == ".pt2"
-    return isinstance(model, TorchProgram) or type(model).__module__.startswith("torch.")
+    return isinstance(model, TorchProgram) \
+        or any(c.__module__.partition(".")[0] == "torch" for c in type(model).__mro__)
 
 
 def captured(model: Any) -> TorchProgram:

@@ -38,7 +38,8 @@ KEPT = ROOT / "build" / "torch-conformance"
 TRACED_BY = ("frontends/torch/capture.py", "frontends/torch/fx_nodes.py", "frontends/torch/graph.py",
              "frontends/torch/keep.py", "frontends/torch/sizes.py", "frontends/torch/symbols.py",
              "test/e2e/torch_samples.py")
-RUN_BY = ("frontends/torch", "frontends/shared", "dialects/xt", "passes", "targets/cpu")
+EVALUATED_BY = ("frontends/torch", "frontends/shared", "dialects/xt", "test/e2e/torch_outcomes.py")
+COMPILED_BY = (*EVALUATED_BY, "passes", "targets/cpu")
 LONGEST = 60        # seconds of one sample
 
 
@@ -107,7 +108,7 @@ def chosen(patterns: list[str]) -> list[tuple[str, str]]:
 
 
 def results(keys: list[tuple[str, str]], compiled: bool, every: int, jobs: int) -> Iterator[torch_report.Results]:
-    one = partial(run, compiled, every, digest(*RUN_BY))
+    one = partial(run, compiled, every, digest(*(COMPILED_BY if compiled else EVALUATED_BY)))
     if jobs == 1:
         yield from map(one, keys)
         return

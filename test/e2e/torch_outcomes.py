@@ -25,7 +25,7 @@ def evaluated(case: Case) -> list[Array]:
     assert case.program is not None
     module, weights = load(case.program)
     with np.errstate(all="ignore"):
-        return _in_order(case, interpret(module, case.inputs, weights))
+        return _in_order(case, interpret(module, _given(case), weights))
 
 
 def compiled(case: Case) -> list[Array]:
@@ -33,9 +33,16 @@ def compiled(case: Case) -> list[Array]:
     assert case.program is not None
     model = xcc.compile(case.program, isolate=False, cache=False)
     names = [i.name for i in case.program.graph.inputs if i.kind == "user"]
-    given = {i.name: x for i, x in zip(case.program.graph.inputs, case.inputs, strict=False)}
+    given = {i.name: x for i, x in zip(case.program.graph.inputs, _given(case), strict=False)}
     results = model.run({name: given[name] for name in names})
     return _in_order(case, [np.asarray(results[o.name]) for o in case.program.graph.outputs])
+
+
+def _given(case: Case) -> list[Array]:
+    """The inputs with their dims as they lie in memory."""
+    assert case.program is not None
+    return [x.transpose(i.order) if i.order else x
+            for i, x in zip(case.program.graph.inputs, case.inputs, strict=False)]
 
 
 def _in_order(case: Case, results: list[Array]) -> list[Array]:
