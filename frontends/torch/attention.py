@@ -56,7 +56,7 @@ def call_of(cx: Context, mask: str) -> Call:
         cx.fail(f"attention with a dropout of {cx['dropout_p']} draws random numbers inside of the op, which is not "
                 "supported: evaluate the model (model.eval()), or set its attention's dropout to 0")
     q, k, v = (cx.tensor(n) for n in ("query", "key", "value"))
-    q, k, v = _same_batch(q, k, v, bool(cx.get("enable_gqa", False)))
+    q, k, v = _same_batch(q, k, v, bool(cx.args.get("enable_gqa", True)))     # the kernels' own ops always allow it
     given = cx.optional(mask) if mask else None
     scale, factor = _scale(cx, q)
     q = q if factor is None else xt.mul(q, factor)

@@ -11,7 +11,16 @@ from xcc.frontends.shared.helpers import along, convert, element, full, rank_of,
 from xcc.frontends.torch.arithmetic import floor_divide
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.elementwise import cast, truth
-from xcc.frontends.torch.indexing import Places, index_vectors, line, memory, places_of, stepped, strided_places
+from xcc.frontends.torch.indexing import (
+    Places,
+    flat_index,
+    index_vectors,
+    line,
+    memory,
+    places_of,
+    stepped,
+    strided_places,
+)
 from xcc.frontends.torch.promotion import category
 from xcc.frontends.torch.registry import aten
 from xcc.frontends.torch.shape import clamp_index
@@ -90,15 +99,34 @@ def index_put(cx: Context) -> Any:
     places = places_of(cx, x, cx["indices"])
     if not places.axes:
         return xt.broadcast(values, shape=xt.shape_of(x))
-    order = places.first()
-    rest = tuple(places.shape[d] for d in order[len(places.axes):])
-    updates = _as_indexed(places, values, rest)
-    moved = x if order == tuple(range(len(order))) else xt.transpose(x, perm=order)
     kind = "add" if cx["accumulate"] else "none"
     flags = element(x) == "i1" and kind == "add"
-    start, added = (convert(v, "i32") if flags else v for v in (moved, updates))
-    out = xt.scatter_nd(start, index_vectors(places), added, reduction=kind)
-    out = truth(out) if flags else out
+    added = convert(values, "i32") if flags else values
+    start = convert(x, "i32") if flags else x
+    out = _put_inside(start, places, added, kind) if places.neighbours and places.axes[0] else \
+        _put_first(start, places, added, kind)
+    return truth(out) if flags else out
+
+
+def _put_inside(x: Any, places: Places, values: Any, kind: str) -> Any:
+    """Behind dims that no index has: the indexed ones become one, whose elements are written where they lie."""
+    at, count, shape = places.axes[0], len(places.axes), places.shape
+    lead, rest = shape[:at], shape[at + count:]
+    wide = xt.broadcast(values, shape=(*lead, *places.common, *rest))
+    size = symbolic.product(places.common)
+    flat = xt.reshape(x, shape=(*lead, symbolic.product(shape[at:at + count]), *rest))
+    index = along(xt.reshape(flat_index(places), shape=(size,)), at, rank_of(flat))
+    out = xt.scatter_elements(flat, index, xt.reshape(wide, shape=(*lead, size, *rest)), axis=at, reduction=kind)
+    return xt.reshape(out, shape=shape)
+
+
+def _put_first(x: Any, places: Places, values: Any, kind: str) -> Any:
+    """With the indexed dims first."""
+    order = places.first()
+    rest = tuple(places.shape[d] for d in order[len(places.axes):])
+    moved = x if order == tuple(range(len(order))) else xt.transpose(x, perm=order)
+    updates = xt.broadcast(values, shape=(*places.common, *rest))
+    out = xt.scatter_nd(moved, index_vectors(places), updates, reduction=kind)
     return out if moved is x else xt.transpose(out, perm=tuple(order.index(d) for d in range(len(order))))
 
 
@@ -114,16 +142,6 @@ def _masked(x: Any, indices: tuple[Any, ...], value: Any) -> Any:
     return xt.select(xt.reshape(mask, shape=(*xt.shape_of(mask), *[1] * after)), value, x)
 
 
-def _as_indexed(places: Places, values: Any, rest: tuple[Dim, ...]) -> Any:
-    """`values` stretched to what the index gives, with the indices' dims first."""
-    at, inner = places.axes[0], len(places.common)
-    if not places.neighbours or at == 0:
-        return xt.broadcast(values, shape=(*places.common, *rest))
-    wide = xt.broadcast(values, shape=(*rest[:at], *places.common, *rest[at:]))
-    rank = inner + len(rest)
-    return xt.transpose(wide, perm=(*range(at, at + inner), *range(at), *range(at + inner, rank)))
-
-
 @aten("index_add", "index_copy", "index_reduce")
 def index_add(cx: Context) -> Any:
     """Slices of source added to, stored at, or combined with those of self that index names along dim."""
@@ -134,11 +152,11 @@ def index_add(cx: Context) -> Any:
         source = xt.mul(source, cx.value_of(cx["alpha"], kind))
     if _nothing(index):
         return cx.tensor("self")
-    wide = xt.broadcast(along(convert(index, "i64"), axis, rank_of(x)), shape=xt.shape_of(source))
+    places = along(convert(index, "i64"), axis, rank_of(x))
     if "index_reduce" in cx.node.op:
-        out = _combined(cx, x, wide, source)
+        out = _combined(cx, x, xt.broadcast(places, shape=xt.shape_of(source)), source)
     else:
-        out = _scattered(x, wide, source, axis, "add" if "index_add" in cx.node.op else "none")
+        out = _scattered(x, places, source, axis, "add" if "index_add" in cx.node.op else "none")
     return xt.reshape(out, shape=cx.out().shape)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc.dialects import xt
-from xcc.frontends.shared.helpers import convert, element, rank_of, slice_axis
+from xcc.frontends.shared.helpers import convert, element, full, rank_of, scalar, slice_axis
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.indexing import count_symbol, line
 from xcc.frontends.torch.promotion import category
@@ -101,6 +101,23 @@ def searchsorted(cx: Context) -> Any:
         below = _nan_last(below, rows, wide, right)
     count = xt.reduce(convert(below, "i64"), kind="sum", axes=(rank_of(below) - 1,))
     return convert(xt.reshape(count, shape=cx.out().shape), cx.out().dtype)
+
+
+@aten("histc")
+def histogram(cx: Context) -> Any:
+    """How many elements are in each of `bins` parts of [min, max], which are those of self where they are equal."""
+    x, bins = xt.reshape(cx.tensor("self"), shape=(symbolic.product(cx.shape("self")),)), cx.ints("bins")[0]
+    low, high = (xt.reshape(cx.value_of(cx[n], element(x)), shape=()) for n in ("min", "max"))
+    if cx["min"] == cx["max"] and xt.shape_of(x)[0] != 0:
+        low, high = (xt.reduce(x, kind=n, axes=(0,), keepdims=False) for n in ("min", "max"))
+    same = xt.compare(low, high, direction="eq")
+    low, high = (xt.select(same, xt.add(v, scalar(s, v)), v) for v, s in ((low, -1), (high, 1)))
+    inside = xt.and_(xt.compare(x, low, direction="ge"), xt.compare(x, high, direction="le"))
+    place = xt.div(xt.mul(xt.sub(x, low), scalar(bins, x)), xt.sub(high, low))
+    place = xt.select(inside, xt.minimum(place, scalar(bins - 1, x)), scalar(bins, x))       # behind all: not counted
+    one = full(xt.shape_of(x), 1, "i32")
+    counts = xt.scatter_elements(full((bins + 1,), 0, "i32"), convert(place, "i64"), one, axis=0, reduction="add")
+    return convert(slice_axis(counts, 0, 0, bins), element(x))
 
 
 def _nan_last(below: Any, rows: Any, value: Any, right: bool) -> Any:

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt import recognise_activation, recognise_norm
 from xcc.passes.xt.match import apply
-from xcc.passes.xt.recognise_attention import Attention
+from xcc.passes.xt.recognise_attention import Attention, shared_heads
 from xcc.passes.xt.rewrite import erase_dead, name_of, walk_ops
 
 
@@ -38,7 +38,8 @@ class Recognise(Pass):
         for table in (recognise_norm.PATTERNS, recognise_activation.PATTERNS):
             for name, patterns in table.items():
                 small.setdefault(name, []).extend(patterns)
-        large: dict[str, list[Callable[[Any], Any]]] = {"dot_general": [Attention(ctx.weights)]}
+        large: dict[str, list[Callable[[Any], Any]]] = {"dot_general": [Attention(ctx.weights)],
+                                                        "attention": [shared_heads]}
         with module.context:
             for patterns_of in (small, large):
                 for op in walk_ops(module):

@@ -169,6 +169,15 @@ class Attention:
         return out if dtype_of(out) == dtype_of(op.results[0]) else xt.convert(out, dtype=dtype_of(op.results[0]))
 
 
+def shared_heads(op: Any) -> Any:
+    """attention(q, k, v) whose k and v are heads that were repeated -> attention of those heads."""
+    q, k, v, *mask = op.operands
+    own = _shared_heads(k, v)
+    if own[0] == k:
+        return no_match(op, "keys and values are no repeated heads")
+    return xt.attention(q, *own, *mask, **vars(attrs_of(op)))
+
+
 def _together(masks: list[Any]) -> Any:
     """One mask of several that are added; None where there are none."""
     if len(masks) < 2:

@@ -23,6 +23,24 @@ func.func @grouped(%q: tensor<1x4x5x16xf32>, %k: tensor<1x2x7x16xf32>, %v: tenso
 }
 
 // -----
+// Heads that are repeated for an attention that is whole already are read once, too, when keys and values both are.
+// CHECK-LABEL: @whole
+// CHECK: %[[Y:.*]] = "xt.attention"(%arg0, %arg1, %arg2, %arg3) {causal = false, {{.*}}scale = 2.500000e-01
+// CHECK: "xt.attention"(%arg0, %{{.*}}, %[[Y]], %arg3)
+// WHY: no match: xt.attention {{.*}}: keys and values are no repeated heads
+func.func @whole(%q: tensor<1x4x7x16xf32>, %k: tensor<1x2x7x16xf32>, %v: tensor<1x2x7x16xf32>, %m: tensor<7x7xf32>) -> tensor<1x4x7x16xf32> {
+  %k1 = "xt.reshape"(%k) {shape = [1, 2, 1, 7, 16]} : (tensor<1x2x7x16xf32>) -> tensor<1x2x1x7x16xf32>
+  %k2 = "xt.broadcast"(%k1) {shape = [1, 2, 2, 7, 16]} : (tensor<1x2x1x7x16xf32>) -> tensor<1x2x2x7x16xf32>
+  %k3 = "xt.reshape"(%k2) {shape = [1, 4, 7, 16]} : (tensor<1x2x2x7x16xf32>) -> tensor<1x4x7x16xf32>
+  %v1 = "xt.reshape"(%v) {shape = [1, 2, 1, 7, 16]} : (tensor<1x2x7x16xf32>) -> tensor<1x2x1x7x16xf32>
+  %v2 = "xt.broadcast"(%v1) {shape = [1, 2, 2, 7, 16]} : (tensor<1x2x1x7x16xf32>) -> tensor<1x2x2x7x16xf32>
+  %v3 = "xt.reshape"(%v2) {shape = [1, 4, 7, 16]} : (tensor<1x2x2x7x16xf32>) -> tensor<1x4x7x16xf32>
+  %y = "xt.attention"(%q, %k3, %v3, %m) {causal = false, causal_offset = [0], nan_rows = false, scale = 0.25 : f64, softcap = 0.0 : f64} : (tensor<1x4x7x16xf32>, tensor<1x4x7x16xf32>, tensor<1x4x7x16xf32>, tensor<7x7xf32>) -> tensor<1x4x7x16xf32>
+  %z = "xt.attention"(%q, %k3, %y, %m) {causal = false, causal_offset = [0], nan_rows = false, scale = 0.25 : f64, softcap = 0.0 : f64} : (tensor<1x4x7x16xf32>, tensor<1x4x7x16xf32>, tensor<1x4x7x16xf32>, tensor<7x7xf32>) -> tensor<1x4x7x16xf32>
+  return %z : tensor<1x4x7x16xf32>
+}
+
+// -----
 // A ramp of keys compared with one of queries, and a table: both are causal masks.
 // CHECK-LABEL: @causal_compare
 // CHECK: "xt.attention"(%arg0, %arg1, %arg2) {causal = true, causal_offset = [0]

@@ -1,0 +1,73 @@
+"""Language models decode token by token with a static cache: as eager does, writing the new rows of the cache only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+import torch_decode
+
+from xcc.frontends.torch.backend import backend
+
+STRICT = {"strict": True}
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    yield
+
+
+@pytest.mark.parametrize("name", ["qwen3", "mixtral"])
+def test_generate_with_a_static_cache(name: str) -> None:
+    """Groups of heads; experts, whose rows are sorted."""
+    assert torch_decode.generated(name, tokens=8, layers=1)
+
+
+def test_histograms() -> None:
+    def counted(x: Any) -> Any:
+        return torch.histc(x, 4, 0, 3), torch.histc(x, 3), torch.histc(x, 5, -1, 0.5)
+
+    compiled = torch.compile(counted, backend=backend, options=STRICT)
+    for x in (torch.randn(7, 3) * 2, torch.zeros(7, 3)):
+        torch.testing.assert_close(compiled(x), counted(x))
+
+
+def test_rows_of_experts() -> None:
+    """Some experts have no rows, and some rows no expert."""
+    pytest.importorskip("transformers.integrations.moe")
+    product = torch.ops.transformers.grouped_mm_fallback
+    compiled = torch.compile(lambda *a: product(*a) + 1, backend=backend, options=STRICT)
+    x, weight = torch.randn(5, 4), torch.randn(3, 4, 6)
+    for ends in ([2, 2, 5], [0, 0, 0], [5, 5, 5], [1, 2, 4]):
+        given = x, weight, torch.tensor(ends, dtype=torch.int32)
+        torch.testing.assert_close(compiled(*given), product(*given) + 1, rtol=1e-5, atol=1e-5)
+
+
+def index_copied(cache: Any, row: Any, at: Any) -> Any:
+    cache.index_copy_(2, at, row)
+    return cache.sum(-1)
+
+
+def assigned(cache: Any, row: Any, at: Any) -> Any:
+    cache[:, :, at] = row
+    return cache.sum(-1)
+
+
+def added(cache: Any, row: Any, at: Any) -> Any:
+    cache.index_put_((torch.arange(2)[:, None], at[None]), row[:, 0, :, None].expand(2, -1, 16, 4), accumulate=True)
+    return cache.sum(-1)
+
+
+@pytest.mark.parametrize("step", [index_copied, assigned, added])
+def test_a_cache_is_written_where_it_lies(step: Any) -> None:
+    compiled = torch.compile(step, backend=backend, fullgraph=True, options=STRICT)
+    a, b = torch.zeros(2, 3, 16, 4), torch.zeros(2, 3, 16, 4)
+    with torch.no_grad():
+        for n in range(3):
+            row = torch.randn(2, 3, 1, 4)
+            torch.testing.assert_close(compiled(a, row, torch.tensor([n])), step(b, row, torch.tensor([n])))
+        torch.testing.assert_close(a, b)
