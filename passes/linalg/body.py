@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import ir
 from xcc.passes.linalg.kernel import Op, Tensor
+from xcc.passes.linalg.pieces import Within, one_piece
 from xcc.passes.linalg.reduction_body import is_zero
 from xcc.passes.linalg.tile_values import Ix, V
 
@@ -20,7 +21,10 @@ class Body:
     """The body of `op` at the loop indices `env`; `accumulators` replaces output arguments.
 
     A value is evaluated when it is first asked for. Numbers are tiles (V), those of type index are places (Ix).
+    `within`: what is known of a place, in a branch of its own.
     """
+
+    within: Within | None = None
 
     def __init__(self, ev: Evaluator, op: Op, env: dict[str, Ix], accumulators: Mapping[int, V] | None = None) -> None:
         self.ev, self.b, self.op, self.env = ev, ev.b, op, env
@@ -34,6 +38,16 @@ class Body:
     def value(self, v: Any) -> V:
         """One value of the body."""
         return self._as_value(self._get(v))
+
+    def index(self, v: Any) -> Ix:
+        """One place of the body."""
+        return self._as_index(self._get(v))
+
+    def nested(self, within: Within | None) -> Body:
+        """The same for a branch: what is evaluated there is not known outside."""
+        inside = Body(self.ev, self.op, self.env)
+        inside._values, inside.within = dict(self._values), within
+        return inside
 
     def _get(self, v: Any) -> V | Ix:
         if v not in self._values:
@@ -79,9 +93,9 @@ class Body:
             t = self.ev.kernel.by_value[owner.operands[0]]
             return self.ev.tile(t, self._places(t, owner))
         if name == "arith.select":
-            guarded = self._guarded_read(owner)
-            if guarded is not None:
-                return guarded
+            chosen = self._guarded_read(owner) if self.ev.memory.access == "gather" else one_piece(self, owner)
+            if chosen is not None:
+                return chosen
         operands = [self._get(x) for x in owner.operands]
         if isinstance(v.type, ir.IndexType):
             if name in ("arith.index_cast", "arith.index_castui") and isinstance(operands[0], V):
@@ -120,7 +134,8 @@ class Body:
             for x, y in ((a, b), (b, a)):
                 if not y.axes and y.base is None:
                     return self.b.ix_scale(x, y.const)
-        return self.b.ix_vector(name, a, b)
+        unclamped = self.within.unclamped(name, a, b) if self.within is not None else None
+        return self.b.ix_vector(name, a, b) if unclamped is None else unclamped
 
     def _as_index(self, x: V | Ix) -> Ix:
         if isinstance(x, Ix):

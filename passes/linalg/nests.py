@@ -48,7 +48,7 @@ class Nest:
         self.product = product_in_strips(ev.kernel) if schedule.strips else None
         # where the last tiles are peeled; masks would be in a product's innermost loop
         self.peels = schedule.tail == "peel" and contraction_of(ev.kernel) is not None
-        self.loops = TileLoops(self.b, schedule, len(self.dims) - 1)
+        self.loops = TileLoops(self.b, schedule, len(self.dims) - 1, not self.peels)
         self.panel: DecodedPanel | None = None
 
     def emit(self) -> None:

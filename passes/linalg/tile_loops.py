@@ -19,11 +19,13 @@ class TileLoops:
 
     Attributes:
         last: the dim that is contiguous.
+        masked: whether what is left of another dim is a tile with lanes off, too: it costs a product's innermost loop
+            masks, but a tile that is turned not more than a whole one.
         left: of dims that the chunks cut: what is left behind the last whole tile.
     """
 
-    def __init__(self, b: Builder, schedule: Schedule, last: int) -> None:
-        self.b, self.schedule, self.last = b, schedule, last
+    def __init__(self, b: Builder, schedule: Schedule, last: int, masked: bool) -> None:
+        self.b, self.schedule, self.last, self.masked = b, schedule, last, masked
         self.left: dict[int, int] = {}
 
     def index(self, d: int, base: Any, limit: Any) -> Ix:
@@ -70,7 +72,7 @@ class TileLoops:
             self.rest(d, middle, high, None, inner)
 
     def rest(self, d: int, low: Any, high: Any, count: int | None, inner: Callable[[Ix], None]) -> None:
-        """What is left of dim d: masked lanes when it is contiguous, exact or single steps when it is not."""
+        """What is left of dim d: masked lanes when it is contiguous or `masked`, else exact or single steps."""
         lanes = self.schedule.vector[d]
         contiguous = d == self.last
         if contiguous and count is not None:
@@ -83,6 +85,8 @@ class TileLoops:
             if left:
                 axes = ((Axis(left, d), 1),) if left > 1 else ()
                 self.loop(low, high, left, lambda iv: inner(Ix(base=iv, coefs=axes)))
+        elif self.masked:
+            self.loop(low, high, lanes, lambda iv: inner(self.index(d, iv, self.b.sub(high, iv))))
         else:       # a third of the tile, then one by one
             part = lanes // 3
             if part > 1:

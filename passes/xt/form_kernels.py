@@ -37,6 +37,8 @@ class FormKernels(Pass):
     max-row: the longest row (in elements) that a reduction shares a kernel with its full-size consumers for.
     flops-per-byte: how many operations cost as much as moving a byte; above it, recomputation loses.
     single: operations that take as long as reading an element that is no neighbour of the one before.
+    piece: operands of a concatenation that are at least so long are evaluated for their own part of the result alone,
+        and so are all where neighbours of the result belong to one operand; 0: each is evaluated for all of it.
     prologue: ops that may be evaluated inside a contraction's loop over its operands; "widen" are converts to elements
         that are no narrower, but not of 16-bit floats that it takes one by one (its first operand). A narrowing convert
         belongs to what computes its operand: the product then copies what lies in memory, half as many bytes. "once":
@@ -58,6 +60,7 @@ class FormKernels(Pass):
     beside: int = 0
     single: int = 4
     launch: int = 0
+    piece: int = 0
     explain: bool = False
 
     def __post_init__(self) -> None:
@@ -67,7 +70,7 @@ class FormKernels(Pass):
     def run(self, module: Any, ctx: PassContext) -> None:
         limits = FusionLimits(max_buffers=self.max_buffers, max_row=self.max_row, flops_per_byte=self.flops_per_byte,
                               prologue=self.prologue, tile_row=self.tile_row, single=self.single,
-                              launch=self.launch)
+                              launch=self.launch, piece=self.piece)
         bounds = dim_bounds(module)
         outliner = Outliner(module)
         known = _known_symbols(module)

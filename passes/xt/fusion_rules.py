@@ -15,6 +15,7 @@ from xcc.passes.xt.fusion_group import (
     same_row,
 )
 from xcc.passes.xt.kernel_cost import FLOPS, FusionLimits, is_widening
+from xcc.passes.xt.lanes import last_dim
 from xcc.passes.xt.op_graph import Node
 from xcc.symbolic import Dim
 
@@ -163,7 +164,8 @@ class FusionRules:
         if any(u.kind == "window" or _interpolates(u) for u in readers):
             if any(n.kind != "unit_view" and (n.kind != "pointwise" or FLOPS.get(n.name, 1) > 1) for n in p.nodes):
                 return ByCost("it would be computed again for each window or point between elements")
-        if any(u.name == "concatenate" and len(u.operands) > 2 for u in readers) and self.cost.flops(p) > 0:
+        if any(u.name == "concatenate" and len(u.operands) > 2 and not self.cost.kernel.in_pieces(u, last_dim(u.shape))
+               for u in readers) and self.cost.flops(p) > 0:
             return ByCost("every piece of a concatenation would be computed everywhere")
         return ""
 

@@ -49,6 +49,7 @@ class FusionLimits:
     tile_row: int = 0
     single: int = 4
     launch: int = 0
+    piece: int = 0
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class KernelCost:
         self._counts: dict[tuple[Dim, ...], int] = {}
         self._values: dict[Any, _Value] = {}
         self._operations: dict[int, float] = {}
-        self._ways: dict[tuple[int, int, int], tuple[float, int]] = {}
+        self._ways: dict[tuple[int, int, int], tuple[float, int, bool]] = {}
         self._known: dict[tuple[frozenset[int], frozenset[int]], float] = {}
 
     def count(self, shape: tuple[Dim, ...]) -> int:
@@ -149,6 +150,11 @@ class KernelCost:
             self._values[v] = _Value(shape, size, last_dim(shape), size * element_bytes(v) * self.limits.flops_per_byte)
         return self._values[v]
 
+    def in_pieces(self, n: Node, lanes: int) -> bool:
+        """Whether a tile of a concatenation lies in one operand and evaluates only that; vectors go along `lanes`."""
+        apart = lanes in (UNIFORM, self._value(n.results[0]).lanes) and lanes != xt.attrs_of(n.op).axis
+        return self.limits.piece > 0 and lanes != SCATTERED and (apart or self._long_pieces(n))
+
     def operations(self, n: Node) -> float:
         """Operations for an element of the result of `n`, beside what its operands cost."""
         if n.index not in self._operations:
@@ -168,10 +174,10 @@ class KernelCost:
         key = n.index, k, need.lanes
         if key not in self._ways:
             lanes = need.lanes if need.lanes < 0 else lanes_of(n, k, need.lanes)
-            self._ways[key] = self._times(n, k, need.lanes), lanes
-        times, lanes = self._ways[key]
+            self._ways[key] = self._times(n, k, need.lanes), lanes, n.name in COMPUTED and not self._long_pieces(n)
+        times, lanes, computed = self._ways[key]
         distinct = min(self._value(n.operands[k]).size, need.distinct * max(times, 1))
-        return _Need(need.count * times, distinct, lanes, need.computed or n.name in COMPUTED)
+        return _Need(need.count * times, distinct, lanes, need.computed or computed)
 
     def _times(self, n: Node, k: int, lanes: int) -> float:
         """Elements of operand `k` for one of the result of `n`."""
@@ -191,12 +197,32 @@ class KernelCost:
             return size / whole
         if n.name in ("grid_sample", "resize"):
             return self.count(shape[-1:]) if k else float(POINTS[xt.attrs_of(n.op).mode] ** len(sampled_dims(n)))
-        if k == 0 or n.name in ("concatenate", "gather_elements"):
+        if n.name == "concatenate":
+            return self._share(n, k, lanes)
+        if k == 0 or n.name == "gather_elements":
             return 1
         if n.name == "dynamic_slice":
             return 1 / whole
         depth = self.count(shape[-1:]) if n.name == "gather_nd" else 1      # of an index, for a row of the operand
         return depth if lanes == SCATTERED else depth / self.count(out[picked_dims(n)[0]:])
+
+    def _share(self, n: Node, k: int, lanes: int) -> float:
+        """Evaluations of operand `k` of a concatenation for an element of its result, lanes without work counted.
+
+        A concatenation's dims are not walked as one, so that a short row fills a part of a tile.
+        """
+        if not self.in_pieces(n, lanes):
+            return 1
+        row = self.count(n.shape[lanes:lanes + 1]) if lanes != UNIFORM else self.limits.piece
+        whole = max(self._value(n.results[0]).size, 1)
+        return self._value(n.operands[k]).size / whole * max(1.0, self.limits.piece / max(row, 1))
+
+    def _long_pieces(self, n: Node) -> bool:
+        """Whether the tiles of a concatenation lie in one operand each, along its axis too."""
+        if n.name != "concatenate" or not self.limits.piece:
+            return False
+        sizes = [xt.shape_of(v)[xt.attrs_of(n.op).axis] for v in n.operands]
+        return all(isinstance(size, int) and size >= self.limits.piece for size in sizes)
 
     def _steps(self, n: Node) -> float:
         """Elements of the (first) operand that an element of a reduction, a window or a product is made of."""

@@ -11,6 +11,7 @@ from xcc.targets.front import whole_pipeline
 
 SINGLE = 48         # operations in the time of an element of a gather: vectors of two units for a cycle and a half
 LAUNCH = 10000      # operations in the 0.1 us of a call of a kernel
+PIECE = 32          # elements, a tile's: of a concatenation's operand that is at least so long, tiles are its own
 
 
 def vector_stages() -> tuple[Stage, ...]:
@@ -52,7 +53,8 @@ def kernel_pipeline() -> Pipeline:
 def pipeline(options: Any) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
     return whole_pipeline(
-        vector_stages(), kernels={"prologue": ("broadcast", "widen", "once"), "single": SINGLE, "launch": LAUNCH},
+        vector_stages(),
+        kernels={"prologue": ("broadcast", "widen", "once"), "single": SINGLE, "launch": LAUNCH, "piece": PIECE},
         early=(_pass("integer-contractions"),),
         xt=(_pass("transposed-convolution"), _pass("winograd"), _pass("explicit-padding"),
             _pass("separate-windows"), _pass("xt-fold"),

@@ -8,6 +8,7 @@ from math import prod
 from xcc import symbolic
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume, work
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, ops_behind
+from xcc.passes.linalg.pieces import piece_reads
 from xcc.passes.linalg.schedule import Kept, Schedule
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
@@ -18,6 +19,7 @@ CHUNK = 16384          # elements of a pointwise chunk (fewer that cost more), a
 SMALL_CHUNK = 2048     # where the cores would have less than
 CHUNKS_EACH = 2        # chunks, as few as that
 AHEAD = 2048          # elements that are fetched before they are needed, in rows at least one
+TURNED_ROW = 256       # elements of a chunk's rows that are columns of what is read, a cache line of each at a time
 SCRATCH = 65536        # bytes on a thread's stack
 WIDE_WINDOW = 32      # elements, from which on lanes walk a window that steps over several elements
 ROWS = 4               # of a chunk, from which on reductions that others need are made for all of them first
@@ -78,7 +80,7 @@ def rows_schedule(kernel: Kernel, place: Domain, w: Widths, chip: Chip, parallel
         if place.main.producer is not None else False
     whole_row = over_last and not reduced_to_main
     in_registers = whole_row and _fits_registers(dims[last], w)
-    vector = [1] * len(dims) if over_last and reduced_to_main else _vector(place, w, bool(reductions))
+    vector = [1] * len(dims) if over_last and reduced_to_main else _vector(kernel, place, w, bool(reductions))
     if in_registers:
         vector[last] = -(-estimate(dims[last]) // w.lanes) * w.lanes
     reduce = tuple(_whole_lanes(o, w, dims[last]) if in_registers else row_lanes(o, w) for o in reductions)
@@ -117,11 +119,11 @@ def _is_dear(op: Op) -> bool:
                for o in (op, *before))
 
 
-def _vector(place: Domain, w: Widths, reductions: bool) -> list[int]:
+def _vector(kernel: Kernel, place: Domain, w: Widths, reductions: bool) -> list[int]:
     dims, last = place.dims, len(place.dims) - 1
     vector = [1] * len(dims)
     vector[last] = 2 * w.lanes if estimate(dims[last]) >= 2 * w.lanes else columns_of(estimate(dims[last]), w)
-    across = _transposed_dim(place)
+    across = _transposed_dim(kernel, place)
     if across is not None and not reductions:
         vector[last] = vector[across] = w.lanes
         rows, columns = dims[across], dims[last]
@@ -133,14 +135,16 @@ def _vector(place: Domain, w: Widths, reductions: bool) -> list[int]:
 
 
 def _block(kernel: Kernel, dims: tuple[Dim, ...], vector: list[int], whole_row: bool, cores: int) -> list[int]:
+    """Elements of a chunk along each dim."""
     last = len(dims) - 1
+    turned = sum(v > 1 for v in vector) > 1
     per_point = max(1, work(kernel) // max(1, volume(dims)))
-    cost = max(1, per_point // 4)
+    cost = 1 if turned else max(1, per_point // 4)
     small = max(SMALL_CHUNK, volume(dims) * cost // (CHUNKS_EACH * cores))
     chunk = max(1, min(CHUNK, small) // cost)
     block, inner = [0] * len(dims), 1
     for d in range(last, -1, -1):
-        extent = estimate(dims[d])
+        extent = min(estimate(dims[d]), TURNED_ROW) if turned and d == last else estimate(dims[d])
         block[d] = vector[d] * max(1, min(-(-extent // vector[d]), chunk // max(1, inner * vector[d])))
         if d == last and whole_row:
             block[d] = 0
@@ -205,10 +209,10 @@ def _parked(kernel: Kernel, place: Domain) -> int:
     return -1
 
 
-def _transposed_dim(place: Domain) -> int | None:
+def _transposed_dim(kernel: Kernel, place: Domain) -> int | None:
     """A domain dim, not the last, that is contiguous in the largest argument."""
     last = len(place.dims) - 1
-    for t, access in sorted(place.reads, key=lambda r: -volume(r[0].dims)):
+    for t, access in sorted((*place.reads, *piece_reads(kernel, place)), key=lambda r: -volume(r[0].dims)):
         if len(access) < 2 or volume(t.dims) * 4 < volume(place.dims):
             continue
         inner = bare_loop(access[-1])

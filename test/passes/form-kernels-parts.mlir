@@ -1,5 +1,6 @@
 // RUN: %xcc_opt %s --pass-pipeline="form-kernels{single=48}" --split-input-file | filecheck %s
 // RUN: %xcc_opt %s --pass-pipeline="form-kernels{single=48 explain}" --split-input-file 2>&1 | filecheck %s --check-prefix=WHY
+// RUN: %xcc_opt %s --pass-pipeline="form-kernels{single=48 piece=32}" --split-input-file | filecheck %s --check-prefix=PIECE
 
 // Each of the samples would be made for the other's half of the result, too.
 // WHY: grid_sample@0 not fused with concatenate@2: it is estimated to take 1.{{[0-9]+}} times as long as apart
@@ -15,7 +16,12 @@ func.func @samples(%x: tensor<8x32x32x32xf32>, %g: tensor<8x1360x4x2xf32>, %h: t
 }
 
 // -----
-// A tile across the rows of a concatenation would be read element by element, each operand's.
+// A tile across the rows of a concatenation would be read element by element, each operand's; not where it is one's.
+// PIECE: func.func private @grid_sample_0(
+// PIECE: func.func private @transpose_0(
+// PIECE: xtv.concatenate
+// PIECE: xt.transpose
+// PIECE: return
 // CHECK: func.func private @concatenate_0(
 // CHECK: func.func private @transpose_0(
 // CHECK-NOT: concatenate
@@ -24,6 +30,37 @@ func.func @turned(%a: tensor<2x256x64x64xf32>, %b: tensor<2x256x64x64xf32>) -> t
   %c = "xtv.concatenate"(%a, %b) {axis = 1 : i64} : (tensor<2x256x64x64xf32>, tensor<2x256x64x64xf32>) -> tensor<2x512x64x64xf32>
   %y = "xt.transpose"(%c) {perm = [0, 2, 3, 1]} : (tensor<2x512x64x64xf32>) -> tensor<2x64x64x512xf32>
   return %y : tensor<2x64x64x512xf32>
+}
+
+// -----
+// Operands shorter than a tile stay apart from what turns them.
+// PIECE: func.func private @concatenate_0(
+// PIECE: func.func private @transpose_0(
+func.func @turned_short(%a: tensor<2x8x64x64xf32>, %b: tensor<2x8x64x64xf32>) -> tensor<2x64x64x16xf32> {
+  %c = "xtv.concatenate"(%a, %b) {axis = 1 : i64} : (tensor<2x8x64x64xf32>, tensor<2x8x64x64xf32>) -> tensor<2x16x64x64xf32>
+  %y = "xt.transpose"(%c) {perm = [0, 2, 3, 1]} : (tensor<2x16x64x64xf32>) -> tensor<2x64x64x16xf32>
+  return %y : tensor<2x64x64x16xf32>
+}
+
+// -----
+// Each operand is made where it lies, however many there are and dear as they are; not where a tile is of all three.
+// PIECE: func.func private @concatenate_0(
+// PIECE-COUNT-2: xt.tanh
+// PIECE-NOT: xt.tanh
+// PIECE: xtv.concatenate
+// PIECE: func.func private @tanh_0(
+// PIECE-NOT: concatenate
+// PIECE: return
+// CHECK: func.func private @tanh_0(
+// CHECK-NOT: concatenate
+// CHECK: return
+func.func @dear_pieces(%a: tensor<64x128xf32>, %b: tensor<64x96xf32>, %c: tensor<64x5xf32>) -> (tensor<64x320xf32>, tensor<64x15xf32>) {
+  %p = "xt.tanh"(%a) : (tensor<64x128xf32>) -> tensor<64x128xf32>
+  %q = "xt.tanh"(%b) : (tensor<64x96xf32>) -> tensor<64x96xf32>
+  %y = "xtv.concatenate"(%p, %q, %q) {axis = 1 : i64} : (tensor<64x128xf32>, tensor<64x96xf32>, tensor<64x96xf32>) -> tensor<64x320xf32>
+  %r = "xt.tanh"(%c) : (tensor<64x5xf32>) -> tensor<64x5xf32>
+  %z = "xtv.concatenate"(%r, %c, %r) {axis = 1 : i64} : (tensor<64x5xf32>, tensor<64x5xf32>, tensor<64x5xf32>) -> tensor<64x15xf32>
+  return %y, %z : tensor<64x320xf32>, tensor<64x15xf32>
 }
 
 // -----

@@ -175,3 +175,21 @@ func.func private @vector_times_matrix_of_rows(%a: tensor<256x512x256xf32>, %b: 
   } -> tensor<256x256xf32>
   return %s : tensor<256x256xf32>
 }
+
+// -----
+#turn = affine_map<(d0, d1) -> (d1, d0)>
+#here = affine_map<(d0, d1) -> (d0, d1)>
+
+// Columns become rows: a chunk reads four lines of each of 256 rows, not one of each of 4096.
+// CHECK-LABEL: func.func private @transpose
+// CHECK-SAME: block = array<i64: 64, 256>{{.*}} vector = array<i64: 16, 16>
+func.func private @transpose(%x: tensor<4096x4096xf32>) -> tensor<4096x4096xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4096, 4096]], xt.result_dims = [[4096, 4096]]} {
+  %e = tensor.empty() : tensor<4096x4096xf32>
+  %y = linalg.generic {indexing_maps = [#turn, #here], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<4096x4096xf32>) outs(%e : tensor<4096x4096xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<4096x4096xf32>
+  return %y : tensor<4096x4096xf32>
+}

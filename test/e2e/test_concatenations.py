@@ -1,0 +1,62 @@
+"""Concatenations of any number of parts along any axis, turned or not, made in the kernel of their operands or not.
+
+Parts are one element longer and shorter than a tile, bounds lie within tiles, and sizes are symbols.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from compiled import check, compare, compiled, examples, filled, module_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xcc.dialects import xt
+from xcc.dialects.xt.interpret import interpret
+from xcc.symbolic import sym
+
+PARTS = st.lists(st.sampled_from([1, 2, 3, 5, 15, 16, 17, 31, 32, 33, 47, 48, 64, 100]), min_size=2, max_size=5)
+DTYPES = [np.float32, np.float32, np.float16, np.int8, np.float64, np.bool_]
+
+
+def joined(values: Any, axis: int, perm: list[int], op: str) -> Any:
+    """Every other operand goes through `op`."""
+    made = [getattr(xt, op)(v) if op and n % 2 else v for n, v in enumerate(values)]
+    y = xt.concatenate(*made, axis=axis)
+    return y if perm == sorted(perm) else xt.transpose(y, perm=perm)
+
+
+@given(st.data())
+@examples(24)
+def test_parts(data: Any) -> None:
+    """Static sizes, and sizes of which each that is above 1 is a symbol."""
+    axis, perm = data.draw(st.integers(0, 2)), data.draw(st.permutations([0, 1, 2]))
+    base = [data.draw(st.sampled_from([1, 2, 3])), *(data.draw(st.sampled_from([1, 7, 16, 17, 33])) for _ in range(2))]
+    dtype = data.draw(st.sampled_from(DTYPES))
+    op = data.draw(st.sampled_from(["", "tanh"])) if dtype == np.float32 else ""
+    shapes = [[n if d == axis else size for d, size in enumerate(base)] for n in data.draw(PARTS)]
+    check(lambda *values: joined(values, axis, perm, op),
+          *(filled(s, dtype, seed) for seed, s in enumerate(shapes)), dynamic=data.draw(st.booleans()))
+
+
+@given(st.data())
+@examples(8)
+def test_parts_of_open_rows(data: Any) -> None:
+    """Parts of known sizes; the other dims are symbols, and one compilation serves all their sizes, 0 too."""
+    axis, perm = data.draw(st.integers(0, 2)), data.draw(st.permutations([0, 1, 2]))
+    parts = data.draw(PARTS)
+    others: list[Any] = [sym("n"), sym("m")]
+
+    def shape(n: int, rest: list[Any]) -> tuple[Any, ...]:
+        return (*rest[:axis], n, *rest[axis:])
+
+    op = data.draw(st.sampled_from(["", "tanh"]))
+    module = module_of(lambda *values: joined(values, axis, perm, op),
+                       [xt.TensorType(shape(n, others), "f32") for n in parts])
+    model = compiled(module)
+    for sizes in ([2, 16], [1, 33], [3, 1], [0, 5], [40, 17]):
+        arrays = [filled(shape(n, sizes), np.float32, seed) for seed, n in enumerate(parts)]
+        got = model.run({f"x{i}": a for i, a in enumerate(arrays)})
+        for mine, wanted in zip(got.values(), interpret(module, arrays), strict=True):
+            compare(mine, np.asarray(wanted))
