@@ -39,7 +39,7 @@ class PackWeights(Pass):
 
     A computed right side lies row by row, too: one that lies along the sum (queries times keys) is transposed, by the
     transpose that makes it where there is one, or where there are enough rows to multiply it with. A vector multiplies
-    what the transpose reads.
+    what the transpose reads. A computed filter is brought into panels in the same way.
 
     Bytes and bf16 are grouped, w' then being [ceil(N / P), ceil(K / G), P, G] and filter = "OHWIoi"; what is left of
     the last group is zeros in the weights, and x is padded.
@@ -65,7 +65,7 @@ class PackWeights(Pass):
                     if is_decoded(op.operands[1]):
                         new = packer.decoded(op)
                     elif producer(op.operands[1], "weight") is None:
-                        new = packer.computed(op) if name_of(op) == "dot_general" else None
+                        new = packer.computed(op) if name_of(op) == "dot_general" else packer.filter(op)
                     else:
                         new = packer.product(op) if name_of(op) == "dot_general" else packer.convolution(op)
                 if new is not None:
@@ -190,10 +190,8 @@ class _Packer:
             return None
         *kernel, inputs, outputs = shape
         group = self.group(op)
-        half = self.width // 2
-        width = next((p for p in (self.width, self.width + half, half) if outputs % p == 0), 0) if group == 1 else \
-            next((p for p in (self.width, half, half // 2) if outputs % p == 0), 0)
-        if not width or outputs <= width and group == 1:
+        width = self._filter_width(outputs, group)
+        if not width:
             return None
         window, groups = int(np.prod(kernel)), -(-inputs // group)
         rest = {k: v for k, v in vars(a).items() if k != "filter"}
@@ -208,6 +206,31 @@ class _Packer:
 
         w = self.weight(op, f"panels{width}x{group}", (outputs // width, *kernel, groups, width, group), pack)
         return xt.convolution(_filled(op.operands[0], groups * group - inputs), w, filter="OHWIoi", **rest)
+
+    def filter(self, op: Any) -> Any:
+        """A convolution with a computed filter, which a transpose brings into panels: the one that makes it, where
+        there is one, or one more where each element of the filter multiplies enough pixels."""
+        a, w = xt.attrs_of(op), op.operands[1]
+        outputs = xt.shape_of(w)[-1]
+        if (a.layout, a.filter, a.groups) != ("NHWC", "HWIO", 1) or not isinstance(outputs, int) \
+                or self.group(op) != 1:
+            return None
+        width = self._filter_width(outputs, 1)
+        source, order = _before_transpose(w)
+        if not width or source == w and nominal_count(xt.shape_of(op.results[0])[:-1], {}) < MANY_ROWS:
+            return None
+        shape, cut = xt.shape_of(source), order[-1]
+        split = xt.reshape(source, shape=(*shape[:cut], outputs // width, width, *shape[cut + 1:]))
+        place = [d + (d > cut) for d in order[:-1]]
+        return xt.convolution(op.operands[0], xt.transpose(split, perm=(cut, *place, cut + 1)),
+                              **(vars(a) | {"filter": "OHWIo"}))
+
+    def _filter_width(self, outputs: int, group: int) -> int:
+        """Columns of a panel of a filter for so many channels; 0 where it stays as it is."""
+        half = self.width // 2
+        widths = (self.width, self.width + half, half) if group == 1 else (self.width, half, half // 2)
+        width = next((p for p in widths if outputs % p == 0), 0)
+        return 0 if outputs <= width and group == 1 else width
 
 
 DOT_PRODUCTS: dict[str, tuple[Any, ...]] = {

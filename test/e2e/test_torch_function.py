@@ -61,3 +61,21 @@ def test_sizes_that_only_a_run_tells() -> None:
     for _ in range(3):
         x = torch.randn(6, 2)
         assert torch.equal(f(x), x[x[:, 0] > 0])
+
+
+class Convolution(torch.nn.Module):
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.options = options
+
+    def forward(self, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.conv2d(x, w, **self.options)
+
+
+@pytest.mark.parametrize(("image", "filter_", "options"), [
+    ((1, 40, 9, 7), (64, 40, 3, 3), {"padding": 1}), ((2, 64, 8, 8), (96, 64, 1, 1), {"stride": 2}),
+    ((1, 16, 9, 7), (128, 8, 3, 2), {"groups": 2}), ((2, 8, 9, 7), (65, 8, 2, 2), {"dilation": 2})])
+def test_filters_that_come_with_the_call(image: Any, filter_: Any, options: Any) -> None:
+    x, w = torch.randn(image), torch.randn(filter_)
+    model = Convolution(**options)
+    torch.testing.assert_close(compiled(model, x, w)(x, w), model(x, w), rtol=1e-4, atol=1e-4)

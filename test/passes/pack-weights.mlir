@@ -73,3 +73,15 @@ func.func @vector_in_place(%x: tensor<64x1x256xf32>, %w: tensor<64x512x256xf32>)
   %0 = "xt.dot_general"(%x, %t) {dtype = f32, lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]} : (tensor<64x1x256xf32>, tensor<64x256x512xf32>) -> tensor<64x1x512xf32>
   return %0 : tensor<64x1x512xf32>
 }
+
+// A filter that is an argument goes into panels by the transpose that it needs anyway.
+// CHECK-LABEL: func.func @argument_filter(
+// CHECK-SAME: %[[X:.*]]: tensor<1x6x6x3xf32>, %[[W:.*]]: tensor<8x3x3x3xf32>)
+// CHECK-NEXT: %[[S:.*]] = "xt.reshape"(%[[W]]) {shape = [2, 4, 3, 3, 3]}
+// CHECK-NEXT: %[[P:.*]] = "xt.transpose"(%[[S]]) {perm = [0, 3, 4, 2, 1]} : {{.*}} -> tensor<2x3x3x3x4xf32>
+// CHECK-NEXT: "xt.convolution"(%[[X]], %[[P]]) {{.*}}filter = "OHWIo"
+func.func @argument_filter(%x: tensor<1x6x6x3xf32>, %g: tensor<8x3x3x3xf32>) -> tensor<1x4x4x8xf32> {
+  %w = "xt.transpose"(%g) {perm = [2, 3, 1, 0]} : (tensor<8x3x3x3xf32>) -> tensor<3x3x3x8xf32>
+  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x6x6x3xf32>, tensor<3x3x3x8xf32>) -> tensor<1x4x4x8xf32>
+  return %0 : tensor<1x4x4x8xf32>
+}
