@@ -72,7 +72,7 @@ class _Made:
 
     def copied(self, array: Any) -> Any:
         """A tensor of what is no memory of its own, or is cut to a size that only the run told."""
-        tensor = torch.from_numpy(array.view("u1").reshape(-1).copy()).view(self.dtype).reshape(array.shape)
+        tensor = torch.from_numpy(array.reshape(-1).view("u1").copy()).view(self.dtype).reshape(array.shape)
         return tensor.permute(inverse(self.order)) if self.order else tensor
 
 

@@ -18,6 +18,7 @@ from xcc.frontends.torch.dtypes import to_numpy
 from xcc.frontends.torch.fx_nodes import GraphReader, memory_order
 from xcc.frontends.torch.graph import Input, Output, TorchGraph
 from xcc.frontends.torch.keep import decompositions
+from xcc.frontends.torch.lifted import with_one_name_each
 from xcc.frontends.torch.program import TorchProgram
 from xcc.frontends.torch.symbols import Symbols
 
@@ -40,7 +41,7 @@ def capture_export(program: Any) -> TorchProgram:
                         "use torch.compile(model, backend='xcc')")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)      # torch's own uses of what torch is to change
-        program = program.run_decompositions(decompositions())
+        program = with_one_name_each(program).run_decompositions(decompositions())
     symbols = Symbols.of_inputs(_user_inputs(program), program.range_constraints)
     reader = GraphReader(program.graph_module, symbols)
     inputs = _inputs(program, reader)

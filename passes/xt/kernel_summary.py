@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,8 @@ from xcc.diagnostics import counted
 from xcc.dialects import xt
 from xcc.passes.walk import ops_where
 from xcc.passes.xt.load_time import made_at_load
-from xcc.passes.xt.op_graph import element_bytes, short_name
+from xcc.passes.xt.op_graph import IN_PLACE, element_bytes, short_name
+from xcc.passes.xt.update_in_place import UPDATES
 from xcc.symbolic import Dim
 
 __all__ = ["KernelSummary", "ModelSummary", "contracted", "summarise"]
@@ -24,9 +26,9 @@ class KernelSummary:
     """One kernel: its ops in order, how often @main dispatches it, and a dispatch's traffic and work.
 
     Bytes and operations are dims over the kernel's own symbols (d0, d1, ...). `flops` counts a pointwise op or a step
-    of a reduction as one and a multiply-add as two. Of an operand that is only gathered from, what is gathered counts.
-    `dtype` is the element type that most of the work multiplies. `setup` of the dispatches run once, when the model is
-    loaded, the others in each run.
+    of a reduction as one and a multiply-add as two. Of an operand that is only gathered from, what is gathered counts,
+    and of one that is updated in place, what is written. `dtype` is the element type that most of the work multiplies.
+    `setup` of the dispatches run once, when the model is loaded, the others in each run.
     """
 
     name: str
@@ -68,7 +70,7 @@ def summarise(module: Any) -> ModelSummary:
         setup = made_at_load(module)
         for op in calls:
             if op not in setup:
-                moved = moved + _bytes(op.operands) + _bytes(op.results)
+                moved = moved + _moved(op, kernels[op.attributes["kernel"].value])
         names, loaded = (Counter(op.attributes["kernel"].value for op in ops) for ops in (calls, setup))
         return ModelSummary(tuple(_kernel(n, f, names[n], loaded[n]) for n, f in kernels.items()),
                             len(calls) - len(setup), moved)
@@ -85,6 +87,22 @@ def _bytes(values: Any) -> Dim:
     return total
 
 
+def _moved(call: Any, function: Any) -> Dim:
+    """The bytes of a dispatch's operands and results; of what it updates in place those that are new."""
+    ops = [op.operation for op in function.regions[0].blocks[0].operations]
+    new = _updates(ops)
+    if new is None:
+        return _bytes(call.operands) + _bytes(call.results)
+    place = list(function.regions[0].blocks[0].arguments).index(new)
+    return _bytes(list(call.operands)[1:]) + _bytes([call.operands[place]])
+
+
+def _updates(ops: Sequence[Any]) -> Any:
+    """What the kernel of these ops writes into its first operand; None where it makes its results anew."""
+    updated = next((op for op in ops if IN_PLACE in op.attributes), None)
+    return None if updated is None else updated.operands[UPDATES[short_name(updated)]]
+
+
 def _kernel(name: str, function: Any, dispatches: int, setup: int) -> KernelSummary:
     block = function.regions[0].blocks[0]
     ops = [op.operation for op in block.operations]
@@ -92,13 +110,15 @@ def _kernel(name: str, function: Any, dispatches: int, setup: int) -> KernelSumm
     for op in ops[:-1]:
         work = work + _flops(op)
     names = tuple(short_name(op) for op in ops[:-1] if short_name(op) not in ("constant", "dim"))
+    new = _updates(ops)
     read: Dim = 0
-    for argument in block.arguments:
+    for argument in list(block.arguments)[0 if new is None else 1:]:
         read = read + _read(argument)
     products = [op for op in ops if getattr(xt.op_class(op), "access", "") == "contraction"]
     typed = [v for op in (products or ops) for v in op.operands]
     dtype = str(xt.element_type_of(typed[0])) if typed else ""
-    return KernelSummary(name, names, dispatches, read, _bytes(ops[-1].operands), work, dtype, setup)
+    written = _bytes(ops[-1].operands if new is None else [new])
+    return KernelSummary(name, names, dispatches, read, written, work, dtype, setup)
 
 
 def _read(argument: Any) -> Dim:

@@ -24,7 +24,7 @@ from xcc.passes.xt.memory_uses import MemoryUses
 from xcc.passes.xt.op_graph import IN_PLACE, nominal_count, short_name
 from xcc.passes.xt.rewrite import at, blocks_of, dim_bounds, name_of, producer
 
-__all__ = ["UpdateInPlace", "ops_of_updates"]
+__all__ = ["UPDATES", "UpdateInPlace", "ops_of_updates"]
 
 UPDATES = {"dynamic_update_slice": 1, "scatter_nd": 2, "scatter_elements": 2}
 """Ops that change some elements of their first operand, and which operand has the new ones."""

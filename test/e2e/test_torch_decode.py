@@ -9,7 +9,13 @@ import pytest
 import torch
 import torch_decode
 
+from xcc.compiler import compile_model
+from xcc.context import parse_module
+from xcc.dialects import xt
 from xcc.frontends.torch.backend import backend
+from xcc.frontends.torch.program import captured
+from xcc.options import CompileOptions
+from xcc.passes.xt.kernel_summary import summarise
 
 STRICT = {"strict": True}
 
@@ -25,6 +31,20 @@ def fresh() -> Iterator[None]:
 def test_generate_with_a_static_cache(name: str) -> None:
     """Groups of heads; experts, whose rows are sorted."""
     assert torch_decode.generated(name, tokens=8, layers=1)
+
+
+def test_an_exported_step_has_the_cache_as_state() -> None:
+    """The transformers library holds each tensor of its cache twice, as a buffer and in an object."""
+    assert torch_decode.steps_agree("gpt2", tokens=6, layers=1)
+
+
+def test_a_step_writes_the_new_rows_alone() -> None:
+    options = CompileOptions.make("cpu", chip="znver4,cores=2")
+    text = compile_model(captured(torch_decode.program_of("llama", layers=1, length=64)), options, stop="kernels").text
+    kernels = summarise(parse_module(text, xt.context(), "step")).kernels
+    row = 2 * 2 * 16 * 4        # of both heads of both prompts, in f32
+    assert [(k.dispatches, k.bytes_out) for k in kernels if "scatter_elements" in k.ops] == [(2, row)]
+    assert all(k.bytes_out < 64 * row for k in kernels)
 
 
 def test_histograms() -> None:

@@ -3,10 +3,12 @@
 import numpy as np
 from kernel_cases import module_of
 
+from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.passes.base import PassContext
 from xcc.passes.xt.form_kernels import FormKernels
 from xcc.passes.xt.kernel_summary import summarise
+from xcc.passes.xt.op_graph import IN_PLACE
 from xcc.symbolic import parse, sym
 
 
@@ -45,6 +47,19 @@ def test_of_a_table_what_is_gathered_counts():
     FormKernels().run(module, PassContext())
     (k,) = summarise(module).kernels
     assert k.bytes_in == 5 * 8 + 5 * 8 * 4
+
+
+def test_of_an_update_in_place_what_is_new_counts():
+    def build(cache, row, at):
+        return xt.scatter_elements(cache, xt.reshape(at, shape=(1, 1)), row, axis=0)
+    module = module_of(build, xt.TensorType((1000, 8), "f32"), xt.TensorType((1, 8), "f32"), xt.TensorType((1,), "i64"))
+    for op in module.body.operations[0].regions[0].blocks[0].operations:
+        if op.operation.name == "xt.scatter_elements":
+            op.attributes[IN_PLACE] = ir.UnitAttr.get(module.context)
+    FormKernels().run(module, PassContext())
+    s = summarise(module)
+    k = s.kernels[-1]
+    assert (k.bytes_in, k.bytes_out, s.bytes_moved) == (8 + 32, 32, 8 + 32 + 32)
 
 
 def test_what_runs_when_loaded_moves_nothing_in_a_run():
