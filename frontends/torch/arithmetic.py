@@ -82,6 +82,13 @@ def clamp(cx: Context) -> Any:
     return out
 
 
+@aten("fma.default", namespace="prims")
+def multiply_add(cx: Context) -> Any:
+    """a * b + c, which torch makes of addcmul."""
+    a, b, c = (cx.value_of(cx[name], cx.out().dtype) for name in cx.args)
+    return xt.add(xt.mul(a, b), c)
+
+
 @aten("log10")
 def log10(cx: Context) -> Any:
     x = cx.value_of(cx["self"], cx.out().dtype)

@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from xcc.frontends.torch.foreach import foreach_decompositions
+
 __all__ = ["KEPT", "aot_decompositions", "decompositions"]
 
 KEPT = (
@@ -47,6 +49,7 @@ def decompositions() -> Any:
         if op is not None:
             table.pop(op, None)
     table[torch.ops.aten.instance_norm.default] = _instance_norm
+    table.update(foreach_decompositions())
     return table
 
 
@@ -65,6 +68,6 @@ def aot_decompositions() -> dict[Any, Any]:
     """
     from torch._decomp import core_aten_decompositions
 
-    table: dict[Any, Any] = dict(core_aten_decompositions())
+    table: dict[Any, Any] = dict(core_aten_decompositions()) | foreach_decompositions()
     kept = {f"aten.{name}" for name in KEPT}
     return {op: rule for op, rule in table.items() if str(op) not in kept}
