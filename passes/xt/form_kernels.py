@@ -37,8 +37,7 @@ class FormKernels(Pass):
     max-row: the longest row (in elements) that a reduction shares a kernel with its full-size consumers for.
     flops-per-byte: how many operations cost as much as moving a byte; above it, recomputation loses.
     single: operations that take as long as reading an element that is no neighbour of the one before.
-    piece: operands of a concatenation that are at least so long are evaluated for their own part of the result alone,
-        and so are all where neighbours of the result belong to one operand; 0: each is evaluated for all of it.
+    piece: elements of a tile. One that lies in one operand of a concatenation evaluates that one alone; 0: all of them.
     prologue: ops that may be evaluated inside a contraction's loop over its operands; "widen" are converts to elements
         that are no narrower, but not of 16-bit floats that it takes one by one (its first operand). A narrowing convert
         belongs to what computes its operand: the product then copies what lies in memory, half as many bytes. "once":

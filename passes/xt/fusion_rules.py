@@ -164,7 +164,7 @@ class FusionRules:
         if any(u.kind == "window" or _interpolates(u) for u in readers):
             if any(n.kind != "unit_view" and (n.kind != "pointwise" or FLOPS.get(n.name, 1) > 1) for n in p.nodes):
                 return ByCost("it would be computed again for each window or point between elements")
-        if any(u.name == "concatenate" and len(u.operands) > 2 and not self.cost.kernel.in_pieces(u, last_dim(u.shape))
+        if any(u.name == "concatenate" and self.cost.kernel.mixed(u, last_dim(u.shape)) * (len(u.operands) - 1) > 1
                for u in readers) and self.cost.flops(p) > 0:
             return ByCost("every piece of a concatenation would be computed everywhere")
         return ""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from xcc.dialects import xt
@@ -33,6 +34,9 @@ COMPUTED = ("concatenate", "dynamic_slice", "gather", "gather_nd", "gather_eleme
 """Movement ops that compute the places they read: a tile across their last dim is read one element after the other."""
 SMALL = 16
 """A value is read so many times over from registers or the L1 cache, at no cost beside what is made of it."""
+FAR, LINE, LINES = 4, 64, 16
+"""A strided element takes as long as so many gathered ones (on a Zen 5: 6) where neighbours lie so many bytes apart or
+more, and are more than the lines that a cache keeps until the next elements of each are read."""
 TILE = 64
 """Rows or columns of a product's tile: so many uses of an operand's element share one evaluation."""
 
@@ -56,20 +60,20 @@ class FusionLimits:
 class _Need:
     """What readers need of a value: `count` evaluations of at most `distinct` elements.
 
-    lanes: the value's dim that vectors of the kernel's result lie along. computed: whether the places are computed.
+    lanes: the value's dim that vectors of the kernel's result lie along. computed: the share whose places are computed.
     """
 
     count: float
     distinct: float
     lanes: int
-    computed: bool = False
+    computed: float = 0.0
 
     def with_(self, other: _Need | None) -> _Need:
         """Both, of readers at the same coordinates."""
         if other is None:
             return self
         return _Need(max(self.count, other.count), max(self.distinct, other.distinct), min(self.lanes, other.lanes),
-                     self.computed or other.computed)
+                     max(self.computed, other.computed))
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class KernelCost:
         self._counts: dict[tuple[Dim, ...], int] = {}
         self._values: dict[Any, _Value] = {}
         self._operations: dict[int, float] = {}
-        self._ways: dict[tuple[int, int, int], tuple[float, int, bool]] = {}
+        self._ways: dict[tuple[int, int, int], tuple[float, int, float]] = {}
         self._known: dict[tuple[frozenset[int], frozenset[int]], float] = {}
 
     def count(self, shape: tuple[Dim, ...]) -> int:
@@ -150,10 +154,15 @@ class KernelCost:
             self._values[v] = _Value(shape, size, last_dim(shape), size * element_bytes(v) * self.limits.flops_per_byte)
         return self._values[v]
 
-    def in_pieces(self, n: Node, lanes: int) -> bool:
-        """Whether a tile of a concatenation lies in one operand and evaluates only that; vectors go along `lanes`."""
+    def mixed(self, n: Node, lanes: int) -> float:
+        """The share of a concatenation's result in tiles that evaluate all operands, others the one that they lie in.
+
+        lanes: the dim that vectors go along.
+        """
+        if not self.limits.piece or lanes == SCATTERED:
+            return 1.0
         apart = lanes in (UNIFORM, self._value(n.results[0]).lanes) and lanes != xt.attrs_of(n.op).axis
-        return self.limits.piece > 0 and lanes != SCATTERED and (apart or self._long_pieces(n))
+        return 0.0 if apart else self._across(n)
 
     def operations(self, n: Node) -> float:
         """Operations for an element of the result of `n`, beside what its operands cost."""
@@ -165,19 +174,26 @@ class KernelCost:
     def _loading(self, v: Any, need: _Need) -> float:
         """The cost of loading what is needed of `v`, which another kernel or nobody makes."""
         value = self._value(v)
-        if need.lanes == SCATTERED or need.computed and need.lanes not in (UNIFORM, value.lanes):
+        if need.lanes == SCATTERED:
             return need.count * self.limits.single
-        return need.count if SMALL * value.size >= need.count else 0
+        tiles = need.count if SMALL * value.size >= need.count else 0
+        if need.lanes in (UNIFORM, value.lanes):
+            return tiles
+        stride, lines = self.count(value.shape[need.lanes + 1:]), self.count(value.shape[need.lanes:need.lanes + 1])
+        far = stride * element_bytes(v) >= LINE and lines > LINES
+        single = need.count * self.limits.single * (FAR if far else 1)
+        return need.computed * single + (1 - need.computed) * tiles
 
     def _needed(self, n: Node, k: int, need: _Need) -> _Need:
         """What `n` needs of its operand `k` where its result is needed as `need` says."""
         key = n.index, k, need.lanes
         if key not in self._ways:
             lanes = need.lanes if need.lanes < 0 else lanes_of(n, k, need.lanes)
-            self._ways[key] = self._times(n, k, need.lanes), lanes, n.name in COMPUTED and not self._long_pieces(n)
+            computed = self._across(n) if n.name == "concatenate" else float(n.name in COMPUTED)
+            self._ways[key] = self._times(n, k, need.lanes), lanes, computed
         times, lanes, computed = self._ways[key]
         distinct = min(self._value(n.operands[k]).size, need.distinct * max(times, 1))
-        return _Need(need.count * times, distinct, lanes, need.computed or computed)
+        return _Need(need.count * times, distinct, lanes, max(need.computed, computed))
 
     def _times(self, n: Node, k: int, lanes: int) -> float:
         """Elements of operand `k` for one of the result of `n`."""
@@ -211,18 +227,18 @@ class KernelCost:
 
         A concatenation's dims are not walked as one, so that a short row fills a part of a tile.
         """
-        if not self.in_pieces(n, lanes):
-            return 1
-        row = self.count(n.shape[lanes:lanes + 1]) if lanes != UNIFORM else self.limits.piece
-        whole = max(self._value(n.results[0]).size, 1)
-        return self._value(n.operands[k]).size / whole * max(1.0, self.limits.piece / max(row, 1))
+        mixed, row = self.mixed(n, lanes), self.count(n.shape[lanes:lanes + 1]) if lanes >= 0 else self.limits.piece
+        own = self._value(n.operands[k]).size / max(self._value(n.results[0]).size, 1)
+        return mixed + (1 - mixed) * own * max(1.0, self.limits.piece / max(row, 1))
 
-    def _long_pieces(self, n: Node) -> bool:
-        """Whether the tiles of a concatenation lie in one operand each, along its axis too."""
-        if n.name != "concatenate" or not self.limits.piece:
-            return False
+    def _across(self, n: Node) -> float:
+        """The share of a concatenation's result in tiles of several of its rows that lie in more than one operand."""
         sizes = [xt.shape_of(v)[xt.attrs_of(n.op).axis] for v in n.operands]
-        return all(isinstance(size, int) and size >= self.limits.piece for size in sizes)
+        known = [size for size in sizes if isinstance(size, int)]
+        if not self.limits.piece or len(known) < len(sizes):
+            return 1.0
+        tiles = sum(bound % self.limits.piece != 0 for bound in accumulate(known[:-1]))
+        return min(1.0, tiles * self.limits.piece / max(sum(known), 1))
 
     def _steps(self, n: Node) -> float:
         """Elements of the (first) operand that an element of a reduction, a window or a product is made of."""

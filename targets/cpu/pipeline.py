@@ -11,7 +11,7 @@ from xcc.targets.front import whole_pipeline
 
 SINGLE = 48         # operations in the time of an element of a gather: vectors of two units for a cycle and a half
 LAUNCH = 10000      # operations in the 0.1 us of a call of a kernel
-PIECE = 32          # elements, a tile's: of a concatenation's operand that is at least so long, tiles are its own
+PIECE = 32          # elements of a tile, as most are
 
 
 def vector_stages() -> tuple[Stage, ...]:

@@ -20,11 +20,14 @@ PARTS = st.lists(st.sampled_from([1, 2, 3, 5, 15, 16, 17, 31, 32, 33, 47, 48, 64
 DTYPES = [np.float32, np.float32, np.float16, np.int8, np.float64, np.bool_]
 
 
-def joined(values: Any, axis: int, perm: list[int], op: str) -> Any:
-    """Every other operand goes through `op`."""
+def turned(v: Any, perm: list[int]) -> Any:
+    return v if perm == sorted(perm) else xt.transpose(v, perm=perm)
+
+
+def joined(values: Any, axis: int, perm: list[int], op: str, before: list[int]) -> Any:
+    """Every other operand goes through `op`, and all are turned by `before`."""
     made = [getattr(xt, op)(v) if op and n % 2 else v for n, v in enumerate(values)]
-    y = xt.concatenate(*made, axis=axis)
-    return y if perm == sorted(perm) else xt.transpose(y, perm=perm)
+    return turned(xt.concatenate(*(turned(v, before) for v in made), axis=axis), perm)
 
 
 @given(st.data())
@@ -32,11 +35,13 @@ def joined(values: Any, axis: int, perm: list[int], op: str) -> Any:
 def test_parts(data: Any) -> None:
     """Static sizes, and sizes of which each that is above 1 is a symbol."""
     axis, perm = data.draw(st.integers(0, 2)), data.draw(st.permutations([0, 1, 2]))
+    before = data.draw(st.sampled_from([[0, 1, 2], [0, 2, 1], [2, 0, 1]]))
     base = [data.draw(st.sampled_from([1, 2, 3])), *(data.draw(st.sampled_from([1, 7, 16, 17, 33])) for _ in range(2))]
     dtype = data.draw(st.sampled_from(DTYPES))
     op = data.draw(st.sampled_from(["", "tanh"])) if dtype == np.float32 else ""
     shapes = [[n if d == axis else size for d, size in enumerate(base)] for n in data.draw(PARTS)]
-    check(lambda *values: joined(values, axis, perm, op),
+    shapes = [[s[before.index(d)] for d in range(3)] for s in shapes]
+    check(lambda *values: joined(values, axis, perm, op, before),
           *(filled(s, dtype, seed) for seed, s in enumerate(shapes)), dynamic=data.draw(st.booleans()))
 
 
@@ -52,7 +57,7 @@ def test_parts_of_open_rows(data: Any) -> None:
         return (*rest[:axis], n, *rest[axis:])
 
     op = data.draw(st.sampled_from(["", "tanh"]))
-    module = module_of(lambda *values: joined(values, axis, perm, op),
+    module = module_of(lambda *values: joined(values, axis, perm, op, [0, 1, 2]),
                        [xt.TensorType(shape(n, others), "f32") for n in parts])
     model = compiled(module)
     for sizes in ([2, 16], [1, 33], [3, 1], [0, 5], [40, 17]):

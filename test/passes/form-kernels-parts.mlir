@@ -126,6 +126,43 @@ func.func @turned_piece(%a: tensor<1x256x4096xf32>, %b: tensor<1x4096x256xf32>) 
 }
 
 // -----
+// Also the largest of several, which are few more elements than it has; few strided rows stay in a cache.
+// CHECK-COUNT-3: xtv.dispatch
+// CHECK: func.func private @transpose_0(
+// CHECK-NOT: concatenate
+// CHECK: return
+// CHECK: func.func private @concatenate_0(
+// CHECK-NOT: transpose
+// CHECK: return
+// CHECK: func.func private @pad_0(
+// CHECK: xt.transpose
+// PIECE: func.func private @concatenate_0(
+// PIECE: xt.transpose
+func.func @largest_piece(%a: tensor<1x256x4096xf32>, %b: tensor<1x1024x256xf32>, %c: tensor<1x3x640x640xf32>) -> (tensor<1x5120x256xf32>, tensor<1x642x642x3xf32>) {
+  %t = "xt.transpose"(%a) {perm = [0, 2, 1]} : (tensor<1x256x4096xf32>) -> tensor<1x4096x256xf32>
+  %y = "xtv.concatenate"(%t, %b) {axis = 1 : i64} : (tensor<1x4096x256xf32>, tensor<1x1024x256xf32>) -> tensor<1x5120x256xf32>
+  %u = "xt.transpose"(%c) {perm = [0, 2, 3, 1]} : (tensor<1x3x640x640xf32>) -> tensor<1x640x640x3xf32>
+  %z = "xt.pad"(%u) {low = [0, 1, 1, 0], high = [0, 1, 1, 0], interior = [0, 0, 0, 0], mode = "constant", value = 0.0 : f64} : (tensor<1x640x640x3xf32>) -> tensor<1x642x642x3xf32>
+  return %y, %z : tensor<1x5120x256xf32>, tensor<1x642x642x3xf32>
+}
+
+// -----
+// A row before many that are turned: one tile is of both.
+// PIECE: func.func @one_row
+// PIECE-COUNT-1: xtv.dispatch
+// PIECE-NOT: xtv.dispatch
+// PIECE: return
+// CHECK: func.func @one_row
+// CHECK-COUNT-2: xtv.dispatch
+// CHECK-NOT: xtv.dispatch
+// CHECK: return
+func.func @one_row(%a: tensor<8x1x768xf32>, %b: tensor<8x768x196xf32>) -> tensor<8x197x768xf32> {
+  %t = "xt.transpose"(%b) {perm = [0, 2, 1]} : (tensor<8x768x196xf32>) -> tensor<8x196x768xf32>
+  %y = "xtv.concatenate"(%a, %t) {axis = 1 : i64} : (tensor<8x1x768xf32>, tensor<8x196x768xf32>) -> tensor<8x197x768xf32>
+  return %y : tensor<8x197x768xf32>
+}
+
+// -----
 // Transposes on both sides of what picks rows and columns leave rows as they lie: together they are read in vectors,
 // though no two of these ops are.
 // CHECK-COUNT-1: xtv.dispatch
