@@ -1,0 +1,272 @@
+"""xcc beside eager PyTorch and Inductor, on this machine's CPU: ``python benchmarks/pytorch.py --help``.
+
+Each model runs in a process of its own with empty caches; the ways to run it take turns, with a pause between them, so
+that a busy moment meets all of them. Medians; writes a JSON file and a page of tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+PAUSE = 0.02        # seconds between turns
+RATIO = "Inductor's time over xcc's"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="xcc beside eager PyTorch and Inductor on this CPU")
+    parser.add_argument("--what", choices=("inference", "training", "calls", "all"), default="all")
+    parser.add_argument("--models", help="comma-separated names of cases (default: all)")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--rounds", type=int, default=15, help="turns of each way to run a model")
+    parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results"), help="folder of the results")
+    parser.add_argument("--worker", nargs=2, metavar=("WHAT", "CASE"), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.worker:
+        print(json.dumps(_work(*args.worker, args.threads, args.rounds)))
+        return 0
+    from pytorch_cases import CASES
+
+    chosen = args.models.split(",") if args.models else [c.name for c in CASES]
+    trained = [c.name for c in CASES if c.trains and c.name in chosen]
+    wanted = [*(("inference", n) for n in chosen), *(("training", n) for n in trained),
+              *(("calls", count) for count in ("1", "48", "192"))]
+    path = args.output / f"torch-{_machine(args.threads)}.json"
+    known = json.loads(path.read_text())["rows"] if path.exists() else []
+    rows = {(r["what"], r["case"]): r for r in known}
+    for what, case in wanted:
+        if args.what not in ("all", what):
+            continue
+        row = _row(what, case, args)
+        rows[what, case] = row
+        times = ", ".join(f"{k} {v:.3f}" for k, v in row.get("ms", {}).items())
+        print(f"{what} {case}: {row.get('error', times)}", flush=True)
+        data = {"cpu": _cpu(), "threads": args.threads, "torch": row.get("torch", ""), "rows": list(rows.values())}
+        path.write_text(json.dumps(data, indent=1) + "\n")
+        path.with_suffix(".md").write_text(page(data))
+    return 0
+
+
+def _row(what: str, case: str, args: argparse.Namespace) -> dict[str, Any]:
+    """What a process of its own, with empty caches, measures."""
+    with tempfile.TemporaryDirectory() as caches:
+        env = os.environ | {"XCC_CACHE_DIR": f"{caches}/xcc", "TORCHINDUCTOR_CACHE_DIR": f"{caches}/inductor",
+                            "XCC_THREADS": str(args.threads), "OMP_NUM_THREADS": str(args.threads)}
+        command = [sys.executable, __file__, "--worker", what, case, "--threads", str(args.threads),
+                   "--rounds", str(args.rounds)]
+        done = subprocess.run(command, env=env, capture_output=True, text=True)
+    found = {"what": what, "case": case}
+    if done.returncode:
+        return found | {"error": (done.stderr.strip().splitlines() or ["no output"])[-1]}
+    return found | json.loads(done.stdout.splitlines()[-1])
+
+
+def _work(what: str, case: str, threads: int, rounds: int) -> dict[str, Any]:
+    import torch
+
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    warnings.simplefilter("ignore")
+    measured = {"inference": _inference, "training": _training, "calls": _calls}[what](case, rounds)
+    return measured | {"torch": torch.__version__}
+
+
+def _inference(name: str, rounds: int) -> dict[str, Any]:
+    import torch
+
+    module, inputs = _built(name)
+    module.eval()
+    with torch.no_grad():
+        want = _first(module(*inputs))
+        ways: dict[str, Callable[[], Any]] = {"eager": lambda: module(*inputs)}
+        seconds, errors = {}, {}
+        for way, options in (("inductor", {}), ("xcc", {}), ("inductor frozen", {}), ("xcc frozen", {"freeze": True})):
+            call, seconds[way] = _compiled(module, way, options)
+            got = _first(call(*inputs))
+            errors[way] = float((got - want).abs().max() / want.abs().max())
+            ways[way] = lambda call=call: call(*inputs)     # type: ignore[misc]
+        return {"ms": _times(ways, rounds), "compile_s": {k: v[0] for k, v in seconds.items()}, "error_of": errors}
+
+
+def _training(name: str, rounds: int) -> dict[str, Any]:
+    import torch
+
+    module, inputs = _built(name)
+    module.train()
+    for m in module.modules():
+        if isinstance(m, torch.nn.Dropout):
+            m.p = 0.0       # other random numbers would give another loss
+    ways: dict[str, Callable[[], Any]] = {"eager": lambda: _step(module, inputs)}
+    losses, seconds = {"eager": _step(module, inputs)}, {}
+    for way in ("inductor", "xcc"):
+        call, seconds[way] = _compiled(module, way, {})
+        losses[way] = _step(call, inputs)
+        ways[way] = lambda call=call: _step(call, inputs)      # type: ignore[misc]
+    return {"ms": _times(ways, rounds), "compile_s": {k: v[0] for k, v in seconds.items()},
+            "error_of": {k: abs(v - losses["eager"]) / abs(losses["eager"]) for k, v in losses.items()}}
+
+
+def _step(module: Any, inputs: Any) -> float:
+    loss = _first(module(*inputs)).square().mean()
+    loss.backward()
+    return float(loss)
+
+
+def _calls(count: str, rounds: int) -> dict[str, Any]:
+    """Microseconds of a call in each way, and of xcc's boxed call and of an exported model alone."""
+    import torch
+    from pytorch_cases import Parameters
+
+    import xcc.torch
+
+    module, x = Parameters(int(count)).eval(), torch.randn(4, 8)
+    with torch.no_grad():
+        ways: dict[str, Callable[[], Any]] = {}
+        for way in ("inductor", "xcc"):
+            call, _ = _compiled(module, way, {})
+            call(x)
+            ways[way] = lambda call=call: [call(x) for _ in range(200)]        # type: ignore[misc]
+        boxed, arguments = _BOXED[-1], [*module.parts, x]
+        boxed(list(arguments))
+        ways["xcc, boxed call"] = lambda: [boxed(list(arguments)) for _ in range(200)]
+        exported = xcc.torch.function(xcc.compile(torch.export.export(module, (x,))))
+        exported(x)
+        ways["xcc, exported"] = lambda: [exported(x) for _ in range(200)]
+        return {"ms": {k: v / 200 for k, v in _times(ways, rounds).items()}}
+
+
+_BOXED: list[Any] = []
+
+
+def _compiled(module: Any, way: str, options: dict[str, Any]) -> tuple[Any, list[float]]:
+    """The module compiled by Inductor or xcc, and seconds of that behind AOTAutograd, added up as it happens."""
+    import torch
+
+    seconds = [0.0]
+    torch._dynamo.reset()
+    if way.startswith("inductor"):
+        import torch._inductor.compile_fx as inductor
+
+        own = inductor.compile_fx_inner
+
+        def timed_inner(*args: Any, **rest: Any) -> Any:
+            begin = time.perf_counter()
+            try:
+                return own(*args, **rest)
+            finally:
+                seconds[0] += time.perf_counter() - begin
+
+        def backend(graph: Any, inputs: Any) -> Any:
+            with torch._inductor.config.patch(freezing=way.endswith("frozen")):
+                return inductor.compile_fx(graph, inputs, inner_compile=timed_inner)
+
+        return torch.compile(module, backend=backend), seconds
+    from xcc.frontends.torch import backend as xcc_backend
+
+    inner = xcc_backend.compile_graph
+
+    def timed(*args: Any, **rest: Any) -> Any:
+        begin = time.perf_counter()
+        try:
+            made = inner(*args, **rest)
+        finally:
+            seconds[0] += time.perf_counter() - begin
+        _BOXED.append(made)
+        return made
+
+    xcc_backend.compile_graph = timed
+    return torch.compile(module, backend=xcc_backend.backend, options={"strict": True, **options}), seconds
+
+
+def _built(name: str) -> tuple[Any, Any]:
+    from pytorch_cases import CASES
+
+    return next(c for c in CASES if c.name == name).build()
+
+
+def _first(result: Any) -> Any:
+    import torch
+
+    return result if isinstance(result, torch.Tensor) else result[0]
+
+
+def _times(ways: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    """Median milliseconds of each way, all in turn."""
+    times: dict[str, list[float]] = {k: [] for k in ways}
+    for call in ways.values():
+        call()
+    for _ in range(rounds):
+        for k, call in ways.items():
+            time.sleep(PAUSE)
+            call()          # brings its data into the caches
+            begin = time.perf_counter()
+            call()
+            times[k].append((time.perf_counter() - begin) * 1e3)
+    return {k: statistics.median(v) for k, v in times.items()}
+
+
+def _cpu() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    facts = dict(line.split("\t: ", 1) for line in (s.replace("\t\t", "\t") for s in lines) if "\t: " in line)
+    return f"{facts.get('model name', platform.processor())} family {facts.get('cpu family', '?')} " \
+           f"model {facts.get('model', '?')}"
+
+
+def _machine(threads: int) -> str:
+    words = "".join(c if c.isalnum() else " " for c in _cpu().lower()).split()
+    return "-".join([*words, f"{threads}t"])
+
+
+def page(data: dict[str, Any]) -> str:
+    """The tables."""
+    out = [f"# PyTorch on a CPU: {data['cpu']}, {data['threads']} threads, torch {data['torch']}", "",
+           "Generated by `python benchmarks/pytorch.py`. Median ms, the ways in turn. *Ratio* is Inductor's time over "
+           "xcc's, each with parameters as inputs, and each with them frozen (`options={\"freeze\": True}`, Inductor's "
+           "`freezing`). *Compile* is the seconds that a compiler takes for the graphs that AOTAutograd gives it, with "
+           "empty caches.", ""]
+    for what, title in (("inference", "Inference"), ("training", "Forward and backward"), ("calls", "Calls, us")):
+        rows = [r for r in data["rows"] if r["what"] == what]
+        if rows:
+            out += [f"## {title}", "", *_table(what, rows), ""]
+    return "\n".join(out)
+
+
+def _table(what: str, rows: list[dict[str, Any]]) -> list[str]:
+    names = list(dict.fromkeys(k for r in rows for k in r.get("ms", {})))
+    pairs = [] if what == "calls" else [(a, b) for a, b in (("inductor", "xcc"), ("inductor frozen", "xcc frozen"))
+                                        if b in names]
+    titles = ["parameters" if what == "calls" else "model", *names, *(f"ratio {b.removeprefix('xcc')}".strip()
+                                                                     for _, b in pairs)]
+    compiled = what != "calls"
+    titles += ["compile: inductor", "xcc"] if compiled else []
+    lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
+    for r in rows:
+        if "error" in r:
+            lines.append(f"| {r['case']} | {r['error']} |")
+            continue
+        scale = 1e3 if what == "calls" else 1
+        cells = [r["case"], *(f"{r['ms'][n] * scale:.{1 if what == 'calls' else 2}f}" for n in names)]
+        cells += [f"{r['ms'][a] / r['ms'][b]:.2f}" for a, b in pairs]
+        cells += [f"{r['compile_s'][k]:.1f}" for k in ("inductor", "xcc")] if compiled else []
+        lines.append(f"| {' | '.join(cells)} |")
+    for a, b in pairs:
+        ratios = [r["ms"][a] / r["ms"][b] for r in rows if "error" not in r]
+        if ratios:
+            lines += ["", f"{RATIO} ({b}): geometric mean {statistics.geometric_mean(ratios):.2f}, "
+                          f"least {min(ratios):.2f}."]
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main())

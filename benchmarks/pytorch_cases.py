@@ -1,0 +1,100 @@
+"""Models of benchmarks/pytorch.py: from configurations, with random weights; nothing is downloaded."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True)
+class Case:
+    """`build()` gives the module and its arguments; `trains`: it is in the table of training steps, too."""
+
+    name: str
+    build: Callable[[], tuple[torch.nn.Module, tuple[torch.Tensor, ...]]]
+    trains: bool = False
+
+
+def _vision(name: str, size: int = 224, batch: int = 1) -> Callable[[], Any]:
+    def build() -> Any:
+        _declare_ops()
+        import torchvision
+
+        return getattr(torchvision.models, name)(weights=None), (torch.randn(batch, 3, size, size),)
+
+    return build
+
+
+@functools.cache
+def _declare_ops() -> Any:
+    """Declares the compiled ops that torchvision asks for when it is imported; gives their owner.
+
+    Its library may be for another build of torch, and transformers imports it, too, where it is installed.
+    """
+    owner = torch.library.Library("torchvision", "FRAGMENT")
+    if not hasattr(torch.ops.torchvision, "nms"):
+        for op in ("nms", "qnms"):
+            owner.define(f"{op}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    return owner
+
+
+def _text(model: str, config: str, tokens: int = 128, **options: Any) -> Callable[[], Any]:
+    def build() -> Any:
+        _declare_ops()
+        import transformers
+
+        made = getattr(transformers, config)(**options)
+        made.use_cache = False
+        return getattr(transformers, model)(made), (torch.randint(0, 1000, (1, tokens)),)
+
+    return build
+
+
+class _Lstm(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = torch.nn.LSTM(128, 256, 2, batch_first=True)
+        self.head = torch.nn.Linear(256, 64)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.lstm(x)[0])       # type: ignore[no-any-return]
+
+
+def _mlp() -> Any:
+    linear = torch.nn.Linear
+    return torch.nn.Sequential(linear(512, 2048), torch.nn.GELU(), linear(2048, 512)), (torch.randn(64, 512),)
+
+
+CASES = [
+    Case("mlp", _mlp, trains=True),
+    Case("lstm", lambda: (_Lstm(), (torch.randn(4, 50, 128),))),
+    Case("resnet18", _vision("resnet18"), trains=True),
+    Case("mobilenet_v3_small", _vision("mobilenet_v3_small")),
+    Case("convnext_tiny", _vision("convnext_tiny")),
+    Case("swin_t", _vision("swin_t")),
+    Case("bert", _text("BertModel", "BertConfig", hidden_size=256, num_hidden_layers=4, num_attention_heads=4,
+                       intermediate_size=1024), trains=True),
+    Case("gpt2", _text("GPT2LMHeadModel", "GPT2Config", n_embd=512, n_layer=4, n_head=8, vocab_size=8000,
+                       bos_token_id=None, eos_token_id=None), trains=True),
+    Case("llama", _text("LlamaForCausalLM", "LlamaConfig", hidden_size=512, intermediate_size=1376, vocab_size=8000,
+                        num_hidden_layers=4, num_attention_heads=8, num_key_value_heads=4)),
+    Case("qwen3", _text("Qwen3ForCausalLM", "Qwen3Config", hidden_size=256, intermediate_size=768, vocab_size=4000,
+                        num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, head_dim=64)),
+]
+
+
+class Parameters(torch.nn.Module):
+    """x times each of `count` small parameters: what a call costs beside its kernels."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.parts = torch.nn.ParameterList([torch.ones(8) for _ in range(count)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for p in self.parts:
+            x = x * p
+        return x
