@@ -27,6 +27,8 @@ def compile(model: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     BackendOptions.make(options)
     compiled = torch.compile(model, backend=backend, dynamic=True, options=options)
     tracing = sizes.patch(backed_size_oblivious=True)       # type: ignore[attr-defined]
+    if isinstance(model, torch.nn.Module) and any(isinstance(m, torch.nn.RNNBase) for m in model.modules()):
+        compiled = torch._dynamo.config.patch(allow_rnn=True)(compiled)     # which Dynamo leaves to Python else
 
     @wraps(model if hasattr(model, "__name__") else model.forward)      # type: ignore[attr-defined]
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -35,13 +35,12 @@ def capture_export(program: Any) -> TorchProgram:
     """
     compat.check_version()
     if isinstance(program, str | os.PathLike):
-        program = compat.read_program(os.fspath(program))
+        with compat.declared_ops():
+            return capture_export(compat.read_program(os.fspath(program)))
     if not isinstance(program, torch.export.ExportedProgram):
         raise UserError(f"a {type(program).__name__} is no exported program: give torch.export.export(model, args), or "
                         "use torch.compile(model, backend='xcc')")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)      # torch's own uses of what torch is to change
-        program = with_one_name_each(program).run_decompositions(decompositions())
+    program = _decomposed(with_one_name_each(program))
     symbols = Symbols.of_inputs(_user_inputs(program), program.range_constraints)
     reader = GraphReader(program.graph_module, symbols)
     inputs = _inputs(program, reader)
@@ -77,6 +76,16 @@ def capture_fx(module: Any, name: str = "model") -> TorchProgram:
     graph = TorchGraph((*inputs, *reader.constants), tuple(reader.nodes), (*outputs, *updates), symbols.bounds(),
                        name=name, subgraphs=tuple(reader.subgraphs))
     return TorchProgram(graph, {i.target: to_numpy(reader.values[i.target]) for i in reader.constants if i.target})
+
+
+def _decomposed(program: Any) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)      # torch's own uses of what torch is to change
+            return program.run_decompositions(decompositions())
+    except Exception as e:
+        raise UserError("torch cannot decompose the exported program (ExportedProgram.run_decompositions): "
+                        f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}") from e
 
 
 def _user_inputs(program: Any) -> list[tuple[str, Any]]:

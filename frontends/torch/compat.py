@@ -1,8 +1,11 @@
-"""What differs between torch 2.11, 2.12 and 2.13. With :mod:`capture` the only files that import torch's insides."""
+"""What differs between torch 2.11, 2.12 and 2.13. With :mod:`capture` and :mod:`archive` the only files that import
+torch's insides."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -11,7 +14,7 @@ from xcc.diagnostics import UserError
 
 LEAST = (2, 11)
 
-__all__ = ["check_version", "debug_names", "empty_strided", "read_program"]
+__all__ = ["check_version", "debug_names", "declared_ops", "empty_strided", "read_program"]
 
 empty_strided: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cpu", None) or (
     lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype))
@@ -34,11 +37,27 @@ def debug_names(shape_env: Any) -> dict[str, str]:
 
 
 def read_program(path: str) -> Any:
-    """The ``torch.export.ExportedProgram`` in a .pt2 file; UserError for a file that holds none."""
+    """The ``torch.export.ExportedProgram`` in a .pt2 file, of which nothing is run; UserError for a file that holds
+    none."""
+    from xcc.frontends.torch import archive
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
-            return torch.export.load(path)
+            return archive.load(path)
+    except UserError:
+        raise
     except Exception as e:
         raise UserError(f"{path}: torch cannot read it as an exported program: "
                         f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}") from None
+
+
+@contextmanager
+def declared_ops() -> Iterator[None]:
+    """Ops of other libraries that programs may have and xcc knows, declared as long as their library is not loaded."""
+    with torch.library._scoped_library("transformers", "FRAGMENT") as library:
+        if not hasattr(torch.ops.transformers, "grouped_mm_fallback"):
+            library.define("grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor")
+            library._register_fake("grouped_mm_fallback",
+                                   lambda input, weight, offs: input.new_empty(input.shape[0], weight.shape[2]))
+        yield

@@ -25,6 +25,7 @@ _BINARY = {
     "div.Tensor": "div", "div.Scalar": "div", "fmod.Tensor": "rem", "fmod.Scalar": "rem",
     "maximum.default": "maximum", "minimum.default": "minimum", "mul.Tensor": "mul", "mul.Scalar": "mul",
     "nextafter.default": "next_after", "remainder.Tensor": "mod", "remainder.Scalar": "mod",
+    "true_divide.Tensor": "div", "true_divide.Scalar": "div",
 }
 _COMPARE = ("eq", "ge", "gt", "le", "lt", "ne")
 _LOGICAL = {"logical_and": "and_", "logical_or": "or_", "logical_xor": "xor"}
@@ -115,6 +116,11 @@ def same(cx: Context) -> Any:
 @aten("_to_copy", "to.dtype", "to.device", "to.dtype_layout")
 def to_copy(cx: Context) -> Any:
     return cast(cx.tensor("self"), cx.out().dtype)
+
+
+@aten("convert_element_type.default", namespace="prims")
+def convert_element_type(cx: Context) -> Any:
+    return cast(cx.tensor("a"), cx.out().dtype)
 
 
 def cast(x: Any, dtype: str) -> Any:

@@ -15,6 +15,8 @@ from xcc.frontends.shared.helpers import full, slice_axis, split
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.registry import aten
 
+LSTM = 2       # torch's number of the kind
+
 _ORDERS = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn_tanh": (0,), "rnn_relu": (0,)}
 """The gates of xt as places among torch's: i f g o -> i o f g, r z n -> z r n."""
 
@@ -119,3 +121,18 @@ def cell(cx: Context) -> Any:
     out = _run(kind, Layer(w, r, bias), _stacked([x]), [_stacked([s]) for s in _states(cx)], "forward")
     made = [xt.reshape(v, shape=xt.shape_of(v)[1:]) for v in out[1:]]
     return made if len(made) > 1 else made[0]
+
+
+@aten("mkldnn_rnn_layer")
+def one_layer(cx: Context) -> Any:
+    """One direction of one layer of an LSTM, which torch makes of the whole op on CPUs: output, h_n, c_n, workspace."""
+    if cx["mode"] != LSTM:
+        cx.fail(f"a layer of mode {cx['mode']} is no LSTM")
+    weights = [_reordered(cx.tensor(f"weight{n}"), _ORDERS["lstm"]) for n in range(4 if cx["has_biases"] else 2)]
+    bias = _stacked([xt.concatenate(*weights[2:], axis=0)]) if cx["has_biases"] else None
+    x, hidden = cx.tensor("input"), cx["hidden_size"]
+    states = [xt.reshape(cx.tensor(n), shape=(1, xt.shape_of(x)[1], hidden)) for n in ("hx_", "cx_")]
+    made = _run("lstm", Layer(_stacked(weights[:1]), _stacked(weights[1:2]), bias), x, states,
+                "reverse" if cx["reverse"] else "forward")
+    results = [xt.reshape(v, shape=cx.out(n).shape) for n, v in enumerate(made)]
+    return *results, full(cx.out(3).shape, 0, cx.out(3).dtype)
