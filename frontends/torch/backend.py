@@ -24,7 +24,7 @@ from xcc.frontends.torch.call import BoxedCall, results_of
 from xcc.frontends.torch.capture import capture_fx
 from xcc.frontends.torch.frozen import FrozenCall, static_inputs
 from xcc.frontends.torch.keep import aot_decompositions
-from xcc.frontends.torch.partition import partitioned
+from xcc.frontends.torch.partition import devices_of, partitioned
 from xcc.frontends.torch.program import TorchProgram
 from xcc.options import CompileOptions
 from xcc.targets.base import chip_of, get_target
@@ -95,6 +95,12 @@ def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
 def compile_graph(module: Any, options: BackendOptions, frozen: Sequence[int] = ()) -> Any:
     """A callable for a flat graph of ATen ops that takes its arguments as a list; those at `frozen` become constants
     of the compiled model."""
+    elsewhere = devices_of(module) - {"cpu"}
+    if elsewhere:
+        with _failing(options):
+            raise UserError(f"the graph has tensors on {', '.join(sorted(elsewhere))}; torch.compile with xcc is for "
+                            "tensors on the CPU: export the model, and compile it with target='nvptx' or 'amdgcn'")
+        return _boxed(module)
     whole, missing = partitioned(module)
     if missing and options.strict:
         raise UserError("; ".join(missing) + ": no converter (docs/aten-ops.md lists what there is); without "

@@ -18,7 +18,7 @@ from torch.utils import _pytree
 from xcc.frontends.torch.dtypes import NAMES
 from xcc.frontends.torch.fx_nodes import CHECKS, source_of
 
-__all__ = ["partitioned", "supported_ops"]
+__all__ = ["devices_of", "partitioned", "supported_ops"]
 
 
 @cache
@@ -62,6 +62,16 @@ def partitioned(module: Any) -> tuple[Any, list[str]]:
     cut = CapabilityBasedPartitioner(module, _Supported(), allows_single_node_partition=True)
     fused = cut.fuse_partitions(cut.propose_partitions(), prefix="xcc_part_")
     return fused, list(missing)
+
+
+def devices_of(module: Any) -> set[str]:
+    """The types of the devices that the graph's tensors lie on."""
+    values = [v for n in module.graph.nodes for v in _leaves(n.meta.get("val"))]
+    return {v.device.type for v in values if isinstance(v, torch.Tensor)}
+
+
+def _leaves(value: Any) -> Any:
+    return value if isinstance(value, tuple | list) else (value,)
 
 
 class _Supported(OperatorSupportBase):

@@ -165,3 +165,12 @@ def test_dropout_draws_anew_and_repeats_with_the_seed() -> None:
     left = first != 0
     assert 0.65 < left.float().mean() < 0.85
     torch.testing.assert_close(first[left], (model[0](x) / 0.75)[left], rtol=1e-5, atol=1e-5)
+
+
+def test_tensors_that_are_not_on_the_cpu_stay_in_torch() -> None:
+    x = torch.ones(3, device="meta")
+    with pytest.warns(UserWarning, match="tensors on meta"):
+        assert torch.compile(lambda t: t + 1, backend=backend)(x).device.type == "meta"
+    torch._dynamo.reset()
+    with pytest.raises(Exception, match="tensors on meta"):
+        torch.compile(lambda t: t + 1, backend=backend, options=STRICT)(x)
