@@ -9,10 +9,11 @@ from typing import Any
 from xcc import symbolic
 from xcc.dialects import xt
 from xcc.dialects.xt.broadcasting import broadcast_shapes
-from xcc.frontends.shared.attention import masked, repeat_heads, scores, shared_heads
-from xcc.frontends.shared.helpers import convert, dim_scalar, element, full, rank_of, scalar
+from xcc.frontends.shared.attention import masked, repeat_heads, scores, shared_heads, weighted
+from xcc.frontends.shared.helpers import convert, dim_scalar, element, full, rank_of, scalar, slice_axis
 from xcc.frontends.torch.context import Context, Number, Shape
 from xcc.frontends.torch.graph import SizeSpec, TensorSpec
+from xcc.frontends.torch.random import dropped, survivors
 from xcc.frontends.torch.registry import aten
 from xcc.symbolic import Dim
 
@@ -29,9 +30,24 @@ class Call:
     causal: bool
     factor: Any = None
     """What q is multiplied by already, where the scale is no number: a value of rank 0."""
+    dropout: float = 0.0
+    """The share of the weights that is left out: those that the random `words` say."""
+    words: Any = None
 
     def output(self) -> Any:
-        return xt.attention(self.q, self.k, self.v, self.mask, scale=self.scale, causal=self.causal)
+        if not self.dropout:
+            return xt.attention(self.q, self.k, self.v, self.mask, scale=self.scale, causal=self.causal)
+        bent = self.scores()
+        seen = xt.compare(bent, scalar(float("-inf"), bent), direction="ne")
+        weights = xt.select(seen, xt.softmax(bent, axis=3), scalar(0, bent))
+        v = convert(repeat_heads(self.v, shared_heads(self.q, self.k)), element(bent))
+        return convert(weighted(self.dropped(weights), v), element(self.q))
+
+    def dropped(self, weights: Any) -> Any:
+        """The weights [batch, heads, rows, columns], or their gradients, after the dropout."""
+        if not self.dropout:
+            return weights
+        return dropped(weights, survivors(self.words, tuple(xt.shape_of(weights)), self.dropout), self.dropout)
 
     def scores(self) -> Any:
         """What the softmax is taken of, [batch, heads, rows, columns] in f32 at least; hidden ones are -inf."""
@@ -52,9 +68,6 @@ def causal_mask(rows: Dim, columns: Dim) -> Any:
 
 def call_of(cx: Context, mask: str) -> Call:
     """The node's operands; dims before the last three are one batch."""
-    if cx.get("dropout_p", 0.0):
-        cx.fail(f"attention with a dropout of {cx['dropout_p']} draws random numbers inside of the op, which is not "
-                "supported: evaluate the model (model.eval()), or set its attention's dropout to 0")
     q, k, v = (cx.tensor(n) for n in ("query", "key", "value"))
     q, k, v = _same_batch(q, k, v, bool(cx.args.get("enable_gqa", True)))     # the kernels' own ops always allow it
     given = cx.optional(mask) if mask else None
@@ -62,7 +75,19 @@ def call_of(cx: Context, mask: str) -> Call:
     q = q if factor is None else xt.mul(q, factor)
     if given is not None:
         given = _mask(given, q, k)
-    return Call(_four(q), _four(k), _four(v), given, scale, bool(cx.get("is_causal", False)), factor)
+    p = float(cx.get("dropout_p", 0.0))
+    return Call(_four(q), _four(k), _four(v), given, scale, bool(cx.get("is_causal", False)), factor, p,
+                _words(cx) if p else None)
+
+
+def _words(cx: Context) -> tuple[Any, Any]:
+    """What the weights that are left out depend on; those of the forward op, where this is its gradient."""
+    if "philox_seed" not in cx.args:
+        return cx.random_words()
+    given = [convert(xt.reshape(v, shape=(symbolic.product(xt.shape_of(v)),)), "i64")
+             for v in (cx.tensor("philox_seed"), cx.tensor("philox_offset"))]
+    both = given[0] if xt.shape_of(given[0]) == (2,) else xt.concatenate(*given, axis=0)
+    return tuple(xt.reshape(slice_axis(both, 0, n, n + 1), shape=()) for n in (0, 1))
 
 
 def _scale(cx: Context, q: Any) -> tuple[float, Any]:
@@ -126,12 +151,29 @@ _MASKS = {"_scaled_dot_product_flash_attention_for_cpu": "attn_mask", "_scaled_d
       "_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention",
       "_scaled_dot_product_fused_attention_overrideable")
 def attention_with_sums(cx: Context) -> Any:
-    """output, log of the sums of exponentials; the states of generators are 0, and sizes what they are."""
+    """output, log of the sums of exponentials, sizes, and what the gradient draws the same random numbers from."""
     call = call_of(cx, _MASKS.get(cx.node.op.split(".")[1], "attn_bias"))
     out = xt.reshape(call.output(), shape=cx.out().shape)
     sums = _log_sums(cx, call) if cx.wants(1) else None
     sizes = iter((xt.shape_of(call.q)[2], xt.shape_of(call.k)[2]))
-    return out, sums, *(_rest(cx, n, sizes) for n in range(2, len(cx.node.results)))
+    made = _random_state(cx, call) if call.dropout else {}
+    return out, sums, *(made[n] if n in made else _rest(cx, n, sizes) for n in range(2, len(cx.node.results)))
+
+
+_STATES = {"_scaled_dot_product_flash_attention": (6,), "_scaled_dot_product_efficient_attention": (2, 3),
+           "_scaled_dot_product_cudnn_attention": (6, 7), "_scaled_dot_product_fused_attention_overrideable": (6, 7)}
+"""Which results hold the seed and the offset, or both."""
+
+
+def _random_state(cx: Context, call: Call) -> dict[int, Any]:
+    """The words of the random numbers as results; an op that has none cannot say its gradient which it drew."""
+    places = _STATES.get(cx.node.op.split(".")[1])
+    if places is None:
+        cx.fail("this kernel of attention has no dropout in torch: call scaled_dot_product_attention")
+    words = [xt.reshape(w, shape=(1,)) for w in call.words]
+    values = words if len(places) == 2 else [xt.concatenate(*words, axis=0)]
+    return {n: convert(xt.reshape(v, shape=cx.out(n).shape), cx.out(n).dtype)
+            for n, v in zip(places, values, strict=True)}
 
 
 def _log_sums(cx: Context, call: Call) -> Any:

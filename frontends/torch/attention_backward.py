@@ -42,7 +42,7 @@ def _joined(x: Any, groups: Any) -> Any:
 
 
 def gradients(call: Call, grad: Any, out: Any, sums: Any) -> Gradients:
-    """P = exp(S - sums), dV = P^T dO, dS = P (dO V^T - sum(dO O)), dQ = dS K scale, dK = dS^T Q scale."""
+    """P = exp(S - sums), dV = drop(P)^T dO, dS = P (drop(dO V^T) - sum(dO O)), dQ = dS K scale, dK = dS^T Q scale."""
     grad, out = _wide(grad), _wide(out)
     groups = shared_heads(call.q, call.k)
     q, k, v = _wide(call.q), repeat_heads(_wide(call.k), groups), repeat_heads(_wide(call.v), groups)
@@ -50,11 +50,11 @@ def gradients(call: Call, grad: Any, out: Any, sums: Any) -> Gradients:
     hidden = xt.compare(bent, scalar(float("-inf"), bent), direction="eq")
     p = xt.select(hidden, scalar(0, bent), xt.exp(xt.sub(bent, sums)))
     delta = xt.reduce(xt.mul(grad, out), kind="sum", axes=(3,), keepdims=True)
-    ds = xt.mul(p, xt.sub(weighted(grad, _turned(v)), delta))
+    ds = xt.mul(p, xt.sub(call.dropped(weighted(grad, _turned(v))), delta))
     scale = scalar(call.scale, ds)
     dq = xt.mul(weighted(ds, k), scale)
     dq = dq if call.factor is None else xt.mul(dq, convert(call.factor, element(dq)))
-    dk, dv = xt.mul(weighted(_turned(ds), q), scale), weighted(_turned(p), grad)
+    dk, dv = xt.mul(weighted(_turned(ds), q), scale), weighted(_turned(call.dropped(p)), grad)
     return Gradients(dq, _joined(dk, groups), _joined(dv, groups), ds)
 
 

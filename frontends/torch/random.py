@@ -80,6 +80,17 @@ def bernoulli(cx: Context) -> Any:
     return convert(xt.compare(uniform(cx, cx.out().shape), chance, direction="lt"), cx.out().dtype)
 
 
+def survivors(words: tuple[Any, Any], shape: Shape, p: float) -> Any:
+    """i1: which elements a dropout of p leaves; the same ones for the same words (see :meth:`Context.random_words`)."""
+    drawn = xt.random_uniform(*words, shape=shape, low=0.0, high=1.0, dtype=WIDE)
+    return xt.compare(drawn, xt.scalar(p, WIDE), direction="ge")
+
+
+def dropped(x: Any, left: Any, p: float) -> Any:
+    """x where `left`, larger by 1 / (1 - p), else 0."""
+    return xt.select(left, xt.mul(x, scalar(1 / (1 - p) if p < 1 else 0.0, x)), scalar(0, x))
+
+
 @aten("native_dropout")
 def native_dropout(cx: Context) -> Any:
     """input without a share of p and the rest larger by 1 / (1 - p), and which are left; all without training."""
@@ -87,9 +98,8 @@ def native_dropout(cx: Context) -> Any:
     shape = xt.shape_of(x)
     if not cx.get("train", True):
         return x, xt.broadcast(xt.scalar(True, "i1"), shape=shape)
-    left = xt.compare(uniform(cx, shape), xt.scalar(p, WIDE), direction="ge")
-    grown = xt.mul(x, scalar(1 / (1 - p) if p < 1 else 0.0, x))
-    return xt.select(left, grown, scalar(0, x)), left
+    left = survivors(cx.random_words(), shape, p)
+    return dropped(x, left, p), left
 
 
 @aten("rrelu_with_noise_functional")

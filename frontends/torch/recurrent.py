@@ -13,6 +13,7 @@ from xcc import symbolic
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import full, slice_axis, split
 from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.random import dropped, survivors
 from xcc.frontends.torch.registry import aten
 
 LSTM = 2       # torch's number of the kind
@@ -73,14 +74,16 @@ def _run(kind: str, layer: Layer, x: Any, states: Sequence[Any], direction: str)
 
 
 def _stack(cx: Context, x: Any, states: Sequence[Any]) -> tuple[Any, ...]:
-    """All layers over x [seq, batch, input]: the last one's outputs [seq, batch, dirs * hidden], all last states."""
-    if cx.get("dropout", 0.0) and cx["train"]:
-        cx.fail("dropout between recurrent layers draws random numbers inside of the op, which is not supported: "
-                "evaluate the model (model.eval()), or set its dropout to 0")
+    """All layers over x [seq, batch, input]: the last one's outputs [seq, batch, dirs * hidden], all last states.
+
+    In training each layer but the first reads what dropout leaves.
+    """
+    p = float(cx.get("dropout", 0.0)) if cx["train"] else 0.0
     kind = cx.node.op.split(".")[1]
     dirs = 2 if cx["bidirectional"] else 1
     last: list[list[Any]] = [[] for _ in states]
     for n, layer in enumerate(_layers(cx, kind)):
+        x = dropped(x, survivors(cx.random_words(), tuple(xt.shape_of(x)), p), p) if n and p else x
         own = [slice_axis(s, 0, n * dirs, (n + 1) * dirs) for s in states]
         every, *new = _run(kind, layer, x, own, "bidirectional" if dirs == 2 else "forward")
         seq, _, batch, hidden = xt.shape_of(every)

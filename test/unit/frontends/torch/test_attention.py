@@ -9,8 +9,6 @@ import torch
 import torch.nn.functional as F
 from torch_programs import check, check_traced, evaluated, exported
 
-from xcc.diagnostics import UserError
-
 aten: Any = torch.ops.aten
 
 
@@ -73,9 +71,3 @@ def test_with_sums_for_backward(causal: bool, masked: bool) -> None:
     args = tuple(torch.randn(2, 3, 5, 8) for _ in range(3))
     check_traced(lambda q, k, v: aten._scaled_dot_product_flash_attention_for_cpu(
         q, k, v, 0.0, causal and not masked, attn_mask=mask, scale=0.4), *args, sizes="fake")
-
-
-def test_dropout_inside_is_an_error() -> None:
-    args = operands(2, 3)
-    with pytest.raises(UserError, match=r"test_attention.py:\d+.*dropout of 0.5.*model.eval"):
-        evaluated(exported(Attention(dropout_p=0.5), args), args)

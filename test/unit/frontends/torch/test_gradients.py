@@ -106,24 +106,24 @@ def test_attention(masked: bool, causal: bool) -> None:
     assert "aten._scaled_dot_product_flash_attention_for_cpu_backward.default" in ops
 
 
-def _flash(g: Any, q: Any, k: Any, v: Any) -> Any:
-    o = aten._scaled_dot_product_flash_attention(q, k, v, 0.0, True, scale=0.3)
-    return o[0], *aten._scaled_dot_product_flash_attention_backward(g, q, k, v, *o[:6], 0.0, True, *o[6:8], scale=0.3)
+def flash(g: Any, q: Any, k: Any, v: Any, p: float = 0.0) -> Any:
+    o = aten._scaled_dot_product_flash_attention(q, k, v, p, True, scale=0.3)
+    return o[0], *aten._scaled_dot_product_flash_attention_backward(g, q, k, v, *o[:6], p, True, *o[6:8], scale=0.3)
 
 
-def _efficient(g: Any, q: Any, k: Any, v: Any) -> Any:
-    o = aten._scaled_dot_product_efficient_attention(q, k, v, None, True, 0.0, True, scale=0.3)
+def efficient(g: Any, q: Any, k: Any, v: Any, p: float = 0.0) -> Any:
+    o = aten._scaled_dot_product_efficient_attention(q, k, v, None, True, p, True, scale=0.3)
     return o[0], *aten._scaled_dot_product_efficient_attention_backward(
-        g, q, k, v, None, *o, 0.0, [True, True, True, False], True, scale=0.3)[:3]
+        g, q, k, v, None, *o, p, [True, True, True, False], True, scale=0.3)[:3]
 
 
-def _cudnn(g: Any, q: Any, k: Any, v: Any) -> Any:
-    o = aten._scaled_dot_product_cudnn_attention(q, k, v, None, True, 0.0, True, scale=0.3)
+def cudnn(g: Any, q: Any, k: Any, v: Any, p: float = 0.0) -> Any:
+    o = aten._scaled_dot_product_cudnn_attention(q, k, v, None, True, p, True, scale=0.3)
     return o[0], *aten._scaled_dot_product_cudnn_attention_backward(
-        g, q, k, v, *o[:2], *o[6:8], None, *o[2:6], 0.0, True, scale=0.3)
+        g, q, k, v, *o[:2], *o[6:8], None, *o[2:6], p, True, scale=0.3)
 
 
-@pytest.mark.parametrize("kernel", [_flash, _efficient, _cudnn])
+@pytest.mark.parametrize("kernel", [flash, efficient, cudnn])
 @pytest.mark.parametrize("sizes", ["fake", "symbolic"])
 def test_attention_of_gpus(kernel: Any, sizes: str) -> None:
     """Ops that torch has for GPUs alone: traced, and compared with autograd of the whole op."""

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch_programs import check, evaluated, exported
-
-from xcc.diagnostics import UserError
+from torch_programs import check
 
 KINDS: dict[str, Any] = {
     "lstm": torch.nn.LSTM, "gru": torch.nn.GRU, "tanh": torch.nn.RNN,
@@ -40,9 +38,3 @@ def test_cells(kind: str) -> None:
     model = CELLS[kind](4, 3, bias=kind != "gru")
     program = check(model, (torch.randn(2, 4),))
     assert ("rnn_tanh_cell" if kind == "rnn" else f"{kind}_cell") in program.graph.text()
-
-
-def test_dropout_between_layers_is_an_error() -> None:
-    model, args = torch.nn.LSTM(4, 3, 2, dropout=0.5), (torch.randn(5, 3, 4),)
-    with pytest.raises(UserError, match=r"dropout between recurrent layers.*model.eval"):
-        evaluated(exported(model, args), args)

@@ -49,13 +49,17 @@ def gradients(f: Any) -> Any:
     return of
 
 
-def evaluated(program: TorchProgram, args: tuple[Any, ...]) -> list[np.ndarray[Any, Any]]:
-    """What the imported module returns for the flat tensors of `args`; mutated buffers come first."""
+def evaluated(program: TorchProgram, args: tuple[Any, ...], seed: int = 7) -> list[np.ndarray[Any, Any]]:
+    """What the imported module returns for the flat tensors of `args`; mutated buffers come first.
+
+    `seed` is that of random numbers, where the program draws some.
+    """
     with xt.context(), ir.Location.unknown():
         module, weights = load(program)
     state = [program.weights[i.target] for i in program.graph.inputs if i.mutated and i.target]
     flat = [to_numpy(t) for t in _pytree.tree_leaves(args) if isinstance(t, torch.Tensor)]
-    results = interpret(module, [*state, *flat], weights)
+    seeds = [np.int64(seed) for i in program.graph.inputs if i.kind == "seed"]
+    results = interpret(module, [*state, *flat, *seeds], weights)
     return [r.transpose(inverse(o.order)) if o.order else r
             for r, o in zip(results, program.graph.outputs, strict=True)]
 
