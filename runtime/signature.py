@@ -110,9 +110,14 @@ def solve_symbols(program: Program, shapes: Sequence[Sequence[int]], values: Seq
     for name, (low, high) in program.bounds.items():
         if name in env and not low <= env[name] <= high:
             raise UserError(f"{source[name]}: '{name}' is {env[name]}, the model was compiled for {low}..{high}")
-    for left, right in program.equal:
-        _check_equal(left, right, env, source)
+    check_equal(program, env, source)
     return env
+
+
+def check_equal(program: Program, env: Mapping[str, int], source: Mapping[str, str] | None = None) -> None:
+    """UserError where sizes differ that the program takes to be the same. `env`: the symbols' values."""
+    for left, right in program.equal:
+        _check_equal(left, right, env, source or {})
 
 
 class Sizes:

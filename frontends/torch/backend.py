@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from xcc.diagnostics import CompilerBug, UserError
+from xcc.diagnostics import CompilerBug, UserError, XccError
 from xcc.frontends.torch import compat
 from xcc.frontends.torch.call import BoxedCall, results_of
 from xcc.frontends.torch.capture import capture_fx
@@ -26,6 +26,7 @@ from xcc.frontends.torch.frozen import FrozenCall, static_inputs
 from xcc.frontends.torch.keep import aot_decompositions
 from xcc.frontends.torch.partition import devices_of, partitioned
 from xcc.frontends.torch.program import TorchProgram
+from xcc.frontends.torch.views import Finish, without_views
 from xcc.options import CompileOptions
 from xcc.targets.base import chip_of, get_target
 
@@ -153,9 +154,10 @@ def _compiled(module: Any, options: BackendOptions, frozen: Sequence[int]) -> An
         return None
 
     with _failing(options):
-        program = capture_fx(module)
-        call = FrozenCall(program, frozen, make, _boxed(module)) if frozen else make(program)
-        return _function(call) if call is not None else _boxed(module)
+        core, places, finish = without_views(module)
+        program = capture_fx(core)
+        call = FrozenCall(program, frozen, make, _boxed(core)) if frozen else make(program)
+        return _function(_boxed(core) if call is None else call, places, finish)
     return _boxed(module)
 
 
@@ -164,17 +166,22 @@ def _failing(options: BackendOptions) -> Iterator[None]:
     """What cannot be compiled in here runs in torch, with a warning, where the options allow that."""
     try:
         yield
-    except (UserError, CompilerBug) as e:
-        if options.strict:
+    except Exception as e:
+        if options.strict and isinstance(e, XccError):
             raise
+        if options.strict:
+            raise CompilerBug(f"{type(e).__name__}: {e}") from e
         warnings.warn(f"xcc could not compile a part of the model, which runs in torch: {e}", stacklevel=4)
 
 
-def _function(call: Any) -> Any:
-    """`call` as a function: Dynamo's wrappers keep the attributes of functions only."""
+def _function(call: Any, places: Sequence[int], finish: Finish | None) -> Any:
+    """`call`, and then `finish`, as a function: Dynamo's wrappers keep the attributes of functions only."""
 
-    def boxed(arguments: list[Any]) -> list[Any]:
-        return call(arguments)
+    def boxed(arguments: list[Any]) -> Any:
+        if finish is None:
+            return call(arguments)
+        kept = [arguments[n] for n in places]
+        return finish(kept, call(arguments))
 
     boxed._boxed_call = True    # type: ignore[attr-defined]
     return boxed

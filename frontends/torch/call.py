@@ -13,6 +13,7 @@ from xcc.frontends.torch import compat
 from xcc.frontends.torch.dtypes import torch_dtype
 from xcc.frontends.torch.graph import Input, Output, Ref, Size, SizeSpec, TensorSpec, TorchGraph
 from xcc.frontends.torch.layout import inverse, strides_of
+from xcc.runtime.signature import check_equal
 from xcc.symbolic import Dim
 
 __all__ = ["BoxedCall", "TensorCall", "results_of"]
@@ -72,7 +73,10 @@ class _Made:
 
     def copied(self, array: Any) -> Any:
         """A tensor of what is no memory of its own, or is cut to a size that only the run told."""
-        tensor = torch.from_numpy(array.reshape(-1).view("u1").copy()).view(self.dtype).reshape(array.shape)
+        if array.size:
+            tensor = torch.from_numpy(array.reshape(-1).view("u1").copy()).view(self.dtype).reshape(array.shape)
+        else:
+            tensor = torch.empty(array.shape, dtype=self.dtype)
         return tensor.permute(inverse(self.order)) if self.order else tensor
 
 
@@ -92,6 +96,7 @@ class BoxedCall:
         self._sizes = _sizes([i for i in graph.inputs if i.name in places])
         self._solved: dict[Sizes, dict[str, int]] = {}
         results = results_of(graph)
+        self._program = model.executor.program
         self._call = TensorCall(model, [o.order for o in results])
         made = {_key(o): n for n, o in enumerate(results)}
         self._results = [_Result(o, graph, made.get(_key(o), -1), places) for o in graph.outputs if not o.updates]
@@ -120,7 +125,9 @@ class BoxedCall:
     def _solve(self, key: Sizes) -> dict[str, int]:
         if len(self._solved) >= REMEMBERED:
             self._solved.clear()
-        symbols = self._solved[key] = {name: value for (name, _, _), value in zip(self._sizes, key, strict=True)}
+        symbols = {name: value for (name, _, _), value in zip(self._sizes, key, strict=True)}
+        check_equal(self._program, symbols)
+        self._solved[key] = symbols
         return symbols
 
     def _laid(self, tensors: Sequence[Any]) -> list[Any]:

@@ -75,7 +75,8 @@ def capture_fx(module: Any, name: str = "model") -> TorchProgram:
                     if i.name in reader.written)
     graph = TorchGraph((*inputs, *reader.constants), tuple(reader.nodes), (*outputs, *updates), symbols.bounds(),
                        name=name, subgraphs=tuple(reader.subgraphs))
-    return TorchProgram(graph, {i.target: to_numpy(reader.values[i.target]) for i in reader.constants if i.target})
+    with compat.real_tensors():
+        return TorchProgram(graph, {i.target: to_numpy(reader.values[i.target]) for i in reader.constants if i.target})
 
 
 def _decomposed(program: Any) -> Any:

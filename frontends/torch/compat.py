@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from xcc.diagnostics import UserError
 
 LEAST = (2, 11)
 
-__all__ = ["check_version", "debug_names", "declared_ops", "empty_strided", "read_program"]
+__all__ = ["check_version", "debug_names", "declared_ops", "empty_strided", "read_program", "real_tensors"]
 
 empty_strided: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cpu", None) or (
     lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype))
@@ -34,6 +34,13 @@ def debug_names(shape_env: Any) -> dict[str, str]:
     given = getattr(shape_env, "source_name_to_debug_name", {}) or {}
     symbols = getattr(shape_env, "source_to_var", {}) or {}
     return {str(symbols[source]): name for source, name in given.items() if source in symbols}
+
+
+def real_tensors() -> AbstractContextManager[Any]:
+    """In here tensors are what they are, also while torch traces with fake ones."""
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+    return unset_fake_temporarily()
 
 
 def read_program(path: str) -> Any:
