@@ -95,17 +95,17 @@ def bytes_moved(kernel: Kernel) -> int:
 
 
 def work(kernel: Kernel) -> int:
-    """Scalar operations, every op once over its loops; a transcendental counts 10."""
-    total = 0
-    for op in kernel.ops:
-        if op.operation is None:
-            continue
-        cost = 0
-        for inner in op.block.operations:
-            name = inner.operation.name
-            cost += 10 if name.startswith("math.") and name != "math.fma" else int(name.startswith("arith."))
-        total += cost * volume(op.loops)
-    return total
+    """Scalar operations, every op once over its loops."""
+    return sum(operations_of(op) * volume(op.loops) for op in kernel.ops)
+
+
+def operations_of(op: Op) -> int:
+    """Scalar operations of one step of the op's loops; a transcendental counts 10."""
+    if op.operation is None:
+        return 0
+    names = [inner.operation.name for inner in op.block.operations]
+    return sum(10 if name.startswith("math.") and name != "math.fma" else int(name.startswith("arith."))
+               for name in names)
 
 
 def contraction_of(kernel: Kernel) -> Op | None:

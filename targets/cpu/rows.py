@@ -12,6 +12,7 @@ from xcc.passes.linalg.pieces import piece_reads
 from xcc.passes.linalg.schedule import Kept, Schedule
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
+from xcc.targets.cpu.repeats import least_repeated
 
 __all__ = ["Widths", "columns_of", "row_lanes", "rows_schedule"]
 
@@ -87,12 +88,13 @@ def rows_schedule(kernel: Kernel, place: Domain, w: Widths, chip: Chip, parallel
     block = _block(kernel, dims, vector, whole_row, chip.cores)
     schedule = Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "peel", "rows",
                         _parked(kernel, place) if whole_row and not in_registers else -1, parallel)
+    schedule = least_repeated(kernel, place, schedule, chip.cores)
     if in_registers:
-        schedule = replace(schedule, kept=_kept(kernel, place, block))
+        schedule = replace(schedule, kept=_kept(kernel, place, schedule.block))
     return _past_caches(schedule, kernel, place, chip, whole_row)
 
 
-def _kept(kernel: Kernel, place: Domain, block: list[int]) -> tuple[Kept, ...]:
+def _kept(kernel: Kernel, place: Domain, block: tuple[int, ...]) -> tuple[Kept, ...]:
     """The reductions of rows that another one needs, where their inputs are cheap to make again: those of all rows
     of a chunk come first, so that the exponentials of a row do not wait for its maximum."""
     if any(kernel.borders) or prod(block[:-1]) < ROWS:
@@ -100,7 +102,8 @@ def _kept(kernel: Kernel, place: Domain, block: list[int]) -> tuple[Kept, ...]:
     reductions = [o for o in kernel.ops if o.is_reduction]
     return tuple(Kept(n, (1,) * len(o.results[0].dims), tuple(range(len(o.results[0].dims))))
                  for n, o in enumerate(kernel.ops)
-                 if o.is_reduction and len(o.results) == 1 and all(_is_place(e) for e in place.position.get(o, (None,)))
+                 if o.is_reduction and len(o.results) == 1 and o.results[0].dims
+                 and all(_is_place(e) for e in place.position.get(o, (None,)))
                  and any(_needs(r, o) for r in reductions if r is not o) and not _is_dear(o))
 
 
@@ -204,6 +207,7 @@ def _parked(kernel: Kernel, place: Domain) -> int:
         if dear and t.dims == place.dims and t.element == place.main.element and t is not place.main \
                 and place.position.get(op) == coordinates and len(readers) > 1 \
                 and any(o.is_reduction and o.reduction[-1] for o in readers) \
+                and all(sum(o.reduction) == 1 for o in readers if o.is_reduction) \
                 and any(not o.is_reduction for o in readers):
             return n
     return -1

@@ -58,6 +58,27 @@ def _factor(data: Any, x: Any, seed: int) -> Any:
 
 @given(st.data())
 @examples(10)
+def test_rows_of_several_dims(data: Any) -> None:
+    """Softmax and norms over all but the first dim, or over all, which an operand that lacks a dim keeps apart."""
+    shape = (data.draw(st.sampled_from([1, 3])), data.draw(st.sampled_from([1, 5, 37, 70])),
+             data.draw(st.sampled_from([1, 7, 33, 64, 100])))
+    axes, dear = data.draw(st.sampled_from([[1, 2], [0, 1, 2]])), data.draw(st.booleans())
+    x = filled(shape, F32, 0, -9, 9)
+    scale = filled(data.draw(st.sampled_from([shape[2:], (*shape[1:2], 1), (shape[0], 1, 1), shape])), F32, 1, -1, 1)
+
+    def body(v: Any, s: Any) -> Any:
+        if dear:
+            e = xt.exp(xt.sub(v, xt.reduce(v, kind="max", axes=axes, keepdims=True)))
+            return xt.mul(xt.div(e, xt.reduce(e, kind="sum", axes=axes, keepdims=True)), s)
+        d = xt.sub(v, xt.reduce(v, kind="max", axes=axes, keepdims=True))
+        total = xt.reduce(xt.mul(d, d), kind="sum", axes=axes, keepdims=True)
+        return xt.mul(xt.div(d, xt.add(total, xt.constant(np.float32(1)))), s)
+
+    check(body, x, scale, dynamic=data.draw(st.booleans()), tolerance=4)
+
+
+@given(st.data())
+@examples(10)
 def test_group_norm(data: Any) -> None:
     groups, width = data.draw(st.sampled_from([1, 2, 3, 7])), data.draw(st.sampled_from([1, 2, 5]))
     batch, spatial = data.draw(st.sampled_from([0, 1, 2])), data.draw(shapes((0, 3), SIZES.filter(bool), 1 << 10))
