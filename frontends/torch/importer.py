@@ -122,8 +122,8 @@ class GraphImporter:
                             "leaves such ops to torch, or write it without them (docs/aten-ops.md lists what there is)")
 
     def _is_argument(self, i: Input) -> bool:
-        if i.kind == "size":
-            return isinstance(i.spec, SizeSpec) and not isinstance(symbolic.parse(i.spec.text), int)
+        if i.kind == "size":        # one that is computed of others is known from them
+            return isinstance(i.spec, SizeSpec) and symbolic.bare_symbol(symbolic.parse(i.spec.text)) is not None
         return i.kind in ("user", "seed") and isinstance(i.spec, TensorSpec) or i.mutated
 
     def _input_type(self, i: Input) -> TensorType:
@@ -204,7 +204,8 @@ class GraphImporter:
     def _attributes(self, i: Input) -> dict[str, Any]:
         """What else @main says of an argument: the symbol that a number is, the first value of state."""
         if i.kind == "size":
-            return {"xt.values": ir.ArrayAttr.get([ir.StringAttr.get(_symbol_of(i))])}
+            assert isinstance(i.spec, SizeSpec)
+            return {"xt.values": ir.ArrayAttr.get([ir.StringAttr.get(i.spec.text)])}
         return {"xt.state": ir.StringAttr.get(self._stored_name(i))} if i.target else {}
 
     def _finish(self, module: Any, main: Any, arguments: list[Input], results: list[Any]) -> None:
@@ -231,11 +232,6 @@ class GraphImporter:
 def _no_type(where: str, spec: TensorSpec) -> UserError:
     return UserError(f"{where}: element type {spec.dtype} is not supported: write the model without it, or compile it "
                      "with torch.compile(backend='xcc'), which leaves such ops to torch")
-
-
-def _symbol_of(i: Input) -> str:
-    assert isinstance(i.spec, SizeSpec)
-    return symbolic.bare_symbol(symbolic.parse(i.spec.text)) or ""
 
 
 def _inverse(order: Sequence[int]) -> tuple[int, ...]:

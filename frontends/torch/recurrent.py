@@ -131,6 +131,8 @@ def one_layer(cx: Context) -> Any:
     """One direction of one layer of an LSTM, which torch makes of the whole op on CPUs: output, h_n, c_n, workspace."""
     if cx["mode"] != LSTM:
         cx.fail(f"a layer of mode {cx['mode']} is no LSTM")
+    if cx["train"]:
+        cx.fail("the layer keeps a workspace for its gradient, which is oneDNN's own")
     weights = [_reordered(cx.tensor(f"weight{n}"), _ORDERS["lstm"]) for n in range(4 if cx["has_biases"] else 2)]
     bias = _stacked([xt.concatenate(*weights[2:], axis=0)]) if cx["has_biases"] else None
     x, hidden = cx.tensor("input"), cx["hidden_size"]

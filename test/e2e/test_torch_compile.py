@@ -174,3 +174,14 @@ def test_tensors_that_are_not_on_the_cpu_stay_in_torch() -> None:
     torch._dynamo.reset()
     with pytest.raises(Exception, match="tensors on meta"):
         torch.compile(lambda t: t + 1, backend=backend, options=STRICT)(x)
+
+
+def test_recurrent_layers_in_training_stay_in_torch() -> None:
+    model = torch.nn.LSTM(4, 4)
+    x = torch.randn(3, 2, 4)
+    compiled = xcc.torch.compile(model)
+    compiled(x)[0].sum().backward()
+    got = model.weight_ih_l0.grad
+    model.zero_grad()
+    model(x)[0].sum().backward()
+    torch.testing.assert_close(got, model.weight_ih_l0.grad)

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 import torch
 from torch.export import Dim
-from torch_programs import check, evaluated, exported
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch_programs import check, compare, evaluated, exported
 
 from xcc.diagnostics import UserError
+from xcc.frontends.torch.capture import capture_fx
 from xcc.frontends.torch.graph import TensorSpec, TorchGraph
 from xcc.frontends.torch.promotion import result_type
 
@@ -100,3 +102,18 @@ def test_result_types() -> None:
 def test_the_plain_data_needs_no_torch() -> None:
     script = "import sys; import xcc.frontends.torch.importer; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_size_that_is_computed_of_others_is_no_input_of_the_program() -> None:
+    """AOTAutograd hands products of sizes to backward graphs."""
+    module = make_fx(lambda x: x.reshape(x.shape[0] * 5) * 2, tracing_mode="symbolic")(torch.randn(3, 5))
+    size = next(n for n in module.graph.nodes if isinstance(n.meta.get("val"), torch.SymInt)
+                and not n.meta["val"].node.expr.is_Symbol)
+    with module.graph.inserting_after(next(iter(module.graph.nodes))):
+        given = module.graph.placeholder("n")
+    given.meta["val"] = size.meta["val"]
+    size.replace_all_uses_with(given)
+    program = capture_fx(module)
+    assert [i.kind for i in program.graph.inputs] == ["user", "size"]
+    x = torch.randn(4, 5)
+    compare(evaluated(program, (x,)), [x.numpy().reshape(20) * 2], 1e-6)
