@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from xcc.dialects.xt.types import TensorType
 from xcc.frontends.torch import registry
 from xcc.frontends.torch.context import Context, Number, place_of, resolve, spec_type
 from xcc.frontends.torch.graph import Input, Node, Output, Ref, SizeSpec, Spec, TensorSpec, TorchGraph, refs_of
+from xcc.frontends.torch.layout import inverse
 from xcc.frontends.torch.program import TorchProgram, captured
 from xcc.symbolic import Dim
 from xcc.weights import WeightStore
@@ -70,7 +71,7 @@ class GraphImporter:
             main = func_d.FuncOp("main", ir.FunctionType.get([self._input_type(i).mlir() for i in arguments], []))
         with ir.InsertionPoint(main.add_entry_block()):
             for i, value in zip(arguments, main.arguments, strict=True):
-                self.env[Ref(i.name)] = xt.transpose(value, perm=_inverse(i.order)) if i.order else value
+                self.env[Ref(i.name)] = xt.transpose(value, perm=inverse(i.order)) if i.order else value
             for i in self.graph.inputs:
                 if i.kind in ("parameter", "buffer", "constant") and not i.mutated and Ref(i.name) in self._read:
                     self.env[Ref(i.name)] = self._weight(i)
@@ -232,10 +233,6 @@ class GraphImporter:
 def _no_type(where: str, spec: TensorSpec) -> UserError:
     return UserError(f"{where}: element type {spec.dtype} is not supported: write the model without it, or compile it "
                      "with torch.compile(backend='xcc'), which leaves such ops to torch")
-
-
-def _inverse(order: Sequence[int]) -> tuple[int, ...]:
-    return tuple(order.index(d) for d in range(len(order)))
 
 
 _FILE_LINE = re.compile(r"(.+):(\d+), in ")

@@ -134,9 +134,7 @@ def nonzero(cx: Context) -> Any:
     """[count, rank] coordinates of what is not zero."""
     x = cx.tensor("self")
     found = xt.nonzero(truth(line(x)), symbol=count_symbol(cx))
-    if not cx.rank():
-        return xt.reshape(found, shape=cx.out().shape)
-    return xt.transpose(found, perm=(1, 0))
+    return xt.transpose(found if cx.rank() else slice_axis(found, 0, 0, 0), perm=(1, 0))
 
 
 @aten("masked_select")

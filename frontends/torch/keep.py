@@ -27,6 +27,7 @@ KEPT = (
     "nll_loss_forward.default", "nll_loss2d_forward.default", "mse_loss.default", "smooth_l1_loss.default",
     "huber_loss.default", "binary_cross_entropy.default", "binary_cross_entropy_with_logits.default",
     "im2col.default", "col2im.default", "pixel_shuffle.default", "pixel_unshuffle.default",
+    "linspace.default", "linspace.Tensor_Tensor", "linspace.Tensor_Scalar", "linspace.Scalar_Tensor",
     "affine_grid_generator.default", "grid_sampler_2d.default", "grid_sampler_3d.default",
     "_adaptive_avg_pool2d.default", "_adaptive_avg_pool3d.default", "adaptive_max_pool2d.default",
     "adaptive_max_pool3d.default", "avg_pool1d.default", "avg_pool2d.default", "avg_pool3d.default",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc.dialects import xt
-from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.context import Context, Shape
 from xcc.frontends.torch.registry import aten
 
 _MODES = {"linear": "linear", "bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
@@ -23,6 +23,16 @@ def scales_of(cx: Context, rank: int, spatial: int) -> tuple[float, ...]:
     return (1.0,) * (rank - spatial) + own
 
 
+def _corner_scales(cx: Context, shape: Shape, wanted: Shape) -> tuple[float, ...]:
+    """With antialiasing torch takes from `align_corners` how far apart elements are, not where the first one is."""
+    out = [1.0, 1.0]
+    for size, want in zip(shape[2:], wanted[2:], strict=True):
+        if not isinstance(size, int) or not isinstance(want, int):
+            cx.fail("antialiasing with align_corners needs sizes that are numbers: export the model with them")
+        out.append((want - 1) / (size - 1) if size > 1 else 0.0)
+    return tuple(out)
+
+
 def options_of(cx: Context) -> dict[str, Any]:
     """How the op by its name, or the forward op of a gradient, maps positions and weighs elements."""
     name = cx.node.op.split(".")[1].removesuffix("_backward").removeprefix("_").removeprefix("upsample_")
@@ -32,7 +42,7 @@ def options_of(cx: Context) -> dict[str, Any]:
         return {"mode": "nearest", "coordinate": "asymmetric", "nearest_mode": "floor"}
     antialias = name.endswith("_aa")
     return {"mode": _MODES[name.removesuffix("_aa")[:-2]],
-            "coordinate": "align_corners" if cx["align_corners"] else "half_pixel",
+            "coordinate": "align_corners" if cx["align_corners"] and not antialias else "half_pixel",
             "antialias": antialias, "exclude_outside": antialias, "cubic_coeff": -0.5 if antialias else -0.75}
 
 
@@ -43,4 +53,7 @@ def options_of(cx: Context) -> dict[str, Any]:
 def resize(cx: Context) -> Any:
     """Nearest, linear and cubic, with antialiasing where the op's name ends in aa."""
     x, shape = cx.tensor("input" if "input" in cx.args else "self"), cx.out().shape
-    return xt.resize_(x, shape=shape, scales=scales_of(cx, len(shape), len(shape) - 2), **options_of(cx))
+    options = options_of(cx)
+    corners = options.get("antialias") and cx["align_corners"]
+    scales = _corner_scales(cx, tuple(xt.shape_of(x)), shape) if corners else scales_of(cx, len(shape), len(shape) - 2)
+    return xt.resize_(x, shape=shape, scales=scales, **options)

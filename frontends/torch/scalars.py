@@ -7,9 +7,10 @@ from typing import Any
 
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import convert, element
+from xcc.frontends.torch.arithmetic import floor_divide
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.elementwise import truth
-from xcc.frontends.torch.promotion import category, promote
+from xcc.frontends.torch.promotion import promote
 from xcc.frontends.torch.registry import aten
 
 _ARITHMETIC = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "mod": "mod",
@@ -82,8 +83,5 @@ def to_float(cx: Context) -> Any:
 
 
 @aten("floordiv", namespace="scalar")
-def floor_divide(cx: Context) -> Any:
-    a, b = _pair(cx)
-    if category(element(a)) == 2:
-        return xt.floor(xt.div(a, b))
-    return xt.div(xt.sub(a, xt.mod(a, b)), b)
+def quotient(cx: Context) -> Any:
+    return floor_divide(*_pair(cx))

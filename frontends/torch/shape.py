@@ -6,7 +6,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc.dialects import xt
-from xcc.frontends.shared.helpers import convert, slice_axis, split
+from xcc.frontends.shared.helpers import convert, dim_scalar, slice_axis, split
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.registry import aten
 from xcc.symbolic import Dim
@@ -149,6 +149,21 @@ def arange(cx: Context) -> Any:
     wide = "f64" if out.dtype.startswith(("f", "bf")) else "i64"
     line = xt.mul(xt.iota(shape=out.shape, axis=0, dtype=wide), cx.value_of(cx.get("step", 1), wide))
     return convert(xt.add(line, cx.value_of(cx.get("start", 0), wide)), out.dtype)
+
+
+@aten("linspace", "linspace.Tensor_Tensor", "linspace.Tensor_Scalar", "linspace.Scalar_Tensor")
+def linspace(cx: Context) -> Any:
+    """Both halves are counted from their own end; whole numbers in f64, between ends that are cut to whole ones."""
+    out = cx.out()
+    steps, wide = out.shape[0], "f32" if out.dtype in ("f16", "bf16", "f32") else "f64"
+    first, last = (convert(convert(cx.value_of(cx[name], "f64"), out.dtype), wide) for name in ("start", "end"))
+    step = xt.div(xt.sub(last, first), dim_scalar(symbolic.dim_max(steps - 1, 1), wide))
+    places = xt.iota(shape=out.shape, axis=0, dtype="i64")
+    forward = xt.add(first, xt.mul(step, convert(places, wide)))
+    left = convert(xt.sub(dim_scalar(steps - 1, "i64"), places), wide)
+    early = xt.compare(places, dim_scalar(symbolic.floordiv(steps, 2), "i64"), direction="lt")
+    line = xt.select(early, forward, xt.sub(last, xt.mul(step, left)))
+    return convert(xt.select(xt.compare(places, xt.scalar(0, "i64"), direction="eq"), first, line), out.dtype)
 
 
 @aten("roll")
