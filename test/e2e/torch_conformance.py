@@ -4,6 +4,7 @@
     python test/e2e/torch_conformance.py gather 'linalg.*'   # these ops alone; prints what fails, writes nothing
     python test/e2e/torch_conformance.py --compile --core    # compiled for this CPU, the ops that are core ATen
     python test/e2e/torch_conformance.py --compile --every 9 # a ninth of all, drawn by their names
+    python test/e2e/torch_conformance.py --gradients --every 12      # forward and backward of f32 samples
 
 Traces are kept under build/torch-conformance, and results until a converter or an op changes: what was interrupted goes
 on from there. A sample that fails must be in torch_expected_failures.txt, one that is there must not pass.
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch_gradients
 import torch_outcomes
 import torch_report
 import torch_samples
@@ -54,15 +56,15 @@ def digest(*parts: str) -> str:
 
 
 @cache
-def _folder() -> Path:
-    folder = KEPT / digest(*TRACED_BY)
+def _folder(gradients: bool) -> Path:
+    folder = KEPT / digest(*TRACED_BY, *(("test/e2e/torch_gradients.py",) if gradients else ()))
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def traced(op: str, dtype: str) -> list[Case]:
     """The samples of an op, traced now or before."""
-    file = _folder() / f"{op}-{dtype}.pkl"
+    file = _folder(False) / f"{op}-{dtype}.pkl"
     if file.exists():
         found: list[Case] = pickle.loads(file.read_bytes())
         return found
@@ -87,17 +89,21 @@ def _too_long(signum: int, frame: Any) -> None:
     raise TimeoutError(f"longer than {LONGEST} s")
 
 
-def run(compiled: bool, every: int, code: str, key: tuple[str, str]) -> torch_report.Results:
+def run(compiled: bool, gradients: bool, every: int, code: str, key: tuple[str, str]) -> torch_report.Results:
     """What each sample of an op came to, now or before."""
     op, dtype = key
-    file = _folder() / f"{op}-{dtype}-{'compiled' if compiled else 'evaluated'}-{every}.json"
+
+    def drawn(sample: torch_samples.Sample) -> bool:
+        return zlib.crc32(str(sample).encode()) % every == 0
+
+    file = _folder(gradients) / f"{op}-{dtype}-{'compiled' if compiled else 'evaluated'}-{every}.json"
     if file.exists():
         found = json.loads(file.read_text())
         if found["code"] == code:
             return torch_report.Results(op, dtype, [torch_report.Row(*row) for row in found["rows"]])
+    own = torch_gradients.cases(op, dtype, drawn) if gradients else (c for c in traced(op, dtype) if drawn(c.sample))
     rows = [torch_report.Row(c.sample.number, c.left_out, " ".join(c.beyond),
-                             limited(c, compiled) if c.counts else "")
-            for c in traced(op, dtype) if zlib.crc32(str(c.sample).encode()) % every == 0]
+                             limited(c, compiled) if c.counts else "") for c in own]
     file.write_text(json.dumps({"code": code, "rows": [list(row) for row in rows]}))
     return torch_report.Results(op, dtype, rows)
 
@@ -107,8 +113,9 @@ def chosen(patterns: list[str]) -> list[tuple[str, str]]:
             if supported(op, dtype) and (not patterns or any(fnmatch(op, p) for p in patterns))]
 
 
-def results(keys: list[tuple[str, str]], compiled: bool, every: int, jobs: int) -> Iterator[torch_report.Results]:
-    one = partial(run, compiled, every, digest(*(COMPILED_BY if compiled else EVALUATED_BY)))
+def results(keys: list[tuple[str, str]], compiled: bool, gradients: bool, every: int,
+            jobs: int) -> Iterator[torch_report.Results]:
+    one = partial(run, compiled, gradients, every, digest(*(COMPILED_BY if compiled else EVALUATED_BY)))
     if jobs == 1:
         yield from map(one, keys)
         return
@@ -120,20 +127,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ops", nargs="*", help="names or patterns of ops; default: all")
     parser.add_argument("--compile", action="store_true", help="compiled for this CPU, else evaluated")
+    parser.add_argument("--gradients", action="store_true", help="of f32 samples, else what the ops give")
     parser.add_argument("--core", action="store_true", help="only the ops that are core ATen")
     parser.add_argument("--every", type=int, default=1, help="one sample of so many, drawn by their names")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     options = parser.parse_args()
-    keys = [k for k in chosen(options.ops) if not options.core or k[0] in core()]
+    keys = [k for k in chosen(options.ops) if (not options.core or k[0] in core())
+            and (not options.gradients or k[1] == "f32" and database()[k[0]].supports_autograd)]
     done = []
-    for found in results(keys, options.compile, options.every, options.jobs):
+    for found in results(keys, options.compile, options.gradients, options.every, options.jobs):
         done.append(found)
         for row in found.rows:
             if row.failure:
                 print(f"{found.op} {found.dtype} {row.number}: {row.failure}", flush=True)
-    report = torch_report.Report(done, {} if options.compile else torch_report.expected_failures())
+    plain = not (options.compile or options.gradients)
+    report = torch_report.Report(done, torch_report.expected_failures() if plain else {})
     print(report.summary())
-    if options.ops or options.core or options.compile or options.every > 1:
+    if options.ops or options.core or not plain or options.every > 1:
         return 0
     (ROOT / "docs" / "torch-coverage.md").write_text(report.document())
     unexpected = report.unexpected()
