@@ -4,6 +4,7 @@ numbers, but of the same distributions, and the same again for the same seed."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import log1p, pi
 from typing import Any
 
 from xcc.dialects import xt
@@ -55,6 +56,30 @@ def exponential(cx: Context) -> Any:
     """-log(1 - u) / lambd."""
     noise = xt.neg(xt.log(xt.sub(xt.scalar(1.0, WIDE), uniform(cx, cx.out().shape))))
     return convert(xt.div(noise, cx.value_of(float(cx.get("lambd", 1)), WIDE)), cx.out().dtype)
+
+
+@aten("log_normal")
+def log_normal(cx: Context) -> Any:
+    """exp(mean + std * a normal number)."""
+    mean, deviation = (xt.scalar(float(cx.get(name, value)), WIDE) for name, value in (("mean", 1.0), ("std", 2.0)))
+    return convert(xt.exp(xt.add(mean, xt.mul(deviation, normal(cx, cx.out().shape)))), cx.out().dtype)
+
+
+@aten("cauchy")
+def cauchy(cx: Context) -> Any:
+    """median + sigma * tan(pi * (u - 1/2))."""
+    median, sigma = (xt.scalar(float(cx.get(name, value)), WIDE) for name, value in (("median", 0.0), ("sigma", 1.0)))
+    angle = xt.mul(xt.scalar(pi, WIDE), uniform(cx, cx.out().shape, LEAST - 0.5, 0.5))
+    return convert(xt.add(median, xt.mul(sigma, xt.tan(angle))), cx.out().dtype)
+
+
+@aten("geometric")
+def geometric(cx: Context) -> Any:
+    """How many trials of chance p there are up to the first that succeeds: 1 and more."""
+    p = float(cx["p"])
+    u = uniform(cx, cx.out().shape, LEAST, 1.0)
+    failures = xt.floor(xt.div(xt.log(u), xt.scalar(log1p(-p) if p < 1 else float("-inf"), WIDE)))
+    return convert(xt.add(failures, xt.scalar(1.0, WIDE)), cx.out().dtype)
 
 
 @aten("randint", "randint.low", "randint_like", "randint_like.low_dtype")

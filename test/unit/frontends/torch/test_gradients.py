@@ -88,6 +88,14 @@ def test_embeddings(mode: str) -> None:
                      indices, offsets, factors, sizes="fake")
 
 
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, float("inf")])
+def test_distances(p: float) -> None:
+    x, y = torch.randn(2, 4, 3), torch.randn(2, 5, 3)
+    y[0, 1] = x[0, 2]
+    check_traced(gradients(lambda x, y: torch.cdist(x, y, p)), x, y, sizes="fake", tolerance=1e-4)
+    check_traced(gradients(lambda x: torch.pdist(x, p)), x[0], sizes="fake", tolerance=1e-4)
+
+
 @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
 def test_cross_entropy(reduction: str) -> None:
     target = torch.tensor([1, 4, 0, 2, 1, 3])
