@@ -22,9 +22,11 @@ def compile(model: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     import torch
     from torch.fx.experimental import _config as sizes
 
+    from xcc.frontends.torch import compat
     from xcc.frontends.torch.backend import BackendOptions, backend
 
     BackendOptions.make(options)
+    compat.without_guards_of_kernels()
     compiled = torch.compile(model, backend=backend, dynamic=True, options=options)
     whole = torch._dynamo.config.patch(allow_rnn=True)(compiled)        # layers that Dynamo leaves to Python else
     recurrent = isinstance(model, torch.nn.Module) and any(isinstance(m, torch.nn.RNNBase) for m in model.modules())

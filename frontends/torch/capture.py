@@ -19,6 +19,7 @@ from xcc.frontends.torch.fx_nodes import GraphReader, memory_order
 from xcc.frontends.torch.graph import Input, Output, TorchGraph
 from xcc.frontends.torch.keep import decompositions
 from xcc.frontends.torch.lifted import with_one_name_each
+from xcc.frontends.torch.naming import output_names
 from xcc.frontends.torch.program import TorchProgram
 from xcc.frontends.torch.symbols import Symbols
 
@@ -40,7 +41,7 @@ def capture_export(program: Any) -> TorchProgram:
     if not isinstance(program, torch.export.ExportedProgram):
         raise UserError(f"a {type(program).__name__} is no exported program: give torch.export.export(model, args), or "
                         "use torch.compile(model, backend='xcc')")
-    program = _decomposed(with_one_name_each(program))
+    program = _decomposed(program)
     symbols = Symbols.of_inputs(_user_inputs(program), program.range_constraints)
     reader = GraphReader(program.graph_module, symbols)
     inputs = _inputs(program, reader)
@@ -83,7 +84,7 @@ def _decomposed(program: Any) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)      # torch's own uses of what torch is to change
-            return program.run_decompositions(decompositions())
+            return with_one_name_each(program).run_decompositions(decompositions())
     except Exception as e:
         raise UserError("torch cannot decompose the exported program (ExportedProgram.run_decompositions): "
                         f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}") from e
@@ -118,6 +119,7 @@ def _inputs(program: Any, reader: GraphReader) -> list[Input]:
 def _outputs(program: Any, reader: GraphReader, inputs: Sequence[Input]) -> tuple[Output, ...]:
     by_target = {i.target: i.name for i in inputs if i.target}
     values = next(n for n in program.graph.nodes if n.op == "output").args[0]
+    names = iter(output_names(program.call_spec.out_spec, (i.name for i in inputs)))
     out = []
     for spec, value in zip(program.graph_signature.output_specs, values, strict=True):
         updates = ""
@@ -125,10 +127,10 @@ def _outputs(program: Any, reader: GraphReader, inputs: Sequence[Input]) -> tupl
             updates = spec.target
         elif spec.kind not in (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT):
             updates = by_target[spec.target]
-        out.append((reader.argument(value), updates))
-    count = iter(range(len(out)))
-    return tuple(Output(f"new {updates}" if updates else f"out{next(count)}", value, updates)
-                 for value, updates in out)
+        name, result = f"new {updates}" if updates else next(names), reader.argument(value)
+        if not isinstance(result, str | None):      # which are no arrays
+            out.append(Output(name, result, updates))
+    return tuple(out)
 
 
 def _weights(program: Any, inputs: Sequence[Input], lifted: Mapping[str, Any]) -> dict[str, Array]:
