@@ -73,7 +73,7 @@ def without_guards_of_kernels() -> None:
 def _without_guards(function: Any) -> Any:
     def call(x: Any, *args: Any, **kwargs: Any) -> Any:
         mode = getattr(x, "fake_mode", None)
-        if not sizes.backed_size_oblivious or mode is None or mode.shape_env is None:     # type: ignore[attr-defined]
+        if not sizes.backed_size_oblivious or mode is None or mode.shape_env is None:
             return function(x, *args, **kwargs)
         with mode.shape_env.suppress_guards():
             return function(x, *args, **kwargs)

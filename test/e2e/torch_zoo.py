@@ -45,8 +45,8 @@ TEXTS = sizes_of(batch=BATCH, seq=(24, 9, 16, 33))
 PAIRS = sizes_of(batch=BATCH, source=(20, 7, 16, 33), target=(11, 5, 9, 20))
 
 SEVERAL = (2, 3, 4, 5)
-"""Batches of models whose own code asks whether a size is 1 (masks of transformers' decoders; torch's pooling of channels
-that lie last): for those torch.compile compiles once more."""
+"""Batches of models whose own code asks whether a size is 1 (masks of transformers' decoders; torch's pooling where
+channels lie last): for those torch.compile compiles once more."""
 ROWS = sizes_of(batch=SEVERAL, seq=(24, 9, 16, 33))
 
 FROM_TABLE: Mapping[str, Sizes] = {
