@@ -79,6 +79,7 @@ class Builder:
 
     rng: np.random.Generator
     limit: int = 3000
+    symbolic: bool = False
     graph: Any = field(default_factory=torch.fx.Graph)
     values: list[Value] = field(default_factory=list)
     inputs: list[Input] = field(default_factory=list)

@@ -119,7 +119,7 @@ def views(b: Builder) -> None:
             b.emit(b.pick([torch.chunk, torch.tensor_split]), x, b.int(1, 3), dim=dim, exact=True)
         case 7:
             b.emit("unfold", x, dim, b.int(1, 3), b.int(1, 2), exact=True)
-        case 8:
+        case 8 if not b.symbolic:       # torch takes a symbolic size to be none of 1
             b.emit(torch.squeeze, x, exact=True)
         case _:
             _reshape(b, x)
