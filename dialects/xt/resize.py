@@ -98,7 +98,8 @@ def taps(a: Attrs, axis: int, size: int, out: int) -> tuple[Any, Any, Any]:
     factors = np.array(weights, np.float64).reshape(out, -1)
     if a.exclude_outside:
         factors = np.where((table < 0) | (table >= size), 0, factors)
-        factors = factors / factors.sum(-1, keepdims=True)
+        total = factors.sum(-1, keepdims=True)
+        factors = factors / np.where(total == 0, 1, total)      # of taps that are all outside none counts
     return np.clip(table, 0, max(size - 1, 0)), factors, outside
 
 

@@ -19,7 +19,7 @@ from xcc.passes.xt.kernel_cost import FusionLimits
 from xcc.passes.xt.kernel_summary import summarise
 from xcc.passes.xt.op_graph import Graph, Node, is_inline
 from xcc.passes.xt.outline import Group, Outliner
-from xcc.passes.xt.rewrite import dim_bounds
+from xcc.passes.xt.rewrite import dim_bounds, erase_dead
 from xcc.passes.xt.scan_axes import scan_along_first_dim
 from xcc.passes.xt.shared_updates import mark_shared_updates
 from xcc.symbolic import symbols_of
@@ -71,6 +71,7 @@ class FormKernels(Pass):
                               prologue=self.prologue, tile_row=self.tile_row, single=self.single,
                               launch=self.launch, piece=self.piece)
         bounds = dim_bounds(module)
+        erase_dead(module)
         outliner = Outliner(module)
         known = _known_symbols(module)
         with module.context, ir.Location.unknown():

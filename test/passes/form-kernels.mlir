@@ -140,6 +140,20 @@ func.func @stored_pad(%x: tensor<1x4x4x4xf32>, %w: tensor<4x8xf32>, %f: tensor<3
 
 // -----
 
+// What nobody uses is in no kernel, whatever dialect it is of.
+// CHECK-LABEL: func.func @unused(
+// CHECK-COUNT-1: xtv.dispatch
+// CHECK-NOT: xtv.dispatch
+// CHECK: return
+func.func @unused(%a: tensor<4x5xf32>) -> tensor<4x5xf32> {
+  %y = "xtv.concatenate"(%a, %a) {axis = 1 : i64} : (tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<4x10xf32>
+  %z = "xt.exp"(%y) : (tensor<4x10xf32>) -> tensor<4x10xf32>
+  %v = "xt.abs"(%a) : (tensor<4x5xf32>) -> tensor<4x5xf32>
+  return %v : tensor<4x5xf32>
+}
+
+// -----
+
 // Rows of a product that fit in a tile are reduced in its kernel, where that is asked for; the sum that goes on is stored
 // by the same kernel.
 // ROWS-LABEL: func.func @rows_of_a_product(

@@ -86,6 +86,13 @@ def test_resize_crop():
     np.testing.assert_allclose(have, want, rtol=1e-4, atol=1e-5)
 
 
+def test_resize_crop_of_taps_that_are_all_outside():
+    with np.errstate(all="raise"):
+        have = evaluate("resize", normal(1, 1, 4, 4), shape=(1, 1, 5, 5), mode="cubic", exclude_outside=True,
+                        coordinate="tf_crop_and_resize", roi=(0, 0, -1.5, -1.5, 1, 1, 2.5, 2.5), extrapolation=9.0)
+    assert (have[..., 0, :] == 9).all() and not np.isnan(have).any()
+
+
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("align", [0, 1])
