@@ -23,6 +23,7 @@ AHEAD = 2048          # elements that are fetched before they are needed, in row
 TURNED_ROW = 256       # elements of a chunk's rows that are columns of what is read, a cache line of each at a time
 SCRATCH = 65536        # bytes on a thread's stack
 WIDE_WINDOW = 32      # elements, from which on lanes walk a window that steps over several elements
+UNROLLED = 9           # steps of all reduction loops, a window's
 ROWS = 4               # of a chunk, from which on reductions that others need are made for all of them first
 
 
@@ -41,16 +42,17 @@ def columns_of(size: int, w: Widths) -> int:
 
 
 def row_lanes(op: Op, w: Widths) -> tuple[int, ...]:
-    """Lanes of each reduction loop: several vectors along the contiguous one, scalar loops elsewhere."""
+    """Lanes of each reduction loop: several vectors along the contiguous one, scalar loops elsewhere, or no loop."""
     loops = [p for p, r in enumerate(op.reduction) if r]
     inner = _contiguous_loop(op)
+    few = prod(estimate(op.loops[p]) for p in loops) <= UNROLLED
     out = []
     for p in loops:
         size = op.loops[p]
         if p == inner:
             out.append(4 * w.lanes if estimate(size) >= 4 * w.lanes else w.lanes)
         else:
-            out.append(0 if isinstance(size, int) and size <= 3 else 1)
+            out.append(0 if isinstance(size, int) and (few or size <= 3) else 1)
     return tuple(out)
 
 
@@ -126,6 +128,8 @@ def _vector(kernel: Kernel, place: Domain, w: Widths, reductions: bool) -> list[
     dims, last = place.dims, len(place.dims) - 1
     vector = [1] * len(dims)
     vector[last] = 2 * w.lanes if estimate(dims[last]) >= 2 * w.lanes else columns_of(estimate(dims[last]), w)
+    if isinstance(dims[last], int) and 2 * w.lanes < estimate(dims[last]) <= 3 * w.lanes:
+        vector[last] = 3 * w.lanes      # two tiles would be four vectors
     across = _transposed_dim(kernel, place)
     if across is not None and not reductions:
         vector[last] = vector[across] = w.lanes

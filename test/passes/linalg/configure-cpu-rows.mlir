@@ -193,3 +193,26 @@ func.func private @transpose(%x: tensor<4096x4096xf32>) -> tensor<4096x4096xf32>
   } -> tensor<4096x4096xf32>
   return %y : tensor<4096x4096xf32>
 }
+
+// -----
+#shifted = affine_map<(d0, d1, d2) -> (d0, d1 + d2)>
+#window = affine_map<(d0, d1, d2) -> (d2)>
+#result = affine_map<(d0, d1, d2) -> (d0, d1)>
+
+// The steps of a narrow window need no loop; a row of three vectors is one tile, where two would be four vectors.
+// CHECK-LABEL: func.func private @narrow_window
+// CHECK-SAME: reduce = [array<i64: 0>]{{.*}} vector = array<i64: 1, 48>
+func.func private @narrow_window(%x: tensor<5120x44xf32>) -> tensor<5120x40xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[5120, 44]], xt.result_dims = [[5120, 40]]} {
+  %low = arith.constant 0xFF800000 : f32
+  %e = tensor.empty() : tensor<5120x40xf32>
+  %f = linalg.fill ins(%low : f32) outs(%e : tensor<5120x40xf32>) -> tensor<5120x40xf32>
+  %w = tensor.empty() : tensor<5xi8>
+  %y = linalg.generic {indexing_maps = [#shifted, #window, #result], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<5120x44xf32>, tensor<5xi8>) outs(%f : tensor<5120x40xf32>) {
+  ^bb0(%a: f32, %n: i8, %o: f32):
+    %m = arith.maximumf %a, %o : f32
+    linalg.yield %m : f32
+  } -> tensor<5120x40xf32>
+  return %y : tensor<5120x40xf32>
+}
