@@ -209,11 +209,16 @@ def nominal_count(shape: tuple[Dim, ...], bounds: dict[str, tuple[int, int]]) ->
     """How many elements `shape` has for cost estimates: symbols count as the middle of their bounds, at most 128."""
     count = 1
     for d in shape:
-        if not isinstance(d, int):
-            env = {s: _nominal(bounds.get(s)) for s in symbolic.symbols_of(d)}
-            d = max(symbolic.evaluate(d, env), 1)
-        count *= d
+        count *= d if isinstance(d, int) else _nominal_size(d, bounds)
     return count
+
+
+def _nominal_size(d: Dim, bounds: dict[str, tuple[int, int]]) -> int:
+    """1 at least, also where `d` is a quotient that the nominal sizes give no value to."""
+    try:
+        return max(symbolic.evaluate(d, {s: _nominal(bounds.get(s)) for s in symbolic.symbols_of(d)}), 1)
+    except ZeroDivisionError:
+        return 1
 
 
 def _nominal(bound: tuple[int, int] | None) -> int:

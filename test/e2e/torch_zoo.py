@@ -38,15 +38,15 @@ def sizes_of(**sizes: tuple[int, ...]) -> Sizes:
 
 
 BATCH = (2, 1, 3, 5)
+SEVERAL = (2, 3, 4, 5)
+"""Batches of models whose own code asks whether a size is 1 (masks of transformers' decoders; torch's pooling where
+channels lie last): for those torch.compile compiles once more."""
 BATCHES = sizes_of(batch=BATCH)
 IMAGES = sizes_of(batch=BATCH, height=(64, 96, 128, 64), width=(96, 64, 64, 128))
 LATENTS = sizes_of(batch=BATCH, height=(16, 24, 32, 16), width=(24, 16, 16, 32))
 TEXTS = sizes_of(batch=BATCH, seq=(24, 9, 16, 33))
-PAIRS = sizes_of(batch=BATCH, source=(20, 7, 16, 33), target=(11, 5, 9, 20))
+PAIRS = sizes_of(batch=SEVERAL, source=(20, 7, 16, 33), target=(11, 5, 9, 20))
 
-SEVERAL = (2, 3, 4, 5)
-"""Batches of models whose own code asks whether a size is 1 (masks of transformers' decoders; torch's pooling where
-channels lie last): for those torch.compile compiles once more."""
 ROWS = sizes_of(batch=SEVERAL, seq=(24, 9, 16, 33))
 
 FROM_TABLE: Mapping[str, Sizes] = {
@@ -114,7 +114,7 @@ def mixtral() -> Any:
 
 
 @model({"image": floats("batch", 32, 8, 8), "points": floats("batch", 1, "points", 32)},
-       sizes_of(batch=BATCH, points=(3, 2, 1, 6)))
+       sizes_of(batch=SEVERAL, points=(3, 2, 1, 6)))
 def sam_decoder() -> Any:
     """Masks of an image's features and the features of points."""
     from transformers import SamMaskDecoderConfig
@@ -141,7 +141,7 @@ def lstm() -> Any:
     return calling(torch.nn.LSTM(24, 32, num_layers=2, bidirectional=True, batch_first=True), lambda m, x: m(x)[0])
 
 
-@model({"x": floats("batch", "seq", 32)}, TEXTS)
+@model({"x": floats("batch", "seq", 32)}, ROWS)
 def transformer_training() -> Any:
     import torch
 
