@@ -67,8 +67,9 @@ def aot_decompositions() -> dict[Any, Any]:
 
     Behind the dispatcher composite ops are gone already: linear came apart into transpose and product.
     """
-    from torch._decomp import core_aten_decompositions
+    from torch._decomp import core_aten_decompositions, get_decompositions
 
     table: dict[Any, Any] = dict(core_aten_decompositions()) | foreach_decompositions()
+    table |= get_decompositions([torch.ops.aten.batch_norm_backward, torch.ops.aten.rrelu_with_noise_backward])
     kept = {f"aten.{name}" for name in KEPT}
     return {op: rule for op, rule in table.items() if str(op) not in kept}

@@ -35,13 +35,13 @@ def pad(cx: Context) -> Any:
     low, high = _sides(cx, cx.dims("pad"))
     if cx["mode"] == "constant":
         return _constant(cx, low, high, cx.get("value", 0))
-    return sampled(cx.tensor("self"), low, high, _MODES[cx["mode"]])
+    return _sampled(cx.tensor("self"), low, high, _MODES[cx["mode"]])
 
 
 @aten(*(f"reflection_pad{n}d" for n in (1, 2, 3)), *(f"replication_pad{n}d" for n in (1, 2, 3)))
 def border_pad(cx: Context) -> Any:
     low, high = _sides(cx, cx.dims("padding"))
-    return sampled(cx.tensor("self"), low, high, "reflect" if "reflection" in cx.node.op else "edge")
+    return _sampled(cx.tensor("self"), low, high, "reflect" if "reflection" in cx.node.op else "edge")
 
 
 def _constant(cx: Context, low: Shape, high: Shape, value: Any) -> Any:
@@ -56,7 +56,7 @@ def _constant(cx: Context, low: Shape, high: Shape, value: Any) -> Any:
     return xt.select(inside, xt.pad(x, low=low, high=high), cx.value_of(value, kind))
 
 
-def sampled(x: Any, low: Shape, high: Shape, mode: str) -> Any:
+def _sampled(x: Any, low: Shape, high: Shape, mode: str) -> Any:
     """Padding by elements of x; crops first: what is cut off is not read."""
     shape = xt.shape_of(x)
     for axis, (before, after) in enumerate(zip(low, high, strict=True)):

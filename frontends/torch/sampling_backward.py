@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from xcc.dialects import xt
-from xcc.frontends.shared.helpers import convert, element, full, rank_of, scalar, slice_axis
+from xcc.frontends.shared.helpers import convert, dim_scalar, element, full, rank_of, scalar, slice_axis
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.embedding import bag_of_each, bag_sizes, live_indices
-from xcc.frontends.torch.padding import sampled
 from xcc.frontends.torch.registry import aten
 from xcc.frontends.torch.resize import options_of, scales_of
 from xcc.symbolic import Dim
@@ -70,8 +69,11 @@ def replication_pad_backward(cx: Context) -> Any:
     grad, shape, pads = cx.tensor("grad_output"), cx.shape("self"), cx.ints("padding")
     for i in range(len(pads) // 2):
         axis = len(shape) - 1 - i
-        weights = sampled(identity(shape[axis], element(grad)), (pads[2 * i], 0), (pads[2 * i + 1], 0), "edge")
-        grad = transposed_product(grad, axis, weights)
+        size, out = shape[axis], xt.shape_of(grad)[axis]
+        row = xt.sub(xt.iota(shape=(out, 1), axis=0, dtype="i64"), xt.scalar(pads[2 * i], "i64"))
+        source = xt.minimum(xt.maximum(row, xt.scalar(0, "i64")), dim_scalar(size - 1, "i64"))
+        here = xt.compare(source, xt.iota(shape=(1, size), axis=1, dtype="i64"), direction="eq")
+        grad = transposed_product(grad, axis, convert(here, element(grad)))
     return grad
 
 

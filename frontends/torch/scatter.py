@@ -212,6 +212,8 @@ def masked_scatter(cx: Context) -> Any:
     flat = xt.reshape(source, shape=(symbolic.product(xt.shape_of(source)),))
     if _nothing(flat) or count == 0:
         return xt.broadcast(x, shape=shape)
+    if not isinstance(xt.shape_of(flat)[0], int):
+        flat = xt.pad(flat, low=(0,), high=(1,), value=0)       # it may be empty, and is read all the same
     places = xt.cumulative(convert(xt.reshape(mask, shape=(count,)), "i64"), kind="sum", axis=0, exclusive=True)
     return xt.select(mask, xt.reshape(xt.gather(flat, places, axis=0), shape=shape), x)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
+import torch.utils.checkpoint
 from torch import nn
 
 from xcc.frontends.torch.backend import backend
@@ -81,3 +83,81 @@ def test_a_whole_step_is_one_function() -> None:
         x, y = torch.randn(5, 6), torch.randint(0, 3, (5,))
         torch.testing.assert_close(own(x, y), plain(x, y), rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(list(twin.parameters()), list(model.parameters()), rtol=1e-3, atol=1e-4)
+
+
+class Residual(nn.Module):
+    """Convolutions, norms of batches with running statistics, a pool, a sum of two ways."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Conv2d(3, 4, 3, 2, 1), nn.Conv2d(4, 4, 3, padding=1)
+        self.norms = nn.ModuleList(nn.BatchNorm2d(4) for _ in range(2))
+        self.last = nn.Linear(4, 3)
+
+    def forward(self, x: Any) -> Any:
+        x = F.max_pool2d(torch.relu(self.norms[0](self.first(x))), 3, 2, 1)
+        x = torch.relu(x + self.norms[1](self.second(x)))
+        return self.last(x.mean((2, 3)))
+
+
+class Words(nn.Module):
+    """Embeddings, causal attention, a product with the embeddings."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.mix = nn.Embedding(11, 8), nn.Linear(8, 24)
+        self.norm = nn.LayerNorm(8)
+
+    def forward(self, words: Any) -> Any:
+        x = self.table(words)
+        q, k, v = self.mix(self.norm(x)).unflatten(-1, (3, 2, 4)).permute(2, 0, 3, 1, 4)
+        x = x + F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
+        return (x @ self.table.weight.T).flatten(0, 1)
+
+
+MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[Any, Any]]]] = {
+    "convolutions": (Residual, lambda: (torch.randn(4, 3, 9, 9), torch.randint(0, 3, (4,)))),
+    "attention": (Words, lambda: (torch.randint(0, 11, (2, 5)), torch.randint(0, 11, (10,)))),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_losses_and_buffers_are_eagers(name: str) -> None:
+    build, batch = MODELS[name]
+    model = build()
+    twin = copy.deepcopy(model)
+    ways = [(model, lambda x, y: F.cross_entropy(model(x), y)),
+            (twin, compiled(lambda x, y: F.cross_entropy(twin(x), y)))]
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9) for m, _ in ways]
+    for _ in range(5):
+        given = batch()
+        losses = []
+        for (_m, f), optimizer in zip(ways, optimizers, strict=True):
+            optimizer.zero_grad()
+            losses.append(f(*given))
+            losses[-1].backward()
+            optimizer.step()
+        torch.testing.assert_close(losses[1], losses[0], rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(list(twin.buffers()), list(model.buffers()), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("recomputed", [False, True])
+def test_a_gradient_has_the_mask_of_its_forward(recomputed: bool) -> None:
+    """Also where the backward computes the forward again."""
+    w, x = torch.randn(8, 16, requires_grad=True), torch.randn(4, 8)
+
+    def hidden(x: Any) -> Any:
+        return F.dropout(torch.tanh(x @ w), 0.5)
+
+    def f(x: Any) -> Any:
+        return (torch.utils.checkpoint.checkpoint(hidden, x, use_reentrant=False) if recomputed else hidden(x)).sin()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")     # ops that save and set the state of a generator run in torch
+        own = torch.compile(f, backend=backend, options={} if recomputed else STRICT)
+        out = own(x)
+        got, = torch.autograd.grad(out.sum(), w)
+    left = out.detach() != 0
+    assert 0 < left.sum() < left.numel()
+    want, = torch.autograd.grad((torch.tanh(x @ w) * left * 2).sin().sum(), w)
+    torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5)

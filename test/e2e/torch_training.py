@@ -53,7 +53,6 @@ def next_words(model: Any, words: Tensor) -> Tensor:
 
 
 def resnet() -> torch.nn.Module:
-    declare_compiled_ops()
     from torchvision.models import resnet18
 
     # Blocks begin as identities, else training amplifies a rounding to 1e-3 within 10 steps
@@ -142,6 +141,7 @@ def moved(model: torch.nn.Module) -> torch.nn.Module:
 
 
 def model_of(task: Task) -> torch.nn.Module:
+    declare_compiled_ops()
     torch._dynamo.reset()
     torch.manual_seed(0)
     return task.build().train()
