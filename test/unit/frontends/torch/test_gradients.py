@@ -52,6 +52,19 @@ def test_resizing(mode: str) -> None:
         check_traced(gradients(lambda x: F.interpolate(x, scale_factor=2.0, mode=mode, align_corners=True)), x)
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_reads_at_positions(mode: str, padding: str) -> None:
+    x, grid = torch.randn(2, 3, 4, 5), torch.rand(2, 3, 2, 2) * 3 - 1.5
+    for align in (False, True):
+        check_traced(gradients(lambda x, g, a=align: F.grid_sample(x, g, mode, padding, a)), x, grid, sizes="fake",
+                     tolerance=1e-4)
+    if mode != "bicubic":
+        volume, places = torch.randn(1, 2, 3, 4, 5), torch.rand(1, 2, 3, 2, 3) * 3 - 1.5
+        check_traced(gradients(lambda x, g: F.grid_sample(x, g, mode, padding, False)), volume, places, sizes="fake",
+                     tolerance=1e-4)
+
+
 LAYERS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     "layer norm": (lambda x, w, b: F.layer_norm(x, (4, 5), w, b), ((3, 4, 5), (4, 5), (4, 5))),
     "group norm": (lambda x, w, b: F.group_norm(x, 2, w, b), ((3, 4, 5), (4,), (4,))),
