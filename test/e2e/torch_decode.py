@@ -1,6 +1,7 @@
 """Small language models that decode with a static cache, compiled and in eager.
 
     python test/e2e/torch_decode.py [NAME ...]      # 200 greedy tokens of each: llama, qwen3, gpt2, mixtral
+    python test/e2e/torch_decode.py --times         # a step with a short and with a long cache, kernel by kernel
 
 By ``generate`` with ``forward`` compiled, and by a .pt2 file of one step that has the cache as its state.
 """
@@ -20,6 +21,7 @@ import torch
 from exported.exporting import declare_compiled_ops
 
 import xcc
+from xcc.runtime.program import Launch
 
 VOCABULARY = 96
 MODELS = ("llama", "qwen3", "gpt2", "mixtral")
@@ -66,13 +68,17 @@ def generated(name: str, tokens: int, layers: int = 2) -> bool:
 
 def program_of(name: str, layers: int = 2, length: int = 256) -> Any:
     """A step of the model as an exported program, the cache being its buffers: input_ids, cache_position -> logits."""
-    model = model_of(name, layers)
+    return exported(model_of(name, layers), 2, length)
+
+
+def exported(model: Any, rows: int, length: int) -> Any:
+    """The program of a step of `rows` prompts with a cache of `length` tokens."""
     from transformers.integrations.executorch import TorchExportableModuleWithStaticCache
 
     model.generation_config.cache_implementation = "static"
-    given = {"input_ids": torch.zeros(2, 1, dtype=torch.int64), "cache_position": torch.zeros(1, dtype=torch.int64)}
+    given = {"input_ids": torch.zeros(rows, 1, dtype=torch.int64), "cache_position": torch.zeros(1, dtype=torch.int64)}
     with torch.no_grad():
-        return torch.export.export(TorchExportableModuleWithStaticCache(model, 2, length), (), given)
+        return torch.export.export(TorchExportableModuleWithStaticCache(model, rows, length), (), given)
 
 
 def decoded(model: Any, tokens: int) -> Any:
@@ -99,6 +105,30 @@ def steps_agree(name: str, tokens: int, layers: int = 2) -> bool:
         return all(np.array_equal(decoded(compiled, tokens), wanted) for _ in range(2))
 
 
+def step_times(length: int, runs: int = 20) -> tuple[float, float]:
+    """Seconds of a Llama's step with a cache of `length` rows: of kernels outside of attention, and of those of it.
+
+    Kernels of attention are those that read something of the cache's length.
+    """
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    config = LlamaConfig(vocab_size=4096, hidden_size=384, num_hidden_layers=4, num_attention_heads=6, head_dim=64,
+                         num_key_value_heads=2, intermediate_size=1408, max_position_embeddings=1 << 14)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = xcc.compile(exported(LlamaForCausalLM(config).eval(), 1, length))
+    program = model.artifact.program
+    reading = {s.kernel for s in program.body if isinstance(s, Launch) and "scatter" not in s.kernel
+               and any(length in program.buffers[b].shape for b in s.buffers)}
+    sums = []
+    for at in range(runs):
+        times = model.profile({"input_ids": np.array([[at]]), "cache_position": np.array([at])})
+        sums.append([sum(t.seconds for t in times if (t.kernel in reading) == inside) for inside in (False, True)])
+    outside, inside = np.median(sums, axis=0)
+    return float(outside), float(inside)
+
+
 WAYS = {"generate": generated, "exported": steps_agree}
 
 
@@ -106,7 +136,14 @@ def main() -> int:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("name", nargs="*", help=f"of {', '.join(MODELS)}; default: all")
     p.add_argument("--tokens", type=int, default=200)
+    p.add_argument("--times", action="store_true", help="time a step instead, with a cache of 512 and of 8192 rows")
     args = p.parse_args()
+    if args.times:
+        declare_compiled_ops()
+        for length in (512, 8192):
+            outside, inside = step_times(length)
+            print(f"{length:5} rows: {outside * 1e6:6.0f} us outside of attention, {inside * 1e6:6.0f} us in it")
+        return 0
     fine = True
     for name in args.name or MODELS:
         for way, check in WAYS.items():
