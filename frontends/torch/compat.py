@@ -17,7 +17,7 @@ from xcc.diagnostics import UserError
 LEAST = (2, 11)
 
 __all__ = ["check_version", "debug_names", "declared_ops", "empty_strided", "read_program", "real_tensors",
-           "without_guards_of_kernels"]
+           "value_of", "without_guards_of_kernels"]
 
 empty_strided: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cpu", None) or (
     lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype))
@@ -44,6 +44,15 @@ def real_tensors() -> AbstractContextManager[Any]:
     from torch._subclasses.fake_tensor import unset_fake_temporarily
 
     return unset_fake_temporarily()
+
+
+def value_of(node: Any) -> Any:
+    """What the trace has for the results of a node. The states of an LSTM have the shapes of those that it is given;
+    before 2.13 torch's trace has them with one dim more."""
+    value = node.meta.get("val")
+    if str(node.target) != "aten.lstm.input":
+        return value
+    return (value[0], *(state.meta["val"] for state in node.args[1]))
 
 
 def read_program(path: str) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from xcc.diagnostics import UserError
+from xcc.frontends.torch import compat
 from xcc.frontends.torch.dtypes import name_of
 from xcc.frontends.torch.graph import (
     DType,
@@ -156,7 +157,7 @@ class GraphReader:
             source, index = (self.argument(a) for a in node.args)
             self.env[node] = Ref(source.name, index) if isinstance(source, Ref) else source[index]
             return
-        value = node.meta.get("val")
+        value = compat.value_of(node)
         if isinstance(value, torch.SymInt | int) and not isinstance(value, bool) and self._known(node, value):
             return
         if SEED not in self.constants and _draws(node):
