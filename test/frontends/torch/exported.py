@@ -55,7 +55,7 @@ class State(torch.nn.Module):
 # CHECK: buffer b_calls: f32[3]
 # CHECK: return new b_calls = %[[ADD:.*]] into b_calls
 # CHECK: @main(%[[CALLS:.*]]: tensor<3xf32> {xt.name = "calls", xt.state = "calls"}
-# CHECK-SAME: -> (tensor<3xf32> {xt.name = "new b_calls", xt.updates = "calls"}, tensor<2x4xf32> {xt.name = "out0"})
+# CHECK-SAME: -> (tensor<3xf32> {xt.name = "new b_calls", xt.updates = "calls"}, tensor<2x4xf32> {xt.name = "y"})
 # CHECK-COUNT-2: "xt.weight"
 # CHECK-NOT: "xt.weight"
 # CHECK: "xt.add"(%[[CALLS]], {{.*}} loc(#[[WRITE:.*]])
