@@ -28,7 +28,8 @@ NAMED = ("name", "as_name")
 FUNCTIONS = re.compile(r"[A-Z]\w*")       # of sizes: Max, FloorDiv, Mod, ...
 SPELLED = (ast.Expression, ast.Name, ast.Load, ast.Constant, ast.Call, ast.keyword, ast.BinOp, ast.UnaryOp, ast.BoolOp,
            ast.Compare, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
-OBJECTS = (parts.CUSTOM_OBJ_FILENAME_PREFIX, parts.OPAQUE_OBJ_FILENAME_PREFIX)
+OBJECTS = tuple(getattr(parts, name) for name in ("CUSTOM_OBJ_FILENAME_PREFIX", "OPAQUE_OBJ_FILENAME_PREFIX")
+                if hasattr(parts, name))        # the second one from torch 2.13 on
 
 
 def load(path: str) -> Any:
@@ -47,6 +48,7 @@ class Reader(PT2ArchiveReader):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self.path = path
+        self.pickled: set[str] = set()      # tensors that are no plain bytes, as the records that describe them say
 
     def read_bytes(self, name: str) -> bytes:
         """The record `name`; raises UserError where to read it is to run what it says."""
@@ -55,8 +57,12 @@ class Reader(PT2ArchiveReader):
         found = bytes(super().read_bytes(name))
         if name.startswith(parts.MODELS_DIR):
             self._check(name, json.loads(found))
-        elif name.startswith((parts.WEIGHTS_DIR, parts.CONSTANTS_DIR)) and not name.endswith(".json"):
-            self._check_pickle(name, found)
+        elif name.startswith((parts.WEIGHTS_DIR, parts.CONSTANTS_DIR)):
+            if name.endswith(".json"):
+                described = json.loads(found).get("config", {}).values()
+                self.pickled |= {d["path_name"] for d in described if d.get("use_pickle", True)}
+            elif name.endswith(".pt") or name.rpartition("/")[2] in self.pickled:
+                self._check_pickle(name, found)
         return found
 
     def _check(self, name: str, value: Any) -> None:

@@ -63,6 +63,7 @@ def read_program(path: str) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
+            warnings.filterwarnings("ignore", "The given buffer is not writable")       # nor does anybody write to it
             return archive.load(path)
     except UserError:
         raise

@@ -103,12 +103,12 @@ def test_tensors_are_no_pickles_of_other_things(archive: Any, tmp_path: Path) ->
                       "weights/weight_0": lambda _: unsafe(tmp_path / "ran")})
     with pytest.raises(UserError, match="weight_0: torch's loader of weights takes it for unsafe"):
         xcc.compile(path)
-    path = archive(**{"constants_config": lambda _: b'{"config": {"c": {"path_name": "opaque_obj_0", '
+    path = archive(**{"constants_config": lambda _: b'{"config": {"c": {"path_name": "custom_obj_0", '
                       b'"is_param": false, "use_pickle": true, "tensor_meta": null}}}'})
     with zipfile.ZipFile(path, "a") as target:
         root = target.namelist()[0].partition("/")[0]
-        target.writestr(f"{root}/data/constants/opaque_obj_0", pickle.dumps(Trap(tmp_path / "ran")))
-    with pytest.raises(UserError, match="opaque_obj_0: it is a Python object"):
+        target.writestr(f"{root}/data/constants/custom_obj_0", pickle.dumps(Trap(tmp_path / "ran")))
+    with pytest.raises(UserError, match="custom_obj_0: it is a Python object"):
         xcc.compile(path)
     assert not (tmp_path / "ran").exists()
 
