@@ -60,7 +60,12 @@ def cdist_backward(cx: Context) -> Any:
     far = xt.sub(unsqueeze(a, [rank_of(a) - 1]), unsqueeze(b, [rank_of(b) - 2]))
     grad = cx.tensor("grad")
     each = xt.mul(_slopes(far, cx.tensor("cdist"), float(cx["p"])), unsqueeze(grad, [rank_of(grad)]))
-    return xt.reduce(each, kind="sum", axes=(rank_of(each) - 2,))
+    total = xt.reduce(each, kind="sum", axes=(rank_of(each) - 2,))
+    wanted = cx.out().shape
+    extra = rank_of(total) - len(wanted)
+    stretched = tuple(d for d in range(extra, rank_of(total)) if wanted[d - extra] == 1 != xt.shape_of(total)[d])
+    axes = (*range(extra), *stretched)      # batches along which x1 was repeated
+    return xt.reshape(xt.reduce(total, kind="sum", axes=axes), shape=wanted) if axes else total
 
 
 @aten("_pdist_backward")

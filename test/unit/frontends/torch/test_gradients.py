@@ -106,6 +106,7 @@ def test_distances(p: float) -> None:
     x, y = torch.randn(2, 4, 3), torch.randn(2, 5, 3)
     y[0, 1] = x[0, 2]
     check_traced(gradients(lambda x, y: torch.cdist(x, y, p)), x, y, sizes="fake", tolerance=1e-4)
+    check_traced(gradients(lambda x, y: torch.cdist(x, y, p)), x[0], y[:0], sizes="fake")
     check_traced(gradients(lambda x: torch.pdist(x, p)), x[0], sizes="fake", tolerance=1e-4)
 
 
