@@ -37,6 +37,9 @@ def embedding_bag(cx: Context) -> Any:
     if mode == 1:
         least = xt.maximum(sizes, xt.scalar(1, "i64"))
         out = xt.div(out, xt.reshape(convert(least, element(out)), shape=(bags, 1)))
+    if mode == 2 and cx.wants(3):
+        largest = convert(_largest_of(rows, own, live, out, indices), cx.out(3).dtype)
+        return out, _as_torch(cx, 1, own), _as_torch(cx, 2, sizes), largest
     return out, *(_as_torch(cx, i + 1, v) for i, v in enumerate((own, sizes, sizes)))
 
 
@@ -86,6 +89,20 @@ def _largest(rows: Any, own: Any, live: Any, bags: Any, sizes: Any) -> Any:
     out = xt.scatter_nd(start, xt.reshape(own, shape=(n, 1)), kept, reduction="max")
     some = xt.compare(sizes, xt.scalar(0, "i64"), direction="gt")
     return xt.select(xt.reshape(some, shape=(bags, 1)), out, scalar(0, out))
+
+
+def _largest_of(rows: Any, own: Any, live: Any, out: Any, indices: Any) -> Any:
+    """[bags, width]: which row of the weights gave the largest, the first of several; 0 for an empty bag."""
+    n, width = xt.shape_of(rows)
+    if n == 0:
+        return full(xt.shape_of(out), 0, "i64")
+    none = dim_scalar(n, "i64")
+    hit = xt.and_(xt.reshape(live, shape=(n, 1)), xt.compare(rows, xt.gather(out, own, axis=0), direction="eq"))
+    place = xt.select(hit, xt.iota(shape=(n, width), axis=0, dtype="i64"), none)
+    start = xt.broadcast(none, shape=xt.shape_of(out))
+    first = xt.scatter_nd(start, xt.reshape(own, shape=(n, 1)), place, reduction="min")
+    found = xt.gather(indices, xt.minimum(first, xt.sub(none, xt.scalar(1, "i64"))), axis=0)
+    return xt.select(xt.compare(first, none, direction="lt"), found, xt.scalar(0, "i64"))
 
 
 def _as_torch(cx: Context, result: int, value: Any) -> Any:

@@ -88,10 +88,13 @@ def shrink_backward(cx: Context) -> Any:
 
 @aten("_embedding_bag_backward", "_embedding_bag_dense_backward")
 def embedding_bag_backward(cx: Context) -> Any:
-    """The bag's gradient added to each of its rows: times the row's weight, or divided by the bag's size."""
+    """The bag's gradient added to each of its rows: times the row's weight, or divided by the bag's size; of the
+    largest ones to theirs."""
     mode = int(cx["mode"])
-    if mode == 2 or cx["scale_grad_by_freq"]:
-        cx.fail("the gradient of an embedding bag is supported for the modes sum and mean, without scale_grad_by_freq")
+    if cx["scale_grad_by_freq"]:
+        cx.fail("the gradient of an embedding bag is supported without scale_grad_by_freq")
+    if mode == 2:
+        return _largest_backward(cx)
     grad, indices = cx.tensor("grad"), convert(cx.tensor("indices"), "i64")
     n, width = xt.shape_of(indices)[0], xt.shape_of(grad)[1]
     own = _bags_of(cx, n) if "offsets" in cx.args else convert(cx.tensor("offset2bag"), "i64")
@@ -106,6 +109,14 @@ def embedding_bag_backward(cx: Context) -> Any:
     rows = xt.select(xt.reshape(live, shape=(n, 1)), rows, scalar(0, rows))
     start = full((cx.dims("num_weights")[0], width), 0, element(rows))
     return xt.scatter_nd(start, xt.reshape(indices, shape=(n, 1)), rows, reduction="add")
+
+
+def _largest_backward(cx: Context) -> Any:
+    grad = cx.tensor("grad")
+    sizes = xt.reshape(cx.tensor("bag_size"), shape=(xt.shape_of(grad)[0], 1))
+    kept = xt.select(xt.compare(sizes, scalar(0, sizes), direction="gt"), grad, scalar(0, grad))
+    start = full((cx.dims("num_weights")[0], xt.shape_of(grad)[1]), 0, element(grad))
+    return xt.scatter_elements(start, convert(cx.tensor("maximum_indices"), "i64"), kept, axis=0, reduction="add")
 
 
 @aten("_embedding_bag_per_sample_weights_backward")

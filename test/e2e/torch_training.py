@@ -90,7 +90,7 @@ TASKS = {
     "resnet18": Task(resnet, images, classified, {"sgd": 5e-4, "adamw": 1e-4}),
     "bert": Task(bert, lambda g: (words(g), torch.randint(0, 3, (4,), generator=g)),
                  lambda m, x, y: m(input_ids=x, labels=y).loss, {"sgd": 1e-2, "adamw": 1e-4}),
-    "gpt2": Task(gpt2, lambda g: (words(g),), next_words, {"sgd": 1e-2, "adamw": 1e-3}),
+    "gpt2": Task(gpt2, lambda g: (words(g),), next_words, {"sgd": 1e-2, "adamw": 1e-4}),
 }
 
 

@@ -89,7 +89,7 @@ def test_layers(name: str) -> None:
     check_traced(gradients(f), *(torch.randn(s) for s in shapes), sizes="fake", tolerance=1e-4)
 
 
-@pytest.mark.parametrize("mode", ["sum", "mean"])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
 def test_embeddings(mode: str) -> None:
     weight, indices, offsets = torch.randn(9, 4), torch.tensor([1, 2, 2, 7, 0, 3, 2]), torch.tensor([0, 2, 2, 6])
     factors = torch.rand(7)
