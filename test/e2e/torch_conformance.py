@@ -130,6 +130,7 @@ def main() -> int:
     parser.add_argument("--gradients", action="store_true", help="of f32 samples, else what the ops give")
     parser.add_argument("--core", action="store_true", help="only the ops that are core ATen")
     parser.add_argument("--every", type=int, default=1, help="one sample of so many, drawn by their names")
+    parser.add_argument("--section", default="", help="writes the summary as a section of the document; its title")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     options = parser.parse_args()
     keys = [k for k in chosen(options.ops) if (not options.core or k[0] in core())
@@ -143,9 +144,11 @@ def main() -> int:
     plain = not (options.compile or options.gradients)
     report = torch_report.Report(done, torch_report.expected_failures() if plain else {})
     print(report.summary())
+    if options.section:
+        report.section(options.section)
     if options.ops or options.core or not plain or options.every > 1:
         return 0
-    (ROOT / "docs" / "torch-coverage.md").write_text(report.document())
+    report.write()
     unexpected = report.unexpected()
     print("\n".join(unexpected))
     return bool(unexpected)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from xcc.frontends.torch.op_table import core
 
+DOCUMENT = Path(__file__).parents[2] / "docs" / "torch-coverage.md"
 EXPECTED = Path(__file__).with_name("torch_expected_failures.txt")
 
 HEADER = """# PyTorch operators
@@ -95,6 +96,19 @@ class Report:
             passed = sum(not row.failure for row in counted)
             lines.append(f"| {op} | {len(rows)} | {len(counted)} | {passed} | {'; '.join(_reasons(op, rows))} |")
         return HEADER + self.summary() + "\n\n" + "\n".join(line.replace("|  |", "| |") for line in lines) + "\n"
+
+    def section(self, title: str) -> None:
+        """Makes the summary a section of docs/torch-coverage.md; one of that title goes."""
+        text = DOCUMENT.read_text()
+        before, _, rest = text.partition(f"## {title}\n")
+        _, mark, after = rest.partition("## ")
+        after = f"\n{mark}{after}" if mark else ""
+        DOCUMENT.write_text(f"{before.rstrip()}\n\n## {title}\n{self.summary()}\n{after}")
+
+    def write(self) -> None:
+        """Writes the document; its sections stay."""
+        _, mark, sections = DOCUMENT.read_text().partition("## ")
+        DOCUMENT.write_text(self.document() + (f"\n{mark}{sections}" if mark else ""))
 
     def unexpected(self) -> list[str]:
         """Samples that fail and are not listed, and listed ones that pass or do not count."""
