@@ -19,8 +19,8 @@ from typing import Union
 from xcc.dim_text import read, write
 
 __all__ = ["Atom", "Dim", "Expr", "LONGEST", "NUMBERS", "bare_symbol", "ceildiv", "dim_max", "dim_min", "evaluate",
-           "floordiv", "is_static", "mod", "parse", "product", "replace", "simplify", "substitute", "symbols_of", "sym",
-           "truncdiv"]
+           "floordiv", "is_equal", "is_static", "mod", "parse", "product", "replace", "simplify",
+           "substitute", "symbols_of", "sym", "truncdiv"]
 
 LONGEST = 1500
 """Characters of the text of a dim, from which on a sum or product of dims is rather computed when a model runs."""
@@ -241,6 +241,11 @@ def _truncated(a: int, b: int) -> int:
 
 def ceildiv(a: Dim, b: Dim) -> Dim:
     return floordiv(a + (b - 1), b)
+
+
+def is_equal(a: Dim, b: Dim) -> Dim:
+    """1 where `a` is `b`, else 0."""
+    return 1 - dim_min(1, dim_max(a - b, b - a))
 
 
 def dim_max(a: Dim, b: Dim) -> Dim:

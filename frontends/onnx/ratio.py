@@ -12,7 +12,7 @@ from xcc import symbolic
 from xcc.bounds import Undecided
 from xcc.symbolic import Dim, Expr
 
-__all__ = ["Ratio", "add", "exact", "is_equal", "is_negative", "multiply", "negate", "parts", "ratio", "whole"]
+__all__ = ["Ratio", "add", "exact", "is_negative", "multiply", "negate", "parts", "ratio", "whole"]
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,6 @@ def parts(x: Any) -> tuple[Dim, Dim]:
     if isinstance(x, Ratio):
         return x.top, x.bottom
     return (x.numerator, x.denominator) if isinstance(x, Fraction) else (x, 1)
-
-
-def is_equal(a: Dim, b: Dim) -> Dim:
-    """1 where `a` is `b`, else 0."""
-    return 1 - symbolic.dim_min(1, symbolic.dim_max(a - b, b - a))
 
 
 def is_negative(a: Dim) -> Dim:

@@ -12,7 +12,6 @@ import numpy as np
 from xcc import symbolic
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape, Tensor
-from xcc.frontends.onnx.ratio import is_equal
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.onnx.slicing import at_least
 from xcc.frontends.shared.helpers import split, squeeze, unsqueeze
@@ -50,11 +49,11 @@ def _by_values(cx: Context, shape: list[Dim], old: Shape, zero_is_copy: bool) ->
     wanted = list(shape)
     for i, n in enumerate(old[:len(shape)]):
         if zero_is_copy and (shape[i] == 0 or values.may_be(shape[i], 0, 0)):
-            shape[i] = shape[i] + n * is_equal(shape[i], 0)
+            shape[i] = shape[i] + n * symbolic.is_equal(shape[i], 0)
     for i in inferred:
         rest = symbolic.product(d for k, d in enumerate(shape) if k != i)
         rest = symbolic.floordiv(symbolic.product(old), at_least(cx, rest, 1))
-        shape[i] = shape[i] + (rest - shape[i]) * is_equal(symbolic.dim_min(wanted[i], 0), -1)
+        shape[i] = shape[i] + (rest - shape[i]) * symbolic.is_equal(symbolic.dim_min(wanted[i], 0), -1)
     return tuple(shape)
 
 
@@ -146,7 +145,7 @@ def _both_ways(cx: Context, old: Dim, wanted: Dim) -> Dim:
         return old
     if old == 1 or old == wanted or not cx.graph.model.values.may_be(wanted, 1, 1):
         return wanted
-    xt.require(old, wanted + (old - wanted) * is_equal(wanted, 1), cx.place)
+    xt.require(old, wanted + (old - wanted) * symbolic.is_equal(wanted, 1), cx.place)
     return old
 
 

@@ -17,7 +17,6 @@ from xcc.frontends.onnx.ratio import (
     Ratio,
     add,
     exact,
-    is_equal,
     is_negative,
     multiply,
     negate,
@@ -83,7 +82,7 @@ def _not_zero(cx: Context, b: Dim) -> None:
     if low == 0:
         xt.require(b, symbolic.dim_max(b, 1), message)
     elif low < 0 <= high:
-        xt.require(is_equal(b, 0), 0, message)
+        xt.require(symbolic.is_equal(b, 0), 0, message)
 
 
 def _round(up: bool) -> Callable[[Any], Any]:
@@ -143,7 +142,7 @@ def _decide(direction: str, difference: Any, bounds: Any) -> bool:
 
 
 _HOLDS: dict[str, Callable[[Dim], Dim]] = {
-    "eq": lambda d: is_equal(d, 0), "lt": is_negative, "gt": lambda d: is_negative(d * -1),
+    "eq": lambda d: symbolic.is_equal(d, 0), "lt": is_negative, "gt": lambda d: is_negative(d * -1),
     "le": lambda d: 1 - is_negative(d * -1), "ge": lambda d: 1 - is_negative(d)}
 """1 where a difference is as the comparison says, else 0."""
 

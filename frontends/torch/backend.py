@@ -23,6 +23,7 @@ from xcc.frontends.torch import compat
 from xcc.frontends.torch.call import BoxedCall, results_of
 from xcc.frontends.torch.capture import capture_fx
 from xcc.frontends.torch.frozen import FrozenCall, static_inputs
+from xcc.frontends.torch.guards import guard_ranks
 from xcc.frontends.torch.keep import aot_decompositions
 from xcc.frontends.torch.partition import devices_of, partitioned
 from xcc.frontends.torch.program import TorchProgram
@@ -82,12 +83,17 @@ def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
         if chosen.freeze:
             warnings.warn("freeze is for inference, and this graph is made for gradients: its parameters stay inputs; "
                           "call the model under torch.no_grad()", stacklevel=2)
+        guard_ranks(graph)
         return compile_graph(graph, chosen)
 
     def inference(graph: Any, _inputs: Sequence[Any]) -> Any:
+        guard_ranks(graph)
         return compile_graph(graph, chosen, static_inputs() if chosen.freeze else ())
 
-    return aot_autograd(fw_compiler=compiler, bw_compiler=compiler, inference_compiler=inference,
+    def backward(graph: Any, _inputs: Sequence[Any]) -> Any:
+        return compile_graph(graph, chosen)
+
+    return aot_autograd(fw_compiler=compiler, bw_compiler=backward, inference_compiler=inference,
                         decompositions=aot_decompositions(),
                         partition_fn=min_cut_rematerialization_partition,
                         keep_inference_input_mutations=True)(module, inputs)

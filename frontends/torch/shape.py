@@ -13,10 +13,20 @@ from xcc.symbolic import Dim
 
 
 @aten("view", "_unsafe_view", "reshape", "view_copy", "_reshape_alias", "flatten.using_ints", "unflatten.int",
-      "squeeze", "squeeze.dim", "squeeze.dims", "unsqueeze", "_reshape_copy")
+      "unsqueeze", "_reshape_copy")
 def view(cx: Context) -> Any:
     """The same elements in row-major order; torch says the shape."""
     return xt.reshape(cx.tensor("self"), shape=cx.out().shape)
+
+
+@aten("squeeze", "squeeze.dim", "squeeze.dims")
+def squeeze(cx: Context) -> Any:
+    """Without dims of 1: those that torch knows. Another one that is 1 in a run would give a result of another rank."""
+    for d in cx.axes():
+        size = cx.shape("self")[d]
+        if not isinstance(size, int):
+            xt.require(symbolic.is_equal(size, 1), 0, f"{cx.place}: dim {d} is 1, which squeeze would drop")
+    return view(cx)
 
 
 @aten("expand", "expand_copy", "broadcast_to")

@@ -185,3 +185,19 @@ def test_recurrent_layers_in_training_stay_in_torch() -> None:
     model.zero_grad()
     model(x)[0].sum().backward()
     torch.testing.assert_close(got, model.weight_ih_l0.grad)
+
+
+def test_a_size_that_squeeze_would_drop_is_never_kept_silently() -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return x.squeeze() * 2
+
+    compiled = xcc.torch.compile(f, strict=True)
+    for n in (5, 0, 3):
+        x = torch.randn(n, 3)
+        torch.testing.assert_close(compiled(x), f(x))
+    with pytest.raises(Exception, match="squeeze of dim 0, which is 1 in this call"):
+        compiled(torch.randn(1, 3))
+    apart = torch.compile(f, backend=backend, options=STRICT)
+    for n in (5, 1, 3):
+        x = torch.randn(n, 3)
+        torch.testing.assert_close(apart(x), f(x))

@@ -117,3 +117,15 @@ def test_a_size_that_is_computed_of_others_is_no_input_of_the_program() -> None:
     assert [i.kind for i in program.graph.inputs] == ["user", "size"]
     x = torch.randn(4, 5)
     compare(evaluated(program, (x,)), [x.numpy().reshape(20) * 2], 1e-6)
+
+
+class Squeezed(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x.squeeze(0) + 1
+
+
+def test_squeeze_of_a_size_that_a_run_has_as_1_is_an_error() -> None:
+    program = exported(Squeezed(), (torch.randn(4, 3),), dynamic_shapes={"x": {0: Dim("n")}})
+    compare(evaluated(program, (torch.ones(2, 3),)), [torch.full((2, 3), 2.0).numpy()], 0)
+    with pytest.raises(UserError, match="dim 0 is 1, which squeeze would drop"):
+        evaluated(program, (torch.ones(1, 3),))

@@ -1,0 +1,30 @@
+"""What a graph takes for granted of sizes, and Dynamo has not been told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from xcc.diagnostics import UserError
+from xcc.frontends.torch.fx_nodes import source_of
+
+__all__ = ["guard_ranks"]
+
+
+def guard_ranks(module: Any) -> None:
+    """Has Dynamo trace anew for a size of 1 that `squeeze` would drop.
+
+    Where 1 is a size like any other (``xcc.torch.compile``), torch traces as if it were larger, without a guard.
+    UserError where the size is 1 in the very call that is traced: the graph has another rank than eager.
+    """
+    for node in module.graph.nodes:
+        if node.op != "call_function" or not str(node.target).startswith("aten.squeeze."):
+            continue
+        value = node.args[0].meta["val"]
+        given = node.args[1] if len(node.args) > 1 else range(value.dim())
+        for d in (given,) if isinstance(given, int) else given:
+            if value.dim() and isinstance(value.shape[d], torch.SymInt) and bool(value.shape[d] == 1):
+                place = source_of(node) or "the graph"
+                raise UserError(f"{place}: squeeze of dim {d}, which is 1 in this call and may be larger in others: "
+                                "use torch.compile(model, backend='xcc'), which compiles sizes of 1 apart")
