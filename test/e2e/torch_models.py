@@ -174,8 +174,10 @@ def check(name: str, way: str, dtype: str) -> Row:
 def in_child(name: str, way: str, dtype: str, limit: int) -> Row:
     """The check in a process of its own."""
     command = [sys.executable, str(Path(__file__)), "--one", way, "--dtype", dtype, name]
+    own = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    env = os.environ | {"PYTHONPATH": own}      # a script's folder is not searched where PYTHONSAFEPATH is set
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False, env=env)
     except subprocess.TimeoutExpired:
         return Row(name, way, dtype, f"took more than {limit} s")
     lines = done.stdout.strip().splitlines()
