@@ -90,11 +90,18 @@ def adaptive_max_pool(cx: Context) -> Any:
         place: list[Dim] = [1] * (2 * n)
         place[2 * i:2 * i + 2] = xt.shape_of(at)
         where = xt.add(xt.mul(where, dim_scalar(size, "i64")), xt.reshape(at, shape=tuple(place)))
-    values, where = _taps_last(windows, first), _taps_last(where, 0)
+    return best_of_windows(windows, where, first, cx.out().shape)
+
+
+def best_of_windows(windows: Any, where: Any, first: int, shape: Sequence[Dim]) -> tuple[Any, Any]:
+    """The largest elements of windows [..., windows, taps, windows, taps, ...], whose spatial dims begin at `first`,
+    and what `where` has for them; both of `shape`. `where` is alike, or has the spatial dims alone."""
+    values, where = _taps_last(windows, first), _taps_last(where, first - rank_of(windows) + rank_of(where))
     best = xt.arg_reduce(values, kind="argmax", axis=-1, keepdims=True)
     where = xt.broadcast(where, shape=xt.shape_of(values))
-    last = rank_of(values) - 1
-    return tuple(xt.reshape(xt.gather_elements(v, best, axis=last), shape=cx.out().shape) for v in (values, where))
+    largest, places = (xt.reshape(xt.gather_elements(v, best, axis=rank_of(v) - 1), shape=tuple(shape))
+                       for v in (values, where))
+    return largest, places
 
 
 def _taps_last(x: Any, first: int) -> Any:

@@ -16,7 +16,7 @@ from xcc.frontends.torch.registry import aten
 
 
 @aten("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward", "adaptive_max_pool2d_backward",
-      "adaptive_max_pool3d_backward")
+      "adaptive_max_pool3d_backward", "fractional_max_pool2d_backward", "fractional_max_pool3d_backward")
 def max_pool_backward(cx: Context) -> Any:
     """Each gradient is added where its maximum was: positions in the plane."""
     grad, shape, n = cx.tensor("grad_output"), cx.shape("self"), spatial_dims(cx)

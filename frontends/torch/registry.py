@@ -14,9 +14,9 @@ from typing import Any
 Converter = Callable[[Any], Any]
 
 FAMILIES = ("activation", "adaptive", "arithmetic", "attention", "attention_backward", "conv", "conv_backward",
-            "distance", "elementwise", "embedding", "experts", "grid_backward", "indexing", "loss", "matmul", "norm",
-            "padding", "pooling", "pooling_backward", "random", "recurrent", "reduce", "resize", "sampling_backward",
-            "scalars", "scatter", "shape", "sorting", "vision")
+            "distance", "elementwise", "embedding", "experts", "fractional", "grid_backward", "indexing", "loss",
+            "margin", "matmul", "norm", "padding", "pooling", "pooling_backward", "random", "recurrent", "reduce",
+            "resize", "sampling_backward", "scalars", "scatter", "shape", "sorting", "vision")
 
 _CONVERTERS: dict[str, Converter] = {}
 

@@ -41,6 +41,17 @@ def test_adaptive_pools(size: tuple[int, int], out: tuple[int, int]) -> None:
     check_traced(gradients(lambda x: F.adaptive_max_pool2d(x, out)), x, sizes="fake")
 
 
+@pytest.mark.parametrize("shape, kernel, out", [((2, 3, 9, 8), (3, 2), (4, 1)), ((3, 7, 8), 2, 3),
+                                                ((2, 3, 6, 7, 6), (2, 3, 2), (3, 2, 4))])
+def test_pools_at_random_places(shape: tuple[int, ...], kernel: Any, out: Any) -> None:
+    n = 3 if len(shape) == 5 else 2
+    places = torch.rand(shape[0] if len(shape) == n + 2 else 1, shape[-n - 1], n)
+    pool = getattr(aten, f"fractional_max_pool{n}d")
+    full = [(v,) * n if isinstance(v, int) else v for v in (kernel, out)]
+    check_traced(lambda x, at: pool(x, *full, at), torch.randn(shape), places)
+    check_traced(gradients(lambda x: pool(x, *full, places)), torch.randn(shape), sizes="fake")
+
+
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic"])
 def test_resizing(mode: str) -> None:
     n = {"linear": 1, "trilinear": 3}.get(mode, 2)
@@ -115,6 +126,20 @@ def test_cross_entropy(reduction: str) -> None:
     target = torch.tensor([1, 4, 0, 2, 1, 3])
     check_traced(gradients(lambda x, t: F.cross_entropy(x, t, ignore_index=0, reduction=reduction)),
                  torch.randn(6, 5), target)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_margins(reduction: str) -> None:
+    x, target = torch.randn(4, 5), torch.tensor([1, 4, 0, 2])
+    for p, weight in ((1, None), (2, torch.rand(5))):
+        f = gradients(lambda x, t, p=p, w=weight: F.multi_margin_loss(x, t, p, 0.7, w, reduction=reduction))
+        check_traced(f, x, target)
+        check_traced(f, x[0], target[:1], sizes="fake")
+    labels = torch.tensor([[1, 2, -1, 0, 0], [-1, 0, 1, 2, 3], [4, 3, 2, 1, 0], [0, 0, 3, -1, 2]])
+    kind = ["none", "mean", "sum"].index(reduction)
+    is_target = aten.multilabel_margin_loss_forward(x, labels, kind)[1]
+    check_traced(lambda g, x, t, own: aten.multilabel_margin_loss_backward(g, x, t, kind, own),
+                 torch.rand(4) if reduction == "none" else torch.rand(()), x, labels, is_target, sizes="fake")
 
 
 @pytest.mark.parametrize("masked, causal", [(False, False), (False, True), (True, False)])
