@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from xcc import symbolic
 from xcc.diagnostics import UserError, counted
 from xcc.runtime import dlpack, dtypes
 from xcc.runtime.artifact import Artifact
+from xcc.runtime.executors import executor_module, on_host
 from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.signature import Sizes, TensorInfo, check_names, check_tensor, from_python, tensor_infos
 from xcc.runtime.state import ModelState
@@ -22,19 +22,6 @@ from xcc.runtime.turn import Turn
 from xcc.runtime.updated_inputs import UpdatedInputs
 
 __all__ = ["Model", "load"]
-
-EXECUTORS: dict[str, str] = {
-    "amdgcn": "xcc.runtime.hip",
-    "cpu": "xcc.runtime.cpu",
-    "nvptx": "xcc.runtime.cuda",
-}
-"""Target -> module with ``make_executor(program, members, weights, manifest)``.
-
-An executor has ``run(inputs, symbols) -> list``: inputs in the program's order, checked and contiguous, as numpy
-arrays (or as DlTensor on the executor's own device when it has ``device``, a DLPack device type), and the value of
-each symbol; it returns the outputs in the program's order, those that update an input as what came for that. What the
-program holds it has as ``state``, a HostState or DeviceState.
-"""
 
 SOURCES = (".mlir", ".onnx", ".pt2")      # files that xcc compiles
 REMEMBERED_SHAPES = 256
@@ -200,9 +187,7 @@ class Model:
 
     def _made(self) -> Any:
         a = self.artifact
-        if self.target not in EXECUTORS:
-            raise UserError(f"the model is for target '{self.target}', which this xcc cannot run")
-        module = importlib.import_module(EXECUTORS[self.target])
+        module = executor_module(self.target)
         try:
             return module.make_executor(a.program, a.members, a.weights, a.manifest, **self._threads)
         except KeyError as e:
@@ -217,7 +202,7 @@ class Model:
         leaves out. UserError where they do not fit the model. Without it, that is for the least sizes, with room for
         larger ones; the first run on others plans its memory, and clears it where it takes more than a large page.
         """
-        if self.target != "cpu":
+        if not on_host(self.target):
             return self
         symbols = self.artifact.program.symbols
         bounds = self.artifact.program.bounds
@@ -277,7 +262,7 @@ def _threads(artifact: Artifact, threads: Any) -> dict[str, int]:
     """What the executor is told of the number of threads that was asked for; nothing for 0."""
     if not isinstance(threads, int) or isinstance(threads, bool) or threads < 0:
         raise UserError(f"threads is {threads!r}; give a number of threads, or 0 for one a core")
-    if threads and artifact.manifest.get("target") != "cpu":
+    if threads and not on_host(str(artifact.manifest.get("target"))):
         raise UserError(f"threads is for models on CPUs, this one is for '{artifact.manifest.get('target')}'")
     return {"threads": threads} if threads else {}
 

@@ -1,12 +1,15 @@
-"""Targets by name: ``xcc.targets.get("nvptx").pipeline()``."""
+"""Targets by name: ``xcc.targets.get("nvptx").pipeline()``. Each is a folder, here or in one that XCC_TARGETS names."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
-from xcc.targets.base import get_target, target_names
+from xcc.targets.folders import target_names
 
 __all__ = ["get", "names"]
+
+__path__ += [folder for folder in os.environ.get("XCC_TARGETS", "").split(os.pathsep) if folder]
 
 names = target_names
 
@@ -15,6 +18,8 @@ class _View:
     """A target as a user sees it."""
 
     def __init__(self, name: str) -> None:
+        from xcc.targets.base import get_target
+
         self.target = get_target(name)
 
     def pipeline(self, **options: Any) -> Any:

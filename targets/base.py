@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from xcc.symbolic import Dim
+from xcc.targets.folders import part, target_names
 
-__all__ = ["Chip", "KernelBinary", "KernelLaunch", "Target", "chip_of", "get_target", "target_names"]
+__all__ = ["Chip", "KernelBinary", "KernelLaunch", "Target", "chip_of", "get_target", "target_names", "unknown_target"]
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,16 @@ class KernelBinary:
 class Target:
     """A target by name; heavy modules are imported by the functions, not with this table.
 
+    A target is a folder of its name, whose files others find by theirs:
+
+    - ``target.py``: ``TARGET``, its Target.
+    - ``strategy.py``: ``configure(kernel, chip) -> Schedule``, a pure function; ``few_rows(kernel, schedule, chip)``
+      where kernels have a second schedule for small sizes (passes/linalg/by_size.py).
+    - ``executor.py``: what runs its models (:mod:`xcc.runtime.executors`).
+    - ``measure.py``, for ``--tune``: ``measure(binary, subject, seconds) -> Measured``; for ``xcc-bench --kernels``
+      also ``limits(model, again)`` where the machine's are measured, else they are those of the chip table.
+    - ``tuning.txt``: schedules that were measured (passes/linalg/tuning.py).
+
     Attributes:
         chips: the chip table.
         default_chip: this machine's (``native``), else the one to assume.
@@ -119,9 +130,21 @@ class Target:
             cubin/hsaco (or a file a kernel), whatever the target's executor reads back.
         formats: what ``--emit`` writes of all kernels as one file, best to read first: "asm", "ptx", "hsaco", ...
         code_file: (text, chip, format) -> that file; `text` is the module of the pipeline's last stage.
-        shares_memory: whether an input and an output of a kernel may be the same memory (xcc.shared_buffers).
+        text_formats: those of `formats` that a terminal may be shown.
+        portable: the format of `KernelBinary.portable`.
+        legal: stage of its own -> the ops that may be left when it ends (passes/legality.py).
+        kept_stage: the stage whose kernels ``keep_ir`` stores, for the interpreter.
+        shares_after: the stage whose kernels say whether an input and an output of a kernel may be the same memory
+            (xcc.shared_buffers); "" where they never may.
         fewer_registers: values of `vector_registers` that the strategy is told in further attempts at a kernel whose
             code spilled (`spills` of its report): tiles follow estimates, and the code generator has the last word.
+        options: option of ``--target=T,option=value`` -> its values.
+        title: what it is for, for people: "AMD GPUs".
+        other_names: what else it is called, for hints: "cuda nvidia gpu".
+        other_chips: chip -> what else it is called: "h100 hopper".
+        native_key: text that decides `default_chip`, where that is quicker to see than the chip: part of the key under
+            which finished artifacts are found.
+        tools: text that says which of this machine's tools make the code, as part of that key.
     """
 
     name: str
@@ -132,25 +155,18 @@ class Target:
     link: Callable[[Any, tuple[KernelBinary, ...], Chip, Any], dict[str, bytes]]
     formats: tuple[str, ...]
     code_file: Callable[[str, Chip, str], bytes]
+    text_formats: tuple[str, ...] = ("asm",)
+    portable: str = ""
+    legal: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    kept_stage: str = ""
+    shares_after: str = ""
     fewer_registers: tuple[int, ...] = ()
-    shares_memory: bool = True
-
-
-_TARGETS: dict[str, str] = {
-    "amdgcn": "xcc.targets.amdgcn.target",
-    "cpu": "xcc.targets.cpu.target",
-    "nvptx": "xcc.targets.nvptx.target",
-}
-
-TARGET_OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
-    "nvptx": {"code": ("cubin", "ptx")},
-}
-"""Target -> option of ``--target=T,option=value`` -> its values. cubin, ptx: the artifact holds only that. Without
-it: both where ptxas is found, else PTX, which the driver assembles."""
-
-
-def target_names() -> tuple[str, ...]:
-    return tuple(_TARGETS)
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    title: str = ""
+    other_names: str = ""
+    other_chips: Mapping[str, str] = field(default_factory=dict)
+    native_key: Callable[[], str] | None = None
+    tools: Callable[[], str] = str
 
 
 def unknown_target(name: str) -> Exception:
@@ -158,16 +174,16 @@ def unknown_target(name: str) -> Exception:
     from xcc.diagnostics import UserError
     from xcc.targets.hints import target_hint
 
-    return UserError(f"there is no target '{name}'; targets are {', '.join(_TARGETS)}{target_hint(name)}")
+    hint = target_hint(name, map(get_target, target_names()))
+    return UserError(f"there is no target '{name}'; targets are {', '.join(target_names())}{hint}")
 
 
 def get_target(name: str) -> Target:
     """The target called `name`; UserError when there is none."""
-    import importlib
-
-    if name not in _TARGETS:
+    module = part(name, "target")
+    if module is None:
         raise unknown_target(name)
-    target: Target = importlib.import_module(_TARGETS[name]).TARGET
+    target: Target = module.TARGET
     return target
 
 
@@ -178,6 +194,7 @@ def chip_of(target: Target, spec: str = "") -> Chip:
     """
     from xcc.diagnostics import UserError
     from xcc.targets.chip_spec import NATIVE, split_specs, with_attributes
+    from xcc.targets.hints import chip_hint
 
     if len(split_specs(spec)) > 1:
         raise UserError(f"chip '{spec}': these are several; one is wanted here")
@@ -185,12 +202,6 @@ def chip_of(target: Target, spec: str = "") -> Chip:
     table = {} if name in ("", NATIVE) else target.chips()
     if table and name not in table:
         raise UserError(f"target '{target.name}' has no chip '{name}'; chips are {', '.join(sorted(table))} "
-                        f"and {NATIVE}, this machine's{_chip_hint(target.name, name)}")
+                        f"and {NATIVE}, this machine's{chip_hint(target, name, map(get_target, target_names()))}")
     return with_attributes(table[name] if table else target.default_chip(), attributes, spec)
 
-
-def _chip_hint(target: str, name: str) -> str:
-    """What may have been meant by a chip `name` that `target` does not have."""
-    from xcc.targets.hints import chip_hint
-
-    return chip_hint(target, name, {other: get_target(other).chips() for other in _TARGETS})

@@ -21,6 +21,7 @@ from xcc.diagnostics import UserError
 from xcc.interpreter.executor import InterpretingExecutor
 from xcc.interpreter.machine import Options
 from xcc.link import MEANING
+from xcc.runtime.executors import on_host
 
 __all__ = ["Finding", "bisect", "save"]
 
@@ -253,7 +254,7 @@ def save(finding: Finding, artifact: Any, folder: Path) -> list[str]:
         return [*lines, f"(it does not compile alone: {e})"]
     assert compiled is not None
     compiled.save(alone.with_suffix(".xcm"))
-    interpret = "" if target == "cpu" else " --interpret"
+    interpret = "" if on_host(target) else " --interpret"
     return [*lines, f"xcc-run {alone.with_suffix('.xcm')}{interpret} --inputs {folder / 'inputs.npz'} "
             f"--compare {folder / 'wanted.npz'}"]
 

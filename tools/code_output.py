@@ -13,7 +13,6 @@ from xcc.tools.common import write_output
 __all__ = ["CODE", "check_emit", "size_text", "write_code", "write_folder"]
 
 CODE = "code"
-TEXT = ("asm", "ptx")       # formats that a terminal may be shown
 
 
 def check_emit(emit: str, output: str, stages: Sequence[str], target: Target) -> None:
@@ -23,7 +22,7 @@ def check_emit(emit: str, output: str, stages: Sequence[str], target: Target) ->
                         f"{', '.join(stages)}; formats {', '.join(target.formats)} (a file), {CODE} (a file a kernel)")
     if emit == CODE and not output:
         raise UserError("--emit=code needs -o FOLDER")
-    if emit in target.formats and emit not in TEXT and not output:
+    if emit in target.formats and emit not in target.text_formats and not output:
         raise UserError(f"--emit={emit} needs -o FILE")
 
 
@@ -35,10 +34,10 @@ def write_code(output: str, text: str, kernels: Sequence[Any], target: Target, c
     return f"{counted(len(kernels), 'kernel')}, {size_text(len(data))} of {kind}{f' in {output}' if output else ''}"
 
 
-def write_folder(folder: str, kernels: Sequence[Any]) -> str:
-    """Writes each kernel's code as ``name.format`` into `folder`, PTX beside a cubin too; says what was written."""
+def write_folder(folder: str, kernels: Sequence[Any], target: Target) -> str:
+    """Writes each kernel's code as ``name.format`` into `folder`, its portable form too; says what was written."""
     files = {f"{k.name}.{'o' if k.format == 'obj' else k.format}": k.blob for k in kernels}
-    files |= {f"{k.name}.ptx": k.portable for k in kernels if k.portable}
+    files |= {f"{k.name}.{target.portable}": k.portable for k in kernels if k.portable}
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
         for name, data in files.items():

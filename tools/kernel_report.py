@@ -75,18 +75,17 @@ def kernel_text(rows: list[Row]) -> str:
 
 
 def limits_of(model: Any, again: bool = False) -> tuple[Limits, str]:
-    """The limits of what `model` runs on, and a line about them: measured on a CPU, from the chip table on a GPU."""
-    if model.target == "cpu":
-        try:
-            from xcc.targets.cpu.machine import measured
-        except ModuleNotFoundError as e:
-            raise UserError(f"measuring this machine needs the compiler's packages ({e.name} is missing)") from None
-        machine = measured(model.executor.threads, again)
-        peaks = ", ".join(f"{t} {rate / 1e9:.0f} GFLOP/s" for t, rate in machine.flops.items())
-        return machine, (f"limits, {machine.threads} threads: {peaks}; {machine.bandwidth[-1][1] / 1e9:.1f} GB/s from "
-                         f"memory, {machine.bandwidth[0][1] / 1e9:.0f} GB/s from the first cache")
+    """The limits of what `model` runs on, and a line about them: measured, or of the chip table."""
     from xcc.targets.chip_spec import chip_from_facts
+    from xcc.targets.folders import part
 
+    try:
+        measured = getattr(part(model.target, "measure"), "limits", None)
+        if measured is not None:
+            found: tuple[Limits, str] = measured(model, again)
+            return found
+    except ModuleNotFoundError as e:
+        raise UserError(f"measuring this machine needs the compiler's packages ({e.name} is missing)") from None
     chip = chip_from_facts(model.artifact.manifest.get("chip_attributes"))
     return _ChipLimits(dict(chip.flops), chip.bandwidth), f"limits: those of {chip.name} in the chip table"
 

@@ -11,8 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xcc.diagnostics import UserError, counted
+from xcc.diagnostics import UserError, counted, listed
 from xcc.options import PRECISIONS, CompileOptions, parse_dim, parse_fix, parse_target, parse_update
+from xcc.runtime.executors import on_host
+from xcc.targets.base import chip_of, get_target, target_names
+from xcc.targets.chip_spec import NATIVE, split_specs
 from xcc.tools.code_output import CODE, check_emit, size_text, write_code, write_folder
 from xcc.tools.common import ArgumentParser, check_writable, guarded, write_output
 
@@ -23,18 +26,19 @@ TUNING_FILE = "xcc-tuning.txt"
 
 
 def parser() -> ArgumentParser:
+    formats = ", ".join(f"{listed(get_target(t).formats)} ({t})" for t in target_names())
     p = ArgumentParser(prog="xcc", description=__doc__,
                        epilog="exit status: 0 done, 1 bad input or option, 70 a bug in xcc (a reproducer was saved)")
     p.add_argument("model", nargs="?", metavar="MODEL", help=".onnx, .pt2 (torch.export), or the .mlir of any stage")
     p.add_argument("-o", "--output", default="", metavar="FILE",
                    help="the artifact (default: MODEL.xcm), or with --emit the IR (default: standard output)")
-    p.add_argument("--target", default="cpu", metavar="T[,opt=..]", help="cpu (default), nvptx or amdgcn")
+    p.add_argument("--target", default="cpu", metavar="T[,opt=..]", help=f"{listed(target_names())} (default: cpu)")
     p.add_argument("--chip", default="native", metavar="C[,attr=..]", help="a chip of the target's table, with "
                    "attributes to change (znver4,cores=8), or several (A,B: the runtime takes what fits); "
                    "'native' (default) is this machine's; 'list' prints all")
     p.add_argument("--emit", default="", metavar="STAGE",
-                   help="stop after this stage and write its IR; or write all kernels' code as one file: asm or obj "
-                   "(cpu), ptx or cubin (nvptx), asm or hsaco (amdgcn); 'code': a file a kernel in the folder -o")
+                   help="stop after this stage and write its IR; or write all kernels' code as one file: "
+                   f"{formats}; 'code': a file a kernel in the folder -o")
     p.add_argument("--dump-stages", default="", metavar="DIR", help="write the IR after each stage; compiling goes on")
     p.add_argument("--dim", action="append", default=[], metavar="N=SIZE", help="fix a dim, or bound it: N=LOW..HIGH")
     p.add_argument("--fix", action="append", default=[], metavar="INPUT=VALUE",
@@ -105,9 +109,6 @@ def _run(argv: Sequence[str], guard: bool = False) -> int:
 
 def _print_pipeline(pipeline: Any, options: CompileOptions) -> None:
     """The passes, what the chip does with them, and what happens behind them."""
-    from xcc.targets.base import chip_of, get_target
-    from xcc.targets.chip_spec import split_specs
-
     target = get_target(options.target)
     chip = chip_of(target, split_specs(options.chip)[0])
     print(f"# for {target.name} {chip.name}\n{pipeline.table(chip)}", end="")
@@ -162,8 +163,6 @@ def _artifact_path(args: Any) -> str:
 def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | None, guard: bool) -> int:
     from xcc.compiler import Observer
     from xcc.fork_guard import fork_guard
-    from xcc.targets.base import chip_of, get_target
-    from xcc.targets.chip_spec import split_specs
     from xcc.tools.progress import Progress
     from xcc.versions import compile_versions
 
@@ -193,7 +192,7 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | 
         write_output(args.output or "-", compiled.text)
         _note(f"{what}: stage {stop}, {seconds:.1f} s")
     elif args.emit:
-        _note(f"{what}: {write_folder(args.output, compiled.kernels)}, {seconds:.1f} s")
+        _note(f"{what}: {write_folder(args.output, compiled.kernels, target)}, {seconds:.1f} s")
     else:
         assert compiled.artifact is not None
         path = _artifact_path(args)
@@ -202,7 +201,7 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | 
             entry.store(Path(path), compiled.files, {"chip": chip, "kernels": len(compiled.kernels)})
         _note(f"{what} -> {path}: {size_text(size)}, {counted(len(compiled.kernels), 'kernel')}, {seconds:.1f} s")
         _note_versions(compiled.artifact)
-    if options.verbose and options.target != "cpu":
+    if options.verbose and not on_host(options.target):
         from xcc.kernel_table import kernel_table
 
         for line in kernel_table(compiled.kernels):
@@ -234,8 +233,6 @@ def _options(args: Any) -> CompileOptions:
 
 def _pipeline(args: Any, options: CompileOptions) -> Any:
     from xcc.passes.pipeline import Pipeline
-    from xcc.targets.base import get_target
-    from xcc.targets.chip_spec import split_specs
 
     text = args.pipeline
     if text.startswith("@"):
@@ -259,9 +256,6 @@ def _version() -> int:
 
 
 def _list_chips(target: str) -> int:
-    from xcc.targets.base import get_target
-    from xcc.targets.chip_spec import NATIVE
-
     t = get_target(parse_target(target)[0])
     for name, chip in [(NATIVE, t.default_chip()), *sorted(t.chips().items())]:
         what = f"{chip.triple} {chip.cpu}, {counted(chip.cores, 'core')}"

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from xcc.diagnostics import CompilerBug, UserError
+from xcc.diagnostics import CompilerBug, UserError, listed
+from xcc.targets.folders import target_names
 from xcc.tools.common import ArgumentParser, guarded, write_output
 
 SPLIT_MARK = "// -----"
@@ -19,7 +20,8 @@ def parser() -> ArgumentParser:
     p.add_argument("-o", "--output", default="-", help="where the IR goes (default: standard output)")
     p.add_argument("--pass-pipeline", default="", metavar="TEXT",
                    help="passes to run: 'a, b{key=value}, mlir(canonicalize, cse)', or stages 'xt: a, b; linalg: c'")
-    p.add_argument("--target", default="", help="cpu, nvptx or amdgcn, with ,key=value options: what passes are told")
+    p.add_argument("--target", default="", help=f"{listed(target_names())}, with ,key=value options: "
+                   "what passes are told")
     p.add_argument("--chip", default="", help="a chip, as xcc takes it (see xcc --chip list)")
     p.add_argument("--stage", default="", metavar="NAME", help="run the passes of this stage of the target's pipeline")
     p.add_argument("--weights", default="", metavar="FILE", help="weights of the module, .safetensors")
@@ -86,7 +88,7 @@ def _process(text: str, where: str, args: Any) -> str | bytes:
     with context:
         _run_pipeline(pipeline, module, ctx, args.verify_each)
         if args.check_legal:
-            check_legal(module, args.check_legal)
+            check_legal(module, args.check_legal, target.legal)
         if args.emit_kernel:
             blob: bytes = target.emit_kernel(module, ctx.chip, ctx.options).blob
             return blob
@@ -106,13 +108,10 @@ def _prepare(args: Any) -> tuple[Any, Any, Any]:
         weights = read_weights(args.weights)
     options = CompileOptions.make(args.target or "cpu", chip=args.chip, precision=args.precision,
                                   debug_patterns=args.debug_patterns)
-    chip = target = None
-    if args.target or args.chip or args.stage or args.emit_kernel:
-        target = get_target(options.target)
-        chip = chip_of(target, args.chip)
+    target = get_target(options.target)
+    chip = chip_of(target, args.chip) if args.target or args.chip or args.stage or args.emit_kernel else None
     pipeline = Pipeline.parse(args.pass_pipeline)
     if args.stage:
-        assert target is not None
         pipeline = Pipeline((target.pipeline(options)[args.stage], *pipeline.stages))
     ctx = PassContext(weights=weights, chip=chip, options=options, verbose=lambda line: print(line, file=sys.stderr))
     return pipeline, ctx, target

@@ -7,7 +7,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from xcc.diagnostics import UserError, counted
+from xcc.diagnostics import UserError, counted, listed
+from xcc.runtime.executors import on_host
+from xcc.targets.folders import target_names
 from xcc.tools.common import ArgumentParser, guarded
 
 
@@ -88,9 +90,10 @@ def _time(model: Any, inputs: dict[str, Any], repeat: int) -> None:
 
 def _interpret(model: Any) -> None:
     a = model.artifact
-    if model.target == "cpu":
-        raise UserError("--interpret is for models compiled for GPUs (xcc --target=nvptx or amdgcn --keep-ir); this "
-                        "one is for cpu: run it without")
+    if on_host(model.target):
+        gpus = listed([t for t in target_names() if not on_host(t)])
+        raise UserError(f"--interpret is for models compiled for GPUs (xcc --target={gpus} --keep-ir); this one is for "
+                        f"{model.target}: run it without")
     if not any(name.startswith("ir/") for name in a.members):
         raise UserError("the artifact holds no kernel IR: compile it with xcc --keep-ir")
     try:

@@ -61,9 +61,11 @@ def compiler_version() -> str:
 
 def _sources() -> Iterable[Path]:
     import xcc
+    import xcc.targets
 
     roots = [Path(root) for root in xcc.__path__]       # of a checkout also the folder around, with whatever is there
     parts = [root / part for root in roots for part in PARTS if (root / part).is_dir()]
+    parts += [part for root in xcc.targets.__path__ if (part := Path(root)) not in parts]     # of XCC_TARGETS
     for files in (roots[0].glob, *(part.rglob for part in parts)):
         for kind in SOURCES:
             yield from sorted(files(kind))

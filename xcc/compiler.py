@@ -28,7 +28,7 @@ from xcc.split import join_kernels, kernel_texts, kernel_work, strip_kernels
 from xcc.stages import Clock, run_stage
 from xcc.targets.base import Chip, KernelBinary, Target, chip_of, get_target
 from xcc.updates import mark_updates, proposed_updates
-from xcc.worker import INTERPRETED, KernelJob
+from xcc.worker import KernelJob
 
 __all__ = ["Compiled", "Observer", "compile_model"]
 
@@ -95,8 +95,8 @@ def compile_model(model: Any, options: CompileOptions, pipeline: Pipeline | None
 def _check_interpretable(plan: Pipeline, source: Source, options: CompileOptions) -> None:
     """UserError where --keep-ir cannot keep what the interpreter runs, as the compilation begins behind it."""
     names = plan.stage_names()
-    kept = next((name for name in names if name in INTERPRETED), "")
-    if options.keep_ir and kept and source.stage in names and names.index(source.stage) > names.index(kept):
+    kept = get_target(options.target).kept_stage
+    if options.keep_ir and kept in names and source.stage in names and names.index(source.stage) > names.index(kept):
         raise UserError(f"--keep-ir: the interpreter runs the kernels of stage '{kept}', which is before stage "
                         f"'{source.stage}' of {source.name}: begin with stage '{kept}' or one before it")
 

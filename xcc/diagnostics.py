@@ -7,6 +7,7 @@ A :class:`CompilerBug` carries a reproducer: tools print how to replay it and ex
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 LONG_WORD = 400
@@ -66,6 +67,11 @@ def dim_option(name: str, value: str) -> str:
     from shlex import quote
 
     return f"--dim {quote(f'{name}={value}')}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a, b or c``."""
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def counted(n: int, thing: str) -> str:

@@ -29,7 +29,7 @@ def link_model(source: Source, kernels: tuple[KernelBinary, ...], target: Target
     `meaning` the module before."""
     from xcc.passes.host.lower_main import lower_main
 
-    shares = {k.name: k.shares for k in kernels if target.shares_memory}
+    shares = {k.name: k.shares for k in kernels if target.shares_after}
     program = bind_launches(lower_main(source.module, source.weights, shares), {k.name: k for k in kernels})
     used = set(program.weight_names())
     each_run = {program.buffers[b].name for s in walk(program.body) for b in map(program.root, touched(s))}

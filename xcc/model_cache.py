@@ -16,7 +16,6 @@ import hashlib
 import json
 import mmap
 import os
-import platform
 import threading
 import time
 import zlib
@@ -158,33 +157,13 @@ def _machine(options: CompileOptions) -> str:
     from xcc.targets.base import chip_of, get_target
     from xcc.targets.chip_spec import NATIVE, split_specs
 
-    tool: str | None = None
-    if options.target == "nvptx":
-        from xcc.targets.nvptx.ptxas import find_ptxas
-
-        tool = find_ptxas()
     target = get_target(options.target)
-    parts: list[Any] = [tool]
+    parts: list[Any] = [target.tools()]
     for spec in split_specs(options.chip):
         name, *attributes = spec.split(",")
-        native = options.target == "cpu" and name in ("", NATIVE)
-        parts.append((_cpu(), attributes) if native else chip_of(target, spec))
+        native = target.native_key if name in ("", NATIVE) else None
+        parts.append((native(), attributes) if native is not None else chip_of(target, spec))
     return repr(parts)
-
-
-def _cpu() -> str:
-    """What decides the chip of this machine's CPU, without LLVM, which takes as long to load as all of a look-up."""
-    from xcc.runtime.cores import physical_cores
-    from xcc.targets.cpu.chip import pretended
-
-    if text := pretended():
-        return text
-    try:
-        lines = Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
-    except OSError:
-        lines = [platform.machine(), platform.processor(), platform.version()]
-    kept = [line for line in lines if not line.startswith(("cpu MHz", "bogomips", "apicid", "BogoMIPS"))]
-    return repr((kept, physical_cores(), platform.machine()))
 
 
 def _digest(path: Path) -> bytes:

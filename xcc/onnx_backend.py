@@ -17,11 +17,12 @@ import numpy as np
 from onnx import ModelProto, NodeProto, TypeProto, helper, numpy_helper
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
-from xcc.diagnostics import UserError
+from xcc.diagnostics import UserError, listed
+from xcc.targets.base import get_target, target_names
+from xcc.targets.hints import called
 
 __all__ = ["XccBackend", "XccBackendRep", "prepare", "run_model", "supports_device"]
 
-_TARGETS = {"CPU": "cpu", "CUDA": "nvptx"}
 _SMALL = 64
 Array = np.ndarray[Any, Any]
 Form = dict[str, tuple[int, ...] | None]
@@ -154,6 +155,12 @@ def with_lists(model: ModelProto, lists: Mapping[str, TypeProto], form: Form) ->
     return out
 
 
+def _target_of(device: str) -> str:
+    """The target that ONNX's `device` ("CPU", "CUDA:0") means; "" for none."""
+    found = called(device.partition(":")[0].lower(), map(get_target, target_names()))
+    return found[0].name if len(found) == 1 else ""
+
+
 class XccBackend(Backend):
     """The entry points that ONNX's test runner and scoreboards call."""
 
@@ -161,9 +168,9 @@ class XccBackend(Backend):
     def prepare(cls, model: ModelProto, device: str = "CPU", engine: str = "compile",
                 **kwargs: Any) -> XccBackendRep:
         if not cls.supports_device(device):
-            raise UserError(f"there is no device '{device}'; devices are {', '.join(_TARGETS)}")
+            raise UserError(f"there is no device '{device}'; give a target ({listed(target_names())}), or CUDA, ...")
         kwargs.pop("no_check_UNSAFE", None)
-        return XccBackendRep(model, _TARGETS[device.partition(":")[0]], engine, kwargs)
+        return XccBackendRep(model, _target_of(device), engine, kwargs)
 
     @classmethod
     def run_model(cls, model: ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
@@ -171,7 +178,7 @@ class XccBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        return device.partition(":")[0] in _TARGETS
+        return bool(_target_of(device))
 
 
 prepare = XccBackend.prepare

@@ -25,7 +25,7 @@ class CompileOptions:
     """Options of one compilation.
 
     Attributes:
-        target: "cpu", "nvptx" or "amdgcn".
+        target: "cpu", "nvptx", "amdgcn": a folder of targets/.
         chip: a name of the target's chip table, with attributes to change: "znver4,cores=8", for cpu also several
             ("x86-64-v4,x86-64-v3"); "native", and "", is this machine's own (or what the target assumes).
         dims: bounds of symbolic dims, (name, low, high), both included; low == high fixes the dim.
@@ -69,12 +69,10 @@ class CompileOptions:
     verbose: int = 0
 
     def __post_init__(self) -> None:
-        from xcc.targets.base import TARGET_OPTIONS, target_names, unknown_target
+        from xcc.targets.base import get_target
 
         self._check_types()
-        if self.target not in target_names():
-            raise unknown_target(self.target)
-        known = TARGET_OPTIONS.get(self.target, {})
+        known = get_target(self.target).options
         for key, value in self.target_options:
             if value not in known.get(key, ()):
                 listing = ", ".join(f"{k}={'|'.join(values)}" for k, values in known.items()) or "none"

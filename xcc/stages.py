@@ -16,6 +16,7 @@ from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext
 from xcc.passes.legality import check_legal
 from xcc.passes.pipeline import Stage
+from xcc.targets.base import get_target
 
 __all__ = ["Clock", "of_a_user", "run_stage"]
 
@@ -60,7 +61,7 @@ def run_stage(stage: Stage, module: Any, ctx: PassContext, clock: Clock, verify:
             suspect = next(filter(of_a_user, reversed(stage.passes)), stage.passes[-1])
             _attempt(stage, suspect, lambda: _verify(stage, module), clock, "(or one beside it) leaves IR that does "
                      "not verify; --verify=each finds the pass")
-        check_legal(module, stage.name)
+        check_legal(module, stage.name, get_target(ctx.options.target).legal if ctx.options is not None else {})
 
 
 @contextlib.contextmanager

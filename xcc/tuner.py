@@ -8,7 +8,6 @@ kernels that take longest come first, so that a short search is spent where it c
 
 from __future__ import annotations
 
-import importlib
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -23,19 +22,18 @@ from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
 from xcc.passes.linalg.tuning import Database, signature
 from xcc.plugins import loaded_plugins
+from xcc.runtime.executors import on_host
 from xcc.sources import load_source
 from xcc.split import kernel_texts
 from xcc.stages import Clock, run_stage
 from xcc.symbolic import Dim
 from xcc.targets.base import KernelBinary, chip_of, get_target
+from xcc.targets.folders import part, target_names
 from xcc.tuner_bench import Bench, Measured, Subject
 from xcc.tuner_parts import tune_parts
 from xcc.worker import KernelJob
 
 __all__ = ["Measured", "Subject", "tune"]
-
-RUNNERS = {"cpu": "xcc.targets.cpu.measure", "nvptx": "xcc.targets.nvptx.measure"}
-"""Target -> module with ``measure(binary, subject, seconds) -> Measured``."""
 
 FASTER = 0.97       # a variant must take less than this share of the default's time to replace it
 ROUNDS = 4          # of neighbours, each around the best of the round before
@@ -58,12 +56,13 @@ class _Kernel:
 def tune(model: Any, options: CompileOptions, seconds: float = 60.0,
          note: Callable[[str], None] = lambda _line: None) -> Database:
     """The entries found for the kernels of `model`, in about `seconds` once they are lowered."""
-    if options.target not in RUNNERS:
-        raise UserError(f"--tune measures on this machine; it knows {', '.join(RUNNERS)}, not '{options.target}'")
+    if part(options.target, "measure") is None:
+        known = [t for t in target_names() if part(t, "measure") is not None]
+        raise UserError(f"--tune measures on this machine; it knows {', '.join(known)}, not '{options.target}'")
     found = tune_parts(model, options, seconds * PARTS_SHARE, note)
     subjects, pipeline, chip = _lowered(model, options, found)
     with ThreadPoolExecutor(options.workers) as pool:
-        search = _Search(options, chip, pipeline, pool, Bench(RUNNERS[options.target]), time.perf_counter() + seconds,
+        search = _Search(options, chip, pipeline, pool, Bench(options.target), time.perf_counter() + seconds,
                          min(ONE, seconds / max(1, 10 * len(subjects))))
         try:
             for n, (k, start) in enumerate(search.longest_first(subjects)):
@@ -148,7 +147,7 @@ class _Search:
         """The fastest of `variants` that takes less than `seconds`, within the time that is left."""
         best: tuple[str, float, KernelBinary] | None = None
         futures = [self._compile(k, text) for _, text in variants]
-        if self.options.target == "cpu":        # compilers and the kernel would share the cores
+        if on_host(self.options.target):        # compilers and the kernel would share the cores
             for f in futures:
                 f.result()
         for (config, _), future in zip(variants, futures, strict=True):
@@ -189,9 +188,7 @@ def _kernels(name: str, text: str, options: CompileOptions, chip: Any) -> Iterat
 
 
 def _strategy(options: CompileOptions) -> Any:
-    from xcc.passes.linalg.configure import STRATEGIES
-
-    return importlib.import_module(STRATEGIES[options.target]).configure
+    return part(options.target, "strategy").configure
 
 
 def _with_config(k: _Kernel, config: str) -> str:

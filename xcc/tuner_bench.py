@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any
 
-from xcc.diagnostics import XccError
-from xcc.targets.base import KernelBinary
+import numpy as np
 
-__all__ = ["Bench", "Measured", "Subject"]
+from xcc.diagnostics import XccError
+from xcc.runtime.dtypes import numpy_dtype
+from xcc.targets.base import KernelBinary
+from xcc.targets.folders import part
+
+__all__ = ["Bench", "Measured", "Subject", "random_array"]
 
 
 @dataclass(frozen=True)
@@ -32,11 +35,19 @@ class Measured:
     outputs: tuple[Any, ...]
 
 
-class Bench:
-    """Runs variants through the module `runner` of a target; its process starts again when one takes it down."""
+def random_array(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> Any:
+    """Values that keep sums finite; integers stay small, so that they are valid indices of most tables."""
+    kind = numpy_dtype(dtype)
+    if kind.kind in "iub":
+        return rng.integers(0, 2, shape).astype(kind)
+    return (rng.standard_normal(shape) * 0.5).astype(kind)
 
-    def __init__(self, runner: str) -> None:
-        self.runner = runner
+
+class Bench:
+    """Runs variants through ``measure.py`` of `target`; its process starts again when one takes it down."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
         self.pool: ProcessPoolExecutor | None = None
 
     def seconds(self, base: KernelBinary, variant: KernelBinary, subject: Subject, seconds: float) -> float | None:
@@ -44,7 +55,7 @@ class Bench:
         if self.pool is None:
             self.pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
         try:
-            done = self.pool.submit(_seconds, self.runner, base, variant, subject, seconds)
+            done = self.pool.submit(_seconds, self.target, base, variant, subject, seconds)
             return done.result(timeout=60 + 4 * seconds)
         except (BrokenProcessPool, TimeoutError, RuntimeError, OSError, XccError):
             self.close()
@@ -60,9 +71,9 @@ _wanted: tuple[Subject, KernelBinary, tuple[Any, ...]] | None = None
 """In the process: the outputs of the last base."""
 
 
-def _seconds(runner: str, base: KernelBinary, variant: KernelBinary, subject: Subject, seconds: float) -> float | None:
+def _seconds(target: str, base: KernelBinary, variant: KernelBinary, subject: Subject, seconds: float) -> float | None:
     global _wanted
-    measure = importlib.import_module(runner).measure
+    measure = part(target, "measure").measure
     if _wanted is None or _wanted[:2] != (subject, base):
         _wanted = (subject, base, measure(base, subject, 0.0).outputs)
     measured: Measured = measure(variant, subject, seconds)
@@ -71,8 +82,6 @@ def _seconds(runner: str, base: KernelBinary, variant: KernelBinary, subject: Su
 
 def agree(wanted: tuple[Any, ...], found: tuple[Any, ...]) -> bool:
     """Integers equal, floats close to the largest value."""
-    import numpy as np
-
     for x, y in zip(wanted, found, strict=True):
         if x.dtype.kind in "iub":
             if not np.array_equal(x, y):

@@ -105,7 +105,7 @@ def _seconds(text: str, options: CompileOptions, parts: int) -> float | None:
 
     from xcc.facade import compile_to_artifact
     from xcc.runtime.model import Model
-    from xcc.targets.cpu.measure import random_array
+    from xcc.tuner_bench import random_array
 
     plan = get_target(options.target).pipeline(options)
     if parts:

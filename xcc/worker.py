@@ -22,10 +22,7 @@ from xcc.targets.base import Chip, KernelBinary
 if TYPE_CHECKING:
     from xcc.passes.pipeline import Pipeline
 
-__all__ = ["INTERPRETED", "KernelJob", "KernelResult", "compile_kernel", "read_frame", "write_frame"]
-
-INTERPRETED = ("gpu", "cpu")
-"""The stages whose IR ``keep_ir`` stores: what the interpreter runs."""
+__all__ = ["KernelJob", "KernelResult", "compile_kernel", "read_frame", "write_frame"]
 
 
 MOST_SMALLER = 16
@@ -105,7 +102,8 @@ def _attempt(job: KernelJob, at: Any, smaller: int = 0) -> KernelResult:
     for plugin in job.plugins:
         load_plugin(plugin)
     result = KernelResult()
-    ir_text = job.text if job.options.keep_ir and job.stage in INTERPRETED else ""
+    target = get_target(job.options.target)
+    ir_text = job.text if job.options.keep_ir and job.stage == target.kept_stage else ""
     clock = Clock(at)
     ctx = PassContext(chip=job.chip, options=job.options, verbose=result.notes.append)
     context = _context()
@@ -114,14 +112,13 @@ def _attempt(job: KernelJob, at: Any, smaller: int = 0) -> KernelResult:
     shares: tuple[tuple[int, int], ...] = ()
     for stage in _with_tiles(Pipeline.parse(job.pipeline), smaller):
         run_stage(stage, module, ctx, clock, job.options.verify)
-        if wanted is not None and stage.name == ("gpu" if job.chip.warp > 1 else "vector"):
+        if wanted is not None and stage.name == target.shares_after:
             shares = shared_buffers(module, wanted)
         if stage.name in job.keep:
             result.kept[stage.name] = str(module)
-        if job.options.keep_ir and stage.name in INTERPRETED:
+        if job.options.keep_ir and stage.name == target.kept_stage:
             ir_text = str(module)
     if job.emit:
-        target = get_target(job.options.target)
         with context:
             binary = clock.timed("emit", "emit", lambda: target.emit_kernel(module, job.chip, job.options))
         result.binary = replace(binary, name=job.name, ir=ir_text, shares=shares)

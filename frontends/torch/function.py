@@ -9,6 +9,7 @@ import torch
 from xcc.diagnostics import UserError, counted
 from xcc.frontends.torch.call import TensorCall
 from xcc.frontends.torch.dtypes import name_of, torch_dtype
+from xcc.runtime.executors import on_host
 from xcc.runtime.signature import check_names, check_tensor
 
 __all__ = ["TensorFunction"]
@@ -23,7 +24,7 @@ class TensorFunction:
 
     def __init__(self, model: Any) -> None:
         """`model`: an :class:`xcc.Model` for CPUs; UserError for one of another target."""
-        if model.target != "cpu":
+        if not on_host(model.target):
             raise UserError(f"the model is for {model.target}, tensors are taken by models for cpu: give model.run "
                             "arrays on the device, it takes anything with __dlpack__")
         self.model = model

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
+from xcc.options import CompileOptions
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.by_size import by_size
 from xcc.passes.linalg.kernel_reader import read
 from xcc.passes.linalg.smaller import smaller
 from xcc.passes.linalg.tuning import Database, database
 from xcc.passes.xt.split_beside import PART
-
-STRATEGIES = {"amdgcn": "xcc.targets.amdgcn.strategy", "cpu": "xcc.targets.cpu.strategy",
-              "nvptx": "xcc.targets.nvptx.strategy"}
+from xcc.targets.folders import part
 
 
 @register_pass
@@ -35,10 +33,10 @@ class Configure(Pass):
     smaller: int = 0
 
     def run(self, module: Any, ctx: PassContext) -> None:
-        target = self.target or (ctx.options.target if ctx.options is not None else "cpu")
-        if target not in STRATEGIES:
+        target = self.target or (ctx.options or CompileOptions()).target
+        strategy = part(target, "strategy")
+        if strategy is None:
             raise UserError(f"pass 'configure': there is no target '{target}'")
-        strategy = importlib.import_module(STRATEGIES[target])
         few_rows = getattr(strategy, "few_rows", None)
         path = ctx.options.tuning if ctx.options is not None else ""
         entries = database(target, path) if self.tuned else Database()

@@ -91,6 +91,18 @@ def real_host() -> Chip:
     return _chip(_seen())
 
 
+def native_key() -> str:
+    """What decides :func:`host`, without LLVM, which takes as long to load as all of a look-up in the cache."""
+    if text := pretended():
+        return text
+    try:
+        lines = Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
+    except OSError:
+        lines = [platform.machine(), platform.processor(), platform.version()]
+    kept = [line for line in lines if not line.startswith(("cpu MHz", "bogomips", "apicid", "BogoMIPS"))]
+    return repr((kept, physical_cores(), platform.machine()))
+
+
 def pretended() -> str:
     """The text of the file that PRETENDED names; "" where nothing is pretended."""
     path = os.environ.get(PRETENDED, "")

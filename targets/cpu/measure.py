@@ -1,4 +1,4 @@
-"""Runs one compiled kernel on random data on this CPU: what the tuner measures with."""
+"""Measures on this CPU: one compiled kernel on random data, for the tuner, and the machine's limits."""
 
 from __future__ import annotations
 
@@ -13,17 +13,10 @@ from xcc.runtime.dtypes import numpy_dtype
 from xcc.runtime.library import load_library
 from xcc.runtime.tile_registers import allow_tiles
 from xcc.targets.base import KernelBinary
-from xcc.tuner_bench import Measured, Subject
+from xcc.targets.cpu.machine import Machine, measured
+from xcc.tuner_bench import Measured, Subject, random_array
 
-__all__ = ["measure", "random_array"]
-
-
-def random_array(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> Any:
-    """Values that keep sums finite; integers stay small, so that they are valid indices of most tables."""
-    kind = numpy_dtype(dtype)
-    if kind.kind in "iub":
-        return rng.integers(0, 2, shape).astype(kind)
-    return (rng.standard_normal(shape) * 0.5).astype(kind)
+__all__ = ["limits", "measure"]
 
 
 def measure(binary: KernelBinary, subject: Subject, seconds: float) -> Measured:
@@ -51,3 +44,11 @@ def measure(binary: KernelBinary, subject: Subject, seconds: float) -> Measured:
         function(*arguments)
         times.append(time.perf_counter() - begin)
     return Measured(sorted(times)[len(times) // 2], tuple(outputs))
+
+
+def limits(model: Any, again: bool) -> tuple[Machine, str]:
+    """The limits of this machine with the threads of `model`, measured once (or `again`), and a line about them."""
+    machine = measured(model.executor.threads, again)
+    peaks = ", ".join(f"{t} {rate / 1e9:.0f} GFLOP/s" for t, rate in machine.flops.items())
+    return machine, (f"limits, {machine.threads} threads: {peaks}; {machine.bandwidth[-1][1] / 1e9:.1f} GB/s from "
+                     f"memory, {machine.bandwidth[0][1] / 1e9:.0f} GB/s from the first cache")

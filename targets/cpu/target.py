@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc.diagnostics import UserError
-from xcc.runtime.program import Program
+from xcc.passes.legal_ops import TILES
 from xcc.targets.base import Chip, KernelBinary, Target
 from xcc.targets.cpu import chip as cpu_chip
+
+if TYPE_CHECKING:
+    from xcc.runtime.program import Program
 
 
 def _pipeline(options: Any) -> Any:
@@ -68,5 +71,12 @@ def _code_file(text: str, chip: Chip, kind: str) -> bytes:
     return code_file(text, chip, kind)
 
 
-TARGET = Target(name="cpu", chips=cpu_chip.chips, default_chip=cpu_chip.host, pipeline=_pipeline,
-                emit_kernel=_emit_kernel, link=_link, formats=("asm", "obj"), code_file=_code_file)
+TARGET = Target(
+    name="cpu", chips=cpu_chip.chips, default_chip=cpu_chip.host, pipeline=_pipeline, emit_kernel=_emit_kernel,
+    link=_link, formats=("asm", "obj"), code_file=_code_file, kept_stage="cpu", shares_after="vector",
+    legal={"cpu": (*TILES, "func.call", "builtin.unrealized_conversion_cast", "llvm.*"),
+           "llvm": ("builtin.module", "llvm.*")},
+    title="CPUs", other_names="arm aarch64 host llvm native x86 x86-64 x86_64", native_key=cpu_chip.native_key,
+    other_chips={"znver4": "zen4 genoa", "znver5": "zen5 turin", "sapphirerapids": "spr xeon",
+                 "x86-64-v3": "avx2 haswell x86-64", "x86-64-v4": "avx512 skylake-avx512",
+                 "neoverse-v1": "graviton graviton3", "apple-m1": "m1"})

@@ -131,7 +131,7 @@ def test_help_loads_nothing_heavy() -> None:
     (("m.txt", "--target=tpu"), "there is no target 'tpu'"),
     (("m.txt", "--target=cuda"), "did you mean nvptx?"),
     (("m.txt", "--target=rocm"), "did you mean amdgcn?"),
-    (("m.txt", "--target=gpu"), "did you mean nvptx (NVIDIA GPUs) or amdgcn (AMD GPUs)?"),
+    (("m.txt", "--target=gpu"), "did you mean amdgcn (AMD GPUs) or nvptx (NVIDIA GPUs)?"),
     (("m.txt", "--chip=h100"), "did you mean --target=nvptx --chip=sm_90a?"),
     (("m.txt", "--chip=sm_90"), "did you mean --target=nvptx --chip=sm_90a?"),
     (("m.txt", "--chip=MI300X", "--target=amdgcn"), "did you mean --chip=gfx942?"),

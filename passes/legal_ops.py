@@ -1,0 +1,30 @@
+"""Which ops may be left when a stage ends: data, checked after each stage (passes/legality.py)."""
+
+from __future__ import annotations
+
+__all__ = ["LEGAL", "LEGAL_IN_MAIN", "THREADS", "TILES"]
+
+_BUILTIN = ("builtin.module", "func.func", "func.return")
+_SCALAR = ("arith.*", "math.*", "scf.*", "cf.assert")
+
+TILES = (*_BUILTIN, *_SCALAR, "memref.*", "vector.*", "affine.apply", "affine.min", "affine.max", "ub.poison")
+"""What tile programs are made of, and what a target's own stages may leave of them."""
+THREADS = (*TILES, "builtin.unrealized_conversion_cast", "gpu.*", "llvm.*", "cf.*", "xtg.*")
+"""Likewise of the code of one thread of a GPU."""
+
+LEGAL: dict[str, tuple[str, ...]] = {
+    "xt": ("builtin.module", "func.func", "func.return", "xt.*", "xtv.*"),
+    "kernels": ("builtin.module", "func.func", "func.return", "xt.*", "xtv.*"),
+    "linalg": (*_BUILTIN, *_SCALAR, "linalg.generic", "linalg.fill", "linalg.yield", "linalg.index", "tensor.empty",
+               "tensor.extract", "tensor.dim", "tensor.pad", "tensor.yield", "memref.*", "affine.apply", "ub.poison",
+               "vector.*", "xtg.sort", "xtg.accumulate", "gpu.barrier"),
+    "vector": (*TILES, "xtg.sort", "xtg.accumulate", "gpu.barrier"),
+}
+"""Stage -> patterns of op names (``*`` at the end matches the rest), of the stages that all targets share: those of its
+own are in `Target.legal`. A stage that is in neither is not checked."""
+
+LEGAL_IN_MAIN: dict[str, tuple[str, ...]] = {
+    "kernels": ("func.func", "func.return", "xtv.dispatch", "xt.reshape", "xt.bitcast", "xtv.if", "xtv.while",
+                "xtv.scan", "xtv.yield", "xtv.require", "xtv.fail", "xt.dim", "xt.constant", "xt.weight"),
+}
+"""The stricter list for functions that are no kernel (those without the attribute ``xt.kernel``)."""

@@ -1,0 +1,3 @@
+"""What runs models compiled for AMD GPUs (see :mod:`xcc.runtime.executors`)."""
+
+EXECUTOR = "xcc.runtime.hip"

@@ -1,0 +1,3 @@
+"""What runs models compiled for NVIDIA GPUs (see :mod:`xcc.runtime.executors`)."""
+
+EXECUTOR = "xcc.runtime.cuda"
