@@ -193,8 +193,8 @@ class CpuExecutor:
     def copied_outputs(self) -> list[int]:
         """Which outputs :meth:`output` is to be asked for after a run: neither buffers of their own nor inputs, or
         larger than what is in them."""
-        return [n for n, memory in enumerate(self._output_memory)
-                if n not in self._updated and (memory is None or self._limits)]
+        return [n for n, (i, memory) in enumerate(zip(self.program.outputs, self._output_memory, strict=True))
+                if i not in self._updated and (memory is None or self._limits)]
 
     def run_at(self, inputs: Sequence[int], symbols: Mapping[str, int], outputs: Sequence[int]) -> None:
         """Runs on the addresses of contiguous `inputs`, in the program's order, and writes to the addresses `outputs`,

@@ -37,6 +37,7 @@ def test_a_row_is_all_that_is_written(update: Any, chip: str) -> None:
     with on_chip(chip):
         model = check(program(body, sym("n"), {0: 0}), {0: 0}, (6, 1, 9))
     assert written(model)[1] == 0 and "copy" not in str(model.artifact.program.body)
+    assert chip or model.executor.copied_outputs == []
 
 
 @pytest.mark.parametrize(("body", "updates", "copies"), [
