@@ -32,14 +32,14 @@ Watch = Callable[[str, Sequence[int], Sequence[int], list[Array], list[int], int
 def make_executor(program: Program, members: Mapping[str, Any], weights: Mapping[str, Array],
                   manifest: Mapping[str, Any]) -> InterpretingExecutor:
     """The executor of an artifact that was compiled with its kernels' IR kept."""
-    chip = chip_from_facts(manifest.get("chip_attributes"))
+    chip = chip_from_facts(manifest.get("chip_attributes"), str(manifest.get("target")))
     modules: dict[str, str] = {}
     for kernel in manifest["kernels"]:
         path = f"ir/{kernel['name']}.mlir"
         if path not in members:
             raise UserError(f"the artifact has no {path}: compile it with xcc --keep-ir")
         modules |= {entry: bytes(members[path]).decode() for entry in kernel["entries"]}
-    return InterpretingExecutor(program, modules, weights, Options(warp=chip.warp, warp_order=chip.warp == 64))
+    return InterpretingExecutor(program, modules, weights, Options(warp=chip.warp, warp_order=chip.lanes_in_step))
 
 
 class InterpretingExecutor:

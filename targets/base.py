@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from xcc.symbolic import Dim
 from xcc.targets.folders import part, target_names
@@ -33,7 +33,32 @@ class Chip:
             ("bfdot" on ARM), and "amx".
         early_launch: whether a kernel can be placed on the device while the one before it ends, and wait by itself.
         line_priority: whether loads gain by saying how long the L2 cache is to keep their lines (streamed-lines).
+
+    These describe one chip, and ``--chip=NAME,attribute=value`` changes them. What all chips of a target are like are
+    the class variables and properties below, which the target's own subclass overrides: passes ask for them, and never
+    which target a chip belongs to.
+
+    Class variables:
+        instruction_tables: modules with ``INSTRUCTIONS``, the matrix instructions by family (passes/gpu/fragments.py).
+        primitives: a GPU's module with ``barrier()``, ``lane_barrier()`` and ``keep_order()``, which build what is its
+            own for a wait of a workgroup, of a warp, and for a place that no instruction crosses.
+        tiles: a GPU's module with ``matrix_tile``, which knows the costs of products (targets/gpu_contraction.py).
+        intrinsics: LLVM's name of the instruction for "exp2", "reciprocal" and "rsqrt" of f32, ``*`` for its type.
+        llvm_schedules: LLVM orders the instructions: it moves loads ahead until registers are short, and unrolls loops
+            as it is told. Otherwise the driver's assembler does, by latencies.
+        loads_wait_at_barriers: the code generator moves no load over a barrier.
+        chained_families: matrix instructions whose results lie in lanes as the next product's left operand does.
+        narrow_floats: whether f16 and bf16 have arithmetic of their own; otherwise products alone may.
     """
+
+    instruction_tables: ClassVar[tuple[str, ...]] = ()
+    primitives: ClassVar[str] = ""
+    tiles: ClassVar[str] = ""
+    intrinsics: ClassVar[Mapping[str, str]] = {}
+    llvm_schedules: ClassVar[bool] = True
+    loads_wait_at_barriers: ClassVar[bool] = False
+    chained_families: ClassVar[tuple[str, ...]] = ()
+    narrow_floats: ClassVar[bool] = True
 
     name: str
     triple: str
@@ -57,6 +82,61 @@ class Chip:
     def last_cache_bytes(self) -> int:
         """The cache next to memory."""
         return self.l3_bytes or self.l2_bytes
+
+    @property
+    def has_threads(self) -> bool:
+        """A tile program is the work of many threads, as on GPUs, not of one core."""
+        return self.warp > 1
+
+    @property
+    def has_async_copies(self) -> bool:
+        """Copies from global to shared memory that nobody waits for until it is said."""
+        return False
+
+    @property
+    def has_matrix_loads(self) -> bool:
+        """Loads of shared memory that hand matrix instructions their operands, transposed where that is wanted."""
+        return False
+
+    @property
+    def warpgroup_products(self) -> bool:
+        """Products that several warps issue together, and that read shared memory themselves."""
+        return False
+
+    @property
+    def reads_fragments_ahead(self) -> bool:
+        """Registers suffice for the operands of two matrix instructions."""
+        return False
+
+    @property
+    def fragment_copies(self) -> int:
+        """How many lanes of a warp hold the same element of a matrix instruction's operand."""
+        return 1
+
+    @property
+    def narrow_waves(self) -> bool:
+        """Few lanes of few registers run in lockstep: tiles of attention by FMAs are half as large."""
+        return False
+
+    @property
+    def lanes_in_step(self) -> bool:
+        """A warp's own accesses of shared memory are ordered without a barrier."""
+        return False
+
+    @property
+    def scales_lanes(self) -> bool:
+        """A CPU with instructions for x * 2**n, and for a table of 16 floats in a register, looked up by lanes."""
+        return False
+
+    @property
+    def rounds_to_bf16(self) -> bool:
+        """A CPU with instructions from f32 to bf16."""
+        return False
+
+    @property
+    def byte_products(self) -> str:
+        """The type of left bytes that dot product instructions want ("ui8" or "i8"), "" where there are none."""
+        return ""
 
 
 @dataclass(frozen=True)

@@ -68,12 +68,13 @@ def chip_facts(chip: Chip) -> dict[str, Any]:
     return dataclasses.asdict(chip) | {"flops": dict(chip.flops), "matrix": list(chip.matrix)}
 
 
-def chip_from_facts(facts: Any) -> Chip:
-    """The chip of :func:`chip_facts`, as an artifact's manifest has it."""
-    from xcc.targets.base import Chip
+def chip_from_facts(facts: Any, target: str) -> Chip:
+    """The chip of :func:`chip_facts`, as the manifest of an artifact for `target` has it."""
+    from xcc.targets.base import get_target
 
+    kind = type(next(iter(get_target(target).chips().values())))
     try:
-        return Chip(**facts | {"flops": tuple(facts["flops"].items()), "matrix": tuple(facts["matrix"])})
+        return kind(**facts | {"flops": tuple(facts["flops"].items()), "matrix": tuple(facts["matrix"])})
     except (TypeError, KeyError, AttributeError):
         raise UserError("the model's manifest.json does not say the attributes of its chip: compile it again") from None
 

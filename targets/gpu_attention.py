@@ -64,17 +64,17 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
     vector[column] = max(8, pow2_above(size))
     queries, length = (pow2_above(estimate(d)) for d in (place.dims[row], found.op.loops[found.loop]))
     descending = row if _grows(kernel, group, found.op, rows[-1]) else -1
-    if any(i.types[0] == str(multiplied_type(factors[0])) and i.exact and i.family == "mma"
-           for i in instructions_of(chip.matrix)):
+    if any(i.types[0] == str(multiplied_type(factors[0])) and i.exact and i.family in chip.chained_families
+           for i in instructions_of(chip)):
         others = volume(d for n, d in enumerate(place.dims) if n not in (row, column))
         vector[row], keys, stages = _warp_rows(vector[column], queries, length, others, chip)
         return _in_parts(Schedule(
             tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask", "gather",
             parallel=True, threads=max(4, vector[row] // WARP_ROWS) * chip.warp, stages=stages, online=True,
-            descending=descending, warpgroup="wgmma" in chip.matrix and vector[row] >= 4 * WARP_ROWS),
+            descending=descending, warpgroup=chip.warpgroup_products and vector[row] >= 4 * WARP_ROWS),
             place, found.op.loops[found.loop], keys, element_bytes(multiplied_type(factors[0])), chip)
     element = str(multiplied_type(factors[0]))
-    simt = not any(i.types[0] == element and i.exact for i in instructions_of(chip.matrix))
+    simt = not any(i.types[0] == element and i.exact for i in instructions_of(chip))
     if not simt:
         others = volume(d for n, d in enumerate(place.dims) if n not in (row, column))
         masks = {t: _read_alone(t, a, f"i{row}", found.op.loops[found.loop]) for t, a in place.reads}
@@ -83,8 +83,7 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
                                                         element_bytes(multiplied_type(factors[0])), alone, chip)
         return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask",
                         "gather", parallel=True, threads=threads, stages=stages, online=True, descending=descending)
-    # few lanes, 256 registers each: RDNA
-    narrow = any(m.startswith("wmma") for m in chip.matrix)
+    narrow = chip.narrow_waves
     vector[row] = min(ROWS if size <= 128 and not narrow else ROWS // 2, max(16, queries))
     others = volume(d for n, d in enumerate(place.dims) if n not in (row, column))
     least = ROWS // 4 if size <= 64 and not narrow else ROWS // 2   # 16 results a thread in both products
@@ -105,7 +104,7 @@ def _warp_rows(features: int, queries: int, length: int, others: int, chip: Chip
     Many rows share what is read of keys and values; many keys make the rescaling of the results rare. Instructions of
     warpgroups do without the former where features are few: two workgroups of a core then take turns with its units.
     """
-    groups = "wgmma" in chip.matrix
+    groups = chip.warpgroup_products
     rows = max(WARP_ROWS, min(ROWS if groups and features <= 64 else MOST_ROWS, queries))
     while rows > ROWS and -(-queries // rows) * others < chip.cores:
         rows //= 2
@@ -145,7 +144,7 @@ def _lane_rows(features: int, queries: int, length: int, others: int, size: int,
         rows //= 2
     side = min(rows, 32 if chip.warp > 32 else 16)      # rows of a wave
     threads = rows // side * chip.warp
-    copies = 2 if any(m.startswith("wmma-rdna3") for m in chip.matrix) else 1
+    copies = chip.fragment_copies
     nameable = min(LANE_REGISTERS, chip.vector_registers)
 
     def held(r: int, columns: int) -> int:
@@ -192,7 +191,7 @@ def _one_row(kernel: Kernel, place: Domain, group: OnlineGroup, found: OnlineSum
              chip: Chip) -> Schedule | None:
     """A query at a time (a step of decoding): all threads of a workgroup read its keys, ahead of the compute."""
     element = multiplied_type(product_operands(found.op)[1])    # type: ignore[index]
-    if not any(i.types[0] == str(element) and i.exact for i in instructions_of(chip.matrix)):
+    if not any(i.types[0] == str(element) and i.exact for i in instructions_of(chip)):
         return None
     size = found.op.loops[next(loop_index(o) for o in found.op.outs[0][-1:])]
     assert isinstance(size, int)
@@ -253,7 +252,7 @@ def _row_of(group: OnlineGroup, op: Op) -> tuple[Dim, ...]:
 
 def _stages(kernel: Kernel, block: int, chip: Chip) -> int:
     """Blocks of keys and values in flight, where copies are asynchronous and shared memory holds them; 0: none."""
-    if "mma" not in chip.matrix:
+    if not chip.has_async_copies:
         return 0
     width = max(element_bytes(t.element) for t in kernel.args)
     return next((n for n in (3, 2) if n * 2 * block * width <= chip.shared_bytes * 3 // 4), 0)

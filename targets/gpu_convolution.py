@@ -44,7 +44,7 @@ def flattened(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | N
     deep = volume(op.loops[p] for p in loops)
     batch = volume(place.dims) // max(1, sizes[rows] * sizes[columns])
     element = multiplied_type(factors[0])
-    instructions = exact_instructions(chip.matrix, multiplied_types(factors))
+    instructions = exact_instructions(chip, multiplied_types(factors))
     width = element_bytes(element)
     tile = matrix_tile(sizes[rows], sizes[columns], deep, batch, width, not instructions, chip,
                        operands=(loaded(op, factors[0], width), loaded(op, factors[1], width)),

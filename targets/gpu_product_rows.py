@@ -38,7 +38,7 @@ def product_rows(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
             or any(sum(o.reduction) != 1 or o.loops[o.reduction.index(True)] != size for o in others):
         return None
     element = multiplied_type(factors[0])
-    found = [i for i in exact_instructions(chip.matrix, multiplied_types(factors)) if i.warps == 1]
+    found = [i for i in exact_instructions(chip, multiplied_types(factors)) if i.warps == 1]
     width, lanes = element_bytes(element), max(pow2_above(size), min((i.n for i in found), default=8))
     row = max(rows)
     count = volume(d for n, d in enumerate(dims) if n != column)
@@ -47,7 +47,7 @@ def product_rows(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
         height //= 2
     held = HELD if chip.vector_registers >= ENOUGH else HELD // 2
     threads = max(2 * chip.warp, min(256, height * lanes // held))
-    warpgroup = "wgmma" in chip.matrix and width == 2 and height >= TILE_ROWS and threads >= 4 * chip.warp
+    warpgroup = chip.warpgroup_products and width == 2 and height >= TILE_ROWS and threads >= 4 * chip.warp
     depth = min((2 * DEPTH if warpgroup else DEPTH) // width, max(16, pow2_above(estimate(op.loops[inner]))))
     depth = max(depth, *(i.k for i in found[:1]), 8)
     room = chip.shared_bytes * 7 // 8 // ((height + lanes) * depth * width)

@@ -67,7 +67,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     batch = math.prod(estimate(d) for n, d in enumerate(dims) if n not in only[0] | only[1])
     deep = 1 if inner is None else estimate(op.loops[inner])
     element = multiplied_type(factors[0])
-    instructions = exact_instructions(chip.matrix, multiplied_types(factors))
+    instructions = exact_instructions(chip, multiplied_types(factors))
     deepest = deep * _other_reductions(op, inner)
     width = element_bytes(element)
     tile = matrix_tile(sides[0], sides[1], deepest, batch, width, not instructions, chip, _exchanged_bytes(kernel),

@@ -86,7 +86,7 @@ def limits_of(model: Any, again: bool = False) -> tuple[Limits, str]:
             return found
     except ModuleNotFoundError as e:
         raise UserError(f"measuring this machine needs the compiler's packages ({e.name} is missing)") from None
-    chip = chip_from_facts(model.artifact.manifest.get("chip_attributes"))
+    chip = chip_from_facts(model.artifact.manifest.get("chip_attributes"), model.target)
     return _ChipLimits(dict(chip.flops), chip.bandwidth), f"limits: those of {chip.name} in the chip table"
 
 

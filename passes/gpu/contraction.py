@@ -78,10 +78,10 @@ class Contraction:
         types = (right, left, total) if SWAPPED in self.op.attributes else (left, right, total)
         shape = (self.sizes.get(self.m[0], 1 << 10), self.sizes[self.n[0]], self.sizes[self.k[0]])
         if _wants_warpgroups(self.op) and self.m != [NO_DIM] and all(self.sizes[d] == 1 for d in self.batch):
-            found = select_group_instruction(chip.matrix, types, shape, warps)
+            found = select_group_instruction(chip, types, shape, warps)
             if found is not None:
                 return found
-        return select_instruction(chip.matrix, types, shape, lossy)
+        return select_instruction(chip, types, shape, lossy)
 
     def rows(self, warps: int) -> list[int] | None:
         """The warp split that gives each warp whole rows of the result, when there are enough of them."""

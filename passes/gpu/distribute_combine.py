@@ -127,11 +127,7 @@ class _Rounds:
 
     def _wait(self) -> None:
         """All lanes of the warp have written."""
-        if self.k.code.amd:
-            ir.Operation.create("rocdl.wave.barrier")
-        else:
-            i32 = self._number(-1)
-            ir.Operation.create("nvvm.bar.warp.sync", operands=[i32])
+        self.k.code.primitives.lane_barrier()
 
 
 def accumulate(k: Any, op: Any) -> None:

@@ -24,7 +24,7 @@ from xcc.passes.gpu.tile_ops import element_bytes, words
 
 NAMED = 256         # registers that an instruction can name
 OTHERS = 32         # of them for addresses
-MOST_STEPS = 16     # of FMAs along k in one block of AMD code: LLVM may read the operands of a whole block first
+MOST_STEPS = 16     # of FMAs along k in one block: LLVM may read the operands of a whole block first
 _KINDS = {
     "add": ("addf", "addi"), "mul": ("mulf", "muli"), "minimumf": ("minimumf", ""), "maximumf": ("maximumf", ""),
     "minnumf": ("minnumf", ""), "maxnumf": ("maxnumf", ""), "minsi": ("", "minsi"), "maxsi": ("", "maxsi"),
@@ -136,7 +136,7 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
 
     result = values[2]
     assert result is not None
-    early = k.code.amd and k.chip.warp > 32     # with registers for the fragments of two steps
+    early = k.chip.reads_fragments_ahead
     acc = registers_of(result)
     alone = k.holds_nothing and not early and _two_steps(op, layouts) > min(k.chip.vector_registers, NAMED) - OTHERS
     batches: list[dict[int, int]] = [{}]
@@ -155,7 +155,7 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
             values[:2] = ahead if ahead else [read(n, ko) for n in (0, 1)]
             if early and step + 1 < len(steps):
                 ahead = [read(n, steps[step + 1]) for n in (0, 1)]
-            if step or early and ahead:     # AMD's code generator would read ahead until registers are short
+            if step or early and ahead:     # LLVM would read ahead until registers are short
                 k.code.keep_order()
             for part in range(i.parts):
                 for count, (mo, no) in enumerate(tiles):
@@ -197,7 +197,7 @@ def _multiply_add(k: Any, op: Any, plan: Contraction) -> Any:
                 sides[n] = _Side(plan, n, tile)
         k.shared.barrier()
     depth = plan.sizes[plan.k[-1]]
-    if not k.code.amd or len(plan.k) > 1 or depth <= MOST_STEPS:
+    if not k.chip.llvm_schedules or len(plan.k) > 1 or depth <= MOST_STEPS:
         return _steps(k, plan, sides, acc, element, plan.sizes, None)
     k.run_deferred()
     loop = scf_d.ForOp(index(0), index(depth), index(MOST_STEPS), [acc])

@@ -1,6 +1,7 @@
 """Matrix instructions as layouts: what each lane holds of A (m x k), B (k x n) and C (m x n).
 
-A vendor's table is a module with ``INSTRUCTIONS``; a chip names in ``Chip.matrix`` the families it has.
+A table is a module with ``INSTRUCTIONS``, named in ``Chip.instruction_tables``; a chip names in ``Chip.matrix`` the
+families it has.
 """
 
 from __future__ import annotations
@@ -54,42 +55,31 @@ class MatrixInstruction:
         return range(number * count, (number + 1) * count)
 
 
-_TABLES = {"mma": "xcc.passes.gpu.fragments_nvidia", "wgmma": "xcc.passes.gpu.fragments_nvidia",
-           "mfma": "xcc.passes.gpu.fragments_amd", "wmma": "xcc.passes.gpu.fragments_amd"}
+def instructions_of(chip: Any) -> list[MatrixInstruction]:
+    """Every instruction of the families that `chip` has, in the tables' order."""
+    return [i for table in chip.instruction_tables for i in importlib.import_module(table).INSTRUCTIONS
+            if i.family in chip.matrix]
 
 
-def _table(family: str) -> str | None:
-    """The module that lists `family`: that of the name before the first dash ("mfma-cdna3" is in that of "mfma")."""
-    return _TABLES.get(family.partition("-")[0])
-
-
-def instructions_of(families: tuple[str, ...]) -> list[MatrixInstruction]:
-    """Every instruction of the families that a chip names, in the tables' order."""
-    out: list[MatrixInstruction] = []
-    for module in dict.fromkeys(filter(None, map(_table, families))):
-        out += [i for i in importlib.import_module(module).INSTRUCTIONS if i.family in families]
-    return out
-
-
-def exact_instructions(families: tuple[str, ...], types: tuple[str, str]) -> list[MatrixInstruction]:
+def exact_instructions(chip: Any, types: tuple[str, str]) -> list[MatrixInstruction]:
     """The instructions that multiply elements of two types without losing bits of them."""
-    return [i for i in instructions_of(families) if i.types[:2] == types and i.exact]
+    return [i for i in instructions_of(chip) if i.types[:2] == types and i.exact]
 
 
-def select_instruction(families: tuple[str, ...], types: tuple[str, str, str], shape: tuple[int, int, int],
-                       lossy: bool = False) -> MatrixInstruction | None:
+def select_instruction(chip: Any, types: tuple[str, str, str], shape: tuple[int, int, int], lossy: bool = False
+                       ) -> MatrixInstruction | None:
     """The first instruction for these element types whose tile divides (m, n, k); None when there is none."""
-    for i in instructions_of(families):
+    for i in instructions_of(chip):
         if i.warps == 1 and i.types == types and (i.exact or lossy) and shape[0] % i.m == 0 and shape[1] % i.n == 0 \
                 and shape[2] % i.k == 0:
             return i
     return None
 
 
-def select_group_instruction(families: tuple[str, ...], types: tuple[str, str, str], shape: tuple[int, int, int],
+def select_group_instruction(chip: Any, types: tuple[str, str, str], shape: tuple[int, int, int],
                              warps: int) -> MatrixInstruction | None:
     """The widest instruction of several warps whose tiles divide (m, n, k) among `warps`; None when there is none."""
-    found = [i for i in instructions_of(families) if i.warps > 1 and i.types == types and warps % i.warps == 0
+    found = [i for i in instructions_of(chip) if i.warps > 1 and i.types == types and warps % i.warps == 0
              and all(s % t == 0 for s, t in zip(shape, (i.m, i.n, i.k), strict=True))
              and shape[0] // i.m * (shape[1] // i.n) % (warps // i.warps) == 0]
     return max(found, key=lambda i: i.n, default=None)

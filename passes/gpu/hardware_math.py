@@ -8,13 +8,14 @@ exp(x) = 2^t * (1 + r * ln 2), where t is x * log2(e) rounded and r what the rou
 that of the instruction (2 units in the last place) for all x. 16-bit types are computed in f32.
 
 math.exp2 and 1 / x with ``fastmath<afn>`` are the chip's instruction alone: numbers below the normal ones may be 0.
-math.rsqrt of up to 32 bits is NVIDIA's instruction (relative error below 2^-22.9), elsewhere a root and a division.
+math.rsqrt of up to 32 bits is the chip's instruction where it has one (`Chip.intrinsics`, relative error below
+2^-22.9), elsewhere a root and a division.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -43,20 +44,20 @@ class HardwareMath(Pass):
     name: ClassVar[str] = "hardware-math"
 
     def run(self, module: Any, ctx: PassContext) -> None:
-        nvidia = ctx.chip.triple.startswith("nvptx")
-        for op in _found(module, lambda op: op.name in _BUILD or nvidia and _is_reciprocal(op)):
-            replace_in_f32(op, _of_chip(op, nvidia) or _BUILD[op.name])
+        own = ctx.chip.intrinsics
+        for op in _found(module, lambda op: op.name in _BUILD or "reciprocal" in own and _is_reciprocal(op)):
+            replace_in_f32(op, _of_chip(op, own) or _BUILD[op.name])
 
 
-def _of_chip(op: Any, nvidia: bool) -> Callable[..., Any] | None:
+def _of_chip(op: Any, own: Mapping[str, str]) -> Callable[..., Any] | None:
     """The chip's own instruction for the operation, if it has one that is good enough."""
-    if op.name == "math.exp2" and _approximate(op):
-        return _instruction("nvvm.ex2.approx.ftz" if nvidia else "amdgcn.exp2")
-    if nvidia and _is_reciprocal(op):
-        reciprocal = _instruction("nvvm.rcp.approx.ftz.f", of_types=False)
+    if "exp2" in own and op.name == "math.exp2" and _approximate(op):
+        return _instruction(own["exp2"])
+    if "reciprocal" in own and _is_reciprocal(op):
+        reciprocal = _instruction(own["reciprocal"])
         return lambda _, x: reciprocal(x)
-    if nvidia and op.name == "math.rsqrt" and element(op.results[0].type).width <= 32:
-        return _instruction("nvvm.rsqrt.approx.f", of_types=False)
+    if "rsqrt" in own and op.name == "math.rsqrt" and element(op.results[0].type).width <= 32:
+        return _instruction(own["rsqrt"])
     return None
 
 
@@ -79,14 +80,14 @@ def replace_in_f32(op: Any, build: Callable[..., Any]) -> None:
     op.erase()
 
 
-def _intrinsic(name: str, of_types: bool = True) -> Any:
-    """Builds calls of an intrinsic, one of any type or of one."""
+def _intrinsic(name: str) -> Any:
+    """Builds calls of an intrinsic; ``*`` at the end of its name is for the type of its operands."""
     def build(*operands: Any) -> Any:
         t = operands[0].type
         kind = str(element(t))
         suffix = f"v{ir.VectorType(t).shape[0]}{kind}" if isinstance(t, ir.VectorType) else kind
         none = ir.DenseI32ArrayAttr.get([])
-        whole = f"llvm.{name}.{suffix}" if of_types else f"llvm.{name}"
+        whole = f"llvm.{name.replace('*', suffix)}"
         attributes = {"intrin": ir.StringAttr.get(whole), "op_bundle_sizes": none,
                       "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0])}
         return ir.Operation.create("llvm.call_intrinsic", results=[t], operands=list(operands),
@@ -102,9 +103,9 @@ def _is_reciprocal(op: Any) -> bool:
     return op.name == "arith.divf" and _approximate(op) and splat_of(op.operands[0]) == 1.0
 
 
-def _instruction(name: str, of_types: bool = True) -> Any:
+def _instruction(name: str) -> Any:
     """An intrinsic that has scalars alone."""
-    scalar = _intrinsic(name, of_types)
+    scalar = _intrinsic(name)
 
     def build(x: Any) -> Any:
         if not isinstance(x.type, ir.VectorType):
@@ -114,7 +115,7 @@ def _instruction(name: str, of_types: bool = True) -> Any:
     return build
 
 
-_exp2, _sqrt, _abs, _trunc, _copysign = map(_intrinsic, ("exp2", "sqrt", "fabs", "trunc", "copysign"))
+_exp2, _sqrt, _abs, _trunc, _copysign = map(_intrinsic, ("exp2.*", "sqrt.*", "fabs.*", "trunc.*", "copysign.*"))
 
 
 def _exp(x: Any) -> Any:
@@ -150,8 +151,8 @@ def _remainder(x: Any, y: Any) -> Any:
 
 
 _BUILD = {"math.exp": _exp, "math.exp2": _exp2, "math.rsqrt": _rsqrt, "math.sqrt": _sqrt,
-          "math.absf": _abs, "math.ceil": _intrinsic("ceil"), "math.copysign": _copysign,
-          "math.floor": _intrinsic("floor"), "math.round": _intrinsic("round"),
-          "math.roundeven": _intrinsic("roundeven"), "math.trunc": _trunc, "arith.remf": _remainder,
-          "arith.maxnumf": _intrinsic("maxnum"), "arith.minnumf": _intrinsic("minnum")}
+          "math.absf": _abs, "math.ceil": _intrinsic("ceil.*"), "math.copysign": _copysign,
+          "math.floor": _intrinsic("floor.*"), "math.round": _intrinsic("round.*"),
+          "math.roundeven": _intrinsic("roundeven.*"), "math.trunc": _trunc, "arith.remf": _remainder,
+          "arith.maxnumf": _intrinsic("maxnum.*"), "arith.minnumf": _intrinsic("minnum.*")}
 _ANY_WIDTH = tuple(name for name in _BUILD if name not in ("math.exp", "math.exp2"))

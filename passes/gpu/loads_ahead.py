@@ -110,9 +110,9 @@ def _kept(k: Any, block: Any) -> dict[Any, StagedTile]:
 
 
 def _step_words(k: Any, contracts: list[Any]) -> int:
-    """Registers of the right operands of one instruction's k, which AMD code reads together."""
+    """Registers of the right operands of one instruction's k, which LLVM reads together."""
     most = 0
-    for op in contracts if k.code.amd else []:
+    for op in contracts if k.chip.llvm_schedules else []:
         plan = Contraction(op, k.chip, k.threads // k.chip.warp)
         if plan.instruction is not None:
             most = max(most, _held(k, op.operands[1]) * plan.instruction.k // plan.sizes[plan.k[0]])

@@ -25,7 +25,7 @@ def patch(value: Any, near: int, width: int, threads: int, chip: Any) -> tuple[i
     near: the dim whose neighbours lie together in memory, at most `width` of them in one access. None where the tile is
     no such operand, has its neighbours along k, or the chip reads shared memory transposed.
     """
-    if "mma" in chip.matrix and element_bytes(ir.VectorType(value.type).element_type) > 1:
+    if chip.has_matrix_loads and element_bytes(ir.VectorType(value.type).element_type) > 1:
         return None
     dim = _depth_dim(value, chip, threads // chip.warp, {})
     if dim is None or dim == near:

@@ -77,9 +77,9 @@ class Pieces:
             for user, number in users)
 
     def _spread(self, op: Any) -> bool:
-        """Whether `op` is a broadcast of a vector whose registers are taken as they are asked for (not on AMD, where
-        all that does not depend on a product is loaded at once)."""
-        return op.name == "vector.broadcast" and is_vector(op.operands[0]) and not self.k.code.amd
+        """Whether `op` is a broadcast of a vector whose registers are taken as they are asked for (not where
+        LLVM loads all at once that does not depend on a product)."""
+        return op.name == "vector.broadcast" and is_vector(op.operands[0]) and not self.k.chip.llvm_schedules
 
     def _stored(self, op: Any) -> bool:
         return self.k.code.first_copy(self.k.layout(op.results[0])) is None and self._computed(op)
@@ -197,12 +197,12 @@ class Pieces:
     def batches(self, value: Any, groups: list[list[int]]) -> Iterator[list[list[int]]]:
         """Groups of registers of `value` that are stored together, in batches of about PIECE registers.
 
-        What a batch loads was asked for a few batches before (not on AMD, where LLVM moves loads itself).
+        What a batch loads was asked for a few batches before, where LLVM does not move loads itself.
         """
         count = max(1, PIECE // len(groups[0]))
         out = [groups[i:i + count] for i in range(0, len(groups), count)]
         words = -(-self.words(value) // len(out))
-        ahead = 0 if not words or self.k.code.amd else min(MOST_AHEAD, max(1, LOADED // words))
+        ahead = 0 if not words or self.k.chip.llvm_schedules else min(MOST_AHEAD, max(1, LOADED // words))
         for n, batch in enumerate(out):
             for later in out[n + ahead if n else 0:n + ahead + 1] if ahead else []:
                 self.load_ahead(value, [r for group in later for r in group])

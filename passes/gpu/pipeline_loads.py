@@ -70,13 +70,13 @@ class PipelinedLoop:
         tiles.prepare()
         tiles.begin()
         counters = [index(0)] * (bool(tiles.direct) + bool(tiles.held))
-        self.apart = self.steps_apart() if code.amd and not tiles.direct else self.steps_without_copies()
+        self.apart = self.steps_apart() if k.chip.llvm_schedules and not tiles.direct else self.steps_without_copies()
         early = self.loads_to_start() if self.apart and tiles.direct else []
         results = [*self.init, *counters]
         if not self.apart or self.apart < count:
             loop = self.loop(self.steps.at(count - self.apart) if self.apart else self.steps.upper, counters)
             results = list(loop.operation.results)
-            if code.amd:
+            if k.chip.llvm_schedules:
                 loop.operation.attributes["llvm.loop_annotation"] = ir.Attribute.parse(
                     f"#llvm.loop_annotation<unroll = <{self.unrolled()}>>")
         for n in range(count - self.apart, count):

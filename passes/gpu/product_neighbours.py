@@ -16,8 +16,8 @@ __all__ = ["join_columns", "share_rows"]
 
 def share_rows(op: Any, chip: Any, warps: int) -> None:
     """Gives the warps of `op` and of the contraction that its left operand is computed from the same rows, so
-    that what lies between them stays in a warp; on AMD in a lane, which holds a row's neighbours where the
-    instruction's operands change places."""
+    that what lies between them stays in a warp; where results do not lie in lanes as operands do, in a lane, which
+    holds a row's neighbours where the instruction's operands change places."""
     first = _product_behind(op.operands[0])
     if first is None:
         return
@@ -28,7 +28,7 @@ def share_rows(op: Any, chip: Any, warps: int) -> None:
         return
     for o, split in zip((first, op), splits, strict=True):
         o.attributes[WARPS] = ir.DenseI64ArrayAttr.get(split)
-        if not chip.triple.startswith("nvptx"):    # its lanes hold neighbours along both products' sums
+        if not chip.chained_families:       # else lanes hold neighbours along both products' sums as it is
             o.attributes[SWAPPED] = ir.UnitAttr.get()
     op.attributes[HELD] = ir.UnitAttr.get()
 

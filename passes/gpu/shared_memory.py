@@ -64,11 +64,8 @@ class SharedMemory:
                                  index(offset), [])
 
     def barrier(self) -> None:
-        """All threads have read and written shared memory; on AMD accesses of global memory stay in flight."""
-        if self.code.amd:
-            ir.Operation.create("amdgpu.lds_barrier")
-        else:
-            gpu_d.barrier()
+        """All threads have read and written shared memory."""
+        self.code.primitives.barrier()
 
     def keep_reads(self) -> None:
         """Behind regions, and at the start of a loop's body: of what may be read only that it may be is known."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from xcc._mlir import arith_d, gpu_d, ir
@@ -18,13 +19,14 @@ class ThreadCode:
     """Thread ids and cached coordinates, computed at the start of the function.
 
     Attributes:
-        matrix_loads, async_copies: the chip has ldmatrix and copies from global to shared memory (sm_80 and newer).
+        matrix_loads, async_copies: the chip has loads for matrix instructions and copies from global to shared memory.
+        primitives: what the chip waits with (`Chip.primitives`).
     """
 
     def __init__(self, entry: Any, chip: Any) -> None:
         self.warp = chip.warp
-        self.matrix_loads = self.async_copies = "mma" in chip.matrix
-        self.amd = chip.triple.startswith("amdgcn")
+        self.matrix_loads, self.async_copies = chip.has_matrix_loads, chip.has_async_copies
+        self.primitives = importlib.import_module(chip.primitives)
         self._uniform: Any = None
         self._parts: dict[Any, Any] = {}
         with ir.InsertionPoint(entry):
@@ -144,7 +146,5 @@ class ThreadCode:
         return arith_d.addi(value, index(apart)) if apart else value
 
     def keep_order(self) -> None:
-        """Keeps the code generator from moving instructions across this point (AMD; ptxas orders by latency)."""
-        if self.amd:
-            ir.Operation.create("amdgpu.sched_barrier",
-                                attributes={"opts": ir.Attribute.parse("#rocdl<sched_group_mask none>")})
+        """Keeps the code generator from moving instructions across this point, where it would."""
+        self.primitives.keep_order()

@@ -80,7 +80,7 @@ def _gpu(base: Schedule, sizes: list[int], chip: Chip, fixed: bool) -> Iterator[
         yield partial(replace, base, stages=stages)
     for splits in (0, base.splits // 2, 2 * base.splits or 4) if base.online else ():
         yield partial(replace, base, splits=splits if splits > 1 else 0)
-    if "wgmma" in chip.matrix and base.stages > 1 and not base.online:
+    if chip.warpgroup_products and base.stages > 1 and not base.online:
         yield partial(replace, base, warpgroup=not base.warpgroup)
         yield from _warpgroup_tiles(base)
     if base.warpgroup and not base.online:

@@ -41,7 +41,7 @@ class ExpandFloats(Pass):
     def run(self, module: Any, ctx: PassContext) -> None:
         with module.context:
             kinds = SMALL if self.bf16 else SMALL[1:]
-            rounds = ctx.chip is not None and bool({"bf16", "bfdot"} & set(ctx.chip.matrix))
+            rounds = ctx.chip is not None and bool(ctx.chip.rounds_to_bf16)
 
             for o in ops_where(module, lambda o: o.name.startswith(("arith.", "math.")) and o.name not in _MOVES
                                and _concerns(o, kinds), outer_first=True):

@@ -19,7 +19,7 @@ _CURRENT_ROUNDING = 4
 
 def has_instruction(chip: Any) -> bool:
     """Whether a chip has AVX-512's, for `Lanes.scaled` and for `Lanes.lookup`."""
-    return chip is not None and chip.triple.startswith("x86_64") and chip.vector_bytes == 64
+    return chip is not None and bool(chip.scales_lanes)
 
 
 @unrolls(SCALE)

@@ -67,9 +67,9 @@ class ConvertPrecision(Pass):
         narrow = self.type or (ctx.options.precision if ctx.options is not None else "")
         if narrow not in ("f16", "bf16"):
             return
-        cpu = ctx.options is not None and ctx.options.target == "cpu" and ctx.chip is not None
         store = ctx.weights if ctx.weights is not None else WeightStore()
-        weights = self.weights or cpu and not multiplies(ctx.chip, narrow)
+        chip = ctx.chip
+        weights = self.weights or chip is not None and not chip.narrow_floats and not multiplies(chip, narrow)
         with module.context, ir.Location.unknown():
             for function in module.body.operations:
                 if function.operation.name == "func.func" and "xt.kernel" not in function.attributes:

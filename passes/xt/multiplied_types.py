@@ -29,7 +29,7 @@ class MultipliedTypes(Pass):
     name: ClassVar[str] = "multiplied-types"
 
     def run(self, module: Any, ctx: PassContext) -> None:
-        taken = {i.types[0] for i in instructions_of(ctx.chip.matrix) if i.exact}
+        taken = {i.types[0] for i in instructions_of(ctx.chip) if i.exact}
         if "f16" not in taken:
             return
         with module.context:

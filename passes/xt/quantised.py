@@ -49,13 +49,14 @@ class Signs:
 
     @staticmethod
     def of(chip: Any) -> Signs:
-        matrix = chip.matrix if chip is not None else ()
-        taken = {i.types[:2] for i in instructions_of(matrix)}
+        if chip is None:
+            return Signs()
+        taken = {i.types[:2] for i in instructions_of(chip)}
         if ("ui8", "ui8") in taken:
             return Signs("", "", True, ("f16", "f16") in taken)
         if ("i8", "i8") in taken:
             return Signs("i8", "i8", True, ("f16", "f16") in taken)
-        return Signs("ui8" if {"vnni", "usdot"} & set(matrix) else "i8" if "sdot" in matrix else "")
+        return Signs(chip.byte_products)
 
 
 def quantised(value: Any) -> Quantised | None:

@@ -45,7 +45,7 @@ class UpdateInPlace(Pass):
     name: ClassVar[str] = "update-in-place"
 
     def run(self, module: Any, ctx: PassContext) -> None:
-        bounds, threads = dim_bounds(module), ctx.chip is not None and ctx.chip.warp > 1
+        bounds, threads = dim_bounds(module), ctx.chip is not None and ctx.chip.has_threads
         with module.context:
             for function in module.body:
                 if function.operation.name == "func.func" and "xt.kernel" not in function.attributes:

@@ -43,7 +43,7 @@ class XtToLinalg(Pass):
         with module.context:
             for function in list(module.body.operations):
                 if "xt.kernel" in function.attributes:
-                    convert_kernel(function, ctx.chip is not None and ctx.chip.warp > 1)
+                    convert_kernel(function, ctx.chip is not None and ctx.chip.has_threads)
 
 
 def convert_kernel(old: Any, threads: bool = False) -> Any:

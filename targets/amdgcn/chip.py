@@ -6,27 +6,55 @@ MI250X. `matrix` names the instruction families of ``passes/gpu/fragments_amd``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from xcc.targets.base import Chip
 
-__all__ = ["CHIPS", "chips", "default_chip"]
+__all__ = ["CHIPS", "AmdChip", "chips", "default_chip"]
 
 _KB, _MB = 1 << 10, 1 << 20
 _TRIPLE = "amdgcn-amd-amdhsa"
 
 
+class AmdChip(Chip):
+    """What AMD's chips are like."""
+
+    instruction_tables = ("xcc.passes.gpu.fragments_amd",)
+    primitives = "xcc.targets.amdgcn.primitives"
+    tiles = "xcc.targets.amdgcn.tiles"
+    intrinsics: ClassVar[Mapping[str, str]] = {"exp2": "amdgcn.exp2.*"}
+
+    @property
+    def reads_fragments_ahead(self) -> bool:
+        return self.warp > 32
+
+    @property
+    def fragment_copies(self) -> int:
+        return 2 if any(f.startswith("wmma-rdna3") for f in self.matrix) else 1
+
+    @property
+    def narrow_waves(self) -> bool:
+        return any(f.startswith("wmma") for f in self.matrix)
+
+    @property
+    def lanes_in_step(self) -> bool:
+        return self.warp == 64
+
+
 def _cdna(name: str, cores: int, shared: int, l2: int, l3: int, bandwidth: float, flops: dict[str, float],
           matrix: tuple[str, ...]) -> Chip:
-    return Chip(name=name, triple=_TRIPLE, cpu=name, cores=cores, vector_bytes=16, vector_registers=512, warp=64,
-                max_threads=1024, shared_bytes=shared, l2_bytes=l2, l3_bytes=l3, bandwidth=bandwidth,
-                flops=tuple(flops.items()), matrix=matrix)
+    return AmdChip(name=name, triple=_TRIPLE, cpu=name, cores=cores, vector_bytes=16, vector_registers=512, warp=64,
+                   max_threads=1024, shared_bytes=shared, l2_bytes=l2, l3_bytes=l3, bandwidth=bandwidth,
+                   flops=tuple(flops.items()), matrix=matrix)
 
 
 def _rdna(name: str, cores: int, l2: int, l3: int, bandwidth: float, flops: dict[str, float],
           matrix: tuple[str, ...]) -> Chip:
     """Without halves of registers as registers of their own: LLVM 22 fails on copies of them in f16 kernels."""
-    return Chip(name=name, triple=_TRIPLE, cpu=name, features="-real-true16", cores=cores, vector_bytes=16,
-                vector_registers=256, warp=32, max_threads=1024, shared_bytes=64 * _KB, l2_bytes=l2, l3_bytes=l3,
-                bandwidth=bandwidth, flops=tuple(flops.items()), matrix=matrix)
+    return AmdChip(name=name, triple=_TRIPLE, cpu=name, features="-real-true16", cores=cores, vector_bytes=16,
+                   vector_registers=256, warp=32, max_threads=1024, shared_bytes=64 * _KB, l2_bytes=l2, l3_bytes=l3,
+                   bandwidth=bandwidth, flops=tuple(flops.items()), matrix=matrix)
 
 
 CHIPS: dict[str, Chip] = {chip.name: chip for chip in (

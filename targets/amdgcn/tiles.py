@@ -53,11 +53,11 @@ def candidates(size: int, simt: bool, chip: Chip, operands: tuple[Loaded, Loaded
 
 
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip, exchanged: int,
-                operands: tuple[Loaded, Loaded] | None = None) -> MatrixTile:
+                operands: tuple[Loaded, Loaded] | None = None, _warpgroup: bool = False) -> MatrixTile:
     """The tile with the least estimated time; see gpu_contraction.matrix_tile."""
     left, right = operands or (Loaded.of(size),) * 2
     rates = dict(chip.flops)
-    copies = 2 if not simt and _whole_rows(chip) else 1
+    copies = 1 if simt else chip.fragment_copies
     lanes = rates["f32"] / 2 / chip.cores       # instructions of a lane a second
     rate = RATE * rates.get("f32" if simt or size > 2 else "f16" if size == 2 else "i8", 1e12) / chip.cores
 
@@ -81,11 +81,6 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
     found = candidates(size, simt, chip, operands)
     fitting = [t for t in found if t.m * t.n * exchanged <= chip.shared_bytes]
     return min(fitting or found[-1:], key=seconds)
-
-
-def _whole_rows(chip: Chip) -> bool:
-    """Whether both halves of a wave hold the whole rows of a fragment (RDNA3)."""
-    return any(f.startswith("wmma-rdna3") for f in chip.matrix)
 
 
 def wave_tile(t: MatrixTile, side: int, chip: Chip) -> tuple[int, int]:
@@ -134,6 +129,6 @@ def _registers(t: MatrixTile, size: int, simt: bool, chip: Chip, steps: int, epi
     else:
         m, n = wave_tile(t, 16, chip)
         side = 32 if chip.warp > 32 and m % 32 == 0 and n % 32 == 0 else 16
-        lane = 8 if _whole_rows(chip) else 4     # registers of one operand
+        lane = 4 * chip.fragment_copies     # registers of one operand
         fragments = min((m // side + n // side) * lane * steps, max(AHEAD, (m // side + n // side) * lane))
     return result + max(held + fragments, epilogue) + OTHERS

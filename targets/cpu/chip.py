@@ -27,21 +27,41 @@ _AVX2: dict[str, Any] = {"vector_bytes": 32, "vector_registers": 16}
 _SERVER: dict[str, Any] = {"cores": 16, "l3_bytes": 32 << 20}
 _NEON: dict[str, Any] = {"vector_bytes": 16, "vector_registers": 32}
 
+
+class CpuChip(Chip):
+    """What CPUs are like."""
+
+    narrow_floats = False
+
+    @property
+    def scales_lanes(self) -> bool:
+        return self.triple.startswith("x86_64") and self.vector_bytes == 64     # AVX-512
+
+    @property
+    def rounds_to_bf16(self) -> bool:
+        return bool({"bf16", "bfdot"} & set(self.matrix))
+
+    @property
+    def byte_products(self) -> str:
+        return "ui8" if {"vnni", "usdot"} & set(self.matrix) else "i8" if "sdot" in self.matrix else ""
+
+
 CHIPS: dict[str, Chip] = {c.name: c for c in (
-    Chip("x86-64-v3", _X86, "x86-64-v3", **_SERVER, **_AVX2, l2_bytes=512 << 10, bandwidth=20e9,
-         flops=(("f32", 96e9),), matrix=("madd",)),
-    Chip("x86-64-v4", _X86, "x86-64-v4", "-prefer-256-bit", **_SERVER, **_AVX512, bandwidth=20e9,
-         flops=(("f32", 150e9),), matrix=("madd",)),
-    Chip("znver4", _X86, "znver4", "-prefer-256-bit", **_SERVER, **_AVX512, bandwidth=25e9, flops=(("f32", 113e9),),
-         matrix=("vnni", "bf16")),
-    Chip("znver5", _X86, "znver5", "-prefer-256-bit", **_SERVER, **_AVX512, shared_bytes=48 << 10, bandwidth=48e9,
-         flops=(("f32", 230e9),), matrix=("vnni", "bf16")),
-    Chip("sapphirerapids", _X86, "sapphirerapids", "-prefer-256-bit", **_AVX512, cores=16, shared_bytes=48 << 10,
-         l2_bytes=2 << 20, l3_bytes=60 << 20, bandwidth=20e9, flops=(("f32", 180e9),), matrix=("vnni", "bf16", "amx")),
-    Chip("neoverse-v1", _ARM, "neoverse-v1", **_SERVER, **_NEON, shared_bytes=64 << 10, bandwidth=25e9,
-         flops=(("f32", 83e9),), matrix=("usdot", "bfdot")),
-    Chip("apple-m1", "arm64-apple-macosx13.0", "apple-m1", **_NEON, cores=8, shared_bytes=128 << 10, l2_bytes=12 << 20,
-         l3_bytes=8 << 20, bandwidth=60e9, flops=(("f32", 100e9),), matrix=("sdot",)),
+    CpuChip("x86-64-v3", _X86, "x86-64-v3", **_SERVER, **_AVX2, l2_bytes=512 << 10, bandwidth=20e9,
+            flops=(("f32", 96e9),), matrix=("madd",)),
+    CpuChip("x86-64-v4", _X86, "x86-64-v4", "-prefer-256-bit", **_SERVER, **_AVX512, bandwidth=20e9,
+            flops=(("f32", 150e9),), matrix=("madd",)),
+    CpuChip("znver4", _X86, "znver4", "-prefer-256-bit", **_SERVER, **_AVX512, bandwidth=25e9, flops=(("f32", 113e9),),
+            matrix=("vnni", "bf16")),
+    CpuChip("znver5", _X86, "znver5", "-prefer-256-bit", **_SERVER, **_AVX512, shared_bytes=48 << 10, bandwidth=48e9,
+            flops=(("f32", 230e9),), matrix=("vnni", "bf16")),
+    CpuChip("sapphirerapids", _X86, "sapphirerapids", "-prefer-256-bit", **_AVX512, cores=16, shared_bytes=48 << 10,
+            l2_bytes=2 << 20, l3_bytes=60 << 20, bandwidth=20e9, flops=(("f32", 180e9),),
+            matrix=("vnni", "bf16", "amx")),
+    CpuChip("neoverse-v1", _ARM, "neoverse-v1", **_SERVER, **_NEON, shared_bytes=64 << 10, bandwidth=25e9,
+            flops=(("f32", 83e9),), matrix=("usdot", "bfdot")),
+    CpuChip("apple-m1", "arm64-apple-macosx13.0", "apple-m1", **_NEON, cores=8, shared_bytes=128 << 10,
+            l2_bytes=12 << 20, l3_bytes=8 << 20, bandwidth=60e9, flops=(("f32", 100e9),), matrix=("sdot",)),
 )}
 
 

@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from xcc.targets.base import Chip
 
-__all__ = ["chip_for_capability", "chips"]
+__all__ = ["NvidiaChip", "chip_for_capability", "chips"]
 
 KIB, MIB = 1024, 1 << 20
 TRIPLE = "nvptx64-nvidia-cuda"
 FALLBACK = "sm_90a"
 
 
+class NvidiaChip(Chip):
+    """What NVIDIA's chips are like: ptxas orders the instructions (of sm_80 and newer, in xcc's table)."""
+
+    instruction_tables = ("xcc.passes.gpu.fragments_nvidia",)
+    primitives = "xcc.targets.nvptx.primitives"
+    tiles = "xcc.targets.nvptx.tiles"
+    intrinsics: ClassVar[Mapping[str, str]] = {
+        "exp2": "nvvm.ex2.approx.ftz.*", "reciprocal": "nvvm.rcp.approx.ftz.f", "rsqrt": "nvvm.rsqrt.approx.f"}
+    llvm_schedules = False
+    loads_wait_at_barriers = True
+    chained_families = ("mma",)
+
+    @property
+    def has_async_copies(self) -> bool:
+        return "mma" in self.matrix
+
+    @property
+    def has_matrix_loads(self) -> bool:
+        return "mma" in self.matrix
+
+    @property
+    def warpgroup_products(self) -> bool:
+        return "wgmma" in self.matrix
+
+
 def _chip(name: str, ptx: str, sms: int, shared: int, l2: int, bandwidth: float, f32: float, f16: float,
           int8: float, matrix: tuple[str, ...], early: bool = False, lines: bool = False) -> Chip:
-    return Chip(name=name, triple=TRIPLE, cpu=name, features=f"+ptx{ptx}", cores=sms, vector_bytes=16,
-                vector_registers=255, warp=32, max_threads=1024, shared_bytes=shared, l2_bytes=l2,
-                bandwidth=bandwidth, flops=(("f32", f32), ("f16", f16), ("bf16", f16), ("i8", int8)), matrix=matrix,
-                early_launch=early, line_priority=lines)
+    return NvidiaChip(name=name, triple=TRIPLE, cpu=name, features=f"+ptx{ptx}", cores=sms, vector_bytes=16,
+                      vector_registers=255, warp=32, max_threads=1024, shared_bytes=shared, l2_bytes=l2,
+                      bandwidth=bandwidth, flops=(("f32", f32), ("f16", f16), ("bf16", f16), ("i8", int8)),
+                      matrix=matrix, early_launch=early, line_priority=lines)
 
 
 _CHIPS = {c.name: c for c in (

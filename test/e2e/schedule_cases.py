@@ -66,7 +66,7 @@ class Case:
     def expects_matrix(self, chip: str) -> bool:
         """Whether the chip has an instruction that multiplies what this case multiplies; f8 may go as f16."""
         lossy = self.precision == "tf32"
-        types = {i.types[0] for i in instructions_of(CHIPS[chip].matrix) if i.exact or lossy}
+        types = {i.types[0] for i in instructions_of(CHIPS[chip]) if i.exact or lossy}
         return self.product in types or self.product.startswith("f8")
 
 

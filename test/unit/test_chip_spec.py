@@ -98,7 +98,7 @@ def test_one_name_for_two_versions() -> None:
 def test_facts_and_specs_read_back(target: str, chip: base.Chip) -> None:
     table = get_target(target).chips()
     for c in (chip, dataclasses.replace(chip, cores=77, name="other", features="+x,-y", matrix=(), flops=())):
-        assert chip_from_facts(chip_facts(c)) == c
+        assert chip_from_facts(chip_facts(c), target) == c
         assert chip_of(get_target(target), spec_of(c, table)) == c
     assert spec_of(chip, table) == chip.name
 
@@ -112,7 +112,7 @@ def test_the_host_has_a_spec_for_other_machines(host: str, monkeypatch: pytest.M
 def test_facts_that_are_none() -> None:
     for facts in (None, {}, {"cores": 2}):
         with pytest.raises(UserError, match="does not say the attributes of its chip: compile it again"):
-            chip_from_facts(facts)
+            chip_from_facts(facts, "cpu")
 
 
 @pytest.mark.parametrize(("text", "what"), [("{", "does not describe a machine"), ('{"cpu": "x"}', "does not describe"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 from xcc.targets.amdgcn.chip import CHIPS
-from xcc.targets.gpu_contraction import candidates, matrix_tile
+from xcc.targets.gpu_contraction import matrix_tile
 from xcc.targets.nvptx.chip import chips
 
 ALL = {**chips(), **CHIPS}
@@ -14,7 +16,7 @@ ALL = {**chips(), **CHIPS}
 @pytest.mark.parametrize("chip", ALL)
 @pytest.mark.parametrize("size, simt", [(1, False), (2, False), (4, True), (8, True)])
 def test_candidates_fit(chip, size, simt):
-    found = candidates(size, simt, ALL[chip])
+    found = importlib.import_module(ALL[chip].tiles).candidates(size, simt, ALL[chip])
     assert found
     for t in found:
         assert t.shared_bytes(size) <= ALL[chip].shared_bytes

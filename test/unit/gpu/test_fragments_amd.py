@@ -132,11 +132,11 @@ def test_every_instruction_of_a_chip_is_in_its_assembly(chip):
 
 def test_the_chip_takes_its_largest_k():
     types = ("f16", "f16", "f32")
-    assert select_instruction(CHIPS["gfx950"].matrix, types, (64, 64, 32)).name == "mfma.m32n32k16.f16"
-    assert select_instruction(CHIPS["gfx942"].matrix, types, (64, 64, 32)).name == "mfma.m32n32k8.f16x2"
-    assert select_instruction(CHIPS["gfx942"].matrix, types, (16, 16, 32)).name == "mfma.m16n16k16.f16x2"
-    assert select_instruction(CHIPS["gfx1201"].matrix, types, (16, 16, 16)).family == "wmma-rdna4"
+    assert select_instruction(CHIPS["gfx950"], types, (64, 64, 32)).name == "mfma.m32n32k16.f16"
+    assert select_instruction(CHIPS["gfx942"], types, (64, 64, 32)).name == "mfma.m32n32k8.f16x2"
+    assert select_instruction(CHIPS["gfx942"], types, (16, 16, 32)).name == "mfma.m16n16k16.f16x2"
+    assert select_instruction(CHIPS["gfx1201"], types, (16, 16, 16)).family == "wmma-rdna4"
     f32 = ("f32", "f32", "f32")
-    assert select_instruction(CHIPS["gfx942"].matrix, f32, (32, 32, 8)).name == "mfma.m32n32k2.f32x4"
-    assert select_instruction(CHIPS["gfx942"].matrix, f32, (32, 32, 8), lossy=True).name == "mfma.m32n32k4.xf32x2"
-    assert select_instruction(CHIPS["gfx1100"].matrix, f32, (32, 32, 8)) is None
+    assert select_instruction(CHIPS["gfx942"], f32, (32, 32, 8)).name == "mfma.m32n32k2.f32x4"
+    assert select_instruction(CHIPS["gfx942"], f32, (32, 32, 8), lossy=True).name == "mfma.m32n32k4.xf32x2"
+    assert select_instruction(CHIPS["gfx1100"], f32, (32, 32, 8)) is None

@@ -10,6 +10,7 @@ from xcc.passes.gpu.fragments import instructions_of
 from xcc.passes.gpu.lane_exchange import lane_exchange
 from xcc.passes.gpu.layout import Layout, log2, unit
 from xcc.passes.gpu.layout_forms import blocked, row_major, swizzled
+from xcc.targets.nvptx.chip import chips
 
 sizes = st.integers(0, 4).map(lambda b: 1 << b)
 shapes = st.lists(sizes, min_size=1, max_size=3).map(tuple)
@@ -119,7 +120,7 @@ def test_blocked_covers_every_tile(shape, vector, warp, warps):
     assert len(live) == layout.total_bits
 
 
-@pytest.mark.parametrize("instruction", instructions_of(("mma", "mma-f8")), ids=lambda i: i.name)
+@pytest.mark.parametrize("instruction", instructions_of(chips()["sm_89"]), ids=lambda i: i.name)
 def test_mma_fragments_are_bijections(instruction):
     i = instruction
     for layout, shape in ((i.a, (i.m, i.k)), (i.b, (i.k, i.n)), (i.c, (i.m, i.n))):
@@ -129,7 +130,7 @@ def test_mma_fragments_are_bijections(instruction):
 
 
 def test_mma_fragment_positions_are_those_of_the_ptx_manual():
-    i = next(i for i in instructions_of(("mma",)) if i.name == "mma.m16n8k16.f16")
+    i = next(i for i in instructions_of(chips()["sm_80"]) if i.name == "mma.m16n8k16.f16")
     for lane in range(32):
         g, t = lane // 4, lane % 4
         for r in range(8):
@@ -141,7 +142,7 @@ def test_mma_fragment_positions_are_those_of_the_ptx_manual():
 
 
 def test_int8_fragment_positions_are_those_of_the_ptx_manual():
-    i = next(i for i in instructions_of(("mma",)) if i.name == "mma.m16n8k32.i8.i8")
+    i = next(i for i in instructions_of(chips()["sm_80"]) if i.name == "mma.m16n8k32.i8.i8")
     for lane in range(32):
         g, t = lane // 4, lane % 4
         for r in range(16):
@@ -193,7 +194,7 @@ def test_fragments_load_by_ldmatrix_without_conflicts(name, transposed):
     """A 64x64 tile in row-major memory with swizzled 16-byte pieces: A as it lies, B transposed, four tiles a load."""
     from xcc.passes.gpu.ldmatrix import matrix_load
 
-    i = next(i for i in instructions_of(("mma",)) if i.name == "mma.m16n8k16.f16")
+    i = next(i for i in instructions_of(chips()["sm_80"]) if i.name == "mma.m16n8k16.f16")
     fragment = getattr(i, name)
     repeat = Layout.make(tuple(64 // s for s in fragment.shape),
                          {"register": [(1 << b, 0) for b in range(2)]
@@ -210,7 +211,7 @@ def test_fragments_load_by_ldmatrix_without_conflicts(name, transposed):
 def test_fragments_of_bytes_load_by_ldmatrix_along_k(name, near):
     from xcc.passes.gpu.ldmatrix import matrix_load
 
-    i = next(i for i in instructions_of(("mma",)) if i.name == "mma.m16n8k32.i8.i8")
+    i = next(i for i in instructions_of(chips()["sm_80"]) if i.name == "mma.m16n8k32.i8.i8")
     fragment = getattr(i, name)
     rest = {"a": [(16, 0), (32, 0), (0, 32)], "b": [(0, 8), (0, 16), (0, 32), (32, 0)]}[name]
     tile = fragment.times(Layout.make(tuple(64 // s for s in fragment.shape), {
