@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from xcc.diagnostics import UserError
-from xcc.runtime.stream_driver import Handle, StreamDriver, parameters, sizes
+from xcc.runtime.stream_driver import CapturedGraph, Handle, StreamDriver, parameters, sizes
 
 __all__ = ["CudaDriver", "CudaError", "find_gpu"]
 
@@ -21,7 +21,10 @@ _ATTRIBUTES = {"sms": 16, "major": 75, "minor": 76}
 _JIT_ERROR_LOG, _JIT_ERROR_SIZE = 5, 6
 
 _PROGRAMMATIC_SERIALIZATION = 6     # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-_EARLY_IN_GRAPHS = 12030            # the first version whose graphs keep it
+_EARLY_IN_GRAPHS = 12030            # the first version whose graphs keep it, and which tells of edges that do
+
+_HOST, _DEVICE = 1, 2               # CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE
+
 
 class _LaunchAttribute(ctypes.Structure):
     """CUlaunchAttribute: an id and a value of 64 bytes, of which the first is an int here."""
@@ -34,6 +37,27 @@ class _LaunchConfig(ctypes.Structure):
 
     _fields_ = (*((name, ctypes.c_uint) for name in ("gx", "gy", "gz", "bx", "by", "bz", "shared_bytes")),
                 ("stream", Handle), ("attributes", ctypes.POINTER(_LaunchAttribute)), ("count", ctypes.c_uint))
+
+
+class _KernelNode(ctypes.Structure):
+    """CUDA_KERNEL_NODE_PARAMS_v2."""
+
+    _fields_ = (("function", Handle), *((name, ctypes.c_uint) for name in ("gx", "gy", "gz", "bx", "by", "bz",
+                "shared_bytes")), ("parameters", ctypes.c_void_p), ("extra", ctypes.c_void_p), ("kernel", Handle),
+                ("context", Handle))
+
+
+def _side(name: str) -> tuple[tuple[str, Any], ...]:
+    parts = ("host", "device", "array", "reserved", "pitch", "height")
+    return (*((f"{name}_{part}", ctypes.c_size_t) for part in ("x", "y", "z", "lod")), (f"{name}_type", ctypes.c_int),
+            *((f"{name}_{part}", ctypes.c_uint64) for part in parts))
+
+
+class _Copy(ctypes.Structure):
+    """CUDA_MEMCPY3D: here of one row."""
+
+    _fields_ = (*_side("source"), *_side("target"), ("width", ctypes.c_size_t), ("height", ctypes.c_size_t),
+                ("depth", ctypes.c_size_t))
 
 
 class CudaError(RuntimeError):
@@ -87,9 +111,11 @@ def _attribute(device: ctypes.c_int, name: str) -> int:
 
 
 class CudaDriver(StreamDriver):
-    """One GPU and one stream, in the GPU's primary context."""
+    """One GPU and a stream, in the GPU's primary context."""
 
     device_type = 2        # DLPack's kDLCUDA
+    edits_graphs = True
+    wait_for_all = "CtxSynchronize"
     prefix = "cu"
     renamed = MappingProxyType({name: f"cu{name}_v2" for name in (
         "MemFree", "MemcpyHtoDAsync", "MemcpyDtoHAsync", "MemcpyDtoDAsync", "StreamBeginCapture", "EventDestroy",
@@ -102,7 +128,7 @@ class CudaDriver(StreamDriver):
         self._context = Handle()
         call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), self._device)
         self.activate()
-        call("cuStreamCreate", ctypes.byref(self._stream), 0)
+        call("cuStreamCreate", ctypes.byref(self._own_stream), 0)
         version = ctypes.c_int()
         call("cuDriverGetVersion", ctypes.byref(version))
         self._early_launches = version.value >= _EARLY_IN_GRAPHS
@@ -164,6 +190,41 @@ class CudaDriver(StreamDriver):
         attribute = _LaunchAttribute(_PROGRAMMATIC_SERIALIZATION, 0, 1)
         config = _LaunchConfig(*sizes(grid, block, shared_bytes), self._stream, ctypes.pointer(attribute), 1)
         call("cuLaunchKernelEx", ctypes.byref(config), function, params, None)
+
+    # -- nodes of graphs ----------------------------------------------------------------------------------------
+
+    @property
+    def captures(self) -> bool:
+        """Whether somebody captures what is enqueued on the stream."""
+        status = ctypes.c_int()
+        call("cuStreamIsCapturing", self._stream, ctypes.byref(status))
+        return status.value != 0
+
+    def captured_node(self) -> Any:
+        """The node of what was enqueued last, while the stream is captured."""
+        status, number, nodes, count = ctypes.c_int(), ctypes.c_uint64(), ctypes.POINTER(Handle)(), ctypes.c_size_t()
+        asked = [ctypes.byref(v) for v in (status, number, Handle(), nodes, ctypes.c_void_p(), count)]
+        if self._early_launches:
+            call("cuStreamGetCaptureInfo_v3", self._stream, *asked)
+        else:       # has no edges that are to be told of
+            call("cuStreamGetCaptureInfo_v2", self._stream, *asked[:4], asked[5])
+        if count.value != 1:
+            raise CudaError(f"a captured stream has {count.value} last nodes")
+        return Handle(nodes[0])
+
+    def edit_launch(self, graph: CapturedGraph, node: Any, function: Any, grid: Sequence[int], block: Sequence[int],
+                    shared_bytes: int, pointers: Sequence[int], symbols: Sequence[int]) -> None:
+        """From its next replay on, the graph launches the node's kernel with these `pointers`."""
+        params, _alive = parameters(pointers, symbols)
+        wanted = _KernelNode(function, *sizes(grid, block, shared_bytes), ctypes.addressof(params))
+        call("cuGraphExecKernelNodeSetParams_v2", graph.ready, node, ctypes.byref(wanted))
+
+    def edit_copy(self, graph: CapturedGraph, node: Any, target: int, source: int, size: int, *,
+                  from_host: bool = False) -> None:
+        """From its next replay on, the graph's node copies `size` bytes from `source` to `target`, on the device."""
+        wanted = _Copy(source_type=_HOST if from_host else _DEVICE, target_type=_DEVICE, target_device=target,
+                       width=size, height=1, depth=1, **{"source_host" if from_host else "source_device": source})
+        call("cuGraphExecMemcpyNodeSetParams", graph.ready, node, ctypes.byref(wanted), self._context)
 
     # -- memory -------------------------------------------------------------------------------------------------
 

@@ -75,13 +75,14 @@ class HipDriver(StreamDriver):
     device_type = 10       # DLPack's kDLROCM
     prefix = "hip"
     renamed = MappingProxyType({"MemFree": "hipFree"})
+    wait_for_all = "DeviceSynchronize"
 
     def __init__(self, number: int = 0) -> None:
         super().__init__(number)
         self._images: dict[int, Any] = {}
         call("hipInit", ctypes.c_uint(0))
         self.activate()
-        call("hipStreamCreate", ctypes.byref(self._stream))
+        call("hipStreamCreate", ctypes.byref(self._own_stream))
 
     def call(self, name: str, *args: Any) -> None:
         call(name, *args)

@@ -3,34 +3,86 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["PlacedShape", "Rooms", "give_back"]
+from xcc.runtime.arena import ArenaPlan
+from xcc.runtime.gpu_graphs import MovableGraph
+
+__all__ = ["PlacedShape", "PlacedShapes", "Rooms", "give_back"]
+
+CACHED_SHAPES = 64
+AWAITED_SHAPES = 16        # that came once when all places were taken; a longer round of them takes no place
 
 
 @dataclass(eq=False)
 class PlacedShape:
-    """What one set of symbol values fixes: addresses, graphs, and host memory that the graphs read.
+    """What one set of symbol values fixes for runs on one stream: offsets, graphs, and host memory that these read;
+    and where the buffers were in the last run.
 
     Attributes:
         sizes: what is known of those in statements (xcc.runtime.known_sizes).
+        aliases: buffers in others, and where in them each begins; one of another comes behind it.
         keeps_graphs: whether its launches are captured; else they are enqueued one by one.
+        in_capture: whether all of the run is captured by the caller, so that nothing can be read back.
+        place: the last run's addresses of inputs, outputs and arena; `bases` has them by buffer, the arena's as -1.
     """
 
     env: dict[str, int]
     addresses: dict[int, int]
     sizes: list[int]
+    plan: ArenaPlan
+    aliases: list[tuple[int, int]]
     keeps_graphs: bool = True
-    graphs: dict[int, Any] = field(default_factory=dict)
+    in_capture: bool = False
+    place: list[int] = field(default_factory=list)
+    bases: dict[int, int] = field(default_factory=dict)
+    graphs: dict[int, MovableGraph] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)
 
-    def free(self, driver: Any) -> None:
+    def free(self) -> None:
         """Nothing that uses it is running."""
         for graph in self.graphs.values():
-            driver.free_graph(graph)
+            graph.free()
         self.graphs.clear()
+
+
+class PlacedShapes:
+    """Those used last, by symbol values and stream. Among many, a new one gets no place, and keeps no graphs, until it
+    comes again."""
+
+    def __init__(self, synchronize: Callable[[], None]) -> None:
+        """`synchronize` waits for all that runs."""
+        self._synchronize = synchronize
+        self._held: dict[Any, PlacedShape] = {}
+        self._awaited: deque[Any] = deque(maxlen=AWAITED_SHAPES)
+
+    def get(self, key: Any, make: Callable[[], PlacedShape]) -> PlacedShape:
+        """The one of `key`, which `make` makes where there is none."""
+        if key in self._held:       # the one used longest ago is forgotten first
+            self._held[key] = shape = self._held.pop(key)
+            return shape
+        shape = make()
+        if len(self._held) >= CACHED_SHAPES and key not in self._awaited:
+            self._awaited.append(key)
+            shape.keeps_graphs = False      # it may not come again
+            return shape
+        if len(self._held) >= CACHED_SHAPES:
+            self._synchronize()
+            self._held.pop(next(iter(self._held))).free()
+        self._held[key] = shape
+        return shape
+
+    def __iter__(self) -> Iterator[PlacedShape]:
+        return iter(self._held.values())
+
+    def free(self) -> None:
+        """Nothing that uses them is running."""
+        for shape in self:
+            shape.free()
+        self._held.clear()
 
 
 class Rooms:
@@ -78,17 +130,17 @@ class Rooms:
             self.driver.free(self._held.pop(i)[0])
 
 
-def give_back(driver: Any, modules: Sequence[Any], shapes: Mapping[Any, PlacedShape], rooms: Rooms,
-              weights: Mapping[int, int]) -> None:
+def give_back(driver: Any, modules: Sequence[Any], shapes: PlacedShapes,
+              rooms: Mapping[Any, Rooms], weights: Mapping[int, int]) -> None:
     """Waits for what runs, then frees all of a model's device memory, graphs and code, in any thread.
 
     A device that has failed gives nothing back: no error.
     """
     with contextlib.suppress(RuntimeError), driver.current():
-        driver.synchronize()
-        for shape in shapes.values():
-            shape.free(driver)
-        rooms.free()
+        driver.synchronize_all()
+        shapes.free()
+        for held in rooms.values():
+            held.free()
         for pointer in weights.values():
             driver.free(pointer)
         for module in modules:

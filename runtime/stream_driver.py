@@ -9,9 +9,10 @@ import contextlib
 import ctypes
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-__all__ = ["Handle", "StreamDriver", "parameters", "sizes"]
+__all__ = ["CapturedGraph", "Handle", "StreamDriver", "parameters", "sizes"]
 
 Handle = ctypes.c_void_p
 _CAPTURE_RELAXED = 2    # CU_STREAM_CAPTURE_MODE_RELAXED, hipStreamCaptureModeRelaxed
@@ -30,22 +31,35 @@ def sizes(grid: Sequence[int], block: Sequence[int], shared_bytes: int) -> list[
     return [*[*grid, 1, 1, 1][:3], *[*block, 1, 1, 1][:3], shared_bytes]
 
 
+@dataclass(frozen=True)
+class CapturedGraph:
+    """A graph, whose nodes `StreamDriver` calls take, and what runs it."""
+
+    graph: Any
+    ready: Any
+
+
 class StreamDriver:
-    """One GPU and one stream, `_stream`, which the driver itself makes.
+    """One GPU and a stream: `_own_stream`, which the driver itself makes, or what :meth:`use` was given.
 
     Attributes:
+        edits_graphs: whether it has `captured_node`, `edit_launch` and `edit_copy`.
         prefix: of the functions' names.
         renamed: functions whose name is not the prefix and the common name.
         event_flags: what creates an event takes besides.
+        wait_for_all: the function, without prefix, that waits for all streams.
     """
 
+    edits_graphs: ClassVar[bool] = False
     prefix: ClassVar[str]
     renamed: ClassVar[Mapping[str, str]] = {}
     event_flags: ClassVar[tuple[int, ...]] = ()
+    wait_for_all: ClassVar[str]
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self._stream = Handle()
+        self._own_stream = Handle()
+        self._stream = self._own_stream
 
     def call(self, name: str, *args: Any) -> None:
         """Calls the API's function `name`; an error of the driver's own where it fails."""
@@ -61,9 +75,13 @@ class StreamDriver:
 
     def __del__(self) -> None:
         """The stream goes with the driver, but not when the process ends: the API may be gone before."""
-        if self._stream and not sys.is_finalizing():
+        if self._own_stream and not sys.is_finalizing():
             with contextlib.suppress(Exception), self.current():    # nobody could be told
-                self._do("StreamDestroy", self._stream)
+                self._do("StreamDestroy", self._own_stream)
+
+    def use(self, stream: int | None) -> None:
+        """What is enqueued from now on goes to `stream`, the caller's; None: to the driver's own."""
+        self._stream = self._own_stream if stream is None else Handle(stream)
 
     def unload(self, module: Any) -> None:
         """Unloads a module whose kernels are not running and in no graph."""
@@ -100,26 +118,32 @@ class StreamDriver:
     def synchronize(self) -> None:
         self._do("StreamSynchronize", self._stream)
 
+    def synchronize_all(self) -> None:
+        """Waits for all streams of the GPU."""
+        self._do(self.wait_for_all)
+
     # -- graphs and time ----------------------------------------------------------------------------------------
 
     def begin_capture(self) -> None:
         self._do("StreamBeginCapture", self._stream, ctypes.c_int(_CAPTURE_RELAXED))
 
-    def end_capture(self) -> Any:
+    def end_capture(self) -> CapturedGraph:
         """Everything enqueued since `begin_capture`, as a graph to `replay`."""
         graph, ready = Handle(), Handle()
         self._do("StreamEndCapture", self._stream, ctypes.byref(graph))
         try:
             self._do("GraphInstantiateWithFlags", ctypes.byref(ready), graph, ctypes.c_uint64(0))
-        finally:
+        except BaseException:
             self._do("GraphDestroy", graph)
-        return ready
+            raise
+        return CapturedGraph(graph, ready)
 
-    def replay(self, graph: Any) -> None:
-        self._do("GraphLaunch", graph, self._stream)
+    def replay(self, graph: CapturedGraph) -> None:
+        self._do("GraphLaunch", graph.ready, self._stream)
 
-    def free_graph(self, graph: Any) -> None:
-        self._do("GraphExecDestroy", graph)
+    def free_graph(self, graph: CapturedGraph) -> None:
+        self._do("GraphExecDestroy", graph.ready)
+        self._do("GraphDestroy", graph.graph)
 
     def event(self) -> Any:
         """An event recorded now."""

@@ -15,10 +15,14 @@ N = symbolic.sym("n")
 class HostDriver:
     """Runs "kernels" that are Python functions of (pointers, symbols)."""
 
-    device_type, number = 2, 0
+    device_type, number, edits_graphs, captures = 2, 0, True, False
 
     def __init__(self, kernels):
         self.kernels, self.log, self.capturing, self.memory, self.modules = kernels, [], None, {}, []
+        self.stream = None
+
+    def use(self, stream):
+        self.stream = stream
 
     def activate(self):
         pass
@@ -72,6 +76,10 @@ class HostDriver:
 
     def synchronize(self):
         assert self.capturing is None
+        self.log.append("wait")
+
+    def synchronize_all(self):
+        assert self.capturing is None
 
     def begin_capture(self):
         self.capturing = []
@@ -85,6 +93,17 @@ class HostDriver:
         self.log.append("replay")
         for _, action in graph:
             action()
+
+    def captured_node(self):
+        return len(self.capturing) - 1
+
+    def edit_launch(self, graph, node, function, grid, block, shared_bytes, pointers, symbols):
+        self.log.append("edit")
+        graph[node] = graph[node][0], lambda: function(pointers, symbols)
+
+    def edit_copy(self, graph, node, target, source, size, *, from_host=False):
+        self.log.append("edit")
+        graph[node] = graph[node][0], lambda: ctypes.memmove(target, source, size)
 
     def free_graph(self, graph):
         self.log.append("free graph")

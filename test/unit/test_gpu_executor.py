@@ -52,7 +52,7 @@ def test_nothing_of_the_host_lies_between_launches():
     run.run([x], {"n": 4})
     driver.log.clear()
     np.testing.assert_array_equal(run.run([x], {"n": 4})[0], x + 5)
-    assert driver.log == ["upload", "replay"]
+    assert driver.log == ["upload", "replay", "wait"]
 
 
 def test_an_empty_grid_is_no_launch():

@@ -63,6 +63,7 @@ int hipStreamCreate(void **s) { if (!initialized) return NOT_INITIALIZED; live_s
 int hipStreamDestroy(void *s) { if (s != &stream_object) return INVALID; live_streams--; return OK; }
 int hipModuleUnload(void *m) { if (m != &module_object) return INVALID; live_modules--; return OK; }
 int hipStreamSynchronize(void *s) { return s == &stream_object && !capturing ? OK : INVALID; }
+int hipDeviceSynchronize(void) { return capturing ? INVALID : OK; }
 int hipModuleLoadData(void **m, const void *image) {
   if (memcmp(image, "\x7f" "ELF", 4)) return 200;
   *m = &module_object;

@@ -1,0 +1,107 @@
+"""Where the buffers of a program lie in runs on a GPU, for each set of symbol values and each stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xcc.runtime import poison
+from xcc.runtime.arena import ArenaPlan, ArenaPlanner
+from xcc.runtime.dim_values import DimValues
+from xcc.runtime.gpu_graphs import Base
+from xcc.runtime.known_sizes import KnownSizes
+from xcc.runtime.placed_shape import PlacedShape, PlacedShapes, Rooms
+from xcc.runtime.program import DTYPE_BYTES, Program
+
+__all__ = ["GpuPlaces"]
+
+_ARENA = -1                # its number among what moves; inputs and outputs have those of their buffers
+
+
+class GpuPlaces:
+    """Inputs, outputs and the arena move from run to run; weights, what is made of them, and state stay.
+
+    Attributes:
+        moves_with: of each buffer, the input or output that it lies in, -1 for the arena, None where it stays.
+        own: the outputs that are buffers of their own, by buffer.
+        rooms: by stream (None is the driver's own) memory for what a caller has no place for.
+    """
+
+    def __init__(self, driver: Any, program: Program, weights: Mapping[int, int], known: KnownSizes) -> None:
+        """`weights`: addresses of what stays, which may still be filled."""
+        self._driver, self._program, self._weights, self._known = driver, program, weights, known
+        self.planner = ArenaPlanner(program)
+        self.planner.guard = poison.GUARD if poison.wanted() else 0
+        self.shapes = PlacedShapes(driver.synchronize_all)
+        self.rooms: dict[int | None, Rooms] = {}
+        self.own = [i for i in program.outputs if program.buffers[i].kind == "output"]
+        self._outside = [*program.inputs, *self.own]
+        self._outside_bytes = DimValues([(*b.shape, DTYPE_BYTES[b.dtype]) for i in self._outside
+                                         for b in [program.buffers[i]]], self.planner.limits)
+        self._empty = [i for i, b in enumerate(program.buffers)
+                       if b.kind in ("weight", "kept", "state") and program.nbytes(i) == 0]
+        self.moves_with = [self._base(program.root(i)) for i in range(len(program.buffers))]
+
+    def _base(self, root: int) -> Base:
+        kind = self._program.buffers[root].kind
+        if kind in ("input", "output"):
+            return root
+        return _ARENA if kind == "temp" or root in self._empty else None      # empty ones: see ArenaPlan.void
+
+    def shape(self, symbols: Mapping[str, int], stream: int | None) -> PlacedShape:
+        """The one of these symbol values on the stream."""
+        return self.shapes.get((stream, *[symbols[s] for s in self._program.symbols]), lambda: self.new(symbols))
+
+    def new(self, symbols: Mapping[str, int]) -> PlacedShape:
+        """One that nobody keeps."""
+        sizes = self._known(symbols)
+        return PlacedShape(dict(symbols), dict(self._weights), sizes, self.planner.plan(symbols),
+                           self._known.offsets(sizes))
+
+    def of_setup(self) -> PlacedShape:
+        """For the launches of the setup, which have no symbols."""
+        return PlacedShape({}, dict(self._weights), [], ArenaPlan({}, 0), [])
+
+    def put_in_rooms(self, shape: PlacedShape, lying: Mapping[int, int], stream: int | None) -> None:
+        """Has runs of `shape` find inputs and outputs at the addresses `lying`, the others and the arena in rooms."""
+        sizes = dict(zip(self._outside, self._outside_bytes(shape.env), strict=True))
+        needed = {i: n for i, n in sizes.items() if i not in lying} | {_ARENA: shape.plan.size}
+        if stream not in self.rooms:
+            self.rooms[stream] = Rooms(self._driver)
+        rooms = self.rooms[stream]
+        if not rooms.suffice(needed):
+            self._driver.synchronize()
+            rooms.grow(needed)
+        found = rooms.pointers() | lying
+        self.put(shape, [*[found[i] if sizes[i] else 0 for i in self._outside], found[_ARENA]])
+
+    def put(self, shape: PlacedShape, place: list[int]) -> None:
+        """Has runs of `shape` find inputs, outputs and arena at the addresses `place`; 0 is what has no element."""
+        if place == shape.place:
+            return
+        if shape.graphs and not self._driver.edits_graphs:
+            self._driver.synchronize_all()
+            shape.free()
+        shape.place = place
+        arena = place[-1]
+        void = arena + shape.plan.void if shape.plan.void else 0       # see ArenaPlan
+        now = {i: at or void for i, at in zip(self._outside, place, strict=False)} | {_ARENA: arena}
+        moved = frozenset(i for i, at in now.items() if shape.bases.get(i) != at)
+        shape.bases.update(now)
+        self._update(shape, now, moved, void)
+        for graph in shape.graphs.values():
+            graph.move(now, moved)
+
+    def _update(self, shape: PlacedShape, now: Mapping[int, int], moved: frozenset[int], void: int) -> None:
+        """The addresses of all buffers in what has moved."""
+        addresses = shape.addresses
+        if _ARENA in moved:
+            for i, offset in shape.plan.offsets.items():
+                addresses[i] = now[_ARENA] + offset
+            if void:
+                addresses.update(dict.fromkeys(self._empty, void))
+        for i in moved - {_ARENA}:
+            addresses[i] = now[i]
+        for i, offset in shape.aliases:
+            if self.moves_with[i] in moved or i not in addresses:
+                addresses[i] = addresses[self._program.buffers[i].base] + offset
