@@ -72,7 +72,7 @@ class GpuPlaces:
         if not rooms.suffice(needed):
             self._driver.synchronize()
             rooms.grow(needed)
-        found = rooms.pointers() | lying
+        found = rooms.pointers() | dict(lying)
         self.put(shape, [*[found[i] if sizes[i] else 0 for i in self._outside], found[_ARENA]])
 
     def put(self, shape: PlacedShape, place: list[int]) -> None:

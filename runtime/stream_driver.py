@@ -59,7 +59,7 @@ class StreamDriver:
     def __init__(self, number: int) -> None:
         self.number = number
         self._own_stream = Handle()
-        self._stream = self._own_stream
+        self._stream = self._replaced = self._own_stream
 
     def call(self, name: str, *args: Any) -> None:
         """Calls the API's function `name`; an error of the driver's own where it fails."""
@@ -125,12 +125,15 @@ class StreamDriver:
     # -- graphs and time ----------------------------------------------------------------------------------------
 
     def begin_capture(self) -> None:
+        """What is enqueued from now on is captured: on the driver's own stream, as not all of a caller's can be."""
+        self._replaced, self._stream = self._stream, self._own_stream
         self._do("StreamBeginCapture", self._stream, ctypes.c_int(_CAPTURE_RELAXED))
 
     def end_capture(self) -> CapturedGraph:
-        """Everything enqueued since `begin_capture`, as a graph to `replay`."""
+        """Everything enqueued since `begin_capture`, as a graph to `replay` on the stream that was used before."""
         graph, ready = Handle(), Handle()
-        self._do("StreamEndCapture", self._stream, ctypes.byref(graph))
+        self._stream = self._replaced
+        self._do("StreamEndCapture", self._own_stream, ctypes.byref(graph))
         try:
             self._do("GraphInstantiateWithFlags", ctypes.byref(ready), graph, ctypes.c_uint64(0))
         except BaseException:

@@ -25,7 +25,7 @@ from xcc.frontends.torch.capture import capture_fx
 from xcc.frontends.torch.frozen import FrozenCall, static_inputs
 from xcc.frontends.torch.guards import guard_ranks
 from xcc.frontends.torch.keep import aot_decompositions
-from xcc.frontends.torch.partition import devices_of, partitioned
+from xcc.frontends.torch.partition import partitioned, target_of
 from xcc.frontends.torch.program import TorchProgram
 from xcc.frontends.torch.views import Finish, without_views
 from xcc.options import CompileOptions
@@ -61,14 +61,14 @@ class BackendOptions:
         for key in options or {}:
             if key not in known:
                 raise UserError(f"backend 'xcc' has no option '{key}'; options are {', '.join(sorted(known))}")
-        chosen = BackendOptions(**dict(options or {}))
-        chip_of(get_target("cpu"), chosen.compile_options().chip)
-        return chosen
+        return BackendOptions(**dict(options or {}))
 
-    def compile_options(self) -> CompileOptions:
-        """What they say of the compilation; UserError for a value that there is not."""
-        return CompileOptions.make("cpu", chip=self.chip, precision=self.precision, threads=self.threads,
-                                   cache=self.cache)
+    def compile_options(self, target: str) -> CompileOptions:
+        """What they say of the compilation for `target`; UserError for a value that there is not."""
+        made = CompileOptions.make(target, chip=self.chip, precision=self.precision,
+                                   threads=self.threads if target == "cpu" else 0, cache=self.cache)
+        chip_of(get_target(target), made.chip)
+        return made
 
 
 def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, **_: Any) -> Any:
@@ -102,12 +102,10 @@ def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
 def compile_graph(module: Any, options: BackendOptions, frozen: Sequence[int] = ()) -> Any:
     """A callable for a flat graph of ATen ops that takes its arguments as a list; those at `frozen` become constants
     of the compiled model."""
-    elsewhere = devices_of(module) - {"cpu"}
-    if elsewhere:
-        with _failing(options):
-            raise UserError(f"the graph has tensors on {', '.join(sorted(elsewhere))}; torch.compile with xcc is for "
-                            "tensors on the CPU: export the model, and compile it with target='nvptx' or 'amdgcn'")
+    target = _target(module, options)
+    if not target:
         return _boxed(module)
+    options.compile_options(target)
     whole, missing = partitioned(module)
     if missing and options.strict:
         raise UserError("; ".join(missing) + ": no converter (docs/aten-ops.md lists what there is); without "
@@ -115,15 +113,22 @@ def compile_graph(module: Any, options: BackendOptions, frozen: Sequence[int] = 
     for line in missing:
         warnings.warn(f"{line}: xcc has no converter; it runs in torch", stacklevel=2)
     if not missing:
-        return _compiled(module, options, frozen)
+        return _compiled(module, target, options, frozen)
     parameters = [n for n in whole.graph.nodes if n.op == "placeholder"]
     constant = {parameters[n] for n in frozen}
     for node in whole.graph.nodes:
         if node.op == "call_module" and node.target.startswith("xcc_part"):
             own = [n for n, a in enumerate(node.args) if a in constant]
-            setattr(whole, node.target, _Part(_compiled(getattr(whole, node.target), options, own)))
+            setattr(whole, node.target, _Part(_compiled(getattr(whole, node.target), target, options, own)))
     whole.recompile()
     return _boxed(whole)
+
+
+def _target(module: Any, options: BackendOptions) -> str:
+    """What the graph is compiled for: the device that its tensors are on; "" where it runs in torch."""
+    with _failing(options):
+        return target_of(module)
+    return ""
 
 
 class _Part(torch.nn.Module):
@@ -150,12 +155,12 @@ def _boxed(module: Any) -> Any:
     return call
 
 
-def _compiled(module: Any, options: BackendOptions, frozen: Sequence[int]) -> Any:
+def _compiled(module: Any, target: str, options: BackendOptions, frozen: Sequence[int]) -> Any:
     """The graph compiled, or as torch runs it where that fails and the options allow it."""
 
     def make(program: TorchProgram) -> Any:
         with _failing(options):
-            model = _model(program, options)
+            model = _model(program, options.compile_options(target))
             return BoxedCall(model, program.graph) if model is not None else None
         return None
 
@@ -193,7 +198,7 @@ def _function(call: Any, places: Sequence[int], finish: Finish | None) -> Any:
     return boxed
 
 
-def _model(program: TorchProgram, options: BackendOptions) -> Any:
+def _model(program: TorchProgram, options: CompileOptions) -> Any:
     """The compiled model of what the graph computes; None for a graph that computes nothing."""
     from xcc.facade import compile_to_artifact
     from xcc.runtime.model import Model
@@ -202,4 +207,4 @@ def _model(program: TorchProgram, options: BackendOptions) -> Any:
     if not made:
         return None
     graph = replace(program.graph, outputs=made)
-    return Model(compile_to_artifact(TorchProgram(graph, program.weights), options.compile_options())).prepare()
+    return Model(compile_to_artifact(TorchProgram(graph, program.weights), options)).prepare()

@@ -13,13 +13,23 @@ from xcc.frontends.torch import compat
 from xcc.frontends.torch.dtypes import torch_dtype
 from xcc.frontends.torch.graph import Input, Output, Ref, Size, SizeSpec, TensorSpec, TorchGraph
 from xcc.frontends.torch.layout import inverse, strides_of
+from xcc.runtime.executors import on_host
 from xcc.runtime.signature import check_equal
 from xcc.symbolic import Dim
 
-__all__ = ["BoxedCall", "TensorCall", "results_of"]
+__all__ = ["BoxedCall", "TensorCall", "results_of", "tensor_call"]
 
 Sizes = tuple[int, ...]
 REMEMBERED = 256        # sets of sizes
+
+
+def tensor_call(model: Any, orders: Sequence[tuple[int, ...]]) -> TensorCall:
+    """What calls `model` with tensors on its device."""
+    if on_host(model.target):
+        return TensorCall(model, orders)
+    from xcc.frontends.torch.device_call import DeviceCall
+
+    return DeviceCall(model, orders)
 
 
 class TensorCall:
@@ -27,6 +37,8 @@ class TensorCall:
 
     `orders` has the order in memory of the dims of each output (see :class:`Output`).
     """
+
+    device = torch.device("cpu")
 
     def __init__(self, model: Any, orders: Sequence[tuple[int, ...]]) -> None:
         self._executor, self._turn = model.executor, model.turn
@@ -37,19 +49,44 @@ class TensorCall:
     def __call__(self, tensors: Sequence[Any], key: Sizes, symbols: Mapping[str, int]) -> list[Any]:
         """The outputs; None for one that is written into an input, which is there already.
 
-        `tensors`: contiguous ones, of the types and shapes that the program takes. `key`: the values of `symbols`.
+        `tensors`: such as :meth:`fits`, of the types and shapes that the program takes. `key`: the values of `symbols`.
         """
         results: list[Any] = [None] * len(self._outputs)
         addresses = []
         with self._turn.lock:
             forms = self._empty.get(key)
             for n, shape, strides, dtype in self._forms(key, symbols) if forms is None else forms:
-                results[n] = tensor = compat.empty_strided(shape, strides, dtype)
+                results[n] = tensor = self.empty(shape, strides, dtype)
                 addresses.append(tensor.data_ptr())
-            self._executor.run_at([t.data_ptr() for t in tensors], symbols, addresses)
-            for n in self._copied:
-                results[n] = self._outputs[n].copied(self._executor.output(n))
+            self._run(tensors, key, symbols, addresses, results)
         return results
+
+    def empty(self, shape: Sizes, strides: Sizes, dtype: Any) -> Any:
+        """Memory for an output."""
+        return compat.empty_strided(shape, strides, dtype)
+
+    def number(self, value: int) -> Any:
+        """A tensor of a size."""
+        return torch.tensor(value)
+
+    def seed(self) -> Any:
+        """A seed of random numbers, as torch's default generator of the device decides."""
+        return torch.empty((), dtype=torch.int64, device=self.device).random_()
+
+    def fits(self, tensors: Sequence[Any]) -> bool:
+        """Whether the program can read them where they lie."""
+        return all([t.is_contiguous() for t in tensors])
+
+    def laid(self, tensor: Any) -> Any:
+        """The tensor where and as the program can read it."""
+        return tensor.contiguous()
+
+    def _run(self, tensors: Sequence[Any], key: Sizes, symbols: Mapping[str, int], outputs: Sequence[int],
+             results: list[Any]) -> None:
+        """Runs the program, and puts into `results` what it has not written to the addresses `outputs`."""
+        self._executor.run_at([t.data_ptr() for t in tensors], symbols, outputs)
+        for n in self._copied:
+            results[n] = self._outputs[n].copied(self._executor.output(n))
 
     def _forms(self, key: Sizes, symbols: Mapping[str, int]) -> list[Any]:
         if len(self._empty) >= REMEMBERED:
@@ -97,7 +134,7 @@ class BoxedCall:
         self._solved: dict[Sizes, dict[str, int]] = {}
         results = results_of(graph)
         self._program = model.executor.program
-        self._call = TensorCall(model, [o.order for o in results])
+        self._call = tensor_call(model, [o.order for o in results])
         made = {_key(o): n for n, o in enumerate(results)}
         self._results = [_Result(o, graph, made.get(_key(o), -1), places) for o in graph.outputs if not o.updates]
         self._plain = [r.place for r in self._results] == [*range(len(results))] and not any(
@@ -107,13 +144,13 @@ class BoxedCall:
 
     def __call__(self, arguments: list[Any]) -> list[Any]:
         if self._draws:
-            arguments.append(torch.empty((), dtype=torch.int64).random_())      # torch's default generator decides
+            arguments.append(self._call.seed())
         key = tuple([int(arguments[n]) if axis < 0 else arguments[n].size(axis) for _, n, axis in self._sizes])
         symbols = self._solved.get(key)
         if symbols is None:
             symbols = self._solve(key)
         tensors = self._pick(arguments)
-        if self._numbers or self._turned or not all([t.is_contiguous() for t in tensors]):
+        if self._numbers or self._turned or not self._call.fits(tensors):
             tensors = self._laid(tensors)
         made = self._call(tensors, key, symbols)
         for n, place, order in self._written:
@@ -134,10 +171,10 @@ class BoxedCall:
         """The tensors in dense memory, in the orders that the program has been compiled for; numbers as i64."""
         out = list(tensors)
         for n in self._numbers:
-            out[n] = torch.tensor(out[n])
+            out[n] = self._call.number(out[n])
         for n, order in self._turned:
             out[n] = out[n].permute(order)
-        return [t.contiguous() for t in out]
+        return [self._call.laid(t) for t in out]
 
 
 def _picked(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:

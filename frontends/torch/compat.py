@@ -16,12 +16,31 @@ from xcc.diagnostics import UserError
 
 LEAST = (2, 11)
 
-__all__ = ["check_version", "debug_names", "declared_ops", "empty_strided", "read_program", "real_tensors",
-           "value_of", "without_guards_of_kernels"]
+__all__ = ["captures", "check_version", "current_stream", "debug_names", "declared_ops", "empty_strided",
+           "empty_strided_cuda", "read_program", "real_tensors", "value_of", "without_guards_of_kernels"]
 
 empty_strided: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cpu", None) or (
     lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype))
 """Memory on the CPU for `shape`, `strides` and `dtype`, by the quicker way where torch has it."""
+
+_empty_strided_cuda: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cuda", None)
+
+
+def empty_strided_cuda(shape: Any, strides: Any, dtype: Any, device: Any) -> Any:
+    """Memory on a GPU, by the quicker way where torch has it and `device` is the current one."""
+    if _empty_strided_cuda is not None and device.index == torch._C._cuda_getDevice():
+        return _empty_strided_cuda(shape, strides, dtype)
+    return torch.empty_strided(shape, strides, dtype=dtype, device=device)
+
+
+def current_stream(device: int) -> int:
+    """The handle of torch's current stream on the GPU of this number."""
+    return int(torch._C._cuda_getCurrentRawStream(device))
+
+
+def captures() -> bool:
+    """Whether torch's current stream is captured into a graph."""
+    return bool(torch._C._cuda_isCurrentStreamCapturing())
 
 
 def check_version() -> None:

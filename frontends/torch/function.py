@@ -7,9 +7,8 @@ from typing import Any
 import torch
 
 from xcc.diagnostics import UserError, counted
-from xcc.frontends.torch.call import TensorCall
+from xcc.frontends.torch.call import tensor_call
 from xcc.frontends.torch.dtypes import name_of, torch_dtype
-from xcc.runtime.executors import on_host
 from xcc.runtime.signature import check_names, check_tensor
 
 __all__ = ["TensorFunction"]
@@ -23,12 +22,11 @@ class TensorFunction:
     """
 
     def __init__(self, model: Any) -> None:
-        """`model`: an :class:`xcc.Model` for CPUs; UserError for one of another target."""
-        if not on_host(model.target):
-            raise UserError(f"the model is for {model.target}, tensors are taken by models for cpu: give model.run "
-                            "arrays on the device, it takes anything with __dlpack__")
+        """`model`: an :class:`xcc.Model`; its tensors are on the device that it is for. UserError where that is not
+        there."""
         self.model = model
-        self._call = TensorCall(model, [()] * len(model.outputs))
+        self._call = tensor_call(model, [()] * len(model.outputs))
+        self._hosted = self._call.device.type == "cpu"
         self._names = [i.name for i in model.inputs]
         self._forms = [(torch_dtype(i.dtype), len(i.shape)) for i in model.inputs]
         updated = {source: output for output, source in model.updates.items()}
@@ -40,8 +38,10 @@ class TensorFunction:
         tensors = self._tensors(args, kwargs) if kwargs or len(args) != len(self._names) else list(args)
         for n, t in enumerate(tensors):
             if type(t) is not torch.Tensor or (t.dtype, t.dim()) != self._forms[n] or not t.is_contiguous() \
-                    or not t.is_cpu:
+                    or t.is_cpu is not self._hosted:
                 tensors[n] = self._fitted(n, t)
+        if not self._hosted and not self._call.fits(tensors):
+            tensors = [self._aligned(n, t) for n, t in enumerate(tensors)]
         symbols = self.model.symbols_of(tuple([t.shape for t in tensors]),
                                         lambda n, i: int(tensors[n].reshape(-1)[i]))
         results = self._call(tensors, tuple(symbols.values()), symbols)
@@ -65,13 +65,21 @@ class TensorFunction:
         updated = any(n == place for place, _ in self._updated)
         if not isinstance(value, torch.Tensor):
             try:
-                value = torch.as_tensor(value, dtype=self._forms[n][0])
+                value = torch.as_tensor(value, dtype=self._forms[n][0], device=self._call.device)
             except (TypeError, ValueError, RuntimeError) as e:
                 raise UserError(f"input '{info.name}': no tensor of {info.dtype} can be made of a "
                                 f"{type(value).__name__}: {e}") from None
-        if not value.is_cpu:
-            raise UserError(f"input '{info.name}' is on {value.device}, the model runs on the CPU")
+        if value.is_cpu is not self._hosted:
+            raise UserError(f"input '{info.name}' is on {value.device}, the model runs on {self._call.device}")
         check_tensor(info, name_of(value.dtype), value.shape)
         if updated and not value.is_contiguous():
             raise UserError(f"input '{info.name}' is updated in place, and must be contiguous")
         return value.resolve_conj().resolve_neg().contiguous()
+
+    def _aligned(self, n: int, value: Any) -> Any:
+        """The tensor on a GPU where its kernels can read it."""
+        laid = self._call.laid(value)
+        if laid is not value and any(n == place for place, _ in self._updated):
+            raise UserError(f"input '{self.model.inputs[n].name}' is updated in place, and must begin at a multiple of "
+                            "16 bytes")
+        return laid

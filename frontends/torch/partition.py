@@ -15,10 +15,11 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 from torch.utils import _pytree
 
+from xcc.diagnostics import UserError
 from xcc.frontends.torch.dtypes import NAMES
 from xcc.frontends.torch.fx_nodes import CHECKS, source_of
 
-__all__ = ["devices_of", "partitioned", "supported_ops"]
+__all__ = ["partitioned", "supported_ops", "target_of"]
 
 
 @cache
@@ -64,10 +65,23 @@ def partitioned(module: Any) -> tuple[Any, list[str]]:
     return fused, list(missing)
 
 
-def devices_of(module: Any) -> set[str]:
-    """The types of the devices that the graph's tensors lie on."""
-    values = [v for n in module.graph.nodes for v in _leaves(n.meta.get("val"))]
-    return {v.device.type for v in values if isinstance(v, torch.Tensor)}
+def target_of(module: Any) -> str:
+    """The target for the device that the graph's tensors are on; UserError where xcc has none, or where they are on
+    several. A graph for a GPU may be given tensors on the host and have some meanwhile, but not return one."""
+    devices = {v.device for n in module.graph.nodes for v in _leaves(n.meta.get("val"))
+               if isinstance(v, torch.Tensor) and v.device.type != "cpu"}
+    output = next(n for n in module.graph.nodes if n.op == "output")
+    returned = {n.meta["val"].device for n in output.all_input_nodes if isinstance(n.meta.get("val"), torch.Tensor)}
+    devices |= returned
+    if len(devices) > 1:
+        raise UserError(f"the graph has tensors on {' and '.join(sorted(map(str, devices)))}: move the model and its "
+                        "inputs to one device")
+    device, = devices or {torch.device("cpu")}
+    if device.type == "cpu":
+        return "cpu"
+    if device.type == "cuda" and not device.index:
+        return "amdgcn" if torch.version.hip else "nvptx"
+    raise UserError(f"the graph has tensors on {device}; xcc compiles for cpu and cuda:0")
 
 
 def _leaves(value: Any) -> Any:

@@ -1,0 +1,87 @@
+"""Calls a model for GPUs with torch tensors there: on torch's current stream, in memory of torch's allocator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+import torch
+
+from xcc.frontends.torch import compat
+from xcc.frontends.torch.call import REMEMBERED, Sizes, TensorCall
+from xcc.runtime.gpu_executor import ALIGNMENT
+
+__all__ = ["DeviceCall"]
+
+
+class _Arena:
+    """Memory for what a run makes meanwhile. Runs of all models on one stream take turns in it."""
+
+    def __init__(self) -> None:
+        self.tensor: Any = None
+
+    def address(self, size: int, device: Any) -> int:
+        """Of at least `size` bytes, of which the stream is the current one."""
+        held = 0 if self.tensor is None else self.tensor.numel()
+        if held < size:
+            self.tensor = None          # the stream may use again what it was
+            self.tensor = torch.empty(size + (size // 4 if held else 0), dtype=torch.uint8, device=device)
+        return int(self.tensor.data_ptr()) if size else 0
+
+
+_ARENAS: WeakValueDictionary[tuple[int, int], _Arena] = WeakValueDictionary()      # by GPU and stream
+
+
+class DeviceCall(TensorCall):
+    """As TensorCall. Nothing waits for the device but what the program waits for, and ``torch.cuda.graph`` captures
+    what else it enqueues. Runs on one stream share an arena; a captured run's is the capture's.
+    """
+
+    def __init__(self, model: Any, orders: Sequence[tuple[int, ...]]) -> None:
+        super().__init__(model, orders)
+        self._number = self._executor.driver.number
+        self.device = torch.device("cuda", self._number)
+        self._arenas: dict[int, _Arena] = {}            # by stream
+        self._arena_bytes: dict[Sizes, int] = {}        # by the symbols' values
+        self._fitting: tuple[Any, list[int]] | None = None      # tensors, and their addresses
+
+    def empty(self, shape: Sizes, strides: Sizes, dtype: Any) -> Any:
+        return compat.empty_strided_cuda(shape, strides, dtype, self.device)
+
+    def number(self, value: int) -> Any:
+        return torch.full((), value, dtype=torch.int64, device=self.device)
+
+    def fits(self, tensors: Sequence[Any]) -> bool:
+        pointers = [t.data_ptr() for t in tensors]
+        fit = all([t.is_contiguous() and t.is_cuda for t in tensors]) and not any([p % ALIGNMENT for p in pointers])
+        if fit:
+            self._fitting = tensors, pointers
+        return fit
+
+    def laid(self, tensor: Any) -> Any:
+        tensor = tensor.to(self.device).contiguous()
+        return tensor.clone() if tensor.data_ptr() % ALIGNMENT else tensor
+
+    def _run(self, tensors: Sequence[Any], key: Sizes, symbols: Mapping[str, int], outputs: Sequence[int],
+             results: list[Any]) -> None:
+        fitting, self._fitting = self._fitting, None
+        known = fitting is not None and fitting[0] is tensors
+        pointers = fitting[1] if known and fitting is not None else [t.data_ptr() for t in tensors]
+        size = self._arena_bytes.get(key)
+        if size is None:
+            if len(self._arena_bytes) >= REMEMBERED:
+                self._arena_bytes.clear()
+            size = self._arena_bytes[key] = self._executor.arena_bytes(symbols)
+        stream = compat.current_stream(self._number)
+        arena = _Arena() if compat.captures() else self._arenas.get(stream) or self._new_arena(stream)
+        self._executor.run_on(stream, pointers, symbols, outputs, arena.address(size, self.device))
+        for n in self._copied:
+            shape, strides, dtype = self._outputs[n].form(self._executor.output_shape(n))
+            results[n] = self.empty(shape, strides, dtype)
+            self._executor.copy_output(n, results[n].data_ptr())
+
+    def _new_arena(self, stream: int) -> _Arena:
+        arena = _ARENAS.get((self._number, stream)) or _Arena()
+        _ARENAS[self._number, stream] = self._arenas[stream] = arena
+        return arena
