@@ -152,8 +152,9 @@ class CpuExecutor:
         self.threads = int(self._library.xcc_set_threads(ctypes.c_int32(threads)))
         return self.threads
 
-    def run(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
-        """The outputs for contiguous `inputs`, in the program's order."""
+    def run(self, inputs: Sequence[Any], symbols: Mapping[str, int], given: Sequence[Any] = ()) -> list[Any]:
+        """The outputs for contiguous `inputs`, in the program's order. `given`: for each what it is written to, a
+        contiguous array, or None."""
         plan = self.memory.plan(symbols)
         pointers = self._pointers
         for i, array in zip(self.program.inputs, inputs, strict=True):
@@ -161,8 +162,13 @@ class CpuExecutor:
         self.memory.place(plan)
         outputs: list[Any] = []
         for i, size, memory in zip(self.program.outputs, plan.outputs, self._output_memory, strict=True):
-            out = None
-            if memory is not None:
+            out = given[len(outputs)] if given and memory is not None and not self._limits else None
+            if out is not None:
+                if out.shape != size:
+                    raise UserError(f"out: '{self.program.buffers[i].name}' is {list(size)} in this run, the array for "
+                                    f"it {list(out.shape)}")
+                pointers[i] = address_of(out)
+            elif memory is not None:
                 out, pointers[i] = memory.empty(size, self._dtypes[i])
             outputs.append(inputs[self._updated[i]] if i in self._updated else out)
         if plan.void:
@@ -170,9 +176,20 @@ class CpuExecutor:
                                                               *zip(self.program.outputs, outputs, strict=True),
                                                               *self._arrays.items()])
         self._call()
-        if self._plain:
-            return outputs
-        return [self._result(n, out, plan.outputs[n]) for n, out in enumerate(outputs)]
+        if not self._plain:
+            outputs = [self._result(n, out, plan.outputs[n]) for n, out in enumerate(outputs)]
+        return self._written(outputs, given) if given else outputs
+
+    def _written(self, outputs: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+        """What was `given` for outputs, with their numbers."""
+        for n, (out, target) in enumerate(zip(outputs, given, strict=True)):
+            if target is None or target is out:
+                continue
+            if target.shape != out.shape:
+                raise UserError(f"out: '{self.program.buffers[self.program.outputs[n]].name}' is {list(out.shape)} in "
+                                f"this run, the array for it {list(target.shape)}")
+            target[...] = out
+        return [out if target is None else target for out, target in zip(outputs, given, strict=True)]
 
     def _place_empty(self, address: int, arrays: Sequence[tuple[int, Any]]) -> None:
         """Points buffers whose arrays have no element to `address`, where kernels may read (see ArenaPlan)."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc.runtime.dlpack import DEFAULT_STREAM
 from xcc.runtime.dtypes import numpy_dtype
 
 __all__ = ["DeviceArray"]
@@ -59,8 +60,11 @@ _DROP = _DESTRUCTOR(_drop)
 class DeviceArray:
     """Contiguous device memory that it owns. ``np.asarray`` copies it to the host; DLPack shares it."""
 
-    def __init__(self, driver: Any, pointer: int, dtype: str, shape: tuple[int, ...]) -> None:
+    def __init__(self, driver: Any, pointer: int, dtype: str, shape: tuple[int, ...], stream: int | None = None
+                 ) -> None:
+        """stream: the caller's on which it is filled; None: it is."""
         self.driver, self.pointer, self.dtype, self.shape = driver, pointer, dtype, shape
+        self._stream = stream
 
     def __del__(self) -> None:
         try:
@@ -72,6 +76,7 @@ class DeviceArray:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         out = np.empty(self.shape, numpy_dtype(self.dtype))
         self.driver.activate()
+        self._wait()
         self.driver.download(out, self.pointer)
         return out if dtype is None else out.astype(dtype)
 
@@ -79,7 +84,9 @@ class DeviceArray:
         return self.driver.device_type, self.driver.number
 
     def __dlpack__(self, *, stream: Any = None, **_: Any) -> Any:
-        """A DLPack capsule; the work that fills the array is complete."""
+        """A DLPack capsule; the work that fills the array is complete, or goes before what comes on `stream`."""
+        if self._stream is None or (0 if stream == DEFAULT_STREAM else stream) != self._stream:
+            self._wait()
         n = len(self.shape)
         strides, step = [0] * n, 1
         for d in reversed(range(n)):
@@ -92,3 +99,8 @@ class DeviceArray:
         address = ctypes.addressof(managed)
         _EXPORTED[address] = (self, managed, sizes, steps)
         return _new(address, _NAME, _DROP)
+
+    def _wait(self) -> None:
+        if self._stream is not None:
+            self.driver.wait_for(self._stream)
+            self._stream = None

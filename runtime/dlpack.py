@@ -15,6 +15,7 @@ from xcc.runtime.dtypes import numpy_dtype
 __all__ = ["CPU", "CUDA", "ROCM", "DlTensor", "import_dlpack", "to_numpy"]
 
 CPU, CUDA, CUDA_HOST, ROCM, ROCM_HOST, CUDA_MANAGED = 1, 2, 3, 10, 11, 13
+DEFAULT_STREAM = 1      # how DLPack calls CUDA's default stream, whose handle is 0
 _ON_HOST = (CPU, CUDA_HOST, ROCM_HOST)
 
 
@@ -44,19 +45,22 @@ class DlTensor:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     owner: Any
+    shared: bool = False        # with what a run writes: it is to be copied before
 
     @property
     def contiguous(self) -> bool:
         return all(n == 1 or s == c for n, s, c in zip(self.shape, self.strides, _compact(self.shape), strict=True))
 
 
-def import_dlpack(value: Any) -> DlTensor:
-    """Reads ``value.__dlpack__()``; `value` itself keeps the memory alive."""
+def import_dlpack(value: Any, stream: int | None = None) -> DlTensor:
+    """Reads ``value.__dlpack__()``; `value` itself keeps the memory alive.
+
+    stream: the handle of the CUDA stream on which it is used; None: one that waits for the default stream.
+    """
     if getattr(value, "requires_grad", False):
         value = value.detach()
     device = int(value.__dlpack_device__()[0])
-    # stream -1: no synchronisation by the producer where that is not asked for; the legacy stream is 1
-    capsule = value.__dlpack__(stream=1) if device == CUDA else value.__dlpack__()
+    capsule = value.__dlpack__(stream=stream or DEFAULT_STREAM) if device == CUDA else value.__dlpack__()
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     t = _Tensor.from_address(get_pointer(capsule, b"dltensor"))

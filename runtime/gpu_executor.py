@@ -114,7 +114,7 @@ class GpuExecutor:
             lying = {i: v for i, v in zip(self.program.inputs, inputs, strict=True) if _can_lie(v)}
         if in_place and not self._limits:
             lying |= {i: v for i, v in zip(self.program.outputs, out, strict=True) if _can_lie(v) and i in self._own}
-            lying |= {i: self._new(i, shape.env) for i, v in zip(self.program.outputs, out, strict=True)
+            lying |= {i: self._new(i, shape.env, stream) for i, v in zip(self.program.outputs, out, strict=True)
                       if on_device and v is None and i in self._own}
         self._places.put_in_rooms(shape, {i: v.pointer for i, v in lying.items()}, stream)
         if self.poisoned:
@@ -126,8 +126,14 @@ class GpuExecutor:
                 self.driver.copy(shape.addresses[i], value.pointer, self._bytes(value))
         env = dict(shape.env)
         self._body.run(shape, env)
-        outputs = [self._output(i, out[n] if i not in self._updated else inputs[self._updated[i]], lying, shape, env,
-                                on_device) for n, i in enumerate(self.program.outputs)]
+        outputs = []
+        for n, i in enumerate(self.program.outputs):
+            target = inputs[self._updated[i]] if i in self._updated else out[n]
+            if target is None and i in lying:
+                target = lying[i]
+            elif target is None and on_device:
+                target = self._new(i, env, stream)
+            outputs.append(self._output(i, target, shape, env))
         if stream is None:
             self.driver.synchronize()
             self._body.uploads.clear()
@@ -231,26 +237,16 @@ class GpuExecutor:
         self._in_rooms(symbols)         # before launches are captured
         return profile(self, symbols)
 
-    def _output(self, i: int, target: Any, lying: Mapping[int, Any], shape: PlacedShape, env: Mapping[str, int],
-                on_device: bool) -> Any:
-        """Output `i`: what was given for it, or new memory."""
+    def _output(self, i: int, target: Any, shape: PlacedShape, env: Mapping[str, int]) -> Any:
+        """`target` with the numbers of output `i`; None: a numpy array."""
         b = self.program.buffers[i]
-        size = tuple(symbolic.evaluate(d, env) for d in b.shape)
         source = self._body.address(i, shape, env)
-        count = prod(size) * DTYPE_BYTES[b.dtype]
-        if target is None and i in lying:
-            return lying[i]
+        if target is None:
+            target = np.empty([symbolic.evaluate(d, env) for d in b.shape], numpy_dtype(b.dtype))
         if isinstance(target, np.ndarray):
             self.driver.download(target, source)
-        elif target is not None:
-            if target.pointer != source:
-                self.driver.copy(target.pointer, source, count)
-        elif on_device:
-            target = DeviceArray(self.driver, self.driver.alloc(count), b.dtype, size)
-            self.driver.copy(target.pointer, source, count)
-        else:
-            target = np.empty(size, numpy_dtype(b.dtype))
-            self.driver.download(target, source)
+        elif target.pointer != source:
+            self.driver.copy(target.pointer, source, self._bytes(target))
         return target
 
     def _check_out(self, out: Sequence[Any], symbols: Mapping[str, int]) -> None:
@@ -264,10 +260,10 @@ class GpuExecutor:
                 raise UserError(f"out: '{self.program.buffers[i].name}' is {list(size)} in this run, the array for it "
                                 f"{list(target.shape)}")
 
-    def _new(self, i: int, env: Mapping[str, int]) -> DeviceArray:
+    def _new(self, i: int, env: Mapping[str, int], stream: int | None) -> DeviceArray:
         b = self.program.buffers[i]
         size = tuple(symbolic.evaluate(d, env) for d in b.shape)
-        return DeviceArray(self.driver, self.driver.alloc(prod(size) * DTYPE_BYTES[b.dtype]), b.dtype, size)
+        return DeviceArray(self.driver, self.driver.alloc(prod(size) * DTYPE_BYTES[b.dtype]), b.dtype, size, stream)
 
     def _bytes(self, array: Any) -> int:
         return int(prod(array.shape)) * DTYPE_BYTES[array.dtype]

@@ -15,6 +15,7 @@ from xcc.diagnostics import UserError, counted
 from xcc.runtime import dlpack, dtypes
 from xcc.runtime.artifact import Artifact
 from xcc.runtime.executors import executor_module, on_host
+from xcc.runtime.given_outputs import check_apart, given_outputs, stream_of
 from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.signature import Sizes, TensorInfo, check_names, check_tensor, from_python, tensor_infos
 from xcc.runtime.state import ModelState
@@ -70,27 +71,44 @@ class Model:
         raise TypeError("an xcc.Model cannot be pickled or copied, as it has loaded code and mapped weights: save it, "
                         "and xcc.load the file in the other process")
 
-    def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def run(self, inputs: Mapping[str, Any], *, out: Mapping[str, Any] | None = None, stream: Any = None
+            ) -> dict[str, Any]:
         """Runs the model on arrays by input name; returns arrays by output name.
 
         An array is numpy's, anything with ``__dlpack__``, or a number or nested list for an input of that type.
         UserError names the input whose element type or shape does not fit. An input that an output updates is written
         in place: it must be an array that is contiguous and can be written, and the output is that same array.
+
+        out: arrays that outputs are written to, by name: contiguous, of the output's type and shape, and sharing memory
+        with no input. stream: for a model on a GPU, a CUDA stream (of PyTorch or CuPy, or its handle); the run is
+        enqueued there and not waited for, inputs are used as the stream has left them, outputs are on the GPU and
+        complete when the stream has come to them.
         """
-        checked = self._checked(inputs)
+        handle = stream_of(stream)
+        if handle is not None and not hasattr(self.executor, "run_on"):
+            raise UserError(f"stream is for models on GPUs, this one is for '{self.target}'")
+        checked = self._checked(inputs, handle)
         if self._updated:
             self._updated.check([inputs[i.name] for i in self.inputs], checked[0])
+        outputs = self._run(checked, out or {}, handle)
+        for n, place in self._updated.outputs.items():
+            outputs[n] = inputs[self.inputs[place].name]
+        return dict(zip(self._output_names, outputs, strict=True)) | dict(out or {})
+
+    def _run(self, checked: tuple[list[Any], dict[str, int]], out: Mapping[str, Any], stream: int | None) -> list[Any]:
         try:
             with self.turn.lock:
-                outputs = self.executor.run(*checked)
+                if not out and stream is None:
+                    outputs: list[Any] = self.executor.run(*checked)
+                    return outputs
+                given = given_outputs(self.outputs, out, self.updates, getattr(self.executor, "device", dlpack.CPU))
+                check_apart(self.inputs, checked[0], self.outputs, given)
+                return list(self.executor.run(*checked, given, **({} if stream is None else {"stream": stream})))
         except MemoryError as e:
             raise UserError(f"the memory does not suffice for a run of these sizes: {e}") from None
         except ZeroDivisionError:
             sizes = ", ".join(f"'{name}' is {value}" for name, value in checked[1].items())
             raise UserError(f"sizes do not fit: one that is computed is a division by zero, as {sizes}") from None
-        for n, place in self._updated.outputs.items():
-            outputs[n] = inputs[self.inputs[place].name]
-        return dict(zip(self._output_names, outputs, strict=True))
 
     @property
     def updates(self) -> dict[str, str]:
@@ -131,10 +149,10 @@ class Model:
             raise UserError(f"target '{self.target}' has no device times: time run()")
         arrays, symbols = self._checked(inputs)
         with self.turn.lock:
-            self.executor.run(self._updated.copies(arrays), symbols)
+            self.executor.run(self._updated.copies(arrays), symbols, in_place=False)
             return run_times(self.executor, symbols, repeats, cold, before)
 
-    def _checked(self, inputs: Mapping[str, Any]) -> tuple[list[Any], dict[str, int]]:
+    def _checked(self, inputs: Mapping[str, Any], stream: int | None = None) -> tuple[list[Any], dict[str, int]]:
         """Arrays in the program's order, and the symbols that their shapes and values give."""
         if type(inputs) is not dict or inputs.keys() != self._names:
             check_names(inputs, self.inputs)
@@ -143,7 +161,7 @@ class Model:
             value = inputs[name]
             fits = type(value) is np.ndarray and value.dtype is dtype and value.ndim == rank \
                 and value.flags.c_contiguous
-            arrays.append(value if fits else self._array(info, value))
+            arrays.append(value if fits else self._array(info, value, stream))
         hosted: dict[int, Any] = {}
 
         def element(n: int, i: int) -> int:
@@ -239,12 +257,12 @@ class Model:
             inputs[buffers[v.source].name].reshape(-1)[v.index] = sizes[v.name]
         return inputs
 
-    def _array(self, info: TensorInfo, value: Any) -> Any:
+    def _array(self, info: TensorInfo, value: Any, stream: int | None) -> Any:
         if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
             if hasattr(value, "resolve_neg"):
                 value = value.resolve_neg()         # PyTorch shares a tensor that it is to negate as if it were not
             try:
-                tensor = dlpack.import_dlpack(value)
+                tensor = dlpack.import_dlpack(value, stream)
             except (BufferError, RuntimeError, TypeError, ValueError) as e:
                 raise UserError(f"input '{info.name}': the {type(value).__name__} cannot be shared: {e}") from None
             check_tensor(info, tensor.dtype, tensor.shape)

@@ -60,12 +60,15 @@ def check_names(given: Any, inputs: Sequence[TensorInfo]) -> None:
         raise UserError(f"missing input {', '.join(repr(n) for n in missing)}; the model's inputs are {listing}")
 
 
-def check_tensor(info: TensorInfo, dtype: str, shape: Sequence[int]) -> None:
-    """UserError when the element type or the number of dims is not what `info` says."""
+def check_tensor(info: TensorInfo, dtype: str, shape: Sequence[int], *, given: bool = True) -> None:
+    """UserError when the element type or the number of dims is not what `info` says: of an input, or of the memory
+    that the caller has for an output."""
+    what = f"input '{info.name}'" if given else f"out: '{info.name}'"
+    wants = "takes" if given else "gives"
     if dtype != info.dtype:
-        raise UserError(f"input '{info.name}': element type is {dtype}, the model takes {info}")
+        raise UserError(f"{what}: element type is {dtype}, the model {wants} {info}")
     if len(shape) != len(info.shape):
-        raise UserError(f"input '{info.name}': shape is {_text(shape)}, the model takes {info}")
+        raise UserError(f"{what}: shape is {_text(shape)}, the model {wants} {info}")
 
 
 def from_python(info: TensorInfo, value: Any) -> np.ndarray[Any, Any]:

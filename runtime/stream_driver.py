@@ -118,6 +118,10 @@ class StreamDriver:
     def synchronize(self) -> None:
         self._do("StreamSynchronize", self._stream)
 
+    def wait_for(self, stream: int) -> None:
+        """Waits for a caller's stream."""
+        self._do("StreamSynchronize", Handle(stream))
+
     def synchronize_all(self) -> None:
         """Waits for all streams of the GPU."""
         self._do(self.wait_for_all)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -40,7 +41,7 @@ class UpdatedInputs:
         self._keep_apart(arrays)
 
     def copies(self, arrays: Sequence[Any]) -> list[Any]:
-        """`arrays`, those that a run would write into copied; those on a device are, anyway."""
+        """`arrays`, those on the host that a run would write into copied."""
         updated = self.outputs.values()
         return [a.copy() if n in updated and isinstance(a, np.ndarray) else a for n, a in enumerate(arrays)]
 
@@ -54,8 +55,8 @@ class UpdatedInputs:
         for n in set(range(len(arrays))) - set(self.outputs.values()):
             begin, end = self._span(n, arrays[n])
             first = bisect_right(ends, begin)       # the first that ends behind its beginning
-            if first < len(updated) and updated[first][0] < end and isinstance(arrays[n], np.ndarray):
-                arrays[n] = arrays[n].copy()        # arrays on a device are copied by each run
+            if first < len(updated) and updated[first][0] < end:
+                arrays[n] = arrays[n].copy() if isinstance(arrays[n], np.ndarray) else replace(arrays[n], shared=True)
 
     def _span(self, n: int, array: Any) -> tuple[int, int]:
         """Where the memory of an array begins and ends."""

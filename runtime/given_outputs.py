@@ -1,0 +1,93 @@
+"""Arrays and streams that callers of ``Model.run`` bring along."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from xcc.diagnostics import UserError
+from xcc.runtime import dlpack, dtypes
+from xcc.runtime.large_pages import address_of
+from xcc.runtime.program import DTYPE_BYTES
+from xcc.runtime.signature import TensorInfo, check_tensor
+
+__all__ = ["check_apart", "given_outputs", "stream_of"]
+
+
+def given_outputs(infos: Sequence[TensorInfo], out: Mapping[str, Any], updates: Mapping[str, str], device: int
+                  ) -> list[Any]:
+    """For each output what it is written to, a contiguous numpy array or DlTensor, or None; UserError where it cannot
+    be. `updates`: the outputs that are written into inputs. `device`: of the model, as DLPack has it."""
+    names = [i.name for i in infos]
+    for name in out:
+        if name not in names:
+            raise UserError(f"out: the model has no output '{name}'; it has {', '.join(names)}")
+        if name in updates:
+            raise UserError(f"out: '{name}' takes the place of input '{updates[name]}'")
+    return [_written(i, out[i.name], device) if i.name in out else None for i in infos]
+
+
+def _written(info: TensorInfo, value: Any, device: int) -> Any:
+    if isinstance(value, np.ndarray):
+        return _checked(info, value)
+    if not hasattr(value, "__dlpack__"):
+        raise UserError(f"out: '{info.name}' is a {type(value).__name__}: give an array")
+    try:
+        tensor = dlpack.import_dlpack(value)
+    except (BufferError, RuntimeError, TypeError, ValueError) as e:
+        raise UserError(f"out: '{info.name}': the {type(value).__name__} cannot be shared: {e}") from None
+    if tensor.device != device or device == dlpack.CPU:
+        return _checked(info, dlpack.to_numpy(tensor))
+    check_tensor(info, tensor.dtype, tensor.shape, given=False)
+    if not tensor.contiguous:
+        raise UserError(f"out: '{info.name}' is not contiguous (row-major)")
+    return tensor
+
+
+def _checked(info: TensorInfo, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    check_tensor(info, dtypes.name_of(array.dtype), array.shape, given=False)
+    if not array.flags.c_contiguous:
+        raise UserError(f"out: '{info.name}' is not contiguous (row-major)")
+    if not array.flags.writeable:
+        raise UserError(f"out: '{info.name}' is read-only")
+    return array
+
+
+def check_apart(inputs: Sequence[TensorInfo], arrays: Sequence[Any], outputs: Sequence[TensorInfo],
+                given: Sequence[Any]) -> None:
+    """UserError where memory that outputs are written to is also an input's, or another's."""
+    spans = [(*_span(a), f"input '{i.name}'") for i, a in zip(inputs, arrays, strict=True)]
+    for info, target in zip(outputs, given, strict=True):
+        if target is None:
+            continue
+        begin, end = _span(target)
+        for other_begin, other_end, name in spans:
+            if begin < other_end and other_begin < end:
+                raise UserError(f"out: '{info.name}' shares memory with {name}")
+        spans.append((begin, end, f"'{info.name}'"))
+
+
+def _span(array: Any) -> tuple[int, int]:
+    """Where the memory of a contiguous array begins and ends."""
+    if isinstance(array, np.ndarray):
+        return address_of(array), address_of(array) + array.nbytes
+    return array.pointer, array.pointer + prod(array.shape) * DTYPE_BYTES[array.dtype]
+
+
+def stream_of(stream: Any) -> int | None:
+    """The handle of a stream: a number, or an object of PyTorch (``cuda_stream``), CuPy (``ptr``) or with
+    ``__cuda_stream__``; UserError for what is none."""
+    if stream is None:
+        return None
+    if hasattr(stream, "__cuda_stream__"):
+        found = stream.__cuda_stream__
+        stream = (found() if callable(found) else found)[1]
+    for attribute in ("cuda_stream", "ptr"):
+        stream = getattr(stream, attribute, stream)
+    if isinstance(stream, bool) or not isinstance(stream, int):
+        raise UserError(f"stream is a {type(stream).__name__}: give the handle as a number, or a stream of PyTorch or "
+                        "CuPy")
+    return stream
