@@ -1,4 +1,4 @@
-"""xcc beside eager PyTorch and Inductor, on this machine's CPU: ``python benchmarks/pytorch.py --help``.
+"""xcc beside eager PyTorch and Inductor, on this machine's CPU or GPU: ``python benchmarks/pytorch.py --help``.
 
 Each model runs in a process of its own with empty caches; the ways to run it take turns, with a pause between them, so
 that a busy moment meets all of them. Medians; writes a JSON file and a page of tables.
@@ -25,24 +25,27 @@ RATIO = "Inductor's time over xcc's"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="xcc beside eager PyTorch and Inductor on this CPU")
+    parser = argparse.ArgumentParser(description="xcc beside eager PyTorch and Inductor on this CPU or GPU")
     parser.add_argument("--what", choices=("inference", "training", "calls", "all"), default="all")
     parser.add_argument("--models", help="comma-separated names of cases (default: all)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--dtype", choices=("float32", "float16", "bfloat16"), default="float32")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--rounds", type=int, default=15, help="turns of each way to run a model")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results"), help="folder of the results")
     parser.add_argument("--worker", nargs=2, metavar=("WHAT", "CASE"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
-        print(json.dumps(_work(*args.worker, args.threads, args.rounds)))
+        print(json.dumps(_work(*args.worker, args)))
         return 0
-    from pytorch_cases import CASES
+    from pytorch_cases import CASES, GPU_CASES
 
-    chosen = args.models.split(",") if args.models else [c.name for c in CASES]
-    trained = [c.name for c in CASES if c.trains and c.name in chosen]
+    cases = CASES if args.device == "cpu" else GPU_CASES
+    chosen = args.models.split(",") if args.models else [c.name for c in cases]
+    trained = [c.name for c in cases if c.trains and c.name in chosen]
     wanted = [*(("inference", n) for n in chosen), *(("training", n) for n in trained),
               *(("calls", count) for count in ("1", "48", "192"))]
-    path = args.output / f"torch-{_machine(args.threads)}.json"
+    path = args.output / f"torch-{_machine(args)}.json"
     known = json.loads(path.read_text())["rows"] if path.exists() else []
     rows = {(r["what"], r["case"]): r for r in known}
     for what, case in wanted:
@@ -52,7 +55,7 @@ def main() -> int:
         rows[what, case] = row
         times = ", ".join(f"{k} {v:.3f}" for k, v in row.get("ms", {}).items())
         print(f"{what} {case}: {row.get('error', times)}", flush=True)
-        data = {"cpu": _cpu(), "threads": args.threads, "torch": row.get("torch", ""), "rows": list(rows.values())}
+        data = {"machine": _described(args), "torch": row.get("torch", ""), "rows": list(rows.values())}
         path.write_text(json.dumps(data, indent=1) + "\n")
         path.with_suffix(".md").write_text(page(data))
     return 0
@@ -63,8 +66,8 @@ def _row(what: str, case: str, args: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as caches:
         env = os.environ | {"XCC_CACHE_DIR": f"{caches}/xcc", "TORCHINDUCTOR_CACHE_DIR": f"{caches}/inductor",
                             "XCC_THREADS": str(args.threads), "OMP_NUM_THREADS": str(args.threads)}
-        command = [sys.executable, __file__, "--worker", what, case, "--threads", str(args.threads),
-                   "--rounds", str(args.rounds)]
+        command = [sys.executable, __file__, "--worker", what, case, "--threads", str(args.threads), "--rounds",
+                   str(args.rounds), "--device", args.device, "--dtype", args.dtype]
         done = subprocess.run(command, env=env, capture_output=True, text=True)
     found = {"what": what, "case": case}
     if done.returncode:
@@ -72,84 +75,87 @@ def _row(what: str, case: str, args: argparse.Namespace) -> dict[str, Any]:
     return found | json.loads(done.stdout.splitlines()[-1])
 
 
-def _work(what: str, case: str, threads: int, rounds: int) -> dict[str, Any]:
+def _work(what: str, case: str, args: argparse.Namespace) -> dict[str, Any]:
     import torch
 
-    torch.set_num_threads(threads)
+    torch.set_num_threads(args.threads)
     torch.manual_seed(0)
     warnings.simplefilter("ignore")
-    measured = {"inference": _inference, "training": _training, "calls": _calls}[what](case, rounds)
+    if what == "calls":
+        measured = _calls(case, args)
+    else:
+        module, inputs = _built(case, args)
+        measured = {"inference": _inference, "training": _training}[what](module, inputs, args)
     return measured | {"torch": torch.__version__}
 
 
-def _inference(name: str, rounds: int) -> dict[str, Any]:
+def _inference(module: Any, inputs: Any, args: argparse.Namespace) -> dict[str, Any]:
     import torch
 
-    module, inputs = _built(name)
     module.eval()
     with torch.no_grad():
         want = _first(module(*inputs))
         ways: dict[str, Callable[[], Any]] = {"eager": lambda: module(*inputs)}
         seconds, errors = {}, {}
         for way, options in (("inductor", {}), ("xcc", {}), ("inductor frozen", {}), ("xcc frozen", {"freeze": True})):
-            call, seconds[way] = _compiled(module, way, options)
+            call, seconds[way] = _compiled(module, way, options, args)
             got = _first(call(*inputs))
             errors[way] = float((got - want).abs().max() / want.abs().max())
             ways[way] = lambda call=call: call(*inputs)     # type: ignore[misc]
-        return {"ms": _times(ways, rounds), "compile_s": {k: v[0] for k, v in seconds.items()}, "error_of": errors}
+        return {"ms": _times(ways, args), "compile_s": {k: v[0] for k, v in seconds.items()}, "error_of": errors}
 
 
-def _training(name: str, rounds: int) -> dict[str, Any]:
+def _training(module: Any, inputs: Any, args: argparse.Namespace) -> dict[str, Any]:
     import torch
 
-    module, inputs = _built(name)
     module.train()
     for m in module.modules():
         if isinstance(m, torch.nn.Dropout):
             m.p = 0.0       # other random numbers would give another loss
     ways: dict[str, Callable[[], Any]] = {"eager": lambda: _step(module, inputs)}
-    losses, seconds = {"eager": _step(module, inputs)}, {}
+    losses, seconds = {"eager": float(_step(module, inputs))}, {}
     for way in ("inductor", "xcc"):
-        call, seconds[way] = _compiled(module, way, {})
-        losses[way] = _step(call, inputs)
+        call, seconds[way] = _compiled(module, way, {}, args)
+        losses[way] = float(_step(call, inputs))
         ways[way] = lambda call=call: _step(call, inputs)      # type: ignore[misc]
-    return {"ms": _times(ways, rounds), "compile_s": {k: v[0] for k, v in seconds.items()},
+    return {"ms": _times(ways, args), "compile_s": {k: v[0] for k, v in seconds.items()},
             "error_of": {k: abs(v - losses["eager"]) / abs(losses["eager"]) for k, v in losses.items()}}
 
 
-def _step(module: Any, inputs: Any) -> float:
-    loss = _first(module(*inputs)).square().mean()
+def _step(module: Any, inputs: Any) -> Any:
+    loss = _first(module(*inputs)).float().square().mean()
     loss.backward()
-    return float(loss)
+    return loss
 
 
-def _calls(count: str, rounds: int) -> dict[str, Any]:
+def _calls(count: str, args: argparse.Namespace) -> dict[str, Any]:
     """Microseconds of a call in each way, and of xcc's boxed call and of an exported model alone."""
     import torch
     from pytorch_cases import Parameters
 
     import xcc.torch
 
-    module, x = Parameters(int(count)).eval(), torch.randn(4, 8)
+    module, x = Parameters(int(count)).eval().to(args.device), torch.randn(4, 8, device=args.device)
     with torch.no_grad():
         ways: dict[str, Callable[[], Any]] = {}
         for way in ("inductor", "xcc"):
-            call, _ = _compiled(module, way, {})
+            call, _ = _compiled(module, way, {}, args)
             call(x)
             ways[way] = lambda call=call: [call(x) for _ in range(200)]        # type: ignore[misc]
         boxed, arguments = _BOXED[-1], [*module.parts, x]
         boxed(list(arguments))
         ways["xcc, boxed call"] = lambda: [boxed(list(arguments)) for _ in range(200)]
-        exported = xcc.torch.function(xcc.compile(torch.export.export(module, (x,))))
+        target = "cpu" if args.device == "cpu" else "nvptx"
+        exported = xcc.torch.function(xcc.compile(torch.export.export(module, (x,)), target=target))
         exported(x)
         ways["xcc, exported"] = lambda: [exported(x) for _ in range(200)]
-        return {"ms": {k: v / 200 for k, v in _times(ways, rounds).items()}}
+        return {"ms": {k: v / 200 for k, v in _times(ways, args).items()}}
 
 
 _BOXED: list[Any] = []
 
 
-def _compiled(module: Any, way: str, options: dict[str, Any]) -> tuple[Any, list[float]]:
+def _compiled(module: Any, way: str, options: dict[str, Any], args: argparse.Namespace) -> tuple[Any, list[float]]:
     """The module compiled by Inductor or xcc, and seconds of that behind AOTAutograd, added up as it happens."""
     import torch
 
@@ -160,15 +166,16 @@ def _compiled(module: Any, way: str, options: dict[str, Any]) -> tuple[Any, list
 
         own = inductor.compile_fx_inner
 
-        def timed_inner(*args: Any, **rest: Any) -> Any:
+        def timed_inner(*given: Any, **rest: Any) -> Any:
             begin = time.perf_counter()
             try:
-                return own(*args, **rest)
+                return own(*given, **rest)
             finally:
                 seconds[0] += time.perf_counter() - begin
 
         def backend(graph: Any, inputs: Any) -> Any:
-            with torch._inductor.config.patch(freezing=way.endswith("frozen")):
+            graphs = {"triton.cudagraphs": args.device == "cuda"}
+            with torch._inductor.config.patch({"freezing": way.endswith("frozen"), **graphs}):
                 return inductor.compile_fx(graph, inputs, inner_compile=timed_inner)
 
         return torch.compile(module, backend=backend), seconds
@@ -176,10 +183,10 @@ def _compiled(module: Any, way: str, options: dict[str, Any]) -> tuple[Any, list
 
     inner = xcc_backend.compile_graph
 
-    def timed(*args: Any, **rest: Any) -> Any:
+    def timed(*given: Any, **rest: Any) -> Any:
         begin = time.perf_counter()
         try:
-            made = inner(*args, **rest)
+            made = inner(*given, **rest)
         finally:
             seconds[0] += time.perf_counter() - begin
         _BOXED.append(made)
@@ -189,10 +196,14 @@ def _compiled(module: Any, way: str, options: dict[str, Any]) -> tuple[Any, list
     return torch.compile(module, backend=xcc_backend.backend, options={"strict": True, **options}), seconds
 
 
-def _built(name: str) -> tuple[Any, Any]:
-    from pytorch_cases import CASES
+def _built(name: str, args: argparse.Namespace) -> tuple[Any, Any]:
+    import torch
+    from pytorch_cases import CASES, GPU_CASES
 
-    return next(c for c in CASES if c.name == name).build()
+    module, inputs = next(c for c in (CASES if args.device == "cpu" else GPU_CASES) if c.name == name).build()
+    dtype = getattr(torch, args.dtype)
+    return module.to(args.device, dtype), tuple(t.to(args.device, dtype if t.is_floating_point() else None)
+                                                for t in inputs)
 
 
 def _first(result: Any) -> Any:
@@ -201,19 +212,31 @@ def _first(result: Any) -> Any:
     return result if isinstance(result, torch.Tensor) else result[0]
 
 
-def _times(ways: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Median milliseconds of each way, all in turn."""
+def _times(ways: dict[str, Callable[[], Any]], args: argparse.Namespace) -> dict[str, float]:
+    """Median milliseconds of each way, all in turn. On a GPU: of ten calls behind each other, and the wait for them."""
     times: dict[str, list[float]] = {k: [] for k in ways}
+    repeats, wait = (1, lambda: None) if args.device == "cpu" else (10, _wait)
     for call in ways.values():
-        call()
-    for _ in range(rounds):
+        for _ in range(3):          # the first of them may be rehearsals
+            call()
+    for _ in range(args.rounds):
         for k, call in ways.items():
+            wait()
             time.sleep(PAUSE)
             call()          # brings its data into the caches
+            wait()
             begin = time.perf_counter()
-            call()
-            times[k].append((time.perf_counter() - begin) * 1e3)
+            for _ in range(repeats):
+                call()
+            wait()
+            times[k].append((time.perf_counter() - begin) * 1e3 / repeats)
     return {k: statistics.median(v) for k, v in times.items()}
+
+
+def _wait() -> None:
+    import torch
+
+    torch.cuda.synchronize()
 
 
 def _cpu() -> str:
@@ -223,18 +246,27 @@ def _cpu() -> str:
            f"model {facts.get('model', '?')}"
 
 
-def _machine(threads: int) -> str:
-    words = "".join(c if c.isalnum() else " " for c in _cpu().lower()).split()
-    return "-".join([*words, f"{threads}t"])
+def _described(args: argparse.Namespace) -> str:
+    if args.device == "cpu":
+        return f"a CPU: {_cpu()}, {args.threads} threads"
+    import torch
+
+    return f"a GPU: {torch.cuda.get_device_name()}, {args.dtype}"
+
+
+def _machine(args: argparse.Namespace) -> str:
+    words = "".join(c if c.isalnum() else " " for c in _described(args).lower()).split()[2:]
+    return "-".join(words)
 
 
 def page(data: dict[str, Any]) -> str:
     """The tables."""
-    out = [f"# PyTorch on a CPU: {data['cpu']}, {data['threads']} threads, torch {data['torch']}", "",
+    out = [f"# PyTorch on {data['machine']}, torch {data['torch']}", "",
            "Generated by `python benchmarks/pytorch.py`. Median ms, the ways in turn. *Ratio* is Inductor's time over "
            "xcc's, each with parameters as inputs, and each with them frozen (`options={\"freeze\": True}`, Inductor's "
            "`freezing`). *Compile* is the seconds that a compiler takes for the graphs that AOTAutograd gives it, with "
-           "empty caches.", ""]
+           "empty caches. On a GPU, Inductor has CUDA graphs on, and a time is a tenth of that of ten calls and the "
+           "wait for them.", ""]
     for what, title in (("inference", "Inference"), ("training", "Forward and backward"), ("calls", "Calls, us")):
         rows = [r for r in data["rows"] if r["what"] == what]
         if rows:

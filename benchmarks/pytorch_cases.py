@@ -42,14 +42,14 @@ def _declare_ops() -> Any:
     return owner
 
 
-def _text(model: str, config: str, tokens: int = 128, **options: Any) -> Callable[[], Any]:
+def _text(model: str, config: str, tokens: int = 128, batch: int = 1, **options: Any) -> Callable[[], Any]:
     def build() -> Any:
         _declare_ops()
         import transformers
 
         made = getattr(transformers, config)(**options)
         made.use_cache = False
-        return getattr(transformers, model)(made), (torch.randint(0, 1000, (1, tokens)),)
+        return getattr(transformers, model)(made), (torch.randint(0, 1000, (batch, tokens)),)
 
     return build
 
@@ -85,6 +85,24 @@ CASES = [
     Case("qwen3", _text("Qwen3ForCausalLM", "Qwen3Config", hidden_size=256, intermediate_size=768, vocab_size=4000,
                         num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, head_dim=64)),
 ]
+
+
+GPU_CASES = [
+    Case("resnet50", _vision("resnet50", batch=32), trains=True),
+    Case("convnext_tiny", _vision("convnext_tiny", batch=16)),
+    Case("vit_b_16", _vision("vit_b_16", batch=16)),
+    Case("swin_t", _vision("swin_t", batch=16)),
+    Case("mobilenet_v3_small", _vision("mobilenet_v3_small", batch=32)),
+    Case("bert", _text("BertModel", "BertConfig", 128, 16), trains=True),
+    Case("gpt2", _text("GPT2LMHeadModel", "GPT2Config", 512, 4, bos_token_id=None, eos_token_id=None), trains=True),
+    Case("llama", _text("LlamaForCausalLM", "LlamaConfig", 512, 4, hidden_size=2048, intermediate_size=5504,
+                        vocab_size=32000, num_hidden_layers=4, num_attention_heads=16, num_key_value_heads=4)),
+    Case("llama, a token", _text("LlamaForCausalLM", "LlamaConfig", 1, 8, hidden_size=2048, intermediate_size=5504,
+                                 vocab_size=32000, num_hidden_layers=4, num_attention_heads=16,
+                                 num_key_value_heads=4)),
+    Case("lstm", lambda: (_Lstm(), (torch.randn(16, 50, 128),))),
+]
+"""With batches that fill a GPU."""
 
 
 class Parameters(torch.nn.Module):

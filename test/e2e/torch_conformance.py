@@ -5,6 +5,7 @@
     python test/e2e/torch_conformance.py --compile --core    # compiled for this CPU, the ops that are core ATen
     python test/e2e/torch_conformance.py --compile --every 9 # a ninth of all, drawn by their names
     python test/e2e/torch_conformance.py --gradients --every 12      # forward and backward of f32 samples
+    python test/e2e/torch_conformance.py --compile --target nvptx --dtypes f32,f16 --every 30    # on this GPU
 
 Traces are kept under build/torch-conformance, and results until a converter or an op changes: what was interrupted goes
 on from there. A sample that fails must be in torch_expected_failures.txt, one that is there must not pass.
@@ -41,7 +42,7 @@ TRACED_BY = ("frontends/torch/capture.py", "frontends/torch/fx_nodes.py", "front
              "frontends/torch/keep.py", "frontends/torch/sizes.py", "frontends/torch/symbols.py",
              "test/e2e/torch_samples.py")
 EVALUATED_BY = ("frontends/torch", "frontends/shared", "dialects/xt", "test/e2e/torch_outcomes.py")
-COMPILED_BY = (*EVALUATED_BY, "passes", "targets/cpu")
+COMPILED_BY = (*EVALUATED_BY, "passes", "targets")
 LONGEST = 60        # seconds of one sample
 
 
@@ -75,12 +76,13 @@ def traced(op: str, dtype: str) -> list[Case]:
     return out
 
 
-def limited(case: Case, compiled: bool) -> str:
-    """The sample's outcome; what takes too long fails."""
+def limited(case: Case, target: str) -> str:
+    """The sample's outcome, evaluated where there is no target; what takes too long fails."""
     signal.signal(signal.SIGALRM, _too_long)
     signal.alarm(LONGEST)
     try:
-        return torch_outcomes.outcome(case, torch_outcomes.compiled if compiled else torch_outcomes.evaluated)
+        results = partial(torch_outcomes.compiled, target=target) if target else torch_outcomes.evaluated
+        return torch_outcomes.outcome(case, results)
     finally:
         signal.alarm(0)
 
@@ -89,33 +91,33 @@ def _too_long(signum: int, frame: Any) -> None:
     raise TimeoutError(f"longer than {LONGEST} s")
 
 
-def run(compiled: bool, gradients: bool, every: int, code: str, key: tuple[str, str]) -> torch_report.Results:
+def run(target: str, gradients: bool, every: int, code: str, key: tuple[str, str]) -> torch_report.Results:
     """What each sample of an op came to, now or before."""
     op, dtype = key
 
     def drawn(sample: torch_samples.Sample) -> bool:
         return zlib.crc32(str(sample).encode()) % every == 0
 
-    file = _folder(gradients) / f"{op}-{dtype}-{'compiled' if compiled else 'evaluated'}-{every}.json"
+    file = _folder(gradients) / f"{op}-{dtype}-{target or 'evaluated'}-{every}.json"
     if file.exists():
         found = json.loads(file.read_text())
         if found["code"] == code:
             return torch_report.Results(op, dtype, [torch_report.Row(*row) for row in found["rows"]])
     own = torch_gradients.cases(op, dtype, drawn) if gradients else (c for c in traced(op, dtype) if drawn(c.sample))
     rows = [torch_report.Row(c.sample.number, c.left_out, " ".join(c.beyond),
-                             limited(c, compiled) if c.counts else "") for c in own]
+                             limited(c, target) if c.counts else "") for c in own]
     file.write_text(json.dumps({"code": code, "rows": [list(row) for row in rows]}))
     return torch_report.Results(op, dtype, rows)
 
 
-def chosen(patterns: list[str]) -> list[tuple[str, str]]:
-    return [(op, dtype) for op in database() for dtype in DTYPES
+def chosen(patterns: list[str], dtypes: list[str]) -> list[tuple[str, str]]:
+    return [(op, dtype) for op in database() for dtype in dtypes
             if supported(op, dtype) and (not patterns or any(fnmatch(op, p) for p in patterns))]
 
 
-def results(keys: list[tuple[str, str]], compiled: bool, gradients: bool, every: int,
+def results(keys: list[tuple[str, str]], target: str, gradients: bool, every: int,
             jobs: int) -> Iterator[torch_report.Results]:
-    one = partial(run, compiled, gradients, every, digest(*(COMPILED_BY if compiled else EVALUATED_BY)))
+    one = partial(run, target, gradients, every, digest(*(COMPILED_BY if target else EVALUATED_BY)))
     if jobs == 1:
         yield from map(one, keys)
         return
@@ -126,17 +128,19 @@ def results(keys: list[tuple[str, str]], compiled: bool, gradients: bool, every:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ops", nargs="*", help="names or patterns of ops; default: all")
-    parser.add_argument("--compile", action="store_true", help="compiled for this CPU, else evaluated")
+    parser.add_argument("--compile", action="store_true", help="compiled for this machine, else evaluated")
+    parser.add_argument("--target", default="cpu", help="what to compile for: cpu or nvptx")
+    parser.add_argument("--dtypes", default="f32,i64,i1", help=f"of {', '.join(DTYPES)}")
     parser.add_argument("--gradients", action="store_true", help="of f32 samples, else what the ops give")
     parser.add_argument("--core", action="store_true", help="only the ops that are core ATen")
     parser.add_argument("--every", type=int, default=1, help="one sample of so many, drawn by their names")
     parser.add_argument("--section", default="", help="writes the summary as a section of the document; its title")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     options = parser.parse_args()
-    keys = [k for k in chosen(options.ops) if (not options.core or k[0] in core())
+    keys = [k for k in chosen(options.ops, options.dtypes.split(",")) if (not options.core or k[0] in core())
             and (not options.gradients or k[1] == "f32" and database()[k[0]].supports_autograd)]
     done = []
-    for found in results(keys, options.compile, options.gradients, options.every, options.jobs):
+    for found in results(keys, options.target if options.compile else "", options.gradients, options.every, options.jobs):
         done.append(found)
         for row in found.rows:
             if row.failure:
@@ -146,7 +150,7 @@ def main() -> int:
     print(report.summary())
     if options.section:
         report.section(options.section)
-    if options.ops or options.core or not plain or options.every > 1:
+    if options.ops or options.core or not plain or options.every > 1 or "f16" in options.dtypes:
         return 0
     report.write()
     unexpected = report.unexpected()

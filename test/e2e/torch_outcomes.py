@@ -28,10 +28,10 @@ def evaluated(case: Case) -> list[Array]:
         return _in_order(case, interpret(module, _given(case), weights))
 
 
-def compiled(case: Case) -> list[Array]:
-    """What the program gives when it is compiled for this CPU."""
+def compiled(case: Case, target: str = "cpu") -> list[Array]:
+    """What the program gives when it is compiled for this CPU, or the GPU of this machine."""
     assert case.program is not None
-    model = xcc.compile(case.program, isolate=False, cache=False)
+    model = xcc.compile(case.program, target=target, isolate=target != "cpu", cache=False)
     names = [i.name for i in case.program.graph.inputs if i.kind == "user"]
     given = {i.name: x for i, x in zip(case.program.graph.inputs, _given(case), strict=False)}
     results = model.run({name: given[name] for name in names})

@@ -27,7 +27,7 @@ from xcc.frontends.torch.op_table import core
 
 Array = np.ndarray[Any, Any]
 
-DTYPES = {"f32": torch.float32, "i64": torch.int64, "i1": torch.bool}
+DTYPES = {"f32": torch.float32, "i64": torch.int64, "i1": torch.bool, "f16": torch.float16}
 SEED = 1234
 
 
