@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from torch_outcomes import outcome
 from torch_report import expected_failures
-from torch_samples import DTYPES, Case, database, drawn, supported
+from torch_samples import Case, database, drawn, supported
 
 PARTS, EACH = 4, 100
 
@@ -19,7 +19,7 @@ PARTS, EACH = 4, 100
 def counted(seed: int) -> Iterator[Case]:
     """Samples that count, each of an op drawn of all."""
     numbers = random.Random(seed)
-    keys = [(op, dtype) for op in database() for dtype in DTYPES if supported(op, dtype)]
+    keys = [(op, dtype) for op in database() for dtype in ("f32", "i64", "i1") if supported(op, dtype)]
     while True:
         case = drawn(*numbers.choice(keys), numbers)
         if case is not None and case.counts:

@@ -140,7 +140,8 @@ def main() -> int:
     keys = [k for k in chosen(options.ops, options.dtypes.split(",")) if (not options.core or k[0] in core())
             and (not options.gradients or k[1] == "f32" and database()[k[0]].supports_autograd)]
     done = []
-    for found in results(keys, options.target if options.compile else "", options.gradients, options.every, options.jobs):
+    target = options.target if options.compile else ""
+    for found in results(keys, target, options.gradients, options.every, options.jobs):
         done.append(found)
         for row in found.rows:
             if row.failure:
