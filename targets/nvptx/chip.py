@@ -68,7 +68,7 @@ def chip_for_capability(major: int, minor: int, sms: int = 0) -> Chip:
     """The chip of a GPU that the driver reports: the newest row that its code runs on, with the true SM count."""
     from dataclasses import replace
 
-    exact = {(8, 0): "sm_80", (8, 6): "sm_86", (8, 9): "sm_89", (9, 0): "sm_90a", (10, 0): "sm_100a"}
+    exact = {divmod(int(name.removeprefix("sm_").rstrip("a")), 10): name for name in _CHIPS}
     older = [key for key in exact if key <= (major, minor) and not exact[key].endswith("a")]
     name = exact.get((major, minor)) or exact[max(older, default=(8, 0))]
     chip = _CHIPS[name]

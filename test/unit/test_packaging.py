@@ -39,7 +39,7 @@ def _tracked(pattern: str) -> set[Path]:
 
 def test_packages_are_the_folders_that_exist() -> None:
     setup = _config()
-    folders = {str(p.parent) for p in _tracked("*.py")}
+    folders = {str(p.parent) for p in _tracked("*.py") if p.parent.parent != Path("targets")}
     named = {"xcc": "xcc"} | setup["package-dir"]
     assert {named[p] for p in setup["packages"]} == folders
     assert set(setup["packages"]) == set(named)
@@ -53,7 +53,9 @@ def test_every_folder_is_a_package() -> None:
 
 
 def test_data_files_are_in_the_wheel() -> None:
-    endings = {pattern.lstrip("*") for pattern in _config()["package-data"]["*"]}
+    patterns = _config()["package-data"]
+    endings = {pattern.lstrip("*") for pattern in patterns["*"]}
+    assert set(patterns["xcc.targets"]) == {f"*/*{ending}" for ending in (*endings, ".py")}
     data = {p for p in _tracked("*") if p.suffix not in (".py", ".pyc", ".md")}
     assert sorted(str(p) for p in data if p.suffix not in endings) == []
 
