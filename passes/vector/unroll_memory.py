@@ -18,9 +18,11 @@ from xcc.passes.vector.tiles import (
     MaskTile,
     ScalarTile,
     Tile,
+    dense_constant,
     extract,
     index,
     op,
+    shuffle,
     splat,
     vec,
 )
@@ -85,11 +87,30 @@ def _read_chunk(t: Transfer, key: Key, width: int, padding: Any) -> Any:
     start = t.chunk_start(key)
     result = vec(width, t.elem)
     if t.straight():
+        if _odd(width, t.elem):
+            whole = vec(2 * (width - 1), t.elem)
+            wide = op("vector.maskedload", [whole], [*_odd_place(t, key, width), splat(padding, whole.shape[0])])
+            return shuffle(wide, wide, range(width))
         if t.mask is None:
             return op("vector.load", [result], [t.memory, *t.address(start)])
         return op("vector.maskedload", [result], [t.memory, *t.masked_address(start), t.mask_chunk(key, width),
                                                   splat(padding, width)])
     return splat(t.load_scalar(start, padding), width)
+
+
+def _odd(width: int, elem: Any) -> bool:
+    """Whether a chunk is read and written as the first lanes of one twice as wide: LLVM dies of vectors of one bf16
+    more than a register has, where it knows instructions for bf16."""
+    register = width - 1
+    return isinstance(elem, ir.BF16Type) and register >= 8 and not register & (register - 1)
+
+
+def _odd_place(t: Transfer, key: Key, width: int) -> list[Any]:
+    """Memory, address and mask of such a chunk."""
+    start, i1 = t.chunk_start(key), ir.IntegerType.get_signless(1)
+    on = dense_constant(i1, [1] * width) if t.mask is None else t.mask_chunk(key, width)
+    mask = shuffle(on, dense_constant(i1, [0]), [min(i, width) for i in range(2 * (width - 1))])
+    return [t.memory, *(t.address(start) if t.mask is None else t.masked_address(start)), mask]
 
 
 @unrolls("vector.transfer_write")
@@ -133,7 +154,10 @@ def _write_past_caches(t: Transfer, tile: Tile) -> None:
 def _write_chunk(t: Transfer, tile: Tile, key: Key, how: Mapping[str, Any] = NOTHING) -> None:
     """`how`: attributes of a whole chunk's store."""
     start, width, chunk = t.chunk_start(key), tile.width(key), tile.chunk(key)
-    if t.straight() and t.mask is None:
+    if t.straight() and _odd(width, t.elem):
+        wide = shuffle(chunk, chunk, [min(i, width - 1) for i in range(2 * (width - 1))])
+        op("vector.maskedstore", [], [*_odd_place(t, key, width), wide])
+    elif t.straight() and t.mask is None:
         op("vector.store", [], [chunk, t.memory, *t.address(start)], **how)
     elif t.straight():
         op("vector.maskedstore", [], [t.memory, *t.masked_address(start), t.mask_chunk(key, width), chunk])

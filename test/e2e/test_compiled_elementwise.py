@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
+import pytest
 from compiled import FLOATS, INTEGERS, SIZES, SMALL, arrays, check, examples, filled, shapes
 from hypothesis import given
 from hypothesis import strategies as st
@@ -143,6 +145,14 @@ MOVES = {"slice": _slice, "pad": _pad, "concatenate": _concatenate, "reshape": _
          "transpose": lambda v, rng: xt.transpose(v, perm=[int(p) for p in rng.permutation(len(xt.shape_of(v)))]),
          "reverse": lambda v, rng: xt.reverse(v, axes=[int(rng.integers(0, len(xt.shape_of(v))))]),
          "double": lambda v, rng: xt.maximum(v, v)}
+
+
+@pytest.mark.parametrize("n", [7, 9, 12, 17, 25])
+def test_short_rows_of_bf16(n: int) -> None:
+    """Whole rows in registers, as parameters of convolutions have them; LLVM knows bf16 on some CPUs only."""
+    x = filled((33, 5, n), np.dtype(ml_dtypes.bfloat16))
+    check(lambda v: xt.transpose(v, perm=(2, 1, 0)), x)
+    check(lambda v: xt.reverse(v, axes=[0]), x)
 
 
 @given(st.data())
