@@ -60,6 +60,35 @@ class _Copy(ctypes.Structure):
                 ("depth", ctypes.c_size_t))
 
 
+class _LaunchEdit:
+    """The parameters of a launch's node, which :meth:`apply` gives to a graph for its next replays."""
+
+    def __init__(self, function: Any, sizes: Sequence[int], params: Any, values: Any) -> None:
+        self._values, self._params = values, params
+        self._wanted = _KernelNode(function, *sizes, ctypes.addressof(params))
+
+    def set(self, place: int, address: int) -> None:
+        self._values[place] = address
+
+    def apply(self, graph: CapturedGraph, node: Any) -> None:
+        call("cuGraphExecKernelNodeSetParams_v2", graph.ready, node, ctypes.byref(self._wanted))
+
+
+class _CopyEdit:
+    """The same for a copy within the device, or from the host to it."""
+
+    def __init__(self, context: Any, target: int, source: int, size: int, from_host: bool) -> None:
+        self._context = context
+        self._wanted = _Copy(source_type=_HOST if from_host else _DEVICE, target_type=_DEVICE, target_device=target,
+                             width=size, height=1, depth=1, **{"source_host" if from_host else "source_device": source})
+
+    def set(self, place: int, address: int) -> None:
+        setattr(self._wanted, "source_device" if place else "target_device", address)
+
+    def apply(self, graph: CapturedGraph, node: Any) -> None:
+        call("cuGraphExecMemcpyNodeSetParams", graph.ready, node, ctypes.byref(self._wanted), self._context)
+
+
 class CudaError(RuntimeError):
     """A driver call failed: the call, the error's name and the driver's text."""
 
@@ -193,13 +222,6 @@ class CudaDriver(StreamDriver):
 
     # -- nodes of graphs ----------------------------------------------------------------------------------------
 
-    @property
-    def captures(self) -> bool:
-        """Whether somebody captures what is enqueued on the stream."""
-        status = ctypes.c_int()
-        call("cuStreamIsCapturing", self._stream, ctypes.byref(status))
-        return status.value != 0
-
     def captured_node(self) -> Any:
         """The node of what was enqueued last, while the stream is captured."""
         status, number, nodes, count = ctypes.c_int(), ctypes.c_uint64(), ctypes.POINTER(Handle)(), ctypes.c_size_t()
@@ -212,19 +234,14 @@ class CudaDriver(StreamDriver):
             raise CudaError(f"a captured stream has {count.value} last nodes")
         return Handle(nodes[0])
 
-    def edit_launch(self, graph: CapturedGraph, node: Any, function: Any, grid: Sequence[int], block: Sequence[int],
-                    shared_bytes: int, pointers: Sequence[int], symbols: Sequence[int]) -> None:
-        """From its next replay on, the graph launches the node's kernel with these `pointers`."""
-        params, _alive = parameters(pointers, symbols)
-        wanted = _KernelNode(function, *sizes(grid, block, shared_bytes), ctypes.addressof(params))
-        call("cuGraphExecKernelNodeSetParams_v2", graph.ready, node, ctypes.byref(wanted))
+    def launch_edit(self, function: Any, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
+                    pointers: Sequence[int], symbols: Sequence[int]) -> _LaunchEdit:
+        """What gives a launch's node other pointers."""
+        return _LaunchEdit(function, sizes(grid, block, shared_bytes), *parameters(pointers, symbols))
 
-    def edit_copy(self, graph: CapturedGraph, node: Any, target: int, source: int, size: int, *,
-                  from_host: bool = False) -> None:
-        """From its next replay on, the graph's node copies `size` bytes from `source` to `target`, on the device."""
-        wanted = _Copy(source_type=_HOST if from_host else _DEVICE, target_type=_DEVICE, target_device=target,
-                       width=size, height=1, depth=1, **{"source_host" if from_host else "source_device": source})
-        call("cuGraphExecMemcpyNodeSetParams", graph.ready, node, ctypes.byref(wanted), self._context)
+    def copy_edit(self, target: int, source: int, size: int, *, from_host: bool = False) -> _CopyEdit:
+        """What gives a copy's node another target or source, its pointers 0 and 1."""
+        return _CopyEdit(self._context, target, source, size, from_host)
 
     # -- memory -------------------------------------------------------------------------------------------------
 

@@ -89,23 +89,26 @@ class GpuBody:
 
     def _segment(self, part: tuple[Statement, ...], shape: PlacedShape, env: dict[str, int]) -> None:
         """Replays the graph of `part`, captured at its first run; enqueues one by one what no graph holds."""
-        changing = env.keys() - shape.env.keys()
+        key, changing = id(part), len(env) > len(shape.env)
+        if not changing and key in shape.graphs:
+            shape.graphs[key].replay()
+            return
         self._behind_launch = False
         if changing or not shape.keeps_graphs or self._count(part, env) > _MAX_UNROLLED:
             for s in part:
                 self._enqueue(s, shape, env, self.uploads)
             return
-        key = id(part)
-        if key not in shape.graphs:
-            recorder = Recorder(self.driver, shape.bases)
-            try:
-                for s in part:
-                    self._enqueue(s, shape, env, shape.kept, recorder)
-            except BaseException:
-                recorder.abandon()
-                raise
-            shape.graphs[key] = recorder.finish()
-        shape.graphs[key].replay()
+        recorder = Recorder(self.driver, shape.bases)
+        try:
+            for s in part:
+                self._enqueue(s, shape, env, shape.kept, recorder)
+        except BaseException:
+            recorder.abandon()
+            raise
+        shape.graphs[key] = graph = recorder.finish()
+        if len(part) == len(self.program.body):
+            shape.whole = graph
+        graph.replay()
 
     def _count(self, part: Iterable[Statement], env: Mapping[str, int]) -> int:
         total = 0

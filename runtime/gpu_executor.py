@@ -140,32 +140,40 @@ class GpuExecutor:
         return outputs
 
     def run_on(self, stream: int, inputs: Sequence[int], symbols: Mapping[str, int], outputs: Sequence[int],
-               arena: int) -> None:
+               arena: int, *, captured: bool = False) -> None:
         """Enqueues a run on the caller's `stream`, and waits for nothing that the program does not wait for.
 
         inputs, outputs: addresses of contiguous memory, aligned to ALIGNMENT, of the inputs in the program's order and
         of :attr:`own_outputs`; 0 for what has no element. arena: of :meth:`arena_bytes` that no other stream uses.
+        captured: the caller captures the stream. The GPU's primary context is current on the calling thread, as it is
+        where the caller has just made the outputs.
         """
-        self.driver.activate()
         self.driver.use(stream)
         try:
-            captures = self.driver.edits_graphs and self.driver.captures
-            shape = self._places.new(symbols) if captures else self._places.shape(symbols, stream)
-            shape.in_capture = captures
-            shape.keeps_graphs &= not captures and self.driver.edits_graphs
+            shape = self._places.new(symbols) if captured else self._places.shape(symbols, stream)
             place = [*inputs, *outputs, arena]
             if place != shape.place:
                 self._places.put(shape, place)
-            if self.poisoned:
-                self.driver.fill(arena, poison.POISON, shape.plan.size)
-            env = dict(shape.env)
-            self._body.run(shape, env)
-            self._last = shape, env, stream
-            if captures:                        # the caller's graph reads it in each of its runs
-                self._captured += self._body.uploads
-            self._body.uploads.clear()          # what is not pinned has been read
+            if shape.whole is not None and not self.poisoned:
+                shape.whole.replay()
+                self._last = shape, shape.env, stream
+            else:
+                self._run_slowly(shape, stream, captured)
         finally:
             self.driver.use(None)
+
+    def _run_slowly(self, shape: PlacedShape, stream: int, captured: bool) -> None:
+        """A run that does not replay one graph that there is."""
+        shape.in_capture = captured
+        shape.keeps_graphs &= not captured and self.driver.edits_graphs
+        if self.poisoned:
+            self.driver.fill(shape.place[-1], poison.POISON, shape.plan.size)
+        env = dict(shape.env)
+        self._body.run(shape, env)
+        self._last = shape, env, stream
+        if captured:                        # the caller's graph reads it in each of its runs
+            self._captured += self._body.uploads
+        self._body.uploads.clear()          # what is not pinned has been read
 
     def arena_bytes(self, symbols: Mapping[str, int]) -> int:
         """How large the arena of a run is."""

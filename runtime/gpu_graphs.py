@@ -2,43 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Base", "Recorder", "MovableGraph"]
+__all__ = ["Base", "MovableGraph", "Recorder"]
 
 Base = int | None
 """What a buffer moves with: a number among the places that callers choose; None for what stays where it is."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Node:
-    """One launch or copy. `places` has base and offset of each pointer, or (None, pointer)."""
+    """One launch or copy: `edit` is the driver's, with ``set(place, address)`` of its pointers and ``apply``."""
 
     handle: Any
-    places: tuple[tuple[Base, int], ...]
-    edit: Callable[[Any, Any, Sequence[int]], None]
-    bases: frozenset[int]
+    edit: Any
+
+
+Uses = Mapping[int, Sequence[tuple[_Node, int, int]]]
+"""By base, the nodes with a pointer into it: which of their pointers, how far behind the base."""
 
 
 class MovableGraph:
     """What a :class:`Recorder` has captured."""
 
-    def __init__(self, driver: Any, graph: Any, nodes: Sequence[_Node]) -> None:
-        self._driver, self._graph = driver, graph
-        self._nodes = [n for n in nodes if n.bases]
+    def __init__(self, driver: Any, graph: Any, uses: Uses) -> None:
+        self._driver, self._graph, self._uses = driver, graph, uses
 
     def replay(self) -> None:
         """Enqueues it."""
         self._driver.replay(self._graph)
 
-    def move(self, bases: Mapping[int, int], moved: frozenset[int]) -> None:
+    def move(self, bases: Mapping[int, int], moved: Iterable[int]) -> None:
         """Has what is replayed from now on find the `moved` ones of the `bases` where these are now."""
-        for node in self._nodes:
-            if not moved.isdisjoint(node.bases):
-                node.edit(self._graph, node.handle,
-                          [at if base is None else bases[base] + at for base, at in node.places])
+        edited: dict[_Node, None] = {}
+        for base in moved:
+            at = bases[base]
+            for node, place, offset in self._uses.get(base, ()):
+                node.edit.set(place, at + offset)
+                edited[node] = None
+        for node in edited:
+            node.edit.apply(self._graph, node.handle)
 
     def free(self) -> None:
         """It is not running."""
@@ -52,12 +58,12 @@ class Recorder:
     def __init__(self, driver: Any, bases: Mapping[int, int]) -> None:
         """`bases`: where each place that may move is now."""
         self._driver, self._bases = driver, bases
-        self._nodes: list[_Node] = []
+        self._uses: dict[int, list[tuple[_Node, int, int]]] = defaultdict(list)
         driver.begin_capture()
 
     def finish(self) -> MovableGraph:
         """The graph."""
-        return MovableGraph(self._driver, self._driver.end_capture(), self._nodes)
+        return MovableGraph(self._driver, self._driver.end_capture(), self._uses)
 
     def abandon(self) -> None:
         """Ends the capture without a graph."""
@@ -67,37 +73,26 @@ class Recorder:
                pointers: Sequence[int], symbols: Sequence[int], early: bool, of: Sequence[Base]) -> None:
         """As the driver's; `of`: what each pointer moves with."""
         self._driver.launch(function, grid, block, shared_bytes, pointers, symbols, early)
-
-        def edit(graph: Any, node: Any, now: Sequence[int]) -> None:
-            self._driver.edit_launch(graph, node, function, grid, block, shared_bytes, now, symbols)
-
-        if 0 not in grid:
-            self._note(pointers, of, edit)
+        if 0 not in grid and self._moves(of):
+            self._note(pointers, of, self._driver.launch_edit(function, grid, block, shared_bytes, pointers, symbols))
 
     def copy(self, target: int, source: int, size: int, of: Sequence[Base]) -> None:
         """As the driver's."""
         self._driver.copy(target, source, size)
-
-        def edit(graph: Any, node: Any, now: Sequence[int]) -> None:
-            self._driver.edit_copy(graph, node, now[0], now[1], size)
-
-        if size:
-            self._note((target, source), of, edit)
+        if size and self._moves(of):
+            self._note((target, source), of, self._driver.copy_edit(target, source, size))
 
     def upload(self, pointer: int, array: Any, of: Sequence[Base]) -> None:
         """As the driver's."""
         self._driver.upload(pointer, array)
+        if array.nbytes and self._moves(of):
+            self._note((pointer,), of, self._driver.copy_edit(pointer, array.ctypes.data, array.nbytes, from_host=True))
 
-        def edit(graph: Any, node: Any, now: Sequence[int]) -> None:
-            self._driver.edit_copy(graph, node, now[0], array.ctypes.data, array.nbytes, from_host=True)
+    def _moves(self, of: Sequence[Base]) -> bool:
+        return bool(self._driver.edits_graphs) and any(base is not None for base in of)
 
-        if array.nbytes:
-            self._note((pointer,), of, edit)
-
-    def _note(self, pointers: Sequence[int], of: Sequence[Base], edit: Callable[[Any, Any, Sequence[int]], None]
-              ) -> None:
-        used = frozenset(base for base in of if base is not None)
-        if used and self._driver.edits_graphs:
-            places = tuple((base, p if base is None else p - self._bases[base])
-                           for base, p in zip(of, pointers, strict=True))
-            self._nodes.append(_Node(self._driver.captured_node(), places, edit, used))
+    def _note(self, pointers: Sequence[int], of: Sequence[Base], edit: Any) -> None:
+        node = _Node(self._driver.captured_node(), edit)
+        for place, (base, pointer) in enumerate(zip(of, pointers, strict=True)):
+            if base is not None:
+                self._uses[base].append((node, place, pointer - self._bases[base]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,6 +37,7 @@ class GpuPlaces:
         self.rooms: dict[int | None, Rooms] = {}
         self.own = [i for i in program.outputs if program.buffers[i].kind == "output"]
         self._outside = [*program.inputs, *self.own]
+        self._bases = [*self._outside, _ARENA]
         self._outside_bytes = DimValues([(*b.shape, DTYPE_BYTES[b.dtype]) for i in self._outside
                                          for b in [program.buffers[i]]], self.planner.limits)
         self._empty = [i for i, b in enumerate(program.buffers)
@@ -55,12 +57,16 @@ class GpuPlaces:
     def new(self, symbols: Mapping[str, int]) -> PlacedShape:
         """One that nobody keeps."""
         sizes = self._known(symbols)
-        return PlacedShape(dict(symbols), dict(self._weights), sizes, self.planner.plan(symbols),
-                           self._known.offsets(sizes))
+        aliases: dict[Base, list[tuple[int, int]]] = defaultdict(list)
+        for i, offset in self._known.offsets(sizes):
+            aliases[self.moves_with[i]].append((i, offset))
+        shape = PlacedShape(dict(symbols), dict(self._weights), sizes, self.planner.plan(symbols), aliases)
+        self._follow(shape, None)
+        return shape
 
     def of_setup(self) -> PlacedShape:
         """For the launches of the setup, which have no symbols."""
-        return PlacedShape({}, dict(self._weights), [], ArenaPlan({}, 0), [])
+        return PlacedShape({}, dict(self._weights), [], ArenaPlan({}, 0), {})
 
     def put_in_rooms(self, shape: PlacedShape, lying: Mapping[int, int], stream: int | None) -> None:
         """Has runs of `shape` find inputs and outputs at the addresses `lying`, the others and the arena in rooms."""
@@ -70,38 +76,39 @@ class GpuPlaces:
             self.rooms[stream] = Rooms(self._driver)
         rooms = self.rooms[stream]
         if not rooms.suffice(needed):
-            self._driver.synchronize()
+            if rooms:       # what is given back may be in use
+                self._driver.synchronize()
             rooms.grow(needed)
         found = rooms.pointers() | dict(lying)
         self.put(shape, [*[found[i] if sizes[i] else 0 for i in self._outside], found[_ARENA]])
 
     def put(self, shape: PlacedShape, place: list[int]) -> None:
         """Has runs of `shape` find inputs, outputs and arena at the addresses `place`; 0 is what has no element."""
-        if place == shape.place:
+        before = shape.place
+        if place == before:
             return
         if shape.graphs and not self._driver.edits_graphs:
             self._driver.synchronize_all()
             shape.free()
         shape.place = place
-        arena = place[-1]
-        void = arena + shape.plan.void if shape.plan.void else 0       # see ArenaPlan
-        now = {i: at or void for i, at in zip(self._outside, place, strict=False)} | {_ARENA: arena}
-        moved = frozenset(i for i, at in now.items() if shape.bases.get(i) != at)
-        shape.bases.update(now)
-        self._update(shape, now, moved, void)
+        void = place[-1] + shape.plan.void if shape.plan.void else 0       # see ArenaPlan
+        moved = [n for n in range(len(place)) if not before or place[n] != before[n] or void and not place[n]]
+        for n in moved:
+            base = self._bases[n]
+            shape.bases[base] = shape.addresses[base] = place[n] or void
+            if base == _ARENA:
+                self._follow_arena(shape, void)
+            self._follow(shape, base)
         for graph in shape.graphs.values():
-            graph.move(now, moved)
+            graph.move(shape.bases, [self._bases[n] for n in moved])
 
-    def _update(self, shape: PlacedShape, now: Mapping[int, int], moved: frozenset[int], void: int) -> None:
-        """The addresses of all buffers in what has moved."""
-        addresses = shape.addresses
-        if _ARENA in moved:
-            for i, offset in shape.plan.offsets.items():
-                addresses[i] = now[_ARENA] + offset
-            if void:
-                addresses.update(dict.fromkeys(self._empty, void))
-        for i in moved - {_ARENA}:
-            addresses[i] = now[i]
-        for i, offset in shape.aliases:
-            if self.moves_with[i] in moved or i not in addresses:
-                addresses[i] = addresses[self._program.buffers[i].base] + offset
+    def _follow_arena(self, shape: PlacedShape, void: int) -> None:
+        for i, offset in shape.plan.offsets.items():
+            shape.addresses[i] = shape.bases[_ARENA] + offset
+        if void:
+            shape.addresses.update(dict.fromkeys(self._empty, void))
+
+    def _follow(self, shape: PlacedShape, base: Base) -> None:
+        """The addresses of aliases of what moves with `base`."""
+        for i, offset in shape.aliases.get(base, ()):
+            shape.addresses[i] = shape.addresses[self._program.buffers[i].base] + offset

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xcc.runtime.arena import ArenaPlan
-from xcc.runtime.gpu_graphs import MovableGraph
+from xcc.runtime.gpu_graphs import Base, MovableGraph
 
 __all__ = ["PlacedShape", "PlacedShapes", "Rooms", "give_back"]
 
@@ -24,22 +24,25 @@ class PlacedShape:
 
     Attributes:
         sizes: what is known of those in statements (xcc.runtime.known_sizes).
-        aliases: buffers in others, and where in them each begins; one of another comes behind it.
         keeps_graphs: whether its launches are captured; else they are enqueued one by one.
         in_capture: whether all of the run is captured by the caller, so that nothing can be read back.
         place: the last run's addresses of inputs, outputs and arena; `bases` has them by buffer, the arena's as -1.
+        aliases: by what they move with (see GpuPlaces), None for what stays, buffers in others and where in them each
+            begins; one of another comes behind it.
+        whole: the graph of all of the program, where one holds it.
     """
 
     env: dict[str, int]
     addresses: dict[int, int]
     sizes: list[int]
     plan: ArenaPlan
-    aliases: list[tuple[int, int]]
+    aliases: dict[Base, list[tuple[int, int]]]
     keeps_graphs: bool = True
     in_capture: bool = False
     place: list[int] = field(default_factory=list)
     bases: dict[int, int] = field(default_factory=dict)
     graphs: dict[int, MovableGraph] = field(default_factory=dict)
+    whole: MovableGraph | None = None
     kept: list[Any] = field(default_factory=list)
 
     def free(self) -> None:
@@ -47,6 +50,7 @@ class PlacedShape:
         for graph in self.graphs.values():
             graph.free()
         self.graphs.clear()
+        self.whole = None
 
 
 class PlacedShapes:
@@ -57,12 +61,16 @@ class PlacedShapes:
         """`synchronize` waits for all that runs."""
         self._synchronize = synchronize
         self._held: dict[Any, PlacedShape] = {}
+        self._last: tuple[Any, Any] = None, None
         self._awaited: deque[Any] = deque(maxlen=AWAITED_SHAPES)
 
     def get(self, key: Any, make: Callable[[], PlacedShape]) -> PlacedShape:
         """The one of `key`, which `make` makes where there is none."""
+        if key == self._last[0]:
+            return self._last[1]
         if key in self._held:       # the one used longest ago is forgotten first
             self._held[key] = shape = self._held.pop(key)
+            self._last = key, shape
             return shape
         shape = make()
         if len(self._held) >= CACHED_SHAPES and key not in self._awaited:
@@ -73,6 +81,7 @@ class PlacedShapes:
             self._synchronize()
             self._held.pop(next(iter(self._held))).free()
         self._held[key] = shape
+        self._last = key, shape
         return shape
 
     def __iter__(self) -> Iterator[PlacedShape]:
@@ -83,6 +92,7 @@ class PlacedShapes:
         for shape in self:
             shape.free()
         self._held.clear()
+        self._last = None, None
 
 
 class Rooms:
@@ -91,6 +101,9 @@ class Rooms:
     def __init__(self, driver: Any) -> None:
         self.driver = driver
         self._held: dict[int, tuple[int, int]] = {}     # pointer, bytes
+
+    def __bool__(self) -> bool:
+        return bool(self._held)
 
     def suffice(self, sizes: Mapping[int, int]) -> bool:
         return all(i in self._held and self._held[i][1] >= n for i, n in sizes.items())

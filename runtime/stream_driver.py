@@ -43,7 +43,7 @@ class StreamDriver:
     """One GPU and a stream: `_own_stream`, which the driver itself makes, or what :meth:`use` was given.
 
     Attributes:
-        edits_graphs: whether it has `captured_node`, `edit_launch` and `edit_copy`.
+        edits_graphs: whether it has `captured_node`, `launch_edit` and `copy_edit`.
         prefix: of the functions' names.
         renamed: functions whose name is not the prefix and the common name.
         event_flags: what creates an event takes besides.
@@ -60,6 +60,7 @@ class StreamDriver:
         self.number = number
         self._own_stream = Handle()
         self._stream = self._replaced = self._own_stream
+        self._callers: dict[int, Any] = {}      # streams by number
 
     def call(self, name: str, *args: Any) -> None:
         """Calls the API's function `name`; an error of the driver's own where it fails."""
@@ -81,7 +82,12 @@ class StreamDriver:
 
     def use(self, stream: int | None) -> None:
         """What is enqueued from now on goes to `stream`, the caller's; None: to the driver's own."""
-        self._stream = self._own_stream if stream is None else Handle(stream)
+        if stream is None:
+            self._stream = self._own_stream
+            return
+        if stream not in self._callers:
+            self._callers[stream] = Handle(stream)
+        self._stream = self._callers[stream]
 
     def unload(self, module: Any) -> None:
         """Unloads a module whose kernels are not running and in no graph."""

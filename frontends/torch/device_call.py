@@ -74,8 +74,9 @@ class DeviceCall(TensorCall):
                 self._arena_bytes.clear()
             size = self._arena_bytes[key] = self._executor.arena_bytes(symbols)
         stream = compat.current_stream(self._number)
-        arena = _Arena() if compat.captures() else self._arenas.get(stream) or self._new_arena(stream)
-        self._executor.run_on(stream, pointers, symbols, outputs, arena.address(size, self.device))
+        captured = compat.captures()
+        arena = _Arena() if captured else self._arenas.get(stream) or self._new_arena(stream)
+        self._executor.run_on(stream, pointers, symbols, outputs, arena.address(size, self.device), captured=captured)
         for n in self._copied:
             shape, strides, dtype = self._outputs[n].form(self._executor.output_shape(n))
             results[n] = self.empty(shape, strides, dtype)

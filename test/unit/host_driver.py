@@ -12,10 +12,25 @@ from xcc.runtime.program import Buffer, Launch, Program
 N = symbolic.sym("n")
 
 
+class Edit:
+    """Gives a node of a graph other pointers."""
+
+    def __init__(self, driver, pointers, action):
+        self.driver, self.pointers, self.action = driver, list(pointers), action
+
+    def set(self, place, address):
+        self.pointers[place] = address
+
+    def apply(self, graph, node):
+        self.driver.log.append("edit")
+        now = tuple(self.pointers)
+        graph[node] = graph[node][0], lambda: self.action(now)
+
+
 class HostDriver:
     """Runs "kernels" that are Python functions of (pointers, symbols)."""
 
-    device_type, number, edits_graphs, captures = 2, 0, True, False
+    device_type, number, edits_graphs = 2, 0, True
 
     def __init__(self, kernels):
         self.kernels, self.log, self.capturing, self.memory, self.modules = kernels, [], None, {}, []
@@ -97,13 +112,11 @@ class HostDriver:
     def captured_node(self):
         return len(self.capturing) - 1
 
-    def edit_launch(self, graph, node, function, grid, block, shared_bytes, pointers, symbols):
-        self.log.append("edit")
-        graph[node] = graph[node][0], lambda: function(pointers, symbols)
+    def launch_edit(self, function, grid, block, shared_bytes, pointers, symbols):
+        return Edit(self, pointers, lambda now: function(now, symbols))
 
-    def edit_copy(self, graph, node, target, source, size, *, from_host=False):
-        self.log.append("edit")
-        graph[node] = graph[node][0], lambda: ctypes.memmove(target, source, size)
+    def copy_edit(self, target, source, size, *, from_host=False):
+        return Edit(self, (target, source), lambda now: ctypes.memmove(now[0], now[1], size))
 
     def free_graph(self, graph):
         self.log.append("free graph")

@@ -25,12 +25,12 @@ class Caller:
     def place(self, n=0):
         return self.driver.alloc(4 * n)
 
-    def __call__(self, n, x=None, y=None, stream=7, arena=None):
+    def __call__(self, n, x=None, y=None, stream=7, arena=None, **more):
         x, y = x or self.place(n), y or self.place(n)
         array(x, n)[:] = np.arange(n)
         assert self.run.arena_bytes({"n": n}) <= 4096
         self.driver.log.clear()
-        self.run.run_on(stream, [x], {"n": n}, [y], arena or self.arena)
+        self.run.run_on(stream, [x], {"n": n}, [y], arena or self.arena, **more)
         np.testing.assert_array_equal(array(y, n), np.arange(n) + 3)
         return self.driver.log
 
@@ -65,19 +65,16 @@ def test_each_stream_and_each_size_has_its_graph():
 
 def test_nothing_is_kept_of_a_run_that_the_caller_captures():
     call = Caller()
-    call.driver.captures = True
     for _ in range(2):
-        assert call(5) == ["launch", "launch", "copy", "launch"]
-    call.driver.captures = False
+        assert call(5, captured=True) == ["launch", "launch", "copy", "launch"]
     assert call(5) == ["capture", "replay"]
 
 
 def test_scalars_of_a_captured_run_stay():
     buffers = [f32("input", N, name="x"), Buffer("output", (1,), "i64", "y")]
     call = Caller(buffers, [SetScalar(1, (N,))])
-    call.driver.captures = True
     for _ in range(3):
-        call.run.run_on(7, [call.place(4)], {"n": 4}, [call.place(4)], call.arena)
+        call.run.run_on(7, [call.place(4)], {"n": 4}, [call.place(4)], call.arena, captured=True)
     assert len(call.run._captured) == 3 and not call.run._body.uploads
 
 
@@ -91,9 +88,8 @@ def test_a_run_that_waits_for_the_device_cannot_be_captured():
     assert call.run.copied_outputs == [0] and call.run.output_shape(0) == (2,)
     call.run.copy_output(0, exact)
     np.testing.assert_array_equal(array(exact, 2), [2, 2])
-    call.driver.captures = True
     with pytest.raises(UserError, match="cannot be captured"):
-        call.run.run_on(7, [x], {"n": 6}, [y], call.arena)
+        call.run.run_on(7, [x], {"n": 6}, [y], call.arena, captured=True)
 
 
 def test_empty_arrays_have_an_address_of_memory():
@@ -125,7 +121,7 @@ def test_arrays_on_the_device_are_read_and_written_where_they_lie():
     call.driver.log.clear()
     call.run.run([x], {"n": 5}, [y], stream=3)      # nobody waits
     call.run.run([x], {"n": 5}, [y], stream=3)
-    assert call.driver.log == ["wait", "capture", "replay", "replay"]        # for memory, once a stream
+    assert call.driver.log == ["capture", "replay", "replay"]
 
 
 def test_what_lies_badly_is_copied():
@@ -135,7 +131,7 @@ def test_what_lies_badly_is_copied():
     y.pointer, y.shape = y.pointer + 4, (5,)
     call.driver.log.clear()
     assert call.run.run([x], {"n": 5}, [y])[0] is y
-    assert call.driver.log == ["wait", "copy", "capture", "replay", "copy", "wait"]
+    assert call.driver.log == ["copy", "capture", "replay", "copy", "wait"]
     np.testing.assert_array_equal(array(y.pointer, 5), np.arange(5) + 3)
 
 
