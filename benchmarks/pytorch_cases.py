@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -35,11 +37,16 @@ def _declare_ops() -> Any:
 
     Its library may be for another build of torch, and transformers imports it, too, where it is installed.
     """
-    owner = torch.library.Library("torchvision", "FRAGMENT")
-    if not hasattr(torch.ops.torchvision, "nms"):
+    try:
+        importlib.import_module("torchvision")
+    except RuntimeError:        # an op that it asks for is not there
+        for name in [n for n in sys.modules if n.partition(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        owner = torch.library.Library("torchvision", "FRAGMENT")
         for op in ("nms", "qnms"):
             owner.define(f"{op}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    return owner
+        return owner
+    return None
 
 
 def _text(model: str, config: str, tokens: int = 128, batch: int = 1, **options: Any) -> Callable[[], Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
+import sys
 import tempfile
 import zlib
 from pathlib import Path
@@ -48,11 +49,16 @@ def declare_compiled_ops() -> Any:
 
     if importlib.util.find_spec("torchvision") is None:
         return None
-    library = torch.library.Library("torchvision", "FRAGMENT")
-    if not hasattr(torch.ops.torchvision, "nms"):
+    try:
+        importlib.import_module("torchvision")
+    except RuntimeError:        # an op that it asks for is not there
+        for name in [n for n in sys.modules if n.partition(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        library = torch.library.Library("torchvision", "FRAGMENT")
         for op in ("nms", "qnms"):
             library.define(f"{op}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    return library
+        return library
+    return None
 
 
 def _seed(name: str) -> int:
