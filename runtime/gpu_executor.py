@@ -145,9 +145,9 @@ class GpuExecutor:
 
         inputs, outputs: addresses of contiguous memory, aligned to ALIGNMENT, of the inputs in the program's order and
         of :attr:`own_outputs`; 0 for what has no element. arena: of :meth:`arena_bytes` that no other stream uses.
-        captured: the caller captures the stream. The GPU's primary context is current on the calling thread, as it is
-        where the caller has just made the outputs.
+        captured: the caller captures the stream.
         """
+        self.driver.activate()
         self.driver.use(stream)
         try:
             shape = self._places.new(symbols) if captured else self._places.shape(symbols, stream)
