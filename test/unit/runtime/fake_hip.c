@@ -152,3 +152,36 @@ int hipEventRecord(void *e, void *s) { return e == &event_object && s == &stream
 int hipEventSynchronize(void *e) { return e == &event_object ? OK : INVALID; }
 int hipEventElapsedTime(float *ms, void *a, void *b) { *ms = 1.5f; return a == &event_object && b == &event_object ? OK : INVALID; }
 int hipEventDestroy(void *e) { return e == &event_object ? OK : INVALID; }
+
+/* CUDA alone: nodes of graphs, numbered from 1. Structures as in cuda.h. */
+typedef struct { void *function; unsigned gx, gy, gz, bx, by, bz, shared; void **params, **extra; void *kernel, *context; } KernelNode;
+typedef struct { size_t x, y, z, lod; int type; const void *host; uint64_t device; void *array, *reserved; size_t pitch, height; } Side;
+typedef struct { Side source, target; size_t width, height, depth; } Copy3D;
+
+int cuStreamGetCaptureInfo_v2(void *s, int *status, uint64_t *id, void **graph, void ***nodes, size_t *count) {
+  static void *last;
+  if (s != &stream_object || !capturing || !captured.count) return INVALID;
+  last = (void *)(intptr_t)captured.count;
+  *status = 1, *id = 7, *graph = &captured, *nodes = &last, *count = 1;
+  return OK;
+}
+static Call *node_of(void *exec, void *node) {
+  Graph *g = exec;
+  intptr_t n = (intptr_t)node;
+  return g->tag == EXEC_TAG && n >= 1 && n <= g->count && !capturing ? &g->calls[n - 1] : 0;
+}
+int cuGraphExecKernelNodeSetParams_v2(void *exec, void *node, const KernelNode *wanted) {
+  Call *c = node_of(exec, node);
+  unsigned geometry[6] = {wanted->gx, wanted->gy, wanted->gz, wanted->bx, wanted->by, wanted->bz};
+  if (!c || c->kind != 1 || wanted->function != &functions[c->kernel] || wanted->extra || wanted->kernel || wanted->context ||
+      memcmp(geometry, c->grid, sizeof c->grid) || memcmp(geometry + 3, c->block, sizeof c->block)) return INVALID;
+  for (int i = 0; i < 3; i++) memcpy(&c->params[i], wanted->params[i], 8);
+  return OK;
+}
+int cuGraphExecMemcpyNodeSetParams(void *exec, void *node, const Copy3D *wanted, void *context) {
+  Call *c = node_of(exec, node);
+  if (!c || c->kind || wanted->target.type != 2 || wanted->height != 1 || wanted->depth != 1 || wanted->width != c->size) return INVALID;
+  c->from = wanted->source.type == 1 ? wanted->source.host : (void *)wanted->source.device;
+  c->to = (void *)wanted->target.device;
+  return OK;
+}

@@ -9,6 +9,7 @@ from c_compiler import compile_c
 
 from xcc.runtime import cuda_driver
 from xcc.runtime.cuda_driver import CudaDriver
+from xcc.runtime.gpu_graphs import Recorder
 from xcc.runtime.stream_driver import StreamDriver
 
 SAME = ("Init", "GetErrorName", "GetErrorString", "StreamCreate", "StreamSynchronize", "ModuleGetFunction",
@@ -63,6 +64,45 @@ def test_kernels_and_copies_are_enqueued_and_replayed(driver, fake):
     for p in (a, b, c):
         driver.free(p)
     assert fake.fake_live_graphs() == fake.fake_live_blocks() == 0
+
+
+def test_nodes_of_a_graph_get_other_buffers(driver, fake):
+    """Launches and copies, from the host, too; what is not named stays."""
+    module = ctypes.c_void_p()
+    assert fake.hipModuleLoadData(ctypes.byref(module), b"\x7fELF") == 0
+    twice = driver.function(module, "twice")
+    n, given = 100, [np.random.default_rng(k).standard_normal(100).astype(np.float32) for k in range(3)]
+    arrays = [driver.alloc(4 * n) for _ in range(6)]
+    x, y, z, *others = arrays
+    for pointer, values in zip((x, others[0]), given, strict=False):
+        driver.upload(pointer, values)
+    bases = {0: x, 1: y, 2: z, 3: others[2]}
+    recorder = Recorder(driver, bases)
+    recorder.launch(twice, (2, 1, 1), (64, 1, 1), 0, [x, y], [n], False, [0, 1])
+    recorder.copy(z, y, 4 * n, [2, 1])
+    recorder.upload(others[2] + 8, given[2][:5], [3])
+    graph = recorder.finish()
+
+    def got(pointer):
+        out = np.empty(n, np.float32)
+        driver.download(out, pointer)
+        return out
+
+    graph.replay()
+    np.testing.assert_array_equal(got(z), 2 * given[0])
+    bases[0], bases[2] = others[0], others[1]
+    graph.move(bases, [0, 2])
+    graph.replay()
+    np.testing.assert_array_equal(got(y), 2 * given[1])
+    np.testing.assert_array_equal(got(others[1]), 2 * given[1])
+    np.testing.assert_array_equal(got(z), 2 * given[0])
+    bases[3] = z
+    graph.move(bases, [3])
+    graph.replay()
+    np.testing.assert_array_equal(got(z)[2:7], given[2][:5])
+    graph.free()
+    for pointer in arrays:
+        driver.free(pointer)
 
 
 def test_a_failing_call_is_an_error_with_its_name(driver):
