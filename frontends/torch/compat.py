@@ -100,12 +100,13 @@ def without_guards_of_kernels() -> None:
 
 
 def _without_guards(function: Any) -> Any:
-    def call(x: Any, *args: Any, **kwargs: Any) -> Any:
-        mode = getattr(x, "fake_mode", None)
+    def call(*args: Any, **kwargs: Any) -> Any:        # 2.11 names all arguments
+        modes = (getattr(a, "fake_mode", None) for a in (*args, *kwargs.values()))
+        mode = next((m for m in modes if m is not None), None)
         if not sizes.backed_size_oblivious or mode is None or mode.shape_env is None:
-            return function(x, *args, **kwargs)
+            return function(*args, **kwargs)
         with mode.shape_env.suppress_guards():
-            return function(x, *args, **kwargs)
+            return function(*args, **kwargs)
 
     return call
 

@@ -1,0 +1,33 @@
+"""What differs between versions of torch."""
+
+from types import SimpleNamespace
+
+import pytest
+from torch.fx.experimental import _config
+
+from xcc.frontends.torch import compat
+
+
+class ShapeEnv:
+    def __init__(self):
+        self.entered = 0
+
+    def suppress_guards(self):
+        return self
+
+    def __enter__(self):
+        self.entered += 1
+
+    def __exit__(self, *_):
+        return False
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("oblivious", [False, True])
+def test_kernels_put_no_guards_however_their_arguments_are_given(named, oblivious, monkeypatch):
+    monkeypatch.setattr(_config, "backed_size_oblivious", oblivious)
+    env = ShapeEnv()
+    x = SimpleNamespace(fake_mode=SimpleNamespace(shape_env=env))
+    call = compat._without_guards(lambda flag, input: (flag, input))
+    assert (call(flag=3, input=x) if named else call(3, x)) == (3, x)
+    assert env.entered == oblivious
