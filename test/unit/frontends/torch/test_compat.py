@@ -24,10 +24,10 @@ class ShapeEnv:
 
 @pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("oblivious", [False, True])
-def test_kernels_put_no_guards_however_their_arguments_are_given(named, oblivious, monkeypatch):
-    monkeypatch.setattr(_config, "backed_size_oblivious", oblivious)
+def test_kernels_put_no_guards_however_their_arguments_are_given(named, oblivious):
     env = ShapeEnv()
     x = SimpleNamespace(fake_mode=SimpleNamespace(shape_env=env))
     call = compat._without_guards(lambda flag, input: (flag, input))
-    assert (call(flag=3, input=x) if named else call(3, x)) == (3, x)
+    with _config.patch(backed_size_oblivious=oblivious):
+        assert (call(flag=3, input=x) if named else call(3, x)) == (3, x)
     assert env.entered == oblivious
