@@ -58,15 +58,17 @@ _DROP = _DESTRUCTOR(_drop)
 
 
 class DeviceArray:
-    """Contiguous device memory that it owns. ``np.asarray`` copies it to the host; DLPack shares it."""
+    """Contiguous device memory. ``np.asarray`` copies it to the host; DLPack shares it."""
 
-    def __init__(self, driver: Any, pointer: int, dtype: str, shape: tuple[int, ...], stream: int | None = None
-                 ) -> None:
-        """stream: the caller's on which it is filled; None: it is."""
+    def __init__(self, driver: Any, pointer: int, dtype: str, shape: tuple[int, ...], stream: int | None = None,
+                 owner: Any = None) -> None:
+        """stream: the caller's on which it is filled; None: it is. owner: whose memory it is; None: its own."""
         self.driver, self.pointer, self.dtype, self.shape = driver, pointer, dtype, shape
-        self._stream = stream
+        self._stream, self._owner = stream, owner
 
     def __del__(self) -> None:
+        if self._owner is not None:
+            return
         try:
             with self.driver.current():     # in whatever thread the last reference went
                 self.driver.free(self.pointer)

@@ -88,24 +88,25 @@ class GpuExecutor:
     # -- running ------------------------------------------------------------------------------------------------
 
     def run(self, inputs: Sequence[Any], symbols: Mapping[str, int], out: Sequence[Any] = (), *,
-            stream: int | None = None, in_place: bool = True) -> list[Any]:
+            stream: int | None = None, in_place: bool = True, borrow: bool = False) -> list[Any]:
         """Outputs for contiguous `inputs` in the program's order: numpy arrays, or DeviceArrays when an input is
         on the device or a stream is given.
 
         out: for each output where it goes, a contiguous numpy array or DlTensor of its shape, or None. stream: the
         caller's; what is on the device is then complete when the stream has come to it. in_place: inputs on the device
-        are read where they lie; else they are copied, as :meth:`replay` wants it.
+        are read where they lie; else they are copied, as :meth:`replay` wants it. borrow: outputs are DeviceArrays of
+        the executor's memory, good until the next run.
         """
         self.driver.activate()
         self.driver.use(stream)
         try:
             return self._run_from(inputs, symbols, out or [None] * len(self.program.outputs), stream,
-                                  in_place and self.driver.edits_graphs)
+                                  in_place and self.driver.edits_graphs, borrow)
         finally:
             self.driver.use(None)
 
     def _run_from(self, inputs: Sequence[Any], symbols: Mapping[str, int], out: Sequence[Any], stream: int | None,
-                  in_place: bool) -> list[Any]:
+                  in_place: bool, borrow: bool) -> list[Any]:
         shape = self._places.shape(symbols, stream)
         self._check_out(out, symbols)
         on_device = stream is not None or not all(isinstance(v, np.ndarray) for v in inputs)
@@ -115,7 +116,7 @@ class GpuExecutor:
         if in_place and not self._limits:
             lying |= {i: v for i, v in zip(self.program.outputs, out, strict=True) if _can_lie(v) and i in self._own}
             lying |= {i: self._new(i, shape.env, stream) for i, v in zip(self.program.outputs, out, strict=True)
-                      if on_device and v is None and i in self._own}
+                      if on_device and not borrow and v is None and i in self._own}
         self._places.put_in_rooms(shape, {i: v.pointer for i, v in lying.items()}, stream)
         if self.poisoned:
             self._places.rooms[stream].poison()
@@ -131,6 +132,8 @@ class GpuExecutor:
             target = inputs[self._updated[i]] if i in self._updated else out[n]
             if target is None and i in lying:
                 target = lying[i]
+            elif target is None and borrow:
+                target = self._lent(i, shape, env, stream)
             elif target is None and on_device:
                 target = self._new(i, env, stream)
             outputs.append(self._output(i, target, shape, env))
@@ -272,6 +275,12 @@ class GpuExecutor:
         b = self.program.buffers[i]
         size = tuple(symbolic.evaluate(d, env) for d in b.shape)
         return DeviceArray(self.driver, self.driver.alloc(prod(size) * DTYPE_BYTES[b.dtype]), b.dtype, size, stream)
+
+    def _lent(self, i: int, shape: PlacedShape, env: Mapping[str, int], stream: int | None) -> DeviceArray:
+        """Output `i` where the run has left it."""
+        b = self.program.buffers[i]
+        size = tuple(symbolic.evaluate(d, env) for d in b.shape)
+        return DeviceArray(self.driver, self._body.address(i, shape, env), b.dtype, size, stream, owner=self)
 
     def _bytes(self, array: Any) -> int:
         return int(prod(array.shape)) * DTYPE_BYTES[array.dtype]

@@ -71,8 +71,8 @@ class Model:
         raise TypeError("an xcc.Model cannot be pickled or copied, as it has loaded code and mapped weights: save it, "
                         "and xcc.load the file in the other process")
 
-    def run(self, inputs: Mapping[str, Any], *, out: Mapping[str, Any] | None = None, stream: Any = None
-            ) -> dict[str, Any]:
+    def run(self, inputs: Mapping[str, Any], *, out: Mapping[str, Any] | None = None, stream: Any = None,
+            borrow: bool = False) -> dict[str, Any]:
         """Runs the model on arrays by input name; returns arrays by output name.
 
         An array is numpy's, anything with ``__dlpack__``, or a number or nested list for an input of that type.
@@ -82,28 +82,31 @@ class Model:
         out: arrays that outputs are written to, by name: contiguous, of the output's type and shape, and sharing memory
         with no input. stream: for a model on a GPU, a CUDA stream (of PyTorch or CuPy, or its handle); the run is
         enqueued there and not waited for, inputs are used as the stream has left them, outputs are on the GPU and
-        complete when the stream has come to them.
+        complete when the stream has come to them. borrow: outputs are arrays on the GPU, in memory of the model's that
+        the next run writes again.
         """
         handle = stream_of(stream)
-        if handle is not None and not hasattr(self.executor, "run_on"):
-            raise UserError(f"stream is for models on GPUs, this one is for '{self.target}'")
+        more: dict[str, Any] = ({} if handle is None else {"stream": handle}) | ({"borrow": True} if borrow else {})
+        if more and not hasattr(self.executor, "run_on"):
+            raise UserError(f"{next(iter(more))} is for models on GPUs, this one is for '{self.target}'")
         checked = self._checked(inputs, handle)
         if self._updated:
             self._updated.check([inputs[i.name] for i in self.inputs], checked[0])
-        outputs = self._run(checked, out or {}, handle)
+        outputs = self._run(checked, out or {}, more)
         for n, place in self._updated.outputs.items():
             outputs[n] = inputs[self.inputs[place].name]
         return dict(zip(self._output_names, outputs, strict=True)) | dict(out or {})
 
-    def _run(self, checked: tuple[list[Any], dict[str, int]], out: Mapping[str, Any], stream: int | None) -> list[Any]:
+    def _run(self, checked: tuple[list[Any], dict[str, int]], out: Mapping[str, Any], more: Mapping[str, Any]
+             ) -> list[Any]:
         try:
             with self.turn.lock:
-                if not out and stream is None:
+                if not out and not more:
                     outputs: list[Any] = self.executor.run(*checked)
                     return outputs
                 given = given_outputs(self.outputs, out, self.updates, getattr(self.executor, "device", dlpack.CPU))
                 check_apart(self.inputs, checked[0], self.outputs, given)
-                return list(self.executor.run(*checked, given, **({} if stream is None else {"stream": stream})))
+                return list(self.executor.run(*checked, given, **more))
         except MemoryError as e:
             raise UserError(f"the memory does not suffice for a run of these sizes: {e}") from None
         except ZeroDivisionError:

@@ -73,6 +73,8 @@ def test_what_no_output_can_be_written_to_is_refused(model: Any, out: Any, messa
 def test_streams_are_for_gpus(model: Any) -> None:
     with pytest.raises(xcc.UserError, match="stream is for models on GPUs, this one is for 'cpu'"):
         model.run({"x": X}, stream=3)
+    with pytest.raises(xcc.UserError, match="borrow is for models on GPUs"):
+        model.run({"x": X}, borrow=True)
     with pytest.raises(xcc.UserError, match="stream is a str"):
         model.run({"x": X}, stream="default")
 

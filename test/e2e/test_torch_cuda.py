@@ -247,6 +247,8 @@ def test_model_run_with_outputs_and_streams_of_the_caller() -> None:
         close(out, model(x * 2))
         made = compiled.run({name: x}, stream=stream)[out_name]
         close(torch.from_dlpack(made), model(x))
+        lent = compiled.run({name: x}, borrow=True)[out_name]
+        close(torch.from_dlpack(lent), model(x))
         host = np.empty((5, 16), np.float32)
         compiled.run({name: x.cpu().numpy()}, out={out_name: host})
         np.testing.assert_allclose(host, model(x).cpu(), rtol=1e-4, atol=1e-4)

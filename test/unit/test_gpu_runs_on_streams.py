@@ -135,6 +135,18 @@ def test_what_lies_badly_is_copied():
     np.testing.assert_array_equal(array(y.pointer, 5), np.arange(5) + 3)
 
 
+def test_outputs_are_borrowed():
+    call = Caller()
+    x = np.arange(5, dtype=np.float32)
+    first, = call.run.run([x], {"n": 5}, borrow=True)
+    blocks = set(call.driver.memory)
+    second, = call.run.run([x + 1], {"n": 5}, borrow=True)
+    assert first.pointer == second.pointer
+    np.testing.assert_array_equal(np.asarray(first), x + 4)
+    del first, second
+    assert set(call.driver.memory) == blocks
+
+
 def test_an_output_of_another_size_is_refused():
     call = Caller()
     with pytest.raises(UserError, match=r"out: 'y' is \[5\] in this run, the array for it \[6\]"):
