@@ -24,18 +24,20 @@ def compile(model: Callable[..., Any], **options: Any) -> Callable[..., Any]:
 
     from xcc.frontends.torch import compat
     from xcc.frontends.torch.backend import BackendOptions, backend
+    from xcc.frontends.torch.layers import whole_layers
 
     BackendOptions.make(options)
     compat.without_guards_of_kernels()
     compiled = torch.compile(model, backend=backend, dynamic=True, options=options)
-    whole = torch._dynamo.config.patch(allow_rnn=True)(compiled)        # layers that Dynamo leaves to Python else
-    recurrent = isinstance(model, torch.nn.Module) and any(isinstance(m, torch.nn.RNNBase) for m in model.modules())
+    if isinstance(model, torch.nn.Module) and any(isinstance(m, torch.nn.RNNBase) for m in model.modules()):
+        compiled = torch._dynamo.config.patch(allow_rnn=True)(compiled)     # layers that Dynamo leaves to Python else
+    whole = whole_layers()
     tracing = sizes.patch(backed_size_oblivious=True)       # type: ignore[attr-defined]
 
     @wraps(model if hasattr(model, "__name__") else model.forward)      # type: ignore[attr-defined]
     def call(*args: Any, **kwargs: Any) -> Any:
-        with tracing:       # in training torch unrolls recurrent layers, or keeps what only its own gradient can read
-            return (whole if recurrent and not torch.is_grad_enabled() else compiled)(*args, **kwargs)
+        with tracing, whole:
+            return compiled(*args, **kwargs)
 
     return call
 

@@ -25,6 +25,7 @@ from xcc.frontends.torch.capture import capture_fx
 from xcc.frontends.torch.frozen import FrozenCall, static_inputs
 from xcc.frontends.torch.guards import guard_ranks
 from xcc.frontends.torch.keep import aot_decompositions
+from xcc.frontends.torch.layers import whole_layers
 from xcc.frontends.torch.partition import partitioned, target_of
 from xcc.frontends.torch.program import TorchProgram
 from xcc.frontends.torch.views import Finish, without_views
@@ -93,10 +94,11 @@ def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
     def backward(graph: Any, _inputs: Sequence[Any]) -> Any:
         return compile_graph(graph, chosen)
 
-    return aot_autograd(fw_compiler=compiler, bw_compiler=backward, inference_compiler=inference,
-                        decompositions=aot_decompositions(),
-                        partition_fn=min_cut_rematerialization_partition,
-                        keep_inference_input_mutations=True)(module, inputs)
+    with whole_layers():
+        return aot_autograd(fw_compiler=compiler, bw_compiler=backward, inference_compiler=inference,
+                            decompositions=aot_decompositions(),
+                            partition_fn=min_cut_rematerialization_partition,
+                            keep_inference_input_mutations=True)(module, inputs)
 
 
 def compile_graph(module: Any, options: BackendOptions, frozen: Sequence[int] = ()) -> Any:

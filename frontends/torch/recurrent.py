@@ -16,8 +16,6 @@ from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.random import dropped, survivors
 from xcc.frontends.torch.registry import aten
 
-LSTM = 2       # torch's number of the kind
-
 _ORDERS = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn_tanh": (0,), "rnn_relu": (0,)}
 """The gates of xt as places among torch's: i f g o -> i o f g, r z n -> z r n."""
 
@@ -126,18 +124,13 @@ def cell(cx: Context) -> Any:
     return made if len(made) > 1 else made[0]
 
 
-@aten("mkldnn_rnn_layer")
-def one_layer(cx: Context) -> Any:
-    """One direction of one layer of an LSTM, which torch makes of the whole op on CPUs: output, h_n, c_n, workspace."""
-    if cx["mode"] != LSTM:
-        cx.fail(f"a layer of mode {cx['mode']} is no LSTM")
-    if cx["train"]:
-        cx.fail("the layer keeps a workspace for its gradient, which is oneDNN's own")
-    weights = [_reordered(cx.tensor(f"weight{n}"), _ORDERS["lstm"]) for n in range(4 if cx["has_biases"] else 2)]
-    bias = _stacked([xt.concatenate(*weights[2:], axis=0)]) if cx["has_biases"] else None
-    x, hidden = cx.tensor("input"), cx["hidden_size"]
-    states = [xt.reshape(cx.tensor(n), shape=(1, xt.shape_of(x)[1], hidden)) for n in ("hx_", "cx_")]
-    made = _run("lstm", Layer(_stacked(weights[:1]), _stacked(weights[1:2]), bias), x, states,
+@aten("recurrent.default", namespace="xcc")
+def one_direction(cx: Context) -> Any:
+    """One direction of one layer (see :mod:`xcc.frontends.torch.layers`): output, h_n, and c_n of an LSTM."""
+    kind = cx["kind"]
+    weights = [_reordered(w, _ORDERS[kind]) for w in cx.tensors("weights")]
+    bias = _stacked([xt.concatenate(*weights[2:], axis=0)]) if len(weights) == 4 else None
+    layer = Layer(_stacked(weights[:1]), _stacked(weights[1:2]), bias)
+    made = _run(kind, layer, cx.tensor("x"), [_stacked([s]) for s in cx.tensors("states")],
                 "reverse" if cx["reverse"] else "forward")
-    results = [xt.reshape(v, shape=cx.out(n).shape) for n, v in enumerate(made)]
-    return *results, full(cx.out(3).shape, 0, cx.out(3).dtype)
+    return [xt.reshape(v, shape=cx.out(n).shape) for n, v in enumerate(made)]
