@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from xcc import symbolic
 from xcc.passes.gpu.fragments import instructions_of
@@ -12,7 +11,7 @@ from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor, bare_loop, loop_index
 from xcc.passes.linalg.online import OnlineGroup, OnlineSum, visible_keys
 from xcc.passes.linalg.reduction_body import loops_of, product_operands
-from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.schedule import GpuPart, Schedule
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.gpu_convolution import multiplied_type, pow2_above
@@ -70,8 +69,9 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
         vector[row], keys, stages = _warp_rows(vector[column], queries, length, others, chip)
         return _in_parts(Schedule(
             tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask", "gather",
-            parallel=True, threads=max(4, vector[row] // WARP_ROWS) * chip.warp, stages=stages, online=True,
-            descending=descending, warpgroup=chip.warpgroup_products and vector[row] >= 4 * WARP_ROWS),
+            parallel=True, online=True, gpu=GpuPart(
+                threads=max(4, vector[row] // WARP_ROWS) * chip.warp, stages=stages, descending=descending,
+                warpgroup=chip.warpgroup_products and vector[row] >= 4 * WARP_ROWS)),
             place, found.op.loops[found.loop], keys, element_bytes(multiplied_type(factors[0])), chip)
     element = str(multiplied_type(factors[0]))
     simt = not any(i.types[0] == element and i.exact for i in instructions_of(chip))
@@ -82,7 +82,8 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
         vector[row], keys, threads, stages = _lane_rows(vector[column], queries, length, others,
                                                         element_bytes(multiplied_type(factors[0])), alone, chip)
         return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask",
-                        "gather", parallel=True, threads=threads, stages=stages, online=True, descending=descending)
+                        "gather", parallel=True, online=True,
+                        gpu=GpuPart(threads=threads, stages=stages, descending=descending))
     narrow = chip.narrow_waves
     vector[row] = min(ROWS if size <= 128 and not narrow else ROWS // 2, max(16, queries))
     others = volume(d for n, d in enumerate(place.dims) if n not in (row, column))
@@ -93,8 +94,8 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
     reduce = _lanes(kernel, group, keys)
     threads = 256 if narrow else min(128, 4 * vector[row]) if size <= 64 else 128
     return _in_parts(Schedule(
-        tuple(vector), tuple(vector), tuple(range(len(vector))), reduce, "mask", "gather", parallel=True,
-        threads=threads, stages=_stages(kernel, keys * vector[column], chip), online=True, descending=descending),
+        tuple(vector), tuple(vector), tuple(range(len(vector))), reduce, "mask", "gather", parallel=True, online=True,
+        gpu=GpuPart(threads=threads, stages=_stages(kernel, keys * vector[column], chip), descending=descending)),
         place, found.op.loops[found.loop], keys, element_bytes(multiplied_type(factors[0])), chip)
 
 
@@ -201,7 +202,7 @@ def _one_row(kernel: Kernel, place: Domain, group: OnlineGroup, found: OnlineSum
     keys = min(KEYS, max(16, pow2_above(estimate(length))))
     return _in_parts(Schedule(
         tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask", "gather",
-        parallel=True, threads=128, stages=_stages(kernel, keys * vector[column], chip), online=True),
+        parallel=True, online=True, gpu=GpuPart(threads=128, stages=_stages(kernel, keys * vector[column], chip))),
         place, length, keys, element_bytes(element), chip)
 
 
@@ -234,7 +235,7 @@ def _in_parts(one: Schedule, place: Domain, length: Dim, keys: int, width: int, 
     parts = max((n for n in choices if seconds(n) <= EQUAL * fastest and count * n <= chip.cores),
                 default=min(choices, key=seconds))
     parts = -(-steps // -(-steps // parts))     # as few as have that many steps
-    return replace(one, splits=parts, busy=0 if known else chip.cores) if parts > 1 else one
+    return one.with_gpu(splits=parts, busy=0 if known else chip.cores) if parts > 1 else one
 
 
 def _grows(kernel: Kernel, group: OnlineGroup, op: Op, row: int) -> bool:

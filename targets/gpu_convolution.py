@@ -13,7 +13,7 @@ from xcc.passes.gpu.fragments import MatrixInstruction, exact_instructions
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.reduction_body import EXTENSIONS, loops_of, narrow, product_operands
-from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.schedule import GpuPart, Schedule
 from xcc.targets.base import Chip
 from xcc.targets.gpu_contraction import matrix_tile
 from xcc.targets.gpu_operands import along, loaded
@@ -62,8 +62,8 @@ def flattened(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | N
             joins.append(joined if o is op else ())
             reduce.append(tuple(depth if o is op and p == inner else 1 for p, r in enumerate(o.reduction) if r))
     return Schedule(tuple(block), tuple(block), tuple(range(len(groups))), tuple(reduce), "mask", "gather",
-                    parallel=True, threads=tile.threads, flatten=tuple(len(g) for g in groups), joined=tuple(joins),
-                    stages=tile.stages, group=tile.group, warpgroup=tile.warpgroup)
+                    parallel=True, flatten=tuple(len(g) for g in groups), joined=tuple(joins), gpu=GpuPart(
+                        threads=tile.threads, stages=tile.stages, group=tile.group, warpgroup=tile.warpgroup))
 
 
 def _neighbours(dims: list[int]) -> bool:

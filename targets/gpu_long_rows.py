@@ -6,7 +6,7 @@ from xcc import symbolic
 from xcc.passes.linalg.domain import Domain, volume
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop
 from xcc.passes.linalg.row_parts import levels_of
-from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.schedule import GpuPart, Schedule
 from xcc.passes.xt.split_beside import PART
 from xcc.targets.base import Chip
 from xcc.targets.gpu_convolution import pow2_above
@@ -45,7 +45,7 @@ def long_rows(kernel: Kernel, place: Domain, chip: Chip) -> Schedule | None:
     by_op = [tuple(PART_LANES if p == loops[o][-1] else 1 for p, r in enumerate(o.reduction) if r) for o in ordered]
     joined = tuple(loops[o] if len(loops[o]) > 1 else () for o in ordered)
     return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), tuple(by_op), "mask", "gather",
-                    parallel=True, threads=256, splits=parts, joined=joined if any(joined) else ())
+                    parallel=True, joined=joined if any(joined) else (), gpu=GpuPart(threads=256, splits=parts))
 
 
 def _row_loops(op: Op) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from xcc.passes.gpu.fragments import exact_instructions
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.reduction_body import loops_of, product_operands
-from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.schedule import GpuPart, Schedule
 from xcc.targets.base import Chip
 from xcc.targets.front import TILE_ROW
 from xcc.targets.gpu_convolution import multiplied_type, multiplied_types, pow2_above
@@ -55,4 +55,4 @@ def product_rows(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     reduce = tuple(tuple((depth if p == inner else 1) if o is op else lanes
                          for p, r in enumerate(o.reduction) if r) for o in kernel.ops if o.is_reduction)
     return Schedule((*vector[:-1], 0), vector, tuple(range(len(dims))), reduce, "mask", "gather", parallel=True,
-                    threads=threads, stages=min(STAGES, room) if room > 1 else 0, warpgroup=warpgroup)
+                    gpu=GpuPart(threads=threads, stages=min(STAGES, room) if room > 1 else 0, warpgroup=warpgroup))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from xcc import symbolic
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop
-from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.schedule import GpuPart, Schedule
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.gpu_convolution import pow2_above
@@ -31,7 +31,7 @@ def row_schedule(kernel: Kernel, place: Domain, chip: Chip) -> Schedule:
     reductions = [o for o in kernel.ops if o.is_reduction]
     reduce = tuple(row_lanes(o) for o in reductions)
     if not dims:
-        return Schedule((), (), (), reduce, "mask", "gather", parallel=True, threads=256)
+        return Schedule((), (), (), reduce, "mask", "gather", parallel=True, gpu=GpuPart(threads=256))
     row = max((n for lanes in reduce for n in lanes), default=1)
     joined: tuple[tuple[int, ...], ...] = ()
     if row > 1:
@@ -45,7 +45,7 @@ def row_schedule(kernel: Kernel, place: Domain, chip: Chip) -> Schedule:
         else:
             block, vector, threads = _pointwise(place, bool(reductions), chip)
     return Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "mask", "gather", parallel=True,
-                    threads=threads, joined=joined)
+                    joined=joined, gpu=GpuPart(threads=threads))
 
 
 def row_lanes(op: Op) -> tuple[int, ...]:

@@ -39,7 +39,7 @@ class Few:
 def few_of(kernel: Kernel, many: Schedule, chip: Chip, configure: Callable[[Kernel, Chip], Schedule]) -> Few | None:
     """What is to be taken where `many`, the schedule of `kernel` by `configure`, has tiles for less than half of the
     cores; None where that is known not to happen, or nothing else would be chosen."""
-    if contraction_of(kernel) is None or many.online or many.splits > 1 or many.streamed:
+    if contraction_of(kernel) is None or many.online or many.gpu.splits > 1 or many.gpu.streamed:
         return None
     dims = iter(domain(kernel).dims)
     sizes = [symbolic.product([next(dims) for _ in range(n)]) for n in many.flatten or [1] * len(many.block)]
@@ -56,6 +56,6 @@ def few_of(kernel: Kernel, many: Schedule, chip: Chip, configure: Callable[[Kern
         size += 1
     with assuming(size):
         few = configure(kernel, chip)
-    if few.splits > 1 or math.prod(few.vector) >= math.prod(many.vector):
+    if few.gpu.splits > 1 or math.prod(few.vector) >= math.prod(many.vector):
         return None
     return Few(rows, limit, few)

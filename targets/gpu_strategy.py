@@ -12,7 +12,7 @@ from xcc.passes.linalg.domain import Domain, contraction_of, domain, element_byt
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.online import find_groups
 from xcc.passes.linalg.reduction_body import loops_of, product_operands
-from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.schedule import GpuPart, Schedule
 from xcc.targets.base import Chip
 from xcc.targets.gpu_attention import online_schedule
 from xcc.targets.gpu_contraction import matrix_tile
@@ -92,9 +92,9 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
         for o in kernel.ops if o.is_reduction)
     order = tuple(range(len(dims)))
     tiles = math.prod(-(-estimate(size) // lanes) for size, lanes in zip(dims, vector, strict=True))
-    return Schedule(tuple(vector), tuple(vector), order, reduce, "mask", "gather", parallel=True,
-                    threads=tile.threads, stages=tile.stages, group=tile.group, warpgroup=tile.warpgroup,
-                    persistent=chip.cores if tile.warpgroup and tiles > chip.cores else 0)
+    return Schedule(tuple(vector), tuple(vector), order, reduce, "mask", "gather", parallel=True, gpu=GpuPart(
+        threads=tile.threads, stages=tile.stages, group=tile.group, warpgroup=tile.warpgroup,
+        persistent=chip.cores if tile.warpgroup and tiles > chip.cores else 0))
 
 
 def _exchanged_bytes(kernel: Kernel) -> int:

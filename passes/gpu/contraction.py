@@ -233,4 +233,4 @@ def _wants_warpgroups(op: Any) -> bool:
     if op is None:
         return False
     config = ir.DictAttr(op.attributes["xcc.config"])
-    return "warpgroup" in config and bool(config["warpgroup"].value)
+    return "gpu" in config and "warpgroup" in config["gpu"] and bool(config["gpu"]["warpgroup"].value)

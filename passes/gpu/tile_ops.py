@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xcc._mlir import ir
+from xcc.diagnostics import UserError
 from xcc.passes.gpu.layout import Layout
 
 __all__ = ["CONVERT", "LAYOUT", "config_int", "constant", "element_bytes", "is_elementwise", "is_vector", "owner",
@@ -65,11 +66,12 @@ def splat(value: Any) -> int | None:
 
 
 def config_int(func: Any, key: str, default: int) -> int:
-    """An integer of the kernel's ``xcc.config``."""
+    """An integer of the GPU's part of the kernel's ``xcc.config``."""
     attributes = func.operation.attributes
-    if "xcc.config" in attributes and key in attributes["xcc.config"]:
-        return int(attributes["xcc.config"][key].value)
-    return default
+    config = attributes["xcc.config"] if "xcc.config" in attributes else {}
+    if key in config:
+        raise UserError(f"xcc.config: {key} is one of gpu = {{...}}")
+    return int(config["gpu"][key].value) if "gpu" in config and key in config["gpu"] else default
 
 
 def is_vector(value: Any) -> bool:

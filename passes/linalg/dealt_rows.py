@@ -21,7 +21,7 @@ __all__ = ["DealtRows"]
 
 @dataclass(frozen=True)
 class DealtRows:
-    """`schedule.parts` of so many rows, as code of `b`."""
+    """`schedule.cpu.parts` of so many rows, as code of `b`."""
 
     b: Builder
     schedule: Schedule
@@ -32,7 +32,7 @@ class DealtRows:
     def of(b: Builder, schedule: Schedule, dims: Sequence[Dim], outer: Sequence[Dim], name: str) -> DealtRows | None:
         """None where rows are not dealt out. UserError where `dims` are not a matrix of known size, or the forall has
         `outer` dims beside them; `name` is the kernel's."""
-        if not schedule.parts:
+        if not schedule.cpu.parts:
             return None
         rows, columns = dims
         if outer or not isinstance(rows, int) or not isinstance(columns, int):
@@ -42,13 +42,13 @@ class DealtRows:
     def forall(self) -> tuple[list[Any], list[int]]:
         """Sizes and steps."""
         height, width = self.schedule.block
-        most = -(-self._tiles // self.schedule.parts) * self.schedule.vector[0]
-        return [self.b.int(n) for n in (self.schedule.parts, self.columns, -(-most // height))], [1, width, 1]
+        most = -(-self._tiles // self.schedule.cpu.parts) * self.schedule.vector[0]
+        return [self.b.int(n) for n in (self.schedule.cpu.parts, self.columns, -(-most // height))], [1, width, 1]
 
     def chunk(self, part: Any, number: Any) -> tuple[Any, Any]:
         """Where the chunk of rows `number` of `part` begins, and where the part ends; None: no part ends in a chunk."""
         low = self.b.add(self._begin(part), self.b.mul(number, self.b.int(self.schedule.block[0])))
-        whole = self.rows % (self.schedule.parts * self.schedule.block[0]) == 0
+        whole = self.rows % (self.schedule.cpu.parts * self.schedule.block[0]) == 0
         return low, None if whole else self._begin(self.b.add(part, self.b.int(1)))
 
     @property
@@ -56,7 +56,7 @@ class DealtRows:
         return -(-self.rows // self.schedule.vector[0])
 
     def _begin(self, part: Any) -> Any:
-        b, height = self.b, self.schedule.vector[0]
-        row = b.mul(b.binary("arith.divui", b.mul(part, b.int(self._tiles)), b.int(self.schedule.parts)), b.int(height))
+        b, height, parts = self.b, self.schedule.vector[0], self.schedule.cpu.parts
+        row = b.mul(b.binary("arith.divui", b.mul(part, b.int(self._tiles)), b.int(parts)), b.int(height))
         b.multiples[row] = height
         return row

@@ -92,7 +92,7 @@ class DecodedPanel:
     @staticmethod
     def of(nest: Nest) -> DecodedPanel | None:
         """Room for it at the insertion point, the chunk's top; None where the schedule wants none."""
-        found = decoded_operand(nest.ev.kernel) if nest.schedule.decoded else None
+        found = decoded_operand(nest.ev.kernel) if nest.schedule.cpu.decoded else None
         dims = panel_dims(*found, nest.schedule.vector[-1]) if found is not None else None
         if found is None or dims is None:
             return None
@@ -142,8 +142,8 @@ class DecodedPanel:
                        for e, n, size in zip(self.access, self.stored.dims, self.t.dims, strict=True))
         rank = len(self.stored.dims)
         vector = (*[1] * (rank - 1), int(self.stored.dims[-1]))    # type: ignore[arg-type]
-        plan = replace(schedule, block=(0,) * rank, vector=vector, order=tuple(range(rank)), kept=(), chunks=(),
-                       shares=0, ahead=0, stream=False, decoded=False, prefetch=0)
+        plan = replace(schedule, block=(0,) * rank, vector=vector, order=tuple(range(rank)), chunks=(), cpu=replace(
+            schedule.cpu, kept=(), shares=0, ahead=0, stream=False, decoded=False, prefetch=0))
         dims = tuple(int(d) for d in self.stored.dims)     # type: ignore[arg-type]
         with b.scope():
             nest = Nest(ev, plan, dims, [Result(self.t, self.memref, None)], origin)

@@ -55,10 +55,10 @@ def fetch_ahead(ev: Evaluator, op: Op, env: dict[str, Ix]) -> None:
         width = symbolic.product(t.dims[2:])
         part, begin = ev.block.size * width, b.mul(ev.block.low, b.dim(width))
         start, step = b.add(start, begin), b.sub(step, begin)
-    shift = b.int(ev.schedule.shares.bit_length() - 1)
+    shift = b.int(ev.schedule.cpu.shares.bit_length() - 1)
     share = b.pure("arith.shrui", b.index, [b.add(b.mul(tile, b.dim(part)), step), shift])
     address = b.add(b.add(start, b.dim(panel)), share)
     line = LINE_BYTES * 8 // t.element.width
     read = prod(axis.size for i in indices[1:] for axis in i.axes)
-    for n in range(max(1, read // ev.schedule.shares // line)):
+    for n in range(max(1, read // ev.schedule.cpu.shares // line)):
         prefetch(ev.memory.flat_argument(t), [b.add(address, b.int(n * line))], locality=SECOND_CACHE)

@@ -54,7 +54,7 @@ def kept_parts(kernel: Kernel, schedule: Schedule, main: Tensor, memory: Memory,
     """The parts that a chunk of `main` keeps, in order; `ranges` are the chunk's of the dims of `main`."""
     positions = _positions(main)
     return [_part(kernel.ops[kept.op].results[0], kept.vector, positions, schedule, memory, ranges)
-            for kept in schedule.kept]
+            for kept in schedule.cpu.kept]
 
 
 def _positions(main: Tensor) -> dict[Tensor, Access]:

@@ -38,12 +38,12 @@ def neighbours(kernel: Kernel, base: Schedule, chip: Chip) -> list[Schedule]:
     return found
 
 
-def _scaled(base: Schedule, d: int, lanes: int, **others: int) -> Schedule:
-    """`base` with other lanes in dim d, and `others`; its chunk keeps its number of steps."""
+def _scaled(base: Schedule, d: int, lanes: int) -> Schedule:
+    """`base` with other lanes in dim d; its chunk keeps its number of steps."""
     steps = base.block[d] // base.vector[d]
     vector = (*base.vector[:d], lanes, *base.vector[d + 1:])
     block = (*base.block[:d], steps * lanes, *base.block[d + 1:])
-    return replace(base, vector=vector, block=block, **others)  # type: ignore[arg-type]
+    return replace(base, vector=vector, block=block)
 
 
 def _cpu(base: Schedule, sizes: list[int], chip: Chip) -> Iterator[Callable[[], Schedule]]:
@@ -52,7 +52,7 @@ def _cpu(base: Schedule, sizes: list[int], chip: Chip) -> Iterator[Callable[[], 
     lanes = max(1, chip.vector_bytes // 4)
     wide = [lanes, 2 * lanes, 3 * lanes, 4 * lanes]
     tall = [2, 4, 6, 7, 8, 10, 12, 13, 14, 16]
-    rows = [d for d in range(last) if base.vector[d] > 1 and not base.kept]    # tiles of what is kept stay whole
+    rows = [d for d in range(last) if base.vector[d] > 1 and not base.cpu.kept]    # tiles of what is kept stay whole
     for columns in wide:
         if n and columns != base.vector[last] and columns < 2 * max(1, sizes[last]):
             yield partial(_scaled, base, last, columns)
@@ -72,31 +72,31 @@ def _cpu(base: Schedule, sizes: list[int], chip: Chip) -> Iterator[Callable[[], 
 
 
 def _gpu(base: Schedule, sizes: list[int], chip: Chip, fixed: bool) -> Iterator[Callable[[], Schedule]]:
-    n = len(base.vector)
+    n, now = len(base.vector), base.gpu.threads
     for threads in (64, 128, 256, 512):
-        if threads != base.threads and threads <= chip.max_threads:
-            yield partial(replace, base, threads=threads)
-    for stages in (2, 3, 4, 5, 6) if base.stages > 1 else ():
-        yield partial(replace, base, stages=stages)
-    for splits in (0, base.splits // 2, 2 * base.splits or 4) if base.online else ():
-        yield partial(replace, base, splits=splits if splits > 1 else 0)
-    if chip.warpgroup_products and base.stages > 1 and not base.online:
-        yield partial(replace, base, warpgroup=not base.warpgroup)
+        if threads != now and threads <= chip.max_threads:
+            yield partial(base.with_gpu, threads=threads)
+    for stages in (2, 3, 4, 5, 6) if base.gpu.stages > 1 else ():
+        yield partial(base.with_gpu, stages=stages)
+    for splits in (0, base.gpu.splits // 2, 2 * base.gpu.splits or 4) if base.online else ():
+        yield partial(base.with_gpu, splits=splits if splits > 1 else 0)
+    if chip.warpgroup_products and base.gpu.stages > 1 and not base.online:
+        yield partial(base.with_gpu, warpgroup=not base.gpu.warpgroup)
         yield from _warpgroup_tiles(base)
-    if base.warpgroup and not base.online:
-        yield partial(replace, base, persistent=0 if base.persistent else chip.cores)
-    if base.streamed:
-        yield partial(replace, base, streamed=())
-    elif fixed and base.stages > 1 and n == 2 and not base.online and not base.flatten and not any(base.joined):
+    if base.gpu.warpgroup and not base.online:
+        yield partial(base.with_gpu, persistent=0 if base.gpu.persistent else chip.cores)
+    if base.gpu.streamed:
+        yield partial(base.with_gpu, streamed=())
+    elif fixed and base.gpu.stages > 1 and n == 2 and not base.online and not base.flatten and not any(base.joined):
         tiles = math.prod(-(-size // lanes) for size, lanes in zip(sizes, base.vector, strict=True))
         if tiles % chip.cores:
-            yield partial(replace, base, streamed=(tiles % chip.cores, chip.cores))
+            yield partial(base.with_gpu, streamed=(tiles % chip.cores, chip.cores))
     for d in range(n):
         for factor in (0.5, 2, 4):
             lanes = int(base.vector[d] * factor)
             if lanes >= 1 and lanes < 4 * max(1, sizes[d]):
-                for threads in {base.threads, max(chip.warp, min(chip.max_threads, int(base.threads * factor)))}:
-                    yield partial(_scaled, base, d, lanes, threads=threads)
+                for threads in {now, max(chip.warp, min(chip.max_threads, int(now * factor)))}:
+                    yield partial(_scaled, base.with_gpu(threads=threads), d, lanes)
     for factor in (0.5, 2):
         yield from _scaled_steps(base, factor, chip)
 
@@ -114,8 +114,8 @@ def _warpgroup_tiles(base: Schedule) -> Iterator[Callable[[], Schedule]]:
         for threads in (128, 256):
             if 32 <= tile[0] * tile[1] // threads <= 128:
                 for stages in (4, 6, 8) if sum(tile) <= 256 else (4,):
-                    yield partial(replace, base, block=tuple(vector), vector=tuple(vector), reduce=reduce,
-                                  threads=threads, stages=stages, warpgroup=True)
+                    group = base.with_gpu(threads=threads, stages=stages, warpgroup=True)
+                    yield partial(replace, group, block=tuple(vector), vector=tuple(vector), reduce=reduce)
 
 
 def _scaled_steps(base: Schedule, factor: float, chip: Chip) -> Iterator[Callable[[], Schedule]]:
@@ -131,9 +131,9 @@ def _scaled_steps(base: Schedule, factor: float, chip: Chip) -> Iterator[Callabl
             if width > 1:
                 reduce = _put(base.reduce, k, i, int(width * factor))
                 yield partial(replace, base, reduce=reduce)
-                if base.stages < 2:
-                    threads = max(chip.warp, min(chip.max_threads, int(base.threads * factor)))
-                    yield partial(replace, base, reduce=reduce, threads=threads)
+                if base.gpu.stages < 2:
+                    threads = max(chip.warp, min(chip.max_threads, int(base.gpu.threads * factor)))
+                    yield partial(replace, base.with_gpu(threads=threads), reduce=reduce)
 
 
 def _chunk(base: Schedule, d: int, factor: float, sizes: list[int]) -> Schedule:

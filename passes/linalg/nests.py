@@ -45,7 +45,7 @@ class Nest:
         groups = iter(dims)
         self.parts = [tuple(next(groups) for _ in range(n)) for n in schedule.flatten or [1] * len(dims)]
         self.dims = tuple(symbolic.product(part) for part in self.parts)
-        self.product = product_in_strips(ev.kernel) if schedule.strips else None
+        self.product = product_in_strips(ev.kernel) if schedule.cpu.strips else None
         # where the last tiles are peeled; masks would be in a product's innermost loop
         self.peels = schedule.tail == "peel" and contraction_of(ev.kernel) is not None
         self.loops = TileLoops(self.b, schedule, len(self.dims) - 1, not self.peels)
@@ -56,8 +56,8 @@ class Nest:
         if not tiled and not self._outer_dims():
             self._one_block()
             return
-        if self.schedule.parts and self.schedule.depth:
-            each_block(self.ev, self.results[0].memref, self.schedule.depth, self._one_by_one,
+        if self.schedule.cpu.parts and self.schedule.cpu.depth:
+            each_block(self.ev, self.results[0].memref, self.schedule.cpu.depth, self._one_by_one,
                        lambda: self._chunks(tiled))
         else:
             self._chunks(tiled)
@@ -81,7 +81,7 @@ class Nest:
                 ranges = {0: self._range(0, *dealt.chunk(part, number)), 1: self._range(1, left)}
             else:
                 ranges = {d: self._range(d, low) for d, low in zip(tiled, at[len(outer):], strict=True)}
-            if self.schedule.stream and self.schedule.park >= 0:
+            if self.schedule.cpu.stream and self.schedule.cpu.park >= 0:
                 self.ev.parking.on_stack()
             self._chunk(ranges)
 
@@ -89,7 +89,7 @@ class Nest:
         """Where the chunk that begins at `low` of dim d begins and ends; None: a whole block further on. `end`: of the
         chunk's part of the dim, which begins at any tile."""
         size, step, b = self.dims[d], self.schedule.block[d], self.b
-        if d == self.schedule.descending:
+        if d == self.schedule.gpu.descending:
             last = b.sub(b.dim(symbolic.ceildiv(size, step)), b.int(1))
             low = b.sub(b.mul(last, b.int(step)), low)
         b.multiples[low] = step if end is None else self.schedule.vector[d]
@@ -122,18 +122,18 @@ class Nest:
     def _chunk(self, ranges: dict[int, tuple[Any, Any]]) -> None:
         """What the chunk keeps, then its tiles."""
         for part, kept in zip(kept_parts(self.ev.kernel, self.schedule, self.results[0].t, self.ev.memory, ranges),
-                              self.schedule.kept, strict=True):
-            plan = replace(self.schedule, block=(0,) * len(kept.vector), vector=kept.vector, order=kept.order, kept=(),
-                           chunks=(), shares=0, ahead=0, stream=False)
+                              self.schedule.cpu.kept, strict=True):
+            plan = replace(self.schedule.with_cpu(kept=(), shares=0, ahead=0, stream=False), chunks=(),
+                           block=(0,) * len(kept.vector), vector=kept.vector, order=kept.order)
             zero = self.b.int(0)
             with self.b.scope():
                 nest = Nest(self.ev, plan, part.dims, [Result(part.t, part.memref, None)], part.origin)
                 nest._tiles(list(kept.order), {}, {d: (zero, end) for d, end in part.ends.items()})
             self.ev.kept[part.t] = part
         self.panel = DecodedPanel.of(self)
-        copy = room_for_rows(self.ev, self.schedule.block[0]) if self.schedule.staged else None
-        if self.schedule.depth and self.ev.block is None:
-            each_block(self.ev, self.results[0].memref, self.schedule.depth, self.loops.loop,
+        copy = room_for_rows(self.ev, self.schedule.block[0]) if self.schedule.cpu.staged else None
+        if self.schedule.cpu.depth and self.ev.block is None:
+            each_block(self.ev, self.results[0].memref, self.schedule.cpu.depth, self.loops.loop,
                        lambda: self._block(ranges, copy))
         else:
             self._block(ranges, copy)
@@ -151,7 +151,7 @@ class Nest:
 
     def _tiles(self, order: list[int], at: dict[int, Ix], ranges: dict[int, tuple[Any, Any]]) -> None:
         """Loops over the dims of `order` around the tiles; `ranges` are the forall's chunks."""
-        self.ev.progress = self._progress(at, ranges) if self.schedule.shares else None
+        self.ev.progress = self._progress(at, ranges) if self.schedule.cpu.shares else None
         if not order:
             self._tile(at, ranges)
             return
@@ -267,13 +267,13 @@ class Nest:
         """Evaluates and stores the tile at the coordinates `at`."""
         indices = self.prepare(at)
         values: list[V] = [self.ev.tile(r.t, indices) for r in self.results]
-        if self.schedule.ahead:
+        if self.schedule.cpu.ahead:
             for t in self.ev.alike(self.results[0].t):
-                self.ev.memory.fetch(t, indices, self.schedule.ahead)
+                self.ev.memory.fetch(t, indices, self.schedule.cpu.ahead)
         for r, v in zip(self.results, values, strict=True):
             if r.bordered is not None:
                 r.bordered.store(v, indices)
             else:
                 places = self.coordinates(at)
                 stored = [places[d] for d in range(len(places))]
-                self.ev.memory.store(r.t, r.memref, v, stored, self.schedule.stream)
+                self.ev.memory.store(r.t, r.memref, v, stored, self.schedule.cpu.stream)

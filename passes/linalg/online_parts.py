@@ -44,9 +44,9 @@ def parts_of(schedule: Schedule, dims: Sequence[Dim]) -> Dim:
     """The number of parts for results of `dims`: fewer than `splits` where many tiles keep all cores busy."""
     tiles = symbolic.product([symbolic.ceildiv(d, n) for d, n in zip(dims, schedule.block, strict=True)])
     if isinstance(tiles, int):
-        return max(1, schedule.splits)
-    wanted = symbolic.floordiv(schedule.busy, symbolic.dim_max(1, tiles))
-    return symbolic.dim_max(1, symbolic.dim_min(schedule.splits, wanted))
+        return max(1, schedule.gpu.splits)
+    wanted = symbolic.floordiv(schedule.gpu.busy, symbolic.dim_max(1, tiles))
+    return symbolic.dim_max(1, symbolic.dim_min(schedule.gpu.splits, wanted))
 
 
 def partial_results(kernel: Kernel, parts: Dim, levels: Sequence[Sequence[Op]] = ()) -> list[PartialResult]:
@@ -65,7 +65,7 @@ class KeyParts:
     def __init__(self, builder: Builder, memory: Memory, schedule: Schedule, parts: Dim,
                  buffers: Sequence[tuple[PartialResult, Any]]) -> None:
         self.b, self.memory, self.parts = builder, memory, parts
-        self.most = 1 << (max(1, schedule.splits) - 1).bit_length()
+        self.most = 1 << (max(1, schedule.gpu.splits) - 1).bit_length()
         self.part: Any = None
         self.stored = {p.of: p.stored for p, _ in buffers}
         self.buffers = {p.of: memref for p, memref in buffers}

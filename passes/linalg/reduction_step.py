@@ -34,9 +34,9 @@ class Step:
         now = {self.axes[p]: current[p] for p in self.axes}
         back = {v: k for k, v in now.items()}
         tagged = [V(a.value, tuple(now.get(x, x) for x in a.axes)) for a in accs]
-        if self.product is not None and self.ev.schedule.prefetch:
+        if self.product is not None and self.ev.schedule.cpu.prefetch:
             self._prefetch(env)
-        if self.ev.schedule.shares:
+        if self.ev.schedule.cpu.shares:
             fetch_ahead(self.ev, self.op, env)
         if self.contract:
             new = [self.contraction(env, tagged[0], set(current.values()))]
@@ -96,13 +96,13 @@ class Step:
         return V(self.b.op("arith.select", kind, [above, x.value, acc.value]), acc.axes)
 
     def _prefetch(self, env: dict[str, Ix]) -> None:
-        """Asks for the row of the packed operand that will be read `schedule.prefetch` steps from now."""
+        """Asks for the row of the packed operand that will be read `schedule.cpu.prefetch` steps from now."""
         for t, access in self.op.inputs:
             if t.arg < 0 or not is_packed(access):
                 continue
             *outer, row, lane = (self.b.access(e, env) for e in access)
             if not any(i.axes for i in (*outer, row)) and lane.vec is None:
-                ahead = self.b.add(self.b.scalar(row), self.b.int(self.ev.schedule.prefetch))
+                ahead = self.b.add(self.b.scalar(row), self.b.int(self.ev.schedule.cpu.prefetch))
                 self.ev.memory.prefetch(t, [*(self.b.scalar(i) for i in outer), ahead], lane)
 
     def contraction(self, env: dict[str, Ix], acc: V, reduced: set[Axis]) -> V:

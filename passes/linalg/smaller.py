@@ -28,10 +28,10 @@ def smaller(schedule: Schedule, steps: int) -> Schedule:
 
 
 def _next(s: Schedule) -> Schedule:
-    if s.stages > 2:
-        return replace(s, stages=2)
-    if s.stages or s.warpgroup or s.persistent or s.streamed:
-        return replace(s, stages=0, warpgroup=False, persistent=0, streamed=())
+    if s.gpu.stages > 2:
+        return s.with_gpu(stages=2)
+    if s.gpu.stages or s.gpu.warpgroup or s.gpu.persistent or s.gpu.streamed:
+        return s.with_gpu(stages=0, warpgroup=False, persistent=0, streamed=())
     for least in (SIDE, 1):
         if max(s.vector, default=1) > least:
             return _halved(s)

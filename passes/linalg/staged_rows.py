@@ -103,7 +103,7 @@ def room_for_rows(ev: Evaluator, rows: int) -> Any:
     """The memory of a chunk's copies, one after the other: what is left of a block's would be written back for nothing
     where the next block had its own."""
     t, found = left_rows(ev.kernel), depth_of(ev.kernel)
-    steps = 0 if found is None else ev.schedule.depth or found[1]
+    steps = 0 if found is None else ev.schedule.cpu.depth or found[1]
     if t is None or steps % LANES:
         raise UserError(f"xcc.config of {ev.kernel.name}: staged needs a product of f32 whose left operand is an "
                         f"argument, in blocks of a multiple of {LANES} steps")

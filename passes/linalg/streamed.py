@@ -36,7 +36,7 @@ def workspace_dims(kernel: Kernel, schedule: Schedule) -> tuple[tuple[Dim, ...],
     """Sizes and element type of the buffer of the workers' sums."""
     op = contraction_of(kernel)
     assert op is not None
-    return (PIECES * schedule.streamed[1], *schedule.vector), op.results[0].element
+    return (PIECES * schedule.gpu.streamed[1], *schedule.vector), op.results[0].element
 
 
 class Streamed:
@@ -53,7 +53,7 @@ class Streamed:
         self.depth = self.ev.reduce[op][loop]
         self.rows, self.columns = (-(-symbolic.evaluate(size, {}) // lanes)
                                    for size, lanes in zip(nest.dims, schedule.vector, strict=True))
-        self.tiles, self.workers = min(schedule.streamed[0], self.rows * self.columns), schedule.streamed[1]
+        self.tiles, self.workers = min(schedule.gpu.streamed[0], self.rows * self.columns), schedule.gpu.streamed[1]
         self.full = self.rows * self.columns - self.tiles
         self.steps = -(-symbolic.evaluate(op.loops[loop], {}) // self.depth)
         self.share = -(-self.tiles * self.steps // self.workers)
@@ -90,7 +90,7 @@ class Streamed:
 
     def _place(self, number: Any) -> tuple[Any, Any]:
         """Row and column of tile `number` of the launch order: bands of `group` rows, column by column."""
-        b, group = self.b, max(1, self.schedule.group)
+        b, group = self.b, max(1, self.schedule.gpu.group)
         band = b.int(self.columns * group)
         first = b.mul(b.binary("arith.divui", number, band), b.int(group))
         inside = b.binary("arith.remui", number, band)

@@ -81,7 +81,7 @@ class Strips:
             return
         d, rest = rows[0], rows[1:]
         size = at[d].coefs[0][0].size
-        step = 1 if rest else min(size, self.ev.schedule.strips)
+        step = 1 if rest else min(size, self.ev.schedule.cpu.strips)
         whole = size - size % step
 
         def strip(first: Any, lanes: int) -> None:

@@ -50,7 +50,8 @@ class Evaluator:
         self.reduce = reduce_plan(kernel, schedule)
         self.joined = joined_loops(kernel, schedule)
         self.full_axes: dict[tuple[str, int, int], Axis] = {}
-        self.parking = Parking(builder, memory, kernel.ops[schedule.park].results[0] if schedule.park >= 0 else None)
+        park = schedule.cpu.park
+        self.parking = Parking(builder, memory, kernel.ops[park].results[0] if park >= 0 else None)
         self.bounds: tuple[Any, Any] | None = None      # of the loop over a product's sum; None: all of it
         self.given: tuple[Op, Callable[[tuple[Axis, ...]], V]] | None = None    # an op whose tiles come from elsewhere
         self.zero_past_limits: set[Any] = set()     # values that are 0 in the lanes past their axes' limits

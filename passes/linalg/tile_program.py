@@ -21,7 +21,7 @@ from xcc.passes.linalg.nests import Nest, Result
 from xcc.passes.linalg.online_parts import KeyParts, partial_results, parts_of
 from xcc.passes.linalg.part_nests import PartsNest, RowPartsNest
 from xcc.passes.linalg.row_parts import RowParts, levels_of
-from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.schedule import GpuPart, Schedule
 from xcc.passes.linalg.streamed import Streamed, workspace_dims
 from xcc.passes.linalg.tile_builder import Builder
 from xcc.passes.linalg.tile_eval import Evaluator
@@ -49,11 +49,11 @@ class TileProgram:
         self.stored = [t.dims if border is None else border.padded
                        for t, border in zip(kernel.results, kernel.borders, strict=True)]
         self.main = max(kernel.results, key=lambda t: _volume(t.dims))
-        self.parts = parts_of(schedule, self.main.dims) if schedule.splits > 1 else 1
+        self.parts = parts_of(schedule, self.main.dims) if schedule.gpu.splits > 1 else 1
         self.levels = levels_of(kernel) if self.parts != 1 and not schedule.online else []
         self.scratch = partial_results(kernel, self.parts, self.levels) if self.parts != 1 else []
         self.spaces = [(p.stored.dims, p.stored.element) for p in self.scratch]
-        if schedule.streamed:
+        if schedule.gpu.streamed:
             self.spaces.append(workspace_dims(kernel, schedule))
 
     def declare(self, name: str, attributes: Any) -> Any:
@@ -123,7 +123,7 @@ class TileProgram:
             schedule = _rows(schedule)
         with ev.b.scope():
             nest = Nest(ev, schedule, dims, group)
-            if schedule.streamed:
+            if schedule.gpu.streamed:
                 Streamed(nest, self.kernel, workspaces[-1]).emit()
             else:
                 nest.emit()
@@ -132,13 +132,14 @@ class TileProgram:
 def _points(like: Schedule, rank: int) -> Schedule:
     """A result a workgroup, for results of `rank` dims."""
     ones = (1,) * rank
-    return replace(like, block=ones, vector=ones, order=tuple(range(rank)), chunks=(), flatten=(), descending=-1)
+    like = replace(like, block=ones, vector=ones, order=tuple(range(rank)), chunks=(), flatten=())
+    return like.with_gpu(descending=-1)
 
 
 def _rows(like: Schedule) -> Schedule:
     """Merges the parts of what `like` cuts, a row a workgroup."""
     tile = tuple(n if d == len(like.vector) - 1 else 1 for d, n in enumerate(like.vector))
-    return replace(like, block=tile, vector=tile, descending=-1)
+    return replace(like, block=tile, vector=tile).with_gpu(descending=-1)
 
 
 def _fill_border(b: Builder, bordered: BorderedResult) -> None:
@@ -166,5 +167,5 @@ def _default(dims: tuple[Dim, ...], like: Schedule) -> Schedule:
         width = max(1, min(width, math.prod(like.vector) // lanes))
     vector = tuple(width if d == n - 1 else 1 for d in range(n))
     return Schedule(vector if n and like.access == "gather" else (0,) * n, vector, tuple(range(n)), like.reduce,
-                    like.tail, like.access, threads=like.threads, joined=like.joined)
+                    like.tail, like.access, joined=like.joined, gpu=GpuPart(threads=like.gpu.threads))
 

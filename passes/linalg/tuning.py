@@ -33,7 +33,9 @@ from xcc.passes.linalg.schedule import Schedule
 __all__ = ["Database", "database", "shipped", "signature"]
 
 SEPARATOR = " | "
-HEADER = "# xcc tuning database: chip | kernel | xcc.config"
+NAME = "# xcc tuning database"
+HEADER = f"{NAME} 2: chip | kernel | xcc.config"
+"""The number counts the forms that schedules have had."""
 NEAR = 1.5
 """The factor between sizes that one schedule serves."""
 EXACT = 16
@@ -91,6 +93,8 @@ class Database:
     def parse(text: str, where: str) -> Database:
         """Reads the text form; UserError names the line that is wrong."""
         found = Database()
+        if text.startswith(NAME) and not text.startswith(HEADER):
+            raise UserError(f"{where}: its schedules are in the form of an older xcc: tune again")
         for number, line in enumerate(text.splitlines(), 1):
             if not line.strip() or line.startswith("#"):
                 continue

@@ -143,7 +143,7 @@ def _convert_loop_kernel(old: Any, block: Any, op: Any, threads: bool) -> Any:
         if described.name in TILES:
             width = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), TILES[described.name](kernel))
             new.attributes["xcc.tiles"] = ir.UnitAttr.get()
-            new.attributes["xcc.config"] = ir.DictAttr.get({"threads": width})
+            new.attributes["xcc.config"] = ir.DictAttr.get({"gpu": ir.DictAttr.get({"threads": width})})
         else:
             LOOPS[described.name](kernel)
             new.attributes["xcc.loops"] = ir.UnitAttr.get()

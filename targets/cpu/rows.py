@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 from xcc import symbolic
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume, work
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, ops_behind
 from xcc.passes.linalg.pieces import piece_reads
-from xcc.passes.linalg.schedule import Kept, Schedule
+from xcc.passes.linalg.schedule import CpuPart, Kept, Schedule
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.cpu.repeats import least_repeated
@@ -88,11 +88,12 @@ def rows_schedule(kernel: Kernel, place: Domain, w: Widths, chip: Chip, parallel
         vector[last] = -(-estimate(dims[last]) // w.lanes) * w.lanes
     reduce = tuple(_whole_lanes(o, w, dims[last]) if in_registers else row_lanes(o, w) for o in reductions)
     block = _block(kernel, dims, vector, whole_row, chip.cores)
-    schedule = Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "peel", "rows",
-                        _parked(kernel, place) if whole_row and not in_registers else -1, parallel)
+    park = _parked(kernel, place) if whole_row and not in_registers else -1
+    schedule = Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "peel", "rows", parallel,
+                        cpu=CpuPart(park=park))
     schedule = least_repeated(kernel, place, schedule, chip.cores)
     if in_registers:
-        schedule = replace(schedule, kept=_kept(kernel, place, schedule.block))
+        schedule = schedule.with_cpu(kept=_kept(kernel, place, schedule.block))
     return _past_caches(schedule, kernel, place, chip, whole_row)
 
 
@@ -191,10 +192,10 @@ def _past_caches(schedule: Schedule, kernel: Kernel, place: Domain, chip: Chip, 
     row, size = int(estimate(dims[-1])), volume(dims) * element_bytes(result.element)
     large = size > chip.last_cache_bytes // 2
     if size > chip.l2_bytes:
-        schedule = replace(schedule, ahead=-(-AHEAD // row) * row if whole_row else AHEAD)
+        schedule = schedule.with_cpu(ahead=-(-AHEAD // row) * row if whole_row else AHEAD)
     native = chip.vector_bytes // 4
-    parked_bytes = row * element_bytes(result.element) if schedule.park >= 0 else 0
-    return replace(schedule, stream=large and row % native == 0 and parked_bytes <= SCRATCH)
+    parked_bytes = row * element_bytes(result.element) if schedule.cpu.park >= 0 else 0
+    return schedule.with_cpu(stream=large and row % native == 0 and parked_bytes <= SCRATCH)
 
 
 def _parked(kernel: Kernel, place: Domain) -> int:

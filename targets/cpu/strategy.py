@@ -7,7 +7,6 @@ operand is transposed).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -27,7 +26,7 @@ from xcc.passes.linalg.domain import (
 from xcc.passes.linalg.fetch_ahead import packed_input, panel_dim
 from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor, bare_loop, is_packed, loop_index
 from xcc.passes.linalg.reduction_body import loops_of, product_operands
-from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.schedule import CpuPart, Schedule
 from xcc.passes.xt.pack import panel_width
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
@@ -146,7 +145,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     outer = [d for d in range(len(dims)) if d != last and d not in m_dims]
     order = tuple([*outer, *sorted(m_dims), last] if n_loop in left else [*outer, last, *sorted(m_dims)])
     if group is not None and len(m_dims) == 1 and not outer and _bytes_of_right(op, right) <= RESIDENT:
-        return replace(_rows_of_panels(dims, vector, m_dims[0], op, reduce, parallel), strips=strips)
+        return _rows_of_panels(dims, vector, m_dims[0], op, reduce, parallel).with_cpu(strips=strips)
     if depth:
         elements = elements * depth // steps
     block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, elements, chip.cores,
@@ -162,10 +161,10 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     if group is None and by_rows and not staged:
         shares = 0
     return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel,
-                    dot=group is not None, chunks=() if chunks == order else chunks,
-                    prefetch=0 if shares and not depth else _ahead(op, chip, NEAR_AHEAD if shares else AHEAD),
-                    shares=shares, strips=strips, depth=depth if depth < steps else 0, staged=staged, parts=parts,
-                    decoded=decoded)
+                    chunks=() if chunks == order else chunks, cpu=CpuPart(
+                        dot=group is not None, shares=shares, strips=strips, depth=depth if depth < steps else 0,
+                        prefetch=0 if shares and not depth else _ahead(op, chip, NEAR_AHEAD if shares else AHEAD),
+                        staged=staged, parts=parts, decoded=decoded))
 
 
 def _decodes_panels(kernel: Kernel, columns: int) -> bool:
@@ -230,7 +229,8 @@ def _rows_of_panels(dims: tuple[Dim, ...], vector: list[int], m: int, op: Op, re
     block = [1] * len(dims)
     block[m] = rows * vector[m]
     block[last] = -(-estimate(dims[last]) // vector[last]) * vector[last]
-    return Schedule(tuple(block), tuple(vector), (m, last), reduce, "peel", "rows", parallel=parallel, dot=True)
+    return Schedule(tuple(block), tuple(vector), (m, last), reduce, "peel", "rows", parallel=parallel,
+                    cpu=CpuPart(dot=True))
 
 
 def _group_loop(op: Op) -> int | None:

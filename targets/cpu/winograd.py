@@ -9,7 +9,7 @@ from xcc import symbolic
 from xcc.passes.linalg.domain import Domain, estimate
 from xcc.passes.linalg.kernel import Kernel, Op, Tensor, bare_loop
 from xcc.passes.linalg.reduction_body import loops_of, product_operands
-from xcc.passes.linalg.schedule import Kept, Schedule
+from xcc.passes.linalg.schedule import CpuPart, Kept, Schedule
 from xcc.passes.xt.winograd import Shape, best_chunks
 from xcc.targets.base import Chip
 
@@ -57,7 +57,7 @@ def winograd(kernel: Kernel, place: Domain, lanes: int, chip: Chip) -> Schedule 
             _products(kernel, products, panel, rows, (-(-columns // tile), chunks.rows)))
     reduce = tuple(tuple(1 if o is products else 0 for r in o.reduction if r) for o in reductions)
     return Schedule(tuple(block), tuple(vector), tuple(range(last + 1)), reduce, "peel", "rows",
-                    parallel=any(block), kept=kept, prefetch=AHEAD // (4 * panel))
+                    parallel=any(block), cpu=CpuPart(kept=kept, prefetch=AHEAD // (4 * panel)))
 
 
 def _is_table(t: Tensor) -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import ml_dtypes
 import numpy as np
 import pytest
+from schedules import changed
 
 from xcc import symbolic
 from xcc._mlir import ir
@@ -68,7 +67,7 @@ def compiled(sizes, turned, element="f16", **schedule):
     f = module.body.operations[0]
     tile = schedule.pop("tile")
     depth = schedule.pop("depth")
-    f.attributes["xcc.config"] = replace(Schedule.from_attr(f.attributes["xcc.config"]), block=tile, vector=tile,
+    f.attributes["xcc.config"] = changed(Schedule.from_attr(f.attributes["xcc.config"]), block=tile, vector=tile,
                                          reduce=((depth,),), **schedule).to_attr()
     parse_pass("tile").run(module, ctx)
     kernel_pipeline().upto("gpu").run(module, ctx)

@@ -14,7 +14,8 @@ from xcc.targets.nvptx.chip import chips
 
 PROGRAM = """
 func.func @matmul(%a: memref<{a}xf16>, %b: memref<{b}xf16>, %o: memref<{m}x{n}xf32>)
-    attributes {{xt.kernel, xcc.config = {{threads = {threads} : i64, stages = {stages} : i64, warpgroup = true}}}} {{
+    attributes {{xt.kernel,
+                 xcc.config = {{gpu = {{threads = {threads} : i64, stages = {stages} : i64, warpgroup = true}}}}}} {{
   %c0 = arith.constant 0 : index
   %step = arith.constant {tk} : index
   %k = arith.constant {k} : index

@@ -16,7 +16,7 @@ def product(rows, depth, columns, config, width=0):
 func.func private @k(%x: {x}, %w: {w}) -> {y} attributes {{xt.kernel, xt.symbols = [],
     xt.arg_dims = [[{rows}, {depth}], [{panels}, {depth}, 32]], xt.result_dims = [[{rows}, {columns}]],
     xcc.config = {{block = array<i64: 15, {width}>, vector = array<i64: 5, 32>, order = array<i64: 1, 0>,
-    chunks = array<i64: 0, 1>, reduce = [array<i64: 1>], parallel = true, {config}}}}} {{
+    chunks = array<i64: 0, 1>, reduce = [array<i64: 1>], parallel = true, cpu = {{{config}}}}}}} {{
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : {y}
   %f = linalg.fill ins(%zero : f32) outs(%e : {y}) -> {y}

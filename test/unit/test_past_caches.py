@@ -56,8 +56,8 @@ def static(text, rows, columns):
 def test_rows_wait_on_the_stack():
     """Softmax with its exponentials parked: those must not go through the result's lines; the next row is fetched."""
     config = ("attributes {xcc.config = {block = array<i64: 8, 0>, vector = array<i64: 1, 32>, "
-              "order = array<i64: 0, 1>, reduce = [array<i64: 32>, array<i64: 32>], park = 1 : i64, ahead = 96 : i64, "
-              "stream = true, parallel = true}, ")
+              "order = array<i64: 0, 1>, reduce = [array<i64: 32>, array<i64: 32>], parallel = true, "
+              "cpu = {park = 1 : i64, ahead = 96 : i64, stream = true}}, ")
     program = test_tile.tiled(static(test_tile.SOFTMAX, 100, 96).replace("attributes {", config, 1))
     assert program.count("memref.alloca") == 1 and program.count("memref.prefetch") == 2
     x, out = test_tile.normal(100, 96) * 5, test_tile.fresh(100, 96)

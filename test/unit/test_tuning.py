@@ -46,6 +46,8 @@ def test_text_round_trip_and_merge():
 
 
 def test_damaged_files_are_located():
+    with pytest.raises(UserError, match="t.txt: its schedules are in the form of an older xcc: tune again"):
+        Database.parse("# xcc tuning database: chip | kernel | xcc.config\nchip | k | {threads = 32 : i64}\n", "t.txt")
     with pytest.raises(UserError, match="t.txt:2: not an entry"):
         Database.parse("# head\nznver4 nothing\n", "t.txt")
     with pytest.raises(UserError, match="cannot read"):
@@ -94,15 +96,15 @@ def test_gpu_neighbours_have_tiles_of_warpgroups_where_the_chip_has_them():
             base = configure_gpu(k, chips()[chip])
             found = neighbours(k, base, chips()[chip])
             assert len(set(found)) == len(found) and base not in found
-            assert any(s.warpgroup and s.reduce == ((64,),) for s in found) == wanted
+            assert any(s.gpu.warpgroup and s.reduce == ((64,),) for s in found) == wanted
 
 
 def test_steps_of_an_online_loop_change_together():
-    from xcc.passes.linalg.schedule import Schedule
+    from xcc.passes.linalg.schedule import GpuPart, Schedule
     from xcc.targets.nvptx.chip import chips
 
-    base = Schedule((64, 64), (64, 64), (0, 1), ((64,), (32,), (64,)), "mask", "gather", threads=128, stages=2,
-                    online=True)
+    base = Schedule((64, 64), (64, 64), (0, 1), ((64,), (32,), (64,)), "mask", "gather", online=True,
+                    gpu=GpuPart(threads=128, stages=2))
     module, k = kernel(matmul(512, 1024))
     with module.context:
         steps = {s.reduce for s in neighbours(k, base, chips()["sm_90a"])} - {base.reduce}

@@ -15,7 +15,7 @@ from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
 from xcc.passes.linalg.kernel import Kernel, Tensor
 from xcc.passes.linalg.neighbours import neighbours
-from xcc.passes.linalg.schedule import Kept, Schedule
+from xcc.passes.linalg.schedule import CpuPart, Kept, Schedule
 from xcc.passes.xt.winograd import Form, Shape, Winograd, affordable, best_chunks, direct_seconds
 from xcc.symbolic import sym
 from xcc.targets.cpu.chip import CHIPS
@@ -164,10 +164,10 @@ def test_images_of_any_size(tmp_path, tile):
 
 def test_tuning_keeps_tiles_whole():
     """Another number of rows in a tile would read the constant matrices at places that are not known."""
-    base = Schedule((8, 0, 0), (4, 4, 16), (0, 1, 2), kept=(Kept(1, (6, 6, 1, 1, 16), (2, 3, 0, 1, 4)),))
+    base = Schedule((8, 0, 0), (4, 4, 16), (0, 1, 2), cpu=CpuPart(kept=(Kept(1, (6, 6, 1, 1, 16), (2, 3, 0, 1, 4)),)))
     kernel = Kernel("k", [], [Tensor(None, (56, 56, 64), None)], [], {}, None)
     found = neighbours(kernel, base, ZEN5)
-    assert found and all(s.vector[:2] == (4, 4) and s.block[0] % 4 == 0 and s.kept == base.kept for s in found)
+    assert found and all(s.vector[:2] == (4, 4) and s.block[0] % 4 == 0 and s.cpu == base.cpu for s in found)
 
 
 def test_filters_grow_when_loaded(tmp_path):

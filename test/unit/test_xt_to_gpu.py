@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import linalg_cases
 import numpy as np
 import pytest
+from schedules import changed
 from test_xt_to_linalg import *  # noqa: F403
 from test_xt_to_linalg_places import *  # noqa: F403
 
@@ -34,7 +34,7 @@ class _Adapt:
     def run(self, module: Any, ctx: Any) -> None:
         for f in module.body.operations:
             if TILE:
-                schedule = replace(Schedule.from_attr(f.attributes["xcc.config"]), **TILE)
+                schedule = changed(Schedule.from_attr(f.attributes["xcc.config"]), **TILE)
                 f.attributes["xcc.config"] = schedule.to_attr()
 
 

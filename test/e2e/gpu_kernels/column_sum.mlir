@@ -1,6 +1,6 @@
 // o = sum over rows of x, 64 columns a workgroup, 32 rows a step: the accumulator goes round the loop
 func.func @column_sum(%x: memref<?x256xf32>, %o: memref<256xf32>, %d0: index)
-    attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [["d0", 256]], xt.result_dims = [[256]], xcc.config = {threads = 128 : i64}} {
+    attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [["d0", 256]], xt.result_dims = [[256]], xcc.config = {gpu = {threads = 128 : i64}}} {
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index

@@ -1,6 +1,6 @@
 // o[i, :] = table[ids[i], :]: rows of 64 columns by index, clamped, 16 rows a workgroup
 func.func @gather(%table: memref<?x64xf32>, %ids: memref<?xi64>, %o: memref<?x64xf32>, %d0: index, %d1: index)
-    attributes {xt.kernel, xt.symbols = ["d0", "d1"], xt.arg_dims = [["d0", 64], ["d1"]], xt.result_dims = [["d1", 64]], xcc.config = {threads = 128 : i64}} {
+    attributes {xt.kernel, xt.symbols = ["d0", "d1"], xt.arg_dims = [["d0", 64], ["d1"]], xt.result_dims = [["d1", 64]], xcc.config = {gpu = {threads = 128 : i64}}} {
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index
   %c64 = arith.constant 64 : index

@@ -1,6 +1,6 @@
 // layer norm of 1024 columns, one row a workgroup: the reduction crosses warps
 func.func @layer_norm(%x: memref<?x1024xf32>, %g: memref<1024xf32>, %b: memref<1024xf32>, %o: memref<?x1024xf32>, %d0: index)
-    attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [["d0", 1024], [1024], [1024]], xt.result_dims = [["d0", 1024]], xcc.config = {threads = 128 : i64}} {
+    attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [["d0", 1024], [1024], [1024]], xt.result_dims = [["d0", 1024]], xcc.config = {gpu = {threads = 128 : i64}}} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0.0 : f32
   %n = arith.constant 1024.0 : f32

@@ -1,6 +1,6 @@
 // many functions of one value: nothing may need a math library
 func.func @math(%x: memref<?xf32>, %o: memref<?xf32>, %d0: index)
-    attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [["d0"]], xt.result_dims = [["d0"]], xcc.config = {threads = 128 : i64}} {
+    attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [["d0"]], xt.result_dims = [["d0"]], xcc.config = {gpu = {threads = 128 : i64}}} {
   %c256 = arith.constant 256 : index
   %pad = arith.constant 0.0 : f32
   %blocks = arith.ceildivui %d0, %c256 : index

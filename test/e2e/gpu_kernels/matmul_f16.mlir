@@ -1,6 +1,6 @@
 // o = relu(a x b + bias), tiles of 64x64 with k steps of 32, edges masked; f16 operands, f32 accumulator
 func.func @matmul_f16(%a: memref<?x?xf16>, %b: memref<?x?xf16>, %bias: memref<?xf16>, %o: memref<?x?xf16>, %d0: index, %d1: index, %d2: index)
-    attributes {xt.kernel, xt.symbols = ["d0", "d1", "d2"], xt.arg_dims = [["d0", "d2"], ["d2", "d1"], ["d1"]], xt.result_dims = [["d0", "d1"]], xcc.config = {threads = 128 : i64}} {
+    attributes {xt.kernel, xt.symbols = ["d0", "d1", "d2"], xt.arg_dims = [["d0", "d2"], ["d2", "d1"], ["d1"]], xt.result_dims = [["d0", "d1"]], xcc.config = {gpu = {threads = 128 : i64}}} {
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index

@@ -1,6 +1,6 @@
 // o = relu(x + y), 1024 elements a workgroup, masked at the end
 func.func @pointwise(%x: memref<?xf32>, %y: memref<?xf32>, %o: memref<?xf32>, %d0: index)
-    attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [["d0"], ["d0"]], xt.result_dims = [["d0"]], xcc.config = {threads = 128 : i64}} {
+    attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [["d0"], ["d0"]], xt.result_dims = [["d0"]], xcc.config = {gpu = {threads = 128 : i64}}} {
   %c1024 = arith.constant 1024 : index
   %pad = arith.constant 0.0 : f32
   %blocks = arith.ceildivui %d0, %c1024 : index

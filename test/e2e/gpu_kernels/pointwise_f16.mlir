@@ -1,6 +1,6 @@
 // o = x * s + b with a row vector b: a broadcast along rows, static even width, no masks inside a row
 func.func @pointwise_f16(%x: memref<?x512xf16>, %b: memref<512xf16>, %o: memref<?x512xf16>, %d0: index)
-    attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [["d0", 512], [512]], xt.result_dims = [["d0", 512]], xcc.config = {threads = 128 : i64}} {
+    attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [["d0", 512], [512]], xt.result_dims = [["d0", 512]], xcc.config = {gpu = {threads = 128 : i64}}} {
   %c0 = arith.constant 0 : index
   %c4 = arith.constant 4 : index
   %c512 = arith.constant 512 : index

@@ -1,6 +1,6 @@
 // row softmax, 1000 columns in a tile of 1024, four rows a workgroup
 func.func @softmax(%x: memref<?x1000xf32>, %o: memref<?x1000xf32>, %d0: index)
-    attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [["d0", 1000]], xt.result_dims = [["d0", 1000]], xcc.config = {threads = 128 : i64}} {
+    attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [["d0", 1000]], xt.result_dims = [["d0", 1000]], xcc.config = {gpu = {threads = 128 : i64}}} {
   %c0 = arith.constant 0 : index
   %c4 = arith.constant 4 : index
   %c1000 = arith.constant 1000 : index

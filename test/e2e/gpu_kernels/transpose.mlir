@@ -1,6 +1,6 @@
 // o = transpose(x), tiles of 32x32 through shared memory, masked edges
 func.func @transpose(%x: memref<?x?xf32>, %o: memref<?x?xf32>, %d0: index, %d1: index)
-    attributes {xt.kernel, xt.symbols = ["d0", "d1"], xt.arg_dims = [["d0", "d1"]], xt.result_dims = [["d1", "d0"]], xcc.config = {threads = 128 : i64}} {
+    attributes {xt.kernel, xt.symbols = ["d0", "d1"], xt.arg_dims = [["d0", "d1"]], xt.result_dims = [["d1", "d0"]], xcc.config = {gpu = {threads = 128 : i64}}} {
   %c32 = arith.constant 32 : index
   %zero = arith.constant 0.0 : f32
   %bi = arith.ceildivui %d0, %c32 : index

@@ -16,7 +16,7 @@
 // CHECK: gpu.ballot
 // CHECK: scf.condition
 // CHECK: gpu.barrier
-func.func @add(%i: memref<64x4xi32>, %u: memref<64x4xf32>, %o: memref<64xf32>) attributes {xt.kernel, xcc.config = {threads = 256 : i64}} {
+func.func @add(%i: memref<64x4xi32>, %u: memref<64x4xf32>, %o: memref<64xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 256 : i64}}} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0.0 : f32
   %none = arith.constant 0 : i32
@@ -41,7 +41,7 @@ func.func @add(%i: memref<64x4xi32>, %u: memref<64x4xf32>, %o: memref<64xf32>) a
 // CHECK-NOT: math.ctpop
 // CHECK-NOT: scf.while
 // CHECK: memref.store
-func.func @last(%i: memref<64x4xi32>, %u: memref<64x4xf32>, %o: memref<64xf32>) attributes {xt.kernel, xcc.config = {threads = 256 : i64}} {
+func.func @last(%i: memref<64x4xi32>, %u: memref<64x4xf32>, %o: memref<64xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 256 : i64}}} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0.0 : f32
   %none = arith.constant 0 : i32

@@ -7,7 +7,7 @@
 // CHECK: vector.multi_reduction
 // CHECK-SAME: xcc.layout = ["tile=[4] register=[] lane=[{{\[}}0],[0],[0],[0],[0]] warp=[{{\[}}1],[2]]"]
 // CHECK-NOT: unrealized_conversion_cast
-func.func @row_sum(%x: memref<?x256xf32>, %o: memref<?xf32>, %d0: index) attributes {xt.kernel, xcc.config = {threads = 128 : i64}} {
+func.func @row_sum(%x: memref<?x256xf32>, %o: memref<?xf32>, %d0: index) attributes {xt.kernel, xcc.config = {gpu = {threads = 128 : i64}}} {
   %c0 = arith.constant 0 : index
   %c4 = arith.constant 4 : index
   %pad = arith.constant 0.0 : f32
@@ -30,7 +30,7 @@ func.func @row_sum(%x: memref<?x256xf32>, %o: memref<?xf32>, %d0: index) attribu
 // CHECK: %[[C:.*]] = builtin.unrealized_conversion_cast %[[A]] : vector<32x32xf32> to vector<32x32xf32>
 // CHECK: %[[T:.*]] = vector.transpose %[[C]], [1, 0]
 // CHECK: vector.transfer_write %[[T]]
-func.func @transpose(%x: memref<?x33xf32>, %o: memref<?x33xf32>) attributes {xt.kernel, xcc.config = {threads = 128 : i64}} {
+func.func @transpose(%x: memref<?x33xf32>, %o: memref<?x33xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 128 : i64}}} {
   %c0 = arith.constant 0 : index
   %pad = arith.constant 0.0 : f32
   scf.forall (%i) in (1) {
@@ -56,7 +56,7 @@ func.func @transpose(%x: memref<?x33xf32>, %o: memref<?x33xf32>) attributes {xt.
 // CHECK: vector.contract {{.*}} %[[FA]], %[[FB]]
 // CHECK: %[[BIAS:.*]] = vector.transfer_read {{.*}} {in_bounds = [true], xcc.layout = ["tile=[16] register=[{{\[}}1],[8]]
 // CHECK-NEXT: vector.broadcast %[[BIAS]]
-func.func @matmul(%a: memref<32x16xf16>, %b: memref<16x16xf16>, %bias: memref<16xf32>, %o: memref<32x16xf32>) attributes {xt.kernel, xcc.config = {threads = 64 : i64}} {
+func.func @matmul(%a: memref<32x16xf16>, %b: memref<16x16xf16>, %bias: memref<16xf32>, %o: memref<32x16xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 64 : i64}}} {
   %c0 = arith.constant 0 : index
   %h = arith.constant 0.0 : f16
   %f = arith.constant 0.0 : f32

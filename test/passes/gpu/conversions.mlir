@@ -12,7 +12,7 @@
 // CODE-COUNT-1: gpu.barrier
 // CODE-NOT: gpu.barrier
 // CODE: gpu.return
-func.func @shared(%x: memref<?x33xf32>, %o: memref<?x33xf32>, %p: memref<?x33xf32>, %q: memref<?x33xf32>) attributes {xt.kernel, xcc.config = {threads = 128 : i64}} {
+func.func @shared(%x: memref<?x33xf32>, %o: memref<?x33xf32>, %p: memref<?x33xf32>, %q: memref<?x33xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 128 : i64}}} {
   %c0 = arith.constant 0 : index
   %pad = arith.constant 0.0 : f32
   scf.forall (%i) in (1) {
@@ -36,7 +36,7 @@ func.func @shared(%x: memref<?x33xf32>, %o: memref<?x33xf32>, %p: memref<?x33xf3
 // CODE-COUNT-3: gpu.barrier
 // CODE-NOT: gpu.barrier
 // CODE: gpu.return
-func.func @in_turn(%x: memref<?x33xf32>, %y: memref<?x33xf32>, %o: memref<?x33xf32>, %p: memref<?x33xf32>) attributes {xt.kernel, xcc.config = {threads = 128 : i64}} {
+func.func @in_turn(%x: memref<?x33xf32>, %y: memref<?x33xf32>, %o: memref<?x33xf32>, %p: memref<?x33xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 128 : i64}}} {
   %c0 = arith.constant 0 : index
   %pad = arith.constant 0.0 : f32
   scf.forall (%i) in (1) {

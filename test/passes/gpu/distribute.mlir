@@ -10,7 +10,7 @@
 // CHECK-NOT: memref.load
 // CHECK: arith.mulf
 // CHECK: vector.store {{.*}} {alignment = 16 : i64} : memref<?x200xf32>, vector<4xf32>
-func.func @scale(%x: memref<?x200xf32>, %o: memref<?x200xf32>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xcc.config = {threads = 64 : i64}} {
+func.func @scale(%x: memref<?x200xf32>, %o: memref<?x200xf32>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xcc.config = {gpu = {threads = 64 : i64}}} {
   %c0 = arith.constant 0 : index
   %c200 = arith.constant 200 : index
   %pad = arith.constant 0.0 : f32
@@ -29,7 +29,7 @@ func.func @scale(%x: memref<?x200xf32>, %o: memref<?x200xf32>, %d0: index) attri
 // A function that is launched for some sizes only has no workgroups for the others.
 // CHECK-LABEL: gpu.func @some_sizes(
 // CHECK-SAME: xcc.grid = "d0*min(1, floordiv(d0, 100))"
-func.func @some_sizes(%x: memref<?x256xf32>, %o: memref<?x256xf32>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xcc.config = {threads = 64 : i64}, xcc.launched = "min(1, floordiv(d0, 100))"} {
+func.func @some_sizes(%x: memref<?x256xf32>, %o: memref<?x256xf32>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xcc.config = {gpu = {threads = 64 : i64}}, xcc.launched = "min(1, floordiv(d0, 100))"} {
   %c0 = arith.constant 0 : index
   %pad = arith.constant 0.0 : f32
   scf.forall (%i) in (%d0) {
@@ -48,7 +48,7 @@ func.func @some_sizes(%x: memref<?x256xf32>, %o: memref<?x256xf32>, %d0: index) 
 // CHECK-NOT: gpu.shuffle
 // CHECK: gpu.barrier
 // CHECK: memref.store
-func.func @total(%x: memref<?x256xf32>, %o: memref<?xf32>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xcc.config = {threads = 64 : i64}} {
+func.func @total(%x: memref<?x256xf32>, %o: memref<?xf32>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xcc.config = {gpu = {threads = 64 : i64}}} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0.0 : f32
   scf.forall (%i) in (%d0) {
@@ -69,7 +69,7 @@ func.func @total(%x: memref<?x256xf32>, %o: memref<?xf32>, %d0: index) attribute
 // CHECK: nvgpu.ldmatrix {{.*}} {numTiles = 4 : i32, transpose = true}
 // CHECK-COUNT-2: nvgpu.mma.sync({{.*}}) {mmaShape = [16, 8, 16]} : (vector<4x2xf16>, vector<2x2xf16>, vector<2x2xf32>) -> vector<2x2xf32>
 // CHECK-NOT: nvgpu.mma.sync
-func.func @matmul(%a: memref<16x16xf16>, %b: memref<16x16xf16>, %o: memref<16x16xf32>) attributes {xt.kernel, xcc.config = {threads = 32 : i64}} {
+func.func @matmul(%a: memref<16x16xf16>, %b: memref<16x16xf16>, %o: memref<16x16xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 32 : i64}}} {
   %c0 = arith.constant 0 : index
   %h = arith.constant 0.0 : f16
   scf.forall (%i) in (1) {
@@ -114,7 +114,7 @@ func.func @two(%x: memref<?xf32>, %o: memref<f32>, %d0: index) attributes {xt.ke
 // CHECK-NOT: vector.load
 // CHECK: math.exp {{.*}} : vector<16xf32>
 // CHECK-COUNT-8: vector.store {{.*}} : memref<64x64xf32>, vector<2xf32>
-func.func @streamed(%a: memref<64x16xf16>, %b: memref<16x64xf16>, %r: memref<64x64xf32>, %o: memref<64x64xf32>) attributes {xt.kernel, xcc.config = {threads = 128 : i64}} {
+func.func @streamed(%a: memref<64x16xf16>, %b: memref<16x64xf16>, %r: memref<64x64xf32>, %o: memref<64x64xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 128 : i64}}} {
   %c0 = arith.constant 0 : index
   %h = arith.constant 0.0 : f16
   %z = arith.constant 0.0 : f32

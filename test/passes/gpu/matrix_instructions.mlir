@@ -5,7 +5,7 @@
 
 // ALL-LABEL: gpu.func @f16(
 // ALL: nvgpu.mma.sync({{.*}}) {mmaShape = [16, 8, 16]} : (vector<4x2xf16>, vector<2x2xf16>, vector<2x2xf32>) -> vector<2x2xf32>
-func.func @f16(%a: memref<16x16xf16>, %b: memref<16x8xf16>, %o: memref<16x8xf32>) attributes {xt.kernel, xcc.config = {threads = 32 : i64}} {
+func.func @f16(%a: memref<16x16xf16>, %b: memref<16x8xf16>, %o: memref<16x8xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 32 : i64}}} {
   %c0 = arith.constant 0 : index
   %h = arith.constant 0.0 : f16
   scf.forall (%i) in (1) {
@@ -22,7 +22,7 @@ func.func @f16(%a: memref<16x16xf16>, %b: memref<16x8xf16>, %o: memref<16x8xf32>
 
 // ALL-LABEL: gpu.func @bf16(
 // ALL: nvgpu.mma.sync({{.*}}) {mmaShape = [16, 8, 16]} : (vector<4x2xbf16>, vector<2x2xbf16>, vector<2x2xf32>) -> vector<2x2xf32>
-func.func @bf16(%a: memref<16x16xbf16>, %b: memref<16x8xbf16>, %o: memref<16x8xf32>) attributes {xt.kernel, xcc.config = {threads = 32 : i64}} {
+func.func @bf16(%a: memref<16x16xbf16>, %b: memref<16x8xbf16>, %o: memref<16x8xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 32 : i64}}} {
   %c0 = arith.constant 0 : index
   %h = arith.constant 0.0 : bf16
   scf.forall (%i) in (1) {
@@ -39,7 +39,7 @@ func.func @bf16(%a: memref<16x16xbf16>, %b: memref<16x8xbf16>, %o: memref<16x8xf
 
 // ALL-LABEL: gpu.func @i8(
 // ALL: "xtg.mma"({{.*}}) {k = 32 : i64, m = 16 : i64, n = 8 : i64, types = ["i8", "i8"]} : (vector<16xi8>, vector<8xi8>, vector<4xi32>) -> vector<4xi32>
-func.func @i8(%a: memref<16x32xi8>, %b: memref<32x8xi8>, %o: memref<16x8xi32>) attributes {xt.kernel, xcc.config = {threads = 32 : i64}} {
+func.func @i8(%a: memref<16x32xi8>, %b: memref<32x8xi8>, %o: memref<16x8xi32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 32 : i64}}} {
   %c0 = arith.constant 0 : index
   %h = arith.constant 0 : i8
   scf.forall (%i) in (1) {
@@ -56,7 +56,7 @@ func.func @i8(%a: memref<16x32xi8>, %b: memref<32x8xi8>, %o: memref<16x8xi32>) a
 
 // ALL-LABEL: gpu.func @ui8_i8(
 // ALL: "xtg.mma"({{.*}}) {k = 32 : i64, m = 16 : i64, n = 8 : i64, types = ["ui8", "i8"]} : (vector<16xi8>, vector<8xi8>, vector<4xi32>) -> vector<4xi32>
-func.func @ui8_i8(%a: memref<16x32xi8>, %b: memref<32x8xi8>, %o: memref<16x8xi32>) attributes {xt.kernel, xcc.config = {threads = 32 : i64}} {
+func.func @ui8_i8(%a: memref<16x32xi8>, %b: memref<32x8xi8>, %o: memref<16x8xi32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 32 : i64}}} {
   %c0 = arith.constant 0 : index
   %h = arith.constant 0 : i8
   scf.forall (%i) in (1) {
@@ -73,7 +73,7 @@ func.func @ui8_i8(%a: memref<16x32xi8>, %b: memref<32x8xi8>, %o: memref<16x8xi32
 
 // ALL-LABEL: gpu.func @tf32(
 // ALL: nvgpu.mma.sync({{.*}}) {mmaShape = [16, 8, 8], tf32Enabled} : (vector<4x1xf32>, vector<2x1xf32>, vector<2x2xf32>) -> vector<2x2xf32>
-func.func @tf32(%a: memref<16x8xf32>, %b: memref<8x8xf32>, %o: memref<16x8xf32>) attributes {xt.kernel, xcc.config = {threads = 32 : i64}} {
+func.func @tf32(%a: memref<16x8xf32>, %b: memref<8x8xf32>, %o: memref<16x8xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 32 : i64}}} {
   %c0 = arith.constant 0 : index
   %h = arith.constant 0.0 : f32
   scf.forall (%i) in (1) {
@@ -91,7 +91,7 @@ func.func @tf32(%a: memref<16x8xf32>, %b: memref<8x8xf32>, %o: memref<16x8xf32>)
 // ALL-LABEL: gpu.func @f32(
 // ALL-NOT: mma.sync
 // ALL: vector.fma
-func.func @f32(%a: memref<16x8xf32>, %b: memref<8x8xf32>, %o: memref<16x8xf32>) attributes {xt.kernel, xcc.config = {threads = 32 : i64}} {
+func.func @f32(%a: memref<16x8xf32>, %b: memref<8x8xf32>, %o: memref<16x8xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 32 : i64}}} {
   %c0 = arith.constant 0 : index
   %h = arith.constant 0.0 : f32
   scf.forall (%i) in (1) {
@@ -110,7 +110,7 @@ func.func @f32(%a: memref<16x8xf32>, %b: memref<8x8xf32>, %o: memref<16x8xf32>) 
 // SM80-NOT: mma
 // SM80: vector.fma
 // SM90: "xtg.mma"({{.*}}) {k = 32 : i64, m = 16 : i64, n = 8 : i64, types = ["{{f8E.*}}", "{{f8E.*}}"]} : (vector<16xf8E4M3FN>, vector<8xf8E4M3FN>, vector<4xf32>) -> vector<4xf32>
-func.func @e4m3(%a: memref<16x32xf8E4M3FN>, %b: memref<32x8xf8E4M3FN>, %o: memref<16x8xf32>) attributes {xt.kernel, xcc.config = {threads = 32 : i64}} {
+func.func @e4m3(%a: memref<16x32xf8E4M3FN>, %b: memref<32x8xf8E4M3FN>, %o: memref<16x8xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 32 : i64}}} {
   %c0 = arith.constant 0 : index
   %h = arith.constant 0.0 : f8E4M3FN
   scf.forall (%i) in (1) {
@@ -129,7 +129,7 @@ func.func @e4m3(%a: memref<16x32xf8E4M3FN>, %b: memref<32x8xf8E4M3FN>, %o: memre
 // SM80-NOT: mma
 // SM80: vector.fma
 // SM90: "xtg.mma"({{.*}}) {k = 32 : i64, m = 16 : i64, n = 8 : i64, types = ["{{f8E.*}}", "{{f8E.*}}"]} : (vector<16xf8E5M2>, vector<8xf8E5M2>, vector<4xf32>) -> vector<4xf32>
-func.func @e5m2(%a: memref<16x32xf8E5M2>, %b: memref<32x8xf8E5M2>, %o: memref<16x8xf32>) attributes {xt.kernel, xcc.config = {threads = 32 : i64}} {
+func.func @e5m2(%a: memref<16x32xf8E5M2>, %b: memref<32x8xf8E5M2>, %o: memref<16x8xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 32 : i64}}} {
   %c0 = arith.constant 0 : index
   %h = arith.constant 0.0 : f8E5M2
   scf.forall (%i) in (1) {

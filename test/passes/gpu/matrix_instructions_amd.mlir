@@ -25,7 +25,7 @@
 // RDNA4-LABEL: gpu.func @f16(
 // RDNA4-COUNT-8: amdgpu.wmma 16x16x16 {{.*}}: vector<8xf16>, vector<8xf16>, vector<8xf32>
 // RDNA4-NOT: amdgpu.wmma
-func.func @f16(%a: memref<32x64xf16>, %b: memref<32x64xf16>, %o: memref<32x32xf32>) attributes {xt.kernel, xcc.config = {threads = 64 : i64}} {
+func.func @f16(%a: memref<32x64xf16>, %b: memref<32x64xf16>, %o: memref<32x32xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 64 : i64}}} {
   %c0 = arith.constant 0 : index
   %z = arith.constant 0.0 : f16
   scf.forall (%i) in (1) {
@@ -53,7 +53,7 @@ func.func @f16(%a: memref<32x64xf16>, %b: memref<32x64xf16>, %o: memref<32x32xf3
 // RDNA4-LABEL: gpu.func @bf16(
 // RDNA4-COUNT-8: amdgpu.wmma 16x16x16 {{.*}}: vector<8xbf16>, vector<8xbf16>, vector<8xf32>
 // RDNA4-NOT: amdgpu.wmma
-func.func @bf16(%a: memref<32x64xbf16>, %b: memref<32x64xbf16>, %o: memref<32x32xf32>) attributes {xt.kernel, xcc.config = {threads = 64 : i64}} {
+func.func @bf16(%a: memref<32x64xbf16>, %b: memref<32x64xbf16>, %o: memref<32x32xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 64 : i64}}} {
   %c0 = arith.constant 0 : index
   %z = arith.constant 0.0 : bf16
   scf.forall (%i) in (1) {
@@ -81,7 +81,7 @@ func.func @bf16(%a: memref<32x64xbf16>, %b: memref<32x64xbf16>, %o: memref<32x32
 // RDNA4-LABEL: gpu.func @i8(
 // RDNA4-COUNT-8: amdgpu.wmma 16x16x16 {{.*}}: vector<8xi8>, vector<8xi8>, vector<8xi32>
 // RDNA4-NOT: amdgpu.wmma
-func.func @i8(%a: memref<32x64xi8>, %b: memref<32x64xi8>, %o: memref<32x32xi32>) attributes {xt.kernel, xcc.config = {threads = 64 : i64}} {
+func.func @i8(%a: memref<32x64xi8>, %b: memref<32x64xi8>, %o: memref<32x32xi32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 64 : i64}}} {
   %c0 = arith.constant 0 : index
   %z = arith.constant 0 : i8
   scf.forall (%i) in (1) {
@@ -107,7 +107,7 @@ func.func @i8(%a: memref<32x64xi8>, %b: memref<32x64xi8>, %o: memref<32x32xi32>)
 // RDNA3-COUNT-8: amdgpu.wmma 16x16x16 {{.*}}unsignedA
 // RDNA4-LABEL: gpu.func @ui8_i8(
 // RDNA4-COUNT-8: amdgpu.wmma 16x16x16 {{.*}}unsignedA
-func.func @ui8_i8(%a: memref<32x64xi8>, %b: memref<32x64xi8>, %o: memref<32x32xi32>) attributes {xt.kernel, xcc.config = {threads = 64 : i64}} {
+func.func @ui8_i8(%a: memref<32x64xi8>, %b: memref<32x64xi8>, %o: memref<32x32xi32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 64 : i64}}} {
   %c0 = arith.constant 0 : index
   %z = arith.constant 0 : i8
   scf.forall (%i) in (1) {
@@ -138,7 +138,7 @@ func.func @ui8_i8(%a: memref<32x64xi8>, %b: memref<32x64xi8>, %o: memref<32x32xi
 // RDNA4-NOT: amdgpu.mfma
 // RDNA4-NOT: amdgpu.wmma
 // RDNA4: vector.fma
-func.func @f32(%a: memref<32x64xf32>, %b: memref<32x64xf32>, %o: memref<32x32xf32>) attributes {xt.kernel, xcc.config = {threads = 64 : i64}} {
+func.func @f32(%a: memref<32x64xf32>, %b: memref<32x64xf32>, %o: memref<32x32xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 64 : i64}}} {
   %c0 = arith.constant 0 : index
   %z = arith.constant 0.0 : f32
   scf.forall (%i) in (1) {
@@ -169,7 +169,7 @@ func.func @f32(%a: memref<32x64xf32>, %b: memref<32x64xf32>, %o: memref<32x32xf3
 // RDNA4-NOT: amdgpu.mfma
 // RDNA4-NOT: amdgpu.wmma
 // RDNA4: vector.fma
-func.func @xf32(%a: memref<32x64xf32>, %b: memref<32x64xf32>, %o: memref<32x32xf32>) attributes {xt.kernel, xcc.config = {threads = 64 : i64}} {
+func.func @xf32(%a: memref<32x64xf32>, %b: memref<32x64xf32>, %o: memref<32x32xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 64 : i64}}} {
   %c0 = arith.constant 0 : index
   %z = arith.constant 0.0 : f32
   scf.forall (%i) in (1) {
@@ -199,7 +199,7 @@ func.func @xf32(%a: memref<32x64xf32>, %b: memref<32x64xf32>, %o: memref<32x32xf
 // RDNA4-NOT: amdgpu.mfma
 // RDNA4-NOT: amdgpu.wmma
 // RDNA4: vector.fma
-func.func @f64(%a: memref<32x64xf64>, %b: memref<32x64xf64>, %o: memref<32x32xf64>) attributes {xt.kernel, xcc.config = {threads = 64 : i64}} {
+func.func @f64(%a: memref<32x64xf64>, %b: memref<32x64xf64>, %o: memref<32x32xf64>) attributes {xt.kernel, xcc.config = {gpu = {threads = 64 : i64}}} {
   %c0 = arith.constant 0 : index
   %z = arith.constant 0.0 : f64
   scf.forall (%i) in (1) {
@@ -231,7 +231,7 @@ func.func @f64(%a: memref<32x64xf64>, %b: memref<32x64xf64>, %o: memref<32x32xf6
 // RDNA4-LABEL: gpu.func @f8E4M3FN(
 // RDNA4-COUNT-8: amdgpu.wmma 16x16x16 {{.*}}: vector<8xf8E4M3FN>, vector<8xf8E4M3FN>, vector<8xf32>
 // RDNA4-NOT: amdgpu.wmma
-func.func @f8E4M3FN(%a: memref<32x64xf8E4M3FN>, %b: memref<32x64xf8E4M3FN>, %o: memref<32x32xf32>) attributes {xt.kernel, xcc.config = {threads = 64 : i64}} {
+func.func @f8E4M3FN(%a: memref<32x64xf8E4M3FN>, %b: memref<32x64xf8E4M3FN>, %o: memref<32x32xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 64 : i64}}} {
   %c0 = arith.constant 0 : index
   %z = arith.constant 0.0 : f8E4M3FN
   scf.forall (%i) in (1) {
@@ -262,7 +262,7 @@ func.func @f8E4M3FN(%a: memref<32x64xf8E4M3FN>, %b: memref<32x64xf8E4M3FN>, %o: 
 // RDNA4-LABEL: gpu.func @f8E5M2(
 // RDNA4-COUNT-8: amdgpu.wmma 16x16x16 {{.*}}: vector<8xf8E5M2>, vector<8xf8E5M2>, vector<8xf32>
 // RDNA4-NOT: amdgpu.wmma
-func.func @f8E5M2(%a: memref<32x64xf8E5M2>, %b: memref<32x64xf8E5M2>, %o: memref<32x32xf32>) attributes {xt.kernel, xcc.config = {threads = 64 : i64}} {
+func.func @f8E5M2(%a: memref<32x64xf8E5M2>, %b: memref<32x64xf8E5M2>, %o: memref<32x32xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 64 : i64}}} {
   %c0 = arith.constant 0 : index
   %z = arith.constant 0.0 : f8E5M2
   scf.forall (%i) in (1) {
@@ -295,7 +295,7 @@ func.func @f8E5M2(%a: memref<32x64xf8E5M2>, %b: memref<32x64xf8E5M2>, %o: memref
 // RDNA4-NOT: amdgpu.mfma
 // RDNA4-NOT: amdgpu.wmma
 // RDNA4: vector.fma
-func.func @f8E4M3FNUZ(%a: memref<32x64xf8E4M3FNUZ>, %b: memref<32x64xf8E4M3FNUZ>, %o: memref<32x32xf32>) attributes {xt.kernel, xcc.config = {threads = 64 : i64}} {
+func.func @f8E4M3FNUZ(%a: memref<32x64xf8E4M3FNUZ>, %b: memref<32x64xf8E4M3FNUZ>, %o: memref<32x32xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 64 : i64}}} {
   %c0 = arith.constant 0 : index
   %z = arith.constant 0.0 : f8E4M3FNUZ
   scf.forall (%i) in (1) {
@@ -327,7 +327,7 @@ func.func @f8E4M3FNUZ(%a: memref<32x64xf8E4M3FNUZ>, %b: memref<32x64xf8E4M3FNUZ>
 // RDNA4-NOT: amdgpu.mfma
 // RDNA4-NOT: amdgpu.wmma
 // RDNA4: vector.fma
-func.func @f8E5M2FNUZ(%a: memref<32x64xf8E5M2FNUZ>, %b: memref<32x64xf8E5M2FNUZ>, %o: memref<32x32xf32>) attributes {xt.kernel, xcc.config = {threads = 64 : i64}} {
+func.func @f8E5M2FNUZ(%a: memref<32x64xf8E5M2FNUZ>, %b: memref<32x64xf8E5M2FNUZ>, %o: memref<32x32xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 64 : i64}}} {
   %c0 = arith.constant 0 : index
   %z = arith.constant 0.0 : f8E5M2FNUZ
   scf.forall (%i) in (1) {

@@ -58,7 +58,7 @@
 // AMD-COUNT-8: amdgpu.mfma
 // AMD-NOT: vector.store {{.*}} #gpu.address_space<workgroup>
 // AMD: gpu.return
-func.func @matmul(%a: memref<64x256xf16>, %b: memref<256x64xf16>, %o: memref<64x64xf32>) attributes {xt.kernel, xcc.config = {threads = 128 : i64, stages = 3 : i64}} {
+func.func @matmul(%a: memref<64x256xf16>, %b: memref<256x64xf16>, %o: memref<64x64xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 128 : i64, stages = 3 : i64}}} {
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
   %c256 = arith.constant 256 : index

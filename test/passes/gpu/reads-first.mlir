@@ -11,7 +11,7 @@
 // AMD-LABEL: func.func @norm(
 // AMD: vector.multi_reduction
 // AMD: vector.transfer_read %arg1
-func.func @norm(%x: memref<64x4096xf32>, %s: memref<4096xf32>, %t: memref<8192xf32>, %o: memref<64x4096xf32>) attributes {xt.kernel, xcc.config = {threads = 512 : i64}} {
+func.func @norm(%x: memref<64x4096xf32>, %s: memref<4096xf32>, %t: memref<8192xf32>, %o: memref<64x4096xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 512 : i64}}} {
   %c0 = arith.constant 0 : index
   %f = arith.constant 0.0 : f32
   scf.forall (%i) in (64) {
@@ -36,7 +36,7 @@ func.func @norm(%x: memref<64x4096xf32>, %s: memref<4096xf32>, %t: memref<8192xf
 // CHECK-LABEL: func.func @wide(
 // CHECK: vector.multi_reduction
 // CHECK: vector.transfer_read %arg1
-func.func @wide(%x: memref<64x4096xf32>, %s: memref<4096xf32>, %o: memref<64x4096xf32>) attributes {xt.kernel, xcc.config = {threads = 128 : i64}} {
+func.func @wide(%x: memref<64x4096xf32>, %s: memref<4096xf32>, %o: memref<64x4096xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 128 : i64}}} {
   %c0 = arith.constant 0 : index
   %f = arith.constant 0.0 : f32
   scf.forall (%i) in (64) {

@@ -8,7 +8,7 @@
 // CHECK: gpu.barrier
 // CHECK-NOT: gpu.barrier
 // CHECK: vector.store {{.*}} vector<4xf32>
-func.func @row(%x: memref<?x256xf32>, %o: memref<?x256xf32>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xcc.config = {threads = 64 : i64}} {
+func.func @row(%x: memref<?x256xf32>, %o: memref<?x256xf32>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xcc.config = {gpu = {threads = 64 : i64}}} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0.0 : f32
   scf.forall (%i) in (%d0) {
@@ -25,7 +25,7 @@ func.func @row(%x: memref<?x256xf32>, %o: memref<?x256xf32>, %d0: index) attribu
 // CHECK-NOT: gpu.barrier
 // CHECK-NOT: gpu.shuffle idx
 // CHECK: gpu.return
-func.func @short(%x: memref<2x128xi32>, %o: memref<2x128xi32>) attributes {xt.kernel, xcc.config = {threads = 64 : i64}} {
+func.func @short(%x: memref<2x128xi32>, %o: memref<2x128xi32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 64 : i64}}} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0 : i32
   scf.forall (%i) in (1) {

@@ -5,7 +5,7 @@
 // CHECK-COUNT-144: arith.minsi
 // CHECK-NOT: arith.minsi
 // CHECK: gpu.return
-func.func @words(%x: memref<1x256xi32>, %o: memref<1x256xi32>) attributes {xt.kernel, xcc.config = {threads = 32 : i64}} {
+func.func @words(%x: memref<1x256xi32>, %o: memref<1x256xi32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 32 : i64}}} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0 : i32
   scf.forall (%i) in (1) {
@@ -23,7 +23,7 @@ func.func @words(%x: memref<1x256xi32>, %o: memref<1x256xi32>) attributes {xt.ke
 // CHECK-COUNT-2: arith.select
 // CHECK-NOT: arith.cmpi eq
 // CHECK: gpu.return
-func.func @pairs(%x: memref<64x2xi64>, %o: memref<64x2xi64>, %m: memref<64x2xi32>, %p: memref<64x2xi32>) attributes {xt.kernel, xcc.config = {threads = 64 : i64}} {
+func.func @pairs(%x: memref<64x2xi64>, %o: memref<64x2xi64>, %m: memref<64x2xi32>, %p: memref<64x2xi32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 64 : i64}}} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0 : i64
   scf.forall (%i) in (1) {
@@ -42,7 +42,7 @@ func.func @pairs(%x: memref<64x2xi64>, %o: memref<64x2xi64>, %m: memref<64x2xi32
 // CHECK-COUNT-3: arith.minsi
 // CHECK: memref<1x4xi32>
 // CHECK: gpu.return
-func.func @least(%x: memref<1x64xi32>, %o: memref<1x4xi32>) attributes {xt.kernel, xcc.config = {threads = 32 : i64}} {
+func.func @least(%x: memref<1x64xi32>, %o: memref<1x4xi32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 32 : i64}}} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0 : i32
   scf.forall (%i) in (1) {

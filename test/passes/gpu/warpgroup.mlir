@@ -26,7 +26,7 @@
 // SM80-LABEL: gpu.func @matmul(
 // SM80-NOT: xtg
 // SM80: nvgpu.mma.sync
-func.func @matmul(%a: memref<64x256xf16>, %b: memref<256x128xf16>, %o: memref<64x128xf32>) attributes {xt.kernel, xcc.config = {threads = 128 : i64, stages = 4 : i64, warpgroup = true}} {
+func.func @matmul(%a: memref<64x256xf16>, %b: memref<256x128xf16>, %o: memref<64x128xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 128 : i64, stages = 4 : i64, warpgroup = true}}} {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %c256 = arith.constant 256 : index
@@ -65,7 +65,7 @@ func.func @matmul(%a: memref<64x256xf16>, %b: memref<256x128xf16>, %o: memref<64
 // SM90: vector.store {{.*}} {alignment = 16 : i64} : memref<192x128xf16>, vector<8xf16>
 // SM90: scf.yield
 // SM90: nvvm.cp.async.wait.group 0
-func.func @rounds(%a: memref<192x512xf16>, %b: memref<128x512xf16>, %o: memref<192x128xf16>) attributes {xt.kernel, xcc.config = {threads = 128 : i64, stages = 4 : i64, warpgroup = true, persistent = 1 : i64}} {
+func.func @rounds(%a: memref<192x512xf16>, %b: memref<128x512xf16>, %o: memref<192x128xf16>) attributes {xt.kernel, xcc.config = {gpu = {threads = 128 : i64, stages = 4 : i64, warpgroup = true, persistent = 1 : i64}}} {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %c512 = arith.constant 512 : index
@@ -110,7 +110,7 @@ func.func @rounds(%a: memref<192x512xf16>, %b: memref<128x512xf16>, %o: memref<1
 // SM90: "xtg.wgmma_wait"
 // SM90-NOT: vector.load
 // SM90: vector.store
-func.func @residual(%a: memref<64x512xf16>, %b: memref<128x512xf16>, %x: memref<64x128xf16>, %o: memref<64x128xf16>) attributes {xt.kernel, xcc.config = {threads = 128 : i64, stages = 4 : i64, warpgroup = true}} {
+func.func @residual(%a: memref<64x512xf16>, %b: memref<128x512xf16>, %x: memref<64x128xf16>, %o: memref<64x128xf16>) attributes {xt.kernel, xcc.config = {gpu = {threads = 128 : i64, stages = 4 : i64, warpgroup = true}}} {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %c512 = arith.constant 512 : index

@@ -4,7 +4,7 @@
 // RUN: %xcc %s --target=amdgcn --chip=gfx942 --dump-stages=%t-amd --emit=gpu -o - | filecheck %s --check-prefix=AMD
 // RUN: filecheck %s --check-prefix=AMD-TILE < %t-amd/03-vector.mlir
 
-// NV-TILE: block = array<i64: 128, 64>, group = 8 : i64, {{.*}}reduce = [array<i64: 32>], stages = 4 : i64, {{.*}}threads = 128 : i64
+// NV-TILE: block = array<i64: 128, 64>, gpu = {group = 8 : i64, stages = 4 : i64, threads = 128 : i64}, {{.*}}reduce = [array<i64: 32>]
 // NV-TILE: scf.forall (%[[I:.*]], %[[J:.*]]) = (0, 0) to (2048, 2048) step (128, 64)
 // NV-TILE: scf.for %[[K:.*]] = %c0 to %c2048 step %c32 {{.*}} -> (vector<128x64xf32>)
 // NV-TILE: vector.transfer_read %{{.*}}[%[[I]], %[[K]]], {{.*}}vector<128x32xf16>
@@ -14,7 +14,7 @@
 // NV-TILE: vector.transfer_read %{{.*}}[%[[J]]], {{.*}}vector<64xf16>
 // NV-TILE: vector.transfer_write %{{.*}}, %{{.*}}[%[[I]], %[[J]]]
 
-// AMD-TILE: block = array<i64: 128, 128>, group = 8 : i64, {{.*}}reduce = [array<i64: 64>], stages = 2 : i64, {{.*}}threads = 256 : i64
+// AMD-TILE: block = array<i64: 128, 128>, gpu = {group = 8 : i64, stages = 2 : i64, threads = 256 : i64}, {{.*}}reduce = [array<i64: 64>]
 // AMD-TILE: vector.contract {{.*}} : vector<128x64xf16>, vector<64x128xf16> into vector<128x128xf32>
 
 // NV: xcc.shared_bytes = 49152

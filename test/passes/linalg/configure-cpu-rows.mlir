@@ -5,7 +5,7 @@
 
 // A short row stays in registers: nothing is parked. The maxima of all rows of a chunk come first.
 // CHECK-LABEL: func.func private @in_registers
-// CHECK-SAME: xcc.config = {access = "rows", block = array<i64: {{[0-9]+}}, 0>, kept = [{op = 0 : i64, order = array<i64: 0>, vector = array<i64: 1>}], order = array<i64: 0, 1>, parallel = true, reduce = [array<i64: 128>, array<i64: 128>], tail = "peel", vector = array<i64: 1, 128>}
+// CHECK-SAME: xcc.config = {access = "rows", block = array<i64: {{[0-9]+}}, 0>, cpu = {kept = [{op = 0 : i64, order = array<i64: 0>, vector = array<i64: 1>}]}, order = array<i64: 0, 1>, parallel = true, reduce = [array<i64: 128>, array<i64: 128>], tail = "peel", vector = array<i64: 1, 128>}
 func.func private @in_registers(%x: tensor<1536x128xf32>) -> tensor<1536x128xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[1536, 128]], xt.result_dims = [[1536, 128]]} {
   %ninf = arith.constant 0xFF800000 : f32
@@ -49,7 +49,7 @@ func.func private @in_registers(%x: tensor<1536x128xf32>) -> tensor<1536x128xf32
 
 // A longer one parks its exponentials in the result.
 // CHECK-LABEL: func.func private @parked
-// CHECK-SAME: xcc.config = {access = "rows", ahead = 2048 : i64, block = array<i64: {{[0-9]+}}, 0>, order = array<i64: 0, 1>, parallel = true, park = 1 : i64, reduce = [array<i64: 64>, array<i64: 64>], tail = "peel", vector = array<i64: 1, 32>}
+// CHECK-SAME: xcc.config = {access = "rows", block = array<i64: {{[0-9]+}}, 0>, cpu = {ahead = 2048 : i64, park = 1 : i64}, order = array<i64: 0, 1>, parallel = true, reduce = [array<i64: 64>, array<i64: 64>], tail = "peel", vector = array<i64: 1, 32>}
 func.func private @parked(%x: tensor<512x1024xf32>) -> tensor<512x1024xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[512, 1024]], xt.result_dims = [[512, 1024]]} {
   %ninf = arith.constant 0xFF800000 : f32
@@ -93,7 +93,7 @@ func.func private @parked(%x: tensor<512x1024xf32>) -> tensor<512x1024xf32>
 
 // Results larger than the caches are stored past them, and rows are fetched ahead.
 // CHECK-LABEL: func.func private @past_caches
-// CHECK-SAME: xcc.config = {access = "rows", ahead = 2048 : i64, {{.*}}park = 1 : i64, {{.*}}stream = true, tail = "peel", vector = array<i64: 1, 32>}
+// CHECK-SAME: xcc.config = {access = "rows", {{.*}}cpu = {ahead = 2048 : i64, park = 1 : i64, stream = true}, {{.*}}tail = "peel", vector = array<i64: 1, 32>}
 func.func private @past_caches(%x: tensor<16384x1024xf32>) -> tensor<16384x1024xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[16384, 1024]], xt.result_dims = [[16384, 1024]]} {
   %ninf = arith.constant 0xFF800000 : f32

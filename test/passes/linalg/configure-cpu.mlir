@@ -31,7 +31,7 @@ func.func private @by_rows(%x: tensor<3136x64xf32>, %w: tensor<2x64x32xf32>) -> 
 // Fewer rows than columns: each weight belongs to one chunk.
 // CHECK-LABEL: func.func private @by_columns
 // Of few tiles of rows each fetches a part of the next panel.
-// CHECK-SAME: block = array<i64: 56, 32>, {{.*}}order = array<i64: 1, 0>, parallel = true, {{.*}}shares = 4 : i64, {{.*}}vector = array<i64: 14, 32>
+// CHECK-SAME: block = array<i64: 56, 32>, {{.*}}shares = 4 : i64{{.*}}}, order = array<i64: 1, 0>, parallel = true, {{.*}}vector = array<i64: 14, 32>
 func.func private @by_columns(%x: tensor<49x512xf32>, %w: tensor<16x512x32xf32>) -> tensor<49x512xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[49, 512], [16, 512, 32]], xt.result_dims = [[49, 512]]} {
   %zero = arith.constant 0.0 : f32
@@ -55,7 +55,7 @@ func.func private @by_columns(%x: tensor<49x512xf32>, %w: tensor<16x512x32xf32>)
 // An unknown number of rows: chunks of a few tiles, neighbours in the rows first, panels fetched a few rows ahead. Rows
 // 4 KiB apart share the ways of one set of the L1 cache, 8 or 12, with the panel.
 // CHECK-LABEL: func.func private @open
-// CHECK-SAME: block = array<i64: 28, 32>, chunks = array<i64: 0, 1>, order = array<i64: 1, 0>, parallel = true, prefetch = 64 : i64, {{.*}}vector = array<i64: 7, 32>
+// CHECK-SAME: block = array<i64: 28, 32>, chunks = array<i64: 0, 1>, cpu = {prefetch = 64 : i64}, order = array<i64: 1, 0>, parallel = true, {{.*}}vector = array<i64: 7, 32>
 // ZEN5-LABEL: func.func private @open
 // ZEN5-SAME: vector = array<i64: 10, 32>
 func.func private @open(%x: tensor<?x1024xf32>, %w: tensor<16x1024x32xf32>, %d0: index) -> tensor<?x512xf32>
@@ -128,7 +128,7 @@ func.func private @thirds(%x: tensor<900x96xf32>, %w: tensor<96x48xf32>) -> tens
 // Panels come from memory to the L2 cache by shares, from there to the L1 cache some rows ahead.
 // CHECK-LABEL: func.func private @large
 // All rows go by columns of which a block of steps stays in the L3 cache.
-// CHECK-SAME: block = array<i64: 56, 2048>, chunks = array<i64: 0, 1>, depth = 1024 : i64, {{.*}}parts = 16 : i64, prefetch = 16 : i64, {{.*}}shares = {{[0-9]+}} : i64, staged = true, {{.*}}vector = array<i64: 14, 32>
+// CHECK-SAME: block = array<i64: 56, 2048>, chunks = array<i64: 0, 1>, cpu = {depth = 1024 : i64, {{.*}}parts = 16 : i64, prefetch = 16 : i64, {{.*}}shares = {{[0-9]+}} : i64, staged = true}, {{.*}}vector = array<i64: 14, 32>
 func.func private @large(%x: tensor<4096x4096xf32>, %w: tensor<128x4096x32xf32>) -> tensor<4096x4096xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4096, 4096], [128, 4096, 32]], xt.result_dims = [[4096, 4096]]} {
   %zero = arith.constant 0.0 : f32

@@ -5,9 +5,9 @@
 
 // A large product, with more tiles than cores.
 // SM80-LABEL: func.func private @large(
-// SM80-SAME: block = array<i64: 128, 128>{{.*}}reduce = [array<i64: 32>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
+// SM80-SAME: block = array<i64: 128, 128>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 32>]
 // SM90-LABEL: func.func private @large(
-// SM90-SAME: block = array<i64: 128, 256>{{.*}}persistent = 132 : i64{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 4 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true
+// SM90-SAME: block = array<i64: 128, 256>{{.*}}persistent = 132 : i64{{.*}}stages = 4 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true{{.*}}reduce = [array<i64: 64>]
 func.func private @large(%x: tensor<4000x4000xf16>, %w: tensor<4000x4000xf16>) -> tensor<4000x4000xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4000, 4000], [4000, 4000]], xt.result_dims = [[4000, 4000]]} {
   %zero = arith.constant 0.0 : f32
@@ -28,9 +28,9 @@ func.func private @large(%x: tensor<4000x4000xf16>, %w: tensor<4000x4000xf16>) -
 
 // The right operand's rows lie along n: the same tile.
 // SM80-LABEL: func.func private @columns(
-// SM80-SAME: block = array<i64: 128, 128>{{.*}}reduce = [array<i64: 32>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
+// SM80-SAME: block = array<i64: 128, 128>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 32>]
 // SM90-LABEL: func.func private @columns(
-// SM90-SAME: block = array<i64: 128, 256>{{.*}}persistent = 132 : i64{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 4 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true
+// SM90-SAME: block = array<i64: 128, 256>{{.*}}persistent = 132 : i64{{.*}}stages = 4 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true{{.*}}reduce = [array<i64: 64>]
 func.func private @columns(%x: tensor<4000x4000xf16>, %w: tensor<4000x4000xf16>) -> tensor<4000x4000xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4000, 4000], [4000, 4000]], xt.result_dims = [[4000, 4000]]} {
   %zero = arith.constant 0.0 : f32
@@ -51,9 +51,9 @@ func.func private @columns(%x: tensor<4000x4000xf16>, %w: tensor<4000x4000xf16>)
 
 // Few rows: the instruction's 16 or 64 are padded.
 // SM80-LABEL: func.func private @skinny(
-// SM80-SAME: block = array<i64: 16, 64>{{.*}}reduce = [array<i64: 128>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
+// SM80-SAME: block = array<i64: 16, 64>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 128>]
 // SM90-LABEL: func.func private @skinny(
-// SM90-SAME: block = array<i64: 16, 32>{{.*}}reduce = [array<i64: 128>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
+// SM90-SAME: block = array<i64: 16, 32>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 128>]
 func.func private @skinny(%x: tensor<16x4096xf16>, %w: tensor<4000x4096xf16>) -> tensor<16x4000xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[16, 4096], [4000, 4096]], xt.result_dims = [[16, 4000]]} {
   %zero = arith.constant 0.0 : f32
@@ -74,9 +74,9 @@ func.func private @skinny(%x: tensor<16x4096xf16>, %w: tensor<4000x4096xf16>) ->
 
 // One row is a row reduction.
 // SM80-LABEL: func.func private @vector(
-// SM80-SAME: block = array<i64: 1>{{.*}}reduce = [array<i64: 4096>]{{.*}}threads = 256 : i64
+// SM80-SAME: block = array<i64: 1>{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 4096>]
 // SM90-LABEL: func.func private @vector(
-// SM90-SAME: block = array<i64: 1>{{.*}}reduce = [array<i64: 4096>]{{.*}}threads = 256 : i64
+// SM90-SAME: block = array<i64: 1>{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 4096>]
 func.func private @vector(%x: tensor<4000xf16>, %w: tensor<4000x4000xf16>) -> tensor<4000xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4000], [4000, 4000]], xt.result_dims = [[4000]]} {
   %zero = arith.constant 0.0 : f32
@@ -97,9 +97,9 @@ func.func private @vector(%x: tensor<4000xf16>, %w: tensor<4000x4000xf16>) -> te
 
 // 128 rows.
 // SM80-LABEL: func.func private @rows_128(
-// SM80-SAME: block = array<i64: 128, 128>{{.*}}reduce = [array<i64: 32>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
+// SM80-SAME: block = array<i64: 128, 128>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 32>]
 // SM90-LABEL: func.func private @rows_128(
-// SM90-SAME: block = array<i64: 128, 128>{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 6 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true
+// SM90-SAME: block = array<i64: 128, 128>{{.*}}stages = 6 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true{{.*}}reduce = [array<i64: 64>]
 // SM90-NOT: persistent
 func.func private @rows_128(%x: tensor<128x4096xf16>, %w: tensor<11000x4096xf16>) -> tensor<128x11000xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[128, 4096], [11000, 4096]], xt.result_dims = [[128, 11000]]} {
@@ -121,9 +121,9 @@ func.func private @rows_128(%x: tensor<128x4096xf16>, %w: tensor<11000x4096xf16>
 
 // Small: more tiles than half of the cores.
 // SM80-LABEL: func.func private @small(
-// SM80-SAME: block = array<i64: 128, 128>{{.*}}reduce = [array<i64: 32>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
+// SM80-SAME: block = array<i64: 128, 128>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 32>]
 // SM90-LABEL: func.func private @small(
-// SM90-SAME: block = array<i64: 64, 128>{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 6 : i64{{.*}}threads = 128 : i64{{.*}}warpgroup = true
+// SM90-SAME: block = array<i64: 64, 128>{{.*}}stages = 6 : i64{{.*}}threads = 128 : i64{{.*}}warpgroup = true{{.*}}reduce = [array<i64: 64>]
 // SM90-NOT: persistent
 func.func private @small(%x: tensor<1000x1000xf16>, %w: tensor<1000x1000xf16>) -> tensor<1000x1000xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[1000, 1000], [1000, 1000]], xt.result_dims = [[1000, 1000]]} {
@@ -145,9 +145,9 @@ func.func private @small(%x: tensor<1000x1000xf16>, %w: tensor<1000x1000xf16>) -
 
 // A batch: one matrix a workgroup.
 // SM80-LABEL: func.func private @batched(
-// SM80-SAME: block = array<i64: 1, 128, 64>{{.*}}reduce = [array<i64: 32>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
+// SM80-SAME: block = array<i64: 1, 128, 64>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 32>]
 // SM90-LABEL: func.func private @batched(
-// SM90-SAME: block = array<i64: 1, 128, 64>{{.*}}reduce = [array<i64: 32>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
+// SM90-SAME: block = array<i64: 1, 128, 64>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 32>]
 func.func private @batched(%x: tensor<64x500x64xf16>, %w: tensor<64x500x64xf16>) -> tensor<64x500x500xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[64, 500, 64], [64, 500, 64]], xt.result_dims = [[64, 500, 500]]} {
   %zero = arith.constant 0.0 : f32
@@ -168,9 +168,9 @@ func.func private @batched(%x: tensor<64x500x64xf16>, %w: tensor<64x500x64xf16>)
 
 // f32 stays f32: register tiles.
 // SM80-LABEL: func.func private @floats(
-// SM80-SAME: block = array<i64: 256, 128>{{.*}}reduce = [array<i64: 16>]{{.*}}stages = 3 : i64{{.*}}threads = 256 : i64
+// SM80-SAME: block = array<i64: 256, 128>{{.*}}stages = 3 : i64{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 16>]
 // SM90-LABEL: func.func private @floats(
-// SM90-SAME: block = array<i64: 256, 128>{{.*}}reduce = [array<i64: 16>]{{.*}}stages = 3 : i64{{.*}}threads = 256 : i64
+// SM90-SAME: block = array<i64: 256, 128>{{.*}}stages = 3 : i64{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 16>]
 func.func private @floats(%x: tensor<4000x4000xf32>, %w: tensor<4000x4000xf32>) -> tensor<4000x4000xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4000, 4000], [4000, 4000]], xt.result_dims = [[4000, 4000]]} {
   %zero = arith.constant 0.0 : f32
@@ -189,9 +189,9 @@ func.func private @floats(%x: tensor<4000x4000xf32>, %w: tensor<4000x4000xf32>) 
 
 // Bytes: twice as deep steps.
 // SM80-LABEL: func.func private @bytes(
-// SM80-SAME: block = array<i64: 128, 128>{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
+// SM80-SAME: block = array<i64: 128, 128>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 64>]
 // SM90-LABEL: func.func private @bytes(
-// SM90-SAME: block = array<i64: 128, 256>{{.*}}persistent = 132 : i64{{.*}}reduce = [array<i64: 128>]{{.*}}stages = 4 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true
+// SM90-SAME: block = array<i64: 128, 256>{{.*}}persistent = 132 : i64{{.*}}stages = 4 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true{{.*}}reduce = [array<i64: 128>]
 func.func private @bytes(%x: tensor<4000x4000xi8>, %w: tensor<4000x4000xi8>) -> tensor<4000x4000xi32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4000, 4000], [4000, 4000]], xt.result_dims = [[4000, 4000]]} {
   %zero = arith.constant 0 : i32
@@ -212,9 +212,9 @@ func.func private @bytes(%x: tensor<4000x4000xi8>, %w: tensor<4000x4000xi8>) -> 
 
 // f8: as bytes where the chip multiplies it.
 // SM80-LABEL: func.func private @eighths(
-// SM80-SAME: block = array<i64: 64, 128>{{.*}}reduce = [array<i64: 16>]{{.*}}stages = 3 : i64{{.*}}threads = 128 : i64
+// SM80-SAME: block = array<i64: 64, 128>{{.*}}stages = 3 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 16>]
 // SM90-LABEL: func.func private @eighths(
-// SM90-SAME: block = array<i64: 128, 128>{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
+// SM90-SAME: block = array<i64: 128, 128>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 64>]
 func.func private @eighths(%x: tensor<4000x4000xf8E4M3FN>, %w: tensor<4000x4000xf8E4M3FN>) -> tensor<4000x4000xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4000, 4000], [4000, 4000]], xt.result_dims = [[4000, 4000]]} {
   %zero = arith.constant 0.0 : f32

@@ -27,7 +27,7 @@ func.func private @transpose(%x: tensor<8192x4096xf16>) -> tensor<4096x8192xf16>
 
 // A warp a row, four of them.
 // CHECK-LABEL: func.func private @warp_rows(
-// CHECK-SAME: block = array<i64: 4>{{.*}}reduce = [array<i64: 512>]{{.*}}threads = 128 : i64
+// CHECK-SAME: block = array<i64: 4>{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 512>]
 func.func private @warp_rows(%x: tensor<4096x512xf32>) -> tensor<4096xf32> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.reduce"(%x) {axes = [1], keepdims = false, kind = "sum"} : (tensor<4096x512xf32>) -> tensor<4096xf32>
   return %0 : tensor<4096xf32>
@@ -35,7 +35,7 @@ func.func private @warp_rows(%x: tensor<4096x512xf32>) -> tensor<4096xf32> attri
 
 // A block a row, kept in registers.
 // CHECK-LABEL: func.func private @block_rows(
-// CHECK-SAME: block = array<i64: 1>{{.*}}reduce = [array<i64: 16384>]{{.*}}threads = 512 : i64
+// CHECK-SAME: block = array<i64: 1>{{.*}}threads = 512 : i64{{.*}}reduce = [array<i64: 16384>]
 func.func private @block_rows(%x: tensor<4096x12345xf32>) -> tensor<4096xf32> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.reduce"(%x) {axes = [1], keepdims = false, kind = "max"} : (tensor<4096x12345xf32>) -> tensor<4096xf32>
   return %0 : tensor<4096xf32>
@@ -43,8 +43,8 @@ func.func private @block_rows(%x: tensor<4096x12345xf32>) -> tensor<4096xf32> at
 
 // Longer rows in a loop.
 // CHECK-LABEL: func.func private @long_rows(
-// SM80-SAME: block = array<i64: 2>{{.*}}reduce = [array<i64: 1024>]{{.*}}threads = 256 : i64
-// SM90-SAME: block = array<i64: 1>{{.*}}reduce = [array<i64: 1024>]{{.*}}threads = 128 : i64
+// SM80-SAME: block = array<i64: 2>{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 1024>]
+// SM90-SAME: block = array<i64: 1>{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 1024>]
 func.func private @long_rows(%x: tensor<512x100000xf32>) -> tensor<512xf32> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.reduce"(%x) {axes = [1], keepdims = false, kind = "sum"} : (tensor<512x100000xf32>) -> tensor<512xf32>
   return %0 : tensor<512xf32>
@@ -52,7 +52,7 @@ func.func private @long_rows(%x: tensor<512x100000xf32>) -> tensor<512xf32> attr
 
 // 128 bytes of neighbours, 16384 elements a step.
 // CHECK-LABEL: func.func private @columns(
-// CHECK-SAME: block = array<i64: 32>{{.*}}reduce = [array<i64: 512>]{{.*}}threads = 512 : i64
+// CHECK-SAME: block = array<i64: 32>{{.*}}threads = 512 : i64{{.*}}reduce = [array<i64: 512>]
 func.func private @columns(%x: tensor<8192x4096xf32>) -> tensor<4096xf32> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.reduce"(%x) {axes = [0], keepdims = false, kind = "sum"} : (tensor<8192x4096xf32>) -> tensor<4096xf32>
   return %0 : tensor<4096xf32>
@@ -60,7 +60,7 @@ func.func private @columns(%x: tensor<8192x4096xf32>) -> tensor<4096xf32> attrib
 
 // Windows of a row of outputs.
 // CHECK-LABEL: func.func private @pool(
-// CHECK-SAME: block = array<i64: 1, 1, 4, 64>{{.*}}reduce = [array<i64: 1, 4>]{{.*}}threads = 128 : i64
+// CHECK-SAME: block = array<i64: 1, 1, 4, 64>{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 1, 4>]
 func.func private @pool(%x: tensor<32x64x112x112xf16>) -> tensor<32x64x56x56xf16> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.reduce_window"(%x) {dilations = [1, 1, 1, 1], high = [0, 0, 1, 1], kind = "max", low = [0, 0, 1, 1], strides = [1, 1, 2, 2], window = [1, 1, 3, 3]} : (tensor<32x64x112x112xf16>) -> tensor<32x64x56x56xf16>
   return %0 : tensor<32x64x56x56xf16>
@@ -76,8 +76,8 @@ func.func private @gather(%x: tensor<50257x768xf16>, %i: tensor<4096xi64>) -> te
 
 // The matrix instruction's tile; of a warpgroup where the chip has it.
 // CHECK-LABEL: func.func private @matmul(
-// SM80-SAME: block = array<i64: 128, 128>{{.*}}reduce = [array<i64: 32>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
-// SM90-SAME: block = array<i64: 128, 256>{{.*}}reduce = [array<i64: 64>]{{.*}}stages = 4 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true
+// SM80-SAME: block = array<i64: 128, 128>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 32>]
+// SM90-SAME: block = array<i64: 128, 256>{{.*}}stages = 4 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true{{.*}}reduce = [array<i64: 64>]
 // SM80-NOT: warpgroup
 func.func private @matmul(%a: tensor<4096x4096xf16>, %b: tensor<4096x4096xf16>) -> tensor<4096x4096xf16> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.dot_general"(%a, %b) {dtype = f16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<4096x4096xf16>, tensor<4096x4096xf16>) -> tensor<4096x4096xf16>
@@ -86,8 +86,8 @@ func.func private @matmul(%a: tensor<4096x4096xf16>, %b: tensor<4096x4096xf16>) 
 
 // Few rows: all of them in a tile.
 // CHECK-LABEL: func.func private @skinny(
-// SM80-SAME: block = array<i64: 16, 64>{{.*}}reduce = [array<i64: 128>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
-// SM90-SAME: block = array<i64: 16, 32>{{.*}}reduce = [array<i64: 128>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
+// SM80-SAME: block = array<i64: 16, 64>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 128>]
+// SM90-SAME: block = array<i64: 16, 32>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 128>]
 func.func private @skinny(%a: tensor<16x4096xf16>, %b: tensor<4096x4096xf16>) -> tensor<16x4096xf16> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.dot_general"(%a, %b) {dtype = f16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [1]} : (tensor<16x4096xf16>, tensor<4096x4096xf16>) -> tensor<16x4096xf16>
   return %0 : tensor<16x4096xf16>
@@ -95,7 +95,7 @@ func.func private @skinny(%a: tensor<16x4096xf16>, %b: tensor<4096x4096xf16>) ->
 
 // One row: a reduction of each column's products.
 // CHECK-LABEL: func.func private @vector_matrix(
-// CHECK-SAME: block = array<i64: 1>{{.*}}reduce = [array<i64: 4096>]{{.*}}threads = 256 : i64
+// CHECK-SAME: block = array<i64: 1>{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 4096>]
 func.func private @vector_matrix(%a: tensor<1x4096xf16>, %b: tensor<4096x4096xf16>) -> tensor<1x4096xf16> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.dot_general"(%a, %b) {dtype = f16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [1]} : (tensor<1x4096xf16>, tensor<4096x4096xf16>) -> tensor<1x4096xf16>
   return %0 : tensor<1x4096xf16>
@@ -103,8 +103,8 @@ func.func private @vector_matrix(%a: tensor<1x4096xf16>, %b: tensor<4096x4096xf1
 
 // A tile of one matrix.
 // CHECK-LABEL: func.func private @batched(
-// SM80-SAME: block = array<i64: 1, 128, 128>{{.*}}reduce = [array<i64: 32>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
-// SM90-SAME: block = array<i64: 1, 128, 64>{{.*}}reduce = [array<i64: 32>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
+// SM80-SAME: block = array<i64: 1, 128, 128>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 32>]
+// SM90-SAME: block = array<i64: 1, 128, 64>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 32>]
 func.func private @batched(%a: tensor<96x512x64xf16>, %b: tensor<96x512x64xf16>) -> tensor<96x512x512xf16> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.dot_general"(%a, %b) {dtype = f16, lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [2]} : (tensor<96x512x64xf16>, tensor<96x512x64xf16>) -> tensor<96x512x512xf16>
   return %0 : tensor<96x512x512xf16>
@@ -112,8 +112,8 @@ func.func private @batched(%a: tensor<96x512x64xf16>, %b: tensor<96x512x64xf16>)
 
 // By FMAs.
 // CHECK-LABEL: func.func private @f32(
-// SM80-SAME: block = array<i64: 64, 128>{{.*}}reduce = [array<i64: 16>]{{.*}}stages = 3 : i64{{.*}}threads = 128 : i64
-// SM90-SAME: block = array<i64: 256, 128>{{.*}}reduce = [array<i64: 16>]{{.*}}stages = 3 : i64{{.*}}threads = 256 : i64
+// SM80-SAME: block = array<i64: 64, 128>{{.*}}stages = 3 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 16>]
+// SM90-SAME: block = array<i64: 256, 128>{{.*}}stages = 3 : i64{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 16>]
 func.func private @f32(%a: tensor<2048x2048xf32>, %b: tensor<2048x2048xf32>) -> tensor<2048x2048xf32> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.dot_general"(%a, %b) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<2048x2048xf32>, tensor<2048x2048xf32>) -> tensor<2048x2048xf32>
   return %0 : tensor<2048x2048xf32>
@@ -121,7 +121,7 @@ func.func private @f32(%a: tensor<2048x2048xf32>, %b: tensor<2048x2048xf32>) -> 
 
 // Image, height and width are one dim of the tile, window and channels one loop.
 // CHECK-LABEL: func.func private @convolution(
-// CHECK-SAME: block = array<i64: 128, 64>{{.*}}flatten = array<i64: 3, 1>{{.*}}reduce = [array<i64: 32, 1, 1>]{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64
+// CHECK-SAME: block = array<i64: 128, 64>{{.*}}flatten = array<i64: 3, 1>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 32, 1, 1>]
 func.func private @convolution(%x: tensor<32x56x56x64xf16>, %w: tensor<3x3x64x64xf16>) -> tensor<32x56x56x64xf16> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.convolution"(%x, %w) {lhs_dilation = [1, 1], rhs_dilation = [1, 1], dtype = f16, filter = "HWIO", groups = 1 : i64, high = [1, 1], layout = "NHWC", low = [1, 1], strides = [1, 1]} : (tensor<32x56x56x64xf16>, tensor<3x3x64x64xf16>) -> tensor<32x56x56x64xf16>
   return %0 : tensor<32x56x56x64xf16>
@@ -129,7 +129,7 @@ func.func private @convolution(%x: tensor<32x56x56x64xf16>, %w: tensor<3x3x64x64
 
 // Pointwise over channels, the window written out.
 // CHECK-LABEL: func.func private @depthwise(
-// CHECK-SAME: block = array<i64: 1, 1, 16, 64>{{.*}}reduce = [array<i64: 0, 0>]{{.*}}threads = 128 : i64
+// CHECK-SAME: block = array<i64: 1, 1, 16, 64>{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 0, 0>]
 func.func private @depthwise(%x: tensor<32x56x56x64xf16>, %w: tensor<3x3x1x64xf16>) -> tensor<32x56x56x64xf16> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.convolution"(%x, %w) {lhs_dilation = [1, 1], rhs_dilation = [1, 1], dtype = f16, filter = "HWIO", groups = 64 : i64, high = [1, 1], layout = "NHWC", low = [1, 1], strides = [1, 1]} : (tensor<32x56x56x64xf16>, tensor<3x3x1x64xf16>) -> tensor<32x56x56x64xf16>
   return %0 : tensor<32x56x56x64xf16>
@@ -156,7 +156,7 @@ func.func private @many_columns(%x: tensor<?x256xf16, ["d0", 256]>, %w: tensor<2
 
 // Few tiles by FMAs: small ones, of threads with 16 results each.
 // CHECK-LABEL: func.func private @few_f32(
-// CHECK-SAME: block = array<i64: 32, 32>{{.*}}reduce = [array<i64: 32>]{{.*}}threads = 64 : i64
+// CHECK-SAME: block = array<i64: 32, 32>{{.*}}threads = 64 : i64{{.*}}reduce = [array<i64: 32>]
 func.func private @few_f32(%a: tensor<128x768xf32>, %b: tensor<768x2304xf32>) -> tensor<128x2304xf32> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.dot_general"(%a, %b) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<128x768xf32>, tensor<768x2304xf32>) -> tensor<128x2304xf32>
   return %0 : tensor<128x2304xf32>

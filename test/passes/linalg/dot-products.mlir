@@ -4,7 +4,7 @@
 // share of the next panel. Eight panels for 16 cores: a chunk is half of the rows.
 // CHECK-LABEL: func.func private @bytes(
 // CHECK-SAME: %[[X:[^:]*]]: memref<48x512xi8>, %[[W:[^:]*]]: memref<8x128x32x4xi8>
-// CHECK-SAME: xcc.config = {{.*}}block = array<i64: 24, 32>, dot = true{{.*}}reduce = [array<i64: 1, 4>], shares = 2{{.*}}vector = array<i64: 12, 32>
+// CHECK-SAME: xcc.config = {{.*}}block = array<i64: 24, 32>, cpu = {dot = true{{.*}}shares = 2{{.*}}reduce = [array<i64: 1, 4>]{{.*}}vector = array<i64: 12, 32>
 // CHECK: scf.for {{.*}} -> (vector<12x32xi32>)
 // CHECK: %[[FLAT:.*]] = memref.{{.*}} : memref<8x128x32x4xi8> {{.*}}memref<131072xi8
 // CHECK: memref.prefetch %[[FLAT]][%{{.*}}], read, locality<2>

@@ -41,8 +41,8 @@
 func.func private @blocks(%x: tensor<20x192xf32>, %w: tensor<2x192x32xf32>) -> tensor<20x64xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[20, 192], [2, 192, 32]], xt.result_dims = [[20, 64]],
     xcc.config = {block = array<i64: 8, 0>, vector = array<i64: 4, 32>, order = array<i64: 1, 0>,
-                  chunks = array<i64: 0, 1>, reduce = [array<i64: 1>], depth = 64 : i64, staged = true,
-                  parallel = true}} {
+                  chunks = array<i64: 0, 1>, reduce = [array<i64: 1>],
+                  parallel = true, cpu = {depth = 64 : i64, staged = true}}} {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<20x64xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<20x64xf32>) -> tensor<20x64xf32>
@@ -86,8 +86,8 @@ func.func private @blocks(%x: tensor<20x192xf32>, %w: tensor<2x192x32xf32>) -> t
 func.func private @parts(%x: tensor<20x192xf32>, %w: tensor<2x192x32xf32>) -> tensor<20x64xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[20, 192], [2, 192, 32]], xt.result_dims = [[20, 64]],
     xcc.config = {block = array<i64: 8, 32>, vector = array<i64: 4, 32>, order = array<i64: 1, 0>,
-                  chunks = array<i64: 0, 1>, reduce = [array<i64: 1>], depth = 96 : i64, staged = true,
-                  parallel = true, parts = 2 : i64}} {
+                  chunks = array<i64: 0, 1>, reduce = [array<i64: 1>],
+                  parallel = true, cpu = {depth = 96 : i64, staged = true, parts = 2 : i64}}} {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<20x64xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<20x64xf32>) -> tensor<20x64xf32>

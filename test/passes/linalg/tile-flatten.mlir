@@ -31,7 +31,7 @@ func.func private @conv(%x: tensor<2x5x5x16xf16>, %f: tensor<3x3x16x8xf16>) -> t
   xt.symbols=[], xt.arg_dims=[[2,5,5,16],[3,3,16,8]], xt.result_dims=[[2,5,5,8]],
   xcc.config = {flatten=array<i64: 3, 1>, block=array<i64: 32, 8>, vector=array<i64: 32, 8>, order=array<i64: 0, 1>,
                 reduce=[array<i64: 16, 1, 1>], joined=[array<i64: 5, 6, 4>], tail="mask", access="gather", parallel=true,
-                threads=64 : i64}} {
+                gpu = {threads=64 : i64}}} {
   %zero = arith.constant 0.0 : f32
   %z16 = arith.constant 0.0 : f16
   %c0 = arith.constant 0 : index

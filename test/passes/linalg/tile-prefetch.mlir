@@ -14,7 +14,7 @@
 #c = affine_map<(m, n, k) -> (m, n)>
 func.func private @ahead(%x: tensor<28x64xf32>, %w: tensor<2x64x32xf32>) -> tensor<28x64xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[28, 64], [2, 64, 32]], xt.result_dims = [[28, 64]],
-    xcc.config = {block = array<i64: 28, 32>, vector = array<i64: 14, 32>, order = array<i64: 1, 0>, reduce = [array<i64: 1>], prefetch = 64 : i64}} {
+    xcc.config = {block = array<i64: 28, 32>, vector = array<i64: 14, 32>, order = array<i64: 1, 0>, reduce = [array<i64: 1>], cpu = {prefetch = 64 : i64}}} {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<28x64xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<28x64xf32>) -> tensor<28x64xf32>

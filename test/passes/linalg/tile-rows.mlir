@@ -19,7 +19,7 @@
 // CHECK-NOT: math.exp
 func.func private @rows(%x: tensor<1536x128xf32>) -> tensor<1536x128xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[1536, 128]], xt.result_dims = [[1536, 128]],
-    xcc.config = {block = array<i64: 32, 0>, vector = array<i64: 1, 128>, order = array<i64: 0, 1>, reduce = [array<i64: 128>, array<i64: 128>], kept = [{op = 0 : i64, vector = array<i64: 1>, order = array<i64: 0>}]}} {
+    xcc.config = {block = array<i64: 32, 0>, vector = array<i64: 1, 128>, order = array<i64: 0, 1>, reduce = [array<i64: 128>, array<i64: 128>], cpu = {kept = [{op = 0 : i64, vector = array<i64: 1>, order = array<i64: 0>}]}}} {
   %ninf = arith.constant 0xFF800000 : f32
   %zero = arith.constant 0.0 : f32
   %e1 = tensor.empty() : tensor<1536xf32>

@@ -23,7 +23,7 @@
 // CHECK: arith.addf
 // CHECK: vector.transfer_write {{.*}}, %[[OUT]]
 func.func private @product(%x: tensor<192x512xf16>, %w: tensor<192x512xf16>) -> tensor<192x192xf32>
-    attributes {xt.kernel, xcc.config = {access = "gather", block = array<i64: 64, 64>, vector = array<i64: 64, 64>, order = array<i64: 0, 1>, parallel = true, reduce = [array<i64: 64>], stages = 4 : i64, streamed = array<i64: 3, 4>, tail = "mask", threads = 128 : i64}, xt.symbols = [], xt.arg_dims = [[192, 512], [192, 512]], xt.result_dims = [[192, 192]]} {
+    attributes {xt.kernel, xcc.config = {access = "gather", block = array<i64: 64, 64>, vector = array<i64: 64, 64>, order = array<i64: 0, 1>, parallel = true, reduce = [array<i64: 64>], tail = "mask", gpu = {stages = 4 : i64, streamed = array<i64: 3, 4>, threads = 128 : i64}}, xt.symbols = [], xt.arg_dims = [[192, 512], [192, 512]], xt.result_dims = [[192, 192]]} {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<192x192xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<192x192xf32>) -> tensor<192x192xf32>

@@ -2,7 +2,7 @@
 
 // Several short rows are a tile.
 // CHECK-LABEL: func.func private @rows(
-// CHECK-SAME: xcc.config = {threads = 256 : i64}, xcc.tiles
+// CHECK-SAME: xcc.config = {gpu = {threads = 256 : i64}}, xcc.tiles
 // CHECK: scf.forall (%[[I:.*]], %{{.*}}) = (0, 0) to (100, 1) step (16, 1)
 // CHECK: %[[X:.*]] = vector.transfer_read {{.*}} : memref<100x70xf32>, vector<16x128xf32>
 // CHECK: %{{.*}}, %{{.*}} = vector.scan <add>, %[[X]], %{{.*}} {inclusive = true, reduction_dim = 1 : i64}

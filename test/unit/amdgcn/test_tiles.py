@@ -29,7 +29,7 @@ def product(t: MatrixTile, kind: str, side: int = SIDE) -> str:
     return f"""
       func.func @product(%a: memref<{side}x{side}x{kind}>, %b: memref<{side}x{side}x{kind}>,
                          %o: memref<{side}x{side}xf32>)
-          attributes {{xt.kernel, xcc.config = {{threads = {t.threads} : i64{stages}}}}} {{
+          attributes {{xt.kernel, xcc.config = {{gpu = {{threads = {t.threads} : i64{stages}}}}}}} {{
         %c0 = arith.constant 0 : index
         %step = arith.constant {k} : index
         %all = arith.constant {side} : index

@@ -20,7 +20,7 @@ CHIPS = {**chips(), **AMD}
 SHAPE = (32, 64)
 PROGRAM = """
 func.func @copy(%a: memref<32x64x{t}>, %o: memref<32x64x{t}>)
-    attributes {{xt.kernel, xcc.config = {{threads = {threads} : i64}}}} {{
+    attributes {{xt.kernel, xcc.config = {{gpu = {{threads = {threads} : i64}}}}}} {{
   %c0 = arith.constant 0 : index
   %pad = arith.constant {zero} : {t}
   scf.forall (%i) in (1) {{

@@ -10,7 +10,7 @@ from xcc.targets.nvptx.chip import chips
 
 PROGRAM = """
 func.func @copy(%a: memref<8x32x{t}>, %o: memref<8x32x{t}>)
-    attributes {{xt.kernel, xcc.config = {{threads = 64 : i64}}}} {{
+    attributes {{xt.kernel, xcc.config = {{gpu = {{threads = 64 : i64}}}}}} {{
   %c0 = arith.constant 0 : index
   %pad = arith.constant {zero} : {t}
   scf.forall (%i) in (1) {{

@@ -5,18 +5,23 @@ from dataclasses import MISSING, fields
 import pytest
 
 from xcc._mlir import ir
+from xcc.diagnostics import UserError
 from xcc.dialects import xt
+from xcc.passes.gpu.tile_ops import config_int
 from xcc.passes.linalg.domain import element_bytes
-from xcc.passes.linalg.schedule import Kept, Schedule
+from xcc.passes.linalg.schedule import CpuPart, GpuPart, Kept, Schedule
 
 PLAIN = Schedule((8, 8), (4, 8), (1, 0), reduce=((4,), (1, 0)))
 # all that there is to choose, in two: what APART has does not go with the others
 CHOSEN = Schedule(
-    (8, 8), (8, 8), (1, 0), reduce=((4,), (1, 0)), tail="mask", access="gather", parallel=True, threads=128,
-    stages=3, group=4, online=True, descending=0, dot=True, shares=2, strips=6, warpgroup=True, chunks=(0, 1),
-    prefetch=5, splits=7, busy=9, ahead=11, depth=13, stream=True, streamed=(3, 132),
-    persistent=132, kept=(Kept(1, (6, 1), (1, 0)),), staged=True, decoded=True, parts=2)
-APART = Schedule((8, 0), (4, 8), (1, 0), reduce=((4,), (1, 0)), park=2, flatten=(1, 2), joined=((), (0, 1)))
+    (8, 8), (8, 8), (1, 0), reduce=((4,), (1, 0)), tail="mask", access="gather", parallel=True, online=True,
+    chunks=(0, 1),
+    cpu=CpuPart(dot=True, shares=2, strips=6, prefetch=5, ahead=11, depth=13, stream=True,
+                kept=(Kept(1, (6, 1), (1, 0)),), staged=True, decoded=True, parts=2),
+    gpu=GpuPart(threads=128, stages=3, group=4, descending=0, warpgroup=True, splits=7, busy=9, streamed=(3, 132),
+                persistent=132))
+APART = Schedule((8, 0), (4, 8), (1, 0), reduce=((4,), (1, 0)), flatten=(1, 2), joined=((), (0, 1)),
+                 cpu=CpuPart(park=2))
 
 
 @pytest.mark.parametrize("schedule", [PLAIN, CHOSEN, APART])
@@ -26,13 +31,33 @@ def test_schedules_read_back(schedule):
 
 
 def test_every_entry_is_among_these():
-    for f in fields(Schedule):
-        assert f.default is MISSING or any(getattr(s, f.name) != f.default for s in (CHOSEN, APART)), f.name
+    for records in ((CHOSEN, APART), (CHOSEN.cpu, APART.cpu), (CHOSEN.gpu,)):
+        for f in fields(records[0]):
+            assert f.default is MISSING or any(getattr(r, f.name) != f.default for r in records), f.name
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("threads = 128 : i64", "there is no entry 'threads' here; it is one of gpu = {...}"),
+    ("gpu = {park = 1 : i64}", "there is no entry 'park' here; it is one of cpu = {...}"),
+    ("cpu = {fast = true}", "there is no entry 'fast' here; there are dot, "),
+    ("gpu = {threads = \"all\"}", ""), ("cpu = 3 : i64", ""), ("cpu = {kept = [{op = 1 : i64}]}", "")])
+def test_wrong_entries(text, said):
+    plain = "block = array<i64: 8>, vector = array<i64: 8>, order = array<i64: 0>"
+    with xt.context(), pytest.raises(UserError, match="xcc.config: ") as error:
+        Schedule.from_attr(ir.Attribute.parse(f"{{{plain}, {text}}}"))
+    assert said in str(error.value)
 
 
 def test_what_is_not_chosen_is_not_written():
     with xt.context():
         assert {a.name for a in PLAIN.to_attr()} == {"block", "vector", "order", "reduce", "tail", "access", "parallel"}
+
+
+def test_threads_that_are_not_in_the_gpu_part():
+    """Passes that read one entry do not take their default for it."""
+    with xt.context(), pytest.raises(UserError, match="xcc.config: threads is one of gpu = "):
+        module = ir.Module.parse("func.func @k() attributes {xt.kernel, xcc.config = {threads = 64 : i64}} { return }")
+        config_int(module.body.operations[0], "threads", 128)
 
 
 @pytest.mark.parametrize(("kind", "size"), [("index", 8), ("i64", 8), ("f32", 4), ("bf16", 2), ("i8", 1), ("i1", 1)])
