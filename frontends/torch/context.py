@@ -15,6 +15,7 @@ from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.types import TensorType, numpy_dtype
 from xcc.frontends.shared.helpers import convert, dim_scalar, element
+from xcc.frontends.torch.draw_state import words_of
 from xcc.frontends.torch.graph import DType, Node, Ref, Size, TensorSpec
 from xcc.frontends.torch.promotion import result_type
 from xcc.symbolic import Dim, Expr
@@ -158,7 +159,11 @@ class Context:
         return self.value_of(value, element(like))
 
     def random_words(self) -> tuple[Any, Any]:
-        """The seed of the run and a number that no other node has, for xt's random ops."""
+        """The seed of the run and a number that no other draw has, for xt's random ops; of a draw that is repeated,
+        those that its state has."""
+        state = self.args.get("xcc_state")
+        if state is not None:
+            return words_of(state)
         return self.graph.seed(), xt.scalar(self.graph.next_offset(), "i64")
 
     def wants(self, result: int) -> bool:

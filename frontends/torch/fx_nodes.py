@@ -24,6 +24,7 @@ from xcc.frontends.torch.graph import (
     TorchGraph,
 )
 from xcc.frontends.torch.layout import order_of
+from xcc.frontends.torch.repeated import STATE_BYTES, Draw, draw_of
 from xcc.frontends.torch.sizes import NoSize
 from xcc.frontends.torch.symbols import Symbols
 from xcc.symbolic import Dim
@@ -157,6 +158,10 @@ class GraphReader:
             source, index = (self.argument(a) for a in node.args)
             self.env[node] = Ref(source.name, index) if isinstance(source, Ref) else source[index]
             return
+        draw = draw_of(node)
+        if draw is not None:
+            self._repeatable(node, draw)
+            return
         value = compat.value_of(node)
         if isinstance(value, torch.SymInt | int) and not isinstance(value, bool) and self._known(node, value):
             return
@@ -176,6 +181,23 @@ class GraphReader:
         self.env[node] = Ref(node.name)
         if isinstance(value, torch.SymInt) and new:
             self.env[node] = self._size(value)
+
+    def _repeatable(self, node: Any, draw: Draw) -> None:
+        """The random op itself, with its draw's state as an argument; a state that is saved is a node before it."""
+        value = draw.value()
+        results = tuple(value) if isinstance(value, tuple | list) else (value,)
+        self.env[node] = Ref(node.name)
+        if draw.state is not None:
+            state = self.argument(draw.state)
+        else:
+            state = Ref(f"{node.name}_state")
+            self.env[node] = (state, Ref(node.name))
+            if SEED not in self.constants:
+                self.constants.append(SEED)
+            self.nodes.append(Node(state.name, "xcc.draw_state.default", (), (TensorSpec("ui8", (STATE_BYTES,)),),
+                                   source_of(node)))
+        arguments = (*self._bound(draw.op, draw.args, draw.kwargs), ("xcc_state", state))
+        self.nodes.append(Node(node.name, str(draw.op), arguments, tuple(map(self.spec, results)), source_of(node)))
 
     def _known(self, node: Any, value: Any) -> bool:
         """Whether the number that `node` gives is an expression of sizes that are known before it."""
@@ -204,11 +226,14 @@ class GraphReader:
             yield from ((f"arg{n}", self.argument(a)) for n, a in enumerate(node.args))
             yield from ((k, self.argument(v)) for k, v in node.kwargs.items())
             return
+        yield from self._bound(target, node.args, node.kwargs)
+
+    def _bound(self, target: Any, args: Any, kwargs: Any) -> Any:
         for n, a in enumerate(target._schema.arguments):
-            if n < len(node.args):
-                yield a.name, self.argument(node.args[n])
-            elif a.name in node.kwargs:
-                yield a.name, self.argument(node.kwargs[a.name])
+            if n < len(args):
+                yield a.name, self.argument(args[n])
+            elif a.name in kwargs:
+                yield a.name, self.argument(kwargs[a.name])
             else:
                 yield a.name, self.argument(a.default_value)
 

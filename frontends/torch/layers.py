@@ -57,10 +57,8 @@ def _gradient_shapes(kind: str, grads: Tensors, x: Any, weights: Tensors, states
 
 for _op, _own, _fake in (("recurrent", recurrent, _shapes), ("recurrent_backward", recurrent_backward,
                                                              _gradient_shapes)):
-    _LIBRARY.impl(_op, _own, "CPU")
+    _LIBRARY.impl(_op, _own, "CompositeExplicitAutograd")
     _LIBRARY.impl(_op, _fake, "Meta")
-
-
 
 
 class _Layer(torch.autograd.Function):

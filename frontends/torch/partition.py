@@ -18,6 +18,7 @@ from torch.utils import _pytree
 from xcc.diagnostics import UserError
 from xcc.frontends.torch.dtypes import NAMES
 from xcc.frontends.torch.fx_nodes import CHECKS, source_of
+from xcc.frontends.torch.repeated import draw_of
 
 __all__ = ["partitioned", "supported_ops", "target_of"]
 
@@ -112,6 +113,9 @@ def _strange(node: Any) -> set[str]:
 def _supported(node: Any) -> bool:
     if _strange(node):
         return False
+    draw = draw_of(node)
+    if draw is not None:
+        return str(draw.op) in supported_ops()
     if isinstance(node.target, torch._ops.OpOverload):
         name = str(node.target)
         return name in supported_ops() or name.split(".")[1] in CHECKS or _is_size(node)
