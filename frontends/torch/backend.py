@@ -30,6 +30,7 @@ from xcc.frontends.torch.partition import partitioned, target_of
 from xcc.frontends.torch.program import TorchProgram
 from xcc.frontends.torch.views import Finish, without_views
 from xcc.options import CompileOptions
+from xcc.runtime.executors import on_host
 from xcc.targets.base import chip_of, get_target
 
 __all__ = ["BackendOptions", "backend", "compile_graph"]
@@ -67,7 +68,7 @@ class BackendOptions:
     def compile_options(self, target: str) -> CompileOptions:
         """What they say of the compilation for `target`; UserError for a value that there is not."""
         made = CompileOptions.make(target, chip=self.chip, precision=self.precision,
-                                   threads=self.threads if target == "cpu" else 0, cache=self.cache)
+                                   threads=self.threads if on_host(target) else 0, cache=self.cache)
         chip_of(get_target(target), made.chip)
         return made
 

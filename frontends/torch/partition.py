@@ -19,6 +19,8 @@ from xcc.diagnostics import UserError
 from xcc.frontends.torch.dtypes import NAMES
 from xcc.frontends.torch.fx_nodes import CHECKS, source_of
 from xcc.frontends.torch.repeated import draw_of
+from xcc.targets.base import get_target, target_names
+from xcc.targets.hints import called
 
 __all__ = ["partitioned", "supported_ops", "target_of"]
 
@@ -78,11 +80,11 @@ def target_of(module: Any) -> str:
         raise UserError(f"the graph has tensors on {' and '.join(sorted(map(str, devices)))}: move the model and its "
                         "inputs to one device")
     device, = devices or {torch.device("cpu")}
-    if device.type == "cpu":
-        return "cpu"
-    if device.type == "cuda" and not device.index:
-        return "amdgcn" if torch.version.hip else "nvptx"
-    raise UserError(f"the graph has tensors on {device}; xcc compiles for cpu and cuda:0")
+    maker = "hip" if device.type == "cuda" and torch.version.hip else device.type
+    found = called(maker, map(get_target, target_names())) if not device.index else []
+    if len(found) != 1:
+        raise UserError(f"the graph has tensors on {device}; xcc compiles for cpu and cuda:0")
+    return found[0].name
 
 
 def _leaves(value: Any) -> Any:
