@@ -47,6 +47,7 @@ class Chip:
         llvm_schedules: LLVM orders the instructions: it moves loads ahead until registers are short, and unrolls loops
             as it is told. Otherwise the driver's assembler does, by latencies.
         loads_wait_at_barriers: the code generator moves no load over a barrier.
+        dot_products: modules with ``INSTRUCTIONS``, a CPU's dot products (passes/vector/dot_instructions.py).
         chained_families: matrix instructions whose results lie in lanes as the next product's left operand does.
         narrow_floats: whether f16 and bf16 have arithmetic of their own; otherwise products alone may.
     """
@@ -57,6 +58,7 @@ class Chip:
     intrinsics: ClassVar[Mapping[str, str]] = {}
     llvm_schedules: ClassVar[bool] = True
     loads_wait_at_barriers: ClassVar[bool] = False
+    dot_products: ClassVar[tuple[str, ...]] = ()
     chained_families: ClassVar[tuple[str, ...]] = ()
     narrow_floats: ClassVar[bool] = True
 
@@ -126,6 +128,11 @@ class Chip:
     @property
     def scales_lanes(self) -> bool:
         """A CPU with instructions for x * 2**n, and for a table of 16 floats in a register, looked up by lanes."""
+        return False
+
+    @property
+    def tile_products(self) -> bool:
+        """A CPU with registers for tiles of bytes and bf16, and products of them."""
         return False
 
     @property

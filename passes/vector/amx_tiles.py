@@ -36,7 +36,7 @@ SUMS, LEFT, RIGHT = 0, 4, 6     # the first register of each kind
 @register_pass
 @dataclass(frozen=True)
 class AmxTiles(Pass):
-    """Where the chip has "amx": contractions whose operands are tiles of memory, and whose result goes to memory.
+    """Where the chip has tile registers: contractions whose operands are tiles of memory, and whose result goes there.
 
     always: whatever the chip.
     """
@@ -45,7 +45,7 @@ class AmxTiles(Pass):
     always: bool = False
 
     def acts_on(self, chip: Any) -> bool:
-        return self.always or chip is not None and "amx" in chip.matrix
+        return self.always or chip is not None and bool(chip.tile_products)
 
     def run(self, module: Any, ctx: PassContext) -> None:
         if not self.acts_on(ctx.chip):

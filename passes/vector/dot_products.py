@@ -6,40 +6,28 @@ from collections.abc import Sequence
 from typing import Any
 
 from xcc._mlir import ir
+from xcc.passes.vector.dot_instructions import DotProduct
 from xcc.passes.vector.tiles import op, shuffle, splat_constant, vec
 
 __all__ = ["dot_product"]
 
-INTRINSICS: dict[tuple[str, int], str] = {
-    ("vnni", 16): "llvm.x86.avx512.vpdpbusd.512", ("vnni", 8): "llvm.x86.avx512.vpdpbusd.256",
-    ("vnni", 4): "llvm.x86.avx512.vpdpbusd.128", ("usdot", 4): "llvm.aarch64.neon.usdot.v4i32.v16i8",
-    ("sdot", 4): "llvm.aarch64.neon.sdot.v4i32.v16i8", ("bf16", 16): "llvm.x86.avx512bf16.dpbf16ps.512",
-    ("bf16", 8): "llvm.x86.avx512bf16.dpbf16ps.256", ("bf16", 4): "llvm.x86.avx512bf16.dpbf16ps.128",
-    ("bfdot", 4): "llvm.aarch64.neon.bfdot.v4f32.v8bf16"}
-"""By kind and lanes of the accumulator."""
-PAIRS = {16: "llvm.x86.avx512.pmaddw.d.512", 8: "llvm.x86.avx2.pmadd.wd", 4: "llvm.x86.sse2.pmadd.wd"}
-"""Kind "madd": sums of two products of i16, exact for bytes, by lanes of the accumulator."""
-UNSIGNED = {"vnni": {0}, "usdot": {0}, "sdot": set(), "bf16": set(), "bfdot": set()}
-"""Which operand, if any, an instruction takes as unsigned."""
-
-
-def dot_product(kinds: Sequence[str], acc: Any, sides: Sequence[Any], unsigned: set[int]) -> Any:
-    """acc + the products of two vectors, summed by groups; `unsigned` are the numbers of the unsigned sides.
+def dot_product(there: Sequence[DotProduct], acc: Any, sides: Sequence[Any], unsigned: set[int]) -> Any:
+    """acc + the products of two vectors, summed by groups, by one of the instructions that are `there`; `unsigned` are
+    the numbers of the unsigned sides.
 
     Exact for integers. bf16 is summed in f32.
     """
     width = ir.VectorType(acc.type).shape[0]
     elem = ir.VectorType(sides[0].type).element_type
     taken = "bf16" if isinstance(elem, ir.BF16Type) else "i8" if isinstance(elem, ir.IntegerType) else ""
-    if "madd" in kinds and width in PAIRS and taken == "i8":
-        return _pairs(acc, sides, unsigned)
-    for kind in kinds:
-        if (kind, width) not in INTRINSICS or taken != ("bf16" if kind in ("bf16", "bfdot") else "i8"):
-            continue
-        if UNSIGNED[kind] == unsigned:
-            return _call(INTRINSICS[kind, width], acc, sides)
-        if UNSIGNED[kind] == {1 - n for n in unsigned}:
-            return _call(INTRINSICS[kind, width], acc, sides[::-1])
+    fitting = [d for d in there if width in d.intrinsics and d.element == taken]
+    for d in sorted(fitting, key=lambda d: not d.pairs):
+        if d.pairs:
+            return _pairs(d.intrinsics[width], acc, sides, unsigned)
+        if d.unsigned == unsigned:
+            return _call(d.intrinsics[width], acc, sides)
+        if d.unsigned == {1 - n for n in unsigned}:
+            return _call(d.intrinsics[width], acc, sides[::-1])
     return _summed(acc, sides, unsigned)
 
 
@@ -48,7 +36,7 @@ def _call(name: str, acc: Any, sides: Sequence[Any]) -> Any:
               operandSegmentSizes=ir.DenseI32ArrayAttr.get([3, 0]), op_bundle_sizes=ir.DenseI32ArrayAttr.get([]))
 
 
-def _pairs(acc: Any, sides: Sequence[Any], unsigned: set[int]) -> Any:
+def _pairs(name: str, acc: Any, sides: Sequence[Any], unsigned: set[int]) -> Any:
     """Bytes 0 and 2 of each group of 4 as a pair of i16, then bytes 1 and 3."""
     width = ir.VectorType(acc.type).shape[0]
     words = vec(2 * width, ir.IntegerType.get_signless(16))
@@ -62,7 +50,7 @@ def _pairs(acc: Any, sides: Sequence[Any], unsigned: set[int]) -> Any:
             for n, v in enumerate(whole)]
     odd = [op16("shrui" if n in unsigned else "shrsi", v, eight) for n, v in enumerate(whole)]
     for pair in (even, odd):
-        both = op("llvm.call_intrinsic", [acc.type], pair, intrin=ir.StringAttr.get(PAIRS[width]),
+        both = op("llvm.call_intrinsic", [acc.type], pair, intrin=ir.StringAttr.get(name),
                   operandSegmentSizes=ir.DenseI32ArrayAttr.get([2, 0]), op_bundle_sizes=ir.DenseI32ArrayAttr.get([]))
         acc = op("arith.addi", [acc.type], [acc, both])
     return acc

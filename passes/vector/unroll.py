@@ -9,13 +9,14 @@ to the LLVM dialect takes as they are. The work is one walk in program order; an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.vector.dot_instructions import DotProduct, dot_products_of
 from xcc.passes.vector.tiles import Tile, dense_constant, keys, op, scalar_attr, splat_constant, vec
 
 Handler = Callable[["Unroller", Any], None]
@@ -54,8 +55,7 @@ class UnrollVectors(Pass):
             unroll_shape,
         )
 
-        dot = self.dot or (ctx.chip.matrix if ctx.chip else ())
-
+        dot = dot_products_of(ctx.chip, self.dot)
         lanes = self.lanes or (ctx.chip.vector_bytes // 4 if ctx.chip else 16)
         with module.context, ir.Location.unknown():
             for f in list(module.body.operations):
@@ -66,7 +66,7 @@ class UnrollVectors(Pass):
 class Unroller:
     """The state of one function's walk: what each n-D value became, and which old ops to erase."""
 
-    def __init__(self, lanes: int, dot: tuple[str, ...] = ()) -> None:
+    def __init__(self, lanes: int, dot: Sequence[DotProduct] = ()) -> None:
         self.lanes = lanes
         self.dot = dot
         self.tiles: dict[Any, Tile] = {}

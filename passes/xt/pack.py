@@ -7,7 +7,7 @@ narrow elements, that many rows of a column lie next to each other too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.vector.dot_instructions import DotProduct, dot_products_of
 from xcc.passes.xt.decoded import is_decoded, made_with, pad_end, permute, split
 from xcc.passes.xt.match import only_user
 from xcc.passes.xt.op_graph import nominal_count
@@ -57,7 +58,7 @@ class PackWeights(Pass):
 
     def run(self, module: Any, ctx: PassContext) -> None:
         width = self.width or (2 * ctx.chip.vector_bytes // 4 if ctx.chip is not None else 32)
-        dot = self.dot or (ctx.chip.matrix if ctx.chip is not None else ())
+        dot = dot_products_of(ctx.chip, self.dot)
         packer = _Packer(ctx.weights if ctx.weights is not None else WeightStore(), width, dot)
         with module.context:
             for op in products(module):
@@ -76,7 +77,7 @@ class PackWeights(Pass):
 class _Packer:
     """`weights`: a text alone has names, no data."""
 
-    def __init__(self, weights: Any, width: int, dot: tuple[str, ...]) -> None:
+    def __init__(self, weights: Any, width: int, dot: Sequence[DotProduct]) -> None:
         self.weights, self.width, self.dot = weights, width, dot
         self.packed: dict[tuple[str, str], Any] = {}
 
@@ -91,7 +92,7 @@ class _Packer:
     def group(self, op: Any) -> int:
         """How many products of the op's operands one instruction sums in a lane; 1 where there is none."""
         kinds = tuple(xt.TensorType.of(v).dtype for v in op.operands)
-        return next((n for name, (n, *types) in DOT_PRODUCTS.items() if name in self.dot and kinds in types), 1)
+        return next((d.group for d in self.dot if kinds in d.types), 1)
 
     def product(self, op: Any) -> Any:
         a, shape = xt.attrs_of(op), static_shape(op.operands[1])
@@ -233,15 +234,9 @@ class _Packer:
         return 0 if outputs <= width and group == 1 else width
 
 
-DOT_PRODUCTS: dict[str, tuple[Any, ...]] = {
-    "vnni": (4, ("ui8", "i8")), "usdot": (4, ("ui8", "i8")), "sdot": (4, ("i8", "i8")), "bf16": (2, ("bf16", "bf16")),
-    "bfdot": (2, ("bf16", "bf16")), "madd": (4, ("ui8", "i8"), ("i8", "i8"))}
-"""Of each kind of instruction: products summed in a lane, and the element types it multiplies."""
-
-
 def multiplies(chip: Any, dtype: str) -> bool:
     """Whether `chip` has an instruction that multiplies two values of `dtype`, a narrow type."""
-    return any((dtype, dtype) in types for name, (_, *types) in DOT_PRODUCTS.items() if name in chip.matrix)
+    return any((dtype, dtype) in d.types for d in dot_products_of(chip))
 
 
 def _scaled_channels(product: Any, columns: int) -> tuple[Any, Any] | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from xcc.diagnostics import UserError
+from xcc.passes.vector.dot_instructions import dot_products_of
 from xcc.runtime.cores import physical_cores
 from xcc.runtime.tile_registers import allow_tiles
 from xcc.targets.base import Chip
@@ -31,6 +32,7 @@ _NEON: dict[str, Any] = {"vector_bytes": 16, "vector_registers": 32}
 class CpuChip(Chip):
     """What CPUs are like."""
 
+    dot_products = ("xcc.targets.cpu.dot_products",)
     narrow_floats = False
 
     @property
@@ -38,12 +40,17 @@ class CpuChip(Chip):
         return self.triple.startswith("x86_64") and self.vector_bytes == 64     # AVX-512
 
     @property
+    def tile_products(self) -> bool:
+        return "amx" in self.matrix
+
+    @property
     def rounds_to_bf16(self) -> bool:
-        return bool({"bf16", "bfdot"} & set(self.matrix))
+        return any(d.element == "bf16" for d in dot_products_of(self))
 
     @property
     def byte_products(self) -> str:
-        return "ui8" if {"vnni", "usdot"} & set(self.matrix) else "i8" if "sdot" in self.matrix else ""
+        wanted = [d.types[0][0] for d in dot_products_of(self) if d.element == "i8" and len(d.types) == 1]
+        return max(wanted, default="")      # "ui8" before "i8"
 
 
 CHIPS: dict[str, Chip] = {c.name: c for c in (

@@ -1,4 +1,4 @@
-// RUN: %xcc_opt %s --pass-pipeline="pack-weights{width=4 dot=vnni}" --verify-each | filecheck %s
+// RUN: %xcc_opt %s --chip=znver4 --pass-pipeline="pack-weights{width=4 dot=vnni}" --verify-each | filecheck %s
 
 // A weight [K, N] goes into panels of 4 columns; the last one is filled up.
 // CHECK-LABEL: func.func @columns(

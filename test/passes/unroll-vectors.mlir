@@ -1,4 +1,4 @@
-// RUN: %xcc_opt %s --pass-pipeline="unroll-vectors{lanes=8 dot=vnni}, mlir(canonicalize, cse)" | filecheck %s
+// RUN: %xcc_opt %s --chip=znver4 --pass-pipeline="unroll-vectors{lanes=8 dot=vnni}, mlir(canonicalize, cse)" | filecheck %s
 
 // CHECK-LABEL: func.func @pointwise
 // CHECK-COUNT-4: vector.load {{.*}} : memref<2x12xf32>, vector<{{8|4}}xf32>

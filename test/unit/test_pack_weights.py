@@ -8,6 +8,7 @@ from xcc.dialects import xt
 from xcc.passes.base import PassContext
 from xcc.passes.xt.pack import PackWeights, pack_columns, panel_width
 from xcc.symbolic import sym
+from xcc.targets.cpu.chip import CHIPS
 from xcc.weights import WeightStore
 
 RNG = np.random.default_rng(0)
@@ -79,7 +80,7 @@ def test_numbers_stay_in_groups(case, kinds):
     module = module_of(lambda x: make(x, xt.weight("w", weight, kinds[1]), kinds[2]), xt.TensorType(shape, kinds[0]))
     x = drawn(kinds[0], *(5 if d is N else d for d in shape))
     want = reference(module, [x], {"w": w})
-    PackWeights(width=4, dot=("vnni", "sdot", "bf16")).run(module, PassContext(weights=store))
+    PackWeights(width=4, dot=("vnni", "sdot", "bf16")).run(module, PassContext(weights=store, chip=CHIPS["znver4"]))
     xt.verify(module)
     if case != "wide filter":       # 2 outputs make no panel
         assert "OHWIoi" in str(module) or "packed_matmul" in str(module)
@@ -99,7 +100,7 @@ def test_computed_operands_are_grouped(order):
     module = module_of(build, xt.TensorType((2, 3, N, 6), "bf16"), xt.TensorType((2, 5, 3, 6), "bf16"))
     arguments = [drawn("bf16", 2, 3, 4, 6), drawn("bf16", 2, 5, 3, 6)]
     want = reference(module, arguments, {})
-    PackWeights(dot=("bf16",)).run(module, PassContext(weights=store))
+    PackWeights(width=32, dot=("bf16",)).run(module, PassContext(weights=store, chip=CHIPS["znver4"]))
     xt.verify(module)
     assert str(module).count("xt.transpose") == 1 and "tensor<2x3x3x5x2xbf16>" in str(module)
     got = reference(module, arguments, {})
