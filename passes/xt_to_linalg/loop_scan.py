@@ -57,6 +57,7 @@ def max_pool_with_indices(k: LoopKernel) -> None:
     strides, dilations = k.op.attr("strides"), k.op.attr("dilations")
     spatial: list[Dim] = list(x.dims[2:])
     column_major = k.op.attr("storage_order", 0)
+    wide = accumulator(x.dtype) if is_float(x.dtype) else x.dtype       # narrow floats are widened once
 
     def element(out_coords: list[Any]) -> None:
         def step(offsets: list[Any], carried: list[Any]) -> list[Any]:
@@ -69,7 +70,7 @@ def max_pool_with_indices(k: LoopKernel) -> None:
                 check = arith_d.cmpi(_I.ult, at, k.dim(spatial[i]))
                 inside = check if inside is None else arith_d.andi(inside, check)
                 coords.append(arith_d.maxsi(arith_d.minsi(at, k.dim(spatial[i] - 1)), k.dim(0)))
-            value = x.load(coords)
+            value = scalar.convert(x.load(coords), x.dtype, wide)
             better = scalar.float_compare("gt", value, best) if is_float(x.dtype) \
                 else scalar.int_compare("gt", value, best, x.dtype)
             if is_float(x.dtype):
@@ -81,9 +82,9 @@ def max_pool_with_indices(k: LoopKernel) -> None:
             position = k.flat([*coords[:2], *(coords[i] for i in order)], [*x.dims[:2], *(x.dims[i] for i in order)])
             return [arith_d.select(take, value, best), arith_d.select(take, to_i64(position), where)]
 
-        start = [constant(x.dtype, limits(x.dtype)[0]), constant(i64(), -1)]
+        start = [constant(wide, limits(x.dtype)[0]), constant(i64(), -1)]
         best, where = k.nest_fold(window, start, step)
-        values.store(best, out_coords)
+        values.store(scalar.convert(best, wide, x.dtype), out_coords)
         indices.store(where, out_coords)
 
     k.rows(values.dims, element)
