@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 __all__ = ["compile", "function"]
 
 
-def compile(model: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+def compile(model: Callable[..., Any], **options: Any) -> Any:
     """``torch.compile(model, backend="xcc")`` with one compilation for all sizes of its inputs, 0 and 1 too.
 
     Args:
@@ -17,29 +16,14 @@ def compile(model: Callable[..., Any], **options: Any) -> Callable[..., Any]:
         options: those of the backend: strict, freeze, precision, chip, threads, cache
             (:class:`xcc.frontends.torch.backend.BackendOptions`).
 
-    Returns a function with the model's arguments. Raises UserError for an unknown option.
+    Returns what torch.compile does: a function or module with the model's arguments. Raises UserError for an unknown
+    option.
     """
-    import torch
-    from torch.fx.experimental import _config as sizes
-
-    from xcc.frontends.torch import compat
     from xcc.frontends.torch.backend import BackendOptions, backend
-    from xcc.frontends.torch.layers import whole_layers
+    from xcc.frontends.torch.oblivious import compile_all_sizes
 
     BackendOptions.make(options)
-    compat.without_guards_of_kernels()
-    compiled = torch.compile(model, backend=backend, dynamic=True, options=options)
-    if isinstance(model, torch.nn.Module) and any(isinstance(m, torch.nn.RNNBase) for m in model.modules()):
-        compiled = torch._dynamo.config.patch(allow_rnn=True)(compiled)     # layers that Dynamo leaves to Python else
-    whole = whole_layers()
-    tracing = sizes.patch(backed_size_oblivious=True)       # type: ignore[attr-defined]
-
-    @wraps(model if hasattr(model, "__name__") else model.forward)      # type: ignore[attr-defined]
-    def call(*args: Any, **kwargs: Any) -> Any:
-        with tracing, whole:
-            return compiled(*args, **kwargs)
-
-    return call
+    return compile_all_sizes(model, backend, options)
 
 
 def function(model: Any) -> Callable[..., Any]:

@@ -6,18 +6,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache
 from typing import Any
 
 import torch
-from torch.fx.experimental import _config as sizes
 
 from xcc.diagnostics import UserError
 
 LEAST = (2, 11)
 
 __all__ = ["captures", "check_version", "current_stream", "debug_names", "declared_ops", "empty_strided",
-           "empty_strided_cuda", "read_program", "real_tensors", "value_of", "without_guards_of_kernels"]
+           "empty_strided_cuda", "read_program", "real_tensors", "value_of"]
 
 empty_strided: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cpu", None) or (
     lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype))
@@ -89,26 +87,6 @@ def read_program(path: str) -> Any:
     except Exception as e:
         raise UserError(f"{path}: torch cannot read it as an exported program: "
                         f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}") from None
-
-
-@cache
-def without_guards_of_kernels() -> None:
-    """From now on, where sizes of 0 and 1 are traced as any other, the kernel that torch would take for a convolution,
-    and the layout that it gives its result, put no guard on them: compiled code gives the layout that was traced."""
-    for name in ("_select_conv_backend", "_conv_determine_backend_memory_format"):
-        setattr(torch._C, name, _without_guards(getattr(torch._C, name)))
-
-
-def _without_guards(function: Any) -> Any:
-    def call(*args: Any, **kwargs: Any) -> Any:        # 2.11 names all arguments
-        modes = (getattr(a, "fake_mode", None) for a in (*args, *kwargs.values()))
-        mode = next((m for m in modes if m is not None), None)
-        if not sizes.backed_size_oblivious or mode is None or mode.shape_env is None:
-            return function(*args, **kwargs)
-        with mode.shape_env.suppress_guards():
-            return function(*args, **kwargs)
-
-    return call
 
 
 @contextmanager

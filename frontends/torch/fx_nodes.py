@@ -29,7 +29,7 @@ from xcc.frontends.torch.sizes import NoSize
 from xcc.frontends.torch.symbols import Symbols
 from xcc.symbolic import Dim
 
-__all__ = ["GraphReader", "memory_order", "source_of"]
+__all__ = ["GraphReader", "hint_of", "memory_order", "source_of"]
 
 CHECKS = ("_assert_scalar", "_assert_async", "_assert_tensor_metadata", "_functional_assert_async",
           "_functional_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size", "_make_dep_token",
@@ -251,14 +251,15 @@ def memory_order(value: Any) -> tuple[int, ...]:
     """How the dims of a traced tensor lie in memory; () for row-major ones and those that are not dense."""
     if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
         return ()
-    sizes, strides = ([_hint(n) for n in each] for each in (value.shape, value.stride()))
+    sizes, strides = ([hint_of(n) for n in each] for each in (value.shape, value.stride()))
     if None in sizes or None in strides:
         return ()
     order = order_of(sizes, strides)        # type: ignore[arg-type]
     return order if order is not None and order != tuple(range(len(order))) else ()
 
 
-def _hint(n: Any) -> int | None:
+def hint_of(n: Any) -> int | None:
+    """A size in the call that is traced; None for one that only a run can tell."""
     return n.node.hint if isinstance(n, torch.SymInt) else n
 
 

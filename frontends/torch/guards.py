@@ -8,6 +8,7 @@ import torch
 
 from xcc.diagnostics import UserError
 from xcc.frontends.torch.fx_nodes import source_of
+from xcc.frontends.torch.oblivious import guarded
 
 __all__ = ["guard_ranks"]
 
@@ -24,7 +25,7 @@ def guard_ranks(module: Any) -> None:
         value = node.args[0].meta["val"]
         given = node.args[1] if len(node.args) > 1 else range(value.dim())
         for d in (given,) if isinstance(given, int) else given:
-            if value.dim() and isinstance(value.shape[d], torch.SymInt) and bool(value.shape[d] == 1):
+            if value.dim() and isinstance(value.shape[d], torch.SymInt) and guarded(value.shape[d] == 1):
                 place = source_of(node) or "the graph"
                 raise UserError(f"{place}: squeeze of dim {d}, which is 1 in this call and may be larger in others: "
                                 "use torch.compile(model, backend='xcc'), which compiles sizes of 1 apart")

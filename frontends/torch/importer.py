@@ -84,7 +84,8 @@ class GraphImporter:
 
     def dim(self, text: str) -> Dim:
         """The dim that a size's text says, with the sizes that the options fix."""
-        return symbolic.substitute(symbolic.parse(text), self.fixed)
+        dim = symbolic.parse(text)
+        return symbolic.substitute(dim, self.fixed) if self.fixed else dim
 
     def type_of(self, node: Node, result: int = 0) -> TensorType:
         """The type that torch gives a result."""

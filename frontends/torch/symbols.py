@@ -24,6 +24,7 @@ class Symbols:
     def __init__(self, known: dict[Any, Dim], limits: dict[str, tuple[int, int | None]]) -> None:
         self.known = known
         self.limits = limits
+        self._made: dict[Any, Dim] = {}     # dims by torch's expressions, as long as no symbol joins the known ones
 
     @classmethod
     def of_inputs(cls, inputs: Sequence[tuple[str, Any]], ranges: Mapping[Any, Any], plain: bool = False) -> Symbols:
@@ -50,15 +51,19 @@ class Symbols:
 
     def dim(self, value: Any) -> Dim:
         """A size of torch (int or SymInt) as a dim; :class:`NoSize` where it cannot be one."""
-        if isinstance(value, torch.SymInt):
-            return dim_of(value.node.expr, self.known)
-        return int(value)
+        if not isinstance(value, torch.SymInt):
+            return int(value)
+        expr = value.node.expr
+        if expr not in self._made:
+            self._made[expr] = dim_of(expr, self.known)
+        return self._made[expr]
 
     def new(self, expr: Any, hint: str) -> str:
         """The name of a size that only a run can tell."""
         name = _unused(hint, self.limits)
         self.known[expr] = symbolic.sym(name)
         self.limits[name] = (0, None)
+        self._made.clear()
         return name
 
     def bounds(self) -> tuple[tuple[str, int, int | None], ...]:

@@ -1,0 +1,185 @@
+"""Traces in which sizes of 0 and 1, and those that are equal by chance, are as any other (``xcc.torch.compile``).
+
+torch's own code guards there against sizes that compiled code takes, too; each would compile the model again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache, lru_cache
+from types import BuiltinFunctionType
+from typing import Any
+
+import sympy
+import torch
+from torch._dynamo.source import TensorProperty, TensorPropertySource
+from torch._dynamo.variables.constant import ConstantVariable
+from torch._dynamo.variables.tensor import SymNodeVariable
+from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
+from torch._subclasses import fake_impls
+from torch.fx.experimental import _config as sizes
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+from xcc.frontends.torch.fx_nodes import hint_of
+from xcc.frontends.torch.layers import whole_layers
+
+__all__ = ["compile_all_sizes", "guarded", "is_of_ones"]
+
+
+def compile_all_sizes(model: Callable[..., Any], backend: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    """``torch.compile(model, backend=backend, dynamic=True, options=options)`` with all sizes alike."""
+    _without_guards_of_torch()
+    named = torch._TorchCompileWrapper      # equal to one with equal options
+    chosen = named(backend, None, dict(options), True)       # type: ignore[no-untyped-call]
+    context: Any = torch._dynamo.optimize(chosen, dynamic=True)
+    context.callback = _Tracing(context.callback)
+    return context(model)
+
+
+class _Tracing:
+    """What Dynamo calls for a frame that it has not compiled for such arguments: torch's settings hold while it traces
+    alone, so that a call of what is compiled pays nothing for them."""
+
+    def __init__(self, callback: Any) -> None:
+        self.__dict__ |= vars(callback)     # the backend, which belongs to the key of what is compiled
+        self._callback = callback
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        recurrent = torch._dynamo.config.patch(allow_rnn=True)      # Dynamo leaves these layers to Python else
+        alike = sizes.patch(backed_size_oblivious=True, use_duck_shape=False)       # type: ignore[attr-defined]
+        with recurrent, whole_layers(), alike:
+            return self._callback(*args, **kwargs)
+
+
+@cache
+def _without_guards_of_torch() -> None:
+    """From now on, in such traces, what torch's own code asks puts no guard on sizes: which kernel it would take for a
+    convolution, the layout of its result (compiled code gives the layout that was traced), whether a size is 1."""
+    for name in ("_select_conv_backend", "_conv_determine_backend_memory_format"):
+        setattr(torch._C, name, _of_kernels(getattr(torch._C, name)))
+    fake_impls.infer_size = _broadcasting(fake_impls.infer_size)
+    own = TorchInGraphFunctionVariable
+    own.call_function = _with_bools(own.call_function)                              # type: ignore[method-assign]
+    SymNodeVariable.evaluate_expr = _USERS.asked(SymNodeVariable.evaluate_expr)     # type: ignore[method-assign]
+    ShapeEnv.evaluate_sym_node = _USERS.not_asked(ShapeEnv.evaluate_sym_node)       # type: ignore[method-assign]
+
+
+def _of_kernels(function: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:        # 2.11 names all arguments
+        modes = (getattr(a, "fake_mode", None) for a in (*args, *kwargs.values()))
+        mode = next((m for m in modes if m is not None), None)
+        if not sizes.backed_size_oblivious or mode is None or mode.shape_env is None:
+            return function(*args, **kwargs)
+        with mode.shape_env.suppress_guards():
+            return function(*args, **kwargs)
+
+    return call
+
+
+def _broadcasting(function: Any) -> Any:
+    """As torch has it elsewhere: a size of 1 is that number, with a guard, where the call at hand cannot do without."""
+
+    def infer_size(*shapes: Any) -> Any:
+        if sizes.backed_size_oblivious:
+            for pair in zip(*map(reversed, shapes), strict=False):
+                hints = [hint_of(d) for d in pair]
+                if None not in hints and hints[0] != hints[1] and 1 in hints:
+                    bool(pair[hints.index(1)] == 1)
+        return function(*shapes)
+
+    return infer_size
+
+
+def _with_bools(function: Any) -> Any:
+    """Ops take no bool that sizes decide (``is_causal=q.shape[2] > 1``): the model asks for its value, with a guard."""
+
+    def value(v: Any) -> Any:
+        symbolic = isinstance(v, SymNodeVariable) and isinstance(v.sym_num, torch.SymBool)
+        return ConstantVariable.create(v.evaluate_expr()) if symbolic else v
+
+    def call_function(own: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+        if sizes.backed_size_oblivious and isinstance(own.value, BuiltinFunctionType):
+            args, kwargs = [value(a) for a in args], {name: value(a) for name, a in kwargs.items()}
+        return function(own, tx, args, kwargs)
+
+    return call_function
+
+
+class _Users:
+    """Tells what the model's code asks, which Dynamo evaluates, from what torch's code asks."""
+
+    def __init__(self) -> None:
+        self._asking = False
+
+    @contextmanager
+    def question(self) -> Iterator[None]:
+        before, self._asking = self._asking, True
+        try:
+            yield
+        finally:
+            self._asking = before
+
+    def asked(self, function: Any) -> Any:
+        def evaluate(*args: Any, **kwargs: Any) -> Any:
+            with self.question():
+                return function(*args, **kwargs)
+
+        return evaluate
+
+    def not_asked(self, function: Any) -> Any:
+        def evaluate(env: Any, node: Any, *args: Any, **kwargs: Any) -> Any:
+            if not sizes.backed_size_oblivious:
+                return function(env, node, *args, **kwargs)
+            _settle(env, node)
+            if self._asking or not _is_of_ones(env, node):
+                return function(env, node, *args, **kwargs)
+            with env.suppress_guards():
+                return function(env, node, *args, **kwargs)
+
+        return evaluate
+
+
+_USERS = _Users()
+
+
+def guarded(condition: Any) -> bool:
+    """What is so in the call that is traced, with a guard, as if the model asked."""
+    with _USERS.question():
+        return bool(condition)
+
+
+def _settle(env: Any, node: Any) -> None:
+    """A size that is guarded to be 0 or 1 is that number from here on: torch puts no number below 2 in the place of one
+    that is as any other."""
+    if node.hint is True and isinstance(node.expr, sympy.Eq) and not env._suppress_guards_tls():
+        env.size_like.difference_update(node.expr.args)
+
+
+def _is_of_ones(env: Any, node: Any) -> bool:
+    expr = node.expr
+    return isinstance(expr, sympy.core.relational.Relational) and isinstance(node.hint, bool) \
+        and is_of_ones(expr if node.hint else expr.negated) and all(_is_size(env, s) for s in expr.free_symbols)
+
+
+def _is_size(env: Any, symbol: Any) -> bool:
+    return any(isinstance(s, TensorPropertySource) and s.prop is TensorProperty.SIZE
+               for s in env.var_to_sources.get(symbol, ()))
+
+
+@lru_cache(1 << 12)
+def is_of_ones(guard: Any) -> bool:
+    """Whether the relation compares a product of sizes with a number, holds where all are 2 or more, and not for 1.
+
+        Ne(1024*s, 1024), 2 <= s, Ne(s*t - 1, 0)     but not     Ne(s, 4), s <= 8, Ne(s, t), Ne(s, 0)
+    """
+    if not isinstance(guard, sympy.core.relational.Relational) or not (guard.lhs.is_number or guard.rhs.is_number):
+        return False
+    number, term = (guard.lhs - guard.rhs).as_coeff_Add()
+    factor, product = term.as_coeff_Mul()
+    powers = product.as_powers_dict()
+    if not all(base.is_Symbol and p.is_Integer and p > 0 for base, p in powers.items()):
+        return False
+    smallest = 2 ** sum(powers.values())
+    holds = [bool(guard.func(factor * n + number, 0)) for n in (1, smallest, smallest << 62)]
+    return holds == [False, True, True]

@@ -1,0 +1,79 @@
+"""``xcc.torch.compile``: one compilation for all sizes, 1 and 0 too; a size of 1 that broadcasts is compiled apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import sympy
+import torch
+from torch._dynamo.utils import counters
+
+import xcc.torch
+from xcc.frontends.torch.oblivious import is_of_ones
+
+S, T = sympy.symbols("s t", integer=True, nonnegative=True)
+F = torch.nn.functional
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    torch._dynamo.reset()
+    counters.clear()
+    torch.manual_seed(0)
+    yield
+
+
+def compilations(f: Callable[..., Any], *calls: tuple[tuple[int, ...], ...]) -> list[int]:
+    """How many there were after each call with tensors of such shapes, each equal to eager's."""
+    compiled, made = xcc.torch.compile(f, strict=True), []
+    with torch.no_grad():
+        for shapes in calls:
+            given = [torch.randn(s) for s in shapes]
+            torch.testing.assert_close(compiled(*given), f(*given), rtol=1e-4, atol=1e-5)
+            made.append(counters["stats"]["unique_graphs"])
+    return made
+
+
+def test_a_size_of_one_broadcasts() -> None:
+    assert compilations(torch.add, ((5, 3), (1, 3)), ((4, 3), (1, 3)), ((5, 3), (5, 3)), ((1, 3), (1, 3)),
+                        ((0, 3), (1, 3)), ((1, 3), (7, 3)), ((6, 3), (6, 3))) == [1, 1, 2, 2, 2, 3, 3]
+
+
+def test_a_size_of_one_broadcasts_inside_ops() -> None:
+    """As a mask of attention, a matrix of products, what is added to a product, and where an op's kernel decides."""
+    def f(q: Any, mask: Any, weight: Any, row: Any) -> Any:
+        y = F.scaled_dot_product_attention(q, q, q, mask) @ weight
+        return torch.where(row > 0, torch.addmm(row, y[0, 0], y[0, 0]), 0)
+
+    assert compilations(f, ((2, 3, 8, 8), (2, 1, 8, 8), (1, 1, 8, 8), (1, 8)),
+                        ((3, 3, 6, 6), (3, 1, 6, 6), (1, 1, 6, 6), (1, 6))) == [1, 1]
+
+
+def test_what_torch_asks_of_sizes_of_one_compiles_nothing_anew() -> None:
+    """The layout of a pool's result, whether a reshape copies; nor does it matter which sizes were equal at first."""
+    def f(x: Any) -> Any:
+        return F.adaptive_avg_pool2d(x.permute(0, 3, 1, 2), 1).flatten(1), x.transpose(0, 1).reshape(-1, 3) * 2
+
+    assert compilations(f, *(((n, 6, 5, 3),) for n in (3, 1, 0, 5))) == [1, 1, 1, 1]
+
+
+def test_recurrent_layers_take_a_batch_of_one() -> None:
+    model = torch.nn.LSTM(4, 5, batch_first=True)
+    assert compilations(lambda x: model(x)[0], ((2, 7, 4),), ((1, 7, 4),)) == [1, 1]
+
+
+def test_what_the_model_asks_is_compiled_once_for_each_answer() -> None:
+    def attention(q: Any, k: Any) -> Any:
+        return F.scaled_dot_product_attention(q, k, k, is_causal=q.shape[1] > 1)
+
+    assert compilations(attention, ((2, 5, 8), (2, 5, 8)), ((3, 1, 8), (3, 6, 8)), ((2, 4, 8), (2, 4, 8))) == [1, 2, 2]
+
+
+def test_questions_about_ones() -> None:
+    asked = (sympy.Ne(1024 * S, 1024), sympy.Ge(S, 2), sympy.Gt(S, 1), sympy.Ne(S * T, 1), sympy.Ne(32 * S * T - 32, 0),
+             sympy.Le(4, S * T), sympy.Lt(1, S))
+    others = (sympy.Ne(S, 4), sympy.Ne(S, 0), sympy.Ge(S, 1), sympy.Ge(S, 3), sympy.Le(S, 8), sympy.Ne(S, T),
+              sympy.Eq(S, 2), sympy.Eq(S, 1), sympy.Ge(S + T, 2), sympy.Ne(S // 2, 1), sympy.true)
+    assert [g for g in asked if not is_of_ones(g)] == [] and [g for g in others if is_of_ones(g)] == []
