@@ -100,6 +100,13 @@ def exp2(cx: Context) -> Any:
     return xt.exp2(cx.value_of(cx["self"], cx.out().dtype))
 
 
+@aten("ldexp.Tensor")
+def ldexp(cx: Context) -> Any:
+    """self * 2^other."""
+    x, power = cx.operands("self", "other", dtype=cx.out().dtype)
+    return xt.mul(x, xt.exp2(power))
+
+
 @aten("round.decimals")
 def round_decimals(cx: Context) -> Any:
     """Rounded at so many digits behind the point, before it where that is negative."""

@@ -21,6 +21,14 @@ def cdist(cx: Context) -> Any:
     return norm_over(xt.abs(far), (rank_of(far) - 1,), float(cx["p"]), False)
 
 
+@aten("dist")
+def dist(cx: Context) -> Any:
+    """The p-norm of the difference."""
+    a, b = cx.operands("self", "other")
+    far = xt.abs(xt.sub(a, b))
+    return norm_over(far, tuple(range(rank_of(far))), float(cx["p"]), False)
+
+
 @aten("_pdist_forward")
 def pdist(cx: Context) -> Any:
     """The p-norm of the difference of each two rows, one after the other."""

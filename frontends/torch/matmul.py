@@ -20,6 +20,17 @@ def product(cx: Context) -> Any:
     return matmul(cx.tensor("self"), cx.tensor(right))
 
 
+@aten("_trilinear")
+def trilinear(cx: Context) -> Any:
+    """The product of three tensors, each of which has all dims but those of its `expand`, summed over `sumdim`."""
+    values = [cx.tensor(f"i{n}") for n in (1, 2, 3)]
+    left_out = [cx.axes(f"expand{n}", rank_of(v) + len(cx[f"expand{n}"])) if cx[f"expand{n}"] else ()
+                for n, v in enumerate(values, 1)]
+    dims = range(rank_of(values[0]) + len(left_out[0]))
+    letters = ["".join(chr(ord("a") + d) for d in dims if d not in out) for out in (*left_out, cx["sumdim"])]
+    return einsum(f"{','.join(letters[:3])}->{letters[3]}", values)
+
+
 @aten("linear")
 def linear(cx: Context) -> Any:
     """input @ weight.T + bias."""
