@@ -19,14 +19,14 @@ from xcc.passes.vector.dot_instructions import DotProduct, dot_products_of
 from xcc.passes.xt.decoded import is_decoded, made_with, pad_end, permute, split
 from xcc.passes.xt.match import only_user
 from xcc.passes.xt.op_graph import nominal_count
+from xcc.passes.xt.panels import pack_columns, panel_width, static_shape
+from xcc.passes.xt.product_sides import MANY_ROWS, before_transpose, by_rows, in_place, scaled_channels
 from xcc.passes.xt.rewrite import at, erase_dead, name_of, producer, products, replace
 from xcc.weights import WeightStore
 
-__all__ = ["PackWeights", "pack_columns", "panel_width"]
+__all__ = ["PackWeights"]
 
-MANY_ROWS = 8  # of a product, that pay for a transpose of its right side
 FILLED = 64    # columns of narrow weights for each that is filled with zeros
-FEWER = 2      # pixels of an image for each column of the weights, from which on weights are scaled in its place
 
 
 @register_pass
@@ -108,7 +108,7 @@ class _Packer:
         w = self.weight(op, f"panels{width}{'t' if transposed else ''}{f'x{group}' if group > 1 else ''}",
                         (panels, depth, width) if group == 1 else (panels, groups, width, group),
                         lambda w: pack_columns(w.T if transposed else w, width, group))
-        scaled = _scaled_channels(op, columns) if group == 1 else None
+        scaled = scaled_channels(op, columns) if group == 1 else None
         if scaled is not None:
             x, scale = scaled
             n = xt.shape_of(scale)[0]
@@ -156,7 +156,7 @@ class _Packer:
 
     def computed(self, op: Any) -> Any:
         """A product of computed values."""
-        return (_in_place(op) or _by_rows(op)) if self.group(op) == 1 else self.grouped(op)
+        return (in_place(op) or by_rows(op)) if self.group(op) == 1 else self.grouped(op)
 
     def grouped(self, op: Any) -> Any:
         """A product of computed values: the left one split, the right one transposed, so that groups lie together.
@@ -176,7 +176,7 @@ class _Packer:
         if not isinstance(depth, int) or depth % group:
             return None
         left = xt.reshape(lhs, shape=(*xt.shape_of(lhs)[:-1], depth // group, group))
-        source, order = _before_transpose(rhs)
+        source, order = before_transpose(rhs)
         shape, cut = xt.shape_of(source), order[k]
         split = xt.reshape(source, shape=(*shape[:cut], depth // group, group, *shape[cut + 1:]))
         place = [d + (d > cut) for d in order]
@@ -217,7 +217,7 @@ class _Packer:
                 or self.group(op) != 1:
             return None
         width = self._filter_width(outputs, 1)
-        source, order = _before_transpose(w)
+        source, order = before_transpose(w)
         if not width or source == w and nominal_count(xt.shape_of(op.results[0])[:-1], {}) < MANY_ROWS:
             return None
         shape, cut = xt.shape_of(source), order[-1]
@@ -234,74 +234,6 @@ class _Packer:
         return 0 if outputs <= width and group == 1 else width
 
 
-def multiplies(chip: Any, dtype: str) -> bool:
-    """Whether `chip` has an instruction that multiplies two values of `dtype`, a narrow type."""
-    return any((dtype, dtype) in d.types for d in dot_products_of(chip))
-
-
-def _scaled_channels(product: Any, columns: int) -> tuple[Any, Any] | None:
-    """(image, scale) where `product` is of an image [n, ..., channels] times its channels' scale [n, 1, ..., channels].
-
-    There are fewer weights to scale than elements. What else reads the scaled image scales it itself: pointwise ops.
-    """
-    x = product.operands[0]
-    mul, shape = producer(x, "mul"), xt.shape_of(x)
-    others = {use.owner.operation for use in x.uses} - {product}
-    plain = {xt.TensorType.of(v).dtype for v in product.operands} == {"f32"}       # narrow weights are not scaled
-    if mul is None or len(shape) < 3 or not plain or not all(map(_is_pointwise, others)):
-        return None
-    for image, scale in (tuple(mul.operands), tuple(mul.operands)[::-1]):
-        dims = xt.shape_of(scale)
-        if xt.shape_of(image) == shape and len(dims) == len(shape) and dims[-1] == shape[-1] != 1 \
-                and dims[0] == shape[0] and all(d == 1 for d in dims[1:-1]) \
-                and nominal_count(shape[1:-1], {}) >= FEWER * columns:
-            return image, scale
-    return None
-
-
-def _in_place(product: Any) -> Any:
-    """A product with a vector reads each element of the matrix once, so also one that a transpose would make."""
-    a, operands = xt.attrs_of(product), list(product.operands)
-    changed = vars(a).copy()
-    for n, side in enumerate(("lhs", "rhs")):
-        other = ("rhs", "lhs")[n]
-        walked = (*changed[f"{other}_batch"], *changed[f"{other}_contract"])
-        source, order = _before_transpose(operands[n])
-        dims, own = xt.shape_of(operands[n]), (*changed[f"{side}_batch"], *changed[f"{side}_contract"])
-        free = [d for d in range(len(dims)) if d not in own]
-        if source == operands[n] or any(size != 1 for d, size in enumerate(xt.shape_of(operands[1 - n]))
-                                        if d not in walked) or len(free) > 1:
-            continue
-        operands[n] = source
-        for kind in ("batch", "contract"):
-            changed[f"{side}_{kind}"] = tuple(order[d] for d in changed[f"{side}_{kind}"])
-    return None if operands == list(product.operands) else xt.dot_general(*operands, **changed)
-
-
-def _by_rows(product: Any) -> Any:
-    """The product with [.., N, K] on its right as one with [.., K, N]; None where that is not so, or does not pay."""
-    a, (lhs, rhs) = xt.attrs_of(product), product.operands
-    dims, batch = xt.shape_of(rhs), len(a.rhs_batch)
-    if len(dims) != batch + 2 or tuple(a.rhs_batch) != tuple(range(batch)) or tuple(a.rhs_contract) != (batch + 1,):
-        return None
-    source, order = _before_transpose(rhs)
-    free = tuple(d for n, d in enumerate(xt.shape_of(lhs)) if n not in (*a.lhs_batch, *a.lhs_contract))
-    if dims[batch] == 1 or source == rhs and nominal_count(free, {}) < MANY_ROWS:
-        return None
-    right = xt.transpose(source, perm=(*order[:batch], order[batch + 1], order[batch]))
-    return xt.dot_general(lhs, right, **(vars(a) | {"rhs_contract": (batch,)}))
-
-
-def _is_pointwise(op: Any) -> bool:
-    return getattr(xt.op_class(op), "access", "") == "pointwise"
-
-
-def _before_transpose(x: Any) -> tuple[Any, tuple[int, ...]]:
-    """What `x` is a transpose of, and its permutation."""
-    op = producer(x, "transpose")
-    return (x, tuple(range(len(xt.shape_of(x))))) if op is None else (op.operands[0], tuple(xt.attrs_of(op).perm))
-
-
 def _filled(x: Any, extra: int) -> Any:
     """`x` with `extra` zeros more in its last dim; a padding before it makes them too, where it is stored."""
     if not extra:
@@ -316,30 +248,3 @@ def _filled(x: Any, extra: int) -> Any:
             wider.owner.attributes["xcc.stored"] = op.attributes["xcc.stored"]
         return wider
     return xt.pad(x, low=(0,) * rank, high=more)
-
-
-def static_shape(value: Any) -> tuple[int, ...] | None:
-    """None when a dim is symbolic."""
-    dims = tuple(d for d in xt.shape_of(value) if isinstance(d, int))
-    return dims if len(dims) == len(xt.shape_of(value)) else None
-
-
-def panel_width(columns: int, most: int, thirds: bool = True) -> int:
-    """Columns of a panel: `most`, two native vectors, or one where that holds all columns.
-
-    With `thirds` also three, where the panels then have at least a sixteenth fewer columns.
-    """
-    half = most // 2
-    if columns <= half:
-        return half
-    two, three = (-(-columns // p) * p for p in (most, most + half))
-    return most + half if thirds and 16 * three <= 15 * two else most
-
-
-def pack_columns(w: np.ndarray[Any, Any], width: int, group: int = 1) -> np.ndarray[Any, Any]:
-    """[K, N] as panels [ceil(N / width), K, width], in groups [.., ceil(K / group), width, group]; zeros around."""
-    depth, columns = w.shape
-    w = np.pad(w, ((0, -depth % group), (0, -columns % width)))
-    panels = w.reshape(-1, group, w.shape[1] // width, width)
-    packed = np.ascontiguousarray(panels.transpose(2, 0, 3, 1))
-    return packed if group > 1 else packed.reshape(packed.shape[:3])

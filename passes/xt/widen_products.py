@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.pack import multiplies
+from xcc.passes.xt.panels import multiplies
 from xcc.passes.xt.rewrite import at, products
 
 __all__ = ["WidenProducts"]

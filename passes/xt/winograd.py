@@ -19,7 +19,7 @@ from xcc.dialects import xt
 from xcc.dialects.xt.winograd import POINTS, WINDOW, covered, winograd_matrices
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.match import NoMatch, no_match
-from xcc.passes.xt.pack import pack_columns, panel_width
+from xcc.passes.xt.panels import pack_columns, panel_width
 from xcc.passes.xt.rewrite import at, name_of, producer, replace, walk_ops
 from xcc.targets.base import Chip
 

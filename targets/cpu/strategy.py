@@ -27,7 +27,7 @@ from xcc.passes.linalg.fetch_ahead import packed_input, panel_dim
 from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor, bare_loop, is_packed, loop_index
 from xcc.passes.linalg.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.schedule import CpuPart, Schedule
-from xcc.passes.xt.pack import panel_width
+from xcc.passes.xt.panels import panel_width
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.cpu.chunks import L2_PART, contraction_chunks
