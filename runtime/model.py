@@ -15,9 +15,10 @@ from xcc.diagnostics import UserError, counted
 from xcc.runtime import dlpack, dtypes
 from xcc.runtime.artifact import Artifact
 from xcc.runtime.executors import executor_module, on_host
+from xcc.runtime.given_inputs import given_input
 from xcc.runtime.given_outputs import check_apart, given_outputs, stream_of
 from xcc.runtime.launch_time import LaunchTime
-from xcc.runtime.signature import Sizes, TensorInfo, check_names, check_tensor, from_python, tensor_infos
+from xcc.runtime.signature import Sizes, TensorInfo, check_names, tensor_infos
 from xcc.runtime.state import ModelState
 from xcc.runtime.turn import Turn
 from xcc.runtime.updated_inputs import UpdatedInputs
@@ -104,7 +105,7 @@ class Model:
                 if not out and not more:
                     outputs: list[Any] = self.executor.run(*checked)
                     return outputs
-                given = given_outputs(self.outputs, out, self.updates, getattr(self.executor, "device", dlpack.CPU))
+                given = given_outputs(self.outputs, out, self.updates, self._device())
                 check_apart(self.inputs, checked[0], self.outputs, given)
                 return list(self.executor.run(*checked, given, **more))
         except MemoryError as e:
@@ -164,7 +165,7 @@ class Model:
             value = inputs[name]
             fits = type(value) is np.ndarray and value.dtype is dtype and value.ndim == rank \
                 and value.flags.c_contiguous
-            arrays.append(value if fits else self._array(info, value, stream))
+            arrays.append(value if fits else given_input(info, value, self._device, stream))
         hosted: dict[int, Any] = {}
 
         def element(n: int, i: int) -> int:
@@ -192,6 +193,9 @@ class Model:
             raise UserError(f"the model takes {counted(len(self.inputs), 'input')} ({listing}), got {len(args)}")
         outputs = tuple(self.run(dict(zip((i.name for i in self.inputs), args, strict=True))).values())
         return outputs[0] if len(outputs) == 1 else outputs
+
+    def _device(self) -> int:
+        return int(getattr(self.executor, "device", dlpack.CPU))
 
     def save(self, path: str | Path) -> int:
         """Writes the artifact; returns its size in bytes."""
@@ -259,24 +263,6 @@ class Model:
         for v in self.artifact.program.values:
             inputs[buffers[v.source].name].reshape(-1)[v.index] = sizes[v.name]
         return inputs
-
-    def _array(self, info: TensorInfo, value: Any, stream: int | None) -> Any:
-        if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
-            if hasattr(value, "resolve_neg"):
-                value = value.resolve_neg()         # PyTorch shares a tensor that it is to negate as if it were not
-            try:
-                tensor = dlpack.import_dlpack(value, stream)
-            except (BufferError, RuntimeError, TypeError, ValueError) as e:
-                raise UserError(f"input '{info.name}': the {type(value).__name__} cannot be shared: {e}") from None
-            check_tensor(info, tensor.dtype, tensor.shape)
-            if tensor.device == getattr(self.executor, "device", dlpack.CPU) != dlpack.CPU and tensor.contiguous:
-                return tensor
-            return np.ascontiguousarray(dlpack.to_numpy(tensor))
-        if not isinstance(value, (np.ndarray, np.generic)):
-            value = from_python(info, value)
-        check_tensor(info, dtypes.name_of(value.dtype), value.shape)
-        array = np.asarray(value)
-        return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
 def _threads(artifact: Artifact, threads: Any) -> dict[str, int]:
