@@ -90,6 +90,9 @@ class GraphImporter:
     def type_of(self, node: Node, result: int = 0) -> TensorType:
         """The type that torch gives a result."""
         spec = node.results[result]
+        if isinstance(spec, SizeSpec):
+            raise UserError(f"{place_of(node)}: a whole number that is read from a tensor may be no size or index: "
+                            "index with the tensor (x[i], index_select), or make the number an argument of the model")
         if not isinstance(spec, TensorSpec):
             raise CompilerBug(f"{place_of(node)}: result {result} is no tensor")
         try:

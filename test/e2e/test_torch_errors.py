@@ -54,6 +54,14 @@ class Root(torch.nn.Module):
         return x[:int(x.shape[0] ** 0.5)] * 2
 
 
+class Cut(torch.nn.Module):
+    def forward(self, x: Any, at: Any) -> Any:
+        start = at.item()
+        torch._check(start >= 0)
+        torch._check(start + 2 <= x.shape[0])
+        return x[start:start + 2] * 2
+
+
 SQUARE, COMPLEX, PAIRS = torch.ones(3, 3), torch.ones(3, dtype=torch.complex64), torch.ones(3, 2)
 N = Dim("n", max=8)
 
@@ -72,6 +80,13 @@ def strict(model: Any, *args: Any, **options: Any) -> Any:
     return torch.compile(model, backend=backend, dynamic=True, options={"strict": True, **options})(*args)
 
 
+def narrowed(x: Any, at: Any) -> Any:
+    with torch._dynamo.config.patch(capture_scalar_outputs=True):
+        cut = torch.compile(lambda x, at: torch.narrow(x, 0, at, 2).sin(), backend=backend, fullgraph=True,
+                            options={"strict": True})
+        return cut(x, at)
+
+
 CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a module": (lambda: xcc.compile(Double()), r"a Double is no exported program: give torch.export.export\(model, "
                  r"args\), or use torch.compile\(model, backend='xcc'\)"),
@@ -86,6 +101,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
                       rf"no converter for aten.view_as_complex.default .*{HERE}.*{ADVICE}"),
     "a type, strict": (lambda: strict(Double(), COMPLEX), rf"{HERE}return x \* 2: aten.mul.Tensor of complex64"),
     "a size": (lambda: strict(Root(), SQUARE), rf"{HERE}.*aten.slice.Tensor: the size .* is not supported: sizes are"),
+    "a number of a tensor": (lambda: xcc.compile(torch.export.export(Cut(), (SQUARE, torch.tensor(1)))),
+                             rf"{HERE}start = at.item\(\): aten._local_scalar_dense.*no size or index: index with"),
+    "a number of a tensor, strict": (lambda: narrowed(SQUARE, torch.tensor(1)),
+                                     r"errors\.py:\d+, .*narrow.*: aten._local_scalar_dense.* number an argument"),
     "an option": (lambda: strict(Double(), SQUARE, fast=True), "no option 'fast'; options are cache, chip, freeze"),
     "a precision": (lambda: strict(Double(), SQUARE, precision="f8"), "precision 'f8' is none of"),
     "a chip": (lambda: strict(Double(), SQUARE, chip="z80"), "no chip 'z80'; chips are"),
