@@ -89,7 +89,6 @@ LAYERS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     "pads": (lambda x: (F.pad(x, (2, 1, 0, 3), "replicate"), F.pad(x, (1, 2, 1, 0), "reflect")), ((2, 3, 4, 5),)),
     "products": (lambda x, w, b: (F.linear(x, w, b), torch.einsum("abc, dc -> bad", x, w)), ((2, 3, 4), (5, 4), (5,))),
     "bilinear": (F.bilinear, ((3, 2, 4), (3, 2, 5), (6, 4, 5), (6,))),
-    "dist": (lambda x, y: (torch.dist(x, y), torch.dist(x, y, 3.0)), ((3, 4), (3, 1))),
     "mse": (lambda x, y: (F.mse_loss(x, y), F.huber_loss(x, y), F.smooth_l1_loss(x, y)), ((3, 4), (3, 4))),
     "columns": (lambda x: F.unfold(x, (2, 3), padding=1), ((2, 3, 4, 5),)),
     "glu": (lambda x: (F.glu(x), F.softplus(x), F.logsigmoid(x), F.leaky_relu(x), F.hardswish(x)), ((3, 4),)),
@@ -100,7 +99,7 @@ LAYERS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
 def test_layers(name: str) -> None:
     f, shapes = LAYERS[name]
     check_traced(gradients(f), *(torch.randn(s) for s in shapes), sizes="fake", tolerance=1e-4)
-    if name in ("bilinear", "dist"):
+    if name == "bilinear":
         check_traced(f, *(torch.randn(s) for s in shapes), tolerance=1e-4)
 
 
@@ -123,6 +122,7 @@ def test_distances(p: float) -> None:
     check_traced(gradients(lambda x, y: torch.cdist(x, y, p)), x, y, sizes="fake", tolerance=1e-4)
     check_traced(gradients(lambda x, y: torch.cdist(x, y, p)), x[0], y[:0], sizes="fake")
     check_traced(gradients(lambda x: torch.pdist(x, p)), x[0], sizes="fake", tolerance=1e-4)
+    check_traced(lambda x, y: torch.dist(x, y, p), x, y[:, :4])
 
 
 @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
