@@ -1,11 +1,11 @@
-"""What differs between versions of torch."""
+"""Traces in which all sizes are alike."""
 
 from types import SimpleNamespace
 
 import pytest
 from torch.fx.experimental import _config
 
-from xcc.frontends.torch import compat
+from xcc.frontends.torch.oblivious import _of_kernels
 
 
 class ShapeEnv:
@@ -27,7 +27,7 @@ class ShapeEnv:
 def test_kernels_put_no_guards_however_their_arguments_are_given(named, oblivious):
     env = ShapeEnv()
     x = SimpleNamespace(fake_mode=SimpleNamespace(shape_env=env))
-    call = compat._without_guards(lambda flag, input: (flag, input))
+    call = _of_kernels(lambda flag, input: (flag, input))
     with _config.patch(backed_size_oblivious=oblivious):
         assert (call(flag=3, input=x) if named else call(3, x)) == (3, x)
     assert env.entered == oblivious
