@@ -53,7 +53,7 @@ def test_a_division_by_zero_on_a_way_not_taken():
 @pytest.mark.parametrize("shapes", [1, 64])
 def test_parts_of_a_buffer(monkeypatch, shapes):
     """With graphs, and without: two launches, each on an alias of a temporary, the second on one of an alias."""
-    monkeypatch.setattr("xcc.runtime.gpu_executor._CACHED_SHAPES", shapes)
+    monkeypatch.setattr("xcc.runtime.placed_shape.CACHED_SHAPES", shapes)
     buffers = [f32("input", N, name="x"), f32("output", N, name="y"), f32("temp", 3 * N),
                Buffer("alias", (2 * N,), "f32", base=2, offset=4 * N),
                Buffer("alias", (N,), "f32", base=3, offset=4 * N)]
