@@ -19,6 +19,7 @@ from xcc import symbolic
 from xcc.diagnostics import UserError
 from xcc.runtime.arena import ALIGNMENT, touched, walk
 from xcc.runtime.cores import physical_cores
+from xcc.runtime.given_outputs import check_size
 from xcc.runtime.large_pages import address_of, load_pages, release, reserve
 from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.library import load_library
@@ -164,9 +165,7 @@ class CpuExecutor:
         for i, size, memory in zip(self.program.outputs, plan.outputs, self._output_memory, strict=True):
             out = given[len(outputs)] if given and memory is not None and not self._limits else None
             if out is not None:
-                if out.shape != size:
-                    raise UserError(f"out: '{self.program.buffers[i].name}' is {list(size)} in this run, the array for "
-                                    f"it {list(out.shape)}")
+                check_size(self.program.buffers[i].name, size, out)
                 pointers[i] = address_of(out)
             elif memory is not None:
                 out, pointers[i] = memory.empty(size, self._dtypes[i])
@@ -185,9 +184,7 @@ class CpuExecutor:
         for n, (out, target) in enumerate(zip(outputs, given, strict=True)):
             if target is None or target is out:
                 continue
-            if target.shape != out.shape:
-                raise UserError(f"out: '{self.program.buffers[self.program.outputs[n]].name}' is {list(out.shape)} in "
-                                f"this run, the array for it {list(target.shape)}")
+            check_size(self.program.buffers[self.program.outputs[n]].name, out.shape, target)
             target[...] = out
         return [out if target is None else target for out, target in zip(outputs, given, strict=True)]
 

@@ -14,7 +14,7 @@ from xcc.runtime.large_pages import address_of
 from xcc.runtime.program import DTYPE_BYTES
 from xcc.runtime.signature import TensorInfo, check_tensor
 
-__all__ = ["check_apart", "given_outputs", "stream_of"]
+__all__ = ["check_apart", "check_size", "given_outputs", "stream_of"]
 
 
 def given_outputs(infos: Sequence[TensorInfo], out: Mapping[str, Any], updates: Mapping[str, str], device: int
@@ -54,6 +54,12 @@ def _checked(info: TensorInfo, array: np.ndarray[Any, Any]) -> np.ndarray[Any, A
     if not array.flags.writeable:
         raise UserError(f"out: '{info.name}' is read-only")
     return array
+
+
+def check_size(name: str, size: Sequence[int], target: Any) -> None:
+    """UserError where the memory for the output `name` has not the size that it has in this run."""
+    if tuple(target.shape) != tuple(size):
+        raise UserError(f"out: '{name}' is {list(size)} in this run, the array for it {list(target.shape)}")
 
 
 def check_apart(inputs: Sequence[TensorInfo], arrays: Sequence[Any], outputs: Sequence[TensorInfo],

@@ -23,6 +23,7 @@ from xcc.runtime import poison
 from xcc.runtime.arena import walk
 from xcc.runtime.device_array import DeviceArray
 from xcc.runtime.dtypes import numpy_dtype
+from xcc.runtime.given_outputs import check_size
 from xcc.runtime.gpu_body import GpuBody
 from xcc.runtime.gpu_places import GpuPlaces
 from xcc.runtime.known_sizes import KnownSizes
@@ -199,12 +200,12 @@ class GpuExecutor:
         env = dict(symbols)
         for name, limit in self._limits:
             env[name] = symbolic.evaluate(limit, env)
-        return [tuple(symbolic.evaluate(d, env) for d in self.program.buffers[i].shape) for i in self.program.outputs]
+        return [self._size(i, env) for i in self.program.outputs]
 
     def output_shape(self, n: int) -> tuple[int, ...]:
         """Of output `n` in the last :meth:`run_on`."""
         assert self._last is not None
-        return tuple(symbolic.evaluate(d, self._last[1]) for d in self.program.buffers[self.program.outputs[n]].shape)
+        return self._size(self.program.outputs[n], self._last[1])
 
     def copy_output(self, n: int, target: int) -> None:
         """Enqueues a copy of output `n` of the last :meth:`run_on` to `target`, on the same stream."""
@@ -253,7 +254,7 @@ class GpuExecutor:
         b = self.program.buffers[i]
         source = self._body.address(i, shape, env)
         if target is None:
-            target = np.empty([symbolic.evaluate(d, env) for d in b.shape], numpy_dtype(b.dtype))
+            target = np.empty(self._size(i, env), numpy_dtype(b.dtype))
         if isinstance(target, np.ndarray):
             self.driver.download(target, source)
         elif target.pointer != source:
@@ -267,20 +268,20 @@ class GpuExecutor:
         if self._limits:
             raise UserError("out: how large this model's outputs are is only known when it has run")
         for i, size, target in zip(self.program.outputs, self.output_shapes(symbols), out, strict=True):
-            if target is not None and tuple(target.shape) != size:
-                raise UserError(f"out: '{self.program.buffers[i].name}' is {list(size)} in this run, the array for it "
-                                f"{list(target.shape)}")
+            if target is not None:
+                check_size(self.program.buffers[i].name, size, target)
 
     def _new(self, i: int, env: Mapping[str, int], stream: int | None) -> DeviceArray:
-        b = self.program.buffers[i]
-        size = tuple(symbolic.evaluate(d, env) for d in b.shape)
-        return DeviceArray(self.driver, self.driver.alloc(prod(size) * DTYPE_BYTES[b.dtype]), b.dtype, size, stream)
+        size, dtype = self._size(i, env), self.program.buffers[i].dtype
+        return DeviceArray(self.driver, self.driver.alloc(prod(size) * DTYPE_BYTES[dtype]), dtype, size, stream)
 
     def _lent(self, i: int, shape: PlacedShape, env: Mapping[str, int], stream: int | None) -> DeviceArray:
         """Output `i` where the run has left it."""
-        b = self.program.buffers[i]
-        size = tuple(symbolic.evaluate(d, env) for d in b.shape)
-        return DeviceArray(self.driver, self._body.address(i, shape, env), b.dtype, size, stream, owner=self)
+        return DeviceArray(self.driver, self._body.address(i, shape, env), self.program.buffers[i].dtype,
+                           self._size(i, env), stream, owner=self)
+
+    def _size(self, i: int, env: Mapping[str, int]) -> tuple[int, ...]:
+        return tuple(symbolic.evaluate(d, env) for d in self.program.buffers[i].shape)
 
     def _bytes(self, array: Any) -> int:
         return int(prod(array.shape)) * DTYPE_BYTES[array.dtype]
