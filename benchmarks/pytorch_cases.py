@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "test" / "e2e"))
+from exported.exporting import declare_compiled_ops  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Case:
 
 def _vision(name: str, size: int = 224, batch: int = 1) -> Callable[[], Any]:
     def build() -> Any:
-        _declare_ops()
+        declare_compiled_ops()
         import torchvision
 
         return getattr(torchvision.models, name)(weights=None), (torch.randn(batch, 3, size, size),)
@@ -31,27 +33,9 @@ def _vision(name: str, size: int = 224, batch: int = 1) -> Callable[[], Any]:
     return build
 
 
-@functools.cache
-def _declare_ops() -> Any:
-    """Declares the compiled ops that torchvision asks for when it is imported; gives their owner.
-
-    Its library may be for another build of torch, and transformers imports it, too, where it is installed.
-    """
-    try:
-        importlib.import_module("torchvision")
-    except RuntimeError:        # an op that it asks for is not there
-        for name in [n for n in sys.modules if n.partition(".")[0] == "torchvision"]:
-            del sys.modules[name]
-        owner = torch.library.Library("torchvision", "FRAGMENT")
-        for op in ("nms", "qnms"):
-            owner.define(f"{op}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        return owner
-    return None
-
-
 def _text(model: str, config: str, tokens: int = 128, batch: int = 1, **options: Any) -> Callable[[], Any]:
     def build() -> Any:
-        _declare_ops()
+        declare_compiled_ops()
         import transformers
 
         made = getattr(transformers, config)(**options)
