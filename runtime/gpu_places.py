@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from itertools import repeat
+from operator import ne
 from typing import Any
 
 from xcc.runtime import poison
@@ -92,7 +94,9 @@ class GpuPlaces:
             shape.free()
         shape.place = place
         void = place[-1] + shape.plan.void if shape.plan.void else 0       # see ArenaPlan
-        moved = [n for n in range(len(place)) if not before or place[n] != before[n] or void and not place[n]]
+        moved = [n for n, differs in enumerate(map(ne, place, before or repeat(None))) if differs]
+        if void:
+            moved += [n for n, address in enumerate(place) if not address and n not in moved]
         for n in moved:
             base = self._bases[n]
             shape.bases[base] = shape.addresses[base] = place[n] or void

@@ -86,11 +86,11 @@ def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
             warnings.warn("freeze is for inference, and this graph is made for gradients: its parameters stay inputs; "
                           "call the model under torch.no_grad()", stacklevel=2)
         guard_ranks(graph)
-        return compile_graph(graph, chosen)
+        return compile_graph(graph, chosen, static_inputs())
 
     def inference(graph: Any, _inputs: Sequence[Any]) -> Any:
         guard_ranks(graph)
-        return compile_graph(graph, chosen, static_inputs() if chosen.freeze else ())
+        return compile_graph(graph, chosen, static_inputs(), freeze=chosen.freeze)
 
     def backward(graph: Any, _inputs: Sequence[Any]) -> Any:
         return compile_graph(graph, chosen)
@@ -102,9 +102,11 @@ def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
                             keep_inference_input_mutations=True)(module, inputs)
 
 
-def compile_graph(module: Any, options: BackendOptions, frozen: Sequence[int] = ()) -> Any:
-    """A callable for a flat graph of ATen ops that takes its arguments as a list; those at `frozen` become constants
-    of the compiled model."""
+def compile_graph(module: Any, options: BackendOptions, static: Sequence[int] = (), *, freeze: bool = False) -> Any:
+    """A callable for a flat graph of ATen ops that takes its arguments as a list.
+
+    static: those that are parameters and buffers. freeze: these become constants of the compiled model.
+    """
     target = _target(module, options)
     if not target:
         return _boxed(module)
@@ -116,13 +118,13 @@ def compile_graph(module: Any, options: BackendOptions, frozen: Sequence[int] = 
     for line in missing:
         warnings.warn(f"{line}: xcc has no converter; it runs in torch", stacklevel=2)
     if not missing:
-        return _compiled(module, target, options, frozen)
+        return _compiled(module, target, options, static, freeze)
     parameters = [n for n in whole.graph.nodes if n.op == "placeholder"]
-    constant = {parameters[n] for n in frozen}
+    constant = {parameters[n] for n in static}
     for node in whole.graph.nodes:
         if node.op == "call_module" and node.target.startswith("xcc_part"):
             own = [n for n, a in enumerate(node.args) if a in constant]
-            setattr(whole, node.target, _Part(_compiled(getattr(whole, node.target), target, options, own)))
+            setattr(whole, node.target, _Part(_compiled(getattr(whole, node.target), target, options, own, freeze)))
     whole.recompile()
     return _boxed(whole)
 
@@ -158,19 +160,19 @@ def _boxed(module: Any) -> Any:
     return call
 
 
-def _compiled(module: Any, target: str, options: BackendOptions, frozen: Sequence[int]) -> Any:
+def _compiled(module: Any, target: str, options: BackendOptions, static: Sequence[int], freeze: bool) -> Any:
     """The graph compiled, or as torch runs it where that fails and the options allow it."""
 
     def make(program: TorchProgram) -> Any:
         with _failing(options):
             model = _model(program, options.compile_options(target))
-            return BoxedCall(model, program.graph) if model is not None else None
+            return BoxedCall(model, program.graph, () if freeze else static) if model is not None else None
         return None
 
     with _failing(options):
         core, places, finish = without_views(module)
         program = capture_fx(core)
-        call = FrozenCall(program, frozen, make, _boxed(core)) if frozen else make(program)
+        call = FrozenCall(program, static, make, _boxed(core)) if freeze else make(program)
         return _function(_boxed(core) if call is None else call, places, finish)
     return _boxed(module)
 

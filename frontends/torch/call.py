@@ -20,36 +20,45 @@ from xcc.symbolic import Dim
 __all__ = ["BoxedCall", "TensorCall", "results_of", "tensor_call"]
 
 Sizes = tuple[int, ...]
+Order = tuple[int, ...]
 REMEMBERED = 256        # sets of sizes
 
 
-def tensor_call(model: Any, orders: Sequence[tuple[int, ...]]) -> TensorCall:
-    """What calls `model` with tensors on its device."""
+def tensor_call(model: Any, orders: Sequence[Order], turned: Mapping[int, Order] | None = None,
+                static: Sequence[int] = ()) -> TensorCall:
+    """What calls `model` with tensors on its device (see :class:`TensorCall`)."""
     if on_host(model.target):
-        return TensorCall(model, orders)
+        return TensorCall(model, orders, turned, static)
     from xcc.frontends.torch.device_call import DeviceCall
 
-    return DeviceCall(model, orders)
+    return DeviceCall(model, orders, turned, static)
 
 
 class TensorCall:
     """Runs a CPU model on torch tensors, one call after the other where threads share it.
 
-    `orders` has the order in memory of the dims of each output (see :class:`Output`).
+    `orders` has the order in memory of the dims of each output (see :class:`Output`), `turned` that of inputs whose
+    dims lie in another. `static`: inputs whose strides stay as long as their addresses do, as Dynamo guards those of
+    parameters.
     """
 
     device = torch.device("cpu")
 
-    def __init__(self, model: Any, orders: Sequence[tuple[int, ...]]) -> None:
+    def __init__(self, model: Any, orders: Sequence[Order], turned: Mapping[int, Order] | None = None,
+                 static: Sequence[int] = ()) -> None:
         self._executor, self._turn = model.executor, model.turn
         self._outputs = [_Made(torch_dtype(o.dtype), order) for o, order in zip(model.outputs, orders, strict=True)]
         self._own, self._copied = self._executor.own_outputs, self._executor.copied_outputs
         self._empty: dict[Sizes, list[Any]] = {}        # by the symbols' values: what makes the outputs
+        self._turned, self._static = dict(turned or {}), list(static)
+        self._moving = [n for n in range(len(model.inputs)) if n not in set(static)]
+        self._known: list[int] | None = None            # addresses, where those of static inputs can be read
 
-    def __call__(self, tensors: Sequence[Any], key: Sizes, symbols: Mapping[str, int]) -> list[Any]:
+    def __call__(self, pointers: Sequence[int], key: Sizes, symbols: Mapping[str, int]) -> list[Any]:
         """The outputs; None for one that is written into an input, which is there already.
 
-        `tensors`: such as :meth:`fits`, of the types and shapes that the program takes. `key`: the values of `symbols`.
+        `pointers`: of tensors of the types and shapes that the program takes, which :meth:`addresses` gave or which
+        :meth:`laid` made. `key`: the values of `symbols`.
         """
         results: list[Any] = [None] * len(self._outputs)
         addresses = []
@@ -58,7 +67,7 @@ class TensorCall:
             for n, shape, strides, dtype in self._forms(key, symbols) if forms is None else forms:
                 results[n] = tensor = self.empty(shape, strides, dtype)
                 addresses.append(tensor.data_ptr())
-            self._run(tensors, key, symbols, addresses, results)
+            self._run(pointers, key, symbols, addresses, results)
         return results
 
     def empty(self, shape: Sizes, strides: Sizes, dtype: Any) -> Any:
@@ -73,18 +82,34 @@ class TensorCall:
         """A seed of random numbers, as torch's default generator of the device decides."""
         return torch.empty((), dtype=torch.int64, device=self.device).random_()
 
-    def fits(self, tensors: Sequence[Any]) -> bool:
-        """Whether the program can read them where they lie."""
-        return all([t.is_contiguous() for t in tensors])
+    def addresses(self, tensors: Sequence[Any]) -> list[int] | None:
+        """Where the tensors lie; None where the program cannot read them there."""
+        known = self._known
+        if known is None or not compat.same_addresses(tensors, known, self._static):
+            found = [t.data_ptr() for t in tensors]
+            if not self._readable(range(len(tensors)), tensors, found):
+                return None
+            self._known = found if self._static else None
+            return found
+        found = known.copy()
+        for n in self._moving:
+            found[n] = tensors[n].data_ptr()
+        return found if self._readable(self._moving, tensors, found) else None
 
     def laid(self, tensor: Any) -> Any:
         """The tensor where and as the program can read it."""
         return tensor.contiguous()
 
-    def _run(self, tensors: Sequence[Any], key: Sizes, symbols: Mapping[str, int], outputs: Sequence[int],
+    def _readable(self, places: Sequence[int], tensors: Sequence[Any], _pointers: Sequence[int]) -> bool:
+        """Whether the program can read the tensors at `places` where they lie."""
+        turned = self._turned
+        return all([tensors[n].permute(turned[n]).is_contiguous() if n in turned else tensors[n].is_contiguous()
+                    for n in places])
+
+    def _run(self, pointers: Sequence[int], _key: Sizes, symbols: Mapping[str, int], outputs: Sequence[int],
              results: list[Any]) -> None:
         """Runs the program, and puts into `results` what it has not written to the addresses `outputs`."""
-        self._executor.run_at([t.data_ptr() for t in tensors], symbols, outputs)
+        self._executor.run_at(pointers, symbols, outputs)
         for n in self._copied:
             results[n] = self._outputs[n].copied(self._executor.output(n))
 
@@ -120,8 +145,9 @@ class _Made:
 class BoxedCall:
     """What AOTAutograd calls with a list of tensors and ints, which it empties; returns a list."""
 
-    def __init__(self, model: Any, graph: TorchGraph) -> None:
-        """`model`: the compiled `graph`, whose outputs are tensors only, each once (see :func:`results_of`)."""
+    def __init__(self, model: Any, graph: TorchGraph, static: Sequence[int] = ()) -> None:
+        """`model`: the compiled `graph`, whose outputs are tensors only, each once (see :func:`results_of`). `static`:
+        which inputs of the graph are parameters and buffers."""
         known = {i.name: i for i in graph.inputs}
         seeds = [i.name for i in graph.inputs if i.kind == "seed"]
         places = {name: n for n, name in enumerate((*_given(graph), *seeds))}
@@ -134,7 +160,9 @@ class BoxedCall:
         self._solved: dict[Sizes, dict[str, int]] = {}
         results = results_of(graph)
         self._program = model.executor.program
-        self._call = tensor_call(model, [o.order for o in results])
+        fixed = {graph.inputs[n].name for n in static}
+        self._call = tensor_call(model, [o.order for o in results], dict(self._turned),
+                                 [n for n, (_, a) in enumerate(arguments) if a.name in fixed])
         made = {_key(o): n for n, o in enumerate(results)}
         self._results = [_Result(o, graph, made.get(_key(o), -1), places) for o in graph.outputs if not o.updates]
         self._plain = [r.place for r in self._results] == [*range(len(results))] and not any(
@@ -150,9 +178,11 @@ class BoxedCall:
         if symbols is None:
             symbols = self._solve(key)
         tensors = self._pick(arguments)
-        if self._numbers or self._turned or not self._call.fits(tensors):
+        pointers = None if self._numbers else self._call.addresses(tensors)
+        if pointers is None:
             tensors = self._laid(tensors)
-        made = self._call(tensors, key, symbols)
+            pointers = [t.data_ptr() for t in tensors]
+        made = self._call(pointers, key, symbols)
         for n, place, order in self._written:
             _put_back(arguments[place], tensors[n], order)
         results = made if self._plain else [r.value(made, arguments, symbols) for r in self._results]

@@ -4,7 +4,7 @@ torch's insides."""
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -15,7 +15,8 @@ from xcc.diagnostics import UserError
 LEAST = (2, 11)
 
 __all__ = ["captures", "check_version", "current_stream", "debug_names", "declared_ops", "empty_strided",
-           "empty_strided_cuda", "read_program", "real_tensors", "value_of"]
+           "empty_strided_cuda", "read_program", "real_tensors",
+           "same_addresses", "value_of"]
 
 empty_strided: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cpu", None) or (
     lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype))
@@ -29,6 +30,16 @@ def empty_strided_cuda(shape: Any, strides: Any, dtype: Any, device: Any) -> Any
     if _empty_strided_cuda is not None and device.index == torch._C._cuda_getDevice():
         return _empty_strided_cuda(shape, strides, dtype)
     return torch.empty_strided(shape, strides, dtype=dtype, device=device)
+
+
+_same_addresses: Any = getattr(torch._C, "_tensors_data_ptrs_at_indices_equal", None)     # torch with CUDA has it
+
+
+def same_addresses(tensors: Sequence[Any], addresses: list[int], places: list[int]) -> bool:
+    """Whether the tensors at `places` lie at these of the `addresses`."""
+    if _same_addresses is not None:
+        return bool(_same_addresses(list(tensors), addresses, places))
+    return all([tensors[n].data_ptr() == addresses[n] for n in places])
 
 
 def current_stream(device: int) -> int:

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 import torch
 
 from xcc.frontends.torch import compat
-from xcc.frontends.torch.call import REMEMBERED, Sizes, TensorCall
+from xcc.frontends.torch.call import REMEMBERED, Order, Sizes, TensorCall
 from xcc.runtime.gpu_executor import ALIGNMENT
 
 __all__ = ["DeviceCall"]
@@ -38,13 +38,13 @@ class DeviceCall(TensorCall):
     what else it enqueues. Runs on one stream share an arena; a captured run's is the capture's.
     """
 
-    def __init__(self, model: Any, orders: Sequence[tuple[int, ...]]) -> None:
-        super().__init__(model, orders)
+    def __init__(self, model: Any, orders: Sequence[Order], turned: Mapping[int, Order] | None = None,
+                 static: Sequence[int] = ()) -> None:
+        super().__init__(model, orders, turned, static)
         self._number = self._executor.driver.number
         self.device = torch.device("cuda", self._number)
         self._arenas: dict[int, _Arena] = {}            # by stream
         self._arena_bytes: dict[Sizes, int] = {}        # by the symbols' values
-        self._fitting: tuple[Any, list[int]] | None = None      # tensors, and their addresses
 
     def empty(self, shape: Sizes, strides: Sizes, dtype: Any) -> Any:
         return compat.empty_strided_cuda(shape, strides, dtype, self.device)
@@ -52,22 +52,16 @@ class DeviceCall(TensorCall):
     def number(self, value: int) -> Any:
         return torch.full((), value, dtype=torch.int64, device=self.device)
 
-    def fits(self, tensors: Sequence[Any]) -> bool:
-        pointers = [t.data_ptr() for t in tensors]
-        fit = all([t.is_contiguous() and t.is_cuda for t in tensors]) and not any([p % ALIGNMENT for p in pointers])
-        if fit:
-            self._fitting = tensors, pointers
-        return fit
-
     def laid(self, tensor: Any) -> Any:
         tensor = tensor.to(self.device).contiguous()
         return tensor.clone() if tensor.data_ptr() % ALIGNMENT else tensor
 
-    def _run(self, tensors: Sequence[Any], key: Sizes, symbols: Mapping[str, int], outputs: Sequence[int],
+    def _readable(self, places: Sequence[int], tensors: Sequence[Any], pointers: Sequence[int]) -> bool:
+        return not any([pointers[n] % ALIGNMENT for n in places]) and all([tensors[n].is_cuda for n in places]) \
+            and super()._readable(places, tensors, pointers)
+
+    def _run(self, pointers: Sequence[int], key: Sizes, symbols: Mapping[str, int], outputs: Sequence[int],
              results: list[Any]) -> None:
-        fitting, self._fitting = self._fitting, None
-        known = fitting is not None and fitting[0] is tensors
-        pointers = fitting[1] if known and fitting is not None else [t.data_ptr() for t in tensors]
         size = self._arena_bytes.get(key)
         if size is None:
             if len(self._arena_bytes) >= REMEMBERED:

@@ -40,11 +40,13 @@ class TensorFunction:
             if type(t) is not torch.Tensor or (t.dtype, t.dim()) != self._forms[n] or not t.is_contiguous() \
                     or t.is_cpu is not self._hosted:
                 tensors[n] = self._fitted(n, t)
-        if not self._hosted and not self._call.fits(tensors):
+        pointers = self._call.addresses(tensors)
+        if pointers is None:
             tensors = [self._aligned(n, t) for n, t in enumerate(tensors)]
+            pointers = [t.data_ptr() for t in tensors]
         symbols = self.model.symbols_of(tuple([t.shape for t in tensors]),
                                         lambda n, i: int(tensors[n].reshape(-1)[i]))
-        results = self._call(tensors, tuple(symbols.values()), symbols)
+        results = self._call(pointers, tuple(symbols.values()), symbols)
         for n, output in self._updated:
             results[output] = tensors[n]
         return results[0] if len(results) == 1 else tuple(results)

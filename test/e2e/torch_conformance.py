@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from fnmatch import fnmatch
 from functools import cache, partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,7 @@ def results(keys: list[tuple[str, str]], target: str, gradients: bool, every: in
     if jobs == 1:
         yield from map(one, keys)
         return
-    with ProcessPoolExecutor(jobs) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:       # CUDA works in no forked process
         yield from pool.map(one, keys)
 
 

@@ -33,14 +33,14 @@ def call(host):
     program = Program(buffers, (add(0, 2), add(2, 1), Copy(1, 1)), (0,), (1, 3), ("n",))
     run = GpuExecutor(driver, program, [b"module"], {})
     outputs = [SimpleNamespace(dtype="f32"), SimpleNamespace(dtype="f32")]
-    made = DeviceCall(SimpleNamespace(executor=run, turn=Turn(), outputs=outputs), [(), ()])
+    made = DeviceCall(SimpleNamespace(executor=run, turn=Turn(), inputs=[None], outputs=outputs), [(), ()])
     made.device = torch.device("cpu")
     return made
 
 
 def check(call, n):
     x = torch.randn(n)
-    y, z = call([x], (n,), {"n": n})
+    y, z = call([x.data_ptr()], (n,), {"n": n})
     np.testing.assert_array_equal(y, x + 1 + 1)
     assert torch.equal(z, x) and z.data_ptr() != x.data_ptr()
 
