@@ -28,6 +28,8 @@ def parse_module(text: str, context: Any, source: str = "<input>") -> Any:
             raise UserError(f"{source}: {describe(e)}") from None
         if "xtv." in text:
             _verify_lists(module, source)
+        if "tile." in text:
+            _verify_tiles(module, source)
     return module
 
 
@@ -38,6 +40,13 @@ def _verify_lists(module: Any, source: str) -> None:
     problem = list_problem(module)
     if problem is not None:
         raise UserError(f"{source}: {problem}")
+
+
+def _verify_tiles(module: Any, source: str) -> None:
+    """Checks tile programs, which MLIR does not know either."""
+    from xcc.dialects import tile
+
+    tile.verify(module, source)
 
 
 def describe(error: Any) -> str:

@@ -1,0 +1,154 @@
+"""Buffers of a tile program, and what reads and writes them: functions of :mod:`xcc.tile`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xcc._mlir import arith_d, ir
+from xcc.dialects.tile.types import TileType, is_float
+from xcc.tile.functions import arange, full, where
+from xcc.tile.places import place
+from xcc.tile.values import Value, as_value, broadcast, common, complain, convert, emit, index_of
+
+__all__ = ["Buffer", "atomic", "gather", "load", "scatter", "store"]
+
+
+class Buffer:
+    """Memory that a program is given, or a view of it. `dtype` as of a Value, `shape` are its sizes in a run, numbers
+    where they are known and else index scalars."""
+
+    def __init__(self, value: Any, dtype: str = "", name: str = "") -> None:
+        self.ir, self.name = value, name
+        self.type = TileType.of(value)
+        self.dtype = dtype or self.type.dtype
+
+    @property
+    def rank(self) -> int:
+        return self.type.rank
+
+    ndim = rank
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return tuple(self.size(d) for d in range(self.rank))
+
+    def size(self, axis: int) -> Any:
+        """The size along `axis`."""
+        known = self.type.shape[axis]
+        if known >= 0:
+            return known
+        with place():
+            at = arith_d.constant(ir.IndexType.get(), axis % self.rank)
+            return Value(ir.Operation.create("memref.dim", results=[ir.IndexType.get()], operands=[self.ir, at]).result)
+
+    def view(self, offsets: Sequence[Any], sizes: Sequence[Any], order: Sequence[int] | None = None) -> Buffer:
+        """The window of `sizes` from `offsets` on, its dims in `order`."""
+        bounds = [index_of(v) for v in (*offsets, *sizes)]
+        return Buffer(emit("view", self.ir, *bounds, order=None if order is None else tuple(order)), self.dtype)
+
+    def transpose(self, *order: int) -> Buffer:
+        """The buffer with its dims in another order (reversed where none is given)."""
+        return self.view([0] * self.rank, self.shape, order or tuple(reversed(range(self.rank))))
+
+    def tile(self, offsets: Sequence[Any], shape: Sequence[int], other: Any = None, mask: Any = None) -> Value:
+        """`load`."""
+        return load(self, offsets, shape, other, mask)
+
+    def store(self, offsets: Sequence[Any], value: Any, mask: Any = None) -> None:
+        """`store`."""
+        store(self, offsets, value, mask)
+
+    def gather(self, *positions: Any, mask: Any = None, other: Any = None) -> Value:
+        """`gather`."""
+        return gather(self, *positions, mask=mask, other=other)
+
+    def scatter(self, *positions: Any, value: Any, mask: Any = None) -> None:
+        """`scatter`."""
+        scatter(self, *positions, value=value, mask=mask)
+
+    def atomic(self, kind: str, *positions: Any, value: Any, mask: Any = None) -> Value:
+        """`atomic`."""
+        return atomic(self, kind, *positions, value=value, mask=mask)
+
+    def __repr__(self) -> str:
+        return f"<{self.type}>"
+
+
+def load(buffer: Buffer, offsets: Sequence[Any], shape: Sequence[int], other: Any = None, mask: Any = None) -> Value:
+    """The tile of `shape` from `offsets` on, an offset and a size for each dim of the buffer. What is outside the
+    buffer, or where the `mask` is off, reads `other`. Without `other` the program says that nothing is outside: it
+    reads 0 where that is wrong, and a checking run reports it."""
+    out = Value(emit("load", buffer.ir, _other(buffer, other), *map(index_of, offsets), shape=tuple(shape),
+                     inside=other is None and mask is None), buffer.dtype)
+    return out if mask is None else where(mask, out, 0 if other is None else other)
+
+
+def store(buffer: Buffer, offsets: Sequence[Any], value: Any, mask: Any = None) -> None:
+    """Writes a tile from `offsets` on, where that is inside the buffer and the `mask` on. A scalar, or a tile of fewer
+    dims, gets dims of size 1 in front; the value takes the buffer's dtype."""
+    v = convert(as_value(value, buffer.dtype), buffer.dtype)
+    shape = (1,) * (buffer.rank - v.rank) + v.shape
+    v = broadcast(v, shape) if not v.shape else v.reshape(shape)
+    if mask is None:
+        emit("store", v.ir, buffer.ir, *map(index_of, offsets))
+        return
+    places = [arange(n, "index").reshape((1,) * d + (n,) + (1,) * (len(shape) - d - 1)) + o
+              for d, (n, o) in enumerate(zip(shape, offsets, strict=True))]
+    m = as_value(mask, "i1", shape)
+    scatter(buffer, *places, value=v, mask=m.reshape((1,) * (len(shape) - m.rank) + m.shape))
+
+
+def gather(buffer: Buffer, *positions: Any, mask: Any = None, other: Any = None) -> Value:
+    """The elements at `positions`, integers for each dim of the buffer, which stretch to each other and to the mask.
+    Where the mask is off or a position outside the buffer it is `other`. Without `other` the program says that none
+    is outside where the mask is on."""
+    m, places = _masked(mask, positions)
+    return Value(emit("gather", buffer.ir, _other(buffer, other), m.ir, *(p.ir for p in places), inside=other is None),
+                 buffer.dtype)
+
+
+def scatter(buffer: Buffer, *positions: Any, value: Any, mask: Any = None) -> None:
+    """Writes `value`, stretched to the positions, to them where the mask is on and they are inside the buffer."""
+    m, places = _masked(mask, positions, value)
+    emit("scatter", _fitting(value, buffer, m), buffer.ir, m.ir, *(p.ir for p in places))
+
+
+def atomic(buffer: Buffer, kind: str, *positions: Any, value: Any, mask: Any = None) -> Value:
+    """Combines `value` with the elements at `positions` (scalars will do), nothing between; what was there before.
+    `kind` is add, max, min, and, or, xor or exchange."""
+    m, places = _masked(mask, positions, value)
+    if not m.shape:
+        return atomic(buffer, kind, *(p.reshape(1) for p in places), value=value, mask=m.reshape(1)).reshape(())
+    kind = f"u{kind}" if buffer.dtype[0] == "u" and kind in ("max", "min") else kind
+    return Value(emit("atomic", _fitting(value, buffer, m), buffer.ir, m.ir, *(p.ir for p in places), kind=kind),
+                 buffer.dtype)
+
+
+def _other(buffer: Buffer, other: Any) -> Any:
+    if not isinstance(buffer, Buffer):
+        raise complain(f"{buffer!r} is no buffer")
+    v = convert(as_value(0 if other is None else other, buffer.dtype), buffer.dtype)
+    if v.shape:
+        raise complain(f"other is {v!r}, not a number")
+    return v.ir
+
+
+def _fitting(value: Any, buffer: Buffer, mask: Value) -> Any:
+    return broadcast(convert(as_value(value, buffer.dtype), buffer.dtype), mask.shape).ir
+
+
+def _masked(mask: Any, positions: Sequence[Any], value: Any = 0) -> tuple[Value, list[Value]]:
+    """The mask and the positions, all of one shape."""
+    places = [as_value(p, "index") for p in positions]
+    for p in places:
+        if is_float(p.dtype) or p.dtype == "i1":
+            raise complain(f"{p!r} is no position")
+    m = as_value(True if mask is None else mask)
+    if m.dtype != "i1":
+        raise complain(f"the mask is {m!r}, not i1")
+    shape: tuple[int, ...] = ()
+    for v in (*places, m, as_value(value) if not isinstance(value, (bool, int, float)) else m):
+        shape = common(full(shape, 0) if shape else v, full(v.shape, 0) if v.shape else v)[0].shape \
+            if shape and v.shape else shape or v.shape
+    return broadcast(m, shape) if shape else m, [broadcast(p, shape) if shape else p for p in places]
