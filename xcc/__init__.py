@@ -28,6 +28,19 @@ if not (_HERE / "passes").exists() and (_HERE.parent / "passes" / "base.py").exi
 _LAZY = {"Model": ("xcc.runtime.model", "Model"), "load": ("xcc.runtime.model", "load"),
          "targets": ("xcc.targets", ""), "onnx_backend": ("xcc.onnx_backend", ""), "torch": ("xcc.torch", "")}
 
+_KERNELS = {        # the language of kernels (docs/kernel-language.md): module -> what kernels use of it
+    "arguments": "constexpr",
+    "functions": "abs cdiv ceil cos cumprod cumsum device_assert device_print dot erf exp exp2 floor log log2 maximum "
+                 "minimum num_programs program_id rsqrt sigmoid sin sqrt static_range tanh where",
+    "kernel": "kernel",
+    "random": "philox rand randint",
+    "shapes": "arange full reshape transpose zeros",
+    "unwritten": "empty",
+    "types": "f64 f32 f16 bf16 f8E4M3FN f8E5M2 i1 i8 i16 i32 i64 ui8 ui16 ui32 ui64",
+}
+_LAZY |= {name: (f"xcc.frontends.kernel.{module}", name) for module, names in _KERNELS.items()
+          for name in names.split()}
+
 
 def compile(model: Any, target: str = "cpu", *, dims: dict[str, Any] | None = None,
             fix: dict[str, Any] | None = None, updates: dict[str, str] | None = None, pipeline: Any = None,
@@ -68,5 +81,6 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         module, attribute = _LAZY[name]
         loaded = importlib.import_module(module)
-        return getattr(loaded, attribute) if attribute else loaded
+        value = globals()[name] = getattr(loaded, attribute) if attribute else loaded
+        return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

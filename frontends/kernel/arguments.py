@@ -1,0 +1,81 @@
+"""What a kernel is called with: arrays of numpy, torch and others, numbers, and constants of the compilation."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xcc.diagnostics import UserError
+from xcc.frontends.kernel.types import dtype_of
+from xcc.runtime.dlpack import import_dlpack, to_numpy
+
+__all__ = ["Parameter", "bind", "constexpr", "host_array", "is_array", "parameters_of"]
+
+
+class constexpr:
+    """The annotation of a parameter that is known when a kernel is compiled: a size of tiles, a flag, a function."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a kernel's function."""
+
+    name: str
+    constant: bool
+    default: Any = inspect.Parameter.empty
+
+
+def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """The parameters; UserError for kinds that a kernel cannot have."""
+    found = []
+    for p in inspect.signature(function).parameters.values():
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            raise UserError(f"kernel '{function.__name__}': *{p.name} is no parameter of a kernel: name each argument")
+        found.append(Parameter(p.name, _is_constexpr(p.annotation), p.default))
+    return tuple(found)
+
+
+def _is_constexpr(annotation: Any) -> bool:
+    """Also as text, which it is behind ``from __future__ import annotations``."""
+    return annotation is constexpr or (isinstance(annotation, str) and annotation.split(".")[-1] == constexpr.__name__)
+
+
+def bind(name: str, parameters: Sequence[Parameter], given: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+    """The arguments in the order of the parameters."""
+    if len(given) > len(parameters):
+        raise UserError(f"kernel '{name}' takes {len(parameters)} arguments, not {len(given)}")
+    known = {p.name for p in parameters}
+    for key in named:
+        if key not in known:
+            raise UserError(f"kernel '{name}' has no parameter '{key}': it has {', '.join(p.name for p in parameters)}")
+    values = list(given)
+    for i, p in enumerate(parameters):
+        if i < len(given):
+            if p.name in named:
+                raise UserError(f"kernel '{name}': '{p.name}' is given twice")
+            continue
+        value = named.get(p.name, p.default)
+        if value is inspect.Parameter.empty:
+            raise UserError(f"kernel '{name}': the argument '{p.name}' is missing")
+        values.append(value)
+    return values
+
+
+def is_array(value: Any) -> bool:
+    """Whether it is an array of some library."""
+    return isinstance(value, np.ndarray) or hasattr(value, "__dlpack__") and not isinstance(value, np.generic)
+
+
+def host_array(name: str, value: Any) -> Any:
+    """An array as one of numpy that shares its memory; UserError where that cannot be."""
+    array = value if isinstance(value, np.ndarray) else to_numpy(import_dlpack(value))
+    if dtype_of(array.dtype) is None or not array.dtype.isnative:
+        raise UserError(f"the argument '{name}' is an array of {array.dtype}, which kernels have no type for")
+    if any(s % array.itemsize for s in array.strides):
+        raise UserError(f"the argument '{name}' has strides of {array.strides} bytes, no multiples of its elements' "
+                        f"{array.itemsize}: give a copy")
+    return array

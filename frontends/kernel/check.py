@@ -1,0 +1,177 @@
+"""``XCC_KERNEL=check``: runs a tile program in numpy and finds what would be wrong on a device, with the line.
+
+Reads outside an array that has no `other` for them, reads of what nobody wrote (of arrays of :func:`xcc.empty`), and
+instances that meet: one reads or writes what another one writes, other than by atomics alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xcc import tile
+from xcc.dialects.tile.memory import inside as inside_of
+from xcc.frontends.kernel.place import error, place_at
+from xcc.frontends.kernel.unwritten import unwritten
+
+__all__ = ["check"]
+
+_MANY = -1      # instances
+
+
+def check(program: tile.Program, arrays: Mapping[str, Any], grid: Sequence[int]) -> None:
+    """Runs `program`, which writes to the arrays; UserError for the first thing that is wrong."""
+    watch = _Watch({name: a for name, a in arrays.items() if isinstance(a, np.ndarray)})
+    tile.evaluate(program, list(arrays.values()), grid, watch)
+    watch.settle()
+
+
+@dataclass
+class _Memory:
+    """Who used the bytes of some arrays that overlap: `writer` and `reader` have the number of an instance plus 1, of
+    each `unit` bytes; `line` the number of the place that wrote."""
+
+    begin: int
+    end: int
+    unit: int
+    writer: Any = None
+    reader: Any = None
+    line: Any = None
+    atomic: Any = None
+
+    def prepare(self) -> None:
+        count = (self.end - self.begin) // self.unit + 1
+        self.writer, self.reader, self.line = (np.zeros(count, np.int32) for _ in range(3))
+        self.atomic = np.zeros(count, np.bool_)
+
+
+class _Watch(tile.Watch):
+    def __init__(self, arrays: Mapping[str, Any]) -> None:
+        self._names = {name: np.lib.array_utils.byte_bounds(a) for name, a in arrays.items()}
+        self._memories = _memories([(*self._names[name], a.itemsize) for name, a in arrays.items()])
+        self._instances: list[tuple[int, ...]] = []
+        self._places: list[str] = [""]
+        self._numbers: dict[str, int] = {}
+        self._pending: tuple[str, _Memory, Any] | None = None       # a read, unless an atomic's write follows
+
+    def begin(self, program: tuple[int, ...]) -> None:
+        self.settle()
+        self._instances.append(program)
+
+    def read(self, where: str, program: tuple[int, ...], buffer: Any, indices: Sequence[Any], active: Any,
+             inside: bool) -> None:
+        self.settle()
+        valid = inside_of(buffer, indices)
+        outside = active & ~valid
+        if inside and np.any(outside):
+            raise error(f"{self._instance()} reads outside '{self._name(buffer)}' of shape {list(buffer.shape)}, at "
+                        f"{_first(indices, outside)}: give `other` for what is outside", place_at(where))
+        there = np.broadcast_to(active & valid, np.shape(indices[0]))
+        at = [np.asarray(i)[there] for i in indices]
+        fresh = unwritten(buffer[tuple(at)])
+        if fresh.any():
+            raise error(f"{self._instance()} reads what nobody has written in '{self._name(buffer)}', at "
+                        f"{_first(at, fresh)}", place_at(where))
+        self._pending = (where, *self._units(buffer, at))
+
+    def write(self, where: str, program: tuple[int, ...], buffer: Any, indices: Sequence[Any], active: Any,
+              atomic: bool) -> None:
+        if atomic:
+            self._pending = None
+        self.settle()
+        there = np.broadcast_to(active & inside_of(buffer, indices), np.shape(indices[0]))
+        memory, units = self._units(buffer, [np.asarray(i)[there] for i in indices])
+        me = len(self._instances)
+        writer, reader = memory.writer[units], memory.reader[units]
+        met = (writer != 0) & (writer != me) & ~(atomic & memory.atomic[units])
+        if met.any():
+            self._meet("writes", where, buffer, memory, units[met][0])
+        read = (reader != 0) & (reader != me)
+        if read.any():
+            raise error(f"{self._instance()} writes what {self._other(reader[read][0])} reads, in "
+                        f"'{self._name(buffer)}': the order of instances is any", place_at(where))
+        memory.writer[units], memory.atomic[units] = me, atomic
+        memory.line[units] = self._number(where)
+
+    def settle(self) -> None:
+        """Notes the last read."""
+        if self._pending is None:
+            return
+        (where, memory, units), self._pending = self._pending, None
+        me = len(self._instances)
+        writer, reader = memory.writer[units], memory.reader[units]
+        met = (writer != 0) & (writer != me)
+        if met.any():
+            self._meet("reads", where, None, memory, units[met][0])
+        memory.reader[units] = np.where((reader == 0) | (reader == me), me, _MANY)
+
+    def failed(self, where: str, program: tuple[int, ...], message: str) -> None:
+        raise error(f"the assertion does not hold in {self._instance()}{message and ': '}{message}", place_at(where))
+
+    def _meet(self, verb: str, where: str, buffer: Any, memory: _Memory, unit: Any) -> None:
+        first = self._places[memory.line[unit]]
+        file, number, _ = first.rsplit(":", 2)
+        line = "this line" if first == where else f"line {number}" if where.startswith(f"{file}:") else first
+        names = [n for n, (low, high) in self._names.items() if low <= memory.begin + int(unit) * memory.unit < high]
+        name = self._name(buffer) if buffer is not None else names[0]
+        also = [n for n in names if n != name]
+        raise error(f"{self._instance()} {verb} what {self._other(memory.writer[unit])} writes in {line}, in "
+                    f"'{name}'" + (f", which shares memory with '{also[0]}'" if also else "")
+                    + ": the order of instances is any; give each its own part, or use an atomic", place_at(where))
+
+    def _units(self, buffer: Any, at: Sequence[Any]) -> tuple[_Memory, Any]:
+        """The memory of `buffer`, and the numbers of the units of its elements at `at`."""
+        address = buffer.__array_interface__["data"][0]
+        memory = next((m for m in self._memories if m.begin <= address < m.end), self._memories[0])
+        offsets = np.full(np.shape(at[0]) if len(at) else (1,), address - memory.begin, np.int64)
+        for i, step in zip(at, buffer.strides, strict=True):
+            offsets = offsets + np.asarray(i, np.int64) * step
+        parts = np.arange(max(1, buffer.itemsize // memory.unit))
+        return memory, ((offsets // memory.unit).reshape(-1, 1) + parts).reshape(-1)
+
+    def _number(self, where: str) -> int:
+        if where not in self._numbers:
+            self._numbers[where] = len(self._places)
+            self._places.append(where)
+        return self._numbers[where]
+
+    def _instance(self) -> str:
+        return self._other(len(self._instances))
+
+    def _other(self, number: int) -> str:
+        """An instance, as far as its grid has more than one along an axis."""
+        if number == _MANY:
+            return "another instance"
+        place = self._instances[number - 1]
+        while len(place) > 1 and place[-1] == 0:
+            place = place[:-1]
+        return f"instance {list(place) if len(place) > 1 else place[0]}"
+
+    def _name(self, buffer: Any) -> str:
+        address = buffer.__array_interface__["data"][0]
+        return next((n for n, (low, high) in self._names.items() if low <= address < high), next(iter(self._names)))
+
+
+def _first(indices: Sequence[Any], chosen: Any) -> str:
+    """The first of some places."""
+    place = np.argwhere(np.broadcast_to(chosen, np.shape(indices[0])))[0]
+    return str([int(np.asarray(i)[tuple(place)]) for i in indices])
+
+
+def _memories(spans: Sequence[tuple[int, int, int]]) -> list[_Memory]:
+    """One of each group of spans (begin, end, bytes of an element) that overlap."""
+    found: list[_Memory] = []
+    for begin, end, size in sorted(spans):
+        if found and begin < found[-1].end:
+            last = found[-1]
+            last.end, last.unit = max(last.end, end), min(last.unit, size)
+        else:
+            found.append(_Memory(begin, end, size))
+    for m in found:
+        m.prepare()
+    return found
+
+

@@ -1,0 +1,180 @@
+"""What the calls do that :mod:`xcc.frontends.kernel.transform` puts in the place of control flow.
+
+Where a condition or a range is a number of Python's, it is Python's control flow. Else both branches, or the body once,
+are run for the types that come out, then again on the machine, which makes an operation of them.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from xcc.frontends.kernel.callees import DeviceRange, callee
+from xcc.frontends.kernel.dry import DryMachine
+from xcc.frontends.kernel.joining import Undefined, entered, fitted, joined, settle
+from xcc.frontends.kernel.machine import BuildingMachine, machine, running_on
+from xcc.frontends.kernel.place import error
+from xcc.frontends.kernel.tile import Tile, binary
+from xcc.frontends.kernel.types import NUMBER_INT, TileType
+
+__all__ = ["Undefined", "and_", "assert_", "callee", "choose", "for_", "if_", "not_", "or_", "plain", "plain_loop",
+           "while_"]
+
+Body = Callable[..., tuple[Any, ...]]
+
+
+def _of_run(value: Any) -> bool:
+    return isinstance(value, Tile) and not machine().concrete
+
+
+def _builder() -> BuildingMachine:
+    return cast(BuildingMachine, machine())
+
+
+def _condition(test: Tile) -> Tile:
+    if test.shape or test.dtype.kind != "bool":
+        raise error(f"a condition is one bool, not {test.type}: "
+                    + ("use .any() or .all() of it, or xcc.where()" if test.shape else "compare it, as in n != 0"))
+    return test
+
+
+def if_(test: Any, then: Body, orelse: Body, values: Sequence[Any], names: Sequence[str]) -> Sequence[Any]:
+    """``if``: the values of the variables `names` behind it."""
+    if not _of_run(test):
+        return (then if test else orelse)(*values)
+    condition = _condition(test)
+    with running_on(DryMachine()):
+        results = [joined(n, a, b) for n, a, b in zip(names, then(*values), orelse(*values), strict=True)]
+    carried = [i for i, r in enumerate(results) if isinstance(r, TileType)]
+    types = [results[i] for i in carried]
+
+    def side(branch: Body) -> Callable[[], list[Tile]]:
+        def run() -> list[Tile]:
+            made = branch(*values)
+            return [fitted(made[i], t) for i, t in zip(carried, types, strict=True)]
+
+        return run
+
+    for i, t, data in zip(carried, types, _builder().branch(condition, types, side(then), side(orelse)), strict=True):
+        results[i] = Tile(t, data)
+    return results
+
+
+def for_(iterable: Any, body: Body, values: Sequence[Any], names: Sequence[str], targets: int) -> Sequence[Any]:
+    """``for``: the first `targets` of `names` are what it counts with."""
+    if isinstance(iterable, Tile):
+        iter(iterable)
+    if not isinstance(iterable, DeviceRange):
+        for item in iterable:
+            values = body(item, *values)
+        return values
+    unset = (Undefined(n, "a loop's counter is not known behind the loop") for n in names[:targets])
+    start = [*unset, *values[targets:]]
+
+    def dry(given: Sequence[Any]) -> Sequence[Any]:
+        with running_on(DryMachine()):
+            return body(Tile(NUMBER_INT, None), *given)
+
+    state = settle(start, names, dry, skip=targets)
+    carried = [i for i, s in enumerate(state) if isinstance(s, TileType)]
+
+    def run(counter: Any, data: Sequence[Any]) -> list[Tile]:
+        made = body(Tile(NUMBER_INT, counter), *entered(state, carried, data))
+        return [fitted(made[i], state[i]) for i in carried]
+
+    entries = [fitted(start[i], state[i]) for i in carried]
+    return entered(state, carried, _builder().loop(*iterable.bounds(), entries, run))
+
+
+def while_(test: Callable[..., Any], body: Body, values: Sequence[Any], names: Sequence[str]) -> Sequence[Any]:
+    """``while``."""
+    with running_on(DryMachine()) if not machine().concrete else running_on(machine()):
+        first = test(*values)
+    if not _of_run(first):
+        while test(*values):
+            values = body(*values)
+        return values
+
+    def dry(given: Sequence[Any]) -> Sequence[Any]:
+        with running_on(DryMachine()):
+            _condition(test(*given))
+            return body(*given)
+
+    state = settle(values, names, dry)
+    carried = [i for i, s in enumerate(state) if isinstance(s, TileType)]
+
+    def ask(data: Sequence[Any]) -> Tile:
+        return _condition(test(*entered(state, carried, data)))
+
+    def run(data: Sequence[Any]) -> list[Tile]:
+        made = body(*entered(state, carried, data))
+        return [fitted(made[i], state[i]) for i in carried]
+
+    entries = [fitted(values[i], state[i]) for i in carried]
+    return entered(state, carried, _builder().repeat(entries, ask, run))
+
+
+def assert_(test: Any, message: Callable[[], Any] = lambda: "") -> None:
+    """``assert``: of a number when the kernel is compiled, else when it runs."""
+    if isinstance(test, Tile):
+        if test.dtype.kind != "bool":
+            raise error(f"an assertion is a bool, not {test.type}: compare it, as in t != 0")
+        machine().check(test, str(message()))
+    elif not test:
+        raise error(f"the assertion does not hold{': ' if message() else ''}{message()}")
+
+
+def and_(*sides: Callable[[], Any]) -> Any:
+    """``and``: of values of the run both sides are evaluated."""
+    return _chain("and", sides, lambda value: not value)
+
+
+def or_(*sides: Callable[[], Any]) -> Any:
+    """``or``."""
+    return _chain("or", sides, bool)
+
+
+def _chain(name: str, sides: Sequence[Callable[[], Any]], ends: Callable[[Any], bool]) -> Any:
+    result = sides[0]()
+    for side in sides[1:]:
+        if not _of_run(result):
+            if ends(result):
+                return result
+            result = side()
+            continue
+        other = side()
+        if not _of_run(other):
+            other = builtins.bool(other)
+        result = binary(name, _condition(result), other)
+    return result
+
+
+def not_(value: Any) -> Any:
+    """``not``."""
+    return ~_condition(value) if _of_run(value) else not value
+
+
+def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+    """``a if test else b``."""
+    if not _of_run(test):
+        return then() if test else orelse()
+    return if_(test, lambda _old: (then(),), lambda _old: (orelse(),), (None,), ("the value",))[0]
+
+
+def plain(test: Any) -> Any:
+    """The condition of a branch that leaves a loop, or of a loop that is left."""
+    if _of_run(test):
+        raise error("this is known when the kernel runs, and cannot decide about break, continue or a return in a "
+                    "loop: put it into the condition of a while loop")
+    return test
+
+
+def plain_loop(iterable: Any) -> Any:
+    """What a loop goes through that is left before its end, or has an else."""
+    if isinstance(iterable, DeviceRange) and not iterable.known:
+        raise error("a loop whose length is known when the kernel runs cannot have break, continue, return or else: "
+                    "use a while loop")
+    return iterable
+
+

@@ -1,0 +1,27 @@
+"""A machine that does nothing: what runs on it tells the types of its results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["DryMachine"]
+
+
+class DryMachine:
+    """See :class:`xcc.frontends.kernel.machine.Machine`; the data of its tiles is None."""
+
+    concrete = False
+
+    def _nothing(self, *_operands: Any, **_attributes: Any) -> None:
+        return None
+
+    constant = op = load = store = gather = scatter = atomic = program = size = check = show = _nothing
+
+    def branch(self, _condition: Any, types: Any, _then: Any, _orelse: Any) -> Any:
+        return [None] * len(types)
+
+    def loop(self, _start: Any, _stop: Any, _step: Any, entries: Any, _body: Any) -> Any:
+        return [None] * len(entries)
+
+    def repeat(self, entries: Any, _test: Any, _body: Any) -> Any:
+        return [None] * len(entries)

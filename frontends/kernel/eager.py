@@ -1,0 +1,192 @@
+"""Kernels in numpy, one instance after the other: what each operation means, and ``XCC_KERNEL=eager``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import erf as exact_erf
+from typing import Any
+
+import numpy as np
+
+from xcc.frontends.kernel.place import error
+from xcc.frontends.kernel.types import TileType
+
+__all__ = ["NumpyMachine"]
+
+_UFUNCS: dict[str, Any] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "floordiv": np.floor_divide,
+    "mod": np.remainder, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "shl": np.left_shift,
+    "shr": np.right_shift, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "eq": np.equal, "ne": np.not_equal, "maximum": np.maximum, "minimum": np.minimum, "neg": np.negative,
+    "abs": np.abs, "where": np.where}
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sin": np.sin, "cos": np.cos, "tanh": np.tanh, "floor": np.floor, "ceil": np.ceil,
+    "erf": np.vectorize(exact_erf, otypes=[np.float64])}
+_REDUCTIONS: dict[str, Any] = {"max": np.maximum, "min": np.minimum, "sum": np.add, "prod": np.multiply,
+                               "any": np.logical_or, "all": np.logical_and}
+_ATOMICS: dict[str, Any] = {"add": np.add, "max": np.maximum, "min": np.minimum, "and": np.bitwise_and,
+                            "or": np.bitwise_or, "xor": np.bitwise_xor}
+
+
+class NumpyMachine:
+    """Runs one instance of a kernel. The data of tiles and views are arrays, those of scalars of rank 0."""
+
+    concrete = True
+
+    def __init__(self, instance: tuple[int, ...], grid: tuple[int, ...]) -> None:
+        self._instance, self._grid = (*instance, 0, 0), (*grid, 1, 1)
+
+    def constant(self, value: Any, result: TileType) -> Any:
+        return np.asarray(value, result.dtype.numpy)
+
+    def op(self, name: str, result: TileType, *operands: Any, **attributes: Any) -> Any:
+        data = [t.data for t in operands]
+        with np.errstate(all="ignore"):
+            if name in _UFUNCS:
+                made = _UFUNCS[name](*data)
+            elif name in _FUNCTIONS:
+                made = _FUNCTIONS[name](_wide(data[0]))
+            else:
+                made = getattr(self, f"_{name}")(result, *data, **attributes)
+            return np.asarray(made).astype(result.dtype.numpy, copy=False)
+
+    def program(self, name: str, axis: int) -> Any:
+        return np.asarray((self._instance if name == "id" else self._grid)[axis], np.int64)
+
+    def size(self, view: Any, axis: int) -> Any:
+        return np.asarray(view.data.shape[axis], np.int64)
+
+    def load(self, view: Any, result: TileType, offsets: Sequence[Any], other: Any, mask: Any) -> Any:
+        begin = [int(o.data) for o in offsets]
+        inside, there = _overlap(begin, result.shape, view.data.shape)
+        if other is None:
+            if [s.stop - s.start for s in there] != list(result.shape):
+                raise error(f"{_block(begin, result.shape)} is not all inside '{view.name}' of shape "
+                            f"{list(view.data.shape)}: give `other` for what is outside")
+            return view.data[inside].copy()
+        block = np.full(result.shape, other.data, result.dtype.numpy)
+        block[there] = view.data[inside]
+        return block if mask is None else np.where(mask.data, block, other.data)
+
+    def store(self, view: Any, offsets: Sequence[Any], value: Any, mask: Any) -> None:
+        inside, there = _overlap([int(o.data) for o in offsets], value.shape, view.data.shape)
+        target, block = _writable(view)[inside], value.data[there]
+        target[...] = block if mask is None else np.where(mask.data[there], block, target)
+
+    def gather(self, view: Any, result: TileType, indices: Sequence[Any], other: Any, mask: Any) -> Any:
+        at = [i.data for i in indices]
+        valid = self._valid(view, at, result.shape, mask)
+        if other is None and not valid.all():
+            raise error(f"{_outside(view, at, valid)}: give `other` for what is outside")
+        safe = tuple(np.where(valid, i, 0) for i in at)
+        if not view.data.size:
+            return np.full(result.shape, other.data)
+        return view.data[safe] if other is None else np.where(valid, view.data[safe], other.data)
+
+    def scatter(self, view: Any, indices: Sequence[Any], value: Any, mask: Any) -> None:
+        at = [i.data for i in indices]
+        valid = self._valid(view, at, value.shape, mask)
+        _writable(view)[tuple(i[valid] for i in at)] = value.data[valid]
+
+    def atomic(self, kind: str, view: Any, indices: Sequence[Any], value: Any, mask: Any) -> None:
+        at = [i.data for i in indices]
+        valid = self._valid(view, at, value.shape, mask)
+        _ATOMICS[kind].at(_writable(view), tuple(i[valid] for i in at), value.data[valid])
+
+    def check(self, condition: Any, message: str) -> None:
+        if not condition.data.all():
+            raise error(f"the assertion does not hold in {self._name()}{message and ': '}{message}")
+
+    def show(self, label: str, tile: Any) -> None:
+        import sys
+
+        sys.stdout.write(f"{self._name()}: {label} {tile!r}\n")
+
+    def _name(self) -> str:
+        return f"instance {list(self._instance[:max(1, len(self._instance) - 2)])}"
+
+    @staticmethod
+    def _valid(view: Any, at: Sequence[Any], shape: tuple[int, ...], mask: Any) -> Any:
+        """Where the indices are inside the view and the mask holds."""
+        valid = np.ones(shape, np.bool_) if mask is None else mask.data.copy()
+        for i, n in zip(at, view.data.shape, strict=True):
+            valid &= (i >= 0) & (i < n)
+        return valid
+
+    @staticmethod
+    def _convert(result: TileType, x: Any) -> Any:
+        if result.dtype.kind == "bool":
+            return x != 0
+        return np.trunc(_wide(x)) if x.dtype.kind not in "iub" and result.dtype.is_integer else x
+
+    @staticmethod
+    def _bitcast(result: TileType, x: Any) -> Any:
+        return x.view(result.dtype.numpy)
+
+    @staticmethod
+    def _broadcast(result: TileType, x: Any) -> Any:
+        return np.broadcast_to(x, result.shape)
+
+    @staticmethod
+    def _reshape(result: TileType, x: Any) -> Any:
+        return x.reshape(result.shape)
+
+    @staticmethod
+    def _transpose(_result: TileType, x: Any, order: tuple[int, ...]) -> Any:
+        return x.transpose(order)
+
+    @staticmethod
+    def _arange(result: TileType, start: int) -> Any:
+        return np.arange(start, start + result.shape[0])
+
+    @staticmethod
+    def _reduce(result: TileType, x: Any, kind: str, axes: tuple[int, ...], keepdims: bool) -> Any:
+        return _REDUCTIONS[kind].reduce(_wide(x), axis=axes, keepdims=keepdims, dtype=_sum_type(result, kind))
+
+    @staticmethod
+    def _scan(result: TileType, x: Any, kind: str, axis: int, reverse: bool) -> Any:
+        x = _wide(x)
+        x = np.flip(x, axis) if reverse else x
+        done = _REDUCTIONS[kind].accumulate(x, axis=axis, dtype=_sum_type(result, kind))
+        return np.flip(done, axis) if reverse else done
+
+    @staticmethod
+    def _dot(result: TileType, a: Any, b: Any, acc: Any = None) -> Any:
+        product = np.matmul(a.astype(result.dtype.numpy), b.astype(result.dtype.numpy))
+        return product if acc is None else product + acc
+
+
+def _wide(x: Any) -> Any:
+    """Narrow floats as f32, in which functions and sums are computed."""
+    return x.astype(np.float32) if x.dtype.kind not in "iub" and x.dtype.itemsize < 4 else x
+
+
+def _sum_type(result: TileType, kind: str) -> Any:
+    """The type in which sums are kept: numpy would widen integers."""
+    return result.dtype.numpy if kind in ("sum", "prod") and result.dtype.is_integer else None
+
+
+def _overlap(begin: Sequence[int], shape: Sequence[int], sizes: Sequence[int],
+             ) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """What of the block lies in the array: as slices of the array, and of the block."""
+    first = [min(max(b, 0), n) for b, n in zip(begin, sizes, strict=True)]
+    last = [max(f, min(b + s, n)) for f, b, s, n in zip(first, begin, shape, sizes, strict=True)]
+    inside = tuple(slice(f, e) for f, e in zip(first, last, strict=True))
+    return inside, tuple(slice(f - b, e - b) if e > f else slice(0, 0)
+                         for f, e, b in zip(first, last, begin, strict=True))
+
+
+def _block(begin: Sequence[int], shape: Sequence[int]) -> str:
+    return f"the block [{', '.join(f'{b}:{b + n}' for b, n in zip(begin, shape, strict=True))}]"
+
+
+def _outside(view: Any, at: Sequence[Any], valid: Any) -> str:
+    place = tuple(np.argwhere(~valid)[0])
+    return f"the index {[int(i[place]) for i in at]} is outside '{view.name}' of shape {list(view.data.shape)}"
+
+
+def _writable(view: Any) -> Any:
+    if not view.data.flags.writeable:
+        raise error(f"'{view.name}' is an array that is not to be written to: give a copy")
+    return view.data

@@ -1,0 +1,97 @@
+"""What carries out the operations of a kernel: numpy at once, a builder of tile programs, or nothing but types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+from xcc.diagnostics import UserError
+from xcc.frontends.kernel.types import TileType
+
+__all__ = ["BuildingMachine", "Machine", "machine", "running", "running_on"]
+
+
+class Machine(Protocol):
+    """`data` of tiles and views is the machine's own; types are checked before it is called, operands of one element
+    type and shape where an operation needs that."""
+
+    concrete: bool      # whether a tile's numbers are there as soon as it is made
+
+    def constant(self, value: Any, result: TileType) -> Any:
+        """A scalar."""
+
+    def op(self, name: str, result: TileType, *operands: Any, **attributes: Any) -> Any:
+        """The data of what the operation `name` of :mod:`xcc.frontends.kernel.eager` makes of the tiles `operands`."""
+
+    def load(self, view: Any, result: TileType, offsets: Sequence[Any], other: Any, mask: Any) -> Any:
+        """The block of `view` at `offsets`; elements outside it, or not of `mask`, are the scalar `other`, if given."""
+
+    def store(self, view: Any, offsets: Sequence[Any], value: Any, mask: Any) -> None:
+        """Writes a block; what is outside `view`, or not of `mask`, is left out."""
+
+    def gather(self, view: Any, result: TileType, indices: Sequence[Any], other: Any, mask: Any) -> Any:
+        """One element for each place of `indices`, a tile for each dim of the view."""
+
+    def scatter(self, view: Any, indices: Sequence[Any], value: Any, mask: Any) -> None:
+        """Writes an element for each place of `indices`."""
+
+    def atomic(self, kind: str, view: Any, indices: Sequence[Any], value: Any, mask: Any) -> None:
+        """Combines what is there with an element, for each place of `indices`."""
+
+    def program(self, name: str, axis: int) -> Any:
+        """The index ("id") of this instance, or the number ("count") of instances, along `axis`."""
+
+    def size(self, view: Any, axis: int) -> Any:
+        """How many elements `view` has along `axis`."""
+
+    def check(self, condition: Any, message: str) -> None:
+        """Ends the run unless all of `condition` holds."""
+
+    def show(self, label: str, tile: Any) -> None:
+        """Prints a tile."""
+
+
+class BuildingMachine(Machine, Protocol):
+    """One that makes a program of what runs later: it takes control flow, too. Regions are functions that run the code
+    in them, and return the tiles that they end with."""
+
+    def branch(self, condition: Any, types: Sequence[TileType], then: Callable[[], Sequence[Any]],
+               orelse: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+        """Data of `types`, from the one region or the other."""
+
+    def loop(self, start: Any, stop: Any, step: Any, entries: Sequence[Any],
+             body: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> Sequence[Any]:
+        """What the body's results are at the end; it gets the data of the counter and of its last results."""
+
+    def repeat(self, entries: Sequence[Any], test: Callable[[Sequence[Any]], Any],
+               body: Callable[[Sequence[Any]], Sequence[Any]]) -> Sequence[Any]:
+        """As long as `test` of them holds."""
+
+
+_CURRENT: ContextVar[Machine | None] = ContextVar("machine", default=None)
+
+
+def machine() -> Machine:
+    """The machine of the kernel that is running."""
+    found = _CURRENT.get()
+    if found is None:
+        raise UserError("this is for use in kernels: call it in a function with @xcc.kernel that is launched as "
+                        "f[(instances,)](arguments)")
+    return found
+
+
+def running() -> bool:
+    """Whether a kernel is running."""
+    return _CURRENT.get() is not None
+
+
+@contextmanager
+def running_on(chosen: Machine) -> Iterator[None]:
+    """What happens inside is carried out by `chosen`."""
+    token = _CURRENT.set(chosen)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)

@@ -1,0 +1,86 @@
+"""Functions of kernels that change a tile's shape, or make tiles of nothing."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from xcc.frontends.kernel.machine import machine
+from xcc.frontends.kernel.place import error
+from xcc.frontends.kernel.tile import Tile, as_tile, convert, element_type, stretch
+from xcc.frontends.kernel.types import DTYPES, TileType
+
+__all__ = ["arange", "full", "reshape", "shape_of", "transpose", "with_units", "zeros"]
+
+
+def shape_of(shape: Any) -> tuple[int, ...]:
+    """The shape that the user gave, a number or several, known when the kernel is compiled."""
+    given = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    found = []
+    for n in given:
+        if isinstance(n, (Tile, float)) or not hasattr(n, "__index__"):
+            raise error(f"a tile's shape is made of numbers known when the kernel is compiled, not of {n!r}: "
+                        "give a number, or an argument that is xcc.constexpr")
+        found.append(operator.index(n))
+    for n in found:
+        if n < 1 or n & (n - 1):
+            wide = 1 << max(0, n - 1).bit_length()
+            raise error(f"the shape {found}: {n} is no power of two; take the next one, {wide}: what lies outside an "
+                        "array reads `other` and is not written")
+    return tuple(found)
+
+
+def full(shape: Any, value: Any, dtype: Any = None) -> Tile:
+    """A tile of one value."""
+    x = as_tile(value)
+    if x.ndim:
+        raise error(f"a tile is filled with a scalar, not with {x.type}")
+    if dtype is None and x.type.weak:
+        dtype = DTYPES["f32" if x.dtype.is_float else "i64"]
+    return stretch(convert(x, x.dtype if dtype is None else element_type(dtype)), shape_of(shape))
+
+
+def zeros(shape: Any, dtype: Any = DTYPES["f32"]) -> Tile:
+    """A tile of zeros."""
+    return full(shape, False if element_type(dtype).kind == "bool" else 0, dtype)
+
+
+def arange(start: int, end: int | None = None, dtype: Any = DTYPES["i64"]) -> Tile:
+    """The integers from `start` (0 where there is one argument) up to `end`."""
+    first, last = (0, start) if end is None else (start, end)
+    kind = TileType(element_type(dtype), shape_of(last - first))
+    if not kind.dtype.is_integer:
+        raise error(f"arange makes integers, not {kind.dtype}: convert them with .to()")
+    return Tile(kind, machine().op("arange", kind, start=int(first)))
+
+
+def reshape(x: Tile, *shape: Any) -> Tile:
+    """The elements in row-major order in another shape."""
+    wanted = shape_of(shape[0] if len(shape) == 1 else shape)
+    if math.prod(wanted) != math.prod(x.shape):
+        raise error(f"{x.type} has {math.prod(x.shape)} elements, the shape {list(wanted)} {math.prod(wanted)}")
+    kind = x.type.shaped(wanted)
+    return x if wanted == x.shape else Tile(kind, machine().op("reshape", kind, x))
+
+
+def transpose(x: Tile, axes: Sequence[int] | None = None) -> Tile:
+    """The dims in the order of `axes`; without them the last two exchanged."""
+    if x.ndim < 2 and axes is None:
+        raise error(f"{x.type} has no two dims to exchange")
+    order = tuple(axes) if axes is not None else (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)
+    if sorted(order) != list(range(x.ndim)):
+        raise error(f"{list(order)} is no order of the dims of {x.type}")
+    kind = x.type.shaped(tuple(x.shape[a] for a in order))
+    return Tile(kind, machine().op("transpose", kind, x, order=order))
+
+
+def with_units(x: Tile, at: tuple[Any, ...]) -> Tile:
+    """``x[:, None]``."""
+    if any(i is not None and i != slice(None) for i in at) or sum(i is not None for i in at) > x.ndim:
+        raise error(f"[] of {x.type} takes `:` for each of its dims and None for a new one: what lies at an index is "
+                    "read from an array, with .tile() or .gather()")
+    kept = iter(x.shape)
+    shape = [1 if i is None else next(kept) for i in at]
+    return reshape(x, (*shape, *kept))

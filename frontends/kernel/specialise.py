@@ -1,0 +1,138 @@
+"""Which compiled forms a kernel has: one for each set of element types, ranks, layouts and constants that it met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xcc.diagnostics import UserError
+from xcc.frontends.kernel.arguments import Parameter, is_array
+from xcc.frontends.kernel.types import dtype_of
+
+if TYPE_CHECKING:
+    from xcc import tile
+
+__all__ = ["ArrayOf", "Constant", "Number", "Specialisation", "difference", "kinds_of", "trace_program"]
+
+@dataclass(frozen=True)
+class ArrayOf:
+    """An array: `layout` is "dense" (row-major, without gaps), "rows" (neighbours along the last dim side by side) or
+    "strided"."""
+
+    dtype: str
+    rank: int
+    layout: str
+
+    def __str__(self) -> str:
+        return f"{self.layout} {self.dtype}[{', '.join('?' * self.rank)}]"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number that is known when the kernel runs."""
+
+    dtype: str
+
+    def __str__(self) -> str:
+        return self.dtype
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value that is part of the program. True and 1 are two."""
+
+    value: Any
+    kind: type
+
+    def __str__(self) -> str:
+        return f"= {self.value!r}"
+
+
+Kind = ArrayOf | Number | Constant
+
+
+@dataclass
+class Specialisation:
+    """A form of a kernel: what its arguments are, by name, and why those before it did not do."""
+
+    kernel: str
+    kinds: dict[str, Kind]
+    why: str
+    program: Any = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.kernel}({', '.join(f'{n}{_separator(k)}{k}' for n, k in self.kinds.items())}): {self.why}"
+
+    __repr__ = __str__
+
+
+def _separator(kind: Kind) -> str:
+    return " " if isinstance(kind, Constant) else ": "
+
+
+def kinds_of(parameters: Sequence[Parameter], values: Sequence[Any]) -> tuple[Kind, ...]:
+    """What the arguments are, on which the program depends; arrays are numpy's."""
+    return tuple(Constant(v, type(v)) if p.constant or v is None or isinstance(v, (bool, str)) else _kind(p.name, v)
+                 for p, v in zip(parameters, values, strict=True))
+
+
+def _kind(name: str, value: Any) -> Kind:
+    if is_array(value):
+        return ArrayOf(_dtype(name, value.dtype), value.ndim, layout_of(value.shape, value.strides, value.itemsize))
+    if isinstance(value, int):
+        return Number("i64")
+    if isinstance(value, float):
+        return Number("f64")
+    if isinstance(value, np.generic):
+        return Number(_dtype(name, value.dtype))
+    raise UserError(f"the argument '{name}' is a {type(value).__name__}: arrays and numbers vary from launch to "
+                    f"launch, anything else is a constant, which the parameter says: {name}: xcc.constexpr")
+
+
+def _dtype(name: str, dtype: Any) -> str:
+    found = dtype_of(dtype)
+    if found is None:
+        raise UserError(f"the argument '{name}' has elements of {dtype}, which kernels have no type for")
+    return found.name
+
+
+def layout_of(shape: Sequence[int], strides: Sequence[int], size: int) -> str:
+    """How an array lies, by its strides in units of which an element has `size`."""
+    step, dense = size, True
+    for n, s in zip(reversed(shape), reversed(strides), strict=True):
+        dense = dense and (n == 1 or s == step)
+        step *= n
+    if dense or 0 in shape:
+        return "dense"
+    return "rows" if shape[-1] == 1 or strides[-1] == size else "strided"
+
+
+def difference(new: dict[str, Kind], known: Sequence[Specialisation]) -> str:
+    """Why there is another form: what differs from the one that is most alike."""
+    if not known:
+        return "the first launch"
+    other = min(known, key=lambda s: sum(new[n] != s.kinds[n] for n in new))
+    return ", ".join(f"{n} {_was(k, other.kinds[n])}" for n, k in new.items() if k != other.kinds[n])
+
+
+def _was(new: Kind, old: Kind) -> str:
+    return f"is {str(new).removeprefix('= ')}, was {str(old).removeprefix('= ')}"
+
+
+def trace_program(function: Callable[..., Any], name: str, kinds: dict[str, Kind]) -> tile.Program:
+    """The tile program of a form."""
+    from xcc import tile
+    from xcc.frontends.kernel.trace import trace
+
+    constants = {n: k.value for n, k in kinds.items() if isinstance(k, Constant)}
+    parameters: dict[str, Any] = {}
+    for n, k in kinds.items():
+        if isinstance(k, ArrayOf):
+            strides = {"dense": None, "rows": (*[None] * (k.rank - 1), 1), "strided": (None,) * k.rank}[k.layout]
+            parameters[n] = tile.BufferOf(k.dtype, (None,) * k.rank, strides)
+        elif isinstance(k, Number):
+            parameters[n] = tile.ScalarOf(k.dtype)
+    return trace(function, name, constants, parameters)

@@ -1,0 +1,209 @@
+"""Makes a tile program of a kernel: its operations become those of :mod:`xcc.tile`, each at its place in the source.
+
+Integers of 64 bits are of MLIR's type index, as sizes and offsets are, but where they come from memory or go there.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from xcc import tile
+from xcc.frontends.kernel.callees import traced
+from xcc.frontends.kernel.machine import running_on
+from xcc.frontends.kernel.place import error, here
+from xcc.frontends.kernel.tile import Tile
+from xcc.frontends.kernel.types import DTYPES, NUMBER_FLOAT, NUMBER_INT, TileType
+from xcc.frontends.kernel.view import View
+
+__all__ = ["TraceMachine", "trace"]
+
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
+    "floordiv": operator.floordiv, "mod": operator.mod, "and": operator.and_, "or": operator.or_, "xor": operator.xor,
+    "shl": operator.lshift, "shr": operator.rshift, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
+    "ge": operator.ge, "eq": operator.eq, "ne": operator.ne, "maximum": tile.maximum, "minimum": tile.minimum,
+    "where": tile.where, "neg": operator.neg, "abs": tile.abs}
+_FUNCTIONS = {name: getattr(tile, name) for name in
+              ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "floor", "ceil")}
+_NARROW = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
+
+
+def trace(function: Callable[..., Any], name: str, given: Mapping[str, Any],
+          parameters: Mapping[str, Any]) -> tile.Program:
+    """The program of `function`: `given` has its constants, `parameters` what the others are (BufferOf, ScalarOf)."""
+
+    def body(*handles: Any) -> None:
+        values = {p: _argument(p, h) for p, h in zip(parameters, handles, strict=True)}
+        with running_on(TraceMachine()):
+            traced(function)(**{**given, **values})
+
+    return tile.build(name, parameters, body)
+
+
+def _argument(name: str, handle: Any) -> Any:
+    """What the function gets for a parameter: numbers of Python's are weak, as in the eager mode."""
+    if isinstance(handle, tile.Buffer):
+        return View(name, DTYPES[handle.dtype], handle.rank, handle)
+    weak = {"i64": NUMBER_INT, "f64": NUMBER_FLOAT}.get(handle.dtype)
+    if weak is NUMBER_INT:
+        handle = tile.convert(handle, "index")
+    return Tile(weak or TileType(DTYPES[handle.dtype]), handle)
+
+
+def _needed(x: Tile) -> Any:
+    """The value of a tile; what only ran for its types has none."""
+    if x.data is None:
+        raise error("this was made in a loop or branch of the program, and cannot be used behind it: assign it to a "
+                    "variable")
+    return x.data
+
+
+def _stored(x: Tile) -> Any:
+    """The value as it lies in memory."""
+    return tile.convert(_needed(x), x.dtype.name)
+
+
+def _wide(x: Any) -> Any:
+    return tile.convert(x, "f32") if x.dtype in _NARROW else x
+
+
+class TraceMachine:
+    """Builds at MLIR's current insertion point. The data of tiles are values of the builder, those of views buffers."""
+
+    concrete = False
+
+    def constant(self, value: Any, result: TileType) -> Any:
+        with self._here():
+            return tile.constant(value, _held(result))
+
+    def op(self, name: str, result: TileType, *operands: Any, **attributes: Any) -> Any:
+        data = [_needed(t) for t in operands]
+        with self._here():
+            if name in _OPERATORS:
+                return _OPERATORS[name](*data)
+            if name in _FUNCTIONS:
+                return tile.convert(_FUNCTIONS[name](_wide(data[0])), result.dtype.name)
+            made = getattr(self, f"_{name}")(result, *(_stored(t) for t in operands) if name in _IN_MEMORY else data,
+                                             **attributes)
+            return made
+
+    def program(self, name: str, axis: int) -> Any:
+        with self._here():
+            return (tile.program_id if name == "id" else tile.num_programs)(axis)
+
+    def size(self, view: Any, axis: int) -> Any:
+        with self._here():
+            size = view.data.size(axis)
+            return tile.constant(size, "index") if isinstance(size, int) else size
+
+    def load(self, view: Any, result: TileType, offsets: Sequence[Any], other: Any, mask: Any) -> Any:
+        with self._here():
+            return tile.load(view.data, self._places(offsets), result.shape, None if other is None else _stored(other),
+                             None if mask is None else _needed(mask))
+
+    def store(self, view: Any, offsets: Sequence[Any], value: Any, mask: Any) -> None:
+        with self._here():
+            tile.store(view.data, self._places(offsets), _stored(value), None if mask is None else _needed(mask))
+
+    def gather(self, view: Any, result: TileType, indices: Sequence[Any], other: Any, mask: Any) -> Any:
+        with self._here():
+            return tile.gather(view.data, *self._places(indices), mask=None if mask is None else _needed(mask),
+                               other=None if other is None else _stored(other))
+
+    def scatter(self, view: Any, indices: Sequence[Any], value: Any, mask: Any) -> None:
+        with self._here():
+            tile.scatter(view.data, *self._places(indices), value=_stored(value),
+                         mask=None if mask is None else _needed(mask))
+
+    def atomic(self, kind: str, view: Any, indices: Sequence[Any], value: Any, mask: Any) -> None:
+        with self._here():
+            tile.atomic(view.data, kind, *self._places(indices), value=_stored(value),
+                        mask=None if mask is None else _needed(mask))
+
+    def check(self, condition: Any, message: str) -> None:
+        with self._here():
+            tile.assert_(_needed(condition), message)
+
+    def show(self, label: str, shown: Any) -> None:
+        with self._here():
+            tile.print_(_stored(shown), prefix=label)
+
+    def branch(self, condition: Any, types: Sequence[TileType], then: Callable[[], Sequence[Any]],
+               orelse: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+        with self._here():
+            return tile.if_(_needed(condition), lambda: self._carried(then()), lambda: self._carried(orelse()))
+
+    def loop(self, start: Any, stop: Any, step: Any, entries: Sequence[Any],
+             body: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> Sequence[Any]:
+        with self._here():
+            low, high, by = self._places((start, stop, step))
+            return tile.for_(low, high, by, self._carried(entries),
+                             lambda i, *carried: self._carried(body(i, carried)))
+
+    def repeat(self, entries: Sequence[Any], test: Callable[[Sequence[Any]], Any],
+               body: Callable[[Sequence[Any]], Sequence[Any]]) -> Sequence[Any]:
+        with self._here():
+            return tile.while_(self._carried(entries), lambda *carried: _needed(test(carried)),
+                               lambda *carried: self._carried(body(carried)))
+
+    @staticmethod
+    def _here() -> Any:
+        place = here()
+        return tile.located(place.file, place.line, place.column)
+
+    @staticmethod
+    def _places(offsets: Sequence[Any]) -> list[Any]:
+        return [tile.convert(_needed(o), "index") for o in offsets]
+
+    @staticmethod
+    def _carried(tiles: Sequence[Any]) -> list[Any]:
+        return [tile.convert(_needed(t), _held(t.type)) for t in tiles]
+
+    @staticmethod
+    def _convert(result: TileType, x: Any) -> Any:
+        return tile.convert(x, _held(result))
+
+    @staticmethod
+    def _bitcast(result: TileType, x: Any) -> Any:
+        return tile.bitcast(x, result.dtype.name)
+
+    @staticmethod
+    def _broadcast(result: TileType, x: Any) -> Any:
+        return tile.broadcast_to(x, result.shape)
+
+    @staticmethod
+    def _reshape(result: TileType, x: Any) -> Any:
+        return x.reshape(result.shape)
+
+    @staticmethod
+    def _transpose(_result: TileType, x: Any, order: tuple[int, ...]) -> Any:
+        return tile.transpose(x, *order)
+
+    @staticmethod
+    def _arange(result: TileType, start: int) -> Any:
+        x = tile.arange(result.shape[0], _held(result))
+        return x + start if start else x
+
+    @staticmethod
+    def _reduce(result: TileType, x: Any, kind: str, axes: tuple[int, ...], keepdims: bool) -> Any:
+        made = getattr(tile, kind)(_wide(x) if kind in ("sum", "prod") else x, axes, keepdims)
+        return tile.convert(made, result.dtype.name)
+
+    @staticmethod
+    def _scan(result: TileType, x: Any, kind: str, axis: int, reverse: bool) -> Any:
+        made = (tile.cumsum if kind == "sum" else tile.cumprod)(_wide(x), axis, reverse)
+        return tile.convert(made, result.dtype.name)
+
+    @staticmethod
+    def _dot(result: TileType, a: Any, b: Any, acc: Any = None) -> Any:
+        return tile.dot(a, b, tile.zeros(result.shape, result.dtype.name) if acc is None else acc)
+
+
+_IN_MEMORY = ("bitcast", "reduce", "scan", "dot")
+
+
+def _held(kind: TileType) -> str:
+    """The builder's name of a type that operations make: see the top."""
+    return "index" if kind.dtype.name == "i64" else kind.dtype.name

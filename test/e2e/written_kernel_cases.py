@@ -1,0 +1,120 @@
+"""Inputs of the acceptance kernels, odd sizes and strided views among them, and what they give in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import written_kernels as kernels
+
+import xcc
+from xcc.dialects.xt.random import philox, unit
+from xcc.runtime.dtypes import numpy_dtype
+
+TYPES = ("f32", "f16", "bf16")
+TOLERANCE = {"f32": 2e-5, "f16": 2e-3, "bf16": 1.6e-2}
+
+
+@dataclass
+class Case:
+    """A launch: `outputs` are the arguments that it writes, by name; `expected` has their numbers."""
+
+    kernel: Any
+    grid: tuple[int, ...]
+    arguments: dict[str, Any]
+    expected: dict[str, Any]
+    outputs: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.outputs = list(self.expected)
+
+    def check(self, tolerance: float) -> None:
+        """AssertionError where an output is wrong, in proportion to its largest element."""
+        for name, expected in self.expected.items():
+            got = np.asarray(self.arguments[name], np.float64)
+            wrong = np.abs(got - expected).max() / max(1e-30, np.abs(expected).max())
+            assert np.isfinite(got).all() and wrong <= tolerance, f"{name} is wrong by {wrong:.2g}"
+
+
+def array(shape: tuple[int, ...], dtype: str, strided: bool, seed: int = 0, low: float = -1.0) -> Any:
+    """Random numbers; `strided`: every other column of rows that stand in reverse order."""
+    wide = np.random.default_rng(seed + sum(shape)).uniform(low, 1.0, (*shape[:-1], 2 * shape[-1]))
+    wide = wide.astype(numpy_dtype(dtype))
+    return wide[::-1, ..., ::2] if strided and len(shape) > 1 else wide[..., ::2] if strided else \
+        np.ascontiguousarray(wide[..., ::2])
+
+
+def empty(like: Any, strided: bool = False) -> Any:
+    """Memory for an output, not a number each."""
+    wide = np.full((*like.shape[:-1], 2 * like.shape[-1]), np.nan, like.dtype)
+    return wide[..., ::2] if strided else np.ascontiguousarray(wide[..., ::2])
+
+
+def f64(x: Any) -> Any:
+    return x.astype(np.float64)
+
+
+def add(dtype: str, strided: bool) -> Case:
+    x, y = (array((1000,), dtype, strided, seed) for seed in (1, 2))
+    return Case(kernels.add, (4,), {"x": x, "y": y, "z": empty(x, strided), "BLOCK": 256}, {"z": f64(x) + f64(y)})
+
+
+def softmax(dtype: str, strided: bool) -> Case:
+    x = array((37, 77), dtype, strided)
+    e = np.exp(f64(x) - f64(x).max(1, keepdims=True))
+    return Case(kernels.softmax, (37,), {"x": x, "y": empty(x, strided), "BLOCK": 128},
+                {"y": e / e.sum(1, keepdims=True)})
+
+
+def product(dtype: str, strided: bool) -> Case:
+    a, b = array((70, 45), dtype, strided), array((45, 83), dtype, strided)
+    c = f64(a) @ f64(b)
+    m, n, k = 32, 32, 16
+    return Case(kernels.product, (xcc.cdiv(70, m) * xcc.cdiv(83, n),),
+                {"a": a, "b": b, "c": empty(c.astype(a.dtype), strided), "slope": 0.01, "M": m, "N": n, "K": k,
+                 "GROUP": 2},
+                {"c": np.where(c > 0, c, 0.01 * c)})
+
+
+def layer_norm(dtype: str, strided: bool) -> Case:
+    x, w, b = array((9, 333), dtype, strided), array((333,), dtype, strided, 1), array((333,), dtype, strided, 2)
+    y = (f64(x) - f64(x).mean(1, keepdims=True)) / np.sqrt(f64(x).var(1, keepdims=True) + 1e-5)
+    return Case(kernels.layer_norm, (9,), {"x": x, "w": w, "b": b, "y": empty(x, strided), "eps": 1e-5, "BLOCK": 128},
+                {"y": y * f64(w) + f64(b)})
+
+
+def dropout(dtype: str, strided: bool) -> Case:
+    x = array((1500,), dtype, strided)
+    keep = unit(philox(1500, 1234)[0]) >= np.float32(0.25)
+    return Case(kernels.dropout, (3,), {"x": x, "y": empty(x, strided), "seed": 1234, "p": 0.25, "BLOCK": 512},
+                {"y": np.where(keep, f64(x) / 0.75, 0)})
+
+
+def attention(dtype: str, strided: bool) -> Case:
+    q, k, v = (array((2, 50, 16), dtype, strided, seed) for seed in (1, 2, 3))
+    s = f64(q) @ f64(k).transpose(0, 2, 1) * 0.25
+    s = np.where(np.tri(50, dtype=bool), s, -np.inf)
+    e = np.exp(s - s.max(-1, keepdims=True))
+    return Case(kernels.attention, (4, 2),
+                {"q": q, "k": k, "v": v, "out": empty(q, strided), "scale": 0.25, "CAUSAL": True, "M": 16, "N": 16,
+                 "D": 16},
+                {"out": e / e.sum(-1, keepdims=True) @ f64(v)})
+
+
+def histogram(dtype: str, strided: bool) -> Case:
+    x = array((3000,), dtype, strided)
+    place = np.floor((x.astype(np.float32) + np.float32(0.5)) * np.float32(10)).astype(int)
+    counts = np.bincount(place[(place >= 0) & (place < 10)], minlength=10)
+    return Case(kernels.histogram, (3,),
+                {"x": x, "counts": np.zeros(10, np.int32), "low": -0.5, "high": 0.5, "BLOCK": 1024}, {"counts": counts})
+
+
+def prefix_sum(dtype: str, strided: bool) -> Case:
+    x = array((7, 150), dtype, strided, low=0.0)
+    return Case(kernels.prefix_sum, (7,), {"x": x, "y": empty(x, strided), "BLOCK": 64}, {"y": f64(x).cumsum(1)})
+
+
+CASES: tuple[Callable[[str, bool], Case], ...] = (add, softmax, product, layer_norm, dropout, attention, histogram,
+                                                  prefix_sum)

@@ -1,0 +1,290 @@
+"""Errors of kernels name the place, both types and what to do; the line of each is marked here."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xcc
+
+X = xcc.f32
+
+
+def shapes(x, y):
+    y.store(0, x.tile(0, 4) + x.tile(0, 8))  # f32[4] + f32[8]: the shapes [4] and [8] do not broadcast
+
+
+def no_power_of_two(x, y):
+    y.store(0, x.tile(0, 100))  # the shape [100]: 100 is no power of two; take the next one, 128
+
+
+def size_of_run(x, y):
+    y.store(0, x.tile(0, x.shape[0]))  # known when the kernel is compiled
+
+
+def bools(x, y):
+    y.store(0, (x.tile(0, 4) > 0) * x.tile(0, 4))  # i1[4] * f32[4]: convert one to the type of the other
+
+
+def bits_of_floats(x, y):
+    y.store(0, x.tile(0, 4) & 1)  # & is for integers and bools
+
+
+def modulo(x, y):
+    y.store(0, x.tile(0, 4) % 2.0)  # use xcc.floor(a / b)
+
+
+def signs(x, y):
+    a, b = x.tile(0, 4).to(xcc.i32), x.tile(0, 4).to(xcc.ui32)
+    y.store(0, a + b)  # i32[4] + ui32[4]: convert one to the type of the other, as in .to(xcc.i32)
+
+
+def too_large(x, y):
+    y.store(0, x.tile(0, 4).to(xcc.i8) + 300)  # 300 does not fit into i8
+
+
+def product(x, y):
+    a = x.tile(0, 16).reshape(4, 4)
+    y.store(0, xcc.dot(a, a.to(xcc.f16)))  # dot(f32[4, 4], f16[4, 4])
+
+
+def product_shapes(x, y):
+    a = x.tile(0, 16).reshape(2, 8)
+    y.store(0, xcc.dot(a, a))  # give tiles of shapes [m, k] and [k, n]
+
+
+def accumulator(x, y):
+    a = x.tile(0, 16).reshape(4, 4)
+    y.store(0, xcc.dot(a, a, xcc.zeros((4, 4), xcc.f16)))  # begin with xcc.zeros([4, 4], xcc.f32)
+
+
+def rank(x, y):
+    y.store(0, x.tile((0, 0), (1, 4)))  # x: f32 array of 1 dims takes 1 offsets, not 2
+
+
+def stored_rank(x, y):
+    y.store(0, x.tile(0, 4)[:, None])  # takes tiles of 1 dims, not f32[4, 1]
+
+
+def fractions(x, y, i):
+    i.store(0, x.tile(0, 4))  # cannot hold the fractions of f32[4]: convert it with .to(xcc.i32)
+
+
+def float_offset(x, y):
+    y.store(0, x.tile(x.tile(0, 1).sum(), 4))  # an offset is an integer, not f32 scalar
+
+
+def float_index(x, y):
+    y.store(0, x.gather(x.tile(0, 4)))  # indices are integers, not f32[4]
+
+
+def axis(x, y):
+    y.store(0, x.tile(0, 4).sum(axis=1))  # f32[4] has no axis 1
+
+
+def condition(x, y):
+    if x.tile(0, 4) > 0:  # a condition
+        y.store(0, 1.0)
+
+
+def truth(x, y):
+    y.store(0, xcc.where(x.tile(0, 4), 1.0, 0.0))  # the condition is f32[4]: compare it
+
+
+def python_list(x, y):
+    values = [1, 2]
+    y.store(0, x.tile(0, 4) + values)  # a list is no tile and no number
+
+
+def whole_array(x, y):
+    y.store(0, x + 1)  # read a tile of it
+
+
+def indexed(x, y):
+    y.store(0, x[0])  # is read with .tile(offsets, shape) or .gather(indices)
+
+
+def element(x, y):
+    y.store(0, x.tile(0, 4)[2])  # what lies at an index is read from an array
+
+
+def power(x, y):
+    y.store(0, x.tile(0, 4) ** 0.5)  # ** takes an exponent of 1 to 16
+
+
+def other_tile(x, y):
+    y.store(0, x.tile(0, 4, other=x.tile(0, 4)))  # `other` is a scalar, not f32[4]
+
+
+def mask_without_other(x, y):
+    y.store(0, x.tile(0, 4, mask=xcc.arange(4) < 2))  # a mask needs `other`
+
+
+def type_name(x, y):
+    y.store(0, x.tile(0, 4).to("float"))  # is no element type
+
+
+def atomic_kind(x, y):
+    y.atomic("mul", 0, 1.0)  # there is no atomic 'mul'
+
+
+BOTH = (shapes, no_power_of_two, size_of_run, bools, bits_of_floats, modulo, signs, too_large, product, product_shapes,
+        accumulator, rank, stored_rank, fractions, float_offset, float_index, axis, condition, truth, python_list,
+        whole_array, indexed, element, power, other_tile, mask_without_other, type_name, atomic_kind)
+
+
+def grows(x, y):
+    t = x.tile(0, 4)
+    for i in range(x.shape[0]):
+        y.store(i, t)  # 't' is not set here: it is f32[4] before the loop and f32[8] at the end of a turn
+        t = x.tile(0, 8, other=0)
+
+
+def one_branch(x, y):
+    if x.shape[0] > 4:
+        t = x.tile(0, 4)
+    y.store(0, t)  # 't' is not set here: only one branch sets it
+
+
+def branches(x, y):
+    if x.shape[0] > 4:
+        t = x.tile(0, 4)
+    else:
+        t = x.tile(0, 8)
+    y.store(0, t)  # it is f32[4] in one branch and f32[8] in the other
+
+
+def counter(x, y):
+    for i in range(x.shape[0]):
+        y.store(i, 0.0)
+    y.store(i, 1.0)  # a loop's counter is not known behind the loop
+
+
+def broken(x, y):
+    for i in range(x.shape[0]):  # a loop whose length is known when the kernel runs cannot have break
+        if i == 3:
+            break
+
+
+def as_shape(x, y):
+    for i in range(1, 4):
+        y.store(0, xcc.zeros(i))  # known when the kernel is compiled
+
+
+def in_list(x, y):
+    tiles = [x.tile(i, 4) for i in range(4)]
+    for i in range(4):
+        y.store(0, tiles[i])  # xcc.static_range() unrolls a loop
+
+
+def escapes(x, y):
+    tiles = []
+    for i in range(4):
+        tiles.append(x.tile(i, 4))
+    y.store(0, tiles[0] + 1)  # this was made in a loop or branch of the program
+
+
+def downwards(x, y):
+    for i in range(4, 0, -1):  # the step is -1
+        y.store(i, 1.0)
+
+
+def changes_globals(x, y):
+    global X  # kernels change no variables outside of them
+    X = x
+
+
+TRACED = (grows, one_branch, branches, counter, broken, as_shape, in_list, escapes, downwards, changes_globals)
+
+
+def launch(function: Any, mode: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("XCC_KERNEL", mode)
+    arrays = {"x": np.ones(16, np.float32), "y": np.ones(16, np.float32), "i": np.ones(16, np.int32)}
+    given = {n: arrays[n] for n in inspect.signature(function).parameters}
+    with pytest.raises(xcc.UserError) as caught:
+        xcc.kernel(function)[1](**given)
+    return str(caught.value)
+
+
+def expected(function: Any) -> tuple[int, str]:
+    """The marked line and what the message shall say."""
+    lines, first = inspect.getsourcelines(function)
+    at = next(i for i, line in enumerate(lines) if "  # " in line)
+    return first + at, lines[at].split("  # ")[1].strip()
+
+
+@pytest.mark.parametrize("function", (*BOTH, *TRACED), ids=lambda f: f.__name__)
+def test_place_and_message(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    line, words = expected(function)
+    for mode in ("eager", "check") if function in BOTH else ("check",):
+        message = launch(function, mode, monkeypatch)
+        assert re.match(rf"{re.escape(__file__)}:{line}:\d+: ", message), message
+        assert words in message.splitlines()[0], message
+
+
+def test_the_line_is_shown_with_a_caret(monkeypatch: pytest.MonkeyPatch) -> None:
+    for mode in ("eager", "check"):
+        head, line, marks = launch(shapes, mode, monkeypatch).splitlines()
+        column = int(head.split(":")[2])
+        assert line.strip().startswith("y.store(0, x.tile(0, 4) + x.tile(0, 8))")
+        marked = line[marks.index("^"):][:len(marks.strip())]
+        assert marked == "x.tile(0, 4) + x.tile(0, 8)" and column == 16
+
+
+def test_a_helper_is_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    def outer(x, y):
+        y.store(0, helper(x.tile(0, 4)))
+
+    def helper(t):
+        return t + xcc.zeros(8)  # do not broadcast
+
+    line, words = expected(helper)
+    for mode in ("eager", "check"):
+        message = launch(outer, mode, monkeypatch)
+        assert f":{line}:" in message and words in message
+
+
+def test_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    @xcc.kernel
+    def k(x, n, F: xcc.constexpr = 1):
+        x.store(0, 1.0)
+
+    x = np.zeros(4, np.float32)
+    monkeypatch.setenv("XCC_KERNEL", "check")
+    for match, call in (
+            ("takes 3 arguments, not 4", lambda: k[1](x, 1, 2, 3)), ("no parameter 'm'", lambda: k[1](x, m=1)),
+            ("'n' is missing", lambda: k[1](x)), ("given twice", lambda: k[1](x, 1, x=2)),
+            ("needs a grid", lambda: k(x, 1)), ("is not one to three numbers", lambda: k[1, 1, 1, 1](x, 1)),
+            ("which kernels have no type for", lambda: k[1](np.zeros(4, "c8"), 1)),
+            ("anything else is a constant", lambda: k[1](x, [1])), ("compared, which", lambda: k[1](x, 1, F=[]))):
+        with pytest.raises(xcc.UserError, match=match):
+            call()
+    with pytest.raises(xcc.UserError, match="is no parameter of a kernel"):
+        xcc.kernel(lambda *x: None)
+    monkeypatch.setenv("XCC_KERNEL", "fast")
+    with pytest.raises(xcc.UserError, match="XCC_KERNEL is 'fast': it can be"):
+        k[1](x, 1)
+
+
+def test_outside_of_a_kernel() -> None:
+    with pytest.raises(xcc.UserError, match="this is for use in kernels"):
+        xcc.zeros(4)
+
+
+def test_no_traceback_of_xcc(tmp_path: Path) -> None:
+    """What a script prints: its own frame, the launch, the message."""
+    script = tmp_path / "k.py"
+    script.write_text("import numpy, xcc\n\n@xcc.kernel\ndef k(x):\n    x.store(0, xcc.zeros(3))\n\n"
+                      "k[1](numpy.zeros(4, 'f4'))\n")
+    done = subprocess.run([sys.executable, str(script)], env={**os.environ, "XCC_KERNEL": "check"}, text=True,
+                          capture_output=True)
+    assert done.returncode == 1
+    assert done.stderr.count("  File ") <= 2 and f"{script}:5:16: the shape [3]" in done.stderr
