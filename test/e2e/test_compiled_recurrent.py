@@ -45,7 +45,7 @@ def test_cells(data: Any) -> None:
         left = iter(present)
         return getattr(xt, name)(x, w, r, *(None if v is None else next(left) for v in given_), **options)
 
-    check(body, x, w, r, *(v for v in given_ if v is not None), dynamic=data.draw(st.booleans()), tolerance=16)
+    check(body, x, w, r, *(v for v in given_ if v is not None), dynamic=data.draw(st.booleans()), tolerance=4)
 
 
 @given(st.data())

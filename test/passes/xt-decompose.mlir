@@ -69,3 +69,19 @@ func.func @last_argmin(%x: tensor<5x?xui8, [5, "n"]>) -> tensor<1x?xi64, [1, "n"
   %y = "xt.arg_reduce"(%x) {axis = 0 : i64, keepdims = true, kind = "argmin", select_last = true} : (tensor<5x?xui8, [5, "n"]>) -> tensor<1x?xi64, [1, "n"]>
   return %y : tensor<1x?xi64, [1, "n"]>
 }
+
+// -----
+// Gates and states of narrow floats are f32 from step to step; what a product reads and the results are narrow.
+// CHECK-LABEL: @lstm
+// CHECK: "xt.dot_general"({{.*}}) {dtype = f32
+// CHECK: "xtv.scan"
+// CHECK: (%[[H:.*]]: tensor<2x5xf32>, %{{.*}}: tensor<2x5xf32>, %{{.*}}: tensor<2x20xf32>
+// CHECK: %[[N:.*]] = "xt.convert"(%[[H]]) {dtype = bf16
+// CHECK: "xt.dot_general"(%[[N]], {{.*}}) {dtype = f32
+// CHECK: "xt.convert"({{.*}}) {dtype = bf16
+func.func @lstm(%x: tensor<9x2x3xbf16>, %w: tensor<1x20x3xbf16>, %r: tensor<1x20x5xbf16>) -> tensor<9x1x2x5xbf16> {
+  %y:3 = "xt.lstm"(%x, %w, %r) {activations = ["sigmoid", "tanh", "tanh"], alphas = [0.0, 0.0, 0.0], betas = [0.0, 0.0, 0.0],
+      clip = 0.0, direction = "forward", input_forget = false, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0>}
+      : (tensor<9x2x3xbf16>, tensor<1x20x3xbf16>, tensor<1x20x5xbf16>) -> (tensor<9x1x2x5xbf16>, tensor<1x2x5xbf16>, tensor<1x2x5xbf16>)
+  return %y#0 : tensor<9x1x2x5xbf16>
+}

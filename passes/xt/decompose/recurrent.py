@@ -1,4 +1,7 @@
-"""lstm, gru and rnn as one product over all time steps and a scan; short static sequences are unrolled."""
+"""lstm, gru and rnn as one product over all time steps and a scan; short static sequences are unrolled.
+
+Narrow floats are operands of products and results; gates and states between the steps are f32.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xcc.dialects import xt
+from xcc.dialects.xt.numeric import NARROW
 from xcc.passes.xt.decompose import decomposes
-from xcc.passes.xt.decompose.build import const, convert, drop, shape, take
+from xcc.passes.xt.decompose.build import const, convert, drop, dtype, shape, take
 from xcc.symbolic import Dim
 
 UNROLL = 4  # steps; a longer sequence becomes a loop
@@ -43,14 +47,21 @@ def split(x: Any, count: int) -> list[Any]:
     return [take(x, -1, i * size, (i + 1) * size) for i in range(count)]
 
 
+def wide(kind: str) -> str:
+    """The type that gates and states have."""
+    return "f32" if kind in NARROW else kind
+
+
 def project(x: Any, w: Any, d: int) -> Any:
-    """x times the transposed matrix of direction `d`."""
+    """x times the transposed matrix of direction `d`, as sums are formed."""
     matrix = drop(take(w, 0, d, d + 1), 0)
-    return xt.dot_general(x, matrix, lhs_contract=(len(shape(x)) - 1,), rhs_contract=(1,))
+    return xt.dot_general(convert(x, dtype(w)), matrix, lhs_contract=(len(shape(x)) - 1,), rhs_contract=(1,),
+                          dtype=wide(dtype(w)))
 
 
 def row(b: Any, d: int) -> Any:
-    return drop(take(b, 0, d, d + 1), 0)
+    """Direction `d` of a bias or of states, in the type of sums."""
+    return convert(drop(take(b, 0, d, d + 1), 0), wide(dtype(b)))
 
 
 def biases(b: Any, d: int) -> list[Any]:
@@ -74,17 +85,17 @@ def _flip(x: Any, lengths: Any) -> Any:
     return xt.transpose(xt.gather(xt.transpose(x, perm=order), index, axis=1, batch_dims=1), perm=order)
 
 
-def _masked(step: Step, lengths: Any) -> Callable[..., tuple[list[Any], Any]]:
-    """One step whose rows beyond their length keep their states and give 0."""
+def _masked(step: Step, lengths: Any, kind: str) -> Callable[..., tuple[list[Any], Any]]:
+    """One step, which gives `kind`; rows beyond their length keep their states and give 0."""
 
     def run(d: int, x: Any, time: Any, states: Sequence[Any]) -> tuple[list[Any], Any]:
         new = step(d, x, states)
+        out = convert(new[0], kind)
         if lengths is None:
-            return new, new[0]
+            return new, out
         size = xt.reshape(convert(lengths, "i64"), shape=(shape(x)[0], 1))
         live = xt.compare(time, size, direction="lt")
-        return ([xt.select(live, n, o) for n, o in zip(new, states, strict=True)],
-                xt.select(live, new[0], const(0, new[0])))
+        return [xt.select(live, n, o) for n, o in zip(new, states, strict=True)], xt.select(live, out, const(0, out))
 
     return run
 
@@ -101,12 +112,13 @@ def run(a: Any, x: Any, w: Any, bias: Callable[[int], Any] | None, hidden: Dim, 
             xs = xt.add(xs, bias(d))
         if backward and lengths is not None:
             xs = _flip(xs, lengths)
-        states = [xt.broadcast(const(0, x), shape=(batch, hidden)) if s is None else row(s, d) for s in initial]
-        states, ys = _over_time(_masked(step, lengths), d, xs, states, seq, backward and lengths is None)
+        states = [xt.broadcast(const(0, xs), shape=(batch, hidden)) if s is None else row(s, d) for s in initial]
+        one = _masked(step, lengths, dtype(x))
+        states, ys = _over_time(one, d, xs, states, seq, backward and lengths is None)
         if backward and lengths is not None:
             ys = _flip(ys, lengths)
         outs.append(xt.reshape(ys, shape=(seq, 1, batch, hidden)))
-        lasts.append([xt.reshape(s, shape=(1, batch, hidden)) for s in states])
+        lasts.append([xt.reshape(convert(s, dtype(x)), shape=(1, batch, hidden)) for s in states])
     if len(outs) == 1:
         return [outs[0], *lasts[0]]
     return [xt.concatenate(*outs, axis=1), *(xt.concatenate(*s, axis=0) for s in zip(*lasts, strict=True))]
