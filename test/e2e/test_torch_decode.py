@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,14 +16,9 @@ from xcc.frontends.torch.program import captured
 from xcc.options import CompileOptions
 from xcc.passes.xt.kernel_summary import summarise
 
+pytestmark = pytest.mark.usefixtures("fresh_torch")
+
 STRICT = {"strict": True}
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    torch._dynamo.reset()
-    torch.manual_seed(0)
-    yield
 
 
 @pytest.mark.parametrize("name", ["qwen3", "mixtral"])
@@ -65,6 +59,18 @@ def test_rows_of_experts() -> None:
     for ends in ([2, 2, 5], [0, 0, 0], [5, 5, 5], [1, 2, 4]):
         given = x, weight, torch.tensor(ends, dtype=torch.int32)
         torch.testing.assert_close(compiled(*given), product(*given) + 1, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dims", ["23", "33", "32", "22"])
+def test_products_of_groups(dims: str) -> None:
+    """What is cut into groups of 8, 0, 16 and 8: rows, nothing, columns, what is summed."""
+    shapes = {"23": ((32, 16), (4, 16, 8)), "33": ((4, 8, 16), (4, 16, 8)), "32": ((4, 8, 16), (16, 32)),
+              "22": ((8, 32), (32, 16))}[dims]
+    x, y = (torch.randn(s).to(torch.bfloat16) for s in shapes)
+    offs = None if dims == "33" else torch.tensor([8, 8, 24, 32], dtype=torch.int32)
+    want = torch._grouped_mm(x, y, offs)
+    got = torch.compile(torch._grouped_mm, backend=backend, options=STRICT)(x, y, offs)
+    torch.testing.assert_close(got.float(), want.float(), rtol=2e-2, atol=2e-2)
 
 
 def index_copied(cache: Any, row: Any, at: Any) -> Any:
