@@ -16,7 +16,7 @@ LEAST = (2, 11)
 
 __all__ = ["captures", "check_version", "current_stream", "debug_names", "declared_ops", "empty_strided",
            "empty_strided_cuda", "read_program", "real_tensors",
-           "same_addresses", "value_of"]
+           "same_addresses", "value_of", "var_ranges"]
 
 empty_strided: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cpu", None) or (
     lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype))
@@ -65,6 +65,11 @@ def debug_names(shape_env: Any) -> dict[str, str]:
     given = getattr(shape_env, "source_name_to_debug_name", {}) or {}
     symbols = getattr(shape_env, "source_to_var", {}) or {}
     return {str(symbols[source]): name for source, name in given.items() if source in symbols}
+
+
+def var_ranges(shape_env: Any) -> dict[Any, Any]:
+    """What torch knows of the values of its symbols."""
+    return dict(getattr(shape_env, "var_to_range", {}) or {})
 
 
 def real_tensors() -> AbstractContextManager[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from xcc import symbolic
 from xcc.diagnostics import UserError
 from xcc.frontends.torch import compat
 from xcc.frontends.torch.dtypes import name_of
@@ -26,11 +27,13 @@ from xcc.frontends.torch.graph import (
 from xcc.frontends.torch.layout import order_of
 from xcc.frontends.torch.repeated import STATE_BYTES, Draw, draw_of
 from xcc.frontends.torch.sizes import NoSize
+from xcc.frontends.torch.slices import slice_length
 from xcc.frontends.torch.symbols import Symbols
 from xcc.symbolic import Dim
 
 __all__ = ["GraphReader", "hint_of", "memory_order", "source_of"]
 
+SLICES = ("aten.slice.Tensor", "aten.slice_copy.Tensor")
 CHECKS = ("_assert_scalar", "_assert_async", "_assert_tensor_metadata", "_functional_assert_async",
           "_functional_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size", "_make_dep_token",
           "_functional_sym_constrain_range", "_functional_sym_constrain_range_for_size")
@@ -71,7 +74,10 @@ class GraphReader:
         self.env[node] = value
 
     def read(self) -> None:
+        checked = _only_checked(self.module.graph)
         for node in self.module.graph.nodes:
+            if node in checked:
+                continue
             if node.op == "get_attr":
                 self._attribute(node)
             elif node.op == "call_function":
@@ -149,8 +155,6 @@ class GraphReader:
 
     def _call(self, node: Any) -> None:
         name = str(node.target) if isinstance(node.target, torch._ops.OpOverload) else ""
-        if name.split(".")[1:2] and name.split(".")[1] in CHECKS:
-            return
         if name == "aten.copy_.default" and node.args[0].op == "placeholder":
             self.env[node] = self.written[node.args[0].name] = self.argument(node.args[1])
             return
@@ -168,6 +172,8 @@ class GraphReader:
         if SEED not in self.constants and _draws(node):
             self.constants.append(SEED)
         results = tuple(value) if isinstance(value, tuple | list) else (value,)
+        if name in SLICES:
+            self._slice(node, value)
         new = tuple(self._define(node, results))
         try:
             specs = tuple(self.spec(r) for r in results)
@@ -210,14 +216,33 @@ class GraphReader:
         self.env[node] = dim if isinstance(dim, int) else Size(str(dim))
         return True
 
+    def _slice(self, node: Any, value: Any) -> None:
+        """Where torch leaves a slice's size open, because it may begin before or behind the first element, the size is
+        that which the arguments say."""
+        given = dict(self._arguments(node))
+        axis, step = given["dim"], given["step"]
+        start, end = (symbolic.parse(given[n].text) if isinstance(given[n], Size) else given[n]
+                      for n in ("start", "end"))
+        if self._is_new(value.shape[axis]) and not any(isinstance(d, Ref) for d in (start, end)):
+            size = self.symbols.dim(node.args[0].meta["val"].shape[axis])
+            length = slice_length(start, end, step, size, self.symbols.ranges())
+            self.symbols.define(value.shape[axis].node.expr, length)
+
+    def _is_new(self, size: Any) -> bool:
+        """Whether it is a symbol that no value before has."""
+        return isinstance(size, torch.SymInt) and size.node.expr.is_Symbol and size.node.expr not in self.symbols.known
+
     def _define(self, node: Any, results: tuple[Any, ...]) -> Any:
         """Symbols that first stand in the results of `node`: (name, result, dim)."""
         for n, r in enumerate(results):
-            sizes = enumerate(r.shape) if isinstance(r, torch.Tensor) else [(-1, r)]
+            sizes: Any = enumerate(r.shape) if isinstance(r, torch.Tensor) else [(-1, r)]
             for d, size in sizes:
-                if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol \
-                        and size.node.expr not in self.symbols.known:
-                    yield self.symbols.new(size.node.expr, f"{node.name}_size"), n, d
+                if not self._is_new(size):
+                    continue
+                if d >= 0 and not _counts(node.target):
+                    raise UserError(f"{source_of(node)}: {node.target}: torch does not say what the size of its "
+                                    "result is; sizes must be known from those of the inputs")
+                yield self.symbols.new(size.node.expr, f"{node.name}_size"), n, d
 
     def _arguments(self, node: Any) -> Any:
         """Every argument by its name, defaults included."""
@@ -238,6 +263,26 @@ class GraphReader:
                 yield a.name, self.argument(a.default_value)
 
 
+def _only_checked(graph: Any) -> set[Any]:
+    """Checks, and the numbers of sizes that nothing else reads."""
+    found: set[Any] = set()
+    for node in reversed(graph.nodes):
+        if node.op == "call_function" and (_is_check(node) or _is_arithmetic(node) and found.issuperset(node.users)):
+            found.add(node)
+    return found
+
+
+def _is_check(node: Any) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) and str(node.target).split(".")[1] in CHECKS
+
+
+def _is_arithmetic(node: Any) -> bool:
+    """Whether it is Python's own arithmetic, or asks for a size."""
+    if isinstance(node.target, torch._ops.OpOverload):
+        return str(node.target).startswith("aten.sym_")
+    return isinstance(node.meta.get("val"), torch.SymInt | torch.SymBool | torch.SymFloat)
+
+
 def _draws(node: Any) -> bool:
     """Whether `node` needs random numbers: attention and recurrent layers do with dropout only."""
     if torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ()):
@@ -245,6 +290,11 @@ def _draws(node: Any) -> bool:
     values = {a.name: node.args[n] if n < len(node.args) else node.kwargs.get(a.name, a.default_value)
               for n, a in enumerate(node.target._schema.arguments)}
     return not any(values.get(name) in off for name, off in OFF.items())
+
+
+def _counts(target: Any) -> bool:
+    """Whether sizes of the op's results may depend on what its operands hold; any other library's may."""
+    return getattr(target, "namespace", "") != "aten" or torch.Tag.dynamic_output_shape in target.tags
 
 
 def memory_order(value: Any) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ from xcc.frontends.torch.indexing import (
 )
 from xcc.frontends.torch.promotion import category
 from xcc.frontends.torch.registry import aten
-from xcc.frontends.torch.shape import clamp_index
+from xcc.frontends.torch.slices import clamp_index, from_front
 from xcc.symbolic import Dim
 
 _KINDS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min", "mean": "add"}
@@ -163,9 +163,8 @@ def index_add(cx: Context) -> Any:
 @aten("select_scatter")
 def select_scatter(cx: Context) -> Any:
     """self with src at one index of a dim."""
-    x, axis, index = cx.tensor("self"), cx.axis(), cx["index"]
-    shape = cx.shape("self")
-    at = index + shape[axis] if isinstance(index, int) and index < 0 else index
+    x, axis, shape = cx.tensor("self"), cx.axis(), cx.shape("self")
+    at = from_front(cx["index"], shape[axis], cx.graph.bounds)
     src = xt.reshape(convert(cx.tensor("src"), element(x)), shape=(*shape[:axis], 1, *shape[axis + 1:]))
     here = xt.compare(along(stepped(shape[axis], 1, 0), axis, len(shape)), cx.value_of(at, "i64"), direction="eq")
     return xt.select(here, src, x)
@@ -176,7 +175,7 @@ def slice_scatter(cx: Context) -> Any:
     """self with src at [start:end:step] of a dim."""
     x, axis, step = cx.tensor("self"), cx.axis(), cx.get("step", 1)
     shape, src = cx.shape("self"), convert(cx.tensor("src"), element(cx.tensor("self")))
-    start = clamp_index(cx.get("start"), shape[axis], 0)
+    start = clamp_index(cx.get("start"), shape[axis], 0, cx.graph.bounds)
     length = xt.shape_of(src)[axis]
     if length == 0:
         return x

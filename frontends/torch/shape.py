@@ -9,6 +9,7 @@ from xcc.dialects import xt
 from xcc.frontends.shared.helpers import convert, dim_scalar, slice_axis, split
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.registry import aten
+from xcc.frontends.torch.slices import clamp_index, from_front
 from xcc.symbolic import Dim
 
 
@@ -75,27 +76,16 @@ def stack(cx: Context) -> Any:
     return parts[0] if len(parts) == 1 else xt.concatenate(*parts, axis=axis)
 
 
-def clamp_index(index: Dim | None, size: Dim, default: Dim) -> Dim:
-    """A start or end of a slice: from the end where it is negative, then inside [0, size]."""
-    if index is None:
-        return default
-    if isinstance(index, int) and index >= (1 << 62):
-        return size
-    if isinstance(index, int) and index < 0:
-        return symbolic.dim_max(size + index, 0)
-    return symbolic.dim_min(index, size)
-
-
 @aten("slice.Tensor", "slice_copy.Tensor")
 def slice_(cx: Context) -> Any:
     """self[start:end:step] along one dim."""
     x, axis, shape = cx.tensor("self"), cx.axis(), cx.shape("self")
-    start = clamp_index(cx.get("start"), shape[axis], 0)
+    start = clamp_index(cx.get("start"), shape[axis], 0, cx.graph.bounds)
     step = cx.get("step", 1)
     length = cx.out().shape[axis]
     if step == 1:
         return slice_axis(x, axis, start, start + length)
-    limit = clamp_index(cx.get("end"), shape[axis], shape[axis])
+    limit = clamp_index(cx.get("end"), shape[axis], shape[axis], cx.graph.bounds)
     starts: list[Dim] = [0] * len(shape)
     limits, strides = list(shape), [1] * len(shape)
     starts[axis], limits[axis], strides[axis] = start, symbolic.dim_max(limit, start), step
@@ -105,9 +95,8 @@ def slice_(cx: Context) -> Any:
 @aten("select.int", "select_copy.int")
 def select(cx: Context) -> Any:
     """self at one index of a dim, which goes."""
-    axis, index = cx.axis(), cx["index"]
-    size = cx.shape("self")[axis]
-    at = index + size if isinstance(index, int) and index < 0 else index
+    axis = cx.axis()
+    at = from_front(cx["index"], cx.shape("self")[axis], cx.graph.bounds)
     return xt.reshape(slice_axis(cx.tensor("self"), axis, at, at + 1), shape=cx.out().shape)
 
 

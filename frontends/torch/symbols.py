@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any
 
 import sympy
@@ -34,7 +35,11 @@ class Symbols:
         input's dim is an expression of a symbol that no dim is bare, the dim gets the name, and the symbol is computed.
         """
         places = list(_places(inputs))
-        given = _debug_names(inputs)
+        dims: list[Any] = [d for _, v in inputs if isinstance(v, torch.Tensor) for d in v.shape]
+        sizes = {d.node.expr for d in dims if isinstance(d, torch.SymInt)}
+        env = _environment(inputs)
+        given = compat.debug_names(env) if env is not None else {}
+        asked = compat.var_ranges(env) if env is not None else {}
         known: dict[Any, Dim] = {}
         limits: dict[str, tuple[int, int | None]] = {}
         for bare in (True, False):
@@ -44,7 +49,8 @@ class Symbols:
                 name = f"s{len(limits)}" if plain else given.get(str(expr), where) if bare else where
                 name = _unused(name, limits)
                 known[expr] = symbolic.sym(name)
-                limits[name] = _limits(expr, ranges)
+                limits[name] = _limits(ranges.get(expr), 0) if expr in sizes else \
+                    _limits(ranges.get(expr, asked.get(expr)), -HIGHEST)
                 if not bare:
                     _solve(expr, known)
         return cls(known, limits)
@@ -61,10 +67,18 @@ class Symbols:
     def new(self, expr: Any, hint: str) -> str:
         """The name of a size that only a run can tell."""
         name = _unused(hint, self.limits)
-        self.known[expr] = symbolic.sym(name)
+        self.define(expr, symbolic.sym(name))
         self.limits[name] = (0, None)
-        self._made.clear()
         return name
+
+    def define(self, expr: Any, dim: Dim) -> None:
+        """From now on torch's symbol `expr` is `dim`."""
+        self.known[expr] = dim
+        self._made.clear()
+
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """The least and largest value of each symbol."""
+        return {name: (low, inf if high is None else high) for name, (low, high) in self.limits.items()}
 
     def bounds(self) -> tuple[tuple[str, int, int | None], ...]:
         """(symbol, least, most). Torch's least of 2 is a habit of export and no promise: 0 and 1 run too."""
@@ -82,12 +96,15 @@ def _places(inputs: Sequence[tuple[str, Any]]) -> Any:
                     yield d.node.expr, f"{name}_dim{i}"
 
 
-def _debug_names(inputs: Sequence[tuple[str, Any]]) -> dict[str, str]:
+def _environment(inputs: Sequence[tuple[str, Any]]) -> Any:
+    """Where torch keeps what it knows of symbols, None where no input has one."""
     for _, value in inputs:
+        if isinstance(value, torch.SymInt):
+            return value.node.shape_env
         mode = getattr(value, "fake_mode", None)
         if mode is not None and mode.shape_env is not None:
-            return compat.debug_names(mode.shape_env)
-    return {}
+            return mode.shape_env
+    return None
 
 
 def _unused(name: str, taken: Mapping[str, Any]) -> str:
@@ -98,12 +115,12 @@ def _unused(name: str, taken: Mapping[str, Any]) -> str:
     return own
 
 
-def _limits(expr: Any, ranges: Mapping[Any, Any]) -> tuple[int, int | None]:
-    found = ranges.get(expr)
+def _limits(found: Any, smallest: int) -> tuple[int, int | None]:
+    """Of torch's range, whose lower bounds of 1 and 2 are habit; `smallest` where it has none."""
     if found is None:
-        return 0, None
+        return smallest, None
     low, high = found.lower, found.upper
-    least = int(low) if low.is_Integer and int(low) > 2 else 0
+    least = smallest if not low.is_Integer else 0 if 0 <= int(low) <= 2 else max(int(low), smallest)
     return least, int(high) if high.is_Integer and int(high) < HIGHEST else None
 
 

@@ -14,3 +14,13 @@ def poison() -> Iterator[None]:
         if "XCC_POISON" not in os.environ:
             patch.setenv("XCC_POISON", "1")
         yield
+
+
+@pytest.fixture
+def fresh_torch() -> None:
+    """Nothing is compiled yet, nor counted, and random numbers begin anew."""
+    import torch
+
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    torch.manual_seed(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,11 +10,7 @@ import torch
 
 from xcc.frontends.torch.backend import backend
 
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    torch._dynamo.reset()
-    yield
+pytestmark = pytest.mark.usefixtures("fresh_torch")
 
 
 def overlapping() -> list[Any]:

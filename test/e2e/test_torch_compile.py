@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,9 @@ import xcc.torch
 from xcc.diagnostics import UserError
 from xcc.frontends.torch.backend import backend
 
+pytestmark = pytest.mark.usefixtures("fresh_torch")
+
 STRICT = {"strict": True}
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    torch._dynamo.reset()
-    torch.manual_seed(0)
-    yield
 
 
 def perceptron() -> torch.nn.Module:

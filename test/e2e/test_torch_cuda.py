@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,9 @@ from torch._dynamo.utils import counters
 import xcc.torch
 from xcc.frontends.torch.backend import backend
 
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")]
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("fresh_torch"),
+              pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")]
 STRICT = {"strict": True}
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    torch._dynamo.reset()
-    torch.manual_seed(0)
-    yield
 
 
 def perceptron(dtype: Any = torch.float32) -> torch.nn.Module:

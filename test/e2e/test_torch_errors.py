@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,10 @@ import xcc
 import xcc.torch
 from xcc.frontends.torch.backend import backend
 
+pytestmark = pytest.mark.usefixtures("fresh_torch")
+
 HERE = r"test_torch_errors\.py:\d+, in forward: "
 ADVICE = r"torch\.compile\(backend='xcc'\), which leaves such ops to torch"
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    torch._dynamo.reset()
-    yield
 
 
 class Double(torch.nn.Module):

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 import torch_models
 import torch_zoo
 
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    torch._dynamo.reset()
-    torch._dynamo.utils.counters.clear()
-    yield
+pytestmark = pytest.mark.usefixtures("fresh_torch")
 
 
 @pytest.mark.parametrize(("name", "way", "dtype"), [("lstm", "compile", "f16"), ("vit", "compile", "f32"),

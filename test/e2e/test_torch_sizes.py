@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,18 +11,13 @@ import torch
 from torch._dynamo.utils import counters
 
 import xcc.torch
+from xcc.frontends.torch.backend import backend
 from xcc.frontends.torch.oblivious import is_of_ones
+
+pytestmark = pytest.mark.usefixtures("fresh_torch")
 
 S, T = sympy.symbols("s t", integer=True, nonnegative=True)
 F = torch.nn.functional
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    torch._dynamo.reset()
-    counters.clear()
-    torch.manual_seed(0)
-    yield
 
 
 def compilations(f: Callable[..., Any], *calls: tuple[tuple[int, ...], ...]) -> list[int]:
@@ -57,6 +52,30 @@ def test_what_torch_asks_of_sizes_of_one_compiles_nothing_anew() -> None:
         return F.adaptive_avg_pool2d(x.permute(0, 3, 1, 2), 1).flatten(1), x.transpose(0, 1).reshape(-1, 3) * 2
 
     assert compilations(f, *(((n, 6, 5, 3),) for n in (3, 1, 0, 5))) == [1, 1, 1, 1]
+
+
+def test_slices_from_computed_places() -> None:
+    """Where a slice begins before the first element torch does not know its size."""
+    def f(x: Any) -> Any:
+        n = x.shape[1]
+        return x[:, n - 4:] * 2, x[:, 1:n - 2] + 1, x[:, n - 3:n - 1:2].sum(1), x[:, n - 4:].clone()[:, :2].exp()
+
+    assert compilations(f, *(((2, n),) for n in (9, 5, 3, 1, 2, 4)))[:5] == [1] * 5
+
+
+@pytest.mark.parametrize("compile", [xcc.torch.compile, lambda f, **o: torch.compile(
+    f, backend=backend, dynamic=True, options=o)])
+def test_numbers_below_zero_count_from_the_end(compile: Any) -> None:
+    """Numbers that a call gives, and differences of sizes."""
+    def f(x: Any, k: int) -> Any:
+        y = x.clone()
+        y[k] = 0
+        return x[k:] * 2, x[:k] + 1, x[:, k - 2:] + 1, x[k] * 2, y, x[:, k:x.shape[1] - 3].sum()
+
+    compiled = compile(f, strict=True)
+    for k in (-3, -2, 2, 3, -5, 1):
+        x = torch.randn(6, 4)
+        torch.testing.assert_close(compiled(x, k), f(x, k))
 
 
 def test_recurrent_layers_take_a_batch_of_one() -> None:

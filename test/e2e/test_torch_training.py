@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,14 +14,9 @@ from torch import nn
 
 from xcc.frontends.torch.backend import backend
 
+pytestmark = pytest.mark.usefixtures("fresh_torch")
+
 STRICT = {"strict": True}
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    torch._dynamo.reset()
-    torch.manual_seed(0)
-    yield
 
 
 def compiled(f: Callable[..., Any]) -> Callable[..., Any]:
