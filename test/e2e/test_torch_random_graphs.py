@@ -7,7 +7,7 @@ from compiled import EXAMPLES
 from torch_graphs import check
 
 
-@pytest.mark.parametrize("seed", range(max(1, int(8 * EXAMPLES))))
+@pytest.mark.parametrize("seed", range(max(1, int(12 * EXAMPLES))))
 def test_equals_eager(seed: int) -> None:
     if not check(seed):
         pytest.skip("torch.compile without xcc does not give what eager gives")

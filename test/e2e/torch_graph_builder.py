@@ -75,7 +75,7 @@ class Input(NamedTuple):
 
 @dataclass
 class Builder:
-    """A graph that grows; `largest` is the magnitude that its values reach."""
+    """A graph that grows; `largest` is the magnitude that its values reach, `kind` the type of most of its floats."""
 
     rng: np.random.Generator
     limit: int = 3000
@@ -84,6 +84,7 @@ class Builder:
     values: list[Value] = field(default_factory=list)
     inputs: list[Input] = field(default_factory=list)
     largest: float = 2.0
+    kind: Any = torch.float32
 
     def chance(self, p: float) -> bool:
         return bool(self.rng.random() < p)
@@ -129,9 +130,9 @@ class Builder:
         if below:
             return torch.from_numpy(np.asarray(self.rng.integers(0, below, size))).to(dtype)
         if dtype == torch.bool:
-            return torch.from_numpy(self.rng.random(size) < 0.5)
+            return torch.from_numpy(np.asarray(self.rng.random(size) < 0.5))
         if not dtype.is_floating_point:
-            return torch.from_numpy(np.asarray(self.rng.integers(-4, 9, size))).to(dtype)
+            return torch.from_numpy(np.asarray(self.rng.integers(0 if dtype == torch.uint8 else -4, 9, size))).to(dtype)
         return torch.from_numpy(np.asarray(self.rng.uniform(-2, 2, size))).to(dtype)
 
     def input(self, dims: Sequence[int | str], dtype: Any, below: int = 0) -> Value:
@@ -171,7 +172,8 @@ class Builder:
         """What the call gives in both worlds; nothing where it cannot be in the graph."""
         try:
             tried = [_call(target, *_world(i, args, kwargs), copied=True) for i in range(2)]
-            if all(self._fits(t) for world in tried for t in _tensors(world)):
+            if len(_tensors(tried[0])) == len(_tensors(tried[1])) \
+                    and all(self._fits(t) for world in tried for t in _tensors(world)):
                 return [_call(target, *_world(i, args, kwargs)) for i in range(2)]
         except (RuntimeError, IndexError, TypeError, ValueError):
             pass

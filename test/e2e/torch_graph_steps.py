@@ -24,6 +24,7 @@ def step(weight: float = 1.0) -> Callable[[Step], Step]:
 SMOOTH = (torch.sin, torch.cos, torch.tanh, torch.sigmoid, torch.atan, torch.erf, F.gelu, F.silu, F.softplus, F.elu,
           F.mish, torch.square, torch.asinh, F.logsigmoid, torch.expm1)
 LINEAR = (torch.neg, torch.abs, torch.relu, F.relu6, F.hardtanh)
+TYPES = (torch.float32, torch.int64, torch.int32, torch.bool, torch.float64, torch.float16, torch.bfloat16)
 STEPPED = (torch.floor, torch.ceil, torch.trunc, torch.round, torch.sign)
 
 
@@ -93,7 +94,7 @@ def choices(b: Builder) -> None:
         case 2:
             b.emit(b.pick([torch.logical_not, torch.any, torch.all]), mask[0])
         case _:
-            b.emit("to", x, b.pick([torch.float32, torch.int64, torch.int32, torch.bool, torch.float64]), exact=True)
+            b.emit("to", x, b.pick(TYPES), exact=True)
 
 
 @step(5)
@@ -255,23 +256,3 @@ def counts(b: Builder) -> None:
     x = b.any(1, "int")
     if x is not None:
         b.emit(b.pick([torch.sum, torch.cumsum, torch.any, torch.prod]), x, b.int(-x.rank, x.rank - 1))
-
-
-@step(3)
-def products(b: Builder) -> None:
-    x = b.any(1, "float")
-    if x is None or x.dtype != torch.float32 or not x.static(x.rank - 1):
-        return
-    k, n = x.shape[-1], b.int(1, 6)
-    y = b.value(lambda v: v.dtype == x.dtype and v.rank > 1 and v.shape[-1] == k and v.static(v.rank - 1))
-    match b.int(0, 3):
-        case 0 if y is not None and x.rank > 1:
-            for turned in b.emit("transpose", y, -1, -2, exact=True):
-                b.emit(torch.matmul, x, turned)
-        case 1 if x.rank == 3 and x.static(1):
-            w = b.input([n, x.shape[1], 3], torch.float32)
-            b.emit(F.conv1d, x, w, None, b.int(1, 2), b.int(0, 1))
-        case 2:
-            b.emit(torch.matmul, x, b.input([k, n], torch.float32))
-        case _:
-            b.emit(F.linear, x, b.input([n, k], torch.float32), b.input([n], torch.float32))
