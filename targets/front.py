@@ -8,7 +8,8 @@ from xcc.passes.base import Pass, get_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 
-__all__ = ["BESIDE", "LAUNCH", "MAX_ROW", "TILE_ROW", "front_stages", "gpu_model_passes", "whole_pipeline"]
+__all__ = ["BESIDE", "LAUNCH", "MAX_ROW", "TILE_ROW", "front_stages", "gpu_model_passes", "tile_pipeline",
+           "whole_pipeline"]
 
 BESIDE = 4          # microseconds of memory traffic of kernels that share a launch, which alone costs a GPU about one
 LAUNCH = 1 << 24    # operations in the microsecond in which a GPU starts a kernel, where 8 go with a byte of its memory
@@ -61,6 +62,19 @@ def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
             Upstream(pipeline="cse"),
         )),
     )
+
+
+def tile_pipeline(whole: Pipeline) -> Pipeline:
+    """What runs on a program of the tile dialect, of a target's `whole` pipeline: it joins behind stage ``vector``."""
+    return Pipeline((
+        Stage("tile", (
+            get_pass("configure-tile")(),
+            get_pass("lower-tile")(),
+            Upstream(pipeline="canonicalize"),
+            Upstream(pipeline="cse"),
+        )),
+        *whole.after("vector").stages,
+    ))
 
 
 def gpu_model_passes() -> tuple[Pass, ...]:

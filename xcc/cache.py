@@ -29,7 +29,7 @@ __all__ = ["compiler_version", "folder", "key_of", "limit", "load", "store", "tr
 
 DEFAULT_BYTES = 4 << 30
 KINDS = ("kernels", "models")
-PARTS = ("dialects", "frontends", "interpreter", "passes", "runtime", "targets", "tools")
+PARTS = ("dialects", "frontends", "interpreter", "passes", "runtime", "targets", "tile", "tools")
 """The package's folders, which lie in that of ``xcc`` or, in a checkout, beside it."""
 SOURCES = ("*.py", "*.ll", "*.txt")
 ABANDONED = 86400.0     # seconds after which a file that was to be renamed is what a crash left

@@ -10,6 +10,7 @@ gives. """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,8 @@ from xcc.dialects.tile.types import ELEMENTS, TileType
 from xcc.dialects.xt.base import dims_from_attr
 from xcc.symbolic import Dim
 
-__all__ = ["GRID", "NAME", "Parameter", "SIZES", "grid_of", "is_program", "parameters_of", "programs_in", "verify"]
+__all__ = ["GRID", "NAME", "SIZES", "Parameter", "Symbol", "grid_of", "is_program", "parameters_of", "programs_in",
+           "stride_name", "symbols_of", "verify"]
 
 GRID, NAME, SIZES = "tile.grid", "tile.name", "tile.dims"
 _SCALARS = ("index", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64")
@@ -41,6 +43,38 @@ class Parameter:
     @property
     def is_buffer(self) -> bool:
         return self.type.is_buffer
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """An i64 that a compiled program is given. `kind` is "size" (of dim `dim` of parameter number `argument`),
+    "stride", "scalar" (its bits) or "grid"."""
+
+    name: str
+    kind: str
+    argument: int = -1
+    dim: int = -1
+
+
+def symbols_of(parameters: Sequence[Parameter], grid: Sequence[Dim]) -> list[Symbol]:
+    """What a compiled program is given behind its buffers, in order."""
+    out: list[Symbol] = []
+    for i, p in enumerate(parameters):
+        if not p.is_buffer:
+            out.append(Symbol(p.name, "scalar", i))
+            continue
+        for d, n in enumerate(p.dims):
+            name = None if isinstance(n, int) else symbolic.bare_symbol(n)
+            if name is not None and name not in [s.name for s in out]:
+                out.append(Symbol(name, "size", i, d))
+        out += [Symbol(stride_name(p, d), "stride", i, d) for d, s in enumerate(p.strides or ()) if s is None]
+    known = {s.name for s in out}
+    given = [s for n in grid if not isinstance(n, int) for s in sorted(symbolic.symbols_of(n)) if s not in known]
+    return out + [Symbol(name, "grid") for name in dict.fromkeys(given)]
+
+
+def stride_name(p: Parameter, dim: int) -> str:
+    return f"{p.name}_stride_{dim}"
 
 
 def is_program(func: Any) -> bool:

@@ -20,6 +20,7 @@ from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.access import Access, mask_layout, neighbours_in_registers
 from xcc.passes.gpu.contraction import WARPS, Contraction
+from xcc.passes.gpu.distribute_atomics import ATOMIC
 from xcc.passes.gpu.distribute_combine import ACCUMULATE, accumulated_layout
 from xcc.passes.gpu.distribute_sort import SORT
 from xcc.passes.gpu.layout import Layout
@@ -82,7 +83,9 @@ class _Assigner:
     def assign(self, op: Any) -> None:
         if op.name == "scf.yield":
             return self.assign_yield(op)
-        if op.name in ("scf.for", "scf.if"):
+        if op.name == "scf.condition":
+            return self.assign_condition(op)
+        if op.name in ("scf.for", "scf.if", "scf.while"):
             return self.assign_region(op)
         if op.name == "vector.transfer_write":
             return self.assign_write(op)
@@ -112,7 +115,7 @@ class _Assigner:
             for i, wanted in enumerate((plan.lhs, plan.rhs, plan.result)):
                 self.values.use(op, i, wanted if wanted is not None else self.layout_of(op.operands[i]))
             return self.values.set(op, [layout])
-        if is_elementwise(op) or op.name in ("vector.gather", "vector.extract"):
+        if is_elementwise(op) or op.name in ("vector.gather", "vector.extract", ATOMIC):
             for i in uses:
                 self.values.use(op, i, layout)
             if vectors:
@@ -184,8 +187,28 @@ class _Assigner:
                     self.values.use(op, 3 + i, self.layout_of(r))
                     self.values.assigned[op.regions[0].blocks[0].arguments[1 + i]] = self.layout_of(r)
 
+        if op.name == "scf.while":
+            for i, v in enumerate(op.operands):
+                if is_vector(v):
+                    self.values.use(op, i, self.layout_of(op.regions[0].blocks[0].arguments[i]))
+            for region in op.regions:
+                for argument in region.blocks[0].arguments:
+                    if is_vector(argument):
+                        self.values.assigned[argument] = self.layout_of(argument)
+
+    def assign_condition(self, op: Any) -> None:
+        results = op.parent.operation.results
+        for i, v in enumerate(list(op.operands)[1:]):
+            if is_vector(v):
+                self.values.use(op, 1 + i, self.layout_of(results[i]))
+
     def assign_yield(self, op: Any) -> None:
         parent = op.parent
+        if parent.operation.name == "scf.while":
+            for i, v in enumerate(op.operands):
+                if is_vector(v):
+                    self.values.use(op, i, self.layout_of(parent.operation.regions[0].blocks[0].arguments[i]))
+            return
         for i, v in enumerate(op.operands):
             if is_vector(v):
                 self.values.use(op, i, self.layout_of(parent.operation.results[i]))
@@ -232,7 +255,7 @@ class _Assigner:
     def sweep(self) -> None:
         """Erases the vector ops that nothing uses."""
         for op in reversed(walk(self.func.regions[0].blocks[0])):
-            if op.results and not op.regions and all(is_vector(r) for r in op.results) \
+            if op.results and not op.regions and op.name != ATOMIC and all(is_vector(r) for r in op.results) \
                     and not any(True for r in op.results for _ in r.uses):
                 self.loads = [x for x in self.loads if x != op]
                 op.erase()

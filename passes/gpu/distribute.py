@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 from xcc import symbolic
 from xcc._mlir import arith_d, gpu_d, ir
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.gpu.distribute_atomics import ATOMIC
 from xcc.passes.gpu.grid import Grid
 from xcc.passes.gpu.index_values import forall_bounds
 from xcc.passes.gpu.kernel_builder import KernelBuilder
@@ -118,7 +119,7 @@ def phases_of(func: Any) -> list[list[Any]]:
 
 def writes_memory(op: Any) -> bool:
     """Whether `op` or an operation inside it stores to memory."""
-    if op.name in ("vector.transfer_write", "vector.scatter", "memref.store", "memref.atomic_rmw"):
+    if op.name in ("vector.transfer_write", "vector.scatter", "memref.store", "memref.atomic_rmw", ATOMIC):
         return True
     return any(writes_memory(inner.operation) for region in op.regions for block in region.blocks
                for inner in block.operations)

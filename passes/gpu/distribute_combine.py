@@ -1,4 +1,4 @@
-"""Per-thread code of ``xtg.accumulate``: updates that go to computed places of shared memory, in order.
+"""Per-thread code of ``tile.accumulate``: updates that go to computed places of shared memory, in order.
 
 A column is one warp's, whose lanes hold neighbouring updates. Lanes that name the same place are found by a vote on
 each bit of it; the first of them combines its update in the first round, the second in the next, and so on, so that a
@@ -13,17 +13,14 @@ from functools import partial
 from typing import Any
 
 from xcc._mlir import arith_d, ir, math_d, memref_d, scf_d
-from xcc.passes.gpu.distribute_compute import combining
+from xcc.passes.gpu.distribute_compute import combiner
 from xcc.passes.gpu.layout import Layout, log2
 from xcc.passes.gpu.registers import guarded, index, registers_of
 from xcc.passes.gpu.tile_ops import shape_of
 
 __all__ = ["ACCUMULATE", "accumulate", "accumulated_layout", "alloc"]
 
-ACCUMULATE = "xtg.accumulate"
-"""(memory, places [n, columns], updates [n, columns]) with ``kind``: memory[column * stride + place] is combined with
-the updates that have this place, in order of their row; without a kind the last of them stays. A negative place is
-none. Places are below ``places``."""
+ACCUMULATE = "tile.accumulate"
 
 _I = arith_d.CmpIPredicate
 
@@ -57,9 +54,10 @@ class _Rounds:
         self.k, self.layout = k, k.layout(op.operands[1])
         self.memory = k.get(op.operands[0])
         self.places, self.updates = (registers_of(k.get(v)) for v in list(op.operands)[1:])
-        self.bits = log2(ir.IntegerAttr(op.attributes["places"]).value)
+        self.bits = log2(ir.IntegerAttr(op.attributes["limit"]).value)
         self.stride = ir.IntegerAttr(op.attributes["stride"]).value
-        self.combine = combining(str(op.attributes["kind"]), self.updates[0].type) if "kind" in op.attributes else None
+        kind = ir.StringAttr(op.attributes["kind"]).value
+        self.combine = None if kind == "last" else combiner(kind, self.updates[0].type)
         self.mask = ir.IntegerType.get_signless(k.code.warp)
         self.only = k.code.first_copy(self.layout)
         mine = arith_d.shli(self._mask(1), arith_d.index_cast(self.mask, k.code.lane))
@@ -131,7 +129,7 @@ class _Rounds:
 
 
 def accumulate(k: Any, op: Any) -> None:
-    """xtg.accumulate"""
+    """tile.accumulate"""
     rounds = _Rounds(k, op)
     for register in range(rounds.layout.registers):
         rounds.emit(register)

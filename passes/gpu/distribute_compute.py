@@ -38,6 +38,16 @@ def combining(kind: str, element: Any) -> Any:
     return getattr(arith_d, names[0 if isinstance(element, ir.FloatType) else 1])
 
 
+_OF_TILES = {"sum": "add", "prod": "mul", "umax": "maxui", "umin": "minui"}
+
+
+def combiner(kind: str, element: Any) -> Any:
+    """The builder of the arith op of a kind of the tile dialect."""
+    tail = "" if kind in ("and", "or", "xor", *_OF_TILES) else \
+        ("f" if kind.endswith("num") else "imumf") if isinstance(element, ir.FloatType) else "si"
+    return combining(f"<{_OF_TILES.get(kind, kind + tail)}>", element)
+
+
 def reduction(k: Any, op: Any) -> None:
     """vector.multi_reduction: registers, then lanes by shuffles, then warps through shared memory."""
     source, acc = op.operands

@@ -24,9 +24,7 @@ from xcc.passes.gpu.tile_ops import element_bytes, shape_of
 
 __all__ = ["SORT", "sort", "sorted_layout"]
 
-SORT = "xtg.sort"
-"""Vectors of integers [rows, n], whose elements are compared one vector after the other, sorted along each row: the
-first of each row, as many as the results have. No two elements of a row are equal in all vectors."""
+SORT = "tile.sort"
 
 LEAST = 2       # bits of places in registers, also where the tile has fewer elements than that for each thread
 _I = arith_d.CmpIPredicate
@@ -163,7 +161,7 @@ def _widened(layout: Layout) -> Layout:
 
 
 def sort(k: Any, op: Any) -> None:
-    """xtg.sort"""
+    """tile.sort"""
     state = _Sort(k, [registers_of(k.get(v)) for v in op.operands], k.layout(op.operands[0]))
     kept = log2(shape_of(op.results[0])[1])
     for bit in range(kept):

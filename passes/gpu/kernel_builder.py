@@ -15,6 +15,7 @@ from xcc.passes.gpu import (
     warpgroup,
 )
 from xcc.passes.gpu.conversions import convert
+from xcc.passes.gpu.distribute_atomics import ATOMIC, atomic
 from xcc.passes.gpu.distribute_combine import ACCUMULATE, accumulate, alloc
 from xcc.passes.gpu.distribute_scan import scan
 from xcc.passes.gpu.distribute_sort import SORT, sort
@@ -71,6 +72,11 @@ class KernelBuilder:
             owner = value.owner
             if isinstance(owner, ir.Block):
                 parent = owner.owner.operation
+                if parent.name == "scf.while":
+                    i = ir.BlockArgument(value).arg_number
+                    before = owner == parent.regions[0].blocks[0]
+                    self.layouts[value] = self.layout(parent.operands[i] if before else parent.results[i])
+                    return self.layouts[value]
                 self.layouts[value] = self.layout(parent.results[ir.BlockArgument(value).arg_number - 1])
             else:
                 op = owner.operation
@@ -187,6 +193,21 @@ class KernelBuilder:
             self.values[a] = b
         return None
 
+    def while_loop(self, op: Any) -> None:
+        copy = ir.Operation.create("scf.while", results=[self.type_of(r) for r in op.results],
+                                   operands=[self.get(v) for v in op.operands], regions=2)
+        for old_region, new_region in zip(op.regions, copy.regions, strict=True):
+            old = old_region.blocks[0]
+            new = new_region.blocks.append(*[self.type_of(a) for a in old.arguments])
+            for a, b in zip(old.arguments, new.arguments, strict=True):
+                self.values[a] = b
+            self.shared.reads = ANYTHING      # by the turn before
+            with ir.InsertionPoint(new):
+                self.block(old)
+        self.shared.keep_reads()
+        for a, b in zip(op.results, copy.results, strict=True):
+            self.values[a] = b
+
     def branch(self, op: Any) -> None:
         copy = ir.Operation.create("scf.if", results=[self.type_of(r) for r in op.results],
                                    operands=[self.get(op.operands[0])], regions=2)
@@ -219,11 +240,14 @@ def attributes_of(op: Any) -> dict[str, Any]:
 
 _HANDLERS: dict[str, Callable[[KernelBuilder, Any], None]] = {
     ACCUMULATE: accumulate,
+    ATOMIC: atomic,
     CONVERT: KernelBuilder.convert,
     "memref.alloc": alloc,
     SORT: sort,
     "scf.for": KernelBuilder.for_loop,
+    "scf.condition": KernelBuilder.scalar,
     "scf.if": KernelBuilder.branch,
+    "scf.while": KernelBuilder.while_loop,
     "scf.yield": KernelBuilder.scalar,
     "vector.broadcast": distribute_positions.broadcast,
     "vector.constant_mask": distribute_positions.mask,

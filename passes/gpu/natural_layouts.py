@@ -53,8 +53,12 @@ class NaturalLayouts:
         op = owner(value)
         if op is None:
             parent = value.owner.owner.operation
+            if parent.name == "scf.while":
+                return self._carried(parent, value)
             i = ir.BlockArgument(value).arg_number - 1
             return self._best([yielded(parent, i), parent.operands[3 + i]]) or (self._default(value), ANY)
+        if op.name == "scf.while":
+            return self.of(yielded(op, 1 + list(op.results).index(value)))
         if op.name in ("scf.for", "scf.if"):
             i = [r for r in op.results].index(value)
             if op.name == "scf.for":
@@ -87,6 +91,16 @@ class NaturalLayouts:
         if is_elementwise(op):
             return self._best(list(op.operands))
         return self._default(value), ANY
+
+    def _carried(self, loop: Any, argument: Any) -> Ranked:
+        """Of an argument of a scf.while's regions: of what the loop starts with and what a turn gives."""
+        i = ir.BlockArgument(argument).arg_number
+        before, after = (r.blocks[0] for r in loop.regions)
+        if argument.owner == after:
+            found = self.of(yielded(loop, 1 + i))
+        else:
+            found = self._best([loop.operands[i], after.operations[len(after.operations) - 1].operands[i]])
+        return found or (self._default(argument), ANY)
 
     def _default(self, value: Any) -> Layout:
         shape = shape_of(value)

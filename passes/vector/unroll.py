@@ -17,10 +17,13 @@ from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.vector.dot_instructions import DotProduct, dot_products_of
-from xcc.passes.vector.tiles import Tile, dense_constant, keys, op, scalar_attr, splat_constant, vec
+from xcc.passes.vector.lanes import LOOKUP, SCALE
+from xcc.passes.vector.tiles import Tile, dense_constant, keys, op, scalar_attr, shuffle, splat_constant, vec
+from xcc.passes.walk import ops_where
 
 Handler = Callable[["Unroller", Any], None]
 HANDLERS: dict[str, Handler] = {}
+MACHINE = "xcc.machine"     # on a function: its vectors are of a machine's width already
 
 
 def unrolls(*names: str) -> Callable[[Handler], Handler]:
@@ -60,7 +63,10 @@ class UnrollVectors(Pass):
         with module.context, ir.Location.unknown():
             for f in list(module.body.operations):
                 if f.operation.name == "func.func" and len(f.regions[0].blocks):
-                    Unroller(lanes, dot).function(f)
+                    if MACHINE in f.attributes:
+                        Unroller(lanes, dot).instructions(f)
+                    else:
+                        Unroller(lanes, dot).function(f)
 
 
 class Unroller:
@@ -77,6 +83,20 @@ class Unroller:
         self.block(f.regions[0].blocks[0])
         for old in reversed(self.dead):
             old.erase()
+
+    def instructions(self, f: Any) -> None:
+        """Of a function of vectors of some registers each, those operations alone that stand for an instruction."""
+        for o in ops_where(f, lambda x: x.name in (SCALE, LOOKUP)):
+            with ir.InsertionPoint(o), o.location:
+                for v in o.operands:
+                    width = ir.VectorType(v.type).shape[0]
+                    pieces = [range(i, min(i + self.lanes, width)) for i in range(0, width, self.lanes)]
+                    self.tiles[v] = self.new(v, {(n,): v if len(pieces) == 1 else shuffle(v, v, piece)
+                                                 for n, piece in enumerate(pieces)})
+                HANDLERS[o.name](self, o)
+                self.dead.remove(o)
+                o.results[0].replace_all_uses_with(_joined(self.tiles[o.results[0]].values()))
+            o.erase()
 
     def block(self, block: Any) -> None:
         for o in list(block.operations):
@@ -139,6 +159,14 @@ class Unroller:
                 seen[operands] = op(o.name, [vec(out.width(key), out.elem)], operands, **attributes)
             out.chunks[key] = seen[operands]
         self.set(o, out)
+
+
+def _joined(pieces: list[Any]) -> Any:
+    """Vectors of one width, two to the power of something, as one."""
+    while len(pieces) > 1:
+        both = range(2 * ir.VectorType(pieces[0].type).shape[0])
+        pieces = [shuffle(a, b, both) for a, b in zip(pieces[::2], pieces[1::2], strict=True)]
+    return pieces[0]
 
 
 def _reads_only(o: Any) -> bool:

@@ -6,7 +6,7 @@ memory and combines the updates there.
       scf.for ... { x's tile to %held }
       scf.for ... {
         %i, %u = indices and updates of 512 rows, read a step ahead
-        "xtg.accumulate"(%held, %i, %u) {kind = add, places = 4096, stride = 4100} }
+        "tile.accumulate"(%held, %i, %u) {kind = "sum", limit = 4096, stride = 4100} }
       scf.for ... { %held to the result's tile } }
 
 Columns lie along the last dim, or along the first where that has none.
@@ -18,10 +18,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xcc._mlir import arith_d, ir, scf_d
+from xcc.dialects import tile
 from xcc.passes.xt_to_linalg.loops import Buffer, LoopKernel
 from xcc.passes.xt_to_linalg.registry import converts_to_tiles
-from xcc.passes.xt_to_linalg.types import constant, is_float, is_unsigned, stored
+from xcc.passes.xt_to_linalg.types import constant, is_unsigned, stored
 
+KINDS = {"add": "sum", "mul": "prod", "none": "last"}
 THREADS = 256
 STEP = 512          # updates of a column that are read at once
 MOVED = 1024        # places
@@ -107,12 +109,9 @@ class _Columns:
 
     def _accumulate(self, index: Any, update: Any) -> None:
         kind = self.k.op.attr("reduction")
-        if kind in ("max", "min"):
-            kind += "imumf" if is_float(self.x.dtype) else "ui" if is_unsigned(self.x.dtype) else "si"
-        i64 = ir.IntegerType.get_signless(64)
-        ir.Operation.create("xtg.accumulate", operands=[self.memory, index, update], attributes={
-            "places": ir.IntegerAttr.get(i64, self.held), "stride": ir.IntegerAttr.get(i64, self.stride),
-            **({} if kind == "none" else {"kind": ir.Attribute.parse(f"#vector.kind<{kind}>")})})
+        if kind in ("max", "min") and is_unsigned(self.x.dtype):
+            kind = f"u{kind}"
+        tile.accumulate(self.memory, index, update, kind=KINDS.get(kind, kind), limit=self.held, stride=self.stride)
 
     # -- vectors ------------------------------------------------------------------------------------------------
 

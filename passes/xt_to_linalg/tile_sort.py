@@ -3,7 +3,7 @@
     scf.forall (%i, %r) = (0, 0) to (%rows, %runs) step (1, 1) {
       %x = vector.transfer_read %a[%i, %r * 4096], %zero, %mask : vector<1x4096xf32>
       %w = key of %x << 32 | place : vector<1x4096xi64>
-      %s = "xtg.sort"(%w) : (vector<1x4096xi64>) -> vector<1x64xi64>
+      %s = "tile.sort"(%w) {keep = 64} : (vector<1x4096xi64>) -> vector<1x64xi64>
       vector.transfer_write ... }
 
 A key is an integer of the same order, so that a key and its place are one number where both fit 64 bits, and no two are
@@ -17,6 +17,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import arith_d, ir
+from xcc.dialects import tile
 from xcc.passes.xt_to_linalg.loops import Buffer, LoopKernel
 from xcc.passes.xt_to_linalg.registry import converts_to_tiles
 from xcc.passes.xt_to_linalg.types import constant, is_float, is_unsigned, stored
@@ -135,8 +136,7 @@ class _Runs:
     def _tile(self, row: Any, run: Any) -> None:
         first = arith_d.muli(run, self.k.dim(self.width))
         words, minus = self._words(row, first)
-        kinds = [ir.VectorType.get([self.height, _pow2(self.keep)], ir.VectorType(w.type).element_type) for w in words]
-        words = list(ir.Operation.create("xtg.sort", results=kinds, operands=words).results)
+        words = list(tile.sort(*words, keep=_pow2(self.keep)))
         key, number = words if len(words) == 2 else self._parts(words[0])
         if minus:
             flag = arith_d.cmpi(_I.ne, arith_d.andi(number, _splat(number, 1)), _splat(number, 0))

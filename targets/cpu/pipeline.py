@@ -20,6 +20,7 @@ def vector_stages() -> tuple[Stage, ...]:
         Stage("cpu", (
             _pass("amx-tiles"),
             _pass("row-division"),
+            _pass("retile"),
             _pass("block-loops"),
             parse_pass("expand-math{libm=true}"),
             _pass("expand-floats"),

@@ -21,7 +21,7 @@ func.func @main(%x: tensor<8xf32> {xt.name = "x"}) -> (tensor<8xf32> {xt.name = 
   return %0 : tensor<8xf32>
 }
 """
-TOP = ("xcc", "dialects", "passes", "frontends", "targets", "runtime", "interpreter", "tools")
+TOP = ("xcc", "dialects", "passes", "frontends", "targets", "runtime", "interpreter", "tile", "tools")
 
 
 def _config() -> dict[str, Any]:

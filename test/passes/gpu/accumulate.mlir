@@ -24,7 +24,7 @@ func.func @add(%i: memref<64x4xi32>, %u: memref<64x4xf32>, %o: memref<64xf32>) a
     %held = memref.alloc() : memref<64xf32, #gpu.address_space<workgroup>>
     %a = vector.transfer_read %i[%c0, %c0], %none {in_bounds = [true, true]} : memref<64x4xi32>, vector<64x4xi32>
     %b = vector.transfer_read %u[%c0, %c0], %zero {in_bounds = [true, true]} : memref<64x4xf32>, vector<64x4xf32>
-    "xtg.accumulate"(%held, %a, %b) {kind = #vector.kind<add>, places = 16 : i64, stride = 16 : i64} : (memref<64xf32, #gpu.address_space<workgroup>>, vector<64x4xi32>, vector<64x4xf32>) -> ()
+    "tile.accumulate"(%held, %a, %b) {kind = "sum", limit = 16 : i64, stride = 16 : i64} : (memref<64xf32, #gpu.address_space<workgroup>>, vector<64x4xi32>, vector<64x4xf32>) -> ()
     gpu.barrier
     %step = vector.step : vector<64xindex>
     %every = arith.constant dense<true> : vector<64xi1>
@@ -49,7 +49,7 @@ func.func @last(%i: memref<64x4xi32>, %u: memref<64x4xf32>, %o: memref<64xf32>) 
     %held = memref.alloc() : memref<64xf32, #gpu.address_space<workgroup>>
     %a = vector.transfer_read %i[%c0, %c0], %none {in_bounds = [true, true]} : memref<64x4xi32>, vector<64x4xi32>
     %b = vector.transfer_read %u[%c0, %c0], %zero {in_bounds = [true, true]} : memref<64x4xf32>, vector<64x4xf32>
-    "xtg.accumulate"(%held, %a, %b) {places = 16 : i64, stride = 16 : i64} : (memref<64xf32, #gpu.address_space<workgroup>>, vector<64x4xi32>, vector<64x4xf32>) -> ()
+    "tile.accumulate"(%held, %a, %b) {kind = "last", limit = 16 : i64, stride = 16 : i64} : (memref<64xf32, #gpu.address_space<workgroup>>, vector<64x4xi32>, vector<64x4xf32>) -> ()
     gpu.barrier
     %step = vector.step : vector<64xindex>
     %every = arith.constant dense<true> : vector<64xi1>

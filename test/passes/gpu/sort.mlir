@@ -10,7 +10,7 @@ func.func @words(%x: memref<1x256xi32>, %o: memref<1x256xi32>) attributes {xt.ke
   %zero = arith.constant 0 : i32
   scf.forall (%i) in (1) {
     %a = vector.transfer_read %x[%c0, %c0], %zero {in_bounds = [true, true]} : memref<1x256xi32>, vector<1x256xi32>
-    %s = "xtg.sort"(%a) : (vector<1x256xi32>) -> vector<1x256xi32>
+    %s = "tile.sort"(%a) : (vector<1x256xi32>) -> vector<1x256xi32>
     vector.transfer_write %s, %o[%c0, %c0] {in_bounds = [true, true]} : vector<1x256xi32>, memref<1x256xi32>
   }
   return
@@ -30,7 +30,7 @@ func.func @pairs(%x: memref<64x2xi64>, %o: memref<64x2xi64>, %m: memref<64x2xi32
     %a = vector.transfer_read %x[%c0, %c0], %zero {in_bounds = [true, true]} : memref<64x2xi64>, vector<64x2xi64>
     %none = arith.constant 0 : i32
     %n = vector.transfer_read %m[%c0, %c0], %none {in_bounds = [true, true]} : memref<64x2xi32>, vector<64x2xi32>
-    %s:2 = "xtg.sort"(%a, %n) : (vector<64x2xi64>, vector<64x2xi32>) -> (vector<64x2xi64>, vector<64x2xi32>)
+    %s:2 = "tile.sort"(%a, %n) : (vector<64x2xi64>, vector<64x2xi32>) -> (vector<64x2xi64>, vector<64x2xi32>)
     vector.transfer_write %s#0, %o[%c0, %c0] {in_bounds = [true, true]} : vector<64x2xi64>, memref<64x2xi64>
     vector.transfer_write %s#1, %p[%c0, %c0] {in_bounds = [true, true]} : vector<64x2xi32>, memref<64x2xi32>
   }
@@ -47,7 +47,7 @@ func.func @least(%x: memref<1x64xi32>, %o: memref<1x4xi32>) attributes {xt.kerne
   %zero = arith.constant 0 : i32
   scf.forall (%i) in (1) {
     %a = vector.transfer_read %x[%c0, %c0], %zero {in_bounds = [true, true]} : memref<1x64xi32>, vector<1x64xi32>
-    %s = "xtg.sort"(%a) : (vector<1x64xi32>) -> vector<1x4xi32>
+    %s = "tile.sort"(%a) {keep = 4 : i64} : (vector<1x64xi32>) -> vector<1x4xi32>
     vector.transfer_write %s, %o[%c0, %c0] {in_bounds = [true, true]} : vector<1x4xi32>, memref<1x4xi32>
   }
   return

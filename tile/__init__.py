@@ -79,14 +79,16 @@ from xcc.tile.places import located, not_mine
 from xcc.tile.places import where as caller
 from xcc.tile.program import BufferOf, Program, ScalarOf, build, parse
 from xcc.tile.random import philox, random
+from xcc.tile.running import Compiled, compile, run
 from xcc.tile.values import Value, convert
 
 __all__ = [
-    "Buffer", "BufferOf", "Program", "ScalarOf", "Value", "Watch", "abs", "all", "any", "arange", "argmax",
-    "argmin", "assert_", "atomic", "bind", "bitcast", "broadcast_to", "build", "caller", "cdiv", "ceil", "clip",
-    "constant", "convert", "cos", "cummax", "cumprod", "cumsum", "dot", "erf", "evaluate", "exp", "exp2",
-    "expand_dims", "floor", "fma", "for_", "full", "gather", "if_", "join", "load", "located", "log", "log2",
-    "max", "maximum", "min", "minimum", "mulhi", "not_mine", "num_programs", "parse", "philox", "print_",
-    "prod", "program_id", "random", "reduce", "rsqrt", "scan", "scatter", "sigmoid", "sin", "sort", "split",
-    "sqrt", "store", "sum", "tanh", "transpose", "unsupported", "where", "while_", "zeros",
+    "Buffer", "BufferOf", "Compiled", "Program", "ScalarOf", "Value", "Watch", "abs", "all", "any", "arange",
+    "argmax", "argmin", "assert_", "atomic", "bind", "bitcast", "broadcast_to", "build", "caller", "cdiv",
+    "ceil", "clip", "compile", "constant", "convert", "cos", "cummax", "cumprod", "cumsum", "dot", "erf",
+    "evaluate", "exp", "exp2", "expand_dims", "floor", "fma", "for_", "full", "gather", "if_", "join", "load",
+    "located", "log", "log2", "max", "maximum", "min", "minimum", "mulhi", "not_mine", "num_programs", "parse",
+    "philox", "print_", "prod", "program_id", "random", "reduce", "rsqrt", "run", "scan", "scatter", "sigmoid",
+    "sin", "sort", "split", "sqrt", "store", "sum", "tanh", "transpose", "unsupported", "where", "while_",
+    "zeros",
 ]

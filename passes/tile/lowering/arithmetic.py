@@ -1,0 +1,58 @@
+"""Arithmetic that targets lack, by what they have; the same for scalars and tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xcc._mlir import arith_d, ir
+from xcc.diagnostics import UserError
+from xcc.passes.tile.lowering.ranges import nonnegative
+from xcc.passes.tile.lowering.vectors import element_of, like
+from xcc.passes.vector.tiles import splat_constant
+
+__all__ = ["EXPANSIONS"]
+
+_I = arith_d.CmpIPredicate
+
+
+def _floor_divide(source: Any, values: list[Any]) -> list[Any]:
+    """arith.floordivsi: the quotient towards 0, less one where that is above."""
+    a, b = values
+    if all(nonnegative(v) for v in source.operands):
+        return [arith_d.divui(a, b)]
+    zero = splat_constant(a.type, 0)
+    quotient, rest = arith_d.divsi(a, b), arith_d.remsi(a, b)
+    apart = arith_d.xori(arith_d.cmpi(_I.slt, rest, zero), arith_d.cmpi(_I.slt, b, zero))
+    less = arith_d.andi(arith_d.cmpi(_I.ne, rest, zero), apart)
+    return [arith_d.select(less, arith_d.subi(quotient, splat_constant(a.type, 1)), quotient)]
+
+
+def _ceil_divide(source: Any, values: list[Any]) -> list[Any]:
+    """arith.ceildivsi: the quotient towards 0, and one more where that is below."""
+    a, b = values
+    zero = splat_constant(a.type, 0)
+    quotient, rest = arith_d.divsi(a, b), arith_d.remsi(a, b)
+    apart = arith_d.xori(arith_d.cmpi(_I.slt, rest, zero), arith_d.cmpi(_I.slt, b, zero))
+    true = splat_constant(apart.type, 1)
+    more = arith_d.andi(arith_d.cmpi(_I.ne, rest, zero), arith_d.xori(apart, true))
+    return [arith_d.select(more, arith_d.addi(quotient, splat_constant(a.type, 1)), quotient)]
+
+
+def _extended(source: Any, values: list[Any]) -> list[Any]:
+    """arith.mului_extended and mulsi_extended of up to 32 bits, in twice as many."""
+    element = element_of(values[0])
+    if isinstance(element, ir.IndexType) or element.width > 32:
+        raise UserError(f"{source.location}: {source.name} of {element}: 32 bits at most")
+    bits = element.width
+    double = like(values[0], ir.IntegerType.get_signless(2 * bits))
+    widen = arith_d.extui if source.name == "arith.mului_extended" else arith_d.extsi
+    product = arith_d.muli(*(widen(double, v) for v in values))
+    high = arith_d.shrui(product, splat_constant(double, bits))
+    return [arith_d.trunci(values[0].type, product), arith_d.trunci(values[0].type, high)]
+
+
+EXPANSIONS: dict[str, Callable[[Any, list[Any]], list[Any]]] = {
+    "arith.ceildivsi": _ceil_divide, "arith.floordivsi": _floor_divide, "arith.mului_extended": _extended,
+    "arith.mulsi_extended": _extended,
+}

@@ -1,0 +1,96 @@
+"""The operations of a tile program, one after the other, as block-level vector code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.diagnostics import UserError
+from xcc.dialects.tile.op import attrs_of, grouped, op_class
+from xcc.passes.tile.lowering import arithmetic, combine, compute, memory, shape
+from xcc.passes.tile.lowering.views import BufferView, value_of
+from xcc.symbolic import Dim
+
+__all__ = ["Body"]
+
+
+class Body:
+    """Emits the code of a program's blocks. `ids` and `sizes` are the instance's numbers and the grid's, `values` what
+    been made of the program's values, `views` of its buffers."""
+
+    def __init__(self, grid: tuple[Dim, ...]) -> None:
+        self.grid = grid
+        self.ids: list[Any] = []
+        self.sizes: list[Any] = []
+        self.values: dict[Any, Any] = {}
+        self.views: dict[Any, BufferView] = {}
+
+    def get(self, value: Any) -> Any:
+        return self.values[value]
+
+    def block(self, block: Any) -> None:
+        """The operations of `block`, at the insertion point."""
+        for operation in block.operations:
+            if operation.operation.name != "func.return":
+                with operation.operation.location:
+                    self.emit(operation.operation)
+
+    def emit(self, source: Any) -> None:
+        if source.name.startswith("tile."):
+            self.tile(source)
+        elif source.name == "memref.dim":
+            dim = ir.IntegerAttr(source.operands[1].owner.attributes["value"]).value
+            self.values[source.results[0]] = value_of(self.views[source.operands[0]].sizes[dim])
+        elif source.name in arithmetic.EXPANSIONS:
+            made = arithmetic.EXPANSIONS[source.name](source, [self.get(v) for v in source.operands])
+            self.values.update(zip(source.results, made, strict=True))
+        else:
+            self.copy(source)
+
+    def copy(self, source: Any) -> None:
+        """The same operation, with its regions, on what was made of its operands."""
+        made = ir.Operation.create(source.name, results=[r.type for r in source.results],
+                                   operands=[self.get(v) for v in source.operands],
+                                   attributes={n: source.attributes[n] for n in source.attributes},
+                                   regions=len(source.regions))
+        self.values.update(zip(source.results, made.results, strict=True))
+        for old, new in zip(source.regions, made.regions, strict=True):
+            for inner in old.blocks:
+                block = new.blocks.append(*[a.type for a in inner.arguments])
+                self.values.update(zip(inner.arguments, block.arguments, strict=True))
+                with ir.InsertionPoint(block):
+                    self.block(inner)
+
+    def tile(self, source: Any) -> None:
+        cls, a = op_class(source), attrs_of(source)
+        assert cls is not None
+        handler = _HANDLERS.get(source.name.removeprefix("tile."))
+        if handler is None:
+            raise UserError(f"{_place(source)}: '{source.name}' is of evaluations: no target has a rule for it")
+        made = handler(self, source, a, *grouped(cls, source.operands))
+        if made is None:
+            return
+        self.values.update(zip(source.results, made if isinstance(made, list) else [made], strict=True))
+
+
+def _place(source: Any) -> str:
+    return str(source.location).removeprefix("loc(").removesuffix(")").replace('"', "")
+
+
+def _program_id(body: Body, source: Any, a: Any) -> Any:
+    return body.ids[a.axis] if a.axis < len(body.ids) else value_of(0)
+
+
+def _num_programs(body: Body, source: Any, a: Any) -> Any:
+    return value_of(body.sizes[a.axis] if a.axis < len(body.sizes) else 1)
+
+
+def _nothing(body: Body, source: Any, a: Any, *values: Any) -> None:
+    return None
+
+
+_HANDLERS: dict[str, Callable[..., Any]] = {
+    **memory.HANDLERS, **compute.HANDLERS, **shape.HANDLERS, **combine.HANDLERS,
+}
+_HANDLERS |= {"assert": _nothing, "num_programs": _num_programs, "program_id": _program_id}

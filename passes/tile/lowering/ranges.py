@@ -1,0 +1,49 @@
+"""What is known of a program's offsets: that they are not negative, that they lie inside a buffer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from xcc._mlir import ir
+from xcc.passes.tile.lowering.views import BufferView
+
+if TYPE_CHECKING:
+    from xcc.passes.tile.lowering.body import Body
+
+__all__ = ["is_within", "nonnegative"]
+
+_KEEP = ("arith.addi", "arith.muli", "arith.floordivsi", "arith.divsi", "arith.divui", "arith.remui", "arith.minsi",
+         "arith.minui", "arith.ceildivsi", "arith.remsi", "tile.broadcast", "tile.reshape", "arith.extui")
+"""Not negative where no operand is."""
+
+
+def nonnegative(value: Any) -> bool:
+    """Whether an index of the program is known to be 0 or more."""
+    if isinstance(value.owner, ir.Block):
+        parent = value.owner.owner.operation
+        return parent.name == "scf.for" and ir.BlockArgument(value).arg_number == 0 and nonnegative(parent.operands[0])
+    op = value.owner.operation
+    if op.name in ("tile.program_id", "tile.num_programs", "memref.dim", "tile.iota"):
+        return True
+    if op.name == "arith.constant":
+        attribute = op.attributes["value"]
+        return isinstance(attribute, ir.IntegerAttr) and attribute.value >= 0
+    if op.name in ("arith.maxsi", "arith.andi"):
+        return any(nonnegative(v) for v in op.operands)
+    if op.name == "arith.select":
+        return all(nonnegative(v) for v in list(op.operands)[1:])
+    return op.name in _KEEP and all(nonnegative(v) for v in op.operands)
+
+
+def is_within(body: Body, offset: Any, view: BufferView, dim: int) -> bool:
+    """Whether a scalar offset is known to lie inside dim `dim` of a view."""
+    if isinstance(offset.owner, ir.Block):
+        return False
+    op = offset.owner.operation
+    size = view.sizes[dim]
+    if op.name == "arith.constant":
+        return isinstance(size, int) and 0 <= ir.IntegerAttr(op.attributes["value"]).value < size
+    if op.name != "tile.program_id" or not view.names:
+        return False
+    axis = ir.IntegerAttr(op.attributes["axis"]).value
+    return axis < len(body.grid) and body.grid[axis] == view.names[view.order[dim]]

@@ -1,0 +1,68 @@
+"""Positions, and what moves elements, of tile programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from xcc._mlir import arith_d, ir
+from xcc.passes.tile.lowering.vectors import (
+    broadcast,
+    element_of,
+    like,
+    reduced,
+    reshaped,
+    shape_of,
+    step,
+    transposed,
+    vector_of,
+)
+from xcc.passes.vector.tiles import index, splat_constant
+
+if TYPE_CHECKING:
+    from xcc.passes.tile.lowering.body import Body
+
+__all__ = ["HANDLERS", "join", "split"]
+
+_I = arith_d.CmpIPredicate
+
+
+def _iota(body: Body, source: Any, a: Any) -> Any:
+    line = step((a.size,), 0)
+    element = ir.VectorType(source.results[0].type).element_type
+    return line if isinstance(element, ir.IndexType) else arith_d.index_cast(vector_of((a.size,), element), line)
+
+
+def _second(shape: tuple[int, ...]) -> Any:
+    """Which elements are the second along the last dim, of size 2."""
+    return arith_d.cmpi(_I.eq, step(shape, len(shape) - 1), broadcast(index(1), shape))
+
+
+def join(x: Any, y: Any) -> Any:
+    """x and y side by side along a new last dim."""
+    shape = (*shape_of(x), 2)
+    a, b = (broadcast(reshaped(v, (*shape[:-1], 1)), shape) for v in (x, y))
+    return arith_d.select(_second(shape), b, a)
+
+
+def split(x: Any) -> list[Any]:
+    """The two halves along the last dim: what is of the other half is made nothing, and added."""
+    shape = shape_of(x)
+    second = _second(shape)
+    floats = isinstance(element_of(x), ir.FloatType)
+    bits = x
+    if floats:      # bits are added exactly, whatever they stand for
+        bits = arith_d.bitcast(like(x, ir.IntegerType.get_signless(element_of(x).width)), x)
+    none = splat_constant(bits.type, 0)
+    out = [reduced(arith_d.select(second, *pair), "or", (len(shape) - 1,)) for pair in ((none, bits), (bits, none))]
+    return [arith_d.bitcast(like(v, element_of(x)), v) if floats else v for v in out]
+
+
+HANDLERS: dict[str, Callable[..., Any]] = {
+    "iota": _iota,
+    "broadcast": lambda body, source, a, x: broadcast(body.get(x), a.shape),
+    "reshape": lambda body, source, a, x: reshaped(body.get(x), a.shape),
+    "transpose": lambda body, source, a, x: transposed(body.get(x), a.order),
+    "join": lambda body, source, a, x, y: join(body.get(x), body.get(y)),
+    "split": lambda body, source, a, x: split(body.get(x)),
+}

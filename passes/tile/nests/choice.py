@@ -1,0 +1,144 @@
+"""Which block values are computed where they are needed, and which are kept in memory."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.passes.walk import ops_where
+
+__all__ = ["DEAR", "LEAVES", "cost_of", "is_elementwise", "is_lazy", "is_vector", "is_view", "kept",
+           "unit_reshape", "writes"]
+
+LEAVES = ("vector.step", "vector.create_mask", "vector.constant_mask", "vector.broadcast", "vector.transpose")
+LOADS = ("vector.transfer_read", "vector.gather")
+WRITES = ("vector.transfer_write", "vector.scatter", "tile.atomic", "memref.store", "memref.atomic_rmw")
+DEAR = 6        # operations from which on a value that is needed twice is kept
+_COSTS = {"math.": 10, "arith.div": 5, "arith.rem": 8, "vector.gather": 8}
+
+
+def is_vector(value: Any) -> bool:
+    return isinstance(value.type, ir.VectorType)
+
+
+def is_elementwise(op: Any) -> bool:
+    return op.name.startswith(("arith.", "math.")) and op.name != "arith.constant"
+
+
+def unit_reshape(op: Any) -> bool:
+    """Whether a shape_cast only adds or drops dims of size 1."""
+    source, result = (ir.VectorType(v.type).shape for v in (op.operands[0], op.results[0]))
+    return [n for n in source if n > 1] == [n for n in result if n > 1]
+
+
+def is_view(op: Any) -> bool:
+    """Whether `op` only changes where elements are."""
+    return op.name in ("vector.broadcast", "vector.transpose") or (op.name == "vector.shape_cast" and unit_reshape(op))
+
+
+def is_lazy(op: Any) -> bool:
+    """Whether the elements of the result can be computed one by one."""
+    if op.name == "arith.constant":
+        return ir.DenseElementsAttr(op.attributes["value"]).is_splat
+    return op.name in LEAVES or op.name in LOADS or is_view(op) or is_elementwise(op)
+
+
+def writes(op: Any) -> bool:
+    """Whether `op` or what is inside it writes memory."""
+    return bool(ops_where(op, lambda o: o.name in WRITES))
+
+
+def _reads_nothing(op: Any) -> bool:
+    """Whether a value is made of positions and scalars alone, cheaply."""
+    if op.name in ("vector.step", "vector.create_mask", "vector.constant_mask", "arith.constant"):
+        return True
+    if not (is_view(op) or is_elementwise(op)) or op.name.startswith(("math.", "arith.div", "arith.rem")):
+        return False
+    return all(not is_vector(v) or (not isinstance(v.owner, ir.Block) and _reads_nothing(v.owner.operation))
+               for v in op.operands)
+
+
+def cost_of(op: Any) -> int:
+    """Operations for an element of a lazy value."""
+    own = next((c for name, c in _COSTS.items() if op.name.startswith(name)), 1)
+    if op.name == "arith.constant" or op.name in LOADS:
+        return own
+    return own + sum(cost_of(v.owner.operation) for v in op.operands
+                     if is_vector(v) and not isinstance(v.owner, ir.Block) and is_lazy(v.owner.operation))
+
+
+def _roots(op: Any, block: Any, found: set[Any], seen: set[Any]) -> None:
+    """The operations of `block` that make the elements of `op` be computed, directly or by way of lazy values."""
+    for use in (u for r in op.results for u in r.uses):
+        user = use.owner.operation
+        if user in seen:
+            continue
+        seen.add(user)
+        if user.block == block and is_lazy(user):
+            _roots(user, block, found, seen)
+        else:
+            found.add(_inside(user, block))
+
+
+def _inside(op: Any, block: Any) -> Any:
+    """The operation of `block` that `op` is, or is inside of."""
+    while op.block != block:
+        op = op.block.owner.operation
+    return op
+
+
+def kept(op: Any) -> bool:
+    """Whether the result of the lazy operation `op` is computed at once, and kept in memory."""
+    if _reads_nothing(op):
+        return False
+    users = [u.owner.operation for r in op.results for u in r.uses]
+    if is_view(op):
+        return False
+    if any(u.block != op.block for u in users):
+        return True
+    found: set[Any] = set()
+    _roots(op, op.block, found, set())
+    cost = cost_of(op)
+    if cost >= DEAR and (len(found) > 1 or any(_stretches(u) for u in users)):
+        return True
+    if any(r.name in ("scf.for", "scf.while", "scf.if") for r in found):
+        return True
+    return _reads(op) and not _safe(op, found)
+
+
+def _stretches(op: Any) -> bool:
+    """Whether elements are needed several times by a broadcast."""
+    if op.name == "vector.shape_cast" and unit_reshape(op):
+        return any(_stretches(u.owner.operation) for u in op.results[0].uses)
+    return op.name == "vector.broadcast" and is_vector(op.operands[0]) \
+        and prod(ir.VectorType(op.results[0].type).shape) > prod(ir.VectorType(op.operands[0].type).shape)
+
+
+def _reads(op: Any) -> bool:
+    return op.name in LOADS
+
+
+def _safe(op: Any, roots: set[Any]) -> bool:
+    """Whether what a load reads is still there where its elements are computed: nothing writes between, and a store
+    that needs them writes other memory, or the same elements."""
+    behind, last = False, None
+    order = [o.operation for o in op.block.operations]
+    last = max((order.index(r) for r in roots), default=-1)
+    for n, o in enumerate(order):
+        if o == op:
+            behind = True
+        elif behind and n < last and writes(o):
+            return False
+    final = order[last] if last >= 0 else None
+    if final is None or not writes(final):
+        return True
+    return op.name == "vector.transfer_read" and final.name == "vector.transfer_write" \
+        and (final.operands[1] != op.operands[0] or _same_place(op, final))
+
+
+def _same_place(read: Any, write: Any) -> bool:
+    rank = ir.MemRefType(read.operands[0].type).rank
+    return list(read.operands)[1:1 + rank] == list(write.operands)[2:2 + rank] \
+        and read.results[0].type == write.operands[0].type \
+        and read.attributes["permutation_map"] == write.attributes["permutation_map"]

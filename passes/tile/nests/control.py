@@ -1,0 +1,190 @@
+"""Loops and branches that carry block values: these are in memory, at the same place in every turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from xcc._mlir import ir
+from xcc.passes.tile.nests.choice import is_elementwise, is_lazy, is_vector, is_view
+from xcc.passes.tile.nests.pieces import Kept
+
+if TYPE_CHECKING:
+    from xcc.passes.tile.nests.program import Retiler
+
+__all__ = ["HANDLERS"]
+
+
+def _terminator(block: Any) -> Any:
+    return list(block.operations)[-1].operation
+
+
+def _body(r: Retiler, block: Any) -> None:
+    """The operations of a block but for its last."""
+    for operation in list(block.operations)[:-1]:
+        with operation.operation.location:
+            r.emit(operation.operation)
+
+
+def _like(r: Retiler, value: Any) -> Kept:
+    kind = ir.VectorType(value.type)
+    return r.buffer(kind.shape, kind.element_type)
+
+
+def _put(r: Retiler, values: list[Any], places: list[Kept]) -> None:
+    """Has the `values` in `places`, as if all were put there at once."""
+    made = []
+    for v, place in zip(values, places, strict=True):
+        have = r.kept.get(v)
+        if have is not None and have.memref == place.memref:
+            continue
+        # what is only computed from others may read a place that is written: it is kept elsewhere first
+        made.append((r.in_memory(v), place))
+    for have, place in made:
+        _copy(r, have, place)
+
+
+def _copy(r: Retiler, source: Kept, target: Kept) -> None:
+    r.nest(source.shape, lambda coords, lane, width: target.store(source.load(coords, lane, width), coords, lane))
+
+
+def _plan(r: Retiler, block: Any, values: list[Any], arguments: list[Any], places: list[Kept]) -> None:
+    """Lets a value that a loop carries on be computed where the last turn's lies, if nobody reads that any more."""
+    for v, a, place in zip(values, arguments, places, strict=True):
+        if isinstance(v.owner, ir.Block) or v.owner.operation.block != block or list(values).count(v) > 1:
+            continue
+        source = v.owner.operation
+        if _last_reader(source, a, block):
+            r.targets[v] = place
+
+
+def _last_reader(source: Any, argument: Any, block: Any) -> bool:
+    """Whether the operation `source` of `block` reads `argument` at the places that it writes alone, and nobody does so
+    behind it."""
+    order = [o.operation for o in block.operations]
+    at = order.index(source)
+    todo, seen = [argument], set()
+    while todo:
+        for use in todo.pop().uses:
+            user = use.owner.operation
+            if user in seen:
+                continue
+            seen.add(user)
+            if user.block != block:
+                return False
+            if user == source:
+                if not (is_elementwise(user) or (user.name == "vector.contract" and use.operand_number == 2)
+                        or (user.name == "vector.multi_reduction" and use.operand_number == 1)):
+                    return False
+                continue
+            if is_lazy(user):
+                reads_same = is_elementwise(user) and user.results[0].type.shape == argument.type.shape
+                if not reads_same and _reaches(user, source):
+                    return False
+                todo += list(user.results)
+            elif order.index(user) > at:
+                return False
+    return True
+
+
+def _reaches(user: Any, source: Any) -> bool:
+    """Whether `source` computes elements of `user`'s result."""
+    if user == source:
+        return True
+    return any(_reaches(u.owner.operation, source) for r in user.results for u in r.uses
+               if u.owner.operation == source or (is_lazy(u.owner.operation) or is_view(u.owner.operation)))
+
+
+def _for(r: Retiler, source: Any) -> None:
+    """scf.for"""
+    block = source.regions[0].blocks[0]
+    init, carried = list(source.operands)[3:], list(block.arguments)[1:]
+    whole = [is_vector(v) for v in init]
+    places = [_like(r, v) if w else None for v, w in zip(init, whole, strict=True)]
+    for v, place in zip(init, places, strict=True):
+        if place is not None:
+            r.fill(place, v)
+    scalars = [r.get(v) for v, w in zip(init, whole, strict=True) if not w]
+    loop = ir.Operation.create("scf.for", results=[v.type for v in scalars], regions=1,
+                               operands=[*(r.get(v) for v in list(source.operands)[:3]), *scalars])
+    new = loop.regions[0].blocks.append(ir.IndexType.get(), *[v.type for v in scalars])
+    _enter(r, list(block.arguments), [True, *[not w for w in whole]], list(new.arguments))
+    r.kept.update((a, p) for a, p in zip(carried, places, strict=True) if p is not None)
+    values = list(_terminator(block).operands)
+    tiles = [i for i, w in enumerate(whole) if w]
+    kept = [p for p in places if p is not None]
+    _plan(r, block, [values[i] for i in tiles], [carried[i] for i in tiles], kept)
+    with ir.InsertionPoint(new):
+        _body(r, block)
+        _put(r, [values[i] for i in tiles], kept)
+        ir.Operation.create("scf.yield", operands=[r.get(v) for v, w in zip(values, whole, strict=True) if not w])
+    _leave(r, source.results, whole, places, list(loop.results))
+
+
+def _enter(r: Retiler, old: list[Any], scalar: list[bool], new: list[Any]) -> None:
+    for a, s in zip(old, scalar, strict=True):
+        if s:
+            r.values[a] = new.pop(0)
+
+
+def _leave(r: Retiler, results: Any, whole: list[bool], places: list[Any], made: list[Any]) -> None:
+    for v, w, place in zip(results, whole, places, strict=True):
+        if w:
+            r.kept[v] = place
+        else:
+            r.values[v] = made.pop(0)
+
+
+def _if(r: Retiler, source: Any) -> None:
+    """scf.if"""
+    whole = [is_vector(v) for v in source.results]
+    places = [_like(r, v) if w else None for v, w in zip(source.results, whole, strict=True)]
+    kinds = [v.type for v, w in zip(source.results, whole, strict=True) if not w]
+    branch = ir.Operation.create("scf.if", results=kinds, operands=[r.get(source.operands[0])], regions=2)
+    for old, new in zip(source.regions, branch.regions, strict=True):
+        if not len(old.blocks):
+            continue
+        block = old.blocks[0]
+        values = list(_terminator(block).operands)
+        with ir.InsertionPoint(new.blocks.append()):
+            _body(r, block)
+            for v, place in zip(values, places, strict=True):
+                if place is not None:
+                    r.fill(place, v)
+            ir.Operation.create("scf.yield", operands=[r.get(v) for v, w in zip(values, whole, strict=True) if not w])
+    _leave(r, source.results, whole, places, list(branch.results))
+
+
+def _while(r: Retiler, source: Any) -> None:
+    """scf.while"""
+    before, after = (x.blocks[0] for x in source.regions)
+    whole_in, whole_out = ([is_vector(v) for v in vs] for vs in (source.operands, source.results))
+    places_in = [_like(r, v) if w else None for v, w in zip(source.operands, whole_in, strict=True)]
+    places_out = [_like(r, v) if w else None for v, w in zip(source.results, whole_out, strict=True)]
+    for v, place in zip(source.operands, places_in, strict=True):
+        if place is not None:
+            r.fill(place, v)
+    first = [r.get(v) for v, w in zip(source.operands, whole_in, strict=True) if not w]
+    results = [v.type for v, w in zip(source.results, whole_out, strict=True) if not w]
+    loop = ir.Operation.create("scf.while", results=results, operands=first, regions=2)
+    new = loop.regions[0].blocks.append(*[v.type for v in first])
+    _enter(r, list(before.arguments), [not w for w in whole_in], list(new.arguments))
+    r.kept.update((a, p) for a, p in zip(before.arguments, places_in, strict=True) if p is not None)
+    with ir.InsertionPoint(new):
+        _body(r, before)
+        go, *passed = list(_terminator(before).operands)
+        _put(r, [v for v, w in zip(passed, whole_out, strict=True) if w], [p for p in places_out if p is not None])
+        ir.Operation.create("scf.condition", operands=[
+            r.get(go), *(r.get(v) for v, w in zip(passed, whole_out, strict=True) if not w)])
+    new = loop.regions[1].blocks.append(*results)
+    _enter(r, list(after.arguments), [not w for w in whole_out], list(new.arguments))
+    r.kept.update((a, p) for a, p in zip(after.arguments, places_out, strict=True) if p is not None)
+    with ir.InsertionPoint(new):
+        _body(r, after)
+        values = list(_terminator(after).operands)
+        _put(r, [v for v, w in zip(values, whole_in, strict=True) if w], [p for p in places_in if p is not None])
+        ir.Operation.create("scf.yield", operands=[r.get(v) for v, w in zip(values, whole_in, strict=True) if not w])
+    _leave(r, source.results, whole_out, places_out, list(loop.results))
+
+
+HANDLERS: dict[str, Callable[[Any, Any], None]] = {"scf.for": _for, "scf.if": _if, "scf.while": _while}

@@ -1,0 +1,299 @@
+"""Pieces of block values: some neighbours along one dim as a machine vector, or one element as a scalar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from xcc._mlir import arith_d, ir, scf_d
+from xcc.diagnostics import CompilerBug
+from xcc.passes.tile.lowering.views import add, mul, value_of
+from xcc.passes.tile.nests.choice import is_elementwise, is_vector
+from xcc.passes.vector.tiles import dense_constant, index, op, splat, splat_constant, vec
+
+if TYPE_CHECKING:
+    from xcc.passes.tile.nests.program import Retiler
+
+__all__ = ["Coords", "Kept", "Pieces", "memory_element"]
+
+Coords = tuple[Any, ...]        # of a place in a block value: ints and index values
+_I = arith_d.CmpIPredicate
+
+
+def memory_element(element: Any) -> Any:
+    """How an element is kept: a bool is a byte."""
+    return ir.IntegerType.get_signless(8) if element == ir.IntegerType.get_signless(1) else element
+
+
+class Kept:
+    """A block value in memory, row-major in a memref of one dim."""
+
+    def __init__(self, memref: Any, shape: Sequence[int], element: Any) -> None:
+        self.memref, self.shape, self.element = memref, tuple(shape), element
+
+    def stride(self, dim: int) -> int:
+        return prod(self.shape[dim + 1:])
+
+    def offset(self, coords: Coords) -> Any:
+        total: Any = 0
+        for d, c in enumerate(coords):
+            total = add(total, mul(c, self.stride(d)))
+        return value_of(total)
+
+    def load(self, coords: Coords, lane: int, width: int) -> Any:
+        """`width` neighbours along `lane`; a scalar where there is no width."""
+        element = memory_element(self.element)
+        at = self.offset(coords)
+        if not width:
+            made = op("memref.load", [element], [self.memref, at])
+        elif self.stride(lane) == 1:
+            made = op("vector.load", [vec(width, element)], [self.memref, at])
+        else:
+            made = gathered(self.memref, [at], stepped(width, self.stride(lane)), width, element)
+        return self._as_bool(made)
+
+    def store(self, piece: Any, coords: Coords, lane: int) -> None:
+        if self.element == ir.IntegerType.get_signless(1):
+            kind = vec(ir.VectorType(piece.type).shape[0], memory_element(self.element)) if is_vector(piece) \
+                else memory_element(self.element)
+            piece = arith_d.extui(kind, piece)
+        at = self.offset(coords)
+        if not is_vector(piece):
+            op("memref.store", [], [piece, self.memref, at])
+        elif self.stride(lane) == 1:
+            op("vector.store", [], [piece, self.memref, at])
+        else:
+            width = ir.VectorType(piece.type).shape[0]
+            every = splat_constant(vec(width, ir.IntegerType.get_signless(1)), 1)
+            op("vector.scatter", [], [self.memref, at, stepped(width, self.stride(lane)), every, piece])
+
+    def _as_bool(self, value: Any) -> Any:
+        if self.element != ir.IntegerType.get_signless(1):
+            return value
+        return arith_d.cmpi(_I.ne, value, splat_constant(value.type, 0))
+
+
+def _first_lanes(count: Any, width: int) -> Any:
+    """A mask of the first `count` lanes."""
+    i32 = ir.IntegerType.get_signless(32)
+    few = arith_d.index_cast(i32, arith_d.maxsi(arith_d.minsi(count, index(width)), index(0)))
+    numbers = dense_constant(i32, list(range(width)))
+    return arith_d.cmpi(_I.slt, numbers, splat(few, width))
+
+
+def stepped(width: int, stride: Any) -> Any:
+    """0, stride, 2 * stride, ..."""
+    line = op("vector.step", [vec(width, ir.IndexType.get())], [])
+    return line if isinstance(stride, int) and stride == 1 else arith_d.muli(line, splat(value_of(stride), width))
+
+
+def gathered(memref: Any, at: list[Any], places: Any, width: int, element: Any, mask: Any = None,
+             other: Any = None) -> Any:
+    every = mask if mask is not None else splat_constant(vec(width, ir.IntegerType.get_signless(1)), 1)
+    rest = other if other is not None else splat_constant(vec(width, element), 0)
+    return op("vector.gather", [vec(width, element)], [memref, *at, places, every, rest])
+
+
+class Pieces:
+    """Computes pieces of the values of a program; in one place a piece is computed once."""
+
+    def __init__(self, r: Retiler) -> None:
+        self.r = r
+        self.made: dict[Any, Any] = {}
+
+    def of(self, value: Any, coords: Coords, lane: int, width: int) -> Any:
+        """`width` neighbours along dim `lane` from `coords` on; the element at `coords` where width is 0."""
+        if not is_vector(value):
+            scalar = self.r.get(value)
+            return splat(scalar, width) if width else scalar
+        key = (value, coords, lane if width else 0, width)
+        if key not in self.made:
+            self.made[key] = self._make(value, coords, lane, width)
+        return self.made[key]
+
+    def _make(self, value: Any, coords: Coords, lane: int, width: int) -> Any:
+        if value in self.r.kept:
+            return self.r.kept[value].load(coords, lane, width)
+        source = value.owner.operation
+        name = source.name
+        element = ir.VectorType(value.type).element_type
+        if name == "arith.constant":
+            return self._constant(source, element, width)
+        if name == "vector.step":
+            return arith_d.addi(stepped(width, 1), splat(value_of(coords[0]), width)) if width else value_of(coords[0])
+        if name in ("vector.create_mask", "vector.constant_mask"):
+            return self._mask(source, coords, lane, width)
+        if name == "vector.broadcast":
+            return self._broadcast(source, coords, lane, width)
+        if name == "vector.transpose":
+            order = list(ir.DenseI64ArrayAttr(source.attributes["permutation"]))
+            there = tuple(coords[order.index(d)] for d in range(len(order)))
+            return self.of(source.operands[0], there, order[lane], width)
+        if name == "vector.shape_cast":
+            return self._reshaped(source, coords, lane, width)
+        if name == "vector.transfer_read":
+            return self._read(source, coords, lane, width)
+        if name == "vector.gather":
+            return self._gather(source, coords, lane, width)
+        if is_elementwise(source):
+            operands = [self.of(v, coords, lane, width) for v in source.operands]
+            if name == "arith.select" and width and not is_vector(source.operands[0]):
+                operands[0] = self.r.get(source.operands[0])
+            elements = [ir.VectorType(r.type).element_type for r in source.results]
+            kinds = [vec(width, e) if width else e for e in elements]
+            made = ir.Operation.create(name, results=kinds, operands=operands,
+                                       attributes={n: source.attributes[n] for n in source.attributes})
+            return made.results[list(source.results).index(value)]
+        raise CompilerBug(f"retile: no rule for '{name}'")
+
+    @staticmethod
+    def _constant(source: Any, element: Any, width: int) -> Any:
+        data = ir.DenseElementsAttr(source.attributes["value"])
+        one = data.get_splat_value()
+        kind = vec(width, element) if width else element
+        attribute = ir.DenseElementsAttr.get_splat(kind, one) if width else one
+        return op("arith.constant", [kind], [], value=attribute)
+
+    def _mask(self, source: Any, coords: Coords, lane: int, width: int) -> Any:
+        if source.name == "vector.create_mask":
+            ends = [self.r.get(v) for v in source.operands]
+        else:
+            ends = [index(n) for n in ir.DenseI64ArrayAttr(source.attributes["mask_dim_sizes"])]
+        there = None
+        for d, end in enumerate(ends):
+            if d == lane and width:
+                continue
+            test = arith_d.cmpi(_I.slt, value_of(coords[d]), end)
+            there = test if there is None else arith_d.andi(there, test)
+        if not width:
+            return there
+        left = arith_d.subi(ends[lane], value_of(coords[lane]))
+        if there is not None:
+            left = arith_d.select(there, left, index(0))
+        return _first_lanes(left, width)
+
+    def _broadcast(self, source: Any, coords: Coords, lane: int, width: int) -> Any:
+        operand = source.operands[0]
+        if not is_vector(operand):
+            return self.of(operand, (), 0, width)
+        shape = ir.VectorType(operand.type).shape
+        lead = len(coords) - len(shape)
+        there = tuple(0 if n == 1 else c for n, c in zip(shape, coords[lead:], strict=True))
+        if width and (lane < lead or shape[lane - lead] == 1):
+            return splat(self.of(operand, there, 0, 0), width)
+        return self.of(operand, there, lane - lead if width else 0, width)
+
+    def _reshaped(self, source: Any, coords: Coords, lane: int, width: int) -> Any:
+        """Dims of size 1 added or dropped."""
+        have, want = (list(ir.VectorType(v.type).shape) for v in (source.operands[0], source.results[0]))
+        left = [d for d, n in enumerate(want) if n > 1]
+        there: list[Any] = []
+        at = 0
+        for d, n in enumerate(have):
+            if n == 1:
+                there.append(0)
+                continue
+            if left[0] == lane:
+                at = d
+            there.append(coords[left.pop(0)])
+        if width and want[lane] == 1:       # one lane
+            return splat(self.of(source.operands[0], tuple(there), 0, 0), width)
+        return self.of(source.operands[0], tuple(there), at, width)
+
+    def _read(self, source: Any, coords: Coords, lane: int, width: int) -> Any:
+        memref, places, dims = transfer_place(self.r, source, coords, 1)
+        pad = self.r.get(source.operands[1 + len(places)])
+        mask = transfer_mask(self, source, coords, lane, width, dims)
+        element = ir.VectorType(source.results[0].type).element_type
+        if not width:
+            return _guarded_load(mask, memref, places, pad, element)
+        if dims[lane] == len(places) - 1:
+            if mask is None:
+                return op("vector.load", [vec(width, element)], [memref, *places])
+            return op("vector.maskedload", [vec(width, element)], [memref, *places, mask, splat(pad, width)])
+        stride = memref_stride(memref, dims[lane])
+        return gathered(memref, places, stepped(width, stride), width, element, mask, splat(pad, width))
+
+    def _gather(self, source: Any, coords: Coords, lane: int, width: int) -> Any:
+        memref, start, places, mask, other = source.operands
+        element = ir.VectorType(source.results[0].type).element_type
+        line, first = self.r.get(memref), self.r.get(start)
+        if not width:
+            at = arith_d.addi(first, self.of(places, coords, lane, 0))
+            return _guarded_load(self.of(mask, coords, lane, 0), line, [at], self.of(other, coords, lane, 0), element)
+        chosen, rest = self.of(mask, coords, lane, width), self.of(other, coords, lane, width)
+        if run_along(self.r, places, lane) == 1:
+            at = arith_d.addi(first, self.of(places, coords, lane, 0))
+            return op("vector.maskedload", [vec(width, element)], [line, at, chosen, rest])
+        return gathered(line, [first], self.of(places, coords, lane, width), width, element, chosen, rest)
+
+
+def _guarded_load(condition: Any, memref: Any, places: list[Any], other: Any, element: Any) -> Any:
+    if condition is None:
+        return op("memref.load", [element], [memref, *places])
+    branch = scf_d.IfOp(condition, [element], has_else=True)
+    with ir.InsertionPoint(branch.then_block):
+        scf_d.yield_([op("memref.load", [element], [memref, *places])])
+    with ir.InsertionPoint(branch.else_block):
+        scf_d.yield_([other])
+    return branch.results[0]
+
+
+def transfer_place(r: Retiler, source: Any, coords: Coords, first: int) -> tuple[Any, list[Any], list[int]]:
+    """(memref, the place of the element at `coords`, the memref's dim that each dim walks) of a transfer whose indices
+    are the operands from `first` on."""
+    memref = r.get(source.operands[first - 1])
+    places: list[Any] = [r.get(v) for v in list(source.operands)[first:first + ir.MemRefType(memref.type).rank]]
+    dims = [ir.AffineDimExpr(e).position for e in ir.AffineMapAttr(source.attributes["permutation_map"]).value.results]
+    for c, d in zip(coords, dims, strict=True):
+        places[d] = value_of(add(places[d], c))
+    return memref, places, dims
+
+
+def transfer_mask(pieces: Pieces, source: Any, coords: Coords, lane: int, width: int, dims: list[int]) -> Any:
+    """The mask of a transfer there, None where it has none. Its dims are in the memory's order."""
+    if not list(ir.DenseI32ArrayAttr(source.attributes["operandSegmentSizes"]))[-1]:
+        return None
+    order = sorted(range(len(dims)), key=lambda i: dims[i])
+    mask = source.operands[len(source.operands) - 1]
+    return pieces.of(mask, tuple(coords[i] for i in order), order.index(lane) if width else 0, width)
+
+
+def memref_stride(memref: Any, dim: int) -> Any:
+    """Elements from one of a contiguous memref's dim `dim` to the next."""
+    kind = ir.MemRefType(memref.type)
+    total: Any = 1
+    for d in range(dim + 1, kind.rank):
+        n = kind.shape[d]
+        total = mul(total, n if n >= 0 else op("memref.dim", [ir.IndexType.get()], [memref, index(d)]))
+    return total
+
+
+def run_along(r: Retiler, value: Any, lane: int) -> int | None:
+    """What the elements of a vector of places differ by along `lane`, where that is known."""
+    if not is_vector(value):
+        return 0
+    if value in r.kept or isinstance(value.owner, ir.Block):
+        return None
+    source = value.owner.operation
+    if source.name == "vector.step":
+        return 1
+    if source.name == "arith.constant":
+        return 0 if ir.DenseElementsAttr(source.attributes["value"]).is_splat else None
+    if source.name == "vector.broadcast":
+        operand = source.operands[0]
+        if not is_vector(operand):
+            return 0
+        shape = ir.VectorType(operand.type).shape
+        at = lane - (ir.VectorType(value.type).rank - len(shape))
+        return 0 if at < 0 or shape[at] == 1 else run_along(r, operand, at)
+    if source.name == "arith.index_cast":
+        return run_along(r, source.operands[0], lane)
+    if source.name in ("arith.addi", "arith.subi"):
+        a, b = (run_along(r, v, lane) for v in source.operands)
+        return None if a is None or b is None else a + b if source.name == "arith.addi" else a - b
+    return None
+
+
+__all__ += ["memref_stride", "run_along", "stepped", "transfer_mask", "transfer_place"]

@@ -1,0 +1,221 @@
+"""A program of block values as one of loops over machine vectors: the walk over its operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.diagnostics import CompilerBug, UserError
+from xcc.passes.tile.nests import control, products, reductions, rows
+from xcc.passes.tile.nests.choice import is_lazy, is_vector, kept, unit_reshape
+from xcc.passes.tile.nests.loops import loops
+from xcc.passes.tile.nests.pieces import (
+    Coords,
+    Kept,
+    Pieces,
+    memory_element,
+    memref_stride,
+    stepped,
+    transfer_mask,
+    transfer_place,
+)
+from xcc.passes.vector.tiles import op, splat_constant, vec
+
+__all__ = ["Retiler", "retile"]
+
+VECTORS = 2             # machine vectors of 32-bit elements in a piece
+MOST_BYTES = 4 << 20    # of a core's stack
+
+
+def retile(func: Any, vector_bytes: int) -> Any:
+    """Puts the loops that `func` becomes ahead of it; the new function."""
+    with ir.InsertionPoint(func), func.location:
+        attributes = {n: func.attributes[n] for n in func.attributes}
+        made = ir.Operation.create("func.func", regions=1, attributes=attributes)
+        old = func.regions[0].blocks[0]
+        block = made.regions[0].blocks.append(*[a.type for a in old.arguments])
+        r = Retiler(vector_bytes)
+        r.values.update(zip(old.arguments, block.arguments, strict=True))
+        with ir.InsertionPoint(block):
+            r.block(old)
+    if r.bytes > MOST_BYTES:
+        name = ir.StringAttr(func.attributes["sym_name"]).value
+        raise UserError(f"tile program '{name}': its tiles need {r.bytes} bytes of a core's stack, {MOST_BYTES} are "
+                        "the most: take smaller tiles")
+    return made
+
+
+class Retiler:
+    """The code of one function. `values`: what scalars and memrefs became; `kept`: block values in memory."""
+
+    def __init__(self, vector_bytes: int) -> None:
+        self.vector_bytes = vector_bytes
+        self.values: dict[Any, Any] = {}
+        self.kept: dict[Any, Kept] = {}
+        self.targets: dict[Any, Kept] = {}      # where a value is to be kept that a loop carries on
+        self.bytes = 0
+
+    def get(self, value: Any) -> Any:
+        return self.values[value]
+
+    def block(self, block: Any) -> None:
+        for operation in block.operations:
+            with operation.operation.location:
+                self.emit(operation.operation)
+
+    def emit(self, source: Any) -> None:
+        handler = _HANDLERS.get(source.name)
+        if handler is not None:
+            handler(self, source)
+        elif source.name in ("scf.for", "scf.while", "scf.if"):
+            control.HANDLERS[source.name](self, source)
+        elif len(source.results) and is_vector(source.results[0]):
+            self.vector(source)
+        elif source.name == "gpu.barrier":
+            return
+        else:
+            self.copy(source)
+
+    def vector(self, source: Any) -> None:
+        """A block value that no loop of its own computes."""
+        if source.name == "vector.shape_cast" and not unit_reshape(source):
+            self.reshape(source)
+        elif source.name == "arith.constant" and not is_lazy(source):
+            self._table(source)
+        elif not is_lazy(source):
+            raise CompilerBug(f"retile: no rule for '{source.name}'")
+        elif kept(source):
+            for r in source.results:
+                self.keep(r)
+
+    def copy(self, source: Any) -> None:
+        """The same operation, of scalars and memrefs, with its regions."""
+        made = ir.Operation.create(source.name, results=[r.type for r in source.results],
+                                   operands=[self.get(v) for v in source.operands],
+                                   attributes={n: source.attributes[n] for n in source.attributes},
+                                   regions=len(source.regions))
+        self.values.update(zip(source.results, made.results, strict=True))
+        for old, new in zip(source.regions, made.regions, strict=True):
+            for inner in old.blocks:
+                block = new.blocks.append(*[a.type for a in inner.arguments])
+                self.values.update(zip(inner.arguments, block.arguments, strict=True))
+                with ir.InsertionPoint(block):
+                    self.block(inner)
+
+    # -- memory -------------------------------------------------------------------------------------------------
+
+    def buffer(self, shape: Sequence[int], element: Any) -> Kept:
+        """New memory for a block value."""
+        stored = memory_element(element)
+        size = prod(shape)
+        self.bytes += size * (8 if isinstance(stored, ir.IndexType) else stored.width // 8)
+        memref = op("memref.alloca", [ir.MemRefType.get([size], stored)], [],
+                    operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]),
+                    alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64))
+        return Kept(memref, shape, element)
+
+    def keep(self, value: Any, into: Kept | None = None) -> Kept:
+        """Computes a value into memory."""
+        kind = ir.VectorType(value.type)
+        target = into or self.targets.get(value) or self.buffer(kind.shape, kind.element_type)
+        self.fill(target, value)
+        self.kept[value] = target
+        return target
+
+    def fill(self, target: Kept, value: Any, element: Any = None) -> None:
+        """Writes the elements of `value` to `target`."""
+        def body(coords: Coords, lane: int, width: int) -> None:
+            target.store(Pieces(self).of(value, coords, lane, width), coords, lane)
+
+        self.nest(ir.VectorType(value.type).shape, body)
+
+    def in_memory(self, value: Any) -> Kept:
+        """A value that is needed in memory."""
+        return self.kept[value] if value in self.kept else self.keep(value)
+
+    def reshape(self, source: Any) -> None:
+        have = self.in_memory(source.operands[0])
+        kind = ir.VectorType(source.results[0].type)
+        self.kept[source.results[0]] = Kept(have.memref, kind.shape, kind.element_type)
+
+    def _table(self, source: Any) -> None:
+        kind = ir.VectorType(source.results[0].type)
+        target = self.buffer(kind.shape, kind.element_type)
+        line = ir.VectorType.get([prod(kind.shape)], kind.element_type)
+        made = op("arith.constant", [kind], [], value=source.attributes["value"])
+        flat = op("vector.shape_cast", [line], [made])
+        target.store(flat, (0,) * kind.rank, kind.rank - 1)
+        self.kept[source.results[0]] = target
+
+    # -- loops --------------------------------------------------------------------------------------------------
+
+    def width(self, size: int, element: Any = None) -> int:
+        """Elements of a piece along a dim of `size`."""
+        wide = element is not None and (isinstance(element, ir.IndexType) or element.width == 64)
+        return min(size, VECTORS * self.vector_bytes // (8 if wide else 4))
+
+    def lane(self, shape: Sequence[int]) -> int:
+        """The dim along which pieces lie: the last that has several elements."""
+        return next((d for d in reversed(range(len(shape))) if shape[d] > 1), len(shape) - 1)
+
+    def nest(self, shape: Sequence[int], body: Callable[[Coords, int, int], None], lane: int = -1,
+             order: Sequence[int] = ()) -> None:
+        """Calls `body(coords, lane, width)` inside loops over `shape`, the lane's innermost."""
+        lane = self.lane(shape) if lane < 0 else lane
+        width = self.width(shape[lane])
+        dims = [d for d in (order or range(len(shape))) if d != lane] + [lane]
+        steps = [width if d == lane else 1 for d in dims]
+
+        def inside(coords: list[Any]) -> None:
+            places: list[Any] = [0] * len(shape)
+            for d, c in zip(dims, coords, strict=True):
+                places[d] = c
+            body(tuple(places), lane, width)
+
+        loops([shape[d] for d in dims], steps, inside)
+
+
+def _write(r: Retiler, source: Any) -> None:
+    """vector.transfer_write"""
+    value = source.operands[0]
+    shape = ir.VectorType(value.type).shape
+    dims = [ir.AffineDimExpr(e).position for e in ir.AffineMapAttr(source.attributes["permutation_map"]).value.results]
+    rank = ir.MemRefType(source.operands[1].type).rank
+    along = next((i for i, d in enumerate(dims) if d == rank - 1 and shape[i] > 1), -1)
+    order = sorted(range(len(dims)), key=lambda i: dims[i])
+
+    def body(coords: Coords, lane: int, width: int) -> None:
+        pieces = Pieces(r)
+        piece = pieces.of(value, coords, lane, width)
+        memref, places, where = transfer_place(r, source, coords, 2)
+        mask = transfer_mask(pieces, source, coords, lane, width, where)
+        if where[lane] == len(places) - 1:
+            if mask is None:
+                op("vector.store", [], [piece, memref, *places])
+            else:
+                op("vector.maskedstore", [], [memref, *places, mask, piece])
+            return
+        every = mask if mask is not None else splat_constant(vec(width, ir.IntegerType.get_signless(1)), 1)
+        op("vector.scatter", [], [memref, *places, stepped(width, memref_stride(memref, where[lane])), every, piece])
+
+    r.nest(shape, body, along, order)
+
+
+def _scatter(r: Retiler, source: Any) -> None:
+    """vector.scatter"""
+    memref, start, places, mask, value = source.operands
+
+    def body(coords: Coords, lane: int, width: int) -> None:
+        pieces = Pieces(r)
+        chosen, at, piece = (pieces.of(v, coords, lane, width) for v in (mask, places, value))
+        op("vector.scatter", [], [r.get(memref), r.get(start), at, chosen, piece])
+
+    r.nest(ir.VectorType(value.type).shape, body)
+
+
+_HANDLERS: dict[str, Callable[[Retiler, Any], None]] = {
+    "vector.transfer_write": _write, "vector.scatter": _scatter,
+    **reductions.HANDLERS, **products.HANDLERS, **rows.HANDLERS,
+}

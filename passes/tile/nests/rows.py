@@ -1,0 +1,148 @@
+"""What goes through block values element by element: scans, sorts, atomic updates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from xcc._mlir import arith_d, ir, scf_d
+from xcc.passes.gpu.distribute_atomics import rmw_kind
+from xcc.passes.gpu.distribute_compute import combining
+from xcc.passes.gpu.distribute_scan import REVERSE
+from xcc.passes.tile.nests.loops import carried_loops, loops
+from xcc.passes.tile.nests.pieces import Coords, Kept, Pieces
+from xcc.passes.vector.tiles import index, op
+
+if TYPE_CHECKING:
+    from xcc.passes.tile.nests.program import Retiler
+
+__all__ = ["HANDLERS"]
+
+_I = arith_d.CmpIPredicate
+
+
+def _loops(sizes: list[int], body: Callable[[list[Any]], None]) -> None:
+    loops(sizes, [1] * len(sizes), body)
+
+
+def _scan(r: Retiler, source: Any) -> None:
+    """vector.scan along the last dim of [rows, n]"""
+    value, initial = source.operands
+    data = r.in_memory(value)
+    rows, n = data.shape
+    combine = combining(str(source.attributes["kind"]), data.element)
+    inclusive, back = bool(ir.BoolAttr(source.attributes["inclusive"]).value), REVERSE in source.attributes
+    target = r.buffer((rows, n), data.element)
+
+    def row(places: list[Any]) -> None:
+        (i,) = places
+        start = Pieces(r).of(initial, (i,), 0, 0)
+
+        def step(at: list[Any], carried: list[Any]) -> list[Any]:
+            j = arith_d.subi(index(n - 1), at[0]) if back and n > 1 else at[0]
+            made = combine(carried[0], data.load((i, j), 1, 0))
+            target.store(made if inclusive else carried[0], (i, j), 1)
+            return [made]
+
+        carried_loops([n], [1], [start], step)
+
+    _loops([rows], row)
+    r.kept[source.results[0]] = target
+
+
+def _sort(r: Retiler, source: Any) -> None:
+    """tile.sort: a bitonic network over each row, in place (Batcher, 1968)."""
+    words: list[Kept] = []
+    for v in source.operands:
+        kind = ir.VectorType(v.type)
+        words.append(r.buffer(kind.shape, kind.element_type))
+        r.fill(words[-1], v)
+    rows, n = words[0].shape
+    block = 2
+    while block <= n:
+        apart = block // 2
+        while apart:
+            _loops([rows, n // 2], lambda at, b=block, d=apart: _exchange(words, at[0], at[1], b, d))  # type: ignore[misc]
+            apart //= 2
+        block *= 2
+    for v, w in zip(source.results, words, strict=True):
+        kind = ir.VectorType(v.type)
+        if tuple(kind.shape) == w.shape:
+            r.kept[v] = w
+            continue
+        first = r.buffer(kind.shape, kind.element_type)
+        _loops(list(kind.shape), lambda at, f=first, w=w: f.store(w.load((at[0], at[1]), 1, 0), (at[0], at[1]), 1))  # type: ignore[misc]
+        r.kept[v] = first
+
+
+def _exchange(words: list[Kept], row: Any, number: Any, block: int, apart: int) -> None:
+    """Comparison `number` of those of elements that lie `apart`: blocks are sorted upwards and downwards in turn."""
+    inside = op("arith.remui", [ir.IndexType.get()], [_value(number), index(apart)])
+    group = op("arith.divui", [ir.IndexType.get()], [_value(number), index(apart)])
+    low = arith_d.addi(arith_d.muli(group, index(2 * apart)), inside)
+    high = arith_d.addi(low, index(apart))
+    a, b = ([w.load((row, at), 1, 0) for w in words] for at in (low, high))
+    less = None
+    for x, y in zip(reversed(a), reversed(b), strict=True):
+        below = arith_d.cmpi(_I.slt, y, x)
+        less = below if less is None else arith_d.ori(below, arith_d.andi(arith_d.cmpi(_I.eq, x, y), less))
+    down = arith_d.cmpi(_I.ne, arith_d.andi(low, index(block)), index(0))
+    if block == words[0].shape[1]:
+        swap = less
+    else:
+        more = None
+        for x, y in zip(reversed(a), reversed(b), strict=True):
+            above = arith_d.cmpi(_I.slt, x, y)
+            more = above if more is None else arith_d.ori(above, arith_d.andi(arith_d.cmpi(_I.eq, x, y), more))
+        swap = arith_d.select(down, more, less)
+    for w, x, y in zip(words, a, b, strict=True):
+        w.store(arith_d.select(swap, y, x), (row, low), 1)
+        w.store(arith_d.select(swap, x, y), (row, high), 1)
+
+
+def _value(n: Any) -> Any:
+    return index(n) if isinstance(n, int) else n
+
+
+def _atomic(r: Retiler, source: Any) -> None:
+    """tile.atomic of a line of elements"""
+    value, memref, mask, places = source.operands
+    kind = ir.VectorType(value.type)
+    wanted = any(True for _ in source.results[0].uses)
+    target = r.buffer(kind.shape, kind.element_type) if wanted else None
+    rmw = rmw_kind(ir.StringAttr(source.attributes["kind"]).value, kind.element_type)
+    # computed by whole vectors first, where that is dear
+    for v in (value, mask, places):
+        if v not in r.kept and not isinstance(v.owner, ir.Block) and _worth(v):
+            r.keep(v)
+
+    def one(at: list[Any]) -> None:
+        coords: Coords = (at[0],)
+        pieces = Pieces(r)
+        branch = scf_d.IfOp(pieces.of(mask, coords, 0, 0), has_else=wanted)
+        with ir.InsertionPoint(branch.then_block):
+            inner = Pieces(r)
+            operands = [inner.of(value, coords, 0, 0), r.get(memref), inner.of(places, coords, 0, 0)]
+            old = ir.Operation.create("memref.atomic_rmw", results=[kind.element_type], operands=operands,
+                                      attributes={"kind": rmw}).result
+            if target is not None:
+                target.store(old, coords, 0)
+            scf_d.yield_([])
+        if target is not None:
+            with ir.InsertionPoint(branch.else_block):
+                zero = 0.0 if isinstance(kind.element_type, ir.FloatType) else 0
+                target.store(arith_d.constant(kind.element_type, zero), coords, 0)
+                scf_d.yield_([])
+
+    _loops(list(kind.shape), one)
+    if target is not None:
+        r.kept[source.results[0]] = target
+
+
+def _worth(value: Any) -> bool:
+    from xcc.passes.tile.nests.choice import DEAR, cost_of
+
+    return cost_of(value.owner.operation) >= DEAR
+
+
+HANDLERS: dict[str, Callable[..., None]] = {"tile.atomic": _atomic, "tile.sort": _sort, "vector.scan": _scan}
