@@ -67,7 +67,8 @@ class Compiled:
                  *map(ctypes.c_int64, numbers))
 
     def interpret(self, arrays: Sequence[Any], grid: Sequence[int] = ()) -> None:
-        """Runs a GPU's code in the interpreter. Raises KernelFault where its behaviour is undefined."""
+        """Runs a GPU's code in the interpreter. Raises KernelFault where its behaviour is undefined, races
+        included."""
         from xcc.interpreter.machine import Options
         from xcc.passes.base import PassContext, get_pass
 

@@ -63,12 +63,16 @@ def _cell(text: str | None) -> str:
 def _section(name: str, cls: Any) -> str:
     lines = [f"### {cls.OPERATION_NAME}", "", f"`{signature(name, cls)}`, {cls.access}", "",
              inspect.getdoc(cls) or "", ""]
-    rows = [f"| {k} | {f.kind} | {_default(f)} | {', '.join(f.choices)} |" for k, f in cls.attribute_fields.items()]
-    if rows:
-        lines += ["| attribute | kind | default | values |", "|---|---|---|---|", *rows, ""]
+    lines += attribute_rows(cls)
     if cls.region_fields:
         lines += [f"Regions: {', '.join(cls.region_fields)}.", ""]
     return "\n".join(lines)
+
+
+def attribute_rows(cls: Any) -> list[str]:
+    """The table of an op's attributes; nothing where it has none."""
+    rows = [f"| {k} | {f.kind} | {_default(f)} | {', '.join(f.choices)} |" for k, f in cls.attribute_fields.items()]
+    return ["| attribute | kind | default | values |", "|---|---|---|---|", *rows, ""] if rows else []
 
 
 def signature(name: str, cls: Any) -> str:

@@ -166,7 +166,7 @@ class ReduceBy(_Combining, TileOp, name="reduce_by"):
     combine = region()
     axis = integer(-1)
     result_names = ("results",)
-    many_results = True
+    variadic_results = True
 
     @staticmethod
     def normalize(a: Attrs, xs: tuple[TileType, ...]) -> None:
@@ -193,7 +193,7 @@ class ScanBy(_Combining, TileOp, name="scan_by"):
     axis = integer(-1)
     reverse = boolean(False)
     result_names = ("results",)
-    many_results = True
+    variadic_results = True
 
     @staticmethod
     def normalize(a: Attrs, xs: tuple[TileType, ...]) -> None:
@@ -223,7 +223,7 @@ class Sort(TileOp, name="sort"):
     words = variadic()
     keep = integer(0)
     result_names = ("sorted",)
-    many_results = True
+    variadic_results = True
 
     @staticmethod
     def infer(a: Attrs, words: tuple[TileType, ...]) -> tuple[TileType, ...]:
@@ -243,14 +243,14 @@ class Sort(TileOp, name="sort"):
 
 
 class Accumulate(TileOp, name="accumulate"):
-    """`memory`[column * stride + place] combined with the updates [n, columns] that have this place of `places`, in the
+    """`memory`[column * stride + place] combined with the updates [n, columns] that have this place of `at`, in the
     order of their rows. `kind` "last" leaves the last of them there. A negative place is none; places are below
     `limit`. The memory is a workgroup's own."""
 
     effects = "both"
     result_names = ()
     memory = operand()
-    places_ = operand()
+    at = operand()
     updates = operand()
     kind = text(choices=("sum", "prod", "max", "min", "umax", "umin", "and", "or", "xor", "minnum", "maxnum", "last"))
     limit = integer()

@@ -50,7 +50,6 @@ class Assert(TileOp, name="assert"):
     """All elements of `condition` are true: an evaluation ends with `message` where one is not. Compiled code does not
     look."""
 
-    effects = "both"
     result_names = ()
     condition = operand()
     message = text("")
@@ -68,7 +67,6 @@ class Assert(TileOp, name="assert"):
 class Print(TileOp, name="print"):
     """Writes `prefix` and the values, a line an instance. An evaluation does; no target has a rule for it."""
 
-    effects = "both"
     result_names = ()
     values = variadic()
     prefix = text("")

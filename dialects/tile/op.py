@@ -39,7 +39,7 @@ class TileOp:
     attribute_fields: dict[str, AttributeField] = {}
     region_fields: tuple[str, ...] = ()
     result_names: tuple[str, ...] = ("result",)
-    many_results = False
+    variadic_results = False
     OPERATION_NAME = ""
 
     def __init_subclass__(cls, *, name: str) -> None:
@@ -185,7 +185,7 @@ def build(cls: type[TileOp], *values: Any, loc: Any = None, ip: Any = None, **at
     if cls.region_fields:
         return op
     out = tuple(op.results)
-    return out[0] if len(out) == 1 and not cls.many_results else out
+    return out[0] if len(out) == 1 and not cls.variadic_results else out
 
 
 def _builder(cls: type[TileOp], name: str) -> Callable[..., Any]:

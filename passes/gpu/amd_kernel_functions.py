@@ -18,6 +18,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 
 CODE_OBJECT_VERSION = 500    # ROCm 5.6 and later load it
 DYNAMIC_SHARED = "__dynamic_shmem__"
+MAY_ALIAS = "xcc.may_alias"     # on a kernel: buffers may be one memory
 
 
 @register_pass
@@ -82,7 +83,8 @@ def _global_arguments(kernel: Any) -> None:
             cast = ir.Operation.create("llvm.addrspacecast", results=[generic], operands=[argument])
         argument.replace_all_uses_except(cast.result, cast)
         types.append(in_global)
-        attributes.append(ir.Attribute.parse("{llvm.noalias, llvm.noundef}"))
+        alone = "" if MAY_ALIAS in kernel.attributes else "llvm.noalias, "
+        attributes.append(ir.Attribute.parse(f"{{{alone}llvm.noundef}}"))
     inputs = ", ".join(str(t) for t in types)
     kernel.attributes["function_type"] = ir.TypeAttr.get(ir.Type.parse(f"!llvm.func<void ({inputs})>"))
     kernel.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)

@@ -188,13 +188,14 @@ class _Assigner:
                     self.values.assigned[op.regions[0].blocks[0].arguments[1 + i]] = self.layout_of(r)
 
         if op.name == "scf.while":
-            for i, v in enumerate(op.operands):
-                if is_vector(v):
-                    self.values.use(op, i, self.layout_of(op.regions[0].blocks[0].arguments[i]))
-            for region in op.regions:
-                for argument in region.blocks[0].arguments:
-                    if is_vector(argument):
-                        self.values.assigned[argument] = self.layout_of(argument)
+            before, after = (list(r.blocks[0].arguments) for r in op.regions)
+            for i, argument in enumerate(before):
+                if is_vector(argument):
+                    self.values.assigned[argument] = self.layout_of(argument)
+                    self.values.use(op, i, self.layout_of(argument))
+            for argument, result in zip(after, op.results, strict=True):
+                if is_vector(argument):
+                    self.values.assigned[argument] = self.layout_of(result)
 
     def assign_condition(self, op: Any) -> None:
         results = op.parent.operation.results

@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 from xcc import symbolic
 from xcc._mlir import arith_d, gpu_d, ir
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.gpu.amd_kernel_functions import MAY_ALIAS
 from xcc.passes.gpu.distribute_atomics import ATOMIC
 from xcc.passes.gpu.grid import Grid
 from xcc.passes.gpu.index_values import forall_bounds
@@ -31,7 +32,7 @@ from xcc.passes.linalg.by_size import LAUNCHED, OF
 from xcc.passes.walk import ops_where
 from xcc.passes.xt.split_beside import PART
 
-BUFFERS = ("xt.symbols", "xt.arg_dims", "xt.result_dims", "xt.scratch_dims", "xcc.scratch")
+BUFFERS = (MAY_ALIAS, "xt.symbols", "xt.arg_dims", "xt.result_dims", "xt.scratch_dims", "xcc.scratch")
 LARGE = 512         # threads of a workgroup where there are many
 PRODUCT = "xcc.product"     # on a gpu.func: it has contractions
 

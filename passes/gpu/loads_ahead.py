@@ -51,6 +51,8 @@ class LoadsAhead:
 def loads_ahead(k: Any, loop: Any) -> LoadsAhead | None:
     """The tiles that `loop` can load ahead; None where there are none, or no room."""
     block = loop.regions[0].blocks[0]
+    if any(op.operation.name == "gpu.barrier" for op in block.operations):
+        return None         # a turn reads what the turn before has written
     found: dict[Any, StagedTile] = {}
     contractions = [op.operation for op in block.operations if op.operation.name == "vector.contract"]
     plans = [Contraction(op, k.chip, k.threads // k.chip.warp) for op in contractions]

@@ -67,6 +67,8 @@ class Pieces:
         layout = self.k.layout(op.results[0])
         if layout.registers <= PIECE:
             return False
+        if op.name == "vector.transfer_read" and _barrier_behind(op):
+            return False
         if is_elementwise(op) and any(not is_vector(v) or self.k.layout(v) != layout for v in op.operands):
             return False
         users = [(u.owner.operation, u.operand_number) for u in op.results[0].uses]
@@ -207,3 +209,13 @@ class Pieces:
             for later in out[n + ahead if n else 0:n + ahead + 1] if ahead else []:
                 self.load_ahead(value, [r for group in later for r in group])
             yield batch
+
+
+def _barrier_behind(op: Any) -> bool:
+    """Whether others may write, behind a barrier of the block, what `op` reads."""
+    behind = False
+    for other in op.block.operations:
+        if behind and other.operation.name == "gpu.barrier":
+            return True
+        behind = behind or other.operation == op
+    return False

@@ -9,7 +9,9 @@ from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.dialects.tile.op import attrs_of, grouped, op_class
 from xcc.passes.tile.lowering import arithmetic, combine, compute, memory, shape
+from xcc.passes.tile.lowering.order import Order, kind_of
 from xcc.passes.tile.lowering.views import BufferView, value_of
+from xcc.passes.walk import ops_where
 from xcc.symbolic import Dim
 
 __all__ = ["Body"]
@@ -25,6 +27,7 @@ class Body:
         self.sizes: list[Any] = []
         self.values: dict[Any, Any] = {}
         self.views: dict[Any, BufferView] = {}
+        self.order = Order()
 
     def get(self, value: Any) -> Any:
         return self.values[value]
@@ -55,26 +58,44 @@ class Body:
                                    attributes={n: source.attributes[n] for n in source.attributes},
                                    regions=len(source.regions))
         self.values.update(zip(source.results, made.results, strict=True))
+        before, behind = self.order.copy(), []
         for old, new in zip(source.regions, made.regions, strict=True):
+            if source.name == "scf.if":
+                self.order.since = {b: set(a) for b, a in before.items()}
             for inner in old.blocks:
                 block = new.blocks.append(*[a.type for a in inner.arguments])
                 self.values.update(zip(inner.arguments, block.arguments, strict=True))
                 with ir.InsertionPoint(block):
+                    if source.name in ("scf.for", "scf.while"):
+                        self.order.turn(ops_where(source, lambda op: bool(kind_of(op))))
                     self.block(inner)
+            behind.append(self.order.copy())
+        for other in (before, *behind):
+            self.order.join(other)
 
     def tile(self, source: Any) -> None:
         cls, a = op_class(source), attrs_of(source)
         assert cls is not None
         handler = _HANDLERS.get(source.name.removeprefix("tile."))
         if handler is None:
-            raise UserError(f"{_place(source)}: '{source.name}' is of evaluations: no target has a rule for it")
+            raise UserError(f"{_where(source)}: '{source.name}' is of evaluations or of lowered code: no target has a "
+                            "rule for it")
+        if kind_of(source):
+            self.order.access(source, self._place(source))
         made = handler(self, source, a, *grouped(cls, source.operands))
         if made is None:
             return
         self.values.update(zip(source.results, made if isinstance(made, list) else [made], strict=True))
 
+    def _place(self, source: Any) -> Any:
+        """The elements that an op on memory touches: ops of one place touch the same."""
+        tile = source.operands[0] if kind_of(source) == "write" else source.results[0]
+        first = 2 if source.name in ("tile.load", "tile.store") else 3      # of the offsets or positions
+        buffer = source.operands[1 if kind_of(source) != "read" else 0]
+        return str(ir.VectorType(tile.type).shape), buffer, tuple(list(source.operands)[first:])
 
-def _place(source: Any) -> str:
+
+def _where(source: Any) -> str:
     return str(source.location).removeprefix("loc(").removesuffix(")").replace('"', "")
 
 

@@ -8,6 +8,7 @@ from xcc import symbolic
 from xcc._mlir import arith_d, ir
 from xcc.dialects.tile.program import Parameter, Symbol, grid_of, parameters_of, symbols_of
 from xcc.dialects.xt.base import dims_attr
+from xcc.passes.gpu.amd_kernel_functions import MAY_ALIAS
 from xcc.passes.tile.lowering.body import Body
 from xcc.passes.tile.lowering.views import BufferView, physical
 from xcc.passes.vector.dims import emit_dim
@@ -32,7 +33,8 @@ def lower_function(func: Any) -> None:
     attributes = {"sym_name": func.operation.attributes["sym_name"], "xt.kernel": ir.UnitAttr.get(),
                   "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
                   "xt.symbols": ir.ArrayAttr.get(names), "xt.arg_dims": ir.ArrayAttr.get(list(map(dims_attr, dims))),
-                  SYMBOLS: ir.ArrayAttr.get([ir.StringAttr.get(s.name) for s in symbols]), BLOCKS: ir.UnitAttr.get()}
+                  SYMBOLS: ir.ArrayAttr.get([ir.StringAttr.get(s.name) for s in symbols]),
+                  BLOCKS: ir.UnitAttr.get(), MAY_ALIAS: ir.UnitAttr.get()}
     if "xcc.config" in func.operation.attributes:
         attributes["xcc.config"] = func.operation.attributes["xcc.config"]
     with ir.InsertionPoint(func), func.operation.location:

@@ -1,0 +1,66 @@
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_80 "--pass-pipeline=configure-tile, lower-tile, mlir(canonicalize, cse)" | filecheck %s
+
+// Sizes, strides, scalars and what a launch gives become symbols; rows that lie apart are a longer row of memory each.
+// CHECK-LABEL: func.func @scale(
+// CHECK-SAME: %[[X:arg[0-9]+]]: memref<?x?xf32>, %[[Y:arg[0-9]+]]: memref<?x?xf32>, %[[N:arg[0-9]+]]: index,
+// CHECK-SAME: tile.symbols = ["x_0", "x_1", "y_0", "y_1", "y_stride_0", "a", "columns"]
+// CHECK-SAME: gpu = {threads = 32 : i64}
+// CHECK-SAME: xt.arg_dims = [
+// CHECK-SAME: ["d0", "d1"], ["d2", "d4"]]
+// CHECK: scf.forall (%[[J:.*]], %[[I:.*]]) in (%{{.*}}, %[[N]])
+// CHECK: %[[M:.*]] = vector.create_mask
+// CHECK: %[[T:.*]] = vector.transfer_read %[[X]][%[[I]], %{{.*}}], %{{.*}}, %[[M]] {in_bounds = [true]}
+// CHECK-SAME: vector<256xf32>
+// CHECK: arith.mulf
+// CHECK: vector.transfer_write
+// CHECK: xcc.parallel
+func.func @scale(%x: memref<?x?xf32> {tile.name = "x"}, %y: memref<?x?xf32, strided<[?, 1]>> {tile.name = "y"},
+                 %a: f32 {tile.name = "a"}) attributes {tile.grid = ["x_0", "columns"]} {
+  %i = "tile.program_id"() {axis = 0 : i64} : () -> index
+  %j = "tile.program_id"() {axis = 1 : i64} : () -> index
+  %c256 = arith.constant 256 : index
+  %at = arith.muli %j, %c256 : index
+  %zero = arith.constant 0.0 : f32
+  %t = "tile.load"(%x, %zero, %i, %at) {shape = [1, 256]} : (memref<?x?xf32>, f32, index, index) -> vector<1x256xf32>
+  %b = "tile.broadcast"(%a) {shape = [1, 256]} : (f32) -> vector<1x256xf32>
+  %s = arith.mulf %t, %b : vector<1x256xf32>
+  "tile.store"(%s, %y, %i, %at) : (vector<1x256xf32>, memref<?x?xf32, strided<[?, 1]>>, index, index) -> ()
+  return
+}
+
+// An offset that may be negative masks the first elements, too; any strides are positions in a line.
+// CHECK-LABEL: func.func @anywhere(
+// CHECK-SAME: memref<?xf32>
+// CHECK: %[[END:.*]] = vector.create_mask
+// CHECK: %[[BEGIN:.*]] = vector.create_mask
+// CHECK: %[[IN:.*]] = arith.select %[[BEGIN]], %{{.*}}, %[[END]]
+// CHECK: vector.gather %{{.*}}[%{{.*}}] [%{{.*}}], %[[IN]]
+func.func @anywhere(%x: memref<?xf32, strided<[?]>>, %y: memref<?xf32>, %at: index) attributes {tile.grid = [1]} {
+  %zero = arith.constant 0.0 : f32
+  %t = "tile.load"(%x, %zero, %at) {shape = [64]} : (memref<?xf32, strided<[?]>>, f32, index) -> vector<64xf32>
+  %c0 = arith.constant 0 : index
+  "tile.store"(%t, %y, %c0) : (vector<64xf32>, memref<?xf32>, index) -> ()
+  return
+}
+
+// What other threads wrote is read behind a barrier; the same elements are written back without one.
+// CHECK-LABEL: func.func @ordered(
+// CHECK: vector.transfer_read
+// CHECK-NOT: gpu.barrier
+// CHECK: vector.transfer_write
+// CHECK: gpu.barrier
+// CHECK: vector.transfer_read
+// CHECK-NOT: gpu.barrier
+// CHECK: vector.transfer_write
+// CHECK: return
+func.func @ordered(%x: memref<?xf32>, %y: memref<?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %t = "tile.load"(%x, %zero, %c0) {shape = [64]} : (memref<?xf32>, f32, index) -> vector<64xf32>
+  %n = arith.negf %t : vector<64xf32>
+  "tile.store"(%n, %x, %c0) : (vector<64xf32>, memref<?xf32>, index) -> ()
+  %u = "tile.load"(%x, %zero, %c1) {shape = [64]} : (memref<?xf32>, f32, index) -> vector<64xf32>
+  "tile.store"(%u, %y, %c0) : (vector<64xf32>, memref<?xf32>, index) -> ()
+  return
+}

@@ -1,0 +1,63 @@
+// RUN: %xcc_opt %s --target=cpu --chip=x86-64-v4 "--pass-pipeline=lower-tile, mlir(canonicalize, cse), retile, mlir(canonicalize, cse)" | filecheck %s
+
+// A row is read once for its maximum and once for the exponentials, which are kept: the sum and the quotient need both.
+// CHECK-LABEL: func.func @softmax(
+// CHECK: scf.forall
+// CHECK: %[[TOP:.*]] = scf.for {{.*}} -> (vector<32xf32>)
+// CHECK: vector.maskedload {{.*}} into vector<32xf32>
+// CHECK: arith.maximumf
+// CHECK: %[[KEPT:.*]] = memref.alloca() {alignment = 64 : i64} : memref<1024xf32>
+// CHECK: scf.for
+// CHECK: vector.maskedload
+// CHECK: math.exp {{.*}} : vector<32xf32>
+// CHECK: vector.store %{{.*}}, %[[KEPT]]
+// CHECK: scf.for {{.*}} -> (vector<32xf32>)
+// CHECK: vector.load %[[KEPT]]
+// CHECK: scf.for
+// CHECK: vector.load %[[KEPT]]
+// CHECK: arith.divf
+// CHECK: vector.maskedstore
+func.func @softmax(%x: memref<?x?xf32> {tile.name = "x"}, %y: memref<?x?xf32> {tile.name = "y"}) attributes {tile.grid = ["x_0"]} {
+  %i = "tile.program_id"() {axis = 0 : i64} : () -> index
+  %c0 = arith.constant 0 : index
+  %low = arith.constant 0xFF800000 : f32
+  %t = "tile.load"(%x, %low, %i, %c0) {shape = [1, 1024]} : (memref<?x?xf32>, f32, index, index) -> vector<1x1024xf32>
+  %m = "tile.reduce"(%t) {axes = [0, 1], kind = "max"} : (vector<1x1024xf32>) -> f32
+  %mb = "tile.broadcast"(%m) {shape = [1, 1024]} : (f32) -> vector<1x1024xf32>
+  %d = arith.subf %t, %mb : vector<1x1024xf32>
+  %e = math.exp %d : vector<1x1024xf32>
+  %s = "tile.reduce"(%e) {axes = [0, 1], kind = "sum"} : (vector<1x1024xf32>) -> f32
+  %sb = "tile.broadcast"(%s) {shape = [1, 1024]} : (f32) -> vector<1x1024xf32>
+  %q = arith.divf %e, %sb : vector<1x1024xf32>
+  "tile.store"(%q, %y, %i, %c0) : (vector<1x1024xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
+
+// A product's sums stay where the loop carries them: operands are packed, eight rows of sums go over k in registers.
+// CHECK-LABEL: func.func @product(
+// CHECK: %[[SUMS:.*]] = memref.alloca() {{.*}} : memref<4096xf32>
+// CHECK: scf.for
+// CHECK: memref.alloca() {{.*}} : memref<2048xf32>
+// CHECK: memref.alloca() {{.*}} : memref<2048xf32>
+// CHECK-COUNT-8: vector.load %[[SUMS]]
+// CHECK: scf.for {{.*}} iter_args
+// CHECK-COUNT-8: math.fma {{.*}} : vector<32xf32>
+// CHECK-COUNT-8: vector.store %{{.*}}, %[[SUMS]]
+// CHECK-NOT: vector.store
+// CHECK: vector.maskedstore
+func.func @product(%a: memref<?x?xf32> {tile.name = "a"}, %b: memref<?x?xf32>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant dense<0.0> : vector<64x64xf32>
+  %n = memref.dim %a, %c1 : memref<?x?xf32>
+  %s = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %none) -> (vector<64x64xf32>) {
+    %x = "tile.load"(%a, %zero, %c0, %k) {shape = [64, 32]} : (memref<?x?xf32>, f32, index, index) -> vector<64x32xf32>
+    %y = "tile.load"(%b, %zero, %k, %c0) {shape = [32, 64]} : (memref<?x?xf32>, f32, index, index) -> vector<32x64xf32>
+    %r = "tile.contract"(%x, %y, %acc) : (vector<64x32xf32>, vector<32x64xf32>, vector<64x64xf32>) -> vector<64x64xf32>
+    scf.yield %r : vector<64x64xf32>
+  }
+  "tile.store"(%s, %c, %c0, %c0) : (vector<64x64xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
