@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -139,6 +139,13 @@ class CpuExecutor:
                 release(self._arrays[i])
         for i in again & self._arrays.keys():       # those beside them have lost their large pages
             load_pages(self._arrays[i])
+
+    def kernel(self, entry: str, buffers: int, symbols: int) -> Callable[..., None]:
+        """A kernel of the program, called with so many addresses and values: for a program that is one launch."""
+        function: Any = self._library[entry]
+        function.restype = None
+        function.argtypes = [ctypes.c_void_p] * buffers + [ctypes.c_int64] * symbols
+        return cast(Callable[..., None], function)
 
     def make_ready(self, symbols: Mapping[str, int], *, spare: bool = False) -> None:
         """Makes the memory for a run on these sizes. `spare`: and for larger ones, as far as a large page goes."""

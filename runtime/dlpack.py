@@ -12,11 +12,11 @@ import numpy as np
 from xcc.diagnostics import UserError
 from xcc.runtime.dtypes import numpy_dtype
 
-__all__ = ["CPU", "CUDA", "ROCM", "DlTensor", "import_dlpack", "to_numpy"]
+__all__ = ["CPU", "CUDA", "ON_HOST", "ROCM", "DlTensor", "import_dlpack", "to_numpy"]
 
 CPU, CUDA, CUDA_HOST, ROCM, ROCM_HOST, CUDA_MANAGED = 1, 2, 3, 10, 11, 13
 DEFAULT_STREAM = 1      # how DLPack calls CUDA's default stream, whose handle is 0
-_ON_HOST = (CPU, CUDA_HOST, ROCM_HOST)
+ON_HOST = (CPU, CUDA_HOST, ROCM_HOST)
 
 
 class _Device(ctypes.Structure):
@@ -74,7 +74,7 @@ def import_dlpack(value: Any, stream: int | None = None) -> DlTensor:
 
 def to_numpy(tensor: DlTensor) -> np.ndarray[Any, Any]:
     """A view of host memory; UserError for memory of a device."""
-    if tensor.device not in _ON_HOST:
+    if tensor.device not in ON_HOST:
         raise UserError(f"the array is on DLPack device {tensor.device}; copy it to host memory first")
     dtype = numpy_dtype(tensor.dtype)
     if 0 in tensor.shape:

@@ -29,7 +29,8 @@ def parser() -> ArgumentParser:
     formats = ", ".join(f"{listed(get_target(t).formats)} ({t})" for t in target_names())
     p = ArgumentParser(prog="xcc", description=__doc__,
                        epilog="exit status: 0 done, 1 bad input or option, 70 a bug in xcc (a reproducer was saved)")
-    p.add_argument("model", nargs="?", metavar="MODEL", help=".onnx, .pt2 (torch.export), or the .mlir of any stage")
+    p.add_argument("model", nargs="?", metavar="MODEL", help=".onnx, .pt2 (torch.export), the .mlir of any stage, or "
+                   "kernels.py::NAME, a kernel of a Python file, which is imported")
     p.add_argument("-o", "--output", default="", metavar="FILE",
                    help="the artifact (default: MODEL.xcm), or with --emit the IR (default: standard output)")
     p.add_argument("--target", default="cpu", metavar="T[,opt=..]", help=f"{listed(target_names())} (default: cpu)")
@@ -157,7 +158,7 @@ def _found(args: Any, options: CompileOptions, entry: Ticket) -> bool:
 
 
 def _artifact_path(args: Any) -> str:
-    return args.output or f"{Path(args.model).stem}.xcm"
+    return args.output or f"{args.model.partition('::')[2] or Path(args.model).stem}.xcm"
 
 
 def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | None, guard: bool) -> int:
@@ -233,6 +234,8 @@ def _options(args: Any) -> CompileOptions:
 
 def _pipeline(args: Any, options: CompileOptions) -> Any:
     from xcc.passes.pipeline import Pipeline
+    from xcc.sources import is_reference
+    from xcc.targets.front import tile_pipeline
 
     text = args.pipeline
     if text.startswith("@"):
@@ -242,7 +245,8 @@ def _pipeline(args: Any, options: CompileOptions) -> Any:
             raise UserError(f"--pipeline {args.pipeline}: {getattr(e, 'strerror', None) or e}") from None
     if text:
         return Pipeline.parse(text)
-    return get_target(options.target).pipeline(replace(options, chip=split_specs(options.chip)[0]))
+    whole = get_target(options.target).pipeline(replace(options, chip=split_specs(options.chip)[0]))
+    return tile_pipeline(whole) if is_reference(args.model) else whole
 
 
 def _version() -> int:

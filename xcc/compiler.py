@@ -23,10 +23,11 @@ from xcc.passes.xt.equal_dims import note_equal_dims
 from xcc.plugins import loaded_plugins, plugins_of
 from xcc.reproducer import save_module
 from xcc.runtime.artifact import Artifact
-from xcc.sources import Source, load_source
+from xcc.sources import Source, is_reference, load_source
 from xcc.split import join_kernels, kernel_texts, kernel_work, strip_kernels
 from xcc.stages import Clock, run_stage
 from xcc.targets.base import Chip, KernelBinary, Target, chip_of, get_target
+from xcc.targets.front import tile_pipeline
 from xcc.updates import mark_updates, proposed_updates
 from xcc.worker import KernelJob
 
@@ -63,11 +64,14 @@ def compile_model(model: Any, options: CompileOptions, pipeline: Pipeline | None
     watch = observer or Observer()
     target = get_target(options.target)
     chip = chip_of(target, options.chip)
-    plan = pipeline or target.pipeline(options)
+    written = is_reference(model)
+    plan = pipeline or (tile_pipeline(target.pipeline(options)) if written else target.pipeline(options))
     if options.verify not in ("stage", "each", NUMBERS, *plan.stage_names()):
         raise UserError(f"verify '{options.verify}' is none of 'stage', 'each', '{NUMBERS}' and the target's stages")
     if stop:
         plan = plan.upto(stop)
+    if written:
+        return _compile_written(model, options, plan, stop, emit)
     watch.progress("import", 0, 1)
     source: Source = watch.clock.timed("import", "import", lambda: load_source(model, options))
     if source.stage == "":
@@ -90,6 +94,17 @@ def compile_model(model: Any, options: CompileOptions, pipeline: Pipeline | None
     if stop and not rest.kernel_part().stages:
         return Compiled(text=stage_text(source.module, stop))
     return _kernel_stages(source, rest.kernel_part(), ctx, watch, dumper, target, stop, emit or not stop)
+
+
+def _compile_written(reference: str, options: CompileOptions, plan: Pipeline, stop: str, emit: bool) -> Compiled:
+    """A kernel written in Python, ``file.py::name``."""
+    from xcc.frontends.kernel.ahead import compile_reference
+
+    made, artifact = compile_reference(reference, options, plan, stop, emit)
+    dumper = Dumper(options.dump_stages, plan.stage_names())
+    for stage, text in made.stages.items():
+        dumper.text(stage, text)
+    return Compiled(artifact, made.stages.get(stop, ""), () if made.binary is None else (made.binary,))
 
 
 def _check_interpretable(plan: Pipeline, source: Source, options: CompileOptions) -> None:

@@ -41,6 +41,11 @@ class Dumper:
             if texts:
                 self._write(stage, join_kernels(main, texts, stage, context), weights)
 
+    def text(self, stage: str, text: str) -> None:
+        """What a stage made of a program without weights."""
+        if self.folder:
+            self._write(stage, text, WeightStore())
+
     def _write(self, stage: str, text: str, weights: WeightStore) -> None:
         assert self.folder is not None
         path = self.folder / f"{self.stages.index(stage):02}-{stage}.mlir"

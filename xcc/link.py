@@ -16,8 +16,9 @@ from xcc.sources import Source
 from xcc.symbolic import Dim
 from xcc.targets.base import KernelBinary, Target
 from xcc.targets.chip_spec import chip_facts
+from xcc.weights import WeightStore
 
-__all__ = ["MEANING", "bind_launches", "link_model"]
+__all__ = ["MEANING", "bind_launches", "link_model", "link_program"]
 
 MEANING = "ir/kernels.mlir"
 """The member that holds the module at stage ``kernels``, with the names of nodes: what the kernels mean."""
@@ -30,19 +31,27 @@ def link_model(source: Source, kernels: tuple[KernelBinary, ...], target: Target
     from xcc.passes.host.lower_main import lower_main
 
     shares = {k.name: k.shares for k in kernels if target.shares_after}
-    program = bind_launches(lower_main(source.module, source.weights, shares), {k.name: k for k in kernels})
+    program = lower_main(source.module, source.weights, shares)
+    return link_program(source.name, program, source.weights, kernels, target, ctx, work, meaning)
+
+
+def link_program(name: str, program: Program, values: WeightStore, kernels: tuple[KernelBinary, ...],
+                 target: Target, ctx: PassContext, work: Mapping[str, Mapping[str, str]], meaning: str = "",
+                 ) -> Artifact:
+    """The artifact of a host program, whose launches name the kernels; `values` are its weights."""
+    program = bind_launches(program, {k.name: k for k in kernels})
     used = set(program.weight_names())
     each_run = {program.buffers[b].name for s in walk(program.body) for b in map(program.root, touched(s))}
     # what only the setup reads lies together behind the others: its memory is given back in whole large pages
-    names = sorted((name for name in source.weights if name in used), key=lambda name: name not in each_run)
+    names = sorted((weight for weight in values if weight in used), key=lambda weight: weight not in each_run)
     with ThreadPoolExecutor(1) as pool:         # weights that are packed at first use are packed while others link
-        arrays = pool.submit(lambda: {name: source.weights[name] for name in names})
+        arrays = pool.submit(lambda: {weight: values[weight] for weight in names})
         members = dict(target.link(program, kernels, ctx.chip, ctx.options))
         weights = arrays.result()
     if ctx.options.keep_ir:
         members |= {f"ir/{k.name}.mlir": k.ir.encode() for k in kernels if k.ir}
         members |= {MEANING: meaning.encode()} if meaning else {}
-    return Artifact(_manifest(source, program, kernels, ctx, work), program, members, weights)
+    return Artifact(_manifest(name, program, kernels, ctx, work), program, members, weights)
 
 
 def bind_launches(program: Program, kernels: dict[str, KernelBinary]) -> Program:
@@ -84,7 +93,7 @@ def _launches(launch: Launch, kernel: KernelBinary, buffers: list[Buffer], scrat
                    k.early) for k in kernel.launches]
 
 
-def _manifest(source: Source, program: Program, kernels: tuple[KernelBinary, ...], ctx: PassContext,
+def _manifest(name: str, program: Program, kernels: tuple[KernelBinary, ...], ctx: PassContext,
               work: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     from importlib import metadata
 
@@ -96,7 +105,7 @@ def _manifest(source: Source, program: Program, kernels: tuple[KernelBinary, ...
 
     options = ctx.options
     return {
-        "format": FORMAT_VERSION, "name": source.name, "target": options.target, "chip": ctx.chip.name,
+        "format": FORMAT_VERSION, "name": name, "target": options.target, "chip": ctx.chip.name,
         "chip_attributes": chip_facts(ctx.chip),
         "compiler": {"version": metadata.version("xcc") if _installed() else "checkout", "hash": compiler_version()},
         "options": {"precision": options.precision, "threads": options.threads,

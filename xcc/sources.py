@@ -16,7 +16,7 @@ from xcc.options import CompileOptions
 from xcc.reproducer import import_command
 from xcc.weights import WeightStore
 
-__all__ = ["STAGE_ATTRIBUTE", "Source", "load_source"]
+__all__ = ["STAGE_ATTRIBUTE", "Source", "is_reference", "load_source"]
 
 STAGE_ATTRIBUTE = "xcc.stage"
 """Module attribute of a dumped stage: which stage it is the result of."""
@@ -36,6 +36,11 @@ class Source:
     weights: WeightStore
     stage: str
     name: str
+
+
+def is_reference(model: Any) -> bool:
+    """Whether `model` is a kernel in a file, ``kernels.py::softmax``."""
+    return isinstance(model, str) and ".py::" in model
 
 
 def load_source(model: Any, options: CompileOptions) -> Source:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +12,9 @@ import numpy as np
 
 from xcc.diagnostics import UserError
 from xcc.frontends.kernel.types import dtype_of
-from xcc.runtime.dlpack import import_dlpack, to_numpy
+from xcc.runtime.dlpack import CPU, ON_HOST, import_dlpack, to_numpy
 
-__all__ = ["Parameter", "bind", "constexpr", "host_array", "is_array", "parameters_of"]
+__all__ = ["Array", "Parameter", "bind", "constexpr", "described", "host_array", "is_array", "parameters_of"]
 
 
 class constexpr:
@@ -68,6 +69,33 @@ def bind(name: str, parameters: Sequence[Parameter], given: Sequence[Any], named
 def is_array(value: Any) -> bool:
     """Whether it is an array of some library."""
     return isinstance(value, np.ndarray) or hasattr(value, "__dlpack__") and not isinstance(value, np.generic)
+
+
+@dataclass(frozen=True)
+class Array:
+    """What is known of an array argument, wherever it lies. `strides` are in elements; `device` is DLPack's type and
+    number."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    device: tuple[int, int] = (CPU, 0)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+def described(name: str, value: Any) -> Array:
+    """What is known of an array; UserError for one that kernels cannot take."""
+    if not isinstance(value, np.ndarray):
+        t = import_dlpack(value)
+        if t.device not in ON_HOST:
+            return Array(t.dtype, t.shape, t.strides, (t.device, t.device_id))
+    array = host_array(name, value)
+    dtype = dtype_of(array.dtype)
+    assert dtype is not None
+    return Array(dtype.name, array.shape, tuple(s // array.itemsize for s in array.strides))
 
 
 def host_array(name: str, value: Any) -> Any:

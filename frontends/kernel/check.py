@@ -14,6 +14,8 @@ import numpy as np
 
 from xcc import tile
 from xcc.dialects.tile.memory import inside as inside_of
+from xcc.frontends.kernel.artifact import written
+from xcc.frontends.kernel.launching import writable
 from xcc.frontends.kernel.place import error, place_at
 from xcc.frontends.kernel.unwritten import unwritten
 
@@ -24,6 +26,8 @@ _MANY = -1      # instances
 
 def check(program: tile.Program, arrays: Mapping[str, Any], grid: Sequence[int]) -> None:
     """Runs `program`, which writes to the arrays; UserError for the first thing that is wrong."""
+    for name in written(program):
+        writable(name, arrays[name])
     watch = _Watch({name: a for name, a in arrays.items() if isinstance(a, np.ndarray)})
     tile.evaluate(program, list(arrays.values()), grid, watch)
     watch.settle()

@@ -109,7 +109,7 @@ def fitted(value: Any, kind: TileType) -> Tile:
     x = as_tile(value)
     if x.dtype != kind.dtype:
         x = Tile(kind, machine().op("convert", replace(kind, weak=False), x)) if x.constant is None else \
-            Tile(kind, machine().constant(x.constant, kind))
+            Tile(kind, None, x.constant)
     return x
 
 

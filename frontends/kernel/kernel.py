@@ -5,31 +5,39 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from xcc.diagnostics import UserError, listed
-from xcc.frontends.kernel.arguments import bind, host_array, is_array, parameters_of
+from xcc.frontends.kernel.arguments import bind, described, host_array, is_array, parameters_of
 from xcc.frontends.kernel.eager import NumpyMachine
+from xcc.frontends.kernel.launching import REMEMBERED, Launch, known_as
 from xcc.frontends.kernel.machine import running, running_on
 from xcc.frontends.kernel.specialise import Constant, Specialisation, difference, kinds_of, trace_program
 from xcc.frontends.kernel.types import DTYPES, dtype_of
 from xcc.frontends.kernel.view import View
 
+if TYPE_CHECKING:
+    from xcc.frontends.kernel.compiling import Stages
+    from xcc.runtime.artifact import Artifact
+
 __all__ = ["Kernel", "kernel"]
 
+Grid = Callable[[dict[str, Any]], Any]
 MODES = ("eager", "check")
 
 
 class Kernel:
     """A function with ``@xcc.kernel``; ``k[grid](arguments)`` runs it."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], types: Mapping[str, str], grid: Grid | None) -> None:
         functools.update_wrapper(self, function)
-        self.function = function
+        self.function, self.types, self.grid = function, types, grid
         self.name = function.__name__
         self.parameters = parameters_of(function)
+        self._constant = [p.constant for p in self.parameters]
         self._forms: dict[Any, Specialisation] = {}
+        self._launches: dict[Any, Launch] = {}
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(p.name for p in self.parameters)})>"
@@ -39,32 +47,79 @@ class Kernel:
         return functools.partial(self._launch, grid)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """In another kernel: the function."""
+        """Launches the kernel on the grid that its decorator gives; in another kernel: the function."""
         if running():
             return self.function(*arguments, **named)
-        raise UserError(f"kernel '{self.name}' needs a grid: {self.name}[(instances,)](arguments)")
+        if self.grid is None:
+            raise UserError(f"kernel '{self.name}' needs a grid: {self.name}[(instances,)](arguments)")
+        return self._launch(self.grid, *arguments, **named)
 
     def _launch(self, grid: Any, *arguments: Any, **named: Any) -> None:
-        values = bind(self.name, self.parameters, arguments, named)
-        sizes = self._grid(grid, values)
-        mode = os.environ.get("XCC_KERNEL", "")
-        if mode not in MODES:
-            raise UserError(f"XCC_KERNEL is '{mode}': it can be {listed(MODES)}")
+        whole = not named and len(arguments) == len(self.parameters)
+        values = arguments if whole else bind(self.name, self.parameters, arguments, named)
+        mode = os.environ.get("XCC_KERNEL")
         try:
-            if mode == "eager":
-                self._run_eagerly(sizes, values)
-            else:
-                self._check(sizes, values)
+            if mode:
+                self._in_numpy(mode, self._grid(grid, values), values)
+                return
+            if not isinstance(grid, (int, tuple)):
+                grid = self._grid(grid, values)
+            key = (grid, *[(type(v), v) if c else known_as(v) for c, v in zip(self._constant, values, strict=True)])
+            try:
+                launch = self._launches.get(key)
+            except TypeError:       # a constant that cannot be compared, which is said where the form is looked for
+                launch = None
+            (launch or self._prepared(key, grid, values))(values)
         except UserError as e:
             raise e.with_traceback(None) from None
+
+    def _in_numpy(self, mode: str, grid: tuple[int, ...], values: Sequence[Any]) -> None:
+        if mode not in MODES:
+            raise UserError(f"XCC_KERNEL is '{mode}': it can be {listed(MODES)}, or not be set")
+        (self._run_eagerly if mode == "eager" else self._check)(grid, values)
+
+    def _prepared(self, key: Any, grid: Any, values: Sequence[Any]) -> Launch:
+        """The launch of these arguments and those like them; the first of a form compiles it."""
+        sizes = self._grid(grid, values)
+        given = self._described(values)
+        form = self._form(given)
+        from xcc.frontends.kernel.compiling import loaded, target_of
+
+        target = target_of(given)
+        if target not in form.codes:
+            form.codes[target] = loaded(form, target)
+        if len(self._launches) >= REMEMBERED:
+            self._launches.clear()
+        launch = self._launches[key] = Launch(form, form.codes[target], values, given, sizes)
+        return launch
 
     @property
     def specialisations(self) -> list[Specialisation]:
         """The forms in which the kernel was compiled, each with the reason for it."""
         return list(self._forms.values())
 
-    def _form(self, values: list[Any]) -> Specialisation:
-        """The form for these arguments, traced where there is none; arrays are numpy's."""
+    def stages(self, target: str = "cpu", chip: str = "") -> Stages:
+        """The IR after each stage, for a target, of the form that was launched last, else of the declared one."""
+        from xcc.frontends.kernel import compiling
+        from xcc.frontends.kernel.ahead import declared_program
+
+        forms = self.specialisations
+        return compiling.stages(forms[-1].program if forms else declared_program(self, {}), target, chip)
+
+    def compile(self, target: str = "cpu", chip: str = "", **constants: Any) -> Artifact:
+        """The artifact for the arguments that the decorator declares: ``save()`` writes it, ``xcc.load`` runs it.
+
+        `constants` takes the place of defaults.
+        """
+        from xcc.frontends.kernel.ahead import declared_program
+        from xcc.frontends.kernel.artifact import artifact_of
+        from xcc.frontends.kernel.compiling import compiled
+        from xcc.options import CompileOptions
+
+        return artifact_of(compiled(declared_program(self, constants), CompileOptions.make(target, chip=chip)))
+
+    def _form(self, values: Sequence[Any]) -> Specialisation:
+        """The form for these arguments, traced where there is none; arrays are described."""
         kinds = kinds_of(self.parameters, values)
         try:
             form = self._forms.get(kinds)
@@ -78,24 +133,30 @@ class Kernel:
             self._forms[kinds] = form
         return form
 
-    def _check(self, grid: tuple[int, ...], values: list[Any]) -> None:
+    def _described(self, values: Sequence[Any]) -> list[Any]:
+        """The arguments, arrays described."""
+        return [described(p.name, v) if not p.constant and is_array(v) else v
+                for p, v in zip(self.parameters, values, strict=True)]
+
+    def _check(self, grid: tuple[int, ...], values: Sequence[Any]) -> None:
         from xcc.frontends.kernel.check import check
 
         given = [host_array(p.name, v) if not p.constant and is_array(v) else v
                  for p, v in zip(self.parameters, values, strict=True)]
-        form = self._form(given)
+        form = self._form(self._described(values))
         check(form.program, {n: v for (n, k), v in zip(form.kinds.items(), given, strict=True)
                              if not isinstance(k, Constant)}, grid)
 
-    def _grid(self, grid: Any, values: list[Any]) -> tuple[int, ...]:
+    def _grid(self, grid: Any, values: Sequence[Any]) -> tuple[int, ...]:
         if callable(grid):
-            grid = grid({p.name: v for p, v in zip(self.parameters, values, strict=True)})
+            shaped = [described("", v) if is_array(v) and not hasattr(v, "shape") else v for v in values]
+            grid = grid({p.name: v for p, v in zip(self.parameters, shaped, strict=True)})
         sizes = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
         if not 1 <= len(sizes) <= 3 or any(not hasattr(n, "__index__") or n < 0 for n in sizes):
             raise UserError(f"kernel '{self.name}': the grid {grid!r} is not one to three numbers of 0 or more")
         return tuple(int(n) for n in sizes)
 
-    def _run_eagerly(self, grid: tuple[int, ...], values: list[Any]) -> None:
+    def _run_eagerly(self, grid: tuple[int, ...], values: Sequence[Any]) -> None:
         given = [self._eager(p.name, p.constant, v) for p, v in zip(self.parameters, values, strict=True)]
         for place in itertools.product(*(range(n) for n in reversed(grid))):
             with running_on(NumpyMachine(place[::-1], grid)):
@@ -109,7 +170,8 @@ class Kernel:
         return View(name, dtype_of(array.dtype) or DTYPES["f32"], array.ndim, array)
 
 
-def kernel(function: Callable[..., Any]) -> Kernel:
+def kernel(function: Callable[..., Any] | None = None, *, types: Mapping[str, str] | None = None,
+           grid: Grid | None = None) -> Any:
     """Makes a kernel of a function, which reads blocks of arrays, computes and writes, once for each place of a grid.
 
     ::
@@ -120,5 +182,12 @@ def kernel(function: Callable[..., Any]) -> Kernel:
             z.store(at, x.tile(at, BLOCK, other=0) + y.tile(at, BLOCK, other=0))
 
         add[(xcc.cdiv(n, 1024),)](x, y, z, BLOCK=1024)
+
+    Args:
+        types: what arguments are, for compilation ahead of time: ``{"x": "f32[m, n]", "slope": "float"}``.
+        grid: makes the grid of the arguments by name, for launches and compilations without one:
+            ``lambda a: (xcc.cdiv(a["x"].shape[0], a["BLOCK"]),)``.
     """
-    return Kernel(function)
+    if function is None:
+        return functools.partial(Kernel, types=types or {}, grid=grid)
+    return Kernel(function, types or {}, grid)

@@ -46,4 +46,6 @@ def _u64(value: Any, what: str) -> Tile:
     x = as_tile(value)
     if not x.dtype.is_integer:
         raise error(f"{what} is an integer, not {x.type}")
-    return convert(convert(x, DTYPES["i64"]), DTYPES["ui64"]) if x.constant is None else convert(x, DTYPES["ui64"])
+    if x.constant is not None:
+        return convert(as_tile(x.constant & (1 << 64) - 1), DTYPES["ui64"])
+    return convert(convert(x, DTYPES["i64"]), DTYPES["ui64"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xcc.diagnostics import UserError
-from xcc.frontends.kernel.arguments import Parameter, is_array
+from xcc.frontends.kernel.arguments import Array, Parameter
 from xcc.frontends.kernel.types import dtype_of
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Specialisation:
     kinds: dict[str, Kind]
     why: str
     program: Any = field(default=None, repr=False)
+    codes: dict[str, Any] = field(default_factory=dict, repr=False)     # by target
 
     def __str__(self) -> str:
         return f"{self.kernel}({', '.join(f'{n}{_separator(k)}{k}' for n, k in self.kinds.items())}): {self.why}"
@@ -74,40 +75,35 @@ def _separator(kind: Kind) -> str:
 
 
 def kinds_of(parameters: Sequence[Parameter], values: Sequence[Any]) -> tuple[Kind, ...]:
-    """What the arguments are, on which the program depends; arrays are numpy's."""
+    """What the arguments are, on which the program depends; arrays are described."""
     return tuple(Constant(v, type(v)) if p.constant or v is None or isinstance(v, (bool, str)) else _kind(p.name, v)
                  for p, v in zip(parameters, values, strict=True))
 
 
 def _kind(name: str, value: Any) -> Kind:
-    if is_array(value):
-        return ArrayOf(_dtype(name, value.dtype), value.ndim, layout_of(value.shape, value.strides, value.itemsize))
+    if isinstance(value, Array):
+        return ArrayOf(value.dtype, len(value.shape), layout_of(value.shape, value.strides))
     if isinstance(value, int):
         return Number("i64")
     if isinstance(value, float):
         return Number("f64")
     if isinstance(value, np.generic):
-        return Number(_dtype(name, value.dtype))
+        dtype = dtype_of(value.dtype)
+        if dtype is not None:
+            return Number(dtype.name)
     raise UserError(f"the argument '{name}' is a {type(value).__name__}: arrays and numbers vary from launch to "
                     f"launch, anything else is a constant, which the parameter says: {name}: xcc.constexpr")
 
 
-def _dtype(name: str, dtype: Any) -> str:
-    found = dtype_of(dtype)
-    if found is None:
-        raise UserError(f"the argument '{name}' has elements of {dtype}, which kernels have no type for")
-    return found.name
-
-
-def layout_of(shape: Sequence[int], strides: Sequence[int], size: int) -> str:
-    """How an array lies, by its strides in units of which an element has `size`."""
-    step, dense = size, True
+def layout_of(shape: Sequence[int], strides: Sequence[int]) -> str:
+    """How an array lies, by its strides in elements."""
+    step, dense = 1, True
     for n, s in zip(reversed(shape), reversed(strides), strict=True):
         dense = dense and (n == 1 or s == step)
         step *= n
     if dense or 0 in shape:
         return "dense"
-    return "rows" if shape[-1] == 1 or strides[-1] == size else "strided"
+    return "rows" if shape[-1] == 1 or strides[-1] == 1 else "strided"
 
 
 def difference(new: dict[str, Kind], known: Sequence[Specialisation]) -> str:

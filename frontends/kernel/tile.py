@@ -35,12 +35,17 @@ class Tile:
     The shape is known when the kernel is compiled. Operands of an operator broadcast as numpy's do.
     """
 
-    __slots__ = ("constant", "data", "type")
+    __slots__ = ("_data", "constant", "type")
     __array_priority__ = 1000.0         # numpy's operators leave it to these
 
     def __init__(self, kind: TileType, data: Any, constant: Any = None) -> None:
-        self.type, self.data = kind, data
+        self.type, self._data = kind, data
         self.constant = constant        # the number of Python's that it is, if it is one
+
+    @property
+    def data(self) -> Any:
+        """The machine's, made where it is used where this is a number of Python's."""
+        return self._data if self.constant is None else machine().constant(self.constant, self.type)
 
     @property
     def dtype(self) -> DType:
@@ -197,9 +202,11 @@ def as_tile(value: Any) -> Tile:
     else:
         getattr(value, "undefined", lambda: None)()
         raise error(f"a {type(value).__name__} is no tile and no number")
-    if kind.dtype.is_integer and not -2**63 <= value < 2**64:
-        raise error(f"{value} has more than 64 bits")
-    return Tile(kind, machine().constant(value, kind), value)
+    if kind.dtype.is_integer and not -2**63 <= value < 2**63:
+        if not 0 <= value < 2**64:
+            raise error(f"{value} has more than 64 bits")
+        kind = TileType(DTYPES["ui64"], weak=True)
+    return Tile(kind, None, value)
 
 
 def element_type(value: Any) -> DType:
@@ -213,7 +220,7 @@ def element_type(value: Any) -> DType:
 def convert(x: Tile, dtype: DType) -> Tile:
     """`x` as `dtype`."""
     if x.dtype == dtype:
-        return x if not x.type.weak else Tile(x.type.of(dtype), x.data, x.constant)
+        return x if not x.type.weak else Tile(x.type.of(dtype), x._data, x.constant)
     kind = x.type.of(dtype)
     if x.constant is None:
         return Tile(kind, machine().op("convert", kind, x))
@@ -223,7 +230,7 @@ def convert(x: Tile, dtype: DType) -> Tile:
         if not low <= value < low + (1 << dtype.bits):
             raise error(f"{value} does not fit into {dtype}: convert what it meets to a wider type with .to()")
         value = int(value)
-    return Tile(kind, machine().constant(value, kind), value)
+    return Tile(kind, None, value)
 
 
 def stretch(x: Tile, shape: tuple[int, ...]) -> Tile:

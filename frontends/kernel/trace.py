@@ -30,22 +30,31 @@ _FUNCTIONS = {name: getattr(tile, name) for name in
 _NARROW = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
 
 
-def trace(function: Callable[..., Any], name: str, given: Mapping[str, Any],
-          parameters: Mapping[str, Any]) -> tile.Program:
-    """The program of `function`: `given` has its constants, `parameters` what the others are (BufferOf, ScalarOf)."""
+def trace(function: Callable[..., Any], name: str, given: Mapping[str, Any], parameters: Mapping[str, Any],
+          grid: Sequence[str] = ("grid_0", "grid_1", "grid_2"), numbers: Sequence[str] = ()) -> tile.Program:
+    """The program of `function`: `given` has its constants, `parameters` what the others are (BufferOf, ScalarOf).
+
+    `numbers` are parameters that the function has as numbers, and the program as buffers of one element.
+    """
 
     def body(*handles: Any) -> None:
         values = {p: _argument(p, h) for p, h in zip(parameters, handles, strict=True)}
         with running_on(TraceMachine()):
+            for p in numbers:
+                values[p] = _number(values[p].tile(0, 1).reshape(()).data)
             traced(function)(**{**given, **values})
 
-    return tile.build(name, parameters, body)
+    return tile.build(name, parameters, body, grid)
 
 
 def _argument(name: str, handle: Any) -> Any:
     """What the function gets for a parameter: numbers of Python's are weak, as in the eager mode."""
     if isinstance(handle, tile.Buffer):
         return View(name, DTYPES[handle.dtype], handle.rank, handle)
+    return _number(handle)
+
+
+def _number(handle: Any) -> Tile:
     weak = {"i64": NUMBER_INT, "f64": NUMBER_FLOAT}.get(handle.dtype)
     if weak is NUMBER_INT:
         handle = tile.convert(handle, "index")

@@ -7,8 +7,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import arith_d, ir, vector_d
+from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout import Layout
-from xcc.passes.gpu.registers import from_registers, index, register_vector, select_registers
+from xcc.passes.gpu.registers import from_registers, index, register_vector, registers_of, select_registers
 from xcc.passes.gpu.tile_ops import is_vector
 
 if TYPE_CHECKING:
@@ -101,3 +102,10 @@ def constant(k: KernelBuilder, op: Any) -> None:
 broadcast = _view(_broadcast_position)
 reshape = _view(_reshape_position)
 transpose = _view(_transpose_position)
+
+
+def extract(k: KernelBuilder, op: Any) -> None:
+    """vector.extract of the one element of a tile, which every thread has."""
+    if is_vector(op.results[0]) or prod(ir.VectorType(op.operands[0].type).shape) != 1:
+        raise CompilerBug("vector.extract of one element of many has no distribution to threads")
+    k.values[op.results[0]] = registers_of(k.get(op.operands[0]))[0]

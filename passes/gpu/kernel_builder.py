@@ -253,6 +253,7 @@ _HANDLERS: dict[str, Callable[[KernelBuilder, Any], None]] = {
     "vector.constant_mask": distribute_positions.mask,
     "vector.contract": distribute_compute.contract,
     "vector.create_mask": distribute_positions.mask,
+    "vector.extract": distribute_positions.extract,
     "vector.gather": distribute_gathers.gather,
     "vector.multi_reduction": distribute_compute.reduction,
     "vector.scan": scan,

@@ -177,6 +177,14 @@ class Retiler:
         loops([shape[d] for d in dims], steps, inside)
 
 
+def _extract(r: Retiler, source: Any) -> None:
+    """vector.extract of the one element of a value"""
+    shape = ir.VectorType(source.operands[0].type).shape
+    if is_vector(source.results[0]) or prod(shape) != 1:
+        raise CompilerBug("retile: no rule for a vector.extract of one element of many")
+    r.values[source.results[0]] = Pieces(r).of(source.operands[0], (0,) * len(shape), r.lane(shape), 0)
+
+
 def _write(r: Retiler, source: Any) -> None:
     """vector.transfer_write"""
     value = source.operands[0]
@@ -216,6 +224,6 @@ def _scatter(r: Retiler, source: Any) -> None:
 
 
 _HANDLERS: dict[str, Callable[[Retiler, Any], None]] = {
-    "vector.transfer_write": _write, "vector.scatter": _scatter,
+    "vector.extract": _extract, "vector.transfer_write": _write, "vector.scatter": _scatter,
     **reductions.HANDLERS, **products.HANDLERS, **rows.HANDLERS,
 }

@@ -1,0 +1,214 @@
+"""Launches of compiled kernels: arguments of other libraries, sizes that change, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from host_driver import HostDriver
+
+import xcc
+from xcc.tools import xcc_cli, xcc_run
+
+
+@xcc.kernel(types={"x": "f32[n]", "y": "f32[n]", "a": "float", "k": "int"},
+            grid=lambda a: (xcc.cdiv(a["x"].shape[0], a["BLOCK"]),))
+def scale(x, y, a, k, BLOCK: xcc.constexpr = 16):
+    at = xcc.program_id(0) * BLOCK
+    y.store(at, x.tile(at, BLOCK, other=0) * a + k)
+
+
+def test_sizes_and_numbers_compile_nothing_anew() -> None:
+    scale._forms.clear()
+    for n, a, k in ((5, 2.0, 3), (100, 0.5, -1), (1, 1e-3, 2**40), (0, 1.0, 1), (17, -2.5, 0)):
+        x, y = np.arange(n, dtype=np.float32), np.zeros(n, np.float32)
+        scale(x, y, a, k)
+        np.testing.assert_allclose(y, x * np.float32(a) + np.float32(k), rtol=1e-6)
+        scale[(0,)](x, y * 0, a, k)
+    assert len(scale.specialisations) == 1
+
+
+def test_arrays_of_torch() -> None:
+    for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.int32):
+        x = torch.arange(12).to(dtype).reshape(3, 4)
+        y = torch.zeros(4, 3, dtype=dtype)
+
+        @xcc.kernel
+        def transposed(x, y):
+            y.store((0, 0), (x.tile((0, 0), (4, 4), other=0).T + 1)[:, :])
+
+        transposed[1](x, y)
+        assert torch.equal(y, x.T + 1)
+        transposed[1](x.T, y.T)
+        assert torch.equal(y, x.T + 1)
+    weight = torch.nn.Parameter(torch.ones(4))
+    y = np.zeros(4, np.float32)
+    scale(weight, y, 2.0, 1)
+    assert y.tolist() == [3.0] * 4
+
+
+class Other:
+    """An array that has nothing but DLPack."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __dlpack__(self, **_named: Any) -> Any:
+        return self._array.__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
+
+def test_arrays_of_anything() -> None:
+    y = np.zeros(4, np.float32)
+    for step in (1, 2):
+        scale(Other(np.ones(4 * step, np.float32)[::step]), Other(y), 2.0, step)
+        assert y.tolist() == [2.0 + step] * 4
+
+
+def test_memory_that_is_not_to_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = np.ones(4, np.float32), np.ones(4, np.float32)
+    scale(x, y, 1.0, 1)
+    y.flags.writeable = False
+    scale(y, x, 1.0, 1)
+    for mode in ("", "check", "eager"):
+        monkeypatch.setenv("XCC_KERNEL", mode)
+        with pytest.raises(xcc.UserError, match="'y'.* (read-only array|not to be written to): give a copy"):
+            scale(x, y, 1.0, 1)
+    assert x.tolist() == [3.0] * 4
+
+
+def test_one_array_in_two_places() -> None:
+    x = np.arange(40, dtype=np.float32)
+    scale(x, x, 2.0, 1)
+    assert x.tolist() == [2.0 * i + 1 for i in range(40)]
+
+
+def test_stages_and_specialisations() -> None:
+    stages = scale.stages()
+    assert list(stages)[0] == "program" and "tile.load" in stages["program"] and "llvm.func" in stages["llvm"]
+    assert "// -- tile ---" in str(stages)
+    gpu = scale.stages("nvptx", "sm_90a")
+    assert "gpu.func" in gpu["gpu"]
+
+
+KERNELS = '''
+import xcc
+
+@xcc.kernel(types={"x": "f32[m, n]", "y": "f32[m, n]", "a": "float"}, grid=lambda a: (a["x"].shape[0],))
+def scaled(x, y, a, BLOCK: xcc.constexpr = 64):
+    row = xcc.program_id(0)
+    for at in range(0, x.shape[1], BLOCK):
+        y.store((row, at), x.tile((row, at), (1, BLOCK), other=0) * a)
+
+@xcc.kernel
+def bare(x):
+    x.store(0, 1.0)
+'''
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "k.py"
+    path.write_text(KERNELS)
+    monkeypatch.chdir(tmp_path)
+    return path
+
+
+def test_ahead_of_time(file: Path) -> None:
+    assert xcc_cli.main([f"{file}::scaled", "--fix", "BLOCK=32"]) == 0
+    model = xcc.load("scaled.xcm")
+    x, y = np.random.rand(5, 77).astype(np.float32), np.zeros((5, 77), np.float32)
+    out = model.run({"x": x, "y": y, "a": np.array([2.0])})
+    assert list(out) == ["y"] and out["y"] is y
+    np.testing.assert_array_equal(y, x * np.float32(2))
+    with pytest.raises(xcc.UserError, match="must be n"):
+        model.run({"x": x, "y": y[:, :4].copy(), "a": np.array([2.0])})
+
+
+@pytest.mark.parametrize("target, chip", (("nvptx", "sm_90a"), ("amdgcn", "gfx942")))
+def test_ahead_of_time_for_gpus(target: str, chip: str, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The artifact's code gives in the interpreter what the CPU's gives."""
+    options = [f"{file}::scaled", f"--target={target}", f"--chip={chip}"]
+    assert xcc_cli.main([*options, "--keep-ir", "-o", "k.xcm"]) == 0
+    assert xcc_cli.main([f"{file}::scaled", "-o", "c.xcm"]) == 0
+    random = ["--random", "--dim", "m=3", "--dim", "n=70"]
+    assert xcc_run.main(["c.xcm", *random, "-o", "want.npz"]) == 0
+    assert xcc_run.main(["k.xcm", "--interpret", *random, "--compare", "want.npz"]) == 0
+    capsys.readouterr()
+    assert xcc_cli.main([*options, "--emit=tile"]) == 0
+    assert "vector.transfer_read" in capsys.readouterr().out
+    assert xcc_cli.main([*options, "--dump-stages=stages", "-o", "k.xcm"]) == 0
+    assert len(list(Path("stages").glob("*.mlir"))) >= 3
+
+
+def test_launches_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the driver is given: addresses, and sizes, strides, bits of numbers and the grid."""
+    from xcc.frontends.kernel.arguments import Array
+    from xcc.frontends.kernel.artifact import artifact_of, written
+    from xcc.frontends.kernel.compiling import compiled
+    from xcc.frontends.kernel.launching import DeviceCode
+    from xcc.options import CompileOptions
+    from xcc.runtime.gpu_executor import GpuExecutor
+
+    form = scale._form([Array("f32", (100,), (1,)), Array("f32", (100,), (2,)), 2.0, 3, 16])
+    made = compiled(form.program, CompileOptions.make("nvptx", chip="sm_80"))
+    artifact = artifact_of(made)
+    seen: list[Any] = []
+    driver = HostDriver({made.binary.launches[0].entry: lambda p, s: seen.append((list(p), list(s)))})
+    code = DeviceCode(["x", "y", "a", "k"], made.symbols, written(form.program),
+                      GpuExecutor(driver, artifact.program, [made.binary.blob], {}), [0])
+    monkeypatch.setattr("xcc.frontends.torch.compat.current_stream", lambda _number: 7)
+    monkeypatch.setattr("xcc.frontends.torch.compat.captures", lambda: False)
+    names = [s.name for s in made.symbols]
+    for x, y, a in ((4096, 8192, 1), (4096, 16, 2)):
+        code.run([x, y], [a if n == "a" else 7 if n == "grid_0" else 100 for n in names])
+        pointers, symbols = seen[-1]
+        assert pointers[:2] == [x, y] and symbols[names.index("a")] == a and code.written == {"y"}
+    with pytest.raises(xcc.UserError, match="no multiple of 16 bytes"):
+        code.run([4097, 16], [100] * len(names))
+
+
+@pytest.mark.parametrize("arguments, words", (
+    (["k.py::none"], "there is no kernel 'none': it has scaled or bare"), (["no.py::x"], "no.py: no such file"),
+    (["k.py::bare"], "nothing says what 'x' is"), (["k.py::scaled", "--dim", "m=3"], "--dim is for models"),
+    (["k.py::scaled", "--fix", "C=3"], "has no parameter 'C'"), (["bad.py::x"], "bad.py: ZeroDivisionError")))
+def test_errors_of_the_command_line(arguments: list[str], words: str, file: Path,
+                                    capsys: pytest.CaptureFixture[str]) -> None:
+    Path("bad.py").write_text("1 / 0")
+    assert xcc_cli.main(arguments) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_declarations() -> None:
+    def k(x, y):
+        y.store(0, x.tile(0, 1))
+
+    for types, grid, words in (({"x": "f32[n]"}, None, "nothing says what 'y' is"),
+                               ({"x": "f32[n]", "y": "g32"}, None, "'y' is declared as 'g32'"),
+                               ({"x": "f32[n]", "y": "f32[n + 1]"}, None, "neither a number nor a name"),
+                               ({"x": "f32[n]", "y": "f32[n]"}, None, "nothing says what its grid is"),
+                               ({"x": "f32[n]", "y": "f32[n]"}, lambda a: a["z"], "no array and no constant"),
+                               ({"z": "f32[n]"}, None, "has no parameter 'z'")):
+        with pytest.raises(xcc.UserError, match=words.replace("+", r"\+")):
+            xcc.kernel(types=types, grid=grid)(k).compile()
+
+
+def test_a_compiled_kernel_is_found_again(tmp_path: Path) -> None:
+    """The second process compiles nothing: no compiler process starts."""
+    script = tmp_path / "k.py"
+    script.write_text(KERNELS + "\nimport numpy, sys\nfrom xcc import kernels\nstarted = []\n"
+                      "old = kernels._take_worker\nkernels._take_worker = lambda: started.append(1) or old()\n"
+                      "y = numpy.zeros((2, 5), 'f4')\nscaled(y + 1, y, 2.0)\nassert y.sum() == 20\n"
+                      "print(len(started))\n")
+    environment = {**os.environ, "XCC_CACHE_DIR": str(tmp_path / "cache")}
+    counts = [subprocess.run([sys.executable, str(script)], env=environment, stdout=subprocess.PIPE, text=True,
+                             check=True).stdout.strip() for _ in range(2)]
+    assert counts == ["1", "0"]

@@ -1,0 +1,171 @@
+"""What an operation of a kernel means in numpy, its program and its code mean, too: every one in every type."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xcc
+from xcc.frontends.kernel.types import DTYPES
+from xcc.runtime.dtypes import numpy_dtype
+
+FLOATS = ("f64", "f32", "f16", "bf16")
+INTEGERS = ("i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64")
+NUMBERS = (*FLOATS, *INTEGERS)
+SHAPE = (4, 8)
+ROUNDED = {"f32": 1e-5, "bf16": 1.6e-2}     # sums in another order, functions rounded otherwise
+
+Op = Callable[..., Any]
+ARITHMETIC: tuple[tuple[str, Op], ...] = (
+    ("add", operator.add), ("sub", operator.sub), ("mul", operator.mul), ("lt", operator.lt), ("le", operator.le),
+    ("eq", operator.eq), ("ne", operator.ne), ("maximum", lambda a, b: xcc.maximum(a, b)),
+    ("minimum", lambda a, b: xcc.minimum(a, b)), ("where", lambda a, b: xcc.where(a > b, a, b)),
+    ("number", lambda a, b: (2 * a - 1) * b + 1),
+    ("rows", lambda a, b: a.max(axis=0)[None, :] + b.min(axis=1)[:, None]),
+    ("square", lambda a, b: a ** 3), ("abs", lambda a, b: abs(a) + xcc.abs(b)), ("shapes", lambda a, b: (
+        a.reshape(8, 4).T + b).reshape(2, 4, 4).sum(axis=1)), ("neg", lambda a, b: -a + b))
+BITS: tuple[tuple[str, Op], ...] = (
+    ("and", operator.and_), ("or", operator.or_), ("xor", operator.xor), ("invert", lambda a, b: ~a & b),
+    ("shl", lambda a, b: a << (b & 3)), ("shr", lambda a, b: a >> (b & 3)), ("floordiv", lambda a, b: a // (b | 1)),
+    ("mod", lambda a, b: a % (b | 1)), ("cdiv", lambda a, b: xcc.cdiv(a, 3)), ("div", operator.truediv))
+FUNCTIONS: tuple[tuple[str, Op], ...] = (
+    ("div", operator.truediv), ("exp", lambda a, b: xcc.exp(a)), ("exp2", lambda a, b: xcc.exp2(a)),
+    ("log", lambda a, b: xcc.log(abs(a) + 1)), ("log2", lambda a, b: xcc.log2(abs(a) + 1)),
+    ("sqrt", lambda a, b: xcc.sqrt(abs(a))), ("rsqrt", lambda a, b: xcc.rsqrt(abs(a) + 1)),
+    ("sin", lambda a, b: xcc.sin(a)), ("cos", lambda a, b: xcc.cos(a)), ("tanh", lambda a, b: xcc.tanh(a)),
+    ("erf", lambda a, b: xcc.erf(a)),
+    ("floor", lambda a, b: xcc.floor(a)), ("ceil", lambda a, b: xcc.ceil(a)), ("sigmoid", lambda a, b: xcc.sigmoid(a)))
+REDUCED: tuple[tuple[str, Op], ...] = (
+    ("max", lambda a, b: a.max(axis=1)), ("min", lambda a, b: a.min(axis=0)), ("sum", lambda a, b: a.sum(axis=1)),
+    ("all", lambda a, b: a.sum()), ("prod", lambda a, b: a.prod(axis=0, keepdims=True)),
+    ("cumsum", lambda a, b: xcc.cumsum(a, axis=0)), ("reverse", lambda a, b: xcc.cumsum(a, reverse=True)),
+    ("cumprod", lambda a, b: xcc.cumprod(a)), ("both", lambda a, b: a.max(axis=(0, 1), keepdims=True) + b))
+TABLES = ((ARITHMETIC, NUMBERS), (BITS, INTEGERS), (FUNCTIONS, FLOATS), (REDUCED, NUMBERS))
+
+
+def numbers(dtype: str, seed: int) -> Any:
+    draw = np.random.default_rng(seed)
+    if dtype in FLOATS:
+        return draw.uniform(-4, 4, SHAPE).astype(numpy_dtype(dtype))
+    return draw.integers(0 if dtype[0] == "u" else -100, 100, SHAPE).astype(numpy_dtype(dtype))
+
+
+def both(monkeypatch: pytest.MonkeyPatch, launch: Callable[[], Any]) -> tuple[Any, Any]:
+    made = []
+    for mode in ("eager", "check"):
+        monkeypatch.setenv("XCC_KERNEL", mode)
+        made.append(launch())
+    return made[0], made[1]
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_operations(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = numbers(dtype, 1), numbers(dtype, 2)
+    cases = [case for table, types in TABLES if dtype in types for case in table]
+
+    @xcc.kernel
+    def k(a, b, y):
+        kinds = []
+        for row, (_, f) in enumerate(cases):
+            made = f(a.tile((0, 0), SHAPE), b.tile((0, 0), SHAPE))
+            kinds.append(made.type)
+            made = made.to(xcc.i32) if made.dtype == xcc.i1 else made
+            y.store((row, 0), made.reshape(1, math.prod(made.shape)).to(xcc.f64))
+        seen.append(kinds)
+
+    def launch() -> Any:
+        y = np.zeros((len(cases), 64))
+        k[1](a, b, y)
+        return y
+
+    seen: list[Any] = []
+    eager, program = both(monkeypatch, launch)
+    assert seen[0] == seen[1]
+    exact = dtype in ("f64", *INTEGERS)
+    for row, (name, _) in enumerate(cases):
+        np.testing.assert_allclose(program[row], eager[row], 1e-12 if exact else 3e-7, 1e-30, err_msg=name)
+    if dtype in ("f32", "bf16", "i64", "ui8"):
+        monkeypatch.delenv("XCC_KERNEL")
+        for row, (name, values) in enumerate(zip([c[0] for c in cases], launch(), strict=True)):
+            np.testing.assert_allclose(values, eager[row], 1e-12 if exact else ROUNDED[dtype], 1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("source", (*NUMBERS, "i1"))
+def test_conversions(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = numbers("i32" if source == "i1" else source, 3)
+
+    @xcc.kernel
+    def k(a, y, TO: xcc.constexpr):
+        x = a.tile((0, 0), SHAPE)
+        x = x > 0 if source == "i1" else x
+        if source in FLOATS and TO[0] == "u":
+            x = abs(x)
+        y.store((0, 0), x.to(getattr(xcc, TO)))
+
+    for to in NUMBERS:
+        def launch(to: str = to) -> Any:
+            y = np.zeros(SHAPE, numpy_dtype(to))
+            k[1](a, y, to)
+            return y.astype(np.float64)
+
+        np.testing.assert_array_equal(*both(monkeypatch, launch), err_msg=to)
+
+
+@pytest.mark.parametrize("dtype", ("f32", "f64", "f16", "i32", "i64", "ui32"))
+def test_places(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gathers, scatters and atomics, with indices outside and masks."""
+    @xcc.kernel
+    def k(a, i, y, z):
+        rows, columns = i.tile(0, 8)[:, None], xcc.arange(4)[None, :]
+        t = a.gather((rows, columns), other=3)
+        y.scatter((rows, columns * 2), t, mask=columns < 3)
+        z.atomic_add(rows % 5 + columns, t)
+        z.atomic_max(xcc.arange(2, 4), t.max().reshape(1))
+        y.store((1, 1), a.tile((2, -1), (2, 4), other=1, mask=columns != 2), mask=columns < 2)
+
+    def launch() -> Any:
+        y, z = np.zeros(SHAPE, numpy_dtype(dtype)), np.zeros(9, numpy_dtype(dtype))
+        k[1](numbers(dtype, 4) // 8, np.array([3, -1, 0, 2, 9, 1, 7, 8], np.int32), y, z)
+        return np.concatenate([y.reshape(-1), z]).astype(np.float64)
+
+    eager, program = both(monkeypatch, launch)
+    np.testing.assert_array_equal(program, eager)
+    assert eager.any()
+
+
+def test_numbers_take_the_type_of_the_tile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A size, an index, a counter and an argument, with a tile of each type."""
+    @xcc.kernel
+    def k(x, n, p):
+        t = x.tile(0, 4)
+        for i in range(n):
+            t = t + i + x.shape[0] - xcc.program_id(0)
+        seen.append([(t * n).dtype, (t + 1).dtype, (t * p).dtype])
+        x.store(0, t)
+
+    for name in NUMBERS:
+        seen: list[Any] = []
+        both(monkeypatch, lambda name=name: k[1](np.ones(4, numpy_dtype(name)), 3, 0.5))
+        own = DTYPES[name]
+        assert all(s == [own, own, own if own.is_float else DTYPES["f32"]] for s in seen), name
+
+
+def test_random_numbers_are_those_of_the_op(monkeypatch: pytest.MonkeyPatch) -> None:
+    from xcc.dialects.xt.random import philox, unit
+
+    @xcc.kernel
+    def k(y, seed):
+        y.store(0, xcc.rand(seed, xcc.arange(16)))
+
+    def launch() -> Any:
+        y = np.zeros(16, np.float32)
+        k[1](y, -5)
+        return y
+
+    for made in both(monkeypatch, launch):
+        np.testing.assert_array_equal(made, unit(philox(16, -5)[0]))
