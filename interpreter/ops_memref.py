@@ -185,8 +185,18 @@ def _metadata(source: Any, _: Any) -> Any:
     return run
 
 
+def _unsigned(function: Any) -> Any:
+    """`function` of integers as unsigned ones."""
+    def combined(a: Any, b: Any) -> Any:
+        kind = np.dtype(f"u{a.dtype.itemsize}")
+        return function(a.view(kind), b.view(kind)).view(a.dtype)
+
+    return combined
+
+
 _ATOMICS: dict[str, Any] = {
-    "addf": np.add, "addi": np.add, "assign": None, "maximumf": np.maximum, "maxs": np.maximum, "minimumf": np.minimum,
+    "addf": np.add, "addi": np.add, "assign": None, "maximumf": np.maximum, "maxs": np.maximum,
+    "maxu": _unsigned(np.maximum), "minu": _unsigned(np.minimum), "minimumf": np.minimum,
     "mins": np.minimum, "mulf": np.multiply, "muli": np.multiply, "ori": np.bitwise_or, "andi": np.bitwise_and,
     "xori": np.bitwise_xor}
 

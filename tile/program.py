@@ -12,7 +12,7 @@ from xcc._mlir import ir
 from xcc.context import new_context, parse_module
 from xcc.diagnostics import UserError
 from xcc.dialects import tile as tile_d
-from xcc.dialects.tile.program import GRID, NAME, SIZES, Parameter
+from xcc.dialects.tile.program import GRID, MULTIPLE, NAME, SIZES, Parameter
 from xcc.dialects.xt.base import dims_attr
 from xcc.symbolic import Dim
 from xcc.tile.memory import Buffer
@@ -27,11 +27,13 @@ GRID_NAMES = ("grid_0", "grid_1", "grid_2")
 class BufferOf:
     """A parameter that is memory. dtype: as of a Value. shape: a size a dim, an int, the name of a symbol (two of one
     name are equal), or None where a run says it. strides: None where it is contiguous (row-major), else an int a dim,
-    or None where a run says it."""
+    or None where a run says it. multiple: what the places are multiples of at which rows (along the last dim) start, in
+    elements: a GPU then moves as many at once, up to 16 bytes."""
 
     dtype: str
     shape: tuple[int | str | None, ...]
     strides: tuple[int | None, ...] | None = None
+    multiple: int = 1
 
     def text(self) -> str:
         sizes = "".join(f"{n if isinstance(n, int) else '?'}x" for n in self.shape)
@@ -121,6 +123,8 @@ def _argument(name: str, p: BufferOf | ScalarOf) -> Any:
     if isinstance(p, BufferOf) and any(isinstance(n, str) for n in p.shape):
         out[SIZES] = dims_attr([n if isinstance(n, int) else symbolic.sym(n if isinstance(n, str) else f"{name}_{d}")
                                 for d, n in enumerate(p.shape)])
+    if isinstance(p, BufferOf) and p.multiple > 1:
+        out[MULTIPLE] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), p.multiple)
     return ir.DictAttr.get(out)
 
 

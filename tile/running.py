@@ -118,12 +118,14 @@ class _Memory:
         shape = [d if isinstance(d, int) else symbolic.evaluate(d, known) for d in physical(p)]
         self.given, self.held = given, np.zeros(shape, given.dtype)
         self.held.reshape(-1).view(np.uint8)[:] = 0xFF
-        self.view = np.lib.stride_tricks.as_strided(self.held, given.shape, given.strides) if given.size else self.held
-        self.view[...] = given
+        raw = f"u{given.itemsize}"      # strides of bits: numpy knows no strides of some narrow floats
+        self.view = np.lib.stride_tricks.as_strided(self.held.view(raw), given.shape, given.strides) \
+            if given.size else self.held.view(raw)
+        self.view[...] = given.view(raw)
         self.held = self.held.view(np.int8) if self.held.dtype == bool else self.held
 
     def put_back(self) -> None:
-        self.given[...] = self.view
+        self.given.view(self.view.dtype)[...] = self.view
 
 
 def symbol_values(wanted: Sequence[Symbol], values: Sequence[Any], symbols: dict[str, int]) -> list[int]:

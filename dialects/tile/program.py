@@ -22,10 +22,10 @@ from xcc.dialects.tile.types import ELEMENTS, TileType
 from xcc.dialects.xt.base import dims_from_attr
 from xcc.symbolic import Dim
 
-__all__ = ["GRID", "NAME", "SIZES", "Parameter", "Symbol", "grid_of", "is_program", "parameters_of", "programs_in",
-           "stride_name", "symbols_of", "verify"]
+__all__ = ["GRID", "MULTIPLE", "NAME", "SIZES", "Parameter", "Symbol", "grid_of", "is_program", "parameters_of",
+           "programs_in", "stride_name", "symbols_of", "verify"]
 
-GRID, NAME, SIZES = "tile.grid", "tile.name", "tile.dims"
+GRID, NAME, SIZES, MULTIPLE = "tile.grid", "tile.name", "tile.dims", "tile.multiple"
 _SCALARS = ("index", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64")
 _REST = ("scf.for", "scf.while", "scf.if", "scf.yield", "scf.condition", "memref.dim", "func.return")
 
@@ -33,12 +33,14 @@ _REST = ("scf.for", "scf.while", "scf.if", "scf.yield", "scf.condition", "memref
 @dataclass(frozen=True)
 class Parameter:
     """An argument of a program. Of a buffer: `dims` are its sizes, numbers or symbols, `strides` numbers, or None where
-    they are known in a run only; no strides: it is contiguous."""
+    they are known in a run only; no strides: it is contiguous. Rows (along the last dim) start at multiples of
+    `multiple` elements, from the first on."""
 
     name: str
     type: TileType
     dims: tuple[Dim, ...] = ()
     strides: tuple[int | None, ...] | None = None
+    multiple: int = 1
 
     @property
     def is_buffer(self) -> bool:
@@ -121,7 +123,11 @@ def _parameter(name: str, kind: Any, given: Any) -> Parameter:
     if offset not in (0, unknown):
         raise UserError(f"the argument '{name}' is a {kind}: a buffer begins at its pointer, without an offset")
     plain = "strided" not in str(kind) and "affine_map" not in str(kind)
-    return Parameter(name, t, tuple(names), None if plain else tuple(None if s == unknown else s for s in strides))
+    multiple = ir.IntegerAttr(given[MULTIPLE]).value if MULTIPLE in given else 1
+    if multiple < 1 or multiple & multiple - 1:
+        raise UserError(f"the argument '{name}': tile.multiple = {multiple} is no power of two")
+    known = None if plain else tuple(None if s == unknown else s for s in strides)
+    return Parameter(name, t, tuple(names), known, multiple)
 
 
 def grid_of(func: Any) -> tuple[Dim, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xcc import symbolic
 from xcc._mlir import ir
 from xcc.passes.gpu.index_values import MAX_DIVISOR, divisor
 from xcc.passes.gpu.layout import Layout
@@ -62,7 +63,7 @@ class Access:
         known = math.gcd(limit, divisor(self.indices[-1]))
         stride = 1
         for d in reversed(range(1, len(self.sizes))):
-            stride = stride * (self.sizes[d] if self.sizes[d] >= 0 else 1)
+            stride = stride * (self.sizes[d] if self.sizes[d] >= 0 else _known_multiple(self.memref, d))
             index = divisor(self.indices[d - 1])
             walked = d - 1 in self.dims
             known = math.gcd(known, stride if walked else min(stride * index, MAX_DIVISOR))
@@ -95,6 +96,22 @@ class Access:
             wanted.update(range(offset * self.bytes, (offset + width) * self.bytes))
         sectors = {b // 32 for b in wanted}
         return len(wanted) / (32 * len(sectors))
+
+
+def _known_multiple(memref: Any, dim: int) -> int:
+    """What the size of an argument's dim is known to be a multiple of: the kernel says how its symbols make it."""
+    if not isinstance(memref.owner, ir.Block):
+        return 1
+    func, number = memref.owner.owner, ir.BlockArgument(memref).arg_number
+    attributes = func.operation.attributes if hasattr(func, "operation") else {}
+    if func is None or "xt.arg_dims" not in attributes:
+        return 1
+    given = list(ir.ArrayAttr(attributes["xt.arg_dims"]))
+    if number >= len(given):
+        return 1
+    text = list(ir.ArrayAttr(given[number]))[dim]
+    size = symbolic.parse(text.value) if isinstance(text, ir.StringAttr) else 1
+    return 1 if isinstance(size, int) else min(math.gcd(*(c for _, c in size.terms)), MAX_DIVISOR)
 
 
 def neighbours_in_registers(layout: Layout, access: Access) -> Layout:

@@ -21,6 +21,7 @@ ROW = 8         # elements of a thread, of the largest tile
 MOST = 512      # threads, of a program without products
 PRODUCT = 64    # sums of a thread's, of a product's tile
 STAGES = 3      # of a loop whose products are loaded ahead of
+MOST_STAGES = 4     # likewise of warpgroups, whose products run on into the next step
 
 
 @register_pass
@@ -47,10 +48,15 @@ def _configure(func: Any, chip: Any) -> None:
     sizes = [prod(ir.VectorType(r.type).shape) for op in ops_where(func, lambda op: bool(len(op.results)))
              for r in op.results if isinstance(r.type, ir.VectorType)]
     chosen: dict[str, int] = {}
-    if products:
+    if products and chip.warpgroup_products and all(map(_for_warpgroups, products)):
+        rows = min(ir.VectorType(op.results[0].type).shape[-2] for op in products)
+        chosen = {"threads": 128 * min(2, rows // 64), "warpgroup": 1,
+                  "stages": max(2, min(MOST_STAGES, chip.shared_bytes // max(map(_step_bytes, products))))}
+    elif products:
         sums = max(prod(ir.VectorType(op.results[0].type).shape) for op in products)
         chosen["threads"] = min(256, max(128, _power(sums // PRODUCT)))
-        chosen["stages"] = STAGES if chip.has_async_copies else 2
+        chosen["stages"] = max(2, min(STAGES if chip.has_async_copies else 2,
+                                      chip.shared_bytes // max(map(_step_bytes, products))))
     else:
         chosen["threads"] = min(MOST, max(chip.warp, _power(max(sizes, default=1) // ROW)))
     given = func.attributes["xcc.config"] if "xcc.config" in func.attributes else ir.DictAttr.get({})
@@ -59,6 +65,28 @@ def _configure(func: Any, chip: Any) -> None:
     whole = {k: ir.IntegerAttr.get(i64, v) for k, v in chosen.items()} | {a.name: a.attr for a in gpu}
     rest = {a.name: a.attr for a in given if a.name != "gpu"}
     func.attributes["xcc.config"] = ir.DictAttr.get(rest | {"gpu": ir.DictAttr.get(whole)})
+
+
+def _step_bytes(product: Any) -> int:
+    """Shared memory of the operands of one product."""
+    kinds = [ir.VectorType(v.type) for v in list(product.operands)[:2]]
+    return sum(prod(k.shape) * k.element_type.width // 8 for k in kinds)
+
+
+def _for_warpgroups(product: Any) -> bool:
+    """Whether a product's operands, as loaded, are whole blocks of what instructions of warpgroups read."""
+    lhs, rhs = (ir.VectorType(v.type) for v in list(product.operands)[:2])
+    inside = product.parent.name == "scf.for" and all(map(_loaded, list(product.operands)[:2]))
+    return inside and str(lhs.element_type) in ("f16", "bf16") and lhs.rank == 2 \
+        and lhs.shape[0] % 64 == 0 and lhs.shape[1] % 64 == 0 and rhs.shape[1] % 32 == 0 and rhs.shape[1] <= 256
+
+
+def _loaded(value: Any) -> bool:
+    """Whether a tile is loaded, but for its shape."""
+    if isinstance(value.owner, ir.Block):
+        return False
+    op = value.owner.operation
+    return op.name == "tile.load" or (op.name in ("tile.reshape", "tile.transpose") and _loaded(op.operands[0]))
 
 
 def _power(n: int) -> int:

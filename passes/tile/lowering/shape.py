@@ -58,11 +58,26 @@ def split(x: Any) -> list[Any]:
     return [arith_d.bitcast(like(v, element_of(x)), v) if floats else v for v in out]
 
 
+def _transpose(body: Body, source: Any, a: Any, x: Any) -> Any:
+    """tile.transpose: what is loaded for it alone is loaded in that order."""
+    value = body.get(x)
+    read = None if isinstance(value.owner, ir.Block) else value.owner
+    if read is None or read.name != "vector.transfer_read" or len(list(x.uses)) > 1:
+        return transposed(value, a.order)
+    dims = list(ir.AffineMapAttr(read.attributes["permutation_map"]).value.results)
+    rank = ir.MemRefType(read.operands[0].type).rank
+    attributes = {n: read.attributes[n] for n in read.attributes}
+    attributes["permutation_map"] = ir.AffineMapAttr.get(ir.AffineMap.get(rank, 0, [dims[d] for d in a.order]))
+    with ir.InsertionPoint(read), read.location:
+        return ir.Operation.create("vector.transfer_read", results=[source.results[0].type],
+                                   operands=list(read.operands), attributes=attributes).result
+
+
 HANDLERS: dict[str, Callable[..., Any]] = {
     "iota": _iota,
     "broadcast": lambda body, source, a, x: broadcast(body.get(x), a.shape),
     "reshape": lambda body, source, a, x: reshaped(body.get(x), a.shape),
-    "transpose": lambda body, source, a, x: transposed(body.get(x), a.order),
+    "transpose": _transpose,
     "join": lambda body, source, a, x, y: join(body.get(x), body.get(y)),
     "split": lambda body, source, a, x: split(body.get(x)),
 }

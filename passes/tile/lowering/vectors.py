@@ -43,6 +43,9 @@ def broadcast(value: Any, shape: Sequence[int]) -> Any:
 
 def reshaped(value: Any, shape: Sequence[int]) -> Any:
     """The elements in another shape; of a single one, the scalar where `shape` is empty."""
+    while shape_of(value) != tuple(shape) and not isinstance(value.owner, ir.Block) \
+            and value.owner.name == "vector.shape_cast":
+        value = value.owner.operands[0]
     if shape_of(value) == tuple(shape):
         return value
     if not is_tile(value):

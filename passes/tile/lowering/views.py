@@ -23,11 +23,31 @@ def in_rows(p: Parameter) -> bool:
     return p.strides is not None and len(p.strides) == 2 and p.strides[1] == 1
 
 
+def _in_rows_of(n: Dim, multiple: int) -> Dim:
+    """A size that is a multiple, as an expression that says so."""
+    return n if isinstance(n, int) or multiple == 1 else multiple * symbolic.floordiv(n, multiple)
+
+
+def known_dims(p: Parameter) -> list[Dim]:
+    """The sizes of a buffer; that rows of a contiguous one are multiples is part of them."""
+    last = len(p.dims) - 1
+    return [_in_rows_of(n, p.multiple) if p.strides is None and 0 < d == last else n for d, n in enumerate(p.dims)]
+
+
+def known_strides(p: Parameter) -> list[Dim]:
+    """The strides of a strided buffer; those ahead of the last one are multiples."""
+    out: list[Dim] = []
+    for d, s in enumerate(p.strides or ()):
+        name = symbolic.sym(stride_name(p, d))
+        out.append(s if s is not None else _in_rows_of(name, p.multiple) if d + 1 < len(p.dims) else name)
+    return out
+
+
 def physical(p: Parameter) -> list[Dim]:
     """The sizes of the memref of `p`: of a buffer of any strides, all elements from its first to its last."""
     if p.strides is None:
-        return list(p.dims)
-    strides = [s if s is not None else symbolic.sym(stride_name(p, d)) for d, s in enumerate(p.strides)]
+        return known_dims(p)
+    strides = known_strides(p)
     if in_rows(p):
         return [p.dims[0], strides[0]]
     last = symbolic.product([symbolic.dim_min(n, 1) for n in p.dims])
@@ -76,14 +96,14 @@ class BufferView:
 
     @staticmethod
     def of(p: Parameter, memref: Any, emit: Callable[[Dim], Size]) -> BufferView:
-        sizes = tuple(emit(n) for n in p.dims)
+        sizes = tuple(map(emit, known_dims(p)))
         rank = len(sizes)
         if p.strides is None:
             strides: list[Size] = [1] * rank
             for d in reversed(range(rank - 1)):
                 strides[d] = mul(strides[d + 1], sizes[d + 1])
         else:
-            strides = [s if s is not None else emit(symbolic.sym(stride_name(p, d))) for d, s in enumerate(p.strides)]
+            strides = list(map(emit, known_strides(p)))
         flat = p.strides is not None and not in_rows(p)
         return BufferView(memref, flat, tuple(strides), (0,) * rank, sizes, tuple(range(rank)), p.dims)
 

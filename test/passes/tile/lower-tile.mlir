@@ -64,3 +64,18 @@ func.func @ordered(%x: memref<?xf32>, %y: memref<?xf32>) attributes {tile.grid =
   "tile.store"(%u, %y, %c0) : (vector<64xf32>, memref<?xf32>, index) -> ()
   return
 }
+
+// Rows that start at multiples of 8 elements are told by their sizes; what is loaded to be turned is loaded so.
+// CHECK-LABEL: func.func @turned(
+// CHECK-SAME: "8*floordiv(d1, 8)"
+// CHECK: vector.transfer_read {{.*}}permutation_map = #{{.*}}vector<16x8xf16>
+// CHECK-NOT: vector.transpose
+func.func @turned(%x: memref<?x?xf16> {tile.name = "x", tile.multiple = 8 : i64}, %y: memref<?x?xf16> {tile.name = "y"})
+    attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f16
+  %t = "tile.load"(%x, %zero, %c0, %c0) {shape = [8, 16]} : (memref<?x?xf16>, f16, index, index) -> vector<8x16xf16>
+  %u = "tile.transpose"(%t) {order = [1, 0]} : (vector<8x16xf16>) -> vector<16x8xf16>
+  "tile.store"(%u, %y, %c0, %c0) : (vector<16x8xf16>, memref<?x?xf16>, index, index) -> ()
+  return
+}

@@ -1,0 +1,33 @@
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a "--pass-pipeline=configure-tile" | filecheck %s --check-prefixes=CHECK,GROUPS
+// RUN: %xcc_opt %s --target=amdgcn --chip=gfx942 "--pass-pipeline=configure-tile" | filecheck %s --check-prefixes=CHECK,WAVES
+
+// Operands that are loaded in whole blocks are for instructions of warpgroups, where a chip has these.
+// CHECK-LABEL: func.func @product(
+// GROUPS-SAME: gpu = {stages = 4 : i64, threads = 256 : i64, warpgroup = 1 : i64}
+// WAVES-SAME: gpu = {stages = 2 : i64, threads = 256 : i64}
+func.func @product(%a: memref<?x?xf16>, %b: memref<?x?xf16>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f16
+  %none = arith.constant dense<0.0> : vector<128x128xf32>
+  %n = memref.dim %a, %c1 : memref<?x?xf16>
+  %s = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %none) -> (vector<128x128xf32>) {
+    %x = "tile.load"(%a, %zero, %c0, %k) {shape = [128, 64]} : (memref<?x?xf16>, f16, index, index) -> vector<128x64xf16>
+    %y = "tile.load"(%b, %zero, %k, %c0) {shape = [64, 128]} : (memref<?x?xf16>, f16, index, index) -> vector<64x128xf16>
+    %r = "tile.contract"(%x, %y, %acc) : (vector<128x64xf16>, vector<64x128xf16>, vector<128x128xf32>) -> vector<128x128xf32>
+    scf.yield %r : vector<128x128xf32>
+  }
+  "tile.store"(%s, %c, %c0, %c0) : (vector<128x128xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
+
+// What the program says stays.
+// CHECK-LABEL: func.func @said(
+// CHECK-SAME: gpu = {threads = 64 : i64}
+func.func @said(%x: memref<?xf32>) attributes {tile.grid = [1], xcc.config = {gpu = {threads = 64 : i64}}} {
+  %c0 = arith.constant 0 : index
+  %t = arith.constant dense<0.0> : vector<4096xf32>
+  "tile.store"(%t, %x, %c0) : (vector<4096xf32>, memref<?xf32>, index) -> ()
+  return
+}
