@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from xcc.diagnostics import EXIT_BUG, EXIT_USER, CompilerBug, UserError
+from xcc.diagnostics import EXIT_BUG, EXIT_USER, CompilerBug, SourceError, UserError
 from xcc.runtime.output_file import output_file
 
 __all__ = ["ArgumentParser", "check_writable", "guarded", "write_output"]
@@ -35,7 +35,9 @@ def guarded(prog: str, body: Callable[[Sequence[str]], int], argv: Sequence[str]
         sys.stdout.flush()
         return status
     except UserError as e:
-        return _report(prog, "error", " ".join(str(e).splitlines()), EXIT_USER)     # names may have line breaks
+        source = e.shown if isinstance(e, SourceError) else ""
+        line = " ".join(e.message.splitlines())     # names may have line breaks
+        return _report(prog, "error", line + source, EXIT_USER)
     except CompilerBug as e:
         if e.details and os.environ.get("XCC_TRACEBACK"):
             sys.stderr.write(e.details)

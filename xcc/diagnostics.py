@@ -31,6 +31,16 @@ class UserError(XccError):
     """Bad input or options: unsupported ops, wrong shapes, unreadable files."""
 
 
+@dataclass(eq=False)
+class SourceError(UserError):
+    """A fault in source that the user wrote: `shown` is its line, and a caret under the place."""
+
+    shown: str = ""
+
+    def __str__(self) -> str:
+        return self.message + self.shown
+
+
 class Misfit(UserError):
     """Operands that an op can never take together. A branch that holds one is an error only of runs that take it."""
 

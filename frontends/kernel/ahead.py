@@ -20,6 +20,7 @@ from xcc.frontends.kernel.artifact import artifact_of
 from xcc.frontends.kernel.compiling import compiled
 from xcc.frontends.kernel.declared import declared_of, grid_of
 from xcc.frontends.kernel.kernel import Kernel
+from xcc.frontends.kernel.place import with_source
 from xcc.frontends.kernel.trace import trace
 from xcc.options import CompileOptions
 from xcc.runtime.artifact import Artifact
@@ -55,7 +56,7 @@ def declared_program(kernel: Kernel, fixed: Mapping[str, Any]) -> tile.Program:
     grid = grid_of(kernel.name, kernel.grid, arguments, constants)
     parameters = {n: tile.BufferOf(a.dtype, (1,) if a.shape is None else a.shape) for n, a in arguments.items()}
     numbers = tuple(n for n, a in arguments.items() if a.shape is None)
-    return trace(kernel.function, kernel.name, constants, parameters, grid, numbers)
+    return trace(kernel.function, kernel.name, constants, parameters, grid, numbers, kernel.config)
 
 
 def program_at(reference: str, options: CompileOptions) -> tile.Program:
@@ -70,5 +71,8 @@ def compile_reference(reference: str, options: CompileOptions, pipeline: Any = N
         if given:
             raise UserError(f"{reference}: --{option} is for models: a kernel's decorator says what its arguments are")
     keep = pipeline.stage_names() if options.dump_stages else (stop,) if stop else ()
-    made = compiled(program_at(reference, options), options, keep, pipeline, emit or not stop)
+    try:
+        made = compiled(program_at(reference, options), options, keep, pipeline, emit or not stop)
+    except UserError as e:
+        raise with_source(e) from None
     return made, None if stop else artifact_of(made)

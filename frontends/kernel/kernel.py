@@ -13,6 +13,7 @@ from xcc.frontends.kernel.arguments import bind, described, host_array, is_array
 from xcc.frontends.kernel.eager import NumpyMachine
 from xcc.frontends.kernel.launching import REMEMBERED, Launch, known_as
 from xcc.frontends.kernel.machine import running, running_on
+from xcc.frontends.kernel.place import with_source
 from xcc.frontends.kernel.specialise import Constant, Specialisation, difference, kinds_of, trace_program
 from xcc.frontends.kernel.types import DTYPES, dtype_of
 from xcc.frontends.kernel.view import View
@@ -24,15 +25,20 @@ if TYPE_CHECKING:
 __all__ = ["Kernel", "kernel"]
 
 Grid = Callable[[dict[str, Any]], Any]
+CONFIG = ("threads", "stages", "warpgroup")
 MODES = ("eager", "check")
 
 
 class Kernel:
     """A function with ``@xcc.kernel``; ``k[grid](arguments)`` runs it."""
 
-    def __init__(self, function: Callable[..., Any], types: Mapping[str, str], grid: Grid | None) -> None:
+    def __init__(self, function: Callable[..., Any], types: Mapping[str, str], grid: Grid | None,
+                 config: Mapping[str, int]) -> None:
         functools.update_wrapper(self, function)
-        self.function, self.types, self.grid = function, types, grid
+        self.function, self.types, self.grid, self.config = function, types, grid, config
+        for name in config:
+            if name not in CONFIG:
+                raise UserError(f"kernel '{function.__name__}': there is no '{name}' to choose: give {listed(CONFIG)}")
         self.name = function.__name__
         self.parameters = parameters_of(function)
         self._constant = [p.constant for p in self.parameters]
@@ -71,7 +77,7 @@ class Kernel:
                 launch = None
             (launch or self._prepared(key, grid, values))(values)
         except UserError as e:
-            raise e.with_traceback(None) from None
+            raise with_source(e).with_traceback(None) from None
 
     def _in_numpy(self, mode: str, grid: tuple[int, ...], values: Sequence[Any]) -> None:
         if mode not in MODES:
@@ -129,7 +135,7 @@ class Kernel:
         if form is None:
             named = dict(zip((p.name for p in self.parameters), kinds, strict=True))
             form = Specialisation(self.name, named, difference(named, self.specialisations))
-            form.program = trace_program(self.function, self.name, named)
+            form.program = trace_program(self.function, self.name, named, self.config)
             self._forms[kinds] = form
         return form
 
@@ -171,7 +177,7 @@ class Kernel:
 
 
 def kernel(function: Callable[..., Any] | None = None, *, types: Mapping[str, str] | None = None,
-           grid: Grid | None = None) -> Any:
+           grid: Grid | None = None, config: Mapping[str, int] | None = None) -> Any:
     """Makes a kernel of a function, which reads blocks of arrays, computes and writes, once for each place of a grid.
 
     ::
@@ -187,7 +193,9 @@ def kernel(function: Callable[..., Any] | None = None, *, types: Mapping[str, st
         types: what arguments are, for compilation ahead of time: ``{"x": "f32[m, n]", "slope": "float"}``.
         grid: makes the grid of the arguments by name, for launches and compilations without one:
             ``lambda a: (xcc.cdiv(a["x"].shape[0], a["BLOCK"]),)``.
+        config: what the strategy is not to choose, on GPUs: ``{"threads": 256, "stages": 3}``, the threads of an
+            instance and how many turns of a loop loads run ahead.
     """
     if function is None:
-        return functools.partial(Kernel, types=types or {}, grid=grid)
-    return Kernel(function, types or {}, grid)
+        return functools.partial(Kernel, types=types or {}, grid=grid, config=config or {})
+    return Kernel(function, types or {}, grid, config or {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +13,9 @@ from dataclasses import dataclass
 from itertools import islice
 from types import CodeType, FrameType
 
-from xcc.diagnostics import UserError
+from xcc.diagnostics import SourceError, UserError
 
-__all__ = ["Place", "error", "here", "place_at", "standing_at"]
+__all__ = ["Place", "error", "here", "place_at", "standing_at", "with_source"]
 
 _HERE = os.path.dirname(__file__)
 _KNOWN: dict[tuple[CodeType, int], Place] = {}
@@ -97,4 +98,10 @@ def standing_at(place: Place) -> Iterator[None]:
 def error(message: str, place: Place | None = None) -> UserError:
     """The error to raise: the place, what is wrong and what to do, the line and a caret."""
     place = place or here()
-    return UserError(f"{place}: {message}{place.shown()}")
+    return SourceError(f"{place}: {message}", place.shown())
+
+
+def with_source(found: UserError) -> UserError:
+    """An error of a later stage, whose message begins with its place, with the line of source."""
+    at = re.fullmatch(r"(?:kernel '[^']*': )?([^\n]+?:\d+:\d+): ([^\n]*)", str(found))
+    return found if at is None else error(at[2], place_at(at[1]))

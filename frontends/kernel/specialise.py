@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +118,8 @@ def _was(new: Kind, old: Kind) -> str:
     return f"is {str(new).removeprefix('= ')}, was {str(old).removeprefix('= ')}"
 
 
-def trace_program(function: Callable[..., Any], name: str, kinds: dict[str, Kind]) -> tile.Program:
+def trace_program(function: Callable[..., Any], name: str, kinds: dict[str, Kind],
+                  config: Mapping[str, int] | None = None) -> tile.Program:
     """The tile program of a form."""
     from xcc import tile
     from xcc.frontends.kernel.trace import trace
@@ -131,4 +132,4 @@ def trace_program(function: Callable[..., Any], name: str, kinds: dict[str, Kind
             parameters[n] = tile.BufferOf(k.dtype, (None,) * k.rank, strides)
         elif isinstance(k, Number):
             parameters[n] = tile.ScalarOf(k.dtype)
-    return trace(function, name, constants, parameters)
+    return trace(function, name, constants, parameters, config=config)

@@ -31,10 +31,12 @@ _NARROW = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
 
 
 def trace(function: Callable[..., Any], name: str, given: Mapping[str, Any], parameters: Mapping[str, Any],
-          grid: Sequence[str] = ("grid_0", "grid_1", "grid_2"), numbers: Sequence[str] = ()) -> tile.Program:
+          grid: Sequence[str] = ("grid_0", "grid_1", "grid_2"), numbers: Sequence[str] = (),
+          config: Mapping[str, int] | None = None) -> tile.Program:
     """The program of `function`: `given` has its constants, `parameters` what the others are (BufferOf, ScalarOf).
 
-    `numbers` are parameters that the function has as numbers, and the program as buffers of one element.
+    `numbers` are parameters that the function has as numbers, and the program as buffers of one element. `config` is
+    what the strategy is not to choose.
     """
 
     def body(*handles: Any) -> None:
@@ -44,7 +46,7 @@ def trace(function: Callable[..., Any], name: str, given: Mapping[str, Any], par
                 values[p] = _number(values[p].tile(0, 1).reshape(()).data)
             traced(function)(**{**given, **values})
 
-    return tile.build(name, parameters, body, grid)
+    return tile.build(name, parameters, body, grid, config)
 
 
 def _argument(name: str, handle: Any) -> Any:

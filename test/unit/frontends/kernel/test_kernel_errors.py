@@ -204,9 +204,21 @@ def changes_globals(x, y):
 TRACED = (grows, one_branch, branches, counter, broken, as_shape, in_list, escapes, downwards, changes_globals)
 
 
+def printed(x, y):
+    print("x", x.tile(0, 4))  # no target has a rule for it
+
+
+def narrow_atomic(x, y, b):
+    b.atomic_add(0, 1)  # there are no atomic updates of i8
+
+
+COMPILED = (printed, narrow_atomic)
+
+
 def launch(function: Any, mode: str, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("XCC_KERNEL", mode)
-    arrays = {"x": np.ones(16, np.float32), "y": np.ones(16, np.float32), "i": np.ones(16, np.int32)}
+    arrays = {"x": np.ones(16, np.float32), "y": np.ones(16, np.float32), "i": np.ones(16, np.int32),
+              "b": np.ones(16, np.int8)}
     given = {n: arrays[n] for n in inspect.signature(function).parameters}
     with pytest.raises(xcc.UserError) as caught:
         xcc.kernel(function)[1](**given)
@@ -220,13 +232,13 @@ def expected(function: Any) -> tuple[int, str]:
     return first + at, lines[at].split("  # ")[1].strip()
 
 
-@pytest.mark.parametrize("function", (*BOTH, *TRACED), ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", (*BOTH, *TRACED, *COMPILED), ids=lambda f: f.__name__)
 def test_place_and_message(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     line, words = expected(function)
-    for mode in ("eager", "check") if function in BOTH else ("check",):
+    for mode in ("eager", "check") if function in BOTH else ("",) if function in COMPILED else ("check",):
         message = launch(function, mode, monkeypatch)
         assert re.match(rf"{re.escape(__file__)}:{line}:\d+: ", message), message
-        assert words in message.splitlines()[0], message
+        assert words in message.splitlines()[0] and "^" in message.splitlines()[2], message
 
 
 def test_the_line_is_shown_with_a_caret(monkeypatch: pytest.MonkeyPatch) -> None:

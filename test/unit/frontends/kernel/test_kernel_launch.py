@@ -99,6 +99,25 @@ def test_stages_and_specialisations() -> None:
     assert "gpu.func" in gpu["gpu"]
 
 
+def test_what_the_strategy_is_not_to_choose() -> None:
+    def k(x):
+        x.store(0, x.tile(0, 64) * 2)
+
+    made = xcc.kernel(types={"x": "f32[64]"}, grid=lambda a: 1, config={"threads": 64})(k).stages("nvptx", "sm_80")
+    assert "array<i32: 64, 1, 1>" in made["gpu"]
+    with pytest.raises(xcc.UserError, match="there is no 'warps' to choose: give threads, stages or warpgroup"):
+        xcc.kernel(config={"warps": 4})(k)
+
+
+def test_the_demo() -> None:
+    """What demo/softmax.py prints: no difference from numpy, stages, sizes of GPU code, and the race."""
+    demo = Path(__file__).resolve().parents[4] / "demo" / "softmax.py"
+    done = subprocess.run([sys.executable, str(demo)], capture_output=True, text=True, check=True)
+    for words in ("largest difference from numpy", "tile.load", "compiled for sm_90a", "compiled for gfx942",
+                  "softmax.py:34:5: instance 1 writes what instance 0 writes in this line, in 'y'"):
+        assert words in done.stdout
+
+
 KERNELS = '''
 import xcc
 
@@ -111,6 +130,10 @@ def scaled(x, y, a, BLOCK: xcc.constexpr = 64):
 @xcc.kernel
 def bare(x):
     x.store(0, 1.0)
+
+@xcc.kernel(types={"x": "f32[m]"}, grid=lambda a: 1)
+def wrong(x):
+    x.store(0, xcc.zeros(3))
 '''
 
 
@@ -177,9 +200,11 @@ def test_launches_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("arguments, words", (
-    (["k.py::none"], "there is no kernel 'none': it has scaled or bare"), (["no.py::x"], "no.py: no such file"),
+    (["k.py::none"], "there is no kernel 'none': it has scaled, bare or wrong"), (["no.py::x"], "no.py: no such file"),
     (["k.py::bare"], "nothing says what 'x' is"), (["k.py::scaled", "--dim", "m=3"], "--dim is for models"),
-    (["k.py::scaled", "--fix", "C=3"], "has no parameter 'C'"), (["bad.py::x"], "bad.py: ZeroDivisionError")))
+    (["k.py::scaled", "--fix", "C=3"], "has no parameter 'C'"), (["bad.py::x"], "bad.py: ZeroDivisionError"),
+    (["k.py::wrong"], "k.py:16:16: the shape [3]: 3 is no power of two"),
+    (["k.py::wrong"], "    x.store(0, xcc.zeros(3))\n               ^~~")))
 def test_errors_of_the_command_line(arguments: list[str], words: str, file: Path,
                                     capsys: pytest.CaptureFixture[str]) -> None:
     Path("bad.py").write_text("1 / 0")
