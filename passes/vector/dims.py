@@ -30,10 +30,19 @@ def emit_dim(dim: Dim, symbols: Mapping[str, Any]) -> Any:
 
 def _call(atom: Any, symbols: Mapping[str, Any]) -> Any:
     a, b = emit_dim(atom[1], symbols), emit_dim(atom[2], symbols)
+    if atom[0] not in ("max", "min") and not isinstance(atom[2], int):
+        b = _divisor(b)
     if atom[0] in _CALLS:
         return op(_CALLS[atom[0]], [a.type], [a, b])
     quotient = op("arith.floordivsi", [a.type], [a, b])
     return op("arith.subi", [a.type], [a, op("arith.muli", [a.type], [quotient, b])])
+
+
+def _divisor(b: Any) -> Any:
+    """`b`, 1 for a size of 0: what is divided by it is of no use, but must not end the process."""
+    equal = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)
+    zero = op("arith.cmpi", [ir.IntegerType.get_signless(1)], [b, index(0)], predicate=equal)
+    return op("arith.select", [b.type], [zero, index(1), b])
 
 
 def read_dim(attr: Any) -> Dim:

@@ -47,6 +47,8 @@ class DimEmitter:
                 raise CompilerBug(f"kernel has no symbol '{atom[0]}'; it has {', '.join(self._symbols) or 'none'}")
             return self._symbols[atom[0]]
         name, a, b = atom[0], self(atom[1]), self(atom[2])
+        if name in ("floordiv", "mod") and isinstance(atom[2], Expr):       # a size of 0 is none to divide by
+            b = arith_d.select(arith_d.cmpi(arith_d.CmpIPredicate.eq, b, self(0)), self(1), b)
         if name == "floordiv":
             return arith_d.floordivsi(a, b)
         if name == "mod":

@@ -63,6 +63,21 @@ def test_slices_from_computed_places() -> None:
     assert compilations(f, *(((2, n),) for n in (9, 5, 3, 1, 2, 4)))[:5] == [1] * 5
 
 
+def test_a_size_of_zero_divides_nothing() -> None:
+    """What is computed of a quotient by it has no elements; the division ended the process."""
+    class Divided(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            n = x.shape[0]
+            return x * ((n - 3) % n) + x * (x.shape[1] * 8 // n)
+
+    program = torch.export.export(Divided(), (torch.randn(5, 4),), dynamic_shapes=({0: torch.export.Dim.AUTO,
+                                                                                   1: torch.export.Dim.AUTO},))
+    run = xcc.torch.function(xcc.compile(program, isolate=False))
+    for n in (5, 2, 0):
+        x = torch.randn(n, 4)
+        torch.testing.assert_close(run(x), Divided()(x) if n else x)
+
+
 @pytest.mark.parametrize("compile", [xcc.torch.compile, lambda f, **o: torch.compile(
     f, backend=backend, dynamic=True, options=o)])
 def test_numbers_below_zero_count_from_the_end(compile: Any) -> None:
