@@ -16,16 +16,17 @@ def add_bias(x: Any, bias: Any) -> Any:
 
 
 def transposed(x: Any, w: Any, begin: Shape, end: Shape, strides: tuple[int, ...], dilations: tuple[int, ...],
-               groups: int) -> Any:
+               groups: int, dtype: str | None = None) -> Any:
     """The transposed convolution with w [C, M/groups, kernel...]: one of the spread input with the flipped filter.
 
-    `begin` and `end` elements are cut from the full result; a negative number appends zeros.
+    `begin` and `end` elements are cut from the full result; a negative number appends zeros. `dtype` is the result's
+    (default: that of x).
     """
     window = Window(tuple(xt.shape_of(w)[2:]), strides, dilations, begin, end)
     low = tuple(span - 1 - b for span, b in zip(window.spans(), begin, strict=True))
     high = tuple(span - 1 - e for span, e in zip(window.spans(), end, strict=True))
     return xt.convolution(x, _transposed_filter(w, groups), low=low, high=high, lhs_dilation=strides,
-                          rhs_dilation=dilations, groups=groups)
+                          rhs_dilation=dilations, groups=groups, dtype=dtype)
 
 
 def _transposed_filter(w: Any, groups: int) -> Any:

@@ -32,8 +32,12 @@ def floor_divide(a: Any, b: Any) -> Any:
                            direction="ne")
         quotient = xt.div(a, b)
         return xt.select(xt.and_(odd, below), xt.sub(quotient, scalar(1, quotient)), quotient)
-    plain = xt.div(a, b)
-    exact = xt.div(xt.sub(a, xt.mod(a, b)), b)
+    plain, left = xt.div(a, b), xt.rem(a, b)
+    exact = xt.div(xt.sub(a, left), b)
+    below = xt.compare(xt.compare(left, scalar(0, a), direction="lt"), xt.compare(b, scalar(0, b), direction="lt"),
+                       direction="ne")
+    below = xt.and_(below, xt.compare(left, scalar(0, a), direction="ne"))
+    exact = xt.select(below, xt.sub(exact, scalar(1, exact)), exact)
     floor = xt.floor(exact)
     floor = xt.select(xt.compare(xt.sub(exact, floor), scalar(0.5, floor), direction="gt"),
                       xt.add(floor, scalar(1, floor)), floor)
@@ -102,9 +106,10 @@ def exp2(cx: Context) -> Any:
 
 @aten("ldexp.Tensor")
 def ldexp(cx: Context) -> Any:
-    """self * 2^other."""
-    x, power = cx.operands("self", "other", dtype=cx.out().dtype)
-    return xt.mul(x, xt.exp2(power))
+    """self * 2^other; the power has the type of other, f32 for whole numbers."""
+    kind = cx.dtype("other") if category(cx.dtype("other")) == 2 else "f32"
+    power = xt.exp2(cx.value_of(cx["other"], kind))
+    return xt.mul(*(cx.value_of(v, cx.out().dtype) for v in (cx["self"], power)))
 
 
 @aten("round.decimals")

@@ -25,11 +25,12 @@ def embedding_bag(cx: Context) -> Any:
     """
     weight, indices = cx.tensor("weight"), convert(cx.tensor("indices"), "i64")
     offsets = convert(cx.tensor("offsets"), "i64")
-    if cx["include_last_offset"]:
-        offsets = slice_axis(offsets, 0, 0, xt.shape_of(offsets)[0] - 1)
-    n, bags = xt.shape_of(indices)[0], xt.shape_of(offsets)[0]
+    n, bags, live = xt.shape_of(indices)[0], xt.shape_of(offsets)[0], live_indices(cx, indices)
+    if cx["include_last_offset"]:       # what lies behind it is in no bag
+        bags -= 1
+        last, offsets = slice_axis(offsets, 0, bags, bags + 1), slice_axis(offsets, 0, 0, bags)
+        live = xt.and_(live, xt.compare(xt.iota(shape=(n,), axis=0, dtype="i64"), last, direction="lt"))
     own = bag_of_each(n, offsets)
-    live = live_indices(cx, indices)
     sizes = bag_sizes(own, live, bags)
     rows = _rows(cx, weight, indices)
     mode = int(cx["mode"])

@@ -17,6 +17,7 @@ from xcc._mlir import func_d, ir
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.types import TensorType
+from xcc.frontends.shared.helpers import full
 from xcc.frontends.torch import registry
 from xcc.frontends.torch.context import Context, Number, place_of, resolve, spec_type
 from xcc.frontends.torch.graph import Input, Node, Output, Ref, SizeSpec, Spec, TensorSpec, TorchGraph, refs_of
@@ -169,7 +170,7 @@ class GraphImporter:
         arguments = {name: resolve(value, self.env, self.dim) for name, value in node.args}
         with _location(node):
             try:
-                results = converter(Context(node, arguments, self))
+                results = self._empty(node) if _is_empty(node) else converter(Context(node, arguments, self))
             except UserError as e:
                 if node.op not in str(e):
                     e.message = f"{place_of(node)}: {e}"
@@ -182,6 +183,10 @@ class GraphImporter:
             for n, value in enumerate(results if isinstance(results, tuple | list) else (results,)):
                 if value is not None:
                     self._bind(node, n, value)
+
+    def _empty(self, node: Node) -> list[Any]:
+        """Results without elements, whatever the op."""
+        return [full(t.shape, 0, t.dtype) for t in (self.type_of(node, n) for n in range(len(node.results)))]
 
     def _bind(self, node: Node, n: int, value: Any) -> None:
         spec = node.results[n] if n < len(node.results) else None
@@ -232,6 +237,12 @@ class GraphImporter:
             module.operation.verify()
         except ir.MLIRError as e:
             raise CompilerBug(f"importing gave an inconsistent module: {str(e).splitlines()[0]}") from None
+
+
+def _is_empty(node: Node) -> bool:
+    """Whether all that the node gives is known to have no elements."""
+    return bool(node.results) and not node.new \
+        and all(isinstance(spec, TensorSpec) and 0 in spec.shape for spec in node.results)
 
 
 def _no_type(where: str, spec: TensorSpec) -> UserError:

@@ -37,7 +37,7 @@ def gather(cx: Context) -> Any:
     return xt.reshape(xt.gather_elements(x, index, axis=cx.axis()), shape=out.shape)
 
 
-@aten("index_select", "index_select_copy")
+@aten("index_select")
 def index_select(cx: Context) -> Any:
     x = line(cx.tensor("self"))
     return xt.reshape(xt.gather(x, line(cx.tensor("index")), axis=cx.axis()), shape=cx.out().shape)

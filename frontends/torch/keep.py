@@ -23,7 +23,7 @@ KEPT = (
     "gelu.default", "silu.default", "elu.default", "celu.default", "selu.default", "leaky_relu.default",
     "hardtanh.default", "hardsigmoid.default", "hardswish.default", "mish.default", "softplus.default", "glu.default",
     "threshold.default", "softshrink.default", "hardshrink.default", "log_sigmoid_forward.default",
-    "_prelu_kernel.default", "pad.default", "topk.default", "sort.default", "sort.stable",
+    "_prelu_kernel.default", "pad.default", "roll.default", "topk.default", "sort.default", "sort.stable",
     "nll_loss_forward.default", "nll_loss2d_forward.default", "mse_loss.default", "smooth_l1_loss.default",
     "huber_loss.default", "binary_cross_entropy.default", "binary_cross_entropy_with_logits.default",
     "im2col.default", "col2im.default", "pixel_shuffle.default", "pixel_unshuffle.default",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc.dialects import xt
+from xcc.dialects.xt.numeric import NARROW
 from xcc.frontends.shared.einsum import einsum
 from xcc.frontends.shared.helpers import convert, element, rank_of
 from xcc.frontends.shared.products import matmul
@@ -33,10 +34,16 @@ def trilinear(cx: Context) -> Any:
 
 @aten("linear")
 def linear(cx: Context) -> Any:
-    """input @ weight.T + bias."""
+    """input @ weight.T + bias, of narrow floats rounded once."""
     x, w, bias = cx.tensor("input"), cx.tensor("weight"), cx.optional("bias")
-    out = xt.dot_general(x, w, lhs_contract=(rank_of(x) - 1,), rhs_contract=(rank_of(w) - 1,))
-    return out if bias is None else xt.add(out, bias)
+    kind = element(x) if bias is None else accumulated(element(x))
+    out = xt.dot_general(x, w, lhs_contract=(rank_of(x) - 1,), rhs_contract=(rank_of(w) - 1,), dtype=kind)
+    return out if bias is None else convert(xt.add(out, convert(bias, kind)), element(x))
+
+
+def accumulated(kind: str) -> str:
+    """The type that sums of products of `kind` are formed in."""
+    return "f32" if kind in NARROW else kind
 
 
 @aten("addmm", "addbmm", "baddbmm", "addmv", "addr")
@@ -45,14 +52,15 @@ def add_product(cx: Context) -> Any:
     op = cx.node.op.split(".")[1]
     names = {"addmm": ("mat1", "mat2"), "addmv": ("mat", "vec"), "addr": ("vec1", "vec2")}.get(op, ("batch1", "batch2"))
     kind = cx.out().dtype
+    wide = accumulated(kind)
     left, right = (convert(cx.tensor(n), kind) for n in names)
     if op == "addr":
-        out = xt.dot_general(left, right, lhs_contract=(), rhs_contract=())
+        out = xt.dot_general(left, right, lhs_contract=(), rhs_contract=(), dtype=wide)
     elif op == "addbmm":
-        out = xt.dot_general(left, right, lhs_contract=(0, 2), rhs_contract=(0, 1))
+        out = xt.dot_general(left, right, lhs_contract=(0, 2), rhs_contract=(0, 1), dtype=wide)
     else:
-        out = matmul(left, right)
-    return _scaled_sum(cx, out)
+        out = matmul(left, right, wide)
+    return convert(_scaled_sum(cx, out), kind)
 
 
 def _scaled_sum(cx: Context, out: Any) -> Any:

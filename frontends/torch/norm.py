@@ -12,8 +12,7 @@ from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.registry import aten
 
 
-@aten("softmax.int", "_softmax", "log_softmax.int", "_log_softmax", "_safe_softmax", "special_softmax",
-      "special_log_softmax.int")
+@aten("softmax.int", "_softmax", "log_softmax.int", "_log_softmax", "_safe_softmax", "special_softmax")
 def softmax(cx: Context) -> Any:
     """Computed in the result's type: in f32 where f16 gives f32."""
     x = convert(cx.tensor("self"), cx.out().dtype)

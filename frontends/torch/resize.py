@@ -11,16 +11,27 @@ from xcc.frontends.torch.registry import aten
 _MODES = {"linear": "linear", "bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
 
 
-def scales_of(cx: Context, rank: int, spatial: int) -> tuple[float, ...]:
-    """Factors given as numbers, an entry a dim; 0 where the sizes decide."""
+def scales_of(cx: Context, shape: Shape, wanted: Shape) -> tuple[float, ...]:
+    """Factors from `shape` to `wanted`, an entry a dim; 0 where the sizes decide."""
+    if cx.get("align_corners", False) and options_of(cx).get("antialias"):
+        return _corner_scales(cx, shape, wanted)
+    rank, spatial = len(shape), len(shape) - 2
     given = cx.get("scale_factors")
     if given is None:
         names = ("scales",) if spatial == 1 else ("scales_d", "scales_h", "scales_w")[-spatial:]
         given = tuple(cx.get(n) for n in names)
     if any(isinstance(g, float | int) is False and g is not None for g in given):
         cx.fail("factors that are computed when the model runs are not supported: give sizes")
-    own = (0.0,) * spatial if cx.get("align_corners", False) else tuple(float(g or 0.0) for g in given)
-    return (1.0,) * (rank - spatial) + own
+    own = [0.0] * spatial if cx.get("align_corners", False) else [float(g or 0.0) for g in given]
+    if _leaves_sizes(cx):
+        own = [0.0 if a == b else g for a, b, g in zip(shape[2:], wanted[2:], own, strict=True)]
+    return (1.0,) * (rank - spatial) + tuple(own)
+
+
+def _leaves_sizes(cx: Context) -> bool:
+    """Whether torch's kernel copies along a dim whose size stays, whatever the factor (1.2 of 4 are 4)."""
+    options = options_of(cx)
+    return options["mode"] == "linear" or options.get("antialias", False) or "upsample_nearest2d" in cx.node.op
 
 
 def _corner_scales(cx: Context, shape: Shape, wanted: Shape) -> tuple[float, ...]:
@@ -53,7 +64,4 @@ def options_of(cx: Context) -> dict[str, Any]:
 def resize(cx: Context) -> Any:
     """Nearest, linear and cubic, with antialiasing where the op's name ends in aa."""
     x, shape = cx.tensor("input" if "input" in cx.args else "self"), cx.out().shape
-    options = options_of(cx)
-    corners = options.get("antialias") and cx["align_corners"]
-    scales = _corner_scales(cx, tuple(xt.shape_of(x)), shape) if corners else scales_of(cx, len(shape), len(shape) - 2)
-    return xt.resize_(x, shape=shape, scales=scales, **options)
+    return xt.resize_(x, shape=shape, scales=scales_of(cx, tuple(xt.shape_of(x)), shape), **options_of(cx))

@@ -36,7 +36,7 @@ _RESIZES = tuple(f"{kind}_backward" for kind in (
 def resize_backward(cx: Context) -> Any:
     """The gradient of a resize, whose weights are the identity resized; of whole factors of nearest, sums."""
     grad, shape = cx.tensor("grad_output"), cx.dims("input_size")
-    options, scales = options_of(cx), scales_of(cx, len(shape), len(shape) - 2)
+    options, scales = options_of(cx), scales_of(cx, shape, tuple(xt.shape_of(grad)))
     for axis in range(2, len(shape)):
         size, out = shape[axis], xt.shape_of(grad)[axis]
         factor = _whole_factor(size, out, scales[axis]) if options["mode"] == "nearest" else None

@@ -176,6 +176,6 @@ def roll(cx: Context) -> Any:
         size = xt.shape_of(x)[axis]
         if size == 0:
             continue
-        cut = symbolic.mod(-shift, size)
+        cut = symbolic.mod(-shift, symbolic.dim_max(size, 1))
         x = xt.concatenate(slice_axis(x, axis, cut, size), slice_axis(x, axis, 0, cut), axis=axis)
     return xt.reshape(x, shape=shape)

@@ -141,7 +141,9 @@ def unique(cx: Context) -> Any:
 def _unique_results(cx: Context, values: Any, inverse: Any, counts: Any) -> list[Any]:
     out = [values]
     for n, value in enumerate((inverse, counts), 1):
-        out.append(xt.reshape(value, shape=cx.out(n).shape) if cx.wants(n) else None)
+        kind = cx.out(n)
+        wanted = cx.wants(n) and kind.shape != (0,)
+        out.append(xt.reshape(value, shape=kind.shape) if wanted else full((0,), 0, "i64") if cx.wants(n) else None)
     return out
 
 

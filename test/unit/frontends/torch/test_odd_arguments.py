@@ -1,0 +1,65 @@
+"""Arguments that models seldom give: what test/e2e/torch_calls.py has found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch_programs import check, check_traced, gradients
+
+
+@pytest.mark.parametrize("by", [float("inf"), -float("inf"), -2.5, 3.0])
+def test_floored_quotients(by: float) -> None:
+    check_traced(lambda x: x // by, torch.tensor([-5.0, 5.0, 0.0, 7.5, -7.5]))
+    check_traced(lambda x: torch.div(x, by, rounding_mode="floor"), torch.arange(-3, 4))
+
+
+def test_results_without_elements() -> None:
+    x = torch.randn(3, 4, 5, 4)
+    check_traced(lambda x: F.adaptive_max_pool2d(x, (0, 3), return_indices=True), x, sizes="fake")
+    check_traced(lambda x: F.adaptive_avg_pool3d(x, (2, 0, 1)), x, sizes="fake")
+
+
+def test_what_lies_behind_the_last_offset_is_in_no_bag() -> None:
+    def bags(weight: Any, indices: Any, offsets: Any) -> Any:
+        return torch.embedding_bag(weight, indices, offsets, False, 0, False, None, True)[0]
+
+    check_traced(bags, torch.randn(10, 3), torch.tensor([1, 5, 4, 5, 9]), torch.tensor([0, 0, 3]), sizes="fake")
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_gradients_of_antialiasing_between_corners(mode: str) -> None:
+    def resized(x: Any) -> Any:
+        return F.interpolate(x, (3, 8), mode=mode, align_corners=True, antialias=True)
+
+    check_traced(gradients(resized), torch.randn(1, 2, 10, 20), sizes="fake")
+
+
+@pytest.mark.parametrize("shape, mode, antialias", [
+    ((1, 2, 4), "linear", False), ((1, 2, 4, 4), "bilinear", False), ((1, 2, 4, 4), "nearest", False),
+    ((1, 2, 4, 4), "bicubic", False), ((1, 2, 4, 4), "bicubic", True), ((1, 2, 4, 4, 4), "trilinear", False),
+    ((1, 2, 4, 4, 4), "nearest", False), ((1, 2, 4, 4), "nearest-exact", False)])
+def test_factors_that_leave_the_size(shape: tuple[int, ...], mode: str, antialias: bool) -> None:
+    """Some of torch's kernels copy then, others do not."""
+    class Resized(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return F.interpolate(x, scale_factor=1.2, mode=mode, antialias=antialias)
+
+    check(Resized(), (torch.randn(shape),))
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 5])
+def test_rolls(size: int) -> None:
+    check_traced(lambda x: (x.roll(3, 0), x.roll(-2)), torch.randn(6, 2), others=((torch.randn(size, 2),),))
+
+
+def test_biases_of_narrow_floats_are_added_before_they_are_rounded() -> None:
+    """1 + 2^-9 and -1 are 2^-9: as a sum of two bf16 they are 0."""
+    x = torch.tensor([[1.0, 2.0**-9]], dtype=torch.bfloat16)
+    w, b = torch.ones(1, 2, dtype=torch.bfloat16), torch.tensor([-1.0], dtype=torch.bfloat16)
+    one = w[..., None, None]
+    assert float(F.linear(x, w, b)) == 2.0**-9
+    check_traced(lambda x, w, b, k: (F.linear(x, w, b), torch.addmm(b, x, w.T), F.conv2d(x[..., None, None], k, b)),
+                 x, w, b, one)
