@@ -30,6 +30,7 @@ _LAZY = {"Model": ("xcc.runtime.model", "Model"), "load": ("xcc.runtime.model", 
 
 _KERNELS = {        # the language of kernels (docs/kernel-language.md): module -> what kernels use of it
     "arguments": "constexpr",
+    "combining": "argmax argmin cummax reduce scan sort",
     "functions": "abs cdiv ceil cos cumprod cumsum device_assert device_print dot erf exp exp2 floor log log2 maximum "
                  "minimum num_programs program_id rsqrt sigmoid sin sqrt static_range tanh where",
     "kernel": "kernel",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xcc.frontends.kernel.place import error
+from xcc.frontends.kernel.tile import Tile
 from xcc.frontends.kernel.types import TileType
 
 __all__ = ["NumpyMachine"]
@@ -89,10 +90,31 @@ class NumpyMachine:
         valid = self._valid(view, at, value.shape, mask)
         _writable(view)[tuple(i[valid] for i in at)] = value.data[valid]
 
-    def atomic(self, kind: str, view: Any, indices: Sequence[Any], value: Any, mask: Any) -> None:
+    def atomic(self, kind: str, view: Any, indices: Sequence[Any], value: Any, mask: Any) -> Any:
         at = [i.data for i in indices]
         valid = self._valid(view, at, value.shape, mask)
-        _ATOMICS[kind].at(_writable(view), tuple(i[valid] for i in at), value.data[valid])
+        target, old = _writable(view), np.zeros(value.shape, value.dtype.numpy)
+        for place in zip(*np.nonzero(valid), strict=True) if value.shape else [()] * int(valid):
+            where = tuple(int(i[place]) for i in at)
+            old[place] = target[where]
+            new = value.data[place]
+            target[where] = new if kind == "exchange" else _ATOMICS[kind](target[where], new)
+        return old
+
+    def combine(self, name: str, tiles: Sequence[Any], axis: int, step: Callable[..., Sequence[Any]],
+                reverse: bool) -> Sequence[Any]:
+        kinds = [t.type.shaped(t.shape[:axis] + t.shape[axis + 1:]) for t in tiles]
+        parts: list[Sequence[Any]] = [[Tile(k, np.take(t.data, i, axis)) for k, t in zip(kinds, tiles, strict=True)]
+                                      for i in range(tiles[0].shape[axis])]
+        if name == "reduce":
+            while len(parts) > 1:
+                parts = [step(*a, *b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+            return [t.data for t in parts[0]]
+        parts = parts[::-1] if reverse else parts
+        for i in range(1, len(parts)):
+            parts[i] = step(*parts[i - 1], *parts[i])
+        parts = parts[::-1] if reverse else parts
+        return [np.stack([p[n].data for p in parts], axis) for n in range(len(tiles))]
 
     def check(self, condition: Any, message: str) -> None:
         if not condition.data.all():
@@ -150,6 +172,18 @@ class NumpyMachine:
         x = np.flip(x, axis) if reverse else x
         done = _REDUCTIONS[kind].accumulate(x, axis=axis, dtype=_sum_type(result, kind))
         return np.flip(done, axis) if reverse else done
+
+    @staticmethod
+    def _argmax(_result: TileType, x: Any, axis: int) -> Any:
+        return np.argmax(x, axis)
+
+    @staticmethod
+    def _argmin(_result: TileType, x: Any, axis: int) -> Any:
+        return np.argmin(x, axis)
+
+    @staticmethod
+    def _sort(_result: TileType, x: Any, descending: bool) -> Any:
+        return np.flip(np.sort(x, -1), -1) if descending else np.sort(x, -1)
 
     @staticmethod
     def _dot(result: TileType, a: Any, b: Any, acc: Any = None) -> Any:

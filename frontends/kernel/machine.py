@@ -37,8 +37,12 @@ class Machine(Protocol):
     def scatter(self, view: Any, indices: Sequence[Any], value: Any, mask: Any) -> None:
         """Writes an element for each place of `indices`."""
 
-    def atomic(self, kind: str, view: Any, indices: Sequence[Any], value: Any, mask: Any) -> None:
-        """Combines what is there with an element, for each place of `indices`."""
+    def atomic(self, kind: str, view: Any, indices: Sequence[Any], value: Any, mask: Any) -> Any:
+        """Combines what is there with an element, for each place of `indices`; what was there before, else 0."""
+
+    def combine(self, name: str, tiles: Sequence[Any], axis: int, step: Callable[..., Sequence[Any]],
+                reverse: bool) -> Sequence[Any]:
+        """Data of a "reduce" or "scan" of several tiles by a function of tiles."""
 
     def program(self, name: str, axis: int) -> Any:
         """The index ("id") of this instance, or the number ("count") of instances, along `axis`."""

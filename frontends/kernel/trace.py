@@ -128,10 +128,22 @@ class TraceMachine:
             tile.scatter(view.data, *self._places(indices), value=_stored(value),
                          mask=None if mask is None else _needed(mask))
 
-    def atomic(self, kind: str, view: Any, indices: Sequence[Any], value: Any, mask: Any) -> None:
+    def atomic(self, kind: str, view: Any, indices: Sequence[Any], value: Any, mask: Any) -> Any:
         with self._here():
-            tile.atomic(view.data, kind, *self._places(indices), value=_stored(value),
-                        mask=None if mask is None else _needed(mask))
+            return tile.atomic(view.data, kind, *self._places(indices), value=_stored(value),
+                               mask=None if mask is None else _needed(mask))
+
+    def combine(self, name: str, tiles: Sequence[Any], axis: int, step: Callable[..., Sequence[Any]],
+                reverse: bool) -> Sequence[Any]:
+        kinds = [TileType(t.dtype) for t in (*tiles, *tiles)]
+
+        def combine(*sides: Any) -> list[Any]:
+            made = traced(step)(*(Tile(k, s) for k, s in zip(kinds, sides, strict=True)))
+            return [_stored(t) for t in made]
+
+        with self._here():
+            given = [_stored(t) for t in tiles]
+            return tile.reduce(given, axis, combine) if name == "reduce" else tile.scan(given, axis, combine, reverse)
 
     def check(self, condition: Any, message: str) -> None:
         with self._here():
@@ -204,15 +216,28 @@ class TraceMachine:
 
     @staticmethod
     def _scan(result: TileType, x: Any, kind: str, axis: int, reverse: bool) -> Any:
-        made = (tile.cumsum if kind == "sum" else tile.cumprod)(_wide(x), axis, reverse)
+        x = x if kind == "max" else _wide(x)
+        made = {"sum": tile.cumsum, "prod": tile.cumprod, "max": tile.cummax}[kind](x, axis, reverse)
         return tile.convert(made, result.dtype.name)
+
+    @staticmethod
+    def _argmax(_result: TileType, x: Any, axis: int) -> Any:
+        return tile.argmax(x, axis)
+
+    @staticmethod
+    def _argmin(_result: TileType, x: Any, axis: int) -> Any:
+        return tile.argmin(x, axis)
+
+    @staticmethod
+    def _sort(_result: TileType, x: Any, descending: bool) -> Any:
+        return tile.sort(x, descending)
 
     @staticmethod
     def _dot(result: TileType, a: Any, b: Any, acc: Any = None) -> Any:
         return tile.dot(a, b, tile.zeros(result.shape, result.dtype.name) if acc is None else acc)
 
 
-_IN_MEMORY = ("bitcast", "reduce", "scan", "dot")
+_IN_MEMORY = ("bitcast", "reduce", "scan", "argmax", "argmin", "sort", "dot")
 
 
 def _held(kind: TileType) -> str:

@@ -13,7 +13,7 @@ from xcc.frontends.kernel.types import NUMBER_INT, DType, TileType, broadcast_sh
 
 __all__ = ["ATOMICS", "View"]
 
-ATOMICS = ("add", "max", "min", "and", "or", "xor")
+ATOMICS = ("add", "max", "min", "and", "or", "xor", "exchange")
 
 
 class View:
@@ -66,27 +66,27 @@ class View:
         places, x = self._scattered(indices, value, mask)
         machine().scatter(self, places, x, self._mask(mask, x.type))
 
-    def atomic(self, kind: str, indices: Any, value: Any, mask: Any = None) -> None:
+    def atomic(self, kind: str, indices: Any, value: Any, mask: Any = None) -> Tile:
         """Combines the elements at `indices` with those of `value`, also where instances meet: `kind` is "add", "max",
-        "min", "and", "or" or "xor"."""
+        "min", "and", "or", "xor" or "exchange". What was there before; 0 where nothing is done."""
         if kind not in ATOMICS:
             raise error(f"there is no atomic '{kind}': give one of {', '.join(ATOMICS)}")
         if kind in ("and", "or", "xor") and not self.dtype.is_integer:
             raise error(f"atomic {kind} is for integers, not for {self!r}")
         places, x = self._scattered(indices, value, mask)
-        machine().atomic(kind, self, places, x, self._mask(mask, x.type))
+        return Tile(x.type, machine().atomic(kind, self, places, x, self._mask(mask, x.type)))
 
-    def atomic_add(self, indices: Any, value: Any, mask: Any = None) -> None:
+    def atomic_add(self, indices: Any, value: Any, mask: Any = None) -> Tile:
         """Adds the elements of `value` to those at `indices`; each is added, however many are alike."""
-        self.atomic("add", indices, value, mask)
+        return self.atomic("add", indices, value, mask)
 
-    def atomic_max(self, indices: Any, value: Any, mask: Any = None) -> None:
+    def atomic_max(self, indices: Any, value: Any, mask: Any = None) -> Tile:
         """Puts the larger of the elements of `value` and what is there to `indices`."""
-        self.atomic("max", indices, value, mask)
+        return self.atomic("max", indices, value, mask)
 
-    def atomic_min(self, indices: Any, value: Any, mask: Any = None) -> None:
+    def atomic_min(self, indices: Any, value: Any, mask: Any = None) -> Tile:
         """Puts the smaller of the elements of `value` and what is there to `indices`."""
-        self.atomic("min", indices, value, mask)
+        return self.atomic("min", indices, value, mask)
 
     def _whole(self, _other: Any) -> NoReturn:
         raise error(f"{self!r} is no tile: read a tile of it with .tile(offsets, shape)")

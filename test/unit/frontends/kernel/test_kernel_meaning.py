@@ -169,3 +169,55 @@ def test_random_numbers_are_those_of_the_op(monkeypatch: pytest.MonkeyPatch) -> 
 
     for made in both(monkeypatch, launch):
         np.testing.assert_array_equal(made, unit(philox(16, -5)[0]))
+
+
+@pytest.mark.parametrize("dtype", ("f32", "f16", "i32", "ui8", "i64"))
+def test_combined_along_an_axis(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a function of one tile and of two at once, by size, and in order; in code, too."""
+    def better(a: Any, i: Any, b: Any, j: Any) -> Any:
+        if dtype == "none":
+            return a, i
+        return xcc.where(a >= b, a, b), xcc.where(a >= b, i, j)
+
+    @xcc.kernel
+    def k(a, y, i):
+        x = a.tile((0, 0), SHAPE)
+        places = xcc.arange(8, dtype=xcc.i32)[None, :] + xcc.zeros((4, 1), xcc.i32)
+        best, place = xcc.reduce((x, places), 1, better)
+        y.store((0, 0), best[None, :])
+        i.store((0, 0), place[None, :])
+        i.store((1, 0), xcc.argmax(x, 1)[None, :])
+        i.store((2, 0), xcc.argmin(x, axis=0)[None, :])
+        y.store((1, 0), xcc.reduce(x, 0, lambda p, q: xcc.minimum(p, q))[None, :])
+        y.store((2, 0), xcc.scan(x, 1, lambda p, q: xcc.maximum(p, q)))
+        y.store((6, 0), xcc.cummax(x, axis=1, reverse=True))
+        y.store((10, 0), xcc.sort(x))
+        y.store((14, 0), xcc.sort(x, descending=True))
+
+    def launch() -> Any:
+        y, i = np.zeros((18, 8), numpy_dtype(dtype)), np.zeros((3, 8), np.int32)
+        k[1](numbers(dtype, 5), y, i)
+        return np.concatenate([y.astype(np.float64), i])
+
+    eager, program = both(monkeypatch, launch)
+    np.testing.assert_array_equal(program, eager)
+    monkeypatch.delenv("XCC_KERNEL")
+    np.testing.assert_array_equal(launch(), eager)
+    x = numbers(dtype, 5).astype(np.float64)
+    np.testing.assert_array_equal(eager[10:14], np.sort(x, 1))
+    np.testing.assert_array_equal(eager[2:6], np.maximum.accumulate(x, 1))
+
+
+def test_atomics_give_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    @xcc.kernel
+    def k(counter, y):
+        mine = counter.atomic_add(0, 1)
+        y.store(mine, xcc.program_id(0))
+        old = counter.atomic("exchange", xcc.arange(4) + 1, xcc.program_id(0), mask=xcc.arange(4) < 3)
+        y.store(8, old)
+
+    for mode in ("eager", ""):
+        monkeypatch.setenv("XCC_KERNEL", mode)
+        counter, y = np.zeros(6, np.int32), np.full(12, -1, np.int32)
+        k[5](counter, y)
+        assert counter[0] == 5 and sorted(y[:5]) == [0, 1, 2, 3, 4] and counter[4] == 0
