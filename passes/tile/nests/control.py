@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import ir
@@ -26,6 +27,15 @@ def _body(r: Retiler, block: Any) -> None:
             r.emit(operation.operation)
 
 
+@contextmanager
+def _inside(r: Retiler, block: Any) -> Iterator[None]:
+    """Emits into `block`: what is put in memory there is not there behind it."""
+    known = dict(r.kept)
+    with ir.InsertionPoint(block):
+        yield
+    r.kept = known
+
+
 def _like(r: Retiler, value: Any) -> Kept:
     kind = ir.VectorType(value.type)
     return r.buffer(kind.shape, kind.element_type)
@@ -35,11 +45,14 @@ def _put(r: Retiler, values: list[Any], places: list[Kept]) -> None:
     """Has the `values` in `places`, as if all were put there at once."""
     made = []
     for v, place in zip(values, places, strict=True):
-        have = r.kept.get(v)
-        if have is not None and have.memref == place.memref:
+        have = r.in_memory(v)       # what is only computed from others may read a place that is written
+        if have.memref == place.memref:
             continue
-        # what is only computed from others may read a place that is written: it is kept elsewhere first
-        made.append((r.in_memory(v), place))
+        if any(have.memref == p.memref for p in places):
+            aside = r.buffer(have.shape, have.element)
+            _copy(r, have, aside)
+            have = aside
+        made.append((have, place))
     for have, place in made:
         _copy(r, have, place)
 
@@ -114,7 +127,7 @@ def _for(r: Retiler, source: Any) -> None:
     tiles = [i for i, w in enumerate(whole) if w]
     kept = [p for p in places if p is not None]
     _plan(r, block, [values[i] for i in tiles], [carried[i] for i in tiles], kept)
-    with ir.InsertionPoint(new):
+    with _inside(r, new):
         _body(r, block)
         _put(r, [values[i] for i in tiles], kept)
         ir.Operation.create("scf.yield", operands=[r.get(v) for v, w in zip(values, whole, strict=True) if not w])
@@ -146,7 +159,7 @@ def _if(r: Retiler, source: Any) -> None:
             continue
         block = old.blocks[0]
         values = list(_terminator(block).operands)
-        with ir.InsertionPoint(new.blocks.append()):
+        with _inside(r, new.blocks.append()):
             _body(r, block)
             for v, place in zip(values, places, strict=True):
                 if place is not None:
@@ -170,7 +183,7 @@ def _while(r: Retiler, source: Any) -> None:
     new = loop.regions[0].blocks.append(*[v.type for v in first])
     _enter(r, list(before.arguments), [not w for w in whole_in], list(new.arguments))
     r.kept.update((a, p) for a, p in zip(before.arguments, places_in, strict=True) if p is not None)
-    with ir.InsertionPoint(new):
+    with _inside(r, new):
         _body(r, before)
         go, *passed = list(_terminator(before).operands)
         _put(r, [v for v, w in zip(passed, whole_out, strict=True) if w], [p for p in places_out if p is not None])
@@ -179,7 +192,7 @@ def _while(r: Retiler, source: Any) -> None:
     new = loop.regions[1].blocks.append(*results)
     _enter(r, list(after.arguments), [not w for w in whole_out], list(new.arguments))
     r.kept.update((a, p) for a, p in zip(after.arguments, places_out, strict=True) if p is not None)
-    with ir.InsertionPoint(new):
+    with _inside(r, new):
         _body(r, after)
         values = list(_terminator(after).operands)
         _put(r, [v for v, w in zip(values, whole_in, strict=True) if w], [p for p in places_in if p is not None])
