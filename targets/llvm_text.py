@@ -31,13 +31,15 @@ def llvm_ir(module: Any) -> str:
 
 
 def nested_modules(text: str) -> Iterator[Any]:
-    """Each kernel's module, of a module of a kernel stage that has them nested."""
+    """Each kernel's module, of a module of a kernel stage that has them nested; one that has none is a kernel's
+    itself."""
     from xcc._mlir import ir
     from xcc.context import new_context, parse_module
 
     module = parse_module(text, new_context(), "the last stage")
     with module.context:
-        for op in (o.operation for o in module.body if o.operation.name == "builtin.module"):
+        nested = [o.operation for o in module.body if o.operation.name == "builtin.module"]
+        for op in nested or [module.operation]:
             yield ir.Module.parse(str(op))
 
 

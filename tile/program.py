@@ -142,4 +142,6 @@ def parse(text_or_path: str | Path, name: str = "") -> Program:
     if not names or (name and name not in names) or (not name and len(names) > 1):
         raise UserError(f"{source}: holds the tile programs {', '.join(names) or 'none'}"
                         f"{f', not {name}' if name else ': say which'}")
-    return Program(name or names[0], module)
+    made = Program(name or names[0], module)
+    made.dtypes = {p.name: p.type.dtype for p in made.parameters}
+    return made

@@ -100,6 +100,7 @@ def _prepare(args: Any) -> tuple[Any, Any, Any]:
     from xcc.passes.base import PassContext
     from xcc.passes.pipeline import Pipeline
     from xcc.targets.base import chip_of, get_target
+    from xcc.targets.front import tile_pipeline
 
     weights = None
     if args.weights:
@@ -112,7 +113,10 @@ def _prepare(args: Any) -> tuple[Any, Any, Any]:
     chip = chip_of(target, args.chip) if args.target or args.chip or args.stage or args.emit_kernel else None
     pipeline = Pipeline.parse(args.pass_pipeline)
     if args.stage:
-        pipeline = Pipeline((target.pipeline(options)[args.stage], *pipeline.stages))
+        whole = target.pipeline(options)
+        if args.stage not in whole.stage_names():       # one of tile programs
+            whole = tile_pipeline(whole)
+        pipeline = Pipeline((whole[args.stage], *pipeline.stages))
     ctx = PassContext(weights=weights, chip=chip, options=options, verbose=lambda line: print(line, file=sys.stderr))
     return pipeline, ctx, target
 

@@ -39,8 +39,13 @@ class Source:
 
 
 def is_reference(model: Any) -> bool:
-    """Whether `model` is a kernel in a file, ``kernels.py::softmax``."""
-    return isinstance(model, str) and ".py::" in model
+    """Whether `model` is a kernel in a file, ``kernels.py::softmax``, or an .mlir file with a tile program."""
+    if not isinstance(model, (str, Path)):
+        return False
+    path = Path(model)
+    if path.suffix != ".mlir" or not path.is_file():
+        return ".py::" in str(model)
+    return b"tile.grid" in path.read_bytes()
 
 
 def load_source(model: Any, options: CompileOptions) -> Source:

@@ -60,13 +60,16 @@ def declared_program(kernel: Kernel, fixed: Mapping[str, Any]) -> tile.Program:
 
 
 def program_at(reference: str, options: CompileOptions) -> tile.Program:
-    """The program of ``file.py::name``; ``--fix`` gives constants."""
+    """The program of ``file.py::name``, for which ``--fix`` gives constants, or of a file of MLIR text."""
+    if "::" not in reference:
+        return tile.parse(Path(reference))
     return declared_program(kernel_at(reference), {name: json.loads(text) for name, text in options.fix})
 
 
 def compile_reference(reference: str, options: CompileOptions, pipeline: Any = None, stop: str = "",
                       emit: bool = False) -> tuple[tile.Compiled, Artifact | None]:
     """What the command line compiles: the artifact, or with `stop` the IR of that stage."""
+    reference = str(reference)
     for option, given in (("dim", options.dims), ("update", options.updates), ("precision", options.precision)):
         if given:
             raise UserError(f"{reference}: --{option} is for models: a kernel's decorator says what its arguments are")
