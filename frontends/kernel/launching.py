@@ -82,7 +82,7 @@ class Launch:
         """`values`: the arguments; `given`: the same, arrays described."""
         places = [i for i, p in enumerate(form.kinds) if p in code.names]      # among the arguments
         arrays = [i for i in places if is_array(values[i])]
-        empty = address_of(_NOTHING)
+        empty = code.nothing
         self._readers = [(i, address_reader(name, values[i], name in code.written) if given[i].size
                           else (lambda _value: empty)) for i, name in enumerate(form.kinds) if i in arrays]
         self._symbols: list[int] = []
@@ -119,12 +119,21 @@ def bits_of(dtype: str) -> Callable[[Any], int]:
         kind = numpy_dtype(dtype)
         whole = np.dtype(f"i{kind.itemsize}")
         return lambda value: int(np.asarray(value, kind).view(whole))
-    return int
+    return _whole
+
+
+def _whole(value: Any) -> int:
+    number = int(value)
+    if not -2**63 <= number < 2**64:
+        raise UserError(f"the number {number} has more than 64 bits")
+    return number
 
 
 class HostCode:
     """The code of a form: `names` has its parameters, `written` those that it writes to, `symbols` what it is given
     behind the arrays' addresses."""
+
+    nothing = address_of(_NOTHING)          # the address of arrays without elements
 
     def __init__(self, names: Sequence[str], symbols: Sequence[Any], written: set[str],
                  function: Callable[..., None]) -> None:
@@ -142,11 +151,14 @@ class DeviceCode:
     """The code of a form on a GPU, which torch's current stream runs. `dense` are the places among the arrays of those
     that the code reads and writes in wide accesses."""
 
+    nothing = 0
+
     def __init__(self, names: Sequence[str], symbols: Sequence[Any], written: set[str], executor: Any,
                  dense: Sequence[int]) -> None:
         self.names, self.symbols, self.written = list(names), list(symbols), written
         self._keys = [s.name for s in symbols]
         self._executor, self._dense = executor, list(dense)
+        self._rooms: dict[tuple[int, ...], int] = {}        # bytes that a run needs besides, by its symbols' values
         self._lock = threading.Lock()
 
     def run(self, pointers: Sequence[int], symbols: Sequence[int]) -> None:
@@ -160,8 +172,19 @@ class DeviceCode:
                                 "give a copy")
         env = dict(zip(self._keys, symbols, strict=True))
         with self._lock:
+            size = self._room(env)
+            room = compat.room_on_gpu(size, self._executor.driver.number) if size else None
             stream = compat.current_stream(self._executor.driver.number)
-            self._executor.run_on(stream, pointers, env, [], 0, captured=compat.captures())
+            self._executor.run_on(stream, pointers, env, [], 0 if room is None else room.data_ptr(),
+                                  captured=compat.captures())
+
+    def _room(self, env: dict[str, int]) -> int:
+        key = tuple(env.values())
+        if key not in self._rooms:
+            if len(self._rooms) >= REMEMBERED:
+                self._rooms.clear()
+            self._rooms[key] = self._executor.arena_bytes(env)
+        return self._rooms[key]
 
 
 Code = HostCode | DeviceCode

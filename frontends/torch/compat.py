@@ -47,6 +47,11 @@ def current_stream(device: int) -> int:
     return int(torch._C._cuda_getCurrentRawStream(device))
 
 
+def room_on_gpu(size: int, device: int) -> Any:
+    """So many bytes of torch's memory on the GPU of this number, for its current stream."""
+    return torch.empty(size, dtype=torch.uint8, device=torch.device("cuda", device))
+
+
 def captures() -> bool:
     """Whether torch's current stream is captured into a graph."""
     return bool(torch._C._cuda_isCurrentStreamCapturing())

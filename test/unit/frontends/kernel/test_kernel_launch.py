@@ -31,6 +31,8 @@ def test_sizes_and_numbers_compile_nothing_anew() -> None:
         scale(x, y, a, k)
         np.testing.assert_allclose(y, x * np.float32(a) + np.float32(k), rtol=1e-6)
         scale[(0,)](x, y * 0, a, k)
+    with pytest.raises(xcc.UserError, match="more than 64 bits"):
+        scale(x, y, 1.0, 2**64)
     assert len(scale.specialisations) == 1
 
 
@@ -195,6 +197,11 @@ def test_launches_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         code.run([x, y], [a if n == "a" else 7 if n == "grid_0" else 100 for n in names])
         pointers, symbols = seen[-1]
         assert pointers[:2] == [x, y] and symbols[names.index("a")] == a and code.written == {"y"}
+    rooms: list[int] = []
+    monkeypatch.setattr("xcc.frontends.torch.compat.room_on_gpu",
+                        lambda size, _number: rooms.append(size) or torch.empty(size, dtype=torch.uint8))
+    code.run([0, 16], [0 if n == "x_0" else 100 for n in names])
+    assert rooms and rooms[0] > 0 and seen[-1][0][0] != 0       # an array without elements lies there
     with pytest.raises(xcc.UserError, match="no multiple of 16 bytes"):
         code.run([4097, 16], [100] * len(names))
 
