@@ -48,10 +48,15 @@ class Compiled:
     @cached_property
     def _library(self) -> Any:
         from xcc.runtime.library import load_library
+        from xcc.runtime.versions import lacking
         from xcc.targets.cpu.codegen import thread_pool
         from xcc.targets.cpu.link import link_shared
+        from xcc.targets.cpu.target import required_flags
 
         assert self.binary is not None
+        lack = lacking({"triple": self.chip.triple, "requires": required_flags(self.chip)})
+        if lack:
+            raise UserError(f"the program is compiled for {self.chip.name}: {lack}")
         library = load_library(link_shared([self.binary.blob, thread_pool(self.chip)]))
         library.xcc_set_threads(self.options.threads or self.chip.cores)
         return library
@@ -134,6 +139,8 @@ def symbol_values(wanted: Sequence[Symbol], values: Sequence[Any], symbols: dict
     for s in wanted:
         if s.kind == "stride":
             out.append(values[s.argument].strides[s.dim] // values[s.argument].itemsize)
+            if out[-1] < 0:
+                raise UserError(f"{s.name} is {out[-1]}: code reads no array backwards; pass a copy")
         elif s.kind == "scalar":
             raw = np.asarray(values[s.argument])
             out.append(int(raw) if raw.dtype.kind == "i" else int(raw.view(f"i{raw.itemsize}")))

@@ -38,7 +38,7 @@ def _link(program: Program, kernels: tuple[KernelBinary, ...], chip: Chip, optio
     host = emit_object(host_program(program), chip)
     shared = link_shared([*(k.blob for k in kernels), host, thread_pool(chip)])
     facts = {"triple": chip.triple, "cpu": chip.cpu, "features": chip.features,
-             "threads": getattr(options, "threads", 0), "requires": _requires(chip),
+             "threads": getattr(options, "threads", 0), "requires": required_flags(chip),
              "parallel": any(b"xcc_parallel" in k.blob for k in kernels),
              "stack": max((int(dict(k.report).get("stack", 0)) for k in kernels), default=0)}
     return {"kernels/model.so": shared, "kernels/cpu.json": json.dumps(facts).encode()}
@@ -55,7 +55,7 @@ FLAGS_OF = {"znver4": ("avx512_vnni", "avx512_bf16", "avx512vbmi", "avx512_vbmi2
             "sapphirerapids": ("avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile", "amx_int8", "amx_bf16")}
 
 
-def _requires(chip: Chip) -> list[str]:
+def required_flags(chip: Chip) -> list[str]:
     """CPU flags, as /proc/cpuinfo names them, without which the code cannot run."""
     if not chip.triple.startswith("x86_64"):
         return []

@@ -14,7 +14,7 @@ from xcc.targets import base
 from xcc.targets.base import chip_of, get_target
 from xcc.targets.chip_spec import chip_facts, chip_from_facts, spec_of, split_specs
 from xcc.targets.cpu import chip as cpu_chip
-from xcc.targets.cpu.target import _requires
+from xcc.targets.cpu.target import required_flags
 from xcc.versions import compile_versions
 
 HOSTS = sorted((Path(__file__).parents[1] / "hosts").glob("*.json"))
@@ -128,7 +128,7 @@ def test_hosts_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, te
 
 def test_what_code_needs_of_a_cpu() -> None:
     """The CPU's instructions, less those that attributes take away, and what they add."""
-    assert "avx512_vnni" in _requires(chip_of(CPU, "znver4"))
-    assert "avx512_vnni" not in _requires(chip_of(CPU, "znver4,features=-avx512vnni"))
-    assert "vaes" in _requires(chip_of(CPU, "znver4,features=+vaes"))
-    assert "avx512f" not in _requires(chip_of(CPU, "x86-64-v3"))
+    assert "avx512_vnni" in required_flags(chip_of(CPU, "znver4"))
+    assert "avx512_vnni" not in required_flags(chip_of(CPU, "znver4,features=-avx512vnni"))
+    assert "vaes" in required_flags(chip_of(CPU, "znver4,features=+vaes"))
+    assert "avx512f" not in required_flags(chip_of(CPU, "x86-64-v3"))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from xcc import tile
+from xcc.diagnostics import UserError
 
 MATRIX, LINE = tile.BufferOf("f32", (None, None)), tile.BufferOf("f32", (None,))
 TARGETS = [("cpu", ""), ("nvptx", "sm_90a"), ("amdgcn", "gfx1100")]
@@ -187,3 +188,32 @@ def test_text_and_program_are_one():
     program = tile.build("softmax", {"x": MATRIX, "y": MATRIX}, softmax, grid=("x_0",))
     again = tile.parse(program.text)
     assert again.text == program.text and [p.name for p in again.parameters] == ["x", "y"]
+
+
+def test_code_of_a_product_is_loops():
+    """A step of 64x64x32 is a block of sums in registers that goes over k, wherever it is in the tile."""
+    def product(a, b, c):
+        def step(k, s):
+            return tile.dot(a.tile((0, k), (64, 32), 0), b.tile((k, 0), (32, 64), 0), s)
+
+        c.store((0, 0), tile.for_(0, a.size(1), 32, [tile.zeros((64, 64))], step)[0])
+
+    program = tile.build("product", {"a": MATRIX, "b": MATRIX, "c": MATRIX}, product, grid=(1,))
+    for chip in ("x86-64-v4", "x86-64-v3"):
+        binary = tile.compile(program, "cpu", chip).binary
+        assert len(binary.blob) < 8000 and dict(binary.report)["stack"] <= 4 * (64 * 64 + 2 * 64 * 32) + 64
+
+
+def test_too_much_memory_and_arrays_backwards_are_refused():
+    def sorted_(x):
+        x.store((0, 0), tile.sort(x.tile((0, 0), (1024, 1024), 0)))
+
+    with pytest.raises(UserError, match="its tiles need .* bytes of a core's stack"):
+        tile.compile(tile.build("sorted", {"x": MATRIX}, sorted_, grid=(1,)), "cpu", "x86-64-v3")
+
+    def negated(x):
+        x.store((0,), -x.tile((0,), (8,), 0))
+
+    program = tile.build("negated", {"x": tile.BufferOf("f32", (None,), (None,))}, negated, grid=(1,))
+    with pytest.raises(UserError, match="x_stride_0 is -1: code reads no array backwards"):
+        tile.run(program, [random(8)[::-1]])
