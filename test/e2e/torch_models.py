@@ -30,7 +30,8 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 LIMITS = {"f32": 1e-4, "f16": 1e-2, "bf16": 1e-2}
 """Largest difference from eager, as a part of the largest magnitude of its result. Where eager's own narrow floats are
-further than that from what the same weights give in f32, xcc is measured from there, and may be as far as eager."""
+further than that from what the same weights give in f32, xcc is measured from there, and may be as far as eager and a
+quarter more: both are the largest of thousands of roundings in another order."""
 
 BARE = """
 import sys; sys.modules["torch"] = None
@@ -191,7 +192,8 @@ def check(name: str, way: str, dtype: str) -> Row:
         warnings.simplefilter("ignore")
         row = WAYS[way](name, dtype)
     limit = LIMITS[dtype]
-    if not row.problem and not row.error <= limit and not (row.dtype != "f32" and row.exact <= max(limit, row.eager)):
+    as_eager = row.dtype != "f32" and row.exact <= max(limit, 1.25 * row.eager)
+    if not row.problem and not row.error <= limit and not as_eager:
         row.problem = "too far from eager"
     return row
 
