@@ -233,14 +233,9 @@ def _binary(name: str, a: Any, b: Any) -> Value:
         raise complain(f"{name} of {x!r} and {y!r}: there is none of {x.dtype}")
     with place():
         if name == "mod" and table is _INT:
-            return _floor_mod(x, y)
+            return x - x // y * y       # has the divisor's sign, as in Python
         made: Callable[..., Any] = getattr(arith_d, table[name])
         return Value(made(x.ir, y.ir), x.dtype)
-
-
-def _floor_mod(x: Value, y: Value) -> Value:
-    """The remainder that has the divisor's sign, as in Python."""
-    return x - x // y * y
 
 
 def _divide(a: Any, b: Any) -> Value:
