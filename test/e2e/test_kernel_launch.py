@@ -113,7 +113,7 @@ def test_what_the_strategy_is_not_to_choose() -> None:
 
 def test_the_demo() -> None:
     """What demo/softmax.py prints: no difference from numpy, stages, sizes of GPU code, and the race."""
-    demo = Path(__file__).resolve().parents[4] / "demo" / "softmax.py"
+    demo = Path(__file__).resolve().parents[2] / "demo" / "softmax.py"
     done = subprocess.run([sys.executable, str(demo)], capture_output=True, text=True, check=True)
     for words in ("largest difference from numpy", "tile.load", "compiled for sm_90a", "compiled for gfx942",
                   "softmax.py:34:5: instance 1 writes what instance 0 writes in this line, in 'y'"):
