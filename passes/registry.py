@@ -32,6 +32,7 @@ BUILTIN: dict[str, str] = {
     "lower-forall": "xcc.passes.vector.forall",
     "lower-tile": "xcc.passes.tile.lower_tile",
     "merge-products": "xcc.passes.xt.merge_products",
+    "move-views": "xcc.passes.xt.move_views",
     "move-weights": "xcc.passes.xt.move_weights",
     "multiplied-types": "xcc.passes.xt.multiplied_types",
     "merge-sorts": "xcc.passes.xt.merge_sorts",

@@ -18,11 +18,12 @@ TILE_ROW = 256      # columns of a GPU's tile of a product: the longest row that
 
 
 def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
-                 keep: tuple[str, ...] = (), kernels: dict[str, Any] | None = None) -> tuple[Stage, ...]:
+                 keep: tuple[str, ...] = (), kernels: dict[str, Any] | None = None,
+                 in_place: bool = False) -> tuple[Stage, ...]:
     """Stages ``xt`` to ``vector``; `xt` are passes of the target's own that end stage ``xt``, `early` those that need
     the model's ops before constants are folded. `kernels` are form-kernels' options, where they are not the defaults.
 
-    `keep` names the composites that are a kernel each, decomposed inside it.
+    `keep` names the composites that are a kernel each, decomposed inside it. in_place: see move-views.
     """
     return (
         Stage("xt", (
@@ -33,8 +34,9 @@ def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
             get_pass("fold-scales")(),
             get_pass("xt-fold")(),              # filters times scales in f32, rounded once by what follows
             get_pass("convert-precision")(),
-            _decompose(keep=keep),
+            _pass("xt-decompose", keep=keep),
             get_pass("channels-last")(),
+            _pass("move-views", in_place=in_place),
             get_pass("move-weights")(),
             get_pass("update-in-place")(),      # what targets do to scatters leaves those alone
             *xt,
@@ -49,7 +51,7 @@ def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
         )),
         Stage("linalg", (
             *((get_pass("split-beside")(),) if kernels and kernels.get("beside") else ()),
-            *((_decompose(fused=True),) if keep else ()),
+            *((_pass("xt-decompose", fused=True),) if keep else ()),
             get_pass("requantised-floats")(),
             get_pass("xt-to-linalg")(),
             Upstream(pipeline="canonicalize"),
@@ -85,11 +87,12 @@ def gpu_model_passes() -> tuple[Pass, ...]:
     return tuple(get_pass(name)() for name in names)
 
 
-def _decompose(**options: Any) -> Pass:
-    return get_pass("xt-decompose")(**options)
+def _pass(name: str, **options: Any) -> Pass:
+    return get_pass(name)(**options)
 
 
 def whole_pipeline(back: tuple[Stage, ...], *, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
-                   keep: tuple[str, ...] = (), kernels: dict[str, Any] | None = None) -> Pipeline:
+                   keep: tuple[str, ...] = (), kernels: dict[str, Any] | None = None,
+                   in_place: bool = False) -> Pipeline:
     """A target's pipeline: the shared stages, then its own."""
-    return Pipeline((*front_stages(xt=xt, early=early, keep=keep, kernels=kernels), *back))
+    return Pipeline((*front_stages(xt=xt, early=early, keep=keep, kernels=kernels, in_place=in_place), *back))

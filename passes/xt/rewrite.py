@@ -9,7 +9,7 @@ before anything in them is erased: what is built next may get the same address.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -82,6 +82,27 @@ def producer(value: Any, name: str = "") -> Any:
 
 def same_type(a: Any, b: Any) -> bool:
     return TensorType.of(a) == TensorType.of(b)
+
+
+def apply_rules(module: Any, rules: Mapping[str, Sequence[Callable[[Any], Any]]]) -> None:
+    """Applies rules, by the name of the op that they look at, until none has anything to do.
+
+    A rule gives the value that takes the op's place, or None. What is left without uses is erased behind each walk.
+    """
+    changed = True
+    while changed:
+        changed = any([_applied(op, rules[name_of(op)]) for op in walk_ops(module) if name_of(op) in rules])
+        erase_dead(module)
+
+
+def _applied(op: Any, rules: Sequence[Callable[[Any], Any]]) -> bool:
+    for rule in rules:
+        with at(op):
+            value = rule(op)
+        if value is not None:
+            replace(op, [value])
+            return True
+    return False
 
 
 def erase_dead(module: Any) -> int:

@@ -15,7 +15,7 @@ from xcc.dialects.xt.op import attrs_of
 from xcc.dialects.xt.types import TensorType, is_float
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.clip_windows import clipped
-from xcc.passes.xt.rewrite import at, erase_dead, name_of, producer, replace, same_type, walk_ops
+from xcc.passes.xt.rewrite import apply_rules, name_of, producer, same_type
 
 RULES: dict[str, list[Callable[[Any], Any]]] = {}
 
@@ -40,18 +40,7 @@ class Simplify(Pass):
 
     def run(self, module: Any, ctx: PassContext) -> None:
         with module.context:
-            while sum([self._apply(op) for op in walk_ops(module) if name_of(op) in RULES]):
-                pass
-            erase_dead(module)
-
-    def _apply(self, op: Any) -> bool:
-        for f in RULES[name_of(op)]:
-            with at(op):
-                value = f(op)
-            if value is not None:
-                replace(op, [value])
-                return True
-        return False
+            apply_rules(module, RULES)
 
 
 rule("reduce_window")(clipped)
@@ -125,11 +114,15 @@ def reshape_of_transposed_reshape(op: Any) -> Any:
 
 
 def split_dims(old: tuple[Any, ...], new: tuple[Any, ...]) -> list[list[int]] | None:
-    """For each old dim the new dims that it is split into, in order; None when dims were merged."""
+    """For each old dim the new dims that it is split into, in order; None when dims were merged. One of 1 may have
+    none."""
     parts: list[list[int]] = []
     at = 0
     for d, size in enumerate(old):
         mine: list[int] = []
+        if size == 1 and (at == len(new) or new[at] != 1):
+            parts.append(mine)
+            continue
         while at < len(new) and (not mine or symbolic.product(new[k] for k in mine) != size):
             mine.append(at)
             at += 1

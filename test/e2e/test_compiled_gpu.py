@@ -15,13 +15,14 @@ import test_compiled_recurrent
 import test_compiled_reduce
 import test_compiled_sampling
 import test_compiled_symbolic
+import test_compiled_views
 from compiled import examples, on_chip
 from hypothesis import given
 from hypothesis import strategies as st
 
 FAMILIES = (test_compiled_elementwise, test_compiled_fusion, test_compiled_indexing, test_compiled_norm,
             test_compiled_quant, test_compiled_recurrent, test_compiled_reduce, test_compiled_sampling,
-            test_compiled_symbolic)
+            test_compiled_symbolic, test_compiled_views)
 CHIPS = ("sm_80", "sm_90a", "gfx90a", "gfx942", "gfx1100")
 
 

@@ -1,0 +1,259 @@
+"""The pass ``move-views``: reshapes, transposes and slices go where kernels need not make them.
+
+    %m = xt.reshape(%x : 16x197x768) : 3152x768
+    %y = xt.add(xt.dot_general(%m, %w), %b)                                 : 3152x3072
+    %z = xt.gelu(xt.reshape(%y) : 16x197x3072)
+becomes
+    %z = xt.gelu(xt.add(xt.dot_general(%x, %w), %b))                        : 16x197x3072
+
+A reshape between two stored values is free, but it parts a product from the pointwise ops behind it, and parts of one
+result from what could read them in place. Programs that come from a framework's own matrix products, which take two
+dims, have one in front of each product and one behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc.dialects import xt
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.quantised import rebuilt
+from xcc.passes.xt.rewrite import apply_rules, name_of, producer
+from xcc.passes.xt.simplify import RULES as SIMPLER
+from xcc.passes.xt.simplify import split_dims
+from xcc.symbolic import Dim
+
+__all__ = ["MoveViews"]
+
+PRODUCTS = ("dot_general", "convolution")
+VIEWS = ("reshape", "slice", "transpose")
+
+
+@register_pass
+@dataclass(frozen=True)
+class MoveViews(Pass):
+    """Moves reshapes that merge the rows of a product behind its pointwise ops, and slices in front of other views.
+
+    in_place: products read an operand that a transpose makes as it lies, along its own dims.
+    """
+
+    name: ClassVar[str] = "move-views"
+    in_place: bool = False
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        rules: dict[str, list[Callable[[Any], Any]]] = {
+            "dot_general": [_product_of_merged_rows, _product_of_turned_rows], "slice": [_slice_of_transpose],
+            "reshape": [_reshape_of_slice, _reshape_of_transpose]}
+        if self.in_place:
+            rules["dot_general"].append(_product_in_place)
+        for name, cls in xt.OPS.items():
+            if cls.access == "pointwise":
+                rules[name] = [_pointwise_of_merged_rows, _pointwise_of_turned_rows]
+        for name in VIEWS:
+            rules[name] = [*SIMPLER[name], *rules.get(name, [])]
+        with module.context:
+            apply_rules(module, rules)
+
+
+def _product_of_merged_rows(op: Any) -> Any:
+    """dot_general(reshape(x), w) = reshape(dot_general(x', w)) where the reshape merges rows that what follows parts
+    again; x' has the sum's dims merged only."""
+    a, view = xt.attrs_of(op), producer(op.operands[0], "reshape")
+    if view is None or a.lhs_batch:
+        return None
+    x, merged = view.operands[0], xt.shape_of(op.operands[0])
+    parts = split_dims(merged, xt.shape_of(x))
+    if parts is None:
+        return None
+    old = xt.shape_of(x)
+    pieces = [[merged[d]] if d in a.lhs_contract else [old[k] for k in ks] for d, ks in enumerate(parts)]
+    rows = [size for d, p in enumerate(pieces) if d not in a.lhs_contract for size in p]
+    if max(sum(size != 1 for size in p) for p in pieces) < 2 or not _parted_again(op.results[0], rows):
+        return None
+    starts = [sum(map(len, pieces[:d])) for d in range(len(pieces))]
+    source = xt.reshape(x, shape=[size for p in pieces for size in p])
+    made = xt.dot_general(source, op.operands[1],
+                          **(vars(a) | {"lhs_contract": tuple(starts[d] for d in a.lhs_contract)}))
+    return xt.reshape(made, shape=xt.shape_of(op.results[0]))
+
+
+def _parted_again(value: Any, rows: Sequence[Dim]) -> bool:
+    """Whether a product's result is read through pointwise ops by a reshape to `rows`, or to more of them."""
+    while True:
+        users = _readers(value)
+        if len(users) != 1:
+            return False
+        (user,) = users
+        if name_of(user) == "reshape":
+            return tuple(xt.shape_of(user.results[0])[:len(rows)]) == tuple(rows)
+        if not _is_pointwise(user) or xt.shape_of(user.results[0]) != xt.shape_of(value):
+            return False
+        value = user.results[0]
+
+
+def _product_of_turned_rows(op: Any) -> Any:
+    """dot_general(transpose(x), w) = transpose(dot_general(x, w)) where what follows turns the rows again."""
+    a, turned = xt.attrs_of(op), producer(op.operands[0], "transpose")
+    last = len(xt.shape_of(op.operands[0])) - 1
+    if turned is None or a.lhs_batch or a.rhs_batch or a.lhs_contract != (last,):
+        return None
+    perm = xt.attrs_of(turned).perm
+    if perm[last] != last or not _turned_again(op.results[0]):
+        return None
+    made = xt.dot_general(turned.operands[0], op.operands[1], **vars(a))
+    rest = range(last, len(xt.shape_of(made)))
+    return xt.transpose(made, perm=(*perm[:last], *rest))
+
+
+def _turned_again(value: Any) -> bool:
+    """Whether all that read it, behind pointwise ops and views, are transposes."""
+    readers = _readers(value)
+    for reader in readers:
+        name = name_of(reader)
+        along = name == "slice" or name == "reshape" and _splits(reader) or \
+            _is_pointwise(reader) and len(readers) == 1 and xt.shape_of(reader.results[0]) == xt.shape_of(value)
+        if name != "transpose" and not (along and _turned_again(reader.results[0])):
+            return False
+    return bool(readers)
+
+
+def _splits(view: Any) -> bool:
+    return split_dims(xt.shape_of(view.operands[0]), xt.shape_of(view.results[0])) is not None
+
+
+def _pointwise_of_turned_rows(op: Any) -> Any:
+    """f(transpose(x), b) = transpose(f(x, b)) where x is a product's, b has one dim at most, and what follows turns."""
+    shape = xt.shape_of(op.results[0])
+    turned = next((t for v in op.operands if (t := producer(v, "transpose"))), None)
+    if turned is None or xt.shape_of(turned.results[0]) != shape or not _of_product(turned.operands[0]) \
+            or not _turned_again(op.results[0]) or len(_readers(turned.results[0])) > 1:
+        return None
+    perm = xt.attrs_of(turned).perm
+    given = []
+    for v in op.operands:
+        own = (1,) * (len(shape) - len(xt.shape_of(v))) + tuple(xt.shape_of(v))
+        if v != turned.results[0] and sum(size != 1 for size in own) > 1:
+            return None
+        before = [own[perm.index(d)] for d in range(len(perm))]
+        given.append(turned.operands[0] if v == turned.results[0] else xt.reshape(v, shape=before))
+    return xt.transpose(rebuilt(op, given), perm=perm)
+
+
+def _reshape_of_transpose(op: Any) -> Any:
+    """reshape(transpose(x)) = transpose(reshape(x)) where x is a product's, dims are split and then turned again."""
+    turned = producer(op.operands[0], "transpose")
+    if turned is None or not _of_product(turned.operands[0], VIEWS) or not _turned_again(op.results[0]):
+        return None
+    shape, perm = xt.shape_of(op.results[0]), xt.attrs_of(turned).perm
+    parts = split_dims(xt.shape_of(op.operands[0]), shape)
+    if parts is None:
+        return None
+    before = [k for d in range(len(perm)) for k in parts[perm.index(d)]]
+    return xt.transpose(xt.reshape(turned.operands[0], shape=[shape[k] for k in before]),
+                        perm=[before.index(k) for k in range(len(shape))])
+
+
+def _pointwise_of_merged_rows(op: Any) -> Any:
+    """f(reshape(x), b) = reshape(f(x, b)) where x is a product's, the reshape merges dims and b has none of them."""
+    shape = xt.shape_of(op.results[0])
+    views = [v for v in op.operands if xt.shape_of(v) == shape and shape]
+    sources = [producer(v, "reshape") for v in views]
+    if not views or any(s is None for s in sources):
+        return None
+    old = xt.shape_of(sources[0].operands[0])
+    parts = split_dims(shape, old)
+    if parts is None or any(xt.shape_of(s.operands[0]) != old for s in sources) \
+            or not all(_of_product(s.operands[0]) and len(_readers(s.results[0])) == 1 for s in sources):
+        return None
+    given = []
+    for v in op.operands:
+        if v in views:
+            given.append(sources[views.index(v)].operands[0])
+            continue
+        own = xt.shape_of(v)
+        lead = len(shape) - len(own)
+        if any(size != 1 and len(parts[lead + d]) != 1 for d, size in enumerate(own)):
+            return None
+        wider = [size for d, size in enumerate(own) for size in ([size] * len(parts[lead + d]))]
+        given.append(v if tuple(wider) == tuple(own) else xt.reshape(v, shape=wider))
+    return xt.reshape(rebuilt(op, given), shape=shape)
+
+
+def _readers(value: Any) -> list[Any]:
+    return list(dict.fromkeys(u.owner.operation for u in value.uses))
+
+
+def _of_product(value: Any, views: Sequence[str] = ()) -> bool:
+    """Whether a product makes it, or pointwise ops of one and `views`."""
+    while True:
+        op = producer(value)
+        if op is None or name_of(op) in PRODUCTS:
+            return op is not None
+        value = op.operands[0] if name_of(op) in views else next((v for v in op.operands if _is_pointwise(op)
+                                                                  and xt.shape_of(v) == xt.shape_of(value)), None)
+        if value is None:
+            return False
+
+
+def _is_pointwise(op: Any) -> bool:
+    cls = xt.op_class(op)
+    return cls is not None and cls.access == "pointwise"
+
+
+def _slice_of_transpose(op: Any) -> Any:
+    """slice(transpose(x)) = transpose(slice(x)): the part is read in place, or the transpose meets one behind it."""
+    turned = producer(op.operands[0], "transpose")
+    if turned is None:
+        return None
+    a, perm = xt.attrs_of(op), xt.attrs_of(turned).perm
+    back = [perm.index(d) for d in range(len(perm))]
+    part = xt.slice_(turned.operands[0], starts=[a.starts[d] for d in back], limits=[a.limits[d] for d in back],
+                    strides=[a.strides[d] for d in back])
+    return xt.transpose(part, perm=perm)
+
+
+def _reshape_of_slice(op: Any) -> Any:
+    """reshape(slice(x)) = slice(reshape(x)) where dims that the slice leaves whole are split, but for dims of 1."""
+    part = producer(op.operands[0], "slice")
+    if part is None or producer(part.operands[0], "reshape") is None and len(_readers(part.operands[0])) < 2:
+        return None
+    a, x = xt.attrs_of(part), part.operands[0]
+    whole, own, new = xt.shape_of(x), xt.shape_of(part.results[0]), xt.shape_of(op.results[0])
+    cut = [d for d in range(len(own)) if own[d] != whole[d]]
+    kept = [d for d in range(len(own)) if d not in cut or own[d] != 1]
+    parts = split_dims(tuple(own[d] for d in kept), new)
+    if parts is None or all(len(p) == 1 for p in parts) or any(len(p) != 1 for d, p in zip(kept, parts, strict=True)
+                                                              if d in cut):
+        return None
+    shape: list[Dim] = []
+    starts: list[Dim] = []
+    limits: list[Dim] = []
+    strides: list[int] = []
+    for d, size in enumerate(whole):
+        pieces = [new[k] for k in parts[kept.index(d)]] if d in kept and d not in cut else [size]
+        shape += pieces
+        starts += [a.starts[d]] if d in cut else [0] * len(pieces)
+        limits += [a.limits[d]] if d in cut else pieces
+        strides += [a.strides[d]] if d in cut else [1] * len(pieces)
+    return xt.reshape(xt.slice_(xt.reshape(x, shape=shape), starts=starts, limits=limits, strides=strides), shape=new)
+
+
+def _product_in_place(op: Any) -> Any:
+    """A product of transposed operands as one of what they are made of, where that lies along rows or the sum."""
+    a, operands = xt.attrs_of(op), list(op.operands)
+    changed = vars(a).copy()
+    for n, side in enumerate(("lhs", "rhs")):
+        turned = producer(operands[n], "transpose")
+        if turned is None:
+            continue
+        perm = xt.attrs_of(turned).perm
+        batch, contract = changed[f"{side}_batch"], changed[f"{side}_contract"]
+        free = [perm[d] for d in range(len(perm)) if d not in (*batch, *contract)]
+        if free != sorted(free) or len(perm) - 1 in (perm[d] for d in batch):
+            continue
+        operands[n] = turned.operands[0]
+        changed[f"{side}_batch"], changed[f"{side}_contract"] = (tuple(perm[d] for d in dims) for dims in
+                                                                 (batch, contract))
+    return None if operands == list(op.operands) else xt.dot_general(*operands, **changed)

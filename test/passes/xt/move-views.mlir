@@ -1,0 +1,86 @@
+// RUN: %xcc_opt %s --pass-pipeline=move-views --target=cpu --chip=znver4 | filecheck %s
+// RUN: %xcc_opt %s --pass-pipeline="move-views{in-place=true}" --target=nvptx --chip=sm_90a | filecheck %s --check-prefix=GPU
+
+// Rows that are merged for a product and parted again behind its bias: neither is done.
+// CHECK-LABEL: @merged_rows
+// CHECK-NOT: xt.reshape
+// CHECK: "xt.dot_general"(%{{.*}}, %{{.*}}) {{.*}}lhs_contract = [2]{{.*}} -> tensor<5x7x4xf32>
+// CHECK: "xt.add"(%{{.*}}, %{{.*}}) : (tensor<5x7x4xf32>, tensor<4xf32>)
+// CHECK-NOT: xt.reshape
+// CHECK: return
+func.func @merged_rows(%x: tensor<5x7x3xf32>, %w: tensor<3x4xf32>, %b: tensor<4xf32>) -> tensor<5x7x4xf32> {
+  %m = "xt.reshape"(%x) {shape = [35, 3]} : (tensor<5x7x3xf32>) -> tensor<35x3xf32>
+  %p = "xt.dot_general"(%m, %w) {dtype = f32, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<35x3xf32>, tensor<3x4xf32>) -> tensor<35x4xf32>
+  %s = "xt.add"(%p, %b) : (tensor<35x4xf32>, tensor<4xf32>) -> tensor<35x4xf32>
+  %y = "xt.reshape"(%s) {shape = [5, 7, 4]} : (tensor<35x4xf32>) -> tensor<5x7x4xf32>
+  %z = "xt.tanh"(%y) : (tensor<5x7x4xf32>) -> tensor<5x7x4xf32>
+  return %z : tensor<5x7x4xf32>
+}
+
+// The same for sizes that are known when it runs; dims of the sum stay merged.
+// CHECK-LABEL: @symbolic_rows
+// CHECK: %[[X:.*]] = "xt.reshape"(%{{.*}}) {{.*}} -> tensor<?x?x6xf32, ["b", "s", 6]>
+// CHECK: "xt.dot_general"(%[[X]], %{{.*}}) {{.*}}lhs_contract = [2]
+// CHECK-NOT: xt.reshape
+// CHECK: return
+func.func @symbolic_rows(%x: tensor<?x?x2x3xf32, ["b", "s", 2, 3]>, %w: tensor<6x4xf32>) -> tensor<?x?x4xf32, ["b", "s", 4]> {
+  %m = "xt.reshape"(%x) {shape = ["b*s", 6]} : (tensor<?x?x2x3xf32, ["b", "s", 2, 3]>) -> tensor<?x6xf32, ["b*s", 6]>
+  %p = "xt.dot_general"(%m, %w) {dtype = f32, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<?x6xf32, ["b*s", 6]>, tensor<6x4xf32>) -> tensor<?x4xf32, ["b*s", 4]>
+  %y = "xt.reshape"(%p) {shape = ["b", "s", 4]} : (tensor<?x4xf32, ["b*s", 4]>) -> tensor<?x?x4xf32, ["b", "s", 4]>
+  return %y : tensor<?x?x4xf32, ["b", "s", 4]>
+}
+
+// Rows that nobody parts again stay merged.
+// CHECK-LABEL: @rows_that_stay
+// CHECK: xt.reshape
+// CHECK: "xt.dot_general"{{.*}} -> tensor<35x4xf32>
+// CHECK-NOT: xt.reshape
+// CHECK: return
+func.func @rows_that_stay(%x: tensor<5x7x3xf32>, %w: tensor<3x4xf32>) -> tensor<35x4xf32> {
+  %m = "xt.reshape"(%x) {shape = [35, 3]} : (tensor<5x7x3xf32>) -> tensor<35x3xf32>
+  %p = "xt.dot_general"(%m, %w) {dtype = f32, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<35x3xf32>, tensor<3x4xf32>) -> tensor<35x4xf32>
+  return %p : tensor<35x4xf32>
+}
+
+// Rows in another order, turned back behind a scale of each column: a product of the rows as they lie.
+// CHECK-LABEL: @turned_rows
+// CHECK-NOT: xt.transpose
+// CHECK: return
+func.func @turned_rows(%x: tensor<5x7x3xf32>, %w: tensor<3x4xf32>, %b: tensor<4xf32>) -> tensor<5x7x4xf32> {
+  %t = "xt.transpose"(%x) {perm = [1, 0, 2]} : (tensor<5x7x3xf32>) -> tensor<7x5x3xf32>
+  %p = "xt.dot_general"(%t, %w) {dtype = f32, lhs_batch = [], rhs_batch = [], lhs_contract = [2], rhs_contract = [0]} : (tensor<7x5x3xf32>, tensor<3x4xf32>) -> tensor<7x5x4xf32>
+  %s = "xt.mul"(%p, %b) : (tensor<7x5x4xf32>, tensor<4xf32>) -> tensor<7x5x4xf32>
+  %y = "xt.transpose"(%s) {perm = [1, 0, 2]} : (tensor<7x5x4xf32>) -> tensor<5x7x4xf32>
+  return %y : tensor<5x7x4xf32>
+}
+
+// Queries and keys of one product: slices of its heads, which attention reads in place.
+// CHECK-LABEL: @heads
+// CHECK: %[[P:.*]] = "xt.reshape"(%{{.*}}) {{.*}} -> tensor<5x7x2x4x3xf32>
+// CHECK: %[[Q:.*]] = "xt.slice"(%[[P]]) {{.*}} -> tensor<5x7x1x4x3xf32>
+// CHECK: %[[R:.*]] = "xt.reshape"(%[[Q]]) {{.*}} -> tensor<5x7x4x3xf32>
+// CHECK: "xt.transpose"(%[[R]]) {perm = [0, 2, 1, 3]}
+func.func @heads(%x: tensor<5x7x8xf32>, %w: tensor<8x24xf32>) -> (tensor<5x4x7x3xf32>, tensor<5x4x7x3xf32>) {
+  %p = "xt.dot_general"(%x, %w) {dtype = f32, lhs_batch = [], rhs_batch = [], lhs_contract = [2], rhs_contract = [0]} : (tensor<5x7x8xf32>, tensor<8x24xf32>) -> tensor<5x7x24xf32>
+  %s = "xt.reshape"(%p) {shape = [5, 7, 2, 12]} : (tensor<5x7x24xf32>) -> tensor<5x7x2x12xf32>
+  %t = "xt.transpose"(%s) {perm = [2, 0, 1, 3]} : (tensor<5x7x2x12xf32>) -> tensor<2x5x7x12xf32>
+  %q = "xt.slice"(%t) {starts = [0, 0, 0, 0], limits = [1, 5, 7, 12], strides = [1, 1, 1, 1]} : (tensor<2x5x7x12xf32>) -> tensor<1x5x7x12xf32>
+  %k = "xt.slice"(%t) {starts = [1, 0, 0, 0], limits = [2, 5, 7, 12], strides = [1, 1, 1, 1]} : (tensor<2x5x7x12xf32>) -> tensor<1x5x7x12xf32>
+  %q4 = "xt.reshape"(%q) {shape = [5, 7, 4, 3]} : (tensor<1x5x7x12xf32>) -> tensor<5x7x4x3xf32>
+  %k4 = "xt.reshape"(%k) {shape = [5, 7, 4, 3]} : (tensor<1x5x7x12xf32>) -> tensor<5x7x4x3xf32>
+  %qt = "xt.transpose"(%q4) {perm = [0, 2, 1, 3]} : (tensor<5x7x4x3xf32>) -> tensor<5x4x7x3xf32>
+  %kt = "xt.transpose"(%k4) {perm = [0, 2, 1, 3]} : (tensor<5x7x4x3xf32>) -> tensor<5x4x7x3xf32>
+  return %qt, %kt : tensor<5x4x7x3xf32>, tensor<5x4x7x3xf32>
+}
+
+// A matrix that lies along the sum: GPUs read it so.
+// CHECK-LABEL: @matrix_along_the_sum
+// CHECK: xt.transpose
+// GPU-LABEL: @matrix_along_the_sum
+// GPU-NOT: xt.transpose
+// GPU: "xt.dot_general"{{.*}}rhs_contract = [1]
+func.func @matrix_along_the_sum(%x: tensor<5x3xf16>, %w: tensor<4x3xf16>) -> tensor<5x4xf16> {
+  %t = "xt.transpose"(%w) {perm = [1, 0]} : (tensor<4x3xf16>) -> tensor<3x4xf16>
+  %p = "xt.dot_general"(%x, %t) {dtype = f16, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<5x3xf16>, tensor<3x4xf16>) -> tensor<5x4xf16>
+  return %p : tensor<5x4xf16>
+}
