@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc import symbolic
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.quantised import rebuilt
@@ -215,28 +216,33 @@ def _slice_of_transpose(op: Any) -> Any:
 
 
 def _reshape_of_slice(op: Any) -> Any:
-    """reshape(slice(x)) = slice(reshape(x)) where dims that the slice leaves whole are split, but for dims of 1."""
+    """reshape(slice(x)) = slice(reshape(x)) where dims are split that the slice leaves whole, or cuts at multiples of
+    what they are split into."""
     part = producer(op.operands[0], "slice")
     if part is None or producer(part.operands[0], "reshape") is None and len(_readers(part.operands[0])) < 2:
         return None
     a, x = xt.attrs_of(part), part.operands[0]
     whole, own, new = xt.shape_of(x), xt.shape_of(part.results[0]), xt.shape_of(op.results[0])
-    cut = [d for d in range(len(own)) if own[d] != whole[d]]
+    cut = {d for d in range(len(own)) if own[d] != whole[d]}
     kept = [d for d in range(len(own)) if d not in cut or own[d] != 1]
     parts = split_dims(tuple(own[d] for d in kept), new)
-    if parts is None or all(len(p) == 1 for p in parts) or any(len(p) != 1 for d, p in zip(kept, parts, strict=True)
-                                                              if d in cut):
+    if parts is None or all(len(p) == 1 for p in parts):
         return None
-    shape: list[Dim] = []
-    starts: list[Dim] = []
-    limits: list[Dim] = []
-    strides: list[int] = []
+    cuts: list[tuple[Dim, Dim, Dim, int]] = []      # of the reshaped x: size, start, limit, stride
     for d, size in enumerate(whole):
-        pieces = [new[k] for k in parts[kept.index(d)]] if d in kept and d not in cut else [size]
-        shape += pieces
-        starts += [a.starts[d]] if d in cut else [0] * len(pieces)
-        limits += [a.limits[d]] if d in cut else pieces
-        strides += [a.strides[d]] if d in cut else [1] * len(pieces)
+        sizes = [new[k] for k in parts[kept.index(d)]] if d in kept else [own[d]]
+        if d not in cut:
+            cuts += [(n, 0, n, 1) for n in sizes]
+        elif len(sizes) == 1:
+            cuts.append((size, a.starts[d], a.limits[d], a.strides[d]))
+        else:
+            step = symbolic.product(sizes[1:])
+            numbers = [n // step for n in (size, a.starts[d], a.limits[d])
+                       if isinstance(n, int) and isinstance(step, int) and n % step == 0]
+            if len(numbers) < 3 or a.strides[d] != 1:
+                return None
+            cuts += [(numbers[0], numbers[1], numbers[2], 1), *((n, 0, n, 1) for n in sizes[1:])]
+    shape, starts, limits, strides = zip(*cuts, strict=True)
     return xt.reshape(xt.slice_(xt.reshape(x, shape=shape), starts=starts, limits=limits, strides=strides), shape=new)
 
 

@@ -59,7 +59,7 @@ def test_heads_of_one_product(data: Any) -> None:
     """Queries, keys and values cut out of one product's columns before and behind reshapes and transposes."""
     b, s, heads, width = data.draw(SIZES), data.draw(SIZES), data.draw(st.sampled_from([1, 2, 3])), 8
     dtype = data.draw(st.sampled_from([np.float32, np.float16]))
-    turn, whole, attend = (data.draw(st.booleans()) for _ in range(3))
+    turn, whole, attend, flat = (data.draw(st.booleans()) for _ in range(4))
     parts = data.draw(st.sampled_from([2, 3]))
 
     def body(x: Any, w: Any) -> Any:
@@ -70,7 +70,10 @@ def test_heads_of_one_product(data: Any) -> None:
         front = xt.transpose(split, perm=(2, 0, 1, 3))
         found = []
         for p in range(parts):
-            cut = xt.slice_(front, starts=(p, 0, 0, 0), limits=(p + 1, *rows, heads * width), strides=(1,) * 4)
+            columns = xt.slice_(y, starts=(0, 0, p * heads * width), limits=(*rows, (p + 1) * heads * width),
+                                strides=(1,) * 3)
+            cut = columns if flat else xt.slice_(front, starts=(p, 0, 0, 0), limits=(p + 1, *rows, heads * width),
+                                                 strides=(1,) * 4)
             order = (1, 2, 0, 3) if turn else (0, 2, 1, 3)
             if whole and turn:      # batch and heads are merged in between
                 cut = xt.transpose(xt.reshape(cut, shape=(s, b * heads, width)), perm=(1, 0, 2))
