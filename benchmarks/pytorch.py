@@ -33,7 +33,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--rounds", type=int, default=15, help="turns of each way to run a model")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results"), help="folder of the results")
-    parser.add_argument("--caches", type=Path, help="folder of caches to keep; times to compile are then no use")
+    parser.add_argument("--caches", type=Path, help="folder of caches to keep; times to compile are then left out")
     parser.add_argument("--worker", nargs=2, metavar=("WHAT", "CASE"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def _row(what: str, case: str, args: argparse.Namespace) -> dict[str, Any]:
-    """What a process of its own, with empty caches, measures."""
+    """What a process of its own measures: with empty caches, or with those to keep, then without times to compile."""
     with tempfile.TemporaryDirectory() as empty:
         caches = args.caches or empty
         env = os.environ | {"XCC_CACHE_DIR": f"{caches}/xcc", "TORCHINDUCTOR_CACHE_DIR": f"{caches}/inductor",
@@ -74,7 +74,8 @@ def _row(what: str, case: str, args: argparse.Namespace) -> dict[str, Any]:
     found = {"what": what, "case": case}
     if done.returncode:
         return found | {"error": (done.stderr.strip().splitlines() or ["no output"])[-1]}
-    return found | json.loads(done.stdout.splitlines()[-1])
+    row = found | json.loads(done.stdout.splitlines()[-1])
+    return {k: v for k, v in row.items() if k != "compile_s" or not args.caches}
 
 
 def _work(what: str, case: str, args: argparse.Namespace) -> dict[str, Any]:
@@ -284,7 +285,7 @@ def _table(what: str, rows: list[dict[str, Any]]) -> list[str]:
     pairs = [] if what == "calls" else [(a, b) for a, b in (("inductor", "xcc"), (frozen, "xcc frozen")) if b in names]
     titles = ["parameters" if what == "calls" else "model", *names, *(f"ratio {b.removeprefix('xcc')}".strip()
                                                                      for _, b in pairs)]
-    compiled = what != "calls"
+    compiled = any("compile_s" in r for r in rows)
     titles += ["compile: inductor", "xcc"] if compiled else []
     lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
     for r in rows:
@@ -294,7 +295,7 @@ def _table(what: str, rows: list[dict[str, Any]]) -> list[str]:
         scale = 1e3 if what == "calls" else 1
         cells = [r["case"], *(f"{r['ms'][n] * scale:.{1 if what == 'calls' else 2}f}" for n in names)]
         cells += [f"{r['ms'][a] / r['ms'][b]:.2f}" for a, b in pairs]
-        cells += [f"{r['compile_s'][k]:.1f}" for k in ("inductor", "xcc")] if compiled else []
+        cells += [f"{r['compile_s'][k]:.1f}" if "compile_s" in r else "" for k in ("inductor", "xcc")] if compiled else []
         lines.append(f"| {' | '.join(cells)} |")
     for a, b in pairs:
         ratios = [r["ms"][a] / r["ms"][b] for r in rows if "error" not in r]
