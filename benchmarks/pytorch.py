@@ -295,7 +295,8 @@ def _table(what: str, rows: list[dict[str, Any]]) -> list[str]:
         scale = 1e3 if what == "calls" else 1
         cells = [r["case"], *(f"{r['ms'][n] * scale:.{1 if what == 'calls' else 2}f}" for n in names)]
         cells += [f"{r['ms'][a] / r['ms'][b]:.2f}" for a, b in pairs]
-        cells += [f"{r['compile_s'][k]:.1f}" if "compile_s" in r else "" for k in ("inductor", "xcc")] if compiled else []
+        if compiled:
+            cells += [f"{r['compile_s'][k]:.1f}" if "compile_s" in r else "" for k in ("inductor", "xcc")]
         lines.append(f"| {' | '.join(cells)} |")
     for a, b in pairs:
         ratios = [r["ms"][a] / r["ms"][b] for r in rows if "error" not in r]

@@ -116,7 +116,7 @@ def batch_norm(cx: Context) -> Any:
         return *batch_norm_inference(cx), *(cx.optional(n) for n in ("running_mean", "running_var"))
     x, eps = cx.tensor("input"), float(cx["eps"])
     axes = tuple(i for i in range(rank_of(x)) if i != 1)
-    wide = convert(x, cx.out(1).dtype)
+    wide = convert(x, "f32" if element(x) in ("f16", "bf16") else element(x))
     center, variance = (xt.reshape(v, shape=(xt.shape_of(x)[1],)) for v in moments(wide, axes))
     inverse = inverse_deviation(variance, eps)
     out = affine_by_channel(x, center, inverse, cx.optional("weight"), cx.optional("bias"))
@@ -125,7 +125,8 @@ def batch_norm(cx: Context) -> Any:
         return out, *saved
     n = count(x, axes, element(variance))
     unbiased = xt.mul(variance, xt.div(n, xt.sub(n, scalar(1, n))))
-    return out, *saved, _running(cx, "running_mean", center), _running(cx, "running_var", unbiased)
+    first = 1 + len(saved)
+    return out, *saved, _running(cx, first, "running_mean", center), _running(cx, first + 1, "running_var", unbiased)
 
 
 def _saved(cx: Context, center: Any, inverse: Any) -> list[Any]:
@@ -142,7 +143,8 @@ def _saved(cx: Context, center: Any, inverse: Any) -> list[Any]:
     return out
 
 
-def _running(cx: Context, name: str, now: Any) -> Any:
-    """(1 - momentum) * old + momentum * now."""
-    old, momentum = cx.tensor(name), float(cx["momentum"])
-    return xt.add(xt.mul(old, scalar(1 - momentum, old)), xt.mul(convert(now, element(old)), scalar(momentum, old)))
+def _running(cx: Context, n: int, name: str, now: Any) -> Any:
+    """Result `n`: (1 - momentum) * old + momentum * now, rounded once."""
+    old, momentum = convert(cx.tensor(name), element(now)), float(cx["momentum"])
+    new = xt.add(xt.mul(old, scalar(1 - momentum, old)), xt.mul(now, scalar(momentum, old)))
+    return convert(new, cx.out(n).dtype)

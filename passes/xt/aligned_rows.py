@@ -4,7 +4,8 @@
     : 333x1111, 777x1111 -> 333x777  ->  : 333x1152, 777x1152 -> 333x777
 
 A row of 2222 bytes can only be read an element at a time, and each element is read by every tile it is part of; one
-copy costs less. Weights are padded at compile time.
+copy costs less. Weights are padded at compile time. A weight whose rows are columns of the product, [K, N], is turned
+where those of [N, K] start at whole words.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, ClassVar
 
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.rewrite import at, name_of, replace, walk_ops
+from xcc.passes.xt.rewrite import at, name_of, producer, replace, walk_ops
 
 __all__ = ["AlignedRows"]
 
@@ -35,9 +36,24 @@ class AlignedRows(Pass):
     def run(self, module: Any, ctx: PassContext) -> None:
         with module.context:
             for op in list(walk_ops(module)):
-                if name_of(op) == "dot_general" and (terms := self._terms(op)):
-                    with at(op):
+                if name_of(op) != "dot_general":
+                    continue
+                with at(op):
+                    if (turned := self._turned(op)) is not None:
+                        replace(op, [turned])
+                    elif terms := self._terms(op):
                         replace(op, [_padded(op, terms)])
+
+    def _turned(self, op: Any) -> Any:
+        """The product with its weight [K, N] as [N, K]; None where its rows stay."""
+        a, (lhs, rhs) = xt.attrs_of(op), op.operands
+        kind = xt.TensorType.of(rhs)
+        if producer(rhs, "weight") is None or tuple(a.rhs_contract) != (0,) or len(kind.shape) != 2:
+            return None
+        odd = [isinstance(n, int) and n * xt.width(kind.dtype) // 8 % self.word != 0 for n in kind.shape]
+        if odd != [False, True] or not xt.is_float(kind.dtype):
+            return None
+        return xt.dot_general(lhs, xt.transpose(rhs, perm=(1, 0)), **(vars(a) | {"rhs_contract": (1,)}))
 
     def _terms(self, op: Any) -> int:
         """How long the sum of `op` is to be made; 0: as it is."""

@@ -36,10 +36,12 @@ LAUNCH_SECONDS = 2e-6
 
 @dataclass(frozen=True)
 class _Part:
-    """A product with the bias behind it; `value` is what the readers see. free: they can all read a slice of it."""
+    """A product with the bias behind it; `rounded` is the type that the sum is rounded to ("": none), `value` is what
+    the readers see. free: they can all read a slice of it."""
 
     product: Any
     bias: Any
+    rounded: str
     value: Any
     columns: int
     free: bool
@@ -59,7 +61,7 @@ class MergeProducts(Pass):
                 part = _part(op) if name_of(op) == "dot_general" else None
                 if part is not None:
                     a = xt.attrs_of(op)
-                    found.setdefault((op.operands[0], op.block, a.lhs_contract, a.rhs_contract, a.dtype,
+                    found.setdefault((op.operands[0], op.block, a.lhs_contract, a.rhs_contract, a.dtype, part.rounded,
                                       str(xt.element_type_of(op.operands[1]))), []).append(part)
             for parts in found.values():
                 free = [p for p in parts if p.free]
@@ -84,14 +86,17 @@ def _part(op: Any) -> _Part | None:
     users = _users(value)
     if len(users) == 1 and name_of(users[0]) == "add":
         other = next((v for v in users[0].operands if v != value), None)
-        if other is not None and _stored(other) and xt.shape_of(other) == (columns,) \
+        if other is not None and (_stored(other) or _widened(other) is not None) and xt.shape_of(other) == (columns,) \
                 and xt.element_type_of(other) == xt.element_type_of(value):
             value, bias = users[0].results[0], other
-    users = _users(value)
+    users, rounded = _users(value), ""
+    if len(users) == 1 and name_of(users[0]) == "convert" and not xt.attrs_of(users[0]).saturate:
+        value = users[0].results[0]
+        users, rounded = _users(value), xt.TensorType.of(value).dtype
     free = all(_reads_a_slice(u) for u in users)
     if not users or not free and not all(_reads_a_slice(u) or _is_pointwise(u) for u in users):
         return None
-    return _Part(op, bias, value, columns, free)
+    return _Part(op, bias, rounded, value, columns, free)
 
 
 def _is_pointwise(op: Any) -> bool:
@@ -124,6 +129,12 @@ def _stored(value: Any) -> bool:
     return producer(value, "weight") is not None or producer(value, "constant") is not None
 
 
+def _widened(value: Any) -> Any:
+    """The weight or constant that `value` is a conversion of, else None."""
+    op = producer(value, "convert")
+    return op.operands[0] if op is not None and _stored(op.operands[0]) else None
+
+
 def _reads_a_slice(op: Any) -> bool:
     return name_of(op) in READERS or name_of(op) == "reshape" and _inner(op) is not None
 
@@ -149,7 +160,9 @@ def _merge(parts: Sequence[_Part]) -> None:
         merged = xt.dot_general(first.operands[0], matrix, lhs_contract=a.lhs_contract, rhs_contract=a.rhs_contract,
                                 dtype=a.dtype)
         if any(p.bias is not None for p in parts):
-            merged = xt.add(merged, xt.concatenate(*(_bias(p, first, a.dtype) for p in parts), axis=0))
+            merged = xt.add(merged, _biases(parts, a.dtype))
+        if parts[0].rounded:
+            merged = xt.convert(merged, dtype=parts[0].rounded)
     start = 0
     for p in parts:
         for user in _users(p.value):
@@ -168,15 +181,23 @@ def _fits(part: _Part, parts: Sequence[_Part], total: int) -> bool:
 
 
 def _here(value: Any, before: Any) -> Any:
-    """A copy of the weight or constant `value` at the insertion point, in front of all products."""
-    op = value.owner.operation
+    """A copy of the weight or constant `value`, or of a conversion of one, at the insertion point, in front of all
+    products."""
+    op, narrow = value.owner.operation, _widened(value)
+    if narrow is not None:
+        return xt.convert(_here(narrow, before), dtype=xt.TensorType.of(value).dtype)
     return op.clone().results[0] if op.block == before.block else value
 
 
-def _bias(part: _Part, before: Any, dtype: str) -> Any:
-    if part.bias is not None:
-        return _here(part.bias, before)
-    return xt.broadcast(xt.constant(0.0, dtype=dtype), shape=(part.columns,))
+def _biases(parts: Sequence[_Part], dtype: str) -> Any:
+    """The biases of all parts as one; conversions of stored ones are one conversion."""
+    first = parts[0].product
+    narrow = [None if p.bias is None else _widened(p.bias) for p in parts]
+    if all(v is not None for v in narrow) and len({str(xt.element_type_of(v)) for v in narrow}) == 1:
+        return xt.convert(xt.concatenate(*(_here(v, first) for v in narrow), axis=0), dtype=dtype)
+    nothing = xt.constant(0.0, dtype=dtype)
+    return xt.concatenate(*(_here(p.bias, first) if p.bias is not None else xt.broadcast(nothing, shape=(p.columns,))
+                            for p in parts), axis=0)
 
 
 def _read_columns(user: Any, part: _Part, merged: Any, start: int) -> None:

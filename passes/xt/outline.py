@@ -40,8 +40,15 @@ class Group:
     parts: list[set[int]] = field(default_factory=list)
 
     def body(self) -> list[Node]:
-        """All ops of the kernel in order."""
-        return sorted({n.index: n for n in (*self.clones, *self.nodes)}.values(), key=lambda n: n.index)
+        """All ops of the kernel in order: of the clones those that its nodes need."""
+        makers = {v: n for n in self.clones for v in n.results}
+        found, open_ = {n.index: n for n in self.nodes}, list(self.nodes)
+        while open_:
+            for maker in (makers[v] for v in open_.pop().operands if v in makers):
+                if maker.index not in found:
+                    found[maker.index] = maker
+                    open_.append(maker)
+        return sorted(found.values(), key=lambda n: n.index)
 
     def inputs(self) -> list[Any]:
         """The values from outside, in the order of their first use."""

@@ -135,6 +135,20 @@ def test_losses_and_buffers_are_eagers(name: str) -> None:
     torch.testing.assert_close(list(twin.buffers()), list(model.buffers()), rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_running_statistics_of_narrow_types(dtype: torch.dtype) -> None:
+    """Statistics are of the wide sum, and rounded once, whatever type the op gives them in."""
+    model = nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8)).train().to(dtype)
+    twin, x = copy.deepcopy(model), torch.randn(4, 3, 9, 9).to(dtype)
+    want, got = model(x), compiled(lambda x: twin(x))(x)
+    torch.testing.assert_close(got, want, rtol=2e-2, atol=2e-2)
+    for y in (want, got):
+        (y.float() ** 3).mean().backward()
+    torch.testing.assert_close(list(twin.buffers()), list(model.buffers()), rtol=1e-2, atol=1e-2)
+    scale = model[0].weight.grad.abs().max().item()
+    torch.testing.assert_close(twin[0].weight.grad, model[0].weight.grad, rtol=5e-2, atol=5e-2 * scale)
+
+
 @pytest.mark.parametrize("recomputed", [False, True])
 def test_a_gradient_has_the_mask_of_its_forward(recomputed: bool) -> None:
     """Also where the backward computes the forward again."""

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from kernel_cases import check
+from kernel_cases import check, functions, module_of
 
 from xcc.dialects import xt
+from xcc.passes.xt.op_graph import Graph
+from xcc.passes.xt.outline import Group
 from xcc.symbolic import sym
 
 RNG = np.random.default_rng(0)
@@ -228,3 +230,12 @@ def test_rows_that_line_up_with_columns():
         return xt.maximum(y, xt.reduce(y, kind="max", axes=(1,)))
     for n in (N, 5):
         check(build, [f32(n, n)], [data(5, 5)], kernels=["reduce sub exp reduce div reduce", "maximum"])
+
+
+def test_of_copied_producers_only_what_is_read():
+    """A kernel takes no argument for what nobody in it reads; kernels beside each other are joined by such arguments."""
+    module = module_of(lambda x, y: xt.exp(xt.neg(x)) if xt.mul(x, y) is not None else None, f32(4), f32(4))
+    graph = Graph(functions(module)["main"].regions[0].blocks[0])
+    neg, mul, exp = (next(n for n in graph.nodes if n.name == name) for name in ("neg", "mul", "exp"))
+    group = Group([exp], [neg, mul])
+    assert group.body() == [neg, exp] and group.inputs() == list(neg.operands)

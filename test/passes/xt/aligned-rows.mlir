@@ -32,3 +32,13 @@ func.func @few(%x: tensor<16x1111xf16>, %w: tensor<777x1111xf16>) -> tensor<16x7
   %y = "xt.dot_general"(%x, %w) {lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [1], dtype = f16} : (tensor<16x1111xf16>, tensor<777x1111xf16>) -> tensor<16x777xf16>
   return %y : tensor<16x777xf16>
 }
+
+// A weight of odd rows is turned where its columns are whole words.
+// CHECK-LABEL: func.func @vocabulary(
+// CHECK: %[[T:.*]] = "xt.transpose"(%{{.*}}) {perm = [1, 0]} : (tensor<128x777xf16>) -> tensor<777x128xf16>
+// CHECK: "xt.dot_general"(%{{.*}}, %[[T]]) {{.*}}rhs_contract = [1]
+func.func @vocabulary(%x: tensor<333x128xf16>) -> tensor<333x777xf16> {
+  %w = "xt.weight"() {name = "w"} : () -> tensor<128x777xf16>
+  %y = "xt.dot_general"(%x, %w) {lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0], dtype = f16} : (tensor<333x128xf16>, tensor<128x777xf16>) -> tensor<333x777xf16>
+  return %y : tensor<333x777xf16>
+}

@@ -67,3 +67,25 @@ func.func @many_rows(%x: tensor<16384x4096xf16>) -> tensor<16384x11008xf16> {
   %4 = "xt.mul"(%1, %3) : (tensor<16384x11008xf16>, tensor<16384x11008xf16>) -> tensor<16384x11008xf16>
   return %4 : tensor<16384x11008xf16>
 }
+
+// Biases that are added before the sum is rounded: one rounding of one sum.
+// CHECK-LABEL: @rounded
+// CHECK: %[[P:.*]] = "xt.dot_general"{{.*}} -> tensor<8x96xf32>
+// CHECK: %[[S:.*]] = "xt.add"(%[[P]], %{{.*}}) : (tensor<8x96xf32>, tensor<96xf32>)
+// CHECK: %[[C:.*]] = "xt.convert"(%[[S]]) {{.*}} -> tensor<8x96xf16>
+// CHECK: "xt.reshape"(%[[C]]) {shape = [8, 6, 16]}
+func.func @rounded(%x: tensor<8x32xf16>) -> (tensor<8x4x16xf16>, tensor<8x2x16xf16>) {
+  %wq = "xt.weight"() {name = "wq"} : () -> tensor<32x64xf16>
+  %wk = "xt.weight"() {name = "wk"} : () -> tensor<32x32xf16>
+  %bq = "xt.weight"() {name = "bq"} : () -> tensor<64xf32>
+  %bk = "xt.weight"() {name = "bk"} : () -> tensor<32xf32>
+  %0 = "xt.dot_general"(%x, %wq) {dtype = f32, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<8x32xf16>, tensor<32x64xf16>) -> tensor<8x64xf32>
+  %1 = "xt.add"(%0, %bq) : (tensor<8x64xf32>, tensor<64xf32>) -> tensor<8x64xf32>
+  %2 = "xt.convert"(%1) {dtype = f16, saturate = false} : (tensor<8x64xf32>) -> tensor<8x64xf16>
+  %q = "xt.reshape"(%2) {shape = [8, 4, 16]} : (tensor<8x64xf16>) -> tensor<8x4x16xf16>
+  %3 = "xt.dot_general"(%x, %wk) {dtype = f32, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<8x32xf16>, tensor<32x32xf16>) -> tensor<8x32xf32>
+  %4 = "xt.add"(%3, %bk) : (tensor<8x32xf32>, tensor<32xf32>) -> tensor<8x32xf32>
+  %5 = "xt.convert"(%4) {dtype = f16, saturate = false} : (tensor<8x32xf32>) -> tensor<8x32xf16>
+  %k = "xt.reshape"(%5) {shape = [8, 2, 16]} : (tensor<8x32xf16>) -> tensor<8x2x16xf16>
+  return %q, %k : tensor<8x4x16xf16>, tensor<8x2x16xf16>
+}
