@@ -233,7 +233,7 @@ def test_rows_that_line_up_with_columns():
 
 
 def test_of_copied_producers_only_what_is_read():
-    """A kernel takes no argument for what nobody in it reads; kernels beside each other are joined by such arguments."""
+    """A kernel has no argument for what nobody in it reads: kernels beside each other are joined by those of parts."""
     module = module_of(lambda x, y: xt.exp(xt.neg(x)) if xt.mul(x, y) is not None else None, f32(4), f32(4))
     graph = Graph(functions(module)["main"].regions[0].blocks[0])
     neg, mul, exp = (next(n for n in graph.nodes if n.name == name) for name in ("neg", "mul", "exp"))
