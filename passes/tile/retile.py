@@ -10,7 +10,8 @@
 
 Loads, arithmetic and what moves elements is computed where it is needed, inside the loops of reductions and stores;
 what several of those need, or a loop again and again, is kept on the stack (`passes/tile/nests/choice.py`). Products
-are loops over k around a block of sums in registers. """
+are loops over k around a block of sums in registers. A loop whose pieces have masks is two: whole pieces without a mask
+as far as the masks allow, then what is left (`passes/tile/nests/loops.py`)."""
 
 from __future__ import annotations
 

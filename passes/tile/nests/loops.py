@@ -1,43 +1,127 @@
-"""Loops over the places of a block value."""
+"""Loops over the places of a block value, the innermost cut in two: whole pieces, which need no mask, and the rest."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import arith_d, ir
+from xcc.passes.tile.lowering.views import value_of
 from xcc.passes.vector.tiles import index
 
-__all__ = ["carried_loops", "loops"]
+__all__ = ["Whole", "Wholes", "carried_loops", "loops"]
+
+_I = arith_d.CmpIPredicate
 
 
-def loops(sizes: Sequence[int], steps: Sequence[int], body: Callable[[list[Any]], None]) -> None:
-    """`body(places)` for every place; a dim of one step has no loop."""
-    if not sizes:
-        body([])
-        return
-    if sizes[0] <= steps[0]:
-        loops(sizes[1:], steps[1:], lambda rest: body([0, *rest]))
-        return
-    loop = ir.Operation.create("scf.for", operands=[index(0), index(sizes[0]), index(steps[0])], regions=1)
-    block = loop.regions[0].blocks.append(ir.IndexType.get())
+class Whole:
+    """A loop whose body is made as if masks let everything through; `end` is where they no longer do."""
+
+    def __init__(self, loop: Any, size: int, step: int) -> None:
+        self.loop, self.size, self.step = loop, size, step
+        self.place = loop.regions[0].blocks[0].arguments[0]
+        self.ends: list[Any] = []
+
+    def let(self, place: Any, width: int, end: Any) -> bool:
+        """Has the loop end before `width` neighbours from `place` on leave `end`; False where only its body knows."""
+        if not isinstance(place, int) and place != self.place and _inside(place, self.loop):
+            return False
+        with ir.InsertionPoint(self.loop):
+            if not isinstance(place, int) and place == self.place:
+                self.ends.append(value_of(end))
+            else:
+                behind = arith_d.addi(value_of(place), index(width))
+                inside = arith_d.cmpi(_I.sle, behind, value_of(end))
+                self.ends.append(arith_d.select(inside, index(self.size), index(0)))
+        return True
+
+    def close(self) -> Any:
+        """The loop's end, which is set; None where no mask asked for one."""
+        if not self.ends:
+            return None
+        with ir.InsertionPoint(self.loop):
+            least = index(self.size)
+            for end in self.ends:
+                least = arith_d.minsi(least, end)
+            least = arith_d.maxsi(least, index(0))
+            least = arith_d.subi(least, arith_d.remui(least, index(self.step)))
+        self.loop.operands[1] = least
+        return least
+
+
+class Wholes:
+    """The loop that is made with whole pieces, if one is."""
+
+    def __init__(self) -> None:
+        self.open: Whole | None = None
+
+    def cut(self, size: int, step: int, start: Sequence[Any], body: Callable[[Any, list[Any]], list[Any]]) -> list[Any]:
+        """The loops from 0 to `size` by `step` that carry `start`: one of whole pieces, one of what is left."""
+        loop = _loop(index(0), size, step, start)
+        outer, self.open = self.open, Whole(loop, size, step)
+        try:
+            _fill(loop, body)
+            end = self.open.close()
+        finally:
+            self.open = outer
+        if end is None:
+            return list(loop.results)
+        rest = _loop(end, size, step, list(loop.results))
+        held, self.open = self.open, None
+        _fill(rest, body)
+        self.open = held
+        return list(rest.results)
+
+
+def _inside(value: Any, loop: Any) -> bool:
+    owner = value.owner
+    block = owner if isinstance(owner, ir.Block) else owner.operation.block
+    while block is not None:
+        parent = block.owner
+        if parent == loop:
+            return True
+        if parent is None or parent.operation.name == "func.func":
+            return False
+        block = parent.operation.block
+    return False
+
+
+def _loop(begin: Any, size: int, step: int, start: Sequence[Any]) -> Any:
+    loop = ir.Operation.create("scf.for", results=[v.type for v in start], regions=1,
+                               operands=[begin, index(size), index(step), *start])
+    loop.regions[0].blocks.append(ir.IndexType.get(), *[v.type for v in start])
+    return loop
+
+
+def _fill(loop: Any, body: Callable[[Any, list[Any]], list[Any]]) -> None:
+    block = loop.regions[0].blocks[0]
     with ir.InsertionPoint(block):
-        loops(sizes[1:], steps[1:], lambda rest: body([block.arguments[0], *rest]))
-        ir.Operation.create("scf.yield")
+        place, *carried = block.arguments
+        ir.Operation.create("scf.yield", operands=body(place, carried))
 
 
-def carried_loops(sizes: Sequence[int], steps: Sequence[int], start: list[Any],
+def loops(wholes: Wholes, sizes: Sequence[int], steps: Sequence[int], body: Callable[[list[Any]], None]) -> None:
+    """`body(places)` for every place; a dim of one step has no loop."""
+    def nothing(places: list[Any], _: list[Any]) -> list[Any]:
+        body(places)
+        return []
+
+    carried_loops(wholes, sizes, steps, [], nothing)
+
+
+def carried_loops(wholes: Wholes, sizes: Sequence[int], steps: Sequence[int], start: list[Any],
                   body: Callable[[list[Any], list[Any]], list[Any]]) -> list[Any]:
     """`body(places, carried) -> carried` for every place, one after the other."""
     if not sizes:
         return body([], start)
     if sizes[0] <= steps[0]:
-        return carried_loops(sizes[1:], steps[1:], start, lambda rest, c: body([0, *rest], c))
-    loop = ir.Operation.create("scf.for", results=[v.type for v in start], regions=1,
-                               operands=[index(0), index(sizes[0]), index(steps[0]), *start])
-    block = loop.regions[0].blocks.append(ir.IndexType.get(), *[v.type for v in start])
-    with ir.InsertionPoint(block):
-        place, *carried = block.arguments
-        made = carried_loops(sizes[1:], steps[1:], carried, lambda rest, c: body([place, *rest], c))
-        ir.Operation.create("scf.yield", operands=made)
+        return carried_loops(wholes, sizes[1:], steps[1:], start, lambda rest, c: body([0, *rest], c))
+
+    def inner(place: Any, carried: list[Any]) -> list[Any]:
+        return carried_loops(wholes, sizes[1:], steps[1:], carried, lambda rest, c: body([place, *rest], c))
+
+    if all(n <= s for n, s in zip(sizes[1:], steps[1:], strict=True)):
+        return wholes.cut(sizes[0], steps[0], start, inner)
+    loop = _loop(index(0), sizes[0], steps[0], start)
+    _fill(loop, inner)
     return list(loop.results)

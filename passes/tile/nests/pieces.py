@@ -159,19 +159,29 @@ class Pieces:
         if source.name == "vector.create_mask":
             ends = [self.r.get(v) for v in source.operands]
         else:
-            ends = [index(n) for n in ir.DenseI64ArrayAttr(source.attributes["mask_dim_sizes"])]
+            ends = list(ir.DenseI64ArrayAttr(source.attributes["mask_dim_sizes"]))
+        if self._whole(source, ends, coords, lane, width):
+            bit = ir.IntegerType.get_signless(1)
+            return splat_constant(vec(width, bit) if width else bit, 1)
         there = None
         for d, end in enumerate(ends):
             if d == lane and width:
                 continue
-            test = arith_d.cmpi(_I.slt, value_of(coords[d]), end)
+            test = arith_d.cmpi(_I.slt, value_of(coords[d]), value_of(end))
             there = test if there is None else arith_d.andi(there, test)
         if not width:
             return there
-        left = arith_d.subi(ends[lane], value_of(coords[lane]))
+        left = arith_d.subi(value_of(ends[lane]), value_of(coords[lane]))
         if there is not None:
             left = arith_d.select(there, left, index(0))
         return _first_lanes(left, width)
+
+    def _whole(self, source: Any, ends: list[Any], coords: Coords, lane: int, width: int) -> bool:
+        """Whether the loop around ends where the mask does."""
+        loop = self.r.wholes.open
+        if loop is None:
+            return False
+        return all([loop.let(coords[d], width if d == lane and width else 1, end) for d, end in enumerate(ends)])
 
     def _broadcast(self, source: Any, coords: Coords, lane: int, width: int) -> Any:
         operand = source.operands[0]

@@ -44,12 +44,12 @@ def _contract(r: Retiler, source: Any) -> None:
             left = [splat(a.load((*lead, i, places[0]), rank - 1, 0), width) for i in rows]
             return [_multiply_add(x, right, s) for x, s in zip(left, sums, strict=True)]
 
-        for i, s in zip(rows, carried_loops([k], [1], start, step), strict=True):
+        for i, s in zip(rows, carried_loops(r.wholes, [k], [1], start, step), strict=True):
             target.store(s, (*lead, i, column), rank - 1)
 
     # columns outside, so that a strip of the right operand stays near
     sizes, steps = [*batch, n, m], [*[1] * len(batch), width, height]
-    loops(sizes, steps, lambda places: block((*places[:-2], places[-1], places[-2]), rank - 1, width))
+    loops(r.wholes, sizes, steps, lambda places: block((*places[:-2], places[-1], places[-2]), rank - 1, width))
     r.kept[source.results[0]] = target
 
 

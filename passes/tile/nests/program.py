@@ -10,7 +10,7 @@ from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.passes.tile.nests import control, products, reductions, rows
 from xcc.passes.tile.nests.choice import is_lazy, is_vector, kept, unit_reshape
-from xcc.passes.tile.nests.loops import loops
+from xcc.passes.tile.nests.loops import Wholes, loops
 from xcc.passes.tile.nests.pieces import (
     Coords,
     Kept,
@@ -56,6 +56,7 @@ class Retiler:
         self.kept: dict[Any, Kept] = {}
         self.targets: dict[Any, Kept] = {}      # where a value is to be kept that a loop carries on
         self.bytes = 0
+        self.wholes = Wholes()
 
     def get(self, value: Any) -> Any:
         return self.values[value]
@@ -174,7 +175,7 @@ class Retiler:
                 places[d] = c
             body(tuple(places), lane, width)
 
-        loops([shape[d] for d in dims], steps, inside)
+        loops(self.wholes, [shape[d] for d in dims], steps, inside)
 
 
 def _extract(r: Retiler, source: Any) -> None:

@@ -68,7 +68,7 @@ def _reduction(r: Retiler, source: Any) -> None:
         target.store(fold.combine(piece, start), coords, along)
 
     if lane in reduced:
-        loops(kind.shape, [1] * kind.rank, lambda places: body(tuple(places), 0, 0))
+        loops(r.wholes, kind.shape, [1] * kind.rank, lambda places: body(tuple(places), 0, 0))
     else:
         r.nest(kind.shape, body, left.index(lane))
     r.kept[result] = target
@@ -103,7 +103,7 @@ def _beside(r: Retiler, value: Any, at: dict[int, Any], dims: list[int], lane: i
         where = _coords(len(shape), at, dict(zip(dims, places, strict=True)))
         return [fold.combine(carried[0], Pieces(r).of(value, where, lane, width))]
 
-    return carried_loops(sizes, steps, [fold.start(width)], body)[0]
+    return carried_loops(r.wholes, sizes, steps, [fold.start(width)], body)[0]
 
 
 HANDLERS: dict[str, Callable[..., None]] = {"vector.multi_reduction": _reduction}

@@ -21,8 +21,8 @@ __all__ = ["HANDLERS"]
 _I = arith_d.CmpIPredicate
 
 
-def _loops(sizes: list[int], body: Callable[[list[Any]], None]) -> None:
-    loops(sizes, [1] * len(sizes), body)
+def _loops(r: Retiler, sizes: list[int], body: Callable[[list[Any]], None]) -> None:
+    loops(r.wholes, sizes, [1] * len(sizes), body)
 
 
 def _scan(r: Retiler, source: Any) -> None:
@@ -44,9 +44,9 @@ def _scan(r: Retiler, source: Any) -> None:
             target.store(made if inclusive else carried[0], (i, j), 1)
             return [made]
 
-        carried_loops([n], [1], [start], step)
+        carried_loops(r.wholes, [n], [1], [start], step)
 
-    _loops([rows], row)
+    _loops(r, [rows], row)
     r.kept[source.results[0]] = target
 
 
@@ -62,7 +62,7 @@ def _sort(r: Retiler, source: Any) -> None:
     while block <= n:
         apart = block // 2
         while apart:
-            _loops([rows, n // 2], lambda at, b=block, d=apart: _exchange(words, at[0], at[1], b, d))  # type: ignore[misc]
+            _loops(r, [rows, n // 2], lambda at, b=block, d=apart: _exchange(words, at[0], at[1], b, d))  # type: ignore[misc]
             apart //= 2
         block *= 2
     for v, w in zip(source.results, words, strict=True):
@@ -71,7 +71,7 @@ def _sort(r: Retiler, source: Any) -> None:
             r.kept[v] = w
             continue
         first = r.buffer(kind.shape, kind.element_type)
-        _loops(list(kind.shape), lambda at, f=first, w=w: f.store(w.load((at[0], at[1]), 1, 0), (at[0], at[1]), 1))  # type: ignore[misc]
+        _loops(r, list(kind.shape), lambda at, f=first, w=w: f.store(w.load((at[0], at[1]), 1, 0), (at[0], at[1]), 1))  # type: ignore[misc]
         r.kept[v] = first
 
 
@@ -134,7 +134,7 @@ def _atomic(r: Retiler, source: Any) -> None:
                 target.store(arith_d.constant(kind.element_type, zero), coords, 0)
                 scf_d.yield_([])
 
-    _loops(list(kind.shape), one)
+    _loops(r, list(kind.shape), one)
     if target is not None:
         r.kept[source.results[0]] = target
 

@@ -1,12 +1,21 @@
 // RUN: %xcc_opt %s --target=cpu --chip=x86-64-v4 "--pass-pipeline=lower-tile, mlir(canonicalize, cse), retile, mlir(canonicalize, cse)" | filecheck %s
 
 // A row is read once for its maximum and once for the exponentials, which are kept: the sum and the quotient need both.
+// Each loop is one of whole pieces, which end where the row does, and one of what is left, behind masks.
 // CHECK-LABEL: func.func @softmax(
 // CHECK: scf.forall
-// CHECK: %[[TOP:.*]] = scf.for {{.*}} -> (vector<32xf32>)
+// CHECK: %[[REST:.*]] = arith.remui
+// CHECK: %[[END:.*]] = arith.subi %{{.*}}, %[[REST]]
+// CHECK: scf.for %{{.*}} = %c0 to %[[END]] {{.*}} -> (vector<32xf32>)
+// CHECK: vector.load %arg0[{{.*}} : memref<?x?xf32>, vector<32xf32>
+// CHECK: arith.maximumf
+// CHECK: %[[TOP:.*]] = scf.for %{{.*}} = %[[END]] to %c1024 {{.*}} -> (vector<32xf32>)
 // CHECK: vector.maskedload {{.*}} into vector<32xf32>
 // CHECK: arith.maximumf
 // CHECK: %[[KEPT:.*]] = memref.alloca() {alignment = 64 : i64} : memref<1024xf32>
+// CHECK: scf.for
+// CHECK: vector.load %arg0
+// CHECK: math.exp {{.*}} : vector<32xf32>
 // CHECK: scf.for
 // CHECK: vector.maskedload
 // CHECK: math.exp {{.*}} : vector<32xf32>
@@ -16,6 +25,8 @@
 // CHECK: scf.for
 // CHECK: vector.load %[[KEPT]]
 // CHECK: arith.divf
+// CHECK: vector.store %{{.*}}, %arg1
+// CHECK: scf.for
 // CHECK: vector.maskedstore
 func.func @softmax(%x: memref<?x?xf32> {tile.name = "x"}, %y: memref<?x?xf32> {tile.name = "y"}) attributes {tile.grid = ["x_0"]} {
   %i = "tile.program_id"() {axis = 0 : i64} : () -> index
@@ -43,6 +54,7 @@ func.func @softmax(%x: memref<?x?xf32> {tile.name = "x"}, %y: memref<?x?xf32> {t
 // CHECK: scf.for {{.*}} iter_args
 // CHECK-COUNT-8: math.fma {{.*}} : vector<32xf32>
 // CHECK-COUNT-8: vector.store %{{.*}}, %[[SUMS]]
+// CHECK: vector.store %{{.*}}, %arg2
 // CHECK-NOT: vector.store
 // CHECK: vector.maskedstore
 func.func @product(%a: memref<?x?xf32> {tile.name = "a"}, %b: memref<?x?xf32>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
