@@ -1,4 +1,4 @@
-"""Files and memory that the system keeps in large pages.
+"""Files and memory that the system keeps in huge pages, large pages here.
 
 A model's weights then take a fraction of the address translations. Linux maps 2 MiB of a file at once where it holds
 them in one piece of memory. It does for what is written in whole aligned blocks, and for what it reads into a mapping

@@ -1,6 +1,6 @@
 """``xcc.compile`` in a process of its own: a crash of MLIR or LLVM is an exception for the caller, not its end.
 
-A *nursery* process is started once and has the compiler imported. For each model it forks a child, which compiles and
+A *nursery* (fork server) starts once and has the compiler imported. For each model it forks a child, which compiles and
 writes the artifact into a file; before each stage the child forks again and the one left behind watches
 (:mod:`xcc.fork_guard`), so that what a stage dies of can be reported with the module that it was given. Nothing of the
 caller's threads or memory is in these processes, and nothing of theirs stays in the caller.

@@ -1,4 +1,5 @@
-"""Kernels that start while the one before them ends: the launch of one hides behind the last blocks of the other.
+"""Programmatic dependent launch: a kernel starts while the one before it ends, and its launch
+hides behind the last blocks of that one.
 
     llvm.func @k(...) attributes {nvvm.kernel} {
       llvm.inline_asm has_side_effects "griddepcontrol.wait; griddepcontrol.launch_dependents;", "~{memory}"

@@ -1,4 +1,4 @@
-"""Streams: pointwise operations between a large tile and the stores of it are emitted a few registers at a time.
+"""Epilogues in pieces: what is pointwise between a large tile and its stores is emitted a few registers at a time.
 
     %y = arith.mulf %acc, %s                       piece of %r, piece of %y, piece of %z, store of these registers
     %r = vector.transfer_read                  ->  piece of %r, piece of %y, piece of %z, store of the next ones

@@ -8,10 +8,10 @@
 
 A tile that is read by one transfer or gather in pieces of 4 to 16 bytes is copied asynchronously (cp.async) into one of
 `stages` slots. Any other (elements apart, odd alignment, arithmetic before the contraction, chips without such copies)
-goes through registers and two slots: its loads start ahead of a step's instructions, and what they gave is written to
-the other slot behind them. One barrier a step is enough for both: the slot that is written was read in an earlier step,
-which all threads have left. Where contractions of warpgroups run on into the next step, a slot is written one step
-later, and there is one more of each tile.
+goes through registers and two slots (double buffering): its loads start ahead of a step's instructions, and what they
+gave is written to the other slot behind them. One barrier a step is enough for both: the slot that is written was read
+in an earlier step, which all threads have left. Where contractions of warpgroups run on into the next step, a slot is
+written one step later, and there is one more of each tile.
 An operand that is the same in all steps is held in registers, or in shared memory where the registers are needed for
 what the loop carries.
 """

@@ -1,4 +1,4 @@
-"""Workgroups that compute one tile after the other (``persistent`` in ``xcc.config``).
+"""Persistent kernels: workgroups that compute one tile after the other (``persistent`` in ``xcc.config``).
 
     copies of the first steps of the first tile
     scf.for %t = block id to tiles step workgroups iter_args(%slot = 0) {

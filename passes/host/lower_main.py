@@ -1,10 +1,10 @@
 """Lowers @main of stage ``kernels`` to the host program.
 
-    %1 = "xt.dispatch"(%x, %w) {kernel = @k, symbols = ["n"]}     Launch("k", (x, w, t1), (n,))
+    %1 = "xtv.dispatch"(%x, %w) {kernel = @k, symbols = ["n"]}    Launch("k", (x, w, t1), (n,))
     %2 = "xt.reshape"(%1)                                         an alias of t1
     func.return %2                                                t1 is an alias of the output buffer
-    %3 = "xt.dispatch"(%w) {kernel = @m, symbols = []}            Launch("m", (w, k1), ()) of the setup, k1 is kept
-    %4 = "xt.dispatch"(%c, %x) {kernel = @u, xt.in_place}         Launch("u", (c, x, c), ()), %c is read by nobody else
+    %3 = "xtv.dispatch"(%w) {kernel = @m, symbols = []}           Launch("m", (w, k1), ()) of the setup, k1 is kept
+    %4 = "xtv.dispatch"(%c, %x) {kernel = @u, xt.in_place}        Launch("u", (c, x, c), ()), %c is read by nobody else
 
 Values that a block returns or yields are written where they are wanted; only values that cannot be (an input
 returned as it is, what was made when the model was loaded, a loop's next state) are copied. A result that updates an

@@ -1,4 +1,4 @@
-"""Kernels that have a schedule for few rows and one for many: a function each, of which one is launched.
+"""Multi-versioning: a schedule for few rows and one for many, a function each, of which one is launched.
 
     func.func private @k(%x, %d0: index) attributes {xt.kernel, xcc.config = {block = [256, 128]}}
     ->

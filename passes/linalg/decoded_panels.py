@@ -1,4 +1,4 @@
-"""The panel of a product's right operand that is decoded from narrow weights, once for the tiles of rows of a chunk.
+"""The panel of a product's right operand, decoded (dequantised) from narrow weights once for a chunk's tiles of rows.
 
     memref.alloca %panel : memref<1x2048x32xf32>      (on the stack; in the L2 cache while the chunk lasts)
     for each panel of columns:

@@ -1,4 +1,4 @@
-"""Online sums (passes/linalg/online.py) whose loop over the keys is cut into parts, so that all cores have work.
+"""Flash decoding: the loop over the keys of online sums (passes/linalg/online.py) in parts, for all cores to have work.
 
 A part p of the keys of a row has a maximum m[p] and sums s[p] relative to it, which blocks of their own compute and
 store. With m = max_p m[p] each sum of the whole row is

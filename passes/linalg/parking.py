@@ -1,4 +1,4 @@
-"""A value that is dear to compute and needed twice: by a reduction over a row, then by the kernel's result.
+"""Spilled, not computed again: a dear value that a reduction over a row needs, then the kernel's result.
 
 The reduction writes its tiles to a buffer, the row of the result itself or one on the stack, from where they are read
 back once the reduction is done (`park` in ``xcc.config``).

@@ -1,4 +1,4 @@
-"""Reductions of few long rows in parts: blocks of their own reduce a part each, later ones what all parts left.
+"""Split reductions: few long rows in parts. Blocks of their own reduce a part each, later ones what all parts left.
 
     m[p] = max of x over part p;                    a launch
     s[p] = sum of exp(x - max_p m[p]) over part p;  a launch: the sum needs the whole maximum

@@ -1,4 +1,4 @@
-"""The left operand of a large product, copied together while its first panel of columns is multiplied.
+"""The left operand of a large product, packed on the fly, while its first panel of columns is multiplied.
 
     memref.alloca %rows : memref<56x1040xf32>         (on the stack; in the L2 cache while the chunk lasts)
     for panel, tile, line of 16 steps:

@@ -1,4 +1,4 @@
-"""Which kernels share a launch: small ones that do not depend on each other, whatever ops they hold.
+"""Horizontal fusion: which small kernels share a launch, as they do not depend on each other, whatever ops they hold.
 
 A launch costs about a microsecond of a GPU beside what it does, and a small kernel leaves most of the chip idle. Units
 (kernels, and what stays in the block) get a level: one more than the highest of the kernels that they depend on; a size

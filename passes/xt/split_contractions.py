@@ -1,4 +1,4 @@
-"""Products and convolutions with few results and a long sum are cut along the sum, so that there is work for all cores.
+"""Split-K: products and convolutions with few results and a long sum are cut along it, for all cores to have work.
 
     %y = xt.dot_general(%a, %b)          %p = xt.dot_general(%a as 49x8x256, %b as 8x256x512) with the 8 as batch dim
     : 49x2048, 2048x512 -> 49x512     -> %y = xt.reduce(%p) {axes = [0], kind = "sum"} : 8x49x512 -> 49x512

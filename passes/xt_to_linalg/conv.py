@@ -1,4 +1,4 @@
-"""Convolutions: an explicit padded producer, then one contraction whose input map is the window."""
+"""Convolutions: an explicit padded producer, then one contraction whose input map is the window (implicit im2col)."""
 
 from __future__ import annotations
 
