@@ -37,13 +37,14 @@ class CpuPart:
     - depth: the contraction's loop is walked in blocks of so many steps, outside the loops over tiles of a chunk, with
       `parts` outside those over chunks; sums wait in the result's buffer between them (passes/linalg/depth_blocks.py).
       0: in one go.
-    - staged: the rows of a product's left operand that a chunk (and a block of depth) needs are copied together on the
-      stack, along the loops of its first panel's tiles (passes/linalg/staged_rows.py).
-    - decoded: the panel of a product's right operand that is decoded from narrow weights is written to the stack, once
-      for all tiles of rows of a chunk, where it has several (passes/linalg/decoded_panels.py).
+    - staged: the rows of a product's left operand that a chunk (and a block of depth) needs are copied together
+      (packed) on the stack, along the loops of its first panel's tiles (passes/linalg/staged_rows.py).
+    - decoded: the panel of a product's right operand that is decoded (dequantised) is written to the stack, once for
+      all tiles of rows of a chunk, where it has several (passes/linalg/decoded_panels.py).
     - ahead: at each stored tile, how many elements further on the arguments that lie as the result does are fetched
       into the cache; 0: none.
-    - stream: the largest result is written past the caches, where its buffer begins at a vector's alignment.
+    - stream: the largest result is written past the caches (non-temporal stores), where its buffer begins at a vector's
+      alignment.
     - kept: values that each chunk computes before its tiles, into memory of its own (passes/linalg/keep.py): the op's
       number, and vector and order of the nest that computes it, over the op's result dims.
     - park: the number of an op whose result a reduction over a row and the kernel's result both need and which is dear
@@ -73,18 +74,19 @@ class GpuPart:
     """What a workgroup does with its tile:
 
     - threads: workgroup size.
-    - stages: tiles of a contraction's operands that are in shared memory at once, loads running ahead of the compute;
-      below 2: no pipelining.
+    - stages: tiles of a contraction's operands that are in shared memory at once, loads running ahead of the compute
+      (software pipelining; 2: double buffering); below 2: none.
     - warpgroup: contractions by instructions that several warps issue together and that read shared memory themselves
       (wgmma), where the chip has them for these types and the tile fits.
-    - group: tiles of the last dim but one that neighbouring workgroups walk before they go on along the last.
+    - group: tiles of the last dim but one that neighbouring workgroups walk before they go on along the last, for the
+      L2 cache (GROUP_SIZE_M of Triton's tutorial).
     - descending: a tile dim whose last tiles are launched first, because work grows along it; -1: none.
     - persistent: how many workgroups compute all tiles, one after the other (passes/gpu/rounds.py); 0: each one tile.
-    - streamed: (tiles, workers): the sums of the last tiles, in the order of launch, are dealt out to so many
+    - streamed: (tiles, workers), stream-K: the sums of the last tiles, in the order of launch, are dealt out to so many
       workgroups (passes/linalg/streamed.py); empty: every tile is one workgroup's.
-    - splits: in how many parts, of blocks of their own, an online loop is cut at most; a second nest merges what they
-      leave (passes/linalg/online_parts.py). Without `online` each reduction is cut (passes/linalg/row_parts.py). Below
-      2: none.
+    - splits: in how many parts, of blocks of their own, an online loop is cut at most (flash decoding); a second nest
+      merges what they leave (passes/linalg/online_parts.py). Without `online` each reduction is cut
+      (passes/linalg/row_parts.py). Below 2: none.
     - busy: where the number of tiles is not known, that of blocks from which on more parts gain nothing.
     """
 
