@@ -56,7 +56,8 @@ def main() -> int:
         rows[what, case] = row
         times = ", ".join(f"{k} {v:.3f}" for k, v in row.get("ms", {}).items())
         print(f"{what} {case}: {row.get('error', times)}", flush=True)
-        data = {"machine": _described(args), "torch": row.get("torch", ""), "rows": list(rows.values())}
+        data = {"machine": _described(args), "torch": next((r["torch"] for r in rows.values() if "torch" in r), ""),
+                "rows": list(rows.values())}
         path.write_text(json.dumps(data, indent=1) + "\n")
         path.with_suffix(".md").write_text(page(data))
     return 0
