@@ -9,17 +9,21 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from types import BuiltinFunctionType
-from typing import Any
+from typing import Any, cast
 
 import sympy
 import torch
+from torch._dynamo import symbolic_convert
 from torch._dynamo.source import TensorProperty, TensorPropertySource
 from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.tensor import SymNodeVariable
 from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
 from torch._subclasses import fake_impls
 from torch.fx.experimental import _config as sizes
+from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils._sympy.numbers import int_oo
+from torch.utils._sympy.value_ranges import ValueRanges
 
 from xcc.frontends.torch.fx_nodes import hint_of
 from xcc.frontends.torch.layers import whole_layers
@@ -59,10 +63,27 @@ def _without_guards_of_torch() -> None:
     for name in ("_select_conv_backend", "_conv_determine_backend_memory_format"):
         setattr(torch._C, name, _of_kernels(getattr(torch._C, name)))
     fake_impls.infer_size = _broadcasting(fake_impls.infer_size)
+    shapes, frames = (cast(Any, module) for module in (symbolic_shapes, symbolic_convert))
+    shapes.make_symbol = _not_negative(shapes.make_symbol)
+    shapes._static_eval_sym_bool = _USERS.not_stated(shapes._static_eval_sym_bool)
+    fake_impls._compute_slice_index = _USERS.asked(fake_impls._compute_slice_index)
+    frames.guard_bool = _USERS.asked(frames.guard_bool)     # `if x.shape[0]:`
     own = TorchInGraphFunctionVariable
     own.call_function = _with_bools(own.call_function)                              # type: ignore[method-assign]
     SymNodeVariable.evaluate_expr = _USERS.asked(SymNodeVariable.evaluate_expr)     # type: ignore[method-assign]
     ShapeEnv.evaluate_sym_node = _USERS.not_asked(ShapeEnv.evaluate_sym_node)       # type: ignore[method-assign]
+
+
+def _not_negative(function: Any) -> Any:
+    """A size may be 0: torch's symbols are positive, which answers what the model asks, and makes ``max(n - 1, 0)``,
+    the length of ``x[:-1]``, ``n - 1``."""
+
+    def make_symbol(*args: Any, positive: Any = None, **kwargs: Any) -> Any:
+        if positive and sizes.backed_size_oblivious:
+            return function(*args, nonnegative=True, **kwargs)
+        return function(*args, positive=positive, **kwargs)
+
+    return make_symbol
 
 
 def _of_kernels(function: Any) -> Any:
@@ -107,7 +128,9 @@ def _with_bools(function: Any) -> Any:
 
 
 class _Users:
-    """Tells what the model's code asks, which Dynamo evaluates, from what torch's code asks."""
+    """Tells what the model's code asks, which Dynamo evaluates, from what torch's code asks.
+
+    Torch's is answered as for tensors that have elements, but for the ends of a slice, which are right for all."""
 
     def __init__(self) -> None:
         self._asking = False
@@ -132,10 +155,22 @@ class _Users:
             if not sizes.backed_size_oblivious:
                 return function(env, node, *args, **kwargs)
             _settle(env, node)
+            answer = None if self._asking else _of_elements(env, node)
+            if answer is not None:
+                return answer
             if self._asking or not _is_of_ones(env, node):
                 return function(env, node, *args, **kwargs)
             with env.suppress_guards():
                 return function(env, node, *args, **kwargs)
+
+        return evaluate
+
+    def not_stated(self, function: Any) -> Any:
+        def evaluate(condition: Any) -> Any:
+            if not sizes.backed_size_oblivious or self._asking:
+                return function(condition)
+            answer = _of_elements(condition.node.shape_env, condition.node)
+            return function(condition) if answer is None else bool(answer)
 
         return evaluate
 
@@ -154,6 +189,16 @@ def _settle(env: Any, node: Any) -> None:
     that is as any other."""
     if node.hint is True and isinstance(node.expr, sympy.Eq) and not env._suppress_guards_tls():
         env.size_like.difference_update(node.expr.args)
+
+
+def _of_elements(env: Any, node: Any) -> Any:
+    """What holds of all tensors that have elements; None where their sizes decide."""
+    if not isinstance(node.hint, bool):
+        return None
+    ranges = {s: env.var_to_range[s] for s in sorted(node.expr.free_symbols, key=str) if s in env.var_to_range}
+    some: Any = ValueRanges(1, int_oo)
+    least = tuple((s, r & some if _is_size(env, s) and r.upper >= 1 else r) for s, r in ranges.items())
+    return env._maybe_evaluate_static(node.expr, var_to_range=least)
 
 
 def _is_of_ones(env: Any, node: Any) -> bool:

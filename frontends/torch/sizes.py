@@ -29,10 +29,10 @@ def dim_of(expr: Any, known: Mapping[Any, Dim]) -> Dim:
         return int(expr)
     if expr.is_Symbol:
         return symbolic.sym(expr.name)
-    if type(expr).__name__ in _ROUNDED:
-        return _ROUNDED[type(expr).__name__](*_ratio(expr.args[0], known))
-    operands = [dim_of(a, known) for a in expr.args] if not isinstance(expr, sympy.Pow) else []
     kind = type(expr).__name__
+    if kind in _ROUNDED:
+        return _ROUNDED[kind](*_ratio(expr.args[0], known, kind != "CeilToInt"))
+    operands = [dim_of(a, known) for a in expr.args] if not isinstance(expr, sympy.Pow) else []
     if isinstance(expr, sympy.Add):
         return reduce(lambda a, b: a + b, operands)
     if isinstance(expr, sympy.Mul):
@@ -48,8 +48,8 @@ def dim_of(expr: Any, known: Mapping[Any, Dim]) -> Dim:
     raise NoSize(str(expr))
 
 
-def _ratio(expr: Any, known: Mapping[Any, Dim]) -> tuple[Dim, Dim]:
-    """A float expression as numerator and denominator, where it is exactly one of whole numbers."""
+def _ratio(expr: Any, known: Mapping[Any, Dim], down: bool) -> tuple[Dim, Dim]:
+    """A float expression as numerator and denominator of what rounds (`down`: to the whole number below) alike."""
     kind = type(expr).__name__
     if kind == "IntTrueDiv":
         return dim_of(expr.args[0], known), dim_of(expr.args[1], known)
@@ -60,11 +60,42 @@ def _ratio(expr: Any, known: Mapping[Any, Dim]) -> tuple[Dim, Dim]:
         if exact.denominator <= _FINEST:
             return exact.numerator, exact.denominator
     if isinstance(expr, sympy.Mul):
-        parts = [_ratio(a, known) for a in expr.args]
+        factor = _factor(expr, down)
+        if factor is not None:
+            return symbolic.product((factor.numerator, _ratio(expr.args[1], known, down)[0])), factor.denominator
+        if any(a.is_Float and Fraction(float(a)).denominator > _FINEST for a in expr.args):
+            raise NoSize(str(expr))
+        parts = [_ratio(a, known, down) for a in expr.args]
         return symbolic.product(p[0] for p in parts), symbolic.product(p[1] for p in parts)
     if expr.is_integer:
         return dim_of(expr, known), 1
     raise NoSize(str(expr))
+
+
+def _factor(expr: Any, down: bool) -> Fraction | None:
+    """What `expr`, a factor times a size, is a multiple of: 6/5 for the float 1.2; None where they do not agree.
+
+        floor(1.2 * n) = 6n // 5        but        floor(0.7 * n) = 7n // 10 - 1, of n = 730
+
+    For a multiple n of the denominator the product of floats must be a whole number, too, or more than it where it is
+    rounded down: so it is where the float is as close to the fraction as half a step of the number before, or not
+    below. Other products are further from whole numbers than rounding moves them, as long as all are small.
+    """
+    if len(expr.args) != 2 or not expr.args[0].is_Float or _whole(expr.args[1]) is None:
+        return None
+    exact = Fraction(float(expr.args[0]))
+    near = exact.limit_denominator(_FINEST)
+    if not 0 < near < _LARGEST:
+        return None
+    same = abs(exact - near) <= near / (1 << 54) or (down and exact > near and _whole(expr.args[1]).is_nonnegative)
+    return near if same else None
+
+
+def _whole(expr: Any) -> Any:
+    """The whole number that a float expression is, None where it is none."""
+    if type(expr).__name__ == "ToFloat":
+        return expr.args[0]
+    return expr if expr.is_integer else None
 
 
 def _power(expr: Any, known: Mapping[Any, Dim]) -> Dim:
@@ -76,7 +107,7 @@ def _power(expr: Any, known: Mapping[Any, Dim]) -> Dim:
 
 _ROUNDED: dict[str, Callable[[Dim, Dim], Dim]] = {"CeilToInt": symbolic.ceildiv, "FloorToInt": symbolic.floordiv,
                                                  "TruncToInt": symbolic.truncdiv}
-_FINEST = 1 << 12     # a factor such as 1.7 has 2^52 below: the product of floats is rounded, and no quotient
+_FINEST, _LARGEST = 1 << 12, 1 << 6      # of factors: with sizes below 2^31, floats tell their products apart
 _VARIADIC: dict[str, Callable[[Dim, Dim], Dim]] = {"Max": symbolic.dim_max, "Min": symbolic.dim_min}
 _BINARY: dict[str, Callable[[Dim, Dim], Dim]] = {
     "FloorDiv": symbolic.floordiv, "CleanDiv": symbolic.floordiv, "CeilDiv": symbolic.ceildiv, "Mod": symbolic.mod,

@@ -63,6 +63,22 @@ def test_slices_from_computed_places() -> None:
     assert compilations(f, *(((2, n),) for n in (9, 5, 3, 1, 2, 4)))[:5] == [1] * 5
 
 
+@pytest.mark.parametrize("rows", [(0, 4, 1), (4, 0, 1)])
+def test_slices_and_stacks_of_no_elements(rows: tuple[int, ...]) -> None:
+    """A slice of what has no elements has none either; torch took sizes to be 1 at least."""
+    def f(x: Any) -> Any:
+        return x[:-1] * 2, x[2:, 1:] + 1, x[-3:-1] - 1, torch.stack([x.sin(), x], 1)
+
+    assert compilations(f, *(((n, 3),) for n in rows)) == [1, 1, 1]
+
+
+def test_the_model_may_ask_whether_there_is_anything() -> None:
+    def f(x: Any) -> Any:
+        return x + 1 if x.shape[0] else torch.ones(3)
+
+    assert compilations(f, ((4, 3),), ((0, 3),), ((1, 3),)) == [1, 2, 2]
+
+
 def test_a_size_of_zero_divides_nothing() -> None:
     """What is computed of a quotient by it has no elements; the division ended the process."""
     class Divided(torch.nn.Module):
@@ -91,6 +107,13 @@ def test_numbers_below_zero_count_from_the_end(compile: Any) -> None:
     for k in (-3, -2, 2, 3, -5, 1):
         x = torch.randn(6, 4)
         torch.testing.assert_close(compiled(x, k), f(x, k))
+
+
+def test_images_are_resized_by_a_factor() -> None:
+    def f(x: Any) -> Any:
+        return F.interpolate(x, scale_factor=1.2, mode="bilinear")
+
+    assert compilations(f, ((1, 2, 10, 7),), ((1, 2, 5, 9),)) == [1, 1]
 
 
 def test_recurrent_layers_take_a_batch_of_one() -> None:
