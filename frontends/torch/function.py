@@ -15,10 +15,11 @@ __all__ = ["TensorFunction"]
 
 
 class TensorFunction:
-    """Takes the model's inputs in order or by name, returns its outputs as new tensors: one bare, several as a tuple.
+    """Takes the model's inputs in order or by name, returns its outputs as new tensors: one bare, several as a tuple,
+    None where it has none.
 
-    Inputs are read where they lie when they are contiguous, and written there when the model updates them. No gradient
-    flows through. Threads may share it; calls go one after the other.
+    Inputs are read where they lie when they are contiguous, and written there when the model updates them, which is no
+    output then. No gradient flows through. Threads may share it; calls go one after the other.
     """
 
     def __init__(self, model: Any) -> None:
@@ -29,9 +30,9 @@ class TensorFunction:
         self._hosted = self._call.device.type == "cpu"
         self._names = [i.name for i in model.inputs]
         self._forms = [(torch_dtype(i.dtype), len(i.shape)) for i in model.inputs]
-        updated = {source: output for output, source in model.updates.items()}
-        outputs = [o.name for o in model.outputs]
-        self._updated = [(n, outputs.index(updated[name])) for n, name in enumerate(self._names) if name in updated]
+        updated = set(model.updates.values())
+        self._updated = {n for n, name in enumerate(self._names) if name in updated}
+        self._returned = [n for n, o in enumerate(model.outputs) if o.name not in model.updates]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """UserError names the argument whose element type or shape does not fit."""
@@ -47,9 +48,9 @@ class TensorFunction:
         symbols = self.model.symbols_of(tuple([t.shape for t in tensors]),
                                         lambda n, i: int(tensors[n].reshape(-1)[i]))
         results = self._call(pointers, tuple(symbols.values()), symbols)
-        for n, output in self._updated:
-            results[output] = tensors[n]
-        return results[0] if len(results) == 1 else tuple(results)
+        if self._updated:
+            results = [results[n] for n in self._returned]
+        return results[0] if len(results) == 1 else tuple(results) or None
 
     def _tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         if len(args) > len(self._names):
@@ -64,7 +65,7 @@ class TensorFunction:
     def _fitted(self, n: int, value: Any) -> Any:
         """`value` as the tensor that the program reads."""
         info = self.model.inputs[n]
-        updated = any(n == place for place, _ in self._updated)
+        updated = n in self._updated
         if not isinstance(value, torch.Tensor):
             try:
                 value = torch.as_tensor(value, dtype=self._forms[n][0], device=self._call.device)
@@ -81,7 +82,7 @@ class TensorFunction:
     def _aligned(self, n: int, value: Any) -> Any:
         """The tensor on a GPU where its kernels can read it."""
         laid = self._call.laid(value)
-        if laid is not value and any(n == place for place, _ in self._updated):
+        if laid is not value and n in self._updated:
             raise UserError(f"input '{self.model.inputs[n].name}' is updated in place, and must begin at a multiple of "
                             "16 bytes")
         return laid

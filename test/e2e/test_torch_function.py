@@ -56,6 +56,28 @@ def test_what_does_not_fit_is_named(both: Any, args: Any, message: str) -> None:
         both(*args)
 
 
+class Counted(torch.nn.Module):
+    def forward(self, x: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
+        count.add_(1)
+        return x * count
+
+
+class Cleared(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> None:
+        x.zero_()
+
+
+def test_what_is_written_in_place_is_no_result() -> None:
+    x, count = torch.randn(3), torch.zeros(1)
+    f = compiled(Counted(), x, count)
+    for n in (1, 2):
+        torch.testing.assert_close(f(x, count), x * n)
+        assert count.item() == n
+    with pytest.raises(UserError, match="'count' is updated in place"):
+        compiled(Counted(), x, torch.zeros(3))(x, torch.zeros(6)[::2])
+    assert compiled(Cleared(), x)(x) is None and not x.any()
+
+
 def test_sizes_that_only_a_run_tells() -> None:
     f = compiled(Rows(), torch.randn(6, 2))
     for _ in range(3):

@@ -130,15 +130,7 @@ def by_export(graph: RandomGraph) -> Call:
     free = tuple({axis: torch.export.Dim.AUTO for axis, d in enumerate(i.dims) if isinstance(d, str)}
                  for i in graph.builder.inputs)
     program = torch.export.export(graph.module, tuple(_apart(first)), dynamic_shapes=free)
-    model = xcc.compile(program, isolate=False)
-    run = xcc.torch.function(model)
-    returned = [n for n, o in enumerate(model.outputs) if o.name not in model.updates]
-
-    def call(*args: Any) -> Any:
-        results = run(*args)
-        return [results[n] for n in returned] if isinstance(results, tuple) else [results]
-
-    return call
+    return xcc.torch.function(xcc.compile(program, isolate=False))
 
 
 def _apart(inputs: list[Any]) -> list[Any]:
