@@ -60,6 +60,8 @@ def add_product(cx: Context) -> Any:
         out = xt.dot_general(left, right, lhs_contract=(0, 2), rhs_contract=(0, 1), dtype=wide)
     else:
         out = matmul(left, right, wide)
+    if rank_of(out) > len(cx.out().shape):
+        cx.fail("torch gives the result the shape of 'self', which is a number: expand it to the product's shape")
     return convert(_scaled_sum(cx, out), kind)
 
 

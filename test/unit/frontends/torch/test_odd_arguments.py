@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch_programs import check, check_traced, gradients
 
+from xcc.diagnostics import UserError
+
 
 @pytest.mark.parametrize("by", [float("inf"), -float("inf"), -2.5, 3.0])
 def test_floored_quotients(by: float) -> None:
@@ -63,3 +65,9 @@ def test_biases_of_narrow_floats_are_added_before_they_are_rounded() -> None:
     assert float(F.linear(x, w, b)) == 2.0**-9
     check_traced(lambda x, w, b, k: (F.linear(x, w, b), torch.addmm(b, x, w.T), F.conv2d(x[..., None, None], k, b)),
                  x, w, b, one)
+
+
+def test_a_number_added_to_a_product_without_elements() -> None:
+    """Of bools torch gives the number's shape to the result, of floats the product's."""
+    with pytest.raises(UserError, match="addmv.*expand it"):
+        check_traced(torch.addmv, torch.tensor(True), torch.ones(0, 3).bool(), torch.ones(3).bool())
