@@ -15,7 +15,8 @@ from torch.utils import _pytree
 from xcc.diagnostics import UserError
 from xcc.frontends.torch import compat
 from xcc.frontends.torch.dtypes import to_numpy
-from xcc.frontends.torch.fx_nodes import GraphReader, memory_order
+from xcc.frontends.torch.fx_facts import memory_order
+from xcc.frontends.torch.fx_nodes import GraphReader
 from xcc.frontends.torch.graph import Input, Output, TorchGraph
 from xcc.frontends.torch.keep import decompositions
 from xcc.frontends.torch.lifted import with_one_name_each

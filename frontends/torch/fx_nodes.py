@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import torch
@@ -11,6 +10,15 @@ from xcc import symbolic
 from xcc.diagnostics import UserError
 from xcc.frontends.torch import compat
 from xcc.frontends.torch.dtypes import name_of
+from xcc.frontends.torch.fx_facts import (
+    counts,
+    draws,
+    function_name,
+    memory_order,
+    only_checked,
+    plain,
+    source_of,
+)
 from xcc.frontends.torch.graph import (
     DType,
     Input,
@@ -24,27 +32,17 @@ from xcc.frontends.torch.graph import (
     TensorSpec,
     TorchGraph,
 )
-from xcc.frontends.torch.layout import order_of
 from xcc.frontends.torch.repeated import STATE_BYTES, Draw, draw_of
 from xcc.frontends.torch.sizes import NoSize
 from xcc.frontends.torch.slices import slice_length
 from xcc.frontends.torch.symbols import Symbols
-from xcc.symbolic import Dim
 
-__all__ = ["GraphReader", "hint_of", "memory_order", "source_of"]
+__all__ = ["GraphReader"]
 
 SLICES = ("aten.slice.Tensor", "aten.slice_copy.Tensor")
-CHECKS = ("_assert_scalar", "_assert_async", "_assert_tensor_metadata", "_functional_assert_async",
-          "_functional_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size", "_make_dep_token",
-          "_functional_sym_constrain_range", "_functional_sym_constrain_range_for_size")
-"""Checks of what tracing has assumed. Sizes are compared by xcc itself."""
-
 
 SEED = Input("seed", "seed", TensorSpec("i64", ()))
 """An input that programs with random numbers have: a run with the same seed draws the same ones."""
-
-OFF: dict[str, tuple[Any, ...]] = {"dropout_p": (0,), "dropout": (0,), "train": (False,), "training": (False,)}
-"""Arguments by which an op that may draw random numbers draws none."""
 
 
 class GraphReader:
@@ -74,7 +72,7 @@ class GraphReader:
         self.env[node] = value
 
     def read(self) -> None:
-        checked = _only_checked(self.module.graph)
+        checked = only_checked(self.module.graph)
         for node in self.module.graph.nodes:
             if node in checked:
                 continue
@@ -107,7 +105,7 @@ class GraphReader:
         """The type of a node's value."""
         if isinstance(value, torch.Tensor):
             strides = value.stride() if value.layout == torch.strided else None
-            return TensorSpec(name_of(value.dtype), tuple(_plain(self.symbols.dim(d)) for d in value.shape),
+            return TensorSpec(name_of(value.dtype), tuple(plain(self.symbols.dim(d)) for d in value.shape),
                               None if strides is None else tuple(self._stride(s) for s in strides))
         if isinstance(value, torch.SymInt | int) and not isinstance(value, bool):
             return SizeSpec(str(self.symbols.dim(value)))
@@ -119,7 +117,7 @@ class GraphReader:
 
     def _stride(self, value: Any) -> int | str:
         try:
-            return _plain(self.symbols.dim(value))
+            return plain(self.symbols.dim(value))
         except NoSize:
             return -1
 
@@ -169,7 +167,7 @@ class GraphReader:
         value = compat.value_of(node)
         if isinstance(value, torch.SymInt | int) and not isinstance(value, bool) and self._known(node, value):
             return
-        if SEED not in self.constants and _draws(node):
+        if SEED not in self.constants and draws(node):
             self.constants.append(SEED)
         results = tuple(value) if isinstance(value, tuple | list) else (value,)
         if name in SLICES:
@@ -182,7 +180,7 @@ class GraphReader:
                 raise UserError(f"{source_of(node)}: {name or node.target.__name__}: the size {e} is not supported: "
                                 "sizes are sums, products, quotients, min and max of whole numbers") from None
             specs = (TensorSpec("i64", (), scalar=True),)
-        self.nodes.append(Node(node.name, name or _function_name(node.target), tuple(self._arguments(node)), specs,
+        self.nodes.append(Node(node.name, name or function_name(node.target), tuple(self._arguments(node)), specs,
                                source_of(node), new))
         self.env[node] = Ref(node.name)
         if isinstance(value, torch.SymInt) and new:
@@ -239,7 +237,7 @@ class GraphReader:
             for d, size in sizes:
                 if not self._is_new(size):
                     continue
-                if d >= 0 and not _counts(node.target):
+                if d >= 0 and not counts(node.target):
                     raise UserError(f"{source_of(node)}: {node.target}: torch does not say what the size of its "
                                     "result is; sizes must be known from those of the inputs")
                 yield self.symbols.new(size.node.expr, f"{node.name}_size"), n, d
@@ -261,77 +259,3 @@ class GraphReader:
                 yield a.name, self.argument(kwargs[a.name])
             else:
                 yield a.name, self.argument(a.default_value)
-
-
-def _only_checked(graph: Any) -> set[Any]:
-    """Checks, and the numbers of sizes that nothing else reads."""
-    found: set[Any] = set()
-    for node in reversed(graph.nodes):
-        if node.op == "call_function" and (_is_check(node) or _is_arithmetic(node) and found.issuperset(node.users)):
-            found.add(node)
-    return found
-
-
-def _is_check(node: Any) -> bool:
-    return isinstance(node.target, torch._ops.OpOverload) and str(node.target).split(".")[1] in CHECKS
-
-
-def _is_arithmetic(node: Any) -> bool:
-    """Whether it is Python's own arithmetic, or asks for a size."""
-    if isinstance(node.target, torch._ops.OpOverload):
-        return str(node.target).startswith("aten.sym_")
-    return isinstance(node.meta.get("val"), torch.SymInt | torch.SymBool | torch.SymFloat)
-
-
-def _draws(node: Any) -> bool:
-    """Whether `node` needs random numbers: attention and recurrent layers do with dropout only."""
-    if torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ()):
-        return False
-    values = {a.name: node.args[n] if n < len(node.args) else node.kwargs.get(a.name, a.default_value)
-              for n, a in enumerate(node.target._schema.arguments)}
-    return not any(values.get(name) in off for name, off in OFF.items())
-
-
-def _counts(target: Any) -> bool:
-    """Whether sizes of the op's results may depend on what its operands hold; any other library's may."""
-    return getattr(target, "namespace", "") != "aten" or torch.Tag.dynamic_output_shape in target.tags
-
-
-def memory_order(value: Any) -> tuple[int, ...]:
-    """How the dims of a traced tensor lie in memory; () for row-major ones and those that are not dense."""
-    if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
-        return ()
-    sizes, strides = ([hint_of(n) for n in each] for each in (value.shape, value.stride()))
-    if None in sizes or None in strides:
-        return ()
-    order = order_of(sizes, strides)        # type: ignore[arg-type]
-    return order if order is not None and order != tuple(range(len(order))) else ()
-
-
-def hint_of(n: Any) -> int | None:
-    """A size in the call that is traced; None for one that only a run can tell."""
-    return n.node.hint if isinstance(n, torch.SymInt) else n
-
-
-def _plain(d: Dim) -> int | str:
-    return d if isinstance(d, int) else str(d)
-
-
-def _function_name(target: Any) -> str:
-    """``scalar.pow`` for a Python function of numbers, ``higher_order.cond`` for an op that takes graphs."""
-    if isinstance(target, torch._ops.HigherOrderOperator):
-        return f"higher_order.{target}"
-    return f"scalar.{target.__name__.removeprefix('sym_').strip('_')}"
-
-
-_FRAME = re.compile(r'File "(.+)", line (\d+), in (\S+)\n\s*(.*)')
-
-
-def source_of(node: Any) -> str:
-    """The user's own line behind `node`: the innermost frame that is not in torch; "" where none is known."""
-    frames = _FRAME.findall(str(node.meta.get("stack_trace") or ""))
-    own = [f for f in frames if "/site-packages/torch/" not in f[0]] or frames
-    if not own:
-        return ""
-    file, line, function, code = own[-1]
-    return f"{file}:{line}, in {function}: {code.strip()}"

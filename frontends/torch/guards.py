@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from xcc.diagnostics import UserError
-from xcc.frontends.torch.fx_nodes import source_of
+from xcc.frontends.torch.fx_facts import source_of
 from xcc.frontends.torch.oblivious import guarded
 
 __all__ = ["guard_ranks"]

@@ -17,7 +17,7 @@ from torch.utils import _pytree
 
 from xcc.diagnostics import UserError
 from xcc.frontends.torch.dtypes import NAMES
-from xcc.frontends.torch.fx_nodes import CHECKS, source_of
+from xcc.frontends.torch.fx_facts import CHECKS, source_of
 from xcc.frontends.torch.repeated import draw_of
 from xcc.targets.base import get_target, target_names
 from xcc.targets.hints import called

@@ -39,9 +39,9 @@ from xcc.frontends.torch.op_table import core
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "build" / "torch-conformance"
-TRACED_BY = ("frontends/torch/capture.py", "frontends/torch/fx_nodes.py", "frontends/torch/graph.py",
-             "frontends/torch/keep.py", "frontends/torch/sizes.py", "frontends/torch/symbols.py",
-             "test/e2e/torch_samples.py")
+TRACED_BY = ("frontends/torch/capture.py", "frontends/torch/fx_nodes.py", "frontends/torch/fx_facts.py",
+             "frontends/torch/graph.py", "frontends/torch/keep.py", "frontends/torch/sizes.py",
+             "frontends/torch/symbols.py", "test/e2e/torch_samples.py")
 EVALUATED_BY = ("frontends/torch", "frontends/shared", "dialects/xt", "test/e2e/torch_outcomes.py")
 COMPILED_BY = (*EVALUATED_BY, "passes", "targets")
 LONGEST = 60        # seconds of one sample

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import ir
 from xcc.passes.tile.nests.choice import is_elementwise, is_lazy, is_vector, is_view
-from xcc.passes.tile.nests.pieces import Kept
+from xcc.passes.tile.nests.kept import Kept
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import arith_d, ir, math_d
 from xcc.passes.tile.lowering.views import add
+from xcc.passes.tile.nests.kept import Coords, Kept
 from xcc.passes.tile.nests.loops import carried_loops, loops
-from xcc.passes.tile.nests.pieces import Coords, Kept, Pieces
+from xcc.passes.tile.nests.pieces import Pieces
 from xcc.passes.vector.tiles import splat, vec
 
 if TYPE_CHECKING:

@@ -10,17 +10,9 @@ from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.passes.tile.nests import control, products, reductions, rows
 from xcc.passes.tile.nests.choice import is_lazy, is_vector, kept, unit_reshape
+from xcc.passes.tile.nests.kept import Coords, Kept, memory_element, stepped
 from xcc.passes.tile.nests.loops import Wholes, loops
-from xcc.passes.tile.nests.pieces import (
-    Coords,
-    Kept,
-    Pieces,
-    memory_element,
-    memref_stride,
-    stepped,
-    transfer_mask,
-    transfer_place,
-)
+from xcc.passes.tile.nests.pieces import Pieces, memref_stride, transfer_mask, transfer_place
 from xcc.passes.vector.tiles import op, splat_constant, vec
 
 __all__ = ["Retiler", "retile"]

@@ -9,8 +9,9 @@ from xcc._mlir import ir
 from xcc.passes.gpu.distribute_compute import combining
 from xcc.passes.tile.lowering.vectors import neutral
 from xcc.passes.tile.nests.choice import is_vector
+from xcc.passes.tile.nests.kept import Coords
 from xcc.passes.tile.nests.loops import carried_loops, loops
-from xcc.passes.tile.nests.pieces import Coords, Pieces
+from xcc.passes.tile.nests.pieces import Pieces
 from xcc.passes.vector.tiles import extract, shuffle, splat_constant, vec
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from xcc._mlir import arith_d, ir, scf_d
 from xcc.passes.gpu.distribute_atomics import rmw_kind
 from xcc.passes.gpu.distribute_compute import combining
 from xcc.passes.gpu.distribute_scan import REVERSE
+from xcc.passes.tile.nests.kept import Coords, Kept
 from xcc.passes.tile.nests.loops import carried_loops, loops
-from xcc.passes.tile.nests.pieces import Coords, Kept, Pieces
+from xcc.passes.tile.nests.pieces import Pieces
 from xcc.passes.vector.tiles import index, op
 
 if TYPE_CHECKING:

@@ -1,0 +1,96 @@
+"""What a node of an FX graph of ATen ops says of itself: checks, sizes, random numbers, its line in the user's code."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import torch
+
+from xcc.frontends.torch.layout import order_of
+from xcc.symbolic import Dim
+
+__all__ = ["CHECKS", "counts", "draws", "function_name", "hint_of", "is_arithmetic", "is_check", "memory_order",
+           "only_checked", "plain", "source_of"]
+
+CHECKS = ("_assert_scalar", "_assert_async", "_assert_tensor_metadata", "_functional_assert_async",
+          "_functional_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size", "_make_dep_token",
+          "_functional_sym_constrain_range", "_functional_sym_constrain_range_for_size")
+"""Checks of what tracing has assumed. Sizes are compared by xcc itself."""
+
+OFF: dict[str, tuple[Any, ...]] = {"dropout_p": (0,), "dropout": (0,), "train": (False,), "training": (False,)}
+"""Arguments by which an op that may draw random numbers draws none."""
+
+
+def only_checked(graph: Any) -> set[Any]:
+    """Checks, and the numbers of sizes that nothing else reads."""
+    found: set[Any] = set()
+    for node in reversed(graph.nodes):
+        if node.op == "call_function" and (is_check(node) or is_arithmetic(node) and found.issuperset(node.users)):
+            found.add(node)
+    return found
+
+
+def is_check(node: Any) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) and str(node.target).split(".")[1] in CHECKS
+
+
+def is_arithmetic(node: Any) -> bool:
+    """Whether it is Python's own arithmetic, or asks for a size."""
+    if isinstance(node.target, torch._ops.OpOverload):
+        return str(node.target).startswith("aten.sym_")
+    return isinstance(node.meta.get("val"), torch.SymInt | torch.SymBool | torch.SymFloat)
+
+
+def draws(node: Any) -> bool:
+    """Whether `node` needs random numbers: attention and recurrent layers do with dropout only."""
+    if torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ()):
+        return False
+    values = {a.name: node.args[n] if n < len(node.args) else node.kwargs.get(a.name, a.default_value)
+              for n, a in enumerate(node.target._schema.arguments)}
+    return not any(values.get(name) in off for name, off in OFF.items())
+
+
+def counts(target: Any) -> bool:
+    """Whether sizes of the op's results may depend on what its operands hold; any other library's may."""
+    return getattr(target, "namespace", "") != "aten" or torch.Tag.dynamic_output_shape in target.tags
+
+
+def memory_order(value: Any) -> tuple[int, ...]:
+    """How the dims of a traced tensor lie in memory; () for row-major ones and those that are not dense."""
+    if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
+        return ()
+    sizes, strides = ([hint_of(n) for n in each] for each in (value.shape, value.stride()))
+    if None in sizes or None in strides:
+        return ()
+    order = order_of(sizes, strides)        # type: ignore[arg-type]
+    return order if order is not None and order != tuple(range(len(order))) else ()
+
+
+def hint_of(n: Any) -> int | None:
+    """A size in the call that is traced; None for one that only a run can tell."""
+    return n.node.hint if isinstance(n, torch.SymInt) else n
+
+
+def plain(d: Dim) -> int | str:
+    return d if isinstance(d, int) else str(d)
+
+
+def function_name(target: Any) -> str:
+    """``scalar.pow`` for a Python function of numbers, ``higher_order.cond`` for an op that takes graphs."""
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return f"higher_order.{target}"
+    return f"scalar.{target.__name__.removeprefix('sym_').strip('_')}"
+
+
+_FRAME = re.compile(r'File "(.+)", line (\d+), in (\S+)\n\s*(.*)')
+
+
+def source_of(node: Any) -> str:
+    """The user's own line behind `node`: the innermost frame that is not in torch; "" where none is known."""
+    frames = _FRAME.findall(str(node.meta.get("stack_trace") or ""))
+    own = [f for f in frames if "/site-packages/torch/" not in f[0]] or frames
+    if not own:
+        return ""
+    file, line, function, code = own[-1]
+    return f"{file}:{line}, in {function}: {code.strip()}"

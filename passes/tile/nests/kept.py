@@ -1,0 +1,83 @@
+"""Block values in memory, and reads of neighbours that lie apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from xcc._mlir import arith_d, ir
+from xcc.passes.tile.lowering.views import add, mul, value_of
+from xcc.passes.tile.nests.choice import is_vector
+from xcc.passes.vector.tiles import op, splat, splat_constant, vec
+
+__all__ = ["Coords", "Kept", "gathered", "memory_element", "stepped"]
+
+Coords = tuple[Any, ...]        # of a place in a block value: ints and index values
+_I = arith_d.CmpIPredicate
+
+
+def memory_element(element: Any) -> Any:
+    """How an element is kept: a bool is a byte."""
+    return ir.IntegerType.get_signless(8) if element == ir.IntegerType.get_signless(1) else element
+
+
+class Kept:
+    """A block value in memory, row-major in a memref of one dim."""
+
+    def __init__(self, memref: Any, shape: Sequence[int], element: Any) -> None:
+        self.memref, self.shape, self.element = memref, tuple(shape), element
+
+    def stride(self, dim: int) -> int:
+        return prod(self.shape[dim + 1:])
+
+    def offset(self, coords: Coords) -> Any:
+        total: Any = 0
+        for d, c in enumerate(coords):
+            total = add(total, mul(c, self.stride(d)))
+        return value_of(total)
+
+    def load(self, coords: Coords, lane: int, width: int) -> Any:
+        """`width` neighbours along `lane`; a scalar where there is no width."""
+        element = memory_element(self.element)
+        at = self.offset(coords)
+        if not width:
+            made = op("memref.load", [element], [self.memref, at])
+        elif self.stride(lane) == 1:
+            made = op("vector.load", [vec(width, element)], [self.memref, at])
+        else:
+            made = gathered(self.memref, [at], stepped(width, self.stride(lane)), width, element)
+        return self._as_bool(made)
+
+    def store(self, piece: Any, coords: Coords, lane: int) -> None:
+        if self.element == ir.IntegerType.get_signless(1):
+            kind = vec(ir.VectorType(piece.type).shape[0], memory_element(self.element)) if is_vector(piece) \
+                else memory_element(self.element)
+            piece = arith_d.extui(kind, piece)
+        at = self.offset(coords)
+        if not is_vector(piece):
+            op("memref.store", [], [piece, self.memref, at])
+        elif self.stride(lane) == 1:
+            op("vector.store", [], [piece, self.memref, at])
+        else:
+            width = ir.VectorType(piece.type).shape[0]
+            every = splat_constant(vec(width, ir.IntegerType.get_signless(1)), 1)
+            op("vector.scatter", [], [self.memref, at, stepped(width, self.stride(lane)), every, piece])
+
+    def _as_bool(self, value: Any) -> Any:
+        if self.element != ir.IntegerType.get_signless(1):
+            return value
+        return arith_d.cmpi(_I.ne, value, splat_constant(value.type, 0))
+
+
+def stepped(width: int, stride: Any) -> Any:
+    """0, stride, 2 * stride, ..."""
+    line = op("vector.step", [vec(width, ir.IndexType.get())], [])
+    return line if isinstance(stride, int) and stride == 1 else arith_d.muli(line, splat(value_of(stride), width))
+
+
+def gathered(memref: Any, at: list[Any], places: Any, width: int, element: Any, mask: Any = None,
+             other: Any = None) -> Any:
+    every = mask if mask is not None else splat_constant(vec(width, ir.IntegerType.get_signless(1)), 1)
+    rest = other if other is not None else splat_constant(vec(width, element), 0)
+    return op("vector.gather", [vec(width, element)], [memref, *at, places, every, rest])
