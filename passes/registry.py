@@ -31,6 +31,7 @@ BUILTIN: dict[str, str] = {
     "kernel-abi": "xcc.passes.vector.kernel_abi",
     "lower-forall": "xcc.passes.vector.forall",
     "lower-tile": "xcc.passes.tile.lower_tile",
+    "masked-bits": "xcc.passes.vector.masked_bits",
     "merge-products": "xcc.passes.xt.merge_products",
     "move-views": "xcc.passes.xt.move_views",
     "move-weights": "xcc.passes.xt.move_weights",

@@ -38,6 +38,7 @@ def vector_stages() -> tuple[Stage, ...]:
             Upstream(pipeline="convert-scf-to-cf"),
             Upstream(pipeline="convert-to-llvm"),
             Upstream(pipeline="reconcile-unrealized-casts"),
+            _pass("masked-bits"),
         )),
     )
 

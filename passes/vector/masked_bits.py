@@ -1,0 +1,58 @@
+"""masked-bits: masked accesses of bf16, and what takes vectors apart and together, as those of integers of 16 bits.
+
+    %v = llvm.intr.masked.load %p, %m, %o : vector<32xbf16>
+    ->
+    %b = llvm.intr.masked.load %p, %m, %i : vector<32xi16>          %i: the bits of %o
+    %v = llvm.bitcast %b : vector<32xi16> to vector<32xbf16>
+
+Where a CPU has no masks of 16 bits LLVM takes such an access apart, and puts bf16 elements together by a library
+function that no process has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import ir
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.vector.lanes import element, with_element
+from xcc.passes.walk import ops_where
+
+__all__ = ["MaskedBits"]
+
+MOVES = ("llvm.intr.masked.load", "llvm.intr.masked.store", "llvm.intr.masked.gather", "llvm.intr.masked.scatter",
+         "llvm.insertelement", "llvm.extractelement")
+
+
+@register_pass
+@dataclass(frozen=True)
+class MaskedBits(Pass):
+    """What only moves bf16 moves its bits."""
+
+    name: ClassVar[str] = "masked-bits"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context:
+            for o in ops_where(module, lambda o: o.name in MOVES and any(
+                    _is_bf16(v.type) for v in (*o.operands, *o.results))):
+                with ir.InsertionPoint(o), o.location:
+                    made = ir.Operation.create(
+                        o.name, results=[_bits(r.type) for r in o.results],
+                        operands=[_cast(v, _bits(v.type)) if _is_bf16(v.type) else v for v in o.operands],
+                        attributes={n: o.attributes[n] for n in o.attributes})
+                    for old, new in zip(o.results, made.results, strict=True):
+                        old.replace_all_uses_with(_cast(new, old.type))
+                o.erase()
+
+
+def _is_bf16(kind: Any) -> bool:
+    return isinstance(element(kind), ir.BF16Type)
+
+
+def _bits(kind: Any) -> Any:
+    return with_element(kind, ir.IntegerType.get_signless(16)) if _is_bf16(kind) else kind
+
+
+def _cast(value: Any, kind: Any) -> Any:
+    return ir.Operation.create("llvm.bitcast", results=[kind], operands=[value]).results[0]
