@@ -7,6 +7,7 @@ that a busy moment meets all of them. Medians; writes a JSON file and a page of 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -15,13 +16,14 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from pytorch_pages import described, machine_name, page
 
 PAUSE = 0.02        # seconds between turns
+READY = "ready to measure"
 
 
 def main() -> int:
@@ -33,7 +35,8 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--rounds", type=int, default=15, help="turns of each way to run a model")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results"), help="folder of the results")
-    parser.add_argument("--caches", type=Path, help="folder of caches to keep; times to compile are then left out")
+    parser.add_argument("--together", action="store_true",
+                        help="compile all cases at once and time one after the other; no times to compile")
     parser.add_argument("--worker", nargs=2, metavar=("WHAT", "CASE"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
@@ -49,10 +52,8 @@ def main() -> int:
     path = args.output / f"torch-{machine_name(args)}.json"
     known = json.loads(path.read_text())["rows"] if path.exists() else []
     rows = {(r["what"], r["case"]): r for r in known}
-    for what, case in wanted:
-        if args.what not in ("all", what):
-            continue
-        row = _row(what, case, args)
+    for row in _rows([w for w in wanted if args.what in ("all", w[0])], args):
+        what, case = row["what"], row["case"]
         rows[what, case] = row
         times = ", ".join(f"{k} {v:.3f}" for k, v in row.get("ms", {}).items())
         print(f"{what} {case}: {row.get('error', times)}", flush=True)
@@ -63,20 +64,60 @@ def main() -> int:
     return 0
 
 
-def _row(what: str, case: str, args: argparse.Namespace) -> dict[str, Any]:
-    """What a process of its own measures: with empty caches, or with those to keep, then without times to compile."""
-    with tempfile.TemporaryDirectory() as empty:
-        caches = args.caches or empty
-        env = os.environ | {"XCC_CACHE_DIR": f"{caches}/xcc", "TORCHINDUCTOR_CACHE_DIR": f"{caches}/inductor",
-                            "XCC_THREADS": str(args.threads), "OMP_NUM_THREADS": str(args.threads)}
+def _rows(wanted: list[tuple[str, str]], args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """What processes measure, each with empty caches; nothing else runs while one of them measures."""
+    if not args.together:
+        for what, case in wanted:
+            with _Measurement(what, case, args) as one:
+                yield one.row()
+        return
+    with contextlib.ExitStack() as stack:
+        all_of_them = [stack.enter_context(_Measurement(what, case, args)) for what, case in wanted]
+        for one in all_of_them:
+            one.wait_until_ready()
+        for one in all_of_them:
+            row = one.row()
+            row.pop("compile_s", None)
+            yield row
+
+
+class _Measurement:
+    """A case in a process of its own: it compiles, says READY, and measures when it is told to."""
+
+    def __init__(self, what: str, case: str, args: argparse.Namespace) -> None:
+        self.found = {"what": what, "case": case}
+        self.caches, self.errors = tempfile.TemporaryDirectory(), tempfile.TemporaryFile("w+")
+        env = os.environ | {"XCC_CACHE_DIR": f"{self.caches.name}/xcc", "XCC_THREADS": str(args.threads),
+                            "TORCHINDUCTOR_CACHE_DIR": f"{self.caches.name}/inductor",
+                            "OMP_NUM_THREADS": str(args.threads)}
+        if args.together:
+            env["TORCHINDUCTOR_COMPILE_THREADS"] = "2"
         command = [sys.executable, __file__, "--worker", what, case, "--threads", str(args.threads), "--rounds",
                    str(args.rounds), "--device", args.device, "--dtype", args.dtype]
-        done = subprocess.run(command, env=env, capture_output=True, text=True)
-    found = {"what": what, "case": case}
-    if done.returncode:
-        return found | {"error": (done.stderr.strip().splitlines() or ["no output"])[-1]}
-    row = found | json.loads(done.stdout.splitlines()[-1])
-    return {k: v for k, v in row.items() if k != "compile_s" or not args.caches}
+        self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=self.errors, text=True)
+
+    def __enter__(self) -> _Measurement:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.errors.close()
+        self.caches.cleanup()
+
+    def wait_until_ready(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.strip() == READY:
+                return
+
+    def row(self) -> dict[str, Any]:
+        out, _ = self.process.communicate("go\n")
+        if self.process.returncode:
+            self.errors.seek(0)
+            return self.found | {"error": (self.errors.read().strip().splitlines() or ["no output"])[-1]}
+        return self.found | json.loads(out.splitlines()[-1])
 
 
 def _work(what: str, case: str, args: argparse.Namespace) -> dict[str, Any]:
@@ -225,6 +266,10 @@ def median_times(ways: dict[str, Callable[[], Any]], args: argparse.Namespace) -
     for call in ways.values():
         for _ in range(3):          # the first of them may be rehearsals
             call()
+    if getattr(args, "worker", None):
+        wait()
+        print(READY, flush=True)
+        sys.stdin.readline()
     for _ in range(args.rounds):
         for k, call in ways.items():
             wait()
