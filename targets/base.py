@@ -39,7 +39,8 @@ class Chip:
     which target a chip belongs to.
 
     Class variables:
-        instruction_tables: modules with ``INSTRUCTIONS``, the matrix instructions by family (passes/gpu/fragments.py).
+        instruction_tables: modules with ``INSTRUCTIONS``, the matrix instructions by family
+            (passes/gpu/layout/fragments.py).
         primitives: a GPU's module with ``barrier()``, ``lane_barrier()`` and ``keep_order()``, which build what is its
             own for a wait of a workgroup, of a warp, and for a place that no instruction crosses.
         tiles: a GPU's module with ``matrix_tile``, which knows the costs of products (targets/gpu_contraction.py).

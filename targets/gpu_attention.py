@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from xcc import symbolic
-from xcc.passes.gpu.fragments import instructions_of
-from xcc.passes.gpu.loop_room import exchange_bytes
+from xcc.passes.gpu.layout.fragments import instructions_of
+from xcc.passes.gpu.pipeline.loop_room import exchange_bytes
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor, bare_loop, loop_index
 from xcc.passes.linalg.online import OnlineGroup, OnlineSum, visible_keys
@@ -153,7 +153,7 @@ def _lane_rows(features: int, queries: int, length: int, others: int, size: int,
         return copies * r * columns * size // (4 * chip.warp)
 
     def kept(keys: int) -> bool:
-        """Whether the queries are in shared memory (as passes/gpu/loads_ahead.py decides)."""
+        """Whether the queries are in shared memory (as passes/gpu/pipeline/loads_ahead.py decides)."""
         return side * (features + keys) // chip.warp + held(side, features) + step(keys) \
             >= nameable - OTHER_REGISTERS
 

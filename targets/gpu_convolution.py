@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.gpu.fragments import MatrixInstruction, exact_instructions
+from xcc.passes.gpu.layout.fragments import MatrixInstruction, exact_instructions
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.reduction_body import EXTENSIONS, loops_of, narrow, product_operands

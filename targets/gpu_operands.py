@@ -8,7 +8,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import ir
-from xcc.passes.gpu.tile_ops import constant
+from xcc.passes.gpu.layout.tile_ops import constant
 from xcc.passes.linalg.domain import element_bytes, volume
 from xcc.passes.linalg.kernel import Access, Op, Tensor, bare_loop
 from xcc.symbolic import Dim

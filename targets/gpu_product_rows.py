@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xcc.passes.gpu.fragments import exact_instructions
+from xcc.passes.gpu.layout.fragments import exact_instructions
 from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.reduction_body import loops_of, product_operands

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from xcc.passes.gpu.fragments import exact_instructions
+from xcc.passes.gpu.layout.fragments import exact_instructions
 from xcc.passes.linalg.domain import Domain, contraction_of, domain, element_bytes, estimate
 from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.online import find_groups

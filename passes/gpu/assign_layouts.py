@@ -18,16 +18,16 @@ from typing import Any, ClassVar
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.gpu.access import Access, mask_layout, neighbours_in_registers
-from xcc.passes.gpu.contraction import WARPS, Contraction
-from xcc.passes.gpu.distribute_atomics import ATOMIC
-from xcc.passes.gpu.distribute_combine import ACCUMULATE, accumulated_layout
-from xcc.passes.gpu.distribute_sort import SORT
-from xcc.passes.gpu.layout import Layout
-from xcc.passes.gpu.natural_layouts import CONTRACTION, NaturalLayouts, scan_dim
-from xcc.passes.gpu.product_neighbours import join_columns, share_rows
-from xcc.passes.gpu.relayout import Relayout, free
-from xcc.passes.gpu.tile_ops import CONVERT, LAYOUT, config_int, is_elementwise, is_vector, walk
+from xcc.passes.gpu.assign.natural_layouts import CONTRACTION, NaturalLayouts, scan_dim
+from xcc.passes.gpu.assign.product_neighbours import join_columns, share_rows
+from xcc.passes.gpu.assign.relayout import Relayout, free
+from xcc.passes.gpu.layout.contraction import WARPS, Contraction
+from xcc.passes.gpu.layout.linear import Layout
+from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, config_int, is_elementwise, is_vector, walk
+from xcc.passes.gpu.memory.access import Access, mask_layout, neighbours_in_registers
+from xcc.passes.gpu.thread.atomics import ATOMIC
+from xcc.passes.gpu.thread.combine import ACCUMULATE, accumulated_layout
+from xcc.passes.gpu.thread.sort import SORT
 
 
 @register_pass

@@ -19,10 +19,10 @@ from typing import Any, ClassVar
 
 from xcc._mlir import arith_d, ir, memref_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.gpu.address import WAVE, Address, address_of, is_memory_access
-from xcc.passes.gpu.buffer_bounds import Bounds, bounds
-from xcc.passes.gpu.registers import index
-from xcc.passes.gpu.tile_ops import element_bytes, owner
+from xcc.passes.gpu.index.address import WAVE, Address, address_of, is_memory_access
+from xcc.passes.gpu.layout.registers import index
+from xcc.passes.gpu.layout.tile_ops import element_bytes, owner
+from xcc.passes.gpu.vendor.buffer_bounds import Bounds, bounds
 
 END = 1 << 31           # bytes: an offset that is behind every buffer
 SPACE = "#amdgpu.address_space<fat_raw_buffer>"

@@ -21,8 +21,8 @@ from typing import Any, ClassVar
 
 from xcc._mlir import arith_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.gpu.inline_asm import inline_asm
-from xcc.passes.gpu.tile_ops import constant, element_bytes, step_of
+from xcc.passes.gpu.layout.tile_ops import constant, element_bytes, step_of
+from xcc.passes.gpu.vendor.inline_asm import inline_asm
 from xcc.passes.walk import ops_where
 
 COPY, GROUP = "nvvm.cp.async.shared.global", "nvvm.wgmma.commit.group.sync.aligned"

@@ -22,12 +22,12 @@ from xcc import symbolic
 from xcc._mlir import arith_d, gpu_d, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.amd_kernel_functions import MAY_ALIAS
-from xcc.passes.gpu.distribute_atomics import ATOMIC
-from xcc.passes.gpu.grid import Grid
-from xcc.passes.gpu.index_values import forall_bounds
-from xcc.passes.gpu.kernel_builder import KernelBuilder
-from xcc.passes.gpu.registers import guarded, index
-from xcc.passes.gpu.tile_ops import config_int
+from xcc.passes.gpu.index.index_values import forall_bounds
+from xcc.passes.gpu.layout.registers import guarded, index
+from xcc.passes.gpu.layout.tile_ops import config_int
+from xcc.passes.gpu.thread.atomics import ATOMIC
+from xcc.passes.gpu.thread.grid import Grid
+from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 from xcc.passes.linalg.by_size import LAUNCHED, OF
 from xcc.passes.walk import ops_where
 from xcc.passes.xt.split_beside import PART

@@ -23,8 +23,8 @@ from typing import Any, ClassVar
 from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import PRODUCT
-from xcc.passes.gpu.inline_asm import inline_asm
 from xcc.passes.gpu.nvvm_kernel_functions import nvvm_kernels
+from xcc.passes.gpu.vendor.inline_asm import inline_asm
 
 __all__ = ["EARLY", "EarlyLaunch"]
 

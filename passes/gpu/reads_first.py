@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import writes_memory
-from xcc.passes.gpu.layout import Layout
-from xcc.passes.gpu.tile_ops import LAYOUT, owner, walk, words
+from xcc.passes.gpu.layout.linear import Layout
+from xcc.passes.gpu.layout.tile_ops import LAYOUT, owner, walk, words
 from xcc.passes.walk import ops_where
 
 __all__ = ["ReadsFirst"]

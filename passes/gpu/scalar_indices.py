@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 
 from xcc._mlir import arith_d, ir
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.gpu.address import ACCESSES
-from xcc.passes.gpu.tile_ops import constant, owner
+from xcc.passes.gpu.index.address import ACCESSES
+from xcc.passes.gpu.layout.tile_ops import constant, owner
 from xcc.passes.walk import ops_where
 
 __all__ = ["ScalarIndices"]

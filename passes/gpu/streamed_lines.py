@@ -22,9 +22,9 @@ from xcc._mlir import ir
 from xcc.dialects.xt import dims_from_attr
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import PRODUCT
-from xcc.passes.gpu.inline_asm import inline_asm
+from xcc.passes.gpu.layout.tile_ops import element_bytes, is_vector, owner
 from xcc.passes.gpu.nvvm_kernel_functions import nvvm_kernels
-from xcc.passes.gpu.tile_ops import element_bytes, is_vector, owner
+from xcc.passes.gpu.vendor.inline_asm import inline_asm
 from xcc.passes.linalg.domain import volume
 
 __all__ = ["StreamedLines"]

@@ -19,9 +19,9 @@ from typing import Any, ClassVar
 from xcc._mlir import arith_d, ir, memref_d, vector_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.gpu.fragments_nvidia import MMA
-from xcc.passes.gpu.inline_asm import inline_asm
-from xcc.passes.gpu.warpgroup import MULTIPLY, WAIT
+from xcc.passes.gpu.vendor.fragments_nvidia import MMA
+from xcc.passes.gpu.vendor.inline_asm import inline_asm
+from xcc.passes.gpu.vendor.warpgroup import MULTIPLY, WAIT
 from xcc.passes.walk import ops_where
 
 SWIZZLES = {128: 1, 64: 2, 32: 3}

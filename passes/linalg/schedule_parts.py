@@ -81,7 +81,8 @@ class GpuPart:
     - group: tiles of the last dim but one that neighbouring workgroups walk before they go on along the last, for the
       L2 cache (GROUP_SIZE_M of Triton's tutorial).
     - descending: a tile dim whose last tiles are launched first, because work grows along it; -1: none.
-    - persistent: how many workgroups compute all tiles, one after the other (passes/gpu/rounds.py); 0: each one tile.
+    - persistent: how many workgroups compute all tiles, one after the other (passes/gpu/pipeline/rounds.py); 0: each
+      one tile.
     - streamed: (tiles, workers), stream-K: the sums of the last tiles, in the order of launch, are dealt out to so many
       workgroups (passes/linalg/streamed.py); empty: every tile is one workgroup's.
     - splits: in how many parts, of blocks of their own, an online loop is cut at most (flash decoding); a second nest

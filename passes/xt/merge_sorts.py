@@ -7,7 +7,7 @@ A row of up to ROW elements is one workgroup's (``xt.sort_rows``). Others become
     %s, %i = xt.merge_runs(%s, %i) {run = 4096, ways = 4, keep = ...}   again with runs of 16384, ... until there is one
     %v = xt.gather_elements(%x, %i)
 
-Runs are sorted by a network in registers (``passes/gpu/distribute_sort.py``). Merges have a thread an element: its
+Runs are sorted by a network in registers (``passes/gpu/thread/sort.py``). Merges have a thread an element: its
 place is that in its own run and, by binary searches side by side, how many of each other one come before it. For top_k
 no run keeps more than the power of two that holds k, so that rows shrink from the first kernel on. Of a symbolic size
 there are merges for the largest that it may have; those of a single run copy it. (Satish, Harris and Garland,

@@ -1,7 +1,7 @@
 """The table of AMD GPUs.
 
 Peaks are dense, of the shipped product named beside each (vendor data sheets). One gfx90a is one of the two dies of an
-MI250X. `matrix` names the instruction families of ``passes/gpu/fragments_amd``.
+MI250X. `matrix` names the instruction families of ``passes/gpu/vendor/fragments_amd``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TRIPLE = "amdgcn-amd-amdhsa"
 class AmdChip(Chip):
     """What AMD's chips are like."""
 
-    instruction_tables = ("xcc.passes.gpu.fragments_amd",)
+    instruction_tables = ("xcc.passes.gpu.vendor.fragments_amd",)
     primitives = "xcc.targets.amdgcn.primitives"
     tiles = "xcc.targets.amdgcn.tiles"
     intrinsics: ClassVar[Mapping[str, str]] = {"exp2": "amdgcn.exp2.*"}

@@ -17,7 +17,7 @@ FALLBACK = "sm_90a"
 class NvidiaChip(Chip):
     """What NVIDIA's chips are like: ptxas orders the instructions (of sm_80 and newer, in xcc's table)."""
 
-    instruction_tables = ("xcc.passes.gpu.fragments_nvidia",)
+    instruction_tables = ("xcc.passes.gpu.vendor.fragments_nvidia",)
     primitives = "xcc.targets.nvptx.primitives"
     tiles = "xcc.targets.nvptx.tiles"
     intrinsics: ClassVar[Mapping[str, str]] = {

@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import arith_d, ir
-from xcc.passes.gpu.distribute_scan import REVERSE
+from xcc.passes.gpu.thread.scan import REVERSE
 from xcc.passes.tile.lowering.vectors import (
     element_of,
     kind_attr,

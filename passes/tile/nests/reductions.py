@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import ir
-from xcc.passes.gpu.distribute_compute import combining
+from xcc.passes.gpu.thread.compute import combining
 from xcc.passes.tile.lowering.vectors import neutral
 from xcc.passes.tile.nests.choice import is_vector
 from xcc.passes.tile.nests.kept import Coords

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import arith_d, ir, scf_d
-from xcc.passes.gpu.distribute_atomics import rmw_kind
-from xcc.passes.gpu.distribute_compute import combining
-from xcc.passes.gpu.distribute_scan import REVERSE
+from xcc.passes.gpu.thread.atomics import rmw_kind
+from xcc.passes.gpu.thread.compute import combining
+from xcc.passes.gpu.thread.scan import REVERSE
 from xcc.passes.tile.nests.kept import Coords, Kept
 from xcc.passes.tile.nests.loops import carried_loops, loops
 from xcc.passes.tile.nests.pieces import Pieces

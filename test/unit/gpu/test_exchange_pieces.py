@@ -11,8 +11,8 @@ from xcc._mlir import ir
 from xcc.interpreter.kernel import run_kernel
 from xcc.interpreter.machine import Options
 from xcc.passes.base import PassContext, get_pass
-from xcc.passes.gpu.exchange_pieces import part_functions
-from xcc.passes.gpu.layout import Layout
+from xcc.passes.gpu.exchange.exchange_pieces import part_functions
+from xcc.passes.gpu.layout.linear import Layout
 from xcc.targets.amdgcn.chip import CHIPS as AMD
 from xcc.targets.nvptx.chip import chips
 

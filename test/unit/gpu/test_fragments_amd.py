@@ -9,9 +9,9 @@ from xcc.interpreter.machine import Options
 from xcc.interpreter.ops_matrix import mfma_fragments, wmma_fragments
 from xcc.interpreter.types import DTYPES
 from xcc.passes.base import PassContext
-from xcc.passes.gpu.fragments import select_instruction
-from xcc.passes.gpu.fragments_amd import INSTRUCTIONS
-from xcc.passes.gpu.registers import select_registers
+from xcc.passes.gpu.layout.fragments import select_instruction
+from xcc.passes.gpu.layout.registers import select_registers
+from xcc.passes.gpu.vendor.fragments_amd import INSTRUCTIONS
 from xcc.passes.pipeline import Pipeline
 from xcc.targets.amdgcn.chip import CHIPS
 from xcc.targets.amdgcn.emit import assembly

@@ -5,7 +5,7 @@ import pytest
 
 from xcc._mlir import ir
 from xcc.interpreter.kernel import run_kernel
-from xcc.passes.gpu.fragments_nvidia import INSTRUCTIONS
+from xcc.passes.gpu.vendor.fragments_nvidia import INSTRUCTIONS
 
 LANES = 32
 RANGE = {"i8": (-128, 128), "ui8": (0, 256)}

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xcc.passes.gpu.fragments import instructions_of
-from xcc.passes.gpu.lane_exchange import lane_exchange
-from xcc.passes.gpu.layout import Layout, log2, unit
-from xcc.passes.gpu.layout_forms import blocked, row_major, swizzled
+from xcc.passes.gpu.exchange.lane_exchange import lane_exchange
+from xcc.passes.gpu.layout.forms import blocked, row_major, swizzled
+from xcc.passes.gpu.layout.fragments import instructions_of
+from xcc.passes.gpu.layout.linear import Layout, log2, unit
 from xcc.targets.nvptx.chip import chips
 
 sizes = st.integers(0, 4).map(lambda b: 1 << b)
@@ -192,7 +192,7 @@ def test_bad_layouts_are_refused():
 @pytest.mark.parametrize("name, transposed", [("a", False), ("b", True)])
 def test_fragments_load_by_ldmatrix_without_conflicts(name, transposed):
     """A 64x64 tile in row-major memory with swizzled 16-byte pieces: A as it lies, B transposed, four tiles a load."""
-    from xcc.passes.gpu.ldmatrix import matrix_load
+    from xcc.passes.gpu.vendor.ldmatrix import matrix_load
 
     i = next(i for i in instructions_of(chips()["sm_80"]) if i.name == "mma.m16n8k16.f16")
     fragment = getattr(i, name)
@@ -209,7 +209,7 @@ def test_fragments_load_by_ldmatrix_without_conflicts(name, transposed):
 
 @pytest.mark.parametrize("name, near", [("a", [1, 0]), ("b", [0, 1])])
 def test_fragments_of_bytes_load_by_ldmatrix_along_k(name, near):
-    from xcc.passes.gpu.ldmatrix import matrix_load
+    from xcc.passes.gpu.vendor.ldmatrix import matrix_load
 
     i = next(i for i in instructions_of(chips()["sm_80"]) if i.name == "mma.m16n8k32.i8.i8")
     fragment = getattr(i, name)

@@ -7,7 +7,7 @@ import pytest
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
-from xcc.passes.gpu.tile_ops import config_int
+from xcc.passes.gpu.layout.tile_ops import config_int
 from xcc.passes.linalg.domain import element_bytes
 from xcc.passes.linalg.schedule import CpuPart, GpuPart, Kept, Schedule
 

@@ -1,0 +1,1 @@
+"""Which layout each value of a tile program gets, for ``assign-layouts``."""

@@ -1,0 +1,138 @@
+"""The layout that a value of a tile program has by itself, before its users are asked."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.passes.gpu.assign.operand_patch import patch
+from xcc.passes.gpu.index.index_vectors import gather_run
+from xcc.passes.gpu.layout.contraction import Contraction
+from xcc.passes.gpu.layout.forms import blocked
+from xcc.passes.gpu.layout.linear import Layout
+from xcc.passes.gpu.layout.tile_ops import element_bytes, is_elementwise, is_vector, owner, shape_of, yielded
+from xcc.passes.gpu.memory.access import Access
+from xcc.passes.gpu.thread.scan import scan_layout
+from xcc.passes.gpu.thread.sort import SORT, sorted_layout
+
+__all__ = ["CONTRACTION", "NaturalLayouts", "scan_dim"]
+
+ANY, GATHER, MEMORY, SCAN, CONTRACTION = range(5)     # how strongly a layout is wanted
+Ranked = tuple[Layout, int]
+
+
+class NaturalLayouts:
+    """Layouts of a kernel for workgroups of `threads`: a contraction takes its instruction's fragments, an access its
+    coalesced form, other ops what their operands have."""
+
+    def __init__(self, chip: Any, threads: int) -> None:
+        self.chip, self.threads = chip, threads
+        self.warps = threads // chip.warp
+        self.known: dict[Any, Ranked] = {}
+        self._active: set[Any] = set()
+
+    def of(self, value: Any) -> Ranked | None:
+        """The layout that `value` has by itself and how strongly it is wanted."""
+        if value in self.known:
+            return self.known[value]
+        if value in self._active:
+            return None
+        self._active.add(value)
+        found = self._natural(value)
+        self._active.discard(value)
+        if found is not None:
+            self.known[value] = found
+        return found
+
+    def _best(self, values: list[Any]) -> Ranked | None:
+        found = [n for n in (self.of(v) for v in values if is_vector(v)) if n is not None]
+        return max(found, key=lambda n: n[1]) if found else None
+
+    def _natural(self, value: Any) -> Ranked | None:
+        op = owner(value)
+        if op is None:
+            parent = value.owner.owner.operation
+            if parent.name == "scf.while":
+                return self._carried(parent, value)
+            i = ir.BlockArgument(value).arg_number - 1
+            return self._best([yielded(parent, i), parent.operands[3 + i]]) or (self._default(value), ANY)
+        if op.name == "scf.while":
+            return self.of(yielded(op, 1 + list(op.results).index(value)))
+        if op.name in ("scf.for", "scf.if"):
+            i = [r for r in op.results].index(value)
+            if op.name == "scf.for":
+                return self.of(op.regions[0].blocks[0].arguments[1 + i])
+            return self._best([yielded(op, i), op.regions[1].blocks[0].operations[-1].operands[i]])
+        if op.name == "vector.transfer_read":
+            return self.coalesced(op), MEMORY
+        if op.name == "vector.contract":
+            return Contraction(op, self.chip, self.warps).result, CONTRACTION
+        if op.name == "vector.multi_reduction":
+            source = self.of(op.operands[0])
+            return (source[0].sliced(list(op.attributes["reduction_dims"])), source[1]) if source else None
+        if op.name == "vector.scan":
+            layout = self.scanned(op)
+            return layout if value == op.results[0] else layout.sliced([scan_dim(op)]), SCAN
+        if op.name == SORT:
+            return sorted_layout(value, self.threads, self.chip.warp, self.chip.vector_bytes), SCAN
+        if op.name == "vector.transpose":
+            source = self.of(op.operands[0])
+            return (source[0].permuted(list(op.attributes["permutation"])), source[1]) if source else None
+        if op.name == "vector.shape_cast":
+            source = self.of(op.operands[0])
+            return (source[0].reshaped(shape_of(value)), source[1]) if source else None
+        if op.name == "vector.gather":
+            run = gather_run(op, self.chip.vector_bytes)
+            if run > 1:
+                return self._rows_gathered(op, run), MEMORY
+            found = self._best(list(op.operands))
+            return found if found is not None and found[1] else (self._default(value), GATHER)
+        if is_elementwise(op):
+            return self._best(list(op.operands))
+        return self._default(value), ANY
+
+    def _carried(self, loop: Any, argument: Any) -> Ranked:
+        """Of an argument of a scf.while's regions: of what the loop starts with and what a turn gives."""
+        i = ir.BlockArgument(argument).arg_number
+        before, after = (r.blocks[0] for r in loop.regions)
+        if argument.owner == after:
+            found = self.of(yielded(loop, 1 + i))
+        else:
+            found = self._best([loop.operands[i], after.operations[len(after.operations) - 1].operands[i]])
+        return found or (self._default(argument), ANY)
+
+    def _default(self, value: Any) -> Layout:
+        shape = shape_of(value)
+        per_thread = max(1, math.prod(shape) // self.threads)
+        width = max(1, self.chip.vector_bytes // max(4, element_bytes(ir.VectorType(value.type).element_type)))
+        return blocked(shape, list(reversed(range(len(shape)))), min(width, per_thread), self.chip.warp, self.warps)
+
+    def coalesced(self, op: Any) -> Layout:
+        """The layout of a transfer op in which neighbouring threads have neighbours in memory."""
+        access = Access(op, self.chip.vector_bytes)
+        size, order, width = math.prod(access.shape), access.order, 1
+        if order and access.dims[order[0]] == len(access.sizes) - 1:
+            width = min(access.aligned, access.shape[order[0]], max(1, size // self.threads))
+            turned = patch(op.results[0], order[0], width, self.threads, self.chip) if op.results else None
+            if turned is not None:
+                return blocked(access.shape, order, turned[0], self.chip.warp, self.warps, turned[1:])
+        return blocked(access.shape, order, width, self.chip.warp, self.warps)
+
+    def _rows_gathered(self, op: Any, run: int) -> Layout:
+        """The coalesced layout of a gather that reads `run` neighbours at once."""
+        shape = shape_of(op.results[0])
+        width = min(run, max(1, math.prod(shape) // self.threads))
+        return blocked(shape, list(reversed(range(len(shape)))), width, self.chip.warp, self.warps)
+
+    def scanned(self, op: Any) -> Layout:
+        """The layout of a scan's operand and result: whole words of neighbours along the scan."""
+        shape = shape_of(op.operands[0])
+        size = element_bytes(ir.VectorType(op.operands[0].type).element_type)
+        width = min(max(1, self.chip.vector_bytes // size), max(1, math.prod(shape) // self.threads))
+        return scan_layout(shape, scan_dim(op), width, self.chip.warp, self.warps)
+
+
+def scan_dim(op: Any) -> int:
+    """The dim along which a vector.scan runs."""
+    return int(ir.IntegerAttr(op.attributes["reduction_dim"]).value)

@@ -1,0 +1,65 @@
+"""Patches: loads of an operand whose neighbours in memory do not lie along k, where LDS is read along k.
+
+A lane of MFMA and WMMA holds neighbours along k, and there is no LDS read that transposes (ldmatrix on NVIDIA, which
+does not for bytes). So a thread loads a patch of `width` neighbours by `depth` rows along k, turns it in registers,
+which is choosing their order or, below 32 bits, one byte permutation a register, and writes runs of `depth` elements.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.passes.gpu.layout.contraction import Contraction
+from xcc.passes.gpu.layout.tile_ops import element_bytes
+
+__all__ = ["patch"]
+
+RUN_BYTES = 16      # along k: every wave reads the tile, so that wide reads count for more than wide loads
+LEAST_BYTES = 4     # of a load
+
+
+def patch(value: Any, near: int, width: int, threads: int, chip: Any) -> tuple[int, int, int] | None:
+    """(width, dim of k, depth) of the patch in which a thread loads the tile `value`, an operand of a contraction.
+
+    near: the dim whose neighbours lie together in memory, at most `width` of them in one access. None where the tile is
+    no such operand, has its neighbours along k, or the chip reads shared memory transposed.
+    """
+    if chip.has_matrix_loads and element_bytes(ir.VectorType(value.type).element_type) > 1:
+        return None
+    dim = _depth_dim(value, chip, threads // chip.warp, {})
+    if dim is None or dim == near:
+        return None
+    t = ir.VectorType(value.type)
+    own = 1
+    for s in t.shape:
+        own *= s
+    own //= threads
+    longest = min(RUN_BYTES // element_bytes(t.element_type), t.shape[dim])
+    least = min(width, max(1, LEAST_BYTES // element_bytes(t.element_type)))
+    depth = max(1, min(longest, own // least))
+    return min(width, max(1, own // depth)), dim, depth
+
+
+def _depth_dim(value: Any, chip: Any, warps: int, known: dict[Any, int | None]) -> int | None:
+    """The dim of `value` that becomes k of a matrix instruction, through elementwise operations alone.
+
+    known: what was found; an elementwise operation may be reached on very many ways.
+    """
+    if value not in known:
+        known[value] = _dim_of_users(value, chip, warps, known)
+    return known[value]
+
+
+def _dim_of_users(value: Any, chip: Any, warps: int, known: dict[Any, int | None]) -> int | None:
+    found = set()
+    for use in value.uses:
+        op = use.owner.operation
+        if op.name == "vector.contract" and use.operand_number < 2:
+            plan = Contraction(op, chip, warps)
+            found.add(plan.maps[use.operand_number].index(plan.k[0]) if plan.instruction is not None else None)
+        elif op.name.startswith("arith.") and len(op.results) == 1 and isinstance(op.results[0].type, ir.VectorType):
+            found.add(_depth_dim(op.results[0], chip, warps, known))
+        else:
+            return None
+    return found.pop() if len(found) == 1 else None

@@ -1,0 +1,119 @@
+"""Values of a tile program in the layouts that their uses ask for.
+
+Those that cost nothing (constants, steps, masks, broadcasts, transposes, cheap index arithmetic on those) are computed
+again in the layout needed; others get a conversion, written as a cast of the vector to its own type.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.diagnostics import CompilerBug
+from xcc.passes.gpu.layout.linear import Layout
+from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, is_vector, owner, shape_of
+
+__all__ = ["Relayout", "free"]
+
+LEAVES = ("arith.constant", "vector.step", "vector.create_mask", "vector.constant_mask")
+VIEWS = ("vector.broadcast", "vector.transpose", "vector.shape_cast")
+
+
+class Relayout:
+    """The values of a kernel. `assigned`: the layout that each has been given."""
+
+    def __init__(self) -> None:
+        self.assigned: dict[Any, Layout] = {}
+        self._cache: dict[tuple[Any, Layout], Any] = {}
+
+    def at(self, value: Any, layout: Layout) -> Any:
+        """`value` in `layout`."""
+        if self.assigned.get(value) == layout:
+            return value
+        key = (value, layout)
+        if key not in self._cache:
+            op = owner(value)
+            self._cache[key] = self._again(op, layout) if op is not None and free(op) else \
+                self._converted(value, layout)
+        return self._cache[key]
+
+    def _again(self, op: Any, layout: Layout) -> Any:
+        """The result of `op` computed again in `layout`."""
+        operands = []
+        for v in op.operands:
+            if not is_vector(v):
+                operands.append(v)
+            elif op.name == "vector.broadcast":
+                operands.append(self.at(v, _broadcast_source(layout, shape_of(v))))
+            elif op.name == "vector.shape_cast":
+                operands.append(self.at(v, layout.reshaped(shape_of(v))))
+            elif op.name == "vector.transpose":
+                order = list(op.attributes["permutation"])
+                operands.append(self.at(v, layout.permuted([order.index(d) for d in range(len(order))])))
+            else:
+                operands.append(self.at(v, layout))
+        with _after(op):
+            copy = op.clone()
+        for i, v in enumerate(operands):
+            copy.operands[i] = v
+        self.set(copy, [layout])
+        return copy.results[0]
+
+    def _converted(self, value: Any, layout: Layout) -> Any:
+        if layout.shape != shape_of(value):
+            raise CompilerBug(f"a layout of tile {layout.shape} is asked of a value of type {value.type}")
+        op = owner(value)
+        place = _after(op) if op is not None else ir.InsertionPoint.at_block_begin(value.owner)
+        with place:
+            cast = ir.Operation.create(CONVERT, results=[value.type], operands=[value])
+        self.set(cast, [layout])
+        return cast.results[0]
+
+    def set(self, op: Any, layouts: list[Layout]) -> None:
+        """Gives the vectors among the results of `op` their layouts."""
+        op.attributes[LAYOUT] = ir.ArrayAttr.get([ir.StringAttr.get(str(x)) for x in layouts])
+        for r, x in zip([r for r in op.results if is_vector(r)], layouts, strict=True):
+            self.assigned[r] = x
+
+    def use(self, op: Any, index: int, layout: Layout) -> None:
+        """Makes `op` read its operand number `index` in `layout`."""
+        op.operands[index] = self.at(op.operands[index], layout)
+
+
+def free(op: Any) -> bool:
+    """Whether `op` is computed again wherever it is used in another layout."""
+    if op.name in LEAVES or op.name in VIEWS:
+        return True
+    if not op.name.startswith("arith.") or op.name.startswith(("arith.div", "arith.rem")) \
+            and not isinstance(ir.VectorType(op.results[0].type).element_type, ir.IndexType):
+        return False
+    owners = [owner(v) for v in op.operands if is_vector(v)]
+    return all(o is not None and _leafy(o) for o in owners)
+
+
+def _leafy(op: Any) -> bool:
+    """Whether `op` reads no data: leaves, and views and cheap arithmetic of those."""
+    if op.name in LEAVES:
+        return True
+    if op.name in VIEWS:
+        source = op.operands[0]
+        return not is_vector(source) or (owner(source) is not None and _leafy(owner(source)))
+    return free(op)
+
+
+def _broadcast_source(layout: Layout, shape: tuple[int, ...]) -> Layout:
+    """What a broadcast to a tile of `layout` asks of its operand of `shape`: copies along the new dims."""
+    lead = len(layout.shape) - len(shape)
+    stretched = [lead + d for d, s in enumerate(shape) if s == 1]
+    return layout.sliced([*range(lead), *stretched]).reshaped(shape)
+
+
+def _after(op: Any) -> Any:
+    """The insertion point right after `op`."""
+    block = op.block
+    found = False
+    for other in block.operations:
+        if found:
+            return ir.InsertionPoint(other)
+        found = other.operation == op
+    return ir.InsertionPoint(block)

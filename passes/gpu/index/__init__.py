@@ -1,0 +1,1 @@
+"""What is known of indices and addresses: values, divisors, bounds, what a workgroup shares."""

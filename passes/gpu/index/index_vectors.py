@@ -1,0 +1,142 @@
+"""What is known about index vectors and masks: how they move along their last dim, and what divides their elements."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
+from xcc.passes.gpu.layout.tile_ops import element_bytes, owner, splat
+
+__all__ = ["elements_divisor", "gather_run", "same_along", "step_along"]
+
+
+def _last(value: Any) -> int:
+    """The size of a vector's last dim; 1 for a scalar."""
+    if not isinstance(value.type, ir.VectorType) or not ir.VectorType(value.type).rank:
+        return 1
+    return int(ir.VectorType(value.type).shape[-1])
+
+
+def step_along(value: Any, width: int) -> tuple[int, int] | None:
+    """How an index vector moves within each aligned run of `width` elements along its last dim.
+
+    (step, divisor): neighbours differ by `step`, and the first element of each run is a multiple of `divisor`.
+    None when nothing is known.
+    """
+    if _last(value) == 1:
+        return 0, divisor(value) if not isinstance(value.type, ir.VectorType) else _lanes_divisor(value)
+    fixed = splat(value)
+    if fixed is not None:
+        return 0, abs(fixed) or MAX_DIVISOR
+    op = owner(value)
+    if op is None:
+        return None
+    if op.name == "vector.step":
+        return 1, width
+    if op.name in ("vector.broadcast", "vector.shape_cast"):
+        source = op.operands[0]
+        if _last(source) == _last(value):
+            return step_along(source, width)
+        if op.name == "vector.broadcast" and _last(source) == 1:
+            return 0, step_along(source, width)[1]  # type: ignore[index]
+        return None
+    if op.name == "vector.transfer_read":       # the same element for all, where the last dim is none of memory's
+        return (0, 1) if isinstance(op.attributes["permutation_map"].value.results[-1], ir.AffineConstantExpr) else None
+    if not op.operands or not op.name.startswith(("arith.", "math.", "vector.gather")):
+        return None
+    sides = [step_along(v, width) for v in op.operands]
+    if any(x is None for x in sides):
+        return None
+    known = [x for x in sides if x is not None]
+    if op.name in ("arith.addi", "arith.subi"):
+        sign = 1 if op.name == "arith.addi" else -1
+        return known[0][0] + sign * known[1][0], math.gcd(known[0][1], known[1][1])
+    if op.name in ("arith.remui", "arith.remsi", "arith.divui", "arith.divsi") and known[0][0] == 1:
+        by = splat(op.operands[1])     # a run starts at a multiple of the width: it does not cross a multiple of `by`
+        if by is None or by % width or known[0][1] % width:
+            return None
+        return (1, width) if "rem" in op.name else (0, 1)
+    if op.name == "arith.muli":
+        (a, p), (b, q) = known
+        if a and b:
+            return None
+        factor = splat(op.operands[1] if a else op.operands[0])
+        if (a or b) and factor is None:
+            return None
+        return (a or b) * (factor or 0), min(p * q, MAX_DIVISOR)
+    if any(x[0] for x in known):
+        return None
+    if op.name in ("arith.minsi", "arith.maxsi", "arith.minui", "arith.maxui"):
+        return 0, math.gcd(known[0][1], known[1][1])
+    if op.name == "arith.select":
+        return 0, math.gcd(known[1][1], known[2][1])
+    return (0, known[0][1]) if op.name == "arith.index_cast" else (0, 1)
+
+
+def _lanes_divisor(value: Any) -> int:
+    """A divisor of all elements of a vector whose last dim has one element."""
+    op = owner(value)
+    if op is not None and op.name in ("vector.shape_cast", "vector.broadcast"):
+        source = op.operands[0]
+        return divisor(source) if not isinstance(source.type, ir.VectorType) else elements_divisor(source)
+    return 1
+
+
+def elements_divisor(value: Any) -> int:
+    """A divisor of every element of an index vector."""
+    fixed = splat(value)
+    if fixed is not None:
+        return abs(fixed) or MAX_DIVISOR
+    op = owner(value)
+    if op is None:
+        return 1
+    if not isinstance(value.type, ir.VectorType):
+        return divisor(value)
+    if op.name in ("vector.shape_cast", "vector.broadcast"):
+        return elements_divisor(op.operands[0])
+    if op.name == "arith.muli":
+        return min(elements_divisor(op.operands[0]) * elements_divisor(op.operands[1]), MAX_DIVISOR)
+    if op.name in ("arith.addi", "arith.subi", "arith.minsi", "arith.maxsi"):
+        return math.gcd(elements_divisor(op.operands[0]), elements_divisor(op.operands[1]))
+    if op.name == "arith.select":
+        return math.gcd(elements_divisor(op.operands[1]), elements_divisor(op.operands[2]))
+    return 1
+
+
+def same_along(mask: Any, width: int) -> bool:
+    """Whether every aligned run of `width` elements along the mask's last dim is all on or all off."""
+    op = owner(mask)
+    if _last(mask) == 1:
+        return True
+    if op is None:
+        return False
+    if op.name == "vector.create_mask":
+        return divisor(op.operands[len(op.operands) - 1]) % width == 0
+    if op.name == "vector.constant_mask":
+        return bool(list(op.attributes["mask_dim_sizes"])[-1] % width == 0)
+    if op.name == "arith.constant":
+        return bool(ir.DenseElementsAttr(op.attributes["value"]).is_splat)
+    if op.name in ("vector.broadcast", "vector.shape_cast"):
+        source = op.operands[0]
+        return _last(source) == 1 and op.name == "vector.broadcast" or \
+            _last(source) == _last(mask) and same_along(source, width)
+    if op.name == "arith.cmpi":
+        sides = [step_along(v, width) for v in op.operands]
+        return all(s is not None and s[0] == 0 for s in sides)
+    return op.name in ("arith.andi", "arith.ori", "arith.xori") and all(same_along(v, width) for v in op.operands)
+
+
+def gather_run(op: Any, max_bytes: int) -> int:
+    """How many neighbours along the last dim one access of a vector.gather may read: they lie together, aligned."""
+    operands = list(op.operands)
+    base, index = operands[:-3], operands[-3]
+    size = element_bytes(ir.VectorType(op.results[0].type).element_type)
+    width = max(1, max_bytes // size)
+    while width > 1:
+        found = step_along(index, width) if _last(index) % width == 0 else None
+        if found is not None and found[0] == 1 and found[1] % width == 0 and divisor(base[-1]) % width == 0:
+            return width
+        width //= 2
+    return 1

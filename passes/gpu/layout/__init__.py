@@ -1,0 +1,1 @@
+"""Layouts: which thread and register holds which element of tiles and of matrix instructions; how ops carry them."""

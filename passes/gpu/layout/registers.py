@@ -1,0 +1,90 @@
+"""A thread's values: 1-D vectors of its registers, and how their element types are kept in shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xcc._mlir import arith_d, ir, scf_d, vector_d
+from xcc.passes.gpu.layout.linear import bits
+
+__all__ = ["from_memory", "from_registers", "guarded", "index", "memory_type", "register_groups", "register_vector",
+           "registers_of", "select_registers", "to_memory"]
+
+
+def index(value: int) -> Any:
+    return arith_d.constant(ir.IndexType.get(), value)
+
+
+def register_vector(count: int, element_type: Any) -> Any:
+    return ir.VectorType.get([count], element_type)
+
+
+def registers_of(value: Any) -> list[Any]:
+    """The scalars of a 1-D register vector."""
+    owner = value.owner
+    if not isinstance(owner, ir.Block) and owner.operation.name == "vector.from_elements":
+        return list(owner.operation.operands)
+    return [vector_d.extract(value, [], [i]) for i in range(ir.VectorType(value.type).shape[0])]
+
+
+def from_registers(scalars: Sequence[Any]) -> Any:
+    return vector_d.from_elements(register_vector(len(scalars), scalars[0].type), list(scalars))
+
+
+def select_registers(value: Any, indices: Sequence[int]) -> Any:
+    """A register vector of the named registers of `value`."""
+    count = ir.VectorType(value.type).shape[0]
+    if list(indices) == list(range(count)):
+        return value
+    owner = value.owner
+    if not isinstance(owner, ir.Block) and owner.operation.name == "vector.from_elements":
+        operands = list(owner.operation.operands)
+        return from_registers([operands[i] for i in indices])
+    return vector_d.shuffle(value, value, list(indices))
+
+
+def register_groups(count: int, run: Sequence[int]) -> list[list[int]]:
+    """Registers split into runs: each group walks the bits `run`, groups go over the other bits in order."""
+    rest = [b for b in range(count.bit_length() - 1) if b not in run]
+    groups = []
+    for outer in range(1 << len(rest)):
+        base = sum(1 << rest[i] for i in bits(outer))
+        groups.append([base + sum(1 << run[i] for i in bits(inner)) for inner in range(1 << len(run))])
+    return groups
+
+
+def guarded(condition: Any, build: Callable[[], None]) -> None:
+    """Runs `build` inside an scf.if of `condition`, or plainly when it is None."""
+    if condition is None:
+        build()
+        return
+    branch = scf_d.IfOp(condition)
+    with ir.InsertionPoint(branch.then_block):
+        build()
+        scf_d.yield_([])
+
+
+def memory_type(element_type: Any) -> Any:
+    """How a register's element type is kept in shared memory: i1 as i8, index as i64."""
+    if isinstance(element_type, ir.IndexType):
+        return ir.IntegerType.get_signless(64)
+    if isinstance(element_type, ir.IntegerType) and element_type.width < 8:
+        return ir.IntegerType.get_signless(8)
+    return element_type
+
+
+def to_memory(value: Any, stored: Any) -> Any:
+    t = ir.VectorType(value.type)
+    if t.element_type == stored:
+        return value
+    out = register_vector(t.shape[0], stored)
+    return arith_d.index_cast(out, value) if isinstance(t.element_type, ir.IndexType) else arith_d.extui(out, value)
+
+
+def from_memory(value: Any, element_type: Any) -> Any:
+    t = ir.VectorType(value.type)
+    if t.element_type == element_type:
+        return value
+    out = register_vector(t.shape[0], element_type)
+    return arith_d.index_cast(out, value) if isinstance(element_type, ir.IndexType) else arith_d.trunci(out, value)

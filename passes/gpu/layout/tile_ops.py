@@ -1,0 +1,116 @@
+"""What passes ask of the operations and values of a tile program, and the attributes that they agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.diagnostics import UserError
+from xcc.passes.gpu.layout.linear import Layout
+
+__all__ = ["CONVERT", "LAYOUT", "config_int", "constant", "element_bytes", "is_elementwise", "is_vector", "owner",
+           "shape_of", "splat", "step_of", "walk", "words", "yielded"]
+
+LAYOUT = "xcc.layout"       # of the vectors that an op gives, or that it stores
+CONVERT = "builtin.unrealized_conversion_cast"      # of a vector to its own type: to another layout
+
+
+def owner(value: Any) -> Any:
+    """The operation that defines `value`, or None for a block argument."""
+    return None if isinstance(value.owner, ir.Block) else value.owner.operation
+
+
+def step_of(value: Any, block: Any, fits: Callable[[Any], bool]) -> list[Any] | None:
+    """The operations of a loop's `block` that `value` needs, in order; None where one does not fit, or needs a value
+    that the loop carries."""
+    needed: set[Any] = set()
+    todo = [value]
+    while todo:
+        v = todo.pop()
+        op = owner(v)
+        if op is None:
+            if v.owner == block and ir.BlockArgument(v).arg_number:
+                return None
+            continue
+        if op.block != block or op in needed:
+            continue
+        if not fits(op):
+            return None
+        needed.add(op)
+        todo += list(op.operands)
+    return [op.operation for op in block.operations if op.operation in needed]
+
+
+def constant(value: Any) -> int | None:
+    """The value of an integer or index constant."""
+    op = owner(value)
+    if op is None or op.name != "arith.constant":
+        return None
+    attr = op.attributes["value"]
+    return attr.value if isinstance(attr, ir.IntegerAttr) else None
+
+
+def splat(value: Any) -> int | None:
+    """The number that a constant is, or that all elements of a constant vector are."""
+    op = owner(value)
+    if op is None or op.name != "arith.constant":
+        return None
+    attr = op.attributes["value"]
+    if isinstance(attr, ir.IntegerAttr):
+        return int(attr.value)
+    if not isinstance(attr, ir.DenseElementsAttr) or not attr.is_splat:
+        return None
+    fixed = ir.DenseElementsAttr(attr).get_splat_value()
+    return int(fixed.value) if isinstance(fixed, ir.IntegerAttr) else None
+
+
+def config_int(func: Any, key: str, default: int) -> int:
+    """An integer of the GPU's part of the kernel's ``xcc.config``."""
+    attributes = func.operation.attributes
+    config = attributes["xcc.config"] if "xcc.config" in attributes else {}
+    if key in config:
+        raise UserError(f"xcc.config: {key} is one of gpu = {{...}}")
+    return int(config["gpu"][key].value) if "gpu" in config and key in config["gpu"] else default
+
+
+def is_vector(value: Any) -> bool:
+    return isinstance(value.type, ir.VectorType)
+
+
+def is_elementwise(op: Any) -> bool:
+    return op.name.startswith(("arith.", "math.")) and op.name != "arith.constant"
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    return tuple(ir.VectorType(value.type).shape)
+
+
+def element_bytes(element_type: Any) -> int:
+    """Bytes of one element in memory; index counts as 8, i1 as 1."""
+    if isinstance(element_type, ir.IndexType):
+        return 8
+    width: int = element_type.width
+    return max(1, width // 8)
+
+
+def words(layout: Layout, value: Any) -> int:
+    """Registers of 4 bytes that `value`, distributed by `layout`, takes in a thread."""
+    return -(-layout.registers * element_bytes(ir.VectorType(value.type).element_type) // 4)
+
+
+def walk(block: Any) -> list[Any]:
+    """All operations under `block`, outer before inner, in order."""
+    out: list[Any] = []
+    for op in block.operations:
+        out.append(op.operation)
+        for region in op.operation.regions:
+            for inner in region.blocks:
+                out += walk(inner)
+    return out
+
+
+def yielded(op: Any, i: int) -> Any:
+    """What the first region of `op` yields as its result number `i`."""
+    block = op.regions[0].blocks[0]
+    return block.operations[len(block.operations) - 1].operands[i]

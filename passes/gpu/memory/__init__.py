@@ -1,0 +1,1 @@
+"""One thread's accesses to global memory: transfers, gathers, asynchronous copies."""

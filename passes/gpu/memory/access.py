@@ -1,0 +1,145 @@
+"""The memory side of a tile's reads and writes: what a layout's accesses are aligned to, and how well they coalesce."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xcc import symbolic
+from xcc._mlir import ir
+from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
+from xcc.passes.gpu.layout.linear import Layout
+from xcc.passes.gpu.layout.tile_ops import element_bytes
+
+__all__ = ["Access", "map_dims", "mask_layout", "neighbours_in_registers", "register_run"]
+
+
+def map_dims(op: Any) -> list[int]:
+    """For each vector dim of a transfer op the memory dim it walks, -1 where it broadcasts."""
+    amap = op.attributes["permutation_map"].value
+    return [e.position if isinstance(e, ir.AffineDimExpr) else -1 for e in amap.results]
+
+
+def register_run(layout: Layout, limit: int, dim: int = -1) -> tuple[int, list[int]]:
+    """The longest aligned run of neighbours along `dim` in one thread: elements (`limit` at most) and register bits."""
+    dim %= len(layout.shape)
+    registers = [v[dim] if not any(c for d, c in enumerate(v) if d != dim) else 0 for v in layout.basis("register")]
+    chosen: list[int] = []
+    while (2 << len(chosen)) <= limit:
+        want = 1 << len(chosen)
+        found = [i for i, c in enumerate(registers) if c == want]
+        others = [v[dim] for n, vs in layout.bases for i, v in enumerate(vs)
+                  if not (n == "register" and found and i == found[0])]
+        if not found or any(c & want for c in others):
+            break
+        chosen.append(found[0])
+    return 1 << len(chosen), chosen
+
+
+class Access:
+    """The memory side of a vector.transfer_read or transfer_write.
+
+    Attributes:
+        dims: for each vector dim the memory dim it walks, -1 for a broadcast.
+        aligned: elements; every row start and index is a multiple of it.
+    """
+
+    def __init__(self, op: Any, max_bytes: int) -> None:
+        write = op.operation.name == "vector.transfer_write"
+        self.memref = op.operands[1] if write else op.operands[0]
+        vector = ir.VectorType(op.operands[0].type if write else op.results[0].type)
+        self.shape = tuple(vector.shape)
+        self.bytes = element_bytes(vector.element_type)
+        self.dims = map_dims(op)
+        memory = ir.MemRefType(self.memref.type)
+        self.sizes = list(memory.shape)
+        first = 2 if write else 1
+        self.indices = list(op.operands)[first:first + len(self.sizes)]
+        self.aligned = self._alignment(max(1, max_bytes // self.bytes))
+
+    def _alignment(self, limit: int) -> int:
+        if not self.sizes:
+            return 1
+        known = math.gcd(limit, divisor(self.indices[-1]))
+        stride = 1
+        for d in reversed(range(1, len(self.sizes))):
+            stride = stride * (self.sizes[d] if self.sizes[d] >= 0 else _known_multiple(self.memref, d))
+            index = divisor(self.indices[d - 1])
+            walked = d - 1 in self.dims
+            known = math.gcd(known, stride if walked else min(stride * index, MAX_DIVISOR))
+        return known & -known
+
+    @property
+    def order(self) -> list[int]:
+        """The vector dims by distance in memory, nearest first; broadcast dims come last."""
+        return sorted(range(len(self.dims)), key=lambda i: -self.dims[i] if self.dims[i] >= 0 else 1)
+
+    def _stride(self, memory_dim: int) -> int:
+        stride = 1
+        for s in self.sizes[memory_dim + 1:]:
+            stride *= s if s >= 0 else 1 << 12
+        return stride
+
+    def run(self, layout: Layout) -> tuple[int, list[int]]:
+        """The widest vector access of `layout` here: elements, and the register bits that span it."""
+        last = len(self.sizes) - 1
+        along = [i for i, d in enumerate(self.dims) if d == last]
+        return register_run(layout, self.aligned, along[0]) if along else (1, [])
+
+    def efficiency(self, layout: Layout) -> float:
+        """Bytes a warp asks for over the bytes of the 32-byte sectors it touches, for its first access."""
+        width, _ = self.run(layout)
+        wanted: set[int] = set()
+        for lane in range(layout.size("lane")):
+            position = layout.at(lane=lane)
+            offset = sum(c * self._stride(d) for c, d in zip(position, self.dims, strict=True) if d >= 0)
+            wanted.update(range(offset * self.bytes, (offset + width) * self.bytes))
+        sectors = {b // 32 for b in wanted}
+        return len(wanted) / (32 * len(sectors))
+
+
+def _known_multiple(memref: Any, dim: int) -> int:
+    """What the size of an argument's dim is known to be a multiple of: the kernel says how its symbols make it."""
+    if not isinstance(memref.owner, ir.Block):
+        return 1
+    func, number = memref.owner.owner, ir.BlockArgument(memref).arg_number
+    attributes = func.operation.attributes if hasattr(func, "operation") else {}
+    if func is None or "xt.arg_dims" not in attributes:
+        return 1
+    given = list(ir.ArrayAttr(attributes["xt.arg_dims"]))
+    if number >= len(given):
+        return 1
+    text = list(ir.ArrayAttr(given[number]))[dim]
+    size = symbolic.parse(text.value) if isinstance(text, ir.StringAttr) else 1
+    return 1 if isinstance(size, int) else min(math.gcd(*(c for _, c in size.terms)), MAX_DIVISOR)
+
+
+def neighbours_in_registers(layout: Layout, access: Access) -> Layout:
+    """`layout` with lane bits along the nearest dim changed for register bits, so that a thread's accesses are wide."""
+    dim = next((i for i, d in enumerate(access.dims) if d == len(access.sizes) - 1), None)
+    if dim is None:
+        return layout
+    registers, lanes = list(layout.basis("register")), list(layout.basis("lane"))
+
+    def along(step: int) -> tuple[int, ...]:
+        return tuple(step if d == dim else 0 for d in range(len(layout.shape)))
+
+    far = [n for n, v in enumerate(registers) if v in [along(1 << b) for b in range(30)] and v[dim] >= access.aligned]
+    step = 1
+    while step < access.aligned:
+        if along(step) not in registers:
+            if along(step) not in lanes or not far:
+                break
+            n, m = far.pop(0), lanes.index(along(step))
+            registers[n], lanes[m] = lanes[m], registers[n]
+        step *= 2
+    return Layout(layout.shape, tuple((name, tuple({"register": registers, "lane": lanes}.get(name, vectors)))
+                                      for name, vectors in layout.bases))
+
+
+def mask_layout(op: Any, layout: Layout) -> Layout:
+    """The layout of the mask of a transfer op whose vector has `layout`: its dims are in the memory's order."""
+    access = Access(op, 1)
+    kept = [i for i, d in enumerate(access.dims) if d >= 0]
+    order = sorted(range(len(kept)), key=lambda j: access.dims[kept[j]])
+    return layout.sliced([i for i, d in enumerate(access.dims) if d < 0]).permuted(order)

@@ -1,0 +1,44 @@
+"""A thread's asynchronous copies from global to shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xcc._mlir import arith_d, ir
+from xcc.passes.gpu.layout.linear import Layout
+from xcc.passes.gpu.layout.registers import guarded, index
+
+__all__ = ["AsyncCopy", "all_of", "copy_async"]
+
+AsyncCopy = tuple[list[int], Any, list[Any], Any]   # registers, memref, indices, test or None
+
+
+def copy_async(k: Any, parts: Callable[[], list[AsyncCopy]], to: tuple[Any, Layout, Any], width: int, size: int,
+               every: Any = None) -> None:
+    """Asynchronous copies of `width` elements to (buffer, offsets, start) where `every` holds."""
+    buffer, offsets, start = to
+    token = ir.Type.parse("!nvgpu.device.async.token")
+    attributes = {"dstElements": ir.IntegerAttr.get(ir.IndexType.get(), width)}
+    if width * size == 16:
+        attributes["bypassL1"] = ir.UnitAttr.get()
+
+    def copy() -> None:
+        for group, memref, indices, test in parts():
+            at = k.code.offset_of(offsets, group[0], start=start)
+            tests = [x for x in (every, test) if x is not None]
+            limit = [arith_d.select(all_of(tests), index(width), index(0))] if tests else []
+            ir.Operation.create(
+                "nvgpu.device_async_copy", results=[token], operands=[buffer, at, memref, *indices, *limit],
+                attributes={**attributes,
+                            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, len(indices), len(limit)])})
+
+    guarded(k.code.first_copy(offsets), copy)
+
+
+def all_of(tests: list[Any]) -> Any:
+    """Whether all `tests` hold, of which there is one at least."""
+    joined = tests[0]
+    for t in tests[1:]:
+        joined = arith_d.andi(joined, t)
+    return joined

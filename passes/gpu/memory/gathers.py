@@ -1,0 +1,96 @@
+"""Per-thread gathers, one access for each run of neighbours that lie together in memory, and scatters."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from xcc._mlir import arith_d, ir, memref_d, scf_d, vector_d
+from xcc.passes.gpu.index.index_vectors import gather_run, same_along
+from xcc.passes.gpu.layout.linear import Layout
+from xcc.passes.gpu.layout.registers import from_registers, guarded, register_groups, register_vector, registers_of
+from xcc.passes.gpu.layout.tile_ops import element_bytes
+from xcc.passes.gpu.memory.access import register_run
+from xcc.passes.gpu.memory.async_copies import AsyncCopy, copy_async
+from xcc.passes.gpu.memory.transfers import Transfer
+
+__all__ = ["Gather", "gather", "reader", "scatter"]
+
+
+class Gather:
+    """The memory accesses of one thread for a gather: one for each run of neighbours that lie together in memory."""
+
+    def __init__(self, k: Any, op: Any) -> None:
+        operands = list(op.operands)
+        self.k, self.op, self.layout = k, op, k.layout(op.results[0])
+        self.base, *self.offsets = [k.get(v) for v in operands[:-3]]
+        self.chosen, self.mask, self.other = (registers_of(k.get(v)) for v in operands[-3:])
+        self.element = ir.VectorType(op.results[0].type).element_type
+        self.bytes = element_bytes(self.element)
+        self.width, run = register_run(self.layout, gather_run(op, k.chip.vector_bytes))
+        self.groups = register_groups(self.layout.registers, run)
+        self.uniform = Gather.uniform_mask(op, self.width)
+
+    @staticmethod
+    def uniform_mask(op: Any, width: int) -> bool:
+        """Whether the mask is all on or all off in each run of `width` elements."""
+        return width == 1 or same_along(op.operands[len(op.operands) - 2], width)
+
+    def indices(self, register: int) -> list[Any]:
+        return _last_plus(self.offsets, self.chosen[register])
+
+    def load(self) -> list[Any]:
+        """The elements by register, each access behind its test."""
+        out: list[Any] = [None] * self.layout.registers
+        for group in self.groups:
+            for part in [group] if self.uniform else [[r] for r in group]:
+                kind = register_vector(len(part), self.element)
+                branch = scf_d.IfOp(self.mask[part[0]], [kind], has_else=True)
+                with ir.InsertionPoint(branch.then_block):
+                    aligned = len(part) * self.bytes if len(part) > 1 else None
+                    scf_d.yield_([vector_d.load(kind, self.base, self.indices(part[0]), alignment=aligned)])
+                with ir.InsertionPoint(branch.else_block):
+                    scf_d.yield_([from_registers([self.other[r] for r in part])])
+                for r, s in zip(part, registers_of(branch.results[0]), strict=True):
+                    out[r] = s
+        return out
+
+    def copy_async(self, buffer: Any, offsets: Layout, start: Any, test: Any = None) -> None:
+        """Copies into shared memory `buffer` at `offsets` from `start` on; zeros where the mask or `test` is off."""
+        def parts() -> list[AsyncCopy]:
+            return [(g, self.base, self.indices(g[0]), self.mask[g[0]]) for g in self.groups]
+
+        copy_async(self.k, parts, (buffer, offsets, start), self.width, self.bytes, test)
+
+
+def reader(k: Any, op: Any) -> Transfer | Gather:
+    """The accesses of a transfer_read or gather in its layout."""
+    return Gather(k, op) if op.name == "vector.gather" else Transfer.of(k, op)
+
+
+def gather(k: Any, op: Any) -> None:
+    """vector.gather"""
+    k.values[op.results[0]] = from_registers(Gather(k, op).load())
+
+
+def scatter(k: Any, op: Any) -> None:
+    """vector.scatter: one guarded store an element."""
+    operands = list(op.operands)
+    base, *offsets = [k.get(v) for v in operands[:-3]]
+    layout = k.layout(operands[-1])
+    chosen, mask, value = (registers_of(k.get(v)) for v in operands[-3:])
+
+    def store_one(at: Any, scalar: Any) -> None:
+        memref_d.store(scalar, base, _last_plus(offsets, at))
+
+    def store() -> None:
+        for i, m, v in zip(chosen, mask, value, strict=True):
+            guarded(m, partial(store_one, i, v))
+
+    guarded(k.code.first_copy(layout), store)
+
+
+def _last_plus(offsets: list[Any], chosen: Any) -> list[Any]:
+    if not isinstance(chosen.type, ir.IndexType):
+        chosen = arith_d.index_cast(ir.IndexType.get(), chosen)
+    return [*offsets[:-1], arith_d.addi(offsets[-1], chosen)]

@@ -1,0 +1,199 @@
+"""Per-thread loads and stores: transfers as the widest accesses the layout and alignment allow."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import prod
+from typing import Any
+
+from xcc._mlir import arith_d, gpu_d, ir, memref_d, scf_d, vector_d
+from xcc.passes.gpu.index.index_vectors import same_along
+from xcc.passes.gpu.layout.linear import Layout
+from xcc.passes.gpu.layout.registers import (
+    from_registers,
+    guarded,
+    index,
+    register_groups,
+    register_vector,
+    registers_of,
+    select_registers,
+)
+from xcc.passes.gpu.memory.access import Access, mask_layout
+from xcc.passes.gpu.memory.async_copies import AsyncCopy, all_of, copy_async
+
+
+def read(k: Any, op: Any) -> None:
+    """vector.transfer_read"""
+    result = op.results[0]
+    layout = k.layout(result)
+    access = Access(op, k.chip.vector_bytes)
+    padding = k.get(op.operands[1 + len(access.sizes)])
+    element = ir.VectorType(result.type).element_type
+    transfer = Transfer(k, op, access, layout)
+    out: list[Any] = [None] * layout.registers
+    for group in transfer.groups:
+        piece = transfer.load(group, element, padding)
+        for r, s in zip(group, registers_of(piece), strict=True):
+            out[r] = s
+    if len(transfer.groups) == 1 and transfer.groups[0] == list(range(layout.registers)):
+        k.values[result] = piece
+    else:
+        k.values[result] = from_registers(out)
+
+
+def write(k: Any, op: Any) -> None:
+    """vector.transfer_write"""
+    value = op.operands[0]
+    layout = k.layout(value)
+    transfer = Transfer(k, op, Access(op, k.chip.vector_bytes), layout)
+
+    def store() -> None:
+        for batch in k.pieces.batches(value, transfer.groups):
+            held = [r for group in batch for r in group]
+            piece = k.pieces.get(value, held)
+            for group in batch:
+                transfer.store(group, select_registers(piece, [held.index(r) for r in group]))
+
+    guarded(k.code.first_copy(layout), store)
+
+
+class Transfer:
+    """The memory accesses of one thread for a transfer op."""
+
+    def __init__(self, k: Any, op: Any, access: Access, layout: Layout) -> None:
+        self.k, self.access, self.layout = k, access, layout
+        self.memref = k.get(access.memref)
+        self.base = [k.get(v) for v in access.indices]
+        self.width, run = access.run(layout)
+        self.groups = register_groups(layout.registers, run)
+        self.mask: list[Any] | None = None
+        segments = list(op.attributes["operandSegmentSizes"])
+        if segments[-1]:
+            mask = op.operands[len(op.operands) - 1]
+            wanted = mask_layout(op, layout)
+            scalars = registers_of(k.get(mask))
+            held = {wanted.at(register=r): r for r in reversed(range(wanted.registers))}
+            kept = sorted((d, i) for i, d in enumerate(access.dims) if d >= 0)
+            self.mask = [scalars[held[tuple(layout.at(register=r)[i] for _, i in kept)]]
+                         for r in range(layout.registers)]
+            self.uniform = self.width == 1 or same_along(mask, self.width)
+
+    @staticmethod
+    def of(k: Any, op: Any) -> Transfer:
+        """The accesses of a transfer_read in its layout."""
+        return Transfer(k, op, Access(op, k.chip.vector_bytes), k.layout(op.results[0]))
+
+    @staticmethod
+    def uniform_mask(op: Any, width: int) -> bool:
+        """Whether the mask of a transfer op is all on or all off in each access of `width` elements."""
+        return width == 1 or same_along(op.operands[len(op.operands) - 1], width)
+
+    def copy_async(self, buffer: Any, offsets: Layout, start: Any, test: Any = None) -> None:
+        """Copies into shared memory `buffer` at `offsets` from `start` on; zeros where the mask or `test` is off."""
+        def parts() -> list[AsyncCopy]:
+            tests = [None if self.mask is None else self.mask[g[0]] for g in self.groups]
+            apart = [self.distance(g[0]) for g in self.groups]
+            if None in apart:
+                return [(g, self.memref, self.indices(g[0]), t) for g, t in zip(self.groups, tests, strict=True)]
+            view = self.view()
+            return [(g, view, [index(n or 0)], t) for g, n, t in zip(self.groups, apart, tests, strict=True)]
+
+        copy_async(self.k, parts, (buffer, offsets, start), self.width, self.access.bytes, test)
+
+    def distance(self, register: int) -> int | None:
+        """Elements from the one in the first register to the one in `register`; None where they are not known."""
+        sizes = self.access.sizes
+        total = 0
+        for dim, memory in enumerate(self.access.dims):
+            fixed = self.layout.at(register=register)[dim]
+            if memory < 0 or not fixed:
+                continue
+            inner = sizes[memory + 1:]
+            moving = [v[dim] for name in ("lane", "warp") for v in self.layout.basis(name)]
+            if any(n < 0 for n in inner) or any(v & fixed for v in moving):
+                return None
+            total += fixed * prod(inner)
+        return total if ir.MemRefType(self.memref.type).layout == ir.AffineMapAttr.get(
+            ir.AffineMap.get_identity(len(sizes))) else None
+
+    def view(self) -> Any:
+        """The memory from the element in the first register on, in one dim: a thread's accesses differ by constants."""
+        sizes = [memref_d.dim(self.memref, index(d)) if n < 0 else index(n) for d, n in enumerate(self.access.sizes)]
+        at, count = index(0), index(1)
+        for i, n in zip(self.indices(0), sizes, strict=True):
+            at, count = arith_d.addi(arith_d.muli(at, n), i), arith_d.muli(count, n)
+        unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+        kind = ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], ir.MemRefType(self.memref.type).element_type,
+                                 layout=ir.StridedLayoutAttr.get(unknown, [1]))
+        return ir.Operation.create("memref.reinterpret_cast", results=[kind], operands=[self.memref, at, count],
+                                   attributes={
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, 0]),
+            "static_offsets": ir.DenseI64ArrayAttr.get([unknown]),
+            "static_sizes": ir.DenseI64ArrayAttr.get([ir.ShapedType.get_dynamic_size()]),
+            "static_strides": ir.DenseI64ArrayAttr.get([1])}).results[0]
+
+    def indices(self, register: int) -> list[Any]:
+        out = list(self.base)
+        for dim, memory in enumerate(self.access.dims):
+            if memory >= 0 and self.layout.shape[dim] > 1:
+                out[memory] = arith_d.addi(out[memory], self.k.code.coordinate(self.layout, register, dim))
+        return out
+
+    def load(self, group: list[int], element: Any, padding: Any) -> Any:
+        kind = register_vector(len(group), element)
+
+        def plain() -> Any:
+            return vector_d.load(kind, self.memref, self.indices(group[0]), alignment=self.width * self.access.bytes)
+
+        if self.mask is None:
+            return plain()
+        whole = self.mask[group[0]] if self.uniform else all_of([self.mask[r] for r in group])
+        branch = scf_d.IfOp(whole, [kind], has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            scf_d.yield_([plain()])
+        with ir.InsertionPoint(branch.else_block):
+            if self.uniform:
+                scf_d.yield_([vector_d.broadcast(kind, padding)])
+            else:
+                scf_d.yield_([from_registers([self._load_one(r, element, padding) for r in group])])
+        return branch.results[0]
+
+    def _load_one(self, register: int, element: Any, padding: Any) -> Any:
+        assert self.mask is not None
+        branch = scf_d.IfOp(self.mask[register], [element], has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            scf_d.yield_([memref_d.load(self.memref, self.indices(register))])
+        with ir.InsertionPoint(branch.else_block):
+            scf_d.yield_([padding])
+        return branch.results[0]
+
+    def _store_one(self, register: int, scalar: Any) -> None:
+        memref_d.store(scalar, self.memref, self.indices(register))
+
+    def store(self, group: list[int], piece: Any) -> None:
+        def plain() -> None:
+            vector_d.store(piece, self.memref, self.indices(group[0]), alignment=self.width * self.access.bytes)
+
+        if self.mask is None:
+            plain()
+            return
+        whole = self.mask[group[0]] if self.uniform else all_of([self.mask[r] for r in group])
+        branch = scf_d.IfOp(whole, has_else=not self.uniform)
+        with ir.InsertionPoint(branch.then_block):
+            plain()
+            scf_d.yield_([])
+        if not self.uniform:
+            mask = self.mask
+            with ir.InsertionPoint(branch.else_block):
+                for r, s in zip(group, registers_of(piece), strict=True):
+                    guarded(mask[r], partial(self._store_one, r, s))
+                scf_d.yield_([])
+
+
+def uniform_store(k: Any, op: Any) -> None:
+    """memref.store of a scalar that is the same in the whole workgroup: one thread stores it."""
+    def store() -> None:
+        k.scalar(op)
+
+    guarded(arith_d.cmpi(arith_d.CmpIPredicate.eq, k.code.thread, index(0)), store)
+    gpu_d.barrier()

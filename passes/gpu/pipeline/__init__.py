@@ -1,0 +1,1 @@
+"""Loops whose later steps' tiles are loaded during this one, and workgroups that compute tile after tile."""

@@ -1,0 +1,183 @@
+"""The tiles of a pipelined loop's later steps: their copies, loads and writes to shared memory.
+
+A tile that is copied asynchronously has `slots` slots, of which the loop's first counter says the one that this step
+reads. One that goes through registers is loaded ahead of a step's instructions and written behind them, to the next of
+two slots (three, where instructions run on into the next step), which the last counter says.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc._mlir import arith_d, ir
+from xcc.passes.gpu.layout.registers import guarded, index, to_memory
+from xcc.passes.gpu.layout.staged_tile import StagedTile
+from xcc.passes.gpu.layout.tile_ops import owner
+from xcc.passes.gpu.memory.gathers import reader
+from xcc.passes.gpu.pipeline.loads_ahead import LOADS, LoadsAhead
+from xcc.passes.gpu.pipeline.loop_steps import Steps
+from xcc.passes.gpu.vendor import warpgroup
+
+__all__ = ["LaterTiles"]
+
+
+class LaterTiles:
+    """The tiles of `plan`, which `block`, the loop's body, loads at `steps`; `k` emits.
+
+    Attributes:
+        direct: those that are copied asynchronously, so many steps `ahead`.
+        held: those that go through registers.
+        endless: what is copied behind the last step are steps of another tile.
+    """
+
+    def __init__(self, k: Any, block: Any, plan: LoadsAhead, steps: Steps) -> None:
+        self.k, self.block, self.plan, self.staged, self.steps = k, block, plan, plan.staged, steps
+        self.direct = [t for _, t in self.staged if t.direct]
+        self.held = [t for _, t in self.staged if not t.direct and not t.kept]
+        self.slots = max((t.slots for t in self.direct), default=2)
+        self.ahead = self.slots - 1 - plan.running
+        self.endless = False
+
+    def prepare(self) -> None:
+        """Shared memory, and what stays in it through the loop."""
+        k, shared = self.k, self.k.shared
+        shared.begin()
+        shared.reserved = 0
+        for _, t in self.staged:
+            t.buffer = shared.buffer(t.slots * t.elements, t.stored, t.offset)
+        for _, t in self.staged:
+            if t.kept:      # the first step's barrier is before its reads
+                shared.write(to_memory(k.get(t.value), t.stored), t.buffer, t.memory.compose(k.layout(t.value)))
+        if self.plan.fenced and any(t.kept for _, t in self.staged):
+            warpgroup.fence_writes()
+        shared.reserved = max(t.offset + -(-t.slots * t.slot_bytes // 16) * 16 for _, t in self.staged)
+
+    def begin(self) -> None:
+        """Copies, or loads and writes, the tiles of the first steps."""
+        first = self.steps.lower
+        for s in range(self.ahead if self.direct else 0):
+            self.copy(self.steps.later(first, s), index(s), self.steps.inside(self.steps.later(first, s)))
+        if self.held:
+            guarded(self.steps.inside(first), lambda: self.write(self.loaded(first), None))
+
+    def turn(self, counters: list[Any]) -> tuple[Any, list[Any]]:
+        """Makes each tile the one of the step of `counters`; waits for its copies.
+
+        Returns the slot that is free for copies, and the counters of the next step."""
+        freed = None
+        advanced = []
+        if self.direct:
+            slot = counters[0]
+            freed = _wrapped(slot, self.ahead, self.slots)
+            advanced.append(_wrapped(slot, 1, self.slots))
+            for t in self.direct:
+                t.start = arith_d.muli(slot, index(t.elements))
+            self.wait(self.ahead - 1)
+        if self.held:
+            slot = counters[-1]
+            advanced.append(_wrapped(slot, 1, 2 + self.plan.running))
+            for t in self.held:
+                t.start = arith_d.muli(slot, index(t.elements))
+            if self.plan.fenced:    # asynchronous copies need none
+                warpgroup.fence_writes()
+        return freed, advanced
+
+    def evaluate(self, tiles: list[StagedTile], iv: Any) -> list[Any]:
+        """Emits what the tiles need at step `iv` up to their loads, but not those that are copied directly.
+
+        Returns the operations on what was loaded, which are yet to be emitted.
+        """
+        self.k.values[self.block.arguments[0]] = iv
+        done: set[Any] = set()
+        late: list[Any] = []
+        for t in tiles:
+            for op in t.slice:
+                if op in done or (t.direct and op == t.slice[-1]):
+                    continue
+                done.add(op)
+                if any(o is not None and (o in late or o.name in LOADS) for o in map(owner, op.operands)):
+                    late.append(op)
+                else:
+                    self.k.emit(op)
+        return late
+
+    def copy_later(self, iv: Any, slot: Any) -> None:
+        later = self.steps.later(iv, self.ahead)
+        self.copy(later, slot, None if self.endless else self.steps.inside(later))
+
+    def copy(self, iv: Any, slot: Any, test: Any) -> None:
+        """Starts the copies of step `iv` to a slot, where `test` holds, as one group; without a branch, so that the
+        code around them can be scheduled between them."""
+        saved = dict(self.k.values)
+        for op in self.evaluate(self.direct, iv):
+            self.k.emit(op)
+        for t in self.direct:
+            offsets = t.memory.compose(self.k.layout(t.value))
+            reader(self.k, owner(t.value)).copy_async(t.buffer, offsets, arith_d.muli(slot, index(t.elements)), test)
+        self.k.values = saved
+        _end_group()
+
+    @staticmethod
+    def copy_nothing(_: Any) -> None:
+        """In a step that has nothing to copy."""
+        _end_group()
+
+    @staticmethod
+    def wait(groups: int) -> None:
+        """Waits until at most so many groups of copies are under way."""
+        ir.Operation.create("nvvm.cp.async.wait.group", attributes={"n": _i32(groups)})
+
+    def loaded(self, iv: Any) -> tuple[list[Any], dict[Any, Any]]:
+        """Starts the loads of the register-staged tiles of step `iv`, without a branch around them.
+
+        Returns what is to be done to what they give, and the values at that step.
+        """
+        saved = dict(self.k.values)
+        late = self.evaluate(self.held, iv)
+        values, self.k.values = self.k.values, saved
+        self.k.code.keep_order()
+        return late, values
+
+    def write(self, following: tuple[list[Any], dict[Any, Any]], slot: Any) -> None:
+        """Writes the register-staged tiles that were loaded into a slot, None for the first."""
+        k = self.k
+        k.code.keep_order()
+        saved = k.values
+        late, k.values = following
+        for op in late:
+            k.emit(op)
+        for t in reversed(self.held):
+            start = None if slot is None else arith_d.muli(slot, index(t.elements))
+            k.shared.write(to_memory(k.get(t.value), t.stored), t.buffer, t.memory.compose(k.layout(t.value)),
+                                start, last_first=True)
+        k.values = saved
+
+    def only_loads(self) -> set[Any]:
+        """Operations of the body that only the tiles' loads use."""
+        replaced = {operand for operand, _ in self.staged}
+        slices = {op for _, t in self.staged for op in t.slice}
+        out: set[Any] = set()
+        for op in reversed(list(self.block.operations)):
+            op = op.operation
+            if op in slices and all(u.owner.operation in out or any(r in replaced for r in u.owner.operation.results)
+                                    or (r2 in replaced and u.owner.operation.name == "vector.contract")
+                                    for r2 in op.results for u in r2.uses):
+                out.add(op)
+        return out
+
+
+def _wrapped(slot: Any, ahead: int, slots: int) -> Any:
+    """(slot + ahead) % slots for a slot below `slots`."""
+    if slots == 2:
+        return arith_d.xori(slot, index(1))
+    beyond = arith_d.cmpi(arith_d.CmpIPredicate.uge, slot, index(slots - ahead))
+    return arith_d.addi(slot, arith_d.select(beyond, index(ahead - slots), index(ahead)))
+
+
+def _end_group() -> None:
+    """What was copied since the last group is a group."""
+    ir.Operation.create("nvvm.cp.async.commit.group")
+
+
+def _i32(value: int) -> Any:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), value)

@@ -1,0 +1,74 @@
+"""Per-thread code of ``tile.atomic``: each element is one thread's, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from xcc._mlir import arith_d, ir, scf_d
+from xcc.passes.gpu.layout.registers import from_registers, guarded, memory_type, registers_of
+from xcc.passes.gpu.layout.tile_ops import element_bytes
+
+__all__ = ["ATOMIC", "atomic", "rmw_kind"]
+
+ATOMIC = "tile.atomic"
+_FLOAT = {"add": "addf", "max": "maximumf", "min": "minimumf", "exchange": "assign"}
+_INTEGER = {"add": "addi", "max": "maxs", "min": "mins", "umax": "maxu", "umin": "minu", "and": "andi", "or": "ori",
+            "xor": "xori", "exchange": "assign"}
+
+
+def rmw_kind(kind: str, element: Any) -> Any:
+    """The attribute of memref.atomic_rmw for a kind of tile.atomic."""
+    name = (_FLOAT if isinstance(element, ir.FloatType) else _INTEGER)[kind]
+    number = arith_d.AtomicRMWKind[name].value
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
+
+
+def atomic(k: Any, op: Any) -> None:
+    """tile.atomic (value, line, mask, places): where several threads hold an element the first one updates it, and
+    tells the others what was there where that is asked for."""
+    value, line, mask, places = op.operands
+    layout, element = k.layout(op.results[0]), ir.VectorType(value.type).element_type
+    kind = rmw_kind(ir.StringAttr(op.attributes["kind"]).value, element)
+    memory = k.get(line)
+    values, masks, indices = (registers_of(k.get(v)) for v in (value, mask, places))
+    wanted = any(True for _ in op.results[0].uses)
+    first = k.code.first_copy(layout)
+    held = {layout.at(register=r): r for r in reversed(range(layout.registers))}
+    old: list[Any] = [None] * layout.registers
+    for r in sorted(held.values()):
+        active = masks[r] if first is None else arith_d.andi(masks[r], first)
+        update = partial(_update, values[r], memory, indices[r], kind)
+        if wanted:
+            old[r] = _where(active, element, update)
+        else:
+            guarded(active, update)
+    if wanted:
+        made = from_registers([old[held[layout.at(register=r)]] for r in range(layout.registers)])
+        k.values[op.results[0]] = made if first is None else _told(k.shared, made, layout, element)
+
+
+def _update(value: Any, memory: Any, at: Any, kind: Any) -> Any:
+    return ir.Operation.create("memref.atomic_rmw", results=[value.type], operands=[value, memory, at],
+                               attributes={"kind": kind}).result
+
+
+def _where(condition: Any, element: Any, update: Callable[[], Any]) -> Any:
+    """What the update gives, 0 where the condition is false."""
+    branch = scf_d.IfOp(condition, [element], has_else=True)
+    with ir.InsertionPoint(branch.then_block):
+        scf_d.yield_([update()])
+    with ir.InsertionPoint(branch.else_block):
+        scf_d.yield_([arith_d.constant(element, 0.0 if isinstance(element, ir.FloatType) else 0)])
+    return branch.results[0]
+
+
+def _told(shared: Any, value: Any, layout: Any, element: Any) -> Any:
+    """What the first of the threads that hold an element has, in all of them. The tile has one dim."""
+    stored = memory_type(element)
+    size = layout.shape[0] * element_bytes(stored)
+    buffer = shared.buffer(layout.shape[0], stored, shared.free_place(size))
+    shared.write(value, buffer, layout)
+    shared.barrier()
+    return shared.read(buffer, layout, stored)

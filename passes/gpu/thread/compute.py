@@ -1,0 +1,294 @@
+"""Per-thread reductions and contractions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc._mlir import arith_d, ir, scf_d, vector_d
+from xcc.passes.gpu.exchange.conversions import convert, shuffle_xor
+from xcc.passes.gpu.layout.contraction import Contraction
+from xcc.passes.gpu.layout.linear import Layout
+from xcc.passes.gpu.layout.operand_memory import chunk_of, operand_layout, operand_memory
+from xcc.passes.gpu.layout.registers import (
+    from_memory,
+    index,
+    memory_type,
+    register_vector,
+    registers_of,
+    select_registers,
+    to_memory,
+)
+from xcc.passes.gpu.layout.staged_tile import StagedTile
+from xcc.passes.gpu.layout.tile_ops import element_bytes, words
+from xcc.passes.gpu.vendor import warpgroup
+
+NAMED = 256         # registers that an instruction can name
+OTHERS = 32         # of them for addresses
+MOST_STEPS = 16     # of FMAs along k in one block: LLVM may read the operands of a whole block first
+_KINDS = {
+    "add": ("addf", "addi"), "mul": ("mulf", "muli"), "minimumf": ("minimumf", ""), "maximumf": ("maximumf", ""),
+    "minnumf": ("minnumf", ""), "maxnumf": ("maxnumf", ""), "minsi": ("", "minsi"), "maxsi": ("", "maxsi"),
+    "minui": ("", "minui"), "maxui": ("", "maxui"), "and": ("", "andi"), "or": ("", "ori"), "xor": ("", "xori"),
+}
+
+
+def combining(kind: str, element: Any) -> Any:
+    """The builder of the arith op of a combining kind, printed as in ``#vector.kind<add>``."""
+    names = _KINDS[kind.split("<")[1].split(">")[0]]
+    return getattr(arith_d, names[0 if isinstance(element, ir.FloatType) else 1])
+
+
+_OF_TILES = {"sum": "add", "prod": "mul", "umax": "maxui", "umin": "minui"}
+
+
+def combiner(kind: str, element: Any) -> Any:
+    """The builder of the arith op of a kind of the tile dialect."""
+    tail = "" if kind in ("and", "or", "xor", *_OF_TILES) else \
+        ("f" if kind.endswith("num") else "imumf") if isinstance(element, ir.FloatType) else "si"
+    return combining(f"<{_OF_TILES.get(kind, kind + tail)}>", element)
+
+
+def reduction(k: Any, op: Any) -> None:
+    """vector.multi_reduction: registers, then lanes by shuffles, then warps through shared memory."""
+    source, acc = op.operands
+    layout = k.layout(source)
+    dims = list(op.attributes["reduction_dims"])
+    combine = combining(str(op.attributes["kind"]), ir.VectorType(source.type).element_type)
+    kept = [d for d in range(len(layout.shape)) if d not in dims]
+
+    def moves_only_reduced(v: tuple[int, ...]) -> bool:
+        return any(v) and not any(v[d] for d in kept)
+
+    value = _reduce_registers(k.get(source), [i for i, v in enumerate(layout.basis("register"))
+                                              if moves_only_reduced(v)], combine)
+    for i, v in enumerate(layout.basis("lane")):
+        if moves_only_reduced(v):
+            value = combine(value, shuffle_xor(k.code, value, 1 << i))
+    warps = [i for i, v in enumerate(layout.basis("warp")) if moves_only_reduced(v)]
+    if warps:
+        value = _reduce_warps(k, value, layout.sliced(dims), warps, combine)
+    if acc.type == op.results[0].type and not isinstance(acc.type, ir.VectorType):
+        k.values[op.results[0]] = combine(registers_of(value)[0], k.get(acc))
+    else:
+        k.values[op.results[0]] = combine(value, k.get(acc))
+
+
+def _reduce_registers(value: Any, positions: list[int], combine: Any) -> Any:
+    """Folds the register bits `positions`, the highest first."""
+    for b in sorted(positions, reverse=True):
+        count = ir.VectorType(value.type).shape[0]
+        low = [r for r in range(count) if not r >> b & 1]
+        value = combine(select_registers(value, low), select_registers(value, [r | 1 << b for r in low]))
+    return value
+
+
+def _reduce_warps(k: Any, value: Any, kept: Layout, warps: list[int], combine: Any) -> Any:
+    """Partial results of warps, laid side by side along a new dim, are read by all of them and folded."""
+    count = 1 << len(warps)
+    shape = (*kept.shape, count)
+
+    def extended(name: str) -> list[list[int]]:
+        return [[*v, 0] for v in kept.basis(name)]
+
+    partial = [[*v, 1 << warps.index(i)] if i in warps else [*v, 0] for i, v in enumerate(kept.basis("warp"))]
+    extra = [[0] * len(kept.shape) + [1 << i] for i in range(len(warps))]
+    held = Layout.make(shape, {"register": extended("register"), "lane": extended("lane"), "warp": partial})
+    wanted = Layout.make(shape, {"register": [*extra, *extended("register")], "lane": extended("lane"),
+                                 "warp": extended("warp")})
+    return _reduce_registers(convert(k.shared, value, held, wanted), list(range(len(warps))), combine)
+
+
+def contract(k: Any, op: Any) -> None:
+    """vector.contract: matrix instructions on fragments, or FMAs on register tiles fed from shared memory."""
+    plan = Contraction(op, k.chip, k.threads // k.chip.warp)
+    emit = warpgroup.multiply if plan.from_shared else _multiply_add if plan.instruction is None else _instructions
+    k.values[op.results[0]] = emit(k, op, plan)
+
+
+def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
+    """One matrix instruction for each (m, n, k) tile of a warp."""
+    i = plan.instruction
+    assert i is not None and i.emit is not None and plan.lhs is not None and plan.rhs is not None
+    m, n, kk = plan.m[0], plan.n[0], plan.k[0]
+    staged = [k.staged.get(v) for v in list(op.operands)[:2]]
+    values = [None if n < 2 and staged[n] is not None else k.get(v) for n, v in enumerate(list(op.operands)[:3])]
+    layouts = [plan.lhs, plan.rhs, plan.result]
+    fragments = plan.fragments()
+    for number, tile in enumerate(staged):
+        if tile is not None:
+            layouts[number] = _one_step(layouts[number], plan.maps[number].index(kk), i.k)
+    tables = [{layout.at(register=r): r for r in reversed(range(layout.registers))} for layout in layouts]
+
+    def fragment_registers(number: int, ko: int, at: dict[int, int]) -> Any:
+        return select_registers(values[number], registers(number, at if staged[number] is not None else
+                                                          {**at, kk: ko}))
+
+    def registers(operand: int, at: dict[int, int]) -> list[int]:
+        fragment, dims = fragments[operand]
+        out = []
+        for r in range(fragment.registers):
+            position = dict(zip(dims, fragment.at(register=r), strict=True))
+            out.append(tables[operand][tuple(plan.placed(d, at.get(d, 0) + position.get(d, 0))
+                                             for d in plan.maps[operand])])
+        return out
+
+    def offsets(layout: Layout, operand: int, d: int, size: int) -> list[int]:
+        if d not in plan.maps[operand]:
+            return [0]
+        column = plan.maps[operand].index(d)
+        held = {layout.at(register=r)[column] for r in range(layout.registers)}
+        return [c for c in range(0, plan.sizes[d], size) if plan.placed(d, c) in held]
+
+    def read(number: int, ko: int) -> Any:
+        tile = staged[number]
+        return values[number] if tile is None else tile.read(k, layouts[number],
+                                                             {f"dim{plan.maps[number].index(kk)}": ko})
+
+    result = values[2]
+    assert result is not None
+    early = k.chip.reads_fragments_ahead
+    acc = registers_of(result)
+    alone = k.holds_nothing and not early and _two_steps(op, layouts) > min(k.chip.vector_registers, NAMED) - OTHERS
+    batches: list[dict[int, int]] = [{}]
+    for d in plan.batch:
+        batches = [{**b, d: o} for b in batches for o in offsets(plan.result, 2, d, 1)]
+    for batch in batches:
+        tiles = [(mo, no) for mo in offsets(plan.result, 2, m, i.m) for no in offsets(plan.result, 2, n, i.n)]
+        slots = {at: registers(2, {**batch, m: at[0], n: at[1]}) for at in tiles}
+        c = {at: vector_d.from_elements(register_vector(len(s), acc[0].type), [acc[r] for r in s])
+             for at, s in slots.items()}
+        steps = offsets(plan.lhs, 0, kk, i.k)    # outermost: neighbouring instructions do not wait for each other
+        ahead: list[Any] = []
+        for step, ko in enumerate(steps):
+            if step and alone:
+                k.code.keep_order()
+            values[:2] = ahead if ahead else [read(n, ko) for n in (0, 1)]
+            if early and step + 1 < len(steps):
+                ahead = [read(n, steps[step + 1]) for n in (0, 1)]
+            if step or early and ahead:     # LLVM would read ahead until registers are short
+                k.code.keep_order()
+            for part in range(i.parts):
+                for count, (mo, no) in enumerate(tiles):
+                    if 2 * count == len(tiles):
+                        k.run_deferred()
+                    a, b = (select_registers(fragment_registers(number, ko, {**batch, d: o}), i.part(part, number))
+                            for number, d, o in ((0, m, mo), (1, n, no)))
+                    c[mo, no] = i.emit(*((b, a) if plan.swapped else (a, b)), c[mo, no])
+        for at, s in slots.items():
+            for r, e in zip(s, registers_of(c[at]), strict=True):
+                acc[r] = e
+    return vector_d.from_elements(result.type, acc)
+
+
+def _two_steps(op: Any, layouts: list[Layout]) -> int:
+    """Registers of 4 bytes of the result and of the operands of two instructions' k."""
+    sizes = [words(layout, v) for v, layout in zip(op.operands, layouts, strict=False)]
+    return 2 * sizes[0] + 2 * sizes[1] + sizes[2]
+
+
+def _one_step(layout: Layout, dim: int, size: int) -> Layout:
+    """The part of an operand's layout that lies in the first `size` positions of its k dim."""
+    return layout.with_registers([v for v in layout.basis("register") if v[dim] < size])
+
+
+def _multiply_add(k: Any, op: Any, plan: Contraction) -> Any:
+    """Both operands are in shared memory; each k step reads a column and a row into registers."""
+    acc = k.get(op.operands[2])
+    element = ir.VectorType(acc.type).element_type
+    sides = [_Side(plan, n, k.staged[v]) if v in k.staged else None for n, v in enumerate(list(op.operands)[:2])]
+    if None in sides:
+        k.shared.begin()
+        offset = 0
+        for n, side in enumerate(sides):
+            if side is None:
+                value = op.operands[n]
+                tile = _in_shared(k, plan, n, value, offset)
+                offset += -(-tile.slot_bytes // 16) * 16
+                sides[n] = _Side(plan, n, tile)
+        k.shared.barrier()
+    depth = plan.sizes[plan.k[-1]]
+    if not k.chip.llvm_schedules or len(plan.k) > 1 or depth <= MOST_STEPS:
+        return _steps(k, plan, sides, acc, element, plan.sizes, None)
+    k.run_deferred()
+    loop = scf_d.ForOp(index(0), index(depth), index(MOST_STEPS), [acc])
+    loop.operation.attributes["llvm.loop_annotation"] = ir.Attribute.parse(
+        "#llvm.loop_annotation<unroll = <disable = true>>")
+    with ir.InsertionPoint(loop.body):
+        first, inner = loop.body.arguments
+        scf_d.yield_([_steps(k, plan, sides, inner, element, {plan.k[0]: MOST_STEPS}, first)])
+    return loop.results[0]
+
+
+def _steps(k: Any, plan: Contraction, sides: list[Any], acc: Any, element: Any, sizes: dict[int, int], first: Any
+           ) -> Any:
+    """The sum over `sizes` of the k dims, from `first` on (an index value, a multiple of that size; None: 0)."""
+    steps: list[dict[int, int]] = [{}]
+    for d in plan.k:
+        steps = [{**s, d: i} for s in steps for i in range(sizes[d])]
+    for side in sides:
+        side.begin(k, first, sizes[plan.k[-1]])
+    for count, step in enumerate(steps):
+        if 4 * count == len(steps):
+            k.run_deferred()
+        a, b = (side.at(k, step, element) for side in sides)
+        if isinstance(element, ir.FloatType):
+            acc = vector_d.fma(a, b, acc)
+        else:
+            acc = arith_d.addi(acc, arith_d.muli(a, b))
+    return acc
+
+
+def _in_shared(k: Any, plan: Contraction, operand: int, value: Any, offset: int) -> StagedTile:
+    """An operand written to shared memory for this contraction alone."""
+    stored = memory_type(ir.VectorType(value.type).element_type)
+    memory = operand_memory(plan, operand, k.layout(value), element_bytes(stored))
+    tile = StagedTile(value, [], memory, False, stored, k.shared.buffer(memory.shape[0], stored, offset))
+    k.shared.write(to_memory(k.get(value), stored), tile.buffer, memory.compose(k.layout(value)))
+    return tile
+
+
+class _Side:
+    """One operand of a register-tiled contraction: reads of `chunk` values of k at once, kept until the next chunk."""
+
+    def __init__(self, plan: Contraction, operand: int, tile: StagedTile) -> None:
+        self.plan, self.tile, self.operand = plan, tile, operand
+        self.dims, self.c_dims = plan.maps[operand], plan.maps[2]
+        self.chunk = chunk_of(plan, operand, tile.memory, element_bytes(tile.stored))
+        self.layout = operand_layout(plan, operand, self.chunk)
+        self.held = {self.layout.at(register=r): r for r in reversed(range(self.layout.registers))}
+        self.loaded: Any = None
+        self.turn: Any = None
+
+    def begin(self, k: Any, first: Any, size: int) -> None:
+        """The steps that follow start at k `first`, a multiple of `size`; None: at 0."""
+        if first is None:
+            return
+        vectors = [v[0] for v in self.tile.memory.basis(f"dim{self.dims.index(self.plan.k[-1])}")]
+        moved = [v if 1 << b >= size else 0 for b, v in enumerate(vectors)]
+        mask = 0
+        for v in moved:
+            mask |= v
+        self.turn = k.code.spread([(first, moved)]), mask
+
+    def at(self, k: Any, step: dict[int, int], element: Any) -> Any:
+        """The values at one k step, a register for each of the accumulator's registers."""
+        plan, tile, last = self.plan, self.tile, self.plan.k[-1]
+        inside = step[last] % self.chunk
+        if not inside:
+            position = {f"dim{i}": step.get(d, 0) for i, d in enumerate(self.dims)}
+            kind = ir.VectorType(tile.value.type).element_type
+            loaded = from_memory(k.shared.read(tile.buffer, tile.memory.compose(self.layout), tile.stored,
+                                                    tile.memory.at(**position)[0], tile.start, self.turn), kind)
+            if kind != element:
+                out = register_vector(self.layout.registers, element)
+                widen = arith_d.extf if isinstance(kind, ir.FloatType) \
+                    else arith_d.extui if self.operand in plan.unsigned else arith_d.extsi
+                loaded = widen(out, loaded)
+            self.loaded = loaded
+
+        def register(r: int) -> int:
+            v = plan.result.at(register=r)
+            return self.held[tuple(v[self.c_dims.index(d)] if d in self.c_dims else inside if d == last else 0
+                                   for d in self.dims)]
+
+        return select_registers(self.loaded, [register(r) for r in range(plan.result.registers)])

@@ -1,0 +1,98 @@
+"""Which iteration of a kernel's scf.forall a workgroup computes, or a thread of a loop kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc import symbolic
+from xcc._mlir import arith_d, gpu_d, ir, scf_d
+from xcc.passes.gpu.index.index_values import forall_bounds, kernel_symbols, symbolic_value
+from xcc.passes.gpu.layout.registers import index
+from xcc.passes.gpu.layout.tile_ops import config_int
+from xcc.passes.gpu.pipeline.rounds import Rounds
+from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
+
+__all__ = ["Grid"]
+
+
+class Grid:
+    """The iterations of `forall`: numbered from 0 on, the last dim fastest."""
+
+    def __init__(self, k: KernelBuilder, forall: Any) -> None:
+        self.k, self.block = k, forall.regions[0].blocks[0]
+        symbols = kernel_symbols(k.func)
+        self.lower, upper, self.step = forall_bounds(forall)
+        counts: list[symbolic.Dim] = []
+        self.sizes: list[Any] = []
+        for lo, up, by in zip(self.lower, upper, self.step, strict=True):
+            low, high, stride = (symbolic_value(v, symbols) for v in (lo, up, by))
+            counts.append(symbolic.ceildiv(high - low, stride))
+            self.sizes.append(self._trips(lo, up, by))
+        self.total = symbolic.product(counts)
+
+    def emit(self) -> symbolic.Dim:
+        """Emits the body for this workgroup or thread; returns the number of workgroups."""
+        k = self.k
+        number = gpu_d.block_id(gpu_d.Dimension.x)
+        if k.loops:
+            number = arith_d.addi(arith_d.muli(number, index(k.threads)), k.code.thread)
+        count = self.sizes[0] if self.sizes else index(1)
+        for size in self.sizes[1:]:
+            count = arith_d.muli(count, size)
+        if not k.loops:
+            workers = config_int(k.func, "persistent", 0)
+            k.rounds = Rounds.of(k, self.block, self.place, count, workers) if workers else None
+            if k.rounds is not None:
+                k.rounds.emit()
+                return symbolic.dim_min(self.total, workers)
+            self.place(number)
+            k.block(self.block)
+            return self.total
+        inside = scf_d.IfOp(arith_d.cmpi(arith_d.CmpIPredicate.ult, number, count))
+        with ir.InsertionPoint(inside.then_block):
+            self.place(number)
+            k.block(self.block)
+            scf_d.yield_([])
+        return symbolic.ceildiv(self.total, k.threads)
+
+    def place(self, number: Any) -> None:
+        """Gives the body's arguments the coordinates of iteration `number`."""
+        rest, outer = number, self.sizes
+        coords: list[Any] = []      # from the last dim on
+        group = config_int(self.k.func, "group", 0)
+        if group > 1 and len(self.sizes) > 1:
+            outer = self.sizes[:-2]
+            plane = arith_d.muli(self.sizes[-2], self.sizes[-1])
+            inside = arith_d.remui(rest, plane) if outer else rest
+            rest = arith_d.divui(rest, plane) if outer else rest
+            coords += reversed(_grouped(inside, self.sizes[-2], self.sizes[-1], group))
+        for size in reversed(outer[1:]):
+            coords.append(arith_d.remui(rest, size))
+            rest = arith_d.divui(rest, size)
+        if outer:
+            coords.append(rest)
+        for arg, c, lo, by in zip(self.block.arguments, reversed(coords), self.lower, self.step, strict=False):
+            value = c if by == 1 else arith_d.muli(c, self._bound(by))
+            self.k.values[arg] = value if lo == 0 else arith_d.addi(value, self._bound(lo))
+
+    def _bound(self, value: Any) -> Any:
+        return index(value) if isinstance(value, int) else self.k.values[value]
+
+    def _trips(self, lower: Any, upper: Any, step: Any) -> Any:
+        """The number of iterations along a dim."""
+        if isinstance(lower, int) and isinstance(upper, int) and isinstance(step, int):
+            return index(-((lower - upper) // step))
+        extent = self._bound(upper) if lower == 0 else arith_d.subi(self._bound(upper), self._bound(lower))
+        return extent if step == 1 else arith_d.ceildivui(extent, self._bound(step))
+
+
+def _grouped(number: Any, rows: Any, columns: Any, group: int) -> tuple[Any, Any]:
+    """Row and column of a tile when workgroups walk `group` rows of a column, then the next column.
+
+    Workgroups that run at the same time then share tiles of both operands in the L2 cache.
+    """
+    band = arith_d.muli(columns, index(group))
+    first = arith_d.muli(arith_d.divui(number, band), index(group))
+    inside = arith_d.remui(number, band)
+    height = arith_d.minui(arith_d.subi(rows, first), index(group))
+    return arith_d.addi(first, arith_d.remui(inside, height)), arith_d.divui(inside, height)

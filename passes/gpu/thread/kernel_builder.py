@@ -1,0 +1,262 @@
+"""The per-thread form of each operation of a tile program, for one launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xcc._mlir import ir, scf_d
+from xcc.diagnostics import CompilerBug
+from xcc.passes.gpu.exchange.conversions import convert
+from xcc.passes.gpu.exchange.shared_memory import ANYTHING, SharedMemory
+from xcc.passes.gpu.exchange.thread_code import ThreadCode
+from xcc.passes.gpu.layout.linear import Layout
+from xcc.passes.gpu.layout.registers import register_vector
+from xcc.passes.gpu.layout.staged_tile import StagedTile
+from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, config_int, is_elementwise, is_vector
+from xcc.passes.gpu.memory import gathers, transfers
+from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead, loads_ahead
+from xcc.passes.gpu.pipeline.pipeline_loads import pipelined_loop
+from xcc.passes.gpu.pipeline.rounds import Rounds
+from xcc.passes.gpu.thread import compute, positions
+from xcc.passes.gpu.thread.atomics import ATOMIC, atomic
+from xcc.passes.gpu.thread.combine import ACCUMULATE, accumulate, alloc
+from xcc.passes.gpu.thread.pieces import Pieces
+from xcc.passes.gpu.thread.scan import scan
+from xcc.passes.gpu.thread.sort import SORT, sort
+from xcc.passes.gpu.vendor import warpgroup
+
+__all__ = ["KernelBuilder"]
+
+FORALL_END = ("scf.forall.in_parallel", "scf.in_parallel")
+
+
+class KernelBuilder:
+    """Emits operations of the kernel `func` into a gpu.func whose first block is `entry`.
+
+    Attributes:
+        values: the per-thread value of each value of the tile program.
+    """
+
+    def __init__(self, func: Any, chip: Any, threads: int, entry: Any) -> None:
+        self.func, self.chip, self.threads = func, chip, threads
+        self.values: dict[Any, Any] = dict(zip(func.operation.regions[0].blocks[0].arguments, entry.arguments,
+                                               strict=True))
+        self.layouts: dict[Any, Layout] = {}
+        self.stages = config_int(func, "stages", 0)
+        self.pipelined: dict[Any, LoadsAhead | None] = {}    # by loop
+        self.staged: dict[Any, StagedTile] = {}     # by the operand of a contraction that they replace
+        self.deferred: list[Callable[[], None]] = []    # what may be emitted between a contraction's instructions
+        self.pieces = Pieces(self)
+        self.in_flight = False      # contractions of warpgroups run on into the next step of the loop around
+        self.late: dict[Any, Any] = {}  # values that such contractions still compute, waited for when they are used
+        self.holds_nothing = False  # no loads of a later step wait in registers while a loop's step computes
+        self.rounds: Rounds | None = None   # the tiles that this workgroup computes one after the other
+        self.code = ThreadCode(entry, chip)
+        self.shared = SharedMemory(self.code, chip.shared_bytes, self.finish)
+
+    @property
+    def loops(self) -> bool:
+        """Whether each thread runs iterations of its own (a loop kernel)."""
+        return "xcc.loops" in self.func.operation.attributes
+
+    # -- values -------------------------------------------------------------------------------------------------
+
+    def layout(self, value: Any) -> Layout:
+        """The layout assigned to a vector of the tile program."""
+        if value not in self.layouts:
+            owner = value.owner
+            if isinstance(owner, ir.Block):
+                parent = owner.owner.operation
+                if parent.name == "scf.while":
+                    i = ir.BlockArgument(value).arg_number
+                    before = owner == parent.regions[0].blocks[0]
+                    self.layouts[value] = self.layout(parent.operands[i] if before else parent.results[i])
+                    return self.layouts[value]
+                self.layouts[value] = self.layout(parent.results[ir.BlockArgument(value).arg_number - 1])
+            else:
+                op = owner.operation
+                if LAYOUT not in op.attributes:
+                    raise CompilerBug(f"{op.name} has no layout: run assign-layouts before distribute")
+                vectors = [r for r in op.results if is_vector(r)]
+                for r, text in zip(vectors, op.attributes[LAYOUT], strict=True):
+                    self.layouts[r] = Layout.parse(text.value)
+        return self.layouts[value]
+
+    def get(self, value: Any) -> Any:
+        """The per-thread value of a value of the tile program."""
+        if value in self.late:
+            self.finish()
+        return self.values[value]
+
+    def finish(self) -> None:
+        """Waits for what contractions still compute, and read in shared memory."""
+        for value, running in self.late.items():
+            self.values[value] = warpgroup.wait([running])[0]
+        self.late.clear()
+
+    def type_of(self, value: Any) -> Any:
+        """The type of a value's per-thread form."""
+        return register_vector(self.layout(value).registers, ir.VectorType(value.type).element_type) \
+            if is_vector(value) else value.type
+
+    def run_deferred(self) -> None:
+        """Emits what waits to be emitted between other instructions."""
+        while self.deferred:
+            self.deferred.pop(0)()
+
+    # -- operations ---------------------------------------------------------------------------------------------
+
+    def block(self, block: Any) -> None:
+        for op in block.operations:
+            if op.operation.name not in FORALL_END:
+                self.emit(op.operation)
+
+    def emit(self, op: Any) -> None:
+        """Emits the per-thread form of one operation of the tile program."""
+        if len(op.regions):
+            self.run_deferred()
+            self.finish()
+        if self.pieces.defer(op):
+            return
+        if op.name in _HANDLERS:
+            _HANDLERS[op.name](self, op)
+        elif op.name == "memref.store" and not self.loops:
+            transfers.uniform_store(self, op)
+        elif op.name == "arith.constant" and is_vector(op.results[0]):
+            positions.constant(self, op)
+        elif not self.loops and any(is_vector(v) for v in [*op.operands, *op.results]):
+            if not is_elementwise(op):
+                raise CompilerBug(f"{op.name} has no distribution to threads")
+            self.elementwise(op)
+        else:
+            self.scalar(op)
+
+    def scalar(self, op: Any) -> None:
+        """Copies an operation on uniform values, with its regions."""
+        copy = ir.Operation.create(op.name, results=[r.type for r in op.results],
+                                   operands=[self.get(v) for v in op.operands],
+                                   attributes=attributes_of(op), regions=len(op.regions))
+        for old, new in zip(op.results, copy.results, strict=True):
+            self.values[old] = new
+        for old_region, new_region in zip(op.regions, copy.regions, strict=True):
+            for old_block in old_region.blocks:
+                new_block = new_region.blocks.append(*[a.type for a in old_block.arguments])
+                for a, b in zip(old_block.arguments, new_block.arguments, strict=True):
+                    self.values[a] = b
+                with ir.InsertionPoint(new_block):
+                    self.shared.keep_reads()
+                    self.block(old_block)
+        if len(op.regions):
+            self.shared.keep_reads()
+
+    def elementwise(self, op: Any) -> None:
+        """`op` on the thread's registers of its operands, which have the layout of its results."""
+        operands = [self.get(v) for v in op.operands]
+        copy = ir.Operation.create(op.name, results=[self.type_of(r) for r in op.results], operands=operands,
+                                   attributes=attributes_of(op))
+        for old, new in zip(op.results, copy.results, strict=True):
+            self.values[old] = new
+
+    @staticmethod
+    def elementwise_of(op: Any, operands: list[Any], registers: int) -> Any:
+        """`op`, which has one result, on vectors of some of its registers."""
+        kind = register_vector(registers, ir.VectorType(op.results[0].type).element_type)
+        return ir.Operation.create(op.name, results=[kind], operands=operands, attributes=attributes_of(op)).result
+
+    def plan_of(self, loop: Any) -> LoadsAhead | None:
+        """What the scf.for `loop` keeps in shared memory."""
+        if loop not in self.pipelined:
+            self.pipelined[loop] = loads_ahead(self, loop) if self.stages > 1 else None
+        return self.pipelined[loop]
+
+    def for_loop(self, op: Any) -> None:
+        if self.rounds is not None and op == self.rounds.loop.op:
+            return self.rounds.loop.emit_round(self.rounds)
+        plan = self.plan_of(op)
+        if plan is not None:
+            return pipelined_loop(self, op, plan)
+        lower, upper, step, *init = [self.get(v) for v in op.operands]
+        loop = scf_d.ForOp(lower, upper, step, init)
+        old = op.regions[0].blocks[0]
+        for a, b in zip(old.arguments, loop.body.arguments, strict=True):
+            self.values[a] = b
+        self.shared.reads = ANYTHING      # by the step before
+        with ir.InsertionPoint(loop.body):
+            self.block(old)
+        self.shared.keep_reads()
+        for a, b in zip(op.results, loop.operation.results, strict=True):
+            self.values[a] = b
+        return None
+
+    def while_loop(self, op: Any) -> None:
+        copy = ir.Operation.create("scf.while", results=[self.type_of(r) for r in op.results],
+                                   operands=[self.get(v) for v in op.operands], regions=2)
+        for old_region, new_region in zip(op.regions, copy.regions, strict=True):
+            old = old_region.blocks[0]
+            new = new_region.blocks.append(*[self.type_of(a) for a in old.arguments])
+            for a, b in zip(old.arguments, new.arguments, strict=True):
+                self.values[a] = b
+            self.shared.reads = ANYTHING      # by the turn before
+            with ir.InsertionPoint(new):
+                self.block(old)
+        self.shared.keep_reads()
+        for a, b in zip(op.results, copy.results, strict=True):
+            self.values[a] = b
+
+    def branch(self, op: Any) -> None:
+        copy = ir.Operation.create("scf.if", results=[self.type_of(r) for r in op.results],
+                                   operands=[self.get(op.operands[0])], regions=2)
+        for old_region, new_region in zip(op.regions, copy.regions, strict=True):
+            for old_block in old_region.blocks:
+                with ir.InsertionPoint(new_region.blocks.append()):
+                    self.shared.keep_reads()
+                    self.block(old_block)
+        self.shared.keep_reads()
+        for old, new in zip(op.results, copy.results, strict=True):
+            self.values[old] = new
+
+    def convert(self, op: Any) -> None:
+        """The operand in another layout."""
+        result = op.results[0]
+        if result in self.staged:
+            return          # its contractions read it from there
+        loops = {u.owner.operation.parent.operation for u in result.uses}
+        if loops and all(loop.name == "scf.for" and (plan := self.plan_of(loop)) is not None
+                         and result in dict(plan.staged) for loop in loops):
+            return          # the loop writes it there
+        source = op.operands[0]
+        self.values[result] = convert(self.shared, self.get(source), self.layout(source), self.layout(result))
+
+
+def attributes_of(op: Any) -> dict[str, Any]:
+    """The attributes of `op` but for its layout."""
+    return {name: op.attributes[name] for name in op.attributes if name != LAYOUT}
+
+
+_HANDLERS: dict[str, Callable[[KernelBuilder, Any], None]] = {
+    ACCUMULATE: accumulate,
+    ATOMIC: atomic,
+    CONVERT: KernelBuilder.convert,
+    "memref.alloc": alloc,
+    SORT: sort,
+    "scf.for": KernelBuilder.for_loop,
+    "scf.condition": KernelBuilder.scalar,
+    "scf.if": KernelBuilder.branch,
+    "scf.while": KernelBuilder.while_loop,
+    "scf.yield": KernelBuilder.scalar,
+    "vector.broadcast": positions.broadcast,
+    "vector.constant_mask": positions.mask,
+    "vector.contract": compute.contract,
+    "vector.create_mask": positions.mask,
+    "vector.extract": positions.extract,
+    "vector.gather": gathers.gather,
+    "vector.multi_reduction": compute.reduction,
+    "vector.scan": scan,
+    "vector.scatter": gathers.scatter,
+    "vector.shape_cast": positions.reshape,
+    "vector.step": positions.step,
+    "vector.transfer_read": transfers.read,
+    "vector.transfer_write": transfers.write,
+    "vector.transpose": positions.transpose,
+}

@@ -1,0 +1,111 @@
+"""Vectors made of positions, or whose elements only change theirs: steps, masks, constants, broadcasts, transposes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from xcc._mlir import arith_d, ir, vector_d
+from xcc.diagnostics import CompilerBug
+from xcc.passes.gpu.layout.linear import Layout
+from xcc.passes.gpu.layout.registers import from_registers, index, register_vector, registers_of, select_registers
+from xcc.passes.gpu.layout.tile_ops import is_vector
+
+if TYPE_CHECKING:
+    from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
+
+__all__ = ["broadcast", "constant", "mask", "reshape", "step", "transpose"]
+
+
+Position = tuple[int, ...]
+
+
+def _view(select: Callable[[Any, Layout, Layout, Position], Position]) -> Callable[[KernelBuilder, Any], None]:
+    """A handler of an op that renames positions: `select(op, source's layout, result's, position in the result)`."""
+    def handle(k: KernelBuilder, op: Any) -> None:
+        source = op.operands[0]
+        target = k.layout(op.results[0])
+        if not is_vector(source):
+            k.values[op.results[0]] = vector_d.broadcast(k.type_of(op.results[0]), k.get(source))
+            return
+        layout = k.layout(source)
+        held = {layout.at(register=r): r for r in reversed(range(layout.registers))}
+        chosen = [held[select(op, layout, target, target.at(register=r))] for r in range(target.registers)]
+        k.values[op.results[0]] = select_registers(k.get(source), chosen)
+    return handle
+
+
+def _broadcast_position(op: Any, source: Layout, target: Layout, position: Position) -> Position:
+    del op
+    lead = len(target.shape) - len(source.shape)
+    return tuple(0 if s == 1 else c for s, c in zip(source.shape, position[lead:], strict=True))
+
+
+def _transpose_position(op: Any, source: Layout, target: Layout, position: Position) -> Position:
+    del source, target
+    order = list(op.attributes["permutation"])
+    return tuple(position[order.index(d)] for d in range(len(order)))
+
+
+def _reshape_position(op: Any, source: Layout, target: Layout, position: Position) -> Position:
+    del op
+    return source.unflatten(target.flatten(position))
+
+
+def step(k: KernelBuilder, op: Any) -> None:
+    """vector.step: the coordinates themselves."""
+    layout = k.layout(op.results[0])
+    k.values[op.results[0]] = from_registers([k.code.coordinate(layout, r, 0) for r in range(layout.registers)])
+
+
+def mask(k: KernelBuilder, op: Any) -> None:
+    """create_mask and constant_mask: one comparison for each coordinate that differs, joined."""
+    layout = k.layout(op.results[0])
+    if op.name == "vector.create_mask":
+        bounds = [k.get(v) for v in op.operands]
+    else:
+        bounds = [index(n) for n in op.attributes["mask_dim_sizes"]]
+    tests: dict[tuple[int, int], Any] = {}
+    out = []
+    for r in range(layout.registers):
+        joined = None
+        for d, bound in enumerate(bounds):
+            key = (d, layout.at(register=r)[d])
+            if key not in tests:
+                tests[key] = arith_d.cmpi(arith_d.CmpIPredicate.slt, k.code.coordinate(layout, r, d), bound)
+            joined = tests[key] if joined is None else arith_d.andi(joined, tests[key])
+        out.append(joined)
+    k.values[op.results[0]] = from_registers(out)
+
+
+def constant(k: KernelBuilder, op: Any) -> None:
+    """arith.constant of a vector: a splat, or a table from which each register reads its element."""
+    result = op.results[0]
+    data = ir.DenseElementsAttr(op.attributes["value"])
+    kind = k.type_of(result)
+    if data.is_splat:
+        k.values[result] = arith_d.constant(kind, ir.DenseElementsAttr.get_splat(kind, data.get_splat_value()))
+        return
+    layout = k.layout(result)
+    table = vector_d.shape_cast(register_vector(prod(layout.shape), kind.element_type),
+                                arith_d.constant(result.type, op.attributes["value"]))
+    scalars = []
+    for r in range(layout.registers):
+        flat = index(0)
+        for d, s in enumerate(layout.shape):
+            flat = arith_d.addi(arith_d.muli(flat, index(s)), k.code.coordinate(layout, r, d))
+        scalars.append(vector_d.extract(table, [flat], [ir.ShapedType.get_dynamic_size()]))
+    k.values[result] = from_registers(scalars)
+
+
+broadcast = _view(_broadcast_position)
+reshape = _view(_reshape_position)
+transpose = _view(_transpose_position)
+
+
+def extract(k: KernelBuilder, op: Any) -> None:
+    """vector.extract of the one element of a tile, which every thread has."""
+    if is_vector(op.results[0]) or prod(ir.VectorType(op.operands[0].type).shape) != 1:
+        raise CompilerBug("vector.extract of one element of many has no distribution to threads")
+    k.values[op.results[0]] = registers_of(k.get(op.operands[0]))[0]

@@ -1,0 +1,161 @@
+"""Per-thread scans along a dim of a tile.
+
+The bits of a place along the dim are taken from the lowest: those of registers, of lanes, of warps, and of registers
+again (`blocked` makes such layouts). At each, what lies in the upper half adds the total of the lower one (Sklansky,
+"Conditional-sum addition logic", 1960): between registers by itself, between lanes by a shuffle of the totals, between
+warps through shared memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from xcc._mlir import arith_d, ir
+from xcc.diagnostics import CompilerBug
+from xcc.passes.gpu.exchange.conversions import convert, shuffle_xor
+from xcc.passes.gpu.layout.forms import blocked
+from xcc.passes.gpu.layout.linear import Layout
+from xcc.passes.gpu.layout.registers import from_registers, index, registers_of
+from xcc.passes.gpu.thread.compute import combining
+
+__all__ = ["REVERSE", "scan", "scan_layout"]
+
+REVERSE = "xcc.reverse"
+"""On a vector.scan: it runs from the end."""
+
+_I = arith_d.CmpIPredicate
+
+
+def scan_layout(shape: tuple[int, ...], dim: int, width: int, warp: int, warps: int) -> Layout:
+    """A layout in which a thread has `width` neighbours along `dim`, then come lanes, warps and registers."""
+    order = [dim, *(d for d in reversed(range(len(shape))) if d != dim)]
+    return blocked(shape, order, width, warp, warps)
+
+
+def _along(layout: Layout, dim: int) -> list[tuple[str, int]]:
+    """The input bits of places along `dim`, the lowest first; CompilerBug unless they are in the order above."""
+    found = sorted((v[dim], ("register", "lane", "warp").index(name), i, v) for name in ("register", "lane", "warp")
+                   for i, v in enumerate(layout.basis(name)) if v[dim])
+    kinds = [kind for _, kind, _, _ in found]
+    warps = [n for n, kind in enumerate(kinds) if kind == 2]
+    if any(place != 1 << n or sum(map(bool, v)) > 1 for n, (place, _, _, v) in enumerate(found)) \
+            or warps and warps != list(range(warps[0], warps[-1] + 1)):
+        raise CompilerBug(f"a scan along dim {dim} of {layout}")
+    return [(("register", "lane", "warp")[kind], i) for _, kind, i, _ in found]
+
+
+class _Scan:
+    """The state of a scan: of each register what comes before it (and itself), of each group of registers the total of
+    what has been taken, and what the group's registers still add."""
+
+    def __init__(self, k: Any, values: list[Any], combine: Callable[[Any, Any], Any], inclusive: bool,
+                 reverse: bool) -> None:
+        self.k, self.combine, self.reverse = k, combine, reverse
+        self.prefix: list[Any] = list(values) if inclusive else [None] * len(values)
+        self.totals: dict[int, Any] = dict(enumerate(values))
+        self.more: dict[int, Any] = {}
+        self.taken = 0
+
+    def add(self, a: Any, b: Any) -> Any:
+        return b if a is None else a if b is None else self.combine(a, b)
+
+    def flush(self) -> None:
+        """Adds what waits to all registers."""
+        self.prefix = [self.add(self.more.get(r & ~self.taken), p) for r, p in enumerate(self.prefix)]
+        self.more = {}
+
+    def registers(self, i: int) -> None:
+        self.flush()
+        bit = 1 << i
+        for r in range(len(self.prefix)):
+            if bool(r & bit) != self.reverse:
+                self.prefix[r] = self.add(self.totals[(r ^ bit) & ~self.taken], self.prefix[r])
+        self.totals = {g: self.add(t, self.totals[g | bit]) for g, t in self.totals.items() if not g & bit}
+        self.taken |= bit
+
+    def lanes(self, i: int, neutral: Any) -> None:
+        code = self.k.code
+        set_ = arith_d.cmpi(_I.ne, arith_d.andi(code.lane, index(1 << i)), index(0))
+        groups = list(self.totals)
+        others = registers_of(shuffle_xor(code, from_registers([self.totals[g] for g in groups]), 1 << i))
+        for g, other in zip(groups, others, strict=True):
+            ahead = arith_d.select(set_, *((neutral, other) if self.reverse else (other, neutral)))
+            self.more[g] = self.add(self.more.get(g), ahead)
+            self.totals[g] = self.add(self.totals[g], other)
+
+    def warps(self, layout: Layout, dim: int, bits: list[int], neutral: Any) -> None:
+        """All bits of warps at once: every warp reads the totals of all, in `held` one a warp along a new dim."""
+        groups, count = list(self.totals), 1 << len(bits)
+        left = [v for i, v in enumerate(layout.basis("register")) if not self.taken >> i & 1]
+        further = [n for n, v in enumerate(left) if v[dim]]      # bits of registers that are taken after those of warps
+        shape = (1 << len(further), *(s for d, s in enumerate(layout.shape) if d != dim), count)
+        registers = [[1 << further.index(n) if n in further else 0, *(c for d, c in enumerate(v) if d != dim), 0]
+                     for n, v in enumerate(left)]
+
+        def beside(name: str) -> list[list[int]]:
+            """What the inputs move beside the scan's dim."""
+            return [[0, *(c for d, c in enumerate(v) if d != dim), 0] for v in layout.basis(name)]
+
+        mine = [[*v[:-1], 1 << bits.index(i)] if i in bits else v for i, v in enumerate(beside("warp"))]
+        held = Layout.make(shape, {"register": registers, "lane": beside("lane"), "warp": mine})
+        every = [[0] * (len(shape) - 1) + [1 << n] for n in range(len(bits))]
+        wanted = Layout.make(shape, {"register": [*every, *registers], "lane": beside("lane"), "warp": beside("warp")})
+        found = registers_of(convert(self.k.shared, from_registers([self.totals[g] for g in groups]), held, wanted))
+        number = self.k.code.spread([(self.k.code.warp_id, [v[-1] for v in mine])])
+        behind = _I.ult if self.reverse else _I.ugt
+        ahead = [arith_d.cmpi(behind, number, index(n)) for n in range(count)]
+        for n, g in enumerate(groups):
+            totals = found[n * count:(n + 1) * count]
+            for condition, total in zip(ahead, totals, strict=True):
+                self.more[g] = self.add(self.more.get(g), arith_d.select(condition, total, neutral))
+            self.totals[g] = totals[0]
+            for total in totals[1:]:
+                self.totals[g] = self.add(self.totals[g], total)
+
+
+def _neutral(kind: str, element: Any) -> Any:
+    """What leaves others as they are, as a scalar."""
+    name = kind.split("<")[1].split(">")[0]
+    if isinstance(element, ir.FloatType):
+        value = {"add": 0.0, "mul": 1.0, "maximumf": -math.inf, "minimumf": math.inf}[name]
+        return arith_d.constant(element, ir.FloatAttr.get(element, value))
+    bits = ir.IntegerType(element).width
+    whole = {"add": 0, "mul": 1, "maxsi": -(1 << bits - 1), "minsi": (1 << bits - 1) - 1, "maxui": 0, "minui": -1}
+    return arith_d.constant(element, ir.IntegerAttr.get(element, whole[name]))
+
+
+def scan(k: Any, op: Any) -> None:
+    """vector.scan: the tile's running values and the totals, both with the initial value."""
+    source, initial = op.operands
+    layout, dim = k.layout(source), int(ir.IntegerAttr(op.attributes["reduction_dim"]).value)
+    element = ir.VectorType(source.type).element_type
+    kind = str(op.attributes["kind"])
+    combine, neutral = combining(kind, element), _neutral(kind, element)
+    inclusive = bool(ir.BoolAttr(op.attributes["inclusive"]).value)
+    state = _Scan(k, registers_of(k.get(source)), combine, inclusive, REVERSE in op.attributes)
+    warps: list[int] = []
+    for name, i in _along(layout, dim):
+        if name == "warp":
+            warps.append(i)
+            continue
+        if warps:
+            state.warps(layout, dim, warps, neutral)
+            warps = []
+        if name == "register":
+            state.registers(i)
+        else:
+            state.lanes(i, neutral)
+    if warps:
+        state.warps(layout, dim, warps, neutral)
+    state.flush()
+    starts = registers_of(k.get(initial))
+    left = [i for i in range(len(layout.basis("register"))) if not state.taken >> i & 1]
+
+    def of_row(r: int) -> int:
+        return sum((r >> i & 1) << n for n, i in enumerate(left))
+
+    running = [state.add(starts[of_row(r)], p) for r, p in enumerate(state.prefix)]
+    k.values[op.results[0]] = from_registers(running)
+    k.values[op.results[1]] = from_registers([combine(starts[of_row(g)], t) for g, t in state.totals.items()])

@@ -1,0 +1,1 @@
+"""Instructions of one vendor: their fragments, text and limits."""

@@ -1,0 +1,150 @@
+"""Masks of accesses as sizes of AMD buffers: what lies behind a row limit lies behind the end of the buffer.
+
+    scf.if (row < %rows and %col < 32) { vector.load %x[%tile + row, %col] }      of memref<?x64xf16>
+    ->
+    a buffer from row %tile on, of %rows * 128 bytes: no comparison and no choice of an offset in any lane
+
+A comparison is a row limit where its left side is what a lane adds to one index of the access, its right side is the
+same in all lanes and known to be small (the scalar unit has no minimum of 64 bits), further indices stay inside a row,
+and lanes add nothing to those before. A comparison that is the same in all lanes makes an empty buffer. One that always
+holds is dropped. What remains of a mask is for the lanes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc._mlir import arith_d, ir
+from xcc.passes.gpu.index.address import LIMIT, Address, lane_terms, linear_terms, same_in_workgroup
+from xcc.passes.gpu.index.upper_bounds import largest
+from xcc.passes.gpu.layout.tile_ops import constant, owner
+
+__all__ = ["Bounds", "bounds"]
+
+SIGNED, UNSIGNED = 2, 6     # arith.cmpi: slt, ult
+
+
+class Bounds:
+    """What a mask asks of an access.
+
+    Attributes:
+        limit: (rows, elements of a row): the buffer's size; None: no limit.
+        all: conditions that are the same in all lanes.
+        lanes: conditions that are not.
+    """
+
+    def __init__(self) -> None:
+        self.limit: tuple[Any, int] | None = None
+        self.all: list[Any] = []
+        self.lanes: list[Any] = []
+
+    def lane_mask(self) -> Any:
+        """The conditions of lanes as one, built at the insertion point; None without any."""
+        return _conjunction(self.lanes)
+
+    def valid_bytes(self, size: int, most: int, known: dict[Any, Any]) -> Any:
+        """Bytes of the buffer, at most `most`, for elements of `size` bytes; built at the insertion point.
+
+        known: sizes by limit, each computed where its limit is.
+        """
+        i32 = ir.IntegerType.get_signless(32)
+        end = arith_d.constant(i32, most)
+        if self.limit is not None:
+            if (*self.limit, size) not in known:
+                with ir.InsertionPoint.after(owner(self.limit[0])):
+                    known[(*self.limit, size)] = _row_bytes(self.limit[0], self.limit[1] * size)
+            end = known[(*self.limit, size)]
+        if self.all:
+            end = _scalar(arith_d.select(_conjunction(self.all), end, arith_d.constant(i32, 0)))
+        return arith_d.extui(ir.IntegerType.get_signless(64), end)
+
+
+def _row_bytes(rows: Any, row: int) -> Any:
+    """Bytes of `rows` rows of `row` bytes."""
+    i32 = ir.IntegerType.get_signless(32)
+    count = arith_d.index_cast(i32, rows) if isinstance(rows.type, ir.IndexType) else rows
+    return _scalar(arith_d.muli(arith_d.maxsi(count, arith_d.constant(i32, 0)), arith_d.constant(i32, row)))
+
+
+def _scalar(value: Any) -> Any:
+    """`value`, which is the same in all lanes, where LLVM took the vector unit for any of it."""
+    return ir.Operation.create("rocdl.readfirstlane", results=[value.type], operands=[value]).result
+
+
+def bounds(mask: Any, address: Address, width: int, size: int, known: dict[Any, Any]) -> Bounds:
+    """What `mask` asks of the access of `width` elements of `size` bytes at `address`."""
+    out = Bounds()
+    for condition in _conditions(mask):
+        if _always(condition, known):
+            continue
+        row = _row(condition, address, width, known) if out.limit is None else None
+        most = _most_rows(owner(condition).operands[1]) if row is not None else None
+        if row is not None and most is not None and most * row * size < LIMIT:
+            out.limit = (owner(condition).operands[1], row)
+        elif same_in_workgroup(condition, known):
+            out.all.append(condition)
+        else:
+            out.lanes.append(condition)
+    return out
+
+
+def _conditions(mask: Any) -> list[Any]:
+    op = owner(mask)
+    if op is not None and op.name == "arith.andi":
+        return [c for v in op.operands for c in _conditions(v)]
+    return [mask]
+
+
+def _conjunction(conditions: list[Any]) -> Any:
+    total = None
+    for c in conditions:
+        total = c if total is None else arith_d.andi(total, c)
+    return total
+
+
+def _is_less(op: Any, *predicates: int) -> bool:
+    return op is not None and op.name == "arith.cmpi" and op.attributes["predicate"].value in predicates
+
+
+def _always(condition: Any, known: dict[Any, Any]) -> bool:
+    op = owner(condition)
+    if constant(condition) is not None:
+        return bool(constant(condition))
+    if not _is_less(op, SIGNED, UNSIGNED):
+        return False
+    most, limit = largest(op.operands[0], known), constant(op.operands[1])
+    return most is not None and limit is not None and most < limit
+
+
+def _most_rows(value: Any) -> int | None:
+    """An upper bound of the limit `value`: it is a constant, or the size of a tile, min(start + size, end) - start."""
+    while owner(value) is not None and owner(value).name == "arith.index_cast":
+        value = owner(value).operands[0]
+    op = owner(value)
+    if op is None or op.name != "arith.subi":
+        return constant(value)
+    end, start = owner(op.operands[0]), op.operands[1]
+    for v in end.operands if end is not None and end.name == "arith.minsi" else ():
+        sides = list(owner(v).operands) if owner(v) is not None and owner(v).name == "arith.addi" else []
+        if start in sides:
+            return constant(sides[1 - sides.index(start)])
+    return None
+
+
+def _row(condition: Any, address: Address, width: int, known: dict[Any, Any]) -> int | None:
+    """Elements of a row, where `condition` limits the rows that `address` has; None for any other condition."""
+    op = owner(condition)
+    if not _is_less(op, SIGNED) or not same_in_workgroup(op.operands[1], known):
+        return None
+    compared = {v: f for v, f in linear_terms(op.operands[0]).items() if f}
+    if compared != lane_terms(compared, known):
+        return None
+    for d, part in enumerate(address.dims):
+        if part.terms != compared:
+            if part.terms and (part.stride or set(part.terms) != {None}):
+                return None     # lanes reach further rows by an index before
+            continue
+        inner = address.dims[d + 1:]
+        inside = all(p.reach >= 0 for p in inner) and sum(p.reach * p.stride for p in inner) < part.stride
+        return part.stride if part.reach >= 0 and inside and part.stride % width == 0 else None
+    return None
