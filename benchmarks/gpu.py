@@ -71,7 +71,7 @@ def compile_case(case: gpu_cases.Case, tuning: str = "") -> tuple[Any, float]:
 def tune_cases(cases: list[gpu_cases.Case], path: Path, seconds: float) -> None:
     """Adds the best schedules found for each case to the tuning database `path`."""
     from xcc.options import CompileOptions
-    from xcc.passes.linalg.tuning import Database
+    from xcc.passes.linalg.schedule.tuning import Database
     from xcc.tuner import tune
 
     for case in cases:

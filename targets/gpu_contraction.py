@@ -35,7 +35,7 @@ class MatrixTile:
 
 def with_room(tiles: list[MatrixTile], size: int, chip: Chip) -> list[MatrixTile]:
     """Those of `tiles` that the chip has shared memory for; the smallest where it has for none (it is then made
-    smaller: passes/linalg/smaller.py)."""
+    smaller: passes/linalg/schedule/smaller.py)."""
     fitting = [t for t in tiles if t.shared_bytes(size) <= chip.shared_bytes]
     return fitting or [min(tiles, key=lambda t: t.shared_bytes(size))]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from xcc._mlir import ir
 from xcc.passes.gpu.layout.fragments import MatrixInstruction, exact_instructions
-from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
-from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
-from xcc.passes.linalg.reduction_body import EXTENSIONS, loops_of, narrow, product_operands
-from xcc.passes.linalg.schedule import GpuPart, Schedule
+from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume
+from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, loop_index
+from xcc.passes.linalg.kernel.reduction_body import EXTENSIONS, loops_of, narrow, product_operands
+from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.targets.base import Chip
 from xcc.targets.gpu_contraction import matrix_tile
 from xcc.targets.gpu_operands import along, loaded

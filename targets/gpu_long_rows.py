@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from xcc import symbolic
-from xcc.passes.linalg.domain import Domain, volume
-from xcc.passes.linalg.kernel import Kernel, Op, bare_loop
-from xcc.passes.linalg.row_parts import levels_of
-from xcc.passes.linalg.schedule import GpuPart, Schedule
+from xcc.passes.linalg.evaluate.row_parts import levels_of
+from xcc.passes.linalg.kernel.domain import Domain, volume
+from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop
+from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.passes.xt.split_beside import PART
 from xcc.targets.base import Chip
 from xcc.targets.gpu_convolution import pow2_above

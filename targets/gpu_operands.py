@@ -9,8 +9,8 @@ from typing import Any
 from xcc import symbolic
 from xcc._mlir import ir
 from xcc.passes.gpu.layout.tile_ops import constant
-from xcc.passes.linalg.domain import element_bytes, volume
-from xcc.passes.linalg.kernel import Access, Op, Tensor, bare_loop
+from xcc.passes.linalg.kernel.domain import element_bytes, volume
+from xcc.passes.linalg.kernel.kernel import Access, Op, Tensor, bare_loop
 from xcc.symbolic import Dim
 
 __all__ = ["Loaded", "along", "loaded", "loaded_tensor"]

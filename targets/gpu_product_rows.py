@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from xcc.passes.gpu.layout.fragments import exact_instructions
-from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
-from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
-from xcc.passes.linalg.reduction_body import loops_of, product_operands
-from xcc.passes.linalg.schedule import GpuPart, Schedule
+from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume
+from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, loop_index
+from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
+from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.targets.base import Chip
 from xcc.targets.front import TILE_ROW
 from xcc.targets.gpu_convolution import multiplied_type, multiplied_types, pow2_above

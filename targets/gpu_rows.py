@@ -7,9 +7,9 @@ a block a row; longer rows are walked in a loop. Columns are reduced by the thre
 from __future__ import annotations
 
 from xcc import symbolic
-from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume
-from xcc.passes.linalg.kernel import Kernel, Op, bare_loop
-from xcc.passes.linalg.schedule import GpuPart, Schedule
+from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume
+from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop
+from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.gpu_convolution import pow2_above

@@ -1,7 +1,7 @@
 """A second schedule for products whose rows are known at run time, for few of them.
 
 The tile that is best for many rows leaves a GPU idle where there are few: 128 rows are one tile of 256. Such a kernel
-has two functions, and the number of rows at run time says which one is launched (passes/linalg/by_size.py).
+has two functions, and the number of rows at run time says which one is launched (passes/linalg/schedule/by_size.py).
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xcc import symbolic
-from xcc.passes.linalg.domain import assuming, contraction_of, domain
+from xcc.passes.linalg.kernel.domain import assuming, contraction_of, domain
 from xcc.symbolic import Dim
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from xcc.passes.linalg.kernel import Kernel
-    from xcc.passes.linalg.schedule import Schedule
+    from xcc.passes.linalg.kernel.kernel import Kernel
+    from xcc.passes.linalg.schedule.schedule import Schedule
     from xcc.targets.base import Chip
 
 __all__ = ["Few", "few_of"]

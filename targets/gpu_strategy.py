@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 
 from xcc.passes.gpu.layout.fragments import exact_instructions
-from xcc.passes.linalg.domain import Domain, contraction_of, domain, element_bytes, estimate
-from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, loop_index
-from xcc.passes.linalg.online import find_groups
-from xcc.passes.linalg.reduction_body import loops_of, product_operands
-from xcc.passes.linalg.schedule import GpuPart, Schedule
+from xcc.passes.linalg.kernel.domain import Domain, contraction_of, domain, element_bytes, estimate
+from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, loop_index
+from xcc.passes.linalg.kernel.online import find_groups
+from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
+from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.targets.base import Chip
 from xcc.targets.gpu_attention import online_schedule
 from xcc.targets.gpu_contraction import matrix_tile

@@ -131,7 +131,7 @@ def _check_outputs(args: Any) -> None:
 
 def _tune(args: Any, options: CompileOptions) -> CompileOptions:
     """Measures, writes the database, and returns options that read it."""
-    from xcc.passes.linalg.tuning import Database
+    from xcc.passes.linalg.schedule.tuning import Database
     from xcc.tuner import tune
 
     path = Path(args.tuning or TUNING_FILE)

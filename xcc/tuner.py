@@ -20,7 +20,7 @@ from xcc import kernels
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
-from xcc.passes.linalg.tuning import Database, signature
+from xcc.passes.linalg.schedule.tuning import Database, signature
 from xcc.plugins import loaded_plugins
 from xcc.runtime.executors import on_host
 from xcc.sources import load_source
@@ -169,7 +169,7 @@ def _kernels(name: str, text: str, options: CompileOptions, chip: Any) -> Iterat
     """The kernels in `text` that have a schedule to choose (no loops); those that share a launch one by one."""
     from xcc._mlir import ir
     from xcc.context import new_context, parse_module
-    from xcc.passes.linalg.kernel_reader import read
+    from xcc.passes.linalg.kernel.kernel_reader import read
     from xcc.passes.xt.split_beside import PART
 
     module = parse_module(text, new_context(), name)
@@ -198,8 +198,8 @@ def _with_config(k: _Kernel, config: str) -> str:
 def _variants(k: _Kernel, config: str, options: CompileOptions, chip: Any) -> list[tuple[str, str]]:
     """(schedule, IR with it) of the neighbours of `config`."""
     from xcc._mlir import ir
-    from xcc.passes.linalg.neighbours import neighbours
-    from xcc.passes.linalg.schedule import Schedule
+    from xcc.passes.linalg.schedule.neighbours import neighbours
+    from xcc.passes.linalg.schedule.schedule import Schedule
 
     return _texts(k, lambda kernel: [str(s.to_attr()) for s in neighbours(
         kernel, Schedule.from_attr(ir.Attribute.parse(config)), chip)])
@@ -208,7 +208,7 @@ def _variants(k: _Kernel, config: str, options: CompileOptions, chip: Any) -> li
 def _texts(k: _Kernel, choose: Callable[[Any], list[str]]) -> list[tuple[str, str]]:
     from xcc._mlir import ir
     from xcc.context import new_context, parse_module
-    from xcc.passes.linalg.kernel_reader import read
+    from xcc.passes.linalg.kernel.kernel_reader import read
 
     module = parse_module(k.text, new_context(), k.name)
     with module.context, ir.Location.unknown():

@@ -18,7 +18,7 @@ from typing import Any
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
-from xcc.passes.linalg.tuning import Database
+from xcc.passes.linalg.schedule.tuning import Database
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.sources import load_source
 from xcc.stages import Clock, run_stage

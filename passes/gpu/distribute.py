@@ -28,7 +28,7 @@ from xcc.passes.gpu.layout.tile_ops import config_int
 from xcc.passes.gpu.thread.atomics import ATOMIC
 from xcc.passes.gpu.thread.grid import Grid
 from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
-from xcc.passes.linalg.by_size import LAUNCHED, OF
+from xcc.passes.linalg.schedule.by_size import LAUNCHED, OF
 from xcc.passes.walk import ops_where
 from xcc.passes.xt.split_beside import PART
 

@@ -25,7 +25,7 @@ from xcc.passes.gpu.distribute import PRODUCT
 from xcc.passes.gpu.layout.tile_ops import element_bytes, is_vector, owner
 from xcc.passes.gpu.nvvm_kernel_functions import nvvm_kernels
 from xcc.passes.gpu.vendor.inline_asm import inline_asm
-from xcc.passes.linalg.domain import volume
+from xcc.passes.linalg.kernel.domain import volume
 
 __all__ = ["StreamedLines"]
 

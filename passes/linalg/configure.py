@@ -9,10 +9,10 @@ from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.options import CompileOptions
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.linalg.by_size import by_size
-from xcc.passes.linalg.kernel_reader import read
-from xcc.passes.linalg.smaller import smaller
-from xcc.passes.linalg.tuning import Database, database
+from xcc.passes.linalg.kernel.kernel_reader import read
+from xcc.passes.linalg.schedule.by_size import by_size
+from xcc.passes.linalg.schedule.smaller import smaller
+from xcc.passes.linalg.schedule.tuning import Database, database
 from xcc.passes.xt.split_beside import PART
 from xcc.targets.folders import part
 
@@ -24,7 +24,8 @@ class Configure(Pass):
 
     target: whose strategy; default: the compilation's target.
     tuned: whether to look into the tuning database.
-    smaller: how often tiles are made smaller than that (passes/linalg/smaller.py), for kernels without room otherwise.
+    smaller: how often tiles are made smaller than that (passes/linalg/schedule/smaller.py), for kernels without room
+        otherwise.
     """
 
     name: ClassVar[str] = "configure"

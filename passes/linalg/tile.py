@@ -23,9 +23,9 @@ from typing import Any, ClassVar
 
 from xcc._mlir import func_d, ir
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.linalg.kernel_reader import read
-from xcc.passes.linalg.schedule import Schedule
-from xcc.passes.linalg.tile_program import TileProgram
+from xcc.passes.linalg.kernel.kernel_reader import read
+from xcc.passes.linalg.nests.tile_program import TileProgram
+from xcc.passes.linalg.schedule.schedule import Schedule
 
 
 @register_pass

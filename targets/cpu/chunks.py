@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from xcc.passes.linalg.domain import estimate, volume
-from xcc.passes.linalg.kernel import Op
+from xcc.passes.linalg.kernel.domain import estimate, volume
+from xcc.passes.linalg.kernel.kernel import Op
 from xcc.symbolic import Dim
 
 __all__ = ["contraction_chunks"]

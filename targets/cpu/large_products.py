@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import ceil
 
-from xcc.passes.linalg.cache_sets import PAGE
-from xcc.passes.linalg.depth_blocks import depth_of
-from xcc.passes.linalg.domain import element_bytes, estimate
-from xcc.passes.linalg.kernel import Kernel
-from xcc.passes.linalg.staged_rows import LANES, left_rows
+from xcc.passes.linalg.evaluate.depth_blocks import depth_of
+from xcc.passes.linalg.evaluate.staged_rows import LANES, left_rows
+from xcc.passes.linalg.kernel.domain import element_bytes, estimate
+from xcc.passes.linalg.kernel.kernel import Kernel
+from xcc.passes.linalg.schedule.cache_sets import PAGE
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 

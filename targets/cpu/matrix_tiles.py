@@ -7,8 +7,8 @@ operand. One step multiplies 64 bytes of k.
 from __future__ import annotations
 
 from xcc import symbolic
-from xcc.passes.linalg.domain import element_bytes, volume
-from xcc.passes.linalg.kernel import Access, Op, Tensor, bare_loop, is_packed
+from xcc.passes.linalg.kernel.domain import element_bytes, volume
+from xcc.passes.linalg.kernel.kernel import Access, Op, Tensor, bare_loop, is_packed
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from math import prod
 
 from xcc import symbolic
-from xcc.passes.linalg.domain import Domain, estimate, operations_of, volume
-from xcc.passes.linalg.kernel import Access, Kernel, Tensor, loop
-from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.kernel.domain import Domain, estimate, operations_of, volume
+from xcc.passes.linalg.kernel.kernel import Access, Kernel, Tensor, loop
+from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.symbolic import Dim
 
 __all__ = ["busiest", "least_repeated", "operations"]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from math import prod
 
 from xcc import symbolic
-from xcc.passes.linalg.domain import Domain, element_bytes, estimate, volume, work
-from xcc.passes.linalg.kernel import Kernel, Op, bare_loop, ops_behind
-from xcc.passes.linalg.pieces import piece_reads
-from xcc.passes.linalg.schedule import CpuPart, Kept, Schedule
+from xcc.passes.linalg.evaluate.pieces import piece_reads
+from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume, work
+from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, ops_behind
+from xcc.passes.linalg.schedule.schedule import CpuPart, Kept, Schedule
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.cpu.repeats import least_repeated

@@ -11,9 +11,8 @@ from math import prod
 from typing import Any
 
 from xcc import symbolic
-from xcc.passes.linalg.cache_sets import PAGE, lines_of_a_set
-from xcc.passes.linalg.decoded_panels import decoded_operand, panel_dims
-from xcc.passes.linalg.domain import (
+from xcc.passes.linalg.evaluate.fetch_ahead import packed_input, panel_dim
+from xcc.passes.linalg.kernel.domain import (
     Domain,
     bytes_moved,
     contraction_of,
@@ -23,10 +22,11 @@ from xcc.passes.linalg.domain import (
     volume,
     work,
 )
-from xcc.passes.linalg.fetch_ahead import packed_input, panel_dim
-from xcc.passes.linalg.kernel import Access, Kernel, Op, Tensor, bare_loop, is_packed, loop_index
-from xcc.passes.linalg.reduction_body import loops_of, product_operands
-from xcc.passes.linalg.schedule import CpuPart, Schedule
+from xcc.passes.linalg.kernel.kernel import Access, Kernel, Op, Tensor, bare_loop, is_packed, loop_index
+from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
+from xcc.passes.linalg.nests.decoded_panels import decoded_operand, panel_dims
+from xcc.passes.linalg.schedule.cache_sets import PAGE, lines_of_a_set
+from xcc.passes.linalg.schedule.schedule import CpuPart, Schedule
 from xcc.passes.xt.panels import panel_width
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip

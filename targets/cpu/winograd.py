@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
-from xcc.passes.linalg.domain import Domain, estimate
-from xcc.passes.linalg.kernel import Kernel, Op, Tensor, bare_loop
-from xcc.passes.linalg.reduction_body import loops_of, product_operands
-from xcc.passes.linalg.schedule import CpuPart, Kept, Schedule
+from xcc.passes.linalg.kernel.domain import Domain, estimate
+from xcc.passes.linalg.kernel.kernel import Kernel, Op, Tensor, bare_loop
+from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
+from xcc.passes.linalg.schedule.schedule import CpuPart, Kept, Schedule
 from xcc.passes.xt.winograd import Shape, best_chunks
 from xcc.targets.base import Chip
 

@@ -11,7 +11,7 @@ from xcc import symbolic
 from xcc._mlir import ir
 from xcc.interpreter.kernel import run_kernel
 from xcc.passes.base import PassContext, parse_pass
-from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.targets.gpu_module import kernel_functions, kernel_launches, scratch_bytes
 from xcc.targets.nvptx.chip import chips
 from xcc.targets.nvptx.pipeline import kernel_pipeline

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-from xcc.passes.linalg.schedule import GpuPart, Schedule
+from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 
 
 def changed(schedule: Schedule, **entries: Any) -> Schedule:

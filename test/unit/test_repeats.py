@@ -13,10 +13,10 @@ from linalg_cases import build_kernel
 from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.passes.base import PassContext
-from xcc.passes.linalg.domain import domain, volume
-from xcc.passes.linalg.kernel import Kernel
-from xcc.passes.linalg.kernel_reader import read
-from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.kernel.domain import domain, volume
+from xcc.passes.linalg.kernel.kernel import Kernel
+from xcc.passes.linalg.kernel.kernel_reader import read
+from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.passes.linalg.tile import Tile
 from xcc.passes.xt_to_linalg.convert import XtToLinalg
 from xcc.targets.cpu.chip import CHIPS

@@ -17,9 +17,9 @@ from xcc.diagnostics import UserError
 from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
 from xcc.passes.linalg.configure import Configure
-from xcc.passes.linalg.kernel_reader import read
-from xcc.passes.linalg.neighbours import neighbours
-from xcc.passes.linalg.tuning import Database, signature
+from xcc.passes.linalg.kernel.kernel_reader import read
+from xcc.passes.linalg.schedule.neighbours import neighbours
+from xcc.passes.linalg.schedule.tuning import Database, signature
 from xcc.targets.cpu import chip as cpu_chip
 from xcc.targets.cpu.strategy import configure
 from xcc.tuner import tune
@@ -100,7 +100,7 @@ def test_gpu_neighbours_have_tiles_of_warpgroups_where_the_chip_has_them():
 
 
 def test_steps_of_an_online_loop_change_together():
-    from xcc.passes.linalg.schedule import GpuPart, Schedule
+    from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
     from xcc.targets.nvptx.chip import chips
 
     base = Schedule((64, 64), (64, 64), (0, 1), ((64,), (32,), (64,)), "mask", "gather", online=True,

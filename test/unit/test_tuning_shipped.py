@@ -10,8 +10,8 @@ from xcc._mlir import ir
 from xcc.compiler import compile_model
 from xcc.context import new_context
 from xcc.options import CompileOptions
-from xcc.passes.linalg.schedule import Schedule
-from xcc.passes.linalg.tuning import Database, shipped
+from xcc.passes.linalg.schedule.schedule import Schedule
+from xcc.passes.linalg.schedule.tuning import Database, shipped
 from xcc.targets.base import get_target
 
 ROOT = Path(__file__).resolve().parents[2]

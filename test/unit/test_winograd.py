@@ -13,9 +13,9 @@ from xcc.dialects import xt
 from xcc.dialects.xt.winograd import POINTS, winograd_matrices
 from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
-from xcc.passes.linalg.kernel import Kernel, Tensor
-from xcc.passes.linalg.neighbours import neighbours
-from xcc.passes.linalg.schedule import CpuPart, Kept, Schedule
+from xcc.passes.linalg.kernel.kernel import Kernel, Tensor
+from xcc.passes.linalg.schedule.neighbours import neighbours
+from xcc.passes.linalg.schedule.schedule import CpuPart, Kept, Schedule
 from xcc.passes.xt.winograd import Form, Shape, Winograd, affordable, best_chunks, direct_seconds
 from xcc.symbolic import sym
 from xcc.targets.cpu.chip import CHIPS

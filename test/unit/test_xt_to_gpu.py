@@ -18,7 +18,7 @@ from xcc.dialects import xt
 from xcc.dialects.xt.base import dims_from_attr
 from xcc.interpreter.kernel import run_kernel
 from xcc.passes.base import PassContext, parse_pass
-from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.passes.upstream import Upstream
 from xcc.targets.gpu_module import kernel_functions, kernel_launches
 from xcc.targets.nvptx.chip import chips

@@ -7,8 +7,8 @@ from xcc._mlir import ir
 from xcc.interpreter.kernel import run_kernel
 from xcc.interpreter.machine import Options
 from xcc.passes.base import PassContext
-from xcc.passes.linalg.kernel_reader import read
-from xcc.passes.linalg.reduction_body import product_operands
+from xcc.passes.linalg.kernel.kernel_reader import read
+from xcc.passes.linalg.kernel.reduction_body import product_operands
 from xcc.targets.amdgcn.chip import CHIPS
 from xcc.targets.amdgcn.emit import emit_kernel
 from xcc.targets.amdgcn.pipeline import kernel_pipeline

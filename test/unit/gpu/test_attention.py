@@ -15,7 +15,7 @@ from xcc.dialects.xt.interpret import interpret
 from xcc.interpreter.kernel import run_kernel
 from xcc.interpreter.machine import Options
 from xcc.passes.base import PassContext, parse_pass
-from xcc.passes.linalg.schedule import Schedule
+from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.passes.upstream import Upstream
 from xcc.targets.amdgcn.chip import CHIPS as AMD_CHIPS
 from xcc.targets.amdgcn.pipeline import kernel_pipeline as amd_pipeline

@@ -8,8 +8,8 @@ from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.passes.gpu.layout.tile_ops import config_int
-from xcc.passes.linalg.domain import element_bytes
-from xcc.passes.linalg.schedule import CpuPart, GpuPart, Kept, Schedule
+from xcc.passes.linalg.kernel.domain import element_bytes
+from xcc.passes.linalg.schedule.schedule import CpuPart, GpuPart, Kept, Schedule
 
 PLAIN = Schedule((8, 8), (4, 8), (1, 0), reduce=((4,), (1, 0)))
 # all that there is to choose, in two: what APART has does not go with the others

@@ -1,0 +1,1 @@
+"""Builders of tile programs: index expressions, tiles' values, buffers and their accesses."""

@@ -1,0 +1,151 @@
+"""Evaluates the body of an op at given loop indices: its scalars become tiles, its index arithmetic stays affine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from xcc._mlir import ir
+from xcc.passes.linalg.build.tile_values import Ix, V
+from xcc.passes.linalg.evaluate.pieces import Within, one_piece
+from xcc.passes.linalg.kernel.kernel import Op, Tensor
+from xcc.passes.linalg.kernel.reduction_body import is_zero
+
+if TYPE_CHECKING:
+    from xcc.passes.linalg.evaluate.tile_eval import Evaluator
+
+__all__ = ["Body"]
+
+
+class Body:
+    """The body of `op` at the loop indices `env`; `accumulators` replaces output arguments.
+
+    A value is evaluated when it is first asked for. Numbers are tiles (V), those of type index are places (Ix).
+    `within`: what is known of a place, in a branch of its own.
+    """
+
+    within: Within | None = None
+
+    def __init__(self, ev: Evaluator, op: Op, env: dict[str, Ix], accumulators: Mapping[int, V] | None = None) -> None:
+        self.ev, self.b, self.op, self.env = ev, ev.b, op, env
+        arguments = list(op.block.arguments)
+        self._values: dict[Any, V | Ix] = {arguments[len(op.inputs) + n]: v for n, v in (accumulators or {}).items()}
+
+    def yielded(self) -> list[V]:
+        """What the body yields."""
+        return [self._as_value(self._get(v)) for v in list(self.op.block.operations)[-1].operands]
+
+    def value(self, v: Any) -> V:
+        """One value of the body."""
+        return self._as_value(self._get(v))
+
+    def index(self, v: Any) -> Ix:
+        """One place of the body."""
+        return self._as_index(self._get(v))
+
+    def nested(self, within: Within | None) -> Body:
+        """The same for a branch: what is evaluated there is not known outside."""
+        inside = Body(self.ev, self.op, self.env)
+        inside._values, inside.within = dict(self._values), within
+        return inside
+
+    def _get(self, v: Any) -> V | Ix:
+        if v not in self._values:
+            self._values[v] = self._evaluated(v)
+        return self._values[v]
+
+    def _evaluated(self, v: Any) -> V | Ix:
+        owner = v.owner
+        if isinstance(owner, ir.Block):
+            return self._argument(v) if owner == self.op.block else self._outer(v)
+        return self._result(owner, v) if owner.operation.block == self.op.block else self._outer(v)
+
+    def _argument(self, v: Any) -> V | Ix:
+        """An element of an input."""
+        t, access = self.op.inputs[v.arg_number]
+        tile = self.ev.tile(t, [self.b.access(e, self.env) for e in access])
+        return self._as_index(tile) if isinstance(v.type, ir.IndexType) else tile
+
+    def _outer(self, v: Any) -> V | Ix:
+        """A value defined outside the body: a symbol, a constant, index arithmetic on them."""
+        for name, symbol in self.ev.kernel.symbols.items():
+            if v == symbol:
+                return self.b.ix_of(self.b.symbols[name])
+        owner = v.owner
+        if not isinstance(owner, ir.Block) and owner.name == "arith.constant":
+            constant = V(self.b.constant(owner.attributes["value"], v.type))
+            return self.b.ix_of(constant.value) if isinstance(v.type, ir.IndexType) else constant
+        if isinstance(v.type, ir.IndexType):
+            operands = [self._as_index(self._outer(x)) for x in owner.operands]
+            return self._index_op(owner.name, operands)
+        operands_v = [self._as_value(self._outer(x)) for x in owner.operands]
+        return self.b.elementwise(owner.name, v.type, operands_v, attributes_of(owner))
+
+    def _result(self, owner: Any, v: Any) -> V | Ix:
+        """What an op of the body gives."""
+        name = owner.name
+        if name == "linalg.index":
+            return self.env.get(f"i{int(owner.attributes['dim'].value)}", Ix())
+        if name == "arith.constant":
+            constant = self.b.constant(owner.attributes["value"], v.type)
+            return self.b.ix_of(constant) if isinstance(v.type, ir.IndexType) else V(constant)
+        if name == "tensor.extract":
+            t = self.ev.kernel.by_value[owner.operands[0]]
+            return self.ev.tile(t, self._places(t, owner))
+        if name == "arith.select":
+            chosen = self._guarded_read(owner) if self.ev.memory.access == "gather" else one_piece(self, owner)
+            if chosen is not None:
+                return chosen
+        operands = [self._get(x) for x in owner.operands]
+        if isinstance(v.type, ir.IndexType):
+            if name in ("arith.index_cast", "arith.index_castui") and isinstance(operands[0], V):
+                return self._as_index(self.b.elementwise(name, v.type, [operands[0]], {}))
+            if name == "arith.select":
+                return self._as_index(self.b.elementwise(name, v.type, [self._as_value(x) for x in operands], {}))
+            return self._index_op(name, [self._as_index(x) for x in operands])
+        return self.b.elementwise(name, v.type, [self._as_value(x) for x in operands], attributes_of(owner))
+
+    def _places(self, t: Tensor, read: Any) -> list[Ix]:
+        """Where in `t` a tensor.extract reads."""
+        indices = [self._as_index(self._get(x)) for x in list(read.operands)[1:]]
+        return [indices[group[0]] for group in t.groups]
+
+    def _guarded_read(self, owner: Any) -> V | None:
+        """select(test, element of an argument, 0): a gather of the elements that pass the test alone."""
+        read, other = owner.operands[1].owner, owner.operands[2].owner
+        if isinstance(read, ir.Block) or isinstance(other, ir.Block) or read.name != "tensor.extract" \
+                or other.name != "arith.constant" or not is_zero(other.attributes["value"]):
+            return None
+        t = self.ev.kernel.by_value[read.operands[0]]
+        if t.producer is not None or t.constant is not None:
+            return None
+        indices = self._places(t, read)
+        if not self.ev.memory.gathers(t, indices):
+            return None
+        return self.ev.memory.load(t, indices, self.value(owner.operands[0]))
+
+    def _index_op(self, name: str, operands: Sequence[Ix]) -> Ix:
+        a, b = operands
+        if name == "arith.addi":
+            return self.b.ix_add(a, b)
+        if name == "arith.subi":
+            return self.b.ix_add(a, self.b.ix_scale(b, -1))
+        if name == "arith.muli":
+            for x, y in ((a, b), (b, a)):
+                if not y.axes and y.base is None:
+                    return self.b.ix_scale(x, y.const)
+        unclamped = self.within.unclamped(name, a, b) if self.within is not None else None
+        return self.b.ix_vector(name, a, b) if unclamped is None else unclamped
+
+    def _as_index(self, x: V | Ix) -> Ix:
+        if isinstance(x, Ix):
+            return x
+        return Ix(vec=x) if x.axes else self.b.ix_of(x.value)
+
+    def _as_value(self, x: V | Ix) -> V:
+        return x if isinstance(x, V) else self.b.vector(x)
+
+
+def attributes_of(op: Any) -> dict[str, Any]:
+    """Every attribute of an op, by name."""
+    return dict(op.attributes.items())

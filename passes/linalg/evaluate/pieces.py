@@ -1,0 +1,204 @@
+"""Ops whose elements come from one of several pieces, as a concatenation's do: a tile is one piece's, where it can be.
+
+    %v = arith.select %after, %b[...], %a[...]      with %after = "i1 >= 256"
+    ->
+    %v = scf.if %tile_after { read of b } else { read of a }
+
+The piece is chosen once a tile: nothing of the others is evaluated, and its coordinates need no clamps. A tile across a
+bound, where there may be one, is evaluated as before: every piece at clamped coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import gcd
+from typing import TYPE_CHECKING, Any
+
+from xcc._mlir import arith_d, ir
+from xcc.passes.linalg.build.tile_builder import Builder
+from xcc.passes.linalg.build.tile_values import Ix, V
+from xcc.passes.linalg.kernel.domain import Domain
+from xcc.passes.linalg.kernel.kernel import Access, Kernel, Tensor
+
+if TYPE_CHECKING:
+    from xcc.passes.linalg.evaluate.body import Body
+
+__all__ = ["Pieces", "Within", "one_piece", "piece_reads"]
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """values[0] where the loop's index `at` is below bounds[0], values[k] from bounds[k - 1] on."""
+
+    at: Any
+    bounds: tuple[Any, ...]
+    values: tuple[Any, ...]
+
+    @staticmethod
+    def of(select: Any) -> Pieces | None:
+        """The pieces behind an arith.select of elements that are read; None where it is something else."""
+        bounds, values, at, found = list[Any](), list[Any](), None, select
+        while found is not None and found.name == "arith.select":
+            test = _owner(found.operands[0])
+            if test is None or test.name != "arith.cmpi" or _owner(found.operands[1]) is None \
+                    or int(test.attributes["predicate"].value) != int(arith_d.CmpIPredicate.sge):
+                return None
+            index, bound = test.operands
+            if _loop(index) is None or (at is not None and index != at) or not _is_read(found.operands[1]):
+                return None
+            at = index
+            bounds.insert(0, bound)
+            values.insert(0, found.operands[1])
+            rest = found.operands[2]
+            found = _owner(rest)
+            if _is_read(rest):
+                return Pieces(at, tuple(bounds), (rest, *values))
+        return None
+
+
+@dataclass(frozen=True)
+class Within:
+    """The walk `index` is known to stay in [low, high]."""
+
+    index: Ix
+    low: int
+    high: int
+
+    def unclamped(self, name: str, a: Ix, b: Ix) -> Ix | None:
+        """min(a, b) or max(a, b), where it is known to be `a`, a constant away from the walk."""
+        same = a.vec is None and (a.base, a.coefs) == (self.index.base, self.index.coefs)
+        if not same or b.axes or b.base is not None:
+            return None
+        shift = a.const - self.index.const
+        idle = name == "arith.minsi" and self.high + shift <= b.const or \
+            name == "arith.maxsi" and self.low + shift >= b.const
+        return a if idle else None
+
+
+def one_piece(body: Body, select: Any) -> V | None:
+    """The tile of a select between pieces; None where it is none, or where no tile is one piece's."""
+    pieces = Pieces.of(select)
+    if pieces is None:
+        return None
+    index, bounds = body.index(pieces.at), [body.index(v) for v in pieces.bounds]
+    if index.is_scalar:
+        return _Branches(body, pieces, index, bounds, 1, True).emit(len(bounds))
+    size = body.op.loops[_loop(pieces.at) or 0]
+    if index.vec is not None or len(index.coefs) != 1 or index.coefs[0][1] != 1 or not isinstance(size, int) \
+            or any(b.axes or b.base is not None for b in bounds):
+        return None
+    lanes = index.coefs[0][0].size
+    starts = [0, *(b.const for b in bounds), size]
+    if max(b - a for a, b in zip(starts, starts[1:], strict=False)) < lanes:
+        return None
+    begin = gcd(index.const, 0 if index.base is None else body.b.multiple(index.base))
+    aligned = begin % lanes == 0 and not any(s % lanes for s in starts[1:-1])
+    return _Branches(body, pieces, index, bounds, lanes, aligned).emit(len(bounds))
+
+
+@dataclass(frozen=True)
+class _Branches:
+    """A chain of branches, the last piece's first. `whole`: no tile lies across a bound."""
+
+    body: Body
+    pieces: Pieces
+    index: Ix
+    bounds: list[Ix]
+    lanes: int
+    whole: bool
+
+    def emit(self, k: int) -> V:
+        """The value of the tile, which is known to lie in none of the pieces behind piece `k`."""
+        b = self.body.b
+        if k == 0 and self.whole:
+            return self._value(0)
+        first = b.scalar(self.index)
+        tests = [] if k == 0 else [_compare(b, arith_d.CmpIPredicate.sge, first, b.scalar(self.bounds[k - 1]))]
+        if not self.whole and k < len(self.bounds):
+            last = b.add(first, b.int(self.lanes))
+            tests.append(_compare(b, arith_d.CmpIPredicate.sle, last, b.scalar(self.bounds[k])))
+        test = tests[0] if len(tests) == 1 else b.pure("arith.andi", b.i1, tests)
+        return _branch(b, test, lambda: self._value(k), lambda: self.emit(k - 1) if k else self._mixed())
+
+    def _value(self, k: int) -> V:
+        """Piece `k`, for a tile that is all its own."""
+        size = self.body.op.loops[_loop(self.pieces.at) or 0]
+        starts = [0, *(i.const if i.base is None and not i.axes else None for i in self.bounds),
+                  size if isinstance(size, int) else None]
+        low, end = starts[k:k + 2]
+        known = None if low is None or end is None else Within(self.index, low, end - 1)
+        return self.body.nested(known).value(self.pieces.values[k])
+
+    def _mixed(self) -> V:
+        """The last piece that begins at or before each lane."""
+        body = self.body.nested(None)
+        out = body.value(self.pieces.values[0])
+        for bound, v in zip(self.bounds, self.pieces.values[1:], strict=True):
+            after = body.b.elementwise("arith.cmpi", body.b.i1, [body.b.vector(self.index), body.b.vector(bound)], {
+                "predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(arith_d.CmpIPredicate.sge))})
+            out = body.b.elementwise("arith.select", v.type, [after, body.value(v), out], {})
+        return out
+
+
+def _branch(b: Builder, test: Any, then: Callable[[], V], other: Callable[[], V]) -> V:
+    """scf.if, whose type is known once both sides are built."""
+    sides = ir.Operation.create("scf.if", operands=[test], regions=2)
+    made = list[V]()
+    for region, side in zip(sides.regions, (then, other), strict=True):
+        with ir.InsertionPoint(region.blocks.append()), b.scope():
+            made.append(side())
+    axes = max(made, key=lambda v: len(v.axes)).axes
+    axes = tuple(sorted({a for v in made for a in v.axes}, key=lambda a: a.order)) \
+        if any(set(v.axes) - set(axes) for v in made) else axes
+    for n, region in enumerate(sides.regions):
+        with ir.InsertionPoint(region.blocks[0]), b.scope():
+            made[n] = b.broadcast(made[n], axes)
+            ir.Operation.create("scf.yield", operands=[made[n].value])
+    out = ir.Operation.create("scf.if", results=[made[0].value.type], operands=[test], regions=2)
+    for old, new in zip(sides.regions, out.regions, strict=True):
+        old.blocks[0].append_to(new)
+    sides.erase()
+    return V(out.results[0], axes)
+
+
+def _compare(b: Builder, predicate: Any, left: Any, right: Any) -> Any:
+    return b.pure("arith.cmpi", b.i1, [left, right],
+                  predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(predicate)))
+
+
+def piece_reads(kernel: Kernel, place: Domain) -> Iterator[tuple[Tensor, Access]]:
+    """What the kernel's pieces are read from, and where the result's coordinates walk it: up to a constant."""
+    for op in kernel.ops:
+        position = place.position.get(op)
+        if op.operation is None or position is None:
+            continue
+        pieces = Pieces.of(_owner(list(op.block.operations)[-1].operands[0]))
+        at = {str(o): e for o, e in zip(op.outs[0], position, strict=True)}
+        for read in map(_owner, pieces.values if pieces is not None else ()):
+            t = kernel.by_value[read.operands[0]]
+            loops = [_walked(v) for v in list(read.operands)[1:]]
+            yield t, tuple(at.get(f"i{loops[group[0]]}", 0) for group in t.groups)
+
+
+def _walked(index: Any) -> int | None:
+    """The loop that an index follows, behind clamps and sums."""
+    owner = _owner(index)
+    while owner is not None and owner.name in ("arith.maxsi", "arith.minsi", "arith.subi"):
+        owner = _owner(owner.operands[0])
+    return None if owner is None or owner.name != "linalg.index" else int(owner.attributes["dim"].value)
+
+
+def _owner(v: Any) -> Any:
+    """The op that makes `v`; None for an argument of a block."""
+    return None if isinstance(v.owner, ir.Block) else v.owner
+
+
+def _loop(index: Any) -> int | None:
+    owner = _owner(index)
+    return int(owner.attributes["dim"].value) if owner is not None and owner.name == "linalg.index" else None
+
+
+def _is_read(v: Any) -> bool:
+    owner = _owner(v)
+    return owner is not None and owner.name == "tensor.extract"

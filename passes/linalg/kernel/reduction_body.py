@@ -1,0 +1,70 @@
+"""What the body of an op of a kernel says of its reduction: how values are combined, and what is multiplied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc import symbolic
+from xcc._mlir import ir
+from xcc.passes.linalg.kernel.kernel import Op
+
+__all__ = ["EXTENSIONS", "KINDS", "combiner", "is_zero", "loops_of", "narrow", "product_operands"]
+
+KINDS = {"arith.addf": "add", "arith.addi": "add", "arith.mulf": "mul", "arith.muli": "mul",
+         "arith.maximumf": "maximumf", "arith.minimumf": "minimumf", "arith.maxnumf": "maxnumf",
+         "arith.minnumf": "minnumf", "arith.maxsi": "maxsi", "arith.minsi": "minsi", "arith.maxui": "maxui",
+         "arith.minui": "minui", "arith.andi": "and", "arith.ori": "or", "arith.xori": "xor"}
+"""The combining op of a reduction -> the kind of vector.multi_reduction."""
+EXTENSIONS = ("arith.extf", "arith.extsi", "arith.extui")
+
+
+def combiner(op: Op, n: int) -> str | None:
+    """The op that combines result n's accumulator with the new value, when a lane reduction can do the same."""
+    accumulator = op.block.arguments[len(op.inputs) + n]
+    yielded = list(op.block.operations)[-1].operands[n]
+    owner = yielded.owner
+    if isinstance(owner, ir.Block) or owner.name not in KINDS or len(op.results) != 1:
+        return None
+    return owner.name if accumulator in list(owner.operands) else None
+
+
+def product_operands(op: Op) -> tuple[Any, Any] | None:
+    """The factors (body values) of a sum of products over different tensors' loops, else None."""
+    if combiner(op, 0) not in ("arith.addf", "arith.addi") or len(op.inputs) < 2:
+        return None
+    total = list(op.block.operations)[-1].operands[0].owner
+    accumulator = op.block.arguments[len(op.inputs)]
+    factors = [v for v in total.operands if v != accumulator]
+    if len(factors) != 1 or isinstance(factors[0].owner, ir.Block):
+        return None
+    product = factors[0].owner
+    if product.name not in ("arith.mulf", "arith.muli"):
+        return None
+    used = [loops_of(op, v) for v in product.operands]
+    shared = {n for n, r in enumerate(op.reduction) if r}
+    if used[0] - shared == used[1] - shared and not (used[0] ^ used[1]):
+        return None
+    return product.operands[0], product.operands[1]
+
+
+def loops_of(op: Op, value: Any) -> set[int]:
+    """The loops that a body value depends on through the inputs it reads."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        if owner != op.block or value.arg_number >= len(op.inputs):
+            return set()
+        return {int(s[1:]) for e in op.inputs[value.arg_number][1] for s in symbolic.symbols_of(e)}
+    if owner.name == "linalg.index":
+        return {int(owner.attributes["dim"].value)}
+    return set().union(*(loops_of(op, v) for v in owner.operands), set())
+
+
+def narrow(value: Any) -> Any:
+    """What a widening conversion reads, or the value itself."""
+    extended = not isinstance(value.owner, ir.Block) and value.owner.name in EXTENSIONS
+    return value.owner.operands[0] if extended else value
+
+
+def is_zero(attr: Any) -> bool:
+    """Whether a constant's attribute is a number that is 0."""
+    return isinstance(attr, ir.IntegerAttr | ir.FloatAttr) and not attr.value

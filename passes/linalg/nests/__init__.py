@@ -1,0 +1,1 @@
+"""The loops around the tiles of a kernel's results."""

@@ -1,0 +1,167 @@
+"""Products whose last tiles are cut along their sums, so that all cores finish together (stream-K, arXiv 2301.03598).
+
+    scf.forall (%w) in (full + workers) {
+      scf.if %w < full { tile number %w }
+      else { for each of the tiles in which the steps of worker %w - full lie: their sum, to the workspace } }
+    scf.forall (%p) in (tiles * parts) { for each worker of a tile: add its sum to a part of the tile; the epilogue }
+
+The tiles that fill whole waves are computed as ever. The steps of the rest, one tile's behind the other's, are dealt
+out to the workers in runs of equal length; a run lies in two tiles at most. The sums are added in the workers' order,
+so that results do not depend on timing. The workspace is a buffer of its own, behind the outputs (``xcc.scratch``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc import symbolic
+from xcc._mlir import ir, scf_d, vector_d
+from xcc.passes.linalg.build.tile_values import Axis, Ix, V
+from xcc.passes.linalg.kernel.domain import contraction_of, domain
+from xcc.passes.linalg.kernel.kernel import Kernel
+from xcc.passes.linalg.nests.forall import forall_of
+from xcc.passes.linalg.nests.nests import Nest
+from xcc.passes.linalg.schedule.schedule import Schedule
+from xcc.passes.vector.tiles import scalar_attr
+from xcc.symbolic import Dim
+
+__all__ = ["PIECES", "PART_ROWS", "Streamed", "workspace_dims"]
+
+PIECES = 2          # of tiles that one worker's steps may lie in
+PART_ROWS = 16      # of a tile, of which one workgroup adds the sums
+ULT = 6             # arith.cmpi's
+
+
+def workspace_dims(kernel: Kernel, schedule: Schedule) -> tuple[tuple[Dim, ...], Any]:
+    """Sizes and element type of the buffer of the workers' sums."""
+    op = contraction_of(kernel)
+    assert op is not None
+    return (PIECES * schedule.gpu.streamed[1], *schedule.vector), op.results[0].element
+
+
+class Streamed:
+    """The two loops of a kernel, whose tiles `nest` can compute."""
+
+    def __init__(self, nest: Nest, kernel: Kernel, workspace: Any) -> None:
+        self.nest, self.ev, self.b, self.workspace = nest, nest.ev, nest.ev.b, workspace
+        schedule = self.schedule = nest.schedule
+        op = contraction_of(kernel)
+        assert op is not None
+        self.op = op
+        self.access = domain(kernel).position[op]
+        loop = next(p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1)
+        self.depth = self.ev.reduce[op][loop]
+        self.rows, self.columns = (-(-symbolic.evaluate(size, {}) // lanes)
+                                   for size, lanes in zip(nest.dims, schedule.vector, strict=True))
+        self.tiles, self.workers = min(schedule.gpu.streamed[0], self.rows * self.columns), schedule.gpu.streamed[1]
+        self.full = self.rows * self.columns - self.tiles
+        self.steps = -(-symbolic.evaluate(op.loops[loop], {}) // self.depth)
+        self.share = -(-self.tiles * self.steps // self.workers)
+
+    def emit(self) -> None:
+        """Both loops."""
+        b = self.b
+        block = forall_of(self.full + self.workers)
+        with ir.InsertionPoint.at_block_begin(block), b.scope():
+            number = block.arguments[0]
+            if not self.full:
+                self._sums(number)
+            else:
+                whole = b.pure("arith.cmpi", b.i1, [number, b.int(self.full)],
+                               predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ULT))
+                branch = scf_d.IfOp(whole, has_else=True)
+                with ir.InsertionPoint(branch.then_block), b.scope():
+                    self.nest.store(self._indices(number, b.int(0), self.schedule.vector[0]))
+                    scf_d.YieldOp([])
+                with ir.InsertionPoint(branch.else_block), b.scope():
+                    self._sums(b.sub(number, b.int(self.full)))
+                    scf_d.YieldOp([])
+        rows = min(PART_ROWS, self.schedule.vector[0])
+        parts = self.schedule.vector[0] // rows
+        block = forall_of(self.tiles * parts)
+        with ir.InsertionPoint.at_block_begin(block), b.scope():
+            number = block.arguments[0]
+            tile = b.binary("arith.divui", number, b.int(parts))
+            first = b.mul(b.binary("arith.remui", number, b.int(parts)), b.int(rows))
+            b.multiples[first] = rows
+            self.ev.given = self.op, lambda axes: self._total(tile, first, axes)
+            self.nest.store(self._indices(b.add(tile, b.int(self.full)), first, rows))
+            self.ev.given = None
+
+    def _place(self, number: Any) -> tuple[Any, Any]:
+        """Row and column of tile `number` of the launch order: bands of `group` rows, column by column."""
+        b, group = self.b, max(1, self.schedule.gpu.group)
+        band = b.int(self.columns * group)
+        first = b.mul(b.binary("arith.divui", number, band), b.int(group))
+        inside = b.binary("arith.remui", number, band)
+        height = b.binary("arith.minui", b.sub(b.int(self.rows), first), b.int(group))
+        return b.add(first, b.binary("arith.remui", inside, height)), b.binary("arith.divui", inside, height)
+
+    def _indices(self, number: Any, first: Any, rows: int) -> dict[int, Ix]:
+        """The coordinates of `rows` rows of tile `number` from row `first` on."""
+        b, out = self.b, {}
+        for d, (at, lanes) in enumerate(zip(self._place(number), self.schedule.vector, strict=True)):
+            low = b.mul(at, b.int(lanes))
+            count = lanes
+            if d == 0 and rows != lanes:
+                low, count = b.add(low, first), rows
+            b.multiples[low] = count
+            size = symbolic.evaluate(self.nest.dims[d], {})
+            limit = None if size % lanes == 0 else \
+                b.binary("arith.minsi", b.int(count), b.binary("arith.maxsi", b.sub(b.int(size), low), b.int(0)))
+            out[d] = Ix(base=low, coefs=((Axis(count, d, limit), 1),)) if count > 1 else b.ix_of(low)
+        return out
+
+    def _sums(self, worker: Any) -> None:
+        """What one worker adds up, to its places of the workspace."""
+        b = self.b
+        share, steps = b.int(self.share), b.int(self.steps)
+        begin = b.mul(worker, share)
+        end = b.binary("arith.minui", b.add(begin, share), b.int(self.tiles * self.steps))
+        first = b.binary("arith.divui", begin, steps)
+        last = b.binary("arith.ceildivui", end, steps)
+        loop = scf_d.ForOp(first, last, b.int(1), [])
+        with ir.InsertionPoint(loop.body), b.scope():
+            tile = loop.induction_variable
+            start = b.mul(tile, steps)
+            low = b.sub(b.binary("arith.maxui", begin, start), start)
+            high = b.sub(b.binary("arith.minui", end, b.add(start, steps)), start)
+            env = {f"i{d}": i for d, i in
+                   self._indices(b.add(tile, b.int(self.full)), b.int(0), self.schedule.vector[0]).items()}
+            self.ev.bounds = b.mul(low, b.int(self.depth)), b.mul(high, b.int(self.depth))
+            total = self.ev.tile(self.op.results[0], [b.access(e, env) for e in self.access])
+            self.ev.bounds = None
+            self._write(total, self._slot(worker, b.sub(tile, first)))
+            scf_d.YieldOp([])
+
+    def _slot(self, worker: Any, piece: Any) -> Any:
+        return self.b.add(self.b.mul(worker, self.b.int(PIECES)), piece)
+
+    def _map(self, axes: tuple[Axis, ...]) -> Any:
+        return ir.AffineMapAttr.get(ir.AffineMap.get(3, 0, [ir.AffineDimExpr.get(1 + a.order) for a in axes]))
+
+    def _write(self, total: V, slot: Any) -> None:
+        zero = self.b.int(0)
+        vector_d.TransferWriteOp(None, total.value, self.workspace, [slot, zero, zero], self._map(total.axes),
+                                 ir.ArrayAttr.get([ir.BoolAttr.get(True)] * len(total.axes)))
+
+    def _total(self, tile: Any, first: Any, axes: tuple[Axis, ...]) -> V:
+        """The sums of all workers of `tile`, of its rows from `first` on."""
+        b = self.b
+        share, steps = b.int(self.share), b.int(self.steps)
+        begin = b.mul(tile, steps)
+        element = self.op.results[0].element
+        shape = [a.size for a in axes]
+        kind, zero = ir.VectorType.get(shape, element), scalar_attr(element, 0)
+        low = b.binary("arith.divui", begin, share)
+        high = b.add(b.binary("arith.divui", b.sub(b.add(begin, steps), b.int(1)), share), b.int(1))
+        loop = scf_d.ForOp(low, high, b.int(1), [b.splat(zero, shape)])
+        with ir.InsertionPoint(loop.body), b.scope():
+            worker = loop.induction_variable
+            piece = b.sub(tile, b.binary("arith.divui", b.mul(worker, share), steps))
+            read = vector_d.TransferReadOp(
+                kind, self.workspace, [self._slot(worker, piece), first, b.int(0)], self._map(axes),
+                b.constant(zero, element), ir.ArrayAttr.get([ir.BoolAttr.get(True)] * len(axes)))
+            add = "arith.addi" if isinstance(element, ir.IntegerType) else "arith.addf"
+            scf_d.YieldOp([b.op(add, kind, [loop.inner_iter_args[0], read.result])])
+        return V(loop.results[0], axes)

@@ -1,0 +1,171 @@
+"""The tile program of one kernel: its signature, then a nest of loops for the results of each shape.
+
+Reductions that are cut in parts have nests of their own ahead of those that need their results.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from xcc import symbolic
+from xcc._mlir import func_d, ir
+from xcc.dialects.xt.base import dims_attr
+from xcc.passes.linalg.build.buffers import memref_type
+from xcc.passes.linalg.build.tile_builder import Builder
+from xcc.passes.linalg.build.tile_memory import Memory
+from xcc.passes.linalg.evaluate.online_parts import KeyParts, partial_results, parts_of
+from xcc.passes.linalg.evaluate.row_parts import RowParts, levels_of
+from xcc.passes.linalg.evaluate.tile_eval import Evaluator
+from xcc.passes.linalg.kernel.domain import element_bytes
+from xcc.passes.linalg.kernel.kernel import Kernel
+from xcc.passes.linalg.nests.border import BorderedResult
+from xcc.passes.linalg.nests.forall import forall
+from xcc.passes.linalg.nests.nests import Nest, Result
+from xcc.passes.linalg.nests.part_nests import PartsNest, RowPartsNest
+from xcc.passes.linalg.nests.streamed import Streamed, workspace_dims
+from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
+from xcc.symbolic import Dim
+
+__all__ = ["TileProgram"]
+
+REPLACED = ("sym_name", "function_type", "xt.arg_dims", "xt.result_dims", "res_attrs", "arg_attrs")
+
+
+class TileProgram:
+    """What `schedule` makes of `kernel`; `lossy` allows f32 products in tf32.
+
+    Attributes:
+        stored: the dims of each result's buffer.
+        main: the largest result, of which the schedule speaks.
+        parts, levels, scratch: of reductions that are cut, in how many parts, which ones after which, and what they
+            leave.
+        spaces: dims and element type of each workspace.
+    """
+
+    def __init__(self, kernel: Kernel, schedule: Schedule, lossy: bool) -> None:
+        self.kernel, self.schedule, self.lossy = kernel, schedule, lossy
+        self.stored = [t.dims if border is None else border.padded
+                       for t, border in zip(kernel.results, kernel.borders, strict=True)]
+        self.main = max(kernel.results, key=lambda t: _volume(t.dims))
+        self.parts = parts_of(schedule, self.main.dims) if schedule.gpu.splits > 1 else 1
+        self.levels = levels_of(kernel) if self.parts != 1 and not schedule.online else []
+        self.scratch = partial_results(kernel, self.parts, self.levels) if self.parts != 1 else []
+        self.spaces = [(p.stored.dims, p.stored.element) for p in self.scratch]
+        if schedule.gpu.streamed:
+            self.spaces.append(workspace_dims(kernel, schedule))
+
+    def declare(self, name: str, attributes: Any) -> Any:
+        """The function at the insertion point, without a body, with those of `attributes` that stay as they are."""
+        kernel = self.kernel
+        types = [*(memref_type(t.dims, t.element) for t in kernel.args),
+                 *(memref_type(dims, t.element) for t, dims in zip(kernel.results, self.stored, strict=True)),
+                 *(memref_type(dims, element) for dims, element in self.spaces)]
+        new = func_d.FuncOp(name, ([*types, *([ir.IndexType.get()] * len(kernel.symbols))], []))
+        for key, attr in attributes.items():
+            if key not in REPLACED:
+                new.attributes[key] = attr
+        for key, shapes in (("xt.arg_dims", [t.dims for t in kernel.args]), ("xt.result_dims", self.stored)):
+            new.attributes[key] = ir.ArrayAttr.get([dims_attr(dims) for dims in shapes])
+        if self.spaces:
+            new.attributes["xt.scratch_dims"] = ir.ArrayAttr.get([dims_attr(dims) for dims, _ in self.spaces])
+            new.attributes["xcc.scratch"] = ir.ArrayAttr.get([ir.StringAttr.get(str(
+                symbolic.product(dims) * element_bytes(element))) for dims, element in self.spaces])
+        return new
+
+    def emit(self, entry: Any, module: Any) -> None:
+        """The body, in the block `entry`."""
+        kernel, arguments = self.kernel, iter(entry.arguments)
+        args = [next(arguments) for _ in kernel.args]
+        outputs = [next(arguments) for _ in kernel.results]
+        workspaces = [next(arguments) for _ in self.spaces]
+        builder = Builder(entry, dict(zip(kernel.symbols, arguments, strict=True)))
+        memory = Memory(builder, module, self.schedule.access)
+        for t, memref in zip(kernel.args, args, strict=True):
+            memory.bind(t, memref)
+        results = [Result(t, memref, None if border is None else BorderedResult(memory, t, memref, border))
+                   for t, memref, border in zip(kernel.results, outputs, kernel.borders, strict=True)]
+        ev = Evaluator(kernel, builder, memory, self.schedule, self.lossy)
+        for size in dict.fromkeys(d for op in kernel.ops for d in op.loops):
+            builder.dim(size)
+        groups: dict[tuple[Dim, ...], list[Result]] = {}
+        for r in results:
+            groups.setdefault(r.t.dims, []).append(r)
+            if r.bordered is not None:
+                _fill_border(builder, r.bordered)
+        if self.levels:
+            self._rows_in_parts(ev, workspaces)
+        for group in groups.values():
+            self._nest(ev, group, workspaces)
+
+    def _rows_in_parts(self, ev: Evaluator, workspaces: list[Any]) -> None:
+        """The nests of reductions that are cut, level by level."""
+        ev.row_parts = RowParts(ev, self.levels, self.parts, list(zip(self.scratch, workspaces, strict=False)))
+        for number, ops in enumerate(self.levels):
+            ev.row_parts.level = number
+            for op in ops:
+                with ev.b.scope():
+                    RowPartsNest(ev, _points(self.schedule, len(op.results[0].dims)), op, self.parts).emit()
+        ev.row_parts.level = None
+
+    def _nest(self, ev: Evaluator, group: list[Result], workspaces: list[Any]) -> None:
+        """The nest of results of one shape."""
+        dims = group[0].t.dims
+        is_main = dims == self.main.dims
+        schedule = self.schedule if is_main else _default(dims, self.schedule)
+        ev.parking.buffer = group[0].memref if is_main else None
+        if is_main and self.scratch and not self.levels:
+            ev.online.parts = KeyParts(ev.b, ev.memory, schedule, self.parts,
+                                       list(zip(self.scratch, workspaces, strict=False)))
+            with ev.b.scope():
+                PartsNest(ev, schedule, dims, group, self.parts).emit()
+            schedule = _rows(schedule)
+        with ev.b.scope():
+            nest = Nest(ev, schedule, dims, group)
+            if schedule.gpu.streamed:
+                Streamed(nest, self.kernel, workspaces[-1]).emit()
+            else:
+                nest.emit()
+
+
+def _points(like: Schedule, rank: int) -> Schedule:
+    """A result a workgroup, for results of `rank` dims."""
+    ones = (1,) * rank
+    like = replace(like, block=ones, vector=ones, order=tuple(range(rank)), chunks=(), flatten=())
+    return like.with_gpu(descending=-1)
+
+
+def _rows(like: Schedule) -> Schedule:
+    """Merges the parts of what `like` cuts, a row a workgroup."""
+    tile = tuple(n if d == len(like.vector) - 1 else 1 for d, n in enumerate(like.vector))
+    return replace(like, block=tile, vector=tile).with_gpu(descending=-1)
+
+
+def _fill_border(b: Builder, bordered: BorderedResult) -> None:
+    loop = forall([1], [], [1], False)
+    with ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0]), b.scope():
+        bordered.fill()
+
+
+def _volume(dims: tuple[Dim, ...]) -> tuple[int, int]:
+    static = 1
+    for d in dims:
+        static *= d if isinstance(d, int) else 64
+    return (len(dims), static) if static else (0, 0)
+
+
+def _default(dims: tuple[Dim, ...], like: Schedule) -> Schedule:
+    """A plain schedule for a smaller second result: vectors along the last dim.
+
+    Where a workgroup makes them (access "gather"), as many elements as have room beside the lanes that each sums.
+    """
+    n = len(dims)
+    width = like.vector[-1] if like.vector else 1
+    lanes = max((math.prod(own) for own in like.reduce), default=1)
+    if like.access == "gather" and lanes > 1:
+        width = max(1, min(width, math.prod(like.vector) // lanes))
+    vector = tuple(width if d == n - 1 else 1 for d in range(n))
+    return Schedule(vector if n and like.access == "gather" else (0,) * n, vector, tuple(range(n)), like.reduce,
+                    like.tail, like.access, joined=like.joined, gpu=GpuPart(threads=like.gpu.threads))
+

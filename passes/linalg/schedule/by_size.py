@@ -1,0 +1,36 @@
+"""Multi-versioning: a schedule for few rows and one for many, a function each, of which one is launched.
+
+    func.func private @k(%x, %d0: index) attributes {xt.kernel, xcc.config = {block = [256, 128]}}
+    ->
+    func.func private @k(...) attributes {xt.kernel, xcc.config = {block = [256, 128]},
+                                          xcc.launched = "min(1, floordiv(d0, 5632))"}
+    func.func private @k_few(...) attributes {xt.kernel, xcc.config = {block = [32, 64]}, xcc.of = "k",
+                                              xcc.launched = "1 - min(1, floordiv(d0, 5632))"}
+
+``distribute`` multiplies a function's number of workgroups by ``xcc.launched``, and no workgroups are no launch; both
+become kernels of the gpu.module of ``xcc.of``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc import symbolic
+from xcc._mlir import ir
+from xcc.passes.linalg.schedule.schedule import Schedule
+from xcc.symbolic import Dim
+
+__all__ = ["LAUNCHED", "OF", "by_size"]
+
+LAUNCHED, OF = "xcc.launched", "xcc.of"
+
+
+def by_size(function: Any, rows: Dim, limit: int, few: Schedule) -> None:
+    """Gives the kernel `function` a second function, of schedule `few`, for sizes where `rows` is below `limit`."""
+    name = ir.StringAttr(function.attributes["sym_name"]).value
+    second = function.operation.clone(ip=ir.InsertionPoint.after(function.operation))
+    many = symbolic.dim_min(1, symbolic.floordiv(rows, limit))
+    second.attributes["sym_name"] = ir.StringAttr.get(f"{name}_few")
+    second.attributes["xcc.config"], second.attributes[OF] = few.to_attr(), ir.StringAttr.get(name)
+    for f, launched in ((function, many), (second, 1 - many)):
+        f.attributes[LAUNCHED] = ir.StringAttr.get(str(launched))
