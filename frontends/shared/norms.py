@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from xcc import symbolic
 from xcc.dialects import xt
-from xcc.frontends.shared.helpers import along, convert, element, mean, rank_of, scalar
+from xcc.frontends.shared.helpers import along, convert, dim_scalar, element, rank_of, scalar
 
 
 def moments(x: Any, axes: Sequence[int]) -> tuple[Any, Any]:
-    """Mean and (biased) variance over `axes`, which keep a dim of 1."""
-    center = mean(x, axes)
+    """Mean and (biased) variance over `axes`, which keep a dim of 1.
+
+    Computed as normalisations decompose, so that those of the same values share them.
+    """
+    center = _mean(x, axes)
     difference = xt.sub(x, center)
-    return center, mean(xt.mul(difference, difference), axes)
+    return center, _mean(xt.mul(difference, difference), axes)
+
+
+def _mean(x: Any, axes: Sequence[int]) -> Any:
+    n = symbolic.product(xt.shape_of(x)[d] for d in axes)
+    inverse = scalar(1.0 / n if n else float("nan"), x) if isinstance(n, int) else \
+        xt.reciprocal(dim_scalar(n, element(x)))
+    return xt.mul(xt.reduce(x, kind="sum", axes=tuple(axes), keepdims=True), inverse)
 
 
 def inverse_deviation(variance: Any, eps: float) -> Any:

@@ -78,6 +78,33 @@ def test_rows_of_several_dims(data: Any) -> None:
 
 
 @given(st.data())
+@examples(12)
+def test_rows_and_what_is_said_of_each(data: Any) -> None:
+    """A norm or softmax, and its mean, deviation, maximum or sum as results of their own, as training saves them."""
+    shape = data.draw(st.sampled_from([(1, 70, 256), (3, 37, 128), (5, 300), (2, 3, 1000), (70, 1, 16), (0, 64),
+                                       (9, 0)]))
+    axis, each = data.draw(st.sampled_from([-1, -1, -1, 0])), st.sampled_from(["mean", "inverse", "max", "log"])
+    said = data.draw(st.lists(each, min_size=1, max_size=3, unique=True))
+    kind, dtype = data.draw(st.sampled_from(["norm", "softmax", "rows"])), data.draw(st.sampled_from(FLOATS[:4]))
+    if not shape[axis]:
+        said, kind = ["sum"], "rows"
+
+    def body(v: Any) -> Any:
+        n = xt.constant(np.asarray(shape[axis] or 1, dtype))
+        total = xt.reduce(v, kind="sum", axes=(axis,), keepdims=True)
+        d = xt.sub(v, xt.div(total, n))
+        square = xt.div(xt.reduce(xt.mul(d, d), kind="sum", axes=(axis,), keepdims=True), n)
+        most = xt.reduce(v, kind="max", axes=(axis,), keepdims=True) if shape[axis] else total
+        rest = {"mean": xt.div(total, n), "inverse": xt.rsqrt(xt.add(square, xt.constant(np.asarray(0.1, dtype)))),
+                "max": most, "sum": total, "log": xt.log(xt.reduce(xt.exp(xt.sub(v, most)), kind="sum", axes=(axis,)))}
+        whole = {"norm": lambda: xt.mul(d, rest["inverse"]), "softmax": lambda: xt.softmax(v, axis=axis),
+                 "rows": lambda: xt.exp(v)}[kind]()
+        return whole, *(rest[name] for name in said)
+
+    check(body, filled(shape, dtype), dynamic=data.draw(st.booleans()), tolerance=8)
+
+
+@given(st.data())
 @examples(10)
 def test_group_norm(data: Any) -> None:
     groups, width = data.draw(st.sampled_from([1, 2, 3, 7])), data.draw(st.sampled_from([1, 2, 5]))

@@ -37,11 +37,15 @@ class Result:
 
 
 class Nest:
-    """The loops around the tiles of results of one shape; `origin`: where `dims` begin in the results' own."""
+    """The loops around the tiles of results of one shape; `origin`: where `dims` begin in the results' own.
+
+    rows: results of the first dims alone, stored where the loops have fixed these (passes/linalg/nests/row_results.py).
+    """
 
     def __init__(self, ev: Evaluator, schedule: Schedule, dims: tuple[Dim, ...],
-                 results: list[Result], origin: Sequence[Ix] = ()) -> None:
+                 results: list[Result], origin: Sequence[Ix] = (), rows: Sequence[Result] = ()) -> None:
         self.ev, self.b, self.schedule, self.results, self.origin = ev, ev.b, schedule, results, origin
+        self.rows = rows
         groups = iter(dims)
         self.parts = [tuple(next(groups) for _ in range(n)) for n in schedule.flatten or [1] * len(dims)]
         self.dims = tuple(symbolic.product(part) for part in self.parts)
@@ -156,6 +160,7 @@ class Nest:
             self._tile(at, ranges)
             return
         self._hoist(at)
+        self._store_rows(at)
         d, rest = order[0], order[1:]
         lanes, size, block = self.schedule.vector[d], self.dims[d], self.schedule.block[d]
 
@@ -240,6 +245,13 @@ class Nest:
         env = {f"i{d}": self._moved(d, i) for d, i in self.coordinates(at).items()}
         access = tuple(symbolic.sym(f"i{d}") for d in range(sum(len(part) for part in self.parts)))
         self.ev.hoist([(r.t, access) for r in self.results], env)
+
+    def _store_rows(self, at: dict[int, Ix]) -> None:
+        """Stores the results whose dims are just those fixed so far."""
+        for r in self.rows:
+            if set(at) == set(range(len(r.t.dims))):
+                indices = [at[d] for d in range(len(at))]
+                self.ev.memory.store(r.t, r.memref, self.ev.tile(r.t, indices), indices)
 
     def coordinates(self, at: dict[int, Ix]) -> dict[int, Ix]:
         """The coordinates in the results' dims of the tile dims fixed so far."""

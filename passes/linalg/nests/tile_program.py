@@ -19,16 +19,20 @@ from xcc.passes.linalg.evaluate.online_parts import KeyParts, partial_results, p
 from xcc.passes.linalg.evaluate.row_parts import RowParts, levels_of
 from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 from xcc.passes.linalg.kernel.domain import element_bytes
-from xcc.passes.linalg.kernel.kernel import Kernel
+from xcc.passes.linalg.kernel.kernel import Kernel, ops_behind
 from xcc.passes.linalg.nests.border import BorderedResult
 from xcc.passes.linalg.nests.forall import forall
 from xcc.passes.linalg.nests.nests import Nest, Result
 from xcc.passes.linalg.nests.part_nests import PartsNest, RowPartsNest
+from xcc.passes.linalg.nests.row_results import go_with_rows
 from xcc.passes.linalg.nests.streamed import Streamed, workspace_dims
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.symbolic import Dim
 
 __all__ = ["TileProgram"]
+
+MOST_LANES = 256
+"""Of the sums of a second result's tile on a core: some vectors."""
 
 REPLACED = ("sym_name", "function_type", "xt.arg_dims", "xt.result_dims", "res_attrs", "arg_attrs")
 
@@ -96,8 +100,9 @@ class TileProgram:
                 _fill_border(builder, r.bordered)
         if self.levels:
             self._rows_in_parts(ev, workspaces)
+        rows = self._taken_rows(groups)
         for group in groups.values():
-            self._nest(ev, group, workspaces)
+            self._nest(ev, group, workspaces, rows)
 
     def _rows_in_parts(self, ev: Evaluator, workspaces: list[Any]) -> None:
         """The nests of reductions that are cut, level by level."""
@@ -109,11 +114,23 @@ class TileProgram:
                     RowPartsNest(ev, _points(self.schedule, len(op.results[0].dims)), op, self.parts).emit()
         ev.row_parts.level = None
 
-    def _nest(self, ev: Evaluator, group: list[Result], workspaces: list[Any]) -> None:
-        """The nest of results of one shape."""
+    def _taken_rows(self, groups: dict[tuple[Dim, ...], list[Result]]) -> list[Result]:
+        """The results that the nest of the largest stores beside it, taken out of `groups`."""
+        if self.parts != 1 or self.schedule.gpu.streamed:
+            return []
+        taken = [r for group in groups.values() for r in group
+                 if r.bordered is None and go_with_rows(self.kernel, self.schedule, self.main, r.t)]
+        for r in taken:
+            groups[r.t.dims].remove(r)
+        for dims in [dims for dims, group in groups.items() if not group]:
+            del groups[dims]
+        return taken
+
+    def _nest(self, ev: Evaluator, group: list[Result], workspaces: list[Any], rows: list[Result]) -> None:
+        """The nest of results of one shape; `rows`: those that go with the largest."""
         dims = group[0].t.dims
         is_main = dims == self.main.dims
-        schedule = self.schedule if is_main else _default(dims, self.schedule)
+        schedule = self.schedule if is_main else _default(group, self.kernel, self.schedule)
         ev.parking.buffer = group[0].memref if is_main else None
         if is_main and self.scratch and not self.levels:
             ev.online.parts = KeyParts(ev.b, ev.memory, schedule, self.parts,
@@ -122,7 +139,7 @@ class TileProgram:
                 PartsNest(ev, schedule, dims, group, self.parts).emit()
             schedule = _rows(schedule)
         with ev.b.scope():
-            nest = Nest(ev, schedule, dims, group)
+            nest = Nest(ev, schedule, dims, group, rows=rows if is_main else ())
             if schedule.gpu.streamed:
                 Streamed(nest, self.kernel, workspaces[-1]).emit()
             else:
@@ -155,17 +172,21 @@ def _volume(dims: tuple[Dim, ...]) -> tuple[int, int]:
     return (len(dims), static) if static else (0, 0)
 
 
-def _default(dims: tuple[Dim, ...], like: Schedule) -> Schedule:
-    """A plain schedule for a smaller second result: vectors along the last dim.
+def _default(group: list[Result], kernel: Kernel, like: Schedule) -> Schedule:
+    """A plain schedule for smaller second results of one shape: vectors along the last dim.
 
-    Where a workgroup makes them (access "gather"), as many elements as have room beside the lanes that each sums.
+    As many elements as have room beside the lanes that each sums: of a workgroup's tile (access "gather"), or of the
+    registers.
     """
-    n = len(dims)
+    n = len(group[0].t.dims)
+    behind = {op for r in group for op in ops_behind(r.t)}
+    reductions = [op for op in kernel.ops if op.is_reduction]
+    gathers = like.access == "gather"
+    lanes = max((math.prod(own) for op, own in zip(reductions, like.reduce, strict=True) if gathers or op in behind),
+                default=1)
     width = like.vector[-1] if like.vector else 1
-    lanes = max((math.prod(own) for own in like.reduce), default=1)
-    if like.access == "gather" and lanes > 1:
-        width = max(1, min(width, math.prod(like.vector) // lanes))
+    if lanes > 1:
+        width = max(1, min(width, (math.prod(like.vector) if gathers else MOST_LANES) // lanes))
     vector = tuple(width if d == n - 1 else 1 for d in range(n))
-    return Schedule(vector if n and like.access == "gather" else (0,) * n, vector, tuple(range(n)), like.reduce,
+    return Schedule(vector if n and gathers else (0,) * n, vector, tuple(range(n)), like.reduce,
                     like.tail, like.access, joined=like.joined, gpu=GpuPart(threads=like.gpu.threads))
-

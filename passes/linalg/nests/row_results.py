@@ -1,0 +1,54 @@
+"""Results that say something of each row of a kernel's largest result: a mean, a deviation, the logarithm of a sum.
+
+They are stored in the nest of the rows, where what they are made of is at hand, by the thread that has the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xcc import symbolic
+from xcc.passes.linalg.kernel.domain import contraction_of
+from xcc.passes.linalg.kernel.kernel import Access, Kernel, Tensor, loop
+from xcc.passes.linalg.schedule.schedule import Schedule
+from xcc.symbolic import Dim
+
+__all__ = ["go_with_rows"]
+
+
+def go_with_rows(kernel: Kernel, schedule: Schedule, main: Tensor, t: Tensor) -> bool:
+    """Whether `t` is stored by the nest of `main`.
+
+    Its dims are the first of main's, the nest walks them first and its chunks do not cut the others, and it is made of
+    reductions along rows.
+    """
+    rank = len(t.dims)
+    if schedule.access != "rows" or schedule.flatten or contraction_of(kernel) is not None \
+            or not 0 < rank < len(main.dims) or main.dims[:rank] != t.dims:
+        return False
+    return not any(schedule.block[rank:]) and set(schedule.order[:rank]) == set(range(rank)) and _sums_rows(t)
+
+
+def _sums_rows(t: Tensor) -> bool:
+    """Whether `t` is made of reductions of its own coordinates whose loops walk what they read along its last dim."""
+    seen: set[tuple[Tensor, Access]] = set()
+    left: list[tuple[Tensor, Access]] = [(t, tuple(loop(n) for n in range(len(t.dims))))]
+    while left:
+        value, access = left.pop()
+        op = value.producer
+        if op is None or (value, access) in seen:
+            continue
+        seen.add((value, access))
+        env: dict[str, Dim] = {str(o): e for o, e in zip(op.outs[value.index], access, strict=True)}
+        if op.is_reduction:
+            if access == tuple(loop(n) for n in range(len(t.dims))) and _along_rows(op.reduction, op.inputs):
+                return True
+            continue
+        left += [(s, tuple(symbolic.substitute(e, env) for e in a)) for s, a in op.inputs]
+    return False
+
+
+def _along_rows(reduction: Sequence[bool], inputs: Sequence[tuple[Tensor, Access]]) -> bool:
+    """Whether a loop of the reduction walks the last dim of an input."""
+    loops = {f"i{p}" for p, summed in enumerate(reduction) if summed}
+    return any(a and loops & set(symbolic.symbols_of(a[-1])) for _, a in inputs)
