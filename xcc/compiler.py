@@ -19,7 +19,7 @@ from xcc.link import link_model
 from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
 from xcc.passes.pipeline import Pipeline, Stage
-from xcc.passes.xt.equal_dims import note_equal_dims
+from xcc.passes.xt.sizes.equal_dims import note_equal_dims
 from xcc.plugins import loaded_plugins, plugins_of
 from xcc.reproducer import save_module
 from xcc.runtime.artifact import Artifact

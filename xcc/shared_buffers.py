@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.xt.shared_updates import SHARES
+from xcc.passes.xt.fusion.shared_updates import SHARES
 
 __all__ = ["Wanted", "shared_buffers", "wanted_pairs"]
 

@@ -34,7 +34,7 @@ def kernel_work(source: Source) -> dict[str, dict[str, str]]:
     """Name -> operations, bytes and type of each kernel's call, over its symbols; nothing for a later stage."""
     if source.stage not in ("", "xt", "kernels"):
         return {}
-    from xcc.passes.xt.kernel_summary import summarise
+    from xcc.passes.xt.fusion.kernel_summary import summarise
 
     return {k.name: {"flops": str(k.flops), "bytes": str(k.bytes_in + k.bytes_out), "dtype": k.dtype}
             for k in summarise(source.module).kernels}

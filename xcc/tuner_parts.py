@@ -71,7 +71,7 @@ def tune_parts(model: Any, options: CompileOptions, seconds: float, note: Callab
 
 def _products(model: Any, options: CompileOptions, chip: Any) -> dict[str, tuple[str, tuple[int, ...]]]:
     """For each different product that can be cut: a model of it alone, and the numbers of parts."""
-    from xcc.passes.xt.rewrite import name_of, walk_ops
+    from xcc.passes.xt.graph.rewrite import name_of, walk_ops
     from xcc.passes.xt.split_contractions import product_of
 
     source = load_source(model, options)

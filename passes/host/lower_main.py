@@ -24,9 +24,9 @@ from xcc.diagnostics import CompilerBug
 from xcc.dialects import xt
 from xcc.passes.host.shared_memory import SharedMemory, Shares, terminator
 from xcc.passes.host.value_buffers import dtype_of
-from xcc.passes.xt.equal_dims import equal_dims
-from xcc.passes.xt.load_time import made_at_load
-from xcc.passes.xt.op_graph import IN_PLACE, short_name
+from xcc.passes.xt.graph.load_time import made_at_load
+from xcc.passes.xt.graph.op_graph import IN_PLACE, short_name
+from xcc.passes.xt.sizes.equal_dims import equal_dims
 from xcc.runtime.program import (
     BindSymbol,
     Copy,

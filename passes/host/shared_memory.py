@@ -7,9 +7,9 @@ from typing import Any
 
 from xcc.dialects import xt
 from xcc.passes.host.value_buffers import ValueBuffers
-from xcc.passes.xt.load_time import view_root
-from xcc.passes.xt.memory_uses import MemoryUses
-from xcc.passes.xt.op_graph import IN_PLACE, short_name
+from xcc.passes.xt.graph.load_time import view_root
+from xcc.passes.xt.graph.memory_uses import MemoryUses
+from xcc.passes.xt.graph.op_graph import IN_PLACE, short_name
 from xcc.runtime.program import Copy, Statement
 
 __all__ = ["SharedMemory", "Shares", "terminator"]

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.quantised import is_constant
-from xcc.passes.xt.rewrite import at, name_of, products, replace
+from xcc.passes.xt.graph.rewrite import at, name_of, products, replace
+from xcc.passes.xt.quant.quantised import is_constant
 
 __all__ = ["BytesAlongK"]
 

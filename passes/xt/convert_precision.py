@@ -31,8 +31,8 @@ from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.types import numpy_dtype
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.panels import multiplies
-from xcc.passes.xt.rewrite import blocks_of, name_of
+from xcc.passes.xt.graph.rewrite import blocks_of, name_of
+from xcc.passes.xt.products.panels import multiplies
 from xcc.passes.xt.update_in_place import ops_of_updates
 from xcc.weights import WeightStore
 

@@ -15,8 +15,8 @@ from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
-from xcc.passes.xt.match import only_user
-from xcc.passes.xt.rewrite import producer
+from xcc.passes.xt.graph.match import only_user
+from xcc.passes.xt.graph.rewrite import producer
 
 
 @register_pass

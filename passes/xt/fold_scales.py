@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.decoded import is_decoded
-from xcc.passes.xt.op_graph import short_name
+from xcc.passes.xt.graph.op_graph import short_name
+from xcc.passes.xt.quant.decoded import is_decoded
 
 __all__ = ["FoldScales"]
 

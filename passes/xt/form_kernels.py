@@ -11,17 +11,17 @@ from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.beside import beside
-from xcc.passes.xt.fusion import fuse
-from xcc.passes.xt.fusion_cost import ByCost
-from xcc.passes.xt.fusion_rules import FusionRules
-from xcc.passes.xt.kernel_cost import FusionLimits
-from xcc.passes.xt.kernel_summary import summarise
-from xcc.passes.xt.op_graph import Graph, Node, is_inline
-from xcc.passes.xt.outline import Group, Outliner
-from xcc.passes.xt.rewrite import dim_bounds, erase_dead
-from xcc.passes.xt.scan_axes import scan_along_first_dim
-from xcc.passes.xt.shared_updates import mark_shared_updates
+from xcc.passes.xt.fusion.beside import beside
+from xcc.passes.xt.fusion.fusion import fuse
+from xcc.passes.xt.fusion.fusion_cost import ByCost
+from xcc.passes.xt.fusion.fusion_rules import FusionRules
+from xcc.passes.xt.fusion.kernel_cost import FusionLimits
+from xcc.passes.xt.fusion.kernel_summary import summarise
+from xcc.passes.xt.fusion.outline import Group, Outliner
+from xcc.passes.xt.fusion.scan_axes import scan_along_first_dim
+from xcc.passes.xt.fusion.shared_updates import mark_shared_updates
+from xcc.passes.xt.graph.op_graph import Graph, Node, is_inline
+from xcc.passes.xt.graph.rewrite import dim_bounds, erase_dead
 from xcc.symbolic import symbols_of
 
 __all__ = ["FormKernels"]

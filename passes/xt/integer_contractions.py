@@ -26,8 +26,9 @@ import numpy as np
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.match import NoMatch, apply, array_of, dims_of, dtype_of, no_match, through
-from xcc.passes.xt.quantised import (
+from xcc.passes.xt.graph.match import NoMatch, apply, array_of, dims_of, dtype_of, no_match, through
+from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, producer, walk_ops
+from xcc.passes.xt.quant.quantised import (
     MOVES,
     Quantised,
     Signs,
@@ -40,8 +41,7 @@ from xcc.passes.xt.quantised import (
     shift,
     with_sign,
 )
-from xcc.passes.xt.quantised_moves import QuantisedMoves
-from xcc.passes.xt.rewrite import at, erase_dead, name_of, producer, walk_ops
+from xcc.passes.xt.quant.quantised_moves import QuantisedMoves
 
 __all__ = ["IntegerContractions"]
 

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 from xcc import symbolic
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.rewrite import at, erase_dead, name_of, producer, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, producer, replace, walk_ops
 from xcc.symbolic import Dim
 
 __all__ = ["MergeProducts"]

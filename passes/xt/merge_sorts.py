@@ -24,8 +24,8 @@ from typing import Any, ClassVar
 from xcc.bounds import interval
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.counted import MOST, require_countable
-from xcc.passes.xt.rewrite import at, dim_bounds, name_of, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import at, dim_bounds, name_of, replace, walk_ops
+from xcc.passes.xt.sizes.counted import MOST, require_countable
 from xcc.symbolic import Dim, product
 
 __all__ = ["MergeSorts"]

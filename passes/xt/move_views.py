@@ -20,10 +20,10 @@ from typing import Any, ClassVar
 from xcc import symbolic
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.quantised import rebuilt
-from xcc.passes.xt.rewrite import apply_rules, name_of, producer
-from xcc.passes.xt.simplify import RULES as SIMPLER
-from xcc.passes.xt.simplify import split_dims
+from xcc.passes.xt.graph.rewrite import apply_rules, name_of, producer
+from xcc.passes.xt.quant.quantised import rebuilt
+from xcc.passes.xt.xt_simplify import RULES as SIMPLER
+from xcc.passes.xt.xt_simplify import split_dims
 from xcc.symbolic import Dim
 
 __all__ = ["MoveViews"]

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.decoded import Move, is_decoded, made_with, merge, permute, split
-from xcc.passes.xt.panels import static_shape
-from xcc.passes.xt.rewrite import at, erase_dead, name_of, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, replace, walk_ops
+from xcc.passes.xt.products.panels import static_shape
+from xcc.passes.xt.quant.decoded import Move, is_decoded, made_with, merge, permute, split
 
 __all__ = ["MoveWeights"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from xcc.dialects import xt
 from xcc.dialects.xt.narrow import per_byte
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.panels import static_shape
-from xcc.passes.xt.rewrite import at, erase_dead, name_of, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, replace, walk_ops
+from xcc.passes.xt.products.panels import static_shape
 from xcc.weights import WeightStore
 
 __all__ = ["PackBits", "packed", "packed_axis"]

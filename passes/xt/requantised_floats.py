@@ -19,8 +19,8 @@ from xcc.dialects import xt
 from xcc.dialects.xt.numeric import integer_limits
 from xcc.dialects.xt.op import attrs_of
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.match import dims_of, dtype_of, number, only_user
-from xcc.passes.xt.rewrite import at, erase_dead, name_of, producer, replace, walk_ops
+from xcc.passes.xt.graph.match import dims_of, dtype_of, number, only_user
+from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, producer, replace, walk_ops
 
 __all__ = ["RequantisedFloats"]
 

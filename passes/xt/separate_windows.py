@@ -19,8 +19,8 @@ from xcc.dialects.xt.numeric import NARROW
 from xcc.dialects.xt.reduce import neutral
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
-from xcc.passes.xt.match import dtype_of
-from xcc.passes.xt.rewrite import at, replace
+from xcc.passes.xt.graph.match import dtype_of
+from xcc.passes.xt.graph.rewrite import at, replace
 
 # Costs for a result, in loads of a vector that lies in a cache
 STRIDED = 5     # a load whose lanes do not lie side by side

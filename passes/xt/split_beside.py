@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.outline import PARTS
+from xcc.passes.xt.fusion.outline import PARTS
 
 __all__ = ["PART", "SplitBeside"]
 

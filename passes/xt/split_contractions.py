@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.tuning import Database, database
-from xcc.passes.xt.rewrite import at, name_of, producer, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
 from xcc.symbolic import Dim
 
 TILE = 64

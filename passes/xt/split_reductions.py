@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.op_graph import nominal_count
-from xcc.passes.xt.rewrite import at, name_of, replace, walk_ops
+from xcc.passes.xt.graph.op_graph import nominal_count
+from xcc.passes.xt.graph.rewrite import at, name_of, replace, walk_ops
 
 NARROW = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
 

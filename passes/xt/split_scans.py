@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.rewrite import at, name_of, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import at, name_of, replace, walk_ops
 from xcc.symbolic import product
 
 __all__ = ["SplitScans"]

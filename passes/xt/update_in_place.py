@@ -19,15 +19,12 @@ from typing import Any, ClassVar
 from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.load_time import VIEWS
-from xcc.passes.xt.memory_uses import MemoryUses
-from xcc.passes.xt.op_graph import IN_PLACE, nominal_count, short_name
-from xcc.passes.xt.rewrite import at, blocks_of, dim_bounds, name_of, producer
+from xcc.passes.xt.graph.load_time import VIEWS
+from xcc.passes.xt.graph.memory_uses import UPDATES, MemoryUses
+from xcc.passes.xt.graph.op_graph import IN_PLACE, nominal_count, short_name
+from xcc.passes.xt.graph.rewrite import at, blocks_of, dim_bounds, name_of, producer
 
-__all__ = ["UPDATES", "UpdateInPlace", "ops_of_updates"]
-
-UPDATES = {"dynamic_update_slice": 1, "scatter_nd": 2, "scatter_elements": 2}
-"""Ops that change some elements of their first operand, and which operand has the new ones."""
+__all__ = ["UpdateInPlace", "ops_of_updates"]
 
 SHARE = 4       # what is changed is at most this part of a temporary: a kernel that writes all of it may do more
 WALKED = 32     # updates that the threads of a GPU walk in the time of other ways to order them

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.panels import multiplies
-from xcc.passes.xt.rewrite import at, products
+from xcc.passes.xt.graph.rewrite import at, products
+from xcc.passes.xt.products.panels import multiplies
 
 __all__ = ["WidenProducts"]
 

@@ -18,9 +18,9 @@ from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.dialects.xt.winograd import POINTS, WINDOW, covered, winograd_matrices
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.match import NoMatch, no_match
-from xcc.passes.xt.panels import pack_columns, panel_width
-from xcc.passes.xt.rewrite import at, name_of, producer, replace, walk_ops
+from xcc.passes.xt.graph.match import NoMatch, no_match
+from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
+from xcc.passes.xt.products.panels import pack_columns, panel_width
 from xcc.targets.base import Chip
 
 __all__ = ["Chunks", "Form", "Shape", "Winograd", "affordable", "best_chunks", "direct_seconds"]

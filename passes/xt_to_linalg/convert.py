@@ -12,7 +12,7 @@ from xcc._mlir import arith_d, func_d, ir
 from xcc.diagnostics import CompilerBug
 from xcc.dialects.xt.base import dims_attr, element_type_of, shape_of
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.op_graph import IN_PLACE
+from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt_to_linalg.builder import Builder
 from xcc.passes.xt_to_linalg.dims import DimEmitter
 from xcc.passes.xt_to_linalg.loops import Buffer, LoopKernel, buffer_type

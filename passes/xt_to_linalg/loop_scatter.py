@@ -13,7 +13,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import arith_d, ir, math_d
-from xcc.passes.xt.op_graph import IN_PLACE
+from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt_to_linalg.elementwise import binary
 from xcc.passes.xt_to_linalg.loops import LoopKernel
 from xcc.passes.xt_to_linalg.registry import converts_to_loops

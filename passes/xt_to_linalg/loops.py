@@ -13,7 +13,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import arith_d, ir, memref_d, scf_d
-from xcc.passes.xt.op_graph import IN_PLACE
+from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt_to_linalg.dims import DimEmitter
 from xcc.passes.xt_to_linalg.registry import Op
 from xcc.passes.xt_to_linalg.types import constant, is_bool, stored

@@ -27,7 +27,7 @@ from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.nests.decoded_panels import decoded_operand, panel_dims
 from xcc.passes.linalg.schedule.cache_sets import PAGE, lines_of_a_set
 from xcc.passes.linalg.schedule.schedule import CpuPart, Schedule
-from xcc.passes.xt.panels import panel_width
+from xcc.passes.xt.products.panels import panel_width
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.cpu.chunks import L2_PART, contraction_chunks

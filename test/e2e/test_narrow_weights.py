@@ -15,8 +15,8 @@ from xcc.dialects import xt
 from xcc.interpreter.executor import make_executor
 from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
-from xcc.passes.xt.fold import stored_bits
-from xcc.passes.xt.rewrite import name_of, walk_ops
+from xcc.passes.xt.graph.rewrite import name_of, walk_ops
+from xcc.passes.xt.xt_fold import stored_bits
 from xcc.sources import load_source
 from xcc.targets.base import chip_of, get_target
 

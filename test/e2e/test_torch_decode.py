@@ -14,7 +14,7 @@ from xcc.dialects import xt
 from xcc.frontends.torch.backend import backend
 from xcc.frontends.torch.program import captured
 from xcc.options import CompileOptions
-from xcc.passes.xt.kernel_summary import summarise
+from xcc.passes.xt.fusion.kernel_summary import summarise
 
 pytestmark = pytest.mark.usefixtures("fresh_torch")
 

@@ -8,8 +8,8 @@ from xcc.dialects import xt
 from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
 from xcc.passes.pipeline import Pipeline
-from xcc.passes.xt.fold import Fold
 from xcc.passes.xt.fold_scales import FoldScales
+from xcc.passes.xt.xt_fold import Fold
 from xcc.symbolic import sym
 from xcc.targets.front import front_stages
 from xcc.weights import WeightStore

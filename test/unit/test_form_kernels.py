@@ -5,8 +5,8 @@ import pytest
 from kernel_cases import check, functions, module_of
 
 from xcc.dialects import xt
-from xcc.passes.xt.op_graph import Graph
-from xcc.passes.xt.outline import Group
+from xcc.passes.xt.fusion.outline import Group
+from xcc.passes.xt.graph.op_graph import Graph
 from xcc.symbolic import sym
 
 RNG = np.random.default_rng(0)

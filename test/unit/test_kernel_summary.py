@@ -7,8 +7,8 @@ from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.passes.base import PassContext
 from xcc.passes.xt.form_kernels import FormKernels
-from xcc.passes.xt.kernel_summary import summarise
-from xcc.passes.xt.op_graph import IN_PLACE
+from xcc.passes.xt.fusion.kernel_summary import summarise
+from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.symbolic import parse, sym
 
 

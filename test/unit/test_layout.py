@@ -6,7 +6,7 @@ from kernel_cases import module_of, reference
 
 from xcc.dialects import xt
 from xcc.passes.base import PassContext
-from xcc.passes.xt.layout import ChannelsLast
+from xcc.passes.xt.channels_last import ChannelsLast
 from xcc.symbolic import sym
 from xcc.weights import WeightStore
 

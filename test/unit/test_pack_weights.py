@@ -6,8 +6,8 @@ from kernel_cases import module_of, reference
 
 from xcc.dialects import xt
 from xcc.passes.base import PassContext
-from xcc.passes.xt.pack import PackWeights
-from xcc.passes.xt.panels import pack_columns, panel_width
+from xcc.passes.xt.pack_weights import PackWeights
+from xcc.passes.xt.products.panels import pack_columns, panel_width
 from xcc.symbolic import sym
 from xcc.targets.cpu.chip import CHIPS
 from xcc.weights import WeightStore

@@ -6,7 +6,7 @@ from kernel_cases import module_of, reference
 
 from xcc.dialects import xt
 from xcc.passes.base import PassContext
-from xcc.passes.xt.transposed_conv import TransposedConvolution
+from xcc.passes.xt.transposed_convolution import TransposedConvolution
 from xcc.symbolic import sym
 
 RNG = np.random.default_rng(0)

@@ -6,7 +6,7 @@ from kernel_cases import module_of
 
 import xcc
 from xcc.dialects import xt
-from xcc.passes.xt.equal_dims import equal_dims, note_equal_dims
+from xcc.passes.xt.sizes.equal_dims import equal_dims, note_equal_dims
 from xcc.runtime.program import Buffer, Program, to_json
 from xcc.runtime.program_reader import program_from_json
 from xcc.runtime.signature import solve_symbols

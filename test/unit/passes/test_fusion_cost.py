@@ -15,9 +15,9 @@ from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.passes.base import PassContext
 from xcc.passes.xt.form_kernels import FormKernels
-from xcc.passes.xt.fusion_cost import WORSE, FusionCost
-from xcc.passes.xt.kernel_cost import FLOPS, FusionLimits, KernelCost
-from xcc.passes.xt.op_graph import Graph, Node, element_bytes
+from xcc.passes.xt.fusion.fusion_cost import WORSE, FusionCost
+from xcc.passes.xt.fusion.kernel_cost import FLOPS, FusionLimits, KernelCost
+from xcc.passes.xt.graph.op_graph import Graph, Node, element_bytes
 
 SIZES = (4, 24, 64)
 COUNTED = (4, 8, 32)

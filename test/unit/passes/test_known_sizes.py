@@ -10,7 +10,7 @@ from xcc import symbolic
 from xcc.dialects import xt
 from xcc.passes.base import PassContext
 from xcc.passes.xt.form_kernels import FormKernels
-from xcc.passes.xt.known_sizes import known_sizes
+from xcc.passes.xt.sizes.known_sizes import known_sizes
 from xcc.symbolic import Dim, floordiv, sym
 
 N, M = sym("n"), sym("m")

@@ -6,7 +6,7 @@ from kernel_cases import module_of, program_results, reference
 from xcc.dialects import xt
 from xcc.passes.base import PassContext
 from xcc.passes.xt.form_kernels import FormKernels
-from xcc.passes.xt.kernel_summary import summarise
+from xcc.passes.xt.fusion.kernel_summary import summarise
 from xcc.runtime.arena import walk
 from xcc.runtime.program import Launch
 from xcc.weights import WeightStore

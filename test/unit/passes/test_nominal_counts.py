@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xcc.passes.xt.op_graph import nominal_count
+from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.symbolic import floordiv, sym
 
 N = sym("n")

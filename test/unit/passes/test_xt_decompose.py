@@ -9,7 +9,7 @@ from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
 from xcc.passes.base import PassContext, get_pass, parse_pass
 from xcc.passes.xt.decompose import load
-from xcc.passes.xt.rewrite import name_of, walk_ops
+from xcc.passes.xt.graph.rewrite import name_of, walk_ops
 
 RNG = np.random.default_rng(0)
 

@@ -7,7 +7,7 @@ from xcc._mlir import func_d, ir
 from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
 from xcc.passes.base import PassContext, parse_pass
-from xcc.passes.xt.rewrite import name_of, walk_ops
+from xcc.passes.xt.graph.rewrite import name_of, walk_ops
 from xcc.weights import WeightStore
 
 N = symbolic.sym("n")

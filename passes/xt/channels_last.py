@@ -1,0 +1,251 @@
+"""Puts channels last: convolutions become NHWC, and the transposes around them are pushed on until they meet.
+
+Each op is visited once, in order. `last` remembers, for a value in the model's layout, the same value with the
+channels last; ops that can work on that form do, and say so for their result. The model's own form of a result is a
+transpose that dies unless something needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from xcc._mlir import ir
+from xcc.dialects import xt
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.graph.op_graph import short_name
+from xcc.passes.xt.graph.rewrite import erase_dead
+
+__all__ = ["ChannelsLast"]
+
+
+@register_pass
+@dataclass(frozen=True)
+class ChannelsLast(Pass):
+    """Makes convolutions NHWC with HWIO filters.
+
+    Before: ``y = xt.convolution(x, w) {layout = "NCHW", filter = "OIHW"}``
+    After:  ``y = transpose(xt.convolution(transpose(x), w') {layout = "NHWC", filter = "HWIO"})``
+    with the transposes pushed through pointwise ops, pooling, reductions, concatenation, padding and slices.
+
+    block: pack the outputs of filters in blocks of this many (filter = "OHWIo") where it divides them; 0: never.
+    pointwise-as-matmul: 1x1 convolutions with stride 1 become dot_general.
+    """
+
+    name: ClassVar[str] = "channels-last"
+    block: int = 0
+    pointwise_as_matmul: bool = True
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context:
+            for function in module.body:
+                for region in function.operation.regions:
+                    self._region(region, ctx)
+            erase_dead(module)
+
+    def _region(self, region: Any, ctx: PassContext) -> None:
+        for block in region.blocks:
+            for op in list(block.operations):
+                for nested in op.operation.regions:
+                    self._region(nested, ctx)
+            _Layouts(self, ctx).block(block)
+
+
+def to_last(rank: int) -> tuple[int, ...]:
+    """The transpose from NC... to N...C."""
+    return (0, *range(2, rank), 1)
+
+
+def to_first(rank: int) -> tuple[int, ...]:
+    return (0, rank - 1, *range(1, rank - 1))
+
+
+def _transpose(x: Any, perm: Sequence[int]) -> Any:
+    """A transpose, or a reshape where only unit dims change places."""
+    shape = xt.shape_of(x)
+    moved = [d for d in perm if shape[d] != 1]
+    if moved == sorted(moved):
+        return xt.reshape(x, shape=tuple(shape[d] for d in perm))
+    return xt.transpose(x, perm=perm)
+
+
+class _Layouts:
+    def __init__(self, options: ChannelsLast, ctx: PassContext) -> None:
+        self.options, self.ctx = options, ctx
+        self.last: dict[Any, Any] = {}
+        self.filters: dict[tuple[Any, str], Any] = {}
+
+    def block(self, block: Any) -> None:
+        for op in [o.operation for o in block.operations]:
+            rule = _RULES.get(short_name(op)) or (_pointwise if _access(op) == "pointwise" else None)
+            if rule is None or len(op.results) != 1:
+                continue
+            with ir.InsertionPoint(op), op.location:
+                result = rule(self, op)
+                if result is None:
+                    continue
+                y = op.results[0]
+                back = _transpose(result, to_first(xt.TensorType.of(result).rank))
+                y.replace_all_uses_with(back)
+                self.last[back] = result
+
+    def wanted(self, x: Any) -> Any:
+        """`x` with the channels last, transposed here if need be."""
+        if x not in self.last:
+            owner = getattr(x.owner, "operation", None)
+            rank = xt.TensorType.of(x).rank
+            if owner is not None and owner.name == "xt.transpose" and xt.attrs_of(owner).perm == to_first(rank):
+                self.last[x] = owner.operands[0]
+            elif owner is not None and owner.name == "xt.pad" and len(list(x.uses)) == 1:
+                a = xt.attrs_of(owner)      # behind the transpose, which has less to move then
+                return _rebuilt(owner, [self.wanted(owner.operands[0])],
+                                **{n: _permuted(getattr(a, n)) for n in ("low", "high", "interior")})
+            else:
+                return _transpose(x, to_last(rank))
+        return self.last[x]
+
+    def filter(self, w: Any, kind: str) -> Any:
+        """The filter `w` (OIHW) as HWIO, or in blocks as OHWIo; weights are rearranged in the store."""
+        if (w, kind) in self.filters:
+            return self.filters[w, kind]
+        rank = xt.TensorType.of(w).rank
+        owner = getattr(w.owner, "operation", None)
+        block = self.options.block if kind == "OHWIo" else 0
+        if owner is not None and owner.name == "xt.weight" and self.ctx.weights is not None:
+            store, name = self.ctx.weights, owner.attributes["name"].value
+            shape = _filter_shape(xt.shape_of(w), block)
+            new = store.add(f"{name}.{kind}", lambda: _rearranged(store[name], block))
+            with ir.InsertionPoint(owner):
+                made = xt.weight(new, shape, xt.TensorType.of(w).dtype)
+            self.filters[w, kind] = made
+            return made
+        if not block:
+            return xt.transpose(w, perm=(*range(2, rank), 1, 0))
+        outs, *rest = xt.shape_of(w)
+        split = xt.reshape(w, shape=(outs // block, block, *rest))
+        return xt.transpose(split, perm=(0, *range(3, rank + 1), 2, 1))
+
+
+def _filter_shape(shape: Sequence[Any], block: int) -> tuple[Any, ...]:
+    outs, ins, *kernel = shape
+    return (outs // block, *kernel, ins, block) if block else (*kernel, ins, outs)
+
+
+def _rearranged(w: np.ndarray[Any, Any], block: int) -> np.ndarray[Any, Any]:
+    """OIHW to HWIO, or to [O/block, H, W, I, block]."""
+    if not block:
+        return np.ascontiguousarray(np.moveaxis(w, (0, 1), (-1, -2)))
+    split = w.reshape(w.shape[0] // block, block, *w.shape[1:])
+    return np.ascontiguousarray(np.moveaxis(split, (2, 1), (-2, -1)))
+
+
+def _access(op: Any) -> str:
+    return str(getattr(xt.op_class(op), "access", ""))
+
+
+def _convolution(s: _Layouts, op: Any) -> Any:
+    a = xt.attrs_of(op)
+    if a.layout != "NCHW" or a.filter != "OIHW":
+        return None
+    x, w = op.operands
+    outs, _, *kernel = xt.shape_of(w)
+    image = s.wanted(x)
+    plain = a.groups == 1 and all(v == 1 for v in (*kernel, *a.strides)) and not any((*a.low, *a.high))
+    if s.options.pointwise_as_matmul and plain and all(v == 1 for v in a.lhs_dilation):
+        flat = xt.reshape(s.filter(w, "HWIO"), shape=(xt.shape_of(w)[1], outs))
+        return xt.dot_general(image, flat, lhs_contract=(-1,), rhs_contract=(0,), dtype=a.dtype)
+    block = s.options.block
+    kind = "OHWIo" if block and a.groups == 1 and isinstance(outs, int) and outs % block == 0 else "HWIO"
+    rest = {k: v for k, v in vars(a).items() if k not in ("layout", "filter")}
+    return xt.convolution(image, s.filter(w, kind), layout="NHWC", filter=kind, **rest)
+
+
+def _pointwise(s: _Layouts, op: Any) -> Any:
+    """All operands with the channels last, when at least one is there already and no large one would be moved."""
+    rank = xt.TensorType.of(op.results[0]).rank
+    full = xt.shape_of(op.results[0])
+    ready = [v in s.last for v in op.operands]
+    moved = [not r and xt.shape_of(v) == full for v, r in zip(op.operands, ready, strict=True)]
+    if not any(ready) or sum(moved) > sum(ready):
+        return None
+    if any(r and xt.TensorType.of(v).rank != rank for v, r in zip(op.operands, ready, strict=True)):
+        return None
+    return _rebuilt(op, [_spread(s, v, rank) for v in op.operands])
+
+
+def _spread(s: _Layouts, v: Any, rank: int) -> Any:
+    """An operand that is broadcast: channels last, with unit dims where it has fewer dims than the result."""
+    if v in s.last:
+        return s.last[v]
+    shape = xt.shape_of(v)
+    if all(d == 1 for d in shape):
+        return xt.reshape(v, shape=()) if shape else v
+    wide = (1,) * (rank - len(shape)) + tuple(shape)
+    if sum(d != 1 for d in wide) == 1:
+        return xt.reshape(v, shape=tuple(wide[d] for d in to_last(rank)))
+    return s.wanted(v if len(shape) == rank else xt.reshape(v, shape=wide))
+
+
+def _rebuilt(op: Any, operands: Sequence[Any], **changed: Any) -> Any:
+    """`op` with other operands and some other attributes."""
+    cls = xt.op_class(op)
+    assert cls is not None
+    a = vars(xt.attrs_of(op)) | changed
+    groups = iter(operands)
+    values = [tuple(next(groups) for _ in g) if isinstance(g, tuple) else None if g is None else next(groups)
+              for g in xt.grouped_operands(op)]
+    return xt.build(cls, *values, **a)
+
+
+def _permuted(values: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(values[d] for d in to_last(len(values)))
+
+
+def _each_dim(*names: str) -> Callable[[_Layouts, Any], Any]:
+    """A rule for ops of one operand whose attributes `names` have an entry a dim."""
+    def rule(s: _Layouts, op: Any) -> Any:
+        if op.operands[0] not in s.last:
+            return None
+        a = xt.attrs_of(op)
+        return _rebuilt(op, [s.last[op.operands[0]]], **{n: _permuted(getattr(a, n)) for n in names})
+    return rule
+
+
+def _reduce(s: _Layouts, op: Any) -> Any:
+    x = op.operands[0]
+    if x not in s.last:
+        return None
+    a, rank = xt.attrs_of(op), xt.TensorType.of(x).rank
+    axes = tuple(sorted(to_last(rank).index(d % rank) for d in a.axes))
+    if a.keepdims:
+        return _rebuilt(op, [s.last[x]], axes=axes)
+    kept = [d for d in to_last(rank) if to_last(rank).index(d) not in axes]
+    if kept == sorted(kept):
+        op.results[0].replace_all_uses_with(_rebuilt(op, [s.last[x]], axes=axes))
+    return None
+
+
+def _concatenate(s: _Layouts, op: Any) -> Any:
+    rank = xt.TensorType.of(op.results[0]).rank
+    if sum(v in s.last for v in op.operands) * 2 <= len(op.operands):
+        return None
+    axis = to_last(rank).index(xt.attrs_of(op).axis % rank)
+    return _rebuilt(op, [s.wanted(v) for v in op.operands], axis=axis)
+
+
+def _resize(s: _Layouts, op: Any) -> Any:
+    if op.operands[0] not in s.last:
+        return None
+    a = xt.attrs_of(op)
+    half = len(a.roi) // 2
+    roi = (*_permuted(a.roi[:half]), *_permuted(a.roi[half:])) if half else ()
+    return _rebuilt(op, [s.last[op.operands[0]]], shape=_permuted(a.shape), scales=_permuted(a.scales), roi=roi)
+
+
+_RULES: dict[str, Callable[[_Layouts, Any], Any]] = {
+    "concatenate": _concatenate, "convolution": _convolution, "pad": _each_dim("low", "high", "interior"),
+    "reduce": _reduce, "reduce_window": _each_dim("window", "strides", "low", "high", "dilations"), "resize": _resize,
+    "slice": _each_dim("starts", "limits", "strides")}

@@ -1,0 +1,221 @@
+"""When two groups of ops may become one kernel."""
+
+from __future__ import annotations
+
+from xcc import symbolic
+from xcc.dialects import xt
+from xcc.passes.xt.fusion.fusion_cost import ByCost, FusionCost
+from xcc.passes.xt.fusion.fusion_group import (
+    FusionGroup,
+    downstream,
+    is_pointwise,
+    is_stored_pad,
+    joined,
+    places_fault,
+    same_row,
+)
+from xcc.passes.xt.fusion.kernel_cost import FLOPS, FusionLimits, is_widening
+from xcc.passes.xt.fusion.lanes import last_dim
+from xcc.passes.xt.graph.op_graph import Node
+from xcc.symbolic import Dim
+
+__all__ = ["FusionRules"]
+
+AROUND = ("transpose", "slice")
+"""Ops that a composite's kernel does by reading or writing at other coordinates."""
+
+SHORT_SUM = 256
+"""Terms of a product's sums up to which tiles of whole rows are as fast as others (measured on an H100)."""
+
+
+class FusionRules:
+    """Merges groups where it is legal and pays. `merge` returns the merged group or, as text, why not."""
+
+    def __init__(self, limits: FusionLimits, bounds: dict[str, tuple[int, int]]) -> None:
+        self.limits = limits
+        self.cost = FusionCost(limits, bounds)
+
+    def merge(self, p: FusionGroup, c: FusionGroup, *, duplicate: bool = False) -> FusionGroup | str:
+        """The group of producer `p` and consumer `c`. With `duplicate`, `p` also stays as it is elsewhere."""
+        out = self.joined(p, c, duplicate=duplicate)
+        if isinstance(out, str):
+            return out
+        return self.cost.fault([p.nodes, c.nodes], p.indices if duplicate else frozenset()) or out
+
+    def joined(self, p: FusionGroup, c: FusionGroup, *, duplicate: bool = False) -> FusionGroup | str:
+        """As `merge`, whatever the kernel is estimated to cost."""
+        if "alone" in (p.kind, c.kind):
+            return "it is a kernel of its own"
+        if len(p.nodes) + len(c.nodes) > self.limits.max_ops:
+            return f"the kernel would have more than {self.limits.max_ops} ops"
+        edges = [(n, u) for n in p.nodes for u in n.users if u.index in c.indices]
+        if any(is_stored_pad(n) for n, _ in edges):
+            return "the padded value is only stored"
+        if "composite" in (p.kind, c.kind):
+            out = self._around(p, c)
+        elif p.kind == "map":
+            out = self._prologue(p, c, edges)
+        elif c.kind == "map":
+            out = self._epilogue(p, c, edges)
+        else:
+            out = self._reductions(p, c, edges)
+        return out if duplicate or isinstance(out, str) else self._checked(out)
+
+    def _around(self, p: FusionGroup, c: FusionGroup) -> FusionGroup | str:
+        """A composite reads and writes through maps of its operands' coordinates, which transposes and slices are."""
+        other = c if p.kind == "composite" else p
+        if p.kind == c.kind or not all(n.name in AROUND or n.kind == "unit_view" for n in other.nodes):
+            return "a composite takes only transposes and slices"
+        if other is c and any(n.name == "slice" for n in c.nodes):
+            return "only a part of the composite would be used"
+        if other is p:
+            return FusionGroup(sorted((*p.nodes, *c.nodes), key=lambda n: n.index), c.kind, c.domain, c.aligned)
+        last = max(c.indices)
+        return FusionGroup(sorted((*p.nodes, *c.nodes), key=lambda n: n.index), p.kind, c.domain, {last: "full"})
+
+    def _checked(self, g: FusionGroup) -> FusionGroup | str:
+        inside = g.indices
+        for n in g.nodes:
+            if n.index not in g.aligned and any(u.index not in inside for u in n.users):
+                return f"{n} has other users and other coordinates than the kernel"
+        values = {v for n in g.nodes for v in n.operands} - {v for n in g.nodes for v in n.results}
+        outputs = [n for n in g.nodes if any(u.index not in inside for u in n.users)]
+        if len(values) + len(outputs) > self.limits.max_buffers:
+            return f"the kernel would have more than {self.limits.max_buffers} buffers"
+        return places_fault(g.nodes) or g
+
+    def _reductions(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> FusionGroup | str:
+        if p.kind == "contract" and c.kind == "reduce":
+            return self._reduced_product(p, c, edges)
+        if p.kind != "reduce" or c.kind != "reduce":
+            return f"a kernel has one root, and these are a {p.kind} and a {c.kind}"
+        if (p.domain, p.axes) != (c.domain, c.axes):
+            return "the reductions are over other axes"
+        if any(u.index not in c.aligned or not same_row(p, n, c, u) for n, u in edges):
+            return "the consumer needs the results of other rows than its own"
+        if fault := self._row_fault(p):
+            return fault
+        return joined(p, c, c.aligned | p.aligned, p)
+
+    def _reduced_product(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> FusionGroup | str:
+        """A product and the reductions of its rows, where a row is one tile's and the sums are short.
+
+        Tiles as wide as a row read more through the L2 cache than square ones: long sums lose more than a kernel that
+        reads the product again costs.
+        """
+        if p.domain != c.domain or not c.trailing or len(c.axes) != 1:
+            return "the reductions are not over the product's rows"
+        row, product = c.domain[-1], p.root()
+        if not isinstance(row, int) or row > self.limits.tile_row:
+            return f"a row has {row} elements"
+        depth = _summed(product)
+        if depth is None:
+            return "it is no product of two matrices"
+        if self.cost.count(depth) > SHORT_SUM:
+            return ByCost(f"the product sums {self.cost.count(depth)} terms, which tiles of whole rows read more often")
+        if any(n.index not in p.aligned for n, _ in edges) or any(u.index not in c.aligned for _, u in edges) \
+                or any(not (is_pointwise(u) or u.kind == "reduction") for _, u in edges):
+            return "the consumer reads at other coordinates"
+        aligned = p.aligned | {n: a for n, a in c.aligned.items() if a == "full"}
+        return joined(p, c, aligned, p)
+
+    def _row_fault(self, g: FusionGroup) -> str:
+        if not g.trailing:
+            return "the reduced axes are not the last ones"
+        row = self.cost.count(g.domain) // max(self.cost.count(g.rows or ()), 1)
+        return f"a row has {row} elements" if row > self.limits.max_row else ""
+
+    def _epilogue(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> FusionGroup | str:
+        if any(not is_pointwise(u) for _, u in edges):
+            return "the consumer reads at other coordinates"
+        if any(u.index not in c.aligned for _, u in edges):
+            return "the consumer evaluates it at other coordinates than its result"
+        if any(n.index not in p.aligned for n, _ in edges):
+            return "the producer evaluates it at other coordinates than its result"
+        if p.kind == "reduce" and c.domain == p.rows and all(p.aligned[n.index] == "row" for n, _ in edges):
+            return joined(p, c, p.aligned | dict.fromkeys(c.aligned, "row"), p)
+        if c.domain != p.domain:
+            return "the consumer has another shape"
+        if any(not same_row(p, n, c, u) for n, u in edges):
+            return "the consumer needs the results of other rows than its own"
+        if p.kind == "reduce" and (fault := self._row_fault(p)):
+            return fault
+        return joined(p, c, p.aligned | c.aligned, p)
+
+    def _prologue(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> FusionGroup | str:
+        readers = downstream(c, [u for _, u in edges])
+        if fault := self._prologue_fault(p, readers):
+            return fault
+        same = p.domain == c.domain and all(
+            n.index in p.aligned and c.aligned.get(u.index) and (is_pointwise(u) or u.kind == "reduction")
+            for n, u in edges)
+        if c.kind == "reduce" and same:
+            same = all(c.aligned[u.index] == "full" or u.kind == "reduction" for _, u in edges)
+        if any(u.kind in ("contraction", "window") for u in readers):
+            same = False
+        return joined(p, c, c.aligned | p.aligned if same else c.aligned, c)
+
+    def _prologue_fault(self, p: FusionGroup, readers: list[Node]) -> str:
+        """Why the ops of `c` that read `p`, directly or through others, should not compute it themselves."""
+        if any(u.kind == "contraction" for u in readers):
+            once = "once" in self.limits.prologue and _read_once(p, readers)
+            heavy = [n for n in p.nodes if not (once and _in_order(n)) and not self._in_prologue(n, readers)]
+            return ByCost(f"{heavy[0].name} would be computed again for each tile of the contraction") if heavy else ""
+        if any(u.kind == "window" or _interpolates(u) for u in readers):
+            if any(n.kind != "unit_view" and (n.kind != "pointwise" or FLOPS.get(n.name, 1) > 1) for n in p.nodes):
+                return ByCost("it would be computed again for each window or point between elements")
+        if any(u.name == "concatenate" and self.cost.kernel.mixed(u, last_dim(u.shape)) * (len(u.operands) - 1) > 1
+               for u in readers) and self.cost.flops(p) > 0:
+            return ByCost("every piece of a concatenation would be computed everywhere")
+        return ""
+
+    def _in_prologue(self, n: Node, readers: list[Node]) -> bool:
+        """Whether a contraction of `readers` may compute `n` for each of its tiles."""
+        allowed = self.limits.prologue
+        return n.name in allowed or n.kind == "unit_view" or self.cost.decodes(n) \
+            or ("widen" in allowed and is_widening(n) and not _widens_scalars(n, readers))
+
+
+def _in_order(n: Node) -> bool:
+    """Whether neighbours of the result are made of neighbours: elements on their own, whole rows picked by index."""
+    if n.name == "gather":
+        return xt.attrs_of(n.op).axis < len(xt.shape_of(n.operands[0])) - 1
+    return n.kind == "pointwise"
+
+
+def _read_once(p: FusionGroup, readers: list[Node]) -> bool:
+    """Whether the contractions of `readers` multiply what `p` makes with vectors: they read each element once."""
+    made = {v for n in (*p.nodes, *readers) for v in n.results}
+    return all(u.name == "dot_general" and all(
+        _free(u, 1 - side) == 1 and _free(u, side) != 1 for side, v in enumerate(u.operands) if v in made)
+        for u in readers if u.kind == "contraction")
+
+
+def _free(product: Node, side: int) -> Dim:
+    """How many rows or columns an operand of a product has in each batch."""
+    a = xt.attrs_of(product.op)
+    own = (*(a.rhs_batch if side else a.lhs_batch), *(a.rhs_contract if side else a.lhs_contract))
+    return symbolic.product(size for d, size in enumerate(xt.shape_of(product.operands[side])) if d not in own)
+
+
+def _widens_scalars(n: Node, readers: list[Node]) -> bool:
+    """Whether a convert of 16-bit floats makes the first operand of a contraction."""
+    return n.name == "convert" and xt.TensorType.of(n.operands[0]).dtype in ("f16", "bf16") \
+        and any(u.kind == "contraction" and u.operands[0] in n.results for u in readers)
+
+
+def _interpolates(n: Node) -> bool:
+    """Whether each result element reads several elements around a point."""
+    return n.name == "grid_sample" or (n.name == "resize" and xt.attrs_of(n.op).mode != "nearest")
+
+
+def _summed(n: Node) -> tuple[Dim, ...] | None:
+    """The dims that a product of two matrices sums over; None for anything else."""
+    if n.name != "dot_general":
+        return None
+    a = xt.attrs_of(n.op)
+    shapes = [xt.shape_of(v) for v in n.operands]
+    for shape, batch, summed in zip(shapes, (a.lhs_batch, a.rhs_batch), (a.lhs_contract, a.rhs_contract), strict=True):
+        if all(size == 1 or d in (*batch, *summed) for d, size in enumerate(shape)):
+            return None
+    return tuple(shapes[0][d] for d in a.lhs_contract)

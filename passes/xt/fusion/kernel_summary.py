@@ -1,0 +1,159 @@
+"""What the kernels of a module are and what they move: the numbers behind ``xcc -v``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xcc import symbolic
+from xcc.diagnostics import counted
+from xcc.dialects import xt
+from xcc.passes.walk import ops_where
+from xcc.passes.xt.graph.load_time import made_at_load
+from xcc.passes.xt.graph.memory_uses import UPDATES
+from xcc.passes.xt.graph.op_graph import IN_PLACE, element_bytes, short_name
+from xcc.symbolic import Dim
+
+__all__ = ["KernelSummary", "ModelSummary", "contracted", "summarise"]
+
+GATHERS = ("gather", "gather_nd", "gather_elements")
+
+
+@dataclass(frozen=True)
+class KernelSummary:
+    """One kernel: its ops in order, how often @main dispatches it, and a dispatch's traffic and work.
+
+    Bytes and operations are dims over the kernel's own symbols (d0, d1, ...). `flops` counts a pointwise op or a step
+    of a reduction as one and a multiply-add as two. Of an operand that is only gathered from, what is gathered counts,
+    and of one that is updated in place, what is written. `dtype` is the element type that most of the work multiplies.
+    `setup` of the dispatches run once, when the model is loaded, the others in each run.
+    """
+
+    name: str
+    ops: tuple[str, ...]
+    dispatches: int
+    bytes_in: Dim
+    bytes_out: Dim
+    flops: Dim
+    dtype: str = ""
+    setup: int = 0
+
+    def __str__(self) -> str:
+        some = f" {self.setup} of {self.dispatches}" if self.setup < self.dispatches else ""
+        return (f"{self.name} x{self.dispatches}: {' '.join(self.ops)} | {self.bytes_in} B in, {self.bytes_out} B out, "
+                f"{self.flops} flop{f',{some} when loaded' if self.setup else ''}")
+
+
+@dataclass(frozen=True)
+class ModelSummary:
+    """All kernels, and how often one run of @main dispatches one, and the bytes it moves, over the model's symbols."""
+
+    kernels: tuple[KernelSummary, ...]
+    dispatches: int
+    bytes_moved: Dim
+
+    def __str__(self) -> str:
+        kernels, dispatches = counted(len(self.kernels), "kernel"), counted(self.dispatches, "dispatch")
+        head = f"{kernels}, {dispatches}, {self.bytes_moved} bytes moved"
+        return "\n".join((head, *(f"  {k}" for k in self.kernels)))
+
+
+def summarise(module: Any) -> ModelSummary:
+    """The summary of a module at stage ``kernels``. A loop's body counts once."""
+    with module.context:
+        kernels = {op.attributes["sym_name"].value: op.operation for op in module.body
+                   if "xt.kernel" in op.attributes}
+        calls = _dispatches(module)
+        moved: Dim = 0
+        setup = made_at_load(module)
+        for op in calls:
+            if op not in setup:
+                moved = moved + _moved(op, kernels[op.attributes["kernel"].value])
+        names, loaded = (Counter(op.attributes["kernel"].value for op in ops) for ops in (calls, setup))
+        return ModelSummary(tuple(_kernel(n, f, names[n], loaded[n]) for n, f in kernels.items()),
+                            len(calls) - len(setup), moved)
+
+
+def _dispatches(module: Any) -> list[Any]:
+    return ops_where(module, lambda op: short_name(op) == "dispatch")
+
+
+def _bytes(values: Any) -> Dim:
+    total: Dim = 0
+    for v in values:
+        total = total + symbolic.product(xt.shape_of(v)) * element_bytes(v)
+    return total
+
+
+def _moved(call: Any, function: Any) -> Dim:
+    """The bytes of a dispatch's operands and results; of what it updates in place those that are new."""
+    ops = [op.operation for op in function.regions[0].blocks[0].operations]
+    new = _updates(ops)
+    if new is None:
+        return _bytes(call.operands) + _bytes(call.results)
+    place = list(function.regions[0].blocks[0].arguments).index(new)
+    return _bytes(list(call.operands)[1:]) + _bytes([call.operands[place]])
+
+
+def _updates(ops: Sequence[Any]) -> Any:
+    """What the kernel of these ops writes into its first operand; None where it makes its results anew."""
+    updated = next((op for op in ops if IN_PLACE in op.attributes), None)
+    return None if updated is None else updated.operands[UPDATES[short_name(updated)]]
+
+
+def _kernel(name: str, function: Any, dispatches: int, setup: int) -> KernelSummary:
+    block = function.regions[0].blocks[0]
+    ops = [op.operation for op in block.operations]
+    work: Dim = 0
+    for op in ops[:-1]:
+        work = work + _flops(op)
+    names = tuple(short_name(op) for op in ops[:-1] if short_name(op) not in ("constant", "dim"))
+    new = _updates(ops)
+    read: Dim = 0
+    for argument in list(block.arguments)[0 if new is None else 1:]:
+        read = read + _read(argument)
+    products = [op for op in ops if getattr(xt.op_class(op), "access", "") == "contraction"]
+    typed = [v for op in (products or ops) for v in op.operands]
+    dtype = str(xt.element_type_of(typed[0])) if typed else ""
+    written = _bytes(ops[-1].operands if new is None else [new])
+    return KernelSummary(name, names, dispatches, read, written, work, dtype, setup)
+
+
+def _read(argument: Any) -> Dim:
+    """The bytes of `argument` that a kernel reads: all, or what its gathers take."""
+    users = [use.owner.operation for use in argument.uses]
+    if not users or not all(short_name(op) in GATHERS and op.operands[0] == argument for op in users):
+        return _bytes([argument])
+    return symbolic.dim_min(_bytes([argument]), sum((_bytes(op.results) for op in users), 0))
+
+
+def _flops(op: Any) -> Dim:
+    access = getattr(xt.op_class(op), "access", "")
+    size = symbolic.product(xt.shape_of(op.results[0])) if len(op.results) else 0
+    if access == "pointwise":
+        return size
+    if access == "reduction":
+        return symbolic.product(xt.shape_of(op.operands[0]))
+    if access == "window":
+        return size * symbolic.product(xt.attrs_of(op).window)
+    if access == "contraction":
+        return 2 * size * contracted(op)
+    if short_name(op) == "attention":
+        keys = xt.shape_of(op.operands[1])[2]
+        return 2 * keys * (size + symbolic.product(xt.shape_of(op.operands[0])))
+    return 0
+
+
+def contracted(op: Any) -> Dim:
+    """Multiply-adds for one element of the result."""
+    a, w = xt.attrs_of(op), xt.shape_of(op.operands[1])
+    if short_name(op) == "dot_general":
+        return symbolic.product(w[d] for d in a.rhs_contract)
+    if short_name(op) == "packed_matmul":
+        return symbolic.product([w[a.batch + 1], *w[a.batch + 3:]])
+    if short_name(op) == "winograd_convolution":
+        return symbolic.floordiv(w[0] * w[1] * w[3], a.tile ** 2)       # without the transforms
+    outputs = {"OIHW": w[0], "HWIO": w[-1], "OHWI": w[0], "OHWIo": w[0] * w[-1], "OHWIoi": w[0] * w[-2]}[a.filter]
+    return symbolic.floordiv(symbolic.product(w), outputs)

@@ -1,0 +1,64 @@
+"""Which ops of a block read the memory of a value: the value itself, or what views show of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from xcc.passes.xt.graph.load_time import VIEWS, view_root
+from xcc.passes.xt.graph.op_graph import short_name
+
+__all__ = ["UPDATES", "MemoryUses"]
+
+UPDATES = {"dynamic_update_slice": 1, "scatter_nd": 2, "scatter_elements": 2}
+"""Ops that change some elements of their first operand, and which operand has the new ones."""
+
+FIXED = ("weight", "constant", *VIEWS)
+
+
+class MemoryUses:
+    """The uses of values in `block`. A use inside a nested region counts for the op of the block that holds it.
+
+    The block does not change meanwhile.
+    """
+
+    def __init__(self, block: Any) -> None:
+        self.block = block
+        self._places: dict[Any, int] = {op.operation: n for n, op in enumerate(block.operations)}
+
+    def place(self, op: Any) -> int:
+        """Which op of the block `op` is, or is in."""
+        while op not in self._places:
+            op = op.parent.operation
+        return self._places[op]
+
+    def maker(self, value: Any) -> Any:
+        """The op of this block that makes `value`; None for another value."""
+        owner = getattr(value.owner, "operation", None)
+        return owner if owner is not None and owner in self._places else None
+
+    def owns(self, value: Any) -> bool:
+        """Whether an op of this block writes the memory of `value`, in each run."""
+        op = self.maker(view_root(value))
+        return op is not None and short_name(op) not in FIXED
+
+    def readers(self, value: Any) -> Iterator[tuple[Any, int]]:
+        """The ops that read the memory of `value`, and which of their operands it is."""
+        values = [view_root(value)]
+        while values:
+            for use in values.pop().uses:
+                op = use.owner.operation
+                if short_name(op) in VIEWS:
+                    values += op.results
+                else:
+                    yield op, use.operand_number
+
+    def end_at(self, value: Any, op: Any, operand: int = 0) -> bool:
+        """Whether `op` of this block is the last that reads the memory of `value`, and reads it once, as `operand`."""
+        last = self.place(op)
+        later = [n if reader == op else -1 for reader, n in self.readers(value) if self.place(reader) >= last]
+        return later == [operand]
+
+    def end_before(self, value: Any, op: Any) -> bool:
+        """Whether all that reads the memory of `value` comes before `op` of this block."""
+        return all(self.place(reader) < self.place(op) for reader, _ in self.readers(value))

@@ -1,0 +1,250 @@
+"""Packs the constant right-hand sides of matrix products and convolutions into panels of columns.
+
+A panel holds the columns of one register tile next to each other, row after row: the innermost loop of a product reads
+it in order, without a page or a cache set for each row. Where the chip has instructions that sum a few products of
+narrow elements, that many rows of a column lie next to each other too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from xcc.dialects import xt
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.vector.dot_instructions import DotProduct, dot_products_of
+from xcc.passes.xt.graph.match import only_user
+from xcc.passes.xt.graph.op_graph import nominal_count
+from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, producer, products, replace
+from xcc.passes.xt.products.panels import pack_columns, panel_width, static_shape
+from xcc.passes.xt.products.product_sides import MANY_ROWS, before_transpose, by_rows, in_place, scaled_channels
+from xcc.passes.xt.quant.decoded import is_decoded, made_with, pad_end, permute, split
+from xcc.weights import WeightStore
+
+__all__ = ["PackWeights"]
+
+FILLED = 64    # columns of narrow weights for each that is filled with zeros
+
+
+@register_pass
+@dataclass(frozen=True)
+class PackWeights(Pass):
+    """Rearranges weights that a dot_general or an NHWC convolution multiplies with, in the weight store.
+
+    Before: ``dot_general(x, w) {rhs_contract = [0]}`` with w: [K, N], or ``convolution(x, w) {filter = "HWIO"}``
+    After:  ``packed_matmul(x, w') {columns = N}`` with w': [ceil(N / P), K, P], zeros past column N,
+            ``convolution(x, w') {filter = "OHWIo"}`` with w': [O / P, h, w, I, P], where P divides O
+
+    A computed right side lies row by row, too: one that lies along the sum (queries times keys) is transposed, by the
+    transpose that makes it where there is one, or where there are enough rows to multiply it with. A vector multiplies
+    what the transpose reads. A computed filter is brought into panels in the same way.
+
+    Bytes and bf16 are grouped, w' then being [ceil(N / P), ceil(K / G), P, G] and filter = "OHWIoi"; what is left of
+    the last group is zeros in the weights, and x is padded.
+
+    An image times a scale of its channels (squeeze and excite) is not scaled before a product: the panels are, being
+    fewer: ``packed_matmul(x * s, w')`` becomes ``packed_matmul(x, w' * s)``, with a batch where s has one.
+
+    width: P; 0 is two native vectors of f32 of the chip.
+    dot: the dot product instructions to group for, "vnni", "bf16", ...; empty takes the chip's.
+    """
+
+    name: ClassVar[str] = "pack-weights"
+    width: int = 0
+    dot: tuple[str, ...] = ()
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        width = self.width or (2 * ctx.chip.vector_bytes // 4 if ctx.chip is not None else 32)
+        dot = dot_products_of(ctx.chip, self.dot)
+        packer = _Packer(ctx.weights if ctx.weights is not None else WeightStore(), width, dot)
+        with module.context:
+            for op in products(module):
+                with at(op):
+                    if is_decoded(op.operands[1]):
+                        new = packer.decoded(op)
+                    elif producer(op.operands[1], "weight") is None:
+                        new = packer.computed(op) if name_of(op) == "dot_general" else packer.filter(op)
+                    else:
+                        new = packer.product(op) if name_of(op) == "dot_general" else packer.convolution(op)
+                if new is not None:
+                    replace(op, [new])
+            erase_dead(module)
+
+
+class _Packer:
+    """`weights`: a text alone has names, no data."""
+
+    def __init__(self, weights: Any, width: int, dot: Sequence[DotProduct]) -> None:
+        self.weights, self.width, self.dot = weights, width, dot
+        self.packed: dict[tuple[str, str], Any] = {}
+
+    def weight(self, op: Any, kind: str, shape: tuple[int, ...], change: Callable[[Any], Any]) -> Any:
+        """The weight operand of `op` rearranged; one entry for all who want it so."""
+        source, store = op.operands[1], self.weights
+        name = xt.attrs_of(producer(source, "weight")).name
+        if (name, kind) not in self.packed:
+            self.packed[name, kind] = store.add(f"{name}.{kind}", lambda: change(store[name]))
+        return xt.weight(self.packed[name, kind], shape, xt.TensorType.of(source).dtype)
+
+    def group(self, op: Any) -> int:
+        """How many products of the op's operands one instruction sums in a lane; 1 where there is none."""
+        kinds = tuple(xt.TensorType.of(v).dtype for v in op.operands)
+        return next((d.group for d in self.dot if kinds in d.types), 1)
+
+    def product(self, op: Any) -> Any:
+        a, shape = xt.attrs_of(op), static_shape(op.operands[1])
+        last = len(xt.shape_of(op.operands[0])) - 1
+        if shape is None or len(shape) != 2 or a.rhs_batch or tuple(a.lhs_contract) != (last,):
+            return None
+        transposed, group = a.rhs_contract[0] == 1, self.group(op)
+        depth, columns = (shape[1], shape[0]) if transposed else shape
+        if columns <= self.width and not transposed and group == 1:     # one panel as it is
+            return None
+        width = panel_width(columns, self.width, group == 1)
+        panels, groups = -(-columns // width), -(-depth // group)
+        w = self.weight(op, f"panels{width}{'t' if transposed else ''}{f'x{group}' if group > 1 else ''}",
+                        (panels, depth, width) if group == 1 else (panels, groups, width, group),
+                        lambda w: pack_columns(w.T if transposed else w, width, group))
+        scaled = scaled_channels(op, columns) if group == 1 else None
+        if scaled is not None:
+            x, scale = scaled
+            n = xt.shape_of(scale)[0]
+            w = xt.mul(xt.reshape(w, shape=(1, panels, depth, width)), xt.reshape(scale, shape=(n, 1, depth, 1)))
+            if n == 1:
+                return xt.packed_matmul(x, xt.reshape(w, shape=(panels, depth, width)), columns=columns, dtype=a.dtype)
+            return xt.packed_matmul(x, w, batch=1, columns=columns, dtype=a.dtype)
+        x = _filled(op.operands[0], groups * group - depth)
+        return xt.packed_matmul(x, w, columns=columns, dtype=a.dtype)
+
+    def decoded(self, op: Any) -> Any:
+        """A product with what is decoded from narrow weights: these are packed, where that adds few bytes."""
+        a, shape, w = xt.attrs_of(op), static_shape(op.operands[1]), op.operands[1]
+        if shape is None:
+            return None
+        if name_of(op) == "convolution":
+            if (a.layout, a.filter, a.groups) != ("NHWC", "HWIO", 1):
+                return None
+            panels = self._panels(w, shape[-1], exact=True)
+            return panels and xt.convolution(op.operands[0], panels, **(vars(a) | {"filter": "OHWIo"}))
+        last = len(xt.shape_of(op.operands[0])) - 1
+        if len(shape) != 2 or a.rhs_batch or tuple(a.lhs_contract) != (last,):
+            return None
+        transposed = a.rhs_contract[0] == 1
+        if transposed:
+            w = made_with(w, permute(2, (1, 0)))
+        panels = None if w is None else self._panels(w, shape[1 - a.rhs_contract[0]])
+        if panels is not None:
+            columns = shape[1 - a.rhs_contract[0]]
+            return xt.packed_matmul(op.operands[0], panels, columns=columns, dtype=a.dtype)
+        return xt.dot_general(op.operands[0], w, **(vars(a) | {"rhs_contract": (0,)})) if transposed and w else None
+
+    def _panels(self, w: Any, columns: int, exact: bool = False) -> Any:
+        """`w` in panels of its last dim; None where it is one panel, or would get many columns more."""
+        half, last = self.width // 2, len(xt.shape_of(w)) - 1
+        widths = [p for p in (self.width, self.width + half, half) if p < columns
+                  and (-columns % p) * (columns if exact else FILLED) <= columns - 1]
+        if not widths:
+            return None
+        width = min(widths, key=lambda p: -columns % p)
+        for move in (pad_end(last + 1, last, -columns % width), split(last + 1, last, width),
+                     permute(last + 2, (last, *range(last), last + 1))):
+            w = None if w is None else made_with(w, move)
+        return w
+
+    def computed(self, op: Any) -> Any:
+        """A product of computed values."""
+        return (in_place(op) or by_rows(op)) if self.group(op) == 1 else self.grouped(op)
+
+    def grouped(self, op: Any) -> Any:
+        """A product of computed values: the left one split, the right one transposed, so that groups lie together.
+
+        Before: ``dot_general(a, b)`` with a: [.., M, K] and b: [.., K, N] in any order; after: the same with
+        a: [.., M, K / G, G] and b: [.., K / G, N, G].
+        """
+        a, group = xt.attrs_of(op), self.group(op)
+        lhs, rhs = op.operands
+        dims, batch = xt.shape_of(rhs), len(a.rhs_batch)
+        whole = len(a.lhs_contract) == 1 and a.lhs_contract[0] == len(xt.shape_of(lhs)) - 1
+        leading = tuple(a.lhs_batch) == tuple(a.rhs_batch) == tuple(range(batch))
+        if group == 1 or not whole or not leading or len(dims) != batch + 2:
+            return None
+        k = a.rhs_contract[0]
+        depth, n = dims[k], 2 * batch + 1 - k
+        if not isinstance(depth, int) or depth % group:
+            return None
+        left = xt.reshape(lhs, shape=(*xt.shape_of(lhs)[:-1], depth // group, group))
+        source, order = before_transpose(rhs)
+        shape, cut = xt.shape_of(source), order[k]
+        split = xt.reshape(source, shape=(*shape[:cut], depth // group, group, *shape[cut + 1:]))
+        place = [d + (d > cut) for d in order]
+        right = xt.transpose(split, perm=(*place[:batch], cut, place[n], cut + 1))
+        last = len(xt.shape_of(left)) - 1
+        return xt.dot_general(left, right, lhs_batch=a.lhs_batch, rhs_batch=a.rhs_batch, dtype=a.dtype,
+                              lhs_contract=(last - 1, last), rhs_contract=(batch, batch + 2))
+
+    def convolution(self, op: Any) -> Any:
+        a, shape = xt.attrs_of(op), static_shape(op.operands[1])
+        if a.layout != "NHWC" or a.filter != "HWIO" or a.groups != 1 or shape is None:
+            return None
+        *kernel, inputs, outputs = shape
+        group = self.group(op)
+        width = self._filter_width(outputs, group)
+        if not width:
+            return None
+        window, groups = int(np.prod(kernel)), -(-inputs // group)
+        rest = {k: v for k, v in vars(a).items() if k != "filter"}
+        if group == 1:
+            w = self.weight(op, f"panels{width}", (outputs // width, *kernel, inputs, width),
+                            lambda w: pack_columns(w.reshape(-1, outputs), width).reshape(-1, *kernel, inputs, width))
+            return xt.convolution(op.operands[0], w, filter="OHWIo", **rest)
+
+        def pack(w: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+            full = np.pad(w.reshape(window, inputs, outputs), ((0, 0), (0, groups * group - inputs), (0, 0)))
+            return pack_columns(full.reshape(-1, outputs), width, group).reshape(-1, *kernel, groups, width, group)
+
+        w = self.weight(op, f"panels{width}x{group}", (outputs // width, *kernel, groups, width, group), pack)
+        return xt.convolution(_filled(op.operands[0], groups * group - inputs), w, filter="OHWIoi", **rest)
+
+    def filter(self, op: Any) -> Any:
+        """A convolution with a computed filter, which a transpose brings into panels: the one that makes it, where
+        there is one, or one more where each element of the filter multiplies enough pixels."""
+        a, w = xt.attrs_of(op), op.operands[1]
+        outputs = xt.shape_of(w)[-1]
+        if (a.layout, a.filter, a.groups) != ("NHWC", "HWIO", 1) or not isinstance(outputs, int) \
+                or self.group(op) != 1:
+            return None
+        width = self._filter_width(outputs, 1)
+        source, order = before_transpose(w)
+        if not width or source == w and nominal_count(xt.shape_of(op.results[0])[:-1], {}) < MANY_ROWS:
+            return None
+        shape, cut = xt.shape_of(source), order[-1]
+        split = xt.reshape(source, shape=(*shape[:cut], outputs // width, width, *shape[cut + 1:]))
+        place = [d + (d > cut) for d in order[:-1]]
+        return xt.convolution(op.operands[0], xt.transpose(split, perm=(cut, *place, cut + 1)),
+                              **(vars(a) | {"filter": "OHWIo"}))
+
+    def _filter_width(self, outputs: int, group: int) -> int:
+        """Columns of a panel of a filter for so many channels; 0 where it stays as it is."""
+        half = self.width // 2
+        widths = (self.width, self.width + half, half) if group == 1 else (self.width, half, half // 2)
+        width = next((p for p in widths if outputs % p == 0), 0)
+        return 0 if outputs <= width and group == 1 else width
+
+
+def _filled(x: Any, extra: int) -> Any:
+    """`x` with `extra` zeros more in its last dim; a padding before it makes them too, where it is stored."""
+    if not extra:
+        return x
+    op, rank = producer(x, "pad"), len(xt.shape_of(x))
+    more = (*[0] * (rank - 1), extra)
+    if op is not None and only_user(x) and xt.attrs_of(op).mode == "constant":
+        a = xt.attrs_of(op)
+        wider = xt.pad(op.operands[0], **(vars(a) | {
+            "high": tuple(n + m for n, m in zip(a.high, more, strict=True))}))
+        if "xcc.stored" in op.attributes:
+            wider.owner.attributes["xcc.stored"] = op.attributes["xcc.stored"]
+        return wider
+    return xt.pad(x, low=(0,) * rank, high=more)

@@ -1,0 +1,1 @@
+"""Operands of products and windows: panels of columns, other sides, borders."""

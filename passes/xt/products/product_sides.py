@@ -1,0 +1,77 @@
+"""Other sides for a matrix product: what a transpose or a scale of channels was made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc.dialects import xt
+from xcc.passes.xt.graph.op_graph import nominal_count
+from xcc.passes.xt.graph.rewrite import producer
+
+__all__ = ["MANY_ROWS", "before_transpose", "by_rows", "in_place", "scaled_channels"]
+
+MANY_ROWS = 8  # of a product, that pay for a transpose of its right side
+FEWER = 2      # pixels of an image for each column of the weights, from which on weights are scaled in its place
+
+
+def scaled_channels(product: Any, columns: int) -> tuple[Any, Any] | None:
+    """(image, scale) where `product` is of an image [n, ..., channels] times its channels' scale [n, 1, ..., channels].
+
+    There are fewer weights to scale than elements. What else reads the scaled image scales it itself: pointwise ops.
+    """
+    x = product.operands[0]
+    mul, shape = producer(x, "mul"), xt.shape_of(x)
+    others = {use.owner.operation for use in x.uses} - {product}
+    plain = {xt.TensorType.of(v).dtype for v in product.operands} == {"f32"}       # narrow weights are not scaled
+    if mul is None or len(shape) < 3 or not plain or not all(map(_is_pointwise, others)):
+        return None
+    for image, scale in (tuple(mul.operands), tuple(mul.operands)[::-1]):
+        dims = xt.shape_of(scale)
+        if xt.shape_of(image) == shape and len(dims) == len(shape) and dims[-1] == shape[-1] != 1 \
+                and dims[0] == shape[0] and all(d == 1 for d in dims[1:-1]) \
+                and nominal_count(shape[1:-1], {}) >= FEWER * columns:
+            return image, scale
+    return None
+
+
+def in_place(product: Any) -> Any:
+    """A product with a vector reads each element of the matrix once, so also one that a transpose would make."""
+    a, operands = xt.attrs_of(product), list(product.operands)
+    changed = vars(a).copy()
+    for n, side in enumerate(("lhs", "rhs")):
+        other = ("rhs", "lhs")[n]
+        walked = (*changed[f"{other}_batch"], *changed[f"{other}_contract"])
+        source, order = before_transpose(operands[n])
+        dims, own = xt.shape_of(operands[n]), (*changed[f"{side}_batch"], *changed[f"{side}_contract"])
+        free = [d for d in range(len(dims)) if d not in own]
+        if source == operands[n] or any(size != 1 for d, size in enumerate(xt.shape_of(operands[1 - n]))
+                                        if d not in walked) or len(free) > 1:
+            continue
+        operands[n] = source
+        for kind in ("batch", "contract"):
+            changed[f"{side}_{kind}"] = tuple(order[d] for d in changed[f"{side}_{kind}"])
+    return None if operands == list(product.operands) else xt.dot_general(*operands, **changed)
+
+
+def by_rows(product: Any) -> Any:
+    """The product with [.., N, K] on its right as one with [.., K, N]; None where that is not so, or does not pay."""
+    a, (lhs, rhs) = xt.attrs_of(product), product.operands
+    dims, batch = xt.shape_of(rhs), len(a.rhs_batch)
+    if len(dims) != batch + 2 or tuple(a.rhs_batch) != tuple(range(batch)) or tuple(a.rhs_contract) != (batch + 1,):
+        return None
+    source, order = before_transpose(rhs)
+    free = tuple(d for n, d in enumerate(xt.shape_of(lhs)) if n not in (*a.lhs_batch, *a.lhs_contract))
+    if dims[batch] == 1 or source == rhs and nominal_count(free, {}) < MANY_ROWS:
+        return None
+    right = xt.transpose(source, perm=(*order[:batch], order[batch + 1], order[batch]))
+    return xt.dot_general(lhs, right, **(vars(a) | {"rhs_contract": (batch,)}))
+
+
+def _is_pointwise(op: Any) -> bool:
+    return getattr(xt.op_class(op), "access", "") == "pointwise"
+
+
+def before_transpose(x: Any) -> tuple[Any, tuple[int, ...]]:
+    """What `x` is a transpose of, and its permutation."""
+    op = producer(x, "transpose")
+    return (x, tuple(range(len(xt.shape_of(x))))) if op is None else (op.operands[0], tuple(xt.attrs_of(op).perm))

@@ -1,0 +1,1 @@
+"""Quantised values, bytes between layers, and what is decoded from narrow weights."""

@@ -1,0 +1,1 @@
+"""Composites that ``xt-recognise`` finds, a file a family."""

@@ -1,0 +1,71 @@
+"""The pass ``xt-decompose``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc.dialects.xt.base import shape_of
+from xcc.dialects.xt.op import attrs_of, grouped_operands
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.decompose import load
+from xcc.passes.xt.decompose.attention import fused_attention, simpler_attention
+from xcc.passes.xt.decompose.build import dtype
+from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, replace, walk_ops
+
+FEW_QUERIES = 8
+WIDEST = 256        # features that a tile of attention holds
+
+
+@register_pass
+@dataclass(frozen=True)
+class Decompose(Pass):
+    """Replaces composite ops by primitive ones, but not those listed in `keep`, which the target schedules itself.
+
+    A composite made by a decomposition (attention makes softmax) is decomposed in its turn.
+
+    keep: composites to leave alone.
+    fused: take the forms that one kernel evaluates as a whole, for composites that are alone in their kernels.
+    """
+
+    name: ClassVar[str] = "xt-decompose"
+    keep: tuple[str, ...] = ()
+    fused: bool = False
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        patterns = load() | ({"attention": fused_attention} if self.fused else {})
+        with module.context:
+            while sum([self._apply(op, patterns, ctx) for op in walk_ops(module) if name_of(op) in patterns]):
+                pass
+            erase_dead(module)
+
+    def _apply(self, op: Any, patterns: dict[str, Any], ctx: PassContext) -> bool:
+        name = name_of(op)
+        pattern = patterns[name]
+        if name in self.keep and worth_keeping(op, ctx.chip):
+            if name != "attention":
+                return False
+            pattern = simpler_attention
+        with at(op):
+            out = pattern(attrs_of(op), *grouped_operands(op))
+        if out is None:
+            return False
+        replace(op, out if isinstance(out, (tuple, list)) else [out])
+        return True
+
+
+def worth_keeping(op: Any, chip: Any) -> bool:
+    """Attention of a few queries has no tile of rows to share its keys: it is kept where matrix instructions take the
+    products, else its parts read the keys faster.
+
+    Nor is there a tile where the features of a head are too many, or their number is not known.
+    """
+    if name_of(op) != "attention":
+        return True
+    features = [shape_of(op.operands[n])[-1] for n in (0, 2)]
+    if not all(isinstance(n, int) and n <= WIDEST for n in features):
+        return False
+    queries = shape_of(op.operands[0])[2]
+    if not isinstance(queries, int) or queries >= FEW_QUERIES:
+        return True
+    return chip is not None and bool(chip.matrix) and dtype(op.operands[1]) in ("f16", "bf16")

@@ -1,0 +1,47 @@
+"""The pass ``xt-recognise``: composites that a model spells out as primitive ops become one op again.
+
+Before::
+
+    %s = xt.dot_general(%q, %k) ...      %m = xt.add(%s, %mask)      %p = xt.softmax(%m)
+    %y = xt.dot_general(%p, %v) ...
+
+After::
+
+    %y = xt.attention(%q, %k, %v, %mask) {scale = ...}
+
+Patterns look at dataflow alone, never at names. One that stops short says why (`--debug-patterns`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.graph.match import apply
+from xcc.passes.xt.graph.rewrite import erase_dead, name_of, walk_ops
+from xcc.passes.xt.recognise import recognise_activation, recognise_norm
+from xcc.passes.xt.recognise.recognise_attention import Attention, shared_heads
+
+
+@register_pass
+@dataclass(frozen=True)
+class Recognise(Pass):
+    """Finds softmax, rms_norm, layer_norm, gelu, sigmoid and attention in primitive ops."""
+
+    name: ClassVar[str] = "xt-recognise"
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        say = ctx.verbose if getattr(ctx.options, "debug_patterns", False) else None
+        small: dict[str, list[Callable[[Any], Any]]] = {}
+        for table in (recognise_norm.PATTERNS, recognise_activation.PATTERNS):
+            for name, patterns in table.items():
+                small.setdefault(name, []).extend(patterns)
+        large: dict[str, list[Callable[[Any], Any]]] = {"dot_general": [Attention(ctx.weights)],
+                                                        "attention": [shared_heads]}
+        with module.context:
+            for patterns_of in (small, large):
+                for op in walk_ops(module):
+                    apply(op, patterns_of.get(name_of(op), []), say)
+                erase_dead(module)
