@@ -152,7 +152,7 @@ def _softmax(drawn: Callable[..., torch.Tensor], n: int) -> Ways:
 def _layer_norm(drawn: Callable[..., torch.Tensor], n: int) -> Ways:
     x, w, b = drawn(4096, n), drawn(n), drawn(n)
     y = torch.empty_like(x)
-    return {"kernel": lambda: kernels.layer_norm[(4096,)](x, w, b, y, 1e-5, BLOCK=1024),
+    return {"kernel": lambda: kernels.layer_norm[(4096,)](x, w, b, y, 1e-5, BLOCK=n),
             "triton": lambda: _triton().layer_norm(x, w, b, y), "torch": lambda: F.layer_norm(x, (n,), w, b),
             "own": _own(lambda x, w, b: F.layer_norm(x, (n,), w, b), x, w, b)}
 
@@ -160,7 +160,8 @@ def _layer_norm(drawn: Callable[..., torch.Tensor], n: int) -> Ways:
 def _product(drawn: Callable[..., torch.Tensor], n: int, device: str) -> Ways:
     a, b = drawn(n, n), drawn(n, n)
     c = torch.empty_like(a)
-    tile = {"M": 64, "N": 128, "K": 64, "GROUP": 4} if device == "cpu" else {"M": 128, "N": 128, "K": 64, "GROUP": 8}
+    tile = {"M": 64, "N": 128, "K": 64, "GROUP": 4} if device == "cpu" else \
+        {"M": 128, "N": 256 if n > 1024 else 64, "K": 64, "GROUP": 8}
     grid = (-(-n // tile["M"]) * -(-n // tile["N"]),)
     return {"kernel": lambda: kernels.product[grid](a, b, c, 0.01, **tile),
             "torch": lambda: F.leaky_relu_(torch.mm(a, b, out=c)), "own": _own(lambda a, b: F.leaky_relu(a @ b), a, b)}
@@ -182,7 +183,7 @@ def _prefix_sum(drawn: Callable[..., torch.Tensor]) -> Ways:
 
 
 def _histogram(drawn: Callable[..., torch.Tensor]) -> Ways:
-    x = drawn(1 << 24)
+    x = drawn(1 << 24).float()      # what torch takes on every device
     counts = torch.zeros(256, dtype=torch.int32, device=x.device)
     return {"kernel": lambda: kernels.histogram[((1 << 24) // 4096,)](x, counts, -4.0, 4.0, BLOCK=4096),
             "torch": lambda: torch.histc(x, 256, -4.0, 4.0)}

@@ -74,9 +74,9 @@ class StreamDriver:
         """The GPU is current on the calling thread meanwhile, and then what was before."""
         raise NotImplementedError
 
-    def __del__(self) -> None:
-        """The stream goes with the driver, but not when the process ends: the API may be gone before."""
-        if self._own_stream and not sys.is_finalizing():
+    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        """The stream goes with the driver, but not when the process ends: the API may be gone before, and names here."""
+        if self._own_stream and not ending():
             with contextlib.suppress(Exception), self.current():    # nobody could be told
                 self._do("StreamDestroy", self._own_stream)
 

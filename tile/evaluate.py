@@ -120,9 +120,10 @@ def _buffer(name: str, q: Any, given: Any) -> Array:
     if any(w is not None and w != s and n > 1 for w, s, n in zip(wanted, steps, given.shape, strict=True)) \
             and given.size:
         raise UserError(f"{name}: {q.name} has strides {steps} where {[w for w in wanted]} are declared")
-    rows = steps[:-1] if q.strides is not None else list(given.shape[-1:]) if given.ndim > 1 else []
+    rows = [*(steps[:-1] if q.strides is not None else ()), *given.shape[-1:]]
     if any(n % q.multiple for n in rows):
-        raise UserError(f"{name}: rows of {q.name} start {rows} elements apart, no multiples of {q.multiple}")
+        raise UserError(f"{name}: rows of {q.name} are {given.shape[-1]} elements long and start {steps[:-1]} apart: "
+                        f"no multiples of {q.multiple}")
     return given.view(dtype) if given.dtype != dtype else given
 
 

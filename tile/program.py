@@ -27,8 +27,8 @@ GRID_NAMES = ("grid_0", "grid_1", "grid_2")
 class BufferOf:
     """A parameter that is memory. dtype: as of a Value. shape: a size a dim, an int, the name of a symbol (two of one
     name are equal), or None where a run says it. strides: None where it is contiguous (row-major), else an int a dim,
-    or None where a run says it. multiple: what the places are multiples of at which rows (along the last dim) start, in
-    elements: a GPU then moves as many at once, up to 16 bytes."""
+    or None where a run says it. multiple: what the places at which rows (along the last dim) start and their
+    lengths are multiples of, in elements: a GPU then moves as many at once, up to 16 bytes."""
 
     dtype: str
     shape: tuple[int | str | None, ...]

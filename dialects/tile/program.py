@@ -34,7 +34,7 @@ _REST = ("scf.for", "scf.while", "scf.if", "scf.yield", "scf.condition", "memref
 class Parameter:
     """An argument of a program. Of a buffer: `dims` are its sizes, numbers or symbols, `strides` numbers, or None where
     they are known in a run only; no strides: it is contiguous. Rows (along the last dim) start at multiples of
-    `multiple` elements, from the first on."""
+    `multiple` elements, from the first on, and are multiples long."""
 
     name: str
     type: TileType

@@ -10,24 +10,30 @@ import numpy as np
 
 from xcc.diagnostics import UserError
 from xcc.frontends.kernel.arguments import Array, Parameter
-from xcc.frontends.kernel.types import dtype_of
+from xcc.frontends.kernel.types import DTYPES, dtype_of
+from xcc.runtime.dlpack import ON_HOST
 
 if TYPE_CHECKING:
     from xcc import tile
 
 __all__ = ["ArrayOf", "Constant", "Number", "Specialisation", "difference", "kinds_of", "trace_program"]
 
+WIDE_BITS = 128     # of the widest access of a thread of a GPU
+
+
 @dataclass(frozen=True)
 class ArrayOf:
     """An array: `layout` is "dense" (row-major, without gaps), "rows" (neighbours along the last dim side by side) or
-    "strided"."""
+    "strided"; rows start at multiples of `multiple` elements, and are multiples long."""
 
     dtype: str
     rank: int
     layout: str
+    multiple: int = 1
 
     def __str__(self) -> str:
-        return f"{self.layout} {self.dtype}[{', '.join('?' * self.rank)}]"
+        rows = f" of rows of {self.multiple}" if self.multiple > 1 else ""
+        return f"{self.layout} {self.dtype}[{', '.join('?' * self.rank)}]{rows}"
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,8 @@ def kinds_of(parameters: Sequence[Parameter], values: Sequence[Any]) -> tuple[Ki
 
 def _kind(name: str, value: Any) -> Kind:
     if isinstance(value, Array):
-        return ArrayOf(value.dtype, len(value.shape), layout_of(value.shape, value.strides))
+        layout = layout_of(value.shape, value.strides)
+        return ArrayOf(value.dtype, len(value.shape), layout, _multiple(value, layout))
     if isinstance(value, int):
         return Number("i64")
     if isinstance(value, float):
@@ -93,6 +100,14 @@ def _kind(name: str, value: Any) -> Kind:
             return Number(dtype.name)
     raise UserError(f"the argument '{name}' is a {type(value).__name__}: arrays and numbers vary from launch to "
                     f"launch, anything else is a constant, which the parameter says: {name}: xcc.constexpr")
+
+
+def _multiple(array: Array, layout: str) -> int:
+    """What a GPU moves at once, where all rows are multiples of it; a CPU has no use for another form."""
+    wide = WIDE_BITS // max(8, DTYPES[array.dtype].bits)
+    lengths = (*(array.strides[:-1] if layout == "rows" else ()), *array.shape[-1:])
+    return wide if array.device[0] not in ON_HOST and layout != "strided" and lengths and wide > 1 \
+        and not any(n % wide for n in lengths) else 1
 
 
 def layout_of(shape: Sequence[int], strides: Sequence[int]) -> str:
@@ -129,7 +144,7 @@ def trace_program(function: Callable[..., Any], name: str, kinds: dict[str, Kind
     for n, k in kinds.items():
         if isinstance(k, ArrayOf):
             strides = {"dense": None, "rows": (*[None] * (k.rank - 1), 1), "strided": (None,) * k.rank}[k.layout]
-            parameters[n] = tile.BufferOf(k.dtype, (None,) * k.rank, strides)
+            parameters[n] = tile.BufferOf(k.dtype, (None,) * k.rank, strides, k.multiple)
         elif isinstance(k, Number):
             parameters[n] = tile.ScalarOf(k.dtype)
     return trace(function, name, constants, parameters, config=config)

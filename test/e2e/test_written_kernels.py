@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from written_kernel_cases import CASES, TOLERANCE, TYPES, Case
+from written_kernel_cases import CASES, TOLERANCE, TYPES, WIDE, Case
 
 from xcc import tile
-from xcc.frontends.kernel.arguments import described, is_array
+from xcc.frontends.kernel.arguments import Array, described, is_array
 from xcc.frontends.kernel.specialise import Constant, kinds_of, trace_program
+from xcc.runtime.dlpack import CPU
 
+CUDA = 2        # DLPack's number
 Make = Callable[[str, bool], Case]
 GPUS = (("nvptx", "sm_90a"), ("amdgcn", "gfx942"), ("amdgcn", "gfx1100"))
 each = pytest.mark.parametrize("make", CASES, ids=[c.__name__ for c in CASES])
@@ -41,11 +44,12 @@ def test_on_this_cpu(make: Make, dtype: str, strided: bool) -> None:
     case.check(TOLERANCE[dtype])
 
 
-def program_of(case: Case) -> tuple[tile.Program, list[Any]]:
-    """The program for the arguments of a case, and those that it takes."""
+def program_of(case: Case, device: tuple[int, int] = (CPU, 0)) -> tuple[tile.Program, list[Any]]:
+    """The program for the arguments of a case, as if they were on `device`, and those that it takes."""
     parameters = case.kernel.parameters
     values = [case.arguments[p.name] for p in parameters]
-    given = [described(p.name, v) if is_array(v) else v for p, v in zip(parameters, values, strict=True)]
+    given = [replace(described(p.name, v), device=device) if is_array(v) else v
+             for p, v in zip(parameters, values, strict=True)]
     kinds = dict(zip((p.name for p in parameters), kinds_of(parameters, given), strict=True))
     arrays = [v for v, k in zip(values, kinds.values(), strict=True) if not isinstance(k, Constant)]
     return trace_program(case.kernel.function, case.kernel.name, kinds), arrays
@@ -62,6 +66,29 @@ def test_as_code_of_gpus(make: Make, dtype: str) -> None:
     case.check(TOLERANCE[dtype])
 
 
+@pytest.mark.parametrize("gpu", GPUS, ids=[chip for _, chip in GPUS])
+@pytest.mark.parametrize("dtype", ["f32", "f16"])
+@pytest.mark.parametrize("make", WIDE, ids=[c.__name__ for c in WIDE])
+def test_rows_of_multiples_on_gpus(make: Make, dtype: str, gpu: tuple[str, str]) -> None:
+    """A GPU reads 16 bytes at once, whatever the mask."""
+    case = make(dtype, False)
+    program, arrays = program_of(case, (CUDA, 0))
+    assert f"tile.multiple = {4 if dtype == 'f32' else 8}" in program.text
+    made = tile.compile(program, *gpu, keep=("gpu",), emit=False)
+    reads = [line for line in made.stages["gpu"].splitlines() if "vector.load" in line and " memref<?x" in line]
+    assert not any(f"vector<1x{dtype}>" in line for line in reads)
+    made.interpret(arrays, case.grid)
+    case.check(TOLERANCE[dtype])
+
+
+def test_forms_of_rows() -> None:
+    """On a GPU there is a form for rows of multiples of 16 bytes; a CPU has one for all."""
+    arrays = (((3, 16), (16, 1)), ((3, 12), (12, 1)), ((3, 16), (24, 1)), ((3, 16), (20, 1)), ((3, 16), (1, 3)))
+    found = [kinds_of(CASES[0]("f16", False).kernel.parameters[:1], [Array("f16", shape, strides, (device, 0))])[0]
+             for device in (CUDA, CPU) for shape, strides in arrays]
+    assert [k.multiple for k in found] == [8, 1, 8, 1, 1, 1, 1, 1, 1, 1]        # type: ignore[union-attr]
+
+
 @each
 def test_assembles(make: Make) -> None:
     """For a vendor each, in the type that is not interpreted for it."""
@@ -74,7 +101,7 @@ def test_assembles(make: Make) -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
 @each_layout
 @each_type
-@each
+@pytest.mark.parametrize("make", (*CASES, *WIDE), ids=[c.__name__ for c in (*CASES, *WIDE)])
 def test_on_a_gpu(make: Make, dtype: str, strided: bool) -> None:
     """Tensors of torch's, on its current stream."""
     case = make(dtype, strided)

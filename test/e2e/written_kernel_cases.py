@@ -60,18 +60,19 @@ def add(dtype: str, strided: bool) -> Case:
     return Case(kernels.add, (4,), {"x": x, "y": y, "z": empty(x, strided), "BLOCK": 256}, {"z": f64(x) + f64(y)})
 
 
-def softmax(dtype: str, strided: bool) -> Case:
-    x = array((37, 77), dtype, strided)
+def softmax(dtype: str, strided: bool, columns: int = 77) -> Case:
+    x = array((37, columns), dtype, strided)
     e = np.exp(f64(x) - f64(x).max(1, keepdims=True))
     return Case(kernels.softmax, (37,), {"x": x, "y": empty(x, strided), "BLOCK": 128},
                 {"y": e / e.sum(1, keepdims=True)})
 
 
-def product(dtype: str, strided: bool) -> Case:
-    a, b = array((70, 45), dtype, strided), array((45, 83), dtype, strided)
+def product(dtype: str, strided: bool, depth: int = 45, columns: int = 83, tile: tuple[int, int, int] = (32, 32, 16)) \
+        -> Case:
+    a, b = array((70, depth), dtype, strided), array((depth, columns), dtype, strided)
     c = f64(a) @ f64(b)
-    m, n, k = 32, 32, 16
-    return Case(kernels.product, (xcc.cdiv(70, m) * xcc.cdiv(83, n),),
+    m, n, k = tile
+    return Case(kernels.product, (xcc.cdiv(70, m) * xcc.cdiv(columns, n),),
                 {"a": a, "b": b, "c": empty(c.astype(a.dtype), strided), "slope": 0.01, "M": m, "N": n, "K": k,
                  "GROUP": 2},
                 {"c": np.where(c > 0, c, 0.01 * c)})
@@ -80,7 +81,7 @@ def product(dtype: str, strided: bool) -> Case:
 def layer_norm(dtype: str, strided: bool) -> Case:
     x, w, b = array((9, 333), dtype, strided), array((333,), dtype, strided, 1), array((333,), dtype, strided, 2)
     y = (f64(x) - f64(x).mean(1, keepdims=True)) / np.sqrt(f64(x).var(1, keepdims=True) + 1e-5)
-    return Case(kernels.layer_norm, (9,), {"x": x, "w": w, "b": b, "y": empty(x, strided), "eps": 1e-5, "BLOCK": 128},
+    return Case(kernels.layer_norm, (9,), {"x": x, "w": w, "b": b, "y": empty(x, strided), "eps": 1e-5, "BLOCK": 512},
                 {"y": y * f64(w) + f64(b)})
 
 
@@ -115,5 +116,16 @@ def prefix_sum(dtype: str, strided: bool) -> Case:
     return Case(kernels.prefix_sum, (7,), {"x": x, "y": empty(x, strided), "BLOCK": 64}, {"y": f64(x).cumsum(1)})
 
 
+def wide_softmax(dtype: str, strided: bool) -> Case:
+    return softmax(dtype, strided, 88)
+
+
+def wide_product(dtype: str, strided: bool) -> Case:
+    """In f16 and bf16 by warpgroups, where the chip has them."""
+    return product(dtype, strided, 72, 88, (64, 32, 64))
+
+
 CASES: tuple[Callable[[str, bool], Case], ...] = (add, softmax, product, layer_norm, dropout, attention, histogram,
                                                   prefix_sum)
+WIDE: tuple[Callable[[str, bool], Case], ...] = (add, wide_softmax, wide_product)
+"""Rows of multiples of 16 bytes, the last tile of a row not full."""

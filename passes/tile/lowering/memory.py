@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import arith_d, ir
-from xcc.passes.tile.lowering.ranges import is_within, nonnegative
+from xcc.passes.tile.lowering.ranges import is_multiple, is_within, nonnegative
 from xcc.passes.tile.lowering.vectors import broadcast, element_of, like, reshaped, shape_of, step, vector_of
 from xcc.passes.tile.lowering.views import BufferView, add, mul, value_of
 from xcc.passes.vector.tiles import index, op, splat_constant
@@ -95,14 +95,22 @@ class _Block:
         kind = vector_of(shape, ir.IntegerType.get_signless(1))
         out = op("vector.create_mask", [kind], [value_of(n) for n in ends])
         for i, d in enumerate(dims):
-            if not nonnegative(self.sources[d]):
+            if not nonnegative(self.sources[d]) and not self._whole_or_not(d):
                 first = arith_d.maxsi(arith_d.subi(index(0), self.offsets[d]), index(0))
                 ahead = op("vector.create_mask", [kind], [first if j == i else index(n) for j, n in enumerate(shape)])
                 out = arith_d.select(ahead, splat_constant(kind, 0), out)
         return out
 
+    def _whole_or_not(self, d: int) -> bool:
+        """Whether a tile begins in front of the view's dim `d` only where it ends there, too."""
+        return is_multiple(self.sources[d], self.shape[d])
+
     def _left(self, d: int) -> Any:
-        return arith_d.subi(value_of(self.view.sizes[d]), self.offsets[d])
+        """How many elements of the view's dim `d` there are from the tile's first on."""
+        left = arith_d.subi(value_of(self.view.sizes[d]), self.offsets[d])
+        if nonnegative(self.sources[d]) or not self._whole_or_not(d):
+            return left
+        return arith_d.select(arith_d.cmpi(_I.sge, self.offsets[d], index(0)), left, index(0))
 
     def transfer(self, *segments: int) -> dict[str, Any]:
         rank = len(self.view.starts)

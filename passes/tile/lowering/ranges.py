@@ -1,4 +1,4 @@
-"""What is known of a program's offsets: that they are not negative, that they lie inside a buffer."""
+"""What is known of a program's offsets: that they are not negative, are multiples, lie inside a buffer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xcc.passes.tile.lowering.views import BufferView
 if TYPE_CHECKING:
     from xcc.passes.tile.lowering.body import Body
 
-__all__ = ["is_within", "nonnegative"]
+__all__ = ["is_multiple", "is_within", "nonnegative"]
 
 _KEEP = ("arith.addi", "arith.muli", "arith.floordivsi", "arith.divsi", "arith.divui", "arith.remui", "arith.minsi",
          "arith.minui", "arith.ceildivsi", "arith.remsi", "tile.broadcast", "tile.reshape", "arith.extui")
@@ -33,6 +33,22 @@ def nonnegative(value: Any) -> bool:
     if op.name == "arith.select":
         return all(nonnegative(v) for v in list(op.operands)[1:])
     return op.name in _KEEP and all(nonnegative(v) for v in op.operands)
+
+
+def is_multiple(value: Any, n: int) -> bool:
+    """Whether an index of the program is known to be a multiple of `n`."""
+    if isinstance(value.owner, ir.Block):
+        loop = value.owner.owner.operation
+        return loop.name == "scf.for" and ir.BlockArgument(value).arg_number == 0 \
+            and is_multiple(loop.operands[0], n) and is_multiple(loop.operands[2], n)
+    op = value.owner.operation
+    if op.name == "arith.constant":
+        attribute = op.attributes["value"]
+        return isinstance(attribute, ir.IntegerAttr) and attribute.value % n == 0
+    if op.name == "arith.muli":
+        return any(is_multiple(v, n) for v in op.operands)
+    return op.name in ("arith.addi", "arith.subi", "arith.minsi", "arith.maxsi") \
+        and all(is_multiple(v, n) for v in op.operands)
 
 
 def is_within(body: Body, offset: Any, view: BufferView, dim: int) -> bool:

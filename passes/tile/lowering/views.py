@@ -29,9 +29,9 @@ def _in_rows_of(n: Dim, multiple: int) -> Dim:
 
 
 def known_dims(p: Parameter) -> list[Dim]:
-    """The sizes of a buffer; that rows of a contiguous one are multiples is part of them."""
+    """The sizes of a buffer; that rows are multiples is part of them."""
     last = len(p.dims) - 1
-    return [_in_rows_of(n, p.multiple) if p.strides is None and 0 < d == last else n for d, n in enumerate(p.dims)]
+    return [_in_rows_of(n, p.multiple) if d == last else n for d, n in enumerate(p.dims)]
 
 
 def known_strides(p: Parameter) -> list[Dim]:

@@ -65,6 +65,23 @@ func.func @ordered(%x: memref<?xf32>, %y: memref<?xf32>) attributes {tile.grid =
   return
 }
 
+// A tile whose first row is a multiple of its rows lies in front of the buffer as a whole or not at all: one number says it.
+// CHECK-LABEL: func.func @in_front(
+// CHECK: arith.select {{.*}} : index
+// CHECK: vector.create_mask {{.*}} : vector<16x8xi1>
+// CHECK-NOT: vector.create_mask
+// CHECK: vector.transfer_read
+func.func @in_front(%x: memref<?x8xf16> {tile.name = "x"}, %n: index {tile.name = "n"}) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %row = arith.muli %n, %c16 : index
+  %zero = arith.constant 0.0 : f16
+  %t = "tile.load"(%x, %zero, %row, %c0) {shape = [16, 8]} : (memref<?x8xf16>, f16, index, index) -> vector<16x8xf16>
+  %u = arith.negf %t : vector<16x8xf16>
+  "tile.store"(%u, %x, %c0, %c0) : (vector<16x8xf16>, memref<?x8xf16>, index, index) -> ()
+  return
+}
+
 // Rows that start at multiples of 8 elements are told by their sizes; what is loaded to be turned is loaded so.
 // CHECK-LABEL: func.func @turned(
 // CHECK-SAME: "8*floordiv(d1, 8)"
