@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -75,7 +75,7 @@ class StreamDriver:
         raise NotImplementedError
 
     def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
-        """The stream goes with the driver, but not when the process ends: the API may be gone before, and names here."""
+        """The stream goes with the driver, but not when the process ends: then the API may be gone, and names here."""
         if self._own_stream and not ending():
             with contextlib.suppress(Exception), self.current():    # nobody could be told
                 self._do("StreamDestroy", self._own_stream)
