@@ -19,6 +19,7 @@ import json
 import pickle
 import signal
 import sys
+import time
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -104,7 +105,8 @@ def run(target: str, gradients: bool, every: int, code: str, key: tuple[str, str
         found = json.loads(file.read_text())
         if found["code"] == code:
             return torch_report.Results(op, dtype, [torch_report.Row(*row) for row in found["rows"]])
-    own = torch_gradients.cases(op, dtype, drawn) if gradients else (c for c in traced(op, dtype) if drawn(c.sample))
+    own = torch_gradients.cases(op, dtype, drawn) if gradients else torch_samples.cases(op, dtype, drawn) if every > 1 \
+        else traced(op, dtype)
     rows = [torch_report.Row(c.sample.number, c.left_out, " ".join(c.beyond),
                              limited(c, target) if c.counts else "") for c in own]
     file.write_text(json.dumps({"code": code, "rows": [list(row) for row in rows]}))
@@ -122,8 +124,11 @@ def results(keys: list[tuple[str, str]], target: str, gradients: bool, every: in
     if jobs == 1:
         yield from map(one, keys)
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:       # CUDA works in no forked process
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))       # CUDA works in no forked process
+    try:
         yield from pool.map(one, keys)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def main() -> int:
@@ -137,16 +142,23 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, help="one sample of so many, drawn by their names")
     parser.add_argument("--section", default="", help="writes the summary as a section of the document; its title")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--limit", type=int, default=0, metavar="S", help="stop after so many seconds")
     options = parser.parse_args()
     keys = [k for k in chosen(options.ops, options.dtypes.split(",")) if (not options.core or k[0] in core())
             and (not options.gradients or k[1] == "f32" and database()[k[0]].supports_autograd)]
+    if options.limit:
+        keys.sort(key=lambda k: zlib.crc32(str(k).encode()))        # what is left out is drawn, too
     done = []
     target = options.target if options.compile else ""
+    begin = time.monotonic()
     for found in results(keys, target, options.gradients, options.every, options.jobs):
         done.append(found)
         for row in found.rows:
             if row.failure:
                 print(f"{found.op} {found.dtype} {row.number}: {row.failure}", flush=True)
+        if options.limit and time.monotonic() - begin > options.limit and len(done) < len(keys):
+            print(f"stopped after {len(done)} of {len(keys)} ops and types: the next call goes on from here")
+            break
     plain = not (options.compile or options.gradients)
     report = torch_report.Report(done, torch_report.expected_failures() if plain else {})
     print(report.summary())

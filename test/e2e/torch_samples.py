@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -83,10 +83,11 @@ def sample_inputs(op: str, dtype: str) -> Iterator[Any]:
         yield from database()[op].sample_inputs("cpu", DTYPES[dtype])
 
 
-def cases(op: str, dtype: str) -> Iterator[Case]:
-    """The traced samples of an op."""
+def cases(op: str, dtype: str, wanted: Callable[[Sample], bool] = lambda sample: True) -> Iterator[Case]:
+    """Those of an op's samples that are wanted, traced."""
     for number, given in enumerate(sample_inputs(op, dtype)):
-        yield _case(Sample(op, dtype, number), given)
+        if wanted(Sample(op, dtype, number)):
+            yield _case(Sample(op, dtype, number), given)
 
 
 def drawn(op: str, dtype: str, numbers: random.Random) -> Case | None:
