@@ -7,7 +7,10 @@ from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.front import BESIDE, LAUNCH, MAX_ROW, TILE_ROW, gpu_model_passes, whole_pipeline
 
-__all__ = ["gpu_pipeline", "thread_math", "thread_stage"]
+__all__ = ["DECISIONS", "gpu_pipeline", "thread_math", "thread_stage"]
+
+DECISIONS = ("stage-operands", "pipeline-loads", "overlap-products", "plan-shared-memory")
+"""What is decided ahead of `distribute`, which emits what the attributes say."""
 
 
 def thread_stage(*own: Pass) -> Stage:
@@ -17,6 +20,7 @@ def thread_stage(*own: Pass) -> Stage:
         parse_pass("narrow-math"),
         parse_pass("assign-layouts"),
         parse_pass("reads-first"),
+        *(parse_pass(name) for name in DECISIONS),
         parse_pass("distribute"),
         parse_pass("join-grids"),
         *own,

@@ -10,13 +10,14 @@ from xcc import symbolic
 from xcc._mlir import ir
 from xcc.interpreter.kernel import run_kernel
 from xcc.passes.base import PassContext, get_pass
+from xcc.targets.gpu_stages import DECISIONS
 from xcc.targets.nvptx.chip import chips
 
 
 def distribute(text: str, chip: str) -> str:
     with ir.Context():
         module = ir.Module.parse(text)
-        for name in ("assign-layouts", "distribute"):
+        for name in ("assign-layouts", *DECISIONS, "distribute"):
             get_pass(name)().run(module, PassContext(chip=chips()[chip]))
             module.operation.verify()
         return str(module)

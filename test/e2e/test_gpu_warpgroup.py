@@ -10,6 +10,7 @@ from xcc._mlir import ir
 from xcc.interpreter.faults import KernelFault
 from xcc.interpreter.kernel import run_kernel
 from xcc.passes.base import PassContext, get_pass
+from xcc.targets.gpu_stages import DECISIONS
 from xcc.targets.nvptx.chip import chips
 
 PROGRAM = """
@@ -52,7 +53,7 @@ def program(sizes, tile, threads, stages, form):
 def kernel_of(text):
     """The module at stage gpu, in the context in force."""
     module = ir.Module.parse(text)
-    for name in ("assign-layouts", "distribute"):
+    for name in ("assign-layouts", *DECISIONS, "distribute"):
         get_pass(name)().run(module, PassContext(chip=chips()["sm_90a"]))
         module.operation.verify()
     return module

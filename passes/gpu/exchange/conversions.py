@@ -22,6 +22,7 @@ from xcc.passes.gpu.layout.registers import (
     to_memory,
 )
 from xcc.passes.gpu.layout.tile_ops import element_bytes
+from xcc.passes.gpu.vendor.ldmatrix import loads_matrices
 
 __all__ = ["convert", "shuffle_xor"]
 
@@ -38,7 +39,7 @@ def convert(shared: SharedMemory, value: Any, source: Layout, target: Layout) ->
         return select_registers(value, renamed)
     element = ir.VectorType(value.type).element_type
     stored = memory_type(element)
-    matrix = shared.code.loads_matrices(stored)
+    matrix = loads_matrices(shared.code.chip, stored)
     memory = best_memory(source, target, element_bytes(stored), matrix)
     size = memory.shape[0] * element_bytes(stored)
     room = shared.limit - shared.reserved

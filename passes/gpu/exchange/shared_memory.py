@@ -21,7 +21,7 @@ from xcc.passes.gpu.layout.registers import (
     select_registers,
 )
 from xcc.passes.gpu.layout.tile_ops import element_bytes
-from xcc.passes.gpu.vendor.ldmatrix import ROW, matrix_load
+from xcc.passes.gpu.vendor.ldmatrix import ROW, loads_matrices, matrix_load
 
 __all__ = ["ANYTHING", "TURNS_BYTES", "SharedMemory"]
 
@@ -143,7 +143,7 @@ class SharedMemory:
     def read_tile(self, buffer: Any, offsets: Layout, element: Any, start: Any = None, fixed: int = 0) -> Any:
         """A register vector from shared memory, by ldmatrix where the offsets, XORed with `fixed`, have its form."""
         stored = memory_type(element)
-        matrix = self.code.loads_matrices(stored)
+        matrix = loads_matrices(self.code.chip, stored)
         size = element_bytes(stored)
         plan = matrix_load(offsets, size) if matrix and not fixed % (ROW // size) else None
         if plan is not None:

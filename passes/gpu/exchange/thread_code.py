@@ -19,13 +19,12 @@ class ThreadCode:
     """Thread ids and cached coordinates, computed at the start of the function.
 
     Attributes:
-        matrix_loads, async_copies: the chip has loads for matrix instructions and copies from global to shared memory.
+        chip: what the code is for; `warp`: its threads of a warp.
         primitives: what the chip waits with (`Chip.primitives`).
     """
 
     def __init__(self, entry: Any, chip: Any) -> None:
-        self.warp = chip.warp
-        self.matrix_loads, self.async_copies = chip.has_matrix_loads, chip.has_async_copies
+        self.chip, self.warp = chip, chip.warp
         self.primitives = importlib.import_module(chip.primitives)
         self._uniform: Any = None
         self._parts: dict[Any, Any] = {}
@@ -34,11 +33,6 @@ class ThreadCode:
             self.lane = arith_d.andi(self.thread, index(self.warp - 1))
             self.warp_id = arith_d.shrui(self.thread, index(self.warp.bit_length() - 1))
             self._anchor = index(0).owner
-
-    def loads_matrices(self, element_type: Any) -> bool:
-        """Whether ldmatrix may read elements of this type; its op has no f8."""
-        wanted = 16 if isinstance(element_type, ir.FloatType) else 8
-        return self.matrix_loads and not isinstance(element_type, ir.IndexType) and element_type.width == wanted
 
     @property
     def uniform_warp(self) -> Any:

@@ -9,32 +9,34 @@ from xcc._mlir import ir
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 
-__all__ = ["StagedTile"]
+__all__ = ["ASYNC", "ONCE", "REGISTERS", "StagedTile"]
+
+ASYNC, REGISTERS, ONCE = "async", "registers", "once"
 
 
 @dataclass
 class StagedTile:
-    """An operand of a contraction that a pipelined loop keeps in shared memory.
+    """An operand of a contraction in shared memory.
 
     Attributes:
         value: the tile as it is loaded.
-        slice: the operations of the loop's body that make it, in order.
+        slice: the operations of a loop's body that make it, in order.
         memory: from a position in the tile to its offset in a slot.
-        direct: copied asynchronously, not through registers.
-        kept: made before the loop and the same in all its steps.
+        stored: its element type there.
+        load: copied asynchronously, through registers, or made before the loop and the same in all steps; else "".
         buffer: all slots; `start` is the offset of the slot that this step reads.
+        offset: in bytes, where the slots begin.
     """
 
     value: Any
     slice: list[Any]
     memory: Layout
-    direct: bool
     stored: Any
     buffer: Any = None
     start: Any = None
+    load: str = ""
     slots: int = 0
     offset: int = 0
-    kept: bool = False
 
     @property
     def elements(self) -> int:
@@ -43,6 +45,11 @@ class StagedTile:
     @property
     def slot_bytes(self) -> int:
         return self.elements * element_bytes(self.stored)
+
+    @property
+    def end(self) -> int:
+        """The byte behind its slots."""
+        return self.offset + -(-self.slots * self.slot_bytes // 16) * 16
 
     def read(self, k: Any, layout: Layout, position: dict[str, int]) -> Any:
         """The elements of `layout` of this step's tile, moved by `position` (dim0, ...), in registers."""

@@ -9,8 +9,8 @@ from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.layout.linear import Layout
 
-__all__ = ["CONVERT", "LAYOUT", "config_int", "constant", "element_bytes", "is_elementwise", "is_vector", "owner",
-           "shape_of", "splat", "step_of", "walk", "words", "yielded"]
+__all__ = ["CONVERT", "LAYOUT", "config_int", "constant", "element_bytes", "int_attribute", "is_elementwise",
+           "is_vector", "owner", "set_int", "shape_of", "splat", "step_of", "walk", "words", "yielded"]
 
 LAYOUT = "xcc.layout"       # of the vectors that an op gives, or that it stores
 CONVERT = "builtin.unrealized_conversion_cast"      # of a vector to its own type: to another layout
@@ -72,6 +72,16 @@ def config_int(func: Any, key: str, default: int) -> int:
     if key in config:
         raise UserError(f"xcc.config: {key} is one of gpu = {{...}}")
     return int(config["gpu"][key].value) if "gpu" in config and key in config["gpu"] else default
+
+
+def int_attribute(op: Any, name: str) -> int:
+    """An integer attribute of `op`; 0 where it has none."""
+    return int(ir.IntegerAttr(op.attributes[name]).value) if name in op.attributes else 0
+
+
+def set_int(op: Any, name: str, value: int) -> None:
+    """Gives `op` an integer attribute."""
+    op.attributes[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
 
 
 def is_vector(value: Any) -> bool:

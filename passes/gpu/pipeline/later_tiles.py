@@ -11,11 +11,12 @@ from typing import Any
 
 from xcc._mlir import arith_d, ir
 from xcc.passes.gpu.layout.registers import guarded, index, to_memory
-from xcc.passes.gpu.layout.staged_tile import StagedTile
+from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, REGISTERS, StagedTile
 from xcc.passes.gpu.layout.tile_ops import owner
 from xcc.passes.gpu.memory.gathers import reader
-from xcc.passes.gpu.pipeline.loads_ahead import LOADS, LoadsAhead
+from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.pipeline.loop_steps import Steps
+from xcc.passes.gpu.pipeline.staging_rules import LOADS
 from xcc.passes.gpu.vendor import warpgroup
 
 __all__ = ["LaterTiles"]
@@ -32,8 +33,8 @@ class LaterTiles:
 
     def __init__(self, k: Any, block: Any, plan: LoadsAhead, steps: Steps) -> None:
         self.k, self.block, self.plan, self.staged, self.steps = k, block, plan, plan.staged, steps
-        self.direct = [t for _, t in self.staged if t.direct]
-        self.held = [t for _, t in self.staged if not t.direct and not t.kept]
+        self.direct = [t for _, t in self.staged if t.load == ASYNC]
+        self.held = [t for _, t in self.staged if t.load == REGISTERS]
         self.slots = max((t.slots for t in self.direct), default=2)
         self.ahead = self.slots - 1 - plan.running
         self.endless = False
@@ -46,11 +47,11 @@ class LaterTiles:
         for _, t in self.staged:
             t.buffer = shared.buffer(t.slots * t.elements, t.stored, t.offset)
         for _, t in self.staged:
-            if t.kept:      # the first step's barrier is before its reads
+            if t.load == ONCE:      # the first step's barrier is before its reads
                 shared.write(to_memory(k.get(t.value), t.stored), t.buffer, t.memory.compose(k.layout(t.value)))
-        if self.plan.fenced and any(t.kept for _, t in self.staged):
+        if self.plan.fenced and any(t.load == ONCE for _, t in self.staged):
             warpgroup.fence_writes()
-        shared.reserved = max(t.offset + -(-t.slots * t.slot_bytes // 16) * 16 for _, t in self.staged)
+        shared.reserved = self.plan.end
 
     def begin(self) -> None:
         """Copies, or loads and writes, the tiles of the first steps."""
@@ -92,7 +93,7 @@ class LaterTiles:
         late: list[Any] = []
         for t in tiles:
             for op in t.slice:
-                if op in done or (t.direct and op == t.slice[-1]):
+                if op in done or (t.load == ASYNC and op == t.slice[-1]):
                     continue
                 done.add(op)
                 if any(o is not None and (o in late or o.name in LOADS) for o in map(owner, op.operands)):

@@ -1,36 +1,35 @@
-"""Which tiles a loop loads ahead of its contractions, where they lie in shared memory, and how they get there.
+"""What a loop keeps in shared memory, as attributes say it.
 
-A tile is what one operand of a contraction is in a step, if it depends on nothing that the loop carries. It is copied
-asynchronously where its one transfer or gather has the form of such copies, else it goes through registers; its memory
-layout is the one that the contraction reads best. `pipeline_loads` emits the loop.
+    scf.for ... {
+      %r = vector.contract {xcc.staged = [{load = "async", memory = "tile=[2048] ...", offset = 0, slots = 3}, {}]} ...
+    } {xcc.in_flight = 1, xcc.stages = 4}
+
+`stage-operands` writes the memory layouts, `pipeline-loads` stages and loads, `overlap-products` what runs on,
+`plan-shared-memory` slots and offsets. An operand of several contractions is described at the first. What is not
+complete is not pipelined; what cannot be done is a UserError.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.gpu.exchange.shared_layout import best_memory
-from xcc.passes.gpu.index.index_vectors import gather_run
-from xcc.passes.gpu.layout.contraction import Contraction
+from xcc.diagnostics import UserError
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.operand_memory import operand_memory
 from xcc.passes.gpu.layout.registers import memory_type
-from xcc.passes.gpu.layout.staged_tile import StagedTile
-from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, owner, step_of, words
-from xcc.passes.gpu.memory.access import Access, register_run
-from xcc.passes.gpu.memory.gathers import Gather
-from xcc.passes.gpu.memory.transfers import Transfer
-from xcc.passes.gpu.pipeline.loop_room import room_inside
+from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, REGISTERS, StagedTile
+from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, int_attribute, owner, shape_of
+from xcc.passes.gpu.pipeline.staging_rules import loads_of_step, may_be_async, products, runs_on
 from xcc.passes.gpu.vendor import warpgroup
 
-__all__ = ["LOADS", "LoadsAhead", "loads_ahead"]
+__all__ = ["IN_FLIGHT", "STAGED", "STAGES", "LoadsAhead", "forget", "staged_tiles", "write_staged"]
 
-PURE = ("arith.", "math.", "affine.apply", "vector.broadcast", "vector.transpose", "vector.step", "vector.shape_cast",
-        "vector.create_mask", "vector.constant_mask", "vector.extract", "memref.reinterpret_cast")
-LOADS = ("vector.transfer_read", "vector.gather", "memref.load")
-OTHER_REGISTERS = 56    # of addresses, masks, operands of one step of a product
+STAGED = "xcc.staged"           # on a vector.contract: of each operand, what is known of it in shared memory
+STAGES = "xcc.stages"           # on an scf.for: steps whose tiles are in shared memory at once
+IN_FLIGHT = "xcc.in_flight"     # on an scf.for: steps whose products may still run while the next one begins
+NUMBERS = ("slots", "offset")
 
 
 @dataclass(frozen=True)
@@ -47,173 +46,118 @@ class LoadsAhead:
     running: int
     fenced: bool
 
+    @staticmethod
+    def of(k: Any, loop: Any) -> LoadsAhead | None:
+        """The tiles that `loop` loads ahead; None where its attributes say that it does not."""
+        staged = staged_tiles(k, loop) if STAGES in loop.attributes else []
+        if not staged or not all(t.load and t.slots for _, t in staged):
+            return None
+        fenced = any(k.product(op).from_shared for op in products(loop))
+        plan = LoadsAhead(staged, int_attribute(loop, IN_FLIGHT), fenced)
+        wrong = plan.problem(k, loop)
+        if wrong:
+            raise UserError(f"{loop.location}: the loop's loads cannot run ahead as {STAGED} says: {wrong}")
+        return plan
 
-def loads_ahead(k: Any, loop: Any) -> LoadsAhead | None:
-    """The tiles that `loop` can load ahead; None where there are none, or no room."""
+    @property
+    def end(self) -> int:
+        """The byte of shared memory behind all tiles."""
+        return max(t.end for _, t in self.staged)
+
+    def problem(self, k: Any, loop: Any) -> str:
+        """Why this cannot be done; empty where it can."""
+        tiles = [t for _, t in self.staged]
+        slots = {t.slots for t in tiles if t.load == ASYNC}
+        if self.running not in (0, 1) or self.running and not runs_on(k, loop, len(tiles)):
+            return f"{IN_FLIGHT} = {self.running}: what runs on are warpgroups that add to what a loop carries"
+        if len(slots) > 1 or slots and min(slots) < 2 + self.running:
+            return f"what is copied asynchronously has {2 + self.running} slots or more, of all tiles as many"
+        alignment, end = 16 if not self.fenced else warpgroup.ALIGNMENT, 0
+        for t in sorted(tiles, key=lambda t: t.offset):
+            if t.load != ASYNC and t.slots != (1 if t.load == ONCE else 2 + self.running):
+                return f"a tile that is loaded by '{t.load}' has {t.slots} slots"
+            if t.load == ASYNC and not may_be_async(k, t.value, t.memory, t.stored):
+                return "a tile has not the form of asynchronous copies"
+            if t.offset < end or t.offset % alignment or t.end > k.chip.shared_bytes:
+                return f"byte {t.offset} is no multiple of {alignment}, in another tile, or too near to the end"
+            end = t.end
+        return ""
+
+
+def forget(loop: Any) -> None:
+    """Takes what attributes say of a loop's operands in shared memory away."""
+    for op, name in [*((op, STAGED) for op in products(loop)), (loop, STAGES), (loop, IN_FLIGHT)]:
+        if name in op.attributes:
+            del op.attributes[name]
+
+
+def write_staged(loop: Any, staged: list[tuple[Any, StagedTile]]) -> None:
+    """Writes what is known of the operands in shared memory to the contractions of `loop`."""
+    left = dict(staged)
+    for op in products(loop):
+        entries = [_attribute(left.pop(v, None)) for v in list(op.operands)[:2]]
+        if any(len(e) for e in entries):
+            op.attributes[STAGED] = ir.ArrayAttr.get(entries)
+        elif STAGED in op.attributes:
+            del op.attributes[STAGED]
+
+
+def _attribute(tile: StagedTile | None) -> Any:
+    if tile is None:
+        return ir.DictAttr.get({})
+    i64 = ir.IntegerType.get_signless(64)
+    out: dict[str, Any] = {"memory": ir.StringAttr.get(str(tile.memory))}
+    if tile.load:
+        out["load"] = ir.StringAttr.get(tile.load)
+    if tile.slots:
+        out |= {name: ir.IntegerAttr.get(i64, getattr(tile, name)) for name in NUMBERS}
+    return ir.DictAttr.get(out)
+
+
+def staged_tiles(k: Any, loop: Any) -> list[tuple[Any, StagedTile]]:
+    """What is said of the operands of a loop's contractions: those of its steps, then those made before it."""
     block = loop.regions[0].blocks[0]
-    if any(op.operation.name == "gpu.barrier" for op in block.operations):
-        return None         # a turn reads what the turn before has written
-    found: dict[Any, StagedTile] = {}
-    contractions = [op.operation for op in block.operations if op.operation.name == "vector.contract"]
-    plans = [Contraction(op, k.chip, k.threads // k.chip.warp) for op in contractions]
-    for op, plan in zip(contractions, plans, strict=True):
-        for i in (0, 1):
-            operand = op.operands[i]
-            tile = None if operand in found else _staged(k, plan, i, operand, block)
-            if tile is not None:
-                found[operand] = tile
-    if found:
-        found.update(_kept(k, block))
-    out = list(found.items())
-    if not out:
-        return None
-    groups = all(p.from_shared for p in plans)
-    shared = any(p.from_shared for p in plans)
-    runs_on = groups and len(found) == 2 * len(plans) and _runs_on(contractions, block)
-    alignment = warpgroup.ALIGNMENT if shared else 16
-    for spare in (1, 0) if runs_on else (0,):
-        if _place(k, out, spare, alignment, room_inside(k, block, found)):
-            return LoadsAhead(out, spare, shared)
-    while len(out) > 1 and not shared:      # the largest tiles are loaded in their step
-        largest = max(out, key=lambda entry: entry[1].slot_bytes)
-        out.remove(largest)
-        if _place(k, out, 0, alignment, room_inside(k, block, dict(out))):
-            return LoadsAhead(out, 0, shared)
-    return None
+    own: dict[Any, StagedTile] = {}
+    kept: dict[Any, StagedTile] = {}
+    for op in products(loop):
+        for number, entry in enumerate(op.attributes[STAGED] if STAGED in op.attributes else []):
+            operand = op.operands[number]
+            if len(entry) and operand not in own and operand not in kept:
+                here = owner(operand) is not None and owner(operand).block == block
+                (own if here else kept)[operand] = _read(k, op, number, entry, block if here else None)
+    return [*own.items(), *kept.items()]
 
 
-def _kept(k: Any, block: Any) -> dict[Any, StagedTile]:
-    """Operands made before the loop that stay in shared memory: those that instructions read there, and others where
-    all values together need too many registers."""
-    contracts = [op for op in block.operations if op.operation.name == "vector.contract"]
-    fixed = {v: (Contraction(op, k.chip, k.threads // k.chip.warp), i) for op in contracts
-             for i, v in enumerate(list(op.operands)[:2]) if owner(v) is not None and owner(v).block != block}
-    yielded = list(block.operations)[-1].operands
-    carried = sum(_held(k, v) for v in yielded if isinstance(v.type, ir.VectorType))
-    inside = max((_held(k, op.results[0]) for op in contracts if op.results[0] not in list(yielded)), default=0)
-    most = min(k.chip.vector_registers, 256)        # that an instruction can name
-    crowded = carried + inside + sum(_held(k, v) for v in fixed) + _step_words(k, contracts) >= most - OTHER_REGISTERS
-    out: dict[Any, StagedTile] = {}
-    for v, (plan, i) in fixed.items():
-        convert = owner(v)
-        wanted = (plan.lhs, plan.rhs)[i]
-        if plan.from_shared and wanted is None:
-            stored = memory_type(ir.VectorType(v.type).element_type)
-            memory = warpgroup.matrix_memory(plan, i, k.layout(v), element_bytes(stored))
-            out[v] = StagedTile(v, [], memory, False, stored, kept=True)
-        elif crowded and plan.instruction is not None and wanted is not None and convert.name == CONVERT \
-                and all(u.owner.operation.name == "vector.contract" for u in v.uses):
-            source = convert.operands[0]
-            stored = memory_type(ir.VectorType(source.type).element_type)
-            matrix = k.code.loads_matrices(stored)
-            memory = best_memory(k.layout(source), wanted, element_bytes(stored), matrix)
-            out[v] = StagedTile(source, [], memory, False, stored, kept=True)
-    return out
-
-
-def _step_words(k: Any, contracts: list[Any]) -> int:
-    """Registers of the right operands of one instruction's k, which LLVM reads together."""
-    most = 0
-    for op in contracts if k.chip.llvm_schedules else []:
-        plan = Contraction(op, k.chip, k.threads // k.chip.warp)
-        if plan.instruction is not None:
-            most = max(most, _held(k, op.operands[1]) * plan.instruction.k // plan.sizes[plan.k[0]])
-    return most
-
-
-def _held(k: Any, value: Any) -> int:
-    return words(k.layout(value), value)
-
-
-def _staged(k: Any, plan: Contraction, number: int, operand: Any, block: Any) -> StagedTile | None:
-    op = owner(operand)
-    if op is None or op.block != block or any(u.owner.operation.name != "vector.contract" for u in operand.uses):
-        return None
-    value = operand
-    if op.name == CONVERT:
-        value = op.operands[0]
-    elif (plan.lhs, plan.rhs)[number] is not None:
-        return None
-    steps = step_of(value, block, _loaded)
-    if steps is None or not any(s.name in LOADS for s in steps):
-        return None
+def _read(k: Any, op: Any, number: int, entry: Any, block: Any) -> StagedTile:
+    """The tile of an operand; block: of the loop whose steps load it, None where it is made before."""
+    operand, product = op.operands[number], k.product(op)
+    maker = owner(operand)
+    through = maker is not None and maker.name == CONVERT and (block is not None or not product.from_shared)
+    value = maker.operands[0] if through else operand
+    steps = loads_of_step(value, block) if block is not None else []
+    if steps is None:
+        raise UserError(f"{op.location}: operand {number} is not loaded in a step alone, {STAGED} cannot be obeyed")
+    load = entry["load"].value if "load" in entry else ""
+    if load not in (("", ASYNC, REGISTERS) if block is not None else ("", ONCE)):
+        raise UserError(f"{op.location}: operand {number} cannot be loaded by '{load}'")
+    numbers = {name: int(entry[name].value) for name in NUMBERS if name in entry}
     stored = memory_type(ir.VectorType(value.type).element_type)
-    layout = k.layout(value)
-    if plan.from_shared:
-        memory = warpgroup.matrix_memory(plan, number, layout, element_bytes(stored))
-    elif plan.instruction is None:
-        memory = operand_memory(plan, number, layout, element_bytes(stored))
-    else:
-        matrix = k.code.loads_matrices(stored)
-        memory = best_memory(layout, k.layout(operand), element_bytes(stored), matrix)
-    return StagedTile(value, steps, memory, _direct(k, value, layout, memory, stored), stored)
+    return StagedTile(value, steps, _memory(k, op, number, value, entry), stored, load=load, **numbers)
 
 
-def _loaded(op: Any) -> bool:
-    """Whether an operation may be a part of what is loaded ahead."""
-    return op.name.startswith((*PURE, *LOADS)) and not len(op.regions)
-
-
-def _direct(k: Any, value: Any, layout: Layout, memory: Layout, stored: Any) -> bool:
-    """Whether the tile is one transfer whose accesses have the form of asynchronous copies."""
-    op = owner(value)
-    if not k.code.async_copies or stored != ir.VectorType(value.type).element_type:
-        return False
-    if op.name == "vector.gather":
-        return _direct_gather(k, op, layout, memory, element_bytes(stored))
-    if op.name != "vector.transfer_read":
-        return False
-    access = Access(op, k.chip.vector_bytes)
-    width, run = access.run(layout)
-    if width * access.bytes not in (4, 8, 16) or memory.compose(layout).contiguous(width) != (width, run):
-        return False
-    segments = list(op.attributes["operandSegmentSizes"])
-    if not segments[-1]:
-        return True
-    padding = owner(op.operands[1 + len(access.sizes)])
-    if padding is None or padding.name != "arith.constant":
-        return False
-    attribute = padding.attributes["value"]
-    zero = attribute.value == 0
-    return bool(zero) and Transfer.uniform_mask(op, width)
-
-
-def _direct_gather(k: Any, op: Any, layout: Layout, memory: Layout, size: int) -> bool:
-    """Whether a gather reads whole runs, zeros where its mask is off."""
-    width, run = register_run(layout, gather_run(op, k.chip.vector_bytes))
-    if width * size not in (4, 8, 16) or memory.compose(layout).contiguous(width) != (width, run):
-        return False
-    other = owner(op.operands[len(op.operands) - 1])
-    if other is None or other.name != "arith.constant" or not Gather.uniform_mask(op, width):
-        return False
-    fixed = ir.DenseElementsAttr(other.attributes["value"])
-    return bool(fixed.is_splat and fixed.get_splat_value().value == 0)
-
-
-def _place(k: Any, staged: list[tuple[Any, StagedTile]], spare: int, alignment: int, room: int) -> bool:
-    """Gives every tile its slots in shared memory, `spare` more than the loads ahead need; fewer stages where the chip
-    has less, False for fewer than two. room: bytes that the loop needs besides."""
-    tiles = [t for _, t in staged]
-    for stages in range(k.stages, 1 + spare, -1):
-        end = k.shared.reserved
-        for t in tiles:
-            t.slots = stages if t.direct else 1 if t.kept else 2 + spare
-            t.offset = end = -(-end // alignment) * alignment
-            end += -(-t.slots * t.slot_bytes // 16) * 16
-        if end + room <= k.chip.shared_bytes:
-            return True
-    return False
-
-
-def _runs_on(contractions: list[Any], block: Any) -> bool:
-    """Whether all contractions of a loop are of warpgroups and only add to what the loop carries."""
-    last = list(block.operations)[-1]
-    for op in contractions:
-        carried = op.operands[2]
-        uses = [(u.owner.operation, u.operand_number) for v in (carried, op.results[0]) for u in v.uses]
-        if not isinstance(carried.owner, ir.Block) or carried.owner != block:
-            return False
-        number = ir.BlockArgument(carried).arg_number - 1
-        if uses != [(op, 2), (last.operation, number)]:
-            return False
-    return True
+def _memory(k: Any, op: Any, number: int, value: Any, entry: Any) -> Layout:
+    """The memory layout of an operand: any order of its elements, but the instruction's where that reads it there."""
+    try:
+        memory = Layout.parse(entry["memory"].value)
+    except (KeyError, ValueError) as e:
+        raise UserError(f"{op.location}: {STAGED} of operand {number} has no memory layout: {e}") from None
+    shape = tuple(memory.size(name) for name in memory.inputs)
+    fits = memory.inputs == tuple(f"dim{d}" for d in range(len(shape))) and shape == shape_of(value) \
+        and memory.shape == (math.prod(shape),) and memory.is_injective()
+    if fits and k.product(op).from_shared:
+        stored = memory_type(ir.VectorType(value.type).element_type)
+        fits = memory == warpgroup.matrix_memory(k.product(op), number, k.layout(value), element_bytes(stored))
+    if not fits:
+        raise UserError(f"{op.location}: {STAGED} of operand {number} is no memory layout of {value.type} that its "
+                        "contraction can read")
+    return memory

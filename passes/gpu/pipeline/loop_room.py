@@ -9,7 +9,6 @@ from typing import Any
 from xcc._mlir import ir
 from xcc.passes.gpu.exchange.lane_exchange import lane_exchange
 from xcc.passes.gpu.exchange.shared_memory import TURNS_BYTES
-from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.registers import memory_type
 from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, is_vector, shape_of, walk
 
@@ -37,7 +36,7 @@ def _needed(k: Any, op: Any, staged: Container[Any]) -> int:
         warps = sum(any(v[d] for d in dims) for v in k.layout(op.operands[0]).basis("warp"))
         return exchange_bytes(_bytes(op.operands[1]) << warps) if warps else 0
     if op.name == "vector.contract":
-        plan = Contraction(op, k.chip, k.threads // k.chip.warp)
+        plan = k.product(op)
         own = [v for v, layout in zip(list(op.operands)[:2], (plan.lhs, plan.rhs), strict=True)
                if layout is None and v not in staged]
         return sum(-(-_bytes(v) // ALIGNMENT) * ALIGNMENT for v in own)

@@ -17,9 +17,10 @@ from xcc._mlir import arith_d, gpu_d, ir, scf_d
 from xcc.passes.gpu.exchange.lane_exchange import lane_exchange
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING
 from xcc.passes.gpu.layout.registers import index
+from xcc.passes.gpu.layout.staged_tile import ASYNC
 from xcc.passes.gpu.layout.tile_ops import CONVERT, constant, element_bytes, is_vector, owner
-from xcc.passes.gpu.pipeline.loads_ahead import PURE
-from xcc.passes.gpu.pipeline.pipeline_loads import PipelinedLoop
+from xcc.passes.gpu.pipeline.pipelined_loop import PipelinedLoop
+from xcc.passes.gpu.pipeline.staging_rules import PURE
 
 __all__ = ["Rounds"]
 
@@ -43,7 +44,7 @@ class Rounds:
             return None
         plan = k.plan_of(loops[0])
         bounds = [constant(v) for v in list(loops[0].operands)[:3]]
-        if plan is None or not plan.running or not all(t.direct for _, t in plan.staged) or None in bounds:
+        if plan is None or not plan.running or not all(t.load == ASYNC for _, t in plan.staged) or None in bounds:
             return None
         low, high, step = (n or 0 for n in bounds)
         loop = PipelinedLoop(k, loops[0], plan)
@@ -114,7 +115,6 @@ def _needed(body: Any, loop: PipelinedLoop) -> list[Any] | None:
 
 def _fits(k: Any, body: Any, loop: PipelinedLoop) -> bool:
     """Whether conversions of the epilogue have room beside the loop's slots, or need none."""
-    used = max(t.offset + t.slots * t.slot_bytes for _, t in loop.plan.staged)
     sizes = [0]
     for op in body.operations:
         if op.operation.name == CONVERT and is_vector(op.operation.results[0]):
@@ -125,4 +125,4 @@ def _fits(k: Any, body: Any, loop: PipelinedLoop) -> bool:
             for s in kind.shape:
                 count *= s
             sizes.append(count * element_bytes(kind.element_type))
-    return bool(used + max(sizes) + 4096 <= k.chip.shared_bytes)
+    return bool(loop.plan.end + max(sizes) + 4096 <= k.chip.shared_bytes)

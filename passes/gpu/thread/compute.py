@@ -100,7 +100,7 @@ def _reduce_warps(k: Any, value: Any, kept: Layout, warps: list[int], combine: A
 
 def contract(k: Any, op: Any) -> None:
     """vector.contract: matrix instructions on fragments, or FMAs on register tiles fed from shared memory."""
-    plan = Contraction(op, k.chip, k.threads // k.chip.warp)
+    plan = k.product(op)
     emit = warpgroup.multiply if plan.from_shared else _multiply_add if plan.instruction is None else _instructions
     k.values[op.results[0]] = emit(k, op, plan)
 
@@ -242,7 +242,7 @@ def _in_shared(k: Any, plan: Contraction, operand: int, value: Any, offset: int)
     """An operand written to shared memory for this contraction alone."""
     stored = memory_type(ir.VectorType(value.type).element_type)
     memory = operand_memory(plan, operand, k.layout(value), element_bytes(stored))
-    tile = StagedTile(value, [], memory, False, stored, k.shared.buffer(memory.shape[0], stored, offset))
+    tile = StagedTile(value, [], memory, stored, k.shared.buffer(memory.shape[0], stored, offset))
     k.shared.write(to_memory(k.get(value), stored), tile.buffer, memory.compose(k.layout(value)))
     return tile
 

@@ -10,13 +10,13 @@ from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.exchange.conversions import convert
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING, SharedMemory
 from xcc.passes.gpu.exchange.thread_code import ThreadCode
-from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import register_vector
 from xcc.passes.gpu.layout.staged_tile import StagedTile
-from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, config_int, is_elementwise, is_vector
+from xcc.passes.gpu.layout.tile_kernel import TileKernel
+from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, is_elementwise, is_vector
 from xcc.passes.gpu.memory import gathers, transfers
-from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead, loads_ahead
-from xcc.passes.gpu.pipeline.pipeline_loads import pipelined_loop
+from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
+from xcc.passes.gpu.pipeline.pipelined_loop import pipelined_loop
 from xcc.passes.gpu.pipeline.rounds import Rounds
 from xcc.passes.gpu.thread import compute, positions
 from xcc.passes.gpu.thread.atomics import ATOMIC, atomic
@@ -31,7 +31,7 @@ __all__ = ["KernelBuilder"]
 FORALL_END = ("scf.forall.in_parallel", "scf.in_parallel")
 
 
-class KernelBuilder:
+class KernelBuilder(TileKernel):
     """Emits operations of the kernel `func` into a gpu.func whose first block is `entry`.
 
     Attributes:
@@ -39,11 +39,9 @@ class KernelBuilder:
     """
 
     def __init__(self, func: Any, chip: Any, threads: int, entry: Any) -> None:
-        self.func, self.chip, self.threads = func, chip, threads
+        super().__init__(func, chip, threads)
         self.values: dict[Any, Any] = dict(zip(func.operation.regions[0].blocks[0].arguments, entry.arguments,
                                                strict=True))
-        self.layouts: dict[Any, Layout] = {}
-        self.stages = config_int(func, "stages", 0)
         self.pipelined: dict[Any, LoadsAhead | None] = {}    # by loop
         self.staged: dict[Any, StagedTile] = {}     # by the operand of a contraction that they replace
         self.deferred: list[Callable[[], None]] = []    # what may be emitted between a contraction's instructions
@@ -61,27 +59,6 @@ class KernelBuilder:
         return "xcc.loops" in self.func.operation.attributes
 
     # -- values -------------------------------------------------------------------------------------------------
-
-    def layout(self, value: Any) -> Layout:
-        """The layout assigned to a vector of the tile program."""
-        if value not in self.layouts:
-            owner = value.owner
-            if isinstance(owner, ir.Block):
-                parent = owner.owner.operation
-                if parent.name == "scf.while":
-                    i = ir.BlockArgument(value).arg_number
-                    before = owner == parent.regions[0].blocks[0]
-                    self.layouts[value] = self.layout(parent.operands[i] if before else parent.results[i])
-                    return self.layouts[value]
-                self.layouts[value] = self.layout(parent.results[ir.BlockArgument(value).arg_number - 1])
-            else:
-                op = owner.operation
-                if LAYOUT not in op.attributes:
-                    raise CompilerBug(f"{op.name} has no layout: run assign-layouts before distribute")
-                vectors = [r for r in op.results if is_vector(r)]
-                for r, text in zip(vectors, op.attributes[LAYOUT], strict=True):
-                    self.layouts[r] = Layout.parse(text.value)
-        return self.layouts[value]
 
     def get(self, value: Any) -> Any:
         """The per-thread value of a value of the tile program."""
@@ -167,7 +144,7 @@ class KernelBuilder:
     def plan_of(self, loop: Any) -> LoadsAhead | None:
         """What the scf.for `loop` keeps in shared memory."""
         if loop not in self.pipelined:
-            self.pipelined[loop] = loads_ahead(self, loop) if self.stages > 1 else None
+            self.pipelined[loop] = LoadsAhead.of(self, loop)
         return self.pipelined[loop]
 
     def for_loop(self, op: Any) -> None:

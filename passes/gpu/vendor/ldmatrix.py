@@ -13,9 +13,15 @@ from typing import Any
 from xcc._mlir import ir, vector_d
 from xcc.passes.gpu.layout.linear import Layout, log2
 
-__all__ = ["MatrixLoad", "matrix_load"]
+__all__ = ["MatrixLoad", "loads_matrices", "matrix_load"]
 
 ROW, WORD = 16, 4       # bytes of a row of a tile, and of what a lane holds of it
+
+
+def loads_matrices(chip: Any, element_type: Any) -> bool:
+    """Whether ldmatrix may read elements of this type on `chip`; its op has no f8."""
+    wanted = 16 if isinstance(element_type, ir.FloatType) else 8
+    return bool(chip.has_matrix_loads) and not isinstance(element_type, ir.IndexType) and element_type.width == wanted
 
 
 @dataclass(frozen=True)

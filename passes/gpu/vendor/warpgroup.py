@@ -198,7 +198,7 @@ def _in_shared(k: Any, op: Any, plan: Contraction, numbers: list[int]) -> list[S
         stored = ir.VectorType(value.type).element_type
         layout = k.layout(value)
         memory = matrix_memory(plan, n, layout, element_bytes(stored))
-        tile = StagedTile(value, [], memory, False, stored, k.shared.buffer(memory.shape[0], stored, offset))
+        tile = StagedTile(value, [], memory, stored, k.shared.buffer(memory.shape[0], stored, offset))
         k.shared.write(k.get(value), tile.buffer, memory.compose(layout))
         tiles.append(tile)
         offset += -(-tile.slot_bytes // ALIGNMENT) * ALIGNMENT

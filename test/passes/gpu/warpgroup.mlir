@@ -1,5 +1,5 @@
-// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a "--pass-pipeline=assign-layouts, distribute, mlir(canonicalize, cse)" --split-input-file | filecheck %s --check-prefix=SM90
-// RUN: %xcc_opt %s --target=nvptx --chip=sm_80 "--pass-pipeline=assign-layouts, distribute, mlir(canonicalize, cse)" --split-input-file | filecheck %s --check-prefix=SM80
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a "--pass-pipeline=assign-layouts, %decisions, distribute, mlir(canonicalize, cse)" --split-input-file | filecheck %s --check-prefix=SM90
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_80 "--pass-pipeline=assign-layouts, %decisions, distribute, mlir(canonicalize, cse)" --split-input-file | filecheck %s --check-prefix=SM80
 
 // Four slots a tile, two steps copied ahead: instructions of a step run on during the next one.
 // SM90-LABEL: gpu.func @matmul(

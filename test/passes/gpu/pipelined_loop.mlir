@@ -1,5 +1,5 @@
-// RUN: %xcc_opt %s --target=nvptx --chip=sm_80 "--pass-pipeline=assign-layouts, distribute, mlir(canonicalize, cse)" | filecheck %s --check-prefix=NV
-// RUN: %xcc_opt %s --target=amdgcn --chip=gfx942 "--pass-pipeline=assign-layouts, distribute, mlir(canonicalize, cse)" | filecheck %s --check-prefix=AMD
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_80 "--pass-pipeline=assign-layouts, %decisions, distribute, mlir(canonicalize, cse)" | filecheck %s --check-prefix=NV
+// RUN: %xcc_opt %s --target=amdgcn --chip=gfx942 "--pass-pipeline=assign-layouts, %decisions, distribute, mlir(canonicalize, cse)" | filecheck %s --check-prefix=AMD
 
 // Three slots a tile: two steps are copied ahead, one barrier a step, no load through registers.
 // NV-LABEL: gpu.func @matmul(

@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import arith_d, ir, scf_d
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING
-from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.registers import index
 from xcc.passes.gpu.layout.tile_ops import is_vector
 from xcc.passes.gpu.pipeline.later_tiles import LaterTiles
-from xcc.passes.gpu.pipeline.loads_ahead import LOADS, LoadsAhead
+from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.pipeline.loop_steps import Steps
+from xcc.passes.gpu.pipeline.staging_rules import LOADS, products
 from xcc.passes.gpu.vendor import warpgroup
 
 if TYPE_CHECKING:
@@ -58,8 +58,7 @@ class PipelinedLoop:
         self.block = op.regions[0].blocks[0]
         self.steps = Steps(*list(op.operands)[:3])
         self.tiles = LaterTiles(k, self.block, plan, self.steps)
-        plans = [Contraction(o, k.chip, k.threads // k.chip.warp) for o in self.block.operations
-                 if o.operation.name == "vector.contract"]
+        plans = [k.product(o) for o in products(op)]
         self.unrollable = len(plans) == 1 and plans[0].instruction is not None
         self.apart = 0          # how many of the last steps stand behind the loop
         self.is_last = False    # what is emitted is the last step: nothing is loaded for a step behind it
@@ -173,7 +172,7 @@ class PipelinedLoop:
         left to copy. An H100 then takes, of f16 models, 1 to 5 % less time.
         """
         tiles = self.tiles
-        alone = self.k.code.async_copies and tiles.direct and not tiles.held and self.unrollable
+        alone = self.k.chip.has_async_copies and tiles.direct and not tiles.held and self.unrollable
         return tiles.ahead if alone and self.steps.count > tiles.slots else 0
 
     def loads_to_start(self) -> list[tuple[Any, list[int]]]:

@@ -1,0 +1,43 @@
+"""Products of warpgroups that run on while the next step of their loop begins.
+
+    scf.for ... {                                     scf.for ... {
+      %r = vector.contract {xcc.staged = ...} ...  ->   %r = vector.contract {xcc.staged = ...} ...
+      scf.yield %r                                      scf.yield %r
+    } {xcc.stages = 4}                                } {xcc.in_flight = 1, xcc.stages = 4}
+
+Where all that a loop's products do is to add to what it carries, a step waits for the products of the step before
+(``wgmma.wait_group 1``), not for its own, and what they read stays a step longer. Behind the loop they are waited for
+where their results are used. Dropped, each product is waited for as it is issued.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import ir
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.gpu.layout.tile_kernel import tile_kernels
+from xcc.passes.gpu.layout.tile_ops import set_int
+from xcc.passes.gpu.pipeline.loads_ahead import IN_FLIGHT, STAGES, staged_tiles
+from xcc.passes.gpu.pipeline.staging_rules import runs_on
+
+
+@register_pass
+@dataclass(frozen=True)
+class OverlapProducts(Pass):
+    """Lets the products of warpgroups in pipelined loops run on into the next step."""
+
+    name: ClassVar[str] = "overlap-products"
+
+    def acts_on(self, chip: Any) -> bool:
+        return bool(chip.warpgroup_products)
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        if not self.acts_on(ctx.chip):
+            return
+        with module.context, ir.Location.unknown():
+            for k in tile_kernels(module, ctx.chip):
+                for loop in k.ops("scf.for"):
+                    if STAGES in loop.attributes and runs_on(k, loop, len(staged_tiles(k, loop))):
+                        set_int(loop, IN_FLIGHT, 1)

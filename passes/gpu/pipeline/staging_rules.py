@@ -1,0 +1,84 @@
+"""What a loop's operands must be like to be loaded ahead, and its products to run on: passes decide by it, and what
+a user wrote is checked by it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc._mlir import ir
+from xcc.passes.gpu.index.index_vectors import gather_run
+from xcc.passes.gpu.layout.linear import Layout
+from xcc.passes.gpu.layout.tile_ops import element_bytes, owner, step_of
+from xcc.passes.gpu.memory.access import Access, register_run
+from xcc.passes.gpu.memory.gathers import Gather
+from xcc.passes.gpu.memory.transfers import Transfer
+
+__all__ = ["LOADS", "PURE", "loads_of_step", "may_be_async", "products", "runs_on"]
+
+PURE = ("arith.", "math.", "affine.apply", "vector.broadcast", "vector.transpose", "vector.step", "vector.shape_cast",
+        "vector.create_mask", "vector.constant_mask", "vector.extract", "memref.reinterpret_cast")
+LOADS = ("vector.transfer_read", "vector.gather", "memref.load")
+
+
+def products(loop: Any) -> list[Any]:
+    """The contractions of a loop's body."""
+    return [op.operation for op in loop.regions[0].blocks[0].operations if op.operation.name == "vector.contract"]
+
+
+def loads_of_step(value: Any, block: Any) -> list[Any] | None:
+    """The operations of a loop's `block` that load `value`; None where they depend on what the loop carries."""
+    steps = step_of(value, block, lambda op: op.name.startswith((*PURE, *LOADS)) and not len(op.regions))
+    return steps if steps is not None and any(s.name in LOADS for s in steps) else None
+
+
+def may_be_async(k: Any, value: Any, memory: Layout, stored: Any) -> bool:
+    """Whether a tile is one transfer or gather whose accesses have the form of asynchronous copies to `memory`."""
+    op, layout = owner(value), k.layout(value)
+    if not k.chip.has_async_copies or stored != ir.VectorType(value.type).element_type:
+        return False
+    if op.name == "vector.gather":
+        return _gather_may(k, op, layout, memory, element_bytes(stored))
+    if op.name != "vector.transfer_read":
+        return False
+    access = Access(op, k.chip.vector_bytes)
+    width, run = access.run(layout)
+    if width * access.bytes not in (4, 8, 16) or memory.compose(layout).contiguous(width) != (width, run):
+        return False
+    segments = list(op.attributes["operandSegmentSizes"])
+    if not segments[-1]:
+        return True
+    padding = owner(op.operands[1 + len(access.sizes)])
+    if padding is None or padding.name != "arith.constant":
+        return False
+    zero = padding.attributes["value"].value == 0
+    return bool(zero) and Transfer.uniform_mask(op, width)
+
+
+def _gather_may(k: Any, op: Any, layout: Layout, memory: Layout, size: int) -> bool:
+    """Whether a gather reads whole runs, zeros where its mask is off."""
+    width, run = register_run(layout, gather_run(op, k.chip.vector_bytes))
+    if width * size not in (4, 8, 16) or memory.compose(layout).contiguous(width) != (width, run):
+        return False
+    other = owner(op.operands[len(op.operands) - 1])
+    if other is None or other.name != "arith.constant" or not Gather.uniform_mask(op, width):
+        return False
+    fixed = ir.DenseElementsAttr(other.attributes["value"])
+    return bool(fixed.is_splat and fixed.get_splat_value().value == 0)
+
+
+def runs_on(k: Any, loop: Any, staged: int) -> bool:
+    """Whether all contractions of a loop are of warpgroups, read `staged` operands in shared memory, which are all they
+    have, and only add to what the loop carries."""
+    block, contractions = loop.regions[0].blocks[0], products(loop)
+    if staged != 2 * len(contractions) or not all(k.product(op).from_shared for op in contractions):
+        return False
+    last = list(block.operations)[-1]
+    for op in contractions:
+        carried = op.operands[2]
+        uses = [(u.owner.operation, u.operand_number) for v in (carried, op.results[0]) for u in v.uses]
+        if not isinstance(carried.owner, ir.Block) or carried.owner != block:
+            return False
+        number = ir.BlockArgument(carried).arg_number - 1
+        if uses != [(op, 2), (last.operation, number)]:
+            return False
+    return True

@@ -1,0 +1,148 @@
+"""What passes decide ahead of `distribute`: obeyed as it is, edited, and where it is missing, by the interpreter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xcc import symbolic
+from xcc._mlir import ir
+from xcc.diagnostics import UserError
+from xcc.interpreter.kernel import Options, run_kernel
+from xcc.passes.base import PassContext, get_pass
+from xcc.targets.amdgcn.chip import CHIPS as AMD
+from xcc.targets.gpu_module import kernel_launches
+from xcc.targets.gpu_stages import DECISIONS
+from xcc.targets.nvptx.chip import chips
+
+ALL = {**chips(), **AMD}
+M, N, K = 192, 128, 512
+
+# relu(a b + bias) + rest in tiles of 64x64
+PROGRAM = f"""
+func.func @product(%a: memref<{M}x{K}xf16>, %b: memref<{K}x{N}xf16>, %bias: memref<{N}xf16>,
+                   %rest: memref<{M}x{N}xf16>, %o: memref<{M}x{N}xf16>)
+    attributes {{xt.kernel, xcc.config = {{gpu = {{threads = 128 : i64, stages = 4 : i64, warpgroup = true,
+                                                 group = 2 : i64, persistent = 4 : i64}}}}}} {{
+  %c0 = arith.constant 0 : index
+  %step = arith.constant 64 : index
+  %end = arith.constant {K} : index
+  %h = arith.constant 0.0 : f16
+  %none = arith.constant dense<0.0> : vector<64x64xf16>
+  scf.forall (%i, %j) = (0, 0) to ({M}, {N}) step (64, 64) {{
+    %zero = arith.constant dense<0.0> : vector<64x64xf32>
+    %r = scf.for %p = %c0 to %end step %step iter_args(%acc = %zero) -> (vector<64x64xf32>) {{
+      %ta = vector.transfer_read %a[%i, %p], %h {{in_bounds = [true, true]}} : memref<{M}x{K}xf16>, vector<64x64xf16>
+      %tb = vector.transfer_read %b[%p, %j], %h {{in_bounds = [true, true]}} : memref<{K}x{N}xf16>, vector<64x64xf16>
+      %c = vector.contract {{indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+          affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"],
+          kind = #vector.kind<add>}} %ta, %tb, %acc : vector<64x64xf16>, vector<64x64xf16> into vector<64x64xf32>
+      scf.yield %c : vector<64x64xf32>
+    }}
+    %t = arith.truncf %r : vector<64x64xf32> to vector<64x64xf16>
+    %l = vector.transfer_read %bias[%j], %h {{in_bounds = [true]}} : memref<{N}xf16>, vector<64xf16>
+    %w = vector.broadcast %l : vector<64xf16> to vector<64x64xf16>
+    %s = arith.addf %t, %w : vector<64x64xf16>
+    %u = arith.maximumf %s, %none : vector<64x64xf16>
+    %x = vector.transfer_read %rest[%i, %j], %h {{in_bounds = [true, true]}} : memref<{M}x{N}xf16>, vector<64x64xf16>
+    %y = arith.addf %u, %x : vector<64x64xf16>
+    vector.transfer_write %y, %o[%i, %j] {{in_bounds = [true, true]}} : vector<64x64xf16>, memref<{M}x{N}xf16>
+  }}
+  return
+}}
+"""
+
+
+def decided(chip: str, dropped: tuple[str, ...] = ()) -> str:
+    """The program with what passes decide for `chip`, those in `dropped` left out."""
+    with ir.Context() as context:
+        context.allow_unregistered_dialects = True
+        module = ir.Module.parse(PROGRAM)
+        for name in ("assign-layouts", *DECISIONS):
+            if name not in dropped:
+                get_pass(name)().run(module, PassContext(chip=ALL[chip]))
+        assert module.operation.verify()
+        return str(module)
+
+
+def emitted(text: str, chip: str) -> str:
+    """The code of a thread that `distribute` makes of it, which must compute what numpy does."""
+    rng = np.random.default_rng(1)
+    a, b, bias, rest = (rng.integers(-3, 4, s).astype(np.float16) for s in ((M, K), (K, N), (N,), (M, N)))
+    out = np.full((M, N), np.nan, np.float16)
+    with ir.Context() as context:
+        context.allow_unregistered_dialects = True
+        module = ir.Module.parse(text)
+        get_pass("distribute")().run(module, PassContext(chip=ALL[chip]))
+        assert module.operation.verify()
+        [launch] = kernel_launches(module)
+        run_kernel(module, launch.entry, (symbolic.evaluate(launch.grid[0], {}), 1, 1), launch.block,
+                   [a, b, bias, rest, out], options=Options(warp=ALL[chip].warp), dynamic_shared=launch.shared_bytes)
+        want = np.maximum(a.astype(np.float64) @ b.astype(np.float64) + bias, 0) + rest
+        np.testing.assert_array_equal(out, want.astype(np.float16))
+        return str(module)
+
+
+def edited(text: str, *edits: tuple[str, str]) -> str:
+    for pattern, new in edits:
+        text, count = re.subn(pattern, new, text)
+        assert count, pattern
+    return text
+
+
+@pytest.mark.parametrize("chip", ["sm_90a", "sm_80", "gfx942"])
+def test_as_decided(chip: str) -> None:
+    emitted(decided(chip), chip)
+
+
+@pytest.mark.parametrize("chip", ["sm_90a", "gfx942"])
+@pytest.mark.parametrize("dropped", [*((name,) for name in DECISIONS), DECISIONS], ids="-".join)
+def test_dropped(dropped: tuple[str, ...], chip: str) -> None:
+    """Without a pass the plain form is emitted, and right."""
+    code = emitted(decided(chip, dropped), chip)
+    if dropped == DECISIONS:
+        assert "async_copy" not in code and "iter_args" in code
+
+
+ROWS = "tile=[4096] dim0=[[64],[128],[256],[512],[1024],[2048]] dim1=[[1],[2],[4],[8],[16],[32]]"
+EDITS: dict[str, tuple[str, tuple[tuple[str, str], ...], Callable[[str], Any]]] = {
+    "fewer-stages": ("sm_80", ((r"slots = 4", "slots = 3"),), lambda code: "wait.group 1" in code),
+    "another-place": ("sm_80", ((r"offset = 32768", "offset = 65536"),), lambda code: "shared_bytes = 98304" in code),
+    "through-registers": ("sm_80", ((r'"async"', '"registers"'), (r"slots = 4", "slots = 2")),
+                          lambda code: "async" not in code),
+    "one-operand": ("sm_80", ((r"(xcc.staged = \[)\{[^}]*\}", r"\1{}"),), lambda code: "async" in code),
+    "waits-for-itself": ("sm_90a", ((r"xcc.in_flight = 1 : i64, ", ""),),
+                         lambda code: "wgmma.wait.group" not in code),
+    "another-order": ("gfx942", ((r'(xcc.staged = \[\{[^}]*memory = )"[^"]*"', rf'\1"{ROWS}"'),), lambda _: True),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_edited(name: str) -> None:
+    """What somebody wrote is what is emitted."""
+    chip, edits, shows = EDITS[name]
+    assert shows(emitted(edited(decided(chip), *edits), chip))
+
+
+WRONG = {
+    "one-slot": ("sm_80", (r"slots = 4", "slots = 1"), "copied asynchronously has 2 slots or more"),
+    "overlap": ("sm_80", (r"offset = 32768", "offset = 16"), "byte 16 is no multiple of 16, in another tile"),
+    "too-far": ("sm_80", (r"offset = 32768", "offset = 163840"), "byte 163840"),
+    "unknown-load": ("sm_80", (r'"async"', '"magic"'), "cannot be loaded by 'magic'"),
+    "no-copies": ("gfx942", (r'"registers"', '"async"'), "has not the form of asynchronous copies"),
+    "no-layout": ("sm_80", (r'memory = "[^"]*"', 'memory = "sideways"'), "has no memory layout"),
+    "not-the-instructions": ("sm_90a", (r'memory = "[^"]*"', f'memory = "{ROWS}"'), "that its contraction can read"),
+    "runs-on": ("sm_80", (r"xcc.stages = 4", "xcc.in_flight = 1 : i64, xcc.stages = 4"), "what runs on are warpgroups"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_cannot_be_obeyed(name: str) -> None:
+    chip, edit, message = WRONG[name]
+    with pytest.raises(UserError, match=re.escape(message)) as raised:
+        emitted(edited(decided(chip), edit), chip)
+    assert "loc(" in str(raised.value)
