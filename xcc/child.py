@@ -7,6 +7,7 @@ into a file: :meth:`Child.relay` passes it on after a piece of work, and when th
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import select
@@ -14,8 +15,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
+from xcc.forked import Forked
 from xcc.worker import read_frame, write_frame
 
 __all__ = ["Child"]
@@ -25,16 +29,24 @@ TAIL = 1 << 14
 
 
 class Child:
-    """A process that runs ``serve()`` of the module `module`."""
+    """A process that runs ``serve()`` of the module `module`, with `environment` beside that of this process.
 
-    def __init__(self, module: str, environment: dict[str, str] | None = None, own_session: bool = False) -> None:
-        start = f"import sys, json; sys.path[:] = json.loads(sys.argv[1]); from {module} import serve; serve()"
+    fork: it is a fork of this process, and starts with all that this one has imported.
+    """
+
+    def __init__(self, module: str, environment: Mapping[str, str] = MappingProxyType({}), own_session: bool = False,
+                 fork: bool = False) -> None:
         self._own_session = own_session
         self._errors = tempfile.TemporaryFile()
         self._relayed = 0
+        if fork:
+            self._process: subprocess.Popen[bytes] | Forked = Forked(
+                importlib.import_module(module).serve, self._errors.fileno(), environment)
+            return
+        start = f"import sys, json; sys.path[:] = json.loads(sys.argv[1]); from {module} import serve; serve()"
         self._process = subprocess.Popen(
             [sys.executable, "-c", start, json.dumps(sys.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self._errors, bufsize=0, env=environment, start_new_session=own_session)
+            stderr=self._errors, bufsize=0, env={**os.environ, **environment}, start_new_session=own_session)
 
     @property
     def alive(self) -> bool:
@@ -62,7 +74,7 @@ class Child:
     def death(self) -> tuple[str, str]:
         """Waits for the end of a process that does not answer. What it ended of, and the last that it wrote."""
         self.end(0.5)
-        code = self._process.returncode
+        code = self._process.returncode or 0
         how = f"died of {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
         size = os.fstat(self._errors.fileno()).st_size
         text = self._written(max(self._relayed, size - TAIL)).decode(errors="replace")

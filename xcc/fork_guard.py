@@ -10,9 +10,10 @@ from typing import Any
 
 from xcc.diagnostics import EXIT_BUG, CompilerBug
 
-__all__ = ["end_with_parent", "fork_guard", "signal_name", "wait"]
+__all__ = ["end_with_parent", "fork_guard", "may_fork", "signal_name", "wait"]
 
 PR_SET_PDEATHSIG = 1
+_GUARDED: list[int] = []        # the process that a guard left to go on
 
 
 def fork_guard(describe: Callable[[], CompilerBug], report: Callable[[CompilerBug], None] | None = None) -> None:
@@ -37,6 +38,7 @@ def fork_guard(describe: Callable[[], CompilerBug], report: Callable[[CompilerBu
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     if child == 0:
         end_with_parent(here)
+        _GUARDED[:] = [os.getpid()]
         if early:
             _interrupted_once()
         return
@@ -50,6 +52,11 @@ def fork_guard(describe: Callable[[], CompilerBug], report: Callable[[CompilerBu
         status = EXIT_BUG
     sys.stderr.flush()
     os._exit(status)
+
+
+def may_fork() -> bool:
+    """Whether this process is there for one compilation and has one thread, so that a fork of it can go on with it."""
+    return _GUARDED == [os.getpid()] and sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1
 
 
 def _interrupted_once(*_: Any) -> None:

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 from xcc.child import Child
 from xcc.diagnostics import EXIT_BUG, CompilerBug, UserError
+from xcc.forked import prepare
 from xcc.frontends.torch.program import StoredProgram, TorchProgram
 from xcc.options import CompileOptions
 from xcc.worker import read_frame, write_frame
@@ -38,6 +39,14 @@ class ModelJob:
     output: str
     folder: str
     environment: dict[str, str]
+
+    @property
+    def frontend(self) -> str:
+        """What reads the model, as a file's suffix; "" where nothing does."""
+        if isinstance(self.model, StoredProgram):
+            return ".pt2"
+        suffix = ".onnx" if isinstance(self.model, bytes) else Path(self.model).suffix
+        return suffix if suffix in (".onnx", ".pt2") else ""
 
 
 def can_isolate(model: Any, pipeline: Any) -> tuple[str, ...] | None:
@@ -125,6 +134,7 @@ def serve() -> None:
             return
         from xcc.fork_guard import signal_name
 
+        prepare(job.options.target, job.frontend)
         child = os.fork()
         if child == 0:
             os._exit(_compile(job, answers))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 import traceback
@@ -12,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from xcc import cache, reproducer
 from xcc.child import Child
 from xcc.diagnostics import UserError
+from xcc.fork_guard import may_fork
 from xcc.worker import KernelJob, KernelResult, compile_kernel
 
 __all__ = ["compile_all", "shut_down"]
@@ -59,7 +59,10 @@ def compile_all(jobs: Sequence[KernelJob], progress: Callable[[int, int], None] 
     elif missing:
         # long kernels first: the last one to finish is then short
         missing.sort(key=lambda item: -len(item[1].text))
-        with ThreadPoolExecutor(min(len(missing), missing[0][1].options.workers)) as pool:
+        threads = min(len(missing), missing[0][1].options.workers)
+        if may_fork():      # while this process has one thread
+            _IDLE.extend(_start_worker(fork=True) for _ in range(threads - len(_IDLE)))
+        with ThreadPoolExecutor(threads) as pool:
             try:
                 for done in [pool.submit(work, item) for item in missing]:
                     done.result()
@@ -127,7 +130,11 @@ def _take_worker() -> Child:
         worker = _IDLE.pop()
         if worker.alive:
             return worker
-    return Child("xcc.worker", {**os.environ, "XCC_WORKER": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
+    return _start_worker(fork=False)
+
+
+def _start_worker(fork: bool) -> Child:
+    return Child("xcc.worker", {"XCC_WORKER": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}, fork=fork)
 
 
 def shut_down() -> None:

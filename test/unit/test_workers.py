@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,6 +89,46 @@ def test_workers_survive_other_kernels_failures() -> None:
     with pytest.raises(CompilerBug, match="'llvm' there should be no arith"):
         kernels.compile_all([job("llvm: mlir(cse)")])
     assert kernels.compile_all([job("vector: mlir(cse)")])[0].kept
+
+
+FORKING = """
+import os, sys
+sys.path.insert(0, FOLDER)
+from test_workers import job
+from xcc import kernels
+from xcc.diagnostics import CompilerBug
+from xcc.fork_guard import fork_guard, may_fork
+assert not may_fork()
+fork_guard(lambda: CompilerBug("it died"))
+assert may_fork()
+results = kernels.compile_all([job("vector: mlir(canonicalize)", f"k{i}") for i in range(4)])
+assert all("arith.constant 4" in r.kept["vector"] for r in results)
+assert all(type(w._process).__name__ == "Forked" for w in kernels._IDLE)
+try:
+    kernels.compile_all([job("vector: test-fail{how=abort}")])
+except CompilerBug as e:
+    assert "died of SIGABRT" in e.message
+print(*(w._process.pid for w in kernels._IDLE), flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_workers_of_a_compilation_are_forks_that_end_with_it() -> None:
+    code = FORKING.replace("FOLDER", repr(str(Path(__file__).parent)))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "it died (SIGKILL)" in done.stderr and done.stdout.split(), done.stderr
+    deadline = time.monotonic() + 60
+    for pid in map(int, done.stdout.split()):
+        while _runs(pid):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def test_a_hanging_pass_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
