@@ -48,7 +48,7 @@ class Chip:
         llvm_schedules: LLVM orders the instructions: it moves loads ahead until registers are short, and unrolls loops
             as it is told. Otherwise the driver's assembler does, by latencies.
         loads_wait_at_barriers: the code generator moves no load over a barrier.
-        dot_products: modules with ``INSTRUCTIONS``, a CPU's dot products (passes/vector/dot_instructions.py).
+        dot_products: modules with ``INSTRUCTIONS``, a CPU's dot products (passes/shared/dot_instructions.py).
         chained_families: matrix instructions whose results lie in lanes as the next product's left operand does.
         narrow_floats: whether f16 and bf16 have arithmetic of their own; otherwise products alone may.
     """

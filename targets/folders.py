@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["part", "target_names"]
+__all__ = ["file", "part", "target_names"]
 
 
 @lru_cache(maxsize=1)
@@ -20,6 +20,14 @@ def target_names() -> tuple[str, ...]:
     import xcc.targets
 
     return tuple(sorted({file.parent.name for root in xcc.targets.__path__ for file in Path(root).glob("*/target.py")}))
+
+
+def file(target: str, name: str) -> Path | None:
+    """The file `name` of a target's folder; None where there is no such target or file."""
+    import xcc.targets
+
+    paths = (Path(root, target, name) for root in xcc.targets.__path__)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def part(target: str, name: str) -> Any:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 from xcc import symbolic
-from xcc.passes.gpu.layout.fragments import instructions_of
 from xcc.passes.gpu.pipeline.loop_room import exchange_bytes
 from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel.kernel import Access, Kernel, Op, Tensor, bare_loop, loop_index
 from xcc.passes.linalg.kernel.online import OnlineGroup, OnlineSum, visible_keys
 from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
+from xcc.passes.shared.instruction_tables import instructions_of
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.gpu_convolution import multiplied_type, pow2_above

@@ -170,7 +170,7 @@ def _kernels(name: str, text: str, options: CompileOptions, chip: Any) -> Iterat
     from xcc._mlir import ir
     from xcc.context import new_context, parse_module
     from xcc.passes.linalg.kernel.kernel_reader import read
-    from xcc.passes.xt.split_beside import PART
+    from xcc.passes.shared.attributes import PART
 
     module = parse_module(text, new_context(), name)
     with module.context, ir.Location.unknown():

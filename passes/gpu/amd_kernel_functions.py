@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 
 from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.shared.attributes import MAY_ALIAS
 
 CODE_OBJECT_VERSION = 500    # ROCm 5.6 and later load it
 DYNAMIC_SHARED = "__dynamic_shmem__"
-MAY_ALIAS = "xcc.may_alias"     # on a kernel: buffers may be one memory
 
 
 @register_pass

@@ -21,7 +21,6 @@ from typing import Any, ClassVar
 from xcc import symbolic
 from xcc._mlir import arith_d, gpu_d, ir
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.gpu.amd_kernel_functions import MAY_ALIAS
 from xcc.passes.gpu.index.index_values import forall_bounds
 from xcc.passes.gpu.layout.registers import guarded, index
 from xcc.passes.gpu.layout.tile_ops import config_int
@@ -29,8 +28,8 @@ from xcc.passes.gpu.thread.atomics import ATOMIC
 from xcc.passes.gpu.thread.grid import Grid
 from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 from xcc.passes.linalg.schedule.by_size import LAUNCHED, OF
+from xcc.passes.shared.attributes import MAY_ALIAS, PART
 from xcc.passes.walk import ops_where
-from xcc.passes.xt.split_beside import PART
 
 BUFFERS = (MAY_ALIAS, "xt.symbols", "xt.arg_dims", "xt.result_dims", "xt.scratch_dims", "xcc.scratch")
 LARGE = 512         # threads of a workgroup where there are many

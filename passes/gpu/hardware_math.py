@@ -23,9 +23,9 @@ import numpy as np
 
 from xcc._mlir import arith_d, ir, math_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.vector.lanes import element, with_element
-from xcc.passes.vector.patterns import splat_of
-from xcc.passes.vector.tiles import splat_constant
+from xcc.passes.shared.lanes import element, with_element
+from xcc.passes.shared.patterns import splat_of
+from xcc.passes.shared.values import splat_constant
 from xcc.passes.walk import ops_where
 
 __all__ = ["HardwareMath", "replace_in_f32"]

@@ -22,8 +22,8 @@ from typing import Any, ClassVar
 from xcc import symbolic
 from xcc._mlir import arith_d, gpu_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.vector.dims import emit_dim, read_dim
-from xcc.passes.xt.split_beside import PART
+from xcc.passes.shared.attributes import PART
+from xcc.passes.shared.dims import emit_dim, read_dim
 from xcc.symbolic import Dim
 
 __all__ = ["ENDS", "JoinGrids"]

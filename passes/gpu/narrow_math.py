@@ -29,9 +29,9 @@ from typing import Any, ClassVar
 from xcc._mlir import arith_d, ir, math_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.hardware_math import replace_in_f32
-from xcc.passes.vector.lanes import element
-from xcc.passes.vector.patterns import only_user, product, splat_of
-from xcc.passes.vector.tiles import splat_constant
+from xcc.passes.shared.lanes import element
+from xcc.passes.shared.patterns import only_user, product, splat_of
+from xcc.passes.shared.values import splat_constant
 from xcc.passes.walk import ops_where
 
 __all__ = ["NarrowMath"]

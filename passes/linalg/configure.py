@@ -13,7 +13,7 @@ from xcc.passes.linalg.kernel.kernel_reader import read
 from xcc.passes.linalg.schedule.by_size import by_size
 from xcc.passes.linalg.schedule.smaller import smaller
 from xcc.passes.linalg.schedule.tuning import Database, database
-from xcc.passes.xt.split_beside import PART
+from xcc.passes.shared.attributes import PART
 from xcc.targets.folders import part
 
 

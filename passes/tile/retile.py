@@ -20,9 +20,9 @@ from typing import Any, ClassVar
 
 from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.shared.attributes import MACHINE
 from xcc.passes.tile.lowering.function import BLOCKS
 from xcc.passes.tile.nests.program import retile
-from xcc.passes.vector.unroll import MACHINE
 
 
 @register_pass

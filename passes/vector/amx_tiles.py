@@ -23,8 +23,8 @@ from typing import Any, ClassVar
 
 from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.vector.amx_match import Chain, Read, Step, chains, drop
-from xcc.passes.vector.tiles import index, op
+from xcc.passes.shared.values import index, op
+from xcc.passes.vector.unroll.amx_match import Chain, Read, Step, chains, drop
 
 __all__ = ["AmxTiles"]
 

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.vector.lanes import Lanes, element, with_element
-from xcc.passes.vector.small_floats import FORMATS, decode, decode_half, encode
-from xcc.passes.vector.tiles import op
+from xcc.passes.shared.lanes import Lanes, element, with_element
+from xcc.passes.shared.small_floats import FORMATS, decode, decode_half, encode
+from xcc.passes.shared.values import op
 from xcc.passes.walk import ops_where
 
 _MOVES = ("arith.constant", "arith.select", "arith.bitcast")

@@ -2,7 +2,7 @@
 
     %y = math.exp %x : vector<4x32xf32>      becomes fma, bitcasts, shifts and selects of the same type
 
-A gelu around an erf or a tanh is one polynomial (passes/vector/gelu.py). Where the chip has an instruction for
+A gelu around an erf or a tanh is one polynomial (passes/vector/math/gelu.py). Where the chip has an instruction for
 x * 2**n with results that may be subnormal, vectors keep ``xcc.scale`` for unroll-vectors to write it.
 f16 and bf16 are computed in f32. f64 is left to the C library where there is one, with calls where LLVM has no such
 function, and else has polynomials of its own. Integer division gets a divisor that cannot trap.
@@ -17,11 +17,10 @@ from typing import Any, ClassVar
 
 from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.vector import double, double_trigonometry, elementary, trigonometry
-from xcc.passes.vector.gelu import fuse_gelu
-from xcc.passes.vector.lanes import SCALE, Lanes, element
-from xcc.passes.vector.scale import has_instruction
-from xcc.passes.vector.tiles import op, splat_constant
+from xcc.passes.shared.lanes import SCALE, Lanes, element, has_instruction
+from xcc.passes.shared.values import op, splat_constant
+from xcc.passes.vector.math import double, double_trigonometry, elementary, trigonometry
+from xcc.passes.vector.math.gelu import fuse_gelu
 from xcc.passes.walk import ops_where
 
 _FUNCTIONS: dict[str, Callable[..., Lanes]] = {

@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.vector.dims import emit_dim, read_dim
-from xcc.passes.vector.tiles import i64s, index, op
+from xcc.passes.shared.dims import emit_dim, read_dim
+from xcc.passes.shared.values import i64s, index, op
 from xcc.symbolic import Dim
 
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.vector.lanes import element, with_element
+from xcc.passes.shared.lanes import element, with_element
 from xcc.passes.walk import ops_where
 
 __all__ = ["MaskedBits"]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.gpu.layout.fragments import instructions_of
+from xcc.passes.shared.instruction_tables import instructions_of
 from xcc.passes.xt.graph.rewrite import at, name_of, products, replace
 
 __all__ = ["MultipliedTypes"]

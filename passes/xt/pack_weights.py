@@ -15,7 +15,7 @@ import numpy as np
 
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.vector.dot_instructions import DotProduct, dot_products_of
+from xcc.passes.shared.dot_instructions import DotProduct, dot_products_of
 from xcc.passes.xt.graph.match import only_user
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, producer, products, replace

@@ -16,11 +16,10 @@ from typing import Any, ClassVar
 
 from xcc._mlir import ir
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.shared.attributes import PART
 from xcc.passes.xt.fusion.outline import PARTS
 
-__all__ = ["PART", "SplitBeside"]
-
-PART = "xcc.part"
+__all__ = ["SplitBeside"]
 
 
 @register_pass

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import arith_d, ir, math_d
-from xcc.passes.vector.lanes import Lanes
-from xcc.passes.vector.small_floats import decode, encode
+from xcc.passes.shared.lanes import Lanes
+from xcc.passes.shared.small_floats import decode, encode
 from xcc.passes.xt_to_linalg.types import (
     computed,
     constant,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from xcc.diagnostics import UserError
-from xcc.passes.vector.dot_instructions import dot_products_of
+from xcc.passes.shared.dot_instructions import dot_products_of
 from xcc.runtime.cores import physical_cores
 from xcc.runtime.tile_registers import allow_tiles
 from xcc.targets.base import Chip

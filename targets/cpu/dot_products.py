@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xcc.passes.vector.dot_instructions import DotProduct
+from xcc.passes.shared.dot_instructions import DotProduct
 
 __all__ = ["INSTRUCTIONS"]
 

@@ -19,9 +19,9 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import ir
+from xcc.passes.shared.dims import emit_dim
+from xcc.passes.shared.values import index, op, scalar_attr
 from xcc.passes.upstream import Upstream
-from xcc.passes.vector.dims import emit_dim
-from xcc.passes.vector.tiles import index, op, scalar_attr
 from xcc.runtime.arena import walk
 from xcc.runtime.cpu import requirements, symbol_names
 from xcc.runtime.program import (

@@ -23,7 +23,7 @@ from xcc.dialects.xt.interpret import interpret
 from xcc.dialects.xt.types import numpy_dtype
 from xcc.interpreter.executor import make_executor
 from xcc.options import CompileOptions
-from xcc.passes.gpu.layout.fragments import instructions_of
+from xcc.passes.shared.instruction_tables import instructions_of
 from xcc.targets.amdgcn.chip import CHIPS
 from xcc.targets.base import KernelBinary
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from xcc.diagnostics import UserError
-from xcc.passes.vector.dot_instructions import dot_products_of
+from xcc.passes.shared.dot_instructions import dot_products_of
 from xcc.targets.cpu.chip import CHIPS
 from xcc.targets.nvptx.chip import chips
 

@@ -1,20 +1,18 @@
 """Matrix instructions as layouts: what each lane holds of A (m x k), B (k x n) and C (m x n).
 
-A table is a module with ``INSTRUCTIONS``, named in ``Chip.instruction_tables``; a chip names in ``Chip.matrix`` the
-families it has.
+Which a chip has: passes/shared/instruction_tables.py.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from xcc.passes.gpu.layout.linear import Layout
+from xcc.passes.shared.instruction_tables import instructions_of
 
-__all__ = ["MatrixInstruction", "exact_instructions", "instructions_of", "select_group_instruction",
-           "select_instruction"]
+__all__ = ["MatrixInstruction", "exact_instructions", "select_group_instruction", "select_instruction"]
 
 
 @dataclass(frozen=True)
@@ -53,12 +51,6 @@ class MatrixInstruction:
         """The registers of A (operand 0) or B (1) that part `number` takes."""
         count = (self.a, self.b)[operand].registers // self.parts
         return range(number * count, (number + 1) * count)
-
-
-def instructions_of(chip: Any) -> list[MatrixInstruction]:
-    """Every instruction of the families that `chip` has, in the tables' order."""
-    return [i for table in chip.instruction_tables for i in importlib.import_module(table).INSTRUCTIONS
-            if i.family in chip.matrix]
 
 
 def exact_instructions(chip: Any, types: tuple[str, str]) -> list[MatrixInstruction]:

@@ -9,20 +9,11 @@ from typing import Any
 from xcc._mlir import arith_d, ir, scf_d
 from xcc.passes.gpu.layout.registers import from_registers, guarded, memory_type, registers_of
 from xcc.passes.gpu.layout.tile_ops import element_bytes
+from xcc.passes.shared.combining import rmw_kind
 
-__all__ = ["ATOMIC", "atomic", "rmw_kind"]
+__all__ = ["ATOMIC", "atomic"]
 
 ATOMIC = "tile.atomic"
-_FLOAT = {"add": "addf", "max": "maximumf", "min": "minimumf", "exchange": "assign"}
-_INTEGER = {"add": "addi", "max": "maxs", "min": "mins", "umax": "maxu", "umin": "minu", "and": "andi", "or": "ori",
-            "xor": "xori", "exchange": "assign"}
-
-
-def rmw_kind(kind: str, element: Any) -> Any:
-    """The attribute of memref.atomic_rmw for a kind of tile.atomic."""
-    name = (_FLOAT if isinstance(element, ir.FloatType) else _INTEGER)[kind]
-    number = arith_d.AtomicRMWKind[name].value
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
 
 
 def atomic(k: Any, op: Any) -> None:

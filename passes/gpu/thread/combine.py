@@ -16,7 +16,7 @@ from xcc._mlir import arith_d, ir, math_d, memref_d, scf_d
 from xcc.passes.gpu.layout.linear import Layout, log2
 from xcc.passes.gpu.layout.registers import guarded, index, registers_of
 from xcc.passes.gpu.layout.tile_ops import shape_of
-from xcc.passes.gpu.thread.compute import combiner
+from xcc.passes.shared.combining import combiner
 
 __all__ = ["ACCUMULATE", "accumulate", "accumulated_layout", "alloc"]
 

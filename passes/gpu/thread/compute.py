@@ -21,31 +21,11 @@ from xcc.passes.gpu.layout.registers import (
 from xcc.passes.gpu.layout.staged_tile import StagedTile
 from xcc.passes.gpu.layout.tile_ops import element_bytes, words
 from xcc.passes.gpu.vendor import warpgroup
+from xcc.passes.shared.combining import combining
 
 NAMED = 256         # registers that an instruction can name
 OTHERS = 32         # of them for addresses
 MOST_STEPS = 16     # of FMAs along k in one block: LLVM may read the operands of a whole block first
-_KINDS = {
-    "add": ("addf", "addi"), "mul": ("mulf", "muli"), "minimumf": ("minimumf", ""), "maximumf": ("maximumf", ""),
-    "minnumf": ("minnumf", ""), "maxnumf": ("maxnumf", ""), "minsi": ("", "minsi"), "maxsi": ("", "maxsi"),
-    "minui": ("", "minui"), "maxui": ("", "maxui"), "and": ("", "andi"), "or": ("", "ori"), "xor": ("", "xori"),
-}
-
-
-def combining(kind: str, element: Any) -> Any:
-    """The builder of the arith op of a combining kind, printed as in ``#vector.kind<add>``."""
-    names = _KINDS[kind.split("<")[1].split(">")[0]]
-    return getattr(arith_d, names[0 if isinstance(element, ir.FloatType) else 1])
-
-
-_OF_TILES = {"sum": "add", "prod": "mul", "umax": "maxui", "umin": "minui"}
-
-
-def combiner(kind: str, element: Any) -> Any:
-    """The builder of the arith op of a kind of the tile dialect."""
-    tail = "" if kind in ("and", "or", "xor", *_OF_TILES) else \
-        ("f" if kind.endswith("num") else "imumf") if isinstance(element, ir.FloatType) else "si"
-    return combining(f"<{_OF_TILES.get(kind, kind + tail)}>", element)
 
 
 def reduction(k: Any, op: Any) -> None:

@@ -18,12 +18,10 @@ from xcc.passes.gpu.exchange.conversions import convert, shuffle_xor
 from xcc.passes.gpu.layout.forms import blocked
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import from_registers, index, registers_of
-from xcc.passes.gpu.thread.compute import combining
+from xcc.passes.shared.attributes import REVERSE
+from xcc.passes.shared.combining import combining
 
-__all__ = ["REVERSE", "scan", "scan_layout"]
-
-REVERSE = "xcc.reverse"
-"""On a vector.scan: it runs from the end."""
+__all__ = ["scan", "scan_layout"]
 
 _I = arith_d.CmpIPredicate
 

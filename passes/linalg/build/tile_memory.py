@@ -15,7 +15,7 @@ from xcc.passes.linalg.build.buffers import LINE_BYTES, Views, memref_type, merg
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import Axis, Ix, V
 from xcc.passes.linalg.kernel.kernel import Tensor
-from xcc.passes.vector.tiles import scalar_attr
+from xcc.passes.shared.values import scalar_attr
 from xcc.symbolic import Dim
 
 MAX_ROWS = 64

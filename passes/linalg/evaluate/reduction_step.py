@@ -11,7 +11,7 @@ from xcc.passes.linalg.evaluate.body import Body
 from xcc.passes.linalg.evaluate.fetch_ahead import fetch_ahead
 from xcc.passes.linalg.kernel.kernel import Op, is_packed
 from xcc.passes.linalg.kernel.reduction_body import combiner, is_zero, narrow
-from xcc.passes.vector.tiles import scalar_attr
+from xcc.passes.shared.values import scalar_attr
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator

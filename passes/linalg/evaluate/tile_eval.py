@@ -31,7 +31,7 @@ from xcc.passes.linalg.kernel.kernel import Kernel, Op, Tensor
 from xcc.passes.linalg.kernel.number_maximum import number_maxima
 from xcc.passes.linalg.kernel.online import find_groups
 from xcc.passes.linalg.schedule.schedule import Schedule, joined_loops, reduce_plan
-from xcc.passes.vector.tiles import scalar_attr
+from xcc.passes.shared.values import scalar_attr
 from xcc.symbolic import Dim
 
 __all__ = ["Evaluator"]

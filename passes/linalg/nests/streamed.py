@@ -22,7 +22,7 @@ from xcc.passes.linalg.kernel.kernel import Kernel
 from xcc.passes.linalg.nests.forall import forall_of
 from xcc.passes.linalg.nests.nests import Nest
 from xcc.passes.linalg.schedule.schedule import Schedule
-from xcc.passes.vector.tiles import scalar_attr
+from xcc.passes.shared.values import scalar_attr
 from xcc.symbolic import Dim
 
 __all__ = ["PIECES", "PART_ROWS", "Streamed", "workspace_dims"]

@@ -29,6 +29,7 @@ from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.kernel.kernel import Kernel, Op
 from xcc.passes.linalg.schedule.schedule import Schedule
+from xcc.targets.folders import file
 
 __all__ = ["Database", "database", "shipped", "signature"]
 
@@ -179,13 +180,8 @@ def _distance(a: tuple[str, ...], b: tuple[str, ...]) -> float | None:
 @lru_cache(maxsize=8)
 def shipped(target: str) -> Database:
     """The entries that come with xcc."""
-    import xcc.targets
-
-    for root in xcc.targets.__path__:
-        path = Path(root, target, "tuning.txt")
-        if path.is_file():
-            return Database.read(path)
-    return Database()
+    path = file(target, "tuning.txt")
+    return Database.read(path) if path is not None else Database()
 
 
 @lru_cache(maxsize=8)

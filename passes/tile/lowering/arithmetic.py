@@ -7,9 +7,9 @@ from typing import Any
 
 from xcc._mlir import arith_d, ir
 from xcc.diagnostics import UserError
+from xcc.passes.shared.values import splat_constant
 from xcc.passes.tile.lowering.ranges import nonnegative
 from xcc.passes.tile.lowering.vectors import element_of, like
-from xcc.passes.vector.tiles import splat_constant
 
 __all__ = ["EXPANSIONS"]
 

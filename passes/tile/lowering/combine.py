@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import arith_d, ir
 from xcc.diagnostics import UserError
+from xcc.passes.shared.values import index, splat_constant
 from xcc.passes.tile.lowering.shape import split
 from xcc.passes.tile.lowering.vectors import (
     broadcast,
@@ -19,7 +20,6 @@ from xcc.passes.tile.lowering.vectors import (
     transposed,
     vector_of,
 )
-from xcc.passes.vector.tiles import index, splat_constant
 
 if TYPE_CHECKING:
     from xcc.passes.tile.lowering.body import Body

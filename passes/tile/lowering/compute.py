@@ -7,7 +7,8 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import arith_d, ir
-from xcc.passes.gpu.thread.scan import REVERSE
+from xcc.passes.shared.attributes import REVERSE
+from xcc.passes.shared.values import op, splat_constant
 from xcc.passes.tile.lowering.vectors import (
     element_of,
     kind_attr,
@@ -21,7 +22,6 @@ from xcc.passes.tile.lowering.vectors import (
     vector_of,
     widened,
 )
-from xcc.passes.vector.tiles import op, splat_constant
 
 if TYPE_CHECKING:
     from xcc.passes.tile.lowering.body import Body

@@ -8,10 +8,10 @@ from xcc import symbolic
 from xcc._mlir import arith_d, ir
 from xcc.dialects.tile.program import Parameter, Symbol, grid_of, parameters_of, symbols_of
 from xcc.dialects.xt.base import dims_attr
-from xcc.passes.gpu.amd_kernel_functions import MAY_ALIAS
+from xcc.passes.shared.attributes import MAY_ALIAS
+from xcc.passes.shared.dims import emit_dim
 from xcc.passes.tile.lowering.body import Body
 from xcc.passes.tile.lowering.views import BufferView, physical
-from xcc.passes.vector.dims import emit_dim
 from xcc.symbolic import Dim
 
 __all__ = ["BLOCKS", "SYMBOLS", "lower_function"]

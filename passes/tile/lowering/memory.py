@@ -7,10 +7,10 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import arith_d, ir
+from xcc.passes.shared.values import index, op, splat_constant
 from xcc.passes.tile.lowering.ranges import is_multiple, is_within, nonnegative
 from xcc.passes.tile.lowering.vectors import broadcast, element_of, like, reshaped, shape_of, step, vector_of
 from xcc.passes.tile.lowering.views import BufferView, add, mul, value_of
-from xcc.passes.vector.tiles import index, op, splat_constant
 
 if TYPE_CHECKING:
     from xcc.passes.tile.lowering.body import Body

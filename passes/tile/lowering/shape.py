@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import arith_d, ir
+from xcc.passes.shared.values import index, splat_constant
 from xcc.passes.tile.lowering.vectors import (
     broadcast,
     element_of,
@@ -17,7 +18,6 @@ from xcc.passes.tile.lowering.vectors import (
     transposed,
     vector_of,
 )
-from xcc.passes.vector.tiles import index, splat_constant
 
 if TYPE_CHECKING:
     from xcc.passes.tile.lowering.body import Body

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xcc._mlir import arith_d, ir
-from xcc.passes.vector.tiles import i64s, op, splat_constant
+from xcc.passes.shared.values import i64s, op, splat_constant
 
 __all__ = ["broadcast", "element_of", "is_tile", "like", "neutral", "narrowed", "reduced", "reshaped", "shape_of",
            "step", "transposed", "vector_of", "widened"]

@@ -10,7 +10,7 @@ from typing import Any
 from xcc import symbolic
 from xcc._mlir import arith_d, ir
 from xcc.dialects.tile.program import Parameter, stride_name
-from xcc.passes.vector.tiles import index
+from xcc.passes.shared.values import index
 from xcc.symbolic import Dim
 
 __all__ = ["BufferView", "add", "mul", "physical", "value_of"]

@@ -7,9 +7,9 @@ from math import prod
 from typing import Any
 
 from xcc._mlir import arith_d, ir
+from xcc.passes.shared.values import op, splat, splat_constant, vec
 from xcc.passes.tile.lowering.views import add, mul, value_of
 from xcc.passes.tile.nests.choice import is_vector
-from xcc.passes.vector.tiles import op, splat, splat_constant, vec
 
 __all__ = ["Coords", "Kept", "gathered", "memory_element", "stepped"]
 

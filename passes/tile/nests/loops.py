@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xcc._mlir import arith_d, ir
+from xcc.passes.shared.values import index
 from xcc.passes.tile.lowering.views import value_of
-from xcc.passes.vector.tiles import index
 
 __all__ = ["Whole", "Wholes", "carried_loops", "loops"]
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import arith_d, ir, scf_d
 from xcc.diagnostics import CompilerBug
+from xcc.passes.shared.values import dense_constant, index, op, splat, splat_constant, vec
 from xcc.passes.tile.lowering.views import add, mul, value_of
 from xcc.passes.tile.nests.choice import is_elementwise, is_vector
 from xcc.passes.tile.nests.kept import Coords, gathered, stepped
-from xcc.passes.vector.tiles import dense_constant, index, op, splat, splat_constant, vec
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler

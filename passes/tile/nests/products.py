@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import arith_d, ir, math_d
+from xcc.passes.shared.values import splat, vec
 from xcc.passes.tile.lowering.views import add
 from xcc.passes.tile.nests.kept import Coords, Kept
 from xcc.passes.tile.nests.loops import carried_loops, loops
 from xcc.passes.tile.nests.pieces import Pieces
-from xcc.passes.vector.tiles import splat, vec
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler

@@ -8,12 +8,12 @@ from typing import Any
 
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug, UserError
+from xcc.passes.shared.values import op, splat_constant, vec
 from xcc.passes.tile.nests import control, products, reductions, rows
 from xcc.passes.tile.nests.choice import is_lazy, is_vector, kept, unit_reshape
 from xcc.passes.tile.nests.kept import Coords, Kept, memory_element, stepped
 from xcc.passes.tile.nests.loops import Wholes, loops
 from xcc.passes.tile.nests.pieces import Pieces, memref_stride, transfer_mask, transfer_place
-from xcc.passes.vector.tiles import op, splat_constant, vec
 
 __all__ = ["Retiler", "retile"]
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import ir
-from xcc.passes.gpu.thread.compute import combining
+from xcc.passes.shared.combining import combining
+from xcc.passes.shared.values import extract, shuffle, splat_constant, vec
 from xcc.passes.tile.lowering.vectors import neutral
 from xcc.passes.tile.nests.choice import is_vector
 from xcc.passes.tile.nests.kept import Coords
 from xcc.passes.tile.nests.loops import carried_loops, loops
 from xcc.passes.tile.nests.pieces import Pieces
-from xcc.passes.vector.tiles import extract, shuffle, splat_constant, vec
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import arith_d, ir, scf_d
-from xcc.passes.gpu.thread.atomics import rmw_kind
-from xcc.passes.gpu.thread.compute import combining
-from xcc.passes.gpu.thread.scan import REVERSE
+from xcc.passes.shared.attributes import REVERSE
+from xcc.passes.shared.combining import combining, rmw_kind
+from xcc.passes.shared.values import index, op
 from xcc.passes.tile.nests.kept import Coords, Kept
 from xcc.passes.tile.nests.loops import carried_loops, loops
 from xcc.passes.tile.nests.pieces import Pieces
-from xcc.passes.vector.tiles import index, op
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xcc.dialects import xt
-from xcc.passes.vector.dot_instructions import dot_products_of
+from xcc.passes.shared.dot_instructions import dot_products_of
 
 __all__ = ["multiplies", "pack_columns", "panel_width", "static_shape"]
 

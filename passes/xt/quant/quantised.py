@@ -10,7 +10,7 @@ import numpy as np
 
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of, grouped_operands, op_class
-from xcc.passes.gpu.layout.fragments import instructions_of
+from xcc.passes.shared.instruction_tables import instructions_of
 from xcc.passes.xt.graph.match import array_of, dims_of, dtype_of, only_user
 from xcc.passes.xt.graph.rewrite import name_of, producer
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from xcc.passes.gpu.exchange.lane_exchange import lane_exchange
 from xcc.passes.gpu.layout.forms import blocked, row_major, swizzled
-from xcc.passes.gpu.layout.fragments import instructions_of
 from xcc.passes.gpu.layout.linear import Layout, log2, unit
+from xcc.passes.shared.instruction_tables import instructions_of
 from xcc.targets.nvptx.chip import chips
 
 sizes = st.integers(0, 4).map(lambda b: 1 << b)

@@ -5,21 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.vector.elementary import in_two_steps
-from xcc.passes.vector.lanes import SCALE, Lanes
-from xcc.passes.vector.tiles import op, scalar_attr, splat_constant, vec
-from xcc.passes.vector.unroll import Unroller, unrolls
-
-__all__ = ["has_instruction"]
+from xcc.passes.shared.lanes import SCALE, Lanes
+from xcc.passes.shared.values import op, scalar_attr, splat_constant, vec
+from xcc.passes.vector.math.elementary import in_two_steps
+from xcc.passes.vector.unroll.unroller import Unroller, unrolls
 
 _WIDTHS = {16: "512", 8: "256", 4: "128"}
 _ALL = {16: -1, 8: -1, 4: 15}        # masks of all lanes
 _CURRENT_ROUNDING = 4
-
-
-def has_instruction(chip: Any) -> bool:
-    """Whether a chip has AVX-512's, for `Lanes.scaled` and for `Lanes.lookup`."""
-    return chip is not None and bool(chip.scales_lanes)
 
 
 @unrolls(SCALE)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.vector.lanes import LOOKUP
-from xcc.passes.vector.tiles import op, vec
-from xcc.passes.vector.unroll import Unroller, unrolls
+from xcc.passes.shared.lanes import LOOKUP
+from xcc.passes.shared.values import op, vec
+from xcc.passes.vector.unroll.unroller import Unroller, unrolls
 
 ENTRIES = 16
 

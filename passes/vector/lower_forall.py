@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.vector.tiles import index, op
+from xcc.passes.shared.values import index, op
 from xcc.passes.walk import ops_where
 
 _DYNAMIC = -(1 << 63)

@@ -5,16 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.vector.group_tiles import concatenated, read_group, widened_mask
-from xcc.passes.vector.tiles import (
-    Key,
-    MaskTile,
-    Tile,
-    index,
-    op,
-    pack,
-)
-from xcc.passes.vector.unroll import Unroller
+from xcc.passes.shared.values import index, op, pack
+from xcc.passes.vector.unroll.group_tiles import concatenated, read_group, widened_mask
+from xcc.passes.vector.unroll.tiles import Key, MaskTile, Tile
+from xcc.passes.vector.unroll.unroller import Unroller
 
 __all__ = ["Transfer"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.vector.unroll_contract import Contract
+from xcc.passes.vector.unroll.unroll_contract import Contract
 from xcc.passes.walk import ops_where
 
 __all__ = ["Chain", "Read", "Step", "chains", "drop"]

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.vector.tiles import Key, ScalarTile, SplatTile, Tile, extract, pack, shuffle, splat
-from xcc.passes.vector.unroll import Unroller, unrolls
+from xcc.passes.shared.values import extract, pack, shuffle, splat
+from xcc.passes.vector.unroll.tiles import Key, ScalarTile, SplatTile, Tile
+from xcc.passes.vector.unroll.unroller import Unroller, unrolls
 
 PIECE_BITS = 128
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xcc._mlir import ir
-from xcc.passes.vector.lanes import Lanes
-from xcc.passes.vector.tiles import op
+from xcc.passes.shared.lanes import Lanes
+from xcc.passes.shared.values import op
 
 __all__ = ["FORMATS", "Format", "decode", "decode_half", "encode"]
 

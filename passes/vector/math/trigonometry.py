@@ -1,12 +1,12 @@
-"""Sines, tangents and their inverses in f32 as lane code (see passes/vector/elementary.py for errors and sources)."""
+"""Sines, tangents and their inverses in f32 as lane code (see elementary.py for errors and sources)."""
 
 from __future__ import annotations
 
 import math
 
 from xcc._mlir import ir
-from xcc.passes.vector.derived import angle
-from xcc.passes.vector.lanes import Lanes
+from xcc.passes.shared.lanes import Lanes
+from xcc.passes.vector.math.derived import angle
 
 __all__ = ["acos", "asin", "atan", "atan2", "cos", "sin", "tan"]
 

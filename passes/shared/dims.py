@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.vector.tiles import index, op
+from xcc.passes.shared.values import index, op
 from xcc.symbolic import Dim, Expr, parse
 
 _CALLS = {"floordiv": "arith.floordivsi", "truncdiv": "arith.divsi", "max": "arith.maxsi", "min": "arith.minsi"}

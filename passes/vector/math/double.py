@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 from xcc._mlir import ir
-from xcc.passes.vector.derived import Hyperbolic
-from xcc.passes.vector.elementary import log_of_not_positive, log_special, special_power
-from xcc.passes.vector.lanes import Lanes
+from xcc.passes.shared.lanes import Lanes
+from xcc.passes.vector.math.derived import Hyperbolic
+from xcc.passes.vector.math.elementary import log_of_not_positive, log_special, special_power
 
 __all__ = ["acosh", "asinh", "atanh", "cbrt", "cosh", "erf", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2",
            "power", "sinh", "tanh", "times", "two_sum"]

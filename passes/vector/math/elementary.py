@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 
 from xcc._mlir import ir
-from xcc.passes.vector.derived import Hyperbolic
-from xcc.passes.vector.lanes import Lanes
+from xcc.passes.shared.lanes import Lanes
+from xcc.passes.vector.math.derived import Hyperbolic
 
 _INF = math.inf
 _NAN = math.nan

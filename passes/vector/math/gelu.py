@@ -16,10 +16,9 @@ import math
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.vector import gelu_table
-from xcc.passes.vector.lanes import Lanes
-from xcc.passes.vector.patterns import only_user, product, splat_of
-from xcc.passes.vector.scale import has_instruction
+from xcc.passes.shared.lanes import Lanes, has_instruction
+from xcc.passes.shared.patterns import only_user, product, splat_of
+from xcc.passes.vector.math import gelu_table
 
 __all__ = ["fuse_gelu"]
 

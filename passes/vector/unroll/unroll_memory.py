@@ -12,23 +12,12 @@ from types import MappingProxyType
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.vector.group_tiles import GroupTile
-from xcc.passes.vector.tiles import (
-    Key,
-    MaskTile,
-    ScalarTile,
-    Tile,
-    dense_constant,
-    extract,
-    index,
-    op,
-    shuffle,
-    splat,
-    vec,
-)
-from xcc.passes.vector.transfer import Transfer
-from xcc.passes.vector.unroll import Unroller, unrolls
-from xcc.passes.vector.unroll_shape import transposed
+from xcc.passes.shared.values import dense_constant, extract, index, op, shuffle, splat, vec
+from xcc.passes.vector.unroll.group_tiles import GroupTile
+from xcc.passes.vector.unroll.tiles import Key, MaskTile, ScalarTile, Tile
+from xcc.passes.vector.unroll.transfer import Transfer
+from xcc.passes.vector.unroll.unroll_shape import transposed
+from xcc.passes.vector.unroll.unroller import Unroller, unrolls
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -56,7 +45,7 @@ def _read(u: Unroller, o: Any) -> None:
 
 def _in_groups(o: Any) -> bool:
     """True where every use is a contract that sums groups of elements."""
-    from xcc.passes.vector.unroll_contract import wants_groups
+    from xcc.passes.vector.unroll.unroll_contract import wants_groups
 
     uses = list(o.results[0].uses)
     return bool(uses) and all(wants_groups(use.owner, use.operand_number) for use in uses)
@@ -64,7 +53,7 @@ def _in_groups(o: Any) -> bool:
 
 def _only_scalars_wanted(o: Any) -> bool:
     """True where every use is the operand of a contract whose elements are broadcast one by one."""
-    from xcc.passes.vector.unroll_contract import wants_scalars
+    from xcc.passes.vector.unroll.unroll_contract import wants_scalars
 
     uses = list(o.results[0].uses)
     return bool(uses) and all(wants_scalars(use.owner, use.operand_number) for use in uses)

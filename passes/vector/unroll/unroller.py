@@ -1,29 +1,23 @@
-"""unroll-vectors: block-level n-D vectors become one-dimensional vectors of the machine's width.
+"""The walk of `unroll-vectors`: what each n-D value became, and the handlers of ops.
 
-    %a = arith.addf %x, %y : vector<2x40xf32>      with 16 lanes becomes 2 * (16 + 16 + 8) lanes:
-    %a0 = arith.addf %x0, %y0 : vector<16xf32> ... %a5 = arith.addf %x5, %y5 : vector<8xf32>
-
-Loops carry one value a machine vector. Nothing is left but scalars and 1-D vectors, which upstream's conversion
-to the LLVM dialect takes as they are. The work is one walk in program order; an old op stays until the end.
+The work is one walk in program order; an old op stays until the end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
-from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.vector.dot_instructions import DotProduct, dot_products_of
-from xcc.passes.vector.lanes import LOOKUP, SCALE
-from xcc.passes.vector.tiles import Tile, dense_constant, keys, op, scalar_attr, shuffle, splat_constant, vec
+from xcc.passes.shared.dot_instructions import DotProduct
+from xcc.passes.shared.lanes import LOOKUP, SCALE
+from xcc.passes.shared.values import dense_constant, op, scalar_attr, shuffle, splat_constant, vec
+from xcc.passes.vector.unroll.tiles import Tile, keys
 from xcc.passes.walk import ops_where
 
 Handler = Callable[["Unroller", Any], None]
 HANDLERS: dict[str, Handler] = {}
-MACHINE = "xcc.machine"     # on a function: its vectors are of a machine's width already
 
 
 def unrolls(*names: str) -> Callable[[Handler], Handler]:
@@ -35,38 +29,6 @@ def unrolls(*names: str) -> Callable[[Handler], Handler]:
         return handler
 
     return register
-
-
-@register_pass
-@dataclass(frozen=True)
-class UnrollVectors(Pass):
-    """Cuts n-D vectors into 1-D vectors of `lanes` elements; 0 takes what a register of the chip holds of f32.
-
-    dot: kinds of dot product instructions ("vnni", "bf16", ...) to use; empty takes the chip's.
-    """
-
-    name: ClassVar[str] = "unroll-vectors"
-    lanes: int = 0
-    dot: tuple[str, ...] = ()
-
-    def run(self, module: Any, ctx: PassContext) -> None:
-        from xcc.passes.vector import (  # noqa: F401  (they register handlers)
-            lookup,
-            scale,
-            unroll_contract,
-            unroll_memory,
-            unroll_shape,
-        )
-
-        dot = dot_products_of(ctx.chip, self.dot)
-        lanes = self.lanes or (ctx.chip.vector_bytes // 4 if ctx.chip else 16)
-        with module.context, ir.Location.unknown():
-            for f in list(module.body.operations):
-                if f.operation.name == "func.func" and len(f.regions[0].blocks):
-                    if MACHINE in f.attributes:
-                        Unroller(lanes, dot).instructions(f)
-                    else:
-                        Unroller(lanes, dot).function(f)
 
 
 class Unroller:

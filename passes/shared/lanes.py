@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.vector.tiles import op, splat_constant
+from xcc.passes.shared.values import op, splat_constant
 
 SCALE = "xcc.scale"     # (x, n in f32, n in i32) -> x * 2**n; only inside expand-math, and from there to unroll-vectors
 LOOKUP = "xcc.lookup"   # (n in i32) {table of 16 f32} -> table[n modulo 16]; as SCALE, on chips that have one
@@ -20,6 +20,11 @@ def element(t: Any) -> Any:
 def with_element(t: Any, elem: Any) -> Any:
     """The type `t` with another element type."""
     return ir.VectorType.get(ir.VectorType(t).shape, elem) if isinstance(t, ir.VectorType) else elem
+
+
+def has_instruction(chip: Any) -> bool:
+    """Whether a chip has AVX-512's, for `Lanes.scaled` and for `Lanes.lookup`."""
+    return chip is not None and bool(chip.scales_lanes)
 
 
 class Lanes:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.vector.dot_instructions import DotProduct
-from xcc.passes.vector.tiles import op, shuffle, splat_constant, vec
+from xcc.passes.shared.dot_instructions import DotProduct
+from xcc.passes.shared.values import op, shuffle, splat_constant, vec
 
 __all__ = ["dot_product"]
 
@@ -58,7 +58,7 @@ def _pairs(name: str, acc: Any, sides: Sequence[Any], unsigned: set[int]) -> Any
 
 def _summed(acc: Any, sides: Sequence[Any], unsigned: set[int]) -> Any:
     """The same in plain arithmetic, one element of the groups after the other."""
-    from xcc.passes.vector.unroll_contract import extended, multiply_add
+    from xcc.passes.vector.unroll.unroll_contract import extended, multiply_add
 
     elem, width = ir.VectorType(acc.type).element_type, ir.VectorType(acc.type).shape[0]
     group = ir.VectorType(sides[0].type).shape[0] // width

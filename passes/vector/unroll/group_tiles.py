@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from xcc._mlir import ir
-from xcc.passes.vector.tiles import Key, Tile, extract, i64s, op, pack, shuffle, splat, splat_constant, vec
+from xcc.passes.shared.values import extract, i64s, op, pack, shuffle, splat, splat_constant, vec
+from xcc.passes.vector.unroll.tiles import Key, Tile
 
 __all__ = ["GroupTile", "grouped"]
 

@@ -8,11 +8,12 @@ from typing import Any
 
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
-from xcc.passes.vector.dot_products import dot_product
-from xcc.passes.vector.group_tiles import grouped
-from xcc.passes.vector.tiles import Key, Tile, extract, op, pack, shuffle, splat, vec
-from xcc.passes.vector.unroll import Unroller, unrolls
-from xcc.passes.vector.unroll_shape import transposed
+from xcc.passes.shared.values import extract, op, pack, shuffle, splat, vec
+from xcc.passes.vector.unroll.dot_products import dot_product
+from xcc.passes.vector.unroll.group_tiles import grouped
+from xcc.passes.vector.unroll.tiles import Key, Tile
+from xcc.passes.vector.unroll.unroll_shape import transposed
+from xcc.passes.vector.unroll.unroller import Unroller, unrolls
 
 NUMBERS = "numbers"         # the maximum, where any lane serves that is not less than a number (xcc.numbers)
 ORDERED_GREATER = 2         # arith.cmpf's ogt

@@ -11,9 +11,9 @@ from fractions import Fraction
 from functools import cache
 
 from xcc._mlir import ir
-from xcc.passes.vector.derived import angle
-from xcc.passes.vector.double import times, two_sum
-from xcc.passes.vector.lanes import Lanes
+from xcc.passes.shared.lanes import Lanes
+from xcc.passes.vector.math.derived import angle
+from xcc.passes.vector.math.double import times, two_sum
 
 __all__ = ["acos", "asin", "atan", "atan2", "cos", "sin", "tan"]
 

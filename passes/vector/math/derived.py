@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from xcc.passes.vector.lanes import Lanes
+from xcc.passes.shared.lanes import Lanes
 
 __all__ = ["Hyperbolic", "angle"]
 

@@ -10,7 +10,7 @@ units and 6 lookups, in place of 22.
 
 from __future__ import annotations
 
-from xcc.passes.vector.lanes import Lanes
+from xcc.passes.shared.lanes import Lanes
 
 __all__ = ["ERF", "TANH", "tail"]
 

@@ -1,0 +1,14 @@
+"""Names of attributes by which passes of several levels tell each other something of a function or an op."""
+
+from __future__ import annotations
+
+__all__ = ["MACHINE", "MAY_ALIAS", "PART", "REVERSE"]
+
+MACHINE = "xcc.machine"
+"""Of a function: its vectors are of a machine's width already."""
+MAY_ALIAS = "xcc.may_alias"
+"""Of a kernel: buffers may be one memory."""
+PART = "xcc.part"
+"""Of a function: it is a part of a kernel whose parts share a launch (``split-beside``, ``join-grids``)."""
+REVERSE = "xcc.reverse"
+"""Of a vector.scan: it runs from the end."""

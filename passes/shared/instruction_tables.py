@@ -1,0 +1,21 @@
+"""The matrix instructions of a chip, from the tables that it names.
+
+A table is a module with ``INSTRUCTIONS``, named in ``Chip.instruction_tables``; a chip names in ``Chip.matrix`` the
+families it has. What an instruction is: passes/gpu/layout/fragments.py.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from xcc.passes.gpu.layout.fragments import MatrixInstruction
+
+__all__ = ["instructions_of"]
+
+
+def instructions_of(chip: Any) -> list[MatrixInstruction]:
+    """Every instruction of the families that `chip` has, in the tables' order."""
+    return [i for table in chip.instruction_tables for i in importlib.import_module(table).INSTRUCTIONS
+            if i.family in chip.matrix]

@@ -1,0 +1,79 @@
+"""Builders of single operations: constants, scalars, and vectors of one dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xcc._mlir import ir
+
+__all__ = ["dense_constant", "extract", "i64s", "index", "op", "pack", "scalar_attr", "shuffle", "splat",
+           "splat_constant", "vec"]
+
+
+def op(name: str, results: Sequence[Any], operands: Sequence[Any], **attributes: Any) -> Any:
+    """Builds the op `name` at the current insertion point; returns its one result, or the op."""
+    built = ir.Operation.create(name, results=list(results), operands=list(operands), attributes=attributes)
+    return built.results[0] if len(results) == 1 else built
+
+
+def i64s(values: Sequence[int]) -> Any:
+    return ir.DenseI64ArrayAttr.get(list(values))
+
+
+def vec(width: int, elem: Any) -> Any:
+    return ir.VectorType.get([width], elem)
+
+
+def index(value: int) -> Any:
+    t = ir.IndexType.get()
+    return op("arith.constant", [t], [], value=ir.IntegerAttr.get(t, value))
+
+
+def scalar_attr(elem: Any, value: Any) -> Any:
+    return ir.FloatAttr.get(elem, float(value)) if isinstance(elem, ir.FloatType) else ir.IntegerAttr.get(elem, value)
+
+
+def splat_constant(t: Any, value: Any) -> Any:
+    """A constant of type `t` (vector or scalar) whose every element is `value`."""
+    if isinstance(t, ir.VectorType):
+        attr = ir.DenseElementsAttr.get_splat(t, scalar_attr(t.element_type, value))
+    else:
+        attr = scalar_attr(t, value)
+    return op("arith.constant", [t], [], value=attr)
+
+
+def dense_constant(elem: Any, values: Sequence[Any]) -> Any:
+    t = vec(len(values), elem)
+    attr = ir.DenseElementsAttr.get([scalar_attr(elem, v) for v in values], t)
+    return op("arith.constant", [t], [], value=attr)
+
+
+def shuffle(a: Any, b: Any, mask: Sequence[int]) -> Any:
+    elem = ir.VectorType(a.type).element_type
+    return op("vector.shuffle", [vec(len(mask), elem)], [a, b], mask=i64s(mask))
+
+
+def splat(value: Any, width: int) -> Any:
+    """The scalar `value` in every lane."""
+    return op("vector.broadcast", [vec(width, value.type)], [value])
+
+
+def extract(chunk: Any, lane: int) -> Any:
+    """Lane `lane` of a chunk; the scalar itself where the chunk is a splat of one."""
+    owner = chunk.owner
+    if isinstance(owner, ir.Operation) or hasattr(owner, "operation"):
+        source = owner.operation
+        if source.name == "vector.broadcast" and not isinstance(source.operands[0].type, ir.VectorType):
+            return source.operands[0]
+        if source.name == "vector.from_elements":
+            return source.operands[lane]
+    elem = ir.VectorType(chunk.type).element_type
+    return op("vector.extract", [elem], [chunk], static_position=i64s([lane]))
+
+
+def pack(scalars: Sequence[Any]) -> Any:
+    """The scalars as one chunk."""
+    if len(scalars) > 1 and all(s == scalars[0] for s in scalars):
+        return splat(scalars[0], len(scalars))
+    return op("vector.from_elements", [vec(len(scalars), scalars[0].type)], list(scalars))

@@ -1,0 +1,1 @@
+"""Elementary functions as lane code, for ``expand-math``."""
