@@ -40,7 +40,11 @@ class Group:
     parts: list[set[int]] = field(default_factory=list)
 
     def body(self) -> list[Node]:
-        """All ops of the kernel in order: of the clones those that its nodes need."""
+        """All ops of the kernel in order: of the clones those that its nodes need.
+
+        What has no operands stands before its first user, wherever the model has it: equal kernels may share it with
+        others of the model, or not.
+        """
         makers = {v: n for n in self.clones for v in n.results}
         found, open_ = {n.index: n for n in self.nodes}, list(self.nodes)
         while open_:
@@ -48,7 +52,13 @@ class Group:
                 if maker.index not in found:
                     found[maker.index] = maker
                     open_.append(maker)
-        return sorted(found.values(), key=lambda n: n.index)
+        out: dict[int, Node] = {}
+        inside = {v: n for n in found.values() for v in n.results}
+        for n in sorted(found.values(), key=lambda n: (not n.operands, n.index)):
+            sources = (inside[v] for v in n.operands if v in inside and not inside[v].operands)
+            out.update({s.index: s for s in sources if s.index not in out})
+            out[n.index] = out.get(n.index, n)
+        return list(out.values())
 
     def inputs(self) -> list[Any]:
         """The values from outside, in the order of their first use."""
