@@ -33,7 +33,7 @@ from cpu_rivals import Rival
 from cpu_tables import page
 from first_run import SAMPLES, first_runs
 
-from xcc.cache import compiler_version
+from xcc.cache.cache import compiler_version
 from xcc.targets.cpu.machine import Machine, measured
 
 RUNTIMES = ("xcc", "onnxruntime", "openvino", "iree", "torch", "torch-nhwc", "openblas", "limit")

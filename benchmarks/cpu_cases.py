@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from xcc.cache import folder
+from xcc.cache.cache import folder
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "test" / "e2e"))

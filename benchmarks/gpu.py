@@ -72,7 +72,7 @@ def tune_cases(cases: list[gpu_cases.Case], path: Path, seconds: float) -> None:
     """Adds the best schedules found for each case to the tuning database `path`."""
     from xcc.options import CompileOptions
     from xcc.passes.linalg.schedule.tuning import Database
-    from xcc.tuner import tune
+    from xcc.tuning.tuner import tune
 
     for case in cases:
         with tempfile.TemporaryDirectory() as folder:

@@ -179,7 +179,7 @@ class KernelBinary:
         report: numbers for the user, e.g. {"registers": 64, "spills": 0, "flops": "2*d0*768"}.
         ir: the kernel after the stage that the interpreter runs, when the options ask to keep it.
         portable: the kernel once more, in a form that GPUs run which came after the chip (PTX beside a cubin).
-        shares: (input, output) pairs that may be the same memory, of those asked for (xcc.shared_buffers).
+        shares: (input, output) pairs that may be the same memory, of those asked for (xcc.driver.shared_buffers).
     """
 
     name: str
@@ -223,7 +223,7 @@ class Target:
         legal: stage of its own -> the ops that may be left when it ends (passes/legality.py).
         kept_stage: the stage whose kernels ``keep_ir`` stores, for the interpreter.
         shares_after: the stage whose kernels say whether an input and an output of a kernel may be the same memory
-            (xcc.shared_buffers); "" where they never may.
+            (xcc.driver.shared_buffers); "" where they never may.
         fewer_registers: values of `vector_registers` that the strategy is told in further attempts at a kernel whose
             code spilled (`spills` of its report): tiles follow estimates, and the code generator has the last word.
         options: option of ``--target=T,option=value`` -> its values.

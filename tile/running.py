@@ -153,8 +153,8 @@ def compile(program: Program | str | Path, target: str = "cpu", chip: str = "", 
             emit: bool = True) -> Compiled:
     """The code of a program for `target` (as ``--target`` takes it) and `chip`. keep: stages whose IR is wanted; emit:
     False for no machine code."""
+    from xcc.process.worker import KernelJob, compile_kernel
     from xcc.targets.front import tile_pipeline
-    from xcc.worker import KernelJob, compile_kernel
 
     p = program if isinstance(program, Program) else parse(program)
     options = CompileOptions.make(target, chip=chip)

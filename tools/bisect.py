@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from xcc.comparison import Tolerance, compare, stated
 from xcc.diagnostics import UserError
+from xcc.driver.comparison import Tolerance, compare, stated
+from xcc.driver.link import MEANING
 from xcc.interpreter.executor import InterpretingExecutor
 from xcc.interpreter.machine import Options
-from xcc.link import MEANING
 from xcc.runtime.executors import on_host
 
 __all__ = ["Finding", "bisect", "save"]
@@ -231,7 +231,7 @@ def save(finding: Finding, artifact: Any, folder: Path) -> list[str]:
     """Writes the kernel, its inputs and its wanted results into `folder`; the commands that replay it."""
     from xcc.compiler import compile_model
     from xcc.context import new_context, parse_module
-    from xcc.dumps import stage_text
+    from xcc.driver.dumps import stage_text
     from xcc.options import CompileOptions
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -262,7 +262,7 @@ def save(finding: Finding, artifact: Any, folder: Path) -> list[str]:
 def _model(module: Any, kernel: str) -> str:
     """The `kernel` of `module` and a main that calls it, on inputs in0, in1, ..."""
     from xcc._mlir import ir
-    from xcc.dumps import stage_text
+    from xcc.driver.dumps import stage_text
 
     function = next(iter(module.body)).operation
     kind = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)

@@ -43,7 +43,7 @@ def _run(argv: Sequence[str]) -> int:
     args = parser().parse_args(argv)
     if not 0 <= args.seconds < float("inf"):
         raise UserError(f"--seconds {args.seconds}: give a number of seconds")
-    from xcc.comparison import compare, computed_in, stated
+    from xcc.driver.comparison import compare, computed_in, stated
     from xcc.tools.arrays import check_dims, fresh, gather_inputs
 
     model = _model(args)

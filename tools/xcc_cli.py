@@ -20,7 +20,7 @@ from xcc.tools.code_output import CODE, check_emit, size_text, write_code, write
 from xcc.tools.common import ArgumentParser, check_writable, guarded, write_output
 
 if TYPE_CHECKING:
-    from xcc.model_cache import Ticket
+    from xcc.cache.model_cache import Ticket
 
 TUNING_FILE = "xcc-tuning.txt"
 
@@ -72,8 +72,8 @@ def parser() -> ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line. A program that calls it with arguments of its own is not forked (xcc/fork_guard.py): the copy
-    that goes on would have none of its threads."""
+    """The command line. A program that calls it with arguments of its own is not forked (xcc/process/fork_guard.py):
+    the copy that goes on would have none of its threads."""
     return guarded("xcc", partial(_run, guard=argv is None), argv)
 
 
@@ -86,8 +86,8 @@ def _run(argv: Sequence[str], guard: bool = False) -> int:
     if not 0 <= args.tune < float("inf"):
         raise UserError(f"--tune={args.tune}: give a number of seconds")
     options = _options(args)
-    from xcc.model_cache import ticket
-    from xcc.plugins import load_plugin
+    from xcc.cache.model_cache import ticket
+    from xcc.driver.plugins import load_plugin
 
     for plugin in args.plugin:
         load_plugin(plugin)
@@ -132,7 +132,7 @@ def _check_outputs(args: Any) -> None:
 def _tune(args: Any, options: CompileOptions) -> CompileOptions:
     """Measures, writes the database, and returns options that read it."""
     from xcc.passes.linalg.schedule.tuning import Database
-    from xcc.tuner import tune
+    from xcc.tuning.tuner import tune
 
     path = Path(args.tuning or TUNING_FILE)
     old = Database.read(path) if path.is_file() else Database()
@@ -163,9 +163,9 @@ def _artifact_path(args: Any) -> str:
 
 def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | None, guard: bool) -> int:
     from xcc.compiler import Observer
-    from xcc.fork_guard import fork_guard
+    from xcc.driver.versions import compile_versions
+    from xcc.process.fork_guard import fork_guard
     from xcc.tools.progress import Progress
-    from xcc.versions import compile_versions
 
     target, stages = get_target(options.target), pipeline.stage_names()
     check_emit(args.emit, args.output, stages, target)
@@ -203,7 +203,7 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | 
         _note(f"{what} -> {path}: {size_text(size)}, {counted(len(compiled.kernels), 'kernel')}, {seconds:.1f} s")
         _note_versions(compiled.artifact)
     if options.verbose and not on_host(options.target):
-        from xcc.kernel_table import kernel_table
+        from xcc.driver.kernel_table import kernel_table
 
         for line in kernel_table(compiled.kernels):
             _note(line)
@@ -233,8 +233,8 @@ def _options(args: Any) -> CompileOptions:
 
 
 def _pipeline(args: Any, options: CompileOptions) -> Any:
+    from xcc.driver.sources import is_reference
     from xcc.passes.pipeline import Pipeline
-    from xcc.sources import is_reference
     from xcc.targets.front import tile_pipeline
 
     text = args.pipeline

@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str]) -> int:
     args = parser().parse_args(argv)
-    from xcc.plugins import load_plugin
+    from xcc.driver.plugins import load_plugin
 
     for plugin in args.plugin:
         load_plugin(plugin)
@@ -69,9 +69,9 @@ def _run(argv: Sequence[str]) -> int:
 def _process(text: str, where: str, args: Any) -> str | bytes:
     """The IR (or code) that comes out for one part of the input; in a dump, the kernels are what passes work on."""
     from xcc.context import new_context, parse_module
+    from xcc.driver.sources import STAGE_ATTRIBUTE
+    from xcc.driver.split import join_kernels, kernel_texts, strip_kernels
     from xcc.passes.legality import check_legal
-    from xcc.sources import STAGE_ATTRIBUTE
-    from xcc.split import join_kernels, kernel_texts, strip_kernels
 
     pipeline, ctx, target = _prepare(args)
     context = new_context()
@@ -123,7 +123,7 @@ def _prepare(args: Any) -> tuple[Any, Any, Any]:
 
 def _run_pipeline(pipeline: Any, module: Any, ctx: Any, verify_each: bool) -> None:
     """Runs the stages as the compiler does; one without a name, or of an unknown name, allows every op."""
-    from xcc.stages import Clock, run_stage
+    from xcc.driver.stages import Clock, run_stage
 
     for stage in pipeline:
         run_stage(stage, module, ctx, Clock(), "each" if verify_each else "stage")

@@ -104,7 +104,7 @@ def _interpret(model: Any) -> None:
 
 
 def _compare(args: Any, model: Any, inputs: dict[str, Any], outputs: dict[str, Any]) -> int:
-    from xcc.comparison import Tolerance, compare, computed_in, stated
+    from xcc.driver.comparison import Tolerance, compare, computed_in, stated
 
     wanted, other = _reference(args.compare, inputs, outputs)
     if args.rtol is None and args.atol is None:
@@ -127,7 +127,7 @@ def _bisect(args: Any, model: Any, other: Any, inputs: dict[str, Any]) -> None:
     """Names the first wrong kernel of `model`, or else of the `other` one, if that is compiled by xcc too."""
     from pathlib import Path
 
-    from xcc.link import MEANING
+    from xcc.driver.link import MEANING
     from xcc.tools.arrays import fresh
     from xcc.tools.bisect import bisect, save
 

@@ -12,24 +12,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from xcc import kernels
 from xcc.diagnostics import CompilerBug, UserError, XccError
-from xcc.dumps import Dumper, stage_text
-from xcc.link import link_model
+from xcc.driver.dumps import Dumper, stage_text
+from xcc.driver.link import link_model
+from xcc.driver.plugins import loaded_plugins, plugins_of
+from xcc.driver.reproducer import save_module
+from xcc.driver.sources import Source, is_reference, load_source
+from xcc.driver.split import join_kernels, kernel_texts, kernel_work, strip_kernels
+from xcc.driver.stages import Clock, run_stage
+from xcc.driver.updates import mark_updates, proposed_updates
 from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.xt.sizes.equal_dims import note_equal_dims
-from xcc.plugins import loaded_plugins, plugins_of
-from xcc.reproducer import save_module
+from xcc.process import kernels
+from xcc.process.worker import KernelJob
 from xcc.runtime.artifact import Artifact
-from xcc.sources import Source, is_reference, load_source
-from xcc.split import join_kernels, kernel_texts, kernel_work, strip_kernels
-from xcc.stages import Clock, run_stage
 from xcc.targets.base import Chip, KernelBinary, Target, chip_of, get_target
 from xcc.targets.front import tile_pipeline
-from xcc.updates import mark_updates, proposed_updates
-from xcc.worker import KernelJob
 
 __all__ = ["Compiled", "Observer", "compile_model"]
 
@@ -58,7 +58,7 @@ class Compiled:
 
 def compile_model(model: Any, options: CompileOptions, pipeline: Pipeline | None = None, stop: str = "",
                   observer: Observer | None = None, emit: bool = False) -> Compiled:
-    """Compiles `model` (see :func:`xcc.sources.load_source`); `stop` names a stage to return the IR of.
+    """Compiles `model` (see :func:`xcc.driver.sources.load_source`); `stop` names a stage to return the IR of.
 
     With `emit` that is the last stage, as the kernels' code was made of it: those that spilled were compiled again."""
     watch = observer or Observer()
@@ -120,7 +120,7 @@ def _numbers_check(source: Source, options: CompileOptions) -> Any:
     """What looks at the numbers after each pass of a model's stage, where that was asked for."""
     if options.verify != NUMBERS:
         return None
-    from xcc.verify_numbers import NumbersCheck
+    from xcc.driver.verify_numbers import NumbersCheck
 
     return NumbersCheck(source.module, source.weights, options.precision)
 

@@ -7,10 +7,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from xcc import model_cache
+from xcc.cache import model_cache
 from xcc.diagnostics import UserError
-from xcc.isolation import can_isolate, compile_apart
 from xcc.options import CompileOptions
+from xcc.process.isolation import can_isolate, compile_apart
 from xcc.runtime.artifact import Artifact
 
 __all__ = ["compile_to_artifact"]
@@ -18,8 +18,8 @@ __all__ = ["compile_to_artifact"]
 
 def compile_to_artifact(model: Any, options: CompileOptions, pipeline: Any = None) -> Artifact:
     """The artifact of `model`, in memory or mapped from a file in the cache (or from one that has no name any more)."""
+    from xcc.driver.plugins import loaded_plugins
     from xcc.frontends.torch.program import captured, is_program
-    from xcc.plugins import loaded_plugins
 
     if pipeline is not None and not hasattr(pipeline, "stage_names"):
         raise UserError(f"pipeline is a {type(pipeline).__name__}; give a Pipeline (Pipeline.parse makes one of text)")
@@ -47,7 +47,7 @@ def compile_to_artifact(model: Any, options: CompileOptions, pipeline: Any = Non
 
 
 def _compile_here(model: Any, options: CompileOptions, pipeline: Any) -> Artifact:
-    from xcc.versions import compile_versions
+    from xcc.driver.versions import compile_versions
 
     artifact = compile_versions(model, options, pipeline).artifact
     assert artifact is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xcc import symbolic, tile
 from xcc._mlir import ir
-from xcc.link import link_program
+from xcc.driver.link import link_program
 from xcc.passes.base import PassContext
 from xcc.passes.walk import ops_where
 from xcc.runtime.artifact import Artifact

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xcc import kernels, tile
+from xcc import tile
 from xcc.diagnostics import UserError
 from xcc.frontends.kernel.arguments import Array
 from xcc.frontends.kernel.launching import Code, DeviceCode, HostCode
 from xcc.frontends.kernel.specialise import ArrayOf, Specialisation
 from xcc.options import CompileOptions
+from xcc.process import kernels
+from xcc.process.worker import KernelJob
 from xcc.runtime.dlpack import CPU, CUDA, ROCM
 from xcc.runtime.executors import executor_module, on_host
 from xcc.targets.base import chip_of, get_target, target_names
 from xcc.targets.front import tile_pipeline
 from xcc.targets.hints import called
-from xcc.worker import KernelJob
 
 __all__ = ["Stages", "compiled", "loaded", "stages", "target_of"]
 

@@ -32,7 +32,7 @@ def supported_ops() -> frozenset[str]:
     The registry imports MLIR, which a process that finds everything in the cache has no use for: another process lists
     them, once for each version of xcc.
     """
-    from xcc import cache as store
+    from xcc.cache import cache as store
 
     path = Path(store.folder()) / "models" / f"aten-ops-{store.compiler_version()}.list"
     try:

@@ -50,7 +50,7 @@ __all__ = ["lower_main"]
 def lower_main(module: Any, weights: WeightStore, shares: Shares | None = None) -> Program:
     """The host program of `module`. Constants that kernels read from memory are added to `weights`.
 
-    `shares` has for kernels the operands and results that may be one buffer (xcc.shared_buffers).
+    `shares` has for kernels the operands and results that may be one buffer (xcc.driver.shared_buffers).
     """
     with module.context:
         functions = [op for op in module.body if op.operation.name == "func.func" and "xt.kernel" not in op.attributes]

@@ -60,7 +60,7 @@ class Machine:
 
 def measured(threads: int = 0, again: bool = False) -> Machine:
     """The limits for `threads` threads (0: one a physical core), from the file or measured now."""
-    from xcc.cache import folder
+    from xcc.cache.cache import folder
     from xcc.runtime.cores import physical_cores
     from xcc.targets.cpu.chip import real_host
 

@@ -14,7 +14,7 @@ from xcc.runtime.library import load_library
 from xcc.runtime.tile_registers import allow_tiles
 from xcc.targets.base import KernelBinary
 from xcc.targets.cpu.machine import Machine, measured
-from xcc.tuner_bench import Measured, Subject, random_array
+from xcc.tuning.tuner_bench import Measured, Subject, random_array
 
 __all__ = ["limits", "measure"]
 

@@ -20,7 +20,7 @@ from xcc.runtime.cuda_driver import CudaDriver
 from xcc.runtime.dtypes import numpy_dtype
 from xcc.runtime.gpu_profile import FLUSH_BYTES
 from xcc.targets.base import KernelBinary
-from xcc.tuner_bench import Measured, Subject, random_array
+from xcc.tuning.tuner_bench import Measured, Subject, random_array
 
 __all__ = ["measure"]
 

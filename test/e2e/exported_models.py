@@ -123,7 +123,7 @@ def export_missing(names: Sequence[str], folder: Path, limit: int) -> dict[str, 
 
 def check_all(names: Sequence[str], folder: Path, args: argparse.Namespace) -> bool:
     """Checks models that are in `folder` and keeps a row of each; whether all are right."""
-    from xcc.cache import compiler_version
+    from xcc.cache.cache import compiler_version
 
     where = compiler_version()[:12], machine()
     checks = [*(args.check or ()), *(ON_GPU if args.gpu else ())] or list(DEFAULT)

@@ -236,7 +236,7 @@ def test_declarations() -> None:
 def test_a_compiled_kernel_is_found_again(tmp_path: Path) -> None:
     """The second process compiles nothing: no compiler process starts."""
     script = tmp_path / "k.py"
-    script.write_text(KERNELS + "\nimport numpy, sys\nfrom xcc import kernels\nstarted = []\n"
+    script.write_text(KERNELS + "\nimport numpy, sys\nfrom xcc.process import kernels\nstarted = []\n"
                       "old = kernels._take_worker\nkernels._take_worker = lambda: started.append(1) or old()\n"
                       "y = numpy.zeros((2, 5), 'f4')\nscaled(y + 1, y, 2.0)\nassert y.sum() == 20\n"
                       "print(len(started))\n")

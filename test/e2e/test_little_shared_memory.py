@@ -12,7 +12,7 @@ from compiled import EXAMPLES, compare
 from small_graphs import compiled, model_of, node, numbers, reference
 from test_gpu_fusions import KINDS, ROWS, addend, attention, batched, convolution, product
 
-from xcc import worker
+from xcc.process import worker
 from xcc.runtime.program import Launch
 
 CHIPS = ("gfx942", "gfx1100", "gfx1201", "sm_80", "sm_90a")

@@ -12,12 +12,12 @@ from narrow_models import TYPES, Narrow
 
 import xcc
 from xcc.dialects import xt
+from xcc.driver.sources import load_source
 from xcc.interpreter.executor import make_executor
 from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
 from xcc.passes.xt.graph.rewrite import name_of, walk_ops
 from xcc.passes.xt.xt_fold import stored_bits
-from xcc.sources import load_source
 from xcc.targets.base import chip_of, get_target
 
 CHIPS = {"cpu": "x86-64-v4", "nvptx": "sm_90a", "amdgcn": "gfx942"}

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import xcc
-from xcc.cache import PARTS
+from xcc.cache.cache import PARTS
 from xcc.targets import folders
 
 STEPS = (Path(__file__).resolve().parents[2] / "CONTRIBUTING.md").read_text()

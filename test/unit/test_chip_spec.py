@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from xcc.diagnostics import UserError
+from xcc.driver.versions import compile_versions
 from xcc.options import CompileOptions
 from xcc.runtime import cores
 from xcc.targets import base
@@ -15,7 +16,6 @@ from xcc.targets.base import chip_of, get_target
 from xcc.targets.chip_spec import chip_facts, chip_from_facts, spec_of, split_specs
 from xcc.targets.cpu import chip as cpu_chip
 from xcc.targets.cpu.target import required_flags
-from xcc.versions import compile_versions
 
 HOSTS = sorted((Path(__file__).parents[1] / "hosts").glob("*.json"))
 CPU = get_target("cpu")

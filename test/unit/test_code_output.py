@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from xcc.compiler import compile_model
+from xcc.driver.versions import compile_versions
 from xcc.options import CompileOptions
 from xcc.targets.nvptx.ptxas import find_ptxas
 from xcc.tools.xcc_cli import main
-from xcc.versions import compile_versions
 
 # Two kernels of one form with shared memory, and one without.
 MODEL = """

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from xcc.comparison import SHARES, Tolerance, compare, computed_in, stated
+from xcc.driver.comparison import SHARES, Tolerance, compare, computed_in, stated
 
 WANTED = np.array([-100.0, 0.5, 3.0], np.float32)
 

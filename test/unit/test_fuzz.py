@@ -14,8 +14,8 @@ import pytest
 from mutations import MODELS, damaged
 
 from xcc.diagnostics import UserError
+from xcc.driver.sources import load_source
 from xcc.options import CompileOptions
-from xcc.sources import load_source
 
 ROUNDS = int(os.environ.get("XCC_FUZZ", "20"))
 

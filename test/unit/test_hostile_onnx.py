@@ -12,8 +12,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from xcc.diagnostics import UserError
+from xcc.driver.sources import load_source
 from xcc.options import CompileOptions
-from xcc.sources import load_source
 from xcc.tools import xcc_cli
 
 

@@ -26,7 +26,7 @@ IN_A_KERNEL = "kernels: form-kernels; linalg: test-fail{how=hang}"
 IN_A_STAGE = "xt: mlir(cse); kernels: test-fail{how=hang}"
 AT_A_FORK = """
 import os, signal, sys, time
-from xcc.fork_guard import fork_guard
+from xcc.process.fork_guard import fork_guard
 
 def fork(real=os.fork):
     child = real()

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import xcc
-from xcc import isolation
 from xcc.passes.pipeline import Pipeline
+from xcc.process import isolation
 
 N8 = 'tensor<?x8xf32, ["n", 8]>'
 MODEL = f"""

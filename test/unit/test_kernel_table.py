@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xcc.kernel_table import kernel_table
+from xcc.driver.kernel_table import kernel_table
 from xcc.targets.base import KernelBinary, KernelLaunch
 
 

@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import xcc
-from xcc import cache, model_cache
+from xcc.cache import cache, model_cache
 from xcc.options import CompileOptions
 from xcc.tools import xcc_cli
 
@@ -22,7 +22,7 @@ from xcc.tools import xcc_cli
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XCC_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr("xcc.fork_guard.fork_guard", lambda _describe: None)      # tests are no command of their own
+    monkeypatch.setattr("xcc.process.fork_guard.fork_guard", lambda _describe: None)  # tests are not a command
 
 
 def save_model(path: Path, factor: float = 2.0) -> Path:

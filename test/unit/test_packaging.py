@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from xcc import cache
+from xcc.cache import cache
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = """
@@ -44,7 +44,7 @@ def test_packages_are_the_folders_that_exist() -> None:
     assert {named[p] for p in setup["packages"]} == folders
     assert set(setup["packages"]) == set(named)
     for package, folder in named.items():
-        assert package == "xcc" or package == "xcc." + folder.replace("/", ".")
+        assert package == "xcc" or package == "xcc." + folder.removeprefix("xcc/").replace("/", ".")
 
 
 def test_every_folder_is_a_package() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from xcc._mlir import ir
-from xcc.shared_buffers import Wanted, shared_buffers
+from xcc.driver.shared_buffers import Wanted, shared_buffers
 
 TEXT = """
 func.func @k(%a: memref<64xf32>, %b: memref<64xf32>, %r: memref<64xf32>) {{

@@ -22,7 +22,7 @@ from xcc.passes.linalg.schedule.neighbours import neighbours
 from xcc.passes.linalg.schedule.tuning import Database, signature
 from xcc.targets.cpu import chip as cpu_chip
 from xcc.targets.cpu.strategy import configure
-from xcc.tuner import tune
+from xcc.tuning.tuner import tune
 
 MODEL = """
 func.func @main(%x: tensor<64x96xf32> {xt.name = "x"}) -> (tensor<64x96xf32> {xt.name = "y"}) {
@@ -174,7 +174,7 @@ def test_products_are_cut_as_the_database_says(tmp_path, entry, given, parts):
 
 
 def test_parts_of_products_are_kept_where_they_are_faster(tmp_path, monkeypatch):
-    from xcc import tuner_parts
+    from xcc.tuning import tuner_parts
 
     def seconds(text: str, options: CompileOptions, parts: int) -> float | None:
         assert '"xt.dot_general"' in text and parse_module(text, new_context(), "alone")

@@ -8,7 +8,7 @@ import pytest
 
 from xcc.targets.base import KernelBinary, KernelLaunch
 from xcc.targets.nvptx import measure as gpu
-from xcc.tuner_bench import Subject
+from xcc.tuning.tuner_bench import Subject
 
 
 class FakeDriver:

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from xcc import cache, kernels, worker
+from xcc.cache import cache
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.options import CompileOptions
+from xcc.process import kernels, worker
+from xcc.process.worker import KernelJob, KernelResult
 from xcc.symbolic import sym
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
-from xcc.worker import KernelJob, KernelResult
 
 TEXT = "func.func @k() -> i32 {\n  %a = arith.constant 2 : i32\n  %b = arith.addi %a, %a : i32\n  return %b : i32\n}\n"
 CHIP = Chip("some-chip", "x86_64", "generic")
@@ -95,9 +96,9 @@ FORKING = """
 import os, sys
 sys.path.insert(0, FOLDER)
 from test_workers import job
-from xcc import kernels
+from xcc.process import kernels
 from xcc.diagnostics import CompilerBug
-from xcc.fork_guard import fork_guard, may_fork
+from xcc.process.fork_guard import fork_guard, may_fork
 assert not may_fork()
 fork_guard(lambda: CompilerBug("it died"))
 assert may_fork()

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import xcc
-from xcc.comparison import compare, computed_in, stated
+from xcc.driver.comparison import compare, computed_in, stated
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,15 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from xcc.diagnostics import CompilerBug
+from xcc.driver.plugins import loaded_plugins
 from xcc.options import CompileOptions
 from xcc.passes.pipeline import Stage
-from xcc.plugins import loaded_plugins
 from xcc.targets.base import Chip, get_target
 from xcc.targets.chip_spec import spec_of
 from xcc.weights import WeightStore
 
 if TYPE_CHECKING:
-    from xcc.worker import KernelJob
+    from xcc.process.worker import KernelJob
 
 __all__ = ["import_command", "save_kernel", "save_module", "save_text"]
 
@@ -70,7 +70,7 @@ def _flags(options: CompileOptions, chip: Chip) -> list[str]:
 
 
 def _folder() -> Path:
-    from xcc.cache import folder
+    from xcc.cache.cache import folder
 
     path = Path(os.environ.get("XCC_REPRODUCER_DIR") or folder() / "bugs")
     try:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from xcc.fork_guard import end_with_parent
 from xcc.options import CompileOptions
+from xcc.process.fork_guard import end_with_parent
 
 __all__ = ["Forked", "prepare"]
 
@@ -34,8 +34,8 @@ def prepare(target: str, frontend: str) -> None:
     It compiles a model of one op, since much is imported where it is used. What goes wrong here does so again later,
     where it is reported.
     """
-    from xcc.sources import FRONTENDS
-    from xcc.versions import compile_versions
+    from xcc.driver.sources import FRONTENDS
+    from xcc.driver.versions import compile_versions
 
     try:
         if frontend and frontend not in _PREPARED:

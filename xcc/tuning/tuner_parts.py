@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from xcc.diagnostics import CompilerBug, UserError
+from xcc.driver.sources import load_source
+from xcc.driver.stages import Clock, run_stage
 from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
 from xcc.passes.linalg.schedule.tuning import Database
 from xcc.passes.pipeline import Pipeline, Stage
-from xcc.sources import load_source
-from xcc.stages import Clock, run_stage
 from xcc.targets.base import chip_of, get_target
 
 __all__ = ["tune_parts"]
@@ -105,7 +105,7 @@ def _seconds(text: str, options: CompileOptions, parts: int) -> float | None:
 
     from xcc.facade import compile_to_artifact
     from xcc.runtime.model import Model
-    from xcc.tuner_bench import random_array
+    from xcc.tuning.tuner_bench import random_array
 
     plan = get_target(options.target).pipeline(options)
     if parts:

@@ -9,8 +9,8 @@ from typing import Any
 
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
-from xcc.sources import STAGE_ATTRIBUTE
-from xcc.split import join_kernels
+from xcc.driver.sources import STAGE_ATTRIBUTE
+from xcc.driver.split import join_kernels
 from xcc.weight_files import write_weights
 from xcc.weights import WeightStore
 

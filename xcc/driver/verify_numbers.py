@@ -9,12 +9,12 @@ import numpy as np
 
 from xcc import symbolic
 from xcc._mlir import ir
-from xcc.comparison import SHARES, compare, stated
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.dialects.xt.interpret import interpret
 from xcc.dialects.xt.reading import value_symbols
 from xcc.dialects.xt.types import TensorType, numpy_dtype
-from xcc.stages import of_a_user
+from xcc.driver.comparison import SHARES, compare, stated
+from xcc.driver.stages import of_a_user
 
 __all__ = ["NumbersCheck"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from xcc._mlir import ir
 from xcc.context import parse_module
-from xcc.sources import STAGE_ATTRIBUTE, Source
+from xcc.driver.sources import STAGE_ATTRIBUTE, Source
 
 __all__ = ["join_kernels", "kernel_texts", "kernel_work", "strip_kernels"]
 

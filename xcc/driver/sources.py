@@ -11,9 +11,9 @@ from typing import Any
 
 from xcc.context import new_context, parse_module
 from xcc.diagnostics import CompilerBug, UserError, XccError, one_line
+from xcc.driver.reproducer import import_command
 from xcc.frontends.torch.program import is_program
 from xcc.options import CompileOptions
-from xcc.reproducer import import_command
 from xcc.weights import WeightStore
 
 __all__ = ["STAGE_ATTRIBUTE", "Source", "is_reference", "load_source"]

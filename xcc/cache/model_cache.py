@@ -6,7 +6,7 @@ the artifact. Found before MLIR, onnx or numpy is imported.
 
 Folder ``models`` of xcc's folder: ``<hash>.list``, and ``<hash>.xcm`` with its facts in ``<hash>.json``. The latter has
 the artifact's size and CRC-32, checked while it is copied; what does not fit is removed and compiled again. Kernels
-and artifacts share the size that :mod:`xcc.cache` keeps to.
+and artifacts share the size that :mod:`xcc.cache.cache` keeps to.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xcc import cache
+from xcc.cache import cache
 from xcc.frontends.torch.program import TorchProgram
 from xcc.options import CompileOptions
 from xcc.runtime.output_file import output_file

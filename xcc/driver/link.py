@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from xcc import symbolic
+from xcc.driver.sources import Source
 from xcc.passes.base import PassContext
 from xcc.runtime.arena import touched, walk
 from xcc.runtime.artifact import FORMAT_VERSION, Artifact
 from xcc.runtime.program import Buffer, BufferKind, For, If, Launch, Program, Statement, While, to_json
-from xcc.sources import Source
 from xcc.symbolic import Dim
 from xcc.targets.base import KernelBinary, Target
 from xcc.targets.chip_spec import chip_facts
@@ -97,7 +97,7 @@ def _manifest(name: str, program: Program, kernels: tuple[KernelBinary, ...], ct
               work: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     from importlib import metadata
 
-    from xcc.cache import compiler_version
+    from xcc.cache.cache import compiler_version
 
     def signature(indices: tuple[int, ...]) -> list[dict[str, Any]]:
         return [{"name": b.name, "dtype": b.dtype, "shape": to_json(b.shape)}

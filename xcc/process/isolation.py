@@ -2,8 +2,8 @@
 
 A *nursery* (fork server) starts once and has the compiler imported. For each model it forks a child, which compiles and
 writes the artifact into a file; before each stage the child forks again and the one left behind watches
-(:mod:`xcc.fork_guard`), so that what a stage dies of can be reported with the module that it was given. Nothing of the
-caller's threads or memory is in these processes, and nothing of theirs stays in the caller.
+(:mod:`xcc.process.fork_guard`), so that what a stage dies of can be reported with the module that it was given. Nothing
+of the caller's threads or memory is in these processes, and nothing of theirs stays in the caller.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from xcc.child import Child
 from xcc.diagnostics import EXIT_BUG, CompilerBug, UserError
-from xcc.forked import prepare
 from xcc.frontends.torch.program import StoredProgram, TorchProgram
 from xcc.options import CompileOptions
-from xcc.worker import read_frame, write_frame
+from xcc.process.child import Child
+from xcc.process.forked import prepare
+from xcc.process.worker import read_frame, write_frame
 
 __all__ = ["ModelJob", "can_isolate", "compile_apart"]
 
@@ -54,14 +54,14 @@ def can_isolate(model: Any, pipeline: Any) -> tuple[str, ...] | None:
 
     That is so for passes whose class is in no file, and on systems without fork.
     """
-    from xcc.plugins import loaded_plugins
+    from xcc.driver.plugins import loaded_plugins
 
     known = isinstance(model, (str, Path, TorchProgram)) or hasattr(model, "opset_import")
     if not hasattr(os, "fork") or not known:
         return None
     if pipeline is None:
         return loaded_plugins()
-    from xcc.plugins import plugins_of
+    from xcc.driver.plugins import plugins_of
 
     try:
         return (*loaded_plugins(), *plugins_of(pipeline))
@@ -117,12 +117,12 @@ def _take() -> Child:
             nursery = _IDLE.pop()
             if nursery.alive:
                 return nursery
-    return Child("xcc.isolation", own_session=True)
+    return Child("xcc.process.isolation", own_session=True)
 
 
 def serve() -> None:
     """The nursery: a child for each job until standard input closes."""
-    import xcc.versions  # noqa: F401
+    import xcc.driver.versions  # noqa: F401
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
@@ -132,7 +132,7 @@ def serve() -> None:
             job: ModelJob = read_frame(sys.stdin.buffer)
         except EOFError:
             return
-        from xcc.fork_guard import signal_name
+        from xcc.process.fork_guard import signal_name
 
         prepare(job.options.target, job.frontend)
         child = os.fork()
@@ -147,7 +147,7 @@ def serve() -> None:
 
 def _wait(child: int, job: ModelJob) -> int:
     """The status that `child` ends with. When nobody is left to hear of it, the whole session ends with it."""
-    from xcc.fork_guard import wait
+    from xcc.process.fork_guard import wait
 
     if hasattr(os, "pidfd_open"):
         events = select.poll()
@@ -185,10 +185,10 @@ def _compile(job: ModelJob, answers: BinaryIO) -> int:
 
 def _result(job: ModelJob, crashed: Any) -> tuple[Any, ...]:
     from xcc.compiler import Observer
-    from xcc.fork_guard import fork_guard
+    from xcc.driver.plugins import load_plugin
+    from xcc.driver.versions import compile_versions
     from xcc.passes.pipeline import Pipeline
-    from xcc.plugins import load_plugin
-    from xcc.versions import compile_versions
+    from xcc.process.fork_guard import fork_guard
 
     for plugin in job.plugins:
         load_plugin(plugin)

@@ -1,9 +1,9 @@
 """Compiled kernels on disk, by the hash of everything that decides their code.
 
 An entry is one file: a JSON line with the launches and a checksum, then the code. Files are written under another
-name and renamed, so that readers never see half of one. Kernels and the artifacts of :mod:`xcc.model_cache` together
-are kept under a size by removing what was unused longest. ``XCC_CACHE_DIR`` names the folder, ``XCC_CACHE_BYTES`` its
-size (default 4 GiB).
+name and renamed, so that readers never see half of one. Kernels and the artifacts of :mod:`xcc.cache.model_cache`
+together are kept under a size by removing what was unused longest. ``XCC_CACHE_DIR`` names the folder,
+``XCC_CACHE_BYTES`` its size (default 4 GiB).
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from xcc.diagnostics import UserError
 from xcc.targets.base import KernelBinary, KernelLaunch
 
 if TYPE_CHECKING:
-    from xcc.worker import KernelJob
+    from xcc.process.worker import KernelJob
 
 __all__ = ["compiler_version", "folder", "key_of", "limit", "load", "store", "trim"]
 
 DEFAULT_BYTES = 4 << 30
 KINDS = ("kernels", "models")
-PARTS = ("dialects", "frontends", "interpreter", "passes", "runtime", "targets", "tile", "tools")
-"""The package's folders, which lie in that of ``xcc`` or, in a checkout, beside it."""
+PARTS = ("cache", "dialects", "driver", "frontends", "interpreter", "passes", "process", "runtime", "targets", "tile",
+         "tools", "tuning")
+"""The package's folders, which lie in that of ``xcc`` or, in a checkout, some of them beside it."""
 SOURCES = ("*.py", "*.ll", "*.txt")
 ABANDONED = 86400.0     # seconds after which a file that was to be renamed is what a crash left
 

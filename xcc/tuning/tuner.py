@@ -16,22 +16,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from xcc import kernels
 from xcc.diagnostics import CompilerBug, UserError
+from xcc.driver.plugins import loaded_plugins
+from xcc.driver.sources import load_source
+from xcc.driver.split import kernel_texts
+from xcc.driver.stages import Clock, run_stage
 from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
 from xcc.passes.linalg.schedule.tuning import Database, signature
-from xcc.plugins import loaded_plugins
+from xcc.process import kernels
+from xcc.process.worker import KernelJob
 from xcc.runtime.executors import on_host
-from xcc.sources import load_source
-from xcc.split import kernel_texts
-from xcc.stages import Clock, run_stage
 from xcc.symbolic import Dim
 from xcc.targets.base import KernelBinary, chip_of, get_target
 from xcc.targets.folders import part, target_names
-from xcc.tuner_bench import Bench, Measured, Subject
-from xcc.tuner_parts import tune_parts
-from xcc.worker import KernelJob
+from xcc.tuning.tuner_bench import Bench, Measured, Subject
+from xcc.tuning.tuner_parts import tune_parts
 
 __all__ = ["Measured", "Subject", "tune"]
 

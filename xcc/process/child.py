@@ -1,7 +1,8 @@
 """Processes that compile: Python programs that take frames on standard input and answer with frames.
 
-A frame is a length and a pickle (:func:`xcc.worker.write_frame`). What such a process writes to standard error goes
-into a file: :meth:`Child.relay` passes it on after a piece of work, and when the process dies its last line says why.
+A frame is a length and a pickle (:func:`xcc.process.worker.write_frame`). What such a process writes to standard error
+goes into a file: :meth:`Child.relay` passes it on after a piece of work, and when the process dies its last line says
+why.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from xcc.forked import Forked
-from xcc.worker import read_frame, write_frame
+from xcc.process.forked import Forked
+from xcc.process.worker import read_frame, write_frame
 
 __all__ = ["Child"]
 

@@ -92,11 +92,11 @@ def _spills(result: KernelResult) -> int:
 def _attempt(job: KernelJob, at: Any, smaller: int = 0) -> KernelResult:
     """The kernel compiled once, its tiles made smaller so many times than the strategy's."""
     from xcc.context import parse_module
+    from xcc.driver.plugins import load_plugin
+    from xcc.driver.shared_buffers import shared_buffers, wanted_pairs
+    from xcc.driver.stages import Clock, run_stage
     from xcc.passes.base import PassContext
     from xcc.passes.pipeline import Pipeline
-    from xcc.plugins import load_plugin
-    from xcc.shared_buffers import shared_buffers, wanted_pairs
-    from xcc.stages import Clock, run_stage
     from xcc.targets.base import get_target
 
     for plugin in job.plugins:

@@ -8,11 +8,12 @@ import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from xcc import cache, reproducer
-from xcc.child import Child
+from xcc.cache import cache
 from xcc.diagnostics import UserError
-from xcc.fork_guard import may_fork
-from xcc.worker import KernelJob, KernelResult, compile_kernel
+from xcc.driver import reproducer
+from xcc.process.child import Child
+from xcc.process.fork_guard import may_fork
+from xcc.process.worker import KernelJob, KernelResult, compile_kernel
 
 __all__ = ["compile_all", "shut_down"]
 
@@ -134,7 +135,8 @@ def _take_worker() -> Child:
 
 
 def _start_worker(fork: bool) -> Child:
-    return Child("xcc.worker", {"XCC_WORKER": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}, fork=fork)
+    alone = {"XCC_WORKER": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    return Child("xcc.process.worker", alone, fork=fork)
 
 
 def shut_down() -> None:

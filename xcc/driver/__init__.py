@@ -1,0 +1,1 @@
+"""The steps of a compilation: sources, stages, dumps, linking, versions; and what is told when one fails."""
