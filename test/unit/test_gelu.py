@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from test_elementary import ulps
 
-from xcc.passes.vector.unroll.scale import has_instruction
+from xcc.passes.shared.lanes import has_instruction
 from xcc.targets.cpu.chip import CHIPS, host
 
 TABLES = pytest.param(None, marks=pytest.mark.skipif(not has_instruction(host()), reason="no lookups on this CPU"))
