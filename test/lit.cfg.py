@@ -27,6 +27,7 @@ for tool in ("xcc_opt", "xcc_run", "xcc_bench", "xcc_cli"):
 config.substitutions += [  # noqa: F821
     ("%xcc", f"{python} -m xcc.tools.xcc_cli"),
     ("%python", python),
-    ("%decisions", "stage-operands, pipeline-loads, overlap-products, plan-shared-memory"),     # ahead of distribute
+    ("%decisions", "stage-operands, pipeline-loads, overlap-products, plan-shared-memory, peel-steps, "
+                   "persistent-grid, group-tiles, epilogue-pieces, prefetch-epilogue"),
     (r"\bfilecheck\b", os.path.join(os.path.dirname(python), "filecheck")),
 ]

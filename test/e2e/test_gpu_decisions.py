@@ -20,14 +20,14 @@ from xcc.targets.gpu_stages import DECISIONS
 from xcc.targets.nvptx.chip import chips
 
 ALL = {**chips(), **AMD}
-M, N, K = 192, 128, 512
+M, N, K = 128, 128, 512
 
-# relu(a b + bias) + rest in tiles of 64x64
+# relu(a b^T + bias) + rest in tiles of 64x64
 PROGRAM = f"""
-func.func @product(%a: memref<{M}x{K}xf16>, %b: memref<{K}x{N}xf16>, %bias: memref<{N}xf16>,
+func.func @product(%a: memref<{M}x{K}xf16>, %b: memref<{N}x{K}xf16>, %bias: memref<{N}xf16>,
                    %rest: memref<{M}x{N}xf16>, %o: memref<{M}x{N}xf16>)
     attributes {{xt.kernel, xcc.config = {{gpu = {{threads = 128 : i64, stages = 4 : i64, warpgroup = true,
-                                                 group = 2 : i64, persistent = 4 : i64}}}}}} {{
+                                                 group = 2 : i64, persistent = 3 : i64}}}}}} {{
   %c0 = arith.constant 0 : index
   %step = arith.constant 64 : index
   %end = arith.constant {K} : index
@@ -37,8 +37,8 @@ func.func @product(%a: memref<{M}x{K}xf16>, %b: memref<{K}x{N}xf16>, %bias: memr
     %zero = arith.constant dense<0.0> : vector<64x64xf32>
     %r = scf.for %p = %c0 to %end step %step iter_args(%acc = %zero) -> (vector<64x64xf32>) {{
       %ta = vector.transfer_read %a[%i, %p], %h {{in_bounds = [true, true]}} : memref<{M}x{K}xf16>, vector<64x64xf16>
-      %tb = vector.transfer_read %b[%p, %j], %h {{in_bounds = [true, true]}} : memref<{K}x{N}xf16>, vector<64x64xf16>
-      %c = vector.contract {{indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+      %tb = vector.transfer_read %b[%j, %p], %h {{in_bounds = [true, true]}} : memref<{N}x{K}xf16>, vector<64x64xf16>
+      %c = vector.contract {{indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>,
           affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"],
           kind = #vector.kind<add>}} %ta, %tb, %acc : vector<64x64xf16>, vector<64x64xf16> into vector<64x64xf32>
       scf.yield %c : vector<64x64xf32>
@@ -72,7 +72,7 @@ def decided(chip: str, dropped: tuple[str, ...] = ()) -> str:
 def emitted(text: str, chip: str) -> str:
     """The code of a thread that `distribute` makes of it, which must compute what numpy does."""
     rng = np.random.default_rng(1)
-    a, b, bias, rest = (rng.integers(-3, 4, s).astype(np.float16) for s in ((M, K), (K, N), (N,), (M, N)))
+    a, b, bias, rest = (rng.integers(-3, 4, s).astype(np.float16) for s in ((M, K), (N, K), (N,), (M, N)))
     out = np.full((M, N), np.nan, np.float16)
     with ir.Context() as context:
         context.allow_unregistered_dialects = True
@@ -82,7 +82,7 @@ def emitted(text: str, chip: str) -> str:
         [launch] = kernel_launches(module)
         run_kernel(module, launch.entry, (symbolic.evaluate(launch.grid[0], {}), 1, 1), launch.block,
                    [a, b, bias, rest, out], options=Options(warp=ALL[chip].warp), dynamic_shared=launch.shared_bytes)
-        want = np.maximum(a.astype(np.float64) @ b.astype(np.float64) + bias, 0) + rest
+        want = np.maximum(a.astype(np.float64) @ b.astype(np.float64).T + bias, 0) + rest
         np.testing.assert_array_equal(out, want.astype(np.float16))
         return str(module)
 
@@ -115,8 +115,24 @@ EDITS: dict[str, tuple[str, tuple[tuple[str, str], ...], Callable[[str], Any]]] 
     "through-registers": ("sm_80", ((r'"async"', '"registers"'), (r"slots = 4", "slots = 2")),
                           lambda code: "async" not in code),
     "one-operand": ("sm_80", ((r"(xcc.staged = \[)\{[^}]*\}", r"\1{}"),), lambda code: "async" in code),
-    "waits-for-itself": ("sm_90a", ((r"xcc.in_flight = 1 : i64, ", ""),),
+    "waits-for-itself": ("sm_90a", ((r"xcc.in_flight = 1 : i64, ", ""), (r", xcc.persistent = 3 : i64", "")),
                          lambda code: "wgmma.wait.group" not in code),
+    "more-behind-the-loop": ("sm_80", ((r"xcc.peeled = 3", "xcc.peeled = 5"),),
+                             lambda code: code.count("device_async_copy") < 60),
+    "all-behind-the-loop": ("gfx942", ((r"xcc.peeled = 2", "xcc.peeled = 8"), (r", xcc.unroll = 2 : i64", "")),
+                            lambda code: "scf.for" not in code),
+    "unrolled-by-three": ("gfx942", ((r"xcc.unroll = 2", "xcc.unroll = 3"),), lambda code: "count = 3" in code),
+    "other-workgroups": ("sm_90a", ((r"xcc.persistent = 3", "xcc.persistent = 2"),),
+                         lambda code: 'xcc.grid = "2"' in code),
+    "a-workgroup-each": ("sm_90a", ((r", xcc.persistent = 3 : i64", ""),), lambda code: 'xcc.grid = "4"' in code),
+    "other-groups": ("sm_80", ((r"xcc.group = 2", "xcc.group = 3"),), lambda _: True),
+    "row-by-row": ("sm_80", ((r"xcc.group = 2 : i64", ""),), lambda _: True),
+    "smaller-pieces": ("sm_90a", ((r"xcc.pieces = 16", "xcc.pieces = 8"),), lambda code: "vector<8xf16>" in code),
+    "whole": ("sm_90a", ((r", xcc.pieces = 16 : i64", ""), (r"xcc.in_pieces, ", ""), (r", xcc.prefetch = 4 : i64", "")),
+              lambda code: "arith.maximumf" in code and "vector<32xf16>" in code),
+    "a-part-whole": ("sm_90a", ((r"(arith.maximumf [^{]*\{)xcc.in_pieces, ", r"\1"),),
+                     lambda code: "vector<32xf16>" in code),
+    "later-loads": ("sm_90a", ((r"xcc.prefetch = 4", "xcc.prefetch = 2"),), lambda _: True),
     "another-order": ("gfx942", ((r'(xcc.staged = \[\{[^}]*memory = )"[^"]*"', rf'\1"{ROWS}"'),), lambda _: True),
 }
 
@@ -136,6 +152,12 @@ WRONG = {
     "no-copies": ("gfx942", (r'"registers"', '"async"'), "has not the form of asynchronous copies"),
     "no-layout": ("sm_80", (r'memory = "[^"]*"', 'memory = "sideways"'), "has no memory layout"),
     "not-the-instructions": ("sm_90a", (r'memory = "[^"]*"', f'memory = "{ROWS}"'), "that its contraction can read"),
+    "more-than-all": ("sm_80", (r"xcc.peeled = 3", "xcc.peeled = 9"), "9 of 8 steps behind it"),
+    "no-divisor": ("gfx942", (r"xcc.unroll = 2", "xcc.unroll = 4"), "xcc.unroll = 4 of 6 steps"),
+    "not-persistent": ("sm_80", (r"xcc.group = 2", "xcc.persistent = 3 : i64, xcc.group = 2"), "cannot be obeyed"),
+    "no-piece": ("sm_80", (r"xcc.staged", "xcc.in_pieces, xcc.staged"), "vector.contract cannot be computed in pieces"),
+    "too-early": ("sm_90a", (r"xcc.prefetch = 4", "xcc.prefetch = 9"), "cannot be loaded in its last steps"),
+    "early-and-whole": ("sm_90a", (r"xcc.in_pieces, (xcc.layout = [^}]*xcc.prefetch)", r"\1"), "cannot be obeyed"),
     "runs-on": ("sm_80", (r"xcc.stages = 4", "xcc.in_flight = 1 : i64, xcc.stages = 4"), "what runs on are warpgroups"),
 }
 

@@ -48,7 +48,7 @@ def write(k: Any, op: Any) -> None:
     transfer = Transfer(k, op, Access(op, k.chip.vector_bytes), layout)
 
     def store() -> None:
-        for batch in k.pieces.batches(value, transfer.groups):
+        for batch in k.pieces.batches(op, value, transfer.groups):
             held = [r for group in batch for r in group]
             piece = k.pieces.get(value, held)
             for group in batch:

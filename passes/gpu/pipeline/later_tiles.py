@@ -11,7 +11,7 @@ from typing import Any
 
 from xcc._mlir import arith_d, ir
 from xcc.passes.gpu.layout.registers import guarded, index, to_memory
-from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, REGISTERS, StagedTile
+from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, StagedTile
 from xcc.passes.gpu.layout.tile_ops import owner
 from xcc.passes.gpu.memory.gathers import reader
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
@@ -33,10 +33,8 @@ class LaterTiles:
 
     def __init__(self, k: Any, block: Any, plan: LoadsAhead, steps: Steps) -> None:
         self.k, self.block, self.plan, self.staged, self.steps = k, block, plan, plan.staged, steps
-        self.direct = [t for _, t in self.staged if t.load == ASYNC]
-        self.held = [t for _, t in self.staged if t.load == REGISTERS]
-        self.slots = max((t.slots for t in self.direct), default=2)
-        self.ahead = self.slots - 1 - plan.running
+        self.direct, self.held = plan.copied, plan.held
+        self.slots, self.ahead = plan.slots, plan.ahead
         self.endless = False
 
     def prepare(self) -> None:

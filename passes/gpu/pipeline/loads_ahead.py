@@ -5,8 +5,8 @@
     } {xcc.in_flight = 1, xcc.stages = 4}
 
 `stage-operands` writes the memory layouts, `pipeline-loads` stages and loads, `overlap-products` what runs on,
-`plan-shared-memory` slots and offsets. An operand of several contractions is described at the first. What is not
-complete is not pipelined; what cannot be done is a UserError.
+`plan-shared-memory` slots and offsets, `peel-steps` what stands behind the loop. An operand of several contractions is
+described at the first. What is not complete is not pipelined; what cannot be done is a UserError.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import memory_type
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, REGISTERS, StagedTile
 from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, int_attribute, owner, shape_of
+from xcc.passes.gpu.pipeline.loop_steps import Steps
 from xcc.passes.gpu.pipeline.staging_rules import loads_of_step, may_be_async, products, runs_on
 from xcc.passes.gpu.vendor import warpgroup
 
-__all__ = ["IN_FLIGHT", "STAGED", "STAGES", "LoadsAhead", "forget", "staged_tiles", "write_staged"]
+__all__ = ["IN_FLIGHT", "PEELED", "STAGED", "STAGES", "UNROLL", "LoadsAhead", "forget", "staged_tiles", "write_staged"]
 
 STAGED = "xcc.staged"           # on a vector.contract: of each operand, what is known of it in shared memory
 STAGES = "xcc.stages"           # on an scf.for: steps whose tiles are in shared memory at once
 IN_FLIGHT = "xcc.in_flight"     # on an scf.for: steps whose products may still run while the next one begins
+PEELED = "xcc.peeled"           # on an scf.for: last steps that stand behind the loop
+UNROLL = "xcc.unroll"           # on an scf.for: steps whose code LLVM makes one of the loop's; none: 1
 NUMBERS = ("slots", "offset")
 
 
@@ -53,21 +56,52 @@ class LoadsAhead:
         if not staged or not all(t.load and t.slots for _, t in staged):
             return None
         fenced = any(k.product(op).from_shared for op in products(loop))
-        plan = LoadsAhead(staged, int_attribute(loop, IN_FLIGHT), fenced)
-        wrong = plan.problem(k, loop)
-        if wrong:
-            raise UserError(f"{loop.location}: the loop's loads cannot run ahead as {STAGED} says: {wrong}")
-        return plan
+        return LoadsAhead(staged, int_attribute(loop, IN_FLIGHT), fenced)
+
+    @property
+    def copied(self) -> list[StagedTile]:
+        """The tiles that are copied asynchronously."""
+        return [t for _, t in self.staged if t.load == ASYNC]
+
+    @property
+    def held(self) -> list[StagedTile]:
+        """The tiles that go through registers."""
+        return [t for _, t in self.staged if t.load == REGISTERS]
+
+    @property
+    def slots(self) -> int:
+        """Of each tile, in the loop's first counter."""
+        return max((t.slots for t in self.copied), default=2)
+
+    @property
+    def ahead(self) -> int:
+        """Steps that copies are ahead."""
+        return self.slots - 1 - self.running
 
     @property
     def end(self) -> int:
         """The byte of shared memory behind all tiles."""
         return max(t.end for _, t in self.staged)
 
-    def problem(self, k: Any, loop: Any) -> str:
-        """Why this cannot be done; empty where it can."""
+    def check(self, k: Any, loop: Any) -> LoadsAhead:
+        """This, or a UserError where it cannot be done."""
+        wrong = self._wrong_slots(k, loop) or self.wrong_steps(k, loop, int_attribute(loop, PEELED))
+        if wrong:
+            raise UserError(f"{loop.location}: the loop's loads cannot run ahead as its attributes say: {wrong}")
+        return self
+
+    def wrong_steps(self, k: Any, loop: Any, peeled: int) -> str:
+        """Why the last `peeled` steps cannot stand behind `loop`; empty where they can."""
+        count, unroll = Steps.of(loop).count, int_attribute(loop, UNROLL)
+        if not 0 <= peeled <= count or peeled and self.held and (self.copied or self.running):
+            return f"{peeled} of {count} steps behind it ({PEELED}), or not all tiles are loaded in the same way"
+        if unroll and (not k.chip.llvm_schedules or unroll < 0 or not count or (count - peeled) % unroll):
+            return f"{UNROLL} = {unroll} of {count - peeled} steps: it must divide them, and LLVM schedule the code"
+        return ""
+
+    def _wrong_slots(self, k: Any, loop: Any) -> str:
         tiles = [t for _, t in self.staged]
-        slots = {t.slots for t in tiles if t.load == ASYNC}
+        slots = {t.slots for t in self.copied}
         if self.running not in (0, 1) or self.running and not runs_on(k, loop, len(tiles)):
             return f"{IN_FLIGHT} = {self.running}: what runs on are warpgroups that add to what a loop carries"
         if len(slots) > 1 or slots and min(slots) < 2 + self.running:

@@ -17,6 +17,11 @@ class Steps:
     def __init__(self, lower: Any, upper: Any, step: Any) -> None:
         self.lower, self.upper, self.step = lower, upper, step
 
+    @staticmethod
+    def of(loop: Any) -> Steps:
+        """The steps of an scf.for."""
+        return Steps(*list(loop.operands)[:3])
+
     @property
     def numbers(self) -> tuple[int, int, int]:
         """First step, end and distance of steps, which are constants."""

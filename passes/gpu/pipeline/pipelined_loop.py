@@ -23,13 +23,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import arith_d, ir, scf_d
+from xcc.diagnostics import UserError
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING
 from xcc.passes.gpu.layout.registers import index
-from xcc.passes.gpu.layout.tile_ops import is_vector
+from xcc.passes.gpu.layout.tile_ops import int_attribute, is_vector
 from xcc.passes.gpu.pipeline.later_tiles import LaterTiles
-from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
+from xcc.passes.gpu.pipeline.loads_ahead import PEELED, UNROLL, LoadsAhead
 from xcc.passes.gpu.pipeline.loop_steps import Steps
-from xcc.passes.gpu.pipeline.staging_rules import LOADS, products
 from xcc.passes.gpu.vendor import warpgroup
 
 if TYPE_CHECKING:
@@ -37,10 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PipelinedLoop", "pipelined_loop"]
 
-NAMED = 256     # registers that an instruction can name
-STRAIGHT = 4    # steps along k: to count fewer costs more than to read their code once
-EARLY = 8       # the last steps of a product, in which it loads what its epilogue reads
-FEW = 16        # steps along k: to load one more to no purpose costs more than the code of two steps that stand twice
 
 
 def pipelined_loop(k: Any, op: Any, plan: LoadsAhead) -> None:
@@ -56,11 +52,9 @@ class PipelinedLoop:
     def __init__(self, k: Any, op: Any, plan: LoadsAhead) -> None:
         self.k, self.op, self.plan = k, op, plan
         self.block = op.regions[0].blocks[0]
-        self.steps = Steps(*list(op.operands)[:3])
+        self.steps = Steps.of(op)
         self.tiles = LaterTiles(k, self.block, plan, self.steps)
-        plans = [k.product(o) for o in products(op)]
-        self.unrollable = len(plans) == 1 and plans[0].instruction is not None
-        self.apart = 0          # how many of the last steps stand behind the loop
+        self.apart = int_attribute(op, PEELED)      # how many of the last steps stand behind the loop
         self.is_last = False    # what is emitted is the last step: nothing is loaded for a step behind it
 
     def emit(self) -> None:
@@ -69,15 +63,16 @@ class PipelinedLoop:
         tiles.prepare()
         tiles.begin()
         counters = [index(0)] * (bool(tiles.direct) + bool(tiles.held))
-        self.apart = self.steps_apart() if k.chip.llvm_schedules and not tiles.direct else self.steps_without_copies()
-        early = self.loads_to_start() if self.apart and tiles.direct else []
+        early = self.loads_to_start()
         results = [*self.init, *counters]
         if not self.apart or self.apart < count:
             loop = self.loop(self.steps.at(count - self.apart) if self.apart else self.steps.upper, counters)
             results = list(loop.operation.results)
             if k.chip.llvm_schedules:
+                unroll = int_attribute(self.op, UNROLL)
+                how = f"count = {unroll} : i32" if unroll > 1 else "disable = true"
                 loop.operation.attributes["llvm.loop_annotation"] = ir.Attribute.parse(
-                    f"#llvm.loop_annotation<unroll = <{self.unrolled()}>>")
+                    f"#llvm.loop_annotation<unroll = <{how}>>")
         for n in range(count - self.apart, count):
             k.pieces.start(_share(early, n - count + self.apart, self.apart))
             self.is_last = k.holds_nothing = n == count - 1
@@ -140,49 +135,13 @@ class PipelinedLoop:
         for operand, _ in self.plan.staged:
             k.staged.pop(operand, None)
 
-    def unrolled(self) -> str:
-        """How LLVM unrolls the loop: by the two slots, whose offsets are then constants, but no further.
-
-        Not where that may leave a step over, as barriers cannot be in what is left over; nor where no loop would be
-        left, as the code before and behind it would then be among its own, or with FMAs or several products
-        (attention): what they hold may all be live at once.
-        """
-        inside = self.steps.count - self.apart
-        return "count = 2 : i32" if inside > 2 and inside % 2 == 0 and self.unrollable else "disable = true"
-
-    def steps_apart(self) -> int:
-        """How many steps stand behind the loop, which is unrolled by two: the last of an odd number; two of a small
-        even number, as the last one loads nothing there; all of them, where a loop would hold two at most.
-
-        Addresses and masks of gathers are kept from one step for the next where no loop is between them: that takes the
-        registers that CDNA has beyond those of a thread's own.
-        """
-        count = self.steps.count
-        if not self.unrollable or not count:
-            return 0
-        gathers = any(op.name != "vector.transfer_read" for t in self.tiles.held for op in t.slice if op.name in LOADS)
-        if gathers and self.k.chip.vector_registers <= NAMED:
-            return count % 2 if count > 2 else 0
-        if count <= STRAIGHT:
-            return count
-        return 1 if count % 2 else 2 if count <= FEW else 0
-
-    def steps_without_copies(self) -> int:
-        """How many steps stand behind a loop whose tiles are all copied asynchronously: those at the end have nothing
-        left to copy. An H100 then takes, of f16 models, 1 to 5 % less time.
-        """
-        tiles = self.tiles
-        alone = self.k.chip.has_async_copies and tiles.direct and not tiles.held and self.unrollable
-        return tiles.ahead if alone and self.steps.count > tiles.slots else 0
-
     def loads_to_start(self) -> list[tuple[Any, list[int]]]:
-        """What is read behind the loop and starts to be loaded some steps before its end, if it has as many, a share
-        a step: an H100 reads the residual of 4096x4096x4096 in f16 in 1.4 % of the product's time, in 3.2 % where all
-        of it is asked for in one step, and in 4.2 % behind the loop.
-        """
-        steps = min(EARLY, self.steps.count - self.tiles.slots)
-        loads = self.k.pieces.loads_behind(self.op) if steps > 0 else []
-        self.apart = max(self.apart, steps) if loads else self.apart
+        """What is read behind the loop and starts to be loaded some steps before its end, a share a step."""
+        steps, loads = self.k.pieces.loads_behind(self.op)
+        self.apart = max(self.apart, steps)
+        wrong = self.plan.wrong_steps(self.k, self.op, self.apart) if loads else ""
+        if wrong:
+            raise UserError(f"{self.op.location}: reads behind the loop cannot be loaded in its last steps: {wrong}")
         return loads
 
     def body(self, iv: Any, carried: list[Any], copy: Callable[[Any], None] | None = None) -> list[Any]:

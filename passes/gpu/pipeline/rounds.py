@@ -1,4 +1,4 @@
-"""Persistent kernels: workgroups that compute one tile after the other (``persistent`` in ``xcc.config``).
+"""The code of persistent kernels: workgroups that compute one tile after the other (`persistent-grid`).
 
     copies of the first steps of the first tile
     scf.for %t = block id to tiles step workgroups iter_args(%slot = 0) {
@@ -10,50 +10,43 @@ Shared memory fills up again while a tile's epilogue is computed and stored, and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from xcc._mlir import arith_d, gpu_d, ir, scf_d
+from xcc.diagnostics import UserError
 from xcc.passes.gpu.exchange.lane_exchange import lane_exchange
-from xcc.passes.gpu.exchange.shared_memory import ANYTHING
+from xcc.passes.gpu.exchange.shared_memory import ANYTHING, TURNS_BYTES
 from xcc.passes.gpu.layout.registers import index
-from xcc.passes.gpu.layout.staged_tile import ASYNC
-from xcc.passes.gpu.layout.tile_ops import CONVERT, constant, element_bytes, is_vector, owner
+from xcc.passes.gpu.layout.tile_kernel import TileKernel
+from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, int_attribute, is_vector, owner, shape_of
+from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
+from xcc.passes.gpu.pipeline.loop_steps import Steps
 from xcc.passes.gpu.pipeline.pipelined_loop import PipelinedLoop
 from xcc.passes.gpu.pipeline.staging_rules import PURE
 
-__all__ = ["Rounds"]
+__all__ = ["GROUP", "PERSISTENT", "Rounds", "rounds_problem"]
+
+GROUP = "xcc.group"         # on an scf.forall: tiles along the last dim but one that neighbouring workgroups take
+PERSISTENT = "xcc.persistent"       # on an scf.forall: how many workgroups compute all of its tiles
 
 
 class Rounds:
     """The tiles of one workgroup. `loop` is their loop over k, `slot` where in shared memory a tile's first step is."""
 
-    def __init__(self, k: Any, body: Any, place: Callable[[Any], None], loop: PipelinedLoop, outer: list[Any]) -> None:
-        self.k, self.body, self.place, self.loop, self.outer = k, body, place, loop, outer
-        self.count: Any = None
-        self.workers = 0
+    def __init__(self, k: Any, forall: Any, place: Callable[[Any], None], count: Any) -> None:
+        problem = rounds_problem(k, forall)
+        if problem:
+            raise UserError(f"{forall.location}: {PERSISTENT} cannot be obeyed: {problem}")
+        self.k, self.body, self.place, self.count = k, forall.regions[0].blocks[0], place, count
+        [loop] = _loops(self.body)
+        self.loop = PipelinedLoop(k, loop, k.plan_of(loop))
+        self.outer = _needed(self.body, self.loop.plan) or []
+        self.workers = int_attribute(forall, PERSISTENT)
         self.slot: Any = None
         self.following: tuple[Any, Any] | None = None   # the next tile, and whether there is one
         self.next: dict[Any, Any] | None = None         # the values that the copies of the next tile start from
-
-    @staticmethod
-    def of(k: Any, body: Any, place: Callable[[Any], None], count: Any, workers: int) -> Rounds | None:
-        """The rounds of `workers` workgroups over `count` tiles; None where the body has no loop that allows them."""
-        loops = [op.operation for op in body.operations if op.operation.name == "scf.for"]
-        if len(loops) != 1:
-            return None
-        plan = k.plan_of(loops[0])
-        bounds = [constant(v) for v in list(loops[0].operands)[:3]]
-        if plan is None or not plan.running or not all(t.load == ASYNC for _, t in plan.staged) or None in bounds:
-            return None
-        low, high, step = (n or 0 for n in bounds)
-        loop = PipelinedLoop(k, loops[0], plan)
-        outer = _needed(body, loop)
-        if outer is None or (high - low) % step or (high - low) // step < loop.tiles.slots or not _fits(k, body, loop):
-            return None
-        found = Rounds(k, body, place, loop, outer)
-        found.count, found.workers = count, workers
-        return found
 
     def emit(self) -> None:
         k, loop = self.k, self.loop
@@ -98,10 +91,31 @@ class Rounds:
         self.k.values = saved
 
 
-def _needed(body: Any, loop: PipelinedLoop) -> list[Any] | None:
-    """The operations of `body` that the loop's copies start from; None where some must not be done twice."""
+def rounds_problem(k: TileKernel, forall: Any) -> str:
+    """Why a workgroup cannot compute several tiles of `forall`, one after the other; empty where it can."""
+    body = forall.regions[0].blocks[0]
+    loops = _loops(body)
+    plan = LoadsAhead.of(k, loops[0]) if len(loops) == 1 else None
+    if plan is None or not plan.running or len(plan.copied) < len(plan.staged):
+        return "a tile has one loop, of asynchronous copies alone, whose products run on"
+    steps = Steps.of(loops[0])
+    if not steps.count or (steps.numbers[1] - steps.numbers[0]) % steps.numbers[2] or steps.count < plan.slots:
+        return f"its loop has a known number of whole steps, {plan.slots} at least"
+    if _needed(body, plan) is None:
+        return "what its copies start from is computed by arithmetic alone"
+    if plan.end + max(_exchanged(k, body), default=0) + TURNS_BYTES > k.chip.shared_bytes:
+        return "what it exchanges between threads has no room in shared memory beside its slots"
+    return ""
+
+
+def _loops(body: Any) -> list[Any]:
+    return [op.operation for op in body.operations if op.operation.name == "scf.for"]
+
+
+def _needed(body: Any, plan: LoadsAhead) -> list[Any] | None:
+    """The operations of `body` that the copies of `plan` start from; None where some must not be done twice."""
     wanted: set[Any] = set()
-    todo = [v for _, t in loop.plan.staged for op in t.slice for v in op.operands]
+    todo = [v for _, t in plan.staged for op in t.slice for v in op.operands]
     while todo:
         op = owner(todo.pop())
         if op is None or op.block != body or op in wanted:
@@ -113,16 +127,10 @@ def _needed(body: Any, loop: PipelinedLoop) -> list[Any] | None:
     return [op.operation for op in body.operations if op.operation in wanted]
 
 
-def _fits(k: Any, body: Any, loop: PipelinedLoop) -> bool:
-    """Whether conversions of the epilogue have room beside the loop's slots, or need none."""
-    sizes = [0]
+def _exchanged(k: TileKernel, body: Any) -> Iterator[int]:
+    """Bytes of the tiles that the epilogue converts, but for those that shuffles do."""
     for op in body.operations:
         if op.operation.name == CONVERT and is_vector(op.operation.results[0]):
-            if lane_exchange(k.layout(op.operation.operands[0]), k.layout(op.operation.results[0])) is not None:
-                continue
-            kind = ir.VectorType(op.operation.results[0].type)
-            count = 1
-            for s in kind.shape:
-                count *= s
-            sizes.append(count * element_bytes(kind.element_type))
-    return bool(loop.plan.end + max(sizes) + 4096 <= k.chip.shared_bytes)
+            value, result = op.operation.operands[0], op.operation.results[0]
+            if lane_exchange(k.layout(value), k.layout(result)) is None:
+                yield math.prod(shape_of(result)) * element_bytes(ir.VectorType(result.type).element_type)

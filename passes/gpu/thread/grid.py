@@ -8,8 +8,8 @@ from xcc import symbolic
 from xcc._mlir import arith_d, gpu_d, ir, scf_d
 from xcc.passes.gpu.index.index_values import forall_bounds, kernel_symbols, symbolic_value
 from xcc.passes.gpu.layout.registers import index
-from xcc.passes.gpu.layout.tile_ops import config_int
-from xcc.passes.gpu.pipeline.rounds import Rounds
+from xcc.passes.gpu.layout.tile_ops import int_attribute
+from xcc.passes.gpu.pipeline.rounds import GROUP, PERSISTENT, Rounds
 from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
 __all__ = ["Grid"]
@@ -19,7 +19,7 @@ class Grid:
     """The iterations of `forall`: numbered from 0 on, the last dim fastest."""
 
     def __init__(self, k: KernelBuilder, forall: Any) -> None:
-        self.k, self.block = k, forall.regions[0].blocks[0]
+        self.k, self.forall, self.block = k, forall, forall.regions[0].blocks[0]
         symbols = kernel_symbols(k.func)
         self.lower, upper, self.step = forall_bounds(forall)
         counts: list[symbolic.Dim] = []
@@ -40,11 +40,10 @@ class Grid:
         for size in self.sizes[1:]:
             count = arith_d.muli(count, size)
         if not k.loops:
-            workers = config_int(k.func, "persistent", 0)
-            k.rounds = Rounds.of(k, self.block, self.place, count, workers) if workers else None
-            if k.rounds is not None:
+            if PERSISTENT in self.forall.attributes:
+                k.rounds = Rounds(k, self.forall, self.place, count)
                 k.rounds.emit()
-                return symbolic.dim_min(self.total, workers)
+                return symbolic.dim_min(self.total, k.rounds.workers)
             self.place(number)
             k.block(self.block)
             return self.total
@@ -59,7 +58,7 @@ class Grid:
         """Gives the body's arguments the coordinates of iteration `number`."""
         rest, outer = number, self.sizes
         coords: list[Any] = []      # from the last dim on
-        group = config_int(self.k.func, "group", 0)
+        group = int_attribute(self.forall, GROUP)
         if group > 1 and len(self.sizes) > 1:
             outer = self.sizes[:-2]
             plane = arith_d.muli(self.sizes[-2], self.sizes[-1])

@@ -21,7 +21,7 @@ from xcc.passes.gpu.pipeline.rounds import Rounds
 from xcc.passes.gpu.thread import compute, positions
 from xcc.passes.gpu.thread.atomics import ATOMIC, atomic
 from xcc.passes.gpu.thread.combine import ACCUMULATE, accumulate, alloc
-from xcc.passes.gpu.thread.pieces import Pieces
+from xcc.passes.gpu.thread.pieces import IN_PIECES, Pieces
 from xcc.passes.gpu.thread.scan import scan
 from xcc.passes.gpu.thread.sort import SORT, sort
 from xcc.passes.gpu.vendor import warpgroup
@@ -64,6 +64,8 @@ class KernelBuilder(TileKernel):
         """The per-thread value of a value of the tile program."""
         if value in self.late:
             self.finish()
+        if value in self.pieces.waiting and value not in self.values:
+            self.values[value] = self.pieces.get(value, list(range(self.layout(value).registers)))
         return self.values[value]
 
     def finish(self) -> None:
@@ -144,7 +146,8 @@ class KernelBuilder(TileKernel):
     def plan_of(self, loop: Any) -> LoadsAhead | None:
         """What the scf.for `loop` keeps in shared memory."""
         if loop not in self.pipelined:
-            self.pipelined[loop] = LoadsAhead.of(self, loop)
+            plan = LoadsAhead.of(self, loop)
+            self.pipelined[loop] = plan.check(self, loop) if plan is not None else None
         return self.pipelined[loop]
 
     def for_loop(self, op: Any) -> None:
@@ -207,8 +210,8 @@ class KernelBuilder(TileKernel):
 
 
 def attributes_of(op: Any) -> dict[str, Any]:
-    """The attributes of `op` but for its layout."""
-    return {name: op.attributes[name] for name in op.attributes if name != LAYOUT}
+    """The attributes of `op` but for its layout, and that it is computed in pieces."""
+    return {name: op.attributes[name] for name in op.attributes if name not in (LAYOUT, IN_PIECES)}
 
 
 _HANDLERS: dict[str, Callable[[KernelBuilder, Any], None]] = {

@@ -1,4 +1,4 @@
-"""Epilogues in pieces: what is pointwise between a large tile and its stores is emitted a few registers at a time.
+"""The code of epilogues in pieces (`epilogue-pieces`): operations wait for the stores that take their registers.
 
     %y = arith.mulf %acc, %s                       piece of %r, piece of %y, piece of %z, store of these registers
     %r = vector.transfer_read                  ->  piece of %r, piece of %y, piece of %z, store of the next ones
@@ -14,17 +14,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from xcc._mlir import ir
+from xcc.diagnostics import UserError
+from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import from_registers, registers_of, select_registers
-from xcc.passes.gpu.layout.tile_ops import CONVERT, is_elementwise, is_vector, owner, words
+from xcc.passes.gpu.layout.tile_ops import int_attribute, is_elementwise, is_vector
 from xcc.passes.gpu.memory.transfers import Transfer
 
-__all__ = ["PIECE", "Pieces"]
+__all__ = ["AHEAD", "IN_PIECES", "PIECES", "PREFETCH", "Pieces", "barrier_behind", "has_copies"]
 
-PIECE = 16      # registers of each value that are in flight
-LOADED = 36     # registers that wait for loads of later pieces
-MOST_AHEAD = 4  # pieces
-CORE_REGISTERS = 65536      # of an NVIDIA core
-OTHERS = 60     # registers of a thread that a loop needs besides its results and what is loaded early
+PIECES = "xcc.pieces"           # on a transfer_write: registers that are computed and stored at once
+AHEAD = "xcc.ahead"             # on a transfer_write: pieces ahead of which the loads of one are asked for
+IN_PIECES = "xcc.in_pieces"     # on what is computed as stores ask for it
+PREFETCH = "xcc.prefetch"       # on a transfer_read: last steps of the loop ahead of it that load it
+READ, SPREAD = "vector.transfer_read", "vector.broadcast"
 
 
 class Pieces:
@@ -36,68 +38,35 @@ class Pieces:
         self.made: dict[tuple[Any, tuple[int, ...]], Any] = {}
         self.transfers: dict[Any, Transfer] = {}
         self.early: dict[Any, dict[int, Any]] = {}      # by transfer_read: registers that are loaded already
-        self.streamed: dict[Any, bool] = {}
-        self.computed: dict[Any, bool] = {}
         self.sources: dict[Any, dict[tuple[int, ...], int]] = {}    # registers by position of broadcasts' operands
 
     def defer(self, op: Any) -> bool:
-        """Keeps `op` back when all that it is for are stores that take it piece by piece."""
-        if len(op.results) != 1 or not self._streams(op):
+        """Keeps `op` back where it is computed in pieces, as its stores take it."""
+        if PREFETCH in op.attributes and op not in self.early:
+            raise UserError(f"{op.location}: {PREFETCH} cannot be obeyed: there is no pipelined loop ahead of the read")
+        if IN_PIECES not in op.attributes:
             return False
+        self._check(op)
         self.waiting[op.results[0]] = op
         return True
 
+    def _check(self, op: Any) -> None:
+        """A UserError where `op` cannot be computed in pieces."""
+        results = [r for r in op.results if is_vector(r)]
+        known = op.name in (READ, SPREAD) or is_elementwise(op)
+        layouts = {self.k.layout(v) for v in (*op.operands, *results) if is_vector(v)} if is_elementwise(op) else set()
+        alike = len(layouts) < 2 and (not is_elementwise(op) or all(is_vector(v) for v in op.operands))
+        if not known or len(results) != 1 or not alike or op.name == SPREAD and not is_vector(op.operands[0]) \
+                or any(u.owner.operation.block != op.block for u in op.results[0].uses) \
+                or op.name == READ and barrier_behind(op):
+            raise UserError(f"{op.location}: {op.name} cannot be computed in pieces, as {IN_PIECES} says: reads, "
+                            "broadcasts and elementwise operations can, with no barrier behind them")
+
     def stores(self, value: Any) -> bool:
         """Whether all that `value` is for are stores that take it piece by piece."""
-        layout = self.k.layout(value)
-        if layout.registers <= PIECE or self.k.code.first_copy(layout) is not None:
-            return False
-        return all(user.name == "vector.transfer_write" and number == 0 or self._streams(user)
-                   for user, number in ((u.owner.operation, u.operand_number) for u in value.uses))
-
-    def _streams(self, op: Any) -> bool:
-        if op not in self.streamed:
-            self.streamed[op] = self._can_stream(op)
-        return self.streamed[op]
-
-    def _can_stream(self, op: Any) -> bool:
-        spread = self._spread(op)
-        if not (op.name == "vector.transfer_read" or spread or is_elementwise(op)) or not is_vector(op.results[0]):
-            return False
-        layout = self.k.layout(op.results[0])
-        if layout.registers <= PIECE:
-            return False
-        if op.name == "vector.transfer_read" and _barrier_behind(op):
-            return False
-        if is_elementwise(op) and any(not is_vector(v) or self.k.layout(v) != layout for v in op.operands):
-            return False
-        users = [(u.owner.operation, u.operand_number) for u in op.results[0].uses]
-        return bool(users) and all(
-            user.block == op.block and (user.name == "vector.transfer_write" and number == 0 and self._stored(op)
-                                        or (is_elementwise(user) or self._spread(user)) and len(user.results) == 1
-                                        and self._streams(user))
-            for user, number in users)
-
-    def _spread(self, op: Any) -> bool:
-        """Whether `op` is a broadcast of a vector whose registers are taken as they are asked for (not where
-        LLVM loads all at once that does not depend on a product)."""
-        return op.name == "vector.broadcast" and is_vector(op.operands[0]) and not self.k.chip.llvm_schedules
-
-    def _stored(self, op: Any) -> bool:
-        return self.k.code.first_copy(self.k.layout(op.results[0])) is None and self._computed(op)
-
-    def _computed(self, op: Any) -> bool:
-        """Whether `op` is computed from a contraction's tile; what is not has nothing live, and loads at once."""
-        if op in self.computed:
-            return self.computed[op]
-        if op.name in ("scf.for", "vector.contract"):
-            found = True
-        elif op.name == CONVERT or is_elementwise(op):
-            found = any(owner(v) is not None and self._computed(owner(v)) for v in op.operands)
-        else:
-            found = False
-        self.computed[op] = found
-        return found
+        return not has_copies(self.k.layout(value)) and all(
+            PIECES in user.attributes and number == 0 or IN_PIECES in user.attributes
+            for user, number in ((u.owner.operation, u.operand_number) for u in value.uses))
 
     def get(self, value: Any, registers: list[int]) -> Any:
         """These registers of `value`, in this order."""
@@ -140,40 +109,22 @@ class Pieces:
         for v in op.operands:
             self.load_ahead(v, registers)
 
-    def loads_behind(self, loop: Any) -> list[tuple[Any, list[int]]]:
-        """Accesses (transfer_read, registers) behind `loop` that may start while it runs: of whole tiles (what rows or
-        columns share comes from caches), for which registers suffice beside the loop's results."""
-        k = self.k
-        workgroups = max(1, k.chip.shared_bytes // max(1, k.shared.reserved))
-        room = min(k.chip.vector_registers, CORE_REGISTERS // (k.threads * workgroups)) - OTHERS - sum(
-            k.layout(r).registers for r in loop.results if is_vector(r))
+    def loads_behind(self, loop: Any) -> tuple[int, list[tuple[Any, list[int]]]]:
+        """In how many of its last steps `loop` loads what is read behind it: accesses (transfer_read, registers)."""
         operations = [op.operation for op in loop.block.operations]
-        shapes = [list(ir.VectorType(r.type).shape) for r in loop.results if is_vector(r)]
-        found = []
-        for op in operations[operations.index(loop) + 1:]:
-            if op.name == "vector.transfer_read" and list(ir.VectorType(op.results[0].type).shape) in shapes \
-                    and self._streams(op) and all(v in k.values for v in op.operands) and self._held_words(op) <= room:
-                room -= self._held_words(op)
-                found += [(op, group) for group in self._transfer(op).groups]
-        return found
+        reads = [op for op in operations[operations.index(loop) + 1:] if PREFETCH in op.attributes]
+        steps = {int_attribute(op, PREFETCH) for op in reads}
+        for op in reads:
+            if op.name != READ or IN_PIECES not in op.attributes or len(steps) > 1 or min(steps) < 1 \
+                    or not all(v in self.k.values for v in op.operands):
+                raise UserError(f"{op.location}: {PREFETCH} cannot be obeyed: reads in pieces have it, of what "
+                                "is known ahead of the loop, all with one number of steps")
+        return max(steps, default=0), [(op, group) for op in reads for group in self._transfer(op).groups]
 
     def start(self, loads: list[tuple[Any, list[int]]]) -> None:
         """Emits some of what `loads_behind` gave."""
         for op, group in loads:
             self.early.setdefault(op, {}).update(self._access(op, group))
-
-    def words(self, value: Any) -> int:
-        """Registers of 4 bytes that the loads behind `value` fill."""
-        op = self.waiting.get(value)
-        if op is None:
-            return 0
-        if op.name != "vector.transfer_read":
-            return sum(self.words(v) for v in op.operands)
-        return self._held_words(op)
-
-    def _held_words(self, op: Any) -> int:
-        """Registers that hold all that a transfer_read gives."""
-        return words(self.k.layout(op.results[0]), op.results[0])
 
     def _load(self, op: Any, registers: list[int]) -> Any:
         """The registers of a transfer_read: every access that holds one of them."""
@@ -196,22 +147,28 @@ class Pieces:
         piece = transfer.load(group, ir.VectorType(op.results[0].type).element_type, padding)
         return dict(zip(group, registers_of(piece), strict=True))
 
-    def batches(self, value: Any, groups: list[list[int]]) -> Iterator[list[list[int]]]:
-        """Groups of registers of `value` that are stored together, in batches of about PIECE registers.
+    def batches(self, store: Any, value: Any, groups: list[list[int]]) -> Iterator[list[list[int]]]:
+        """Groups of registers of `value` that `store` stores together, in batches of the registers of a piece.
 
-        What a batch loads was asked for a few batches before, where LLVM does not move loads itself.
+        What a batch loads was asked for a few batches before.
         """
-        count = max(1, PIECE // len(groups[0]))
+        registers, ahead = int_attribute(store, PIECES) or len(groups) * len(groups[0]), int_attribute(store, AHEAD)
+        if registers < 0 or ahead < 0:
+            raise UserError(f"{store.location}: {PIECES} and {AHEAD} are not below 0")
+        count = max(1, registers // len(groups[0]))
         out = [groups[i:i + count] for i in range(0, len(groups), count)]
-        words = -(-self.words(value) // len(out))
-        ahead = 0 if not words or self.k.chip.llvm_schedules else min(MOST_AHEAD, max(1, LOADED // words))
         for n, batch in enumerate(out):
             for later in out[n + ahead if n else 0:n + ahead + 1] if ahead else []:
                 self.load_ahead(value, [r for group in later for r in group])
             yield batch
 
 
-def _barrier_behind(op: Any) -> bool:
+def has_copies(layout: Layout) -> bool:
+    """Whether several threads hold an element: a store is then of one of them."""
+    return bool(layout.copies("lane") or layout.copies("warp"))
+
+
+def barrier_behind(op: Any) -> bool:
     """Whether others may write, behind a barrier of the block, what `op` reads."""
     behind = False
     for other in op.block.operations:

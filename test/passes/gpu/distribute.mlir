@@ -1,4 +1,4 @@
-// RUN: %xcc_opt %s --target=nvptx --chip=sm_80 "--pass-pipeline=assign-layouts, distribute, mlir(canonicalize, cse)" --split-input-file | filecheck %s
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_80 "--pass-pipeline=assign-layouts, %decisions, distribute, mlir(canonicalize, cse)" --split-input-file | filecheck %s
 
 // 16-byte accesses; the last dim's bound is a multiple of 4, so one predicate guards each of them.
 // CHECK-LABEL: gpu.func @scale(

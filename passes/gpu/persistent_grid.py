@@ -1,0 +1,42 @@
+"""Persistent kernels: fewer workgroups than tiles, each of which computes one tile after the other.
+
+    scf.forall (%i, %j) ... { ... }  ->  scf.forall (%i, %j) ... { ... } {xcc.persistent = 132}
+
+While a workgroup computes the epilogue of a tile, the first steps of its next one are copied to shared memory, and no
+workgroup is started for it. Only where the tile has one loop, pipelined, all of whose loads are asynchronous copies and
+whose products run on (``xcc.in_flight``), of a known number of steps, and what the epilogue exchanges between threads
+has room beside the slots. Dropped, each tile is a workgroup.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import ir
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.gpu.layout.tile_kernel import tile_kernels
+from xcc.passes.gpu.layout.tile_ops import config_int, set_int
+from xcc.passes.gpu.pipeline.rounds import PERSISTENT, rounds_problem
+
+
+@register_pass
+@dataclass(frozen=True)
+class PersistentGrid(Pass):
+    """Makes kernels persistent, where their loops allow it."""
+
+    name: ClassVar[str] = "persistent-grid"
+    workgroups: int = 0         # 0: as many as the kernel's schedule says, none where it says none
+
+    def acts_on(self, chip: Any) -> bool:
+        return bool(chip.warpgroup_products)
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        if not self.acts_on(ctx.chip):
+            return
+        with module.context, ir.Location.unknown():
+            for k in tile_kernels(module, ctx.chip):
+                workgroups = self.workgroups or config_int(k.func, "persistent", 0)
+                for forall in k.ops("scf.forall") if workgroups else []:
+                    if not rounds_problem(k, forall):
+                        set_int(forall, PERSISTENT, workgroups)

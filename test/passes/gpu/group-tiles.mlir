@@ -1,0 +1,7 @@
+// Two rows of tiles go together, or as many as the option says.
+// RUN: %xcc_opt %S/Inputs/product.mlir --target=nvptx --chip=sm_90a "--pass-pipeline=assign-layouts, group-tiles" | filecheck %s --check-prefixes=CHECK,TWO
+// RUN: %xcc_opt %S/Inputs/product.mlir --target=amdgcn --chip=gfx942 "--pass-pipeline=assign-layouts, group-tiles{rows=4}" | filecheck %s --check-prefixes=CHECK,FOUR
+// CHECK: scf.forall (%{{.*}}, %{{.*}}) = (0, 0) to (256, 256) step (64, 128)
+// CHECK: vector.transfer_write
+// TWO-NEXT: } {xcc.group = 2 : i64}
+// FOUR-NEXT: } {xcc.group = 4 : i64}
