@@ -14,6 +14,7 @@ from xcc.passes.tile.nests.choice import is_lazy, is_vector, kept, unit_reshape
 from xcc.passes.tile.nests.kept import Coords, Kept, memory_element, stepped
 from xcc.passes.tile.nests.loops import Wholes, loops
 from xcc.passes.tile.nests.pieces import Pieces, memref_stride, transfer_mask, transfer_place
+from xcc.passes.tile.nests.private import Private, chunked, updated_only
 
 __all__ = ["Retiler", "retile"]
 
@@ -47,6 +48,7 @@ class Retiler:
         self.values: dict[Any, Any] = {}
         self.kept: dict[Any, Kept] = {}
         self.targets: dict[Any, Kept] = {}      # where a value is to be kept that a loop carries on
+        self.private: dict[Any, Private] = {}   # copies of buffers that instances only update
         self.bytes = 0
         self.wholes = Wholes()
 
@@ -216,7 +218,15 @@ def _scatter(r: Retiler, source: Any) -> None:
     r.nest(ir.VectorType(value.type).shape, body)
 
 
+def _forall(r: Retiler, source: Any) -> None:
+    """scf.forall over the instances"""
+    updates = updated_only(source)
+    if not updates or not chunked(r, source, updates):
+        r.copy(source)
+
+
 _HANDLERS: dict[str, Callable[[Retiler, Any], None]] = {
+    "scf.forall": _forall,
     "vector.extract": _extract, "vector.transfer_write": _write, "vector.scatter": _scatter,
     **reductions.HANDLERS, **products.HANDLERS, **rows.HANDLERS,
 }

@@ -12,6 +12,7 @@ from xcc.passes.shared.values import index, op
 from xcc.passes.tile.nests.kept import Coords, Kept
 from xcc.passes.tile.nests.loops import carried_loops, loops
 from xcc.passes.tile.nests.pieces import Pieces
+from xcc.passes.tile.nests.private import Private
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
@@ -116,6 +117,11 @@ def _atomic(r: Retiler, source: Any) -> None:
         if v not in r.kept and not isinstance(v.owner, ir.Block) and _worth(v):
             r.keep(v)
 
+    private = r.private.get(memref)
+    if private is not None:
+        _plain_or_atomic(r, source, private)
+        return
+
     def one(at: list[Any]) -> None:
         coords: Coords = (at[0],)
         pieces = Pieces(r)
@@ -137,6 +143,31 @@ def _atomic(r: Retiler, source: Any) -> None:
     _loops(r, list(kind.shape), one)
     if target is not None:
         r.kept[source.results[0]] = target
+
+
+def _plain_or_atomic(r: Retiler, source: Any, private: Private) -> None:
+    """Updates of the copy where it is used, else of the buffer: two loops, in the branches of an scf.if."""
+    value, memref, mask, places = source.operands
+    kind = ir.VectorType(value.type)
+
+    def line(update: Callable[[Any, Any], Any]) -> None:
+        def one(at: list[Any]) -> None:
+            coords: Coords = (at[0],)
+            inside = scf_d.IfOp(Pieces(r).of(mask, coords, 0, 0))
+            with ir.InsertionPoint(inside.then_block):
+                pieces = Pieces(r)
+                update(pieces.of(value, coords, 0, 0), pieces.of(places, coords, 0, 0))
+                scf_d.yield_([])
+
+        _loops(r, list(kind.shape), one)
+        scf_d.yield_([])
+
+    rmw = rmw_kind(private.kind, kind.element_type)
+    branch = scf_d.IfOp(private.used, has_else=True)
+    with ir.InsertionPoint(branch.then_block):
+        line(private.update)
+    with ir.InsertionPoint(branch.else_block):
+        line(lambda v, at: op("memref.atomic_rmw", [kind.element_type], [v, r.get(memref), at], kind=rmw))
 
 
 def _worth(value: Any) -> bool:

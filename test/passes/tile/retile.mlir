@@ -73,3 +73,46 @@ func.func @product(%a: memref<?x?xf32> {tile.name = "a"}, %b: memref<?x?xf32>, %
   "tile.store"(%s, %c, %c0, %c0) : (vector<64x64xf32>, memref<?x?xf32>, index, index) -> ()
   return
 }
+
+// A buffer that is updated in one way only: a chunk of instances updates a copy, which it adds to the buffer at its end.
+// CHECK-LABEL: func.func @count(
+// CHECK: scf.forall (%{{.*}}) in (%{{.*}})
+// CHECK: %[[COPY:.*]] = memref.alloca() {{.*}} : memref<8192xi32>
+// CHECK: %[[USED:.*]] = arith.andi
+// CHECK: scf.if %[[USED]]
+// CHECK: vector.store %{{.*}}, %[[COPY]]
+// CHECK: scf.for
+// CHECK: scf.if %[[USED]]
+// CHECK-NOT: memref.atomic_rmw
+// CHECK: memref.store %{{.*}}, %[[COPY]]
+// CHECK: } else {
+// CHECK: memref.atomic_rmw addi %{{.*}}, %arg1
+// CHECK: scf.if %[[USED]]
+// CHECK: memref.load %[[COPY]]
+// CHECK: memref.atomic_rmw addi %{{.*}}, %arg1
+func.func @count(%i: memref<?xi32>, %y: memref<?xi32>) attributes {tile.grid = ["n"]} {
+  %zero = arith.constant 0 : i32
+  %c64 = arith.constant 64 : index
+  %id = "tile.program_id"() {axis = 0 : i64} : () -> index
+  %at = arith.muli %id, %c64 : index
+  %one = arith.constant dense<1> : vector<64xi32>
+  %all = arith.constant dense<true> : vector<64xi1>
+  %places = "tile.load"(%i, %zero, %at) {shape = [64]} : (memref<?xi32>, i32, index) -> vector<64xi32>
+  %old = "tile.atomic"(%one, %y, %all, %places) {kind = "add"} : (vector<64xi32>, memref<?xi32>, vector<64xi1>, vector<64xi32>) -> vector<64xi32>
+  return
+}
+
+// Whose old values are used: each update is atomic.
+// CHECK-LABEL: func.func @numbers(
+// CHECK-NOT: memref<8192xi32>
+// CHECK: memref.atomic_rmw addi %{{.*}}, %arg1
+func.func @numbers(%i: memref<?xi32>, %y: memref<?xi32>) attributes {tile.grid = ["n"]} {
+  %zero = arith.constant 0 : i32
+  %c0 = arith.constant 0 : index
+  %one = arith.constant dense<1> : vector<64xi32>
+  %all = arith.constant dense<true> : vector<64xi1>
+  %places = "tile.load"(%i, %zero, %c0) {shape = [64]} : (memref<?xi32>, i32, index) -> vector<64xi32>
+  %old = "tile.atomic"(%one, %y, %all, %places) {kind = "add"} : (vector<64xi32>, memref<?xi32>, vector<64xi1>, vector<64xi32>) -> vector<64xi32>
+  "tile.store"(%old, %i, %c0) : (vector<64xi32>, memref<?xi32>, index) -> ()
+  return
+}

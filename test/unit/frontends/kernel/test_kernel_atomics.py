@@ -1,0 +1,75 @@
+"""Atomic updates: of small buffers, which a CPU's chunks of instances update in copies of their own, and of others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xcc
+
+KINDS = {"int32": ("add", "max", "min", "and", "or", "xor"), "int64": ("add", "min", "or"), "uint32": ("max", "min"),
+         "float32": ("add", "max", "min"), "float64": ("add",), "float16": ("add", "max")}
+WAYS = {"add": np.add, "max": np.maximum, "min": np.minimum, "and": np.bitwise_and, "or": np.bitwise_or,
+        "xor": np.bitwise_xor}
+
+
+@xcc.kernel
+def update(x, places, y, kind: xcc.constexpr, BLOCK: xcc.constexpr):
+    """Every element of x goes to one of y, those that are 3 apart to none; places outside y are left out."""
+    at = (xcc.program_id(0) + xcc.program_id(1) * xcc.num_programs(0)) * BLOCK
+    y.atomic(kind, places.tile(at, BLOCK, other=-1), x.tile(at, BLOCK, other=0), mask=(at + xcc.arange(BLOCK)) % 3 != 1)
+
+
+def expected(x: Any, places: Any, y: Any, kind: str) -> Any:
+    inside = (places >= 0) & (places < len(y)) & (np.arange(len(x)) % 3 != 1)
+    out = y.copy()
+    WAYS[kind].at(out, places[inside], x[inside])
+    return out
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("extent", [1, 37, 300, 20000])
+def test_kinds_and_types(dtype: str, extent: int) -> None:
+    """What the buffer held counts, and a buffer that has no room for copies is updated as it is."""
+    rng = np.random.default_rng(extent)
+    n = 40_000 if extent < 20000 else 3000
+    x, y = (rng.integers(0 if dtype[0] == "u" else -9, 50, k).astype(dtype) for k in (n, extent))
+    if dtype == "float16":
+        x[:] = np.arange(n) % 50 == 0       # sums that its mantissa holds, in any order
+        y[:] = 0
+    places = rng.integers(-2, extent + 2, n).astype(np.int32)
+    for kind in KINDS[dtype]:
+        got = y.copy()
+        update[(13, -(-n // 256 // 13))](x, places, got, kind, BLOCK=256)
+        np.testing.assert_array_equal(got, expected(x, places, y, kind), err_msg=f"{dtype} {kind}")
+
+
+def test_a_buffer_of_several_dims_and_two_ways() -> None:
+    """One buffer that is only added to, one that is added to and enlarged, one whose sums are read as they grow."""
+    @xcc.kernel
+    def k(x, sums, mixed, counter, seen):
+        i = xcc.program_id(0)
+        t = x.tile(i * 64, 64)
+        sums.atomic_add((t // 8, t % 8), 1)
+        mixed.atomic_add(t % 16, 1)
+        mixed.atomic_max(t % 4 + 16, t)
+        seen.store(i, counter.atomic_add(0, 1))
+
+    x = np.random.default_rng(0).integers(0, 64, 64 * 500).astype(np.int32)
+    sums, mixed, counter, seen = (np.zeros(s, np.int32) for s in ((8, 8), 20, 1, 500))
+    k[500](x, sums, mixed, counter, seen)
+    np.testing.assert_array_equal(sums.reshape(-1), np.bincount(x, minlength=64))
+    np.testing.assert_array_equal(mixed[:16], np.bincount(x % 16, minlength=16))
+    np.testing.assert_array_equal(mixed[16:], [x[x % 4 == n].max() for n in range(4)])
+    assert sorted(seen) == list(range(500))
+
+
+def test_not_a_number_and_no_instances() -> None:
+    x, places = np.array([1, np.nan, 3] * 400, np.float32), np.array([0, 1, 2] * 400, np.int32)
+    y = np.zeros(4, np.float32)
+    update[(0,)](x, places, y, "add", BLOCK=64)
+    assert not y.any()
+    update[(19,)](x, places, y, "max", BLOCK=64)
+    np.testing.assert_array_equal(y, expected(x, places, np.zeros(4, np.float32), "max"))
