@@ -24,7 +24,7 @@ from xcc.passes.gpu.assign.relayout import Relayout, free
 from xcc.passes.gpu.layout.contraction import WARPS, Contraction
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, config_int, is_elementwise, is_vector, walk
-from xcc.passes.gpu.memory.access import Access, mask_layout, neighbours_in_registers
+from xcc.passes.gpu.memory.access import Access, mask_layout, neighbours_in_lanes, neighbours_in_registers
 from xcc.passes.gpu.thread.atomics import ATOMIC
 from xcc.passes.gpu.thread.combine import ACCUMULATE, accumulated_layout
 from xcc.passes.gpu.thread.sort import SORT
@@ -157,7 +157,8 @@ class _Assigner:
         if not one_each and access.efficiency(natural) < least:
             coalesced = self.natural.coalesced(op)
             if self.persistent and strength == CONTRACTION:     # shared memory is in use: neighbours by shuffles
-                coalesced = neighbours_in_registers(natural, access)
+                coalesced = max(neighbours_in_registers(natural, access), neighbours_in_lanes(natural, access),
+                                key=access.efficiency)
             if access.efficiency(coalesced) > access.efficiency(natural):
                 layout = coalesced
         self.values.use(op, 0, layout)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from written_kernel_cases import CASES, TOLERANCE, TYPES, WIDE, Case
+import written_kernels as kernels
+from written_kernel_cases import CASES, TOLERANCE, TYPES, WIDE, Case, f64
 
 from xcc import tile
 from xcc.frontends.kernel.arguments import Array, described, is_array
@@ -79,6 +80,27 @@ def test_rows_of_multiples_on_gpus(make: Make, dtype: str, gpu: tuple[str, str])
     assert not any(f"vector<1x{dtype}>" in line for line in reads)
     made.interpret(arrays, case.grid)
     case.check(TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize(("columns", "width"), [(201, 1), (208, 8)])
+def test_products_in_rounds(columns: int, width: int) -> None:
+    """Two workgroups go from tile to tile; lanes change elements, so that they store neighbours."""
+    rng = np.random.default_rng(columns)
+    wide = -(-columns // 8) * 8
+    a, b = rng.standard_normal((200, 72)).astype(np.float16), rng.standard_normal((72, wide)).astype(np.float16)
+    c = np.zeros((200, columns), np.float16)
+    b[:, columns:] = 0
+    names = [p.name for p in kernels.product.parameters]
+    arrays = [replace(described("", v), device=(CUDA, 0)) for v in (a, b, c)]
+    kinds = kinds_of(kernels.product.parameters, [*arrays, 0.0, 64, 128, 64, 2])
+    config = {"persistent": 2, "warpgroup": 1, "threads": 128, "stages": 3}
+    program = trace_program(kernels.product.function, "product", dict(zip(names, kinds, strict=True)), config)
+    made = tile.compile(program, *GPUS[0], keep=("gpu",), emit=False)
+    stores = [line for line in made.stages["gpu"].splitlines() if "vector.store" in line and " memref<?x?xf16>" in line]
+    assert stores and all(f"vector<{width}xf16>" in line for line in stores)
+    made.interpret([a, b, c, 0.0], (-(-200 // 64) * -(-columns // 128),))
+    want = np.maximum(f64(a) @ f64(b)[:, :columns], 0)
+    np.testing.assert_allclose(f64(c), want, atol=2e-3 * want.max())
 
 
 def test_forms_of_rows() -> None:

@@ -11,7 +11,7 @@ from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 
-__all__ = ["Access", "map_dims", "mask_layout", "neighbours_in_registers", "register_run"]
+__all__ = ["Access", "map_dims", "mask_layout", "neighbours_in_lanes", "neighbours_in_registers", "register_run"]
 
 
 def map_dims(op: Any) -> list[int]:
@@ -116,25 +116,39 @@ def _known_multiple(memref: Any, dim: int) -> int:
 
 def neighbours_in_registers(layout: Layout, access: Access) -> Layout:
     """`layout` with lane bits along the nearest dim changed for register bits, so that a thread's accesses are wide."""
+    return _exchanged(layout, access, "register", 1, access.aligned)
+
+
+def neighbours_in_lanes(layout: Layout, access: Access) -> Layout:
+    """`layout` with register bits along the nearest dim changed for lane bits, so that a warp's narrow accesses lie
+    side by side. Elements of one word stay in one thread: they change lanes together."""
+    width = max(access.aligned, 4 // access.bytes, 1)
+    return _exchanged(layout, access, "lane", width, width * layout.size("lane"))
+
+
+def _exchanged(layout: Layout, access: Access, to: str, low: int, high: int) -> Layout:
+    """`layout` where bits along the nearest dim from step `low` to below `high` are of `to`, "register" or "lane". Other
+    registers along that dim, or lanes that are across, take their places."""
     dim = next((i for i, d in enumerate(access.dims) if d == len(access.sizes) - 1), None)
     if dim is None:
         return layout
-    registers, lanes = list(layout.basis("register")), list(layout.basis("lane"))
+    bases = {"register": list(layout.basis("register")), "lane": list(layout.basis("lane"))}
+    taker, giver = bases[to], bases["lane" if to == "register" else "register"]
 
-    def along(step: int) -> tuple[int, ...]:
-        return tuple(step if d == dim else 0 for d in range(len(layout.shape)))
+    def along(v: tuple[int, ...]) -> bool:
+        return v[dim] > 0 and not any(c for d, c in enumerate(v) if d != dim)
 
-    far = [n for n, v in enumerate(registers) if v in [along(1 << b) for b in range(30)] and v[dim] >= access.aligned]
-    step = 1
-    while step < access.aligned:
-        if along(step) not in registers:
-            if along(step) not in lanes or not far:
+    wanted = [tuple(s if d == dim else 0 for d in range(len(layout.shape)))
+              for s in (1 << b for b in range(low.bit_length() - 1, (high - 1).bit_length()))]
+    spare = [n for n, v in enumerate(taker) if v not in wanted and any(v)
+             and (to == "register" and v[dim] >= high if along(v) else to == "lane")]
+    for v in wanted:
+        if v not in taker:
+            if v not in giver or not spare:
                 break
-            n, m = far.pop(0), lanes.index(along(step))
-            registers[n], lanes[m] = lanes[m], registers[n]
-        step *= 2
-    return Layout(layout.shape, tuple((name, tuple({"register": registers, "lane": lanes}.get(name, vectors)))
-                                      for name, vectors in layout.bases))
+            n, m = spare.pop(0), giver.index(v)
+            taker[n], giver[m] = giver[m], taker[n]
+    return Layout(layout.shape, tuple((name, tuple(bases.get(name, vectors))) for name, vectors in layout.bases))
 
 
 def mask_layout(op: Any, layout: Layout) -> Layout:

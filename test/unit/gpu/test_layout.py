@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from xcc.passes.gpu.exchange.lane_exchange import lane_exchange
 from xcc.passes.gpu.layout.forms import blocked, row_major, swizzled
 from xcc.passes.gpu.layout.linear import Layout, log2, unit
+from xcc.passes.gpu.memory.access import Access, neighbours_in_lanes, neighbours_in_registers
 from xcc.passes.shared.instruction_tables import instructions_of
 from xcc.targets.nvptx.chip import chips
 
@@ -277,3 +278,20 @@ def test_known_exchanges():
     assert plan is not None and plan.shuffles == 4
     other = Layout.make((4,), {"register": [[1]], "lane": [], "warp": [[2]]})
     assert lane_exchange(other, Layout.make((4,), {"register": [[2]], "lane": [], "warp": [[1]]})) is None
+
+
+@pytest.mark.parametrize(("aligned", "size"), [(1, 2), (2, 2), (1, 4)])
+def test_lanes_of_a_fragment_side_by_side(aligned, size):
+    """A fragment of 16x8 over a tile of 64x128: behind it a warp's accesses lie side by side, all elements once."""
+    fragment = Layout.make((64, 128), {
+        "register": [(0, 1), (8, 0), (0, 8), (0, 16), (0, 32), (0, 64)],
+        "lane": [(0, 2), (0, 4), (1, 0), (2, 0), (4, 0)], "warp": [(16, 0), (32, 0)]})
+    access = object.__new__(Access)
+    access.aligned, access.bytes, access.dims, access.sizes = aligned, size, [0, 1], [-1, -1]
+    wanted = neighbours_in_lanes(fragment, access)
+    assert {tuple(wanted.at(**v)) for v in all_inputs(wanted)} == set(product(range(64), range(128)))
+    width = max(aligned, 4 // size)
+    assert sorted(wanted.at(lane=n) for n in range(32)) == [(0, n * width) for n in range(32)]
+    assert lane_exchange(fragment, wanted) is not None
+    assert access.efficiency(wanted) > access.efficiency(fragment)
+    assert access.efficiency(wanted) >= access.efficiency(neighbours_in_registers(fragment, access))
