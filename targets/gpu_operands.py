@@ -101,7 +101,7 @@ def _moved(index: Any) -> tuple[int, int] | None:
 
 def loaded_tensor(tensor: Tensor, access: Access) -> Loaded:
     """Of one tensor: elements alone where neighbours in memory may not lie in one access."""
-    run = math.gcd(tensor.dims[-1], *_apart(access[-1])) if access and isinstance(tensor.dims[-1], int) else 1
+    run = math.gcd(tensor.dims[-1] or 1, *_apart(access[-1])) if access and isinstance(tensor.dims[-1], int) else 1
     return _elements(element_bytes(tensor.element), run)
 
 

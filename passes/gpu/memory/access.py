@@ -127,7 +127,7 @@ def neighbours_in_lanes(layout: Layout, access: Access) -> Layout:
 
 
 def _exchanged(layout: Layout, access: Access, to: str, low: int, high: int) -> Layout:
-    """`layout` where bits along the nearest dim from step `low` to below `high` are of `to`, "register" or "lane". Other
+    """`layout` where bits along the nearest dim from step `low` to `high` are of `to`, "register" or "lane". Other
     registers along that dim, or lanes that are across, take their places."""
     dim = next((i for i, d in enumerate(access.dims) if d == len(access.sizes) - 1), None)
     if dim is None:
