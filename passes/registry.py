@@ -80,7 +80,7 @@ BUILTIN: dict[str, str] = {
     "xt-fold": "xcc.passes.xt.xt_fold",
     "xt-recognise": "xcc.passes.xt.xt_recognise",
     "xt-simplify": "xcc.passes.xt.xt_simplify",
-    "xt-to-linalg": "xcc.passes.xt_to_linalg.convert",
+    "xt-to-linalg": "xcc.passes.xt_to_linalg.xt_to_linalg",
 }
 
 

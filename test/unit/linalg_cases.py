@@ -12,7 +12,7 @@ from xcc import symbolic
 from xcc._mlir import func_d, ir
 from xcc.dialects import xt
 from xcc.passes.base import PassContext
-from xcc.passes.xt_to_linalg.convert import XtToLinalg
+from xcc.passes.xt_to_linalg.xt_to_linalg import XtToLinalg
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(7)

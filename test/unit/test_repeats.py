@@ -18,7 +18,7 @@ from xcc.passes.linalg.kernel.kernel import Kernel
 from xcc.passes.linalg.kernel.kernel_reader import read
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.passes.linalg.tile import Tile
-from xcc.passes.xt_to_linalg.convert import XtToLinalg
+from xcc.passes.xt_to_linalg.xt_to_linalg import XtToLinalg
 from xcc.targets.cpu.chip import CHIPS
 from xcc.targets.cpu.repeats import busiest, operations
 from xcc.targets.cpu.strategy import configure

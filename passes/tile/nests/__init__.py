@@ -1,0 +1,1 @@
+"""Loops over machine vectors in place of block values, for ``retile``."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc.passes.xt_to_linalg import scalar
-from xcc.passes.xt_to_linalg.builder import Builder
-from xcc.passes.xt_to_linalg.elementwise import binary
-from xcc.passes.xt_to_linalg.pad import pad_view
-from xcc.passes.xt_to_linalg.reduce import COMBINE, accumulate_in, neutral
-from xcc.passes.xt_to_linalg.registry import Op, converts
-from xcc.passes.xt_to_linalg.view import View, dim_expr
+from xcc.passes.xt_to_linalg.build import scalar
+from xcc.passes.xt_to_linalg.build.builder import Builder
+from xcc.passes.xt_to_linalg.build.registry import Op, converts
+from xcc.passes.xt_to_linalg.build.view import View, dim_expr
+from xcc.passes.xt_to_linalg.ops.elementwise import binary
+from xcc.passes.xt_to_linalg.ops.pad import pad_view
+from xcc.passes.xt_to_linalg.ops.reduce import COMBINE, accumulate_in, neutral
 
 
 @converts("reduce_window")

@@ -18,9 +18,9 @@ from typing import Any
 from xcc import symbolic
 from xcc._mlir import arith_d, ir
 from xcc.dialects import tile
-from xcc.passes.xt_to_linalg.loops import Buffer, LoopKernel
-from xcc.passes.xt_to_linalg.registry import converts_to_tiles
-from xcc.passes.xt_to_linalg.types import constant, is_float, is_unsigned, stored
+from xcc.passes.xt_to_linalg.build.registry import converts_to_tiles
+from xcc.passes.xt_to_linalg.build.types import constant, is_float, is_unsigned, stored
+from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel
 from xcc.symbolic import Dim
 
 EACH = 16           # elements of a thread

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import arith_d, ir, memref_d
-from xcc.passes.xt_to_linalg import scalar
-from xcc.passes.xt_to_linalg.elementwise import binary
-from xcc.passes.xt_to_linalg.loops import LoopKernel, size_of
-from xcc.passes.xt_to_linalg.registry import converts_to_loops
-from xcc.passes.xt_to_linalg.types import accumulator, constant
+from xcc.passes.xt_to_linalg.build import scalar
+from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
+from xcc.passes.xt_to_linalg.build.types import accumulator, constant
+from xcc.passes.xt_to_linalg.loops.loops import LoopKernel, size_of
+from xcc.passes.xt_to_linalg.ops.elementwise import binary
 from xcc.symbolic import ceildiv
 
 _I = arith_d.CmpIPredicate

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import arith_d, math_d
-from xcc.passes.xt_to_linalg import scalar
-from xcc.passes.xt_to_linalg.elementwise import binary
-from xcc.passes.xt_to_linalg.loops import LoopKernel, i64, to_i64
-from xcc.passes.xt_to_linalg.reduce import COMBINE, neutral
-from xcc.passes.xt_to_linalg.registry import converts_to_loops
-from xcc.passes.xt_to_linalg.types import accumulator, constant, is_float, limits
+from xcc.passes.xt_to_linalg.build import scalar
+from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
+from xcc.passes.xt_to_linalg.build.types import accumulator, constant, is_float, limits
+from xcc.passes.xt_to_linalg.loops.loops import LoopKernel, i64, to_i64
+from xcc.passes.xt_to_linalg.ops.elementwise import binary
+from xcc.passes.xt_to_linalg.ops.reduce import COMBINE, neutral
 from xcc.symbolic import Dim
 
 _I = arith_d.CmpIPredicate

@@ -7,11 +7,11 @@ from typing import Any
 
 from xcc._mlir import arith_d, ir
 from xcc.diagnostics import CompilerBug
-from xcc.passes.xt_to_linalg import scalar
-from xcc.passes.xt_to_linalg.builder import Builder, Read
-from xcc.passes.xt_to_linalg.registry import Op, converts
-from xcc.passes.xt_to_linalg.types import accumulator, is_bool, is_float
-from xcc.passes.xt_to_linalg.view import View, dim_expr
+from xcc.passes.xt_to_linalg.build import scalar
+from xcc.passes.xt_to_linalg.build.builder import Builder, Read
+from xcc.passes.xt_to_linalg.build.registry import Op, converts
+from xcc.passes.xt_to_linalg.build.types import accumulator, is_bool, is_float
+from xcc.passes.xt_to_linalg.build.view import View, dim_expr
 from xcc.symbolic import Dim
 
 __all__ = ["contract", "finish", "panel_coordinates"]

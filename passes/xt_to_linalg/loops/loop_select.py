@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from xcc._mlir import arith_d, ir
-from xcc.passes.xt_to_linalg import scalar
-from xcc.passes.xt_to_linalg.loop_sort import less
-from xcc.passes.xt_to_linalg.loops import Buffer, LoopKernel, i64, size_of, to_i64
-from xcc.passes.xt_to_linalg.registry import converts_to_loops
-from xcc.passes.xt_to_linalg.types import constant, is_bool, is_float
+from xcc.passes.xt_to_linalg.build import scalar
+from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
+from xcc.passes.xt_to_linalg.build.types import constant, is_bool, is_float
+from xcc.passes.xt_to_linalg.loops.loop_sort import less
+from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel, i64, size_of, to_i64
 from xcc.symbolic import Dim
 
 _I = arith_d.CmpIPredicate

@@ -6,11 +6,11 @@ import itertools
 from typing import Any
 
 from xcc._mlir import arith_d, ir, math_d
-from xcc.passes.xt_to_linalg import scalar
-from xcc.passes.xt_to_linalg.builder import Builder
-from xcc.passes.xt_to_linalg.registry import Op, converts
-from xcc.passes.xt_to_linalg.types import constant
-from xcc.passes.xt_to_linalg.view import View, dim_expr
+from xcc.passes.xt_to_linalg.build import scalar
+from xcc.passes.xt_to_linalg.build.builder import Builder
+from xcc.passes.xt_to_linalg.build.registry import Op, converts
+from xcc.passes.xt_to_linalg.build.types import constant
+from xcc.passes.xt_to_linalg.build.view import View, dim_expr
 
 __all__ = ["clip", "keys", "number", "to_place"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xcc.passes.xt_to_linalg import scalar
-from xcc.passes.xt_to_linalg.builder import Builder
-from xcc.passes.xt_to_linalg.elementwise import binary
-from xcc.passes.xt_to_linalg.registry import Op, converts
-from xcc.passes.xt_to_linalg.types import accumulator, computed, is_unsigned, limits
-from xcc.passes.xt_to_linalg.view import View, dim_expr, expand_dims
+from xcc.passes.xt_to_linalg.build import scalar
+from xcc.passes.xt_to_linalg.build.builder import Builder
+from xcc.passes.xt_to_linalg.build.registry import Op, converts
+from xcc.passes.xt_to_linalg.build.types import accumulator, computed, is_unsigned, limits
+from xcc.passes.xt_to_linalg.build.view import View, dim_expr, expand_dims
+from xcc.passes.xt_to_linalg.ops.elementwise import binary
 from xcc.symbolic import Dim
 
 __all__ = ["COMBINE", "accumulate_in", "keep_dims", "neutral", "reduce_view"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import arith_d, ir, math_d
-from xcc.passes.xt_to_linalg.builder import Builder, loop_index
-from xcc.passes.xt_to_linalg.registry import Op, converts
-from xcc.passes.xt_to_linalg.types import constant, is_float, is_unsigned, limits, stored, width
-from xcc.passes.xt_to_linalg.view import View, dim_expr
+from xcc.passes.xt_to_linalg.build.builder import Builder, loop_index
+from xcc.passes.xt_to_linalg.build.registry import Op, converts
+from xcc.passes.xt_to_linalg.build.types import constant, is_float, is_unsigned, limits, stored, width
+from xcc.passes.xt_to_linalg.build.view import View, dim_expr
 
 __all__: list[str] = []
 

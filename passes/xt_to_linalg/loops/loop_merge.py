@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import arith_d, ir
-from xcc.passes.xt_to_linalg.loops import LoopKernel
-from xcc.passes.xt_to_linalg.registry import converts_to_loops
+from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
+from xcc.passes.xt_to_linalg.loops.loops import LoopKernel
 
 _I = arith_d.CmpIPredicate
 

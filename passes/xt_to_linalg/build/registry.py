@@ -8,8 +8,8 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import ir
-from xcc.passes.xt_to_linalg.builder import Builder
-from xcc.passes.xt_to_linalg.view import View
+from xcc.passes.xt_to_linalg.build.builder import Builder
+from xcc.passes.xt_to_linalg.build.view import View
 from xcc.symbolic import Dim
 
 __all__ = ["CONVERTERS", "LOOPS", "TILES", "Op", "converts", "converts_to_loops", "converts_to_tiles"]

@@ -18,10 +18,10 @@ import numpy as np
 from xcc import symbolic
 from xcc._mlir import arith_d, ir
 from xcc.dialects.xt.winograd import winograd_matrices
-from xcc.passes.xt_to_linalg.builder import Builder, Read
-from xcc.passes.xt_to_linalg.matmul import contract, panel_coordinates
-from xcc.passes.xt_to_linalg.registry import Op, converts
-from xcc.passes.xt_to_linalg.view import View, dim_expr
+from xcc.passes.xt_to_linalg.build.builder import Builder, Read
+from xcc.passes.xt_to_linalg.build.registry import Op, converts
+from xcc.passes.xt_to_linalg.build.view import View, dim_expr
+from xcc.passes.xt_to_linalg.ops.matmul import contract, panel_coordinates
 from xcc.symbolic import Dim
 
 __all__: list[str] = []

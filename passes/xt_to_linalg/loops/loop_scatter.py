@@ -14,10 +14,10 @@ from typing import Any
 from xcc import symbolic
 from xcc._mlir import arith_d, ir, math_d
 from xcc.passes.xt.graph.op_graph import IN_PLACE
-from xcc.passes.xt_to_linalg.elementwise import binary
-from xcc.passes.xt_to_linalg.loops import LoopKernel
-from xcc.passes.xt_to_linalg.registry import converts_to_loops
-from xcc.passes.xt_to_linalg.types import constant
+from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
+from xcc.passes.xt_to_linalg.build.types import constant
+from xcc.passes.xt_to_linalg.loops.loops import LoopKernel
+from xcc.passes.xt_to_linalg.ops.elementwise import binary
 from xcc.symbolic import Dim
 
 _I = arith_d.CmpIPredicate

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from xcc._mlir import arith_d, ir, math_d
-from xcc.passes.xt_to_linalg import scalar
-from xcc.passes.xt_to_linalg.builder import Builder
-from xcc.passes.xt_to_linalg.registry import Op, converts
-from xcc.passes.xt_to_linalg.types import (
+from xcc.passes.xt_to_linalg.build import scalar
+from xcc.passes.xt_to_linalg.build.builder import Builder
+from xcc.passes.xt_to_linalg.build.registry import Op, converts
+from xcc.passes.xt_to_linalg.build.types import (
     computed,
     constant,
     is_bool,
@@ -19,7 +19,7 @@ from xcc.passes.xt_to_linalg.types import (
     stored,
     width,
 )
-from xcc.passes.xt_to_linalg.view import View
+from xcc.passes.xt_to_linalg.build.view import View
 
 __all__ = ["binary", "in_f32", "narrow"]
 

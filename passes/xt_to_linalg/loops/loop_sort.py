@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xcc._mlir import arith_d
-from xcc.passes.xt_to_linalg import scalar
-from xcc.passes.xt_to_linalg.loops import LoopKernel, to_i64, true
-from xcc.passes.xt_to_linalg.registry import converts_to_loops
-from xcc.passes.xt_to_linalg.types import is_float
+from xcc.passes.xt_to_linalg.build import scalar
+from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
+from xcc.passes.xt_to_linalg.build.types import is_float
+from xcc.passes.xt_to_linalg.loops.loops import LoopKernel, to_i64, true
 
 __all__ = ["less"]
 

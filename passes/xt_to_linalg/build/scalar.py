@@ -7,7 +7,7 @@ from typing import Any
 from xcc._mlir import arith_d, ir, math_d
 from xcc.passes.shared.lanes import Lanes
 from xcc.passes.shared.small_floats import decode, encode
-from xcc.passes.xt_to_linalg.types import (
+from xcc.passes.xt_to_linalg.build.types import (
     computed,
     constant,
     is_bool,

@@ -19,9 +19,9 @@ from typing import Any
 
 from xcc._mlir import arith_d, ir, scf_d
 from xcc.dialects import tile
-from xcc.passes.xt_to_linalg.loops import Buffer, LoopKernel
-from xcc.passes.xt_to_linalg.registry import converts_to_tiles
-from xcc.passes.xt_to_linalg.types import constant, is_unsigned, stored
+from xcc.passes.xt_to_linalg.build.registry import converts_to_tiles
+from xcc.passes.xt_to_linalg.build.types import constant, is_unsigned, stored
+from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel
 
 KINDS = {"add": "sum", "mul": "prod", "none": "last"}
 THREADS = 256

@@ -15,10 +15,10 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import arith_d, ir, scf_d
-from xcc.passes.xt_to_linalg.loops import Buffer, LoopKernel
-from xcc.passes.xt_to_linalg.reduce import neutral
-from xcc.passes.xt_to_linalg.registry import converts_to_tiles
-from xcc.passes.xt_to_linalg.types import accumulator, constant, is_float, is_unsigned, stored
+from xcc.passes.xt_to_linalg.build.registry import converts_to_tiles
+from xcc.passes.xt_to_linalg.build.types import accumulator, constant, is_float, is_unsigned, stored
+from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel
+from xcc.passes.xt_to_linalg.ops.reduce import neutral
 from xcc.symbolic import Dim
 
 TILE = 4096         # elements of a step

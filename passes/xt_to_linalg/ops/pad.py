@@ -11,10 +11,10 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import arith_d, ir, tensor_d
-from xcc.passes.xt_to_linalg.builder import Builder
-from xcc.passes.xt_to_linalg.registry import Op, converts
-from xcc.passes.xt_to_linalg.types import constant
-from xcc.passes.xt_to_linalg.view import View, expand_dims
+from xcc.passes.xt_to_linalg.build.builder import Builder
+from xcc.passes.xt_to_linalg.build.registry import Op, converts
+from xcc.passes.xt_to_linalg.build.types import constant
+from xcc.passes.xt_to_linalg.build.view import View, expand_dims
 from xcc.symbolic import Dim
 
 __all__ = ["pad_view"]

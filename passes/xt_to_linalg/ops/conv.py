@@ -7,12 +7,12 @@ from typing import Any
 
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
-from xcc.passes.xt_to_linalg.builder import Builder
-from xcc.passes.xt_to_linalg.matmul import contract, finish, panel_coordinates
-from xcc.passes.xt_to_linalg.pad import pad_view
-from xcc.passes.xt_to_linalg.registry import Op, converts
-from xcc.passes.xt_to_linalg.types import accumulator
-from xcc.passes.xt_to_linalg.view import View, dim_expr
+from xcc.passes.xt_to_linalg.build.builder import Builder
+from xcc.passes.xt_to_linalg.build.registry import Op, converts
+from xcc.passes.xt_to_linalg.build.types import accumulator
+from xcc.passes.xt_to_linalg.build.view import View, dim_expr
+from xcc.passes.xt_to_linalg.ops.matmul import contract, finish, panel_coordinates
+from xcc.passes.xt_to_linalg.ops.pad import pad_view
 from xcc.symbolic import Dim
 
 DEEP = 16  # channels from which on a loop over them is worth being the innermost

@@ -9,11 +9,11 @@ import numpy as np
 from xcc import symbolic
 from xcc._mlir import arith_d, ir
 from xcc.dialects.xt.fields import decode_dense
-from xcc.passes.xt_to_linalg import scalar
-from xcc.passes.xt_to_linalg.builder import Builder
-from xcc.passes.xt_to_linalg.registry import Op, converts
-from xcc.passes.xt_to_linalg.types import index_constant, is_coded, stored
-from xcc.passes.xt_to_linalg.view import View, dim_expr
+from xcc.passes.xt_to_linalg.build import scalar
+from xcc.passes.xt_to_linalg.build.builder import Builder
+from xcc.passes.xt_to_linalg.build.registry import Op, converts
+from xcc.passes.xt_to_linalg.build.types import index_constant, is_coded, stored
+from xcc.passes.xt_to_linalg.build.view import View, dim_expr
 from xcc.symbolic import Dim
 
 

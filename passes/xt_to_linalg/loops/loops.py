@@ -14,9 +14,9 @@ from typing import Any
 from xcc import symbolic
 from xcc._mlir import arith_d, ir, memref_d, scf_d
 from xcc.passes.xt.graph.op_graph import IN_PLACE
-from xcc.passes.xt_to_linalg.dims import DimEmitter
-from xcc.passes.xt_to_linalg.registry import Op
-from xcc.passes.xt_to_linalg.types import constant, is_bool, stored
+from xcc.passes.xt_to_linalg.build.dims import DimEmitter
+from xcc.passes.xt_to_linalg.build.registry import Op
+from xcc.passes.xt_to_linalg.build.types import constant, is_bool, stored
 from xcc.symbolic import Dim
 
 __all__ = ["Buffer", "LoopKernel", "buffer_type"]

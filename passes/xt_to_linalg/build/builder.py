@@ -7,9 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from xcc._mlir import arith_d, ir, linalg_d, tensor_d
-from xcc.passes.xt_to_linalg.dims import DimEmitter
-from xcc.passes.xt_to_linalg.types import constant, is_float, stored
-from xcc.passes.xt_to_linalg.view import View, dim_expr, expand_dims, identity_exprs, ssa_coordinates, substitute_exprs
+from xcc.passes.xt_to_linalg.build.dims import DimEmitter
+from xcc.passes.xt_to_linalg.build.types import constant, is_float, stored
+from xcc.passes.xt_to_linalg.build.view import (
+    View,
+    dim_expr,
+    expand_dims,
+    identity_exprs,
+    ssa_coordinates,
+    substitute_exprs,
+)
 from xcc.symbolic import Dim
 
 __all__ = ["Builder", "Read"]

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from xcc._mlir import arith_d, ir, math_d
-from xcc.passes.xt_to_linalg import scalar
-from xcc.passes.xt_to_linalg.loops import LoopKernel
-from xcc.passes.xt_to_linalg.registry import converts_to_loops
-from xcc.passes.xt_to_linalg.sampling import number, to_place
-from xcc.passes.xt_to_linalg.types import accumulator, constant
+from xcc.passes.xt_to_linalg.build import scalar
+from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
+from xcc.passes.xt_to_linalg.build.types import accumulator, constant
+from xcc.passes.xt_to_linalg.loops.loops import LoopKernel
+from xcc.passes.xt_to_linalg.ops.sampling import number, to_place
 from xcc.symbolic import Dim, floordiv
 
 _F = arith_d.CmpFPredicate

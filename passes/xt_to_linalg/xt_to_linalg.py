@@ -13,17 +13,18 @@ from xcc.diagnostics import CompilerBug
 from xcc.dialects.xt.base import dims_attr, element_type_of, shape_of
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.op_graph import IN_PLACE
-from xcc.passes.xt_to_linalg.builder import Builder
-from xcc.passes.xt_to_linalg.dims import DimEmitter
-from xcc.passes.xt_to_linalg.loops import Buffer, LoopKernel, buffer_type
-from xcc.passes.xt_to_linalg.registry import CONVERTERS, LOOPS, TILES, Op
-from xcc.passes.xt_to_linalg.types import tensor_of
-from xcc.passes.xt_to_linalg.view import View
+from xcc.passes.xt_to_linalg.build.builder import Builder
+from xcc.passes.xt_to_linalg.build.dims import DimEmitter
+from xcc.passes.xt_to_linalg.build.registry import CONVERTERS, LOOPS, TILES, Op
+from xcc.passes.xt_to_linalg.build.types import tensor_of
+from xcc.passes.xt_to_linalg.build.view import View
+from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel, buffer_type
 from xcc.symbolic import Dim
 
-FAMILIES = ("conv", "elementwise", "indexing", "loop_merge", "loop_positions", "loop_sampling", "loop_scan",
-            "loop_scatter", "loop_select", "loop_sort", "matmul", "pad", "quant", "reduce", "sampling", "shape",
-            "tile_combine", "tile_scan", "tile_sort", "window", "winograd")
+FAMILIES = ("ops.conv", "ops.elementwise", "ops.indexing", "ops.matmul", "ops.pad", "ops.quant", "ops.reduce",
+            "ops.sampling", "ops.shape", "ops.window", "ops.winograd", "loops.loop_merge", "loops.loop_positions",
+            "loops.loop_sampling", "loops.loop_scan", "loops.loop_scatter", "loops.loop_select", "loops.loop_sort",
+            "tiles.tile_combine", "tiles.tile_scan", "tiles.tile_sort")
 
 
 @register_pass

@@ -7,10 +7,10 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import arith_d, ir
-from xcc.passes.xt_to_linalg.builder import Builder
-from xcc.passes.xt_to_linalg.registry import Op, converts
-from xcc.passes.xt_to_linalg.types import is_unsigned
-from xcc.passes.xt_to_linalg.view import View, dim_expr
+from xcc.passes.xt_to_linalg.build.builder import Builder
+from xcc.passes.xt_to_linalg.build.registry import Op, converts
+from xcc.passes.xt_to_linalg.build.types import is_unsigned
+from xcc.passes.xt_to_linalg.build.view import View, dim_expr
 from xcc.symbolic import Dim
 
 _I = arith_d.CmpIPredicate

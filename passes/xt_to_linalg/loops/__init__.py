@@ -1,0 +1,1 @@
+"""Ops that become scalar loops on memrefs, a file a family."""

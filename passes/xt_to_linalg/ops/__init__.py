@@ -1,0 +1,1 @@
+"""Ops that become linalg on tensors, a file a family."""

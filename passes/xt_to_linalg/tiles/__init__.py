@@ -1,0 +1,1 @@
+"""Ops that become tile programs on GPUs."""
