@@ -62,6 +62,7 @@ BUILTIN: dict[str, str] = {
     "separate-windows": "xcc.passes.xt.separate_windows",
     "split-beside": "xcc.passes.xt.split_beside",
     "split-contractions": "xcc.passes.xt.split_contractions",
+    "split-groups": "xcc.passes.xt.split_groups",
     "split-reductions": "xcc.passes.xt.split_reductions",
     "split-scans": "xcc.passes.xt.split_scans",
     "stage-operands": "xcc.passes.gpu.stage_operands",

@@ -35,6 +35,7 @@ def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
             get_pass("xt-fold")(),              # filters times scales in f32, rounded once by what follows
             get_pass("convert-precision")(),
             _pass("xt-decompose", keep=keep),
+            get_pass("split-groups")(),
             get_pass("channels-last")(),
             _pass("move-views", in_place=in_place),
             get_pass("move-weights")(),

@@ -109,6 +109,19 @@ def test_numbers_below_zero_count_from_the_end(compile: Any) -> None:
         torch.testing.assert_close(compiled(x, k), f(x, k))
 
 
+@pytest.mark.parametrize("conv", [F.conv2d, F.conv_transpose2d])
+def test_convolutions_of_groups_of_any_channels(conv: Any) -> None:
+    def f(x: Any, w: Any) -> Any:
+        return conv(x, w, groups=2)
+
+    def sizes(channels: int, others: int) -> tuple[tuple[int, ...], ...]:
+        """Of images and of a filter, whose first dim has all of its channels, and the second those of a group."""
+        first, second = (channels, others) if conv is F.conv_transpose2d else (others, channels // 2)
+        return (3, channels, 6, 5), (first, second, 3, 2)
+
+    assert compilations(f, sizes(6, 4), sizes(4, 8), sizes(8, 2)) == [1, 1, 1]
+
+
 def test_images_are_resized_by_a_factor() -> None:
     def f(x: Any) -> Any:
         return F.interpolate(x, scale_factor=1.2, mode="bilinear")
