@@ -16,6 +16,7 @@ BUILTIN: dict[str, str] = {
     "configure": "xcc.passes.linalg.configure",
     "configure-tile": "xcc.passes.tile.configure_tile",
     "convert-precision": "xcc.passes.xt.convert_precision",
+    "convert-layouts": "xcc.passes.gpu.convert_layouts",
     "copy-pointers": "xcc.passes.gpu.copy_pointers",
     "cut-reductions": "xcc.passes.xt.cut_reductions",
     "distribute": "xcc.passes.gpu.distribute",

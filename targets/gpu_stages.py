@@ -10,7 +10,7 @@ from xcc.targets.front import BESIDE, LAUNCH, MAX_ROW, TILE_ROW, gpu_model_passe
 __all__ = ["DECISIONS", "gpu_pipeline", "thread_math", "thread_stage"]
 
 DECISIONS = ("stage-operands", "pipeline-loads", "overlap-products", "plan-shared-memory", "peel-steps",
-             "persistent-grid", "group-tiles", "epilogue-pieces", "prefetch-epilogue")
+             "persistent-grid", "group-tiles", "epilogue-pieces", "prefetch-epilogue", "convert-layouts")
 """What is decided ahead of `distribute`, which emits what the attributes say."""
 
 

@@ -168,3 +168,20 @@ def test_cannot_be_obeyed(name: str) -> None:
     with pytest.raises(UserError, match=re.escape(message)) as raised:
         emitted(edited(decided(chip), edit), chip)
     assert "loc(" in str(raised.value)
+
+
+SHARED = r'by = "shared", memory = "[^"]*"'
+
+
+@pytest.mark.parametrize("new, message", [
+    ('by = "pieces"', ""), (f'by = "shared", memory = "{ROWS}"', ""), ('by = "registers"', "other threads hold"),
+    ('by = "magic"', "no layout is converted by 'magic'"),
+    ('by = "shared", memory = "tile=[4]"', "no places of their own")])
+def test_exchanges(new: str, message: str) -> None:
+    """Fragments of operands that are not staged, converted in another way."""
+    text = edited(decided("sm_80", ("stage-operands",)), (SHARED, new))
+    if not message:
+        emitted(text, "sm_80")
+        return
+    with pytest.raises(UserError, match=re.escape(message)):
+        emitted(text, "sm_80")

@@ -4,14 +4,16 @@ where it has too little room."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from xcc._mlir import arith_d, ir, vector_d
 from xcc.passes.gpu.exchange.exchange_pieces import convert_in_pieces
-from xcc.passes.gpu.exchange.lane_exchange import emit_shuffle, lane_exchange
+from xcc.passes.gpu.exchange.lane_exchange import LaneExchange, emit_shuffle, lane_exchange
 from xcc.passes.gpu.exchange.shared_layout import best_memory, memory_cycles
 from xcc.passes.gpu.exchange.shared_memory import SharedMemory
 from xcc.passes.gpu.exchange.thread_code import ThreadCode
+from xcc.passes.gpu.layout.forms import row_major
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import (
     from_registers,
@@ -24,35 +26,88 @@ from xcc.passes.gpu.layout.registers import (
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.vendor.ldmatrix import loads_matrices
 
-__all__ = ["convert", "shuffle_xor"]
+__all__ = ["Exchange", "convert", "shuffle_xor"]
 
+REGISTERS, SHUFFLES, SHARED, PIECES = "registers", "shuffles", "shared", "pieces"
 NO_ROOM = 1 << 30       # cycles of a way through shared memory that is full
 BARRIER_CYCLES = 30     # that a warp waits at least, where nothing else runs
 
 
+@dataclass(frozen=True)
+class Exchange:
+    """How a value gets from one layout to another.
+
+    Attributes:
+        by: registers of a thread, shuffles inside a warp, shared memory, or pieces of it where it has too little room.
+        memory: from a position in the tile to its place in shared memory, with "shared".
+    """
+
+    by: str
+    memory: Layout | None = None
+
+    @staticmethod
+    def choose(chip: Any, source: Layout, target: Layout, element: Any, room: int) -> Exchange:
+        """The way that takes the fewest cycles; shared memory has `room` bytes."""
+        if _renaming(source, target) is not None:
+            return Exchange(REGISTERS)
+        stored = memory_type(element)
+        size, matrix = element_bytes(stored), loads_matrices(chip, stored)
+        memory = best_memory(source, target, size, matrix)
+        fits = memory.shape[0] * size <= room
+        most = memory_cycles(memory, source, target, size, matrix) if fits else NO_ROOM
+        lanes, _ = _lanes(source, target, element)
+        waits = 2 * BARRIER_CYCLES if source.size("warp") > 1 else 0
+        if lanes is not None and lanes.cycles(max(1, _width(element) // 32)) <= most + waits:
+            return Exchange(SHUFFLES)
+        return Exchange(SHARED, memory) if fits else Exchange(PIECES)
+
+    @staticmethod
+    def plain(source: Layout, element: Any, room: int) -> Exchange:
+        """Through shared memory, whatever it costs."""
+        memory = row_major(source.shape, tuple(reversed(range(len(source.shape)))))
+        return Exchange(SHARED, memory) if memory.shape[0] * _bytes(element) <= room else Exchange(PIECES)
+
+    def problem(self, source: Layout, target: Layout, element: Any, room: int) -> str:
+        """Why this is no way from `source` to `target`; empty where it is."""
+        if self.by == REGISTERS and _renaming(source, target) is None:
+            return "other threads hold the elements"
+        if self.by == SHUFFLES and _lanes(source, target, element)[0] is None:
+            return "no shuffles were found for it"
+        if self.by == SHARED and (self.memory is None or self.memory.shape[0] * _bytes(element) > room):
+            return f"shared memory has {room} bytes for it"
+        return "" if self.by in (REGISTERS, SHUFFLES, SHARED, PIECES) else "there is no such way"
+
+    def emit(self, shared: SharedMemory, value: Any, source: Layout, target: Layout) -> Any:
+        """`value` with layout `source` as a register vector of layout `target`."""
+        if self.by == REGISTERS:
+            return select_registers(value, _renaming(source, target) or [])
+        if self.by == SHUFFLES:
+            return _shuffled(shared.code, value, source, target)
+        if self.memory is None:
+            return convert_in_pieces(shared, value, source, target, shared.limit - shared.reserved)
+        element = ir.VectorType(value.type).element_type
+        stored = memory_type(element)
+        place = shared.free_place(self.memory.shape[0] * element_bytes(stored))
+        buffer = shared.buffer(self.memory.shape[0], stored, place)
+        shared.write(to_memory(value, stored), buffer, self.memory.compose(source))
+        shared.barrier()
+        return shared.read_tile(buffer, self.memory.compose(target), element)
+
+
 def convert(shared: SharedMemory, value: Any, source: Layout, target: Layout) -> Any:
-    """`value` with layout `source` as a register vector of layout `target`."""
+    """`value` with layout `source` as a register vector of layout `target`, inside the code of one operation."""
     if source == target:
         return value
-    renamed = _renaming(source, target)
-    if renamed is not None:
-        return select_registers(value, renamed)
-    element = ir.VectorType(value.type).element_type
-    stored = memory_type(element)
-    matrix = loads_matrices(shared.code.chip, stored)
-    memory = best_memory(source, target, element_bytes(stored), matrix)
-    size = memory.shape[0] * element_bytes(stored)
-    room = shared.limit - shared.reserved
-    most = memory_cycles(memory, source, target, element_bytes(stored), matrix) if size <= room else NO_ROOM
-    exchanged = _exchange(shared.code, value, source, target, most)
-    if exchanged is not None:
-        return exchanged
-    if size > room:
-        return convert_in_pieces(shared, value, source, target, room)
-    buffer = shared.buffer(memory.shape[0], stored, shared.free_place(size))
-    shared.write(to_memory(value, stored), buffer, memory.compose(source))
-    shared.barrier()
-    return shared.read_tile(buffer, memory.compose(target), element)
+    element, room = ir.VectorType(value.type).element_type, shared.limit - shared.reserved
+    return Exchange.choose(shared.code.chip, source, target, element, room).emit(shared, value, source, target)
+
+
+def _bytes(element: Any) -> int:
+    return element_bytes(memory_type(element))
+
+
+def _width(element: Any) -> int:
+    return 64 if isinstance(element, ir.IndexType) else int(element.width)
 
 
 def _renaming(source: Layout, target: Layout) -> list[int] | None:
@@ -66,18 +121,20 @@ def _renaming(source: Layout, target: Layout) -> list[int] | None:
     return [held[w] for w in wanted] if all(w in held for w in wanted) else None
 
 
-def _exchange(code: ThreadCode, value: Any, source: Layout, target: Layout, most: int) -> Any:
-    """`value` in `target` by shuffles, where they take fewer cycles than `most` and barriers of several warps."""
-    element = ir.VectorType(value.type).element_type
-    width = 64 if isinstance(element, ir.IndexType) else int(element.width)
-    pairs = width == 16 and source.registers > 1 and target.registers > 1 \
+def _lanes(source: Layout, target: Layout, element: Any) -> tuple[LaneExchange | None, bool]:
+    """The shuffles of a conversion, if some were found; whether two elements in a register change lanes together."""
+    pairs = _width(element) == 16 and source.registers > 1 and target.registers > 1 \
         and source.basis("register")[0] == target.basis("register")[0]
-    if pairs:       # two elements in a register change lanes together
+    if pairs:
         source, target = (x.with_registers(x.basis("register")[1:]) for x in (source, target))
-    plan = lane_exchange(source, target)
-    waits = 2 * BARRIER_CYCLES if source.size("warp") > 1 else 0
-    if plan is None or plan.cycles(max(1, width // 32)) > most + waits:
-        return None
+    return lane_exchange(source, target), pairs
+
+
+def _shuffled(code: ThreadCode, value: Any, source: Layout, target: Layout) -> Any:
+    """`value` in `target` by shuffles."""
+    element = ir.VectorType(value.type).element_type
+    plan, pairs = _lanes(source, target, element)
+    assert plan is not None
     registers = registers_of(value)
     i32 = ir.IntegerType.get_signless(32)
     if pairs:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from xcc.passes.gpu.layout.linear import Layout, Vector, log2, unit
 
-__all__ = ["blocked", "row_major", "swizzled"]
+__all__ = ["memory_of", "blocked", "row_major", "swizzled"]
 
 
 def row_major(shape: Sequence[int], order: Sequence[int] | None = None) -> Layout:
@@ -91,3 +92,13 @@ def blocked(shape: Sequence[int], order: Sequence[int], vector: int, warp: int, 
         while split[d]:
             take("register", d, False)
     return Layout.make(shape, bases)
+
+
+def memory_of(text: str, shape: tuple[int, ...]) -> Layout:
+    """The memory layout of a tile of `shape` that `text` says; ValueError where it is none."""
+    memory = Layout.parse(text)
+    sizes = tuple(memory.size(name) for name in memory.inputs)
+    if memory.inputs != tuple(f"dim{d}" for d in range(len(sizes))) or sizes != shape \
+            or memory.shape != (prod(shape),) or not memory.is_injective():
+        raise ValueError(f"'{text}' gives the elements of a tile of {shape} no places of their own")
+    return memory

@@ -11,12 +11,12 @@ described at the first. What is not complete is not pipelined; what cannot be do
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
+from xcc.passes.gpu.layout.forms import memory_of
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import memory_type
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, REGISTERS, StagedTile
@@ -182,15 +182,12 @@ def _read(k: Any, op: Any, number: int, entry: Any, block: Any) -> StagedTile:
 def _memory(k: Any, op: Any, number: int, value: Any, entry: Any) -> Layout:
     """The memory layout of an operand: any order of its elements, but the instruction's where that reads it there."""
     try:
-        memory = Layout.parse(entry["memory"].value)
+        memory = memory_of(entry["memory"].value, shape_of(value))
     except (KeyError, ValueError) as e:
         raise UserError(f"{op.location}: {STAGED} of operand {number} has no memory layout: {e}") from None
-    shape = tuple(memory.size(name) for name in memory.inputs)
-    fits = memory.inputs == tuple(f"dim{d}" for d in range(len(shape))) and shape == shape_of(value) \
-        and memory.shape == (math.prod(shape),) and memory.is_injective()
-    if fits and k.product(op).from_shared:
-        stored = memory_type(ir.VectorType(value.type).element_type)
-        fits = memory == warpgroup.matrix_memory(k.product(op), number, k.layout(value), element_bytes(stored))
+    stored = memory_type(ir.VectorType(value.type).element_type)
+    fits = not k.product(op).from_shared or memory == warpgroup.matrix_memory(
+        k.product(op), number, k.layout(value), element_bytes(stored))
     if not fits:
         raise UserError(f"{op.location}: {STAGED} of operand {number} is no memory layout of {value.type} that its "
                         "contraction can read")

@@ -7,7 +7,6 @@ from typing import Any
 
 from xcc._mlir import ir, scf_d
 from xcc.diagnostics import CompilerBug
-from xcc.passes.gpu.exchange.conversions import convert
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING, SharedMemory
 from xcc.passes.gpu.exchange.thread_code import ThreadCode
 from xcc.passes.gpu.layout.registers import register_vector
@@ -15,6 +14,7 @@ from xcc.passes.gpu.layout.staged_tile import StagedTile
 from xcc.passes.gpu.layout.tile_kernel import TileKernel
 from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, is_elementwise, is_vector
 from xcc.passes.gpu.memory import gathers, transfers
+from xcc.passes.gpu.pipeline.exchanges import exchange_of, is_staged
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.pipeline.pipelined_loop import pipelined_loop
 from xcc.passes.gpu.pipeline.rounds import Rounds
@@ -201,12 +201,12 @@ class KernelBuilder(TileKernel):
         result = op.results[0]
         if result in self.staged:
             return          # its contractions read it from there
-        loops = {u.owner.operation.parent.operation for u in result.uses}
-        if loops and all(loop.name == "scf.for" and (plan := self.plan_of(loop)) is not None
-                         and result in dict(plan.staged) for loop in loops):
+        if is_staged(op, self.plan_of):
             return          # the loop writes it there
-        source = op.operands[0]
-        self.values[result] = convert(self.shared, self.get(source), self.layout(source), self.layout(result))
+        source, target = self.layout(op.operands[0]), self.layout(result)
+        value = self.get(op.operands[0])
+        self.values[result] = value if source == target else exchange_of(
+            op, source, target, self.shared.limit - self.shared.reserved).emit(self.shared, value, source, target)
 
 
 def attributes_of(op: Any) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 // RUN: %xcc_opt %s --target=nvptx --chip=sm_80 --pass-pipeline=assign-layouts --split-input-file | filecheck %s
-// RUN: %xcc_opt %s --target=nvptx --chip=sm_80 "--pass-pipeline=assign-layouts, distribute, mlir(canonicalize, cse)" --split-input-file | filecheck %s --check-prefix=CODE
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_80 "--pass-pipeline=assign-layouts, %decisions, distribute, mlir(canonicalize, cse)" --split-input-file | filecheck %s --check-prefix=CODE
 
 // Two uses in one layout share a conversion, and what is turned twice has none.
 // CHECK-LABEL: func.func @shared(

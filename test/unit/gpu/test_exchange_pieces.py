@@ -64,7 +64,8 @@ def test_copies_through_little_memory(seed: int) -> None:
         context.allow_unregistered_dialects = True
         module = ir.Module.parse(PROGRAM.format(t=kind, zero="0" if kind == "i8" else "0.0", source=source,
                                                 target=target, threads=threads))
-        get_pass("distribute")().run(module, PassContext(chip=replace(CHIPS[name], shared_bytes=limit)))
+        for decided in ("convert-layouts", "distribute"):
+            get_pass(decided)().run(module, PassContext(chip=replace(CHIPS[name], shared_bytes=limit)))
         assert module.operation.verify()
         x = rng.integers(-100, 100, SHAPE).astype(dtype)
         out = np.full_like(x, 111)

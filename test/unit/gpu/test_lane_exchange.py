@@ -35,7 +35,8 @@ def test_copy(kind, target, shuffles):
         context.allow_unregistered_dialects = True
         zero = "0" if kind == "i8" else "0.0"
         module = ir.Module.parse(PROGRAM.format(t=kind, zero=zero, source=ROWS, target=target))
-        get_pass("distribute")().run(module, PassContext(chip=chips()["sm_80"]))
+        for name in ("convert-layouts", "distribute"):
+            get_pass(name)().run(module, PassContext(chip=chips()["sm_80"]))
         text = str(module)
         assert text.count("gpu.shuffle") <= shuffles and "gpu.shuffle" in text and "gpu.barrier" not in text
         x = np.random.default_rng(0).integers(-100, 100, (8, 32)).astype(dtype)
