@@ -74,6 +74,24 @@ class _LaunchEdit:
         call("cuGraphExecKernelNodeSetParams_v2", graph.ready, node, ctypes.byref(self._wanted))
 
 
+class _PreparedLaunch:
+    """A launch whose parameters lie where the driver reads them: one call, and pointers are written in place."""
+
+    def __init__(self, driver: CudaDriver, function: Any, sizes: Sequence[int], params: Any, values: Any,
+                 early: bool) -> None:
+        self._driver, self._function, self._params, self._values = driver, function, params, values
+        attribute = _LaunchAttribute(_PROGRAMMATIC_SERIALIZATION, 0, 1)
+        self._config = _LaunchConfig(*sizes, None, ctypes.pointer(attribute), int(early))
+        self._at = ctypes.byref(self._config)
+
+    def set(self, place: int, address: int) -> None:
+        self._values[place] = address
+
+    def enqueue(self) -> None:
+        self._config.stream = self._driver.stream
+        call("cuLaunchKernelEx", self._at, self._function, self._params, None)
+
+
 class _CopyEdit:
     """The same for a copy within the device, or from the host to it."""
 
@@ -219,6 +237,12 @@ class CudaDriver(StreamDriver):
         attribute = _LaunchAttribute(_PROGRAMMATIC_SERIALIZATION, 0, 1)
         config = _LaunchConfig(*sizes(grid, block, shared_bytes), self._stream, ctypes.pointer(attribute), 1)
         call("cuLaunchKernelEx", ctypes.byref(config), function, params, None)
+
+    def prepared_launch(self, function: Any, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
+                        pointers: Sequence[int], symbols: Sequence[int], early: bool) -> Any:
+        if not self._early_launches:
+            return super().prepared_launch(function, grid, block, shared_bytes, pointers, symbols, early)
+        return _PreparedLaunch(self, function, sizes(grid, block, shared_bytes), *parameters(pointers, symbols), early)
 
     # -- nodes of graphs ----------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Base", "MovableGraph", "Recorder"]
+__all__ = ["Base", "MovableGraph", "PreparedLaunches", "Recorder"]
 
 Base = int | None
 """What a buffer moves with: a number among the places that callers choose; None for what stays where it is."""
@@ -26,10 +26,11 @@ Uses = Mapping[int, Sequence[tuple[_Node, int, int]]]
 
 
 class MovableGraph:
-    """What a :class:`Recorder` has captured."""
+    """What a :class:`Recorder` has captured; `moves`: it can follow what moves."""
 
     def __init__(self, driver: Any, graph: Any, uses: Uses) -> None:
         self._driver, self._graph, self._uses = driver, graph, uses
+        self.moves = bool(driver.edits_graphs)
 
     def replay(self) -> None:
         """Enqueues it."""
@@ -49,6 +50,44 @@ class MovableGraph:
     def free(self) -> None:
         """It is not running."""
         self._driver.free_graph(self._graph)
+
+
+class PreparedLaunches:
+    """A few launches, made one by one: in less of the host's time than a graph of them, whose nodes are edited where
+    buffers move. Takes launches in the place of a driver, and enqueues them in `replay`."""
+
+    moves = True
+
+    def __init__(self, driver: Any, bases: Mapping[int, int]) -> None:
+        """`bases`: where each place that may move is now."""
+        self._driver, self._bases = driver, bases
+        self._launches: list[Any] = []
+        self._uses: dict[int, list[tuple[Any, int, int]]] = defaultdict(list)
+
+    def launch(self, function: Any, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
+               pointers: Sequence[int], symbols: Sequence[int], early: bool, of: Sequence[Base]) -> None:
+        """As a recorder's."""
+        if 0 in grid:
+            return
+        made = self._driver.prepared_launch(function, grid, block, shared_bytes, pointers, symbols, early)
+        self._launches.append(made)
+        for place, (base, pointer) in enumerate(zip(of, pointers, strict=True)):
+            if base is not None:
+                self._uses[base].append((made, place, pointer - self._bases[base]))
+
+    def replay(self) -> None:
+        """Enqueues them."""
+        for launch in self._launches:
+            launch.enqueue()
+
+    def move(self, bases: Mapping[int, int], moved: Iterable[int]) -> None:
+        """As a graph's."""
+        for base in moved:
+            for launch, place, offset in self._uses.get(base, ()):
+                launch.set(place, bases[base] + offset)
+
+    def free(self) -> None:
+        """Holds nothing of the GPU's."""
 
 
 class Recorder:

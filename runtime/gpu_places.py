@@ -89,7 +89,7 @@ class GpuPlaces:
         before = shape.place
         if place == before:
             return
-        if shape.graphs and not self._driver.edits_graphs:
+        if not all(g.moves for g in shape.graphs.values()):
             self._driver.synchronize_all()
             shape.free()
         shape.place = place

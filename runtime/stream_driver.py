@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-__all__ = ["CapturedGraph", "Handle", "StreamDriver", "parameters", "sizes"]
+__all__ = ["CapturedGraph", "Handle", "PreparedLaunch", "StreamDriver", "parameters", "sizes"]
 
 Handle = ctypes.c_void_p
 _CAPTURE_RELAXED = 2    # CU_STREAM_CAPTURE_MODE_RELAXED, hipStreamCaptureModeRelaxed
@@ -29,6 +29,23 @@ def parameters(pointers: Sequence[int], symbols: Sequence[int]) -> tuple[Any, An
 def sizes(grid: Sequence[int], block: Sequence[int], shared_bytes: int) -> list[int]:
     """Workgroups and threads in x, y and z, then bytes of shared memory."""
     return [*[*grid, 1, 1, 1][:3], *[*block, 1, 1, 1][:3], shared_bytes]
+
+
+class PreparedLaunch:
+    """A launch that is made again and again: `set` gives it other pointers."""
+
+    def __init__(self, driver: Any, function: Any, sizes: Sequence[Sequence[int]], shared_bytes: int,
+                 pointers: Sequence[int], symbols: Sequence[int], early: bool) -> None:
+        self._driver, self._function, self._sizes, self._shared_bytes = driver, function, sizes, shared_bytes
+        self._pointers, self._symbols, self._early = list(pointers), symbols, early
+
+    def set(self, place: int, address: int) -> None:
+        self._pointers[place] = address
+
+    def enqueue(self) -> None:
+        """To the driver's stream."""
+        self._driver.launch(self._function, *self._sizes, self._shared_bytes, self._pointers, self._symbols,
+                            self._early)
 
 
 @dataclass(frozen=True)
@@ -62,6 +79,11 @@ class StreamDriver:
         self._stream = self._replaced = self._own_stream
         self._callers: dict[int, Any] = {}      # streams by number
 
+    @property
+    def stream(self) -> Any:
+        """The one that is used now."""
+        return self._stream
+
     def call(self, name: str, *args: Any) -> None:
         """Calls the API's function `name`; an error of the driver's own where it fails."""
         raise NotImplementedError(name)
@@ -79,6 +101,11 @@ class StreamDriver:
         if self._own_stream and not ending():
             with contextlib.suppress(Exception), self.current():    # nobody could be told
                 self._do("StreamDestroy", self._own_stream)
+
+    def prepared_launch(self, function: Any, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
+                        pointers: Sequence[int], symbols: Sequence[int], early: bool) -> Any:
+        """A launch as `launch` makes it; the grid is not empty."""
+        return PreparedLaunch(self, function, (grid, block), shared_bytes, pointers, symbols, early)
 
     def use(self, stream: int | None) -> None:
         """What is enqueued from now on goes to `stream`, the caller's; None: to the driver's own."""

@@ -159,6 +159,7 @@ class DeviceCode:
         self._keys = [s.name for s in symbols]
         self._executor, self._dense = executor, list(dense)
         self._rooms: dict[tuple[int, ...], int] = {}        # bytes that a run needs besides, by its symbols' values
+        self._last: tuple[Any, dict[str, int], int] = None, {}, 0       # symbols as given, by name, and that
         self._lock = threading.Lock()
 
     def run(self, pointers: Sequence[int], symbols: Sequence[int]) -> None:
@@ -170,9 +171,11 @@ class DeviceCode:
             if pointers[i] % ALIGNMENT:
                 raise UserError(f"an array on a GPU begins at an address that is no multiple of {ALIGNMENT} bytes: "
                                 "give a copy")
-        env = dict(zip(self._keys, symbols, strict=True))
         with self._lock:
-            size = self._room(env)
+            if symbols is not self._last[0]:        # the same list: the same values
+                env = dict(zip(self._keys, symbols, strict=True))
+                self._last = symbols, env, self._room(env)
+            _, env, size = self._last
             room = compat.room_on_gpu(size, self._executor.driver.number) if size else None
             stream = compat.current_stream(self._executor.driver.number)
             self._executor.run_on(stream, pointers, env, [], 0 if room is None else room.data_ptr(),

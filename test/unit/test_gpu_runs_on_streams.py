@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from host_driver import N, add, array, executor, f32
+from host_driver import HostDriver, N, add, array, executor, f32
 
 from xcc import symbolic
 from xcc.diagnostics import UserError
@@ -52,6 +52,18 @@ def test_what_has_moved_is_edited_alone():
     assert call(5, x, y) == ["edit", "replay"]
     assert call(5, x, call.place(5)) == ["edit", "edit", "replay"]      # a copy and a launch
     assert call(5, x, y, arena=call.driver.alloc(4096)) == ["edit"] * 4 + ["replay"]        # and y, back again
+
+
+@pytest.mark.parametrize("edits_graphs", [True, False])
+def test_a_few_launches_are_no_graph(edits_graphs, monkeypatch):
+    """They follow what moves without a call of the driver; nobody waits, where graphs cannot be edited either."""
+    monkeypatch.setattr(HostDriver, "edits_graphs", edits_graphs)
+    call = Caller(body=[add(0, 2), add(2, 3), add(3, 1)])
+    x, y = call.place(5), call.place(5)
+    for place in ((x, y), (x, y), (call.place(5), y), (x, call.place(5))):
+        assert call(5, *place) == ["launch"] * 3
+    assert call(5, x, y, arena=call.driver.alloc(4096)) == call(7, stream=8) == ["launch"] * 3
+    assert call(5, captured=True) == ["launch"] * 3
 
 
 def test_each_stream_and_each_size_has_its_graph():
