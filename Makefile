@@ -66,8 +66,11 @@ unit: $(VENV)/.test
 
 # Other machines than this one, pretended (docs/architecture.md, "Chips"): what is compiled is looked at there, not run,
 # so that what this machine cannot run is skipped.
-STRUCTURE := $(addprefix test/unit/,frontends passes test_chip_spec.py test_form_kernels.py test_kernel_summary.py \
-	test_known_sizes.py test_layout.py test_options.py test_pipeline.py test_program.py test_tuning.py)
+STRUCTURE := $(addprefix test/unit/,frontends test_options.py tuning/test_tuning.py runtime/test_known_sizes.py \
+	runtime/test_program.py targets/cpu/test_chip_spec.py passes/test_pipeline.py passes/linalg/test_schedule.py \
+	$(addprefix passes/xt/,test_beside.py test_channels_last.py test_equal_dims.py test_form_kernels.py \
+	test_fusion_cost.py test_kernel_summary.py test_known_sizes.py test_load_time.py test_nominal_counts.py \
+	test_xt_decompose.py test_xt_fold.py test_xt_recognise.py))
 
 hosts: $(VENV)/.test  ## lit and tests of structure as if on a 16-core Xeon, and on an AVX2 machine that hides its caches
 	for host in xeon-16 avx2; do \

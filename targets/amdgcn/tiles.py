@@ -1,8 +1,8 @@
 """Tiles of contractions on AMD chips: the registers that they need, and their time.
 
 A tile's operands wait in registers while a step computes, and have two slots in LDS. The registers of a tile are
-estimated before it is a candidate, and compared with assembled code in test/unit/amdgcn. Its time is that of its
-arithmetic, of its reads and writes of LDS, or of what it reads through the L2 cache, whichever is longest.
+estimated before it is a candidate, and compared with assembled code in test/unit/targets/amdgcn. Its time is that of
+its arithmetic, of its reads and writes of LDS, or of what it reads through the L2 cache, whichever is longest.
 """
 
 from __future__ import annotations

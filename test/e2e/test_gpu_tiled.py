@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
-import test_tile as kernels  # noqa: E402
+import test_tile as kernels
 
 from xcc import symbolic
 from xcc._mlir import ir

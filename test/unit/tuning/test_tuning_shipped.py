@@ -14,7 +14,7 @@ from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.passes.linalg.schedule.tuning import Database, shipped
 from xcc.targets.base import get_target
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 FILES = sorted(ROOT.glob("targets/*/tuning.txt"))
 
 

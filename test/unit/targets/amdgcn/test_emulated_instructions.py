@@ -11,7 +11,7 @@ import pytest
 from xcc.targets.amdgcn.chip import CHIPS
 from xcc.targets.amdgcn.code_object import read_code_object
 
-FILE = Path(__file__).resolve().parents[3] / "benchmarks" / "emulated_instructions.py"
+FILE = Path(__file__).resolve().parents[4] / "benchmarks" / "emulated_instructions.py"
 SPEC = importlib.util.spec_from_file_location("emulated_instructions", FILE)
 emulated = importlib.util.module_from_spec(SPEC)
 sys.modules[SPEC.name] = emulated

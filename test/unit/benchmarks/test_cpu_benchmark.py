@@ -13,7 +13,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
 from cpu_rivals import Rival  # noqa: E402
 from cpu_tables import page  # noqa: E402
 from first_run import COLUMNS, first_runs  # noqa: E402

@@ -1,4 +1,4 @@
-// AMX's tile registers in plain C: what compiled kernels call in place of the instructions (test/unit/test_amx.py).
+// AMX's tile registers in plain C: what compiled kernels call in place of the instructions (test/unit/passes/vector/test_amx.py).
 // Shapes that the instructions refuse trap here too.
 
 typedef unsigned char u8;

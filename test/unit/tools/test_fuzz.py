@@ -1,6 +1,6 @@
 """Random damage to small models: every file imports, or is refused in one line of readable length that names it.
 
-More of it: ``XCC_FUZZ=5000 pytest test/unit/test_fuzz.py``.
+More of it: ``XCC_FUZZ=5000 pytest test/unit/tools/test_fuzz.py``.
 """
 
 from __future__ import annotations

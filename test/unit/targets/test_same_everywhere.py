@@ -15,7 +15,7 @@ from xcc.runtime.artifact import Artifact
 from xcc.targets.chip_spec import chip_from_facts
 from xcc.targets.cpu.chip import CHIPS, PRETENDED
 
-HOSTS = sorted((Path(__file__).parents[1] / "hosts").glob("*.json"))
+HOSTS = sorted((Path(__file__).parents[2] / "hosts").glob("*.json"))
 NAMED = ("x86-64-v3", "znver4", "sapphirerapids", "neoverse-v1,cores=3")
 COMPILE = """
 import sys, xcc

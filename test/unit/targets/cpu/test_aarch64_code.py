@@ -12,7 +12,7 @@ from llvmlite.binding import object_file
 
 import xcc
 
-PRODUCTS = Path(__file__).parents[1] / "tools/Inputs/products.py"
+PRODUCTS = Path(__file__).parents[3] / "tools/Inputs/products.py"
 capstone = pytest.importorskip("capstone", reason="capstone disassembles")
 
 

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from test_tile import SOFTMAX, matmul  # noqa: E402
+from test_tile import SOFTMAX, matmul
 
 import xcc
 from xcc._mlir import ir

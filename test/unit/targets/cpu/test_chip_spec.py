@@ -17,7 +17,7 @@ from xcc.targets.chip_spec import chip_facts, chip_from_facts, spec_of, split_sp
 from xcc.targets.cpu import chip as cpu_chip
 from xcc.targets.cpu.target import required_flags
 
-HOSTS = sorted((Path(__file__).parents[1] / "hosts").glob("*.json"))
+HOSTS = sorted((Path(__file__).parents[3] / "hosts").glob("*.json"))
 CPU = get_target("cpu")
 EVERY = [(name, chip) for name in base.target_names() for chip in get_target(name).chips().values()]
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from cpu_kernels import call, load  # noqa: E402
+from cpu_kernels import call, load
 
 from xcc.context import new_context, parse_module
 from xcc.passes.base import PassContext
