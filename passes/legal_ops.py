@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["BLOCKS", "LEGAL", "LEGAL_IN_MAIN", "THREADS", "TILES"]
+__all__ = ["BLOCKS", "LEGAL", "LEGAL_IN_MAIN", "PLANNED", "THREADS", "TILES"]
 
 _BUILTIN = ("builtin.module", "func.func", "func.return")
 _SCALAR = ("arith.*", "math.*", "scf.*", "cf.assert")
@@ -11,6 +11,8 @@ TILES = (*_BUILTIN, *_SCALAR, "memref.*", "vector.*", "affine.apply", "affine.mi
 """What tile programs are made of, and what a target's own stages may leave of them."""
 BLOCKS = ("tile.accumulate", "tile.atomic", "tile.sort", "gpu.barrier")
 """What tile programs hold besides, for targets that have a rule for it."""
+PLANNED = (*TILES, *BLOCKS, "builtin.unrealized_conversion_cast")
+"""Likewise behind stage `plan` of a GPU, where conversions between layouts are casts."""
 THREADS = (*TILES, "builtin.unrealized_conversion_cast", "gpu.*", "llvm.*", "cf.*", "xtg.*")
 """Likewise of the code of one thread of a GPU."""
 

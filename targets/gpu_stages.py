@@ -7,21 +7,27 @@ from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.front import BESIDE, LAUNCH, MAX_ROW, TILE_ROW, gpu_model_passes, whole_pipeline
 
-__all__ = ["DECISIONS", "gpu_pipeline", "thread_math", "thread_stage"]
+__all__ = ["DECISIONS", "gpu_pipeline", "plan_stage", "thread_math", "thread_stage"]
 
 DECISIONS = ("stage-operands", "pipeline-loads", "overlap-products", "plan-shared-memory", "peel-steps",
              "persistent-grid", "group-tiles", "epilogue-pieces", "prefetch-epilogue", "convert-layouts")
 """What is decided ahead of `distribute`, which emits what the attributes say."""
 
 
-def thread_stage(*own: Pass) -> Stage:
-    """Stage ``gpu``: tile programs become the code of one thread. `own` see it before its indices are narrowed."""
-    return Stage("gpu", (
+def plan_stage() -> Stage:
+    """Stage ``plan``: tile programs with all that is decided about their threads' code, as attributes."""
+    return Stage("plan", (
         parse_pass("row-division"),
         parse_pass("narrow-math"),
         parse_pass("assign-layouts"),
         parse_pass("reads-first"),
         *(parse_pass(name) for name in DECISIONS),
+    ))
+
+
+def thread_stage(*own: Pass) -> Stage:
+    """Stage ``gpu``: tile programs become the code of one thread. `own` see it before its indices are narrowed."""
+    return Stage("gpu", (
         parse_pass("distribute"),
         parse_pass("join-grids"),
         *own,

@@ -8,7 +8,7 @@ from xcc.passes.base import parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.base import Chip, chip_of
-from xcc.targets.gpu_stages import gpu_pipeline, thread_math, thread_stage
+from xcc.targets.gpu_stages import gpu_pipeline, plan_stage, thread_math, thread_stage
 
 __all__ = ["kernel_pipeline", "pipeline", "rocdl_stage", "thread_stages"]
 
@@ -39,6 +39,7 @@ def rocdl_stage(chip: Chip) -> Stage:
 def thread_stages(chip: Chip) -> tuple[Stage, ...]:
     """From tile programs to the ROCDL dialect."""
     return (
+        plan_stage(),
         thread_stage(parse_pass("scalar-indices")),
         rocdl_stage(chip),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc.passes.legal_ops import THREADS
+from xcc.passes.legal_ops import PLANNED, THREADS
 from xcc.targets.amdgcn.chip import chips, default_chip
 from xcc.targets.amdgcn.link import link
 from xcc.targets.base import Chip, KernelBinary, Target
@@ -32,7 +32,8 @@ TARGET = Target(
     name="amdgcn", chips=chips, default_chip=default_chip, pipeline=_pipeline, emit_kernel=_emit_kernel, link=link,
     formats=("asm", "hsaco"), code_file=_code_file, fewer_registers=(224, 192, 160, 112),
     kept_stage="gpu", shares_after="",      # pointers of kernels are llvm.noalias
-    legal={"gpu": (*THREADS, "amdgpu.*", "rocdl.*"), "rocdl": ("builtin.module", "gpu.module", "llvm.*", "rocdl.*")},
+    legal={"plan": PLANNED, "gpu": (*THREADS, "amdgpu.*", "rocdl.*"),
+           "rocdl": ("builtin.module", "gpu.module", "llvm.*", "rocdl.*")},
     title="AMD GPUs", other_names="amd amdgpu device gcn gpu hip hsaco rocm",
     other_chips={"gfx90a": "mi210 mi250 mi250x", "gfx942": "mi300 mi300a mi300x mi325x", "gfx950": "mi350x mi355x",
                  "gfx1100": "rx7900xt rx7900xtx w7900", "gfx1201": "rx9070 rx9070xt r9700"})

@@ -7,12 +7,13 @@ from typing import Any
 from xcc.passes.base import parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
-from xcc.targets.gpu_stages import gpu_pipeline, thread_math, thread_stage
+from xcc.targets.gpu_stages import gpu_pipeline, plan_stage, thread_math, thread_stage
 
 
 def gpu_stages() -> tuple[Stage, ...]:
     """From tile programs to the NVVM dialect."""
     return (
+        plan_stage(),
         thread_stage(),
         Stage("nvvm", (
             *thread_math(halves=False),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc.passes.legal_ops import THREADS
+from xcc.passes.legal_ops import PLANNED, THREADS
 from xcc.targets.base import Chip, KernelBinary, Target
 from xcc.targets.nvptx.chip import chips
 from xcc.targets.nvptx.driver import default_chip
@@ -40,7 +40,8 @@ TARGET = Target(
     name="nvptx", chips=chips, default_chip=default_chip, pipeline=_pipeline, emit_kernel=_emit_kernel, link=link,
     formats=("ptx", "asm", "cubin"), text_formats=("ptx", "asm"), portable="ptx", code_file=_code_file,
     kept_stage="gpu", shares_after="gpu",
-    legal={"gpu": (*THREADS, "nvgpu.*", "nvvm.*"), "nvvm": ("builtin.module", "gpu.module", "llvm.*", "nvvm.*")},
+    legal={"plan": PLANNED, "gpu": (*THREADS, "nvgpu.*", "nvvm.*"),
+           "nvvm": ("builtin.module", "gpu.module", "llvm.*", "nvvm.*")},
     options={"code": ("cubin", "ptx")},     # what alone the artifact holds; both where ptxas is found, else PTX
     title="NVIDIA GPUs", other_names="cuda cubin device gpu nvidia nvptx64 ptx sm", tools=_tools,
     other_chips={"sm_80": "a100 a30 ampere", "sm_86": "a10 a40 rtx3090 sm_87", "sm_89": "ada l4 l40 l40s rtx4090",
