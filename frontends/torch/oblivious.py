@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import sympy
 import torch
+from torch import _prims_common
 from torch._dynamo import symbolic_convert
 from torch._dynamo.source import TensorProperty, TensorPropertySource
 from torch._dynamo.variables.constant import ConstantVariable
@@ -62,6 +63,9 @@ def _without_guards_of_torch() -> None:
     convolution, the layout of its result (compiled code gives the layout that was traced), whether a size is 1."""
     for name in ("_select_conv_backend", "_conv_determine_backend_memory_format"):
         setattr(torch._C, name, _of_kernels(getattr(torch._C, name)))
+    for name in ("are_strides_like_channels_last_or_false", "are_strides_like_channels_last"):     # of 2.11
+        if hasattr(_prims_common, name):
+            setattr(_prims_common, name, _guarding_strides(getattr(_prims_common, name)))
     fake_impls.infer_size = _broadcasting(fake_impls.infer_size)
     shapes, frames = (cast(Any, module) for module in (symbolic_shapes, symbolic_convert))
     shapes.make_symbol = _not_negative(shapes.make_symbol)
@@ -96,6 +100,25 @@ def _of_kernels(function: Any) -> Any:
             return function(*args, **kwargs)
 
     return call
+
+
+def _guarding_strides(function: Any) -> Any:
+    """Of a tensor whose strides are symbols torch cannot tell whether it has channels last, and says no: then those of
+    the call that is traced decide how results lie, with guards, as they do in eager."""
+
+    def like_channels_last(shape: Any, strides: Any) -> Any:
+        if not sizes.backed_size_oblivious or not any(map(_is_no_size, strides)):
+            return function(shape, strides)
+        with sizes.patch(backed_size_oblivious=False):      # type: ignore[attr-defined]
+            return function(shape, strides)
+
+    return like_channels_last
+
+
+def _is_no_size(number: Any) -> bool:
+    """Whether symbols that are no sizes tell the number."""
+    node = getattr(number, "node", None)
+    return node is not None and not all(_is_size(node.shape_env, s) for s in node.expr.free_symbols)
 
 
 def _broadcasting(function: Any) -> Any:

@@ -109,6 +109,20 @@ def test_numbers_below_zero_count_from_the_end(compile: Any) -> None:
         torch.testing.assert_close(compiled(x, k), f(x, k))
 
 
+def test_results_lie_as_the_images_of_the_call() -> None:
+    """Later layouts make strides symbols, of which torch's code for pools says that channels are not last."""
+    def f(x: Any) -> Any:
+        return F.avg_pool2d(x, 2, 1, 1), F.adaptive_avg_pool2d(x, 2), F.interpolate(x, scale_factor=2.0), x * 2
+
+    compiled, last = xcc.torch.compile(f, strict=True), torch.channels_last
+    x, y = torch.randn(2, 6, 4, 5), torch.randn(3, 5, 7, 4)
+    with torch.no_grad():
+        for given in (x, x.to(memory_format=last), y.to(memory_format=last), x.transpose(2, 3), x.transpose(0, 1), y):
+            for got, want in zip(compiled(given), f(given), strict=True):
+                assert got.stride() == want.stride()
+                torch.testing.assert_close(got, want)
+
+
 @pytest.mark.parametrize("conv", [F.conv2d, F.conv_transpose2d])
 def test_convolutions_of_groups_of_any_channels(conv: Any) -> None:
     def f(x: Any, w: Any) -> Any:
