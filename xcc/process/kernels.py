@@ -62,6 +62,7 @@ def compile_all(jobs: Sequence[KernelJob], progress: Callable[[int, int], None] 
         missing.sort(key=lambda item: -len(item[1].text))
         threads = min(len(missing), missing[0][1].options.workers)
         if may_fork():      # while this process has one thread
+            _IDLE[:] = [worker for worker in _IDLE if worker.alive]
             _IDLE.extend(_start_worker(fork=True) for _ in range(threads - len(_IDLE)))
         with ThreadPoolExecutor(threads) as pool:
             try:

@@ -102,6 +102,8 @@ from xcc.process.fork_guard import fork_guard, may_fork
 assert not may_fork()
 fork_guard(lambda: CompilerBug("it died"))
 assert may_fork()
+kernels.compile_all([job("vector: mlir(canonicalize)", f"k{i}") for i in range(4)])
+fork_guard(lambda: CompilerBug("it died"))      # as before the next stage: those workers are the parent's
 results = kernels.compile_all([job("vector: mlir(canonicalize)", f"k{i}") for i in range(4)])
 assert all("arith.constant 4" in r.kept["vector"] for r in results)
 assert all(type(w._process).__name__ == "Forked" for w in kernels._IDLE)
