@@ -52,6 +52,7 @@ BUILTIN: dict[str, str] = {
     "pipeline-loads": "xcc.passes.gpu.pipeline_loads",
     "plan-shared-memory": "xcc.passes.gpu.plan_shared_memory",
     "prefetch-epilogue": "xcc.passes.gpu.prefetch_epilogue",
+    "prefetch-fragments": "xcc.passes.gpu.prefetch_fragments",
     "rank-sorts": "xcc.passes.xt.rank_sorts",
     "reads-first": "xcc.passes.gpu.reads_first",
     "requantised-floats": "xcc.passes.xt.requantised_floats",

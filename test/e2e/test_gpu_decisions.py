@@ -94,7 +94,7 @@ def edited(text: str, *edits: tuple[str, str]) -> str:
     return text
 
 
-@pytest.mark.parametrize("chip", ["sm_90a", "sm_80", "gfx942"])
+@pytest.mark.parametrize("chip", ["sm_90a", "sm_80", "gfx942", "gfx1100"])
 def test_as_decided(chip: str) -> None:
     emitted(decided(chip), chip)
 
@@ -132,6 +132,7 @@ EDITS: dict[str, tuple[str, tuple[tuple[str, str], ...], Callable[[str], Any]]] 
               lambda code: "arith.maximumf" in code and "vector<32xf16>" in code),
     "a-part-whole": ("sm_90a", ((r"(arith.maximumf [^{]*\{)xcc.in_pieces, ", r"\1"),),
                      lambda code: "vector<32xf16>" in code),
+    "fragments-in-turn": ("gfx942", ((r'xcc.fragments = "ahead"', 'xcc.fragments = "in_turn"'),), lambda _: True),
     "later-loads": ("sm_90a", ((r"xcc.prefetch = 4", "xcc.prefetch = 2"),), lambda _: True),
     "another-order": ("gfx942", ((r'(xcc.staged = \[\{[^}]*memory = )"[^"]*"', rf'\1"{ROWS}"'),), lambda _: True),
 }
@@ -158,6 +159,7 @@ WRONG = {
     "no-piece": ("sm_80", (r"xcc.staged", "xcc.in_pieces, xcc.staged"), "vector.contract cannot be computed in pieces"),
     "too-early": ("sm_90a", (r"xcc.prefetch = 4", "xcc.prefetch = 9"), "cannot be loaded in its last steps"),
     "early-and-whole": ("sm_90a", (r"xcc.in_pieces, (xcc.layout = [^}]*xcc.prefetch)", r"\1"), "cannot be obeyed"),
+    "no-time": ("gfx942", (r'xcc.fragments = "ahead"', 'xcc.fragments = "often"'), "neither 'ahead' nor 'in_turn'"),
     "runs-on": ("sm_80", (r"xcc.stages = 4", "xcc.in_flight = 1 : i64, xcc.stages = 4"), "what runs on are warpgroups"),
 }
 

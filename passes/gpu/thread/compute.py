@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import arith_d, ir, scf_d, vector_d
+from xcc.diagnostics import UserError
 from xcc.passes.gpu.exchange.conversions import convert, shuffle_xor
 from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.linear import Layout
@@ -19,12 +20,12 @@ from xcc.passes.gpu.layout.registers import (
     to_memory,
 )
 from xcc.passes.gpu.layout.staged_tile import StagedTile
-from xcc.passes.gpu.layout.tile_ops import element_bytes, words
+from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.vendor import warpgroup
 from xcc.passes.shared.combining import combining
 
-NAMED = 256         # registers that an instruction can name
-OTHERS = 32         # of them for addresses
+FRAGMENTS = "xcc.fragments"     # on a vector.contract: when its fragments are read from shared memory
+AHEAD, IN_TURN = "ahead", "in_turn"
 MOST_STEPS = 16     # of FMAs along k in one block: LLVM may read the operands of a whole block first
 
 
@@ -126,9 +127,11 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
 
     result = values[2]
     assert result is not None
-    early = k.chip.reads_fragments_ahead
+    fragments_read = op.attributes[FRAGMENTS].value if FRAGMENTS in op.attributes else ""
+    if fragments_read not in ("", AHEAD, IN_TURN):
+        raise UserError(f"{op.location}: {FRAGMENTS} is '{fragments_read}', neither '{AHEAD}' nor '{IN_TURN}'")
+    early, alone = fragments_read == AHEAD, fragments_read == IN_TURN and k.holds_nothing
     acc = registers_of(result)
-    alone = k.holds_nothing and not early and _two_steps(op, layouts) > min(k.chip.vector_registers, NAMED) - OTHERS
     batches: list[dict[int, int]] = [{}]
     for d in plan.batch:
         batches = [{**b, d: o} for b in batches for o in offsets(plan.result, 2, d, 1)]
@@ -158,12 +161,6 @@ def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
             for r, e in zip(s, registers_of(c[at]), strict=True):
                 acc[r] = e
     return vector_d.from_elements(result.type, acc)
-
-
-def _two_steps(op: Any, layouts: list[Layout]) -> int:
-    """Registers of 4 bytes of the result and of the operands of two instructions' k."""
-    sizes = [words(layout, v) for v, layout in zip(op.operands, layouts, strict=False)]
-    return 2 * sizes[0] + 2 * sizes[1] + sizes[2]
 
 
 def _one_step(layout: Layout, dim: int, size: int) -> Layout:
