@@ -66,6 +66,8 @@ def _without_guards_of_torch() -> None:
     for name in ("are_strides_like_channels_last_or_false", "are_strides_like_channels_last"):     # of 2.11
         if hasattr(_prims_common, name):
             setattr(_prims_common, name, _guarding_strides(getattr(_prims_common, name)))
+    order = "compute_elementwise_output_logical_to_physical_perm"
+    setattr(_prims_common, order, _of_nothing(getattr(_prims_common, order)))
     fake_impls.infer_size = _broadcasting(fake_impls.infer_size)
     shapes, frames = (cast(Any, module) for module in (symbolic_shapes, symbolic_convert))
     shapes.make_symbol = _not_negative(shapes.make_symbol)
@@ -113,6 +115,20 @@ def _guarding_strides(function: Any) -> Any:
             return function(shape, strides)
 
     return like_channels_last
+
+
+def _of_nothing(function: Any) -> Any:
+    """The order of a result's dims in memory; torch divides by sizes of 0 to tell whether strides are multiples."""
+
+    def order(*tensors: Any, **options: Any) -> Any:
+        try:
+            return function(*tensors, **options)
+        except ZeroDivisionError:
+            if not sizes.backed_size_oblivious:
+                raise
+            return list(range(max(t.ndim for t in tensors if isinstance(t, torch.Tensor)))), False
+
+    return order
 
 
 def _is_no_size(number: Any) -> bool:

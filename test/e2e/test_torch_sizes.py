@@ -72,6 +72,16 @@ def test_slices_and_stacks_of_no_elements(rows: tuple[int, ...]) -> None:
     assert compilations(f, *(((n, 3),) for n in rows)) == [1, 1, 1]
 
 
+@pytest.mark.parametrize("first", [(1, 0), (0, 1), (0, 0)])
+def test_slices_of_a_first_call_without_elements(first: tuple[int, ...]) -> None:
+    """torch divided by a size of 0 to learn how a result lies. Strides of no elements are their own compilation."""
+    def f(x: Any) -> Any:
+        return x[:-1] * 2, x[1:, 1:] - 1, x.T[1:] * 2
+
+    made = compilations(f, (first,), ((3, 2),), ((1, 0),), ((4, 5),))
+    assert made[1] == made[3] <= 2
+
+
 def test_the_model_may_ask_whether_there_is_anything() -> None:
     def f(x: Any) -> Any:
         return x + 1 if x.shape[0] else torch.ones(3)
