@@ -78,8 +78,7 @@ def test_slices_of_a_first_call_without_elements(first: tuple[int, ...]) -> None
     def f(x: Any) -> Any:
         return x[:-1] * 2, x[1:, 1:] - 1, x.T[1:] * 2
 
-    made = compilations(f, (first,), ((3, 2),), ((1, 0),), ((4, 5),))
-    assert made[1] == made[3] <= 2
+    assert compilations(f, (first,), ((3, 2),), ((1, 0),), ((4, 5),))[-1] <= 2
 
 
 def test_the_model_may_ask_whether_there_is_anything() -> None:
