@@ -28,6 +28,7 @@ from xcc.frontends.torch.keep import aot_decompositions
 from xcc.frontends.torch.layers import whole_layers
 from xcc.frontends.torch.partition import partitioned, target_of
 from xcc.frontends.torch.program import TorchProgram
+from xcc.frontends.torch.saved_layouts import SavedLayouts
 from xcc.frontends.torch.views import Finish, without_views
 from xcc.options import CompileOptions
 from xcc.runtime.executors import on_host
@@ -81,11 +82,14 @@ def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
     compat.check_version()
     chosen = BackendOptions.make(options)
 
+    layouts = SavedLayouts()
+
     def compiler(graph: Any, _inputs: Sequence[Any]) -> Any:
         if chosen.freeze:
             warnings.warn("freeze is for inference, and this graph is made for gradients: its parameters stay inputs; "
                           "call the model under torch.no_grad()", stacklevel=2)
         guard_ranks(graph)
+        layouts.forward(graph)
         return compile_graph(graph, chosen, static_inputs())
 
     def inference(graph: Any, _inputs: Sequence[Any]) -> Any:
@@ -93,6 +97,7 @@ def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
         return compile_graph(graph, chosen, static_inputs(), freeze=chosen.freeze)
 
     def backward(graph: Any, _inputs: Sequence[Any]) -> Any:
+        layouts.backward(graph)
         return compile_graph(graph, chosen)
 
     with whole_layers():

@@ -15,7 +15,7 @@ from torch.utils import _pytree
 from xcc.diagnostics import UserError
 from xcc.frontends.torch import compat
 from xcc.frontends.torch.dtypes import to_numpy
-from xcc.frontends.torch.fx_facts import memory_order
+from xcc.frontends.torch.fx_facts import order_of_node
 from xcc.frontends.torch.fx_nodes import GraphReader
 from xcc.frontends.torch.graph import Input, Output, TorchGraph
 from xcc.frontends.torch.keep import decompositions
@@ -71,8 +71,8 @@ def capture_fx(module: Any, name: str = "model") -> TorchProgram:
     reader.read()
     out = next(n for n in module.graph.nodes if n.op == "output").args[0]
     results = out if isinstance(out, tuple | list) else (out,)
-    outputs = tuple(Output(f"out{n}", reader.argument(r), order=memory_order(r.meta.get("val"))
-                           if isinstance(r, torch.fx.Node) else ()) for n, r in enumerate(results))
+    outputs = tuple(Output(f"out{n}", reader.argument(r), order=order_of_node(r) if isinstance(r, torch.fx.Node)
+                           else ()) for n, r in enumerate(results))
     updates = tuple(Output(f"new {i.name}", reader.written[i.name], i.name, i.order) for i in inputs
                     if i.name in reader.written)
     graph = TorchGraph((*inputs, *reader.constants), tuple(reader.nodes), (*outputs, *updates), symbols.bounds(),

@@ -16,7 +16,7 @@ LEAST = (2, 11)
 
 __all__ = ["captures", "check_version", "current_stream", "debug_names", "declared_ops", "empty_strided",
            "empty_strided_cuda", "read_program", "real_tensors",
-           "same_addresses", "value_of", "var_ranges"]
+           "same_addresses", "saved_for_backward", "value_of", "var_ranges"]
 
 empty_strided: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cpu", None) or (
     lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype))
@@ -55,6 +55,17 @@ def room_on_gpu(size: int, device: int) -> Any:
 def captures() -> bool:
     """Whether torch's current stream is captured into a graph."""
     return bool(torch._C._cuda_isCurrentStreamCapturing())
+
+
+def saved_for_backward(count: int) -> slice:
+    """Which of the `count` results of the forward that AOTAutograd has compiled now are for its backward alone."""
+    context = torch._guards.TracingContext.try_get()
+    known: Any = getattr(context, "fw_metadata", None)
+    try:
+        found: slice = known.tensors_saved_for_backwards_slice
+    except (AttributeError, AssertionError):
+        return slice(0, 0)
+    return found if isinstance(found.start, int) and found.start <= count else slice(0, 0)
 
 
 def check_version() -> None:

@@ -10,8 +10,8 @@ import torch
 from xcc.frontends.torch.layout import order_of
 from xcc.symbolic import Dim
 
-__all__ = ["CHECKS", "counts", "draws", "function_name", "hint_of", "is_arithmetic", "is_check", "memory_order",
-           "only_checked", "plain", "source_of"]
+__all__ = ["CHECKS", "ORDER", "counts", "draws", "function_name", "hint_of", "is_arithmetic", "is_check",
+           "memory_order", "only_checked", "order_of_node", "plain", "source_of"]
 
 CHECKS = ("_assert_scalar", "_assert_async", "_assert_tensor_metadata", "_functional_assert_async",
           "_functional_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size", "_make_dep_token",
@@ -54,6 +54,16 @@ def draws(node: Any) -> bool:
 def counts(target: Any) -> bool:
     """Whether sizes of the op's results may depend on what its operands hold; any other library's may."""
     return getattr(target, "namespace", "") != "aten" or torch.Tag.dynamic_output_shape in target.tags
+
+
+ORDER = "xcc_memory_order"
+"""Key of a node's meta: how the dims of its tensor lie in memory, where that is for xcc to say."""
+
+
+def order_of_node(node: Any) -> tuple[int, ...]:
+    """How the dims of a node's tensor lie in memory; see `memory_order`."""
+    order: tuple[int, ...] = node.meta.get(ORDER) or memory_order(node.meta.get("val"))
+    return order
 
 
 def memory_order(value: Any) -> tuple[int, ...]:

@@ -14,8 +14,8 @@ from xcc.frontends.torch.fx_facts import (
     counts,
     draws,
     function_name,
-    memory_order,
     only_checked,
+    order_of_node,
     plain,
     source_of,
 )
@@ -65,7 +65,7 @@ class GraphReader:
             self.env[node] = Size(spec.text)
         else:
             self.env[node] = Ref(node.name)
-        return Input(node.name, kind, spec, target, order=memory_order(node.meta.get("val")) if strided else ())
+        return Input(node.name, kind, spec, target, order=order_of_node(node) if strided else ())
 
     def bind_constant(self, node: Any, value: Any) -> None:
         """A placeholder that is a Python value known to the export."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["Finish", "without_views"]
+__all__ = ["Finish", "base_of", "without_views"]
 
 Finish = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 
@@ -28,7 +28,7 @@ def without_views(module: Any) -> tuple[Any, list[int], Finish | None]:
     """
     output = next(n for n in module.graph.nodes if n.op == "output")
     results = list(output.args[0]) if isinstance(output.args[0], tuple | list) else [output.args[0]]
-    bases: list[Any] = [_base(r) if isinstance(r, torch.fx.Node) else None for r in results]
+    bases: list[Any] = [base_of(r) if isinstance(r, torch.fx.Node) else None for r in results]
     shared = Counter(bases)
     taken = [b is not None and b is not r and (b.op == "placeholder" or shared[b] > 1)
              for r, b in zip(results, bases, strict=True)]
@@ -46,7 +46,7 @@ def without_views(module: Any) -> tuple[Any, list[int], Finish | None]:
     return torch.fx.GraphModule(module, graph), places, tail
 
 
-def _base(node: Any) -> Any:
+def base_of(node: Any) -> Any:
     """What the value of `node` is a view of: itself, where it is none."""
     while node.op == "call_function" and _is_view(node):
         node = node.args[0]

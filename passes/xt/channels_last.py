@@ -79,7 +79,12 @@ class _Layouts:
         self.filters: dict[tuple[Any, str], Any] = {}
 
     def block(self, block: Any) -> None:
-        for op in [o.operation for o in block.operations]:
+        operations = [o.operation for o in block.operations]
+        if any(short_name(op) == "convolution" for op in operations):
+            for op in operations:       # what comes with the channels last
+                if op.name == "xt.transpose" and xt.attrs_of(op).perm == to_first(len(xt.attrs_of(op).perm)):
+                    self.last[op.results[0]] = op.operands[0]
+        for op in operations:
             rule = _RULES.get(short_name(op)) or (_pointwise if _access(op) == "pointwise" else None)
             if rule is None or len(op.results) != 1:
                 continue
@@ -97,9 +102,7 @@ class _Layouts:
         if x not in self.last:
             owner = getattr(x.owner, "operation", None)
             rank = xt.TensorType.of(x).rank
-            if owner is not None and owner.name == "xt.transpose" and xt.attrs_of(owner).perm == to_first(rank):
-                self.last[x] = owner.operands[0]
-            elif owner is not None and owner.name == "xt.pad" and len(list(x.uses)) == 1:
+            if owner is not None and owner.name == "xt.pad" and len(list(x.uses)) == 1:
                 a = xt.attrs_of(owner)      # behind the transpose, which has less to move then
                 return _rebuilt(owner, [self.wanted(owner.operands[0])],
                                 **{n: _permuted(getattr(a, n)) for n in ("low", "high", "interior")})

@@ -40,3 +40,24 @@ func.func @padded_image(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> ten
   %0 = "xt.convolution"(%p, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NCHW", filter = "OIHW", dtype = f32} : (tensor<1x3x12x14xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x10x12xf32>
   return %0 : tensor<1x4x10x12xf32>
 }
+
+// What comes with the channels last stays so, ahead of a convolution, too; without convolutions it is left alone.
+// CHECK-LABEL: func.func @comes_channels_last(
+// CHECK-SAME: %[[X:.*]]: tensor<1x8x8x3xf32>
+// CHECK: %[[A:.*]] = "xt.abs"(%[[X]])
+// CHECK: "xt.convolution"(%[[A]]
+func.func @comes_channels_last(%x: tensor<1x8x8x3xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32> {
+  %t = "xt.transpose"(%x) {perm = [0, 3, 1, 2]} : (tensor<1x8x8x3xf32>) -> tensor<1x3x8x8xf32>
+  %a = "xt.abs"(%t) : (tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32>
+  %0 = "xt.convolution"(%a, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NCHW", filter = "OIHW", dtype = f32} : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32>
+  return %0 : tensor<1x4x6x6xf32>
+}
+
+// CHECK-LABEL: func.func @turned_without_convolution(
+// CHECK: %[[T:.*]] = "xt.transpose"
+// CHECK: "xt.abs"(%[[T]])
+func.func @turned_without_convolution(%x: tensor<1x8x8x3xf32>) -> tensor<1x3x8x8xf32> {
+  %t = "xt.transpose"(%x) {perm = [0, 3, 1, 2]} : (tensor<1x8x8x3xf32>) -> tensor<1x3x8x8xf32>
+  %a = "xt.abs"(%t) : (tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32>
+  return %a : tensor<1x3x8x8xf32>
+}

@@ -1,0 +1,59 @@
+"""What a forward saves for its backward lies channels last in both graphs, where convolutions make it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from xcc.frontends.torch import backend as xcc_backend
+from xcc.frontends.torch.capture import capture_fx
+
+
+class Model(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm = torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8)
+        self.second, self.head = torch.nn.Conv2d(8, 8, 3, padding=1, groups=8), torch.nn.Linear(8, 5)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        y = torch.relu(self.norm(self.first(x)))
+        z = torch.sin(self.second(y) + y)
+        return self.head(torch.nn.functional.max_pool2d(z, 2).mean((2, 3))), y, torch.sin(z).view(-1)
+
+
+def graphs_of(model: torch.nn.Module, x: torch.Tensor, dynamic: bool, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The forward and the backward as they are captured; torch runs them."""
+    found = []
+
+    def recorded(module: Any, *rest: Any, **named: Any) -> Any:
+        found.append(capture_fx(module).graph)
+        return xcc_backend._boxed(module)
+
+    monkeypatch.setattr(xcc_backend, "compile_graph", recorded)
+    out, y, flat = torch.compile(model, backend=xcc_backend.backend, dynamic=dynamic)(x)
+    (out.square().mean() + y.square().mean() + flat.sum()).backward()
+    return found
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_what_is_saved(dynamic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    forward, backward = graphs_of(Model(), torch.randn(2, 3, 12, 10), dynamic, monkeypatch)
+    last = (0, 2, 3, 1)
+    saved = [o.order for o in forward.outputs if not o.updates]
+    assert saved[:3] == [(), (), ()]        # what the caller gets
+    assert saved.count(last) >= 2
+    assert sum(i.order == last for i in backward.inputs) == saved.count(last)
+
+
+def test_without_convolutions_nothing_is_turned(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Plain(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            y = torch.sin(x)
+            return torch.exp(y) * y, y.relu(), x.sum()
+
+    x = torch.randn(2, 3, 4, 5, requires_grad=True)
+    forward, backward = graphs_of(Plain(), x, False, monkeypatch)
+    assert not any(v.order for v in (*forward.outputs, *backward.inputs))
