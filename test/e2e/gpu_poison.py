@@ -38,16 +38,15 @@ def shared_poison(chip_name: str) -> bytes:
     """The kernel's PTX for a chip, all of whose shared memory a workgroup takes."""
     from xcc._mlir import ir
     from xcc.passes.base import PassContext
-    from xcc.passes.pipeline import Pipeline
     from xcc.targets.nvptx.chip import chips
     from xcc.targets.nvptx.emit import ptx_of
-    from xcc.targets.nvptx.pipeline import gpu_stages
+    from xcc.targets.nvptx.pipeline import kernel_pipeline
 
     chip = chips()[chip_name]
     words = chip.shared_bytes // 4
     with ir.Context():
         module = ir.Module.parse(KERNEL.format(bytes=4 * words, words=words, last=words - 1))
-        Pipeline(gpu_stages()[1:]).run(module, PassContext(chip=chip))
+        kernel_pipeline().after("gpu").run(module, PassContext(chip=chip))
         return f"// {4 * words}\n{ptx_of(module, chip)}".encode()
 
 

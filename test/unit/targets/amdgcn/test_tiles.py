@@ -98,8 +98,7 @@ def test_sums_of_many_steps_are_loops(m, n, k):
     with ir.Context() as context:
         context.allow_unregistered_dialects = True
         module = ir.Module.parse(product(t, "f32", 64))
-        for p in kernel_pipeline(chip).stages[0].passes:
-            p.run(module, PassContext(chip=chip))
+        kernel_pipeline(chip).upto("gpu").run(module, PassContext(chip=chip))
         assert "llvm.loop_annotation" in str(module)
         launch, = kernel_launches(module)
         run_kernel(module, launch.entry, (64 // m * 64 // n, 1, 1), launch.block, [a, b, out], [], Options(warp=32),
@@ -118,8 +117,7 @@ def test_the_last_steps_stand_behind_a_loop_of_an_even_number(chip, steps, insid
     with ir.Context() as context:
         context.allow_unregistered_dialects = True
         module = ir.Module.parse(product(t, "f16", side))
-        for p in kernel_pipeline(chip).stages[0].passes:
-            p.run(module, PassContext(chip=chip))
+        kernel_pipeline(chip).upto("gpu").run(module, PassContext(chip=chip))
         text = str(module)
         assert ("scf.for" in text) == ("count = 2" in text) == (inside > 0)
         assert (f" to %c{32 * inside} step %c32" in text) == (inside > 0)
