@@ -72,7 +72,7 @@ def _without_guards_of_torch() -> None:
     shapes, frames = (cast(Any, module) for module in (symbolic_shapes, symbolic_convert))
     shapes.make_symbol = _not_negative(shapes.make_symbol)
     shapes._static_eval_sym_bool = _USERS.not_stated(shapes._static_eval_sym_bool)
-    fake_impls._compute_slice_index = _USERS.asked(fake_impls._compute_slice_index)
+    fake_impls._compute_slice_index = _USERS.asked(_clamped(fake_impls._compute_slice_index))
     frames.guard_bool = _USERS.asked(frames.guard_bool)     # `if x.shape[0]:`
     own = TorchInGraphFunctionVariable
     own.call_function = _with_bools(own.call_function)                              # type: ignore[method-assign]
@@ -115,6 +115,19 @@ def _guarding_strides(function: Any) -> Any:
             return function(shape, strides)
 
     return like_channels_last
+
+
+def _clamped(function: Any) -> Any:
+    """Where a slice begins or ends that may be longer than the dim: 2.11 says that only a run can tell."""
+
+    def place(size: Any, index: Any) -> Any:
+        found = function(size, index)
+        if found is not None or not sizes.backed_size_oblivious or not isinstance(index, int):
+            return found
+        least, most = cast(Any, torch.sym_min), cast(Any, torch.sym_max)
+        return least(index, size) if index >= 0 else most(index + size, 0)
+
+    return place
 
 
 def _of_nothing(function: Any) -> Any:
