@@ -100,12 +100,21 @@ def select(cx: Context) -> Any:
     return xt.reshape(slice_axis(cx.tensor("self"), axis, at, at + 1), shape=cx.out().shape)
 
 
-@aten("split.Tensor", "split_with_sizes", "chunk", "split_with_sizes_copy", "tensor_split.sections",
-      "tensor_split.indices")
+@aten("split.Tensor", "split_with_sizes", "chunk", "split_with_sizes_copy", "tensor_split.sections")
 def split_(cx: Context) -> Any:
     """Consecutive parts; torch says how long each is."""
     axis = cx.axis()
     return split(cx.tensor("self"), axis, [cx.out(n).shape[axis] for n in range(len(cx.node.results))])
+
+
+@aten("tensor_split.indices")
+def tensor_split(cx: Context) -> Any:
+    """The parts between indices, which need not grow; torch says how long each is."""
+    axis = cx.axis()
+    size = cx.shape("self")[axis]
+    begins = [0, *(clamp_index(i, size, 0, cx.graph.bounds) for i in cx.dims("indices"))]
+    return [slice_axis(cx.tensor("self"), axis, begin, begin + cx.out(n).shape[axis])
+            for n, begin in enumerate(begins)]
 
 
 @aten("unbind.int")

@@ -24,6 +24,11 @@ def test_results_without_elements() -> None:
     check_traced(lambda x: F.adaptive_avg_pool3d(x, (2, 0, 1)), x, sizes="fake")
 
 
+@pytest.mark.parametrize("indices", [[1, 0, 3], [2, 9], [-2, 1], [-9, 4, 4], []])
+def test_parts_between_indices_that_do_not_grow(indices: list[int]) -> None:
+    check_traced(lambda x: torch.tensor_split(x, indices, -1), torch.randn(2, 5))
+
+
 def test_what_lies_behind_the_last_offset_is_in_no_bag() -> None:
     def bags(weight: Any, indices: Any, offsets: Any) -> Any:
         return torch.embedding_bag(weight, indices, offsets, False, 0, False, None, True)[0]
