@@ -81,5 +81,5 @@ def test_products_of_aligned_rows(target, chip, turned):
     code.interpret(got)
     np.testing.assert_allclose(got[2].astype(np.float32), a.astype(np.float32) @ b.astype(np.float32), 2e-3)
     assert ("xtg.wgmma" in code.stages["gpu"]) == (chip == "sm_90a")
-    with pytest.raises(Exception, match="rows of a start"):
+    with pytest.raises(Exception, match="rows of a are 135 elements long"):
         tile.evaluate(made, [a[:, :135].copy(), *got[1:]])
