@@ -22,6 +22,7 @@ from xcc.diagnostics import CompilerBug, UserError, XccError
 from xcc.frontends.torch import compat
 from xcc.frontends.torch.call import BoxedCall, results_of
 from xcc.frontends.torch.capture import capture_fx
+from xcc.frontends.torch.early_start import start_compiler
 from xcc.frontends.torch.frozen import FrozenCall, static_inputs
 from xcc.frontends.torch.guards import guard_ranks
 from xcc.frontends.torch.keep import aot_decompositions
@@ -100,6 +101,7 @@ def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
         layouts.backward(graph)
         return compile_graph(graph, chosen)
 
+    start_compiler(module, inputs, chosen)
     with whole_layers():
         return aot_autograd(fw_compiler=compiler, bw_compiler=backward, inference_compiler=inference,
                             decompositions=aot_decompositions(),

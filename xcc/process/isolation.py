@@ -8,6 +8,7 @@ of the caller's threads or memory is in these processes, and nothing of theirs s
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -24,7 +25,7 @@ from xcc.process.child import Child
 from xcc.process.forked import prepare
 from xcc.process.worker import read_frame, write_frame
 
-__all__ = ["ModelJob", "can_isolate", "compile_apart"]
+__all__ = ["Expected", "ModelJob", "can_isolate", "compile_apart", "expect"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,27 @@ class ModelJob:
             return ".pt2"
         suffix = ".onnx" if isinstance(self.model, bytes) else Path(self.model).suffix
         return suffix if suffix in (".onnx", ".pt2") else ""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the next model is likely to need: its target, and what reads it, as in a ModelJob."""
+
+    target: str
+    frontend: str
+
+
+def expect(target: str, frontend: str) -> None:
+    """Starts a nursery, where none waits, which imports what compiling needs; does not wait for it."""
+    if not hasattr(os, "fork"):
+        return
+    with _LOCK:
+        if any(nursery.alive for nursery in _IDLE):
+            return
+        nursery = Child("xcc.process.isolation", own_session=True)
+        _IDLE.append(nursery)
+        with contextlib.suppress(OSError):      # what it died of, the next model is told
+            nursery.send(Expected(target, frontend))
 
 
 def can_isolate(model: Any, pipeline: Any) -> tuple[str, ...] | None:
@@ -129,9 +151,12 @@ def serve() -> None:
     os.dup2(2, 1)
     while True:
         try:
-            job: ModelJob = read_frame(sys.stdin.buffer)
+            job: ModelJob | Expected = read_frame(sys.stdin.buffer)
         except EOFError:
             return
+        if isinstance(job, Expected):
+            prepare(job.target, job.frontend)
+            continue
         from xcc.process.fork_guard import signal_name
 
         prepare(job.options.target, job.frontend)
