@@ -88,7 +88,7 @@ class Kernel:
         """The launch of these arguments and those like them; the first of a form compiles it."""
         sizes = self._grid(grid, values)
         given = self._described(values)
-        form = self._form(given)
+        form = self._form(given, len(sizes))
         from xcc.frontends.kernel.compiling import loaded, target_of
 
         target = target_of(given)
@@ -124,19 +124,19 @@ class Kernel:
 
         return artifact_of(compiled(declared_program(self, constants), CompileOptions.make(target, chip=chip)))
 
-    def _form(self, values: Sequence[Any]) -> Specialisation:
-        """The form for these arguments, traced where there is none; arrays are described."""
+    def _form(self, values: Sequence[Any], rank: int) -> Specialisation:
+        """The form for these arguments and grids of `rank` dims, traced where there is none; arrays are described."""
         kinds = kinds_of(self.parameters, values)
         try:
-            form = self._forms.get(kinds)
+            form = self._forms.get((rank, kinds))
         except TypeError:
             given = ", ".join(repr(k.value) for k in kinds if isinstance(k, Constant))
             raise UserError(f"kernel '{self.name}': constants are compared, which {given} cannot be") from None
         if form is None:
             named = dict(zip((p.name for p in self.parameters), kinds, strict=True))
-            form = Specialisation(self.name, named, difference(named, self.specialisations))
-            form.program = trace_program(self.function, self.name, named, self.config)
-            self._forms[kinds] = form
+            form = Specialisation(self.name, named, difference(named, rank, self.specialisations), rank)
+            form.program = trace_program(self.function, self.name, named, self.config, rank)
+            self._forms[rank, kinds] = form
         return form
 
     def _described(self, values: Sequence[Any]) -> list[Any]:
@@ -149,7 +149,7 @@ class Kernel:
 
         given = [host_array(p.name, v) if not p.constant and is_array(v) else v
                  for p, v in zip(self.parameters, values, strict=True)]
-        form = self._form(self._described(values))
+        form = self._form(self._described(values), len(grid))
         check(form.program, {n: v for (n, k), v in zip(form.kinds.items(), given, strict=True)
                              if not isinstance(k, Constant)}, grid)
 

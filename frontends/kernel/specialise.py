@@ -62,11 +62,12 @@ Kind = ArrayOf | Number | Constant
 
 @dataclass
 class Specialisation:
-    """A form of a kernel: what its arguments are, by name, and why those before it did not do."""
+    """A form of a kernel: what its arguments are, by name, why those before it did not do, and the grid's dims."""
 
     kernel: str
     kinds: dict[str, Kind]
     why: str
+    rank: int = 3
     program: Any = field(default=None, repr=False)
     codes: dict[str, Any] = field(default_factory=dict, repr=False)     # by target
 
@@ -121,12 +122,13 @@ def layout_of(shape: Sequence[int], strides: Sequence[int]) -> str:
     return "rows" if shape[-1] == 1 or strides[-1] == 1 else "strided"
 
 
-def difference(new: dict[str, Kind], known: Sequence[Specialisation]) -> str:
+def difference(new: dict[str, Kind], rank: int, known: Sequence[Specialisation]) -> str:
     """Why there is another form: what differs from the one that is most alike."""
     if not known:
         return "the first launch"
-    other = min(known, key=lambda s: sum(new[n] != s.kinds[n] for n in new))
-    return ", ".join(f"{n} {_was(k, other.kinds[n])}" for n, k in new.items() if k != other.kinds[n])
+    other = min(known, key=lambda s: sum(new[n] != s.kinds[n] for n in new) + (s.rank != rank))
+    grid = [f"the grid has {rank} dim{'s'[:rank > 1]}, had {other.rank}"] if rank != other.rank else []
+    return ", ".join([*grid, *(f"{n} {_was(k, other.kinds[n])}" for n, k in new.items() if k != other.kinds[n])])
 
 
 def _was(new: Kind, old: Kind) -> str:
@@ -134,10 +136,11 @@ def _was(new: Kind, old: Kind) -> str:
 
 
 def trace_program(function: Callable[..., Any], name: str, kinds: dict[str, Kind],
-                  config: Mapping[str, int] | None = None) -> tile.Program:
-    """The tile program of a form."""
+                  config: Mapping[str, int] | None = None, rank: int = 3) -> tile.Program:
+    """The tile program of a form, for grids of `rank` dims."""
     from xcc import tile
     from xcc.frontends.kernel.trace import trace
+    from xcc.tile.program import GRID_NAMES
 
     constants = {n: k.value for n, k in kinds.items() if isinstance(k, Constant)}
     parameters: dict[str, Any] = {}
@@ -147,4 +150,4 @@ def trace_program(function: Callable[..., Any], name: str, kinds: dict[str, Kind
             parameters[n] = tile.BufferOf(k.dtype, (None,) * k.rank, strides, k.multiple)
         elif isinstance(k, Number):
             parameters[n] = tile.ScalarOf(k.dtype)
-    return trace(function, name, constants, parameters, config=config)
+    return trace(function, name, constants, parameters, GRID_NAMES[:rank], config=config)

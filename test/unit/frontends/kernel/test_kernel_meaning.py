@@ -221,3 +221,21 @@ def test_atomics_give_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
         counter, y = np.zeros(6, np.int32), np.full(12, -1, np.int32)
         k[5](counter, y)
         assert counter[0] == 5 and sorted(y[:5]) == [0, 1, 2, 3, 4] and counter[4] == 0
+
+
+def test_a_form_for_each_number_of_grid_dims() -> None:
+    """What a launch has no dim for is 0, of 1."""
+    @xcc.kernel
+    def places(y):      # type: ignore[no-untyped-def]
+        at = [xcc.program_id(a) for a in range(3)]
+        counts = [xcc.num_programs(a) for a in range(3)]
+        y.store(at[0] + counts[0] * (at[1] + counts[1] * at[2]), (at[0] + 10 * at[1] + 100 * at[2]).to(xcc.i64))
+
+    for grid in ((4,), (2, 2), (4,), (2, 1, 2), 3):
+        y = np.full(4, -1)
+        places[grid](y)
+        sizes = (*(grid if isinstance(grid, tuple) else (grid,)), 1, 1)[:3]
+        want = [i + 10 * j + 100 * k for k in range(sizes[2]) for j in range(sizes[1]) for i in range(sizes[0])]
+        assert y.tolist() == want + [-1] * (4 - len(want))
+    assert [f.why for f in places.specialisations] == ["the first launch", "the grid has 2 dims, had 1",
+                                                       "the grid has 3 dims, had 1"]
