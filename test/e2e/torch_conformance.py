@@ -22,7 +22,7 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from fnmatch import fnmatch
 from functools import cache, partial
 from multiprocessing import get_context
@@ -126,7 +126,8 @@ def results(keys: list[tuple[str, str]], target: str, gradients: bool, every: in
         return
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))       # CUDA works in no forked process
     try:
-        yield from pool.map(one, keys)
+        for done in as_completed([pool.submit(one, key) for key in keys]):
+            yield done.result()
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
@@ -146,6 +147,7 @@ def main() -> int:
     options = parser.parse_args()
     keys = [k for k in chosen(options.ops, options.dtypes.split(",")) if (not options.core or k[0] in core())
             and (not options.gradients or k[1] == "f32" and database()[k[0]].supports_autograd)]
+    place = {key: n for n, key in enumerate(keys)}
     if options.limit:
         keys.sort(key=lambda k: zlib.crc32(str(k).encode()))        # what is left out is drawn, too
     done = []
@@ -159,6 +161,7 @@ def main() -> int:
         if options.limit and time.monotonic() - begin > options.limit and len(done) < len(keys):
             print(f"stopped after {len(done)} of {len(keys)} ops and types: the next call goes on from here")
             break
+    done.sort(key=lambda found: place[found.op, found.dtype])
     plain = not (options.compile or options.gradients)
     report = torch_report.Report(done, torch_report.expected_failures() if plain else {})
     print(report.summary())

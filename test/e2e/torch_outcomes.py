@@ -31,7 +31,7 @@ def evaluated(case: Case) -> list[Array]:
 def compiled(case: Case, target: str = "cpu") -> list[Array]:
     """What the program gives when it is compiled for this CPU, or the GPU of this machine."""
     assert case.program is not None
-    model = xcc.compile(case.program, target=target, isolate=target != "cpu", cache=False)
+    model = xcc.compile(case.program, target=target, isolate=target != "cpu", cache=False, jobs=1)
     names = [i.name for i in case.program.graph.inputs if i.kind == "user"]
     given = {i.name: x for i, x in zip(case.program.graph.inputs, _given(case), strict=False)}
     results = model.run({name: given[name] for name in names})
