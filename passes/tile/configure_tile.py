@@ -19,6 +19,8 @@ from xcc.passes.walk import ops_where
 
 ROW = 8         # elements of a thread, of the largest tile
 MOST = 512      # threads, of a program without products
+REDUCED = 32    # elements of a thread, of the largest tile, where tiles are reduced: threads wait for each other less
+MOST_REDUCING = 256     # threads, likewise
 PRODUCT = 64    # sums of a thread's, of a product's tile
 STAGES = 3      # of a loop whose products are loaded ahead of
 MOST_STAGES = 4     # likewise of warpgroups, whose products run on into the next step
@@ -58,7 +60,9 @@ def _configure(func: Any, chip: Any) -> None:
         chosen["stages"] = max(2, min(STAGES if chip.has_async_copies else 2,
                                       chip.shared_bytes // max(map(_step_bytes, products))))
     else:
-        chosen["threads"] = min(MOST, max(chip.warp, _power(max(sizes, default=1) // ROW)))
+        reduces = bool(ops_where(func, lambda op: op.name == "tile.reduce"))
+        row, most = (REDUCED, MOST_REDUCING) if reduces else (ROW, MOST)
+        chosen["threads"] = min(most, max(chip.warp, _power(max(sizes, default=1) // row)))
     given = func.attributes["xcc.config"] if "xcc.config" in func.attributes else ir.DictAttr.get({})
     gpu = ir.DictAttr(given["gpu"]) if "gpu" in given else ir.DictAttr.get({})
     i64 = ir.IntegerType.get_signless(64)
