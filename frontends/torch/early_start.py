@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from xcc.cache import cache
+from xcc.frontends.torch.partition import target_for
 
 __all__ = ["start_compiler"]
 
@@ -24,13 +25,10 @@ def start_compiler(module: Any, inputs: Sequence[Any], options: Any) -> None:
     from xcc.process.isolation import expect
 
     tensors = [t for t in inputs if isinstance(t, torch.Tensor)]
-    if any(t.device.type != "cpu" for t in tensors):
-        target = "amdgcn" if torch.version.hip else "nvptx"
-    else:
-        target = "cpu"
-    if options.cache and _is_known(module, tensors, options):
-        return
-    expect(target, ".pt2")
+    device = next((t.device for t in tensors if t.device.type != "cpu"), torch.device("cpu"))
+    target = target_for(device)
+    if target and not (options.cache and _is_known(module, tensors, options)):
+        expect(target, ".pt2")
 
 
 def _is_known(module: Any, tensors: Sequence[Any], options: Any) -> bool:

@@ -22,7 +22,7 @@ from xcc.frontends.torch.repeated import draw_of
 from xcc.targets.base import get_target, target_names
 from xcc.targets.hints import called
 
-__all__ = ["partitioned", "supported_ops", "target_of"]
+__all__ = ["partitioned", "supported_ops", "target_for", "target_of"]
 
 
 @cache
@@ -80,11 +80,17 @@ def target_of(module: Any) -> str:
         raise UserError(f"the graph has tensors on {' and '.join(sorted(map(str, devices)))}: move the model and its "
                         "inputs to one device")
     device, = devices or {torch.device("cpu")}
+    target = target_for(device)
+    if not target:
+        raise UserError(f"the graph has tensors on {device}; xcc compiles for cpu and cuda:0")
+    return target
+
+
+def target_for(device: torch.device) -> str:
+    """The target for a device of torch's; "" where xcc has none."""
     maker = "hip" if device.type == "cuda" and torch.version.hip else device.type
     found = called(maker, map(get_target, target_names())) if not device.index else []
-    if len(found) != 1:
-        raise UserError(f"the graph has tensors on {device}; xcc compiles for cpu and cuda:0")
-    return found[0].name
+    return found[0].name if len(found) == 1 else ""
 
 
 def _leaves(value: Any) -> Any:

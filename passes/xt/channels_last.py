@@ -82,8 +82,8 @@ class _Layouts:
         operations = [o.operation for o in block.operations]
         if any(short_name(op) == "convolution" for op in operations):
             for op in operations:       # what comes with the channels last
-                if op.name == "xt.transpose" and xt.attrs_of(op).perm == to_first(len(xt.attrs_of(op).perm)):
-                    self.last[op.results[0]] = op.operands[0]
+                if op.name == "xt.transpose":
+                    self._note(op.results[0])
         for op in operations:
             rule = _RULES.get(short_name(op)) or (_pointwise if _access(op) == "pointwise" else None)
             if rule is None or len(op.results) != 1:
@@ -100,15 +100,22 @@ class _Layouts:
     def wanted(self, x: Any) -> Any:
         """`x` with the channels last, transposed here if need be."""
         if x not in self.last:
-            owner = getattr(x.owner, "operation", None)
-            rank = xt.TensorType.of(x).rank
-            if owner is not None and owner.name == "xt.pad" and len(list(x.uses)) == 1:
-                a = xt.attrs_of(owner)      # behind the transpose, which has less to move then
-                return _rebuilt(owner, [self.wanted(owner.operands[0])],
-                                **{n: _permuted(getattr(a, n)) for n in ("low", "high", "interior")})
-            else:
-                return _transpose(x, to_last(rank))
-        return self.last[x]
+            self._note(x)               # of a block around this one
+        if x in self.last:
+            return self.last[x]
+        owner = getattr(x.owner, "operation", None)
+        if owner is not None and owner.name == "xt.pad" and len(list(x.uses)) == 1:
+            a = xt.attrs_of(owner)      # behind the transpose, which has less to move then
+            return _rebuilt(owner, [self.wanted(owner.operands[0])],
+                            **{n: _permuted(getattr(a, n)) for n in ("low", "high", "interior")})
+        return _transpose(x, to_last(xt.TensorType.of(x).rank))
+
+    def _note(self, x: Any) -> None:
+        """Notes what `x` is with the channels last, where it is a transpose of that."""
+        owner = getattr(x.owner, "operation", None)
+        if owner is not None and owner.name == "xt.transpose" \
+                and xt.attrs_of(owner).perm == to_first(xt.TensorType.of(x).rank):
+            self.last[x] = owner.operands[0]
 
     def filter(self, w: Any, kind: str) -> Any:
         """The filter `w` (OIHW) as HWIO, or in blocks as OHWIo; weights are rearranged in the store."""
