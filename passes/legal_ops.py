@@ -7,6 +7,9 @@ __all__ = ["BLOCKS", "LEGAL", "LEGAL_IN_MAIN", "PLANNED", "THREADS", "TILES"]
 _BUILTIN = ("builtin.module", "func.func", "func.return")
 _SCALAR = ("arith.*", "math.*", "scf.*", "cf.assert")
 
+_MAIN = ("func.func", "func.return", "xtv.dispatch", "xt.reshape", "xt.bitcast", "xtv.if", "xtv.while", "xtv.scan",
+         "xtv.yield", "xtv.require", "xtv.fail", "xt.dim", "xt.constant", "xt.weight")
+
 TILES = (*_BUILTIN, *_SCALAR, "memref.*", "vector.*", "affine.apply", "affine.min", "affine.max", "ub.poison")
 """What tile programs are made of, and what a target's own stages may leave of them."""
 BLOCKS = ("tile.accumulate", "tile.atomic", "tile.sort", "gpu.barrier")
@@ -24,12 +27,11 @@ LEGAL: dict[str, tuple[str, ...]] = {
                "vector.*", *BLOCKS),
     "vector": (*TILES, *BLOCKS),
     "tile": (*TILES, *BLOCKS),
+    "memory": ("builtin.module", "func.func", "func.return", "xt.*", "xtv.*"),
+    "host": (*_BUILTIN, "host.*"),
 }
 """Stage -> patterns of op names (``*`` at the end matches the rest), of the stages that all targets share: those of its
 own are in `Target.legal`. A stage that is in neither is not checked."""
 
-LEGAL_IN_MAIN: dict[str, tuple[str, ...]] = {
-    "kernels": ("func.func", "func.return", "xtv.dispatch", "xt.reshape", "xt.bitcast", "xtv.if", "xtv.while",
-                "xtv.scan", "xtv.yield", "xtv.require", "xtv.fail", "xt.dim", "xt.constant", "xt.weight"),
-}
+LEGAL_IN_MAIN: dict[str, tuple[str, ...]] = {"kernels": _MAIN, "memory": _MAIN}
 """The stricter list for functions that are no kernel (those without the attribute ``xt.kernel``)."""

@@ -17,10 +17,13 @@ from typing import Any
 from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, parse_pass
 
-__all__ = ["MODEL_STAGES", "Pipeline", "Stage"]
+__all__ = ["MAIN_STAGES", "MODEL_STAGES", "Pipeline", "Stage"]
 
 MODEL_STAGES = ("xt", "kernels")
-"""The stages that run on the whole module; every later stage runs on each kernel alone."""
+"""The stages that run on the whole module, first; those behind them run on each kernel alone."""
+
+MAIN_STAGES = ("memory", "host")
+"""The stages that run on what is left of the module when the kernels are compiled, @main."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,10 @@ class Pipeline:
         return Pipeline(tuple(s for s in self.stages if s.name in MODEL_STAGES))
 
     def kernel_part(self) -> Pipeline:
-        return Pipeline(tuple(s for s in self.stages if s.name not in MODEL_STAGES))
+        return Pipeline(tuple(s for s in self.stages if s.name not in (*MODEL_STAGES, *MAIN_STAGES)))
+
+    def main_part(self) -> Pipeline:
+        return Pipeline(tuple(s for s in self.stages if s.name in MAIN_STAGES))
 
     def insert(self, new: Pass | str, *, before: str = "", after: str = "", stage: str = "") -> Pipeline:
         """Adds `new` before or after a named pass, or at the end of `stage`."""

@@ -10,6 +10,7 @@ import re
 import typing
 from collections.abc import Callable
 from dataclasses import MISSING, fields
+from functools import cache
 from typing import Any
 
 from xcc import symbolic
@@ -72,12 +73,15 @@ def _fail(where: str, what: str) -> typing.NoReturn:
     raise UserError(f"{where}: {what}")
 
 
+_hints = cache(typing.get_type_hints)
+
+
 def _record(cls: type, data: Any, where: str, depth: int) -> Any:
     if not isinstance(data, dict):
         _fail(where, f"expected an object, got {type(data).__name__}")
     if depth > _MAX_NESTING:
         _fail(where, "nested too deep")
-    hints = typing.get_type_hints(cls)
+    hints = _hints(cls)
     known = {f.name: f for f in fields(cls)}
     for key in data:
         if key not in known and key != "op":
@@ -92,19 +96,19 @@ def _record(cls: type, data: Any, where: str, depth: int) -> Any:
 
 
 def _value(hint: Any, data: Any, where: str, depth: int) -> Any:
-    origin, args = typing.get_origin(hint), typing.get_args(hint)
-    if hint == Dim:
-        return _dim(data, where)
-    if hint == Statement:
-        return _statement(data, where, depth)
-    if hint in (Buffer, InputValue, Launch, State):
-        return _record(hint, data, where, depth + 1)
     if hint is int:
         return _int(data, where)
     if hint is bool:
         return data if isinstance(data, bool) else _fail(where, f"expected true or false, got {str(data)[:40]!r}")
     if hint is str:
         return _text(data, where)
+    if hint in (Buffer, InputValue, Launch, State):
+        return _record(hint, data, where, depth + 1)
+    if hint == Dim:
+        return _dim(data, where)
+    if hint == Statement:
+        return _statement(data, where, depth)
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:
         return data if data in args else _fail(where, f"'{str(data)[:40]}' is not one of {', '.join(args)}")
     if origin is tuple and args[-1] is Ellipsis:

@@ -1,4 +1,4 @@
-"""The stages that all targets share: from an imported model to tile programs, one pass a line."""
+"""The stages that all targets share: from an imported model to tile programs, and @main's own, one pass a line."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from xcc.passes.base import Pass, get_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 
-__all__ = ["BESIDE", "LAUNCH", "MAX_ROW", "TILE_ROW", "front_stages", "gpu_model_passes", "tile_pipeline",
-           "whole_pipeline"]
+__all__ = ["BESIDE", "LAUNCH", "MAX_ROW", "TILE_ROW", "front_stages", "gpu_model_passes", "main_stages",
+           "tile_pipeline", "whole_pipeline"]
 
 BESIDE = 4          # microseconds of memory traffic of kernels that share a launch, which alone costs a GPU about one
 LAUNCH = 1 << 24    # operations in the microsecond in which a GPU starts a kernel, where 8 go with a byte of its memory
@@ -76,7 +76,7 @@ def tile_pipeline(whole: Pipeline) -> Pipeline:
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),
         )),
-        *whole.after("vector").stages,
+        *whole.after("vector").kernel_part().stages,
     ))
 
 
@@ -95,5 +95,19 @@ def _pass(name: str, **options: Any) -> Pass:
 def whole_pipeline(back: tuple[Stage, ...], *, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
                    keep: tuple[str, ...] = (), kernels: dict[str, Any] | None = None,
                    in_place: bool = False) -> Pipeline:
-    """A target's pipeline: the shared stages, then its own."""
-    return Pipeline((*front_stages(xt=xt, early=early, keep=keep, kernels=kernels, in_place=in_place), *back))
+    """A target's pipeline: the shared stages, then its own, then those of @main."""
+    return Pipeline((*front_stages(xt=xt, early=early, keep=keep, kernels=kernels, in_place=in_place), *back,
+                     *main_stages()))
+
+
+def main_stages() -> tuple[Stage, ...]:
+    """Stages ``memory`` and ``host``: where the results of @main lie, then the host program."""
+    return (
+        Stage("memory", (
+            get_pass("mark-load-time")(),
+            get_pass("place-results")(),
+        )),
+        Stage("host", (
+            get_pass("lower-main")(),
+        )),
+    )

@@ -170,7 +170,7 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | 
     target, stages = get_target(options.target), pipeline.stage_names()
     check_emit(args.emit, args.output, stages, target)
     code = args.emit in target.formats
-    stop = stages[-1] if code else "" if args.emit == CODE else args.emit
+    stop = pipeline.kernel_part().stage_names()[-1] if code else "" if args.emit == CODE else args.emit
     specs = split_specs(options.chip)
     chip = ",".join(dict.fromkeys(chip_of(target, spec).name for spec in specs))
     progress = Progress()

@@ -67,25 +67,42 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _process(text: str, where: str, args: Any) -> str | bytes:
-    """The IR (or code) that comes out for one part of the input; in a dump, the kernels are what passes work on."""
+    """The IR (or code) that comes out for one part of the input."""
     from xcc.context import new_context, parse_module
+
+    prepared = _prepare(args)
+    module = parse_module(text, new_context(), where)
+    if prepared[0].stages and any(op.operation.name == "builtin.module" for op in module.body):
+        return _process_dump(module, where, args, *prepared)
+    return _process_module(module, args, *prepared)
+
+
+def _process_dump(module: Any, where: str, args: Any, pipeline: Any, ctx: Any, target: Any) -> str:
+    """In a dump the kernels are what passes work on, and what is left of the module those of @main's stages."""
+    from xcc.context import parse_module
     from xcc.driver.sources import STAGE_ATTRIBUTE
     from xcc.driver.split import join_kernels, kernel_texts, strip_kernels
+    from xcc.passes.pipeline import Pipeline
+
+    texts, main = kernel_texts(module), pipeline.main_part()
+    if args.emit_kernel:
+        raise UserError(f"{where}: holds {len(texts)} kernels; the code generator takes one")
+    others = Pipeline(tuple(s for s in pipeline if s not in main.stages))
+    if others.stages:
+        texts = {name: str(_process_module(parse_module(text, module.context, f"{where}: kernel '{name}'"), args,
+                                           others, ctx, target)) for name, text in texts.items()}
+    strip_kernels(module)
+    before = module.operation.attributes
+    stage = args.stage or (before[STAGE_ATTRIBUTE].value if STAGE_ATTRIBUTE in before else "")
+    with module.context:
+        _run_pipeline(main, module, ctx, args.verify_each)
+    return join_kernels(str(module), texts, stage, module.context)
+
+
+def _process_module(module: Any, args: Any, pipeline: Any, ctx: Any, target: Any) -> str | bytes:
     from xcc.passes.legality import check_legal
 
-    pipeline, ctx, target = _prepare(args)
-    context = new_context()
-    module = parse_module(text, context, where)
-    if pipeline.stages and any(op.operation.name == "builtin.module" for op in module.body):
-        texts = kernel_texts(module)
-        if args.emit_kernel:
-            raise UserError(f"{where}: holds {len(texts)} kernels; the code generator takes one")
-        kernels = {name: str(_process(kernel, f"{where}: kernel '{name}'", args)) for name, kernel in texts.items()}
-        strip_kernels(module)
-        before = module.operation.attributes
-        stage = args.stage or (before[STAGE_ATTRIBUTE].value if STAGE_ATTRIBUTE in before else "")
-        return join_kernels(str(module), kernels, stage, context)
-    with context:
+    with module.context:
         _run_pipeline(pipeline, module, ctx, args.verify_each)
         if args.check_legal:
             check_legal(module, args.check_legal, target.legal)

@@ -34,7 +34,7 @@ passmanager: Any = _load("passmanager")
 rewrite: Any = _load("rewrite")
 ext: Any = _load("dialects.ext")
 
-OWN_DIALECTS = ("tile", "xt", "xtv")
+OWN_DIALECTS = ("host", "tile", "xt", "xtv")
 """Dialects without a module of the bindings. The bindings look for one at every op of a namespace that they do not
 know, through the whole import machinery; an empty module ends the search."""
 

@@ -1,6 +1,7 @@
 """The compiler's walk: import, then stage by stage to an artifact.
 
-A model-wide stage runs here; from stage ``kernels`` on each kernel goes its own way in a worker process.
+A model-wide stage runs here; from stage ``kernels`` on each kernel goes its own way in a worker process, and what is
+left, @main, becomes the host program here, when they are done.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from xcc.driver.stages import Clock, run_stage
 from xcc.driver.updates import mark_updates, proposed_updates
 from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
+from xcc.passes.host.placement.places import note_shares
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.xt.sizes.equal_dims import note_equal_dims
 from xcc.process import kernels
-from xcc.process.worker import KernelJob
+from xcc.process.worker import KernelJob, KernelResult
 from xcc.runtime.artifact import Artifact
 from xcc.targets.base import Chip, KernelBinary, Target, chip_of, get_target
 from xcc.targets.front import tile_pipeline
@@ -91,9 +93,9 @@ def compile_model(model: Any, options: CompileOptions, pipeline: Pipeline | None
         watch.guard(lambda stage=stage: _crash(stage, source, options, chip))  # type: ignore[misc]
         _model_stage(stage, source, ctx, watch, chip, numbers)
         dumper.module(stage.name, source.module, source.weights)
-    if stop and not rest.kernel_part().stages:
+    if stop and not (rest.kernel_part().stages or rest.main_part().stages):
         return Compiled(text=stage_text(source.module, stop))
-    return _kernel_stages(source, rest.kernel_part(), ctx, watch, dumper, target, stop, emit or not stop)
+    return _behind_model(source, rest, ctx, watch, dumper, target, stop, emit or not stop)
 
 
 def _compile_written(reference: str, options: CompileOptions, plan: Pipeline, stop: str, emit: bool) -> Compiled:
@@ -126,12 +128,12 @@ def _numbers_check(source: Source, options: CompileOptions) -> Any:
 
 
 def _model_stage(stage: Stage, source: Source, ctx: PassContext, watch: Observer, chip: Chip, numbers: Any) -> None:
-    before = str(source.module) if stage.passes else ""
+    before = source.module.operation.clone()
     after = (lambda p: numbers.after(p, source.module)) if numbers is not None else lambda _pass: None
     try:
         run_stage(stage, source.module, ctx, watch.clock, ctx.options.verify, after)
     except CompilerBug as e:
-        raise save_module(before, source.weights, stage, ctx.options, chip, e.message, e.details) from e
+        raise save_module(str(before), source.weights, stage, ctx.options, chip, e.message, e.details) from e
 
 
 def _crash(stage: Stage, source: Source, options: CompileOptions, chip: Chip) -> CompilerBug:
@@ -140,16 +142,54 @@ def _crash(stage: Stage, source: Source, options: CompileOptions, chip: Chip) ->
                        f"the compiler died in stage '{stage.name}'")
 
 
-def _kernel_stages(source: Source, plan: Pipeline, ctx: PassContext, watch: Observer, dumper: Dumper, target: Target,
-                   stop: str, emit: bool) -> Compiled:
-    options = ctx.options
-    context = source.module.context
-    texts = kernel_texts(source.module)
+def _behind_model(source: Source, plan: Pipeline, ctx: PassContext, watch: Observer, dumper: Dumper, target: Target,
+                  stop: str, emit: bool) -> Compiled:
+    """The kernels' stages, those of @main, then the artifact."""
+    options, context = ctx.options, source.module.context
     work = kernel_work(source)
     meaning = source.module.operation.get_asm(enable_debug_info=True) if work and options.keep_ir else ""
-    keep = plan.stage_names() if options.dump_stages else ((stop,) if stop else ())
-    plugins = (*loaded_plugins(), *plugins_of(plan))
-    jobs = [KernelJob(name, text, str(plan), ctx.chip, options, keep, emit, plugins, source.stage)
+    names = plan.kernel_part().stage_names()
+    keep = names if options.dump_stages else (stop,) if stop in names else names[-1:] if stop else ()
+    texts = kernel_texts(source.module)
+    results = _kernel_results(source, texts, plan, ctx, watch, keep, emit)
+    binaries = tuple(r.binary for r in results.values() if r.binary is not None)
+    if target.shares_after in names:
+        note_shares(source.module, {name: r.shares for name, r in results.items()})
+    if keep:
+        dumper.kernels(str(source.module), {name: r.kept for name, r in results.items()}, source.weights, context)
+
+    def whole(stage: str) -> str:
+        """The module at `stage`, with the kernels as they are there, or were at the last stage that they have."""
+        last = stage if stage in names else (*names[-1:], "")[0]
+        return join_kernels(str(source.module), {name: r.kept.get(last, texts[name]) for name, r in results.items()},
+                            stage, context)
+
+    if stop in names:
+        return Compiled(text=whole(stop), kernels=binaries)
+    watch.guard(lambda: CompilerBug("the compiler died while it made the host program, or linked"))
+    for stage in plan.main_part():
+        watch.progress(stage.name, 0, 1)
+        _model_stage(stage, source, ctx, watch, ctx.chip, None)
+        if options.dump_stages:
+            dumper.text(stage.name, whole(stage.name), source.weights)
+    if stop:
+        return Compiled(text=whole(stop), kernels=binaries)
+    watch.progress("link", 0, 1)
+    try:
+        artifact = watch.clock.timed("link", "link", lambda: link_model(source, binaries, target, ctx, work, meaning))
+    except XccError:
+        raise
+    except Exception as e:
+        raise CompilerBug(f"linking: {type(e).__name__}: {e}", details=traceback.format_exc()) from e
+    return Compiled(artifact=artifact, kernels=binaries, files=tuple(source.weights.files))
+
+
+
+def _kernel_results(source: Source, texts: dict[str, str], plan: Pipeline, ctx: PassContext, watch: Observer,
+                    keep: tuple[str, ...], emit: bool) -> dict[str, KernelResult]:
+    """What became of each kernel, which are taken out of the module."""
+    plugins = (*loaded_plugins(), *plugins_of(plan.kernel_part()))
+    jobs = [KernelJob(name, text, str(plan.kernel_part()), ctx.chip, ctx.options, keep, emit, plugins, source.stage)
             for name, text in texts.items()]
     begin = time.perf_counter()
     results = kernels.compile_all(jobs, lambda done, total: watch.progress("kernels", done, total))
@@ -160,20 +200,4 @@ def _kernel_stages(source: Source, plan: Pipeline, ctx: PassContext, watch: Obse
         for (stage, what), seconds in result.seconds.items():
             watch.clock.add(stage, what, seconds)
     strip_kernels(source.module)
-    binaries = tuple(r.binary for r in results if r.binary is not None)
-    kept = {name: result.kept for name, result in zip(texts, results, strict=True)}
-    if keep:
-        dumper.kernels(str(source.module), kept, source.weights, context)
-    if stop:
-        at_stop = {name: by_stage[stop] for name, by_stage in kept.items()}
-        return Compiled(text=join_kernels(str(source.module), at_stop, stop, context), kernels=binaries)
-    watch.progress("link", 0, 1)
-    watch.guard(lambda: CompilerBug("the compiler died while linking"))
-    try:
-        artifact = watch.clock.timed("link", "link", lambda: link_model(source, binaries, target, ctx, work, meaning))
-    except XccError:
-        raise
-    except Exception as e:
-        raise CompilerBug(f"linking: {type(e).__name__}: {e}", details=traceback.format_exc()) from e
-    return Compiled(artifact=artifact, kernels=binaries, files=tuple(source.weights.files))
-
+    return dict(zip(texts, results, strict=True))

@@ -1,32 +1,43 @@
-"""Lowers @main of stage ``kernels`` to the host program.
+"""Lowers @main to the host program: buffers, and what is done with them, in order.
 
-    %1 = "xtv.dispatch"(%x, %w) {kernel = @k, symbols = ["n"]}    Launch("k", (x, w, t1), (n,))
-    %2 = "xt.reshape"(%1)                                         an alias of t1
-    func.return %2                                                t1 is an alias of the output buffer
-    %3 = "xtv.dispatch"(%w) {kernel = @m, symbols = []}           Launch("m", (w, k1), ()) of the setup, k1 is kept
-    %4 = "xtv.dispatch"(%c, %x) {kernel = @u, xt.in_place}        Launch("u", (c, x, c), ()), %c is read by nobody else
+    func.func @main(%x: tensor<..> {xt.name = "x"}) -> (tensor<..> {xt.name = "y"}) {
+      %w = xt.weight @w
+      %1 = "xtv.dispatch"(%x, %w) {host.places = ["own"], kernel = @k, symbols = ["n"]}
+      %2 = "xt.reshape"(%1)
+      %3 = "xtv.dispatch"(%2) {host.places = ["result 0"], kernel = @m, symbols = ["n"]}
+      func.return %3
+becomes
+    func.func @main() -> memref<..> attributes {host.symbols = ["n"]} {
+      %0 = "host.buffer"() {kind = "input", name = "x", shape = ["n", 8]} : () -> memref<?x8xf32>
+      %1 = "host.buffer"() {kind = "output", name = "y", ...}
+      %2 = "host.buffer"() {kind = "weight", name = "w"}
+      %3 = "host.buffer"() {kind = "temp", ...}
+      %4 = "host.buffer"(%3) {kind = "alias", ...}
+      "host.launch"(%0, %2, %3) {kernel = "k", symbols = ["n"]}
+      "host.launch"(%4, %1) {kernel = "m", symbols = ["n"]}
+      func.return %1
 
-Values that a block returns or yields are written where they are wanted; only values that cannot be (an input
-returned as it is, what was made when the model was loaded, a loop's next state) are copied. A result that updates an
-argument is wanted in the argument's memory, and copied there where the old value is read later.
+Places are what ``host.places`` says (passes/host/placement), ``host.at_load`` what is done when the model is loaded. A
+value that a block gives is copied where it lies elsewhere than it is wanted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from xcc import symbolic
-from xcc.diagnostics import CompilerBug
+from xcc.diagnostics import CompilerBug, UserError
 from xcc.dialects import xt
-from xcc.passes.host.shared_memory import SharedMemory, Shares, terminator
-from xcc.passes.host.value_buffers import dtype_of
-from xcc.passes.xt.graph.load_time import made_at_load
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.host.lowering.program_ops import write_program
+from xcc.passes.host.lowering.value_buffers import ValueBuffers, dtype_of
+from xcc.passes.host.placement.places import AT_LOAD, main_of, terminator
 from xcc.passes.xt.graph.op_graph import IN_PLACE, short_name
-from xcc.passes.xt.sizes.equal_dims import equal_dims
+from xcc.passes.xt.sizes.equal_dims import EQUAL, equal_dims
 from xcc.runtime.program import (
     BindSymbol,
     Copy,
@@ -44,21 +55,24 @@ from xcc.runtime.program import (
 from xcc.symbolic import Dim, sym
 from xcc.weights import WeightStore
 
-__all__ = ["lower_main"]
 
+@register_pass
+@dataclass(frozen=True)
+class LowerMain(Pass):
+    """Turns @main into the host program, of ``host`` ops, one a statement of :mod:`xcc.runtime.program`. Constants that
+    kernels read from memory become weights."""
 
-def lower_main(module: Any, weights: WeightStore, shares: Shares | None = None) -> Program:
-    """The host program of `module`. Constants that kernels read from memory are added to `weights`.
+    name: ClassVar[str] = "lower-main"
 
-    `shares` has for kernels the operands and results that may be one buffer (xcc.driver.shared_buffers).
-    """
-    with module.context:
-        functions = [op for op in module.body if op.operation.name == "func.func" and "xt.kernel" not in op.attributes]
-        if len(functions) != 1:
-            raise CompilerBug(f"expected one function that is no kernel, found {len(functions)}")
-        lowering = _Lowering(weights, made_at_load(module), shares or {})
-        program = lowering.function(functions[0].operation, _bounds(module))
-        return replace(program, equal=equal_dims(module, program.symbols))
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context:
+            main = main_of(module)
+            lowering = _Lowering(WeightStore() if ctx.weights is None else ctx.weights)
+            program = lowering.function(main, _bounds(module))
+            write_program(main, replace(program, equal=equal_dims(module, program.symbols)))
+            for name in ("xt.dims", EQUAL):
+                if name in module.operation.attributes:
+                    del module.operation.attributes[name]
 
 
 def _bounds(module: Any) -> dict[str, tuple[int, int]]:
@@ -68,11 +82,11 @@ def _bounds(module: Any) -> dict[str, tuple[int, int]]:
     return {named.name: tuple(int(v.value) for v in named.attr) for named in attributes["xt.dims"]}  # type: ignore
 
 
-class _Lowering(SharedMemory):
+class _Lowering(ValueBuffers):
     """The statements of each op, by kind."""
 
-    def __init__(self, weights: WeightStore, at_load: frozenset[Any], shares: Shares) -> None:
-        super().__init__(at_load, shares)
+    def __init__(self, weights: WeightStore) -> None:
+        super().__init__()
         self.weights = weights
         self.constants: dict[tuple[str, tuple[int, ...], bytes], int] = {}
         self.bound: set[str] = set()
@@ -94,7 +108,7 @@ class _Lowering(SharedMemory):
         results, updated = terminator(block), xt.updated_arguments(op)
         targets = [self._result(v, _name(op, "res_attrs", i, f"output{i}"), None if n is None else arguments[n])
                    for i, (v, n) in enumerate(zip(results, updated, strict=True))]
-        body = self.block(block, targets, [None if n is None else block.arguments[n] for n in updated])
+        body = self.block(block, targets, {i: block.arguments[n] for i, n in enumerate(updated) if n is not None})
         states = tuple(State(self.buffers[arguments[i]].name, arguments[i], self._initial(weight))
                        for i, weight in held.items())
         updates = tuple((t, arguments[n]) for t, n in zip(targets, updated, strict=True) if n is not None)
@@ -112,17 +126,18 @@ class _Lowering(SharedMemory):
         """The weight that a state begins as; "" for one of zeros, which needs no place in the artifact."""
         return weight if np.ascontiguousarray(self.weights[weight]).reshape(-1).view(np.uint8).any() else ""
 
-    def block(self, block: Any, targets: Sequence[int], replaced: Sequence[Any] = ()) -> tuple[Statement, ...]:
+    def block(self, block: Any, targets: Sequence[int], replaced: Mapping[int, Any]) -> tuple[Statement, ...]:
         """The statements of `block`; what it yields ends up in the buffers `targets`.
 
-        `replaced` has for each of them the argument whose memory it is, or None.
+        `replaced` has for some of them the argument whose memory it is.
         """
-        yielded = terminator(block)
-        copied = self.place(block, yielded, targets, replaced or [None] * len(targets))
+        self.begin(block, dict(enumerate(targets)), replaced)
         out = self.statements(block)
-        shared = {self.root(t) for t, v in zip(targets, replaced, strict=False) if v is not None}
-        out += [Copy(self.buffer_of[v], t) for v, t in copied if self.root(t) not in shared]
-        last = [(v, t) for v, t in zip(yielded, targets, strict=True) if self.root(t) in shared]
+        shared = {self.root(targets[n]) for n in replaced}
+        pairs = list(zip(terminator(block), targets, strict=True))
+        out += [Copy(self.buffer_of[v], t) for v, t in pairs
+                if self.root(t) not in shared and self.root(self.buffer_of[v]) != self.root(t)]
+        last = [(v, t) for v, t in pairs if self.root(t) in shared]
         return (*out, *self.next_state([v for v, _ in last], [t for _, t in last]))
 
     def statements(self, block: Any) -> list[Statement]:
@@ -157,13 +172,12 @@ class _Lowering(SharedMemory):
     def dispatch(self, op: Any) -> list[Statement]:
         a = xt.attrs_of(op)
         operands = [self.buffer_of[v] for v in op.operands]
-        if op in self.at_load:
-            for v in op.results:
-                self.buffer_of[v] = self.new(v, "kept")
-            self.setup.append(Launch(a.kernel, (*operands, *(self.buffer_of[v] for v in op.results)), ()))
+        if AT_LOAD in op.attributes:
+            self._setup(op, operands)
             return []
-        if IN_PLACE in op.attributes:
-            return self._update(op, operands)
+        if IN_PLACE in op.attributes:       # changes elements of its first operand
+            out, held = self.held(op, 1)
+            return [*out, Launch(a.kernel, (*operands, *held), a.symbols)]
         results = [self.target(v) for v in op.results]
         if "xt.binds" not in op.attributes:
             return [Launch(a.kernel, (*operands, *results), a.symbols)]
@@ -175,11 +189,15 @@ class _Lowering(SharedMemory):
         self.bound.add(name)
         return [Launch(a.kernel, (*operands, *results, count), known), BindSymbol(name, count, 0, limit)]
 
-    def _update(self, op: Any, operands: list[int]) -> list[Statement]:
-        """A launch that changes elements of its first operand, in a copy where somebody needs the old ones."""
-        a = xt.attrs_of(op)
-        out, target = self.held(op, 0)
-        return [*out, Launch(a.kernel, (*operands, target), a.symbols)]
+    def _setup(self, op: Any, operands: Sequence[int]) -> None:
+        """A launch when the model is loaded, to buffers that are kept."""
+        if any(self.buffers[self.root(b)].kind not in ("weight", "kept") for b in operands) \
+                or len(xt.attrs_of(op).symbols) or IN_PLACE in op.attributes:
+            raise UserError(f"{op.location}: {AT_LOAD} cannot be obeyed: {op.name} reads more than weights, or its "
+                            "sizes are not known when the model is loaded")
+        for v in op.results:
+            self.buffer_of[v] = self.new(v, "kept")
+        self.setup.append(Launch(xt.attrs_of(op).kernel, (*operands, *(self.buffer_of[v] for v in op.results)), ()))
 
     def if_(self, op: Any) -> list[Statement]:
         condition = self.buffer_of[op.operands[0]]
@@ -190,7 +208,7 @@ class _Lowering(SharedMemory):
         for region in op.regions:
             block = region.blocks[0]
             shapes = [xt.shape_of(v) for v in terminator(block)]
-            body = self.block(block, results)
+            body = self.block(block, results, {})
             values = [self._known_or_none(shapes[i][d]) for _, i, d in unknown]
             branches.append((*body, *(SetScalar(f, (d,)) for f, d in zip(flags, values, strict=True))))
             self.bound |= {s for s, _, _ in unknown}
@@ -215,13 +233,14 @@ class _Lowering(SharedMemory):
         return list(found.values())
 
     def while_(self, op: Any) -> list[Statement]:
-        out, carried = self.all_held(op, len(op.results))
+        out, carried = self.held(op, len(op.results))
         before, body = (r.blocks[0] for r in op.regions)
         for block in (before, body):
             self.buffer_of.update(zip(block.arguments, carried, strict=True))
+        self.begin(before, {}, {})
         head = self.statements(before)
         condition = self.buffer_of[terminator(before)[0]]
-        self.carry(body, terminator(body), carried)
+        self.begin(body, dict(enumerate(carried)), dict(enumerate(body.arguments)))
         turn = self.statements(body)
         turn += self.next_state(terminator(body), carried)
         return [*out, While(tuple(head), condition, tuple(turn))]
@@ -244,7 +263,7 @@ class _Lowering(SharedMemory):
         state, xs = xt.grouped_operands(op)
         name, trips = self._counter(), a.length[0]
         counter = sym(name)
-        out, carried = self.all_held(op, len(state))
+        out, carried = self.held(op, len(state))
         stacked = [self.target(v) for v in list(op.results)[len(state):]]
         self.buffer_of.update(zip(block.arguments[:len(state)], carried, strict=True))
         for argument, x, backwards in zip(block.arguments[len(state):], xs, a.reverse, strict=True):
@@ -252,10 +271,10 @@ class _Lowering(SharedMemory):
         yielded = terminator(block)
         slices = [self.slice(v, t, counter, trips, backwards)
                   for v, t, backwards in zip(yielded[len(state):], stacked, a.out_reverse, strict=True)]
-        copied = self.place(block, yielded[len(state):], slices, [None] * len(slices))
-        self.carry(block, yielded[:len(state)], carried)
+        self.begin(block, dict(enumerate([*carried, *slices])), dict(enumerate(list(block.arguments)[:len(state)])))
         turn = self.statements(block)
-        turn += [Copy(self.buffer_of[v], t) for v, t in copied]
+        turn += [Copy(self.buffer_of[v], t) for v, t in zip(yielded[len(state):], slices, strict=True)
+                 if self.root(self.buffer_of[v]) != self.root(t)]
         turn += self.next_state(yielded[:len(state)], carried)
         return [*out, For(name, trips, tuple(turn))]
 

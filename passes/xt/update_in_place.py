@@ -6,8 +6,8 @@ becomes
     %n = xt.dynamic_update_slice(%c, %row, %i, ...) {xt.in_place}
 
 The op means what it did; the mark says how. Its kernel, a loop kernel, writes what changes and nothing else, as its
-output is taken to hold the operand already; ``passes/host/lower_main.py`` gives both the same memory, or copies the
-operand where somebody reads the old value later.
+output is taken to hold the operand already; the pass ``place-results`` gives both the same memory where nobody reads
+the old value later, else it is copied.
 """
 
 from __future__ import annotations

@@ -6,10 +6,13 @@ import numpy as np
 from xcc import symbolic
 from xcc._mlir import func_d, ir
 from xcc.dialects import xt
+from xcc.driver.split import strip_kernels
 from xcc.passes.base import PassContext
-from xcc.passes.host.lower_main import lower_main
+from xcc.passes.host.lowering.program_ops import read_program
+from xcc.passes.pipeline import Pipeline
 from xcc.passes.xt.form_kernels import FormKernels
 from xcc.runtime.numpy_executor import NumpyExecutor
+from xcc.targets.front import main_stages
 from xcc.weights import WeightStore
 
 
@@ -110,9 +113,18 @@ def reference(module, inputs, weights=()):
         return run_block(block, dict(zip(block.arguments, inputs)), symbol_values(types, inputs), dict(weights))
 
 
+def host_program(module, weights, stages=None):
+    """The host program of `module`, which stays as it is."""
+    with module.context:
+        copy = ir.Module.parse(str(module))
+        strip_kernels(copy)
+        Pipeline(stages or main_stages()).run(copy, PassContext(weights=weights))
+        return read_program(copy)
+
+
 def program_results(module, inputs, weights):
     """`module` (stage kernels) lowered to a host program and run; kernels are evaluated op by op."""
-    program = lower_main(module, weights)
+    program = host_program(module, weights)
     kernels = functions(module)
 
     def kernel(name, buffers, symbols):

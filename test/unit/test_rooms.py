@@ -14,7 +14,7 @@ from xcc.passes.registry import BUILTIN
 
 ROOT = Path(__file__).resolve().parents[2]
 TOP = ("dialects", "frontends", "interpreter", "passes", "runtime", "targets", "tile", "tools", "xcc")
-LEVELS = ("gpu", "linalg", "tile", "vector", "xt", "xt_to_linalg")
+LEVELS = ("gpu", "host", "linalg", "tile", "vector", "xt", "xt_to_linalg")
 CONTRACT = {"xcc.targets", "xcc.targets.base", "xcc.targets.folders"}
 """What a target is, and the search for one by its name: no target."""
 

@@ -41,10 +41,10 @@ class Dumper:
             if texts:
                 self._write(stage, join_kernels(main, texts, stage, context), weights)
 
-    def text(self, stage: str, text: str) -> None:
-        """What a stage made of a program without weights."""
+    def text(self, stage: str, text: str, weights: WeightStore | None = None) -> None:
+        """The text of a stage; without `weights`, of a program that has none."""
         if self.folder:
-            self._write(stage, text, WeightStore())
+            self._write(stage, text, WeightStore() if weights is None else weights)
 
     def _write(self, stage: str, text: str, weights: WeightStore) -> None:
         assert self.folder is not None

@@ -26,12 +26,11 @@ MEANING = "ir/kernels.mlir"
 
 def link_model(source: Source, kernels: tuple[KernelBinary, ...], target: Target, ctx: PassContext,
                work: Mapping[str, Mapping[str, str]], meaning: str = "") -> Artifact:
-    """The artifact of `source`, whose module is now ``@main`` alone; `work` is what is known of each kernel's cost,
+    """The artifact of `source`, whose module is now the host program; `work` is what is known of each kernel's cost,
     `meaning` the module before."""
-    from xcc.passes.host.lower_main import lower_main
+    from xcc.passes.host.lowering.program_ops import read_program
 
-    shares = {k.name: k.shares for k in kernels if target.shares_after}
-    program = lower_main(source.module, source.weights, shares)
+    program = read_program(source.module)
     return link_program(source.name, program, source.weights, kernels, target, ctx, work, meaning)
 
 

@@ -20,7 +20,7 @@ from xcc.targets.base import get_target
 
 __all__ = ["Clock", "of_a_user", "run_stage"]
 
-LIST_OPS_IN = ("", "xt", "kernels")
+LIST_OPS_IN = ("", "xt", "kernels", "memory")
 """The stages with ``xtv`` ops, which MLIR's own verifier does not know; in xcc-opt a stage may have no name."""
 
 RECURSION = 6000

@@ -31,7 +31,7 @@ def compile_all(jobs: Sequence[KernelJob], progress: Callable[[int, int], None] 
         key = cache.key_of(job) if cached else ""
         hit = cache.load(key) if key else None
         if hit is not None:
-            results[i] = KernelResult(binary=hit)
+            results[i] = KernelResult(hit, hit.shares)
         else:
             missing.append((i, job, key))
     progress(len(results), len(jobs))

@@ -46,9 +46,10 @@ class KernelJob:
 
 @dataclass
 class KernelResult:
-    """`binary` is None when the job stops before code."""
+    """`binary` is None when the job stops before code. `shares`: see KernelBinary."""
 
     binary: KernelBinary | None = None
+    shares: tuple[tuple[int, int], ...] = ()
     kept: dict[str, str] = field(default_factory=dict)
     seconds: dict[tuple[str, str], float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -109,11 +110,10 @@ def _attempt(job: KernelJob, at: Any, smaller: int = 0) -> KernelResult:
     context = _context()
     module = parse_module(job.text, context, f"kernel '{job.name}'")
     wanted = wanted_pairs(module)
-    shares: tuple[tuple[int, int], ...] = ()
     for stage in _with_tiles(Pipeline.parse(job.pipeline), smaller):
         run_stage(stage, module, ctx, clock, job.options.verify)
         if wanted is not None and stage.name == target.shares_after:
-            shares = shared_buffers(module, wanted)
+            result.shares = shared_buffers(module, wanted)
         if stage.name in job.keep:
             result.kept[stage.name] = str(module)
         if job.options.keep_ir and stage.name == target.kept_stage:
@@ -121,7 +121,7 @@ def _attempt(job: KernelJob, at: Any, smaller: int = 0) -> KernelResult:
     if job.emit:
         with context:
             binary = clock.timed("emit", "emit", lambda: target.emit_kernel(module, job.chip, job.options))
-        result.binary = replace(binary, name=job.name, ir=ir_text, shares=shares)
+        result.binary = replace(binary, name=job.name, ir=ir_text, shares=result.shares)
     result.seconds = clock.seconds
     return result
 

@@ -92,7 +92,7 @@ def _lowered(model: Any, options: CompileOptions, found: Database) -> tuple[list
         for stage in plan.model_part():
             run_stage(stage, source.module, ctx, clock, "stage")
     texts = kernel_texts(source.module)
-    front, back = plan.kernel_part().upto("linalg"), plan.after("linalg")
+    front, back = plan.kernel_part().upto("linalg"), plan.kernel_part().after("linalg")
     jobs = [KernelJob(name, text, str(front), chip, options, ("linalg",), False, loaded_plugins())
             for name, text in texts.items()]
     lowered = [(j.name, r.kept["linalg"]) for j, r in zip(jobs, kernels.compile_all(jobs), strict=True)]

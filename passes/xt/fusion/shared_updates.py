@@ -4,8 +4,7 @@
     func.func private @sub_0(...) attributes {xt.shares = array<i64: 1, 0>}     operand 1 and result 0
 
 asks whether the kernel, as it is compiled, reads each element before it writes that one, and by the thread that does.
-``xcc.driver.shared_buffers`` answers for the compiled kernel, and ``passes/host/lower_main.py`` lets the two share
-memory.
+``xcc.driver.shared_buffers`` answers for the compiled kernel, and the pass ``place-results`` lets the two share memory.
 """
 
 from __future__ import annotations

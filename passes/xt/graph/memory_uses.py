@@ -27,8 +27,10 @@ class MemoryUses:
         self._places: dict[Any, int] = {op.operation: n for n, op in enumerate(block.operations)}
 
     def place(self, op: Any) -> int:
-        """Which op of the block `op` is, or is in."""
+        """Which op of the block `op` is, or is in; one that is elsewhere comes behind all."""
         while op not in self._places:
+            if op.parent is None:
+                return len(self._places)
             op = op.parent.operation
         return self._places[op]
 

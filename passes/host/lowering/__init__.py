@@ -1,0 +1,1 @@
+"""The buffers and the ops of a host program."""

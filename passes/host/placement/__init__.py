@@ -1,0 +1,1 @@
+"""Which results of @main's ops share memory, and which may."""
