@@ -50,7 +50,8 @@ class TileProgram:
     """
 
     def __init__(self, kernel: Kernel, schedule: Schedule, lossy: bool) -> None:
-        self.kernel, self.schedule, self.lossy = kernel, decided(kernel, schedule), lossy
+        self.kernel, self.lossy = kernel, lossy
+        schedule = self.schedule = decided(kernel, schedule)
         self.stored = [t.dims if border is None else border.padded
                        for t, border in zip(kernel.results, kernel.borders, strict=True)]
         self.main = max(kernel.results, key=lambda t: _volume(t.dims))

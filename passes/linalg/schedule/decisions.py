@@ -1,6 +1,6 @@
-"""What the passes of stage ``schedule`` decide about a CPU's loops: attributes that `tile` obeys.
+"""What the passes of stage ``schedule`` decide about a kernel's loops: attributes that `tile` obeys.
 
-The strategy's wishes are in ``xcc.config`` (`CpuPart`, and ``tail``). A pass looks whether a kernel can have what is
+The strategy's wishes are in ``xcc.config``. A pass looks whether a kernel can have what is
 wished for, and writes an attribute: of the ``linalg.generic`` that it concerns, or of the function where it is about
 the loops around the results. `tile` reads these alone: what is not there it leaves out.
 """
@@ -18,7 +18,7 @@ from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.passes.linalg.schedule.schedule_parts import CpuPart, Kept, entries_of, values_of
 
 __all__ = ["AHEAD", "DECODED", "DEPTH", "KEPT", "OF_LOOPS", "PACKED", "PARKED", "PARTS", "PEELED", "PREFETCH", "SHARES",
-           "STREAM", "STRIPS", "count_of", "decide", "decided", "keep", "op_number", "scheduled"]
+           "SPLITS", "STREAM", "STREAMED", "STRIPS", "count_of", "decide", "decided", "keep", "op_number", "scheduled"]
 
 DEPTH, PACKED, DECODED, STRIPS = "xcc.depth", "xcc.packed", "xcc.decoded", "xcc.strips"
 PREFETCH, SHARES = "xcc.prefetch", "xcc.shares"
@@ -26,7 +26,8 @@ PREFETCH, SHARES = "xcc.prefetch", "xcc.shares"
 KEPT, PARKED = "xcc.kept", "xcc.parked"
 """Of any op."""
 PEELED, PARTS, AHEAD, STREAM = "xcc.peeled", "xcc.parts", "xcc.ahead", "xcc.stream"
-OF_LOOPS = (PEELED, PARTS, AHEAD, STREAM)
+SPLITS, STREAMED = "xcc.splits", "xcc.streamed"
+OF_LOOPS = (PEELED, PARTS, AHEAD, STREAM, SPLITS, STREAMED)
 """Of the function."""
 
 
@@ -71,6 +72,13 @@ def _count(of: Any, name: str) -> int:
     return 0 if found is None else int(found.value)
 
 
+def _pair(of: Any, name: str) -> tuple[int, ...]:
+    found = of.attributes[name] if name in of.attributes else None
+    if found is not None and not isinstance(found, ir.DenseI64ArrayAttr):
+        raise UserError(f"{of.location}: {name} is {found}, not two numbers (array<i64: tiles, workers>)")
+    return () if found is None else tuple(found)
+
+
 def decided(kernel: Kernel, schedule: Schedule) -> Schedule:
     """`schedule` with what the attributes of `kernel` and of its ops say in place of what was wished for."""
     loops = kernel.function
@@ -88,7 +96,8 @@ def decided(kernel: Kernel, schedule: Schedule) -> Schedule:
         parts=_count(loops, PARTS), ahead=_count(loops, AHEAD),
         kept=tuple(_kept(n, op) for n, op in ops if KEPT in op.operation.attributes),
         park=next((n for n, op in ops if PARKED in op.operation.attributes), -1))
-    return replace(schedule, tail="peel" if PEELED in loops.attributes else "mask", cpu=cpu)
+    gpu = replace(schedule.gpu, splits=_count(loops, SPLITS), streamed=_pair(loops, STREAMED))
+    return replace(schedule, tail="peel" if PEELED in loops.attributes else "mask", cpu=cpu, gpu=gpu)
 
 
 def _kept(number: int, op: Op) -> Kept:
