@@ -54,12 +54,7 @@ def read(function: Any) -> Kernel:
             case "tensor.pad":
                 padded[op.results[0]] = _read_pad(op, kernel)
             case "func.return":
-                for v in op.operands:
-                    if v not in tensors and v in fills:
-                        raise CompilerBug(f"kernel {name} returns a bare fill")
-                made = [padded.get(v, (v, None)) for v in op.operands]
-                kernel.results = [tensors[v] for v, _ in made]
-                kernel.borders = [border for _, border in made]
+                _read_return(op, kernel, fills, padded)
             case n if n.startswith("arith."):
                 pass
             case n:
@@ -69,6 +64,15 @@ def read(function: Any) -> Kernel:
     drop_units(kernel)
     merge_dims(kernel)
     return kernel
+
+
+def _read_return(op: Any, kernel: Kernel, fills: dict[Any, Any], padded: dict[Any, tuple[Any, Border]]) -> None:
+    for v in op.operands:
+        if v not in kernel.by_value and v in fills:
+            raise CompilerBug(f"kernel {kernel.name} returns a bare fill")
+    made = [padded.get(v, (v, None)) for v in op.operands]
+    kernel.results = [kernel.by_value[v] for v, _ in made]
+    kernel.borders = [border for _, border in made]
 
 
 def _dims(attr: Any) -> tuple[Dim, ...]:
