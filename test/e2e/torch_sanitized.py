@@ -90,7 +90,7 @@ def inference(model: nn.Module, given: Callable[[int, torch.dtype], torch.Tensor
               ) -> Iterator[float]:
     model = model.eval().to("cuda", dtype)
     with torch.no_grad():
-        batch = torch.export.Dim("batch")
+        batch = torch.export.Dim("batch", max=64)
         program = torch.export.export(model, (given(3, dtype),), dynamic_shapes=({0: batch},))
         for call in (xcc.torch.compile(model, strict=True), xcc.torch.function(xcc.compile(program, target="nvptx"))):
             for n in (*SIZES, SIZES[0]):
