@@ -24,6 +24,7 @@ MOST_REDUCING = 256     # threads, likewise
 PRODUCT = 64    # sums of a thread's, of a product's tile
 STAGES = 3      # of a loop whose products are loaded ahead of
 MOST_STAGES = 4     # likewise of warpgroups, whose products run on into the next step
+MOST_RESIDENT = 2   # workgroups of a core, likewise: they compute all instances, one after the other
 
 
 @register_pass
@@ -52,8 +53,10 @@ def _configure(func: Any, chip: Any) -> None:
     chosen: dict[str, int] = {}
     if products and chip.warpgroup_products and all(map(_for_warpgroups, products)):
         rows = min(ir.VectorType(op.results[0].type).shape[-2] for op in products)
-        chosen = {"threads": 128 * min(2, rows // 64), "warpgroup": 1,
-                  "stages": max(2, min(MOST_STAGES, chip.shared_bytes // max(map(_step_bytes, products))))}
+        bytes = max(map(_step_bytes, products))
+        stages = max(2, min(MOST_STAGES, chip.shared_bytes // bytes))
+        chosen = {"threads": 128 * min(2, rows // 64), "warpgroup": 1, "stages": stages,
+                  "persistent": chip.cores * max(1, min(MOST_RESIDENT, chip.shared_bytes // (stages * bytes)))}
     elif products:
         sums = max(prod(ir.VectorType(op.results[0].type).shape) for op in products)
         chosen["threads"] = min(256, max(128, _power(sums // PRODUCT)))
