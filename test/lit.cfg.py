@@ -28,7 +28,7 @@ config.substitutions += [  # noqa: F821
     ("%xcc", f"{python} -m xcc.tools.xcc_cli"),
     ("%python", python),
     ("%decisions", "stage-operands, pipeline-loads, overlap-products, plan-shared-memory, peel-steps, "
-                   "persistent-grid, group-tiles, epilogue-pieces, prefetch-epilogue, "
+                   "persistent-grid, group-tiles, coarsen-grid, epilogue-pieces, prefetch-epilogue, "
                    "prefetch-fragments, convert-layouts"),
     (r"\bfilecheck\b", os.path.join(os.path.dirname(python), "filecheck")),
 ]

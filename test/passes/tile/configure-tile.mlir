@@ -22,6 +22,20 @@ func.func @product(%a: memref<?x?xf16>, %b: memref<?x?xf16>, %c: memref<?x?xf32>
   return
 }
 
+// Four instances of a warp, which has 32 elements of what is reduced a thread, share a workgroup.
+// CHECK-LABEL: func.func @row(
+// GROUPS-SAME: gpu = {instances = 4 : i64, threads = 32 : i64}
+// WAVES-SAME: gpu = {instances = 4 : i64, threads = 64 : i64}
+func.func @row(%x: memref<?x?xf32>, %y: memref<?xf32>) attributes {tile.grid = ["n"]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %i = "tile.program_id"() {axis = 0} : () -> index
+  %t = "tile.load"(%x, %zero, %i, %c0) {shape = [1, 1024]} : (memref<?x?xf32>, f32, index, index) -> vector<1x1024xf32>
+  %s = "tile.reduce"(%t) {kind = "sum", axes = [1]} : (vector<1x1024xf32>) -> vector<1xf32>
+  "tile.store"(%s, %y, %i) : (vector<1xf32>, memref<?xf32>, index) -> ()
+  return
+}
+
 // What the program says stays.
 // CHECK-LABEL: func.func @said(
 // CHECK-SAME: gpu = {threads = 64 : i64}
