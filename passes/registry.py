@@ -14,6 +14,7 @@ BUILTIN: dict[str, str] = {
     "buffer-accesses": "xcc.passes.gpu.buffer_accesses",
     "bytes-along-k": "xcc.passes.xt.bytes_along_k",
     "channels-last": "xcc.passes.xt.channels_last",
+    "coarsen-grid": "xcc.passes.gpu.coarsen_grid",
     "configure": "xcc.passes.linalg.configure",
     "configure-tile": "xcc.passes.tile.configure_tile",
     "convert-layouts": "xcc.passes.gpu.convert_layouts",

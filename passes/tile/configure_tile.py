@@ -1,4 +1,5 @@
-"""configure-tile: how many threads an instance of a tile program has on a GPU, and how far its loads run ahead.
+"""configure-tile: how many threads an instance of a tile program has on a GPU, how far its loads run ahead, and how
+instances share workgroups.
 
     func.func @k(...) attributes {tile.grid = [...]}
     ->  attributes {tile.grid = [...], xcc.config = {gpu = {stages = 3 : i64, threads = 128 : i64}}}
@@ -22,8 +23,10 @@ MOST = 512      # threads, of a program without products
 REDUCED = 32    # elements of a thread, of the largest tile, where tiles are reduced: threads wait for each other less
 MOST_REDUCING = 256     # threads, likewise
 PRODUCT = 64    # sums of a thread's, of a product's tile
+TOGETHER = 4    # instances of a workgroup, where a warp has each
 STAGES = 3      # of a loop whose products are loaded ahead of
 MOST_STAGES = 4     # likewise of warpgroups, whose products run on into the next step
+MOST_RESIDENT = 2   # workgroups of a core, likewise: they compute all instances, one after the other
 
 
 @register_pass
@@ -52,8 +55,10 @@ def _configure(func: Any, chip: Any) -> None:
     chosen: dict[str, int] = {}
     if products and chip.warpgroup_products and all(map(_for_warpgroups, products)):
         rows = min(ir.VectorType(op.results[0].type).shape[-2] for op in products)
-        chosen = {"threads": 128 * min(2, rows // 64), "warpgroup": 1,
-                  "stages": max(2, min(MOST_STAGES, chip.shared_bytes // max(map(_step_bytes, products))))}
+        bytes = max(map(_step_bytes, products))
+        stages = max(2, min(MOST_STAGES, chip.shared_bytes // bytes))
+        chosen = {"threads": 128 * min(2, rows // 64), "warpgroup": 1, "stages": stages,
+                  "persistent": chip.cores * max(1, min(MOST_RESIDENT, chip.shared_bytes // (stages * bytes)))}
     elif products:
         sums = max(prod(ir.VectorType(op.results[0].type).shape) for op in products)
         chosen["threads"] = min(256, max(128, _power(sums // PRODUCT)))
@@ -63,6 +68,8 @@ def _configure(func: Any, chip: Any) -> None:
         reduces = bool(ops_where(func, lambda op: op.name == "tile.reduce"))
         row, most = (REDUCED, MOST_REDUCING) if reduces else (ROW, MOST)
         chosen["threads"] = min(most, max(chip.warp, _power(max(sizes, default=1) // row)))
+        if chosen["threads"] == chip.warp:
+            chosen["instances"] = TOGETHER
     given = func.attributes["xcc.config"] if "xcc.config" in func.attributes else ir.DictAttr.get({})
     gpu = ir.DictAttr(given["gpu"]) if "gpu" in given else ir.DictAttr.get({})
     i64 = ir.IntegerType.get_signless(64)

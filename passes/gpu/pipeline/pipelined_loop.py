@@ -64,21 +64,25 @@ class PipelinedLoop:
         tiles.begin()
         counters = [index(0)] * (bool(tiles.direct) + bool(tiles.held))
         early = self.loads_to_start()
+        tiles.endless = bool(tiles.direct) and self.apart >= tiles.ahead
         results = [*self.init, *counters]
-        if not self.apart or self.apart < count:
-            loop = self.loop(self.steps.at(count - self.apart) if self.apart else self.steps.upper, counters)
+        behind = self.steps.before_last(self.apart) if self.apart else self.steps.upper
+        if count is None or not self.apart or self.apart < count:
+            loop = self.loop(behind, counters)
             results = list(loop.operation.results)
             if k.chip.llvm_schedules:
                 unroll = int_attribute(self.op, UNROLL)
                 how = f"count = {unroll} : i32" if unroll > 1 else "disable = true"
                 loop.operation.attributes["llvm.loop_annotation"] = ir.Attribute.parse(
                     f"#llvm.loop_annotation<unroll = <{how}>>")
-        for n in range(count - self.apart, count):
-            k.pieces.start(_share(early, n - count + self.apart, self.apart))
-            self.is_last = k.holds_nothing = n == count - 1
+        for n in range(self.apart):
+            k.pieces.start(_share(early, n, self.apart))
+            self.is_last = k.holds_nothing = n == self.apart - 1
             k.in_flight = bool(self.plan.running)
-            results = self.body(self.steps.at(n), [*results[:len(self.init)], index(n % tiles.slots)],
-                                tiles.copy_nothing if tiles.direct and n >= count - tiles.ahead else None)
+            if count is not None:
+                results = [*results[:len(self.init)], index((count - self.apart + n) % tiles.slots)]
+            results = self.body(self.steps.later(behind, n), results, self._copies_behind(behind, n, self.apart)
+                                or (tiles.copy_nothing if tiles.direct else None))
             code.keep_order()
         k.holds_nothing = False
         self.finish(results[:len(self.init)])
@@ -89,20 +93,28 @@ class PipelinedLoop:
     def emit_round(self, rounds: Rounds) -> None:
         """The loop for one of several tiles: during its last steps the first steps of the next tile are copied."""
         self.bind()
-        low, high, step = self.steps.numbers
         ahead = self.tiles.ahead
         early = self.loads_to_start()
         last = max(ahead, self.apart)
-        loop = self.loop(index(high - last * step), [rounds.slot])
+        behind = self.steps.before_last(last)
+        loop = self.loop(behind, [rounds.slot])
         values = list(loop.operation.results)
         self.k.in_flight = True
         for n in range(last):
             self.k.pieces.start(_share(early, n, last))
-            following = n - last + ahead     # of the next tile's steps, the one to copy
-            values = self.body(index(high - (last - n) * step), values, None if following < 0 else
-                               partial(rounds.copy_next, self, index(low + following * step)))
+            values = self.body(self.steps.later(behind, n), values, self._copies_behind(behind, n, last)
+                               or partial(rounds.copy_next, n - last + ahead))
         self.finish(values[:-1])
         rounds.slot = values[-1]
+
+    def _copies_behind(self, first: Any, n: int, last: int) -> Callable[[Any], None] | None:
+        """What starts the copies during the n-th of the `last` steps behind the loop, which begin at `first`; None
+        where the step to copy is behind the end."""
+        if not self.tiles.direct or n >= last - self.tiles.ahead:
+            return None
+        later = self.steps.later(first, n + self.tiles.ahead)
+        test = self.steps.inside(later) if self.steps.count is None else None
+        return lambda slot: self.tiles.copy(later, slot, test)
 
     def bind(self) -> None:
         """Takes the loop's operands as they are at this point."""

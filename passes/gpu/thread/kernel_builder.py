@@ -38,7 +38,7 @@ class KernelBuilder(TileKernel):
         values: the per-thread value of each value of the tile program.
     """
 
-    def __init__(self, func: Any, chip: Any, threads: int, entry: Any) -> None:
+    def __init__(self, func: Any, chip: Any, threads: int, entry: Any, instances: int = 1) -> None:
         super().__init__(func, chip, threads)
         self.values: dict[Any, Any] = dict(zip(func.operation.regions[0].blocks[0].arguments, entry.arguments,
                                                strict=True))
@@ -50,7 +50,7 @@ class KernelBuilder(TileKernel):
         self.late: dict[Any, Any] = {}  # values that such contractions still compute, waited for when they are used
         self.holds_nothing = False  # no loads of a later step wait in registers while a loop's step computes
         self.rounds: Rounds | None = None   # the tiles that this workgroup computes one after the other
-        self.code = ThreadCode(entry, chip)
+        self.code = ThreadCode(entry, chip, instances)
         self.shared = SharedMemory(self.code, chip.shared_bytes, self.finish)
 
     @property
@@ -150,6 +150,9 @@ class KernelBuilder(TileKernel):
             self.pipelined[loop] = plan.check(self, loop) if plan is not None else None
         return self.pipelined[loop]
 
+    def barrier(self, _: Any) -> None:
+        self.code.memory_barrier()
+
     def for_loop(self, op: Any) -> None:
         if self.rounds is not None and op == self.rounds.loop.op:
             return self.rounds.loop.emit_round(self.rounds)
@@ -218,6 +221,7 @@ _HANDLERS: dict[str, Callable[[KernelBuilder, Any], None]] = {
     ACCUMULATE: accumulate,
     ATOMIC: atomic,
     CONVERT: KernelBuilder.convert,
+    "gpu.barrier": KernelBuilder.barrier,
     "memref.alloc": alloc,
     SORT: sort,
     "scf.for": KernelBuilder.for_loop,

@@ -3,7 +3,7 @@
 
 // Operands that are loaded in whole blocks are for instructions of warpgroups, where a chip has these.
 // CHECK-LABEL: func.func @product(
-// GROUPS-SAME: gpu = {stages = 4 : i64, threads = 256 : i64, warpgroup = 1 : i64}
+// GROUPS-SAME: gpu = {persistent = 132 : i64, stages = 4 : i64, threads = 256 : i64, warpgroup = 1 : i64}
 // WAVES-SAME: gpu = {stages = 2 : i64, threads = 256 : i64}
 func.func @product(%a: memref<?x?xf16>, %b: memref<?x?xf16>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
   %c0 = arith.constant 0 : index
@@ -19,6 +19,20 @@ func.func @product(%a: memref<?x?xf16>, %b: memref<?x?xf16>, %c: memref<?x?xf32>
     scf.yield %r : vector<128x128xf32>
   }
   "tile.store"(%s, %c, %c0, %c0) : (vector<128x128xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
+
+// Four instances of a warp, which has 32 elements of what is reduced a thread, share a workgroup.
+// CHECK-LABEL: func.func @row(
+// GROUPS-SAME: gpu = {instances = 4 : i64, threads = 32 : i64}
+// WAVES-SAME: gpu = {instances = 4 : i64, threads = 64 : i64}
+func.func @row(%x: memref<?x?xf32>, %y: memref<?xf32>) attributes {tile.grid = ["n"]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %i = "tile.program_id"() {axis = 0} : () -> index
+  %t = "tile.load"(%x, %zero, %i, %c0) {shape = [1, 1024]} : (memref<?x?xf32>, f32, index, index) -> vector<1x1024xf32>
+  %s = "tile.reduce"(%t) {kind = "sum", axes = [1]} : (vector<1x1024xf32>) -> vector<1xf32>
+  "tile.store"(%s, %y, %i) : (vector<1xf32>, memref<?xf32>, index) -> ()
   return
 }
 
