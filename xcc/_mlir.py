@@ -18,7 +18,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 __all__ = ["ROOT", "Attribute", "AttributeMap", "Block", "BlockArgument", "ForOp", "FuncOp", "IfOp", "Location",
-           "Module", "Operation", "OpOperand", "Region", "Type", "Value", "ext", "ir", "passmanager", "rewrite"]
+           "Module", "OpOperand", "Operation", "Region", "Type", "Value", "ext", "ir", "owner_op", "passmanager",
+           "rewrite"]
 
 
 def _find_root() -> str:
@@ -242,15 +243,27 @@ class Module(Protocol):
 
 
 if TYPE_CHECKING:
-    class _Ir(Protocol):
+    _Block = Block
+
+    class _Ir:
         """The bindings' module: a test for a block narrows, the rest is `Any`."""
 
-        Block: type[Block]
+        Block = _Block
 
         def __getattr__(self, name: str) -> Any: ...
 
 
 ir: _Ir = _load("ir")
+
+
+def owner_op(value: Value) -> Operation:
+    """The operation that gives `value`, which is no argument of a block."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        raise TypeError("an argument of a block, where a result of an operation was expected")
+    return owner.operation
+
+
 passmanager: Any = _load("passmanager")
 rewrite: Any = _load("rewrite")
 ext: Any = _load("dialects.ext")

@@ -6,7 +6,7 @@
 
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, ir
 from xcc.diagnostics import UserError
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import is_static
@@ -62,7 +62,7 @@ def initial_weights(function: Any) -> dict[int, str]:
     return out
 
 
-def carried_values(block: Any) -> list[tuple[Any, Any]]:
+def carried_values(block: Block) -> list[tuple[Any, Any]]:
     """What a function or a loop makes of its arguments: (value, argument), where the value takes the argument's place
     when `block` is over."""
     op = block.owner.operation
@@ -81,7 +81,7 @@ def carried_count(scan: Any) -> int:
     return int(scan.attributes["operandSegmentSizes"][0])
 
 
-def _yielded(block: Any) -> list[Any]:
+def _yielded(block: Block) -> list[Any]:
     return list(block.operations[len(block.operations) - 1].operation.operands)
 
 

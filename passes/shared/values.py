@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Value, ir
 
 __all__ = ["dense_constant", "extract", "i64s", "index", "op", "pack", "scalar_attr", "shuffle", "splat",
            "splat_constant", "vec"]
@@ -30,11 +30,11 @@ def index(value: int) -> Any:
     return op("arith.constant", [t], [], value=ir.IntegerAttr.get(t, value))
 
 
-def scalar_attr(elem: Any, value: Any) -> Any:
+def scalar_attr(elem: Any, value: float) -> Any:
     return ir.FloatAttr.get(elem, float(value)) if isinstance(elem, ir.FloatType) else ir.IntegerAttr.get(elem, value)
 
 
-def splat_constant(t: Any, value: Any) -> Any:
+def splat_constant(t: Any, value: float) -> Any:
     """A constant of type `t` (vector or scalar) whose every element is `value`."""
     if isinstance(t, ir.VectorType):
         attr = ir.DenseElementsAttr.get_splat(t, scalar_attr(t.element_type, value))
@@ -54,7 +54,7 @@ def shuffle(a: Any, b: Any, mask: Sequence[int]) -> Any:
     return op("vector.shuffle", [vec(len(mask), elem)], [a, b], mask=i64s(mask))
 
 
-def splat(value: Any, width: int) -> Any:
+def splat(value: Value, width: int) -> Any:
     """The scalar `value` in every lane."""
     return op("vector.broadcast", [vec(width, value.type)], [value])
 

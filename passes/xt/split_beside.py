@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import PART
 from xcc.passes.xt.fusion.outline import PARTS
@@ -29,7 +29,7 @@ class SplitBeside(Pass):
 
     name: ClassVar[str] = "split-beside"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for function in list(module.body.operations):
                 if function.operation.name == "func.func" and PARTS in function.attributes:

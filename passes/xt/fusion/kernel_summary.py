@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Module, Operation
 from xcc.diagnostics import counted
 from xcc.dialects import xt
 from xcc.passes.walk import ops_where
@@ -60,7 +61,7 @@ class ModelSummary:
         return "\n".join((head, *(f"  {k}" for k in self.kernels)))
 
 
-def summarise(module: Any) -> ModelSummary:
+def summarise(module: Module) -> ModelSummary:
     """The summary of a module at stage ``kernels``. A loop's body counts once."""
     with module.context:
         kernels = {op.attributes["sym_name"].value: op.operation for op in module.body
@@ -76,7 +77,7 @@ def summarise(module: Any) -> ModelSummary:
                             len(calls) - len(setup), moved)
 
 
-def _dispatches(module: Any) -> list[Any]:
+def _dispatches(module: Module) -> list[Any]:
     return ops_where(module, lambda op: short_name(op) == "dispatch")
 
 
@@ -129,7 +130,7 @@ def _read(argument: Any) -> Dim:
     return symbolic.dim_min(_bytes([argument]), sum((_bytes(op.results) for op in users), 0))
 
 
-def _flops(op: Any) -> Dim:
+def _flops(op: Operation) -> Dim:
     access = getattr(xt.op_class(op), "access", "")
     size = symbolic.product(xt.shape_of(op.results[0])) if len(op.results) else 0
     if access == "pointwise":
@@ -146,7 +147,7 @@ def _flops(op: Any) -> Dim:
     return 0
 
 
-def contracted(op: Any) -> Dim:
+def contracted(op: Operation) -> Dim:
     """Multiply-adds for one element of the result."""
     a, w = xt.attrs_of(op), xt.shape_of(op.operands[1])
     if short_name(op) == "dot_general":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xcc._mlir import Operation
 from xcc.dialects import xt
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import producer
@@ -67,7 +68,7 @@ def by_rows(product: Any) -> Any:
     return xt.dot_general(lhs, right, **(vars(a) | {"rhs_contract": (batch,)}))
 
 
-def _is_pointwise(op: Any) -> bool:
+def _is_pointwise(op: Operation) -> bool:
     return getattr(xt.op_class(op), "access", "") == "pointwise"
 
 
