@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -157,9 +158,10 @@ class Operation(Protocol):
     def get_asm(self, **options: Any) -> Any: ...
 
 
-class Operands(Sequence[Value], Protocol):      # type: ignore[misc]
+class Operands(Sequence[Value]):
     """The operands of an operation; one can be put in the place of another."""
 
+    @abstractmethod
     def __setitem__(self, at: int, value: Value) -> None: ...
 
 
@@ -216,9 +218,10 @@ class Block(Protocol):
     def __iter__(self) -> Iterator[Operation]: ...
 
 
-class Blocks(Sequence[Block], Protocol):        # type: ignore[misc]
+class Blocks(Sequence[Block]):
     """The blocks of a region."""
 
+    @abstractmethod
     def append(self, *types: Type, arg_locs: Sequence[Location] | None = None) -> Block: ...
 
 
