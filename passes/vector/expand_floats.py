@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.lanes import Lanes, element, with_element
 from xcc.passes.shared.small_floats import FORMATS, decode, decode_half, encode
@@ -38,7 +38,7 @@ class ExpandFloats(Pass):
     bf16: bool = True
     halves: bool = False
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             kinds = SMALL if self.bf16 else SMALL[1:]
             rounds = ctx.chip is not None and bool(ctx.chip.rounds_to_bf16)
@@ -84,7 +84,7 @@ def _cast_to(y: Lanes, elem: Any) -> Lanes:
     return y.cast("extf" if elem.width > element(y.type).width else "truncf", elem)
 
 
-def _widened(value: Any, halves: bool) -> Any:
+def _widened(value: Value, halves: bool) -> Any:
     """A bf16 or f8 value as f32, or f8 as f16, exact."""
     elem = element(value.type)
     bits = Lanes(op("arith.bitcast", [with_element(value.type, ir.IntegerType.get_signless(elem.width))], [value]))

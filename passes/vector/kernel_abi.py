@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.dims import emit_dim, read_dim
@@ -28,7 +28,7 @@ class KernelAbi(Pass):
 
     name: ClassVar[str] = "kernel-abi"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for f in list(module.body.operations):
                 if f.operation.name == "func.func" and "xt.kernel" in f.attributes:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Module, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.values import index, op
@@ -29,14 +29,14 @@ class LowerForall(Pass):
 
     name: ClassVar[str] = "lower-forall"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for f in list(module.body.operations):
                 if f.operation.name == "func.func" and len(f.regions[0].blocks):
                     _function(module, f)
 
 
-def _function(module: Any, f: Any) -> None:
+def _function(module: Module, f: Any) -> None:
     entry = f.regions[0].blocks[0]
     count = 0
     for o in [x.operation for x in entry.operations]:
@@ -83,7 +83,7 @@ def _loop(lower: Any, upper: Any, step: Any) -> Any:
     return body
 
 
-def _move_body(o: Any, block: Any, ivs: list[Any]) -> None:
+def _move_body(o: Any, block: Block, ivs: list[Any]) -> None:
     """Moves the body of the forall `o` before the terminator of `block`, and erases `o`."""
     old = o.regions[0].blocks[0]
     anchor = list(block.operations)[-1]
@@ -97,7 +97,8 @@ def _move_body(o: Any, block: Any, ivs: list[Any]) -> None:
 def _serial(o: Any) -> None:
     point = ir.InsertionPoint(o)
     _hoist_buffers(o.regions[0].blocks[0], o)
-    ivs, block = [], None
+    ivs = []
+    block: Any = None
     for lower, upper, step in _with(point, lambda: _bounds(o)):
         with point:
             block = _loop(lower, upper, step)
@@ -111,7 +112,7 @@ def _with(point: Any, make: Any) -> Any:
         return make()
 
 
-def _outline(module: Any, f: Any, o: Any, number: int) -> None:
+def _outline(module: Module, f: Any, o: Any, number: int) -> None:
     name = f"{ir.StringAttr(f.attributes['sym_name']).value}__p{number}"
     ptr, i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
     with ir.InsertionPoint(o):
@@ -168,7 +169,7 @@ def _slot(slots: Any, i: int) -> Any:
               elem_type=ir.TypeAttr.get(i64), noWrapFlags=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0))
 
 
-def _declare_pool(module: Any) -> None:
+def _declare_pool(module: Module) -> None:
     if not any(x.operation.name == "llvm.func" and ir.StringAttr(x.attributes["sym_name"]).value == "xcc_parallel"
                for x in module.body.operations):
         declaration = ir.Operation.parse("llvm.func @xcc_parallel(!llvm.ptr, !llvm.ptr, i64)")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from xcc._mlir import ir, vector_d
+from xcc._mlir import Module, ir, vector_d
 from xcc.passes.linalg.build.buffers import LINE_BYTES, Views, memref_type, merged, plain, prefetch, storage_type
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import Axis, Ix, V
@@ -25,7 +25,7 @@ _LESS, _GREATER = 2, 4      # arith.cmpi's slt and sgt
 class Memory:
     """Loads from and stores to the memrefs of a kernel's arguments and constant tables."""
 
-    def __init__(self, builder: Builder, module: Any, access: str) -> None:
+    def __init__(self, builder: Builder, module: Module, access: str) -> None:
         self.b = builder
         self.views = Views(builder)
         self.module = module

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from xcc._mlir import Value
 from xcc.symbolic import Dim
 
 __all__ = ["Axis", "Flat", "Ix", "V"]
@@ -28,7 +29,7 @@ class Axis:
 class V:
     """An SSA value whose vector dims are `axes` (none: a scalar)."""
 
-    value: Any
+    value: Value
     axes: tuple[Axis, ...] = ()
 
 

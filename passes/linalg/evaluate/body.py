@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, ir
 from xcc.passes.linalg.build.tile_values import Ix, V
 from xcc.passes.linalg.evaluate.pieces import Within, one_piece
 from xcc.passes.linalg.kernel.kernel import Op, Tensor
@@ -146,6 +146,6 @@ class Body:
         return x if isinstance(x, V) else self.b.vector(x)
 
 
-def attributes_of(op: Any) -> dict[str, Any]:
+def attributes_of(op: Operation) -> dict[str, Any]:
     """Every attribute of an op, by name."""
     return dict(op.attributes.items())

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.diagnostics import CompilerBug
 from xcc.symbolic import Dim
 
@@ -25,7 +26,7 @@ class Tensor:
     dims are those after normalisation; `groups[j]` lists the original dims that make dim j.
     """
 
-    value: Any
+    value: Value | None
     dims: tuple[Dim, ...]
     element: Any
     arg: int = -1
@@ -69,7 +70,7 @@ class Border:
 
     low: tuple[int, ...]
     high: tuple[int, ...]
-    value: Any
+    value: Value | None
     dims: tuple[Dim, ...]
 
     @property

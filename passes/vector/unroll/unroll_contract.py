@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Value, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.shared.values import extract, op, pack, shuffle, splat, vec
 from xcc.passes.vector.unroll.dot_products import dot_product
@@ -263,7 +263,7 @@ def _dot(u: Unroller, o: Any, c: Contract) -> None:
     u.replace(o, [combine("add", horizontal("add", _common_width("add", products)), o.operands[2])])
 
 
-def extended(value: Any, elem: Any, unsigned: bool = False) -> Any:
+def extended(value: Value, elem: Any, unsigned: bool = False) -> Any:
     """`value` (scalar or chunk) in the accumulator's element type."""
     is_vector = isinstance(value.type, ir.VectorType)
     have = ir.VectorType(value.type).element_type if is_vector else value.type

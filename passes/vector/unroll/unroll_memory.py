@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Value, ir
 from xcc.passes.shared.values import dense_constant, extract, index, op, shuffle, splat, vec
 from xcc.passes.vector.unroll.group_tiles import GroupTile
 from xcc.passes.vector.unroll.tiles import Key, MaskTile, ScalarTile, Tile
@@ -159,7 +159,7 @@ def _write_chunk(t: Transfer, tile: Tile, key: Key, how: Mapping[str, Any] = NOT
                 _store_if(t.mask_lane(at), extract(chunk, i), t.memory, t.address(at))
 
 
-def _store_if(condition: Any, value: Any, memory: Any, address: list[Any]) -> None:
+def _store_if(condition: Any, value: Value, memory: Any, address: list[Any]) -> None:
     branch = ir.Operation.create("scf.if", operands=[condition], regions=2)
     block = branch.regions[0].blocks.append()
     with ir.InsertionPoint(block):
@@ -181,7 +181,7 @@ def _constant_mask(u: Unroller, o: Any) -> None:
     u.set(o, MaskTile(shape, bounds, u.lanes, ir.InsertionPoint(o)))
 
 
-def _known(value: Any) -> Any:
+def _known(value: Value) -> Any:
     """The int behind a constant index, else the value."""
     owner = value.owner
     if not isinstance(owner, ir.Block) and owner.operation.name == "arith.constant":

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Region, Value, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.shared.dot_instructions import DotProduct
 from xcc.passes.shared.lanes import LOOKUP, SCALE
@@ -60,7 +60,7 @@ class Unroller:
                 o.results[0].replace_all_uses_with(_joined(self.tiles[o.results[0]].values()))
             o.erase()
 
-    def block(self, block: Any) -> None:
+    def block(self, block: Block) -> None:
         for o in list(block.operations):
             self.visit(o.operation)
 
@@ -78,10 +78,10 @@ class Unroller:
             else:
                 raise CompilerBug(f"unroll-vectors: no rule for '{o.name}': {str(o)[:300]}")
 
-    def tile(self, value: Any) -> Tile:
+    def tile(self, value: Value) -> Tile:
         return self.tiles[value]
 
-    def new(self, value: Any, chunks: dict[Any, Any] | None = None) -> Tile:
+    def new(self, value: Value, chunks: dict[Any, Any] | None = None) -> Tile:
         """An empty tile of `value`'s type, or one of `chunks`."""
         t = ir.VectorType(value.type)
         return Tile(t.shape, t.element_type, self.lanes, chunks)
@@ -162,7 +162,7 @@ def _constant(u: Unroller, o: Any) -> None:
     u.set(o, tile)
 
 
-def _elements(value: Any, elem: Any) -> list[Any]:
+def _elements(value: Value, elem: Any) -> list[Any]:
     if isinstance(elem, ir.FloatType):
         return list(ir.DenseFPElementsAttr(value))
     return [int(v) for v in ir.DenseIntElementsAttr(value)]
@@ -206,7 +206,7 @@ def _control(u: Unroller, o: Any) -> None:
     unpack(list(new.results))
 
 
-def _move_block(u: Unroller, old: Any, region: Any) -> None:
+def _move_block(u: Unroller, old: Any, region: Region) -> None:
     types, unpack = _flat_types(u, list(old.arguments))
     block = region.blocks.append(*types, arg_locs=[ir.Location.unknown()] * len(types))
     unpack(list(block.arguments))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Value, arith_d, ir
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import constant, is_bool, is_float
@@ -20,7 +20,7 @@ from xcc.symbolic import Dim
 _I = arith_d.CmpIPredicate
 
 
-def _is_set(value: Any, dtype: Any) -> Any:
+def _is_set(value: Value, dtype: Any) -> Any:
     if is_bool(dtype):
         return value
     if is_float(dtype):
@@ -44,7 +44,7 @@ def _each(k: LoopKernel, extent: Dim, test: Callable[[Any], Any], body: Callable
     k.fold(extent, [k.dim(0)], step)
 
 
-def _index(value: Any) -> Any:
+def _index(value: Value) -> Any:
     return arith_d.index_cast(ir.IndexType.get(), value)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from xcc._mlir import arith_d
+from xcc._mlir import Value, arith_d
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import is_float
@@ -72,7 +72,7 @@ def top_k(k: LoopKernel) -> None:
     def row(c: list[Any]) -> None:
         at = _row(c[:len(others)], axis)
 
-        def put(value: Any, index: Any, i: Any) -> None:
+        def put(value: Value, index: Any, i: Any) -> None:
             values.store(value, at(i))
             indices.store(index, at(i))
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import arith_d, ir, scf_d
+from xcc._mlir import Value, arith_d, ir, scf_d
 from xcc.passes.xt_to_linalg.build.registry import converts_to_tiles
 from xcc.passes.xt_to_linalg.build.types import accumulator, constant, is_float, is_unsigned, stored
 from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel
@@ -64,7 +64,7 @@ class _Rows:
     def vector(self, element: Any) -> Any:
         return ir.VectorType.get([self.height, self.width], element)
 
-    def start(self, value: Any) -> Any:
+    def start(self, value: Value) -> Any:
         """`value`, a scalar, for each row of the tile."""
         kind = ir.VectorType.get([self.height], self.acc)
         return ir.Operation.create("vector.broadcast", results=[kind], operands=[value]).results[0]
