@@ -19,8 +19,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 __all__ = ["ROOT", "Attribute", "AttributeMap", "Block", "BlockArgument", "ForOp", "FuncOp", "IfOp", "Location",
-           "Module", "OpOperand", "Operation", "Region", "Type", "Value", "ext", "ir", "owner_op", "passmanager",
-           "rewrite"]
+           "Module", "OpOperand", "Operation", "Region", "Type", "Value", "ext", "ir", "owner_op", "parent_op",
+           "passmanager", "rewrite"]
 
 
 def _find_root() -> str:
@@ -206,12 +206,12 @@ class Block(Protocol):
     @property
     def operations(self) -> Sequence[Operation]: ...
     @property
-    def arguments(self) -> Sequence[BlockArgument]: ...
+    def arguments(self) -> Sequence[Value]: ...
     @property
     def owner(self) -> Operation: ...
     @property
     def region(self) -> Region: ...
-    def add_argument(self, type: Type, loc: Location) -> BlockArgument: ...
+    def add_argument(self, type: Type, loc: Location) -> Value: ...
     def erase_argument(self, number: int) -> None: ...
     def append(self, operation: Operation) -> None: ...
     def append_to(self, region: Region) -> None: ...
@@ -265,6 +265,14 @@ def owner_op(value: Value) -> Operation:
     if isinstance(owner, ir.Block):
         raise TypeError("an argument of a block, where a result of an operation was expected")
     return owner.operation
+
+
+def parent_op(argument: Value) -> Operation:
+    """The operation in whose block `argument` is an argument."""
+    owner = argument.owner
+    if not isinstance(owner, ir.Block):
+        raise TypeError(f"a result of {owner.name}, where an argument of a block was expected")
+    return owner.owner.operation
 
 
 passmanager: Any = _load("passmanager")

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import MAY_ALIAS
 
@@ -28,14 +28,14 @@ class AmdKernelFunctions(Pass):
 
     name: ClassVar[str] = "amd-kernel-functions"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for op in list(module.body.operations):
                 if op.operation.name == "gpu.module":
                     _rewrite_module(op.operation.regions[0].blocks[0])
 
 
-def _rewrite_module(block: Any) -> None:
+def _rewrite_module(block: Block) -> None:
     operations = [op.operation for op in block.operations]
     kernels = [op for op in operations if op.name == "llvm.func" and "rocdl.kernel" in op.attributes]
     for kernel in kernels:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.exchange.conversions import Exchange
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
@@ -32,7 +32,7 @@ class ConvertLayouts(Pass):
 
     name: ClassVar[str] = "convert-layouts"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for k in tile_kernels(module, ctx.chip):
                 plans = {loop: LoadsAhead.of(k, loop) for loop in k.ops("scf.for")}

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xcc import symbolic
-from xcc._mlir import arith_d, gpu_d, ir
+from xcc._mlir import Block, Module, Operation, arith_d, gpu_d, ir
 from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.index_values import forall_bounds
@@ -46,7 +46,7 @@ class Distribute(Pass):
     name: ClassVar[str] = "distribute"
     threads: int = 0             # threads a workgroup where the kernel's config has none; 0: 128
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for func in list(module.body.operations):
                 if func.operation.name == "func.func" and "xt.kernel" in func.operation.attributes:
@@ -87,7 +87,7 @@ def _gpu_module(func: Any, name: str) -> Any:
     return target.regions[0].blocks.append()
 
 
-def _move_tables(module: Any) -> None:
+def _move_tables(module: Module) -> None:
     """Constant tables belong to the device: each gpu.module gets those that its kernels read."""
     tables = [op for op in module.body.operations if op.operation.name == "memref.global"]
     targets = [op for op in module.body.operations if op.operation.name == "gpu.module"]
@@ -119,7 +119,7 @@ def phases_of(func: Any) -> list[list[Any]]:
     return phases
 
 
-def writes_memory(op: Any) -> bool:
+def writes_memory(op: Operation) -> bool:
     """Whether `op` or an operation inside it stores to memory."""
     if op.name in ("vector.transfer_write", "vector.scatter", "memref.store", "memref.atomic_rmw", ATOMIC):
         return True
@@ -127,7 +127,7 @@ def writes_memory(op: Any) -> bool:
                for inner in block.operations)
 
 
-def has_product(op: Any) -> bool:
+def has_product(op: Operation) -> bool:
     """Whether `op` is a contraction or has one inside."""
     return op.name == "vector.contract" or any(has_product(inner.operation) for region in op.regions
                                                for block in region.blocks for inner in block.operations)
@@ -191,7 +191,7 @@ def _emit(k: KernelBuilder, source: Any, phase: list[Any]) -> symbolic.Dim:
     return 1
 
 
-def _before(block: Any, op: Any) -> set[Any]:
+def _before(block: Block, op: Operation) -> set[Any]:
     """The operations of `block` ahead of `op`."""
     out: set[Any] = set()
     for other in block.operations:

@@ -26,7 +26,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import arith_d, ir, math_d
+from xcc._mlir import Module, Operation, Value, arith_d, ir, math_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.hardware_math import replace_in_f32
 from xcc.passes.shared.lanes import element
@@ -56,7 +56,7 @@ class NarrowMath(Pass):
 
     name: ClassVar[str] = "narrow-math"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for op, _ in _narrow(module, "math.erf", ARITHMETIC):
                 if not _gelu(op):
@@ -72,7 +72,7 @@ class NarrowMath(Pass):
                 replace_in_f32(op, _flushed_exp if _may_flush(ends) else _exp)
 
 
-def _narrow(module: Any, name: str, steps: tuple[str, ...]) -> list[tuple[Any, list[Any]]]:
+def _narrow(module: Module, name: str, steps: tuple[str, ...]) -> list[tuple[Any, list[Any]]]:
     """The operations called `name` whose results end in types below 32 bits, each with those types."""
     found = ops_where(module, lambda op: op.name == name and element(op.results[0].type).width <= 32)
     ends = [(op, _ends(op.results[0], steps)) for op in found]
@@ -83,7 +83,7 @@ def _may_flush(ends: list[Any]) -> bool:
     return all(isinstance(t, ir.F16Type) for t in ends)
 
 
-def _ends(value: Any, steps: tuple[str, ...]) -> list[Any]:
+def _ends(value: Value, steps: tuple[str, ...]) -> list[Any]:
     """The types below 32 bits in which the uses of `value` end, through operations of `steps` and loops; none where
     one use is of another kind, or where it takes more than MOST values to tell."""
     todo, seen, ends = [value], set(), []
@@ -133,7 +133,7 @@ def _tanh(x: Any) -> Any:
     return arith_d.select(is_small, arith_d.addf(x, cube), math_d.copysign(whole, x))
 
 
-def _one_and_tanh(op: Any) -> bool:
+def _one_and_tanh(op: Operation) -> bool:
     """Writes the 1 + tanh(x) around the tanh `op` as one; False where there is none."""
     sum_ = _plus_one(op)
     if sum_ is None:
@@ -148,7 +148,7 @@ def _one_and_tanh(op: Any) -> bool:
     return True
 
 
-def _plus_one(op: Any) -> Any:
+def _plus_one(op: Operation) -> Any:
     """The sum of 1 and the operation's result that alone uses it, if there is one."""
     found = only_user(op, "arith.addf")
     return found if found is not None and {1.0} == {splat_of(v) for v in found.operands if v != op.results[0]} else None
@@ -163,7 +163,7 @@ def _erf(x: Any) -> Any:
     return math_d.copysign(arith_d.subf(splat_constant(x.type, 1.0), _power(_ERF, t)), x)
 
 
-def _gelu(op: Any) -> bool:
+def _gelu(op: Operation) -> bool:
     """Writes the x / 2 * (1 + erf(c x)) around the erf `op` as one; False where there is none."""
     scaled, one = product(op.operands[0]), _plus_one(op)
     whole = only_user(one, "arith.mulf") if one is not None else None

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Block, Module, Value
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import writes_memory
 from xcc.passes.gpu.layout.linear import Layout
@@ -37,14 +38,14 @@ class ReadsFirst(Pass):
     def acts_on(self, chip: Any) -> bool:
         return bool(chip.loads_wait_at_barriers)
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         if ctx.chip is None or not self.acts_on(ctx.chip):
             return
         for forall in ops_where(module, lambda op: op.name == "scf.forall"):
             _move(forall.regions[0].blocks[0])
 
 
-def _move(block: Any) -> None:
+def _move(block: Block) -> None:
     operations = [op.operation for op in block.operations]
     first = next((n for n, op in enumerate(operations) if op.name == REDUCTION), None)
     if first is None or any(op.name == "vector.contract" or len(op.regions) and not op.name.startswith("scf.forall.")
@@ -61,6 +62,6 @@ def _move(block: Any) -> None:
             op.move_before(operations[first])
 
 
-def _known(value: Any, block: Any, before: set[Any]) -> bool:
+def _known(value: Value, block: Block, before: set[Any]) -> bool:
     op = owner(value)
     return op is None or op.block != block or op in before

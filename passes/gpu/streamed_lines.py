@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.dialects.xt import dims_from_attr
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import PRODUCT
@@ -48,7 +48,7 @@ class StreamedLines(Pass):
     def acts_on(self, chip: Any) -> bool:
         return bool(chip.line_priority)
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         if ctx.chip is None or not self.acts_on(ctx.chip):
             return
         with module.context, ir.Location.unknown():

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Value, ir
 from xcc.dialects import tile as tile_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
@@ -36,7 +36,7 @@ class ConfigureTile(Pass):
 
     name: ClassVar[str] = "configure-tile"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         warp = getattr(ctx.chip, "warp", 0)
         if not warp:
             return
@@ -92,7 +92,7 @@ def _for_warpgroups(product: Any) -> bool:
         and lhs.shape[0] % 64 == 0 and lhs.shape[1] % 64 == 0 and rhs.shape[1] % 32 == 0 and rhs.shape[1] <= 256
 
 
-def _loaded(value: Any) -> bool:
+def _loaded(value: Value) -> bool:
     """Whether a tile is loaded, but for its shape."""
     if isinstance(value.owner, ir.Block):
         return False

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from xcc._mlir import arith_d, ir, vector_d
+from xcc._mlir import Value, arith_d, ir, vector_d
 from xcc.passes.gpu.exchange.exchange_pieces import convert_in_pieces
 from xcc.passes.gpu.exchange.lane_exchange import LaneExchange, emit_shuffle, lane_exchange
 from xcc.passes.gpu.exchange.shared_layout import best_memory, memory_cycles
@@ -77,7 +77,7 @@ class Exchange:
             return f"shared memory has {room} bytes for it"
         return "" if self.by in (REGISTERS, SHUFFLES, SHARED, PIECES) else "there is no such way"
 
-    def emit(self, shared: SharedMemory, value: Any, source: Layout, target: Layout) -> Any:
+    def emit(self, shared: SharedMemory, value: Value, source: Layout, target: Layout) -> Any:
         """`value` with layout `source` as a register vector of layout `target`."""
         if self.by == REGISTERS:
             return select_registers(value, _renaming(source, target) or [])
@@ -94,7 +94,7 @@ class Exchange:
         return shared.read_tile(buffer, self.memory.compose(target), element)
 
 
-def convert(shared: SharedMemory, value: Any, source: Layout, target: Layout) -> Any:
+def convert(shared: SharedMemory, value: Value, source: Layout, target: Layout) -> Any:
     """`value` with layout `source` as a register vector of layout `target`, inside the code of one operation."""
     if source == target:
         return value
@@ -130,7 +130,7 @@ def _lanes(source: Layout, target: Layout, element: Any) -> tuple[LaneExchange |
     return lane_exchange(source, target), pairs
 
 
-def _shuffled(code: ThreadCode, value: Any, source: Layout, target: Layout) -> Any:
+def _shuffled(code: ThreadCode, value: Value, source: Layout, target: Layout) -> Any:
     """`value` in `target` by shuffles."""
     element = ir.VectorType(value.type).element_type
     plan, pairs = _lanes(source, target, element)
@@ -152,7 +152,7 @@ def _shuffled(code: ThreadCode, value: Any, source: Layout, target: Layout) -> A
     return from_registers(out)
 
 
-def shuffle_xor(code: ThreadCode, value: Any, mask: int) -> Any:
+def shuffle_xor(code: ThreadCode, value: Value, mask: int) -> Any:
     """Each register of `value` from the lane whose number differs in the bits of `mask`."""
     return from_registers([_shuffle(s, lambda word: emit_shuffle(code.warp, word, mask, None))
                            for s in registers_of(value)])

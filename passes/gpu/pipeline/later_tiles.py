@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Block, arith_d, ir
 from xcc.passes.gpu.layout.registers import guarded, index, to_memory
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, StagedTile
 from xcc.passes.gpu.layout.tile_ops import owner
@@ -31,7 +31,7 @@ class LaterTiles:
         endless: what is copied behind the last step are steps of another tile.
     """
 
-    def __init__(self, k: Any, block: Any, plan: LoadsAhead, steps: Steps) -> None:
+    def __init__(self, k: Any, block: Block, plan: LoadsAhead, steps: Steps) -> None:
         self.k, self.block, self.plan, self.staged, self.steps = k, block, plan, plan.staged, steps
         self.direct, self.held = plan.copied, plan.held
         self.slots, self.ahead = plan.slots, plan.ahead

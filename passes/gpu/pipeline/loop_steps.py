@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import arith_d
+from xcc._mlir import Operation, arith_d
 from xcc.passes.gpu.layout.registers import index
 from xcc.passes.gpu.layout.tile_ops import constant
 
@@ -18,7 +18,7 @@ class Steps:
         self.lower, self.upper, self.step = lower, upper, step
 
     @staticmethod
-    def of(loop: Any) -> Steps:
+    def of(loop: Operation) -> Steps:
         """The steps of an scf.for."""
         return Steps(*list(loop.operands)[:3])
 

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import arith_d, ir, scf_d
+from xcc._mlir import Operation, arith_d, ir, scf_d
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING
 from xcc.passes.gpu.layout.registers import index
@@ -39,7 +39,7 @@ __all__ = ["PipelinedLoop", "pipelined_loop"]
 
 
 
-def pipelined_loop(k: Any, op: Any, plan: LoadsAhead) -> None:
+def pipelined_loop(k: Any, op: Operation, plan: LoadsAhead) -> None:
     """Emits the loop `op` with its tiles loaded ahead."""
     loop = PipelinedLoop(k, op, plan)
     loop.bind()
@@ -49,7 +49,7 @@ def pipelined_loop(k: Any, op: Any, plan: LoadsAhead) -> None:
 class PipelinedLoop:
     """The loop `op` over `steps`, which loads the `tiles` of later ones."""
 
-    def __init__(self, k: Any, op: Any, plan: LoadsAhead) -> None:
+    def __init__(self, k: Any, op: Operation, plan: LoadsAhead) -> None:
         self.k, self.op, self.plan = k, op, plan
         self.block = op.regions[0].blocks[0]
         self.steps = Steps.of(op)

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from xcc._mlir import arith_d, gpu_d, ir, scf_d
+from xcc._mlir import Operation, arith_d, gpu_d, ir, scf_d
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.exchange.lane_exchange import lane_exchange
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING, TURNS_BYTES
@@ -116,7 +116,7 @@ def _loops(body: Any) -> list[Any]:
     return [op.operation for op in body.operations if op.operation.name == "scf.for"]
 
 
-def _needed(body: Any, loop: Any, plan: LoadsAhead) -> list[Any] | None:
+def _needed(body: Any, loop: Operation, plan: LoadsAhead) -> list[Any] | None:
     """The operations of `body` that the copies of `plan` and the steps of `loop` start from; None where some must not
     be done twice."""
     wanted: set[Any] = set()

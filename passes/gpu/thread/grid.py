@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import arith_d, gpu_d
+from xcc._mlir import Value, arith_d, gpu_d
 from xcc.passes.gpu.index.index_values import forall_bounds, kernel_symbols, symbolic_value
 from xcc.passes.gpu.layout.registers import guarded, index
 from xcc.passes.gpu.layout.tile_kernel import TileKernel
@@ -89,7 +89,7 @@ class Grid:
             value = c if by == 1 else arith_d.muli(c, self._bound(by))
             self.k.values[arg] = value if lo == 0 else arith_d.addi(value, self._bound(lo))
 
-    def _bound(self, value: Any) -> Any:
+    def _bound(self, value: Value) -> Any:
         return index(value) if isinstance(value, int) else self.k.values[value]
 
     def _trips(self, lower: Any, upper: Any, step: Any) -> Any:

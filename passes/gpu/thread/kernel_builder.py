@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import ir, scf_d
+from xcc._mlir import Block, Operation, Value, ir, scf_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING, SharedMemory
 from xcc.passes.gpu.exchange.thread_code import ThreadCode
@@ -60,7 +60,7 @@ class KernelBuilder(TileKernel):
 
     # -- values -------------------------------------------------------------------------------------------------
 
-    def get(self, value: Any) -> Any:
+    def get(self, value: Value) -> Any:
         """The per-thread value of a value of the tile program."""
         if value in self.late:
             self.finish()
@@ -74,7 +74,7 @@ class KernelBuilder(TileKernel):
             self.values[value] = warpgroup.wait([running])[0]
         self.late.clear()
 
-    def type_of(self, value: Any) -> Any:
+    def type_of(self, value: Value) -> Any:
         """The type of a value's per-thread form."""
         return register_vector(self.layout(value).registers, ir.VectorType(value.type).element_type) \
             if is_vector(value) else value.type
@@ -86,12 +86,12 @@ class KernelBuilder(TileKernel):
 
     # -- operations ---------------------------------------------------------------------------------------------
 
-    def block(self, block: Any) -> None:
+    def block(self, block: Block) -> None:
         for op in block.operations:
             if op.operation.name not in FORALL_END:
                 self.emit(op.operation)
 
-    def emit(self, op: Any) -> None:
+    def emit(self, op: Operation) -> None:
         """Emits the per-thread form of one operation of the tile program."""
         if len(op.regions):
             self.run_deferred()
@@ -111,7 +111,7 @@ class KernelBuilder(TileKernel):
         else:
             self.scalar(op)
 
-    def scalar(self, op: Any) -> None:
+    def scalar(self, op: Operation) -> None:
         """Copies an operation on uniform values, with its regions."""
         copy = ir.Operation.create(op.name, results=[r.type for r in op.results],
                                    operands=[self.get(v) for v in op.operands],
@@ -129,7 +129,7 @@ class KernelBuilder(TileKernel):
         if len(op.regions):
             self.shared.keep_reads()
 
-    def elementwise(self, op: Any) -> None:
+    def elementwise(self, op: Operation) -> None:
         """`op` on the thread's registers of its operands, which have the layout of its results."""
         operands = [self.get(v) for v in op.operands]
         copy = ir.Operation.create(op.name, results=[self.type_of(r) for r in op.results], operands=operands,
@@ -138,12 +138,12 @@ class KernelBuilder(TileKernel):
             self.values[old] = new
 
     @staticmethod
-    def elementwise_of(op: Any, operands: list[Any], registers: int) -> Any:
+    def elementwise_of(op: Operation, operands: list[Any], registers: int) -> Any:
         """`op`, which has one result, on vectors of some of its registers."""
         kind = register_vector(registers, ir.VectorType(op.results[0].type).element_type)
         return ir.Operation.create(op.name, results=[kind], operands=operands, attributes=attributes_of(op)).result
 
-    def plan_of(self, loop: Any) -> LoadsAhead | None:
+    def plan_of(self, loop: Operation) -> LoadsAhead | None:
         """What the scf.for `loop` keeps in shared memory."""
         if loop not in self.pipelined:
             plan = LoadsAhead.of(self, loop)
@@ -153,7 +153,7 @@ class KernelBuilder(TileKernel):
     def barrier(self, _: Any) -> None:
         self.code.memory_barrier()
 
-    def for_loop(self, op: Any) -> None:
+    def for_loop(self, op: Operation) -> None:
         if self.rounds is not None and op == self.rounds.loop.op:
             return self.rounds.loop.emit_round(self.rounds)
         plan = self.plan_of(op)
@@ -172,7 +172,7 @@ class KernelBuilder(TileKernel):
             self.values[a] = b
         return None
 
-    def while_loop(self, op: Any) -> None:
+    def while_loop(self, op: Operation) -> None:
         copy = ir.Operation.create("scf.while", results=[self.type_of(r) for r in op.results],
                                    operands=[self.get(v) for v in op.operands], regions=2)
         for old_region, new_region in zip(op.regions, copy.regions, strict=True):
@@ -187,7 +187,7 @@ class KernelBuilder(TileKernel):
         for a, b in zip(op.results, copy.results, strict=True):
             self.values[a] = b
 
-    def branch(self, op: Any) -> None:
+    def branch(self, op: Operation) -> None:
         copy = ir.Operation.create("scf.if", results=[self.type_of(r) for r in op.results],
                                    operands=[self.get(op.operands[0])], regions=2)
         for old_region, new_region in zip(op.regions, copy.regions, strict=True):
@@ -199,7 +199,7 @@ class KernelBuilder(TileKernel):
         for old, new in zip(op.results, copy.results, strict=True):
             self.values[old] = new
 
-    def convert(self, op: Any) -> None:
+    def convert(self, op: Operation) -> None:
         """The operand in another layout."""
         result = op.results[0]
         if result in self.staged:
@@ -212,7 +212,7 @@ class KernelBuilder(TileKernel):
             op, source, target, self.shared.limit - self.shared.reserved).emit(self.shared, value, source, target)
 
 
-def attributes_of(op: Any) -> dict[str, Any]:
+def attributes_of(op: Operation) -> dict[str, Any]:
     """The attributes of `op` but for its layout, and that it is computed in pieces."""
     return {name: op.attributes[name] for name in op.attributes if name not in (LAYOUT, IN_PIECES)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Value, ir
 from xcc.diagnostics import UserError
 from xcc.dialects.tile.op import attrs_of, grouped, op_class
 from xcc.passes.tile.lowering import arithmetic, combine, compute, memory, shape
@@ -29,10 +29,10 @@ class Body:
         self.views: dict[Any, BufferView] = {}
         self.order = Order()
 
-    def get(self, value: Any) -> Any:
+    def get(self, value: Value) -> Any:
         return self.values[value]
 
-    def block(self, block: Any) -> None:
+    def block(self, block: Block) -> None:
         """The operations of `block`, at the insertion point."""
         for operation in block.operations:
             if operation.operation.name != "func.return":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Block, arith_d, ir
 from xcc.diagnostics import UserError
 from xcc.passes.shared.values import index, splat_constant
 from xcc.passes.tile.lowering.shape import split
@@ -32,7 +32,7 @@ Tiles = list[Any]
 class _Region:
     """What a region of scalars does, on tiles of one shape."""
 
-    def __init__(self, body: Body, block: Any) -> None:
+    def __init__(self, body: Body, block: Block) -> None:
         self.body, self.source = body, block
 
     def __call__(self, first: Tiles, second: Tiles) -> Tiles:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Block, Value, arith_d, ir
 from xcc.dialects.tile.program import Parameter, Symbol, grid_of, parameters_of, symbols_of
 from xcc.dialects.xt.base import dims_attr
 from xcc.passes.shared.attributes import MAY_ALIAS
@@ -54,7 +54,7 @@ class _Kernel:
     """The code of one program."""
 
     def __init__(self, func: Any, parameters: list[Parameter], symbols: list[Symbol], renamed: dict[str, Dim],
-                 grid: tuple[Dim, ...], block: Any) -> None:
+                 grid: tuple[Dim, ...], block: Block) -> None:
         self.source = func.operation.regions[0].blocks[0]
         self.parameters, self.symbols, self.grid = parameters, symbols, grid
         count = sum(p.is_buffer for p in parameters)
@@ -81,7 +81,7 @@ class _Kernel:
         return n if isinstance(n, int) else emit_dim(n, self.values)
 
 
-def _from_bits(value: Any, kind: Any) -> Any:
+def _from_bits(value: Value, kind: Any) -> Any:
     """A scalar of type `kind` from its bits in an index."""
     if isinstance(kind, ir.IndexType):
         return value

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Value, ir
 from xcc.passes.tile.nests.choice import is_elementwise, is_lazy, is_vector, is_view
 from xcc.passes.tile.nests.kept import Kept
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["HANDLERS"]
 
 
-def _terminator(block: Any) -> Any:
+def _terminator(block: Block) -> Any:
     return list(block.operations)[-1].operation
 
 
-def _body(r: Retiler, block: Any) -> None:
+def _body(r: Retiler, block: Block) -> None:
     """The operations of a block but for its last."""
     for operation in list(block.operations)[:-1]:
         with operation.operation.location:
@@ -28,7 +28,7 @@ def _body(r: Retiler, block: Any) -> None:
 
 
 @contextmanager
-def _inside(r: Retiler, block: Any) -> Iterator[None]:
+def _inside(r: Retiler, block: Block) -> Iterator[None]:
     """Emits into `block`: what is put in memory there is not there behind it."""
     known = dict(r.kept)
     with ir.InsertionPoint(block):
@@ -36,7 +36,7 @@ def _inside(r: Retiler, block: Any) -> Iterator[None]:
     r.kept = known
 
 
-def _like(r: Retiler, value: Any) -> Kept:
+def _like(r: Retiler, value: Value) -> Kept:
     kind = ir.VectorType(value.type)
     return r.buffer(kind.shape, kind.element_type)
 
@@ -61,7 +61,7 @@ def _copy(r: Retiler, source: Kept, target: Kept) -> None:
     r.nest(source.shape, lambda coords, lane, width: target.store(source.load(coords, lane, width), coords, lane))
 
 
-def _plan(r: Retiler, block: Any, values: list[Any], arguments: list[Any], places: list[Kept]) -> None:
+def _plan(r: Retiler, block: Block, values: list[Any], arguments: list[Any], places: list[Kept]) -> None:
     """Lets a value that a loop carries on be computed where the last turn's lies, if nobody reads that any more."""
     for v, a, place in zip(values, arguments, places, strict=True):
         if isinstance(v.owner, ir.Block) or v.owner.operation.block != block or list(values).count(v) > 1:
@@ -71,7 +71,7 @@ def _plan(r: Retiler, block: Any, values: list[Any], arguments: list[Any], place
             r.targets[v] = place
 
 
-def _last_reader(source: Any, argument: Any, block: Any) -> bool:
+def _last_reader(source: Any, argument: Any, block: Block) -> bool:
     """Whether the operation `source` of `block` reads `argument` at the places that it writes alone, and nobody does so
     behind it."""
     order = [o.operation for o in block.operations]

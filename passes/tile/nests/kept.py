@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Value, arith_d, ir
 from xcc.passes.shared.values import op, splat, splat_constant, vec
 from xcc.passes.tile.lowering.views import add, mul, value_of
 from xcc.passes.tile.nests.choice import is_vector
@@ -64,7 +64,7 @@ class Kept:
             every = splat_constant(vec(width, ir.IntegerType.get_signless(1)), 1)
             op("vector.scatter", [], [self.memref, at, stepped(width, self.stride(lane)), every, piece])
 
-    def _as_bool(self, value: Any) -> Any:
+    def _as_bool(self, value: Value) -> Any:
         if self.element != ir.IntegerType.get_signless(1):
             return value
         return arith_d.cmpi(_I.ne, value, splat_constant(value.type, 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import arith_d, ir, scf_d
+from xcc._mlir import Value, arith_d, ir, owner_op, scf_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.shared.values import dense_constant, index, op, splat, splat_constant, vec
 from xcc.passes.tile.lowering.views import add, mul, value_of
@@ -34,7 +34,7 @@ class Pieces:
         self.r = r
         self.made: dict[Any, Any] = {}
 
-    def of(self, value: Any, coords: Coords, lane: int, width: int) -> Any:
+    def of(self, value: Value, coords: Coords, lane: int, width: int) -> Any:
         """`width` neighbours along dim `lane` from `coords` on; the element at `coords` where width is 0."""
         if not is_vector(value):
             scalar = self.r.get(value)
@@ -44,10 +44,10 @@ class Pieces:
             self.made[key] = self._make(value, coords, lane, width)
         return self.made[key]
 
-    def _make(self, value: Any, coords: Coords, lane: int, width: int) -> Any:
+    def _make(self, value: Value, coords: Coords, lane: int, width: int) -> Any:
         if value in self.r.kept:
             return self.r.kept[value].load(coords, lane, width)
-        source = value.owner.operation
+        source = owner_op(value)
         name = source.name
         element = ir.VectorType(value.type).element_type
         if name == "arith.constant":
@@ -212,7 +212,7 @@ def memref_stride(memref: Any, dim: int) -> Any:
     return total
 
 
-def run_along(r: Retiler, value: Any, lane: int) -> int | None:
+def run_along(r: Retiler, value: Value, lane: int) -> int | None:
     """What the elements of a vector of places differ by along `lane`, where that is known."""
     if not is_vector(value):
         return 0

@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from xcc import symbolic
-from xcc._mlir import arith_d, ir, scf_d
+from xcc._mlir import Value, arith_d, ir, scf_d
 from xcc.passes.shared.combining import combiner, rmw_kind
 from xcc.passes.shared.values import index, op, scalar_attr, splat_constant, vec
 from xcc.passes.tile.lowering.views import mul, value_of
@@ -42,7 +42,7 @@ class Private:
     used: Any
     kind: str
 
-    def update(self, value: Any, place: Any) -> None:
+    def update(self, value: Value, place: Any) -> None:
         """A plain update of the copy."""
         old = op("memref.load", [value.type], [self.copy, place])
         combine = combiner("sum" if self.kind == "add" else self.kind, value.type)

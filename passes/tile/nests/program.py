@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Value, ir
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.passes.shared.values import op, splat_constant, vec
 from xcc.passes.tile.nests import control, products, reductions, rows
@@ -52,10 +52,10 @@ class Retiler:
         self.bytes = 0
         self.wholes = Wholes()
 
-    def get(self, value: Any) -> Any:
+    def get(self, value: Value) -> Any:
         return self.values[value]
 
-    def block(self, block: Any) -> None:
+    def block(self, block: Block) -> None:
         for operation in block.operations:
             with operation.operation.location:
                 self.emit(operation.operation)
@@ -111,7 +111,7 @@ class Retiler:
                     alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64))
         return Kept(memref, shape, element)
 
-    def keep(self, value: Any, into: Kept | None = None) -> Kept:
+    def keep(self, value: Value, into: Kept | None = None) -> Kept:
         """Computes a value into memory."""
         kind = ir.VectorType(value.type)
         target = into or self.targets.get(value) or self.buffer(kind.shape, kind.element_type)
@@ -119,14 +119,14 @@ class Retiler:
         self.kept[value] = target
         return target
 
-    def fill(self, target: Kept, value: Any, element: Any = None) -> None:
+    def fill(self, target: Kept, value: Value, element: Any = None) -> None:
         """Writes the elements of `value` to `target`."""
         def body(coords: Coords, lane: int, width: int) -> None:
             target.store(Pieces(self).of(value, coords, lane, width), coords, lane)
 
         self.nest(ir.VectorType(value.type).shape, body)
 
-    def in_memory(self, value: Any) -> Kept:
+    def in_memory(self, value: Value) -> Kept:
         """A value that is needed in memory."""
         return self.kept[value] if value in self.kept else self.keep(value)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import arith_d, ir, scf_d
+from xcc._mlir import Value, arith_d, ir, owner_op, scf_d
 from xcc.passes.shared.attributes import REVERSE
 from xcc.passes.shared.combining import combining, rmw_kind
 from xcc.passes.shared.values import index, op
@@ -170,10 +170,10 @@ def _plain_or_atomic(r: Retiler, source: Any, private: Private) -> None:
         line(lambda v, at: op("memref.atomic_rmw", [kind.element_type], [v, r.get(memref), at], kind=rmw))
 
 
-def _worth(value: Any) -> bool:
+def _worth(value: Value) -> bool:
     from xcc.passes.tile.nests.choice import DEAR, cost_of
 
-    return cost_of(value.owner.operation) >= DEAR
+    return cost_of(owner_op(value)) >= DEAR
 
 
 HANDLERS: dict[str, Callable[..., None]] = {"tile.atomic": _atomic, "tile.sort": _sort, "vector.scan": _scan}
