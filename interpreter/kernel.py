@@ -163,7 +163,7 @@ class Kernel:
         shapes += [None] * (len(arguments) - len(shapes))
         return list(zip(self.parameters, arguments, shapes, strict=False))
 
-    def _argument(self, number: int, type_: Any, value: Value, options: Options, shape: Sequence[int] | None) -> Any:
+    def _argument(self, number: int, type_: Any, value: Any, options: Options, shape: Sequence[int] | None) -> Any:
         if not isinstance(type_, ir.MemRefType):
             return np.full(1, value, dtype_of(type_))
         dtype, name = dtype_of(type_), f"argument {number} of {self.name}"

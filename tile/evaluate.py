@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
-from xcc._mlir import Block, Operation, Value, ir
+from xcc._mlir import Block, Operation, ir
 from xcc.diagnostics import UserError
 from xcc.dialects import tile as tile_d
 from xcc.dialects.tile.op import attrs_of, op_class
@@ -230,7 +230,7 @@ class _Machine:
 _CONTROL: Mapping[str, Any] = {"scf.for": _Machine.loop, "scf.while": _Machine.while_loop, "scf.if": _Machine.branch}
 
 
-def _typed(value: Value, result: Any) -> Any:
+def _typed(value: Any, result: Any) -> Any:
     t = TileType.of(result)
     if t.is_buffer:
         return value

@@ -4,9 +4,8 @@ Takes the module ``mlir`` when it has ``dialects.ext`` (Python-defined dialects)
 which ships all of upstream MLIR. Dialect aliases end in ``_d``.
 
 The bindings have no types for a checker. An object of theirs has what its protocol here says, and what its own class
-adds: the bindings give types and attributes as their own classes, a value's as `BlockArgument` or `OpResult`, an
-operation as its `OpView`. What only some have is asked of them after a test (`isinstance(v.owner, ir.Block)`), or of a
-view (`ir.VectorType(v.type).shape`).
+adds: types and attributes come as their own classes, an operation as its `OpView`. What only some have is asked of
+them after a test (`isinstance(v.owner, ir.Block)`), or of a view (`ir.VectorType(v.type).shape`).
 """
 
 from __future__ import annotations
@@ -18,9 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-__all__ = ["ROOT", "Attribute", "AttributeMap", "Block", "BlockArgument", "ForOp", "FuncOp", "IfOp", "Location",
-           "Module", "OpOperand", "Operation", "Region", "Type", "Value", "ext", "ir", "owner_op", "parent_op",
-           "passmanager", "rewrite"]
+__all__ = ["ROOT", "Attribute", "AttributeMap", "Block", "Location", "Module", "OpOperand", "Operation", "Region",
+           "Type", "Value", "ext", "ir", "owner_op", "parent_op", "passmanager", "rewrite"]
 
 
 def _find_root() -> str:
@@ -42,8 +40,10 @@ def _load(name: str) -> Any:
 
 @runtime_checkable
 class Type(Protocol):
-    """A type. Sizes and elements are its view's: ``ir.VectorType(t).shape``."""
+    """A type; `width` is what types of numbers have. Sizes and elements are a view's: ``ir.VectorType(t).shape``."""
 
+    @property
+    def width(self) -> int: ...
     @property
     def typeid(self) -> Any: ...
     def maybe_downcast(self) -> Any: ...
@@ -102,14 +102,6 @@ class Value(Protocol):
     def replace_all_uses_except(self, value: Value, exceptions: Any) -> None: ...
 
 
-@runtime_checkable
-class BlockArgument(Value, Protocol):
-    """An argument of a block."""
-
-    @property
-    def arg_number(self) -> int: ...
-
-
 class OpOperand(Protocol):
     """A use of a value."""
 
@@ -163,40 +155,6 @@ class Operands(Sequence[Value]):
 
     @abstractmethod
     def __setitem__(self, at: int, value: Value) -> None: ...
-
-
-class FuncOp(Operation, Protocol):
-    """A function."""
-
-    @property
-    def type(self) -> Any: ...
-    @property
-    def arguments(self) -> Sequence[Value]: ...
-    @property
-    def entry_block(self) -> Block: ...
-    @property
-    def is_external(self) -> bool: ...
-    def add_entry_block(self) -> Block: ...
-
-
-class ForOp(Operation, Protocol):
-    """A loop of scf."""
-
-    @property
-    def body(self) -> Block: ...
-    @property
-    def induction_variable(self) -> Value: ...
-    @property
-    def inner_iter_args(self) -> Sequence[Value]: ...
-
-
-class IfOp(Operation, Protocol):
-    """A branch of scf."""
-
-    @property
-    def then_block(self) -> Block: ...
-    @property
-    def else_block(self) -> Block: ...
 
 
 @runtime_checkable

@@ -79,7 +79,7 @@ def stride_name(p: Parameter, dim: int) -> str:
     return f"{p.name}_stride_{dim}"
 
 
-def is_program(func: Any) -> bool:
+def is_program(func: Operation) -> bool:
     return func.operation.name == "func.func" and GRID in func.operation.attributes
 
 
@@ -88,7 +88,7 @@ def programs_in(module: Module) -> list[Any]:
     return [op for op in module.body.operations if is_program(op)]
 
 
-def parameters_of(func: Any) -> list[Parameter]:
+def parameters_of(func: Operation) -> list[Parameter]:
     """The arguments of a program; UserError where one cannot be passed."""
     block = func.operation.regions[0].blocks[0]
     attributes = func.operation.attributes
@@ -130,7 +130,7 @@ def _parameter(name: str, kind: Any, given: Any) -> Parameter:
     return Parameter(name, t, tuple(names), known, multiple)
 
 
-def grid_of(func: Any) -> tuple[Dim, ...]:
+def grid_of(func: Operation) -> tuple[Dim, ...]:
     """The grid's sizes."""
     attribute = func.operation.attributes[GRID]
     try:
@@ -170,7 +170,7 @@ def _place(op: Operation, source: str) -> str:
     return text.replace('"-":', f"{source}:").replace('"', "")
 
 
-def _verify_program(func: Any, source: str) -> None:
+def _verify_program(func: Operation, source: str) -> None:
     try:
         parameters_of(func)
         grid_of(func)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from xcc._mlir import Location, Operation, Value
+from xcc._mlir import Location, Operation
 from xcc.dialects.xt.fields import dense, dims, text
 from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, build
 from xcc.dialects.xt.types import TensorType, dtype_name, numpy_dtype
@@ -51,7 +51,7 @@ class DimValue(XtOp, name="dim"):
         return TensorType((), "i64")
 
 
-def constant(value: Value, dtype: Any = None, *, loc: Location | None = None, ip: Any = None) -> Any:
+def constant(value: Any, dtype: Any = None, *, loc: Location | None = None, ip: Any = None) -> Any:
     """xt.constant of an array or a Python scalar; `dtype` (name, MLIR type or numpy dtype) converts it."""
     array = np.asarray(value) if dtype is None else np.asarray(value).astype(numpy_dtype(dtype_name(dtype)))
     return build(Constant, loc=loc, ip=ip, value=array)

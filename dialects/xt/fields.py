@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from xcc._mlir import Value, ir
+from xcc._mlir import ir
 from xcc.dialects.xt.base import dims_attr, dims_from_attr
 from xcc.dialects.xt.types import dtype_name, numpy_dtype
 
@@ -123,7 +123,7 @@ def dense(default: Any = REQUIRED) -> Any:
     return AttributeField("dense", default, encode_dense, decode_dense)
 
 
-def encode_dense(value: Value) -> Any:
+def encode_dense(value: Any) -> Any:
     """A DenseElementsAttr of the array `value`, of any dtype in NUMPY_DTYPES."""
     array = np.asarray(value, order="C")
     element = ir.Type.parse(dtype_name(array.dtype))

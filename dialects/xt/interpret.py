@@ -154,7 +154,7 @@ def known(dim: Dim, symbols: Mapping[str, int]) -> int | None:
     return symbolic.evaluate(dim, symbols) if all(s in symbols for s in symbolic.symbols_of(dim)) else None
 
 
-def _argument_names(function: Any) -> list[str]:
+def _argument_names(function: Operation) -> list[str]:
     if "arg_attrs" not in function.attributes:
         raise UserError("the function's arguments have no names")
     return [ir.StringAttr(ir.DictAttr(a)["xt.name"]).value for a in ir.ArrayAttr(function.attributes["arg_attrs"])]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Value, ir
+from xcc._mlir import Operation, Value, ir, parent_op
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import Dim
 
@@ -110,10 +110,10 @@ def axis_of(axis: int, rank: int, what: str = "axis") -> int:
     return axis % rank if rank else 0
 
 
-def value_symbols(argument: Any) -> list[str]:
+def value_symbols(argument: Value) -> list[str]:
     """The symbols that the elements of a function's argument are, in order: its attribute ``xt.values``."""
-    attributes = argument.owner.owner.operation.attributes
+    attributes = parent_op(argument).attributes
     if "arg_attrs" not in attributes:
         return []
-    own = ir.DictAttr(ir.ArrayAttr(attributes["arg_attrs"])[argument.arg_number])
+    own = ir.DictAttr(ir.ArrayAttr(attributes["arg_attrs"])[ir.BlockArgument(argument).arg_number])
     return [ir.StringAttr(s).value for s in ir.ArrayAttr(own["xt.values"])] if "xt.values" in own else []

@@ -6,7 +6,7 @@
 
 from typing import Any
 
-from xcc._mlir import Block, ir
+from xcc._mlir import Block, Operation, ir
 from xcc.diagnostics import UserError
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import is_static
@@ -76,7 +76,7 @@ def carried_values(block: Block) -> list[tuple[Any, Any]]:
     return list(zip(_yielded(block), block.arguments, strict=False))[:carried_count(op)]
 
 
-def carried_count(scan: Any) -> int:
+def carried_count(scan: Operation) -> int:
     """How many values an xt.scan carries from step to step."""
     return int(scan.attributes["operandSegmentSizes"][0])
 
@@ -85,7 +85,7 @@ def _yielded(block: Block) -> list[Any]:
     return list(block.operations[len(block.operations) - 1].operation.operands)
 
 
-def _attributes(function: Any, where: str, count: int) -> list[Any]:
+def _attributes(function: Operation, where: str, count: int) -> list[Any]:
     if where not in function.attributes:
         return [{}] * count
     return [ir.DictAttr(a) for a in ir.ArrayAttr(function.attributes[where])]

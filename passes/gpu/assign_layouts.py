@@ -50,7 +50,7 @@ class AssignLayouts(Pass):
 class _Assigner:
     """Assigns the layouts of one kernel."""
 
-    def __init__(self, func: Any, chip: Any, threads: int) -> None:
+    def __init__(self, func: Operation, chip: Any, threads: int) -> None:
         self.func, self.chip, self.threads = func, chip, threads
         self.natural = NaturalLayouts(chip, threads)
         self.warps = self.natural.warps

@@ -47,7 +47,7 @@ class BufferAccesses(Pass):
 
 
 class _Kernel:
-    def __init__(self, kernel: Any, lanes: int) -> None:
+    def __init__(self, kernel: Operation, lanes: int) -> None:
         self.entry = kernel.regions[0].blocks[0]
         # of address_of, by value: nothing is erased before the end; what a workgroup shares, and what a wave does
         self.known: tuple[dict[Any, Any], dict[Any, Any]] = ({}, {WAVE: lanes})

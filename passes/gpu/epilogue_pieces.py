@@ -107,7 +107,7 @@ class _Epilogues:
                 and any(owner(v) is not None and self._computed(owner(v)) for v in op.operands))
         return self.computed[op]
 
-    def _ahead(self, store: Any) -> int:
+    def _ahead(self, store: Operation) -> int:
         """Pieces ahead of which the loads of one are asked for."""
         value = store.operands[0]
         width = Access(store, self.k.chip.vector_bytes).run(self.k.layout(value))[0]

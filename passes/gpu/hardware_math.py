@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xcc._mlir import Module, Operation, arith_d, ir, math_d, vector_d
+from xcc._mlir import Module, Operation, Value, arith_d, ir, math_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.lanes import element, with_element
 from xcc.passes.shared.patterns import splat_of
@@ -107,7 +107,7 @@ def _instruction(name: str) -> Any:
     """An intrinsic that has scalars alone."""
     scalar = _intrinsic(name)
 
-    def build(x: Any) -> Any:
+    def build(x: Value) -> Any:
         if not isinstance(x.type, ir.VectorType):
             return scalar(x)
         parts = [vector_d.extract(x, [], [n]) for n in range(ir.VectorType(x.type).shape[0])]
@@ -118,7 +118,7 @@ def _instruction(name: str) -> Any:
 _exp2, _sqrt, _abs, _trunc, _copysign = map(_intrinsic, ("exp2.*", "sqrt.*", "fabs.*", "trunc.*", "copysign.*"))
 
 
-def _exp(x: Any) -> Any:
+def _exp(x: Value) -> Any:
     t = x.type
     near = arith_d.minimumf(arith_d.maximumf(x, splat_constant(t, -RANGE)), splat_constant(t, RANGE))
     scale = splat_constant(t, LOG2E)
@@ -128,11 +128,11 @@ def _exp(x: Any) -> Any:
     return arith_d.mulf(_exp2(rounded), math_d.fma(lost, splat_constant(t, math.log(2)), splat_constant(t, 1.0)))
 
 
-def _rsqrt(x: Any) -> Any:
+def _rsqrt(x: Value) -> Any:
     return arith_d.divf(splat_constant(x.type, 1.0), _sqrt(x))
 
 
-def _remainder(x: Any, y: Any) -> Any:
+def _remainder(x: Value, y: Any) -> Any:
     """C's fmod, for quotients up to 2^64.
 
     A quotient is rounded to the bits of its type: what that leaves is exact, but as much shorter only, and is divided

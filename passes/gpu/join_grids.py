@@ -57,7 +57,7 @@ class JoinGrids(Pass):
 class _Part:
     """One gpu.func of a part: `args` and `results` are the places of its buffers in the whole."""
 
-    def __init__(self, function: Any, module: Operation) -> None:
+    def __init__(self, function: Operation, module: Operation) -> None:
         self.function, self.module = function, module
         about = ir.DictAttr(function.attributes[PART])
         self.of = ir.StringAttr(about["of"]).value

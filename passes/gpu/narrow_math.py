@@ -102,7 +102,7 @@ def _ends(value: Value, steps: tuple[str, ...]) -> list[Any]:
     return ends
 
 
-def _passed_on(user: Any, number: int, steps: tuple[str, ...]) -> list[Any]:
+def _passed_on(user: Operation, number: int, steps: tuple[str, ...]) -> list[Any]:
     """The values that `user` makes of its operand `number`; none where it is used for something else."""
     if user.name == "scf.yield":
         loop = user.parent
@@ -116,7 +116,7 @@ def _passed_on(user: Any, number: int, steps: tuple[str, ...]) -> list[Any]:
     return list(user.results) if user.name in steps else []
 
 
-def _exp(x: Any, flags: Any = None) -> Any:
+def _exp(x: Value, flags: Any = None) -> Any:
     return math_d.exp2(arith_d.mulf(x, splat_constant(x.type, math.log2(math.e))), fastmath=flags)
 
 
@@ -124,7 +124,7 @@ def _flushed_exp(x: Any) -> Any:
     return _exp(x, arith_d.FastMathFlags.afn)
 
 
-def _tanh(x: Any) -> Any:
+def _tanh(x: Value) -> Any:
     one, far = splat_constant(x.type, 1.0), math_d.absf(x)
     e = _flushed_exp(arith_d.mulf(far, splat_constant(x.type, -2.0)))
     whole = arith_d.mulf(arith_d.subf(one, e), _reciprocal(arith_d.addf(one, e)))
@@ -154,11 +154,11 @@ def _plus_one(op: Operation) -> Any:
     return found if found is not None and {1.0} == {splat_of(v) for v in found.operands if v != op.results[0]} else None
 
 
-def _reciprocal(x: Any) -> Any:
+def _reciprocal(x: Value) -> Any:
     return arith_d.divf(splat_constant(x.type, 1.0), x, fastmath=arith_d.FastMathFlags.afn)
 
 
-def _erf(x: Any) -> Any:
+def _erf(x: Value) -> Any:
     t = arith_d.minimumf(math_d.absf(x), splat_constant(x.type, 4.0))
     return math_d.copysign(arith_d.subf(splat_constant(x.type, 1.0), _power(_ERF, t)), x)
 

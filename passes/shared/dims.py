@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Attribute, ir
 from xcc.passes.shared.values import index, op
 from xcc.symbolic import Dim, Expr, parse
 
@@ -45,6 +45,6 @@ def _divisor(b: Any) -> Any:
     return op("arith.select", [b.type], [zero, index(1), b])
 
 
-def read_dim(attr: Any) -> Dim:
+def read_dim(attr: Attribute) -> Dim:
     """A dim of an ``xt.arg_dims`` list: an i64 or text."""
     return parse(ir.StringAttr(attr).value) if isinstance(attr, ir.StringAttr) else int(ir.IntegerAttr(attr).value)

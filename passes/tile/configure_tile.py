@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
-from xcc._mlir import Module, Value, ir
+from xcc._mlir import Module, Operation, Value, ir
 from xcc.dialects import tile as tile_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
@@ -48,7 +48,7 @@ class ConfigureTile(Pass):
         return bool(getattr(chip, "warp", 0))
 
 
-def _configure(func: Any, chip: Any) -> None:
+def _configure(func: Operation, chip: Any) -> None:
     products = ops_where(func, lambda op: op.name == "tile.contract")
     sizes = [prod(ir.VectorType(r.type).shape) for op in ops_where(func, lambda op: bool(len(op.results)))
              for r in op.results if isinstance(r.type, ir.VectorType)]
@@ -78,13 +78,13 @@ def _configure(func: Any, chip: Any) -> None:
     func.attributes["xcc.config"] = ir.DictAttr.get(rest | {"gpu": ir.DictAttr.get(whole)})
 
 
-def _step_bytes(product: Any) -> int:
+def _step_bytes(product: Operation) -> int:
     """Shared memory of the operands of one product."""
     kinds = [ir.VectorType(v.type) for v in list(product.operands)[:2]]
     return sum(prod(k.shape) * k.element_type.width // 8 for k in kinds)
 
 
-def _for_warpgroups(product: Any) -> bool:
+def _for_warpgroups(product: Operation) -> bool:
     """Whether a product's operands, as loaded, are whole blocks of what instructions of warpgroups read."""
     lhs, rhs = (ir.VectorType(v.type) for v in list(product.operands)[:2])
     inside = product.parent.name == "scf.for" and all(map(_loaded, list(product.operands)[:2]))

@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import Module, ir
+from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.values import index, op
 from xcc.passes.vector.unroll.amx_match import Chain, Read, Step, chains, drop
@@ -59,7 +59,7 @@ class AmxTiles(Pass):
                     _chunk(module, f.operation)
 
 
-def _chunk(module: Module, o: Any) -> None:
+def _chunk(module: Module, o: Operation) -> None:
     """The contractions of a forall, or those of a function that are in none: a forall of one turn is no loop."""
     found = chains(o)
     if not found:

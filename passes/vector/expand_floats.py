@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import Module, Value, ir
+from xcc._mlir import Module, Operation, Type, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.lanes import Lanes, element, with_element
 from xcc.passes.shared.small_floats import FORMATS, decode, decode_half, encode
@@ -53,14 +53,14 @@ def _is_small(t: Any) -> bool:
     return isinstance(element(t), SMALL)
 
 
-def _concerns(o: Any, kinds: tuple[Any, ...]) -> bool:
+def _concerns(o: Operation, kinds: tuple[Any, ...]) -> bool:
     if any(isinstance(element(v.type), kinds) for v in (*o.operands, *o.results)):
         return True
     return bool(o.name == "arith.truncf" and isinstance(element(o.results[0].type), ir.F16Type)
                 and isinstance(element(o.operands[0].type), ir.F64Type))
 
 
-def _expand(o: Any, rounds: bool, halves: bool) -> None:
+def _expand(o: Operation, rounds: bool, halves: bool) -> None:
     result = o.results[0]
     to = element(result.type)
     halves &= o.name == "arith.extf" and not isinstance(to, ir.BF16Type)
@@ -80,7 +80,7 @@ def _expand(o: Any, rounds: bool, halves: bool) -> None:
     o.erase()
 
 
-def _cast_to(y: Lanes, elem: Any) -> Lanes:
+def _cast_to(y: Lanes, elem: Type) -> Lanes:
     return y.cast("extf" if elem.width > element(y.type).width else "truncf", elem)
 
 
@@ -93,7 +93,7 @@ def _widened(value: Value, halves: bool) -> Any:
     return (decode_half if halves and str(elem) in HALVES else decode)(bits, str(elem)).v
 
 
-def narrowed(x: Lanes, elem: Any, rounds: bool = False) -> Lanes:
+def narrowed(x: Lanes, elem: Type, rounds: bool = False) -> Lanes:
     """`x` (f16, f32 or f64) rounded to nearest even in `elem`; `rounds`: f32 to bf16 is an instruction."""
     f32 = ir.F32Type.get()
     have = element(x.type)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import Module, ir
+from xcc._mlir import Module, Operation, Value, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.dims import emit_dim, read_dim
@@ -39,7 +39,7 @@ class KernelAbi(Pass):
                             _rewrite(kernel)
 
 
-def _rewrite(f: Any) -> None:
+def _rewrite(f: Operation) -> None:
     block = f.regions[0].blocks[0]
     ptr, i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
     old = list(block.arguments)
@@ -65,12 +65,12 @@ def _rewrite(f: Any) -> None:
             del f.attributes[name]
 
 
-def _symbols(f: Any) -> list[str]:
+def _symbols(f: Operation) -> list[str]:
     return [ir.StringAttr(a).value for a in ir.ArrayAttr(f.attributes["xt.symbols"])] \
         if "xt.symbols" in f.attributes else [f"d{i}" for i in range(64)]
 
 
-def _dims(f: Any) -> list[list[Dim]]:
+def _dims(f: Operation) -> list[list[Dim]]:
     out = []
     for name in ("xt.arg_dims", "xt.result_dims", "xt.scratch_dims"):
         if name in f.attributes:
@@ -78,7 +78,7 @@ def _dims(f: Any) -> list[list[Dim]]:
     return out
 
 
-def _descriptor(memref: Any, pointer: Any, dims: list[Dim] | None, symbols: Mapping[str, Any]) -> Any:
+def _descriptor(memref: Value, pointer: Any, dims: list[Dim] | None, symbols: Mapping[str, Any]) -> Any:
     """The memref descriptor of a contiguous row-major buffer at `pointer`, cast to the memref."""
     t = ir.MemRefType(memref)
     shape = [None if t.is_dynamic_dim(i) else t.get_dim_size(i) for i in range(t.rank)]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xcc._mlir import Block, Module, Operation, Region, ir
+from xcc._mlir import Block, Module, Operation, Region, Value, ir
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.op_graph import short_name
@@ -97,7 +97,7 @@ class _Layouts:
                 y.replace_all_uses_with(back)
                 self.last[back] = result
 
-    def wanted(self, x: Any) -> Any:
+    def wanted(self, x: Value) -> Any:
         """`x` with the channels last, transposed here if need be."""
         if x not in self.last:
             self._note(x)               # of a block around this one
@@ -110,7 +110,7 @@ class _Layouts:
                             **{n: _permuted(getattr(a, n)) for n in ("low", "high", "interior")})
         return _transpose(x, to_last(xt.TensorType.of(x).rank))
 
-    def _note(self, x: Any) -> None:
+    def _note(self, x: Value) -> None:
         """Notes what `x` is with the channels last, where it is a transpose of that."""
         owner = getattr(x.owner, "operation", None)
         if owner is not None and owner.name == "xt.transpose" \

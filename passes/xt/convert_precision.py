@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xcc._mlir import Module, Operation, Value, ir
+from xcc._mlir import Attribute, Module, Operation, Value, ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.types import numpy_dtype
@@ -80,7 +80,7 @@ class ConvertPrecision(Pass):
 class _Converter:
     """Rewrites one function. `forms` maps an original value to its form in each type."""
 
-    def __init__(self, narrow: str, weights: Any, function: Any) -> None:
+    def __init__(self, narrow: str, weights: Any, function: Operation) -> None:
         self.narrow, self.weights, self.function = narrow, weights, function
         self.f32 = ir.F32Type.get()
         self.types = {"f32": self.f32, narrow: ir.Type.parse(narrow)}
@@ -103,7 +103,7 @@ class _Converter:
                 if not isinstance(v.owner, ir.Block) and name_of(v.owner.operation) == "weight":
                     op.operands[n] = self._form(v, self.narrow)
 
-    def _ops(self, root: Any) -> Any:
+    def _ops(self, root: Operation) -> Any:
         for region in root.regions:
             for block in region.blocks:
                 for op in list(block.operations):
@@ -225,7 +225,7 @@ def _cast(value: Any, kind: str) -> Any:
     return np.where(np.isfinite(wide), np.clip(wide, -limit, limit), wide).astype(target)
 
 
-def _dtype_like(attr: Any, kind: str) -> Any:
+def _dtype_like(attr: Attribute, kind: str) -> Any:
     return ir.TypeAttr.get(ir.Type.parse(kind)) if isinstance(attr, ir.TypeAttr) else ir.StringAttr.get(kind)
 
 

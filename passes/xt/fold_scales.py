@@ -50,7 +50,7 @@ class FoldScales(Pass):
                     pending += rule(at) if rule is not None else []
 
 
-def _is_constant(v: Any) -> bool:
+def _is_constant(v: Value) -> bool:
     """Whether `v` depends on weights and constants alone."""
     owner = getattr(v.owner, "operation", None)
     if owner is None:
@@ -61,7 +61,7 @@ def _is_constant(v: Any) -> bool:
     return computed and all(map(_is_constant, owner.operands))
 
 
-def _maker(v: Any, *names: str) -> Any:
+def _maker(v: Value, *names: str) -> Any:
     """The op of one of `names` that makes `v` for a single user, else None."""
     owner = getattr(v.owner, "operation", None)
     if owner is None or short_name(owner) not in names or len(list(v.uses)) != 1:

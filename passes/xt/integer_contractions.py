@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xcc._mlir import Module, Operation
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -219,7 +219,7 @@ class _Rules(QuantisedMoves):
             adder.results[0].replace_all_uses_with(y)
         return y
 
-    def _integer_bias(self, result: Any, scale: Any) -> tuple[Any, Any]:
+    def _integer_bias(self, result: Value, scale: Any) -> tuple[Any, Any]:
         """The one op that adds a bias to `result`, and the bias, where that is dequantised with `scale` from i32."""
         users = [use.owner.operation for use in result.uses]
         if len(users) != 1 or name_of(users[0]) != "add":

@@ -201,7 +201,7 @@ def _biases(parts: Sequence[_Part], dtype: str) -> Any:
                             for p in parts), axis=0)
 
 
-def _read_columns(user: Any, part: _Part, merged: Any, start: int) -> None:
+def _read_columns(user: Operation, part: _Part, merged: Any, start: int) -> None:
     columns = _columns(merged, start, part.columns)
     for n, v in enumerate(list(user.operands)):
         if v == part.value:

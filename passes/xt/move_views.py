@@ -121,7 +121,7 @@ def _turned_again(value: Value) -> bool:
     return bool(readers)
 
 
-def _splits(view: Any) -> bool:
+def _splits(view: Operation) -> bool:
     return split_dims(xt.shape_of(view.operands[0]), xt.shape_of(view.results[0])) is not None
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from xcc import symbolic
-from xcc._mlir import Module, Operation, Value
+from xcc._mlir import Module, Operation, Value, owner_op
 from xcc.dialects import xt
 from xcc.dialects.xt.narrow import per_byte
 from xcc.dialects.xt.numeric import one_nan
@@ -98,13 +98,13 @@ class Fold(Pass):
         wide = min(width(k.dtype) for k in kinds) >= PLAIN_BITS
         return made <= (self.growth * stored if wide else stored + stored // SLACK)
 
-    def _store(self, name: str, result: Any, known: _Known, values: dict[Any, _Known], ctx: PassContext) -> Any:
+    def _store(self, name: str, result: Value, known: _Known, values: dict[Any, _Known], ctx: PassContext) -> Any:
         kind = TensorType.of(result)
         if _elements(kind) <= self.small and not any(_lazy(v) and _elements(k) > SMALL
                                                      for v, k in known.sources.items()):
             out = xt.constant(np.asarray(known.value(), numpy_dtype(kind.dtype), order="C"))
         else:
-            base = next((attrs_of(p).name for v in result.owner.operation.operands
+            base = next((attrs_of(p).name for v in owner_op(result).operands
                          if (p := producer(v, "weight")) is not None), "folded")
             key = ctx.weights.add(f"{base}.{name}", lambda: np.asarray(known.value(), order="C"))
             out = xt.weight(key, tuple(kind.shape), kind.dtype)

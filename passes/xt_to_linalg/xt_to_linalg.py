@@ -47,7 +47,7 @@ class XtToLinalg(Pass):
                     convert_kernel(function, ctx.chip is not None and ctx.chip.has_threads)
 
 
-def convert_kernel(old: Any, threads: bool = False) -> Any:
+def convert_kernel(old: Operation, threads: bool = False) -> Any:
     """Replaces one kernel function; returns the new one. threads: for a GPU, see `LoopKernel`."""
     block = old.regions[0].blocks[0]
     ops = [op.operation for op in block.operations]
@@ -69,7 +69,7 @@ def _has_loops(op: Operation) -> bool:
 Kind = tuple[tuple[Dim, ...], Any]
 
 
-def _new_function(old: Any, inputs: Sequence[Any], results: Sequence[Any], arguments: Sequence[Kind],
+def _new_function(old: Operation, inputs: Sequence[Any], results: Sequence[Any], arguments: Sequence[Kind],
                   outputs: Sequence[Kind]) -> tuple[Any, dict[str, Any], Any]:
     """The function at stage linalg with its entry block, its symbols by name, and an anchor for index arithmetic."""
     names = [a.value for a in old.attributes["xt.symbols"]] if "xt.symbols" in old.attributes else []

@@ -92,7 +92,7 @@ class NaturalLayouts:
             return self._best(list(op.operands))
         return self._default(value), ANY
 
-    def _carried(self, loop: Operation, argument: Any) -> Ranked:
+    def _carried(self, loop: Operation, argument: Value) -> Ranked:
         """Of an argument of a scf.while's regions: of what the loop starts with and what a turn gives."""
         i = ir.BlockArgument(argument).arg_number
         before, after = (r.blocks[0] for r in loop.regions)

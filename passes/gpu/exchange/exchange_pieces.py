@@ -191,7 +191,7 @@ def _write(shared: SharedMemory, registers: list[Any], side: _Side, buffer: Any,
         guarded(None if turn is True else turn, store)
 
 
-def _read(shared: SharedMemory, out: list[Any], side: _Side, buffer: Any, memory: Layout, part: int) -> None:
+def _read(shared: SharedMemory, out: list[Any], side: _Side, buffer: Value, memory: Layout, part: int) -> None:
     offsets = memory.compose(side.layout)
     stored = ir.MemRefType(buffer.type).element_type
     for group, members in side.groups.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import Value, arith_d, gpu_d, ir, memref_d, vector_d
+from xcc._mlir import Type, Value, arith_d, gpu_d, ir, memref_d, vector_d
 from xcc.diagnostics import NoRoom
 from xcc.passes.gpu.exchange.thread_code import ThreadCode, Turn
 from xcc.passes.gpu.layout.linear import Layout
@@ -159,7 +159,7 @@ class SharedMemory:
                 out[r] = s
         return from_registers(out)
 
-    def read_tile(self, buffer: Any, offsets: Layout, element: Any, start: Any = None, fixed: int = 0) -> Any:
+    def read_tile(self, buffer: Any, offsets: Layout, element: Type, start: Any = None, fixed: int = 0) -> Any:
         """A register vector from shared memory, by ldmatrix where the offsets, XORed with `fixed`, have its form."""
         stored = memory_type(element)
         matrix = loads_matrices(self.code.chip, stored)

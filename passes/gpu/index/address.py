@@ -51,7 +51,7 @@ class Address:
         by_wave: values of `shared` that are not the same in the whole workgroup.
     """
 
-    memref: Any
+    memref: Value
     view: Any
     shared: list[Term]
     own: list[Term]
@@ -182,7 +182,7 @@ def linear_terms(value: Value) -> Terms:
     return terms
 
 
-def _contiguous(memref: Any) -> bool:
+def _contiguous(memref: Value) -> bool:
     """Whether a memref is row-major from its base on."""
     t = ir.MemRefType(memref.type)
     if not isinstance(t.layout, ir.StridedLayoutAttr):

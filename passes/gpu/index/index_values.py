@@ -111,7 +111,7 @@ def symbolic_value(value: Value, symbols: dict[Any, Dim]) -> Dim:
     raise CompilerBug(f"the number of workgroups depends on {what}, which is no function of the kernel's symbols")
 
 
-def kernel_symbols(func: Any) -> dict[Any, Dim]:
+def kernel_symbols(func: Operation) -> dict[Any, Dim]:
     """The trailing index arguments of a kernel as symbols."""
     attributes = func.operation.attributes
     arguments = list(func.operation.regions[0].blocks[0].arguments)

@@ -17,7 +17,7 @@ __all__ = ["TileKernel", "tile_kernels"]
 class TileKernel:
     """The kernel `func`, computed by workgroups of `threads` on `chip`."""
 
-    def __init__(self, func: Any, chip: Any, threads: int) -> None:
+    def __init__(self, func: Operation, chip: Any, threads: int) -> None:
         self.func, self.chip, self.threads = func, chip, threads
         self.layouts: dict[Any, Layout] = {}
         self.products: dict[Any, Contraction] = {}

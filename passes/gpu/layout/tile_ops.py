@@ -65,7 +65,7 @@ def splat(value: Value) -> int | None:
     return int(fixed.value) if isinstance(fixed, ir.IntegerAttr) else None
 
 
-def config_int(func: Any, key: str, default: int) -> int:
+def config_int(func: Operation, key: str, default: int) -> int:
     """An integer of the GPU's part of the kernel's ``xcc.config``."""
     attributes = func.operation.attributes
     config = attributes["xcc.config"] if "xcc.config" in attributes else {}

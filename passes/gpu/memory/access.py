@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Operation, ir
+from xcc._mlir import Operation, Value, ir
 from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import element_bytes
@@ -98,7 +97,7 @@ class Access:
         return len(wanted) / (32 * len(sectors))
 
 
-def _known_multiple(memref: Any, dim: int) -> int:
+def _known_multiple(memref: Value, dim: int) -> int:
     """What the size of an argument's dim is known to be a multiple of: the kernel says how its symbols make it."""
     if not isinstance(memref.owner, ir.Block):
         return 1

@@ -6,7 +6,7 @@ from functools import partial
 from math import prod
 from typing import Any
 
-from xcc._mlir import Operation, arith_d, ir, memref_d, scf_d, vector_d
+from xcc._mlir import Operation, Type, arith_d, ir, memref_d, scf_d, vector_d
 from xcc.passes.gpu.index.index_vectors import same_along
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import (
@@ -139,7 +139,7 @@ class Transfer:
                 out[memory] = arith_d.addi(out[memory], self.k.code.coordinate(self.layout, register, dim))
         return out
 
-    def load(self, group: list[int], element: Any, padding: Any) -> Any:
+    def load(self, group: list[int], element: Type, padding: Any) -> Any:
         kind = register_vector(len(group), element)
 
         def plain() -> Any:
@@ -158,7 +158,7 @@ class Transfer:
                 scf_d.yield_([from_registers([self._load_one(r, element, padding) for r in group])])
         return branch.results[0]
 
-    def _load_one(self, register: int, element: Any, padding: Any) -> Any:
+    def _load_one(self, register: int, element: Type, padding: Any) -> Any:
         assert self.mask is not None
         branch = scf_d.IfOp(self.mask[register], [element], has_else=True)
         with ir.InsertionPoint(branch.then_block):

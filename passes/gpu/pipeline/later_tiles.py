@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import Block, arith_d, ir
+from xcc._mlir import Block, Value, arith_d, ir
 from xcc.passes.gpu.layout.registers import guarded, index, to_memory
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, StagedTile
 from xcc.passes.gpu.layout.tile_ops import owner
@@ -81,7 +81,7 @@ class LaterTiles:
                 warpgroup.fence_writes()
         return freed, advanced
 
-    def evaluate(self, tiles: list[StagedTile], iv: Any) -> list[Any]:
+    def evaluate(self, tiles: list[StagedTile], iv: Value) -> list[Any]:
         """Emits what the tiles need at step `iv` up to their loads, but not those that are copied directly.
 
         Returns the operations on what was loaded, which are yet to be emitted.
@@ -100,11 +100,11 @@ class LaterTiles:
                     self.k.emit(op)
         return late
 
-    def copy_later(self, iv: Any, slot: Any) -> None:
+    def copy_later(self, iv: Value, slot: Any) -> None:
         later = self.steps.later(iv, self.ahead)
         self.copy(later, slot, None if self.endless else self.steps.inside(later))
 
-    def copy(self, iv: Any, slot: Any, test: Any) -> None:
+    def copy(self, iv: Value, slot: Any, test: Any) -> None:
         """Starts the copies of step `iv` to a slot, where `test` holds, as one group; without a branch, so that the
         code around them can be scheduled between them."""
         saved = dict(self.k.values)
@@ -126,7 +126,7 @@ class LaterTiles:
         """Waits until at most so many groups of copies are under way."""
         ir.Operation.create("nvvm.cp.async.wait.group", attributes={"n": _i32(groups)})
 
-    def loaded(self, iv: Any) -> tuple[list[Any], dict[Any, Any]]:
+    def loaded(self, iv: Value) -> tuple[list[Any], dict[Any, Any]]:
         """Starts the loads of the register-staged tiles of step `iv`, without a branch around them.
 
         Returns what is to be done to what they give, and the values at that step.

@@ -35,7 +35,7 @@ PERSISTENT = "xcc.persistent"       # on an scf.forall: how many workgroups comp
 class Rounds:
     """The tiles of one workgroup. `loop` is their loop over k, `slot` where in shared memory a tile's first step is."""
 
-    def __init__(self, k: Any, forall: Any, place: Callable[[Any], None], count: Any) -> None:
+    def __init__(self, k: Any, forall: Operation, place: Callable[[Any], None], count: Any) -> None:
         problem = rounds_problem(k, forall)
         if problem:
             raise UserError(f"{forall.location}: {PERSISTENT} cannot be obeyed: {problem}")
@@ -95,7 +95,7 @@ class Rounds:
         self.k.values = saved
 
 
-def rounds_problem(k: TileKernel, forall: Any) -> str:
+def rounds_problem(k: TileKernel, forall: Operation) -> str:
     """Why a workgroup cannot compute several tiles of `forall`, one after the other; empty where it can."""
     body = forall.regions[0].blocks[0]
     loops = _loops(body)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from xcc._mlir import Operation, Value, arith_d, ir, scf_d
+from xcc._mlir import Operation, Type, Value, arith_d, ir, scf_d
 from xcc.passes.gpu.layout.registers import from_registers, guarded, memory_type, registers_of
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.shared.combining import rmw_kind
@@ -45,7 +45,7 @@ def _update(value: Value, memory: Any, at: Any, kind: Any) -> Any:
                                attributes={"kind": kind}).result
 
 
-def _where(condition: Any, element: Any, update: Callable[[], Any]) -> Any:
+def _where(condition: Any, element: Type, update: Callable[[], Any]) -> Any:
     """What the update gives, 0 where the condition is false."""
     branch = scf_d.IfOp(condition, [element], has_else=True)
     with ir.InsertionPoint(branch.then_block):
@@ -55,7 +55,7 @@ def _where(condition: Any, element: Any, update: Callable[[], Any]) -> Any:
     return branch.results[0]
 
 
-def _told(shared: Any, value: Value, layout: Any, element: Any) -> Any:
+def _told(shared: Any, value: Value, layout: Any, element: Type) -> Any:
     """What the first of the threads that hold an element has, in all of them. The tile has one dim."""
     stored = memory_type(element)
     size = layout.shape[0] * element_bytes(stored)

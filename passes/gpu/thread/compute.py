@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import Operation, Value, arith_d, ir, scf_d, vector_d
+from xcc._mlir import Operation, Type, Value, arith_d, ir, scf_d, vector_d
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.exchange.conversions import convert, shuffle_xor
 from xcc.passes.gpu.layout.contraction import Contraction
@@ -197,7 +197,7 @@ def _multiply_add(k: Any, op: Operation, plan: Contraction) -> Any:
     return loop.results[0]
 
 
-def _steps(k: Any, plan: Contraction, sides: list[Any], acc: Any, element: Any, sizes: dict[int, int], first: Any
+def _steps(k: Any, plan: Contraction, sides: list[Any], acc: Any, element: Type, sizes: dict[int, int], first: Any
            ) -> Any:
     """The sum over `sizes` of the k dims, from `first` on (an index value, a multiple of that size; None: 0)."""
     steps: list[dict[int, int]] = [{}]
@@ -248,7 +248,7 @@ class _Side:
             mask |= v
         self.turn = k.code.spread([(first, moved)]), mask
 
-    def at(self, k: Any, step: dict[int, int], element: Any) -> Any:
+    def at(self, k: Any, step: dict[int, int], element: Type) -> Any:
         """The values at one k step, a register for each of the accumulator's registers."""
         plan, tile, last = self.plan, self.tile, self.plan.k[-1]
         inside = step[last] % self.chunk

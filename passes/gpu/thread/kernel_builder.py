@@ -38,7 +38,7 @@ class KernelBuilder(TileKernel):
         values: the per-thread value of each value of the tile program.
     """
 
-    def __init__(self, func: Any, chip: Any, threads: int, entry: Any, instances: int = 1) -> None:
+    def __init__(self, func: Operation, chip: Any, threads: int, entry: Any, instances: int = 1) -> None:
         super().__init__(func, chip, threads)
         self.values: dict[Any, Any] = dict(zip(func.operation.regions[0].blocks[0].arguments, entry.arguments,
                                                strict=True))

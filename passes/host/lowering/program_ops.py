@@ -52,7 +52,7 @@ OF_PROGRAM = ("symbols", "bounds", "equal")
 """Fields of a program that are attributes of its function."""
 
 
-def write_program(main: Any, program: Program) -> None:
+def write_program(main: Operation, program: Program) -> None:
     """Puts `program` in the place of the function `main`."""
     with main.location:
         function = _create("func.func", (), (), {"sym_name": main.attributes["sym_name"]}, 1, ir.InsertionPoint(main))
@@ -155,7 +155,7 @@ def _ops(op: Operation, region: int = 0) -> list[Any]:
 class _Reader:
     """A program's function as the data that ``to_json`` gives."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Operation) -> None:
         self.function = function
         self.buffers: dict[Any, int] = {}
         self.places: dict[str, Any] = {}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from xcc._mlir import Value, ir
+from xcc._mlir import Type, Value, ir
 from xcc.passes.linalg.build.scalar_builder import ATOM_OPS, ScalarBuilder
 from xcc.passes.linalg.build.tile_values import Axis, Flat, Ix, V
 from xcc.symbolic import Dim
@@ -191,7 +191,7 @@ class Builder(ScalarBuilder):
             value = self.pure("vector.broadcast", full, [value])
         return V(value, axes)
 
-    def elementwise(self, name: str, element: Any, operands: Sequence[V], attributes: dict[str, Any]) -> V:
+    def elementwise(self, name: str, element: Type, operands: Sequence[V], attributes: dict[str, Any]) -> V:
         """A scalar op applied to tile values."""
         values = self.align(operands) if operands else []
         axes = values[0].axes if values else ()

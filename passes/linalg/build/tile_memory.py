@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from xcc._mlir import Module, ir, vector_d
+from xcc._mlir import Module, Type, Value, ir, vector_d
 from xcc.passes.linalg.build.buffers import LINE_BYTES, Views, memref_type, merged, plain, prefetch, storage_type
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import Axis, Ix, V
@@ -33,7 +33,7 @@ class Memory:
         self.buffers: dict[Tensor, Any] = {}
         self.moved: dict[Tensor, tuple[Any, tuple[Any, ...]]] = {}      # copies of a part, and where the part begins
 
-    def bind(self, t: Tensor, memref: Any) -> None:
+    def bind(self, t: Tensor, memref: Value) -> None:
         self.buffers[t] = memref
 
     def _buffer(self, t: Tensor) -> Any:
@@ -79,7 +79,7 @@ class Memory:
         memref = self._buffer(t)
         return self.views.flat(memref, t.dims, ir.MemRefType(memref.type).element_type)
 
-    def load_from(self, memref: Any, indices: Sequence[Ix]) -> V:
+    def load_from(self, memref: Value, indices: Sequence[Ix]) -> V:
         """The tile of a result's buffer, read back as it was stored."""
         return self._transfer(memref, indices, ir.MemRefType(memref.type).element_type)
 
@@ -87,7 +87,7 @@ class Memory:
         """Whether a read of `t` at `indices` is by index vectors."""
         return self.access == "gather" and any(i.axes for i in indices) and not plain(merged(t.dims, indices))
 
-    def _load_stored(self, memref: Any, t: Tensor, indices: Sequence[Ix], guard: V | None) -> V:
+    def _load_stored(self, memref: Value, t: Tensor, indices: Sequence[Ix], guard: V | None) -> V:
         element = ir.MemRefType(memref.type).element_type
         if plain(merged(t.dims, indices)):
             memref, t, indices = self.views.flattened(memref, t, indices)
@@ -108,7 +108,7 @@ class Memory:
                 return rows
         return self._gather(memref, t, indices, element, guard)
 
-    def _transfer(self, memref: Any, indices: Sequence[Ix], element: Any) -> V:
+    def _transfer(self, memref: Value, indices: Sequence[Ix], element: Type) -> V:
         axes = tuple(i.coefs[0][0] for i in indices if i.coefs)
         dims = [d for d, i in enumerate(indices) if i.coefs]
         shape = ir.VectorType.get([a.size for a in axes], element)
@@ -120,7 +120,7 @@ class Memory:
             ir.ArrayAttr.get([ir.BoolAttr.get(True)] * len(axes)), mask=None if mask is None else mask.value)
         return V(read.result, axes)
 
-    def _strided(self, memref: Any, t: Tensor, indices: Sequence[Ix], axes: tuple[Axis, ...], element: Any) -> V:
+    def _strided(self, memref: Value, t: Tensor, indices: Sequence[Ix], axes: tuple[Axis, ...], element: Type) -> V:
         """An affine walk: a view with one dim an axis, read whole."""
         steps: dict[Axis, Dim] = dict.fromkeys(axes, 0)
         for i, s in zip(indices, self.views.strides(t), strict=True):
@@ -131,7 +131,7 @@ class Memory:
         zero = [Ix(coefs=((a, 1),)) for a in axes]
         return self._transfer(view, zero, element)
 
-    def _rows(self, memref: Any, t: Tensor, indices: Sequence[Ix], element: Any) -> V | None:
+    def _rows(self, memref: Value, t: Tensor, indices: Sequence[Ix], element: Type) -> V | None:
         """Contiguous in the last dim, anything in the others: one 1-D read a row. None when it does not fit."""
         last = indices[-1]
         if last.vec is not None or len(last.coefs) != 1 or last.coefs[0][1] != 1:
@@ -158,7 +158,7 @@ class Memory:
                             static_position=ir.DenseI64ArrayAttr.get(position))
         return V(out, (*rows, lane))
 
-    def _clamped(self, memref: Any, t: Tensor, indices: Sequence[Ix], element: Any) -> V | None:
+    def _clamped(self, memref: Value, t: Tensor, indices: Sequence[Ix], element: Type) -> V | None:
         """A walk along the last dim that is clamped to [low, high]: a masked read, the end's element elsewhere."""
         assert indices[-1].walk is not None
         walk, low, high = indices[-1].walk
@@ -191,7 +191,7 @@ class Memory:
         return self.b.pure("arith.cmpi", bits, [lanes.value, self.b.broadcast(V(bound), lanes.axes).value],
                            predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate))
 
-    def _gather(self, memref: Any, t: Tensor, indices: Sequence[Ix], element: Any, guard: V | None) -> V:
+    def _gather(self, memref: Value, t: Tensor, indices: Sequence[Ix], element: Type, guard: V | None) -> V:
         index = self.b.vector(self.views.flat_index(t, indices))
         if guard is not None:
             index = self.b.align([index, guard])[0]
@@ -227,7 +227,7 @@ class Memory:
             prefetch(flat, [self.b.add(start, self.b.int(n))])
 
     # writing -----------------------------------------------------------------------------------------------------
-    def store(self, t: Tensor, memref: Any, value: V, indices: Sequence[Ix], stream: bool = False) -> None:
+    def store(self, t: Tensor, memref: Value, value: V, indices: Sequence[Ix], stream: bool = False) -> None:
         """Writes a tile; every index is a scalar or one axis by ones. `stream`: past the caches."""
         element = storage_type(t.element)
         if element != t.element:

@@ -7,7 +7,7 @@ from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from xcc import symbolic
-from xcc._mlir import ir, scf_d
+from xcc._mlir import Value, ir, scf_d
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import Axis, Ix, V
 from xcc.passes.linalg.evaluate.depth_blocks import prior_lines, with_prior
@@ -143,7 +143,7 @@ class Reduction:
 
     def _walk(self, p: int, end: Any) -> Callable[[Any], Ix]:
         """The index of loop p at a loop variable: a fresh axis, limited by `end` when given."""
-        def at(iv: Any) -> Ix:
+        def at(iv: Value) -> Ix:
             n = self.axes[p].size
             limit = None
             if end is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Value
+from xcc._mlir import Attribute, Operation, Type, Value
 from xcc.diagnostics import CompilerBug
 from xcc.symbolic import Dim
 
@@ -28,7 +28,7 @@ class Tensor:
 
     value: Value | None
     dims: tuple[Dim, ...]
-    element: Any
+    element: Type
     arg: int = -1
     producer: Op | None = None
     index: int = 0
@@ -70,7 +70,7 @@ class Border:
 
     low: tuple[int, ...]
     high: tuple[int, ...]
-    value: Value | None
+    value: Attribute
     dims: tuple[Dim, ...]
 
     @property
@@ -94,7 +94,7 @@ class Kernel:
     results: list[Tensor]
     ops: list[Op]
     symbols: dict[str, Any]
-    function: Any
+    function: Operation
     by_value: dict[Any, Tensor] = field(default_factory=dict)
     borders: list[Border | None] = field(default_factory=list)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Value, ir
+from xcc._mlir import Attribute, Value, ir
 from xcc.passes.linalg.kernel.kernel import Op
 
 __all__ = ["EXTENSIONS", "KINDS", "combiner", "is_zero", "loops_of", "narrow", "product_operands"]
@@ -66,6 +66,6 @@ def narrow(value: Value) -> Any:
     return value if isinstance(owner, ir.Block) or owner.name not in EXTENSIONS else owner.operands[0]
 
 
-def is_zero(attr: Any) -> bool:
+def is_zero(attr: Attribute) -> bool:
     """Whether a constant's attribute is a number that is 0."""
     return isinstance(attr, ir.IntegerAttr | ir.FloatAttr) and not attr.value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Block, Value, arith_d, ir
+from xcc._mlir import Block, Operation, Value, arith_d, ir
 from xcc.dialects.tile.program import Parameter, Symbol, grid_of, parameters_of, symbols_of
 from xcc.dialects.xt.base import dims_attr
 from xcc.passes.shared.attributes import MAY_ALIAS
@@ -21,7 +21,7 @@ BLOCKS = "xcc.blocks"       # its vectors are whole blocks, on CPUs too
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
-def lower_function(func: Any) -> None:
+def lower_function(func: Operation) -> None:
     """Puts the kernel of the program `func` ahead of it."""
     parameters, grid = parameters_of(func), grid_of(func)
     symbols = symbols_of(parameters, grid)
@@ -53,7 +53,7 @@ def _memref(p: Parameter, dims: list[Dim]) -> Any:
 class _Kernel:
     """The code of one program."""
 
-    def __init__(self, func: Any, parameters: list[Parameter], symbols: list[Symbol], renamed: dict[str, Dim],
+    def __init__(self, func: Operation, parameters: list[Parameter], symbols: list[Symbol], renamed: dict[str, Dim],
                  grid: tuple[Dim, ...], block: Block) -> None:
         self.source = func.operation.regions[0].blocks[0]
         self.parameters, self.symbols, self.grid = parameters, symbols, grid

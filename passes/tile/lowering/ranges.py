@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Value, ir, parent_op
 from xcc.passes.tile.lowering.views import BufferView
@@ -51,7 +51,7 @@ def is_multiple(value: Value, n: int) -> bool:
         and all(is_multiple(v, n) for v in op.operands)
 
 
-def is_within(body: Body, offset: Any, view: BufferView, dim: int) -> bool:
+def is_within(body: Body, offset: Value, view: BufferView, dim: int) -> bool:
     """Whether a scalar offset is known to lie inside dim `dim` of a view."""
     if isinstance(offset.owner, ir.Block):
         return False

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from xcc._mlir import Value, arith_d, ir
+from xcc._mlir import Type, Value, arith_d, ir
 from xcc.passes.shared.values import i64s, op, splat_constant
 
 __all__ = ["broadcast", "element_of", "is_tile", "like", "neutral", "narrowed", "reduced", "reshaped", "shape_of",
@@ -25,11 +25,11 @@ def element_of(value: Value) -> Any:
     return ir.VectorType(value.type).element_type if is_tile(value) else value.type
 
 
-def vector_of(shape: Sequence[int], element: Any) -> Any:
+def vector_of(shape: Sequence[int], element: Type) -> Any:
     return ir.VectorType.get(list(shape), element) if len(shape) else element
 
 
-def like(value: Value, element: Any) -> Any:
+def like(value: Value, element: Type) -> Any:
     """The type of `value` with other elements."""
     return vector_of(shape_of(value), element)
 
@@ -76,7 +76,7 @@ _FLOATS = {"sum": -0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
 _KINDS = {"sum": "add", "prod": "mul", "and": "and", "or": "or", "xor": "xor", "umax": "maxui", "umin": "minui"}
 
 
-def neutral(kind: str, element: Any) -> Any:
+def neutral(kind: str, element: Type) -> Any:
     """What changes nothing in a reduction of `kind`."""
     if isinstance(element, ir.FloatType):
         return _FLOATS[kind]
@@ -85,7 +85,7 @@ def neutral(kind: str, element: Any) -> Any:
             "max": -(1 << bits - 1), "min": (1 << bits - 1) - 1}[kind]
 
 
-def kind_attr(kind: str, element: Any) -> Any:
+def kind_attr(kind: str, element: Type) -> Any:
     """``#vector.kind<...>`` of a reduction."""
     if kind in ("max", "min"):
         name = f"{kind}{'imumf' if isinstance(element, ir.FloatType) else 'si'}"
@@ -107,7 +107,7 @@ def widened(value: Value, kind: str) -> Any:
     return (arith_d.extui if kind[0] == "u" or element.width == 1 else arith_d.extsi)(whole, value)
 
 
-def narrowed(value: Value, element: Any) -> Any:
+def narrowed(value: Value, element: Type) -> Any:
     """Back to `element`, from what `widened` gave."""
     if element_of(value) == element:
         return value

@@ -137,7 +137,7 @@ def _safe(op: Operation, roots: set[Any]) -> bool:
         and (final.operands[1] != op.operands[0] or _same_place(op, final))
 
 
-def _same_place(read: Any, write: Any) -> bool:
+def _same_place(read: Operation, write: Operation) -> bool:
     rank = ir.MemRefType(read.operands[0].type).rank
     return list(read.operands)[1:1 + rank] == list(write.operands)[2:2 + rank] \
         and read.results[0].type == write.operands[0].type \

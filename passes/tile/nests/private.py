@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from xcc import symbolic
-from xcc._mlir import Value, arith_d, ir, scf_d
+from xcc._mlir import Operation, Type, Value, arith_d, ir, scf_d
 from xcc.passes.shared.combining import combiner, rmw_kind
 from xcc.passes.shared.values import index, op, scalar_attr, splat_constant, vec
 from xcc.passes.tile.lowering.views import mul, value_of
@@ -49,7 +49,7 @@ class Private:
         op("memref.store", [], [combine(old, value), self.copy, place])
 
 
-def updated_only(forall: Any) -> dict[Any, list[Any]]:
+def updated_only(forall: Operation) -> dict[Any, list[Any]]:
     """The updates of each buffer that `forall` only updates, in one way, by the value that they update it through."""
     by_buffer: dict[Any, list[Any]] = {}
     for update in ops_where(forall, lambda o: o.name == "tile.atomic"):
@@ -64,7 +64,7 @@ def updated_only(forall: Any) -> dict[Any, list[Any]]:
     return out
 
 
-def chunked(r: Retiler, forall: Any, updates: dict[Any, list[Any]]) -> bool:
+def chunked(r: Retiler, forall: Operation, updates: dict[Any, list[Any]]) -> bool:
     """Emits `forall` in chunks, with copies for the buffers of `updates`; False where a buffer's size is not plain."""
     extents = {memref: _extent(r, memref) for memref in updates}
     if any(n is None for n in extents.values()):
@@ -87,7 +87,7 @@ def chunked(r: Retiler, forall: Any, updates: dict[Any, list[Any]]) -> bool:
     return True
 
 
-def _instances(r: Retiler, forall: Any, sizes: list[Any], low: Any, high: Any) -> None:
+def _instances(r: Retiler, forall: Operation, sizes: list[Any], low: Any, high: Any) -> None:
     """The instances from `low` to `high`, one after the other."""
     old = forall.regions[0].blocks[0]
     loop = scf_d.ForOp(low, high, index(1), [])
@@ -145,7 +145,7 @@ def _merge(private: Private) -> None:
         scf_d.yield_([])
 
 
-def _neutral(kind: str, element: Any) -> float:
+def _neutral(kind: str, element: Type) -> float:
     if isinstance(element, ir.FloatType):
         return {"add": 0.0, "max": float("-inf"), "min": float("inf")}[kind]
     high = (1 << (element.width - 1)) - 1
@@ -156,22 +156,22 @@ def _kind(update: Any) -> str:
     return str(ir.StringAttr(update.attributes["kind"]).value)
 
 
-def _buffer(memref: Any) -> Any:
+def _buffer(memref: Value) -> Any:
     """The argument that `memref` is a view of all elements of; None where it is something else."""
     if not isinstance(memref.owner, ir.Block) and memref.owner.name == _LINE:
         memref = memref.owner.operands[0]
     return memref if isinstance(memref.owner, ir.Block) else None
 
 
-def _users(memref: Any) -> list[Any]:
+def _users(memref: Value) -> list[Any]:
     """What reads or writes the elements of `memref`, as a line too."""
-    out = []
+    out: list[Any] = []
     for user in (u.owner.operation for u in memref.uses):
         out += _users(user.results[0]) if user.name == _LINE else [user]
     return out
 
 
-def _extent(r: Retiler, memref: Any) -> Any:
+def _extent(r: Retiler, memref: Value) -> Any:
     """How many elements the buffer behind `memref` has; None where its sizes are neither numbers nor symbols."""
     buffer = _buffer(memref)
     function = buffer.owner.owner.operation
@@ -189,13 +189,13 @@ def _extent(r: Retiler, memref: Any) -> Any:
     return value_of(_product(sizes))
 
 
-def _sizes(r: Retiler, forall: Any) -> list[Any]:
+def _sizes(r: Retiler, forall: Operation) -> list[Any]:
     """How far the dims of `forall` go, from 0."""
     dynamic = iter(r.get(v) for v in forall.operands)
     return [next(dynamic) if n == _DYNAMIC else n for n in ir.DenseI64ArrayAttr(forall.attributes["staticUpperBound"])]
 
 
-def _bounds(forall: Any) -> dict[str, Any]:
+def _bounds(forall: Operation) -> dict[str, Any]:
     """The attributes of a forall over one dim, whose end is an operand."""
     one = ir.DenseI64ArrayAttr.get
     own = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 1, 0, 0]), "staticLowerBound": one([0]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Value, ir
+from xcc._mlir import Operation, Value, ir
 from xcc.passes.shared.combining import combining
 from xcc.passes.shared.values import extract, shuffle, splat_constant, vec
 from xcc.passes.tile.lowering.vectors import neutral
@@ -25,7 +25,7 @@ _NAMES = {"add": "sum", "mul": "prod", "maxui": "umax", "minui": "umin", "or": "
 class _Fold:
     """What a vector.multi_reduction does with two pieces."""
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Operation) -> None:
         self.kind = str(source.attributes["kind"]).split("<")[1].split(">")[0]
         self.element = ir.VectorType(source.operands[0].type).element_type
         self.combine: Callable[[Any, Any], Any] = combining(f"<{self.kind}>", self.element)
@@ -43,7 +43,7 @@ class _Fold:
         return extract(piece, 0)
 
 
-def _reduction(r: Retiler, source: Any) -> None:
+def _reduction(r: Retiler, source: Operation) -> None:
     """vector.multi_reduction"""
     value, acc = source.operands
     shape = list(ir.VectorType(value.type).shape)

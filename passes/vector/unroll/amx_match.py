@@ -62,13 +62,13 @@ class Chain:
     steps: list[Step] = field(default_factory=list)
 
 
-def chains(forall: Any) -> list[Chain]:
+def chains(forall: Operation) -> list[Chain]:
     """All that fit in one chunk's body."""
     writes = ops_where(forall, lambda o: o.name == "vector.transfer_write")
     return [c for c in map(_chain, writes) if c is not None]
 
 
-def _chain(write: Any) -> Chain | None:
+def _chain(write: Operation) -> Chain | None:
     value, memory = write.operands[0], write.operands[1]
     t = ir.VectorType(value.type)
     shape = tuple(t.shape)
@@ -121,7 +121,7 @@ def _follow(chain: Chain, value: Value, until: Any = None) -> bool:
     return _alone(until)
 
 
-def _step(chain: Chain, o: Any) -> Step | None:
+def _step(chain: Chain, o: Operation) -> Step | None:
     """One contract of the chain's shape whose operands are tiles of memory."""
     c = Contract(o)
     if "add" not in str(o.attributes["kind"]) or c.group is None or not c.maps[2] or len(c.reduced) != 2:
@@ -175,7 +175,7 @@ def _read(value: Value) -> Read | None:
                 t.element_type.width // 8)
 
 
-def _mask(o: Any, first_index: int) -> bool:
+def _mask(o: Operation, first_index: int) -> bool:
     """Whether a transfer has a mask; `first_index`: of its indices among its operands."""
     rank = ir.MemRefType(o.operands[first_index - 1].type).rank
     return len(o.operands) > first_index + rank + (1 if first_index == 1 else 0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Module, Operation
+from xcc._mlir import Module, Operation, Value
 from xcc.diagnostics import counted
 from xcc.dialects import xt
 from xcc.passes.walk import ops_where
@@ -88,7 +88,7 @@ def _bytes(values: Any) -> Dim:
     return total
 
 
-def _moved(call: Any, function: Any) -> Dim:
+def _moved(call: Operation, function: Operation) -> Dim:
     """The bytes of a dispatch's operands and results; of what it updates in place those that are new."""
     ops = [op.operation for op in function.regions[0].blocks[0].operations]
     new = _updates(ops)
@@ -104,7 +104,7 @@ def _updates(ops: Sequence[Any]) -> Any:
     return None if updated is None else updated.operands[UPDATES[short_name(updated)]]
 
 
-def _kernel(name: str, function: Any, dispatches: int, setup: int) -> KernelSummary:
+def _kernel(name: str, function: Operation, dispatches: int, setup: int) -> KernelSummary:
     block = function.regions[0].blocks[0]
     ops = [op.operation for op in block.operations]
     work: Dim = 0
@@ -122,7 +122,7 @@ def _kernel(name: str, function: Any, dispatches: int, setup: int) -> KernelSumm
     return KernelSummary(name, names, dispatches, read, written, work, dtype, setup)
 
 
-def _read(argument: Any) -> Dim:
+def _read(argument: Value) -> Dim:
     """The bytes of `argument` that a kernel reads: all, or what its gathers take."""
     users = [use.owner.operation for use in argument.uses]
     if not users or not all(short_name(op) in GATHERS and op.operands[0] == argument for op in users):

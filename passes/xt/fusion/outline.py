@@ -144,7 +144,7 @@ class Outliner:
         function.attributes["xt.symbols"] = ir.ArrayAttr.get(symbols)
         return function
 
-    def _unique(self, function: Any, root: str) -> str:
+    def _unique(self, function: Operation, root: str) -> str:
         """Puts `function` into the module under a name, unless an equal one is there; returns the name."""
         text = function.get_asm(enable_debug_info=False)
         if text in self._known:

@@ -162,7 +162,7 @@ def convert(x: Any, src: Any, dst: Any, saturate: bool = False) -> Any:
     return _int_to_float(x, src, dst) if is_float(dst) else _int_to_int(x, src, dst, saturate)
 
 
-def _decode(x: Any, src: Any, kind: Any) -> Any:
+def _decode(x: Value, src: Any, kind: Any) -> Any:
     """The value of a code, in the type `kind`: what `src` is computed in, or i32 (fewer moves between lane widths)."""
     if is_float(src):
         return decode(Lanes(x), str(src)).v

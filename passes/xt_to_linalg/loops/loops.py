@@ -36,7 +36,7 @@ def buffer_type(dims: Sequence[Dim], dtype: Any) -> Any:
 class Buffer:
     """A memref argument with its dims and xt element type."""
 
-    memref: Any
+    memref: Value
     dims: tuple[Dim, ...]
     dtype: Any
 

@@ -115,7 +115,7 @@ class _Columns:
 
     # -- vectors ------------------------------------------------------------------------------------------------
 
-    def _local(self, index: Any, first: Any, rows: int) -> Any:
+    def _local(self, index: Value, first: Any, rows: int) -> Any:
         """Places in the workgroup's range as i32; -1 for those outside and for rows that there are none of."""
         kind = ir.VectorType(index.type)
         width = kind.element_type.width

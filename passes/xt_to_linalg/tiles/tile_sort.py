@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Value, arith_d, ir
+from xcc._mlir import Type, Value, arith_d, ir
 from xcc.dialects import tile
 from xcc.passes.xt_to_linalg.build.registry import converts_to_tiles
 from xcc.passes.xt_to_linalg.build.types import constant, is_float, is_unsigned, stored
@@ -39,11 +39,11 @@ def _int(width: int) -> Any:
     return ir.IntegerType.get_signless(width)
 
 
-def _like(value: Value, element: Any) -> Any:
+def _like(value: Value, element: Type) -> Any:
     return ir.VectorType.get(ir.VectorType(value.type).shape, element)
 
 
-def _splat(like: Any, number: int) -> Any:
+def _splat(like: Value, number: int) -> Any:
     """`number` for each element of the vector `like`."""
     kind = ir.VectorType(like.type)
     width = kind.element_type.width
