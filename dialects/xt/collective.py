@@ -1,12 +1,11 @@
 """What ranks of a mesh do together. Each runs its own program; these ops exchange arrays among a group of them.
 
 The mesh is the module's attribute ``xt.mesh``, [["dp", 2], ["tp", 4]]: named axes, ranks in row-major order. `axes` of
-an op name those in which the ranks of a group differ; a group is ordered likewise. All ranks of a group reach the same
-op with equal types, in the same order. `ranks` is how many a group has.
+an op name those in which the ranks of a group differ; a group is in the order of its ranks, and `ranks` is how many it
+has. All ranks of a group reach the same op with equal types, in the same order.
 """
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,8 @@ from xcc.dialects.xt.indexing import COMBINE
 from xcc.dialects.xt.numeric import NARROW, in_float
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of
 from xcc.dialects.xt.types import TensorType, dtype_name
+from xcc.runtime.mesh import Mesh
+from xcc.runtime.program import COMBINED_TYPES
 from xcc.symbolic import Dim, floordiv, mod
 
 __all__ = ["COLLECTIVES", "MESH", "communicated", "mesh_attribute", "mesh_of"]
@@ -27,24 +28,22 @@ MESH = "xt.mesh"
 Array = np.ndarray[Any, Any]
 
 
-def mesh_of(op: Any) -> dict[str, int] | None:
-    """The axes of the mesh of the module around `op`, or of the module itself; None where it says nothing."""
+def mesh_of(op: Any) -> Mesh | None:
+    """The mesh of the module around `op`, or of the module itself; None where it says nothing."""
     op = op.operation
-    while op.name != "builtin.module" or (MESH not in op.attributes and op.parent is not None):
-        if op.parent is None:
-            return None
-        op = op.parent.operation
-    if MESH not in op.attributes:
+    while op is not None and (op.name != "builtin.module" or MESH not in op.attributes):
+        op = None if op.parent is None else op.parent.operation
+    if op is None:
         return None
-    return {ir.StringAttr(pair[0]).value: ir.IntegerAttr(pair[1]).value
-            for pair in map(ir.ArrayAttr, ir.ArrayAttr(op.attributes[MESH]))}
+    pairs = [ir.ArrayAttr(pair) for pair in ir.ArrayAttr(op.attributes[MESH])]
+    return Mesh(tuple((ir.StringAttr(p[0]).value, ir.IntegerAttr(p[1]).value) for p in pairs))
 
 
-def mesh_attribute(axes: Sequence[tuple[str, int]]) -> Any:
-    """``xt.mesh`` of a mesh of these axes."""
+def mesh_attribute(mesh: Mesh) -> Any:
+    """``xt.mesh`` of `mesh`."""
     i64 = ir.IntegerType.get_signless(64)
     return ir.ArrayAttr.get([ir.ArrayAttr.get([ir.StringAttr.get(name), ir.IntegerAttr.get(i64, size)])
-                             for name, size in axes])
+                             for name, size in mesh.axes])
 
 
 class _Collective:
@@ -63,10 +62,9 @@ class _Collective:
         mesh = mesh_of(op)
         if mesh is None:
             return f"stands in a module without {MESH}"
-        missing = [x for x in a.axes if x not in mesh]
-        if missing or len(set(a.axes)) != len(a.axes) or not a.axes:
-            return f"axes {', '.join(a.axes) or 'none'}: the mesh has {', '.join(mesh)}, each may be named once"
-        count = prod(mesh[x] for x in a.axes)
+        if not a.axes or len(set(a.axes)) != len(a.axes) or any(x not in mesh.names for x in a.axes):
+            return f"axes {', '.join(a.axes) or 'none'}: the mesh has {', '.join(mesh.names)}, each may be named once"
+        count = mesh.group_size(a.axes)
         if getattr(a, "ranks", count) != count:
             return f"ranks is {a.ranks}, the axes {', '.join(a.axes)} have {count}"
         places = [p for pair in _pairs(a) for p in pair] + [getattr(a, "root", 0)]
@@ -84,9 +82,11 @@ def _divided(n: Dim, ranks: int, what: str) -> Dim:
     return floordiv(n, ranks)
 
 
-def _check_combine(x: TensorType) -> None:
-    if x.dtype == "i1":
-        raise InferError("bools have no sum: convert them")
+def _check_combine(x: TensorType, combine: str) -> None:
+    if x.dtype not in COMBINED_TYPES:
+        raise InferError(f"takes {', '.join(COMBINED_TYPES)}, not {x.dtype}")
+    if x.dtype == "i1" and combine not in ("max", "min"):
+        raise InferError(f"bools have no {combine}")
 
 
 class AllReduce(_Collective, XtOp, name="all_reduce"):
@@ -98,7 +98,7 @@ class AllReduce(_Collective, XtOp, name="all_reduce"):
 
     @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
-        _check_combine(x)
+        _check_combine(x, a.combine)
         return x
 
 
@@ -137,7 +137,7 @@ class ReduceScatter(_Collective, XtOp, name="reduce_scatter"):
 
     @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
-        _check_combine(x)
+        _check_combine(x, a.combine)
         dim = axis_of(a.dim, x.rank, "dim")
         return x.with_shape([_divided(n, a.ranks, f"dim {d}") if d == dim else n for d, n in enumerate(x.shape)])
 
@@ -165,7 +165,7 @@ class AllToAll(_Collective, XtOp, name="all_to_all"):
 
 
 class Permute(_Collective, XtOp, name="permute"):
-    """Sends x from place to place of the group: `pairs` has from, to, from, to, ... A place that gets nothing has zeros."""
+    """Sends x between places of the group: `pairs` has from, to, from, to, ... A place that gets nothing has zeros."""
 
     x = operand_()
     axes = texts()

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Mapping, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from xcc.diagnostics import UserError
 from xcc.dialects.xt.collective import communicated, mesh_of
 from xcc.dialects.xt.interpret import Array, Interpreter
 from xcc.dialects.xt.op import Attrs
+from xcc.runtime.mesh import Mesh
 
 __all__ = ["interpret_ranks"]
 
@@ -24,7 +24,7 @@ def interpret_ranks(modules: Sequence[Any], inputs: Sequence[Sequence[Array] | M
     they do not meet: different ops, or different types, in one place of the order.
     """
     mesh = mesh_of(modules[0])
-    if mesh is None or any(mesh_of(m) != mesh for m in modules) or int(np.prod(list(mesh.values()))) != len(modules):
+    if mesh is None or any(mesh_of(m) != mesh for m in modules) or mesh.size != len(modules):
         raise UserError(f"{len(modules)} modules are not the ranks of one mesh, {mesh}")
     meeting = _Meeting(mesh)
     out: list[list[Array]] = [[] for _ in modules]
@@ -32,7 +32,7 @@ def interpret_ranks(modules: Sequence[Any], inputs: Sequence[Sequence[Array] | M
     def run(rank: int) -> None:
         try:
             own = _Rank(modules[rank], None if weights is None else weights[rank], meeting, rank)
-            with modules[rank].context:
+            with modules[rank].context, np.errstate(all="ignore"):
                 out[rank] = own.call(function, inputs[rank], dict(symbols or {}))
         except BaseException as e:
             meeting.fail(e)
@@ -62,33 +62,19 @@ class _Rank(Interpreter):
 
 
 class _Meeting:
-    """Where ranks leave their arrays and find the others': in each group the ops have numbers in the order of a rank."""
+    """Where ranks leave their arrays and find the others': the ops of a group have numbers, in the order of a rank."""
 
-    def __init__(self, mesh: Mapping[str, int]) -> None:
-        self.sizes = list(mesh.values())
-        self.names = list(mesh)
-        self.places = list(product(*(range(n) for n in self.sizes)))        # coordinates of each rank
+    def __init__(self, mesh: Mesh) -> None:
+        self.mesh = mesh
         self.changed = threading.Condition()
         self.left: dict[tuple[Any, int], dict[int, tuple[str, Array]]] = {}
         self.count: dict[tuple[int, Any], int] = {}
         self.gone: set[int] = set()
         self.problem: BaseException | None = None
 
-    def group(self, rank: int, axes: Sequence[str]) -> tuple[int, ...]:
-        """The ranks that differ from `rank` in `axes` alone, in row-major order of these."""
-        numbers = [self.names.index(x) for x in axes]
-        own = self.places[rank]
-        out = []
-        for at in product(*(range(self.sizes[n]) for n in numbers)):
-            coordinates = list(own)
-            for n, c in zip(numbers, at, strict=True):
-                coordinates[n] = c
-            out.append(self.places.index(tuple(coordinates)))
-        return tuple(out)
-
     def exchange(self, rank: int, name: str, a: Attrs, x: Array) -> tuple[list[Array], int]:
         """The arrays of the group of `rank`, in order, and the rank's place in it."""
-        group = self.group(rank, a.axes)
+        group = self.mesh.group(rank, a.axes)
         number = self.count.get((rank, group), 0)
         self.count[rank, group] = number + 1
         what = f"xt.{name} {sorted(vars(a).items())} of {x.dtype}{list(x.shape)}"
@@ -101,7 +87,8 @@ class _Meeting:
             if self.problem is None and len(slot) < len(group):
                 self.problem = UserError(f"rank {rank} waits at {what}, another rank has ended")
             if self.problem is None and len({w for w, _ in slot.values()}) > 1:
-                self.problem = UserError("ranks do not meet: " + "; ".join(f"rank {r}: {w}" for r, (w, _) in slot.items()))
+                self.problem = UserError("ranks do not meet: " + "; ".join(
+                    f"rank {r} is at {w}" for r, (w, _) in sorted(slot.items())))
             if self.problem is not None:
                 self.changed.notify_all()
                 raise self.problem

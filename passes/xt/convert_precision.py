@@ -141,7 +141,7 @@ class _Converter:
 
     def _spreads(self, op: Any) -> bool:
         cls = xt.op_class(op)
-        return cls is not None and cls.access in SPREADING and op not in self.wide
+        return cls is not None and (cls.access in SPREADING or cls.effects) and op not in self.wide
 
     def _follows(self, op: Any) -> bool:
         """Whether every f32 operand is a constant or comes from a wide op that is no composite, and one does."""
