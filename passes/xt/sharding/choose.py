@@ -1,0 +1,252 @@
+"""Which way each op is divided: the cheapest, in seconds, found by a beam search in the order of the program.
+
+A state of the search is which placements the values have that are still read. Two ways to the same state are one from
+there on, the cheaper. Values made of weights and constants alone are in no state: each reader takes the part that it
+wants, and pays for the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+from xcc.dialects.xt.types import TensorType
+from xcc.passes.xt.graph.op_graph import short_name
+from xcc.passes.xt.sharding.cost import Costs, best_move
+from xcc.passes.xt.sharding.factors import Strategy
+from xcc.passes.xt.sharding.placement import WHOLE, Placement, partial
+from xcc.passes.xt.sharding.sites import Site, Sites
+
+__all__ = ["Choice", "Wanted", "choose"]
+
+WIDTH = 48          # states that go on
+LIGHT = 1e-3        # of all seconds, or of all bytes of weights: an op below it, of whole operands, stays whole
+
+Have = dict[Any, tuple[Placement, ...]]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is given: placements of arguments, those from which results may be returned, and those weights may have.
+
+    price: seconds for a byte of a weight on a rank.
+    """
+
+    arguments: Mapping[Any, Placement]
+    results: Sequence[Sequence[Placement]]
+    weights: Mapping[str, Placement] = field(default_factory=dict)
+    price: float = 0.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A strategy for each op that is not free, the placement of each result, the seconds, the bytes of weights."""
+
+    strategies: Mapping[Any, Strategy]
+    results: tuple[Placement, ...]
+    seconds: float
+    weights: int
+
+
+@dataclass(eq=False)
+class _State:
+    seconds: float
+    have: Have
+    before: _State | None = None
+    chosen: Any = None
+
+
+class FreeValues:
+    """What it costs that a rank has a value, in a placement, that is made of weights and constants alone."""
+
+    def __init__(self, sites: Sites, costs: Costs, wanted: Wanted) -> None:
+        self.sites, self.costs, self.wanted = sites, costs, wanted
+        self.known: dict[tuple[Any, Placement], tuple[float, Strategy | None]] = {}
+
+    def seconds(self, value: Any, p: Placement) -> float:
+        return self.best(value, p)[0]
+
+    def best(self, value: Any, p: Placement) -> tuple[float, Strategy | None]:
+        """The cost, and the way in which the op that makes `value` makes it so; None where it makes the whole, of
+        which each rank takes its part."""
+        key = (value, p)
+        if key not in self.known:
+            self.known[key] = (inf, None) if p.kind == "partial" else self._best(self.sites.maker[value], value, p)
+        return self.known[key]
+
+    def _best(self, site: Site, value: Any, p: Placement) -> tuple[float, Strategy | None]:
+        number = site.results.index(value)
+        if short_name(site.op) == "weight":
+            return self._weight(site, p)
+        found: list[tuple[float, Strategy | None]] = []
+        for s in site.strategies:
+            if s.results[number] == p:
+                found.append((sum(self.seconds(v, q) for v, q in zip(site.operands, s.operands, strict=True)), s))
+        if p != WHOLE:
+            found.append((self.seconds(value, WHOLE), None))
+        return min(found, key=lambda f: f[0])
+
+    def _weight(self, site: Site, p: Placement) -> tuple[float, Strategy | None]:
+        nbytes = self.costs.nbytes(site.view.results[0])
+        fixed = self.wanted.weights.get(site.view.a.name)
+        against = 1e3 if fixed is not None and fixed != p else 0.0
+        whole = self.wanted.price * nbytes + against
+        ways = [s for s in site.strategies if s.results[0] == p]
+        if p == WHOLE or not ways:
+            return whole, site.whole if p == WHOLE else None
+        return self.wanted.price * nbytes / self.costs.ranks + against, ways[0]
+
+
+def choose(sites: Sites, costs: Costs, wanted: Wanted) -> Choice:
+    """The cheapest of what the search finds; the same on every machine and for every rank."""
+    return _Search(sites, costs, wanted).run()
+
+
+class _Search:
+    def __init__(self, sites: Sites, costs: Costs, wanted: Wanted) -> None:
+        self.sites, self.costs, self.wanted = sites, costs, wanted
+        self.free = FreeValues(sites, costs, wanted)
+        self.work = [s for s in sites.all if not s.free]
+        self.seconds = {s: costs.seconds(s.view) for s in self.work}
+        self.sizes: dict[Any, int] = {}
+        self.last: dict[Any, int] = {}
+        for n, site in enumerate(self.work):
+            self.last.update(dict.fromkeys(site.operands, n))
+        self.last.update(dict.fromkeys(sites.returned, len(self.work)))
+        self.light = LIGHT * sum(self.seconds.values()), LIGHT * sites.nbytes_of_weights(costs.nbytes)
+        self.partial = self._partials()
+
+    def run(self) -> Choice:
+        states = [_State(0.0, {v: (p,) for v, p in self.wanted.arguments.items() if v in self.last})]
+        for n, site in enumerate(self.work):
+            states = self._step(n, site, states)
+        ends = [self._end(s) for s in states]
+        state, results = min(ends, key=lambda e: e[0].seconds)
+        strategies: dict[Any, Strategy] = {}
+        end: _State | None = state.before
+        while end is not None and end.chosen is not None:
+            strategies[end.chosen[0].op] = end.chosen[1]
+            end = end.before
+        return Choice(strategies, results, state.seconds, self._weights(strategies, results))
+
+    def _step(self, n: int, site: Site, states: list[_State]) -> list[_State]:
+        ways = [(s, self._own_seconds(site, s)) for s in (*site.strategies, *self._linear(site))]
+        heavy = self.seconds[site] > self.light[0] or self._reads_weights(site)
+        gone = [v for v in dict.fromkeys((*site.operands, *site.results)) if self.last.get(v, -1) <= n]
+        best: dict[Any, _State] = {}
+        for state in states:
+            light = not heavy and all(WHOLE in state.have[v] for v in site.operands if not self.sites.is_free(v))
+            for s, seconds in ways[:1] if light else ways:
+                new = self._applied(site, s, state, seconds)
+                if new is None:
+                    continue
+                for v in gone:
+                    new.have.pop(v, None)
+                key = frozenset((v, frozenset(ps)) for v, ps in new.have.items())
+                if key not in best or new.seconds < best[key].seconds:
+                    best[key] = new
+        return sorted(best.values(), key=lambda s: s.seconds)[:WIDTH]
+
+    def _applied(self, site: Site, s: Strategy, state: _State, seconds: float) -> _State | None:
+        """The state behind `site`, divided by `s`; None where there is no way to what that wants."""
+        have, total = dict(state.have), state.seconds + seconds
+        for v, p in zip(site.operands, s.operands, strict=True):
+            if self.sites.is_free(v):
+                continue
+            move = best_move(self.costs, have[v], p, self._size(v))
+            total += move.seconds
+            if total == inf:
+                return None
+            have[v] = moved(have[v], p)
+        have.update({v: (p,) for v, p in zip(site.results, s.results, strict=True)})
+        return _State(total, have, state, (site, s))
+
+    def _own_seconds(self, site: Site, s: Strategy) -> float:
+        """The op's own, and what its free operands cost."""
+        ranks = 1 if s.factor is None or s.is_whole else self.costs.ranks
+        free = sum(self.free.seconds(v, p) for v, p in zip(site.operands, s.operands, strict=True)
+                   if self.sites.is_free(v))
+        return self.seconds[site] / ranks + free
+
+    def _end(self, state: _State) -> tuple[_State, tuple[Placement, ...]]:
+        """The results brought to where they are wanted."""
+        have, total, results = dict(state.have), state.seconds, []
+        for v, wanted in zip(self.sites.returned, self.wanted.results, strict=True):
+            if self.sites.is_free(v):
+                p = min(wanted, key=lambda p: self.free.seconds(v, p))
+                total += self.free.seconds(v, p)
+            else:
+                moves = [(best_move(self.costs, have[v], p, self._size(v)).seconds, n) for n, p in enumerate(wanted)]
+                total += min(moves)[0]
+                p = wanted[min(moves)[1]]
+                have[v] = moved(have[v], p)
+            results.append(p)
+        return _State(total, have, state), tuple(results)
+
+    def _size(self, value: Any) -> int:
+        if value not in self.sizes:
+            self.sizes[value] = self.costs.nbytes(TensorType.of(value))
+        return self.sizes[value]
+
+    def _reads_weights(self, site: Site) -> bool:
+        return any(self.sites.is_free(v) and self._size(v) > self.light[1] for v in site.operands)
+
+    def _partials(self) -> dict[Any, set[str]]:
+        """How values may be partial."""
+        out: dict[Any, set[str]] = {}
+        for site in self.work:
+            made = {c for s in site.strategies for p in s.results if (c := p.combine)}
+            if site.rule.keeps and site.operands:
+                made |= out.get(site.operands[0], set())
+            elif any("add" in out.get(site.operands[n], ()) for group in site.rule.linear for n in group):
+                made |= {"add"}
+            for v in site.results:
+                out[v] = made
+        return out
+
+    def _linear(self, site: Site) -> list[Strategy]:
+        """Ways in which partial operands give partial results."""
+        out: list[Strategy] = []
+        for group in site.rule.linear:
+            kinds = [self.partial.get(site.operands[n], set()) for n in group]
+            common = sorted(set.intersection(*kinds)) if kinds else []
+            for combine in common if site.rule.keeps else [c for c in common if c == "add"]:
+                operands = tuple(partial(combine) if n in group else WHOLE for n in range(len(site.operands)))
+                out.append(Strategy(operands, (partial(combine),) * len(site.results)))
+        return out
+
+    def _weights(self, strategies: Mapping[Any, Strategy], results: Sequence[Placement]) -> int:
+        """The bytes of weights that a rank holds."""
+        parts: dict[tuple[str, Placement], int] = {}
+
+        def visit(value: Any, p: Placement) -> None:
+            site = self.sites.maker[value]
+            way = self.free.best(value, p)[1]
+            if way is None:
+                return visit(value, WHOLE) if short_name(site.op) != "weight" else note(site, WHOLE)
+            if short_name(site.op) == "weight":
+                return note(site, p)
+            for v, q in zip(site.operands, way.operands, strict=True):
+                visit(v, q)
+
+        def note(site: Site, p: Placement) -> None:
+            size = self.costs.nbytes(site.view.results[0])
+            parts[site.view.a.name, p] = size if p == WHOLE else size // self.costs.ranks
+
+        for site in self.work:
+            for v, p in zip(site.operands, strategies[site.op].operands, strict=True):
+                if self.sites.is_free(v):
+                    visit(v, p)
+        for v, p in zip(self.sites.returned, results, strict=True):
+            if self.sites.is_free(v):
+                visit(v, p)
+        return sum(parts.values())
+
+
+def moved(have: tuple[Placement, ...], p: Placement) -> tuple[Placement, ...]:
+    """The placements of a value that was brought to `p`, too; of a whole one each rank has all parts."""
+    if p in have or (WHOLE in have and p.kind == "split"):
+        return have
+    return (p,) if p == WHOLE else (*have, p)
