@@ -25,7 +25,6 @@ from xcc.dialects import xt
 from xcc.dialects.xt.collective import MESH, mesh_attribute
 from xcc.dialects.xt.types import TensorType
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.op_graph import short_name
 from xcc.passes.xt.graph.rewrite import dim_bounds, erase_dead
 from xcc.passes.xt.sharding.batch import spread_batch
 from xcc.passes.xt.sharding.choose import Choice, FreeValues, Wanted, choose
@@ -101,7 +100,7 @@ class _Axis:
         arguments = {v: self._given(n, v, batch) for n, v in enumerate(self.block.arguments)}
         weights = self._weights(sites)
         sites.propagate([*arguments.items(), *((s.results[0], weights[s.view.a.name]) for s in sites.all
-                                               if short_name(s.op) == "weight" and s.view.a.name in weights)])
+                                               if s.view.name == "weight" and s.view.a.name in weights)])
         results = [self._returned(n, v, batch) for n, v in enumerate(sites.returned)]
         wanted, choice = self._choice(sites, costs, arguments, results, weights)
         store = WeightStore() if self.ctx.weights is None else self.ctx.weights
@@ -131,7 +130,7 @@ class _Axis:
     def _share(self, sites: Sites, costs: Costs) -> float:
         """The fewest bytes of weights that a rank can hold."""
         sizes = {s.view.a.name: (costs.nbytes(s.view.results[0]), len(s.strategies) > 1)
-                 for s in sites.all if short_name(s.op) == "weight"}
+                 for s in sites.all if s.view.name == "weight"}
         return sum(size / (self.mover.ranks if cut else 1) for size, cut in sizes.values())
 
     def _wish(self, name: str, t: TensorType, what: str) -> Placement | None:
@@ -166,7 +165,7 @@ class _Axis:
         return [split(0)] if batch is not None and t.rank and t.shape[0] - batch == 0 else [WHOLE]
 
     def _weights(self, sites: Sites) -> dict[str, Placement]:
-        names = {s.view.a.name: s.view.results[0] for s in sites.all if short_name(s.op) == "weight"}
+        names = {s.view.a.name: s.view.results[0] for s in sites.all if s.view.name == "weight"}
         wishes = {name: self._wish(name, t, "weight") for name, t in names.items()}
         return {name: p for name, p in wishes.items() if p is not None}
 

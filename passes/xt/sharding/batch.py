@@ -18,7 +18,7 @@ __all__ = ["spread_batch"]
 
 
 def spread_batch(module: Any, main: Any, ranks: int) -> Dim | None:
-    """The size of the whole batch, the first dim of the first input that has a dim and divides; None where there is none.
+    """The size of the whole batch, the first dim of the first input that has dims; None where it does not divide.
 
     A symbol ``batch`` becomes ``2*batch`` everywhere: from here on it is what one of two ranks has.
     """

@@ -13,7 +13,6 @@ from math import inf
 from typing import Any
 
 from xcc.dialects.xt.types import TensorType
-from xcc.passes.xt.graph.op_graph import short_name
 from xcc.passes.xt.sharding.cost import Costs, best_move
 from xcc.passes.xt.sharding.factors import Strategy
 from xcc.passes.xt.sharding.placement import WHOLE, Placement, partial
@@ -78,7 +77,7 @@ class FreeValues:
 
     def _best(self, site: Site, value: Any, p: Placement) -> tuple[float, Strategy | None]:
         number = site.results.index(value)
-        if short_name(site.op) == "weight":
+        if site.view.name == "weight":
             return self._weight(site, p)
         found: list[tuple[float, Strategy | None]] = []
         for s in site.strategies:
@@ -225,8 +224,8 @@ class _Search:
             site = self.sites.maker[value]
             way = self.free.best(value, p)[1]
             if way is None:
-                return visit(value, WHOLE) if short_name(site.op) != "weight" else note(site, WHOLE)
-            if short_name(site.op) == "weight":
+                return visit(value, WHOLE) if site.view.name != "weight" else note(site, WHOLE)
+            if site.view.name == "weight":
                 return note(site, p)
             for v, q in zip(site.operands, way.operands, strict=True):
                 visit(v, q)

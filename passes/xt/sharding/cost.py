@@ -72,12 +72,12 @@ class Costs:
         return 0
 
     def collective(self, kind: str, nbytes: float) -> float:
-        """Of a value of `nbytes` in all: ring algorithms, whose steps overlap."""
+        """Of a value of `nbytes` in all: the bytes of ring algorithms, and one latency, as small ones go by trees."""
         n = self.ranks
         share = {"all_reduce": 2 * (n - 1) / n, "all_gather": (n - 1) / n, "reduce_scatter": (n - 1) / n,
                  "all_to_all": (n - 1) / (n * n), "permute": 1.0, "collective_broadcast": 1.0}[kind]
         latency = getattr(self.chip, "link_latency", 0) * 1e-9
-        return latency * (2 if kind == "all_reduce" else 1) + share * nbytes / self.link
+        return latency + share * nbytes / self.link
 
     @property
     def link(self) -> float:

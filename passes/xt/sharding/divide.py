@@ -13,7 +13,6 @@ from xcc.diagnostics import CompilerBug
 from xcc.dialects import xt
 from xcc.dialects.xt.reading import Attrs
 from xcc.dialects.xt.types import TensorType
-from xcc.passes.xt.graph.op_graph import short_name
 from xcc.passes.xt.graph.rewrite import at
 from xcc.passes.xt.sharding.choose import Choice, FreeValues, Have, moved
 from xcc.passes.xt.sharding.cost import Costs, best_move
@@ -154,7 +153,7 @@ class Divider:
 
     def _source(self, site: Site, p: Placement, way: Strategy) -> Any:
         """This rank's part of a weight or a constant."""
-        name, t = short_name(site.op), self._local_type(site.results[0], p)
+        name, t = site.view.name, self._local_type(site.results[0], p)
         if name == "constant":
             whole = np.asarray(xt.attrs_of(site.op).value)
             return xt.constant(np.ascontiguousarray(part_of(whole, p, self.mover.ranks, self.mover.place)), t.dtype)

@@ -1,9 +1,9 @@
 """What a rule says of an op: its loop indices, and which dims of operands and results each of them runs over.
 
-A *factor* is such an index (GSPMD and Shardy call it so, too). Ranks that share it have a part of each operand and result
-that has it, and the whole of those that have not; where no result has it, it is summed over (or its maximum is taken,
-...), and results are partial. A dim may be several factors, the major one first: of the dim 12 * 64 that a reshape makes
-of heads and features, the features are one index within `outer` = 12 segments.
+A *factor* is such an index (Shardy calls it so, too). Ranks that share it have a part of each operand and result that
+has it, and the whole of those that have not; where no result has it, it is summed over (or its maximum is taken, ...),
+and results are partial. A dim may be several factors, the major one first: of the dim 12 * 64 that a reshape makes of
+heads and features, the features are one index within `outer` = 12 segments.
 """
 
 from __future__ import annotations
@@ -155,7 +155,8 @@ def strategy_of(factor: Factor, times: Dim, ranks: int) -> Strategy | None:
         return None
     operands = tuple(WHOLE if s is None else split(s.dim, s.outer * times) for s in factor.operands)
     none = partial(factor.combine) if factor.combine else WHOLE
-    return Strategy(operands, tuple(none if s is None else split(s.dim, s.outer * times) for s in factor.results), factor)
+    results = tuple(none if s is None else split(s.dim, s.outer * times) for s in factor.results)
+    return Strategy(operands, results, factor)
 
 
 def same_factor(a: Side | None, placement: Placement) -> Dim | None:

@@ -69,7 +69,7 @@ class Mover:
 
 
 def _apart(shape: Sequence[Dim], p: Placement, ranks: int) -> tuple[tuple[Dim, ...], int]:
-    """`shape`, of which each of `ranks` has its part, with the segments as a dim of their own, and the dim behind it."""
+    """`shape`, of which each of `ranks` has its part, with the segments as a dim of their own; the dim behind it."""
     size = floordiv(shape[p.dim], ranks)
     if p.segments == 1:
         return (*shape[:p.dim], size, *shape[p.dim + 1:]), p.dim

@@ -1,9 +1,9 @@
 """Where the elements of a value are, among the ranks of one axis.
 
 - *whole*: each rank has all of them;
-- *split* along a dim: the dim is seen as `segments` equal parts, and each rank has its share of each of them, one behind
-  the other. With one segment that is a block of neighbours. The columns of q, k and v in one matrix are three segments:
-  each rank has the q, k and v of its heads;
+- *split* along a dim: the dim is seen as `segments` equal parts, and each rank has its share of each of them, one
+  behind the other. With one segment that is a block of neighbours. The columns of q, k and v in one matrix are three
+  segments: each rank has the q, k and v of its heads;
 - *partial*: each rank has an array of the value's shape, and their sum (or max, ...) is the value.
 """
 

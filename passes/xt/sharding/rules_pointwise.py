@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from xcc.dialects.xt.types import is_float
 from xcc.passes.xt.sharding.factors import Factor, OpView, Rule, Side, rule
 
 __all__ = ["aligned"]
 
 LINEAR: dict[str, tuple[tuple[int, ...], ...]] = {
-    "add": ((0, 1),), "sub": ((0, 1),), "neg": ((0,),), "mul": ((0,), (1,)), "div": ((0,),), "select": ((1, 2),)}
+    "add": ((0, 1),), "sub": ((0, 1),), "neg": ((0,),), "mul": ((0,), (1,)), "select": ((1, 2),)}
 
 
 def aligned(v: OpView, operand: int, dim: int) -> int | None:
@@ -33,12 +34,10 @@ def broadcast_factors(v: OpView, operands: tuple[int, ...], skip: tuple[int, ...
 @rule("pointwise", "gelu")
 def pointwise(v: OpView) -> Rule:
     """Each dim of the result, and of the operands that are not stretched along it."""
+    floats = bool(v.operands) and is_float(v.operands[0].dtype) and is_float(v.results[0].dtype)
     linear = LINEAR.get(v.name, ())
-    if v.name == "convert" and v.operands[0].dtype.startswith(("f", "bf")) and v.results[0].dtype.startswith(("f", "bf")):
-        linear = ((0,),)
-    if any(t.dtype == "i1" for n in linear for t in (v.operands[n[0]],)) or (
-            v.name == "div" and not v.results[0].dtype.startswith(("f", "bf"))):
-        linear = ()
+    if v.name in ("convert", "div"):
+        linear = ((0,),) if floats else ()
     return Rule(tuple(broadcast_factors(v, tuple(range(len(v.operands))))), linear)
 
 

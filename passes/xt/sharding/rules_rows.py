@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc.passes.xt.sharding.factors import Factor, OpView, Rule, Side, Strategy, rule
+from xcc.dialects.xt.resize import resized
+from xcc.passes.xt.sharding.factors import OpView, Rule, Side, Strategy, rule
 from xcc.passes.xt.sharding.rules_pointwise import broadcast_factors
 from xcc.runtime.program import COMBINED_TYPES
 
@@ -68,10 +69,9 @@ def reduce_window(v: OpView) -> Rule:
 
 @rule("resize")
 def resize(v: OpView) -> Rule:
-    """Dims that keep their size, where nothing is cut out of x."""
-    given = [len(getattr(v.a, name, ())) for name in ("scales", "roi")]
-    kept: list[Factor] = [] if any(given) else v.same()
-    return Rule(tuple(kept))
+    """Dims that keep their size, and are copied."""
+    pairs = enumerate(zip(v.operands[0].shape, v.results[0].shape, strict=True))
+    return Rule(tuple(v.same(skip=[d for d, (n, m) in pairs if resized(v.a, d, n, m)])))
 
 
 @rule("dft")

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xcc.dialects import xt
-from xcc.passes.xt.graph.op_graph import short_name
 from xcc.passes.xt.sharding.factors import OpView, Rule, Strategy, rule_of, same_factor, strategy_of
 from xcc.passes.xt.sharding.placement import WHOLE, Placement
 
@@ -125,7 +124,7 @@ class Sites:
 
     def nbytes_of_weights(self, nbytes: Any) -> int:
         """The bytes of all weights that are read."""
-        return sum(nbytes(site.view.results[0]) for site in self.all if short_name(site.op) == "weight")
+        return sum({s.view.a.name: nbytes(s.view.results[0]) for s in self.all if s.view.name == "weight"}.values())
 
 
 def captured(op: Any) -> list[Any]:
