@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xcc.diagnostics import UserError
+from xcc.runtime.cuda_api import on_gpu
 from xcc.runtime.cuda_driver import CudaDriver
 from xcc.runtime.gpu_code import modules_of
 from xcc.runtime.gpu_executor import GpuExecutor
@@ -17,13 +18,14 @@ __all__ = ["best_version", "make_executor"]
 CUBIN, PTX = ".cubin", ".ptx"
 
 
-def make_executor(program: Program, members: Mapping[str, Any], weights: Any, manifest: Mapping[str, Any]
-                  ) -> GpuExecutor:
-    """The executor of an artifact's members on the first GPU; UserError when that can run none of its code versions."""
-    driver = CudaDriver()
-    version, suffixes = best_version(versions_of(program, members, weights, manifest), driver.capability)
-    blobs, holders = modules_of(version.members, version.kernels, suffixes)
-    return GpuExecutor(driver, version.program, blobs, weights, holders)
+def make_executor(program: Program, members: Mapping[str, Any], weights: Any, manifest: Mapping[str, Any], *,
+                  device: int = 0) -> GpuExecutor:
+    """The executor of an artifact's members on GPU `device`; UserError when that can run none of its code versions."""
+    with on_gpu(device):
+        driver = CudaDriver(device)
+        version, suffixes = best_version(versions_of(program, members, weights, manifest), driver.capability)
+        blobs, holders = modules_of(version.members, version.kernels, suffixes)
+        return GpuExecutor(driver, version.program, blobs, weights, holders)
 
 
 def best_version(versions: Sequence[Version], capability: tuple[int, int]) -> tuple[Version, tuple[str, ...]]:

@@ -98,13 +98,14 @@ class GpuExecutor:
         are read where they lie; else they are copied, as :meth:`replay` wants it. borrow: outputs are DeviceArrays of
         the executor's memory, good until the next run.
         """
-        self.driver.activate()
+        self.driver.enter()
         self.driver.use(stream)
         try:
             return self._run_from(inputs, symbols, out or [None] * len(self.program.outputs), stream,
                                   in_place and self.driver.edits_graphs, borrow)
         finally:
             self.driver.use(None)
+            self.driver.leave()
 
     def _run_from(self, inputs: Sequence[Any], symbols: Mapping[str, int], out: Sequence[Any], stream: int | None,
                   in_place: bool, borrow: bool) -> list[Any]:
@@ -113,9 +114,10 @@ class GpuExecutor:
         on_device = stream is not None or not all(isinstance(v, np.ndarray) for v in inputs)
         lying: dict[int, Any] = {}      # buffers that need no room
         if in_place:
-            lying = {i: v for i, v in zip(self.program.inputs, inputs, strict=True) if _can_lie(v)}
+            lying = {i: v for i, v in zip(self.program.inputs, inputs, strict=True) if self._can_lie(v)}
         if in_place and not self._limits:
-            lying |= {i: v for i, v in zip(self.program.outputs, out, strict=True) if _can_lie(v) and i in self._own}
+            lying |= {i: v for i, v in zip(self.program.outputs, out, strict=True)
+                      if self._can_lie(v) and i in self._own}
             lying |= {i: self._new(i, shape.env, stream) for i, v in zip(self.program.outputs, out, strict=True)
                       if on_device and not borrow and v is None and i in self._own}
         self._places.put_in_rooms(shape, {i: v.pointer for i, v in lying.items()}, stream)
@@ -124,6 +126,8 @@ class GpuExecutor:
         for i, value in zip(self.program.inputs, inputs, strict=True):
             if isinstance(value, np.ndarray):
                 self.driver.upload(shape.addresses[i], value)
+            elif value.device_id != self.driver.number:
+                self.driver.copy_from(value.device_id, shape.addresses[i], value.pointer, self._bytes(value))
             elif i not in lying:
                 self.driver.copy(shape.addresses[i], value.pointer, self._bytes(value))
         env = dict(shape.env)
@@ -151,7 +155,7 @@ class GpuExecutor:
         of :attr:`own_outputs`; 0 for what has no element. arena: of :meth:`arena_bytes` that no other stream uses.
         captured: the caller captures the stream.
         """
-        self.driver.activate()
+        self.driver.enter()
         self.driver.use(stream)
         try:
             shape = self._places.new(symbols) if captured else self._places.shape(symbols, stream)
@@ -165,6 +169,7 @@ class GpuExecutor:
                 self._run_slowly(shape, stream, captured)
         finally:
             self.driver.use(None)
+            self.driver.leave()
 
     def _run_slowly(self, shape: PlacedShape, stream: int, captured: bool) -> None:
         """A run that does not replay one graph that there is."""
@@ -212,18 +217,21 @@ class GpuExecutor:
         assert self._last is not None
         shape, env, stream = self._last
         i = self.program.outputs[n]
-        self.driver.use(stream)
-        try:
-            self.driver.copy(target, self._body.address(i, shape, env),
-                             prod(self.output_shape(n)) * DTYPE_BYTES[self.program.buffers[i].dtype])
-        finally:
-            self.driver.use(None)
+        with self.driver.current():
+            self.driver.use(stream)
+            try:
+                self.driver.copy(target, self._body.address(i, shape, env),
+                                 prod(self.output_shape(n)) * DTYPE_BYTES[self.program.buffers[i].dtype])
+            finally:
+                self.driver.use(None)
 
     def to_host(self, tensor: Any) -> Any:
         """A numpy copy of a contiguous DLPack tensor on the device, after what was enqueued before."""
-        self.driver.activate()
         array = np.empty(tensor.shape, numpy_dtype(tensor.dtype))
-        self.driver.download(array, tensor.pointer)
+        with self.driver.current():
+            if tensor.device_id != self.driver.number:
+                self.driver.wait_for_gpu(tensor.device_id)
+            self.driver.download(array, tensor.pointer)
         return array
 
     def replay(self, symbols: Mapping[str, int]) -> None:
@@ -246,8 +254,9 @@ class GpuExecutor:
         from xcc.runtime.gpu_profile import profile
 
         self.run(inputs, symbols, in_place=False)
-        self._in_rooms(symbols)         # before launches are captured
-        return profile(self, symbols)
+        with self.driver.current():
+            self._in_rooms(symbols)         # before launches are captured
+            return profile(self, symbols)
 
     def _output(self, i: int, target: Any, shape: PlacedShape, env: Mapping[str, int]) -> Any:
         """`target` with the numbers of output `i`; None: a numpy array."""
@@ -286,8 +295,7 @@ class GpuExecutor:
     def _bytes(self, array: Any) -> int:
         return int(prod(array.shape)) * DTYPE_BYTES[array.dtype]
 
-
-def _can_lie(value: Any) -> bool:
-    """Whether kernels can use the array where it is."""
-    return value is not None and not isinstance(value, np.ndarray) and not value.pointer % ALIGNMENT \
-        and not getattr(value, "shared", False)
+    def _can_lie(self, value: Any) -> bool:
+        """Whether kernels can use the array where it is."""
+        return value is not None and not isinstance(value, np.ndarray) and not value.pointer % ALIGNMENT \
+            and value.device_id == self.driver.number and not value.shared

@@ -8,7 +8,7 @@ from typing import Any
 from xcc.diagnostics import UserError
 from xcc.runtime.gpu_code import modules_of
 from xcc.runtime.gpu_executor import GpuExecutor
-from xcc.runtime.hip_driver import HipDriver
+from xcc.runtime.hip_driver import HipDriver, on_gpu
 from xcc.runtime.program import Program
 from xcc.runtime.versions import Version, versions_of
 
@@ -17,13 +17,14 @@ __all__ = ["make_executor", "version_for"]
 SUFFIX = ".hsaco"
 
 
-def make_executor(program: Program, members: Mapping[str, Any], weights: Any, manifest: Mapping[str, Any]
-                  ) -> GpuExecutor:
-    """The executor of an artifact's members on the first GPU; UserError when none of its versions is for it."""
-    driver = HipDriver()
-    version = version_for(versions_of(program, members, weights, manifest), driver.architecture)
-    blobs, holders = modules_of(version.members, version.kernels, (SUFFIX,))
-    return GpuExecutor(driver, version.program, blobs, weights, holders)
+def make_executor(program: Program, members: Mapping[str, Any], weights: Any, manifest: Mapping[str, Any], *,
+                  device: int = 0) -> GpuExecutor:
+    """The executor of an artifact's members on GPU `device`; UserError when none of its versions is for it."""
+    with on_gpu(device):
+        driver = HipDriver(device)
+        version = version_for(versions_of(program, members, weights, manifest), driver.architecture)
+        blobs, holders = modules_of(version.members, version.kernels, (SUFFIX,))
+        return GpuExecutor(driver, version.program, blobs, weights, holders)
 
 
 def version_for(versions: Sequence[Version], architecture: str) -> Version:

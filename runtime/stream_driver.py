@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -91,9 +91,17 @@ class StreamDriver:
     def _do(self, name: str, *args: Any) -> None:
         self.call(self.renamed.get(name) or self.prefix + name, *args)
 
-    @contextlib.contextmanager
-    def current(self) -> Iterator[None]:
+    def current(self) -> contextlib.AbstractContextManager[None]:
         """The GPU is current on the calling thread meanwhile, and then what was before."""
+        raise NotImplementedError
+
+    def enter(self) -> None:
+        """Makes the GPU current on the calling thread until :meth:`leave`, in as few calls as it takes: with one GPU
+        nothing need be as before. Not for calls from several threads at once."""
+        raise NotImplementedError
+
+    def leave(self) -> None:
+        """What was current before :meth:`enter` is so again."""
         raise NotImplementedError
 
     def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:

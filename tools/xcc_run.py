@@ -23,6 +23,7 @@ def parser() -> ArgumentParser:
     p.add_argument("--dim", action="append", default=[], metavar="N=SIZE", help="a symbolic dim of random inputs")
     p.add_argument("--threads", type=int, default=0, metavar="N",
                    help="cpu threads (default: XCC_THREADS, what the model was compiled for, or one a core)")
+    p.add_argument("--device", type=int, default=None, metavar="N", help="the number of the GPU to run on (default 0)")
     p.add_argument("-o", "--output", default="", metavar="PATH", help="write outputs: FILE.npz, or a folder for .npy")
     p.add_argument("--repeat", type=int, default=0, metavar="N", help="run N times more and print the times")
     p.add_argument("--compare", default="", metavar="OTHER",
@@ -57,7 +58,8 @@ def _run(argv: Sequence[str]) -> int:
     from xcc.runtime.model import load
     from xcc.tools.arrays import check_dims, fresh, gather_inputs, summary, write_outputs
 
-    model = load(args.model, prepare=not (args.info or args.interpret), threads=args.threads)
+    model = load(args.model, prepare=not (args.info or args.interpret), threads=args.threads,
+                 device=args.device)
     if args.info:
         return _info(model)
     if args.interpret:

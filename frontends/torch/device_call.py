@@ -57,7 +57,9 @@ class DeviceCall(TensorCall):
         return tensor.clone() if tensor.data_ptr() % ALIGNMENT else tensor
 
     def _readable(self, places: Sequence[int], tensors: Sequence[Any], pointers: Sequence[int]) -> bool:
-        return not any([pointers[n] % ALIGNMENT for n in places]) and all([tensors[n].is_cuda for n in places]) \
+        number = self._number
+        return not any([pointers[n] % ALIGNMENT for n in places]) \
+            and all([tensors[n].get_device() == number for n in places]) \
             and super()._readable(places, tensors, pointers)
 
     def _run(self, pointers: Sequence[int], key: Sizes, symbols: Mapping[str, int], outputs: Sequence[int],
@@ -68,7 +70,7 @@ class DeviceCall(TensorCall):
                 self._arena_bytes.clear()
             size = self._arena_bytes[key] = self._executor.arena_bytes(symbols)
         stream = compat.current_stream(self._number)
-        captured = compat.captures()
+        captured = compat.captures(self._number)
         arena = _Arena() if captured else self._arenas.get(stream) or self._new_arena(stream)
         self._executor.run_on(stream, pointers, symbols, outputs, arena.address(size, self.device), captured=captured)
         for n in self._copied:

@@ -21,7 +21,7 @@ def host(monkeypatch):
     monkeypatch.setattr(compat, "empty_strided_cuda",
                         lambda shape, strides, dtype, device: torch.empty_strided(shape, strides, dtype=dtype))
     monkeypatch.setattr(compat, "current_stream", lambda device: state.stream)
-    monkeypatch.setattr(compat, "captures", lambda: state.captures)
+    monkeypatch.setattr(compat, "captures", lambda device: state.captures)
     return state
 
 
