@@ -110,7 +110,7 @@ class _Axis:
                                    [v.type for v in list(self.block.operations)[-1].operation.operands])
         self.main.attributes["function_type"] = ir.TypeAttr.get(kind)
         erase_dead(self.module)
-        if getattr(self.ctx.options, "verbose", 0) or getattr(self.ctx.options, "print_sharding", False):
+        if getattr(self.ctx.options, "verbose", 0):
             for line in lines_of(self.mover, choice, divider.reports, sites.nbytes_of_weights(costs.nbytes)):
                 self.ctx.verbose(line)
 

@@ -163,7 +163,7 @@ class Divider:
         if (key, p) not in self.parts:
             store, ranks, place = self.weights, self.mover.ranks, self.mover.place
             self.parts[key, p] = store.add(f"{key}.{self.mover.axis}", lambda: part_of(store[key], p, ranks, place))
-        return xt.weight(self.parts[key, p], t.shape, t.dtype)  # type: ignore[arg-type]
+        return xt.weight(self.parts[key, p], t.shape, t.dtype)
 
 
 def _replace_uses(block: Any, inner: dict[Any, Any]) -> None:

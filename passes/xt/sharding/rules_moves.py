@@ -103,7 +103,7 @@ def slice_(v: OpView) -> Rule:
         if low == 0 and high - size == 0 and step == 1:
             out += v.factor({0: d}, {0: d})
         elif step == 1 and all(isinstance(n, int) for n in (size, low, high)) and high > low:
-            part = math.gcd(size, low, high)
+            part = math.gcd(*map(int, (size, low, high)))
             out += v.factor({0: Side(d, size // part)}, {0: Side(d, (high - low) // part)}, size=part)
     return Rule(tuple(out), MOVED, keeps=True, local=_local_slice)
 
