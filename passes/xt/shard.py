@@ -25,7 +25,8 @@ from xcc.dialects import xt
 from xcc.dialects.xt.collective import MESH, mesh_attribute
 from xcc.dialects.xt.types import TensorType
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import dim_bounds, erase_dead
+from xcc.passes.host.placement.places import main_of, terminator
+from xcc.passes.xt.graph.rewrite import dim_bounds, erase_dead, walk_ops
 from xcc.passes.xt.sharding.batch import spread_batch
 from xcc.passes.xt.sharding.choose import Choice, FreeValues, Wanted, choose
 from xcc.passes.xt.sharding.cost import Costs
@@ -64,15 +65,37 @@ class Shard(Pass):
         if mesh.size == 1:
             return
         rank = self.rank if self.mesh else options.rank
-        rules = tuple(self.shard) or getattr(options, "shard", ())
+        if not 0 <= rank < mesh.size:
+            raise UserError(f"rank {rank}: the mesh {mesh} has {mesh.size} ranks, from 0 on")
+        wishes = tuple(map(_parsed, self.shard or getattr(options, "shard", ())))
         with module.context, ir.Location.unknown():
+            _check(module, mesh, wishes)
             module.operation.attributes[MESH] = mesh_attribute(mesh)
             for axis, ranks, place in zip(mesh.names, mesh.shape, mesh.coordinates(rank), strict=True):
                 if ranks > 1:
-                    _Axis(module, ctx, Mover(axis, ranks, place), tuple(map(_parsed, rules))).run()
+                    _Axis(module, ctx, Mover(axis, ranks, place), wishes).run()
 
 
 Wish = tuple[str, str, int]
+"""A pattern of names, an axis, "" for none, and a dim."""
+
+
+def _text(wish: Wish) -> str:
+    return f"shard '{wish[0]}={f'{wish[1]}:{wish[2]}' if wish[1] else 'whole'}'"
+
+
+def _check(module: Any, mesh: Mesh, wishes: tuple[Wish, ...]) -> None:
+    """UserError for a wish that nothing is named by, or of an axis that there is not."""
+    main = main_of(module)
+    names = {xt.attrs_of(op).name for op in walk_ops(module) if op.name == "xt.weight"}
+    for where, count in (("arg_attrs", len(main.regions[0].blocks[0].arguments)),
+                         ("res_attrs", len(terminator(main.regions[0].blocks[0])))):
+        names |= {_name(main, where, n) for n in range(count)}
+    for wish in wishes:
+        if wish[1] and wish[1] not in mesh.names:
+            raise UserError(f"{_text(wish)}: the mesh {mesh} has no axis '{wish[1]}'")
+        if not any(fnmatchcase(name, wish[0]) for name in names):
+            raise UserError(f"{_text(wish)}: no input, output or weight is called so")
 
 
 def _parsed(text: str) -> Wish:
@@ -89,12 +112,16 @@ class _Axis:
 
     def __init__(self, module: Any, ctx: PassContext, mover: Mover, wishes: tuple[Wish, ...]) -> None:
         self.module, self.ctx, self.mover, self.wishes = module, ctx, mover, wishes
-        self.main = next(op.operation for op in module.body if op.operation.name == "func.func")
+        self.main = main_of(module)
         self.block = self.main.regions[0].blocks[0]
         self.batched = mover.axis == DATA
 
     def run(self) -> None:
         batch = spread_batch(self.module, self.main, self.mover.ranks) if self.batched else None
+        if self.batched and batch is None and not any(w[1] == self.mover.axis for w in self.wishes):
+            first = next((t.shape[0] for t in map(TensorType.of, self.block.arguments) if t.rank), "none")
+            raise UserError(f"axis {self.mover.axis}: the first dim of the first input, {first}, is not known to "
+                            f"divide among {self.mover.ranks} ranks")
         costs = Costs(self.ctx.chip, self.mover.ranks, dim_bounds(self.module))
         sites = Sites(self.block, self.mover.ranks)
         arguments = {v: self._given(n, v, batch) for n, v in enumerate(self.block.arguments)}
@@ -138,11 +165,11 @@ class _Axis:
         found = [w for w in self.wishes if fnmatchcase(name, w[0]) and w[1] in ("", self.mover.axis)]
         if not found:
             return None
-        pattern, axis, dim = found[-1]
+        _, axis, dim = found[-1]
         if not axis:
             return WHOLE
         if dim >= t.rank or not divides(t.shape[dim], 1, self.mover.ranks):
-            raise UserError(f"shard '{pattern}={axis}:{dim}': {what} '{name}' is {t}, whose dim {dim} is not known to "
+            raise UserError(f"{_text(found[-1])}: {what} '{name}' is {t}, whose dim {dim} is not known to "
                             f"divide among {self.mover.ranks} ranks")
         return split(dim)
 

@@ -71,13 +71,24 @@ def close(got: Array, want: Array, tolerance: float = 2e-5) -> None:
 
 def check_model(module: Any, inputs: Sequence[Array], mesh: str, weights: WeightStore | None = None,
                 shard: Sequence[str] = (), chip: str = FAST) -> list[str]:
-    """Whole inputs to all ranks, whole outputs from each; gives the ops of rank 0."""
+    """Whole inputs to all ranks, whole outputs from each, but along dp its part of the batch, the first dim of the
+    first input; gives the ops of rank 0."""
     want = interpret(module, inputs, weights)
     modules, stores = sharded(module, mesh, weights, shard, chip)
-    for results in interpret_ranks(modules, [inputs] * len(modules), stores):
+    axes = Mesh.parse(mesh)
+    own = [[_of_batch(a, inputs, axes, rank) for a in inputs] for rank in range(axes.size)]
+    for rank, results in enumerate(interpret_ranks(modules, own, stores)):
         for got, wanted in zip(results, want, strict=True):
-            close(got, wanted)
+            close(got, _of_batch(wanted, inputs, axes, rank))
     return names_of(modules[0])
+
+
+def _of_batch(array: Array, inputs: Sequence[Array], mesh: Mesh, rank: int) -> Array:
+    ranks = dict(mesh.axes).get("dp", 1)
+    batch = next((a.shape[0] for a in inputs if a.ndim), 0)
+    if ranks == 1 or not array.ndim or array.shape[0] != batch or batch % ranks:
+        return array
+    return np.split(array, ranks)[mesh.coordinates(rank)[mesh.names.index("dp")]]
 
 
 def strategies(build: Callable[..., Any], arrays: Sequence[Array], ranks: int) -> list[Strategy]:

@@ -51,10 +51,22 @@ class Choice:
 
 @dataclass(eq=False)
 class _State:
+    """`have` is by the numbers of values."""
+
     seconds: float
-    have: Have
+    have: dict[int, tuple[Placement, ...]]
     before: _State | None = None
-    chosen: Any = None
+    chosen: tuple[Site, Strategy] | None = None
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A strategy of a site: what it wants of which values, what it makes, and what it takes by itself."""
+
+    strategy: Strategy
+    wanted: tuple[tuple[int, Placement], ...]
+    made: tuple[tuple[int, tuple[Placement, ...]], ...]
+    seconds: float
 
 
 class FreeValues:
@@ -109,16 +121,18 @@ class _Search:
         self.free = FreeValues(sites, costs, wanted)
         self.work = [s for s in sites.all if not s.free]
         self.seconds = {s: costs.seconds(s.view) for s in self.work}
-        self.sizes: dict[Any, int] = {}
+        self.numbers = {v: n for n, v in enumerate((*sites.block.arguments, *sites.maker))}
+        self.sizes = [costs.nbytes(TensorType.of(v)) for v in self.numbers]
         self.last: dict[Any, int] = {}
         for n, site in enumerate(self.work):
             self.last.update(dict.fromkeys(site.operands, n))
         self.last.update(dict.fromkeys(sites.returned, len(self.work)))
         self.light = LIGHT * sum(self.seconds.values()), LIGHT * sites.nbytes_of_weights(costs.nbytes)
         self.partial = self._partials()
+        self.moves: dict[Any, tuple[float, tuple[Placement, ...]]] = {}
 
     def run(self) -> Choice:
-        states = [_State(0.0, {v: (p,) for v, p in self.wanted.arguments.items() if v in self.last})]
+        states = [_State(0.0, {self.numbers[v]: (p,) for v, p in self.wanted.arguments.items() if v in self.last})]
         for n, site in enumerate(self.work):
             states = self._step(n, site, states)
         ends = [self._end(s) for s in states]
@@ -128,46 +142,55 @@ class _Search:
         while end is not None and end.chosen is not None:
             strategies[end.chosen[0].op] = end.chosen[1]
             end = end.before
-        return Choice(strategies, results, state.seconds, self._weights(strategies, results))
+        paid = sum(self._free_seconds(site, strategies[site.op]) for site in self.work)
+        return Choice(strategies, results, state.seconds - paid, self._weights(strategies, results))
 
     def _step(self, n: int, site: Site, states: list[_State]) -> list[_State]:
-        ways = [(s, self._own_seconds(site, s)) for s in (*site.strategies, *self._linear(site))]
+        ways = [self._way(site, s) for s in (*site.strategies, *self._linear(site))]
         heavy = self.seconds[site] > self.light[0] or self._reads_weights(site)
-        gone = [v for v in dict.fromkeys((*site.operands, *site.results)) if self.last.get(v, -1) <= n]
+        gone = [self.numbers[v] for v in dict.fromkeys((*site.operands, *site.results)) if self.last.get(v, -1) <= n]
         best: dict[Any, _State] = {}
         for state in states:
-            light = not heavy and all(WHOLE in state.have[v] for v in site.operands if not self.sites.is_free(v))
-            for s, seconds in ways[:1] if light else ways:
-                new = self._applied(site, s, state, seconds)
+            light = not heavy and all(WHOLE in state.have[v] for v, _ in ways[0].wanted)
+            for way in ways[:1] if light else ways:
+                new = self._applied(site, way, state)
                 if new is None:
                     continue
                 for v in gone:
                     new.have.pop(v, None)
-                key = frozenset((v, frozenset(ps)) for v, ps in new.have.items())
+                key = frozenset(new.have.items())
                 if key not in best or new.seconds < best[key].seconds:
                     best[key] = new
         return sorted(best.values(), key=lambda s: s.seconds)[:WIDTH]
 
-    def _applied(self, site: Site, s: Strategy, state: _State, seconds: float) -> _State | None:
-        """The state behind `site`, divided by `s`; None where there is no way to what that wants."""
-        have, total = dict(state.have), state.seconds + seconds
-        for v, p in zip(site.operands, s.operands, strict=True):
-            if self.sites.is_free(v):
-                continue
-            move = best_move(self.costs, have[v], p, self._size(v))
-            total += move.seconds
-            if total == inf:
-                return None
-            have[v] = moved(have[v], p)
-        have.update({v: (p,) for v, p in zip(site.results, s.results, strict=True)})
-        return _State(total, have, state, (site, s))
-
-    def _own_seconds(self, site: Site, s: Strategy) -> float:
-        """The op's own, and what its free operands cost."""
+    def _way(self, site: Site, s: Strategy) -> _Way:
         ranks = 1 if s.factor is None or s.is_whole else self.costs.ranks
-        free = sum(self.free.seconds(v, p) for v, p in zip(site.operands, s.operands, strict=True)
+        wanted = tuple((self.numbers[v], p) for v, p in zip(site.operands, s.operands, strict=True)
+                       if not self.sites.is_free(v))
+        made = tuple((self.numbers[v], (p,)) for v, p in zip(site.results, s.results, strict=True))
+        return _Way(s, wanted, made, self.seconds[site] / ranks + self._free_seconds(site, s))
+
+    def _free_seconds(self, site: Site, s: Strategy) -> float:
+        return sum(self.free.seconds(v, p) for v, p in zip(site.operands, s.operands, strict=True)
                    if self.sites.is_free(v))
-        return self.seconds[site] / ranks + free
+
+    def _applied(self, site: Site, way: _Way, state: _State) -> _State | None:
+        """The state behind `site`, divided so; None where there is no way to what that wants."""
+        have, total = dict(state.have), state.seconds + way.seconds
+        for v, p in way.wanted:
+            seconds, have[v] = self._move(v, have[v], p)
+            total += seconds
+        if total == inf:
+            return None
+        have.update(way.made)
+        return _State(total, have, state, (site, way.strategy))
+
+    def _move(self, v: int, have: tuple[Placement, ...], p: Placement) -> tuple[float, tuple[Placement, ...]]:
+        """The seconds to bring a value to `p`, and what it has then."""
+        key = (v, have, p)
+        if key not in self.moves:
+            self.moves[key] = best_move(self.costs, have, p, self.sizes[v]).seconds, moved(have, p)
+        return self.moves[key]
 
     def _end(self, state: _State) -> tuple[_State, tuple[Placement, ...]]:
         """The results brought to where they are wanted."""
@@ -177,20 +200,15 @@ class _Search:
                 p = min(wanted, key=lambda p: self.free.seconds(v, p))
                 total += self.free.seconds(v, p)
             else:
-                moves = [(best_move(self.costs, have[v], p, self._size(v)).seconds, n) for n, p in enumerate(wanted)]
-                total += min(moves)[0]
-                p = wanted[min(moves)[1]]
-                have[v] = moved(have[v], p)
+                n = self.numbers[v]
+                p = min(wanted, key=lambda p: self._move(n, have[n], p)[0])
+                seconds, have[n] = self._move(n, have[n], p)
+                total += seconds
             results.append(p)
         return _State(total, have, state), tuple(results)
 
-    def _size(self, value: Any) -> int:
-        if value not in self.sizes:
-            self.sizes[value] = self.costs.nbytes(TensorType.of(value))
-        return self.sizes[value]
-
     def _reads_weights(self, site: Site) -> bool:
-        return any(self.sites.is_free(v) and self._size(v) > self.light[1] for v in site.operands)
+        return any(self.sites.is_free(v) and self.sizes[self.numbers[v]] > self.light[1] for v in site.operands)
 
     def _partials(self) -> dict[Any, set[str]]:
         """How values may be partial."""
@@ -248,4 +266,4 @@ def moved(have: tuple[Placement, ...], p: Placement) -> tuple[Placement, ...]:
     """The placements of a value that was brought to `p`, too; of a whole one each rank has all parts."""
     if p in have or (WHOLE in have and p.kind == "split"):
         return have
-    return (p,) if p == WHOLE else (*have, p)
+    return (p,) if p == WHOLE else tuple(sorted((*have, p), key=lambda q: (q.kind, q.dim, str(q.segments), q.combine)))
