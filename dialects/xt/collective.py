@@ -5,27 +5,22 @@ an op name those in which the ranks of a group differ; a group is in the order o
 has. All ranks of a group reach the same op with equal types, in the same order.
 """
 
-from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.dialects.xt.fields import integer, integers, text, texts
 from xcc.dialects.xt.fields import operand as operand_
 from xcc.dialects.xt.indexing import COMBINE
-from xcc.dialects.xt.numeric import NARROW, in_float
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of
-from xcc.dialects.xt.types import TensorType, dtype_name
+from xcc.dialects.xt.types import TensorType
 from xcc.runtime.mesh import Mesh
-from xcc.runtime.program import COMBINED_TYPES
+from xcc.runtime.program import COMBINED_TYPES, Collective
 from xcc.symbolic import Dim, floordiv, mod
 
-__all__ = ["COLLECTIVES", "MESH", "communicated", "mesh_attribute", "mesh_of"]
+__all__ = ["COLLECTIVES", "MESH", "mesh_attribute", "mesh_of", "statement_of"]
 
 MESH = "xt.mesh"
-Array = np.ndarray[Any, Any]
 
 
 def mesh_of(op: Any) -> Mesh | None:
@@ -199,33 +194,7 @@ def _pairs(a: Attrs) -> list[tuple[int, int]]:
     return list(zip(flat[::2], flat[1::2], strict=True))
 
 
-def communicated(name: str, a: Attrs, xs: Sequence[Array], place: int) -> Array:
-    """What the rank at `place` of a group has of the op `name`, when the group's arrays, in order, are `xs`."""
-    match name:
-        case "all_reduce":
-            return _combined(a.combine, xs)
-        case "all_gather":
-            return np.concatenate(xs, a.dim)
-        case "reduce_scatter":
-            return np.split(_combined(a.combine, xs), len(xs), a.dim)[place]
-        case "all_to_all":
-            return np.concatenate([np.split(x, len(xs), a.split)[place] for x in xs], a.concat)
-        case "permute":
-            source = next((s for s, t in _pairs(a) if t == place), None)
-            return np.zeros_like(xs[place]) if source is None else xs[source]
-        case "collective_broadcast":
-            return xs[a.root]
-    raise UserError(f"xt.{name} is nothing that ranks do together")
-
-
-def _combined(combine: str, xs: Sequence[Array]) -> Array:
-    """All of `xs`, one after the other."""
-
-    def all_of(*arrays: Array) -> Array:
-        total = arrays[0]
-        for x in arrays[1:]:
-            total = COMBINE[combine](total, x)
-        return total
-
-    with np.errstate(all="ignore"):
-        return in_float(all_of, *xs) if dtype_name(xs[0].dtype) in NARROW else np.asarray(all_of(*xs))
+def statement_of(name: str, a: Attrs, source: int = 0, target: int = 0) -> Collective:
+    """The statement of a host program for the op `name` along the first dim."""
+    kind: Any = {"collective_broadcast": "broadcast"}.get(name, name)
+    return Collective(kind, source, target, a.axes, getattr(a, "combine", ""), tuple(_pairs(a)), getattr(a, "root", 0))

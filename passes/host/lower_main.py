@@ -32,7 +32,7 @@ import numpy as np
 from xcc import symbolic
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.dialects import xt
-from xcc.dialects.xt.collective import COLLECTIVES
+from xcc.dialects.xt.collective import COLLECTIVES, statement_of
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.host.lowering.program_ops import write_program
 from xcc.passes.host.lowering.value_buffers import ValueBuffers, dtype_of
@@ -41,7 +41,6 @@ from xcc.passes.xt.graph.op_graph import IN_PLACE, short_name
 from xcc.passes.xt.sizes.equal_dims import EQUAL, equal_dims
 from xcc.runtime.program import (
     BindSymbol,
-    Collective,
     Copy,
     For,
     If,
@@ -257,10 +256,7 @@ class _Lowering(ValueBuffers):
         name, a = short_name(op), xt.attrs_of(op)
         if any(getattr(a, d, 0) for d in ("dim", "split", "concat")):
             raise CompilerBug(f"xt.{name} along an inner dim in @main after kernels were formed, at {op.location}")
-        flat = getattr(a, "pairs", ())
-        return [Collective(_KINDS.get(name, name), self.buffer_of[op.operands[0]],  # type: ignore[arg-type]
-                           self.target(op.results[0]), a.axes, getattr(a, "combine", ""),
-                           tuple(zip(flat[::2], flat[1::2], strict=True)), getattr(a, "root", 0))]
+        return [statement_of(name, a, self.buffer_of[op.operands[0]], self.target(op.results[0]))]
 
     def fail(self, op: Any) -> list[Statement]:
         for v in op.results:
@@ -303,7 +299,6 @@ _LOWER: dict[str, Callable[[_Lowering, Any], list[Statement]]] = {
     "dispatch": _Lowering.dispatch, "fail": _Lowering.fail, "if": _Lowering.if_, "require": _Lowering.require,
     "reshape": _Lowering.view, "scan": _Lowering.scan, "weight": _Lowering.weight, "while": _Lowering.while_,
     **dict.fromkeys(COLLECTIVES, _Lowering.collective)}
-_KINDS = {"collective_broadcast": "broadcast"}
 
 
 def _name(op: Any, where: str, index: int, default: str) -> str:

@@ -144,9 +144,9 @@ def test_ranks_that_do_not_meet() -> None:
     reduce_ = program("tp:2", (4,), ("all_reduce", {"axes": ("tp",)}))
     gather = program("tp:2", (4,), ("all_gather", {"axes": ("tp",), "ranks": 2}))
     xs = [[x] for x in arrays(2, (4,))]
-    with pytest.raises(UserError, match="ranks do not meet: rank . is at xt.all"):
+    with pytest.raises(UserError, match="meet in different collectives"):
         interpret_ranks([reduce_, gather], xs)
-    with pytest.raises(UserError, match="rank 0 waits at xt.all_reduce.*another rank has ended"):
+    with pytest.raises(UserError, match="ranks wait for others that do not come: 0 in all_reduce over tp"):
         interpret_ranks([reduce_, program("tp:2", (4,))], xs)
     with pytest.raises(UserError, match="input 0 of @main is float64"):
         interpret_ranks([reduce_, reduce_], [xs[0], [xs[1][0].astype(np.float64)]])
