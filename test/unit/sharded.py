@@ -76,14 +76,14 @@ def check_model(module: Any, inputs: Sequence[Array], mesh: str, weights: Weight
     want = interpret(module, inputs, weights)
     modules, stores = sharded(module, mesh, weights, shard, chip)
     axes = Mesh.parse(mesh)
-    own = [[_of_batch(a, inputs, axes, rank) for a in inputs] for rank in range(axes.size)]
+    own = [[of_batch(a, inputs, axes, rank) for a in inputs] for rank in range(axes.size)]
     for rank, results in enumerate(interpret_ranks(modules, own, stores)):
         for got, wanted in zip(results, want, strict=True):
-            close(got, _of_batch(wanted, inputs, axes, rank))
+            close(got, of_batch(wanted, inputs, axes, rank))
     return names_of(modules[0])
 
 
-def _of_batch(array: Array, inputs: Sequence[Array], mesh: Mesh, rank: int) -> Array:
+def of_batch(array: Array, inputs: Sequence[Array], mesh: Mesh, rank: int) -> Array:
     ranks = dict(mesh.axes).get("dp", 1)
     batch = next((a.shape[0] for a in inputs if a.ndim), 0)
     if ranks == 1 or not array.ndim or array.shape[0] != batch or batch % ranks:
