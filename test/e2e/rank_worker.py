@@ -1,0 +1,97 @@
+"""One rank of the tests in test_ranks_on_cpu.py: ``python rank_worker.py TASK MODEL``, started by a launcher.
+
+What it prints is JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+import xcc
+from xcc.runtime.dtypes import numpy_dtype
+
+
+def sums(path: str) -> Any:
+    """Runs of several sizes, each twice; all ranks have the same input."""
+    model = xcc.load(path)
+    out = []
+    for n in (5, 900, 5):
+        x = np.arange(n, dtype=np.float32)
+        for _ in range(2):
+            y = model.run({"x": x})["y"]
+        out.append([float(v) for v in y - model.part.mesh.size * x][:3])
+    return out
+
+
+def kinds(path: str) -> Any:
+    """Each kind of collective on numbers that tell ranks apart."""
+    model = xcc.load(path)
+    rank, size = model.part.place.rank, model.part.mesh.size
+    x = (np.arange(4 * size) + 100 * rank) % 117
+    info, = model.inputs
+    outputs = model.run({"x": x.astype(numpy_dtype(info.dtype))})
+    return {name: np.asarray(v, np.float64).tolist() for name, v in outputs.items()}
+
+
+def killed(path: str) -> Any:
+    """Rank 1 is gone in the middle; the seconds until the others hear of it."""
+    model = xcc.load(path)
+    x = np.ones(3, np.float32)
+    model.run({"x": x})
+    if model.part.place.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    begin = time.monotonic()
+    try:
+        for _ in range(2):
+            model.run({"x": x})
+    except xcc.UserError as e:
+        return [str(e), time.monotonic() - begin]
+    return ["no error", 0]
+
+
+def failing(path: str) -> Any:
+    """Rank 1's inputs are wrong; it says so and goes on without the others."""
+    model = xcc.load(path)
+    x = np.ones(3, np.float64 if model.part.place.rank == 1 else np.float32)
+    out = []
+    for _ in range(2):
+        try:
+            model.run({"x": x})
+            out.append("no error")
+        except xcc.UserError as e:
+            out.append(str(e))
+    time.sleep(1)
+    return out
+
+
+def differing(path: str) -> Any:
+    """Rank 1's inputs are larger."""
+    model = xcc.load(path)
+    try:
+        model.run({"x": np.ones(4, np.float32)})
+        model.run({"x": np.ones(3 + model.part.place.rank, np.float32)})
+        model.run({"x": np.ones(3 + model.part.place.rank, np.float32)})
+    except xcc.UserError as e:
+        return str(e)
+    return "no error"
+
+
+def loading(path: str) -> Any:
+    """The file of a name that has the rank in it."""
+    try:
+        xcc.load(path.replace("RANK", os.environ["RANK"]))
+    except xcc.UserError as e:
+        return str(e)
+    return "no error"
+
+
+if __name__ == "__main__":
+    answer = globals()[sys.argv[1]](sys.argv[2])
+    print(json.dumps(answer), flush=True)
