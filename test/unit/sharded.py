@@ -118,7 +118,7 @@ def check_strategy(build: Callable[..., Any], arrays: Sequence[Array], ranks: in
             given |= {v: p for v, p in zip(site.operands, s.operands, strict=True) if v in given}
             wanted = Wanted(given, [(WHOLE,)] * len(sites.returned))
             costs = Costs(None, ranks, {})
-            choice = Choice({e.op: e.whole for e in sites.all} | {site.op: s}, (WHOLE,) * len(sites.returned), 0.0, 0)
+            choice = Choice({e.op: e.whole for e in sites.all} | {site.op: s}, (WHOLE,) * len(sites.returned), 0.0)
             Divider(sites, choice, FreeValues(sites, costs, wanted), costs, Mover("tp", ranks, place),
                     WeightStore()).run()
             main = module.body.operations[0].operation

@@ -27,13 +27,11 @@ from xcc.passes.xt.sizes.equal_dims import note_equal_dims
 from xcc.runtime.artifact import Artifact
 from xcc.runtime.mesh import Mesh
 from xcc.runtime.program import Collective, For, If, Program, Statement, While, to_json
+from xcc.runtime.ranks import FOLDER
 from xcc.targets.base import chip_of, get_target
 from xcc.targets.chip_spec import split_specs
 
-__all__ = ["FOLDER", "combine_ranks", "compile_ranks", "sharding_lines"]
-
-FOLDER = "ranks"
-"""The folder in an artifact that holds what ranks after the first have of their own."""
+__all__ = ["combine_ranks", "compile_ranks", "sharding_lines"]
 
 
 def compile_ranks(model: Any, options: CompileOptions, pipeline: Pipeline | None = None, stop: str = "",

@@ -41,12 +41,18 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Choice:
-    """A strategy for each op that is not free, the placement of each result, the seconds, the bytes of weights."""
+    """A strategy for each op that is not free, the placement of each result, the seconds that a run takes, and the
+    bytes of each part of a weight that a rank holds."""
 
     strategies: Mapping[Any, Strategy]
     results: tuple[Placement, ...]
     seconds: float
-    weights: int
+    parts: Mapping[tuple[str, Placement], int] = field(default_factory=dict)
+
+    @property
+    def weights(self) -> int:
+        """The bytes of weights that a rank holds."""
+        return sum(self.parts.values())
 
 
 @dataclass(eq=False)
@@ -143,7 +149,7 @@ class _Search:
             strategies[end.chosen[0].op] = end.chosen[1]
             end = end.before
         paid = sum(self._free_seconds(site, strategies[site.op]) for site in self.work)
-        return Choice(strategies, results, state.seconds - paid, self._weights(strategies, results))
+        return Choice(strategies, results, state.seconds - paid, self._parts(strategies, results))
 
     def _step(self, n: int, site: Site, states: list[_State]) -> list[_State]:
         ways = [self._way(site, s) for s in (*site.strategies, *self._linear(site))]
@@ -234,8 +240,9 @@ class _Search:
                 out.append(Strategy(operands, (partial(combine),) * len(site.results)))
         return out
 
-    def _weights(self, strategies: Mapping[Any, Strategy], results: Sequence[Placement]) -> int:
-        """The bytes of weights that a rank holds."""
+    def _parts(self, strategies: Mapping[Any, Strategy], results: Sequence[Placement],
+               ) -> dict[tuple[str, Placement], int]:
+        """The parts of weights that a rank holds, and their bytes."""
         parts: dict[tuple[str, Placement], int] = {}
 
         def visit(value: Any, p: Placement) -> None:
@@ -259,7 +266,7 @@ class _Search:
         for v, p in zip(self.sites.returned, results, strict=True):
             if self.sites.is_free(v):
                 visit(v, p)
-        return sum(parts.values())
+        return parts
 
 
 def moved(have: tuple[Placement, ...], p: Placement) -> tuple[Placement, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,9 +31,9 @@ SHAPED = ("broadcast", "iota", "reshape", "resize")
 
 @dataclass(frozen=True)
 class Report:
-    """A collective that was put in: where, its kind, between which placements, the bytes of the whole value."""
+    """A collective that was put in: of what, its kind, between which placements, the bytes of the whole value."""
 
-    location: str
+    where: str
     kind: str
     source: Placement
     target: Placement
@@ -178,5 +179,8 @@ def _replace_uses(block: Any, inner: dict[Any, Any]) -> None:
 
 def _where(value: Any) -> str:
     owner = value.owner
-    return "argument" if isinstance(owner, ir.Block) else str(owner.operation.location)
+    if isinstance(owner, ir.Block):
+        return f"argument {value.arg_number}"
+    found = re.search(r'"([^"]+)"', str(owner.operation.location))
+    return f"node '{found.group(1)[:1000]}'" if found else f"an {owner.operation.name}"
 
