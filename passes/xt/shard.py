@@ -15,8 +15,8 @@ the batch: of the inputs whose first dim is that of the first input, and of the 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 from xcc._mlir import ir
@@ -24,17 +24,20 @@ from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.collective import MESH, mesh_attribute
 from xcc.dialects.xt.types import TensorType
+from xcc.dialects.xt.updates import STATE
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.host.placement.places import main_of, terminator
-from xcc.passes.xt.graph.rewrite import dim_bounds, erase_dead, walk_ops
+from xcc.passes.host.placement.places import main_of
+from xcc.passes.xt.graph.rewrite import dim_bounds, erase_dead
 from xcc.passes.xt.sharding.batch import spread_batch
-from xcc.passes.xt.sharding.choose import Choice, FreeValues, Wanted, choose
+from xcc.passes.xt.sharding.choose import Choice, choose
 from xcc.passes.xt.sharding.cost import Costs
 from xcc.passes.xt.sharding.divide import Divider
-from xcc.passes.xt.sharding.moves import Mover
-from xcc.passes.xt.sharding.placement import WHOLE, Placement, divides, split
+from xcc.passes.xt.sharding.free_values import FreeValues, Wanted
+from xcc.passes.xt.sharding.moves import Mover, part_of
+from xcc.passes.xt.sharding.placement import ANY, WHOLE, Placement, split
 from xcc.passes.xt.sharding.report import lines_of
 from xcc.passes.xt.sharding.sites import Sites
+from xcc.passes.xt.sharding.wishes import Wish, check_wishes, name_of_value, parsed_wish, wished
 from xcc.runtime.mesh import Mesh
 from xcc.weights import WeightStore
 
@@ -67,51 +70,21 @@ class Shard(Pass):
         rank = self.rank if self.mesh else options.rank
         if not 0 <= rank < mesh.size:
             raise UserError(f"rank {rank}: the mesh {mesh} has {mesh.size} ranks, from 0 on")
-        wishes = tuple(map(_parsed, self.shard or getattr(options, "shard", ())))
+        wishes = tuple(map(parsed_wish, self.shard or getattr(options, "shard", ())))
         with module.context, ir.Location.unknown():
-            _check(module, mesh, wishes)
+            check_wishes(module, mesh, wishes)
             module.operation.attributes[MESH] = mesh_attribute(mesh)
             for axis, ranks, place in zip(mesh.names, mesh.shape, mesh.coordinates(rank), strict=True):
                 if ranks > 1:
-                    _Axis(module, ctx, Mover(axis, ranks, place), wishes).run()
-
-
-Wish = tuple[str, str, int]
-"""A pattern of names, an axis, "" for none, and a dim."""
-
-
-def _text(wish: Wish) -> str:
-    return f"shard '{wish[0]}={f'{wish[1]}:{wish[2]}' if wish[1] else 'whole'}'"
-
-
-def _check(module: Any, mesh: Mesh, wishes: tuple[Wish, ...]) -> None:
-    """UserError for a wish that nothing is named by, or of an axis that there is not."""
-    main = main_of(module)
-    names = {xt.attrs_of(op).name for op in walk_ops(module) if op.name == "xt.weight"}
-    for where, count in (("arg_attrs", len(main.regions[0].blocks[0].arguments)),
-                         ("res_attrs", len(terminator(main.regions[0].blocks[0])))):
-        names |= {_name(main, where, n) for n in range(count)}
-    for wish in wishes:
-        if wish[1] and wish[1] not in mesh.names:
-            raise UserError(f"{_text(wish)}: the mesh {mesh} has no axis '{wish[1]}'")
-        if not any(fnmatchcase(name, wish[0]) for name in names):
-            raise UserError(f"{_text(wish)}: no input, output or weight is called so")
-
-
-def _parsed(text: str) -> Wish:
-    """(pattern, axis, dim) of "PATTERN=AXIS:DIM"; the axis is "" for "PATTERN=whole"."""
-    pattern, eq, placement = text.rpartition("=")
-    axis, colon, dim = placement.partition(":")
-    if not eq or not pattern or not (placement == "whole" or colon and axis and dim.isdecimal()):
-        raise UserError(f"shard '{text}': write PATTERN=AXIS:DIM, as in 'h.*.weight=tp:0', or PATTERN=whole")
-    return (pattern, "", 0) if placement == "whole" else (pattern, axis, int(dim))
+                    _Axis(module, ctx, Mover(axis, ranks, place), wishes, mesh.names).run()
 
 
 class _Axis:
     """One axis, of the module of the ranks at one place of those before it."""
 
-    def __init__(self, module: Any, ctx: PassContext, mover: Mover, wishes: tuple[Wish, ...]) -> None:
-        self.module, self.ctx, self.mover, self.wishes = module, ctx, mover, wishes
+    def __init__(self, module: Any, ctx: PassContext, mover: Mover, wishes: tuple[Wish, ...],
+                 axes: tuple[str, ...]) -> None:
+        self.module, self.ctx, self.mover, self.wishes, self.axes = module, ctx, mover, wishes, axes
         self.main = main_of(module)
         self.block = self.main.regions[0].blocks[0]
         self.batched = mover.axis == DATA
@@ -126,13 +99,15 @@ class _Axis:
         sites = Sites(self.block, self.mover.ranks)
         arguments = {v: self._given(n, v, batch) for n, v in enumerate(self.block.arguments)}
         weights = self._weights(sites)
-        sites.propagate([*arguments.items(), *((s.results[0], weights[s.view.a.name]) for s in sites.all
-                                               if s.view.name == "weight" and s.view.a.name in weights)])
+        given = [(v, p) for v, p in arguments.items() if p != ANY]
+        sites.propagate([*given, *((s.results[0], weights[s.view.a.name]) for s in sites.all
+                                   if s.view.name == "weight" and s.view.a.name in weights)])
         results = [self._returned(n, v, batch) for n, v in enumerate(sites.returned)]
         wanted, choice = self._choice(sites, costs, arguments, results, weights)
         store = WeightStore() if self.ctx.weights is None else self.ctx.weights
         divider = Divider(sites, choice, FreeValues(sites, costs, wanted), costs, self.mover, store)
         divider.run()
+        self._cut_states(choice, store)
         kind = ir.FunctionType.get([v.type for v in self.block.arguments],
                                    [v.type for v in list(self.block.operations)[-1].operation.operands])
         self.main.attributes["function_type"] = ir.TypeAttr.get(kind)
@@ -146,8 +121,10 @@ class _Axis:
         """The cheapest where ranks hold their shares of the weights: a byte costs more until they do."""
         share = self._share(sites, costs)
         price = 0.0 if self.batched else 1 / costs.link
+        updated = xt.updated_arguments(self.main)
+        updates = {n: self.block.arguments[i] for n, i in enumerate(updated) if i is not None}
         for _ in range(TRIES):
-            wanted = Wanted(arguments, results, weights, price)
+            wanted = Wanted(arguments, results, weights, price, updates)
             choice = choose(sites, costs, wanted)
             if self.batched or choice.weights <= SPARE * share:
                 break
@@ -161,44 +138,44 @@ class _Axis:
         return sum(size / (self.mover.ranks if cut else 1) for size, cut in sizes.values())
 
     def _wish(self, name: str, t: TensorType, what: str) -> Placement | None:
-        """What the user said of `name`, for this axis; the last pattern that matches counts."""
-        found = [w for w in self.wishes if fnmatchcase(name, w[0]) and w[1] in ("", self.mover.axis)]
-        if not found:
-            return None
-        _, axis, dim = found[-1]
-        if not axis:
-            return WHOLE
-        if dim >= t.rank or not divides(t.shape[dim], 1, self.mover.ranks):
-            raise UserError(f"{_text(found[-1])}: {what} '{name}' is {t}, whose dim {dim} is not known to "
-                            f"divide among {self.mover.ranks} ranks")
-        return split(dim)
+        return wished(self.wishes, self.mover.axis, self.mover.ranks, name, t, what)
 
     def _given(self, n: int, v: Any, batch: Any) -> Placement:
         t = TensorType.of(v)
-        wish = self._wish(_name(self.main, "arg_attrs", n), t, "input")
+        wish = self._wish(name_of_value(self.main, "arg_attrs", n), t, "input")
         if wish is not None:
             return wish
-        return split(0) if batch is not None and t.rank and t.shape[0] - batch == 0 else WHOLE
+        if batch is not None and t.rank and t.shape[0] - batch == 0:
+            return split(0)
+        return ANY if n in xt.initial_weights(self.main) else WHOLE
+
+    def _cut_states(self, choice: Choice, store: WeightStore) -> None:
+        """What the model holds begins as the rank's part of it."""
+        for n, name in xt.initial_weights(self.main).items():
+            p = choice.arguments[self.block.arguments[n]]
+            if p == WHOLE:
+                continue
+            entries = [ir.DictAttr(a) for a in ir.ArrayAttr(self.main.attributes["arg_attrs"])]
+            part = store.add(f"{name}.{self.mover.axis}", lambda name=name, p=p: part_of(  # type: ignore[misc]
+                store[name], p, self.mover.ranks, self.mover.place))
+            own = {e.name: e.attr for e in entries[n]} | {STATE: ir.StringAttr.get(part)}
+            entries[n] = ir.DictAttr.get(own)
+            self.main.attributes["arg_attrs"] = ir.ArrayAttr.get(entries)
 
     def _returned(self, n: int, v: Any, batch: Any) -> list[Placement]:
         """An output that updates an input lies as this does."""
         t = TensorType.of(v)
         updated = xt.updated_arguments(self.main)[n]
         if updated is not None:
-            return [self._given(updated, self.block.arguments[updated], batch)]
-        wish = self._wish(_name(self.main, "res_attrs", n), t, "output")
+            given = self._given(updated, self.block.arguments[updated], batch)
+            return [WHOLE if given == ANY else given]
+        wish = self._wish(name_of_value(self.main, "res_attrs", n), t, "output")
         if wish is not None:
             return [wish]
         return [split(0)] if batch is not None and t.rank and t.shape[0] - batch == 0 else [WHOLE]
 
     def _weights(self, sites: Sites) -> dict[str, Placement]:
         names = {s.view.a.name: s.view.results[0] for s in sites.all if s.view.name == "weight"}
-        wishes = {name: self._wish(name, t, "weight") for name, t in names.items()}
+        part = rf"(\.({'|'.join(self.axes)})(\.\d+)?)*$"       # what parts are called behind the name of the whole one
+        wishes = {name: self._wish(re.sub(part, "", name), t, "weight") for name, t in names.items()}
         return {name: p for name, p in wishes.items() if p is not None}
-
-
-def _name(op: Any, where: str, n: int) -> str:
-    if where not in op.attributes:
-        return ""
-    entry = ir.DictAttr(ir.ArrayAttr(op.attributes[where])[n])
-    return str(ir.StringAttr(entry["xt.name"]).value) if "xt.name" in entry else ""

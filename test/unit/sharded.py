@@ -15,10 +15,11 @@ from xcc.dialects.xt.interpret import interpret
 from xcc.dialects.xt.interpret_ranks import interpret_ranks
 from xcc.passes.base import PassContext
 from xcc.passes.xt.shard import Shard
-from xcc.passes.xt.sharding.choose import Choice, FreeValues, Wanted
+from xcc.passes.xt.sharding.choose import Choice
 from xcc.passes.xt.sharding.cost import Costs
 from xcc.passes.xt.sharding.divide import Divider
 from xcc.passes.xt.sharding.factors import Strategy
+from xcc.passes.xt.sharding.free_values import FreeValues, Wanted
 from xcc.passes.xt.sharding.moves import Mover, part_of
 from xcc.passes.xt.sharding.placement import WHOLE, Placement, partial
 from xcc.passes.xt.sharding.sites import Sites
@@ -118,7 +119,8 @@ def check_strategy(build: Callable[..., Any], arrays: Sequence[Array], ranks: in
             given |= {v: p for v, p in zip(site.operands, s.operands, strict=True) if v in given}
             wanted = Wanted(given, [(WHOLE,)] * len(sites.returned))
             costs = Costs(None, ranks, {})
-            choice = Choice({e.op: e.whole for e in sites.all} | {site.op: s}, (WHOLE,) * len(sites.returned), 0.0)
+            choice = Choice({e.op: e.whole for e in sites.all} | {site.op: s}, (WHOLE,) * len(sites.returned), 0.0,
+                            given)
             Divider(sites, choice, FreeValues(sites, costs, wanted), costs, Mover("tp", ranks, place),
                     WeightStore()).run()
             main = module.body.operations[0].operation

@@ -15,28 +15,16 @@ from typing import Any
 from xcc.dialects.xt.types import TensorType
 from xcc.passes.xt.sharding.cost import Costs, best_move
 from xcc.passes.xt.sharding.factors import Strategy
-from xcc.passes.xt.sharding.placement import WHOLE, Placement, partial
+from xcc.passes.xt.sharding.free_values import FreeValues, Wanted
+from xcc.passes.xt.sharding.placement import ANY, WHOLE, Placement, partial
 from xcc.passes.xt.sharding.sites import Site, Sites
 
-__all__ = ["Choice", "Wanted", "choose"]
+__all__ = ["Choice", "Have", "choose", "moved"]
 
 WIDTH = 48          # states that go on
 LIGHT = 1e-3        # of all seconds, or of all bytes of weights: an op below it, of whole operands, stays whole
 
 Have = dict[Any, tuple[Placement, ...]]
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What is given: placements of arguments, those from which results may be returned, and those weights may have.
-
-    price: seconds for a byte of a weight on a rank.
-    """
-
-    arguments: Mapping[Any, Placement]
-    results: Sequence[Sequence[Placement]]
-    weights: Mapping[str, Placement] = field(default_factory=dict)
-    price: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -47,6 +35,7 @@ class Choice:
     strategies: Mapping[Any, Strategy]
     results: tuple[Placement, ...]
     seconds: float
+    arguments: Mapping[Any, Placement] = field(default_factory=dict)
     parts: Mapping[tuple[str, Placement], int] = field(default_factory=dict)
 
     @property
@@ -75,47 +64,6 @@ class _Way:
     seconds: float
 
 
-class FreeValues:
-    """What it costs that a rank has a value, in a placement, that is made of weights and constants alone."""
-
-    def __init__(self, sites: Sites, costs: Costs, wanted: Wanted) -> None:
-        self.sites, self.costs, self.wanted = sites, costs, wanted
-        self.known: dict[tuple[Any, Placement], tuple[float, Strategy | None]] = {}
-
-    def seconds(self, value: Any, p: Placement) -> float:
-        return self.best(value, p)[0]
-
-    def best(self, value: Any, p: Placement) -> tuple[float, Strategy | None]:
-        """The cost, and the way in which the op that makes `value` makes it so; None where it makes the whole, of
-        which each rank takes its part."""
-        key = (value, p)
-        if key not in self.known:
-            self.known[key] = (inf, None) if p.kind == "partial" else self._best(self.sites.maker[value], value, p)
-        return self.known[key]
-
-    def _best(self, site: Site, value: Any, p: Placement) -> tuple[float, Strategy | None]:
-        number = site.results.index(value)
-        if site.view.name == "weight":
-            return self._weight(site, p)
-        found: list[tuple[float, Strategy | None]] = []
-        for s in site.strategies:
-            if s.results[number] == p:
-                found.append((sum(self.seconds(v, q) for v, q in zip(site.operands, s.operands, strict=True)), s))
-        if p != WHOLE:
-            found.append((self.seconds(value, WHOLE), None))
-        return min(found, key=lambda f: f[0])
-
-    def _weight(self, site: Site, p: Placement) -> tuple[float, Strategy | None]:
-        nbytes = self.costs.nbytes(site.view.results[0])
-        fixed = self.wanted.weights.get(site.view.a.name)
-        against = 1e3 if fixed is not None and fixed != p else 0.0
-        whole = self.wanted.price * nbytes + against
-        ways = [s for s in site.strategies if s.results[0] == p]
-        if p == WHOLE or not ways:
-            return whole, site.whole if p == WHOLE else None
-        return self.wanted.price * nbytes / self.costs.ranks + against, ways[0]
-
-
 def choose(sites: Sites, costs: Costs, wanted: Wanted) -> Choice:
     """The cheapest of what the search finds; the same on every machine and for every rank."""
     return _Search(sites, costs, wanted).run()
@@ -138,7 +86,9 @@ class _Search:
         self.moves: dict[Any, tuple[float, tuple[Placement, ...]]] = {}
 
     def run(self) -> Choice:
-        states = [_State(0.0, {self.numbers[v]: (p,) for v, p in self.wanted.arguments.items() if v in self.last})]
+        begin: dict[int, tuple[Placement, ...]] = {
+            self.numbers[v]: (p,) for v, p in self.wanted.arguments.items() if v in self.last}
+        states = [_State(0.0, begin)]
         for n, site in enumerate(self.work):
             states = self._step(n, site, states)
         ends = [self._end(s) for s in states]
@@ -149,7 +99,8 @@ class _Search:
             strategies[end.chosen[0].op] = end.chosen[1]
             end = end.before
         paid = sum(self._free_seconds(site, strategies[site.op]) for site in self.work)
-        return Choice(strategies, results, state.seconds - paid, self._parts(strategies, results))
+        return Choice(strategies, results, state.seconds - paid, self._arguments(state.have),
+                      self._parts(strategies, results))
 
     def _step(self, n: int, site: Site, states: list[_State]) -> list[_State]:
         ways = [self._way(site, s) for s in (*site.strategies, *self._linear(site))]
@@ -184,12 +135,21 @@ class _Search:
         """The state behind `site`, divided so; None where there is no way to what that wants."""
         have, total = dict(state.have), state.seconds + way.seconds
         for v, p in way.wanted:
-            seconds, have[v] = self._move(v, have[v], p)
-            total += seconds
+            total += self._brought(have, v, p)
         if total == inf:
             return None
         have.update(way.made)
         return _State(total, have, state, (site, way.strategy))
+
+    def _brought(self, have: dict[int, tuple[Placement, ...]], v: int, p: Placement) -> float:
+        """The seconds to bring a value to `p`, which it has then. What the model holds lies from then on so."""
+        if have[v] == (ANY,):
+            have[v] = have[_held(v)] = (p,)
+            if p.kind == "partial":
+                return inf
+            return self.wanted.price * self.sizes[v] / (self.costs.ranks if p.kind == "split" else 1)
+        seconds, have[v] = self._move(v, have[v], p)
+        return seconds
 
     def _move(self, v: int, have: tuple[Placement, ...], p: Placement) -> tuple[float, tuple[Placement, ...]]:
         """The seconds to bring a value to `p`, and what it has then."""
@@ -201,17 +161,23 @@ class _Search:
     def _end(self, state: _State) -> tuple[_State, tuple[Placement, ...]]:
         """The results brought to where they are wanted."""
         have, total, results = dict(state.have), state.seconds, []
-        for v, wanted in zip(self.sites.returned, self.wanted.results, strict=True):
+        for number, (v, wanted) in enumerate(zip(self.sites.returned, self.wanted.results, strict=True)):
+            if number in self.wanted.updates:
+                wanted = have.get(_held(self.numbers[self.wanted.updates[number]]), wanted)
             if self.sites.is_free(v):
                 p = min(wanted, key=lambda p: self.free.seconds(v, p))
                 total += self.free.seconds(v, p)
             else:
                 n = self.numbers[v]
-                p = min(wanted, key=lambda p: self._move(n, have[n], p)[0])
-                seconds, have[n] = self._move(n, have[n], p)
-                total += seconds
+                p = min(wanted, key=lambda p: self._brought(dict(have), n, p))
+                total += self._brought(have, n, p)
             results.append(p)
         return _State(total, have, state), tuple(results)
+
+    def _arguments(self, have: dict[int, tuple[Placement, ...]]) -> dict[Any, Placement]:
+        """Where arguments lie; what nothing uses of what the model holds is whole."""
+        return {v: have.get(_held(self.numbers[v]), (WHOLE,))[0] if p == ANY else p
+                for v, p in self.wanted.arguments.items()}
 
     def _reads_weights(self, site: Site) -> bool:
         return any(self.sites.is_free(v) and self.sizes[self.numbers[v]] > self.light[1] for v in site.operands)
@@ -267,6 +233,11 @@ class _Search:
             if self.sites.is_free(v):
                 visit(v, p)
         return parts
+
+
+def _held(number: int) -> int:
+    """The key, in what a state has, of where an argument lies that the model holds."""
+    return -1 - number
 
 
 def moved(have: tuple[Placement, ...], p: Placement) -> tuple[Placement, ...]:

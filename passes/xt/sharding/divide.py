@@ -15,9 +15,10 @@ from xcc.dialects import xt
 from xcc.dialects.xt.reading import Attrs
 from xcc.dialects.xt.types import TensorType
 from xcc.passes.xt.graph.rewrite import at
-from xcc.passes.xt.sharding.choose import Choice, FreeValues, Have, moved
+from xcc.passes.xt.sharding.choose import Choice, Have, moved
 from xcc.passes.xt.sharding.cost import Costs, best_move
 from xcc.passes.xt.sharding.factors import Strategy
+from xcc.passes.xt.sharding.free_values import FreeValues
 from xcc.passes.xt.sharding.moves import Mover, part_of
 from xcc.passes.xt.sharding.placement import WHOLE, Placement, local_shape
 from xcc.passes.xt.sharding.sites import Site, Sites
@@ -57,7 +58,7 @@ class Divider:
     def run(self) -> None:
         """Rewrites the block; its last op gets what is returned."""
         for v in self.sites.block.arguments:
-            p = self.free.wanted.arguments[v]
+            p = self.choice.arguments[v]
             self.forms[v], self.have[v] = {p: v}, (p,)
             if p != WHOLE:
                 v.set_type(self._local_type(v, p).mlir())

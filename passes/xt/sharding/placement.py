@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 from xcc.symbolic import Dim, floordiv, mod
 
-__all__ = ["Placement", "WHOLE", "divides", "exact", "local_shape", "partial", "split"]
+__all__ = ["ANY", "Placement", "WHOLE", "divides", "exact", "local_shape", "partial", "split"]
 
 
 @dataclass(frozen=True)
 class Placement:
-    """kind: "whole", "split" or "partial"."""
+    """kind: "whole", "split" or "partial"; "any" of what the model holds, until its first use says how it lies."""
 
     kind: str
     dim: int = -1
@@ -33,6 +33,7 @@ class Placement:
 
 
 WHOLE = Placement("whole")
+ANY = Placement("any")
 
 
 def split(dim: int, segments: Dim = 1) -> Placement:

@@ -10,6 +10,7 @@ import pytest
 from kernel_cases import module_of
 from sharded import FAST, check_model, close, names_of, sharded
 
+from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
@@ -220,6 +221,67 @@ def test_what_is_said_of_inputs_outputs_and_weights() -> None:
     want = interpret(module, [x], w.store)[0]
     for results in interpret_ranks(modules, [[x]] * 2, stores):
         close(results[0], want)
+
+
+def test_two_axes_split_one_weight_as_is_said() -> None:
+    w = Weights()
+    x = np.random.default_rng(1).standard_normal((6, 24)).astype(np.float32)
+    module = module_of(lambda v: linear(w, v, 48, "a"), F((6, 24), "f32"))
+    shard = ["a=ep:0", "a=tp:1", "a.bias=whole"]
+    check_model(module, [x], "ep:2,tp:2", w.store, shard, SLOW)
+    _, stores = sharded(module, "ep:2,tp:2", w.store, shard, SLOW)
+    np.testing.assert_array_equal(stores[3]["a.ep.tp"], w.store["a"][12:, 24:])
+
+
+def cached(w: Weights, heads: int = 12) -> Any:
+    """A step of attention over keys and values that the model holds: x [1, 1, 48] at the place that `at` says."""
+    def build(x: Any, at: Any, keys: Any, values: Any) -> Any:
+        zero = xt.scalar(0, "i64")
+        parts = [xt.reshape(linear(w, x, 48, name), shape=(1, heads, 1, 4)) for name in ("q", "k", "v")]
+        keys, values = (xt.dynamic_update_slice(held, new, zero, zero, at, zero)
+                        for held, new in ((keys, parts[1]), (values, parts[2])))
+        mask = xt.compare(xt.iota(shape=(8,), axis=0), at, direction="le")
+        y = xt.attention(parts[0], keys, values, xt.reshape(mask, shape=(1, 1, 1, 8)))
+        return linear(w, xt.reshape(y, shape=(1, 1, 48)), 48, "o"), keys, values
+
+    return build
+
+
+def with_state(module: Any) -> Any:
+    """Arguments 2 and 3 are held by the model, results 1 and 2 are what it has then."""
+    with module.context:
+        main = module.body.operations[0].operation
+        text = ir.StringAttr.get
+        main.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(d) for d in (
+            {"xt.name": text("x")}, {"xt.name": text("at")}, {"xt.name": text("keys"), "xt.state": text("k0")},
+            {"xt.name": text("values"), "xt.state": text("v0")})])
+        main.attributes["res_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(d) for d in (
+            {"xt.name": text("y")}, {"xt.name": text("k"), "xt.updates": text("keys")},
+            {"xt.name": text("v"), "xt.updates": text("values")})])
+    return module
+
+
+@pytest.mark.parametrize("ranks", (2, 3, 4))
+def test_what_a_model_holds_is_split_as_it_is_used(ranks: int) -> None:
+    """Each rank holds the keys and values of its heads."""
+    w, rng = Weights(), np.random.default_rng(7)
+    held = F((1, 12, 8, 4), "f32")
+    module = with_state(module_of(cached(w), F((1, 1, 48), "f32"), F((), "i64"), held, held))
+    states = [rng.standard_normal(held.shape).astype(np.float32) for _ in range(2)]
+    for name, value in zip(("k0", "v0"), states, strict=True):
+        w.store.add(name, value)
+    modules, stores = sharded(module, f"tp:{ranks}", w.store, chip=SLOW)
+    assert counts(names_of(modules[0])) == {"all_reduce": 1}
+    own = [[store["k0.tp"], store["v0.tp"]] for store in stores]
+    np.testing.assert_array_equal(np.concatenate([k for k, _ in own], 1), states[0])
+    for step in range(3):
+        x = rng.standard_normal((1, 1, 48)).astype(np.float32)
+        want, *states = interpret(module, [x, np.int64(step), *states], w.store)
+        results = interpret_ranks(modules, [[x, np.int64(step), *o] for o in own], stores)
+        own = [r[1:] for r in results]
+        for y, *_ in results:
+            close(y, want)
+    close(np.concatenate([k for k, _ in own], 1), states[0])
 
 
 def test_ranks_decide_alike() -> None:
