@@ -8,6 +8,7 @@ from math import inf, prod
 from typing import Any
 
 from xcc.dialects import xt
+from xcc.dialects.xt.collective import COLLECTIVES
 from xcc.dialects.xt.types import TensorType
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.sharding.factors import OpView
@@ -47,6 +48,8 @@ class Costs:
         neighbour moves less, so that results count alone, where nothing is multiplied."""
         memory = getattr(self.chip, "bandwidth", 0.0) or MEMORY
         made = sum(map(self.nbytes, v.results))
+        if v.name in COLLECTIVES:       # along another axis
+            return made / self.link
         work = self._multiplied(v)
         if not work:
             return made / memory
