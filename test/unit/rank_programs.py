@@ -80,3 +80,17 @@ def name_of(rank: int) -> str:
     return f"w@rank{rank}" if rank else "w"
 
 
+
+
+def plain_sum() -> Program:
+    """y = all_reduce(x), without a kernel."""
+    buffers = (Buffer("input", (N,), "f32", "x"), Buffer("output", (N,), "f32", "y"))
+    return Program(buffers, (Collective("all_reduce", 0, 1, ("tp",), "add"),), (0,), (1,), ("n",))
+
+
+def on_gpus(program: Program, ranks: int = 2) -> Artifact:
+    """The same program, which has no kernels, for each rank on an NVIDIA GPU."""
+    members = {f"ranks/{rank}/program.json": json.dumps(to_json(program)).encode() for rank in range(1, ranks)}
+    manifest = {"format": FORMAT_VERSION, "target": "nvptx", "chip": "sm_80", "name": "m", "mesh": [["tp", ranks]],
+                "ranks": [{} for _ in range(ranks)], "kernels": []}
+    return Artifact(manifest, program, members, {})
