@@ -29,6 +29,7 @@ from xcc.runtime.gpu_places import GpuPlaces
 from xcc.runtime.gpu_results import GpuResults, nbytes_of
 from xcc.runtime.known_sizes import KnownSizes
 from xcc.runtime.launch_time import LaunchTime
+from xcc.runtime.peer_reduce import does_collectives
 from xcc.runtime.placed_shape import PlacedShape, give_back
 from xcc.runtime.program import DTYPE_BYTES, Launch, Program
 from xcc.runtime.state import DeviceState
@@ -60,6 +61,8 @@ class GpuExecutor:
         self._body = GpuBody(driver, program, self._find_functions(holders or {}), known, self._places.moves_with,
                              communicator)
         self._results = GpuResults(driver, program, self._body.address)
+        if communicator is not None:
+            communicator.use(self._loaded(holders or {}, dict.fromkeys(filter(does_collectives, holders or {}), 0)))
         self._own = self._places.own
         self._limits = self._places.planner.limits      # of sizes that the run tells
         self._captured: list[Any] = []      # host memory that graphs of callers read
@@ -83,6 +86,9 @@ class GpuExecutor:
         for s in walk((*self.program.setup, *self.program.body)):
             if isinstance(s, Launch):
                 shared[s.kernel] = max(shared.get(s.kernel, 0), s.shared_bytes)
+        return self._loaded(holders, shared)
+
+    def _loaded(self, holders: Mapping[str, int], shared: Mapping[str, int]) -> dict[str, Any]:
         found = {}
         for name, size in shared.items():
             try:

@@ -11,13 +11,14 @@ import importlib.util
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from xcc.diagnostics import UserError
 from xcc.runtime.mesh import Mesh
+from xcc.runtime.peer_reduce import PeerReduce
 from xcc.runtime.program import DTYPE_BYTES, Collective
 from xcc.runtime.ranks import Ranks
 from xcc.runtime.world import World
@@ -78,6 +79,9 @@ class Nccl:
         places = {axes: mesh.group(rank, axes) for axes in sorted(groups) if mesh.group_size(axes) > 1}
         ids = world.exchange("NCCL to begin", {",".join(axes): self._unique_id().hex()
                                                for axes, ranks in places.items() if ranks[0] == rank})
+        self._all_axes = sorted({axes for of_rank in ids for axes in of_rank})
+        self._peers: dict[tuple[str, ...], PeerReduce] = {}
+        self._mesh = mesh
         for axes, ranks in places.items():
             found = ids[ranks[0]].get(",".join(axes))
             if found is None:
@@ -90,6 +94,14 @@ class Nccl:
         threading.Thread(target=_watch, args=(self._library, self._communicators, world, self._closed), daemon=True,
                          name="xcc nccl").start()
 
+    def use(self, functions: Mapping[str, Any]) -> None:
+        """Has these kernels of the artifact do what they can. All ranks call it together."""
+        for text in self._all_axes:
+            axes = tuple(text.split(","))
+            ranks = self._mesh.group(self._world.place.rank, axes)
+            own = functions if axes in self._communicators else {}
+            self._peers[axes] = PeerReduce(self.driver, self._world, ranks, own)
+
     def enqueue(self, s: Collective, dtype: str, source: int, target: int, size: int) -> None:
         """`s` of a source of `size` bytes and elements of `dtype`."""
         if not size:
@@ -101,6 +113,10 @@ class Nccl:
             if source != target and not (s.kind == "permute" and not s.pairs):
                 self.driver.copy(target, source, size)
             return
+        peers = self._peers.get(s.axes)
+        if peers is not None and peers.takes(s, dtype, source, target, size):
+            peers.enqueue(s, dtype, source, target, size)
+            return
         _CALLS[s.kind](self, s, communicator, dtype, source, target, size, place, ranks)
 
     def abort(self, _reason: str = "") -> None:
@@ -108,6 +124,8 @@ class Nccl:
         if self._closed.is_set():
             return
         self._closed.set()
+        for peers in self._peers.values():
+            peers.abort()
         with contextlib.suppress(Exception), self.driver.current():     # a device that has failed gives nothing back
             for communicator, _, _ in self._communicators.values():
                 self._library.ncclCommAbort(communicator)
@@ -115,6 +133,8 @@ class Nccl:
     def close(self) -> None:
         """Gives everything back; nothing that uses it is running, and no graph has it."""
         self._world.forget(self.abort)
+        for peers in self._peers.values():
+            peers.close()
         self.abort()
 
     def _unique_id(self) -> bytes:

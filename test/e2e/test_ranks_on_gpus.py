@@ -38,6 +38,17 @@ def test_each_collective(dtype: str, tmp_path: Path) -> None:
             np.testing.assert_array_equal(got[rank][kind], wanted.astype(np.float64), f"{kind} on rank {rank}")
 
 
+@pytest.mark.parametrize(("dtype", "limit"), [("f32", 3e-7), ("f16", 2e-3), ("bf16", 2e-2)])
+@pytest.mark.parametrize("peers", ["1", "0"])
+def test_sums_by_peers_and_by_the_library(dtype: str, limit: float, peers: str, tmp_path: Path,
+                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right, the same on all ranks, the same each time."""
+    monkeypatch.setenv("XCC_PEER_REDUCE", peers)
+    on_gpus(plain_sum(dtype)).save(tmp_path / "m.xcm")
+    said = start("totals", tmp_path / "m.xcm")
+    assert said[0] == said[1] and said[0][0] <= limit and said[0][1]
+
+
 def test_a_rank_that_dies_ends_the_others(summing: Path) -> None:
     said, nothing = start("killed", summing)
     assert nothing is None and said[0] == "rank 0 of 2: rank 1 has ended" and said[1] < 10
