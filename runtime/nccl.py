@@ -106,6 +106,9 @@ class Nccl:
         """`s` of a source of `size` bytes and elements of `dtype`."""
         if not size:
             return
+        if self._closed.is_set():
+            self._world.check()
+            raise NcclError("its communicators were given back")
         communicator, place, ranks = self._communicators.get(s.axes, (None, 0, 1))
         if s.kind == "permute" and all(to != place for _, to in s.pairs):
             self.driver.fill(target, 0, size)

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
-from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from fake_nccl import BROKEN, FakeNccl
-from host_driver import HostDriver, N, add, add_one, f32
+from gpu_ranks import installed, ranks
+from host_driver import N, add, f32
 from rank_programs import KINDS, each_kind
 
 from xcc.diagnostics import UserError
 from xcc.runtime import nccl
 from xcc.runtime.collectives import exchange
 from xcc.runtime.detached import detached
-from xcc.runtime.gpu_executor import GpuExecutor
-from xcc.runtime.launcher import Place
 from xcc.runtime.mesh import Mesh
-from xcc.runtime.nccl import Nccl, NcclError
 from xcc.runtime.program import Buffer, Collective, Copy, For, If, Program
-from xcc.runtime.world import World
 
 TP = Mesh((("tp", 3),))
 SUM = Collective("all_reduce", 2, 3, ("tp",), "add")
@@ -32,44 +26,9 @@ REDUCED = Program((f32("input", N, name="x"), f32("output", N, name="y"), f32("t
                   (add(0, 2), SUM, add(3, 1), Copy(3, 2)), (0,), (1,), ("n",))
 
 
-class Gpu(HostDriver):
-    prefix = "cu"
-
-
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeNccl:
-    made = FakeNccl()
-    monkeypatch.setattr(nccl, "library", lambda prefix: made)
-    monkeypatch.setattr(nccl, "_WATCH", 0.05)
-    return made
-
-
-def ranks(fake: FakeNccl, program: Program, mesh: Mesh, work: Callable[[Any], Any]) -> list[Any]:
-    """What `work` gives for each rank, of which it gets executor, driver, world and number; errors as results."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    groups = sorted({s.axes for s in program.body if isinstance(s, Collective)})
-    out: list[Any] = [None] * mesh.size
-
-    def one(rank: int) -> None:
-        driver = fake.local.driver = Gpu({"add_one": add_one})
-        try:
-            world = World(Place(rank, mesh.size, rank, mesh.size, "127.0.0.1", port, "job"), seconds=60)
-            out[rank] = work(SimpleNamespace(
-                run=GpuExecutor(driver, program, [b"module"], {}, None, Nccl(driver, world, mesh, groups)),
-                driver=driver, world=world, rank=rank))
-        except BaseException as e:
-            out[rank] = e
-            if not isinstance(e, (UserError, NcclError, threading.BrokenBarrierError)):
-                world.fail(repr(e))
-
-    threads = [threading.Thread(target=one, args=(rank,)) for rank in range(mesh.size)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    return out
+    return installed(monkeypatch)
 
 
 def test_a_graph_holds_collectives(fake: FakeNccl) -> None:
@@ -121,14 +80,30 @@ def test_groups_of_axes(fake: FakeNccl) -> None:
 def test_a_rank_that_fails_ends_what_waits_on_the_gpu(fake: FakeNccl) -> None:
     def work(r: Any) -> Any:
         r.world.begin_run()
+        r.world.exchange("all to run", "")
         if r.rank == 1:
+            while sum(len(g.meetings[-1]) for g in fake.groups.values()) < 2:       # the others wait there
+                time.sleep(0.001)
             r.world.fail("its input is wrong")
             return None
         r.run.run([np.zeros(3, np.float32)], {"n": 3})
 
     first, _, third = ranks(fake, REDUCED, TP, work)
     assert isinstance(first, threading.BrokenBarrierError) and isinstance(third, threading.BrokenBarrierError)
-    assert sorted(fake.aborted) == [1, 2, 3]
+    assert len(set(fake.aborted)) >= 2
+
+
+def test_nothing_is_enqueued_when_another_rank_has_failed(fake: FakeNccl) -> None:
+    def work(r: Any) -> Any:
+        r.world.exchange("all to run", "")
+        if r.rank == 1:
+            r.world.fail("its input is wrong")
+        while not r.run._body._communicator._closed.is_set():
+            time.sleep(0.001)
+        r.run.run([np.zeros(3, np.float32)], {"n": 3})
+
+    for said in ranks(fake, REDUCED, TP, work):
+        assert "rank 1 failed: its input is wrong" in str(said)
 
 
 def test_an_error_of_the_library_is_one_of_all_ranks(fake: FakeNccl) -> None:
