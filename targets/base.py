@@ -32,6 +32,8 @@ class Chip:
             ("vnni", "usdot": unsigned by signed, "sdot": signed, "madd": any, as pairs of i16) and of "bf16"
             ("bfdot" on ARM), and "amx".
         early_launch: whether a kernel can be placed on the device while the one before it ends, and wait by itself.
+        link_bandwidth: bytes/s that a rank gets from another one in a collective, of the chips of one machine.
+        link_latency: nanoseconds that a collective of few bytes takes.
         line_priority: whether loads gain by saying how long the L2 cache is to keep their lines (streamed-lines).
 
     These describe one chip, and ``--chip=NAME,attribute=value`` changes them. What all chips of a target are like are
@@ -80,6 +82,8 @@ class Chip:
     matrix: tuple[str, ...] = ()
     early_launch: bool = False
     line_priority: bool = False
+    link_bandwidth: float = 2e9         # by sockets
+    link_latency: int = 100_000
 
     @property
     def last_cache_bytes(self) -> int:
