@@ -89,14 +89,14 @@ class GpuPlaces:
         before = shape.place
         if place == before:
             return
-        if not all(g.moves for g in shape.graphs.values()):
-            self._driver.synchronize_all()
-            shape.free()
         shape.place = place
         void = place[-1] + shape.plan.void if shape.plan.void else 0       # see ArenaPlan
         moved = [n for n, differs in enumerate(map(ne, place, before or repeat(None))) if differs]
         if void:
             moved += [n for n, address in enumerate(place) if not address and n not in moved]
+        if not all(g.follows(self._bases[n] for n in moved) for g in shape.graphs.values()):
+            self._driver.synchronize_all()
+            shape.free()
         for n in moved:
             base = self._bases[n]
             shape.bases[base] = shape.addresses[base] = place[n] or void

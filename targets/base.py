@@ -220,6 +220,8 @@ class Target:
         link: (program, kernels, chip, options) -> artifact members, path -> bytes. `program` has its final launches
             (see xcc.compiler.bind_launches); runs once a model: makes the .so with the host program, the one
             cubin/hsaco (or a file a kernel), whatever the target's executor reads back.
+        collective_kernels: (program, chip, options) -> kernels of the artifact that do collectives of `program` on
+            memory of other ranks (xcc.runtime.peer_reduce).
         formats: what ``--emit`` writes of all kernels as one file, best to read first: "asm", "ptx", "hsaco", ...
         code_file: (text, chip, format) -> that file; `text` is the module of the pipeline's last stage.
         text_formats: those of `formats` that a terminal may be shown.
@@ -259,6 +261,7 @@ class Target:
     other_chips: Mapping[str, str] = field(default_factory=dict)
     native_key: Callable[[], str] | None = None
     tools: Callable[[], str] = str
+    collective_kernels: Callable[[Any, Chip, Any], tuple[KernelBinary, ...]] = lambda program, chip, options: ()
 
 
 def unknown_target(name: str) -> Exception:

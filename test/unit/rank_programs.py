@@ -10,6 +10,7 @@ import cpu_kernels
 import numpy as np
 
 from xcc import symbolic
+from xcc.options import CompileOptions
 from xcc.runtime.artifact import FORMAT_VERSION, Artifact
 from xcc.runtime.mesh import Mesh
 from xcc.runtime.program import Buffer, Collective, Launch, Program, Statement, to_json
@@ -17,6 +18,7 @@ from xcc.targets.base import KernelBinary
 from xcc.targets.cpu import chip as cpu_chip
 from xcc.targets.cpu import codegen
 from xcc.targets.cpu.target import TARGET
+from xcc.targets.nvptx.target import TARGET as NVPTX
 
 N = symbolic.sym("n")
 KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute", "broadcast")
@@ -80,3 +82,21 @@ def name_of(rank: int) -> str:
     return f"w@rank{rank}" if rank else "w"
 
 
+
+
+def plain_sum(dtype: str = "f32") -> Program:
+    """y = all_reduce(x), without a kernel."""
+    buffers = (Buffer("input", (N,), dtype, "x"), Buffer("output", (N,), dtype, "y"))
+    return Program(buffers, (Collective("all_reduce", 0, 1, ("tp",), "add"),), (0,), (1,), ("n",))
+
+
+def on_gpus(program: Program, ranks: int = 2, chip: str = "sm_80") -> Artifact:
+    """The same program, which has no kernels but those of collectives, for each rank on an NVIDIA GPU."""
+    options = CompileOptions.make("nvptx,code=ptx")
+    kernels = NVPTX.collective_kernels(program, NVPTX.chips()[chip], options)
+    members = dict(NVPTX.link(program, kernels, NVPTX.chips()[chip], options))
+    members |= {f"ranks/{rank}/program.json": json.dumps(to_json(program)).encode() for rank in range(1, ranks)}
+    manifest = {"format": FORMAT_VERSION, "target": "nvptx", "chip": chip, "name": "m", "mesh": [["tp", ranks]],
+                "ranks": [{} for _ in range(ranks)],
+                "kernels": [{"name": k.name, "entries": [e.entry for e in k.launches]} for k in kernels]}
+    return Artifact(manifest, program, members, {})
