@@ -57,6 +57,7 @@ BUILTIN: dict[str, str] = {
     "plan-shared-memory": "xcc.passes.gpu.plan_shared_memory",
     "prefetch-epilogue": "xcc.passes.gpu.prefetch_epilogue",
     "prefetch-fragments": "xcc.passes.gpu.prefetch_fragments",
+    "private-updates": "xcc.passes.gpu.private_updates",
     "rank-sorts": "xcc.passes.xt.rank_sorts",
     "reads-first": "xcc.passes.gpu.reads_first",
     "requantised-floats": "xcc.passes.xt.requantised_floats",

@@ -18,6 +18,7 @@ DECISIONS = ("stage-operands", "pipeline-loads", "overlap-products", "plan-share
 def plan_stage() -> Stage:
     """Stage ``plan``: tile programs with all that is decided about their threads' code, as attributes."""
     return Stage("plan", (
+        parse_pass("private-updates"),
         parse_pass("row-division"),
         parse_pass("narrow-math"),
         parse_pass("assign-layouts"),

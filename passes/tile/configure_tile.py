@@ -23,6 +23,8 @@ MOST = 512      # threads, of a program without products
 REDUCED = 32    # elements of a thread, of the largest tile, where tiles are reduced: threads wait for each other less
 MOST_REDUCING = 256     # threads, likewise
 PRODUCT = 64    # sums of a thread's, of a product's tile
+COPIES = 8      # workgroups of a core, at most, that keep copies of buffers in shared memory, which they update
+MOST_THREADS = 2048     # of these workgroups
 TOGETHER = 4    # instances of a workgroup, where a warp has each
 STAGES = 3      # of a loop whose products are loaded ahead of
 MOST_STAGES = 4     # likewise of warpgroups, whose products run on into the next step
@@ -68,7 +70,10 @@ def _configure(func: Any, chip: Any) -> None:
         reduces = bool(ops_where(func, lambda op: op.name == "tile.reduce"))
         row, most = (REDUCED, MOST_REDUCING) if reduces else (ROW, MOST)
         chosen["threads"] = min(most, max(chip.warp, _power(max(sizes, default=1) // row)))
-        if chosen["threads"] == chip.warp:
+        if ops_where(func, lambda op: op.name == "tile.atomic"):
+            chosen["private"] = 1 << (chip.shared_bytes // COPIES).bit_length() - 1
+            chosen["persistent"] = chip.cores * max(1, min(COPIES, MOST_THREADS // chosen["threads"]))
+        elif chosen["threads"] == chip.warp:
             chosen["instances"] = TOGETHER
     given = func.attributes["xcc.config"] if "xcc.config" in func.attributes else ir.DictAttr.get({})
     gpu = ir.DictAttr(given["gpu"]) if "gpu" in given else ir.DictAttr.get({})

@@ -156,6 +156,33 @@ def test_steps_of_each_tile(chip: str) -> None:
     case.check(1e-3)
 
 
+@xcc.kernel
+def tallied(at, values, out, KIND: xcc.constexpr, BLOCK: xcc.constexpr):       # type: ignore[no-untyped-def]
+    """`out` at the places `at` updated by `values`."""
+    first = xcc.program_id(0) * BLOCK
+    out.atomic(KIND, at.tile(first, BLOCK, other=-1), values.tile(first, BLOCK, other=0))
+
+
+@pytest.mark.parametrize("places", [1, 10, 64, 70])
+@pytest.mark.parametrize(("kind", "dtype"), [("add", "i4"), ("add", "f4"), ("max", "i4"), ("min", "i8"), ("or", "i4"),
+                                             ("max", "f4")])
+def test_updates_of_few_places(kind: str, dtype: str, places: int) -> None:
+    """Two workgroups update copies of up to 64 elements, and memory where there are more places than that."""
+    rng = np.random.default_rng(places)
+    at, values = rng.integers(-1, places, 900).astype(np.int32), rng.integers(-9, 9, 900).astype(dtype)
+    out = rng.integers(-9, 9, places).astype(dtype)
+    want, update = out.copy(), {"add": np.add, "max": np.maximum, "min": np.minimum, "or": np.bitwise_or}[kind]
+    update.at(want, at[at >= 0], values[at >= 0])
+    case = Case(tallied, (8,), {"at": at, "values": values, "out": out, "KIND": kind, "BLOCK": 128}, {"out": f64(want)})
+    number = places + len(kind) + len(dtype)
+    config = {"private": 64 * out.itemsize, "persistent": 2, "threads": 64}
+    program, arrays = program_of(case, (CUDA, 0), config)
+    made = tile.compile(program, *GPUS[number % 3], keep=("plan",), emit=False)
+    assert "memref.alloc" in made.stages["plan"]
+    made.interpret(arrays, case.grid)
+    case.check(0)
+
+
 def test_forms_of_rows() -> None:
     """On a GPU there is a form for rows of multiples of 16 bytes; a CPU has one for all."""
     arrays = (((3, 16), (16, 1)), ((3, 12), (12, 1)), ((3, 16), (24, 1)), ((3, 16), (20, 1)), ((3, 16), (1, 3)))

@@ -22,6 +22,18 @@ func.func @product(%a: memref<?x?xf16>, %b: memref<?x?xf16>, %c: memref<?x?xf32>
   return
 }
 
+// As many workgroups as a chip's cores have room for update copies of what is updated only.
+// CHECK-LABEL: func.func @tally(
+// GROUPS-SAME: gpu = {persistent = 528 : i64, private = 16384 : i64, threads = 512 : i64}
+// WAVES-SAME: gpu = {persistent = 1216 : i64, private = 8192 : i64, threads = 512 : i64}
+func.func @tally(%y: memref<?xi32>) attributes {tile.grid = ["n"]} {
+  %one = arith.constant dense<1> : vector<4096xi32>
+  %all = arith.constant dense<true> : vector<4096xi1>
+  %p = "tile.iota"() {size = 4096, dtype = index} : () -> vector<4096xindex>
+  %old = "tile.atomic"(%one, %y, %all, %p) {kind = "add"} : (vector<4096xi32>, memref<?xi32>, vector<4096xi1>, vector<4096xindex>) -> vector<4096xi32>
+  return
+}
+
 // Four instances of a warp, which has 32 elements of what is reduced a thread, share a workgroup.
 // CHECK-LABEL: func.func @row(
 // GROUPS-SAME: gpu = {instances = 4 : i64, threads = 32 : i64}
