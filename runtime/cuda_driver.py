@@ -75,21 +75,19 @@ class _LaunchEdit:
 
 
 class _PreparedLaunch:
-    """A launch whose parameters lie where the driver reads them: one call, and pointers are written in place."""
+    """A launch for one stream whose parameters, `values`, lie where the driver reads them: one call."""
 
     def __init__(self, driver: CudaDriver, function: Any, sizes: Sequence[int], params: Any, values: Any,
                  early: bool) -> None:
-        self._driver, self._function, self._params, self._values = driver, function, params, values
+        self.values = values
         attribute = _LaunchAttribute(_PROGRAMMATIC_SERIALIZATION, 0, 1)
-        self._config = _LaunchConfig(*sizes, None, ctypes.pointer(attribute), int(early))
-        self._at = ctypes.byref(self._config)
-
-    def set(self, place: int, address: int) -> None:
-        self._values[place] = address
+        config = _LaunchConfig(*sizes, driver.stream, ctypes.pointer(attribute), int(early))
+        self._launch = library().cuLaunchKernelEx
+        self._arguments = ctypes.byref(config), function, params, None
 
     def enqueue(self) -> None:
-        self._config.stream = self._driver.stream
-        call("cuLaunchKernelEx", self._at, self._function, self._params, None)
+        if status := self._launch(*self._arguments):
+            raise _error("cuLaunchKernelEx", status)
 
 
 class _CopyEdit:
@@ -125,14 +123,17 @@ def library() -> Any:
 
 def call(name: str, *args: Any) -> None:
     """Calls a driver function; CudaError when it does not return CUDA_SUCCESS."""
-    lib = library()
-    status = int(getattr(lib, name)(*args))
+    status = int(getattr(library(), name)(*args))
     if status:
-        what, text = ctypes.c_char_p(), ctypes.c_char_p()
-        lib.cuGetErrorName(status, ctypes.byref(what))
-        lib.cuGetErrorString(status, ctypes.byref(text))
-        raise CudaError(f"{name} failed: {(what.value or b'error').decode()} ({status}): "
-                        f"{(text.value or b'no text').decode()}")
+        raise _error(name, status)
+
+
+def _error(name: str, status: int) -> CudaError:
+    lib, what, text = library(), ctypes.c_char_p(), ctypes.c_char_p()
+    lib.cuGetErrorName(status, ctypes.byref(what))
+    lib.cuGetErrorString(status, ctypes.byref(text))
+    return CudaError(f"{name} failed: {(what.value or b'error').decode()} ({status}): "
+                     f"{(text.value or b'no text').decode()}")
 
 
 def find_gpu() -> tuple[int, int, int] | None:
@@ -174,6 +175,7 @@ class CudaDriver(StreamDriver):
         self._device = _device(number)
         self._context = Handle()
         call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), self._device)
+        self._make_current = library().cuCtxSetCurrent      # each run calls it
         self.activate()
         call("cuStreamCreate", ctypes.byref(self._own_stream), 0)
         version = ctypes.c_int()
@@ -185,7 +187,8 @@ class CudaDriver(StreamDriver):
 
     def activate(self) -> None:
         """Makes the context current on the calling thread."""
-        call("cuCtxSetCurrent", self._context)
+        if status := self._make_current(self._context):
+            raise _error("cuCtxSetCurrent", status)
 
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -50,8 +50,9 @@ class TensorCall:
         self._outputs = [_Made(torch_dtype(o.dtype), order) for o, order in zip(model.outputs, orders, strict=True)]
         self._own, self._copied = self._executor.own_outputs, self._executor.copied_outputs
         self._empty: dict[Sizes, list[Any]] = {}        # by the symbols' values: what makes the outputs
-        self._turned, self._static = dict(turned or {}), list(static)
-        self._moving = [n for n in range(len(model.inputs)) if n not in set(static)]
+        self._static = list(static)
+        self._places = [(n, (turned or {}).get(n, ())) for n in range(len(model.inputs))]
+        self._moving = [place for place in self._places if place[0] not in set(static)]
         self._known: list[int] | None = None            # addresses, where those of static inputs can be read
 
     def __call__(self, pointers: Sequence[int], key: Sizes, symbols: Mapping[str, int]) -> list[Any]:
@@ -64,15 +65,16 @@ class TensorCall:
         addresses = []
         with self._turn.lock:
             forms = self._empty.get(key)
+            empty = self.allocator()
             for n, shape, strides, dtype in self._forms(key, symbols) if forms is None else forms:
-                results[n] = tensor = self.empty(shape, strides, dtype)
+                results[n] = tensor = empty(shape, strides, dtype)
                 addresses.append(tensor.data_ptr())
             self._run(pointers, key, symbols, addresses, results)
         return results
 
-    def empty(self, shape: Sizes, strides: Sizes, dtype: Any) -> Any:
-        """Memory for an output."""
-        return compat.empty_strided(shape, strides, dtype)
+    def allocator(self) -> Any:
+        """What gives memory for an output now, for its shape, strides and type."""
+        return compat.empty_strided
 
     def number(self, value: int) -> Any:
         """A tensor of a size."""
@@ -85,26 +87,25 @@ class TensorCall:
     def addresses(self, tensors: Sequence[Any]) -> list[int] | None:
         """Where the tensors lie; None where the program cannot read them there."""
         known = self._known
-        if known is None or not compat.same_addresses(tensors, known, self._static):
-            found = [t.data_ptr() for t in tensors]
-            if not self._readable(range(len(tensors)), tensors, found):
-                return None
-            self._known = found if self._static else None
-            return found
-        found = known.copy()
-        for n in self._moving:
-            found[n] = tensors[n].data_ptr()
-        return found if self._readable(self._moving, tensors, found) else None
+        if known is not None and compat.same_addresses(tensors, known, self._static):
+            return self._read(self._moving, tensors, known.copy())
+        found = self._read(self._places, tensors, [0] * len(tensors))
+        self._known = found if self._static else None
+        return found
 
     def laid(self, tensor: Any) -> Any:
         """The tensor where and as the program can read it."""
         return tensor.contiguous()
 
-    def _readable(self, places: Sequence[int], tensors: Sequence[Any], _pointers: Sequence[int]) -> bool:
-        """Whether the program can read the tensors at `places` where they lie."""
-        turned = self._turned
-        return all([tensors[n].permute(turned[n]).is_contiguous() if n in turned else tensors[n].is_contiguous()
-                    for n in places])
+    def _read(self, places: Iterable[tuple[int, Order]], tensors: Sequence[Any], found: list[int]) -> list[int] | None:
+        """`found` with the addresses of the tensors at `places`, whose dims lie in these orders; None where the program
+        cannot read one of them there."""
+        for n, order in places:
+            tensor = tensors[n]
+            if not (tensor.permute(order) if order else tensor).is_contiguous():
+                return None
+            found[n] = tensor.data_ptr()
+        return found
 
     def _run(self, pointers: Sequence[int], _key: Sizes, symbols: Mapping[str, int], outputs: Sequence[int],
              results: list[Any]) -> None:
@@ -173,7 +174,8 @@ class BoxedCall:
     def __call__(self, arguments: list[Any]) -> list[Any]:
         if self._draws:
             arguments.append(self._call.seed())
-        key = tuple([int(arguments[n]) if axis < 0 else arguments[n].size(axis) for _, n, axis in self._sizes])
+        key = tuple([int(arguments[n]) if axis < 0 else arguments[n].size(axis) for _, n, axis in self._sizes]
+                    ) if self._sizes else ()
         symbols = self._solved.get(key)
         if symbols is None:
             symbols = self._solve(key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -20,14 +20,17 @@ class _Arena:
 
     def __init__(self) -> None:
         self.tensor: Any = None
+        self._size = self._address = 0
 
     def address(self, size: int, device: Any) -> int:
         """Of at least `size` bytes, of which the stream is the current one."""
-        held = 0 if self.tensor is None else self.tensor.numel()
-        if held < size:
+        if self._size < size:
+            grown = size + (size // 4 if self._size else 0)
             self.tensor = None          # the stream may use again what it was
-            self.tensor = torch.empty(size + (size // 4 if held else 0), dtype=torch.uint8, device=device)
-        return int(self.tensor.data_ptr()) if size else 0
+            self._size = 0
+            self.tensor = torch.empty(grown, dtype=torch.uint8, device=device)
+            self._size, self._address = grown, self.tensor.data_ptr()
+        return self._address if size else 0
 
 
 _ARENAS: WeakValueDictionary[tuple[int, int], _Arena] = WeakValueDictionary()      # by GPU and stream
@@ -46,8 +49,8 @@ class DeviceCall(TensorCall):
         self._arenas: dict[int, _Arena] = {}            # by stream
         self._arena_bytes: dict[Sizes, int] = {}        # by the symbols' values
 
-    def empty(self, shape: Sizes, strides: Sizes, dtype: Any) -> Any:
-        return compat.empty_strided_cuda(shape, strides, dtype, self.device)
+    def allocator(self) -> Any:
+        return compat.cuda_allocator(self.device)
 
     def number(self, value: int) -> Any:
         return torch.full((), value, dtype=torch.int64, device=self.device)
@@ -56,9 +59,14 @@ class DeviceCall(TensorCall):
         tensor = tensor.to(self.device).contiguous()
         return tensor.clone() if tensor.data_ptr() % ALIGNMENT else tensor
 
-    def _readable(self, places: Sequence[int], tensors: Sequence[Any], pointers: Sequence[int]) -> bool:
-        return not any([pointers[n] % ALIGNMENT for n in places]) and all([tensors[n].is_cuda for n in places]) \
-            and super()._readable(places, tensors, pointers)
+    def _read(self, places: Iterable[tuple[int, Order]], tensors: Sequence[Any], found: list[int]) -> list[int] | None:
+        for n, order in places:
+            tensor = tensors[n]
+            at = tensor.data_ptr()
+            if at % ALIGNMENT or not tensor.is_cuda or not (tensor.permute(order) if order else tensor).is_contiguous():
+                return None
+            found[n] = at
+        return found
 
     def _run(self, pointers: Sequence[int], key: Sizes, symbols: Mapping[str, int], outputs: Sequence[int],
              results: list[Any]) -> None:
@@ -73,7 +81,7 @@ class DeviceCall(TensorCall):
         self._executor.run_on(stream, pointers, symbols, outputs, arena.address(size, self.device), captured=captured)
         for n in self._copied:
             shape, strides, dtype = self._outputs[n].form(self._executor.output_shape(n))
-            results[n] = self.empty(shape, strides, dtype)
+            results[n] = self.allocator()(shape, strides, dtype)
             self._executor.copy_output(n, results[n].data_ptr())
 
     def _new_arena(self, stream: int) -> _Arena:
