@@ -56,11 +56,7 @@ def _configure(func: Any, chip: Any) -> None:
              for r in op.results if isinstance(r.type, ir.VectorType)]
     chosen: dict[str, int] = {}
     if products and chip.warpgroup_products and all(map(_for_warpgroups, products)):
-        rows = min(ir.VectorType(op.results[0].type).shape[-2] for op in products)
-        bytes = max(map(_step_bytes, products))
-        stages = max(2, min(MOST_STAGES, chip.shared_bytes // bytes))
-        chosen = {"threads": 128 * min(2, rows // 64), "warpgroup": 1, "stages": stages,
-                  "persistent": chip.cores * max(1, min(MOST_RESIDENT, chip.shared_bytes // (stages * bytes)))}
+        chosen = _warpgroups(products, chip)
     elif products:
         sums = max(prod(ir.VectorType(op.results[0].type).shape) for op in products)
         chosen["threads"] = min(256, max(128, _power(sums // PRODUCT)))
@@ -83,6 +79,18 @@ def _configure(func: Any, chip: Any) -> None:
     func.attributes["xcc.config"] = ir.DictAttr.get(rest | {"gpu": ir.DictAttr.get(whole)})
 
 
+def _warpgroups(products: list[Any], chip: Any) -> dict[str, int]:
+    """Of instructions of warpgroups; what they multiply may be another product's (attention)."""
+    rows = min(ir.VectorType(op.results[0].type).shape[-2] for op in products)
+    chosen = {"threads": 128 * min(2, rows // 64), "warpgroup": 1}
+    if not all(_loaded(v) for op in products for v in list(op.operands)[:2]):
+        return chosen | {"stages": 2}
+    bytes = max(map(_step_bytes, products))
+    stages = max(2, min(MOST_STAGES, chip.shared_bytes // bytes))
+    resident = max(1, min(MOST_RESIDENT, chip.shared_bytes // (stages * bytes)))
+    return chosen | {"stages": stages, "persistent": chip.cores * resident}
+
+
 def _step_bytes(product: Any) -> int:
     """Shared memory of the operands of one product."""
     kinds = [ir.VectorType(v.type) for v in list(product.operands)[:2]]
@@ -90,9 +98,11 @@ def _step_bytes(product: Any) -> int:
 
 
 def _for_warpgroups(product: Any) -> bool:
-    """Whether a product's operands, as loaded, are whole blocks of what instructions of warpgroups read."""
+    """Whether a product's operands are whole blocks of what instructions of warpgroups read: as they are loaded, or,
+    the left one, in the registers of another product of the loop."""
     lhs, rhs = (ir.VectorType(v.type) for v in list(product.operands)[:2])
-    inside = product.parent.name == "scf.for" and all(map(_loaded, list(product.operands)[:2]))
+    inside = product.parent.name == "scf.for" and _loaded(product.operands[1]) \
+        and (_loaded(product.operands[0]) or _multiplied(product.operands[0], product.block))
     return inside and str(lhs.element_type) in ("f16", "bf16") and lhs.rank == 2 \
         and lhs.shape[0] % 64 == 0 and lhs.shape[1] % 64 == 0 and rhs.shape[1] % 32 == 0 and rhs.shape[1] <= 256
 
@@ -103,6 +113,15 @@ def _loaded(value: Any) -> bool:
         return False
     op = value.owner.operation
     return op.name == "tile.load" or (op.name in ("tile.reshape", "tile.transpose") and _loaded(op.operands[0]))
+
+
+def _multiplied(value: Any, block: Any) -> bool:
+    """Whether a tile is computed element by element of a product in `block`."""
+    if isinstance(value.owner, ir.Block) or value.owner.operation.block != block:
+        return False
+    op = value.owner.operation
+    return op.name == "tile.contract" or op.name.startswith(("arith.", "math.")) \
+        and any(_multiplied(v, block) for v in op.operands)
 
 
 def _power(n: int) -> int:

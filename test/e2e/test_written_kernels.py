@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 import written_kernels as kernels
-from written_kernel_cases import CASES, TOLERANCE, TYPES, WIDE, Case, f64
+from written_kernel_cases import CASES, TOLERANCE, TYPES, WIDE, Case, f64, wide_attention, wide_product
 
 import xcc
 from xcc import tile
@@ -79,6 +79,9 @@ def test_rows_of_multiples_on_gpus(make: Make, dtype: str, gpu: tuple[str, str])
     program, arrays = program_of(case, (CUDA, 0))
     assert f"tile.multiple = {4 if dtype == 'f32' else 8}" in program.text
     made = tile.compile(program, *gpu, keep=("gpu",), emit=False)
+    whole = dtype == "f16" and make in (wide_product, wide_attention)
+    assert ("xtg.wgmma" in made.stages["gpu"]) == (
+        whole and gpu[1] == "sm_90a")
     reads = [line for line in made.stages["gpu"].splitlines() if "vector.load" in line and " memref<?x" in line]
     assert not any(f"vector<1x{dtype}>" in line for line in reads)
     made.interpret(arrays, case.grid)
