@@ -49,8 +49,8 @@ func.func @attention(%q: memref<?x?xf16>, %k: memref<?x?xf16>, %o: memref<?x?xf3
 
 // As many workgroups as a chip's cores have room for update copies of what is updated only.
 // CHECK-LABEL: func.func @tally(
-// GROUPS-SAME: gpu = {persistent = 528 : i64, private = 16384 : i64, threads = 512 : i64}
-// WAVES-SAME: gpu = {persistent = 1216 : i64, private = 8192 : i64, threads = 512 : i64}
+// GROUPS-SAME: gpu = {persistent = 264 : i64, private = 16384 : i64, threads = 512 : i64}
+// WAVES-SAME: gpu = {persistent = 608 : i64, private = 8192 : i64, threads = 512 : i64}
 func.func @tally(%y: memref<?xi32>) attributes {tile.grid = ["n"]} {
   %one = arith.constant dense<1> : vector<4096xi32>
   %all = arith.constant dense<true> : vector<4096xi1>
