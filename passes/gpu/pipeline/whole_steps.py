@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from math import prod
 from typing import Any
 
 from xcc._mlir import arith_d, ir
+from xcc.passes.gpu.index.index_vectors import line_below
 from xcc.passes.gpu.layout.registers import index, register_vector
-from xcc.passes.gpu.layout.tile_ops import constant, is_vector, owner, shape_of
+from xcc.passes.gpu.layout.tile_ops import constant, is_vector, shape_of
 from xcc.passes.gpu.pipeline.loop_steps import Steps
 
 __all__ = ["WHOLE", "WholeSteps"]
 
 WHOLE = "xcc.whole"     # on an scf.for: its whole steps have a loop of their own
-_SHAPES = ("vector.broadcast", "vector.shape_cast")
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,11 @@ class WholeSteps:
 
     Attributes:
         sizes: (an arith.subi of a bound and the step's first element, elements of a tile).
-        tests: (an arith.cmpi of the step's elements and a bound, elements).
+        tests: (an arith.cmpi of the step's elements and a bound, the bound, elements at most).
     """
 
     sizes: tuple[tuple[Any, int], ...]
-    tests: tuple[tuple[Any, int], ...]
+    tests: tuple[tuple[Any, Any, int], ...]
 
     @staticmethod
     def of(loop: Any) -> WholeSteps:
@@ -43,8 +44,10 @@ class WholeSteps:
                 elements = _masked(op.results[0])
                 if elements:
                     sizes.append((op, elements))
-            elif op.name == "arith.cmpi" and is_vector(op.results[0]) and _compares(op, iv, block):
-                tests.append((op, shape_of(_line(op.operands[0], iv))[0]))
+            elif op.name == "arith.cmpi" and is_vector(op.results[0]):
+                found = line_below(op)
+                if found is not None and found[0] == iv and _ahead(found[1], block):
+                    tests.append((op, found[1], prod(shape_of(op.results[0]))))
         return WholeSteps(tuple(sizes), tuple(tests))
 
     def __bool__(self) -> bool:
@@ -53,7 +56,7 @@ class WholeSteps:
     def end(self, k: Any, steps: Steps, ahead: int, end: Any) -> Any:
         """Where the steps of `steps` that lie ahead of `end` end of which all is there, `ahead` steps later, too."""
         bounds = [arith_d.subi(k.get(op.operands[0]), index(n)) for op, n in self.sizes]
-        bounds += [arith_d.subi(k.get(_bound(op.operands[1])), index(n)) for op, n in self.tests]
+        bounds += [arith_d.subi(k.get(bound), index(n)) for _, bound, n in self.tests]
         last = reduce(arith_d.minsi, bounds)
         reach = arith_d.maxsi(arith_d.subi(steps.later(last, 1), steps.lower), index(0))
         whole = arith_d.divui(reach, steps.step)
@@ -67,7 +70,7 @@ class WholeSteps:
         for of, elements in self.sizes:
             if of == op:
                 return index(elements)
-        if any(of == op for of, _ in self.tests):
+        if any(of == op for of, _, _ in self.tests):
             kind = register_vector(k.layout(op.results[0]).registers, ir.IntegerType.get_signless(1))
             return arith_d.constant(kind, ir.DenseElementsAttr.get_splat(kind, ir.BoolAttr.get(True)))
         return None
@@ -94,41 +97,3 @@ def _limit(user: Any, number: int) -> int:
     if user.name == "arith.select" and number == 1 and constant(user.operands[2]) == 0:
         return _masked(user.results[0])
     return 0
-
-
-def _compares(op: Any, iv: Any, block: Any) -> bool:
-    """Whether `op` asks whether the elements of a step are ahead of a bound."""
-    less = ir.IntegerAttr(op.attributes["predicate"]).value in (
-        arith_d.CmpIPredicate.slt.value, arith_d.CmpIPredicate.ult.value)
-    bound = _bound(op.operands[1])
-    return less and bound is not None and _ahead(bound, block) and _line(op.operands[0], iv) is not None
-
-
-def _line(value: Any, iv: Any) -> Any:
-    """The vector 0, 1, ... that `value` is, behind `iv`; None where it is something else."""
-    op = _shaped(value)
-    if op is None or op.name != "arith.addi":
-        return None
-    for first, line in (list(op.operands), list(op.operands)[::-1]):
-        step = _shaped(line)
-        if _bound(first) == iv and step is not None and step.name == "vector.step":
-            return step.results[0]
-    return None
-
-
-def _bound(value: Any) -> Any:
-    """The scalar that all elements of `value` are; None where there is none."""
-    op = owner(value)
-    while op is not None and op.name in _SHAPES:
-        value = op.operands[0]
-        op = owner(value)
-    return None if is_vector(value) else value
-
-
-def _shaped(value: Any) -> Any:
-    """What `value` is, but for its shape."""
-    op = owner(value)
-    while op is not None and op.name in _SHAPES:
-        op = owner(op.operands[0])
-    return op
-
