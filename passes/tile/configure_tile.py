@@ -20,14 +20,15 @@ from xcc.passes.walk import ops_where
 
 ROW = 8         # elements of a thread, of the largest tile
 MOST = 512      # threads, of a program without products
-REDUCED = 32    # elements of a thread, of the largest tile, where tiles are reduced: threads wait for each other less
+REDUCED = 16    # elements of a thread, of the largest tile, where tiles are reduced: threads wait for each other less
+OF_A_WARP = 32  # likewise where one warp reduces a tile, by itself
 MOST_REDUCING = 256     # threads, likewise
 PRODUCT = 64    # sums of a thread's, of a product's tile
 COPIES = 8      # workgroups of a core, at most, that keep copies of buffers in shared memory, which they update
 MOST_THREADS = 1024     # of these workgroups
 TOGETHER = 4    # instances of a workgroup, where a warp has each
 STAGES = 3      # of a loop whose products are loaded ahead of
-MOST_STAGES = 4     # likewise of warpgroups, whose products run on into the next step
+MOST_STAGES = 6     # likewise of warpgroups, whose products run on into the next step
 MOST_RESIDENT = 2   # workgroups of a core, likewise: they compute all instances, one after the other
 
 
@@ -63,9 +64,7 @@ def _configure(func: Any, chip: Any) -> None:
         chosen["stages"] = max(2, min(STAGES if chip.has_async_copies else 2,
                                       chip.shared_bytes // max(map(_step_bytes, products))))
     else:
-        reduces = bool(ops_where(func, lambda op: op.name == "tile.reduce"))
-        row, most = (REDUCED, MOST_REDUCING) if reduces else (ROW, MOST)
-        chosen["threads"] = min(most, max(chip.warp, _power(max(sizes, default=1) // row)))
+        chosen["threads"] = _threads(func, max(sizes, default=1), chip)
         if ops_where(func, lambda op: op.name == "tile.atomic"):
             chosen["private"] = 1 << (chip.shared_bytes // COPIES).bit_length() - 1
             chosen["persistent"] = chip.cores * max(1, min(COPIES, MOST_THREADS // chosen["threads"]))
@@ -77,6 +76,15 @@ def _configure(func: Any, chip: Any) -> None:
     whole = {k: ir.IntegerAttr.get(i64, v) for k, v in chosen.items()} | {a.name: a.attr for a in gpu}
     rest = {a.name: a.attr for a in given if a.name != "gpu"}
     func.attributes["xcc.config"] = ir.DictAttr.get(rest | {"gpu": ir.DictAttr.get(whole)})
+
+
+def _threads(func: Any, elements: int, chip: Any) -> int:
+    """Of an instance without products, whose largest tile has so many elements."""
+    if not ops_where(func, lambda op: op.name == "tile.reduce"):
+        return min(MOST, max(chip.warp, _power(elements // ROW)))
+    if elements <= chip.warp * OF_A_WARP:
+        return int(chip.warp)
+    return min(MOST_REDUCING, max(chip.warp, _power(elements // REDUCED)))
 
 
 def _warpgroups(products: list[Any], chip: Any) -> dict[str, int]:
