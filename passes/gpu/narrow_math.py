@@ -142,8 +142,9 @@ def _contract(x: Any) -> None:
         return
     with sub.location, ir.InsertionPoint(sub):
         row = None if isinstance(less.owner, ir.Block) else less.owner.operation
-        spread = row is not None and row.name == "vector.broadcast"
-        minus = op_of("vector.broadcast", [x.type], [arith_d.negf(row.operands[0])]) if spread else arith_d.negf(less)
+        spread = row.operands[0] if row is not None and row.name == "vector.broadcast" else None
+        minus = arith_d.negf(less) if spread is None else \
+            op_of("vector.broadcast", [x.type], [arith_d.negf(spread)])
         x.replace_all_uses_with(math_d.fma(*times.operands, minus))
     for dead in (sub, times):
         dead.erase()
