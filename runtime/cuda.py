@@ -10,7 +10,9 @@ from xcc.runtime.cuda_api import on_gpu
 from xcc.runtime.cuda_driver import CudaDriver
 from xcc.runtime.gpu_code import modules_of
 from xcc.runtime.gpu_executor import GpuExecutor
+from xcc.runtime.nccl import communicator_of
 from xcc.runtime.program import Program
+from xcc.runtime.ranks import Ranks
 from xcc.runtime.versions import Version, versions_of
 
 __all__ = ["best_version", "make_executor"]
@@ -19,13 +21,14 @@ CUBIN, PTX = ".cubin", ".ptx"
 
 
 def make_executor(program: Program, members: Mapping[str, Any], weights: Any, manifest: Mapping[str, Any], *,
-                  device: int = 0) -> GpuExecutor:
-    """The executor of an artifact's members on GPU `device`; UserError when that can run none of its code versions."""
+                  device: int = 0, ranks: Ranks | None = None) -> GpuExecutor:
+    """The executor of an artifact's members on GPU `device`; UserError when that can run none of its code versions.
+    ranks: with the others."""
     with on_gpu(device):
         driver = CudaDriver(device)
         version, suffixes = best_version(versions_of(program, members, weights, manifest), driver.capability)
         blobs, holders = modules_of(version.members, version.kernels, suffixes)
-        return GpuExecutor(driver, version.program, blobs, weights, holders)
+        return GpuExecutor(driver, version.program, blobs, weights, holders, communicator_of(ranks, driver))
 
 
 def best_version(versions: Sequence[Version], capability: tuple[int, int]) -> tuple[Version, tuple[str, ...]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,16 @@ from xcc.runtime import dtypes
 from xcc.runtime.executors import on_host
 from xcc.runtime.program import Program
 
-__all__ = ["gpu_number", "least_sizes", "thread_options", "zeros"]
+__all__ = ["gpu_number", "least_sizes", "memory_for", "thread_options", "zeros"]
+
+
+@contextmanager
+def memory_for(what: str) -> Iterator[None]:
+    """Too little memory is a UserError in here."""
+    try:
+        yield
+    except MemoryError as e:
+        raise UserError(f"the memory does not suffice for {what}: {e}") from None
 
 
 def thread_options(target: str, threads: Any) -> dict[str, int]:

@@ -17,7 +17,8 @@ from xcc.runtime.executors import executor_module, on_host
 from xcc.runtime.given_inputs import given_input, gpu_of
 from xcc.runtime.given_outputs import check_apart, given_outputs, stream_of
 from xcc.runtime.launch_time import LaunchTime
-from xcc.runtime.load_options import gpu_number, least_sizes, thread_options, zeros
+from xcc.runtime.load_options import gpu_number, least_sizes, memory_for, thread_options, zeros
+from xcc.runtime.ranks import Part
 from xcc.runtime.signature import Sizes, TensorInfo, check_names, tensor_infos
 from xcc.runtime.state import ModelState
 from xcc.runtime.turn import Turn
@@ -37,23 +38,25 @@ class Model:
 
     def __init__(self, artifact: Artifact, *, threads: int = 0, device: int | None = None) -> None:
         self.artifact = artifact
+        self.part = Part(artifact)
+        program = self.part.own.program
         target = str(artifact.manifest.get("target"))
         self._on_host = on_host(target)
         self._threads = thread_options(target, threads)
         self._number = gpu_number(target, device)       # where that is decided
         self.turn = Turn()          # to run: the arena and the pointers into it are the model's, not a run's
-        self.inputs: tuple[TensorInfo, ...] = tensor_infos(artifact.program, artifact.program.inputs)
-        self.outputs: tuple[TensorInfo, ...] = tensor_infos(artifact.program, artifact.program.outputs)
+        self.inputs: tuple[TensorInfo, ...] = tensor_infos(program, program.inputs)
+        self.outputs: tuple[TensorInfo, ...] = tensor_infos(program, program.outputs)
         self._names = {i.name for i in self.inputs}
         self._expected = [(i, i.name, dtypes.numpy_dtype(i.dtype) if i.dtype in dtypes.PLAIN else None, len(i.shape))
                           for i in self.inputs]
         self._output_names = [o.name for o in self.outputs]
         self._executor: Any = None
-        self._sizes = Sizes(artifact.program)
-        self._updated = UpdatedInputs(artifact.program)
+        self._sizes = Sizes(program)
+        self._updated = UpdatedInputs(program)
         self._solved: dict[Any, dict[str, int]] = {}    # by the shapes of inputs, and the values that are sizes
-        places = {b: n for n, b in enumerate(artifact.program.inputs)}
-        self._values = [(places[v.source], v.index) for v in artifact.program.values]
+        places = {b: n for n, b in enumerate(program.inputs)}
+        self._values = [(places[v.source], v.index) for v in program.values]
 
     @property
     def target(self) -> str:
@@ -103,29 +106,35 @@ class Model:
         if self._executor is None:
             self.settle(gpu_of([*inputs.values(), *(out or {}).values()]))
         handle = stream_of(stream)
+        if self.part.mesh.size > 1:
+            assert self.executor is not None        # has met the others
+        with self.part.running():
+            return self._run_on(inputs, out or {}, handle, borrow)
+
+    def _run_on(self, inputs: Mapping[str, Any], out: Mapping[str, Any], handle: int | None, borrow: bool
+                ) -> dict[str, Any]:
         more: dict[str, Any] = ({} if handle is None else {"stream": handle}) | ({"borrow": True} if borrow else {})
         if more and not hasattr(self.executor, "run_on"):
             raise UserError(f"{next(iter(more))} is for models on GPUs, this one is for '{self.target}'")
         checked = self._checked(inputs, handle)
+        self.part.agree(checked[1])
         if self._updated:
             self._updated.check([inputs[i.name] for i in self.inputs], checked[0], self._place()[1])
-        outputs = self._run(checked, out or {}, more)
+        outputs = self._run(checked, out, more)
         for n, place in self._updated.outputs.items():
             outputs[n] = inputs[self.inputs[place].name]
-        return dict(zip(self._output_names, outputs, strict=True)) | dict(out or {})
+        return dict(zip(self._output_names, outputs, strict=True)) | dict(out)
 
     def _run(self, checked: tuple[list[Any], dict[str, int]], out: Mapping[str, Any], more: Mapping[str, Any]
              ) -> list[Any]:
         try:
-            with self.turn.lock:
+            with memory_for("a run of these sizes"), self.turn.lock:
                 if not out and not more:
                     outputs: list[Any] = self.executor.run(*checked)
                     return outputs
                 given = given_outputs(self.outputs, out, self.updates, self._place())
                 check_apart(self.inputs, checked[0], self.outputs, given)
                 return list(self.executor.run(*checked, given, **more))
-        except MemoryError as e:
-            raise UserError(f"the memory does not suffice for a run of these sizes: {e}") from None
         except ZeroDivisionError:
             sizes = ", ".join(f"'{name}' is {value}" for name, value in checked[1].items())
             raise UserError(f"sizes do not fit: one that is computed is a division by zero, as {sizes}") from None
@@ -141,7 +150,7 @@ class Model:
 
         A run that ends with an error may have changed a part of it.
         """
-        return ModelState(self.artifact.program, self.executor, self.turn)
+        return ModelState(self.part.own.program, self.executor, self.turn)
 
     def reset(self) -> None:
         """Makes all that the model holds what it was when it was loaded."""
@@ -229,17 +238,16 @@ class Model:
         return self._executor
 
     def _made(self) -> Any:
-        a = self.artifact
-        module = executor_module(self.target)
+        a, module = self.part.own, executor_module(self.target)
         try:
-            where = {} if self._on_host else {"device": self._number or 0}
-            made = module.make_executor(a.program, a.members, a.weights, a.manifest, **self._threads, **where)
-            self._number = where.get("device")
-            return made
+            more: dict[str, Any] = self.part.join()
+            if not self._on_host:
+                self.settle(self.part.place.local_rank)
+                more["device"] = self._number
+            with memory_for("the model"):
+                return module.make_executor(a.program, a.members, a.weights, a.manifest, **self._threads, **more)
         except KeyError as e:
             raise UserError(f"the artifact has no {e.args[0]}, which a model for {self.target} needs") from None
-        except MemoryError as e:
-            raise UserError(f"the memory does not suffice for the model: {e}") from None
 
     def prepare(self, dims: Mapping[str, int] | None = None) -> Model:
         """Makes ready what the first run would make, for a CPU model where this machine can run it; returns itself.
@@ -248,9 +256,11 @@ class Model:
         leaves out. UserError where they do not fit the model. Without it, that is for the least sizes, with room for
         larger ones; the first run on others plans its memory, and clears it where it takes more than a large page.
         """
+        if self.part.mesh.size > 1:     # all ranks load it together
+            assert self.executor is not None
         if not self._on_host:
             return self
-        least = least_sizes(self.artifact.program, dims)
+        least = least_sizes(self.part.own.program, dims)
         if dims is not None:
             with self.turn.lock:
                 self._make_ready(least)
@@ -262,9 +272,8 @@ class Model:
     def _make_ready(self, sizes: Mapping[str, int], spare: bool = False) -> None:
         """Makes the executor, and memory for these values of symbols; `spare`: and larger ones, if that is little."""
         try:
-            self.executor.make_ready(self._checked(zeros(self.artifact.program, sizes))[1], spare=spare)
-        except MemoryError as e:
-            raise UserError(f"the memory does not suffice for a run of these sizes: {e}") from None
+            with memory_for("a run of these sizes"):
+                self.executor.make_ready(self._checked(zeros(self.part.own.program, sizes))[1], spare=spare)
         except (ArithmeticError, ValueError) as e:      # a division by zero, a negative size
             raise UserError(f"the model cannot have these sizes: {e}") from None
 

@@ -55,6 +55,7 @@ def _model_stage(xt: tuple[Pass, ...], early: tuple[Pass, ...], keep: tuple[str,
     """Stage ``xt``."""
     return Stage("xt", (
         get_pass("xt-simplify")(),
+        get_pass("shard")(),                # a rank's part of a weight goes through all else as a weight
         *early,
         get_pass("xt-fold")(),
         get_pass("xt-recognise")(),

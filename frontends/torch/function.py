@@ -37,6 +37,10 @@ class TensorFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """UserError names the argument whose element type or shape does not fit."""
+        with self.model.part.running():
+            return self._called(args, kwargs)
+
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         tensors = self._tensors(args, kwargs) if kwargs or len(args) != len(self._names) else list(args)
         for n, t in enumerate(tensors):
             if type(t) is not torch.Tensor or (t.dtype, t.dim()) != self._forms[n] or not t.is_contiguous() \
@@ -48,6 +52,7 @@ class TensorFunction:
             pointers = [t.data_ptr() for t in tensors]
         symbols = self.model.symbols_of(tuple([t.shape for t in tensors]),
                                         lambda n, i: int(tensors[n].reshape(-1)[i]))
+        self.model.part.agree(symbols)
         results = self._call(pointers, tuple(symbols.values()), symbols)
         if self._updated:
             results = [results[n] for n in self._returned]

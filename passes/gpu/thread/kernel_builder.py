@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
-from xcc._mlir import Block, Operation, Value, ir, scf_d
+from xcc._mlir import Operation, Value, ir, scf_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING, SharedMemory
 from xcc.passes.gpu.exchange.thread_code import ThreadCode
@@ -86,9 +86,10 @@ class KernelBuilder(TileKernel):
 
     # -- operations ---------------------------------------------------------------------------------------------
 
-    def block(self, block: Block) -> None:
+    def block(self, block: Any, done: Container[Any] = ()) -> None:
+        """The operations of a block, but for those that are `done`."""
         for op in block.operations:
-            if op.operation.name not in FORALL_END:
+            if op.operation.name not in FORALL_END and op.operation not in done:
                 self.emit(op.operation)
 
     def emit(self, op: Operation) -> None:
@@ -105,6 +106,8 @@ class KernelBuilder(TileKernel):
         elif op.name == "arith.constant" and is_vector(op.results[0]):
             positions.constant(self, op)
         elif not self.loops and any(is_vector(v) for v in [*op.operands, *op.results]):
+            if op.name == "arith.cmpi" and positions.bounded(self, op):
+                return
             if not is_elementwise(op):
                 raise CompilerBug(f"{op.name} has no distribution to threads")
             self.elementwise(op)
