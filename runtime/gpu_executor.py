@@ -161,7 +161,7 @@ class GpuExecutor:
         return outputs
 
     def run_on(self, stream: int, inputs: Sequence[int], symbols: Mapping[str, int], outputs: Sequence[int],
-               arena: int, *, captured: bool = False) -> None:
+               arena: int, captured: bool = False) -> None:
         """Enqueues a run on the caller's `stream`, and waits for nothing that the program does not wait for.
 
         inputs, outputs: addresses of contiguous memory, aligned to ALIGNMENT, of the inputs in the program's order and
