@@ -40,7 +40,7 @@ def test_the_library_does_the_rest(dtype: str, kind: Any, combine: Any) -> None:
 def test_the_order_of_writes_and_reads() -> None:
     """What was pushed is there before the flag says so; what came is read behind the flag, past the first cache."""
     text = kernels("f16")[0].blob.decode()
-    found = re.findall(r"fence\.\w+\.sys|bar\.sync|st\.release\.sys|ld\.acquire\.sys|ld\.volatile\.global\.v\d", text)
-    order = ["bar.sync", "st.release.sys", "ld.acquire.sys", "bar.sync", "ld.volatile.global.v2"]
+    found = re.findall(r"fence\.\w+\.sys|bar\.sync|st\.release\.sys|ld\.acquire\.sys|ld\.volatile\.global\.v", text)
+    order = ["bar.sync", "st.release.sys", "ld.acquire.sys", "bar.sync", "ld.volatile.global.v"]
     places = iter(found)
-    assert found[0].startswith("fence.") and all(any(name == f for f in places) for name in order), found
+    assert found[0].startswith("fence.") and all(any(f.startswith(name) for f in places) for name in order), found
