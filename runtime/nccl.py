@@ -21,6 +21,7 @@ from xcc.runtime.mesh import Mesh
 from xcc.runtime.peer_reduce import PeerReduce
 from xcc.runtime.program import DTYPE_BYTES, Collective
 from xcc.runtime.ranks import Ranks
+from xcc.runtime.stream_order import StreamOrder
 from xcc.runtime.world import World
 
 __all__ = ["Nccl", "NcclError", "communicator_of", "library"]
@@ -72,7 +73,9 @@ class Nccl:
     together; UserError where one of them is gone, or the library is not there."""
 
     def __init__(self, driver: Any, world: World, mesh: Mesh, groups: Sequence[tuple[str, ...]]) -> None:
-        os.environ.setdefault("NCCL_NVLS_ENABLE", "0")      # NVLink multicast is not relied on
+        os.environ.setdefault("NCCL_NVLS_ENABLE", "0")          # NVLink multicast is not relied on
+        os.environ.setdefault("NCCL_RUNTIME_CONNECT", "0")      # ranks connect now, and not while a graph is captured
+        self.order = StreamOrder(driver)        # windows are for one sum at a time
         self.driver, self._world, self._library = driver, world, library(driver.prefix)
         self._communicators: dict[tuple[str, ...], tuple[Any, int, int]] = {}
         rank = world.place.rank
@@ -136,6 +139,7 @@ class Nccl:
     def close(self) -> None:
         """Gives everything back; nothing that uses it is running, and no graph has it."""
         self._world.forget(self.abort)
+        self.order.close()
         for peers in self._peers.values():
             peers.close()
         self.abort()

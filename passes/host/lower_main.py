@@ -35,6 +35,7 @@ from xcc.diagnostics import CompilerBug, UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.collective import COLLECTIVES, statement_of
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.host.lowering.main_attributes import bounds_of, name_of_place
 from xcc.passes.host.lowering.program_ops import write_program
 from xcc.passes.host.lowering.value_buffers import ValueBuffers, dtype_of
 from xcc.passes.host.placement.places import AT_LOAD, main_of, terminator
@@ -70,18 +71,11 @@ class LowerMain(Pass):
         with module.context:
             main = main_of(module)
             lowering = _Lowering(WeightStore() if ctx.weights is None else ctx.weights)
-            program = lowering.function(main, _bounds(module))
+            program = lowering.function(main, bounds_of(module))
             write_program(main, replace(program, equal=equal_dims(module, program.symbols)))
             for name in ("xt.dims", EQUAL):
                 if name in module.operation.attributes:
                     del module.operation.attributes[name]
-
-
-def _bounds(module: Module) -> dict[str, tuple[int, int]]:
-    attributes = module.operation.attributes
-    if "xt.dims" not in attributes:
-        return {}
-    return {named.name: tuple(int(v.value) for v in named.attr) for named in attributes["xt.dims"]}  # type: ignore
 
 
 class _Lowering(ValueBuffers):
@@ -98,7 +92,7 @@ class _Lowering(ValueBuffers):
     def function(self, op: Operation, bounds: dict[str, tuple[int, int]]) -> Program:
         block = op.regions[0].blocks[0]
         held = xt.initial_weights(op)
-        arguments = [self.new(v, "state" if i in held else "input", _name(op, "arg_attrs", i, f"input{i}"))
+        arguments = [self.new(v, "state" if i in held else "input", name_of_place(op, "arg_attrs", i, f"input{i}"))
                      for i, v in enumerate(block.arguments)]
         inputs = tuple(b for i, b in enumerate(arguments) if i not in held)
         self.buffer_of.update(zip(block.arguments, arguments, strict=True))
@@ -108,7 +102,7 @@ class _Lowering(ValueBuffers):
         symbols = tuple(dict.fromkeys([*(s for d in dims for s in symbolic.symbols_of(d)), *(v.name for v in values)]))
         self.bound = set(symbols)
         results, updated = terminator(block), xt.updated_arguments(op)
-        targets = [self._result(v, _name(op, "res_attrs", i, f"output{i}"), None if n is None else arguments[n])
+        targets = [self._result(v, name_of_place(op, "res_attrs", i, f"output{i}"), None if n is None else arguments[n])
                    for i, (v, n) in enumerate(zip(results, updated, strict=True))]
         body = self.block(block, targets, {i: block.arguments[n] for i, n in enumerate(updated) if n is not None})
         states = tuple(State(self.buffers[arguments[i]].name, arguments[i], self._initial(weight))
@@ -300,10 +294,3 @@ _LOWER: dict[str, Callable[[_Lowering, Any], list[Statement]]] = {
     "dispatch": _Lowering.dispatch, "fail": _Lowering.fail, "if": _Lowering.if_, "require": _Lowering.require,
     "reshape": _Lowering.view, "scan": _Lowering.scan, "weight": _Lowering.weight, "while": _Lowering.while_,
     **dict.fromkeys(COLLECTIVES, _Lowering.collective)}
-
-
-def _name(op: Operation, where: str, index: int, default: str) -> str:
-    if where not in op.attributes:
-        return default
-    entry = op.attributes[where][index]
-    return str(entry["xt.name"].value) if "xt.name" in entry else default

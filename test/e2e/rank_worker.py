@@ -60,7 +60,7 @@ def totals(path: str) -> Any:
 def killed(path: str) -> Any:
     """Rank 1 is gone in the middle; the seconds until the others hear of it."""
     model = xcc.load(path)
-    x = np.ones(3, np.float32)
+    x = np.ones(4, np.float32)
     model.run({"x": x})
     if model.part.place.rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -140,6 +140,18 @@ def test_communicators_go_with_the_executor(fake: FakeNccl) -> None:
     assert sorted(fake.aborted) == [1, 2, 3]
 
 
+def test_runs_on_several_streams_follow_one_another(fake: FakeNccl) -> None:
+    def work(r: Any) -> list[str]:
+        r.driver.log.clear()
+        for stream in (None, 7, 7, 8):
+            r.run.run([np.zeros(3, np.float32)], {"n": 3}, stream=stream)
+        r.world.exchange("all to be done", "")
+        return [text for text in r.driver.log if "event" in text or "mark" in text]
+
+    for log in ranks(fake, REDUCED, TP, work):
+        assert log == ["mark None", "wait for event on 7", "mark 7", "mark 7", "wait for event on 8", "mark 8"]
+
+
 @pytest.mark.parametrize(("prefix", "words"), [("cu", "libnccl.so.2, which is not found: pip install nvidia-nccl-cu13"),
                                                ("hip", "librccl.so.1, which is not found: install ROCm's RCCL")])
 def test_what_to_install(prefix: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
