@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xcc import symbolic
-from xcc._mlir import Block, Module, Operation, arith_d, gpu_d, ir, scf_d
+from xcc._mlir import Block, Module, Operation, Value, arith_d, gpu_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import PART
 from xcc.passes.shared.dims import emit_dim, read_dim
@@ -85,7 +85,7 @@ def _walk(block: Block) -> Iterator[Any]:
                 yield from _walk(inner)
 
 
-def _is_stored_to(memory: Any) -> bool:
+def _is_stored_to(memory: Value) -> bool:
     """Whether every use of a memref, and of views of it, stores to it."""
     for use in memory.uses:
         op = use.owner.operation

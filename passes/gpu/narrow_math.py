@@ -132,7 +132,7 @@ def _flushed_exp(x: Any) -> Any:
     return _exp(x, arith_d.FastMathFlags.afn)
 
 
-def _contract(x: Any) -> None:
+def _contract(x: Value) -> None:
     """Makes a multiply-add of `x` where it is a * b - c, which is rounded once."""
     sub = None if isinstance(x.owner, ir.Block) else x.owner.operation
     if sub is None or sub.name != "arith.subf" or isinstance(sub.operands[0].owner, ir.Block):

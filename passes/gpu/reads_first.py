@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import Block, Module
+from xcc._mlir import Block, Module, Operation
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import writes_memory
 from xcc.passes.gpu.layout.linear import Layout
@@ -66,7 +66,7 @@ def _move(block: Block) -> None:
             before.update(wanted or [])
 
 
-def _wanted(op: Any, block: Any, before: set[Any]) -> list[Any] | None:
+def _wanted(op: Operation, block: Any, before: set[Any]) -> list[Any] | None:
     """`op` and the cheap operations of `block` that it needs and that are not `before`, in order; None where it needs
     others."""
     found: list[Any] = []

@@ -81,7 +81,7 @@ class _Scalars:
             self.made[vector, n] = self._element(vector, n)
         return self.made[vector, n]
 
-    def _element(self, vector: Any, n: int) -> Any:
+    def _element(self, vector: Value, n: int) -> Any:
         op = owner(vector)
         kind = ir.VectorType(vector.type).element_type
         if op is None:

@@ -67,7 +67,7 @@ def _operands(k: TileKernel, loop: Operation, kept: bool) -> dict[Any, StagedTil
     return {**found, **_kept(k, loop)} if found and kept else found
 
 
-def _loaded(k: TileKernel, contraction: Any, number: int, block: Block) -> StagedTile | None:
+def _loaded(k: TileKernel, contraction: Operation, number: int, block: Block) -> StagedTile | None:
     """An operand that the steps of the loop load."""
     plan, operand = k.product(contraction), contraction.operands[number]
     op, wanted = owner(operand), (plan.lhs, plan.rhs)[number]

@@ -117,7 +117,7 @@ def _place(pointer: Any) -> Any:
     return op
 
 
-def _key(place: Any) -> tuple[Any, int]:
+def _key(place: Operation) -> tuple[Any, int]:
     """The index of a `_place`, and the bytes of what it counts."""
     return place.operands[1], element_bytes(place.attributes["elem_type"].value)
 

@@ -246,7 +246,7 @@ class _Lowering(ValueBuffers):
         left, right = a.equal
         return [Require(left, right, a.message)]
 
-    def collective(self, op: Any) -> list[Statement]:
+    def collective(self, op: Operation) -> list[Statement]:
         """What ranks do together, along the first dim: parts lie one behind the other."""
         name, a = short_name(op), xt.attrs_of(op)
         if any(getattr(a, d, 0) for d in ("dim", "split", "concat")):

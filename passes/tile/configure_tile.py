@@ -99,13 +99,13 @@ def _warpgroups(products: list[Any], chip: Any) -> dict[str, int]:
     return chosen | {"stages": stages, "persistent": chip.cores * resident}
 
 
-def _step_bytes(product: Any) -> int:
+def _step_bytes(product: Operation) -> int:
     """Shared memory of the operands of one product."""
     kinds = [ir.VectorType(v.type) for v in list(product.operands)[:2]]
     return sum(prod(k.shape) * k.element_type.width // 8 for k in kinds)
 
 
-def _for_warpgroups(product: Any) -> bool:
+def _for_warpgroups(product: Operation) -> bool:
     """Whether a product's operands are whole blocks of what instructions of warpgroups read: as they are loaded, or,
     the left one, in the registers of another product of the loop."""
     lhs, rhs = (ir.VectorType(v.type) for v in list(product.operands)[:2])
@@ -123,7 +123,7 @@ def _loaded(value: Value) -> bool:
     return op.name == "tile.load" or (op.name in ("tile.reshape", "tile.transpose") and _loaded(op.operands[0]))
 
 
-def _multiplied(value: Any, block: Any) -> bool:
+def _multiplied(value: Value, block: Any) -> bool:
     """Whether a tile is computed element by element of a product in `block`."""
     if isinstance(value.owner, ir.Block) or value.owner.operation.block != block:
         return False

@@ -117,7 +117,7 @@ class _Layouts:
                 and xt.attrs_of(owner).perm == to_first(xt.TensorType.of(x).rank):
             self.last[x] = owner.operands[0]
 
-    def filter(self, w: Any, kind: str) -> Any:
+    def filter(self, w: Value, kind: str) -> Any:
         """The filter `w` (OIHW) as HWIO, or in blocks as OHWIo; weights are rearranged in the store."""
         if (w, kind) in self.filters:
             return self.filters[w, kind]

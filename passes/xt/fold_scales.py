@@ -126,7 +126,7 @@ def _distribute(op: Operation, rest: tuple[Any, Any], factor: Any) -> list[Any]:
     return [scaled.owner.operation, result.owner.operation]
 
 
-def _scale_filter(op: Operation, contraction: Any, factor: Any) -> list[Any]:
+def _scale_filter(op: Operation, contraction: Operation, factor: Any) -> list[Any]:
     """mul(contraction(x, w), factor) as contraction(x, w * factor)."""
     rank = xt.TensorType.of(op.results[0]).rank
     x, w = contraction.operands

@@ -77,7 +77,7 @@ def step_along(value: Value, width: int) -> tuple[int, int] | None:
     return (0, known[0][1]) if op.name == "arith.index_cast" else (0, 1)
 
 
-def line_below(op: Any) -> tuple[Any, Any] | None:
+def line_below(op: Operation) -> tuple[Any, Any] | None:
     """(s, n) where the arith.cmpi `op` asks of 0, 1, ... behind the scalar s (None: 0) which are below the scalar n."""
     if ir.IntegerAttr(op.attributes["predicate"]).value != arith_d.CmpIPredicate.slt.value:
         return None

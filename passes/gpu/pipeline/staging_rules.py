@@ -83,7 +83,7 @@ def adds_alone(loop: Operation, copied: int) -> bool:
         and all(op.operation.name.startswith(names) and not len(op.operation.regions) for op in block.operations)
 
 
-def _adds(contraction: Any) -> bool:
+def _adds(contraction: Operation) -> bool:
     """Whether a contraction of a loop's body only adds to what the loop carries."""
     block, carried = contraction.block, contraction.operands[2]
     if not isinstance(carried.owner, ir.Block) or carried.owner != block:

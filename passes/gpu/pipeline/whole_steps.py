@@ -11,7 +11,7 @@ from functools import reduce
 from math import prod
 from typing import Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.gpu.index.index_vectors import line_below
 from xcc.passes.gpu.layout.registers import index, register_vector
 from xcc.passes.gpu.layout.tile_ops import constant, is_vector, shape_of
@@ -85,13 +85,13 @@ def _ahead(value: Any, block: Any) -> bool:
     return around is None
 
 
-def _masked(size: Any) -> int:
+def _masked(size: Value) -> int:
     """Elements of the tiles that `size` limits; 0 where it is used for something else."""
     found = [_limit(u.owner.operation, u.operand_number) for u in size.uses]
     return max(found) if found and all(found) else 0
 
 
-def _limit(user: Any, number: int) -> int:
+def _limit(user: Operation, number: int) -> int:
     if user.name == "vector.create_mask":
         return int(shape_of(user.results[0])[number])
     if user.name == "arith.select" and number == 1 and constant(user.operands[2]) == 0:

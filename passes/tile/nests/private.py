@@ -125,7 +125,7 @@ def _merge(private: Private) -> None:
         scf_d.yield_([])
 
 
-def _sizes(r: Retiler, forall: Any) -> list[Any]:
+def _sizes(r: Retiler, forall: Operation) -> list[Any]:
     """How far the dims of `forall` go, from 0."""
     dynamic = iter(r.get(v) for v in forall.operands)
     return [next(dynamic) if n == _DYNAMIC else n for n in ir.DenseI64ArrayAttr(forall.attributes["staticUpperBound"])]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Module, Value
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.walk import ops_where
 from xcc.passes.xt.graph.op_graph import element_bytes, short_name
@@ -38,7 +38,7 @@ def made_at_load(module: Module) -> frozenset[Any]:
     return frozenset(found)
 
 
-def _is_small(dispatch: Any) -> bool:
+def _is_small(dispatch: Operation) -> bool:
     """Whether the sizes of all that `dispatch` reads and makes are known, and it makes at most MOST times as much.
 
     No more than it reads where its elements are wider than those it reads: narrow weights stay narrow in memory.
@@ -53,7 +53,7 @@ def _is_small(dispatch: Any) -> bool:
     return made <= (read if any(element_bytes(v) > narrowest for v in dispatch.results) else MOST * read)
 
 
-def _reads_what_is_fixed(dispatch: Any, made: set[Any]) -> bool:
+def _reads_what_is_fixed(dispatch: Operation, made: set[Any]) -> bool:
     makers = [_owner(view_root(v)) for v in dispatch.operands]
     fixed = [m is not None and (short_name(m) in ("weight", "constant") or m in made) for m in makers]
     return all(fixed) and any(short_name(m) != "constant" for m in makers)

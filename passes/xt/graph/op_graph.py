@@ -125,7 +125,7 @@ class Graph:
         """The node that must have run before `op`, where others see both: ranks wait for each other in one order."""
         return self._last_effect if _has_effects(op) else ()
 
-    def _outer_source(self, value: Any) -> Node | None:
+    def _outer_source(self, value: Value) -> Node | None:
         """A node for a constant or dim that an enclosing block defines: kernels of this block may copy it."""
         owner = getattr(value.owner, "operation", None)
         if owner is None or _kind(owner) != "source":

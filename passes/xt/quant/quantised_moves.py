@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xcc._mlir import Operation
+from xcc._mlir import Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.xt.graph.match import dims_of, dtype_of, no_match
@@ -69,7 +69,7 @@ class QuantisedMoves:
         self._change_readers(op.results[0], new, wanted)
         return with_sign(new, a.dtype)
 
-    def _change_readers(self, old: Any, new: Any, wanted: str) -> None:
+    def _change_readers(self, old: Value, new: Any, wanted: str) -> None:
         """`new` is `old` with the other sign: readers that can take it do."""
         for reader in [use.owner.operation for use in old.uses]:
             name = name_of(reader)

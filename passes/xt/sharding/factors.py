@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from xcc._mlir import Operation
 from xcc.dialects import xt
 from xcc.dialects.xt.types import TensorType
 from xcc.passes.xt.graph.op_graph import short_name
@@ -82,7 +83,7 @@ class OpView:
     at: Mapping[str, int] = field(default_factory=dict)
 
     @staticmethod
-    def of(op: Any) -> OpView:
+    def of(op: Operation) -> OpView:
         cls = xt.op_class(op)
         assert cls is not None
         at, count = {}, 0

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from xcc._mlir import Operation
 from xcc.dialects import xt
 from xcc.passes.xt.sharding.factors import OpView, Rule, Strategy, rule_of, same_factor, strategy_of
 from xcc.passes.xt.sharding.placement import WHOLE, Placement
@@ -57,7 +58,7 @@ class Sites:
             self._add(op.operation)
         self.returned = list(list(block.operations)[-1].operation.operands)
 
-    def _add(self, op: Any) -> None:
+    def _add(self, op: Operation) -> None:
         view = OpView.of(op)
         inner = captured(op)
         operands = (*op.operands, *(v for v in inner if not self.is_free(v)))
@@ -153,7 +154,7 @@ def captured(op: Any) -> list[Any]:
     return [v for v in used if v not in inside]
 
 
-def _read_others(op: Any, values: Mapping[Any, Any]) -> None:
+def _read_others(op: Operation, values: Mapping[Any, Any]) -> None:
     for n, v in enumerate(list(op.operands)):
         if v in values:
             op.operands[n] = values[v]
