@@ -161,8 +161,8 @@ def _pointwise_of_merged_rows(op: Operation) -> Any:
     """f(reshape(x), b) = reshape(f(x, b)) where x is a product's, the reshape merges dims and b has none of them."""
     shape = xt.shape_of(op.results[0])
     views = [v for v in op.operands if xt.shape_of(v) == shape and shape]
-    sources = [producer(v, "reshape") for v in views]
-    if not views or any(s is None for s in sources):
+    sources = [s for v in views if (s := producer(v, "reshape")) is not None]
+    if not views or len(sources) != len(views):
         return None
     old = xt.shape_of(sources[0].operands[0])
     parts = split_dims(shape, old)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xcc._mlir import Module, Operation
+from xcc._mlir import Module, Operation, owner_op
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.dot_instructions import DotProduct, dot_products_of
@@ -85,7 +85,7 @@ class _Packer:
     def weight(self, op: Operation, kind: str, shape: tuple[int, ...], change: Callable[[Any], Any]) -> Any:
         """The weight operand of `op` rearranged; one entry for all who want it so."""
         source, store = op.operands[1], self.weights
-        name = xt.attrs_of(producer(source, "weight")).name
+        name = xt.attrs_of(owner_op(source)).name
         if (name, kind) not in self.packed:
             self.packed[name, kind] = store.add(f"{name}.{kind}", lambda: change(store[name]))
         return xt.weight(self.packed[name, kind], shape, xt.TensorType.of(source).dtype)

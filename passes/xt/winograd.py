@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from xcc._mlir import Module, Operation, ir
+from xcc._mlir import Module, Operation, ir, owner_op
 from xcc.dialects import xt
 from xcc.dialects.xt.winograd import POINTS, WINDOW, covered, winograd_matrices
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -207,7 +207,7 @@ def _tiled(op: Operation, tile: int, width: int, weights: Any) -> Any:
     if any((*a.low, *high)):
         x = xt.pad(x, low=(0, *a.low, 0), high=(0, *high, 0))
         x.owner.attributes["xcc.stored"] = ir.UnitAttr.get()
-    name = xt.attrs_of(producer(w, "weight")).name
+    name = xt.attrs_of(owner_op(w)).name
     key, panels = f"{name}.taps{width}", -(-outputs // width)
     if weights is not None:
         key = weights.add(key, lambda: taps(weights[name], width))

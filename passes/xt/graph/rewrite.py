@@ -71,7 +71,7 @@ def at(op: Operation) -> Iterator[None]:
         yield
 
 
-def producer(value: Value, name: str = "") -> Any:
+def producer(value: Value, name: str = "") -> Operation | None:
     """The op that makes `value` if it is ours (and called `name`), else None."""
     owner = value.owner
     if isinstance(owner, ir.Block):

@@ -76,7 +76,7 @@ def _is_pointwise(op: Operation) -> bool:
     return getattr(xt.op_class(op), "access", "") == "pointwise"
 
 
-def _is_stored(op: Operation) -> bool:
+def _is_stored(op: Operation | None) -> bool:
     """Whether the op is a weight or constant, perhaps moved, which ``xt-fold`` will do."""
     while op is not None and name_of(op) in ("reshape", "transpose", "pad", "unpack"):
         op = producer(op.operands[0])

@@ -87,10 +87,10 @@ class Attention:
                 return s
             if name == "convert" and is_float(dtype_of(op.operands[0])):
                 value = op.operands[0]
-            elif scale is not None and name_of(producer(scale[0]) or op) == "tanh":
+            elif scale is not None and (tanh := producer(scale[0], "tanh")) is not None:
                 if s.softcap:
                     return no_match(root, "the scores are capped twice")
-                inner = scaled(producer(scale[0]).operands[0])
+                inner = scaled(tanh.operands[0])
                 if inner is None or abs(inner[1] * scale[1] - 1) > 1e-5 or s.scale != 1:
                     return no_match(root, "the scores go through a tanh that is no soft cap")
                 s.softcap, value = scale[1], inner[0]
