@@ -8,7 +8,8 @@ _BUILTIN = ("builtin.module", "func.func", "func.return")
 _SCALAR = ("arith.*", "math.*", "scf.*", "cf.assert")
 
 _MAIN = ("func.func", "func.return", "xtv.dispatch", "xt.reshape", "xt.bitcast", "xtv.if", "xtv.while", "xtv.scan",
-         "xtv.yield", "xtv.require", "xtv.fail", "xt.dim", "xt.constant", "xt.weight")
+         "xtv.yield", "xtv.require", "xtv.fail", "xt.dim", "xt.constant", "xt.weight", "xt.all_gather", "xt.all_reduce",
+         "xt.all_to_all", "xt.collective_broadcast", "xt.permute", "xt.reduce_scatter")
 
 TILES = (*_BUILTIN, *_SCALAR, "memref.*", "vector.*", "affine.apply", "affine.min", "affine.max", "ub.poison")
 """What tile programs are made of, and what a target's own stages may leave of them."""
@@ -19,12 +20,15 @@ PLANNED = (*TILES, *BLOCKS, "builtin.unrealized_conversion_cast")
 THREADS = (*TILES, "builtin.unrealized_conversion_cast", "gpu.*", "llvm.*", "cf.*", "xtg.*")
 """Likewise of the code of one thread of a GPU."""
 
+_STRUCTURED = (*_BUILTIN, *_SCALAR, "linalg.generic", "linalg.fill", "linalg.yield", "linalg.index", "tensor.empty",
+               "tensor.extract", "tensor.dim", "tensor.pad", "tensor.yield", "memref.*", "affine.apply", "ub.poison",
+               "vector.*", *BLOCKS)
+
 LEGAL: dict[str, tuple[str, ...]] = {
     "xt": ("builtin.module", "func.func", "func.return", "xt.*", "xtv.*"),
     "kernels": ("builtin.module", "func.func", "func.return", "xt.*", "xtv.*"),
-    "linalg": (*_BUILTIN, *_SCALAR, "linalg.generic", "linalg.fill", "linalg.yield", "linalg.index", "tensor.empty",
-               "tensor.extract", "tensor.dim", "tensor.pad", "tensor.yield", "memref.*", "affine.apply", "ub.poison",
-               "vector.*", *BLOCKS),
+    "linalg": _STRUCTURED,
+    "schedule": _STRUCTURED,
     "vector": (*TILES, *BLOCKS),
     "tile": (*TILES, *BLOCKS),
     "memory": ("builtin.module", "func.func", "func.return", "xt.*", "xtv.*"),

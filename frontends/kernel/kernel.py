@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Kernel", "kernel"]
 
 Grid = Callable[[dict[str, Any]], Any]
-CONFIG = ("threads", "stages", "warpgroup")
+CONFIG = ("threads", "stages", "warpgroup", "persistent", "instances", "private")
 MODES = ("eager", "check")
 
 
@@ -89,14 +89,14 @@ class Kernel:
         sizes = self._grid(grid, values)
         given = self._described(values)
         form = self._form(given, len(sizes))
-        from xcc.frontends.kernel.compiling import loaded, target_of
+        from xcc.frontends.kernel.compiling import loaded, place_of
 
-        target = target_of(given)
-        if target not in form.codes:
-            form.codes[target] = loaded(form, target)
+        place = place_of(given)
+        if place not in form.codes:
+            form.codes[place] = loaded(form, *place)
         if len(self._launches) >= REMEMBERED:
             self._launches.clear()
-        launch = self._launches[key] = Launch(form, form.codes[target], values, given, sizes)
+        launch = self._launches[key] = Launch(form, form.codes[place], values, given, sizes)
         return launch
 
     @property
@@ -194,7 +194,9 @@ def kernel(function: Callable[..., Any] | None = None, *, types: Mapping[str, st
         grid: makes the grid of the arguments by name, for launches and compilations without one:
             ``lambda a: (xcc.cdiv(a["x"].shape[0], a["BLOCK"]),)``.
         config: what the strategy is not to choose, on GPUs: ``{"threads": 256, "stages": 3}``, the threads of an
-            instance and how many turns of a loop loads run ahead.
+            instance and how many turns of a loop loads run ahead; ``persistent``, how many workgroups compute all
+            instances of a product, one after the other (0: each has its own); ``instances``, how many a workgroup has
+            where a warp computes each; ``private``, bytes of a workgroup for copies of arrays that atomics update.
     """
     if function is None:
         return functools.partial(Kernel, types=types or {}, grid=grid, config=config or {})

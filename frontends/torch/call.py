@@ -26,11 +26,14 @@ REMEMBERED = 256        # sets of sizes
 
 def tensor_call(model: Any, orders: Sequence[Order], turned: Mapping[int, Order] | None = None,
                 static: Sequence[int] = ()) -> TensorCall:
-    """What calls `model` with tensors on its device (see :class:`TensorCall`)."""
+    """What calls `model` with tensors on its device (see :class:`TensorCall`); a model for GPUs that is on none yet is
+    on torch's current one from now on."""
     if on_host(model.target):
         return TensorCall(model, orders, turned, static)
     from xcc.frontends.torch.device_call import DeviceCall
 
+    if torch.cuda.is_available():
+        model.settle(torch.cuda.current_device())
     return DeviceCall(model, orders, turned, static)
 
 

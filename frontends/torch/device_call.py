@@ -62,10 +62,12 @@ class DeviceCall(TensorCall):
         return tensor.clone() if tensor.data_ptr() % ALIGNMENT else tensor
 
     def _read(self, places: Iterable[tuple[int, Order]], tensors: Sequence[Any], found: list[int]) -> list[int] | None:
+        number = self._number
         for n, order in places:
             tensor = tensors[n]
             at = tensor.data_ptr()
-            if at % ALIGNMENT or not tensor.is_cuda or not (tensor.permute(order) if order else tensor).is_contiguous():
+            if at % ALIGNMENT or tensor.get_device() != number \
+                    or not (tensor.permute(order) if order else tensor).is_contiguous():
                 return None
             found[n] = at
         return found
@@ -76,7 +78,7 @@ class DeviceCall(TensorCall):
             size = self._executor.arena_bytes(symbols)
             self._arena_of = symbols, size
         stream = compat.current_stream(self._number)
-        captured = compat.captures()
+        captured = compat.captures(self._number)
         arena = _Arena() if captured else self._arenas.get(stream) or self._new_arena(stream)
         self._executor.run_on(stream, pointers, symbols, outputs, arena.address(size, self.device), captured)
 

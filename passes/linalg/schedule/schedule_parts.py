@@ -84,7 +84,7 @@ class GpuPart:
     - persistent: how many workgroups compute all tiles, one after the other (passes/gpu/pipeline/rounds.py); 0: each
       one tile.
     - streamed: (tiles, workers), stream-K: the sums of the last tiles, in the order of launch, are dealt out to so many
-      workgroups (passes/linalg/nests/streamed.py); empty: every tile is one workgroup's.
+      workgroups (``stream-k``); empty: every tile is one workgroup's.
     - splits: in how many parts, of blocks of their own, an online loop is cut at most (flash decoding); a second nest
       merges what they leave (passes/linalg/evaluate/online_parts.py). Without `online` each reduction is cut
       (passes/linalg/evaluate/row_parts.py). Below 2: none.
