@@ -15,8 +15,21 @@ from xcc.interpreter.kernel import Kernel, find_kernel
 from xcc.interpreter.machine import Options
 from xcc.passes.base import PassContext, get_pass
 from xcc.runtime.arena import walk
+from xcc.runtime.collectives import Communicate, alone
 from xcc.runtime.dtypes import numpy_dtype
-from xcc.runtime.program import BindSymbol, Copy, For, If, Launch, Program, Require, SetScalar, Statement, While
+from xcc.runtime.program import (
+    BindSymbol,
+    Collective,
+    Copy,
+    For,
+    If,
+    Launch,
+    Program,
+    Require,
+    SetScalar,
+    Statement,
+    While,
+)
 from xcc.runtime.signature import require
 from xcc.runtime.state import HostState
 from xcc.symbolic import Dim
@@ -51,6 +64,7 @@ class InterpretingExecutor:
         self.context = ir.Context()
         self.context.allow_unregistered_dialects = True
         self.watch: Watch | None = None
+        self.communicate: Communicate = alone       # with the other ranks, where there are some
         self.state = HostState(program, weights)
         self._kernels: dict[str, tuple[Kernel, int]] = {}
         self._parsed: list[Any] = []
@@ -132,6 +146,8 @@ class _State:
             self.symbols[s.name] = int(self.array(s.source).reshape(-1)[s.index])
         elif isinstance(s, Require):
             require(s, self.symbols)
+        elif isinstance(s, Collective):
+            self.executor.communicate(s, self.array(s.source), self.array(s.target))
         elif isinstance(s, If):
             self.execute(s.then if self.true(s.condition) else s.orelse)
         elif isinstance(s, While):

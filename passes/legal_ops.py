@@ -8,7 +8,8 @@ _BUILTIN = ("builtin.module", "func.func", "func.return")
 _SCALAR = ("arith.*", "math.*", "scf.*", "cf.assert")
 
 _MAIN = ("func.func", "func.return", "xtv.dispatch", "xt.reshape", "xt.bitcast", "xtv.if", "xtv.while", "xtv.scan",
-         "xtv.yield", "xtv.require", "xtv.fail", "xt.dim", "xt.constant", "xt.weight")
+         "xtv.yield", "xtv.require", "xtv.fail", "xt.dim", "xt.constant", "xt.weight", "xt.all_gather", "xt.all_reduce",
+         "xt.all_to_all", "xt.collective_broadcast", "xt.permute", "xt.reduce_scatter")
 
 TILES = (*_BUILTIN, *_SCALAR, "memref.*", "vector.*", "affine.apply", "affine.min", "affine.max", "ub.poison")
 """What tile programs are made of, and what a target's own stages may leave of them."""

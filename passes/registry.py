@@ -78,6 +78,7 @@ BUILTIN: dict[str, str] = {
     "scatter-places": "xcc.passes.xt.scatter_places",
     "select-places": "xcc.passes.xt.select_places",
     "separate-windows": "xcc.passes.xt.separate_windows",
+    "shard": "xcc.passes.xt.shard",
     "split-beside": "xcc.passes.xt.split_beside",
     "split-contractions": "xcc.passes.xt.split_contractions",
     "split-groups": "xcc.passes.xt.split_groups",

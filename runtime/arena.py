@@ -18,6 +18,7 @@ from xcc.runtime.dim_values import DimValues
 from xcc.runtime.program import (
     DTYPE_BYTES,
     BindSymbol,
+    Collective,
     Copy,
     For,
     If,
@@ -140,7 +141,7 @@ def touched(s: Statement) -> tuple[int, ...]:
     """The buffers that `s` itself names, without those of nested statements."""
     if isinstance(s, Launch):
         return s.buffers
-    if isinstance(s, Copy):
+    if isinstance(s, (Copy, Collective)):
         return (s.source, s.target)
     if isinstance(s, SetScalar):
         return (s.target,)

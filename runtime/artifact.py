@@ -30,9 +30,9 @@ from xcc.runtime.program_reader import program_from_json
 from xcc.weight_files import parse_header, safetensors_chunks
 from xcc.weights import WeightStore
 
-__all__ = ["ALIGN", "FORMAT_VERSION", "Artifact"]
+__all__ = ["ALIGN", "FORMAT_VERSION", "Artifact", "read_program"]
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 ALIGN = 64
 _LOCAL = struct.Struct("<IHHHHHIIIHH")
 _CENTRAL = struct.Struct("<IHHHHHHIIIHHHHHII")
@@ -95,24 +95,26 @@ class Artifact:
         manifest = _json(members.pop("manifest.json"), f"{path}: manifest.json")
         check_manifest(manifest, str(path))
         _check_hashes(members, manifest, str(path))
-        program = _read_program(_json(members.pop("program.json"), f"{path}: program.json"), str(path))
+        text = members.pop("program.json")
         raw = members.pop(_WEIGHTS)
         if manifest.get("weights_sum") != _sum(raw):
             raise UserError(f"{path}: damaged: the checksum of {_WEIGHTS} is wrong")
         weights = {name: raw[begin:end].view(dtype).reshape(shape)
                    for name, (dtype, shape, begin, end) in parse_header(raw, f"{path}: {_WEIGHTS}").items()
                    if not name.startswith("__pad.")}
-        for name in program.weight_names():
-            if name not in weights:
-                raise UserError(f"{path}: program.json uses weight '{name}', which the file does not have")
-        return Artifact(manifest, program, members, weights)
+        return Artifact(manifest, read_program(text, f"{path}: program.json", weights), members, weights)
 
 
-def _read_program(data: Any, where: str) -> Program:
+def read_program(text: Any, where: str, weights: Mapping[str, Any]) -> Program:
+    """The program in the member `where`, which names some of the `weights`; UserError for one that is not good."""
     try:
-        return program_from_json(data)
+        program = program_from_json(_json(text, where))
     except UserError as e:
-        raise UserError(f"{where}: program.json: {e}") from None
+        raise UserError(e.message if e.message.startswith(where) else f"{where}: {e}") from None
+    for name in program.weight_names():
+        if name not in weights:
+            raise UserError(f"{where} uses weight '{name}', which the file does not have")
+    return program
 
 
 def check_manifest(manifest: Any, where: str) -> None:

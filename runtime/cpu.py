@@ -18,62 +18,54 @@ import numpy as np
 from xcc import symbolic
 from xcc.diagnostics import UserError
 from xcc.runtime.arena import ALIGNMENT, touched, walk
+from xcc.runtime.collectives import Communicate
 from xcc.runtime.cores import physical_cores
+from xcc.runtime.cpu_collectives import FAILED, CollectiveCalls
 from xcc.runtime.given_outputs import check_size
+from xcc.runtime.gloo import Gloo
 from xcc.runtime.large_pages import address_of, load_pages, release, reserve
 from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.library import load_library
+from xcc.runtime.native_program import collectives, requirements, symbol_names
 from xcc.runtime.outputs import OutputMemory
 from xcc.runtime.poison import poison_cpu, wanted
-from xcc.runtime.program import DTYPE_BYTES, BindSymbol, For, Program, Require
+from xcc.runtime.program import DTYPE_BYTES, Collective, Program
+from xcc.runtime.ranks import Ranks
 from xcc.runtime.run_memory import RunMemory
 from xcc.runtime.signature import refusal
 from xcc.runtime.state import HostState
 from xcc.runtime.versions import choose
 
-__all__ = ["CpuExecutor", "make_executor", "requirements", "symbol_names"]
+__all__ = ["CpuExecutor", "make_executor"]
 
 _MOST_THREADS = 256     # of a pool: targets/cpu/threads.ll
 
 
-def symbol_names(program: Program) -> tuple[str, ...]:
-    """Every symbol of the program: those bound from inputs, then those bound while it runs."""
-    names = list(program.symbols)
-    for s in walk(program.body):
-        if isinstance(s, BindSymbol):
-            names.append(s.name)
-        elif isinstance(s, For):
-            names.append(s.counter)
-    return tuple(dict.fromkeys(names))
-
-
-def requirements(program: Program) -> list[Require]:
-    """What ``xcc_main`` checks: the status it returns counts from 1 along this list."""
-    return [s for s in walk(program.body) if isinstance(s, Require)]
-
-
 def make_executor(program: Program, members: Mapping[str, Any], weights: Any,
-                  manifest: Mapping[str, Any], threads: int = 0) -> CpuExecutor:
-    """The executor of an artifact's members; UserError when this machine cannot run them."""
+                  manifest: Mapping[str, Any], threads: int = 0, ranks: Ranks | None = None) -> CpuExecutor:
+    """The executor of an artifact's members; UserError when this machine cannot run them. `ranks`: with the others."""
     version = choose(program, members, weights, manifest)
+    share = ranks.world.place.local_size if ranks is not None else 1
     executor = CpuExecutor(version.program, bytes(version.members["kernels/model.so"]), weights,
-                           _threads(version.facts, threads), version.chip, int(version.facts.get("stack", 0)))
+                           _threads(version.facts, threads, share), version.chip, int(version.facts.get("stack", 0)))
+    if ranks is not None and ranks.collectives:
+        executor.communicate(Gloo(ranks.world, ranks.mesh, ranks.groups), ranks.group_size)
     if wanted():
         poison_cpu(executor)
     return executor
 
 
-def _threads(facts: Mapping[str, Any], asked: int) -> int:
-    """`asked`, or what ``XCC_THREADS`` says, what the model was compiled for, or one a core; 1 where no kernel can use
-    more."""
+def _threads(facts: Mapping[str, Any], asked: int, share: int) -> int:
+    """`asked`, or what ``XCC_THREADS`` says, what the model was compiled for, or one a core, which so many processes
+    share; 1 where no kernel can use more."""
     text = os.environ.get("XCC_THREADS", "0")
     if not text.isdecimal():
         raise UserError(f"XCC_THREADS is '{text}', which is no number of threads")
     if facts.get("parallel") is False:
         return 1
     wanted = facts.get("threads", 0)
-    count = asked or int(text) or (wanted if isinstance(wanted, int) and wanted > 0 else 0) or physical_cores()
-    return min(count, _MOST_THREADS)
+    count = asked or int(text) or (wanted if isinstance(wanted, int) and wanted > 0 else 0)
+    return min(count or max(1, physical_cores() // share), _MOST_THREADS)
 
 
 class CpuExecutor:
@@ -106,10 +98,13 @@ class CpuExecutor:
         first = program.inputs[0] if program.inputs else 0
         row = slice(first, first + len(program.inputs))     # where the inputs' pointers are one after the other
         self._inputs = row if list(program.inputs) == [*range(row.start, row.stop)] else None
+        self._outputs = slice(self._own[0], self._own[-1] + 1) \
+            if self._own and self._own == [*range(self._own[0], self._own[-1] + 1)] else None
         self._updated = {output: program.inputs.index(source) for output, source in program.updates}
         self._plain = not self._limits and all(         # outputs are what the kernels write
             m is not None or i in self._updated for i, m in zip(program.outputs, self._output_memory, strict=True))
         self._keep: list[Any] = []
+        self._collectives: CollectiveCalls | None = None
         self._arrays: dict[int, Any] = {}       # of weights, by buffer
         for i, b in enumerate(program.buffers):
             if b.kind == "weight":
@@ -121,6 +116,12 @@ class CpuExecutor:
             self._pointers[i] = address_of(array)
         if program.setup:
             self._set_up()
+
+    def communicate(self, communicate: Communicate, group_size: Callable[[Collective], int]) -> None:
+        """Has `communicate` execute the program's collectives, of groups of so many ranks."""
+        found = collectives(self.program)
+        self._collectives = CollectiveCalls(self.program, found, communicate, list(map(group_size, found)),
+                                            self._library)
 
     def _set_up(self) -> None:
         """Makes the kept buffers, and lets go of the pages of weights that nothing else reads."""
@@ -181,7 +182,8 @@ class CpuExecutor:
             self._place_empty(self.memory.address + plan.void, [*zip(self.program.inputs, inputs, strict=True),
                                                               *zip(self.program.outputs, outputs, strict=True),
                                                               *self._arrays.items()])
-        self._call()
+        if status := self._main(self._pointers, self._symbols):
+            self._refuse(status)
         if not self._plain:
             outputs = [self._result(n, out, plan.outputs[n]) for n, out in enumerate(outputs)]
         return self._written(outputs, given) if given else outputs
@@ -219,33 +221,41 @@ class CpuExecutor:
 
     def run_at(self, inputs: Sequence[int], symbols: Mapping[str, int], outputs: Sequence[int]) -> None:
         """Runs on the addresses of contiguous `inputs`, in the program's order, and writes to the addresses `outputs`,
-        one for each of :attr:`own_outputs`. 0 is the address of what has no element."""
-        plan = self.memory.plan(symbols)
-        pointers = self._pointers
+        one for each of :attr:`own_outputs`. 0 is the address of what has no element. The same dict of symbols has the
+        same values in the next run."""
+        memory, pointers = self.memory, self._pointers
+        plan = None
+        if memory.ready_for is not symbols:
+            plan = memory.plan(symbols)
+            memory.place(plan)
         if self._inputs is not None:
             pointers[self._inputs] = inputs
         else:
             for i, address in zip(self.program.inputs, inputs, strict=True):
                 pointers[i] = address
-        self.memory.place(plan)
-        for i, address in zip(self._own, outputs, strict=True):
-            pointers[i] = address
-        if plan.void:
-            empty = self.memory.address + plan.void
+        if self._outputs is not None:
+            pointers[self._outputs] = outputs
+        else:
+            for i, address in zip(self._own, outputs, strict=True):
+                pointers[i] = address
+        if plan is not None and plan.void:
+            empty = memory.address + plan.void
             for i in (*self.program.inputs, *self._own):
                 pointers[i] = pointers[i] or empty
             self._place_empty(empty, [*self._arrays.items()])
-        self._call()
+        if status := self._main(pointers, self._symbols):
+            self._refuse(status)
 
     def output(self, n: int) -> Any:
         """After :meth:`run_at`: a copy of output `n`, cut to its size."""
         return self._result(n, None, ())
 
-    def _call(self) -> None:
-        status = self._main(self._pointers, self._symbols)
-        if status:
-            env = {name: int(self._symbols[k]) for k, name in enumerate(self._names)}
-            raise UserError(refusal(requirements(self.program)[status - 1], env))
+    def _refuse(self, status: int) -> None:
+        """The error of a run that has returned `status`."""
+        if status == FAILED and self._collectives is not None:
+            raise self._collectives.failure()
+        env = {name: int(self._symbols[k]) for k, name in enumerate(self._names)}
+        raise UserError(refusal(requirements(self.program)[status - 1], env))
 
     def profile(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[LaunchTime]:
         """Each kernel launch and its median seconds, after one whole run on `inputs`."""

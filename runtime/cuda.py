@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xcc.diagnostics import UserError
+from xcc.runtime.cuda_api import on_gpu
 from xcc.runtime.cuda_driver import CudaDriver
 from xcc.runtime.gpu_code import modules_of
 from xcc.runtime.gpu_executor import GpuExecutor
+from xcc.runtime.nccl import communicator_of
 from xcc.runtime.program import Program
+from xcc.runtime.ranks import Ranks
 from xcc.runtime.versions import Version, versions_of
 
 __all__ = ["best_version", "make_executor"]
@@ -17,13 +20,15 @@ __all__ = ["best_version", "make_executor"]
 CUBIN, PTX = ".cubin", ".ptx"
 
 
-def make_executor(program: Program, members: Mapping[str, Any], weights: Any, manifest: Mapping[str, Any]
-                  ) -> GpuExecutor:
-    """The executor of an artifact's members on the first GPU; UserError when that can run none of its code versions."""
-    driver = CudaDriver()
-    version, suffixes = best_version(versions_of(program, members, weights, manifest), driver.capability)
-    blobs, holders = modules_of(version.members, version.kernels, suffixes)
-    return GpuExecutor(driver, version.program, blobs, weights, holders)
+def make_executor(program: Program, members: Mapping[str, Any], weights: Any, manifest: Mapping[str, Any], *,
+                  device: int = 0, ranks: Ranks | None = None) -> GpuExecutor:
+    """The executor of an artifact's members on GPU `device`; UserError when that can run none of its code versions.
+    ranks: with the others."""
+    with on_gpu(device):
+        driver = CudaDriver(device)
+        version, suffixes = best_version(versions_of(program, members, weights, manifest), driver.capability)
+        blobs, holders = modules_of(version.members, version.kernels, suffixes)
+        return GpuExecutor(driver, version.program, blobs, weights, holders, communicator_of(ranks, driver))
 
 
 def best_version(versions: Sequence[Version], capability: tuple[int, int]) -> tuple[Version, tuple[str, ...]]:
@@ -50,7 +55,7 @@ def _runs(version: Version, capability: tuple[int, int]) -> tuple[str, ...]:
     if not newer:
         return ()
     there = {path[path.rfind("."):] for path in version.members if path.startswith("kernels/")}
-    if capability[0] == wanted[0] and (CUBIN in there or not there):
+    if not there or capability[0] == wanted[0] and CUBIN in there:
         return CUBIN, PTX
     return (PTX,) if PTX in there else ()
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import sys
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import Any
 
-from xcc.diagnostics import UserError
+from xcc.runtime import cuda_api
+from xcc.runtime.cuda_api import CudaError, attribute, call, context_of, device_of, error, gpu_count, on_gpu
 from xcc.runtime.stream_driver import CapturedGraph, Handle, StreamDriver, parameters, sizes
 
-__all__ = ["CudaDriver", "CudaError", "find_gpu"]
+__all__ = ["CudaDriver"]
 
 _MAX_SHARED = 8            # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _STATIC_SHARED_LIMIT = 48 * 1024
-_ATTRIBUTES = {"sms": 16, "major": 75, "minor": 76}
 _JIT_ERROR_LOG, _JIT_ERROR_SIZE = 5, 6
 
 _PROGRAMMATIC_SERIALIZATION = 6     # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
@@ -82,12 +80,12 @@ class _PreparedLaunch:
         self.values = values
         attribute = _LaunchAttribute(_PROGRAMMATIC_SERIALIZATION, 0, 1)
         config = _LaunchConfig(*sizes, driver.stream, ctypes.pointer(attribute), int(early))
-        self._launch = library().cuLaunchKernelEx
+        self._launch = cuda_api.library().cuLaunchKernelEx
         self._arguments = ctypes.byref(config), function, params, None
 
     def enqueue(self) -> None:
         if status := self._launch(*self._arguments):
-            raise _error("cuLaunchKernelEx", status)
+            raise error("cuLaunchKernelEx", status)
 
 
 class _CopyEdit:
@@ -105,59 +103,6 @@ class _CopyEdit:
         call("cuGraphExecMemcpyNodeSetParams", graph.ready, node, ctypes.byref(self._wanted), self._context)
 
 
-class CudaError(RuntimeError):
-    """A driver call failed: the call, the error's name and the driver's text."""
-
-
-@lru_cache(maxsize=1)
-def library() -> Any:
-    """libcuda; UserError when this machine has none."""
-    names = ["nvcuda.dll"] if sys.platform == "win32" else ["libcuda.so.1", "libcuda.so"]
-    for name in names:
-        try:
-            return ctypes.CDLL(name)
-        except OSError:
-            continue
-    raise UserError("there is no NVIDIA driver on this machine (libcuda.so.1 is not found)")
-
-
-def call(name: str, *args: Any) -> None:
-    """Calls a driver function; CudaError when it does not return CUDA_SUCCESS."""
-    status = int(getattr(library(), name)(*args))
-    if status:
-        raise _error(name, status)
-
-
-def _error(name: str, status: int) -> CudaError:
-    lib, what, text = library(), ctypes.c_char_p(), ctypes.c_char_p()
-    lib.cuGetErrorName(status, ctypes.byref(what))
-    lib.cuGetErrorString(status, ctypes.byref(text))
-    return CudaError(f"{name} failed: {(what.value or b'error').decode()} ({status}): "
-                     f"{(text.value or b'no text').decode()}")
-
-
-def find_gpu() -> tuple[int, int, int] | None:
-    """(major, minor, SMs) of the first GPU; None when there is no driver or no GPU."""
-    try:
-        device = _device(0)
-        return _attribute(device, "major"), _attribute(device, "minor"), _attribute(device, "sms")
-    except (UserError, CudaError):
-        return None
-
-
-def _device(number: int) -> ctypes.c_int:
-    call("cuInit", 0)
-    device = ctypes.c_int()
-    call("cuDeviceGet", ctypes.byref(device), number)
-    return device
-
-
-def _attribute(device: ctypes.c_int, name: str) -> int:
-    value = ctypes.c_int()
-    call("cuDeviceGetAttribute", ctypes.byref(value), _ATTRIBUTES[name], device)
-    return value.value
-
-
 class CudaDriver(StreamDriver):
     """One GPU and a stream, in the GPU's primary context."""
 
@@ -171,11 +116,13 @@ class CudaDriver(StreamDriver):
     event_flags = (0,)
 
     def __init__(self, number: int = 0) -> None:
+        """GPU `number`, which is current on the calling thread from now on; UserError where there is none."""
         super().__init__(number)
-        self._device = _device(number)
-        self._context = Handle()
-        call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), self._device)
-        self._make_current = library().cuCtxSetCurrent      # each run calls it
+        self._device, self._context = device_of(number), context_of(number)
+        self._alone = gpu_count() == 1
+        lib = cuda_api.library()         # each run calls these
+        self._make_current = lib.cuCtxSetCurrent
+        self._enter = lib.cuCtxSetCurrent if self._alone else lib.cuCtxPushCurrent_v2
         self.activate()
         call("cuStreamCreate", ctypes.byref(self._own_stream), 0)
         version = ctypes.c_int()
@@ -188,19 +135,22 @@ class CudaDriver(StreamDriver):
     def activate(self) -> None:
         """Makes the context current on the calling thread."""
         if status := self._make_current(self._context):
-            raise _error("cuCtxSetCurrent", status)
+            raise error("cuCtxSetCurrent", status)
 
-    @contextlib.contextmanager
-    def current(self) -> Iterator[None]:
-        call("cuCtxPushCurrent_v2", self._context)
-        try:
-            yield
-        finally:
+    def enter(self) -> None:
+        if status := self._enter(self._context):
+            raise error("cuCtxSetCurrent" if self._alone else "cuCtxPushCurrent_v2", status)
+
+    def leave(self) -> None:
+        if not self._alone:
             call("cuCtxPopCurrent_v2", ctypes.byref(Handle()))
+
+    def current(self) -> AbstractContextManager[None]:
+        return on_gpu(self.number)
 
     @property
     def capability(self) -> tuple[int, int]:
-        return _attribute(self._device, "major"), _attribute(self._device, "minor")
+        return attribute(self._device, "major"), attribute(self._device, "minor")
 
     # -- code ---------------------------------------------------------------------------------------------------
 
@@ -277,3 +227,17 @@ class CudaDriver(StreamDriver):
         pointer = ctypes.c_uint64()
         call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(size, 16)))
         return pointer.value
+
+    def wait_for_gpu(self, number: int) -> None:
+        """Waits for the default stream of another GPU."""
+        with on_gpu(number):
+            call("cuStreamSynchronize", None)
+
+    def copy_from(self, number: int, target: int, source: int, size: int) -> None:
+        """Copies to this GPU from another one, after what its default stream has come to, and waits for that."""
+        if not size:
+            return
+        self.wait_for_gpu(number)
+        call("cuMemcpyPeerAsync", Handle(target), self._context, Handle(source), context_of(number),
+             ctypes.c_size_t(size), self._stream)
+        self.synchronize()

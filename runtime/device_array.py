@@ -60,6 +60,8 @@ _DROP = _DESTRUCTOR(_drop)
 class DeviceArray:
     """Contiguous device memory. ``np.asarray`` copies it to the host; DLPack shares it."""
 
+    shared = False      # as of a DlTensor
+
     def __init__(self, driver: Any, pointer: int, dtype: str, shape: tuple[int, ...], stream: int | None = None,
                  owner: Any = None) -> None:
         """stream: the caller's on which it is filled; None: it is. owner: whose memory it is; None: its own."""
@@ -77,10 +79,15 @@ class DeviceArray:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         out = np.empty(self.shape, numpy_dtype(self.dtype))
-        self.driver.activate()
         self._wait()
-        self.driver.download(out, self.pointer)
+        with self.driver.current():
+            self.driver.download(out, self.pointer)
         return out if dtype is None else out.astype(dtype)
+
+    @property
+    def device_id(self) -> int:
+        """The number of its GPU."""
+        return int(self.driver.number)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.driver.device_type, self.driver.number
@@ -104,5 +111,6 @@ class DeviceArray:
 
     def _wait(self) -> None:
         if self._stream is not None:
-            self.driver.wait_for(self._stream)
+            with self.driver.current():
+                self.driver.wait_for(self._stream)
             self._stream = None

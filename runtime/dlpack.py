@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -59,8 +62,9 @@ def import_dlpack(value: Any, stream: int | None = None) -> DlTensor:
     """
     if getattr(value, "requires_grad", False):
         value = value.detach()
-    device = int(value.__dlpack_device__()[0])
-    capsule = value.__dlpack__(stream=stream or DEFAULT_STREAM) if device == CUDA else value.__dlpack__()
+    device, number = map(int, value.__dlpack_device__())
+    with _current(device, number):      # PyTorch exports from the current device alone
+        capsule = value.__dlpack__(stream=stream or DEFAULT_STREAM) if device == CUDA else value.__dlpack__()
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     t = _Tensor.from_address(get_pointer(capsule, b"dltensor"))
@@ -70,6 +74,26 @@ def import_dlpack(value: Any, stream: int | None = None) -> DlTensor:
     shape = tuple(t.shape[i] for i in range(t.ndim))
     strides = tuple(t.strides[i] for i in range(t.ndim)) if t.strides else _compact(shape)
     return DlTensor((t.data or 0) + t.byte_offset, t.device.type, t.device.id, dtype, shape, strides, (value, capsule))
+
+
+def _current(device: int, number: int) -> AbstractContextManager[None]:
+    """The device is current on this thread meanwhile, where there is a choice."""
+    if device not in (CUDA, ROCM) or not _is_one_of_many(device):
+        return nullcontext()
+    gpu: AbstractContextManager[None] = _gpus(device).on_gpu(number)
+    return gpu
+
+
+def _gpus(device: int) -> Any:
+    return importlib.import_module("xcc.runtime.cuda_api" if device == CUDA else "xcc.runtime.hip_driver")
+
+
+@cache
+def _is_one_of_many(device: int) -> bool:
+    try:
+        return int(_gpus(device).gpu_count()) > 1
+    except (UserError, RuntimeError):
+        return False
 
 
 def to_numpy(tensor: DlTensor) -> np.ndarray[Any, Any]:

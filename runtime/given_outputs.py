@@ -17,20 +17,20 @@ from xcc.runtime.signature import TensorInfo, check_tensor
 __all__ = ["check_apart", "check_size", "given_outputs", "stream_of"]
 
 
-def given_outputs(infos: Sequence[TensorInfo], out: Mapping[str, Any], updates: Mapping[str, str], device: int
-                  ) -> list[Any]:
+def given_outputs(infos: Sequence[TensorInfo], out: Mapping[str, Any], updates: Mapping[str, str],
+                  place: tuple[int, int]) -> list[Any]:
     """For each output what it is written to, a contiguous numpy array or DlTensor, or None; UserError where it cannot
-    be. `updates`: the outputs that are written into inputs. `device`: of the model, as DLPack has it."""
+    be. `updates`: the outputs that are written into inputs. `place`: the model's device, as DLPack has it."""
     names = [i.name for i in infos]
     for name in out:
         if name not in names:
             raise UserError(f"out: the model has no output '{name}'; it has {', '.join(names)}")
         if name in updates:
             raise UserError(f"out: '{name}' takes the place of input '{updates[name]}'")
-    return [_written(i, out[i.name], device) if i.name in out else None for i in infos]
+    return [_written(i, out[i.name], place) if i.name in out else None for i in infos]
 
 
-def _written(info: TensorInfo, value: Any, device: int) -> Any:
+def _written(info: TensorInfo, value: Any, place: tuple[int, int]) -> Any:
     if isinstance(value, np.ndarray):
         return _checked(info, value)
     if not hasattr(value, "__dlpack__"):
@@ -39,8 +39,10 @@ def _written(info: TensorInfo, value: Any, device: int) -> Any:
         tensor = dlpack.import_dlpack(value)
     except (BufferError, RuntimeError, TypeError, ValueError) as e:
         raise UserError(f"out: '{info.name}': the {type(value).__name__} cannot be shared: {e}") from None
-    if tensor.device != device or device == dlpack.CPU:
+    if tensor.device != place[0] or tensor.device == dlpack.CPU:
         return _checked(info, dlpack.to_numpy(tensor))
+    if tensor.device_id != place[1]:
+        raise UserError(f"out: '{info.name}' is on GPU {tensor.device_id}, the model runs on GPU {place[1]}")
     check_tensor(info, tensor.dtype, tensor.shape, given=False)
     if not tensor.contiguous:
         raise UserError(f"out: '{info.name}' is not contiguous (row-major)")

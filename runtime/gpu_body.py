@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,19 @@ from xcc.runtime.dtypes import numpy_dtype
 from xcc.runtime.gpu_graphs import Base, MovableGraph, PreparedLaunches, Recorder
 from xcc.runtime.known_sizes import KnownSizes
 from xcc.runtime.placed_shape import PlacedShape
-from xcc.runtime.program import BindSymbol, Copy, For, If, Launch, Program, Require, SetScalar, Statement, While
+from xcc.runtime.program import (
+    BindSymbol,
+    Collective,
+    Copy,
+    For,
+    If,
+    Launch,
+    Program,
+    Require,
+    SetScalar,
+    Statement,
+    While,
+)
 from xcc.runtime.signature import require
 
 __all__ = ["GpuBody"]
@@ -30,9 +43,10 @@ class GpuBody:
     """
 
     def __init__(self, driver: Any, program: Program, functions: Mapping[str, Any], known: KnownSizes,
-                 moves_with: Sequence[Base]) -> None:
-        """`moves_with`: of each buffer, what a pointer into it moves with."""
+                 moves_with: Sequence[Base], communicator: Any = None) -> None:
+        """`moves_with`: of each buffer, what a pointer into it moves with. `communicator` enqueues collectives."""
         self.driver, self.program, self._functions, self._known = driver, program, functions, known
+        self._communicator = communicator
         self._base_of = moves_with
         self.uploads: list[Any] = []
         self._segments: dict[int, list[Any]] = {}
@@ -86,7 +100,7 @@ class GpuBody:
     def _plain(self, s: Statement) -> bool:
         if isinstance(s, For):
             return all(self._plain(inner) for inner in s.body)
-        return isinstance(s, (Launch, Copy, SetScalar, Require))
+        return isinstance(s, (Launch, Copy, SetScalar, Require, Collective))
 
     def _segment(self, part: tuple[Statement, ...], shape: PlacedShape, env: dict[str, int]) -> None:
         """Replays the graph of `part`, captured at its first run; enqueues one by one what no graph holds."""
@@ -157,6 +171,12 @@ class GpuBody:
             kept.append(values)
             self._behind_launch = False
             to.upload(self.address(s.target, shape, env), values, [self._base_of[s.target]])
+        elif isinstance(s, Collective):
+            self._behind_launch = False
+            size, = self._known.all_of(s, shape.sizes, env)
+            enqueue = partial(self._communicator.enqueue, s, self.program.buffers[s.source].dtype,
+                              self.address(s.source, shape, env), self.address(s.target, shape, env), size)
+            to.collective(enqueue, [self._base_of[b] for b in (s.source, s.target)])
         elif isinstance(s, Require):
             require(s, env)
         elif isinstance(s, For):
@@ -191,6 +211,9 @@ class _Unrecorded:
 
     def copy(self, *args: Any) -> None:
         self._driver.copy(*args[:-1])
+
+    def collective(self, enqueue: Callable[[], None], _of: Sequence[Base]) -> None:
+        enqueue()
 
     def upload(self, *args: Any) -> None:
         self._driver.upload(*args[:-1])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from math import prod
 from typing import Any
 
@@ -21,16 +22,19 @@ from xcc import symbolic
 from xcc.diagnostics import UserError
 from xcc.runtime import poison
 from xcc.runtime.arena import walk
-from xcc.runtime.device_array import DeviceArray
+from xcc.runtime.detached import detached
 from xcc.runtime.dtypes import numpy_dtype
 from xcc.runtime.given_outputs import check_size
 from xcc.runtime.gpu_body import GpuBody
 from xcc.runtime.gpu_places import GpuPlaces
+from xcc.runtime.gpu_results import GpuResults, nbytes_of
 from xcc.runtime.known_sizes import KnownSizes
 from xcc.runtime.launch_time import LaunchTime
+from xcc.runtime.peer_reduce import does_collectives
 from xcc.runtime.placed_shape import PlacedShape, give_back
 from xcc.runtime.program import DTYPE_BYTES, Launch, Program
 from xcc.runtime.state import DeviceState
+from xcc.runtime.stream_order import StreamOrder
 
 __all__ = ["GpuExecutor"]
 
@@ -41,8 +45,10 @@ class GpuExecutor:
     """Executes `program`. Not for calls from several threads at once."""
 
     def __init__(self, driver: Any, program: Program, blobs: Iterable[bytes], weights: Mapping[str, Any],
-                 holders: Mapping[str, int] | None = None) -> None:
-        """holders: the number among `blobs` of the one with each kernel; the first, where there is only one."""
+                 holders: Mapping[str, int] | None = None, communicator: Any = None) -> None:
+        """holders: the number among `blobs` of the one with each kernel; the first, where there is only one.
+        communicator: what enqueues collectives, and is closed with the executor."""
+        program = detached(program)
         self.poisoned = poison.wanted()
         driver = poison.PoisonedDriver(driver) if self.poisoned else driver
         self.driver, self.program = driver, program
@@ -51,10 +57,15 @@ class GpuExecutor:
         self._weights: dict[int, int] = {}
         known = KnownSizes(program)
         self._places = GpuPlaces(driver, program, self._weights, known)
-        weakref.finalize(self, give_back, driver, self._modules, self._places.shapes, self._places.rooms, self._weights
-                         ).atexit = False
+        weakref.finalize(self, give_back, driver, self._modules, self._places.shapes, self._places.rooms, self._weights,
+                         communicator).atexit = False
         self._modules += [driver.load(b) for b in blobs]
-        self._body = GpuBody(driver, program, self._find_functions(holders or {}), known, self._places.moves_with)
+        self._body = GpuBody(driver, program, self._find_functions(holders or {}), known, self._places.moves_with,
+                             communicator)
+        self._results = GpuResults(driver, program, self._body.address)
+        if communicator is not None:
+            communicator.use(self._loaded(holders or {}, dict.fromkeys(filter(does_collectives, holders or {}), 0)))
+        self._order: StreamOrder | None = None if communicator is None else communicator.order
         self._own = self._places.own
         self._limits = self._places.planner.limits      # of sizes that the run tells
         self._captured: list[Any] = []      # host memory that graphs of callers read
@@ -80,6 +91,9 @@ class GpuExecutor:
         for s in walk((*self.program.setup, *self.program.body)):
             if isinstance(s, Launch):
                 shared[s.kernel] = max(shared.get(s.kernel, 0), s.shared_bytes)
+        return self._loaded(holders, shared)
+
+    def _loaded(self, holders: Mapping[str, int], shared: Mapping[str, int]) -> dict[str, Any]:
         found = {}
         for name, size in shared.items():
             try:
@@ -100,13 +114,19 @@ class GpuExecutor:
         are read where they lie; else they are copied, as :meth:`replay` wants it. borrow: outputs are DeviceArrays of
         the executor's memory, good until the next run.
         """
-        self.driver.activate()
+        self.driver.enter()
         self.driver.use(stream)
         try:
-            return self._run_from(inputs, symbols, out or [None] * len(self.program.outputs), stream,
-                                  in_place and self.driver.edits_graphs, borrow)
+            with self._in_order(stream):
+                return self._run_from(inputs, symbols, out or [None] * len(self.program.outputs), stream,
+                                      in_place and self.driver.edits_graphs, borrow)
         finally:
             self.driver.use(None)
+            self.driver.leave()
+
+    def _in_order(self, stream: int | None, captured: bool = False) -> AbstractContextManager[None]:
+        """Around a run: with collectives, those that no caller captures do not overlap."""
+        return nullcontext() if self._order is None or captured else self._order.run(stream)
 
     def _run_from(self, inputs: Sequence[Any], symbols: Mapping[str, int], out: Sequence[Any], stream: int | None,
                   in_place: bool, borrow: bool) -> list[Any]:
@@ -115,10 +135,11 @@ class GpuExecutor:
         on_device = stream is not None or not all(isinstance(v, np.ndarray) for v in inputs)
         lying: dict[int, Any] = {}      # buffers that need no room
         if in_place:
-            lying = {i: v for i, v in zip(self.program.inputs, inputs, strict=True) if _can_lie(v)}
+            lying = {i: v for i, v in zip(self.program.inputs, inputs, strict=True) if self._can_lie(v)}
         if in_place and not self._limits:
-            lying |= {i: v for i, v in zip(self.program.outputs, out, strict=True) if _can_lie(v) and i in self._own}
-            lying |= {i: self._new(i, shape.env, stream) for i, v in zip(self.program.outputs, out, strict=True)
+            lying |= {i: v for i, v in zip(self.program.outputs, out, strict=True)
+                      if self._can_lie(v) and i in self._own}
+            lying |= {i: self._results.new(i, shape.env, stream) for i, v in zip(self.program.outputs, out, strict=True)
                       if on_device and not borrow and v is None and i in self._own}
         self._places.put_in_rooms(shape, {i: v.pointer for i, v in lying.items()}, stream)
         if self.poisoned:
@@ -126,8 +147,10 @@ class GpuExecutor:
         for i, value in zip(self.program.inputs, inputs, strict=True):
             if isinstance(value, np.ndarray):
                 self.driver.upload(shape.addresses[i], value)
+            elif value.device_id != self.driver.number:
+                self.driver.copy_from(value.device_id, shape.addresses[i], value.pointer, nbytes_of(value))
             elif i not in lying:
-                self.driver.copy(shape.addresses[i], value.pointer, self._bytes(value))
+                self.driver.copy(shape.addresses[i], value.pointer, nbytes_of(value))
         env = dict(shape.env)
         self._body.run(shape, env)
         outputs = []
@@ -136,17 +159,17 @@ class GpuExecutor:
             if target is None and i in lying:
                 target = lying[i]
             elif target is None and borrow:
-                target = self._lent(i, shape, env, stream)
+                target = self._results.lent(i, shape, env, stream, self)
             elif target is None and on_device:
-                target = self._new(i, env, stream)
-            outputs.append(self._output(i, target, shape, env))
+                target = self._results.new(i, env, stream)
+            outputs.append(self._results.output(i, target, shape, env))
         if stream is None:
             self.driver.synchronize()
             self._body.uploads.clear()
         return outputs
 
     def run_on(self, stream: int, inputs: Sequence[int], symbols: Mapping[str, int], outputs: Sequence[int],
-               arena: int, *, captured: bool = False) -> None:
+               arena: int, captured: bool = False) -> None:
         """Enqueues a run on the caller's `stream`, and waits for nothing that the program does not wait for.
 
         inputs, outputs: addresses of contiguous memory, aligned to ALIGNMENT, of the inputs in the program's order and
@@ -154,7 +177,7 @@ class GpuExecutor:
         captured: the caller captures the stream. The same dict of symbols has the same values in the next run.
         """
         driver = self.driver
-        driver.activate()
+        driver.enter()
         driver.use(stream)
         try:
             shape = self._again.get(stream) if symbols is self._again_of else None
@@ -163,13 +186,15 @@ class GpuExecutor:
             place = [*inputs, *outputs, arena]
             if place != shape.place:
                 self._places.put(shape, place)
-            if shape.whole is None or self.poisoned:
-                self._run_slowly(shape, stream, captured)
+            if shape.whole is None or self.poisoned or self._order is not None:
+                with self._in_order(stream, captured):
+                    self._run_slowly(shape, stream, captured)
             else:
                 shape.whole.replay()
                 self._last = shape, shape.env, stream
         finally:
             driver.use(None)
+            driver.leave()
 
     def _found(self, symbols: Mapping[str, int], stream: int) -> PlacedShape:
         """The shape of these symbols on the stream, which the next run with the same dict finds at once."""
@@ -212,30 +237,33 @@ class GpuExecutor:
         env = dict(symbols)
         for name, limit in self._limits:
             env[name] = symbolic.evaluate(limit, env)
-        return [self._size(i, env) for i in self.program.outputs]
+        return [self._results.size(i, env) for i in self.program.outputs]
 
     def output_shape(self, n: int) -> tuple[int, ...]:
         """Of output `n` in the last :meth:`run_on`."""
         assert self._last is not None
-        return self._size(self.program.outputs[n], self._last[1])
+        return self._results.size(self.program.outputs[n], self._last[1])
 
     def copy_output(self, n: int, target: int) -> None:
         """Enqueues a copy of output `n` of the last :meth:`run_on` to `target`, on the same stream."""
         assert self._last is not None
         shape, env, stream = self._last
         i = self.program.outputs[n]
-        self.driver.use(stream)
-        try:
-            self.driver.copy(target, self._body.address(i, shape, env),
-                             prod(self.output_shape(n)) * DTYPE_BYTES[self.program.buffers[i].dtype])
-        finally:
-            self.driver.use(None)
+        with self.driver.current():
+            self.driver.use(stream)
+            try:
+                self.driver.copy(target, self._body.address(i, shape, env),
+                                 prod(self.output_shape(n)) * DTYPE_BYTES[self.program.buffers[i].dtype])
+            finally:
+                self.driver.use(None)
 
     def to_host(self, tensor: Any) -> Any:
         """A numpy copy of a contiguous DLPack tensor on the device, after what was enqueued before."""
-        self.driver.activate()
         array = np.empty(tensor.shape, numpy_dtype(tensor.dtype))
-        self.driver.download(array, tensor.pointer)
+        with self.driver.current():
+            if tensor.device_id != self.driver.number:
+                self.driver.wait_for_gpu(tensor.device_id)
+            self.driver.download(array, tensor.pointer)
         return array
 
     def replay(self, symbols: Mapping[str, int]) -> None:
@@ -258,20 +286,9 @@ class GpuExecutor:
         from xcc.runtime.gpu_profile import profile
 
         self.run(inputs, symbols, in_place=False)
-        self._in_rooms(symbols)         # before launches are captured
-        return profile(self, symbols)
-
-    def _output(self, i: int, target: Any, shape: PlacedShape, env: Mapping[str, int]) -> Any:
-        """`target` with the numbers of output `i`; None: a numpy array."""
-        b = self.program.buffers[i]
-        source = self._body.address(i, shape, env)
-        if target is None:
-            target = np.empty(self._size(i, env), numpy_dtype(b.dtype))
-        if isinstance(target, np.ndarray):
-            self.driver.download(target, source)
-        elif target.pointer != source:
-            self.driver.copy(target.pointer, source, self._bytes(target))
-        return target
+        with self.driver.current():
+            self._in_rooms(symbols)         # before launches are captured
+            return profile(self, symbols)
 
     def _check_out(self, out: Sequence[Any], symbols: Mapping[str, int]) -> None:
         """UserError where an array for an output has not its shape."""
@@ -283,23 +300,7 @@ class GpuExecutor:
             if target is not None:
                 check_size(self.program.buffers[i].name, size, target)
 
-    def _new(self, i: int, env: Mapping[str, int], stream: int | None) -> DeviceArray:
-        size, dtype = self._size(i, env), self.program.buffers[i].dtype
-        return DeviceArray(self.driver, self.driver.alloc(prod(size) * DTYPE_BYTES[dtype]), dtype, size, stream)
-
-    def _lent(self, i: int, shape: PlacedShape, env: Mapping[str, int], stream: int | None) -> DeviceArray:
-        """Output `i` where the run has left it."""
-        return DeviceArray(self.driver, self._body.address(i, shape, env), self.program.buffers[i].dtype,
-                           self._size(i, env), stream, owner=self)
-
-    def _size(self, i: int, env: Mapping[str, int]) -> tuple[int, ...]:
-        return tuple(symbolic.evaluate(d, env) for d in self.program.buffers[i].shape)
-
-    def _bytes(self, array: Any) -> int:
-        return int(prod(array.shape)) * DTYPE_BYTES[array.dtype]
-
-
-def _can_lie(value: Any) -> bool:
-    """Whether kernels can use the array where it is."""
-    return value is not None and not isinstance(value, np.ndarray) and not value.pointer % ALIGNMENT \
-        and not getattr(value, "shared", False)
+    def _can_lie(self, value: Any) -> bool:
+        """Whether kernels can use the array where it is."""
+        return value is not None and not isinstance(value, np.ndarray) and not value.pointer % ALIGNMENT \
+            and value.device_id == self.driver.number and not value.shared

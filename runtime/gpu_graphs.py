@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,11 +26,15 @@ Uses = Mapping[int, Sequence[tuple[_Node, int, int]]]
 
 
 class MovableGraph:
-    """What a :class:`Recorder` has captured; `moves`: it can follow what moves."""
+    """What a :class:`Recorder` has captured. It can follow what moves, where graphs can be edited, but not the bases
+    `fixed`, which collectives use: their nodes belong to a library."""
 
-    def __init__(self, driver: Any, graph: Any, uses: Uses) -> None:
-        self._driver, self._graph, self._uses = driver, graph, uses
-        self.moves = bool(driver.edits_graphs)
+    def __init__(self, driver: Any, graph: Any, uses: Uses, fixed: Set[Base]) -> None:
+        self._driver, self._graph, self._uses, self._fixed = driver, graph, uses, fixed
+
+    def follows(self, moved: Iterable[Base]) -> bool:
+        """Whether it can be replayed when these have moved."""
+        return bool(self._driver.edits_graphs) and self._fixed.isdisjoint(moved)
 
     def replay(self) -> None:
         """Enqueues it."""
@@ -56,8 +60,6 @@ class PreparedLaunches:
     """A few launches, made one by one: in less of the host's time than a graph of them, whose nodes are edited where
     buffers move. Takes launches in the place of a driver, and enqueues them in `replay`."""
 
-    moves = True
-
     def __init__(self, driver: Any, bases: Mapping[int, int]) -> None:
         """`bases`: where each place that may move is now."""
         self._driver, self._bases = driver, bases
@@ -74,6 +76,10 @@ class PreparedLaunches:
         for place, (base, pointer) in enumerate(zip(of, pointers, strict=True)):
             if base is not None:
                 self._uses[base].append((made.values, place, pointer - self._bases[base]))
+
+    def follows(self, moved: Iterable[Base]) -> bool:
+        """They follow all that moves."""
+        return True
 
     def replay(self) -> None:
         """Enqueues them, on the stream that they were made for."""
@@ -99,11 +105,12 @@ class Recorder:
         """`bases`: where each place that may move is now."""
         self._driver, self._bases = driver, bases
         self._uses: dict[int, list[tuple[_Node, int, int]]] = defaultdict(list)
+        self._fixed: set[Base] = set()
         driver.begin_capture()
 
     def finish(self) -> MovableGraph:
         """The graph."""
-        return MovableGraph(self._driver, self._driver.end_capture(), self._uses)
+        return MovableGraph(self._driver, self._driver.end_capture(), self._uses, self._fixed)
 
     def abandon(self) -> None:
         """Ends the capture without a graph."""
@@ -127,6 +134,11 @@ class Recorder:
         self._driver.upload(pointer, array)
         if array.nbytes and self._moves(of):
             self._note((pointer,), of, self._driver.copy_edit(pointer, array.ctypes.data, array.nbytes, from_host=True))
+
+    def collective(self, enqueue: Callable[[], None], of: Sequence[Base]) -> None:
+        """Has `enqueue` enqueue a collective, whose pointers move with `of`."""
+        enqueue()
+        self._fixed.update(base for base in of if base is not None)
 
     def _moves(self, of: Sequence[Base]) -> bool:
         return bool(self._driver.edits_graphs) and any(base is not None for base in of)

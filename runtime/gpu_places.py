@@ -90,14 +90,15 @@ class GpuPlaces:
         before = shape.place
         if place == before:
             return
-        if shape.graphs and not self._driver.edits_graphs and not all(g.moves for g in shape.graphs.values()):
-            self._driver.synchronize_all()
-            shape.free()
         shape.place = place
         void = place[-1] + shape.plan.void if shape.plan.void else 0       # see ArenaPlan
         moved: Iterable[int] = compress(self._numbers, map(ne, place, before or repeat(None)))
         if void:
             moved = {*moved, *(n for n, address in enumerate(place) if not address)}
+        moved = tuple(moved)
+        if not all(g.follows(self._bases[n] for n in moved) for g in shape.graphs.values()):
+            self._driver.synchronize_all()
+            shape.free()
         bases, addresses, aliases, changed = shape.bases, shape.addresses, shape.aliases, []
         for n in moved:
             base = self._bases[n]

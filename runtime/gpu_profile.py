@@ -21,7 +21,6 @@ def run_times(executor: Any, symbols: Mapping[str, int], repeats: int = REPEATS,
     while) are timed with what they wait for.
     """
     driver = executor.driver
-    driver.activate()
     flush = driver.alloc(2 * FLUSH_BYTES) if cold else 0
     times = []
     try:
@@ -42,7 +41,6 @@ def run_times(executor: Any, symbols: Mapping[str, int], repeats: int = REPEATS,
 def profile(executor: Any, symbols: Mapping[str, int], repeats: int = 10) -> list[LaunchTime]:
     """Each launch that the program reaches without a condition or loop count known only later, and its seconds."""
     driver = executor.driver
-    driver.activate()
     out = []
     for launch in _launches(executor.program.body):
         if any(s not in symbols for d in (*launch.grid, *launch.symbols) for s in symbolic.symbols_of(d)):

@@ -10,14 +10,15 @@ import contextlib
 import ctypes
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from xcc.diagnostics import UserError
+from xcc.diagnostics import UserError, counted
 from xcc.runtime.stream_driver import Handle, StreamDriver, parameters, sizes
 
-__all__ = ["HipDriver", "HipError", "device_architecture"]
+__all__ = ["HipDriver", "HipError", "device_architecture", "on_gpu"]
 
 _LIBRARIES = ("libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so",
               "/opt/rocm/lib/libamdhip64.so")
@@ -69,6 +70,30 @@ def device_architecture(number: int = 0) -> str:
     return found[0].decode() if found else ""
 
 
+def gpu_count() -> int:
+    """How many GPUs there are; HipError where the runtime has none."""
+    call("hipInit", ctypes.c_uint(0))
+    count = ctypes.c_int()
+    call("hipGetDeviceCount", ctypes.byref(count))
+    return count.value
+
+
+@contextlib.contextmanager
+def on_gpu(number: int) -> Iterator[None]:
+    """GPU `number` is current on the calling thread meanwhile, and then what was before; UserError where there is no
+    such one."""
+    count = gpu_count()
+    if not 0 <= number < count:
+        raise UserError(f"there is no GPU {number}: this machine has {counted(count, 'GPU')}, from number 0 on")
+    before = ctypes.c_int()
+    call("hipGetDevice", ctypes.byref(before))
+    call("hipSetDevice", ctypes.c_int(number))
+    try:
+        yield
+    finally:
+        call("hipSetDevice", before)
+
+
 class HipDriver(StreamDriver):
     """One GPU and one stream."""
 
@@ -78,9 +103,10 @@ class HipDriver(StreamDriver):
     wait_for_all = "DeviceSynchronize"
 
     def __init__(self, number: int = 0) -> None:
+        """GPU `number`, which is current on the calling thread from now on."""
         super().__init__(number)
         self._images: dict[int, Any] = {}
-        call("hipInit", ctypes.c_uint(0))
+        self._alone, self._before = gpu_count() == 1, ctypes.c_int()
         self.activate()
         call("hipStreamCreate", ctypes.byref(self._own_stream))
 
@@ -91,15 +117,17 @@ class HipDriver(StreamDriver):
         """Makes the GPU current on the calling thread."""
         call("hipSetDevice", ctypes.c_int(self.number))
 
-    @contextlib.contextmanager
-    def current(self) -> Iterator[None]:
-        before = ctypes.c_int()
-        call("hipGetDevice", ctypes.byref(before))
+    def enter(self) -> None:
+        if not self._alone:
+            call("hipGetDevice", ctypes.byref(self._before))
         self.activate()
-        try:
-            yield
-        finally:
-            call("hipSetDevice", before)
+
+    def leave(self) -> None:
+        if not self._alone:
+            call("hipSetDevice", self._before)
+
+    def current(self) -> AbstractContextManager[None]:
+        return on_gpu(self.number)
 
     @property
     def architecture(self) -> str:
@@ -143,3 +171,17 @@ class HipDriver(StreamDriver):
         pointer = ctypes.c_void_p()
         call("hipMalloc", ctypes.byref(pointer), ctypes.c_size_t(max(size, 16)))
         return pointer.value or 0
+
+    def wait_for_gpu(self, number: int) -> None:
+        """Waits for the default stream of another GPU."""
+        with on_gpu(number):
+            call("hipStreamSynchronize", None)
+
+    def copy_from(self, number: int, target: int, source: int, size: int) -> None:
+        """Copies to this GPU from another one, after what its default stream has come to, and waits for that."""
+        if not size:
+            return
+        self.wait_for_gpu(number)
+        call("hipMemcpyPeerAsync", Handle(target), ctypes.c_int(self.number), Handle(source), ctypes.c_int(number),
+             ctypes.c_size_t(size), self._stream)
+        self.synchronize()

@@ -8,7 +8,7 @@ from functools import partial
 from xcc import symbolic
 from xcc.runtime.arena import walk
 from xcc.runtime.dim_values import DimValues
-from xcc.runtime.program import Copy, Launch, Program, SetScalar, Statement
+from xcc.runtime.program import Collective, Copy, Launch, Program, SetScalar, Statement
 from xcc.symbolic import Dim
 
 __all__ = ["KnownSizes"]
@@ -40,7 +40,7 @@ class KnownSizes:
     def _sizes(self, s: Statement) -> tuple[Dim, ...]:
         if isinstance(s, Launch):
             return (*s.grid, *s.symbols)
-        if isinstance(s, Copy):
+        if isinstance(s, (Copy, Collective)):
             return (self._program.nbytes(s.source),)
         return s.values if isinstance(s, SetScalar) else ()
 
@@ -54,8 +54,8 @@ class KnownSizes:
             return []
 
     def of(self, statement: Statement, values: list[int]) -> list[int] | None:
-        """The sizes in a launch (grid, then symbols), a copy (bytes) or a setting (values); None where they are not all
-        among `values`."""
+        """The sizes in a launch (grid, then symbols), a copy or collective (bytes) or a setting (values); None where
+        they are not all among `values`."""
         place = self._places.get(id(statement))
         return values[place] if place is not None and values else None
 

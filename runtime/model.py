@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from xcc import symbolic
 from xcc.diagnostics import UserError, counted
 from xcc.runtime import dlpack, dtypes
 from xcc.runtime.artifact import Artifact
 from xcc.runtime.executors import executor_module, on_host
-from xcc.runtime.given_inputs import given_input
+from xcc.runtime.given_inputs import given_input, gpu_of
 from xcc.runtime.given_outputs import check_apart, given_outputs, stream_of
 from xcc.runtime.launch_time import LaunchTime
+from xcc.runtime.load_options import gpu_number, least_sizes, memory_for, thread_options, zeros
+from xcc.runtime.ranks import Part
 from xcc.runtime.signature import Sizes, TensorInfo, check_names, tensor_infos
 from xcc.runtime.state import ModelState
 from xcc.runtime.turn import Turn
@@ -35,22 +36,27 @@ class Model:
     On CPUs, its threads, code and memory go with the last reference to it, outputs stay valid.
     """
 
-    def __init__(self, artifact: Artifact, *, threads: int = 0) -> None:
+    def __init__(self, artifact: Artifact, *, threads: int = 0, device: int | None = None) -> None:
         self.artifact = artifact
-        self._threads = _threads(artifact, threads)
+        self.part = Part(artifact)
+        program = self.part.own.program
+        target = str(artifact.manifest.get("target"))
+        self._on_host = on_host(target)
+        self._threads = thread_options(target, threads)
+        self._number = gpu_number(target, device)       # where that is decided
         self.turn = Turn()          # to run: the arena and the pointers into it are the model's, not a run's
-        self.inputs: tuple[TensorInfo, ...] = tensor_infos(artifact.program, artifact.program.inputs)
-        self.outputs: tuple[TensorInfo, ...] = tensor_infos(artifact.program, artifact.program.outputs)
+        self.inputs: tuple[TensorInfo, ...] = tensor_infos(program, program.inputs)
+        self.outputs: tuple[TensorInfo, ...] = tensor_infos(program, program.outputs)
         self._names = {i.name for i in self.inputs}
         self._expected = [(i, i.name, dtypes.numpy_dtype(i.dtype) if i.dtype in dtypes.PLAIN else None, len(i.shape))
                           for i in self.inputs]
         self._output_names = [o.name for o in self.outputs]
         self._executor: Any = None
-        self._sizes = Sizes(artifact.program)
-        self._updated = UpdatedInputs(artifact.program)
+        self._sizes = Sizes(program)
+        self._updated = UpdatedInputs(program)
         self._solved: dict[Any, dict[str, int]] = {}    # by the shapes of inputs, and the values that are sizes
-        places = {b: n for n, b in enumerate(artifact.program.inputs)}
-        self._values = [(places[v.source], v.index) for v in artifact.program.values]
+        places = {b: n for n, b in enumerate(program.inputs)}
+        self._values = [(places[v.source], v.index) for v in program.values]
 
     @property
     def target(self) -> str:
@@ -64,6 +70,17 @@ class Model:
     def threads(self) -> int:
         """CPU threads that a run uses, the caller's included; 1 where no kernel has work for several."""
         return int(getattr(self.executor, "threads", 1))
+
+    @property
+    def device(self) -> int | None:
+        """The number of the GPU that it runs on: what it was loaded for, or else what :meth:`settle` was told, or where
+        the first run found arrays on a GPU. None: not decided yet, or for CPUs."""
+        return self._number
+
+    def settle(self, device: int | None) -> None:
+        """Has the model run on GPU `device`, if that is not decided yet."""
+        if self._number is None and self._executor is None and not self._on_host:
+            self._number = device
 
     def __repr__(self) -> str:
         return f"<xcc.Model for {self.chip}: {'; '.join(map(str, self.inputs))} -> {'; '.join(map(str, self.outputs))}>"
@@ -86,30 +103,38 @@ class Model:
         complete when the stream has come to them. borrow: outputs are arrays on the GPU, in memory of the model's that
         the next run writes again.
         """
+        if self._executor is None:
+            self.settle(gpu_of([*inputs.values(), *(out or {}).values()]))
         handle = stream_of(stream)
+        if self.part.mesh.size > 1:
+            assert self.executor is not None        # has met the others
+        with self.part.running():
+            return self._run_on(inputs, out or {}, handle, borrow)
+
+    def _run_on(self, inputs: Mapping[str, Any], out: Mapping[str, Any], handle: int | None, borrow: bool
+                ) -> dict[str, Any]:
         more: dict[str, Any] = ({} if handle is None else {"stream": handle}) | ({"borrow": True} if borrow else {})
         if more and not hasattr(self.executor, "run_on"):
             raise UserError(f"{next(iter(more))} is for models on GPUs, this one is for '{self.target}'")
         checked = self._checked(inputs, handle)
+        self.part.agree(checked[1])
         if self._updated:
-            self._updated.check([inputs[i.name] for i in self.inputs], checked[0])
-        outputs = self._run(checked, out or {}, more)
+            self._updated.check([inputs[i.name] for i in self.inputs], checked[0], self._place()[1])
+        outputs = self._run(checked, out, more)
         for n, place in self._updated.outputs.items():
             outputs[n] = inputs[self.inputs[place].name]
-        return dict(zip(self._output_names, outputs, strict=True)) | dict(out or {})
+        return dict(zip(self._output_names, outputs, strict=True)) | dict(out)
 
     def _run(self, checked: tuple[list[Any], dict[str, int]], out: Mapping[str, Any], more: Mapping[str, Any]
              ) -> list[Any]:
         try:
-            with self.turn.lock:
+            with memory_for("a run of these sizes"), self.turn.lock:
                 if not out and not more:
                     outputs: list[Any] = self.executor.run(*checked)
                     return outputs
-                given = given_outputs(self.outputs, out, self.updates, self._device())
+                given = given_outputs(self.outputs, out, self.updates, self._place())
                 check_apart(self.inputs, checked[0], self.outputs, given)
                 return list(self.executor.run(*checked, given, **more))
-        except MemoryError as e:
-            raise UserError(f"the memory does not suffice for a run of these sizes: {e}") from None
         except ZeroDivisionError:
             sizes = ", ".join(f"'{name}' is {value}" for name, value in checked[1].items())
             raise UserError(f"sizes do not fit: one that is computed is a division by zero, as {sizes}") from None
@@ -125,7 +150,7 @@ class Model:
 
         A run that ends with an error may have changed a part of it.
         """
-        return ModelState(self.artifact.program, self.executor, self.turn)
+        return ModelState(self.part.own.program, self.executor, self.turn)
 
     def reset(self) -> None:
         """Makes all that the model holds what it was when it was loaded."""
@@ -152,7 +177,7 @@ class Model:
         if not hasattr(self.executor, "replay"):
             raise UserError(f"target '{self.target}' has no device times: time run()")
         arrays, symbols = self._checked(inputs)
-        with self.turn.lock:
+        with self.turn.lock, self.executor.driver.current():
             self.executor.run(self._updated.copies(arrays), symbols, in_place=False)
             return run_times(self.executor, symbols, repeats, cold, before)
 
@@ -165,7 +190,7 @@ class Model:
             value = inputs[name]
             fits = type(value) is np.ndarray and value.dtype is dtype and value.ndim == rank \
                 and value.flags.c_contiguous
-            arrays.append(value if fits else given_input(info, value, self._device, stream))
+            arrays.append(value if fits else given_input(info, value, self._place, stream))
         hosted: dict[int, Any] = {}
 
         def element(n: int, i: int) -> int:
@@ -194,8 +219,10 @@ class Model:
         outputs = tuple(self.run(dict(zip((i.name for i in self.inputs), args, strict=True))).values())
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def _device(self) -> int:
-        return int(getattr(self.executor, "device", dlpack.CPU))
+    def _place(self) -> tuple[int, int]:
+        """Where arrays are used, as DLPack has it."""
+        driver = getattr(self.executor, "driver", None)
+        return (dlpack.CPU, 0) if driver is None else (driver.device_type, driver.number)
 
     def save(self, path: str | Path) -> int:
         """Writes the artifact; returns its size in bytes."""
@@ -211,14 +238,16 @@ class Model:
         return self._executor
 
     def _made(self) -> Any:
-        a = self.artifact
-        module = executor_module(self.target)
+        a, module = self.part.own, executor_module(self.target)
         try:
-            return module.make_executor(a.program, a.members, a.weights, a.manifest, **self._threads)
+            more: dict[str, Any] = self.part.join()
+            if not self._on_host:
+                self.settle(self.part.place.local_rank)
+                more["device"] = self._number
+            with memory_for("the model"):
+                return module.make_executor(a.program, a.members, a.weights, a.manifest, **self._threads, **more)
         except KeyError as e:
             raise UserError(f"the artifact has no {e.args[0]}, which a model for {self.target} needs") from None
-        except MemoryError as e:
-            raise UserError(f"the memory does not suffice for the model: {e}") from None
 
     def prepare(self, dims: Mapping[str, int] | None = None) -> Model:
         """Makes ready what the first run would make, for a CPU model where this machine can run it; returns itself.
@@ -227,20 +256,14 @@ class Model:
         leaves out. UserError where they do not fit the model. Without it, that is for the least sizes, with room for
         larger ones; the first run on others plans its memory, and clears it where it takes more than a large page.
         """
-        if not on_host(self.target):
+        if self.part.mesh.size > 1:     # all ranks load it together
+            assert self.executor is not None
+        if not self._on_host:
             return self
-        symbols = self.artifact.program.symbols
-        bounds = self.artifact.program.bounds
-        least = {s: min(max(1, bounds[s][0]), bounds[s][1]) if s in bounds else 1 for s in symbols}
+        least = least_sizes(self.part.own.program, dims)
         if dims is not None:
-            if not isinstance(dims, Mapping):
-                raise UserError(f"dims is {dims!r}; give a dict by name")
-            unknown = [name for name in dims if name not in symbols]
-            if unknown:
-                raise UserError(f"dims: the model has no symbolic dim '{unknown[0]}'; it has "
-                                f"{', '.join(symbols) or 'none'}")
             with self.turn.lock:
-                self._make_ready(least | dict(dims))
+                self._make_ready(least)
             return self
         with contextlib.suppress(UserError), self.turn.lock:        # the first run says what is wrong
             self._make_ready(least, spare=True)
@@ -249,36 +272,19 @@ class Model:
     def _make_ready(self, sizes: Mapping[str, int], spare: bool = False) -> None:
         """Makes the executor, and memory for these values of symbols; `spare`: and larger ones, if that is little."""
         try:
-            self.executor.make_ready(self._checked(self._zeros(sizes))[1], spare=spare)
-        except MemoryError as e:
-            raise UserError(f"the memory does not suffice for a run of these sizes: {e}") from None
+            with memory_for("a run of these sizes"):
+                self.executor.make_ready(self._checked(zeros(self.part.own.program, sizes))[1], spare=spare)
         except (ArithmeticError, ValueError) as e:      # a division by zero, a negative size
             raise UserError(f"the model cannot have these sizes: {e}") from None
 
-    def _zeros(self, sizes: Mapping[str, int]) -> dict[str, Any]:
-        """Inputs for symbols of these values: zeros, but for elements that are symbols."""
-        buffers = self.artifact.program.buffers
-        inputs = {i.name: np.zeros([symbolic.evaluate(d, sizes) for d in buffers[b].shape], dtypes.numpy_dtype(i.dtype))
-                  for i, b in zip(self.inputs, self.artifact.program.inputs, strict=True)}
-        for v in self.artifact.program.values:
-            inputs[buffers[v.source].name].reshape(-1)[v.index] = sizes[v.name]
-        return inputs
 
-
-def _threads(artifact: Artifact, threads: Any) -> dict[str, int]:
-    """What the executor is told of the number of threads that was asked for; nothing for 0."""
-    if not isinstance(threads, int) or isinstance(threads, bool) or threads < 0:
-        raise UserError(f"threads is {threads!r}; give a number of threads, or 0 for one a core")
-    if threads and not on_host(str(artifact.manifest.get("target"))):
-        raise UserError(f"threads is for models on CPUs, this one is for '{artifact.manifest.get('target')}'")
-    return {"threads": threads} if threads else {}
-
-
-def load(path: str | Path, *, prepare: bool = True, dims: Mapping[str, int] | None = None, threads: int = 0) -> Model:
+def load(path: str | Path, *, prepare: bool = True, dims: Mapping[str, int] | None = None, threads: int = 0,
+         device: int | None = None) -> Model:
     """The model in an .xcm file, its weights memory-mapped.
 
     `threads` is how many a CPU model uses, the caller's included, at most 256. 0: what the environment variable
     XCC_THREADS says, or what it was compiled for, or one a core. Results do not depend on it.
+    `device` is the number of the GPU that a model for GPUs runs on. None: that of the arrays in its first run, or 0.
     `prepare` loads a CPU model's code, so that the first run is like any other (`dims`: on which sizes, see
     :meth:`Model.prepare`). Without it, nothing is done that the first call can do, and nothing of the file reaches the
     system's loader.
@@ -287,6 +293,6 @@ def load(path: str | Path, *, prepare: bool = True, dims: Mapping[str, int] | No
         raise UserError(f"a model is loaded from a path, not from a {type(path).__name__}")
     if Path(path).suffix in SOURCES:
         raise UserError(f"{path}: is not compiled: compile it first (xcc {path}, or xcc.compile) and load the .xcm")
-    model = Model(Artifact.read(path), threads=threads)
+    model = Model(Artifact.read(path), threads=threads, device=device)
     return model.prepare(dims) if prepare else model
 

@@ -13,9 +13,12 @@ import numpy as np
 
 from xcc import symbolic
 from xcc.runtime.arena import ArenaPlanner, walk
+from xcc.runtime.collectives import Communicate, alone
+from xcc.runtime.dtypes import numpy_dtype
 from xcc.runtime.program import (
     DTYPE_BYTES,
     BindSymbol,
+    Collective,
     Copy,
     For,
     If,
@@ -47,11 +50,15 @@ def storage_dtype(name: str) -> Any:
 
 
 class NumpyExecutor:
-    """Executes `program`. ``kernel(name, inputs_and_outputs, symbols)`` writes the output arrays in place."""
+    """Executes `program`. ``kernel(name, inputs_and_outputs, symbols)`` writes the output arrays in place.
+
+    ``communicate`` executes its collectives, of one rank of several.
+    """
 
     def __init__(self, program: Program, weights: Mapping[str, Array],
-                 kernel: Callable[[str, Sequence[Array], Sequence[int]], None]) -> None:
-        self.program, self.weights, self.kernel = program, weights, kernel
+                 kernel: Callable[[str, Sequence[Array], Sequence[int]], None],
+                 communicate: Communicate = alone) -> None:
+        self.program, self.weights, self.kernel, self.communicate = program, weights, kernel, communicate
         self.planner = ArenaPlanner(program)
         self.state = HostState(program, weights)
 
@@ -127,6 +134,10 @@ class _Run:
             self.env[s.name] = int(self.array(s.source).reshape(-1)[s.index])
         elif isinstance(s, Require):
             require(s, self.env)
+        elif isinstance(s, Collective):
+            target = self.bytes_of(s.target)
+            dtype = numpy_dtype(self.program.buffers[s.source].dtype)
+            self.executor.communicate(s, self.bytes_of(s.source).view(dtype), target.view(dtype))
         elif isinstance(s, If):
             self.body(s.then if self.array(s.condition).item() else s.orelse)
         elif isinstance(s, While):

@@ -144,7 +144,7 @@ class Rooms:
 
 
 def give_back(driver: Any, modules: Sequence[Any], shapes: PlacedShapes,
-              rooms: Mapping[Any, Rooms], weights: Mapping[int, int]) -> None:
+              rooms: Mapping[Any, Rooms], weights: Mapping[int, int], communicator: Any = None) -> None:
     """Waits for what runs, then frees all of a model's device memory, graphs and code, in any thread.
 
     A device that has failed gives nothing back: no error.
@@ -152,6 +152,8 @@ def give_back(driver: Any, modules: Sequence[Any], shapes: PlacedShapes,
     with contextlib.suppress(RuntimeError), driver.current():
         driver.synchronize_all()
         shapes.free()
+        if communicator is not None:
+            communicator.close()
         for held in rooms.values():
             held.free()
         for pointer in weights.values():

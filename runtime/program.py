@@ -14,12 +14,18 @@ from xcc.symbolic import Dim
 
 BufferKind = Literal["input", "output", "weight", "kept", "state", "temp", "alias"]
 
+CollectiveKind = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute", "broadcast"]
+Combine = Literal["", "add", "max", "min", "mul"]
+
 DTYPE_BYTES: dict[str, int] = {
     "f64": 8, "f32": 4, "f16": 2, "bf16": 2, "f8E4M3FN": 1, "f8E5M2": 1, "f8E4M3FNUZ": 1,
     "f8E5M2FNUZ": 1, "f8E8M0FNU": 1, "f4E2M1FN": 1, "i1": 1, "i2": 1, "i4": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8,
     "ui2": 1, "ui4": 1, "ui8": 1, "ui16": 2, "ui32": 4, "ui64": 8}
 """Bytes of an element in memory. i1 is a byte 0 or 1; types of 2 and 4 bits take the low bits of a byte each."""
 
+
+COMBINED_TYPES = ("f64", "f32", "f16", "bf16", "i8", "i32", "i64", "ui8", "i1")
+"""The element types that collectives add, multiply or compare: those that all libraries of collectives have."""
 
 VALUE_TYPES = ("i8", "i16", "i32", "i64", "ui8", "ui16", "ui32")
 """The element types of inputs whose values may be symbols: those that an i64 holds."""
@@ -147,7 +153,28 @@ class For:
     body: tuple[Statement, ...]
 
 
-Statement = Union[Launch, Copy, SetScalar, BindSymbol, Require, If, While, For]
+@dataclass(frozen=True)
+class Collective:
+    """Communicates among the ranks that differ in the coordinates of `axes` only, the group, in the order of its ranks.
+
+    Buffers are of one element type. `combine` says how all_reduce and reduce_scatter put elements together, which are
+    of a type in COMBINED_TYPES; i1 only has max and min. The target
+    of all_gather holds the sources one behind the other; the source of reduce_scatter and all_to_all is as many equal
+    parts as there are ranks: a rank gets its part of the result, or part i goes to place i and the target holds what
+    came, in order. permute sends from the first to the second place of each pair, and who gets nothing has zeros;
+    `root` is the place whose source broadcast gives to all. Source and target of all_reduce and broadcast may be one.
+    """
+
+    kind: CollectiveKind
+    source: int
+    target: int
+    axes: tuple[str, ...]
+    combine: Combine = ""
+    pairs: tuple[tuple[int, int], ...] = ()
+    root: int = 0
+
+
+Statement = Union[Launch, Copy, SetScalar, BindSymbol, Require, Collective, If, While, For]
 
 
 @dataclass(frozen=True)
@@ -189,7 +216,8 @@ class Program:
         return buffer
 
 
-TAGS: dict[str, type] = {c.__name__: c for c in (Launch, Copy, SetScalar, BindSymbol, Require, If, While, For)}
+TAGS: dict[str, type] = {
+    c.__name__: c for c in (Launch, Copy, SetScalar, BindSymbol, Require, Collective, If, While, For)}
 
 
 def to_json(value: Any) -> Any:

@@ -16,12 +16,14 @@ from typing import Any
 from xcc import symbolic
 from xcc.diagnostics import UserError
 from xcc.runtime.arena import touched
+from xcc.runtime.collective_checks import collective_problem
 from xcc.runtime.program import (
     DTYPE_BYTES,
     TAGS,
     VALUE_TYPES,
     BindSymbol,
     Buffer,
+    Collective,
     For,
     If,
     InputValue,
@@ -291,6 +293,11 @@ def _check_condition(p: Program, s: If | While, bound: set[str], where: str) -> 
         _fail(where, f"buffer {s.condition} is no scalar condition")
 
 
+def _check_collective(p: Program, s: Collective, bound: set[str], where: str) -> None:
+    if problem := collective_problem(p, s):
+        _fail(where, problem)
+
+
 _CHECKS: dict[type, Callable[[Program, Any, set[str], str], None]] = {
     Launch: _check_launch, SetScalar: _check_scalars, BindSymbol: _check_bind, Require: _check_require,
-    For: _check_for, If: _check_condition, While: _check_condition}
+    Collective: _check_collective, For: _check_for, If: _check_condition, While: _check_condition}

@@ -61,27 +61,27 @@ class DeviceState:
 
     def read(self, buffer: int) -> np.ndarray[Any, Any]:
         """A copy on the host."""
-        self._driver.activate()
         b = self._program.buffers[buffer]
         out = np.empty([symbolic.evaluate(d, {}) for d in b.shape], dtypes.numpy_dtype(b.dtype))
-        self._driver.download(out, self._pointers[buffer])
+        with self._driver.current():
+            self._driver.download(out, self._pointers[buffer])
         return out
 
     def write(self, buffer: int, array: np.ndarray[Any, Any]) -> None:
-        self._driver.activate()
-        self._driver.upload(self._pointers[buffer], array)
-        self._driver.synchronize()
+        with self._driver.current():
+            self._driver.upload(self._pointers[buffer], array)
+            self._driver.synchronize()
 
     def reset(self) -> None:
         if not self._first:
             return
-        self._driver.activate()
-        for buffer, first in self._first.items():
-            if first is None:
-                self._driver.fill(self._pointers[buffer], 0, symbolic.evaluate(self._program.nbytes(buffer), {}))
-            else:
-                self._driver.upload(self._pointers[buffer], first)
-        self._driver.synchronize()
+        with self._driver.current():
+            for buffer, first in self._first.items():
+                if first is None:
+                    self._driver.fill(self._pointers[buffer], 0, symbolic.evaluate(self._program.nbytes(buffer), {}))
+                else:
+                    self._driver.upload(self._pointers[buffer], first)
+            self._driver.synchronize()
 
 
 def _memory(program: Program, buffer: int) -> np.ndarray[Any, Any]:

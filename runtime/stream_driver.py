@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -87,9 +87,17 @@ class StreamDriver:
     def _do(self, name: str, *args: Any) -> None:
         self.call(self.renamed.get(name) or self.prefix + name, *args)
 
-    @contextlib.contextmanager
-    def current(self) -> Iterator[None]:
+    def current(self) -> contextlib.AbstractContextManager[None]:
         """The GPU is current on the calling thread meanwhile, and then what was before."""
+        raise NotImplementedError
+
+    def enter(self) -> None:
+        """Makes the GPU current on the calling thread until :meth:`leave`, in as few calls as it takes: with one GPU
+        nothing need be as before. Not for calls from several threads at once."""
+        raise NotImplementedError
+
+    def leave(self) -> None:
+        """What was current before :meth:`enter` is so again."""
         raise NotImplementedError
 
     def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
@@ -187,6 +195,21 @@ class StreamDriver:
         self._do("EventCreate", ctypes.byref(event), *self.event_flags)
         self._do("EventRecord", event, self._stream)
         return event
+
+    def mark(self, event: Any = None) -> Any:
+        """An event recorded now: `event`, or a new one."""
+        if event is None:
+            return self.event()
+        self._do("EventRecord", event, self._stream)
+        return event
+
+    def wait_event(self, event: Any) -> None:
+        """What is enqueued from now on waits for it."""
+        self._do("StreamWaitEvent", self._stream, event, ctypes.c_uint(0))
+
+    def forget_event(self, event: Any) -> None:
+        """It is not recorded any more."""
+        self._do("EventDestroy", event)
 
     def elapsed_ms(self, start: Any, stop: Any) -> float:
         """Milliseconds between two events; waits for the second and frees both."""

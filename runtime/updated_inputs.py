@@ -29,13 +29,14 @@ class UpdatedInputs:
     def __bool__(self) -> bool:
         return bool(self.outputs)
 
-    def check(self, values: Sequence[Any], arrays: list[Any]) -> None:
-        """UserError where an updated input of `values`, seen as that of `arrays`, cannot be written in place.
+    def check(self, values: Sequence[Any], arrays: list[Any], number: int) -> None:
+        """UserError where an updated input of `values`, seen as that of `arrays`, cannot be written in place by a model
+        on GPU `number`.
 
         Another input that shares memory with one is copied in `arrays`: it is read as it was when the run began.
         """
         for n in self.outputs.values():
-            problem = _problem(values[n], arrays[n])
+            problem = _problem(values[n], arrays[n], number)
             if problem:
                 raise UserError(f"input '{self._inputs[n].name}' is updated in place, and {problem}")
         self._keep_apart(arrays)
@@ -64,7 +65,7 @@ class UpdatedInputs:
         return begin, begin + prod(array.shape) * DTYPE_BYTES[self._inputs[n].dtype]
 
 
-def _problem(value: Any, array: Any) -> str:
+def _problem(value: Any, array: Any, number: int) -> str:
     """Why what is written into `array` would not be in the caller's `value`; "" where it is."""
     if array is value and not array.flags.writeable:
         return "the array is read-only"
@@ -73,6 +74,6 @@ def _problem(value: Any, array: Any) -> str:
     if not hasattr(value, "__dlpack__"):
         return f"a {type(value).__name__} cannot be: give an array"
     if not isinstance(array, np.ndarray):
-        return ""
+        return "" if array.device_id == number else f"the array is on GPU {array.device_id}, the model on {number}"
     copied = array.size and array.flags.owndata
     return "the array is not contiguous (row-major), or on another device" if copied else ""

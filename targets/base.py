@@ -32,6 +32,8 @@ class Chip:
             ("vnni", "usdot": unsigned by signed, "sdot": signed, "madd": any, as pairs of i16) and of "bf16"
             ("bfdot" on ARM), and "amx".
         early_launch: whether a kernel can be placed on the device while the one before it ends, and wait by itself.
+        link_bandwidth: bytes/s that a rank gets from another one in a collective, of the chips of one machine.
+        link_latency: nanoseconds that a collective of few bytes takes.
         line_priority: whether loads gain by saying how long the L2 cache is to keep their lines (streamed-lines).
 
     These describe one chip, and ``--chip=NAME,attribute=value`` changes them. What all chips of a target are like are
@@ -80,6 +82,8 @@ class Chip:
     matrix: tuple[str, ...] = ()
     early_launch: bool = False
     line_priority: bool = False
+    link_bandwidth: float = 2e9         # by sockets
+    link_latency: int = 100_000
 
     @property
     def last_cache_bytes(self) -> int:
@@ -94,6 +98,11 @@ class Chip:
     @property
     def has_async_copies(self) -> bool:
         """Copies from global to shared memory that nobody waits for until it is said."""
+        return False
+
+    @property
+    def masks_loads(self) -> bool:
+        """Loads of lanes that are off are no branches, as buffer instructions give zeros there."""
         return False
 
     @property
@@ -216,6 +225,8 @@ class Target:
         link: (program, kernels, chip, options) -> artifact members, path -> bytes. `program` has its final launches
             (see xcc.compiler.bind_launches); runs once a model: makes the .so with the host program, the one
             cubin/hsaco (or a file a kernel), whatever the target's executor reads back.
+        collective_kernels: (program, chip, options) -> kernels of the artifact that do collectives of `program` on
+            memory of other ranks (xcc.runtime.peer_reduce).
         formats: what ``--emit`` writes of all kernels as one file, best to read first: "asm", "ptx", "hsaco", ...
         code_file: (text, chip, format) -> that file; `text` is the module of the pipeline's last stage.
         text_formats: those of `formats` that a terminal may be shown.
@@ -255,6 +266,7 @@ class Target:
     other_chips: Mapping[str, str] = field(default_factory=dict)
     native_key: Callable[[], str] | None = None
     tools: Callable[[], str] = str
+    collective_kernels: Callable[[Any, Chip, Any], tuple[KernelBinary, ...]] = lambda program, chip, options: ()
 
 
 def unknown_target(name: str) -> Exception:

@@ -29,6 +29,7 @@ def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
     return (
         Stage("xt", (
             get_pass("xt-simplify")(),
+            get_pass("shard")(),                # a rank's part of a weight goes through all else as a weight
             *early,
             get_pass("xt-fold")(),
             get_pass("xt-recognise")(),

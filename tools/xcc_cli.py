@@ -48,6 +48,11 @@ def parser() -> ArgumentParser:
                    help="an output takes the place of an input, whose array is written to: present.0.key=past.0.key")
     p.add_argument("--precision", default="", choices=PRECISIONS[1:], metavar="TYPE",
                    help=f"compute type of f32 parts: {', '.join(PRECISIONS[1:])}")
+    p.add_argument("--mesh", default="", metavar="AXIS:RANKS,..", help="axes of ranks that share the model: tp:2, "
+                   "dp:2,tp:4 (data parallel along dp, tensor parallel along others)")
+    p.add_argument("--shard", action="append", default=[], metavar="NAMES=AXIS:DIM", help="where inputs, outputs and "
+                   "weights lie whose names match: 'h.*.weight=tp:0', 'wte=whole'; the rest is chosen by cost")
+    p.add_argument("--print-sharding", action="store_true", help="print what ranks exchange, and stop")
     p.add_argument("--threads", type=int, default=0, metavar="N", help="cpu threads of the compiled model")
     p.add_argument("--no-winograd", action="store_true", help="no convolutions in Winograd's form (cpu)")
     p.add_argument("--tuning", default="", metavar="FILE", help="a tuning database to take schedules from")
@@ -91,9 +96,9 @@ def _run(argv: Sequence[str], guard: bool = False) -> int:
 
     for plugin in args.plugin:
         load_plugin(plugin)
-    if args.model and not args.print_pipeline:
+    if args.model and not (args.print_pipeline or args.print_sharding):
         _check_outputs(args)
-    plain = not (args.emit or args.pipeline or args.print_pipeline or args.tune or args.timing)
+    plain = not (args.emit or args.pipeline or args.print_pipeline or args.print_sharding or args.tune or args.timing)
     entry = ticket(args.model, options, args.plugin) if plain and args.model else None
     if entry is not None and _found(args, options, entry):
         return 0
@@ -103,9 +108,20 @@ def _run(argv: Sequence[str], guard: bool = False) -> int:
         return 0
     if not args.model:
         raise UserError("no model given (see xcc --help)")
+    if args.print_sharding:
+        return _print_sharding(args.model, options, pipeline if args.pipeline else None)
     if args.tune:
         options = _tune(args, options)
     return _compile(args, options, pipeline, entry, guard)
+
+
+def _print_sharding(model: str, options: CompileOptions, pipeline: Any) -> int:
+    from xcc.driver.ranks import sharding_lines
+
+    if not options.mesh:
+        raise UserError("--print-sharding: give a mesh, as in --mesh=tp:2")
+    print("\n".join(sharding_lines(model, options, pipeline)))
+    return 0
 
 
 def _print_pipeline(pipeline: Any, options: CompileOptions) -> None:
@@ -163,7 +179,7 @@ def _artifact_path(args: Any) -> str:
 
 def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | None, guard: bool) -> int:
     from xcc.compiler import Observer
-    from xcc.driver.versions import compile_versions
+    from xcc.driver.ranks import compile_ranks
     from xcc.process.fork_guard import fork_guard
     from xcc.tools.progress import Progress
 
@@ -180,7 +196,7 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | 
     begin = time.perf_counter()
     try:
         own = pipeline if args.pipeline or len(specs) == 1 else None        # else each chip has its own
-        compiled = compile_versions(args.model, options, own, stop, observer, emit=code)
+        compiled = compile_ranks(args.model, options, own, stop, observer, emit=code)
     finally:
         progress.clear()
     seconds = time.perf_counter() - begin
@@ -226,7 +242,7 @@ def _options(args: Any) -> CompileOptions:
     return CompileOptions(
         target=name, target_options=extra, chip=args.chip, dims=tuple(parse_dim(d) for d in args.dim),
         fix=tuple(parse_fix(f) for f in args.fix), updates=tuple(parse_update(u) for u in args.update),
-        precision=args.precision, tuning="" if args.tune else args.tuning,
+        mesh=args.mesh, shard=tuple(args.shard), precision=args.precision, tuning="" if args.tune else args.tuning,
         winograd=not args.no_winograd, threads=args.threads, verify=args.verify, keep_ir=args.keep_ir,
         dump_stages=args.dump_stages, jobs=args.jobs, cache=not args.no_cache, debug_patterns=args.debug_patterns,
         verbose=args.verbose)

@@ -1,4 +1,8 @@
-"""xcc-run: runs a compiled model on arrays from files or random ones."""
+"""xcc-run: runs a compiled model on arrays from files or random ones.
+
+A model of several ranks is started once for each: torchrun --nproc-per-node=2 -m xcc.tools.xcc_run MODEL.xcm ...; in
+the names of files {rank} is the rank's number, and what is compared, and written to a name without it, is rank 0's.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,7 @@ def parser() -> ArgumentParser:
     p.add_argument("--dim", action="append", default=[], metavar="N=SIZE", help="a symbolic dim of random inputs")
     p.add_argument("--threads", type=int, default=0, metavar="N",
                    help="cpu threads (default: XCC_THREADS, what the model was compiled for, or one a core)")
+    p.add_argument("--device", type=int, default=None, metavar="N", help="the number of the GPU to run on (default 0)")
     p.add_argument("-o", "--output", default="", metavar="PATH", help="write outputs: FILE.npz, or a folder for .npy")
     p.add_argument("--repeat", type=int, default=0, metavar="N", help="run N times more and print the times")
     p.add_argument("--compare", default="", metavar="OTHER",
@@ -57,25 +62,29 @@ def _run(argv: Sequence[str]) -> int:
     from xcc.runtime.model import load
     from xcc.tools.arrays import check_dims, fresh, gather_inputs, summary, write_outputs
 
-    model = load(args.model, prepare=not (args.info or args.interpret), threads=args.threads)
+    model = load(args.model, prepare=not (args.info or args.interpret), threads=args.threads,
+                 device=args.device)
     if args.info:
         return _info(model)
     if args.interpret:
         _interpret(model)
     dims = {name: low for name, low, _ in map(parse_dim, args.dim)}
     check_dims(dims, model.artifact.program.symbols)
-    inputs = gather_inputs(model.inputs, args.input, args.inputs, args.random, dims)
+    rank, several = model.part.place.rank, model.part.mesh.size > 1
+    named, whole = ([text.replace("{rank}", str(rank)) if several else text for text in texts]
+                    for texts in (args.input, args.inputs))
+    inputs = gather_inputs(model.inputs, named, whole, args.random, dims)
     outputs = model.run(fresh(model, inputs))
     for name, value in outputs.items():
-        print(summary(name, value))
-    if args.output:
-        write_outputs(args.output, outputs)
+        print(f"rank {rank}: {summary(name, value)}" if several else summary(name, value))
+    if args.output and (rank == 0 or "{rank}" in args.output):
+        write_outputs(args.output.replace("{rank}", str(rank)) if several else args.output, outputs)
     if args.repeat:
-        _time(model, inputs, args.repeat)
-    return _compare(args, model, inputs, outputs) if args.compare else 0
+        _time(model, inputs, args.repeat, rank == 0)
+    return _compare(args, model, inputs, outputs) if args.compare and rank == 0 else 0
 
 
-def _time(model: Any, inputs: dict[str, Any], repeat: int) -> None:
+def _time(model: Any, inputs: dict[str, Any], repeat: int, said: bool) -> None:
     from xcc.tools.arrays import fresh
 
     times = []
@@ -85,7 +94,8 @@ def _time(model: Any, inputs: dict[str, Any], repeat: int) -> None:
         model.run(inputs)
         times.append(time.perf_counter() - begin)
     times.sort()
-    print(f"{repeat} runs: median {times[repeat // 2] * 1e3:.3f} ms, best {times[0] * 1e3:.3f} ms")
+    if said:
+        print(f"{repeat} runs: median {times[repeat // 2] * 1e3:.3f} ms, best {times[0] * 1e3:.3f} ms")
 
 
 def _interpret(model: Any) -> None:

@@ -57,7 +57,8 @@ def compile(model: Any, target: str = "cpu", *, dims: dict[str, Any] | None = No
         updates: outputs that take the place of inputs, ``{"present.0.key": "past.0.key"}``: runs write to the arrays
             that they are given.
         pipeline: a :class:`xcc.passes.pipeline.Pipeline` to use in place of the target's own.
-        options: the fields of :class:`xcc.options.CompileOptions`: chip, precision, threads, verify, ...
+        options: ``mesh={"tp": 2}`` for a model of several ranks and ``shard={"h.*.weight": "tp:0"}`` for where its
+            parts lie (docs/parallel.md), and the fields of :class:`xcc.options.CompileOptions`: chip, precision, ...
 
     The work is done in other processes (option ``isolate``), and its result is kept for the next time (``cache``).
 
@@ -74,8 +75,9 @@ def compile(model: Any, target: str = "cpu", *, dims: dict[str, Any] | None = No
     from xcc.options import CompileOptions
     from xcc.runtime.model import Model
 
-    return Model(compile_to_artifact(model, CompileOptions.make(target, dims, fix, updates, **options),
-                                     pipeline)).prepare()
+    compiled = Model(compile_to_artifact(model, CompileOptions.make(target, dims, fix, updates, **options), pipeline))
+    alone = compiled.part.mesh.size > compiled.part.place.size      # to be saved: no launcher has started its ranks
+    return compiled if alone else compiled.prepare()
 
 
 def __getattr__(name: str) -> Any:

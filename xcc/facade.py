@@ -47,9 +47,9 @@ def compile_to_artifact(model: Any, options: CompileOptions, pipeline: Any = Non
 
 
 def _compile_here(model: Any, options: CompileOptions, pipeline: Any) -> Artifact:
-    from xcc.driver.versions import compile_versions
+    from xcc.driver.ranks import compile_ranks
 
-    artifact = compile_versions(model, options, pipeline).artifact
+    artifact = compile_ranks(model, options, pipeline).artifact
     assert artifact is not None
     return artifact
 

@@ -30,11 +30,12 @@ Form = dict[str, tuple[int, ...] | None]
 
 
 class XccBackendRep(BackendRep):
-    """A model ready to run. `engine` is "compile" (the target's code) or "interpret" (the xt interpreter)."""
+    """A model ready to run. `engine` is "compile" (the target's code) or "interpret" (the xt interpreter). `number`: of
+    the GPU."""
 
-    def __init__(self, model: ModelProto, target: str, engine: str, options: dict[str, Any]) -> None:
+    def __init__(self, model: ModelProto, target: str, engine: str, options: dict[str, Any], number: int = 0) -> None:
         self.model = model
-        self.target = target
+        self.target, self.number = target, number
         self.engine = engine
         self.options = options
         initializers = {t.name for t in model.graph.initializer}
@@ -68,7 +69,9 @@ class XccBackendRep(BackendRep):
             return lambda feeds: dict(zip(names, interpret(module, feeds, weights), strict=True))
         import xcc
 
-        return xcc.compile(model, target=self.target, **self.options).run
+        compiled = xcc.compile(model, target=self.target, **self.options)
+        compiled.settle(self.number)
+        return compiled.run
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Runs on `inputs`: a sequence in the order of the model's inputs, or a dict by name."""
@@ -155,10 +158,12 @@ def with_lists(model: ModelProto, lists: Mapping[str, TypeProto], form: Form) ->
     return out
 
 
-def _target_of(device: str) -> str:
-    """The target that ONNX's `device` ("CPU", "CUDA:0") means; "" for none."""
-    found = called(device.partition(":")[0].lower(), map(get_target, target_names()))
-    return found[0].name if len(found) == 1 else ""
+def _target_of(device: str) -> tuple[str, int]:
+    """The target that ONNX's `device` ("CPU", "CUDA:0") means, and the device's number; "" for none."""
+    name, _, number = device.partition(":")
+    found = called(name.lower(), map(get_target, target_names()))
+    known = len(found) == 1 and (not number or number.isdecimal())
+    return (found[0].name, int(number or 0)) if known else ("", 0)
 
 
 class XccBackend(Backend):
@@ -170,7 +175,8 @@ class XccBackend(Backend):
         if not cls.supports_device(device):
             raise UserError(f"there is no device '{device}'; give a target ({listed(target_names())}), or CUDA, ...")
         kwargs.pop("no_check_UNSAFE", None)
-        return XccBackendRep(model, _target_of(device), engine, kwargs)
+        target, number = _target_of(device)
+        return XccBackendRep(model, target, engine, kwargs, number)
 
     @classmethod
     def run_model(cls, model: ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
@@ -178,7 +184,7 @@ class XccBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        return bool(_target_of(device))
+        return _target_of(device)[0] != ""
 
 
 prepare = XccBackend.prepare

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from xcc.diagnostics import UserError
+from xcc.runtime.mesh import Mesh
 
 __all__ = ["CompileOptions", "PRECISIONS", "parse_dim", "parse_fix", "parse_target", "parse_update"]
 
@@ -34,6 +35,9 @@ class CompileOptions:
         updates: outputs that take the place of inputs, (output, input): a run writes to the caller's array.
         precision: "" keeps the model's types; else the type that its f32 compute is done in.
         target_options: (key, value) pairs from ``--target=cpu,key=value``, read by the target.
+        mesh: axes of ranks that share the work, "dp:2,tp:4": data parallel along dp, tensor parallel along others.
+        shard: "PATTERN=AXIS:DIM" or "PATTERN=whole" for inputs, outputs and weights; what nothing is said of is chosen.
+        rank: which rank's program is made where one is made alone.
         threads: CPU threads that the compiled model uses; 0 is one a physical core.
         verify: "stage" runs MLIR's verifier after each stage, "each" after each pass, a stage's name also after each
             pass of that stage. "numbers" evaluates the model on random inputs after each pass up to stage kernels.
@@ -56,6 +60,9 @@ class CompileOptions:
     updates: tuple[tuple[str, str], ...] = ()
     precision: str = ""
     target_options: tuple[tuple[str, str], ...] = ()
+    mesh: str = ""
+    shard: tuple[str, ...] = ()
+    rank: int = 0
     threads: int = 0
     verify: str = "stage"
     winograd: bool = True
@@ -87,6 +94,11 @@ class CompileOptions:
                 raise UserError(f"dim {name}={low}..{high}: bounds must be low <= high < 2^63")
         for name, text in self.fix:
             _check_value(name, text)
+        ranks = Mesh.parse(self.mesh).size
+        if not 0 <= self.rank < ranks:
+            raise UserError(f"rank {self.rank}: the mesh has {ranks} ranks, from 0 on")
+        if self.shard and ranks == 1:
+            raise UserError(f"shard {', '.join(self.shard)}: give a mesh, as in --mesh=tp:2")
 
     def _check_types(self) -> None:
         for field in dataclasses.fields(self):
@@ -120,17 +132,18 @@ class CompileOptions:
     @staticmethod
     def make(target: str = "cpu", dims: Mapping[str, Any] | None = None,
              fix: Mapping[str, Any] | None = None, updates: Mapping[str, str] | None = None,
+             mesh: Mapping[str, int] | str = "", shard: Mapping[str, str] | None = None,
              **options: Any) -> CompileOptions:
         """From what :func:`xcc.compile` takes.
 
         ``target="cpu,key=value"``, ``dims={"batch": (1, 64), "seq": 128}``, ``fix={"rate": 16000}`` with numbers, lists
-        or arrays, ``updates={"present": "past"}``.
+        or arrays, ``updates={"present": "past"}``, ``mesh={"tp": 2}``, ``shard={"h.*.weight": "tp:0"}``.
         """
         known = {f.name for f in dataclasses.fields(CompileOptions)}
         for key in options:
             if key not in known:
                 raise UserError(f"there is no option '{key}'; options are {', '.join(sorted(known))}")
-        for what, mapping in (("dims", dims), ("fix", fix), ("updates", updates)):
+        for what, mapping in (("dims", dims), ("fix", fix), ("updates", updates), ("shard", shard)):
             if mapping is not None and not isinstance(mapping, Mapping):
                 raise UserError(f"{what} is {mapping!r}; give a dict by name")
         if not isinstance(target, str):
@@ -145,8 +158,10 @@ class CompileOptions:
                 raise UserError(f"dims['{dim}'] is {value!r}; give a number or (low, high)") from None
         values = tuple((str(key), _json(str(key), value)) for key, value in (fix or {}).items())
         pairs = tuple((str(output), str(source)) for output, source in (updates or {}).items())
+        axes = str(Mesh.of(mesh)) if isinstance(mesh, Mapping) else mesh
+        placed = tuple(f"{pattern}={where}" for pattern, where in (shard or {}).items())
         return CompileOptions(target=name, target_options=extra, dims=tuple(bounds), fix=values, updates=pairs,
-                              **options)
+                              mesh=axes, shard=placed, **options)
 
 
 def parse_target(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:

@@ -36,7 +36,7 @@ from xcc.dialects.xt.updates import carried_count, carried_values, initial_weigh
 
 FAMILIES = ("elementwise", "shape", "slicing", "indexing", "selection", "positions", "reduce", "scans", "sort",
             "matmul", "conv", "winograd", "resize", "sampling", "norm", "attention", "recurrent", "quant", "narrow",
-            "random", "signal", "constant", "control")
+            "random", "signal", "constant", "control", "collective")
 
 for _family in FAMILIES:
     importlib.import_module(f"xcc.dialects.xt.{_family}")

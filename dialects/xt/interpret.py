@@ -87,10 +87,16 @@ class Interpreter:
             case "xtv.dispatch":
                 names = [n.value for n in self.functions[a.kernel].attributes["xt.symbols"]] if a.symbols else []
                 return self.call(a.kernel, [env[v] for v in op.operands], dict(zip(names, a.symbols, strict=True)))
+        if cls.effects:
+            return [self.together(op.name.partition(".")[2], a, env[op.operands[0]])]
         operands = [tuple(env[v] for v in g) if isinstance(g, tuple) else None if g is None else env[g]
                     for g in grouped_operands(op)]
         out = cls.evaluate(a, *operands)
         return out if isinstance(out, tuple) else (out,)
+
+    def together(self, name: str, a: Attrs, x: Array) -> Array:
+        """What ranks do together; see :mod:`xcc.dialects.xt.interpret_ranks`."""
+        raise UserError(f"xt.{name} takes the other ranks, too: interpret_ranks runs all of them")
 
     def inner(self, block: Any, values: Sequence[Array], env: dict[Any, Array], symbols: dict[str, int]) -> list[Array]:
         for argument, value in zip(block.arguments, values, strict=True):

@@ -43,13 +43,15 @@ class OpDefinition:
     - ``evaluate(a, *arrays)``: the results by numpy, the meaning that every target is tested against;
     - ``sampled(a, *types)``: dims of the first operand that are read at places clamped to those that there are;
     - ``problem(op)``: what is wrong with an op in the IR, or None;
-    - ``access``: how the op reads its operands (docs/xt-design.md).
+    - ``access``: how the op reads its operands (docs/xt-design.md);
+    - ``effects``: others see that it runs, so that it stays where its result is not used.
 
     An absent optional operand is None, a variadic one is a tuple.
     """
 
     # Type comments, since `ext` takes every annotation for a field of the op.
     access = "opaque"
+    effects = False
     operand_fields = {}  # type: dict[str, OperandField]
     attribute_fields = {}  # type: dict[str, AttributeField]
     region_fields = ()  # type: tuple[str, ...]
@@ -140,7 +142,8 @@ def _register(cls: type[OpDefinition], name: str) -> None:
         return message is None
 
     body = {"__annotations__": fields, "__doc__": cls.__doc__, "verify_invariants": verify_invariants}
-    traits = [] if "symbol" in cls.attribute_fields else [ext.Pure]     # sizes may need the op, though no value does
+    pure = not cls.effects and "symbol" not in cls.attribute_fields     # sizes may need the op, though no value does
+    traits = [ext.Pure] if pure else []
     view = types.new_class(cls.__name__, (Xt.Operation,), {"name": name, "traits": traits},
                            lambda namespace: namespace.update(body))
     for k, f in cls.attribute_fields.items():

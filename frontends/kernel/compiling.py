@@ -19,7 +19,7 @@ from xcc.targets.base import chip_of, get_target, target_names
 from xcc.targets.front import tile_pipeline
 from xcc.targets.hints import called
 
-__all__ = ["Stages", "compiled", "loaded", "stages", "target_of"]
+__all__ = ["Stages", "compiled", "loaded", "place_of", "stages"]
 
 
 _MAKERS = {CPU: "cpu", CUDA: "cuda", ROCM: "rocm"}      # DLPack's devices, as targets are called
@@ -45,27 +45,28 @@ def compiled(program: tile.Program, options: CompileOptions, keep: Sequence[str]
     return tile.Compiled(program, chip, options, result.binary, result.kept)
 
 
-def target_of(given: Sequence[Any]) -> str:
-    """The target for the device that the arrays among the arguments are on; UserError where they are on several."""
+def place_of(given: Sequence[Any]) -> tuple[str, int]:
+    """The target for the device that the arrays among the arguments are on, and the device's number; UserError where
+    they are on several."""
     devices = {v.device for v in given if isinstance(v, Array)} or {(CPU, 0)}
     if len(devices) > 1:
         raise UserError("the arrays are on several devices: move them to one")
     (kind, number), = devices
-    found = [] if number else called(_MAKERS.get(kind, ""), map(get_target, target_names()))
+    found = called(_MAKERS.get(kind, ""), map(get_target, target_names()))
     if len(found) != 1:
-        raise UserError(f"the arrays are on DLPack device {kind}, number {number}: kernels run on this machine's CPU "
-                        "and on its first GPU")
-    return found[0].name
+        raise UserError(f"the arrays are on DLPack device {kind}: kernels run on this machine's CPU and on its GPUs")
+    return found[0].name, number
 
 
-def loaded(form: Specialisation, target: str) -> Code:
-    """The code of a form for this machine's processor of a target, ready to run."""
+def loaded(form: Specialisation, target: str, number: int) -> Code:
+    """The code of a form for this machine's processor of a target and a number, ready to run."""
     from xcc.frontends.kernel.artifact import artifact_of, written
 
     made = compiled(form.program, CompileOptions(target=target))
     artifact = artifact_of(made)
+    where = {} if on_host(target) else {"device": number}
     executor = executor_module(target).make_executor(artifact.program, artifact.members, artifact.weights,
-                                                     artifact.manifest)
+                                                     artifact.manifest, **where)
     names = [p.name for p in made.parameters]
     if not on_host(target):
         arrays = [k for k in form.kinds.values() if isinstance(k, ArrayOf)]

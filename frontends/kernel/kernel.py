@@ -89,14 +89,14 @@ class Kernel:
         sizes = self._grid(grid, values)
         given = self._described(values)
         form = self._form(given, len(sizes))
-        from xcc.frontends.kernel.compiling import loaded, target_of
+        from xcc.frontends.kernel.compiling import loaded, place_of
 
-        target = target_of(given)
-        if target not in form.codes:
-            form.codes[target] = loaded(form, target)
+        place = place_of(given)
+        if place not in form.codes:
+            form.codes[place] = loaded(form, *place)
         if len(self._launches) >= REMEMBERED:
             self._launches.clear()
-        launch = self._launches[key] = Launch(form, form.codes[target], values, given, sizes)
+        launch = self._launches[key] = Launch(form, form.codes[place], values, given, sizes)
         return launch
 
     @property

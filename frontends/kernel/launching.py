@@ -176,10 +176,10 @@ class DeviceCode:
                 env = dict(zip(self._keys, symbols, strict=True))
                 self._last = symbols, env, self._room(env)
             _, env, size = self._last
-            room = compat.room_on_gpu(size, self._executor.driver.number) if size else None
-            stream = compat.current_stream(self._executor.driver.number)
-            self._executor.run_on(stream, pointers, env, [], 0 if room is None else room.data_ptr(),
-                                  captured=compat.captures())
+            number = self._executor.driver.number
+            room = compat.room_on_gpu(size, number) if size else None
+            self._executor.run_on(compat.current_stream(number), pointers, env, [],
+                                  0 if room is None else room.data_ptr(), captured=compat.captures(number))
 
     def _room(self, env: dict[str, int]) -> int:
         key = tuple(env.values())

@@ -69,7 +69,7 @@ class Specialisation:
     why: str
     rank: int = 3
     program: Any = field(default=None, repr=False)
-    codes: dict[str, Any] = field(default_factory=dict, repr=False)     # by target
+    codes: dict[tuple[str, int], Any] = field(default_factory=dict, repr=False)     # by target and device
 
     def __str__(self) -> str:
         return f"{self.kernel}({', '.join(f'{n}{_separator(k)}{k}' for n, k in self.kinds.items())}): {self.why}"

@@ -27,7 +27,7 @@ from xcc.frontends.torch.frozen import FrozenCall, static_inputs
 from xcc.frontends.torch.guards import guard_ranks
 from xcc.frontends.torch.keep import aot_decompositions
 from xcc.frontends.torch.layers import whole_layers
-from xcc.frontends.torch.partition import partitioned, target_of
+from xcc.frontends.torch.partition import Place, partitioned, place_of
 from xcc.frontends.torch.program import TorchProgram
 from xcc.frontends.torch.saved_layouts import SavedLayouts
 from xcc.frontends.torch.views import Finish, without_views
@@ -114,10 +114,10 @@ def compile_graph(module: Any, options: BackendOptions, static: Sequence[int] = 
 
     static: those that are parameters and buffers. freeze: these become constants of the compiled model.
     """
-    target = _target(module, options)
-    if not target:
+    place = _place(module, options)
+    if place is None:
         return _boxed(module)
-    options.compile_options(target)
+    options.compile_options(place.target)
     whole, missing = partitioned(module)
     if missing and options.strict:
         raise UserError("; ".join(missing) + ": no converter (docs/aten-ops.md lists what there is); without "
@@ -125,22 +125,22 @@ def compile_graph(module: Any, options: BackendOptions, static: Sequence[int] = 
     for line in missing:
         warnings.warn(f"{line}: xcc has no converter; it runs in torch", stacklevel=2)
     if not missing:
-        return _compiled(module, target, options, static, freeze)
+        return _compiled(module, place, options, static, freeze)
     parameters = [n for n in whole.graph.nodes if n.op == "placeholder"]
     constant = {parameters[n] for n in static}
     for node in whole.graph.nodes:
         if node.op == "call_module" and node.target.startswith("xcc_part"):
             own = [n for n, a in enumerate(node.args) if a in constant]
-            setattr(whole, node.target, _Part(_compiled(getattr(whole, node.target), target, options, own, freeze)))
+            setattr(whole, node.target, _Part(_compiled(getattr(whole, node.target), place, options, own, freeze)))
     whole.recompile()
     return _boxed(whole)
 
 
-def _target(module: Any, options: BackendOptions) -> str:
-    """What the graph is compiled for: the device that its tensors are on; "" where it runs in torch."""
+def _place(module: Any, options: BackendOptions) -> Place | None:
+    """What the graph is compiled for: the device that its tensors are on; None where it runs in torch."""
     with _failing(options):
-        return target_of(module)
-    return ""
+        return place_of(module)
+    return None
 
 
 class _Part(torch.nn.Module):
@@ -167,12 +167,12 @@ def _boxed(module: Any) -> Any:
     return call
 
 
-def _compiled(module: Any, target: str, options: BackendOptions, static: Sequence[int], freeze: bool) -> Any:
+def _compiled(module: Any, place: Place, options: BackendOptions, static: Sequence[int], freeze: bool) -> Any:
     """The graph compiled, or as torch runs it where that fails and the options allow it."""
 
     def make(program: TorchProgram) -> Any:
         with _failing(options):
-            model = _model(program, options.compile_options(target))
+            model = _model(program, options.compile_options(place.target), place.device)
             return BoxedCall(model, program.graph, () if freeze else static) if model is not None else None
         return None
 
@@ -198,11 +198,11 @@ def _failing(options: BackendOptions) -> Iterator[None]:
 
 
 def _function(call: Any, places: Sequence[int], finish: Finish | None) -> Any:
-    """`call`, and then `finish`, as a function: Dynamo's wrappers keep the attributes of functions only."""
+    """`call`, and then `finish`."""
+    if finish is None:
+        return call
 
     def boxed(arguments: list[Any]) -> Any:
-        if finish is None:
-            return call(arguments)
         kept = [arguments[n] for n in places]
         return finish(kept, call(arguments))
 
@@ -210,8 +210,8 @@ def _function(call: Any, places: Sequence[int], finish: Finish | None) -> Any:
     return boxed
 
 
-def _model(program: TorchProgram, options: CompileOptions) -> Any:
-    """The compiled model of what the graph computes; None for a graph that computes nothing."""
+def _model(program: TorchProgram, options: CompileOptions, device: torch.device) -> Any:
+    """The compiled model of what the graph computes, on `device`; None for a graph that computes nothing."""
     from xcc.facade import compile_to_artifact
     from xcc.runtime.model import Model
 
@@ -219,4 +219,6 @@ def _model(program: TorchProgram, options: CompileOptions) -> Any:
     if not made:
         return None
     graph = replace(program.graph, outputs=made)
-    return Model(compile_to_artifact(TorchProgram(graph, program.weights), options)).prepare()
+    model = Model(compile_to_artifact(TorchProgram(graph, program.weights), options))
+    model.settle(device.index or 0)
+    return model.prepare()

@@ -40,7 +40,10 @@ def same_addresses(tensors: Sequence[Any], addresses: list[int], places: list[in
     """Whether the tensors at `places` lie at these of the `addresses`."""
     if _same_addresses is not None:
         return bool(_same_addresses(list(tensors), addresses, places))
-    return all([tensors[n].data_ptr() == addresses[n] for n in places])
+    for n in places:        # a loop: a comprehension is a call
+        if tensors[n].data_ptr() != addresses[n]:
+            return False
+    return True
 
 
 def current_stream(device: int) -> int:
@@ -53,9 +56,12 @@ def room_on_gpu(size: int, device: int) -> Any:
     return torch.empty(size, dtype=torch.uint8, device=torch.device("cuda", device))
 
 
-def captures() -> bool:
-    """Whether torch's current stream is captured into a graph."""
-    return bool(torch._C._cuda_isCurrentStreamCapturing())
+def captures(device: int) -> bool:
+    """Whether torch's current stream on the GPU of this number is captured into a graph."""
+    if torch._C._cuda_getDevice() == device:
+        return bool(torch._C._cuda_isCurrentStreamCapturing())
+    with torch.cuda.device(device):
+        return bool(torch._C._cuda_isCurrentStreamCapturing())
 
 
 def saved_for_backward(count: int) -> slice:

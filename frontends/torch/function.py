@@ -23,11 +23,12 @@ class TensorFunction:
     """
 
     def __init__(self, model: Any) -> None:
-        """`model`: an :class:`xcc.Model`; its tensors are on the device that it is for. UserError where that is not
-        there."""
+        """`model`: an :class:`xcc.Model`; its tensors are on the device that it was loaded for, or on torch's current
+        one. UserError where that is not there."""
         self.model = model
         self._call = tensor_call(model, [()] * len(model.outputs))
-        self._hosted = self._call.device.type == "cpu"
+        self._device = self._call.device
+        self._number = -1 if self._device.index is None else self._device.index     # as Tensor.get_device has it
         self._names = [i.name for i in model.inputs]
         self._forms = [(torch_dtype(i.dtype), len(i.shape)) for i in model.inputs]
         updated = set(model.updates.values())
@@ -36,10 +37,14 @@ class TensorFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """UserError names the argument whose element type or shape does not fit."""
+        with self.model.part.running():
+            return self._called(args, kwargs)
+
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         tensors = self._tensors(args, kwargs) if kwargs or len(args) != len(self._names) else list(args)
         for n, t in enumerate(tensors):
             if type(t) is not torch.Tensor or (t.dtype, t.dim()) != self._forms[n] or not t.is_contiguous() \
-                    or t.is_cpu is not self._hosted:
+                    or t.get_device() != self._number:
                 tensors[n] = self._fitted(n, t)
         pointers = self._call.addresses(tensors)
         if pointers is None:
@@ -47,6 +52,7 @@ class TensorFunction:
             pointers = [t.data_ptr() for t in tensors]
         symbols = self.model.symbols_of(tuple([t.shape for t in tensors]),
                                         lambda n, i: int(tensors[n].reshape(-1)[i]))
+        self.model.part.agree(symbols)
         results = self._call(pointers, tuple(symbols.values()), symbols)
         if self._updated:
             results = [results[n] for n in self._returned]
@@ -72,7 +78,7 @@ class TensorFunction:
             except (TypeError, ValueError, RuntimeError) as e:
                 raise UserError(f"input '{info.name}': no tensor of {info.dtype} can be made of a "
                                 f"{type(value).__name__}: {e}") from None
-        if value.is_cpu is not self._hosted:
+        if value.device != self._device:
             raise UserError(f"input '{info.name}' is on {value.device}, the model runs on {self._call.device}")
         check_tensor(info, name_of(value.dtype), value.shape)
         if updated and not value.is_contiguous():

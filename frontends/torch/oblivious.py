@@ -159,13 +159,17 @@ def _is_no_size(number: Any) -> bool:
 def _broadcasting(function: Any) -> Any:
     """As torch has it elsewhere: a size of 1 is that number, with a guard, where the call at hand cannot do without."""
 
-    def infer_size(*shapes: Any) -> Any:
-        if sizes.backed_size_oblivious:
-            for pair in zip(*map(reversed, shapes), strict=False):
-                hints = [hint_of(d) for d in pair]
-                if None not in hints and hints[0] != hints[1] and 1 in hints:
-                    bool(pair[hints.index(1)] == 1)
-        return function(*shapes)
+    def size(own: Any, other: Any) -> Any:
+        hints = hint_of(own), hint_of(other)
+        return 1 if None not in hints and hints[0] == 1 != hints[1] and bool(own == 1) else own
+
+    def infer_size(left: Any, right: Any) -> Any:
+        if not sizes.backed_size_oblivious:
+            return function(left, right)
+        count = min(len(left), len(right))
+        pairs = list(zip(left[len(left) - count:], right[len(right) - count:], strict=True))
+        return function((*left[:len(left) - count], *(size(a, b) for a, b in pairs)),
+                        (*right[:len(right) - count], *(size(b, a) for a, b in pairs)))
 
     return infer_size
 

@@ -6,6 +6,7 @@ import operator
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from xcc.frontends.torch.repeated import draw_of
 from xcc.targets.base import get_target, target_names
 from xcc.targets.hints import called
 
-__all__ = ["partitioned", "supported_ops", "target_for", "target_of"]
+__all__ = ["Place", "partitioned", "place_of", "supported_ops", "target_for"]
 
 
 @cache
@@ -68,9 +69,17 @@ def partitioned(module: Any) -> tuple[Any, list[str]]:
     return fused, list(missing)
 
 
-def target_of(module: Any) -> str:
-    """The target for the device that the graph's tensors are on; UserError where xcc has none, or where they are on
-    several. A graph for a GPU may be given tensors on the host and have some meanwhile, but not return one."""
+@dataclass(frozen=True)
+class Place:
+    """What a graph is compiled for, and the device that its tensors are on."""
+
+    target: str
+    device: torch.device
+
+
+def place_of(module: Any) -> Place:
+    """Where the graph's tensors are; UserError where xcc has no target for that, or where they are on several devices.
+    A graph for a GPU may be given tensors on the host and have some meanwhile, but not return one."""
     devices = {v.device for n in module.graph.nodes for v in _leaves(n.meta.get("val"))
                if isinstance(v, torch.Tensor) and v.device.type != "cpu"}
     output = next(n for n in module.graph.nodes if n.op == "output")
@@ -82,14 +91,14 @@ def target_of(module: Any) -> str:
     device, = devices or {torch.device("cpu")}
     target = target_for(device)
     if not target:
-        raise UserError(f"the graph has tensors on {device}; xcc compiles for cpu and cuda:0")
-    return target
+        raise UserError(f"the graph has tensors on {device}; xcc compiles for cpu and cuda")
+    return Place(target, device)
 
 
 def target_for(device: torch.device) -> str:
     """The target for a device of torch's; "" where xcc has none."""
     maker = "hip" if device.type == "cuda" and torch.version.hip else device.type
-    found = called(maker, map(get_target, target_names())) if not device.index else []
+    found = called(maker, map(get_target, target_names()))
     return found[0].name if len(found) == 1 else ""
 
 

@@ -32,6 +32,7 @@ import numpy as np
 from xcc import symbolic
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.dialects import xt
+from xcc.dialects.xt.collective import COLLECTIVES, statement_of
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.host.lowering.program_ops import write_program
 from xcc.passes.host.lowering.value_buffers import ValueBuffers, dtype_of
@@ -250,6 +251,13 @@ class _Lowering(ValueBuffers):
         left, right = a.equal
         return [Require(left, right, a.message)]
 
+    def collective(self, op: Any) -> list[Statement]:
+        """What ranks do together, along the first dim: parts lie one behind the other."""
+        name, a = short_name(op), xt.attrs_of(op)
+        if any(getattr(a, d, 0) for d in ("dim", "split", "concat")):
+            raise CompilerBug(f"xt.{name} along an inner dim in @main after kernels were formed, at {op.location}")
+        return [statement_of(name, a, self.buffer_of[op.operands[0]], self.target(op.results[0]))]
+
     def fail(self, op: Any) -> list[Statement]:
         for v in op.results:
             self.target(v)
@@ -289,7 +297,8 @@ class _Lowering(ValueBuffers):
 _LOWER: dict[str, Callable[[_Lowering, Any], list[Statement]]] = {
     "bitcast": _Lowering.view, "constant": _Lowering.constant, "dim": _Lowering.dim,
     "dispatch": _Lowering.dispatch, "fail": _Lowering.fail, "if": _Lowering.if_, "require": _Lowering.require,
-    "reshape": _Lowering.view, "scan": _Lowering.scan, "weight": _Lowering.weight, "while": _Lowering.while_}
+    "reshape": _Lowering.view, "scan": _Lowering.scan, "weight": _Lowering.weight, "while": _Lowering.while_,
+    **dict.fromkeys(COLLECTIVES, _Lowering.collective)}
 
 
 def _name(op: Any, where: str, index: int, default: str) -> str:

@@ -119,8 +119,8 @@ class _Converter:
                   (any(map(self._is_f32, op.operands)) or any(map(self._is_f32, op.results)))]
         self.kept = {op for block in blocks_of(self.function) for op in ops_of_updates(block)}
         self.wide = {op for op in floats if self._wide_by_itself(op) or op in self.kept}
-        for op in floats:                       # forward: arithmetic on sums alone
-            if self._spreads(op) and self._follows(op):
+        for op in floats:                       # forward: arithmetic on sums alone, and what ranks do with them
+            if (self._spreads(op) or xt.CLASSES[op.name].effects) and self._follows(op):
                 self.wide.add(op)
         for op in reversed(floats):             # backward: what only wide ops read
             uses = [use for r in op.results for use in r.uses]

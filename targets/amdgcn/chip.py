@@ -26,6 +26,10 @@ class AmdChip(Chip):
     intrinsics: ClassVar[Mapping[str, str]] = {"exp2": "amdgcn.exp2.*"}
 
     @property
+    def masks_loads(self) -> bool:
+        return True
+
+    @property
     def reads_fragments_ahead(self) -> bool:
         return self.warp > 32
 
@@ -42,11 +46,16 @@ class AmdChip(Chip):
         return self.warp == 64
 
 
+XGMI = 60e9         # bytes/s of a collective: of a link between two chips, and without one; not measured
+PCIE = 20e9
+COLLECTIVE = 20_000     # nanoseconds of a small one, likewise
+
+
 def _cdna(name: str, cores: int, shared: int, l2: int, l3: int, bandwidth: float, flops: dict[str, float],
           matrix: tuple[str, ...]) -> Chip:
     return AmdChip(name=name, triple=_TRIPLE, cpu=name, cores=cores, vector_bytes=16, vector_registers=512, warp=64,
                    max_threads=1024, shared_bytes=shared, l2_bytes=l2, l3_bytes=l3, bandwidth=bandwidth,
-                   flops=tuple(flops.items()), matrix=matrix)
+                   flops=tuple(flops.items()), matrix=matrix, link_bandwidth=XGMI, link_latency=COLLECTIVE)
 
 
 def _rdna(name: str, cores: int, l2: int, l3: int, bandwidth: float, flops: dict[str, float],
@@ -54,7 +63,8 @@ def _rdna(name: str, cores: int, l2: int, l3: int, bandwidth: float, flops: dict
     """Without halves of registers as registers of their own: LLVM 22 fails on copies of them in f16 kernels."""
     return AmdChip(name=name, triple=_TRIPLE, cpu=name, features="-real-true16", cores=cores, vector_bytes=16,
                    vector_registers=256, warp=32, max_threads=1024, shared_bytes=64 * _KB, l2_bytes=l2, l3_bytes=l3,
-                   bandwidth=bandwidth, flops=tuple(flops.items()), matrix=matrix)
+                   bandwidth=bandwidth, flops=tuple(flops.items()), matrix=matrix, link_bandwidth=PCIE,
+                   link_latency=COLLECTIVE)
 
 
 CHIPS: dict[str, Chip] = {chip.name: chip for chip in (

@@ -4,9 +4,14 @@
     int32 xcc_setup(void **buffers, int64 *symbols)       only where the program has a setup; 0
 
 `buffers` has an entry for each buffer of the program; those of aliases are not read (their address is computed from
-their base). `symbols` has an entry for each name of :func:`xcc.runtime.cpu.symbol_names`: the caller fills in those
-bound from inputs, the function writes those bound on the way. Returns 0, or which of
-:func:`xcc.runtime.cpu.requirements`, counted from 1, does not hold: nothing behind it has run then.
+their base). `symbols` has an entry for each of its symbol_names (:mod:`xcc.runtime.native_program`): the caller fills
+in those bound from inputs, the function writes those bound on the way. Returns 0, or which of its requirements, counted
+from 1, does not hold, or FAILED where a collective failed: nothing behind it has run then.
+
+    int32 (*xcc_communicate)(int64 n, void *source, void *target, int64 bytes)      only where there are collectives
+
+is a variable that the runtime sets: what executes the n-th of the program's collectives, whose source has so many
+bytes; 0, or FAILED.
 
     int64 xcc_plan(...)                                   only where the program has symbols; see xcc.targets.cpu.plan
 """
@@ -17,16 +22,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from xcc import symbolic
 from xcc._mlir import ir
-from xcc.passes.shared.dims import emit_dim
 from xcc.passes.shared.values import index, op, scalar_attr
 from xcc.passes.upstream import Upstream
 from xcc.runtime.arena import walk
-from xcc.runtime.cpu import requirements, symbol_names
+from xcc.runtime.native_program import collectives, requirements
 from xcc.runtime.program import (
-    DTYPE_BYTES,
     BindSymbol,
+    Collective,
     Copy,
     For,
     If,
@@ -37,13 +40,16 @@ from xcc.runtime.program import (
     Statement,
     While,
 )
-from xcc.symbolic import Dim
+from xcc.targets.cpu.host_memory import FLOATS, HostMemory
 from xcc.targets.cpu.plan import plan_function
 from xcc.targets.llvm_text import llvm_ir
 
 _LOWERING = ("convert-scf-to-cf,arith-expand,convert-func-to-llvm{use-bare-ptr-memref-call-conv=true},convert-to-llvm,"
              "reconcile-unrealized-casts")
-_FLOATS = {"f64": "f64", "f32": "f32", "f16": "f16", "bf16": "bf16", "f8E4M3FN": "f8E4M3FN", "f8E5M2": "f8E5M2"}
+_COMMUNICATE = """llvm.mlir.global external @xcc_communicate() : !llvm.ptr {
+  %0 = llvm.mlir.zero : !llvm.ptr
+  llvm.return %0 : !llvm.ptr
+}"""
 
 
 def host_program(program: Program) -> str:
@@ -53,14 +59,14 @@ def host_program(program: Program) -> str:
         empty = [f"func.func @{name}(%buffers: !llvm.ptr, %symbols: !llvm.ptr) -> i32 {{\n"
                  "  %zero = arith.constant 0 : i32\n  return %zero : i32\n}" for name in functions]
         dims = [d for i in program.outputs for d in program.buffers[i].shape]
-        module = ir.Module.parse("\n".join([*empty, plan_function(program, dims)]))
+        variable = _COMMUNICATE if collectives(program) else ""
+        module = ir.Module.parse("\n".join([*empty, plan_function(program, dims), variable]))
         declared: set[str] = set()
         entries = list(module.body.operations)[:len(functions)]
         for function, body in zip(entries, functions.values(), strict=True):
             block = function.regions[0].blocks[0]
             host = _Host(program, module, list(block.arguments), declared)
-            with ir.InsertionPoint.at_block_terminator(block):
-                host.whole(body)
+            host.whole(block, body)
         return lowered(module)
 
 
@@ -70,63 +76,52 @@ def lowered(module: Any) -> str:
     return llvm_ir(module)
 
 
-
-class _Host:
+class _Host(HostMemory):
     """Writes one function. `declared`: the kernels that `module` declares so far."""
 
     def __init__(self, program: Program, module: Any, arguments: list[Any], declared: set[str]) -> None:
-        self.program, self.module = program, module
-        self.buffers, self.symbols = arguments
-        self.ptr, self.i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
-        self.slots = {name: i for i, name in enumerate(symbol_names(program))}
+        super().__init__(program, arguments)
+        self.module = module
         self.declared = declared
         self.status: Any = None                         # the address of what the function returns, where it can fail
         self.codes = {id(s): n for n, s in enumerate(requirements(program), 1)}
+        self.places = {id(s): n for n, s in enumerate(collectives(program))}
 
-    def element(self, base: Any, i: Any, elem: Any) -> Any:
-        """The address of element `i` (an int or an i64 value) of an array of `elem`."""
-        i32 = ir.IntegerType.get_signless(32)
-        static = i if isinstance(i, int) else -(1 << 31)
-        return op("llvm.getelementptr", [self.ptr], [base] if isinstance(i, int) else [base, i],
-                  rawConstantIndices=ir.DenseI32ArrayAttr.get([static]), elem_type=ir.TypeAttr.get(elem),
-                  noWrapFlags=ir.IntegerAttr.get(i32, 0))
-
-    def load(self, address: Any, t: Any) -> Any:
-        return op("llvm.load", [t], [address], ordering=ir.IntegerAttr.get(self.i64, 0))
-
-    def store(self, value: Any, address: Any) -> None:
-        op("llvm.store", [], [value, address], ordering=ir.IntegerAttr.get(self.i64, 0))
-
-    def dim(self, d: Dim) -> Any:
-        """The value of `d` as i64."""
-        index_type = ir.IndexType.get()
-        env = {s: op("arith.index_cast", [index_type], [self.load(self.slot(s), self.i64)])
-               for s in symbolic.symbols_of(d)}
-        return op("arith.index_cast", [self.i64], [emit_dim(d, env)])
-
-    def slot(self, symbol: str) -> Any:
-        return self.element(self.symbols, self.slots[symbol], self.i64)
-
-    def address(self, buffer: int) -> Any:
-        b = self.program.buffers[buffer]
-        if b.kind != "alias":
-            return self.load(self.element(self.buffers, buffer, self.ptr), self.ptr)
-        base = self.address(b.base)
-        if b.offset == 0:
-            return base
-        return self.element(base, self.dim(b.offset), ir.IntegerType.get_signless(8))
-
-    def whole(self, body: Sequence[Statement]) -> None:
-        """The function's body, in front of its return."""
-        if not any(isinstance(s, Require) for s in walk(tuple(body))):
-            self.statements(body)
+    def whole(self, block: Any, body: Sequence[Statement]) -> None:
+        """`body` as a function, whose only `block` returns 0: each stretch that ends with what can fail in a block."""
+        if not any(map(self._can_fail, body)):
+            with ir.InsertionPoint.at_block_terminator(block):
+                self.statements(body)
             return
-        i32 = ir.IntegerType.get_signless(32)
-        self.status = op("llvm.alloca", [self.ptr], [self._constant(1)], elem_type=ir.TypeAttr.get(i32))
-        self.store(self._constant(0, i32), self.status)
-        self.statements(body)
-        ending = ir.InsertionPoint.current.ref_operation
-        ending.operation.operands[0] = self.load(self.status, i32)
+        i32, blocks = ir.IntegerType.get_signless(32), block.region.blocks
+        end = blocks.append()
+        leaving = block.operations[len(block.operations) - 1].operation
+        leaving.detach_from_parent()
+        with ir.InsertionPoint(block):
+            self.status = op("llvm.alloca", [self.ptr], [self.constant(1)], elem_type=ir.TypeAttr.get(i32))
+            self.store(self.constant(0, i32), self.status)
+        pieces = self._pieces(body)
+        for n, piece in enumerate(pieces):
+            following = blocks.append() if n + 1 < len(pieces) else end
+            with ir.InsertionPoint(block):
+                self.statements(piece)
+                ir.Operation.create("cf.cond_br", operands=[self._good()], successors=[following, end],
+                                    attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])})
+            block = following
+        with ir.InsertionPoint(end) as at:
+            at.insert(leaving)
+            with ir.InsertionPoint(leaving):
+                leaving.operands[0] = self.load(self.status, i32)
+
+    def _pieces(self, body: Sequence[Statement]) -> list[list[Statement]]:
+        """`body`, cut behind what can fail; requirements that follow one another are together."""
+        pieces: list[list[Statement]] = [[]]
+        for n, s in enumerate(body):
+            pieces[-1].append(s)
+            together = isinstance(s, Require) and n + 1 < len(body) and isinstance(body[n + 1], Require)
+            if self._can_fail(s) and not together:
+                pieces.append([])
+        return pieces if pieces[-1] else pieces[:-1]
 
     def statements(self, body: Sequence[Statement]) -> None:
         """`body` in order; what stands behind a statement that can fail is skipped when it has."""
@@ -144,7 +139,16 @@ class _Host:
                 return
 
     def _can_fail(self, s: Statement) -> bool:
-        return any(isinstance(inner, Require) for inner in walk((s,)))
+        return any(isinstance(inner, (Require, Collective)) for inner in walk((s,)))
+
+    def _collective(self, s: Collective) -> None:
+        i32 = ir.IntegerType.get_signless(32)
+        variable = op("llvm.mlir.addressof", [self.ptr], [], global_name=ir.FlatSymbolRefAttr.get("xcc_communicate"))
+        operands = [self.load(variable, self.ptr), self.constant(self.places[id(s)]), self.address(s.source),
+                    self.address(s.target), self.dim(self.program.nbytes(s.source))]
+        status = op("llvm.call", [i32], operands, op_bundle_sizes=ir.DenseI32ArrayAttr.get([]),
+                    operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(operands), 0]))
+        self.store(status, self.status)
 
     def _requirements(self, group: Sequence[Statement]) -> None:
         """Several together: the first that fails is written last."""
@@ -154,7 +158,7 @@ class _Host:
             differ = op("arith.cmpi", [ir.IntegerType.get_signless(1)], [self.dim(s.left), self.dim(s.right)],
                         predicate=ir.IntegerAttr.get(self.i64, 1))
             with self._when(differ):
-                self.store(self._constant(self.codes[id(s)], i32), self.status)
+                self.store(self.constant(self.codes[id(s)], i32), self.status)
 
     @contextmanager
     def _when(self, condition: Any) -> Iterator[None]:
@@ -171,11 +175,8 @@ class _Host:
     def _good(self) -> Any:
         """Whether nothing has failed so far, as i1."""
         i32 = ir.IntegerType.get_signless(32)
-        return op("arith.cmpi", [ir.IntegerType.get_signless(1)], [self.load(self.status, i32), self._constant(0, i32)],
+        return op("arith.cmpi", [ir.IntegerType.get_signless(1)], [self.load(self.status, i32), self.constant(0, i32)],
                   predicate=ir.IntegerAttr.get(self.i64, 0))
-
-    def _constant(self, value: int, t: Any = None) -> Any:
-        return op("arith.constant", [t or self.i64], [], value=ir.IntegerAttr.get(t or self.i64, value))
 
     def _launch(self, s: Launch) -> None:
         operands = [self.address(b) for b in s.buffers] + [self.dim(d) for d in s.symbols]
@@ -195,14 +196,14 @@ class _Host:
 
     def _setscalar(self, s: SetScalar) -> None:
         dtype = self.program.buffers[s.target].dtype
-        elem = self._type(dtype)
+        elem = self.element_type(dtype)
         base = self.address(s.target)
         for i, d in enumerate(s.values):
             value = self.dim(d)
-            if dtype in _FLOATS:
+            if dtype in FLOATS:
                 value = op("arith.sitofp", [elem], [value])
             elif dtype == "i1":
-                zero = self._constant(0)
+                zero = self.constant(0)
                 ne = ir.IntegerAttr.get(self.i64, 1)
                 bit = op("arith.cmpi", [ir.IntegerType.get_signless(1)], [value, zero], predicate=ne)
                 value = op("arith.extui", [elem], [bit])
@@ -210,15 +211,9 @@ class _Host:
                 value = op("arith.trunci", [elem], [value])
             self.store(value, self.element(base, i, elem))
 
-    def _type(self, dtype: str) -> Any:
-        """The type of one element in memory."""
-        if dtype in _FLOATS:
-            return ir.Type.parse(dtype)
-        return ir.IntegerType.get_signless(8 * DTYPE_BYTES[dtype])
-
     def _bindsymbol(self, s: BindSymbol) -> None:
         dtype = self.program.buffers[s.source].dtype
-        elem = self._type(dtype)
+        elem = self.element_type(dtype)
         value = self.load(self.element(self.address(s.source), s.index, elem), elem)
         if elem != self.i64:
             value = op("arith.extui" if dtype.startswith(("ui", "i1")) and dtype != "i16" else "arith.extsi",
@@ -226,7 +221,7 @@ class _Host:
         self.store(value, self.slot(s.name))
 
     def _condition(self, buffer: int) -> Any:
-        elem = self._type(self.program.buffers[buffer].dtype)
+        elem = self.element_type(self.program.buffers[buffer].dtype)
         value = self.load(self.address(buffer), elem)
         zero = op("arith.constant", [elem], [], value=scalar_attr(elem, 0))
         name, code = ("arith.cmpf", 13) if isinstance(elem, ir.FloatType) else ("arith.cmpi", 1)

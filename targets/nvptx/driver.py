@@ -11,7 +11,7 @@ from xcc.targets.nvptx.chip import FALLBACK, chip_for_capability, chips
 @lru_cache(maxsize=1)
 def default_chip() -> Chip:
     """The GPU found, else sm_90a."""
-    from xcc.runtime.cuda_driver import find_gpu
+    from xcc.runtime.cuda_api import find_gpu
 
     found = find_gpu()
     return chip_for_capability(*found) if found is not None else chips()[FALLBACK]

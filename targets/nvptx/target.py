@@ -29,6 +29,12 @@ def _code_file(text: str, chip: Chip, kind: str) -> bytes:
     return code_file(text, chip, kind)
 
 
+def _collective_kernels(program: Any, chip: Chip, options: Any) -> tuple[KernelBinary, ...]:
+    from xcc.targets.nvptx.peer_reduce import collective_kernels
+
+    return collective_kernels(program, chip, options)
+
+
 def _tools() -> str:
     """ptxas, where it is installed, makes the cubins."""
     from xcc.targets.nvptx.ptxas import find_ptxas
@@ -38,6 +44,7 @@ def _tools() -> str:
 
 TARGET = Target(
     name="nvptx", chips=chips, default_chip=default_chip, pipeline=_pipeline, emit_kernel=_emit_kernel, link=link,
+    collective_kernels=_collective_kernels,
     formats=("ptx", "asm", "cubin"), text_formats=("ptx", "asm"), portable="ptx", code_file=_code_file,
     kept_stage="gpu", shares_after="gpu",
     legal={"plan": PLANNED, "gpu": (*THREADS, "nvgpu.*", "nvvm.*"),

@@ -156,7 +156,7 @@ def _about(folder: Path) -> tuple[str, str]:
 
 def machine() -> str:
     """This machine's processors, and its GPU."""
-    from xcc.runtime.cuda_driver import find_gpu
+    from xcc.runtime.cuda_api import find_gpu
 
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     name = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())

@@ -54,7 +54,7 @@ class SharedPoison:
     """Fills shared memory on the driver's GPU; `ptx` is what `shared_poison` gave for it."""
 
     def __init__(self, driver: Any, ptx: bytes) -> None:
-        from xcc.runtime.cuda_driver import find_gpu
+        from xcc.runtime.cuda_api import find_gpu
 
         gpu = find_gpu()
         assert gpu is not None

@@ -16,7 +16,8 @@ from gpu_poison import SharedPoison, shared_poison
 import xcc
 from xcc._mlir import ir
 from xcc.passes.gpu import warpgroup_matrix
-from xcc.runtime.cuda_driver import CudaDriver, find_gpu
+from xcc.runtime.cuda_api import find_gpu
+from xcc.runtime.cuda_driver import CudaDriver
 
 CHIPS = ("sm_90a", "sm_80", "gfx942")
 FEW = replace(WINDOW, batch=2, queries=1, keys=4, features=8)      # too few keys for a matrix instruction's k

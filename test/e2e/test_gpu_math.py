@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import xcc
-from xcc.runtime.cuda_driver import find_gpu
+from xcc.runtime.cuda_api import find_gpu
 
 TEXT = """func.func @main(%x: tensor<65536x{t}> {{xt.name = "x"}})
     -> (tensor<65536x{t}> {{xt.name = "exp"}}, tensor<65536x{t}> {{xt.name = "sigmoid"}},

@@ -11,7 +11,8 @@ import pytest
 
 from xcc._mlir import ir
 from xcc.passes.base import PassContext
-from xcc.runtime.cuda_driver import CudaDriver, find_gpu
+from xcc.runtime.cuda_api import find_gpu
+from xcc.runtime.cuda_driver import CudaDriver
 from xcc.targets.nvptx.chip import chips
 from xcc.targets.nvptx.driver import default_chip
 from xcc.targets.nvptx.emit import emit_kernel

@@ -8,7 +8,7 @@ import pytest
 import xcc
 from xcc.facade import compile_to_artifact
 from xcc.options import CompileOptions
-from xcc.runtime.cuda_driver import find_gpu
+from xcc.runtime.cuda_api import find_gpu
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 

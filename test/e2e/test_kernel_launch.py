@@ -191,7 +191,7 @@ def test_launches_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     code = DeviceCode(["x", "y", "a", "k"], made.symbols, written(form.program),
                       GpuExecutor(driver, artifact.program, [made.binary.blob], {}), [0])
     monkeypatch.setattr("xcc.frontends.torch.compat.current_stream", lambda _number: 7)
-    monkeypatch.setattr("xcc.frontends.torch.compat.captures", lambda: False)
+    monkeypatch.setattr("xcc.frontends.torch.compat.captures", lambda device: False)
     names = [s.name for s in made.symbols]
     for x, y, a in ((4096, 8192, 1), (4096, 16, 2)):
         code.run([x, y], [a if n == "a" else 7 if n == "grid_0" else 100 for n in names])

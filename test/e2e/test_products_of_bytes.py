@@ -13,7 +13,7 @@ from compiled import build, check, compare, compiled, on_chip
 import xcc
 from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
-from xcc.runtime.cuda_driver import find_gpu
+from xcc.runtime.cuda_api import find_gpu
 
 SIGNS = list(product(("i8", "ui8"), repeat=2))
 CHIPS = ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")

@@ -12,7 +12,7 @@ from onnx import numpy_helper
 
 import xcc
 from xcc.interpreter.executor import make_executor as interpreting
-from xcc.runtime.cuda_driver import find_gpu
+from xcc.runtime.cuda_api import find_gpu
 
 onnxruntime = pytest.importorskip("onnxruntime")
 

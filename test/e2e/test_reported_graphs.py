@@ -17,7 +17,7 @@ from small_graphs import compiled, reference
 
 import xcc
 from xcc.diagnostics import UserError
-from xcc.runtime.cuda_driver import find_gpu
+from xcc.runtime.cuda_api import find_gpu
 
 Sizes = dict[str, int]
 

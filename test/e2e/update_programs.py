@@ -16,7 +16,7 @@ import xcc
 from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
-from xcc.runtime.cuda_driver import find_gpu
+from xcc.runtime.cuda_api import find_gpu
 from xcc.runtime.program import Copy, Launch
 from xcc.symbolic import Dim
 from xcc.weight_files import write_weights

@@ -35,13 +35,21 @@ class HostDriver:
 
     def __init__(self, kernels):
         self.kernels, self.log, self.capturing, self.memory, self.modules = kernels, [], None, {}, []
-        self.stream = None
+        self.stream, self.entered = None, False
 
     def use(self, stream):
         self.stream = stream
 
     def activate(self):
         pass
+
+    def enter(self):
+        assert not self.entered
+        self.entered = True
+
+    def leave(self):
+        assert self.entered
+        self.entered = False
 
     def current(self):
         return contextlib.nullcontext()
@@ -83,6 +91,14 @@ class HostDriver:
     def download(self, array, pointer):
         assert self.capturing is None
         ctypes.memmove(array.ctypes.data, pointer, array.nbytes)
+
+    def wait_for_gpu(self, number):
+        assert number != self.number
+        self.log.append("wait for GPU")
+
+    def copy_from(self, number, target, source, size):
+        assert number != self.number
+        self._do("copy from GPU", lambda: ctypes.memmove(target, source, size))
 
     def copy(self, target, source, size):
         self._do("copy", lambda: ctypes.memmove(target, source, size))
@@ -127,6 +143,16 @@ class HostDriver:
 
     def event(self):
         return 0
+
+    def mark(self, event=None):
+        self.log.append(f"mark {self.stream}")
+        return event or 1
+
+    def wait_event(self, event):
+        self.log.append(f"wait for event on {self.stream}")
+
+    def forget_event(self, event):
+        self.log.append("forget event")
 
     def elapsed_ms(self, start, stop):
         return 1.0

@@ -39,6 +39,7 @@ def link_program(name: str, program: Program, values: WeightStore, kernels: tupl
                  ) -> Artifact:
     """The artifact of a host program, whose launches name the kernels; `values` are its weights."""
     program = bind_launches(program, {k.name: k for k in kernels})
+    kernels = (*kernels, *target.collective_kernels(program, ctx.chip, ctx.options))
     used = set(program.weight_names())
     each_run = {program.buffers[b].name for s in walk(program.body) for b in map(program.root, touched(s))}
     # what only the setup reads lies together behind the others: its memory is given back in whole large pages

@@ -24,7 +24,7 @@ from xcc.runtime.versions import FOLDER
 from xcc.targets.base import Chip, chip_of, get_target
 from xcc.targets.chip_spec import split_specs
 
-__all__ = ["combine", "compile_versions"]
+__all__ = ["combine", "compile_versions", "stored_name"]
 
 
 def compile_versions(model: Any, options: CompileOptions, pipeline: Pipeline | None = None, stop: str = "",
@@ -61,7 +61,7 @@ def combine(artifacts: Sequence[Artifact]) -> Artifact:
     versions = [_facts(first)]
     for other in others:
         chip = str(other.manifest["chip"])
-        names = {name: _stored(name, array, chip, weights) for name, array in other.weights.items()}
+        names = {name: stored_name(name, array, chip, weights) for name, array in other.weights.items()}
         buffers = tuple(replace(b, name=names[b.name]) if b.kind == "weight" else b for b in other.program.buffers)
         states = tuple(replace(s, initial=names.get(s.initial, "")) for s in other.program.states)
         program = to_json(replace(other.program, buffers=buffers, states=states))
@@ -72,11 +72,11 @@ def combine(artifacts: Sequence[Artifact]) -> Artifact:
     return Artifact(manifest, first.program, members, weights)
 
 
-def _stored(name: str, array: np.ndarray[Any, Any], chip: str, weights: dict[str, np.ndarray[Any, Any]]) -> str:
+def stored_name(name: str, array: np.ndarray[Any, Any], whose: str, weights: dict[str, np.ndarray[Any, Any]]) -> str:
     """The name under which `weights` holds the bytes of `array`, added where they are not there yet."""
     old = weights.get(name)
     if old is None or old.dtype != array.dtype or old.shape != array.shape or old.tobytes() != array.tobytes():
-        name = name if old is None else f"{name}@{chip}"
+        name = name if old is None else f"{name}@{whose}"
         weights[name] = array
     return name
 

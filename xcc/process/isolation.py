@@ -211,7 +211,7 @@ def _compile(job: ModelJob, answers: BinaryIO) -> int:
 def _result(job: ModelJob, crashed: Any) -> tuple[Any, ...]:
     from xcc.compiler import Observer
     from xcc.driver.plugins import load_plugin
-    from xcc.driver.versions import compile_versions
+    from xcc.driver.ranks import compile_ranks
     from xcc.passes.pipeline import Pipeline
     from xcc.process.fork_guard import fork_guard
 
@@ -226,7 +226,7 @@ def _result(job: ModelJob, crashed: Any) -> tuple[Any, ...]:
         model = model.load()
     watch = Observer(guard=lambda describe: fork_guard(describe, crashed))
     pipeline = Pipeline.parse(job.pipeline) if job.pipeline else None
-    compiled = compile_versions(model, job.options, pipeline, observer=watch)
+    compiled = compile_ranks(model, job.options, pipeline, observer=watch)
     assert compiled.artifact is not None
     compiled.artifact.save(job.output)
     facts = {"chip": compiled.artifact.manifest["chip"], "kernels": len(compiled.kernels)}

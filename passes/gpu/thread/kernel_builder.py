@@ -14,6 +14,7 @@ from xcc.passes.gpu.layout.staged_tile import StagedTile
 from xcc.passes.gpu.layout.tile_kernel import TileKernel
 from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, is_elementwise, is_vector
 from xcc.passes.gpu.memory import gathers, transfers
+from xcc.passes.gpu.memory.lanes import Lanes
 from xcc.passes.gpu.pipeline.exchanges import exchange_of, is_staged
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.pipeline.pipelined_loop import pipelined_loop
@@ -50,6 +51,7 @@ class KernelBuilder(TileKernel):
         self.late: dict[Any, Any] = {}  # values that such contractions still compute, waited for when they are used
         self.holds_nothing = False  # no loads of a later step wait in registers while a loop's step computes
         self.rounds: Rounds | None = None   # the tiles that this workgroup computes one after the other
+        self.lanes = Lanes()
         self.code = ThreadCode(entry, chip, instances)
         self.shared = SharedMemory(self.code, chip.shared_bytes, self.finish)
 

@@ -18,6 +18,7 @@ from xcc.diagnostics import UserError
 from xcc.runtime.program import (
     BindSymbol,
     Buffer,
+    Collective,
     Copy,
     For,
     If,
@@ -35,13 +36,13 @@ from xcc.symbolic import Expr
 __all__ = ["read_program", "write_program"]
 
 CLASSES: dict[str, type] = {
-    "host.bind_symbol": BindSymbol, "host.copy": Copy, "host.for": For, "host.if": If, "host.launch": Launch,
-    "host.require": Require, "host.set_scalar": SetScalar, "host.state": State, "host.value": InputValue,
-    "host.while": While}
+    "host.bind_symbol": BindSymbol, "host.collective": Collective, "host.copy": Copy, "host.for": For, "host.if": If,
+    "host.launch": Launch, "host.require": Require, "host.set_scalar": SetScalar, "host.state": State,
+    "host.value": InputValue, "host.while": While}
 NAMES = {cls: name for name, cls in CLASSES.items()}
 REFERENCES: dict[type, tuple[str, ...]] = {
-    BindSymbol: ("source",), Copy: ("source", "target"), If: ("condition",), InputValue: ("source",),
-    Launch: ("buffers",), SetScalar: ("target",), State: ("buffer",), While: ("condition",)}
+    BindSymbol: ("source",), Collective: ("source", "target"), Copy: ("source", "target"), If: ("condition",),
+    InputValue: ("source",), Launch: ("buffers",), SetScalar: ("target",), State: ("buffer",), While: ("condition",)}
 """Fields that are numbers of buffers: operands of the op."""
 REGIONS: dict[type, tuple[str, ...]] = {For: ("body",), If: ("then", "orelse"), While: ("before", "body")}
 ATTRIBUTES = {cls: [(f.name, f.default) for f in fields(cls)

@@ -31,8 +31,8 @@ class Node:
     producers: for each operand the node that makes it, or None for a value from outside the block.
     sources: the weights and constants that a result of pointwise ops and moves is made of, and of nothing else; None
         where it is made of more than these, or of very many.
-    counters: the nodes that define symbols which its attributes or results have: sizes that a run counts; and those
-        that read what it overwrites.
+    counters: the nodes that define symbols which its attributes or results have: sizes that a run counts; those that
+        read what it overwrites; and of what other ranks wait for the one before.
     sized: the nodes that have it among their counters.
     """
 
@@ -81,6 +81,7 @@ class Graph:
         self._seen: set[str] = set()            # symbols of earlier nodes
         self._readers: dict[Any, list[Node]] = {}       # of each value
         self._outer = 0
+        self._last_effect: tuple[Node, ...] = ()    # of those that others see: they stay in order
         for op in block.operations:
             self._add(op.operation)
 
@@ -89,10 +90,11 @@ class Graph:
         producers = tuple(self.made_by.get(v) or self._outer_source(v) for v in operands)
         symbols = _symbols(op)
         counters = tuple({n.index: n for n in (*(self._counted[s] for s in sorted(symbols) if s in self._counted),
-                                               *self._overwritten(op))}.values())
+                                               *self._overwritten(op), *self._before(op))}.values())
         node = Node(len(self.nodes), op, short_name(op), _kind(op), producers, operands, tuple(op.results), counters)
         node.sources = _sources(node)
         self.nodes.append(node)
+        self._last_effect = (node,) if _has_effects(op) else self._last_effect
         for s in _defined(op, symbols - self._seen):
             self._counted[s] = node
         self._seen |= symbols
@@ -119,6 +121,10 @@ class Graph:
                 values += n.results if n.kind in ("view", "unit_view") else ()
         return found
 
+    def _before(self, op: Any) -> tuple[Node, ...]:
+        """The node that must have run before `op`, where others see both: ranks wait for each other in one order."""
+        return self._last_effect if _has_effects(op) else ()
+
     def _outer_source(self, value: Any) -> Node | None:
         """A node for a constant or dim that an enclosing block defines: kernels of this block may copy it."""
         owner = getattr(value.owner, "operation", None)
@@ -138,6 +144,13 @@ def _symbols(op: Any) -> set[str]:
     dims: list[Dim] = [d for v in attributes if isinstance(v, tuple) for d in v if isinstance(d, symbolic.Expr)]
     dims += [d for v in op.results if isinstance(v.type, ir.RankedTensorType) for d in xt.shape_of(v)]
     return {s for d in dims for s in symbolic.symbols_of(d)}
+
+
+def _has_effects(op: Any) -> bool:
+    """Whether others see that `op` runs, or an op inside it."""
+    cls = xt.op_class(op)
+    return cls is not None and cls.effects or any(
+        _has_effects(inner.operation) for region in op.regions for block in region.blocks for inner in block.operations)
 
 
 def _defined(op: Any, new: set[str]) -> set[str]:

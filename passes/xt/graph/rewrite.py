@@ -114,7 +114,8 @@ def erase_dead(module: Any) -> int:
     for block in reversed(list(blocks_of(module))):
         for op in reversed(list(block.operations)):
             operation = op.operation
-            if op_class(operation) is None or operation.name in ("xtv.yield", "xtv.require"):
+            cls = op_class(operation)
+            if cls is None or cls.effects or operation.name in ("xtv.yield", "xtv.require"):
                 continue
             if not any(True for r in operation.results for _ in r.uses) and not _sizes_need(operation, module):
                 operation.erase()

@@ -34,3 +34,19 @@ func.func @missing(%x: tensor<2x3xf32>) -> tensor<3x2xf32> {
   %y = "xt.transpose"(%x) : (tensor<2x3xf32>) -> tensor<3x2xf32>
   return %y : tensor<3x2xf32>
 }
+
+// -----
+// expected-error: 'xt.all_reduce' op stands in a module without xt.mesh
+func.func @no_mesh(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %y = "xt.all_reduce"(%x) {axes = ["tp"], combine = "add"} : (tensor<2xf32>) -> tensor<2xf32>
+  return %y : tensor<2xf32>
+}
+
+// -----
+// expected-error: axes dp: the mesh has tp, each may be named once
+module attributes {xt.mesh = [["tp", 2]]} {
+  func.func @no_axis(%x: tensor<2xf32>) -> tensor<4xf32> {
+    %y = "xt.all_gather"(%x) {axes = ["dp"], dim = 0 : i64, ranks = 2 : i64} : (tensor<2xf32>) -> tensor<4xf32>
+    return %y : tensor<4xf32>
+  }
+}

@@ -7,16 +7,18 @@ import numpy as np
 import pytest
 from c_compiler import compile_c
 
-from xcc.runtime import cuda_driver
+from xcc.diagnostics import UserError
+from xcc.runtime import cuda_api
+from xcc.runtime.cuda_api import on_gpu
 from xcc.runtime.cuda_driver import CudaDriver
 from xcc.runtime.gpu_graphs import Recorder
-from xcc.runtime.stream_driver import StreamDriver
 
 SAME = ("Init", "GetErrorName", "GetErrorString", "StreamCreate", "StreamSynchronize", "ModuleGetFunction",
         "MemcpyHtoDAsync", "MemcpyDtoHAsync", "MemcpyDtoDAsync", "StreamBeginCapture", "StreamEndCapture",
         "GraphInstantiateWithFlags", "GraphDestroy", "GraphLaunch", "GraphExecDestroy", "EventCreate", "EventRecord",
         "EventSynchronize", "EventElapsedTime", "EventDestroy", "StreamDestroy", "ModuleUnload")
-OTHER = {"hipFree": "cuMemFree_v2", "hipMalloc": "cuMemAlloc_v2", "hipModuleLaunchKernel": "cuLaunchKernel"}
+OTHER = {"hipGetDeviceCount": "cuDeviceGetCount", "hipFree": "cuMemFree_v2", "hipMalloc": "cuMemAlloc_v2",
+         "hipModuleLaunchKernel": "cuLaunchKernel"}
 
 
 @pytest.fixture(scope="module")
@@ -27,16 +29,17 @@ def fake(tmp_path_factory):
     return ctypes.CDLL(str(out))
 
 
+@pytest.fixture(autouse=True)
+def library(fake, monkeypatch):
+    monkeypatch.setattr(cuda_api, "library", lambda: fake)
+    cuda_api.context_of.cache_clear()
+    yield
+    cuda_api.context_of.cache_clear()
+
+
 @pytest.fixture
-def driver(fake, monkeypatch):
-    """A CudaDriver without what it asks CUDA alone: contexts, attributes of the device, compilation of PTX."""
-    monkeypatch.setattr(cuda_driver, "library", lambda: fake)
-    made = CudaDriver.__new__(CudaDriver)
-    StreamDriver.__init__(made, 0)
-    fake.cuInit(0)
-    assert fake.cuStreamCreate(ctypes.byref(made._stream)) == 0
-    made._context, made._early_launches = ctypes.c_void_p(), False
-    return made
+def driver():
+    return CudaDriver()
 
 
 def test_kernels_and_copies_are_enqueued_and_replayed(driver, fake):
@@ -106,5 +109,45 @@ def test_nodes_of_a_graph_get_other_buffers(driver, fake):
 
 
 def test_a_failing_call_is_an_error_with_its_name(driver):
-    with pytest.raises(cuda_driver.CudaError, match="cuMemFree_v2 failed"):
+    with pytest.raises(cuda_api.CudaError, match="cuMemFree_v2 failed"):
         driver.free(16)
+
+
+def test_a_driver_for_each_gpu(fake):
+    """Memory, streams and kernels of each are its own; what was current is so again."""
+    drivers = [CudaDriver(n) for n in range(2)]
+    assert fake.fake_current() == 1
+    module = ctypes.c_void_p()
+    assert fake.hipModuleLoadData(ctypes.byref(module), b"\x7fELF") == 0
+    x, y = np.arange(64, dtype=np.float32), np.empty(64, np.float32)
+    with on_gpu(0):
+        for n, driver in enumerate(drivers):
+            driver.enter()
+            assert fake.fake_current() == n
+            a, b = driver.alloc(x.nbytes), driver.alloc(x.nbytes)
+            driver.upload(a, x + n)
+            driver.launch(driver.function(module, "twice"), (1,), (64,), 0, [a, b], [64])
+            driver.download(y, b)
+            driver.leave()
+            np.testing.assert_array_equal(y, 2 * (x + n))
+            assert fake.fake_current() == 0
+            driver.free(a), driver.free(b)
+    with pytest.raises(UserError, match="there is no GPU 2: this machine has 2 GPUs, from number 0 on"):
+        CudaDriver(2)
+    assert cuda_api.find_gpu(1) == (9, 0, 132) and cuda_api.find_gpu(2) is None
+
+
+def test_memory_of_another_gpu_is_copied(fake):
+    first, second = CudaDriver(0), CudaDriver(1)
+    x, y = np.arange(64, dtype=np.float32), np.empty(64, np.float32)
+    with first.current():
+        a = first.alloc(x.nbytes)
+        first.upload(a, x)
+    with second.current():
+        b = second.alloc(x.nbytes)
+        with pytest.raises(cuda_api.CudaError, match="cuMemcpyDtoDAsync_v2 failed"):
+            second.copy(b, a, x.nbytes)
+        second.copy_from(0, b, a, x.nbytes)
+        second.download(y, b)
+    np.testing.assert_array_equal(x, y)
+    first.free(a), second.free(b)

@@ -138,7 +138,7 @@ def test_an_updated_input_is_what_the_caller_gave():
     assert driver.log.count("capture") == 1
     pointer = driver.alloc(20)
     driver.upload(pointer, x)
-    tensor = SimpleNamespace(pointer=pointer, shape=(5,), dtype="f32")
+    tensor = SimpleNamespace(pointer=pointer, device_id=0, shape=(5,), dtype="f32", shared=False)
     assert run.run([tensor], {"n": 5})[0] is tensor
     np.testing.assert_array_equal(array(pointer, 5), x + 1)
 

@@ -119,10 +119,10 @@ def test_without_graphs_that_can_be_edited_launches_are_enqueued():
         assert call(5) == ["launch", "launch", "copy", "launch"]
 
 
-def on_device(call, values, **more):
+def on_device(call, values, device_id=0, shared=False):
     pointer = call.driver.alloc(values.nbytes)
     array(pointer, values.size)[:] = values
-    return SimpleNamespace(pointer=pointer, shape=values.shape, dtype="f32", **more)
+    return SimpleNamespace(pointer=pointer, device_id=device_id, shape=values.shape, dtype="f32", shared=shared)
 
 
 def test_arrays_on_the_device_are_read_and_written_where_they_lie():
@@ -145,6 +145,19 @@ def test_what_lies_badly_is_copied():
     assert call.run.run([x], {"n": 5}, [y])[0] is y
     assert call.driver.log == ["copy", "capture", "replay", "copy", "wait"]
     np.testing.assert_array_equal(array(y.pointer, 5), np.arange(5) + 3)
+
+
+def test_what_lies_on_another_gpu_is_copied():
+    call = Caller()
+    x, y = on_device(call, np.arange(5, dtype=np.float32), device_id=1), on_device(call, np.zeros(5, np.float32))
+    call.driver.log.clear()
+    call.run.run([x], {"n": 5}, [y], stream=3)
+    call.run.run([x], {"n": 5}, [y], stream=3)
+    assert call.driver.log == ["copy from GPU", "capture", "replay", "copy from GPU", "replay"]
+    np.testing.assert_array_equal(array(y.pointer, 5), np.arange(5) + 3)
+    call.driver.log.clear()
+    np.testing.assert_array_equal(call.run.to_host(x), np.arange(5))
+    assert call.driver.log == ["wait for GPU"]
 
 
 def test_outputs_are_borrowed():

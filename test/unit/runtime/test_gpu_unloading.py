@@ -7,7 +7,8 @@ import pytest
 from host_driver import HostDriver, N, add, add_one, executor, f32
 
 from xcc.runtime import gpu_body
-from xcc.runtime.cuda_driver import CudaDriver, call, find_gpu
+from xcc.runtime.cuda_api import call, find_gpu
+from xcc.runtime.cuda_driver import CudaDriver
 from xcc.runtime.device_array import DeviceArray
 from xcc.runtime.gpu_executor import GpuExecutor
 from xcc.runtime.program import Copy, Program

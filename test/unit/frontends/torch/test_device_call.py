@@ -20,7 +20,7 @@ def host(monkeypatch):
     state = SimpleNamespace(stream=7, captures=False)
     monkeypatch.setattr(compat, "cuda_allocator", lambda device: compat.empty_strided)
     monkeypatch.setattr(compat, "current_stream", lambda device: state.stream)
-    monkeypatch.setattr(compat, "captures", lambda: state.captures)
+    monkeypatch.setattr(compat, "captures", lambda device: state.captures)
     return state
 
 

@@ -22,8 +22,8 @@ from onnx import TensorProto, helper, numpy_helper
 from xcc.compiler import Compiled, compile_model
 from xcc.options import CompileOptions
 from xcc.runtime.arena import ArenaPlanner
-from xcc.runtime.cpu import symbol_names
 from xcc.runtime.dtypes import numpy_dtype
+from xcc.runtime.native_program import symbol_names
 from xcc.targets.cpu.chip import CHIPS
 from xcc.targets.cpu.codegen import emit_object, thread_pool
 from xcc.targets.cpu.host import host_program

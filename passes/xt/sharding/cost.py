@@ -1,0 +1,113 @@
+"""Seconds: of an op on one rank, and of moving a value between placements, by latency and bandwidth of the links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, prod
+from typing import Any
+
+from xcc.dialects import xt
+from xcc.dialects.xt.collective import COLLECTIVES
+from xcc.dialects.xt.types import TensorType
+from xcc.passes.xt.graph.op_graph import nominal_count
+from xcc.passes.xt.sharding.factors import OpView
+from xcc.passes.xt.sharding.placement import WHOLE, Placement
+
+__all__ = ["Costs", "Move", "best_move"]
+
+MATRIX = 1e11       # operations a second where a chip does not say
+MEMORY = 2e10       # bytes a second, likewise
+UPDATED = {"dynamic_update_slice": "update", "scatter_elements": "updates", "scatter_nd": "updates"}
+"""Ops that change a part of an operand, mostly in place: the operand with that part."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """How a value gets to a placement from one that it has: a collective, "slice", or "" where it is there."""
+
+    source: Placement
+    kind: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What `ranks` chips with links between them take; `bounds` are those of symbols."""
+
+    chip: Any
+    ranks: int
+    bounds: dict[str, tuple[int, int]]
+
+    def count(self, t: TensorType) -> int:
+        return nominal_count(t.shape, self.bounds)
+
+    def nbytes(self, t: TensorType) -> int:
+        return self.count(t) * max(xt.width(t.dtype), 8) // 8
+
+    def seconds(self, v: OpView) -> float:
+        """Of an op that is not divided: its products, or its memory where that takes longer. What fuses with a
+        neighbour moves less, so that results count alone, where nothing is multiplied."""
+        memory = getattr(self.chip, "bandwidth", 0.0) or MEMORY
+        made = self.nbytes(v.operands[v.at[UPDATED[v.name]]]) if v.name in UPDATED else sum(map(self.nbytes, v.results))
+        if v.name in COLLECTIVES:       # along another axis
+            return made / self.link
+        work = self._multiplied(v)
+        if not work:
+            return made / memory
+        return max(2 * work / self._rate(v.operands[0].dtype), (made + sum(map(self.nbytes, v.operands))) / memory)
+
+    def _rate(self, dtype: str) -> float:
+        rates = dict(getattr(self.chip, "flops", ()))
+        rate = rates.get(dtype) or rates.get("f32") or MATRIX
+        return float(rate) * (1 if getattr(self.chip, "has_threads", False) else getattr(self.chip, "cores", 1))
+
+    def _multiplied(self, v: OpView) -> int:
+        """How many pairs of numbers are multiplied."""
+        sizes = [[nominal_count((d,), self.bounds) for d in t.shape] for t in (*v.operands, *v.results)]
+        if v.name == "dot_general":
+            return prod(sizes[-1]) * prod(sizes[0][d] for d in v.a.lhs_contract)
+        if v.name == "convolution":
+            outputs = sizes[-1][1 if v.a.layout == "NCHW" else -1]
+            return prod(sizes[-1]) * prod(sizes[1]) // max(outputs, 1)
+        if v.name == "attention":
+            return prod(sizes[0]) * sizes[1][2] * 2
+        if v.name in ("lstm", "gru", "rnn"):
+            return sizes[0][0] * sizes[0][1] * (prod(sizes[1]) + prod(sizes[2]))
+        return 0
+
+    def collective(self, kind: str, nbytes: float) -> float:
+        """Of a value of `nbytes` in all: the bytes of ring algorithms, and one latency, as small ones go by trees."""
+        n = self.ranks
+        share = {"all_reduce": 2 * (n - 1) / n, "all_gather": (n - 1) / n, "reduce_scatter": (n - 1) / n,
+                 "all_to_all": (n - 1) / (n * n), "permute": 1.0, "collective_broadcast": 1.0}[kind]
+        latency = getattr(self.chip, "link_latency", 0) * 1e-9
+        return latency + share * nbytes / self.link
+
+    @property
+    def link(self) -> float:
+        """Bytes a second between two ranks."""
+        return float(getattr(self.chip, "link_bandwidth", 0.0) or MEMORY)
+
+    def move(self, source: Placement, target: Placement, nbytes: int) -> Move:
+        """From one placement to another; endless where there is no way."""
+        if source == target:
+            return Move(source, "", 0.0)
+        if source == WHOLE and target.kind == "split":
+            return Move(source, "slice", nbytes / self.ranks / (getattr(self.chip, "bandwidth", 0.0) or MEMORY))
+        if target.kind == "partial" or source == WHOLE:
+            return Move(source, "", inf)
+        if source.kind == "partial":
+            kind = "all_reduce" if target == WHOLE else "reduce_scatter"
+        else:
+            kind = "all_gather" if target == WHOLE else "all_to_all"
+        if kind == "all_to_all" and source.dim == target.dim:       # other segments of the same dim
+            return Move(source, "all_gather", self.collective("all_gather", nbytes))
+        return Move(source, kind, self.collective(kind, nbytes))
+
+
+def best_move(costs: Costs, have: Sequence[Placement], target: Placement, nbytes: int) -> Move:
+    """The cheapest way to `target` from one of the placements that a value has."""
+    if target in have:
+        return Move(target, "", 0.0)
+    return min((costs.move(p, target, nbytes) for p in have), key=lambda m: m.seconds)

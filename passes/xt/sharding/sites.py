@@ -1,0 +1,163 @@
+"""The ops of a block with their rules, and the ways in which ranks may share each: found by propagation.
+
+What one op can do with a dim, its neighbours' rules carry on, forwards and backwards, until nothing new is found: so a
+product knows of the three segments in which a slice far behind it wants its columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from xcc.dialects import xt
+from xcc.passes.xt.sharding.factors import OpView, Rule, Strategy, rule_of, same_factor, strategy_of
+from xcc.passes.xt.sharding.placement import WHOLE, Placement
+
+__all__ = ["Site", "Sites", "captured"]
+
+MOST = 12           # ways to split a value that are looked at
+MOST_OF_DIM = 4
+
+
+@dataclass(eq=False)
+class Site:
+    """An op. `operands` has what its regions use from outside, too, which must be whole. free: made of weights and
+    constants alone, so that each rank makes what it wants of it."""
+
+    op: Any
+    view: OpView
+    rule: Rule
+    operands: tuple[Any, ...]
+    results: tuple[Any, ...]
+    free: bool
+    strategies: dict[Strategy, None] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> Strategy:
+        return Strategy((WHOLE,) * len(self.operands), (WHOLE,) * len(self.results))
+
+    def reads(self, values: Mapping[Any, Any]) -> None:
+        """The op reads these values in the place of others, inside its regions, too."""
+        changed = {old: new for old, new in values.items() if old != new}
+        if changed:
+            _read_others(self.op, changed)
+
+
+class Sites:
+    """The ops of `block` but its last, in order, and what is known of its values."""
+
+    def __init__(self, block: Any, ranks: int) -> None:
+        self.block, self.ranks = block, ranks
+        self.all: list[Site] = []
+        self.maker: dict[Any, Site] = {}
+        self.users: dict[Any, list[Site]] = {}
+        self.ways: dict[Any, dict[Placement, None]] = {}
+        for op in list(block.operations)[:-1]:
+            self._add(op.operation)
+        self.returned = list(list(block.operations)[-1].operation.operands)
+
+    def _add(self, op: Any) -> None:
+        view = OpView.of(op)
+        inner = captured(op)
+        operands = (*op.operands, *(v for v in inner if not self.is_free(v)))
+        rule = Rule(()) if inner or len(op.regions) else rule_of(view)
+        cls = xt.op_class(op)
+        assert cls is not None
+        free = not len(op.regions) and not cls.effects and "symbol" not in cls.attribute_fields and \
+            cls.access != "control" and all(map(self.is_free, op.operands))
+        site = Site(op, view, rule, operands, tuple(op.results), free)
+        self.all.append(site)
+        for v in site.results:
+            self.maker[v] = site
+        for v in dict.fromkeys(operands):
+            self.users.setdefault(v, []).append(site)
+
+    def is_free(self, value: Any) -> bool:
+        return value in self.maker and self.maker[value].free
+
+    def propagate(self, more: Iterable[tuple[Any, Placement]] = ()) -> None:
+        """Fills in the sites' strategies, from what each op can do by itself, and the placements `more` of values."""
+        work: list[tuple[Any, Placement]] = []
+        for site in self.all:
+            for factor in site.rule.factors:
+                s = strategy_of(factor, 1, self.ranks)
+                if s is not None:
+                    self._enter(site, s, work)
+        for value, placement in more:
+            self._note(value, placement, work)
+        while work:
+            value, placement = work.pop()
+            sites = self.users.get(value, []) + ([self.maker[value]] if value in self.maker else [])
+            for site in sites:
+                for s in self._carried(site, value, placement):
+                    self._enter(site, s, work)
+        for site in self.all:
+            site.strategies = {site.whole: None, **site.strategies}
+
+    def _carried(self, site: Site, value: Any, placement: Placement) -> list[Strategy]:
+        """What `site` can do when `value` is split so."""
+        out = []
+        for factor in site.rule.factors:
+            sides = [s for v, s in zip((*site.operands, *site.results), (*factor.operands, *factor.results),
+                                       strict=False) if v == value]
+            for side in sides:
+                times = same_factor(side, placement)
+                s = None if times is None else strategy_of(factor, times, self.ranks)
+                if s is not None:
+                    out.append(s)
+        return out
+
+    def _enter(self, site: Site, s: Strategy, work: list[tuple[Any, Placement]]) -> None:
+        pairs = list(zip((*site.operands, *site.results), (*s.operands, *s.results), strict=True))
+        if s in site.strategies or not all(self._room(v, p) for v, p in pairs):
+            return
+        site.strategies[s] = None
+        for v, p in pairs:
+            self._note(v, p, work)
+
+    def _room(self, value: Any, p: Placement) -> bool:
+        """Whether `p` is known of `value`, or may be looked at, too."""
+        known = self.ways.get(value, {})
+        return p.kind != "split" or p in known or p.segments == 1 or \
+            len(known) < MOST and sum(k.dim == p.dim for k in known) < MOST_OF_DIM
+
+    def _note(self, value: Any, p: Placement, work: list[tuple[Any, Placement]]) -> None:
+        known = self.ways.setdefault(value, {})
+        if p.kind == "split" and p not in known:
+            known[p] = None
+            work.append((value, p))
+
+    def nbytes_of_weights(self, nbytes: Any) -> int:
+        """The bytes of all weights that are read."""
+        return sum({s.view.a.name: nbytes(s.view.results[0]) for s in self.all if s.view.name == "weight"}.values())
+
+
+def captured(op: Any) -> list[Any]:
+    """The values from outside that the regions of `op` use."""
+    inside: set[Any] = set()
+    used: dict[Any, None] = {}
+
+    def visit(block: Any) -> None:
+        inside.update(block.arguments)
+        for inner in block.operations:
+            used.update(dict.fromkeys(inner.operation.operands))
+            inside.update(inner.operation.results)
+            for region in inner.operation.regions:
+                for b in region.blocks:
+                    visit(b)
+
+    for region in op.regions:
+        for block in region.blocks:
+            visit(block)
+    return [v for v in used if v not in inside]
+
+
+def _read_others(op: Any, values: Mapping[Any, Any]) -> None:
+    for n, v in enumerate(list(op.operands)):
+        if v in values:
+            op.operands[n] = values[v]
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                _read_others(inner.operation, values)

@@ -1,0 +1,165 @@
+"""Sums over GPUs of one machine by a kernel of the artifact, which writes into the others' memory: for sizes at which
+the library takes longer to begin than the data to go.
+
+Windows stay as long as the process, as others have mapped them; models that come later take them again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xcc.diagnostics import UserError
+from xcc.runtime.program import Collective
+from xcc.runtime.world import World
+
+__all__ = ["BLOCKS", "FLAGS", "THREADS", "PeerReduce", "does_collectives", "kernel_name"]
+
+BLOCKS, THREADS = 64, 512
+FLAGS = 1 << 16                 # bytes of flags at the beginning of a window
+MOST_RANKS = FLAGS // (4 * BLOCKS)
+PUSHED = 16 << 20               # bytes that a rank sends: for more the library is as fast
+_HANDLE_BYTES = 64              # CUipcMemHandle
+_LAZY_ACCESS = 1                # CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+_MAPPED = 3                     # CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
+
+
+def kernel_name(combine: str, dtype: str) -> str:
+    """Of the kernel that does an all_reduce."""
+    return f"xcc_all_reduce_{combine}_{dtype}"
+
+
+def does_collectives(kernel: str) -> bool:
+    """Whether the kernel of this name is one of those."""
+    return kernel.startswith("xcc_all_reduce_")
+
+
+class _IpcHandle(ctypes.Structure):
+    _fields_ = (("reserved", ctypes.c_char * _HANDLE_BYTES),)
+
+
+class _Window:
+    """This rank's memory that the others of a group write to, and theirs, of the same `number`. `slot`: bytes of what a
+    rank sends."""
+
+    def __init__(self, driver: Any, ranks: int, number: int) -> None:
+        self.driver, self.number, self.slot = driver, number, PUSHED // max(1, ranks - 1) // 256 * 256
+        size = FLAGS + 2 * ranks * self.slot
+        self.own, self.table, self.epochs = driver.alloc(size), driver.alloc(8 * ranks), driver.alloc(4 * BLOCKS)
+        driver.fill(self.own, 0, FLAGS)
+        driver.fill(self.epochs, 0, 4 * BLOCKS)
+        driver.synchronize()
+
+    def handle(self) -> bytes:
+        """What others map it by."""
+        made = _IpcHandle()
+        self.driver.call("cuIpcGetMemHandle", ctypes.byref(made), ctypes.c_uint64(self.own))
+        return bytes(made)
+
+    def map(self, handles: Sequence[bytes], place: int) -> None:
+        """Maps those of the others."""
+        addresses = np.zeros(len(handles), np.uint64)
+        for n, handle in enumerate(handles):
+            pointer = ctypes.c_uint64(self.own)
+            if n != place:
+                self.driver.call("cuIpcOpenMemHandle_v2", ctypes.byref(pointer), _IpcHandle.from_buffer_copy(handle),
+                                 ctypes.c_uint(_LAZY_ACCESS))
+            addresses[n] = pointer.value
+        self.driver.upload(self.table, addresses)
+        self.driver.synchronize()
+
+
+_FREE: dict[tuple[int, tuple[int, ...]], list[_Window]] = {}      # by GPU and group: those that no model has
+
+
+class PeerReduce:
+    """All-reduces among `ranks`, of which this one is at `place`, by `functions`, kernels by name.
+
+    All ranks of the world make it together, for the same groups; `ready` is whether they all can.
+    """
+
+    def __init__(self, driver: Any, world: World, ranks: tuple[int, ...], functions: Mapping[str, Any]) -> None:
+        self._driver, self._functions = driver, functions
+        self._place, self._ranks = ranks.index(world.place.rank), len(ranks)
+        self._key = driver.number, ranks
+        self._window: _Window | None = None
+        self._given_up: Any = None
+        self.ready = False
+        could = driver.prefix == "cu" and 1 < len(ranks) <= MOST_RANKS and bool(functions) and _wanted()
+        if self._find_window(world, ranks, could):
+            pointer = ctypes.c_void_p()
+            driver.call("cuMemHostAlloc", ctypes.byref(pointer), ctypes.c_size_t(4096), ctypes.c_uint(_MAPPED))
+            self._given_up = ctypes.c_uint32.from_address(pointer.value or 0)
+            self._given_up.value = 0
+            self.ready = True
+
+    def _find_window(self, world: World, ranks: tuple[int, ...], could: bool) -> bool:
+        """One that all of the group have left, or a new one; whether all of the group have it."""
+        held = {w.number: w for w in _FREE.setdefault(self._key, [])}
+        said = world.exchange("windows to be looked for", [_machine() if could else "", sorted(held)])
+        number, handle = world.meetings, b""
+        common = set.intersection(*(set(said[r][1]) for r in ranks))
+        if could and all(said[r][0] == said[ranks[0]][0] for r in ranks):
+            with contextlib.suppress(RuntimeError):
+                self._window = held[min(common)] if common else _Window(self._driver, len(ranks), number)
+                handle = self._window.handle()
+        handles = world.exchange("windows to be made", handle.hex())
+        fine = self._window is not None and all(handles[r] for r in ranks)
+        if fine and not common and self._window is not None:
+            try:
+                self._window.map([bytes.fromhex(handles[r]) for r in ranks], self._place)
+            except RuntimeError:        # no peer access, or no IPC in this container
+                fine = False
+        if common and self._window is not None:
+            _FREE[self._key].remove(self._window)
+        mapped = world.exchange("windows to be mapped", fine)
+        return all(mapped[r] for r in ranks)
+
+    def takes(self, s: Collective, dtype: str, source: int, target: int, size: int) -> bool:
+        """Whether it can do `s` of these bytes."""
+        return self.ready and s.kind == "all_reduce" and kernel_name(s.combine, dtype) in self._functions \
+            and self._window is not None and size <= self._window.slot and not (size | source | target) % 16
+
+    def enqueue(self, s: Collective, dtype: str, source: int, target: int, size: int) -> None:
+        """Does it, on the stream that the driver uses."""
+        window = self._window
+        assert window is not None
+        self._driver.launch(self._functions[kernel_name(s.combine, dtype)], (BLOCKS, 1, 1), (THREADS, 1, 1), 0,
+                            [source, target, window.table, window.epochs, ctypes.addressof(self._given_up)],
+                            [size // 16, self._place, self._ranks, window.slot])
+
+    def abort(self) -> None:
+        """Nobody waits any more; what others write afterwards is not read."""
+        if self._given_up is not None:
+            self._given_up.value = 1
+            self._window = None         # its turns are not those of the others any more
+
+    def close(self) -> None:
+        """Nothing that uses it is running."""
+        if self._window is not None and self.ready:
+            _FREE[self._key].append(self._window)
+        if self._given_up is not None:
+            with contextlib.suppress(RuntimeError):
+                self._driver.call("cuMemFreeHost", ctypes.c_void_p(ctypes.addressof(self._given_up)))
+        self.ready, self._window, self._given_up = False, None, None
+
+
+def _wanted() -> bool:
+    """Whether ``XCC_PEER_REDUCE`` leaves it to us; 0: the library does all."""
+    text = os.environ.get("XCC_PEER_REDUCE", "1")
+    if text not in ("0", "1"):
+        raise UserError(f"XCC_PEER_REDUCE is '{text}': 0 leaves all collectives to the library, 1 does not")
+    return text == "1"
+
+
+def _machine() -> str:
+    """Tells machines apart, and containers that see the same one's memory not."""
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    return f"{socket.gethostname()} {boot.read_text().strip() if boot.exists() else ''}"

@@ -1,0 +1,34 @@
+"""Starts test/e2e/rank_worker.py once for each rank."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+WORKER = Path(__file__).parents[1] / "e2e" / "rank_worker.py"
+SECONDS = 240       # that only a hang takes
+
+
+def start(task: str, path: Any, ranks: int = 2) -> list[Any]:
+    """What the worker prints as each rank; None where it prints nothing."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    env = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(ranks),
+           "LOCAL_WORLD_SIZE": str(ranks), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    started = [subprocess.Popen([sys.executable, str(WORKER), task, str(path)], stdout=subprocess.PIPE, text=True,
+                                env=env | {"RANK": str(r), "LOCAL_RANK": str(r)}) for r in range(ranks)]
+    said = []
+    try:
+        for process in started:
+            out = process.communicate(timeout=SECONDS)[0]
+            said.append(json.loads(out) if out else None)
+    finally:
+        for process in started:
+            process.kill()
+    return said

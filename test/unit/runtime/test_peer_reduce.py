@@ -1,0 +1,161 @@
+"""Sums by windows that ranks map, between threads whose GPUs are host memory."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from fake_nccl import FakeNccl
+from gpu_ranks import installed, ranks
+from host_driver import HostDriver, array
+
+from xcc.diagnostics import UserError
+from xcc.runtime import peer_reduce
+from xcc.runtime.mesh import Mesh
+from xcc.runtime.peer_reduce import BLOCKS, FLAGS, kernel_name
+from xcc.runtime.program import Buffer, Collective, Program
+
+KERNELS = {kernel_name("add", "f32"): lambda pointers, symbols: kernel(pointers, symbols)}
+
+
+TP = Mesh((("tp", 3),))
+
+
+def summing(n: int, dtype: str = "f32", combine: Any = "add") -> Program:
+    """y = all_reduce(x) of n elements."""
+    return Program((Buffer("input", (n,), dtype, "x"), Buffer("output", (n,), dtype, "y")),
+                   (Collective("all_reduce", 0, 1, ("tp",), combine),), (0,), (1,))
+
+
+def flag(window: int, sender: int) -> Any:
+    return ctypes.c_uint32.from_address(window + 4 * BLOCKS * sender)
+
+
+def kernel(pointers: Any, symbols: Any) -> None:
+    """What the kernel of the artifact does, as one block."""
+    source, target, table, epochs, given_up = pointers
+    count, place, size, slot = symbols
+    windows = np.frombuffer((ctypes.c_char * (8 * size)).from_address(table), np.uint64).tolist()
+    epoch = ctypes.c_uint32.from_address(epochs)
+    now = epoch.value + 1
+    half = now % 2 * size
+    for r in range(size):
+        if r != place:
+            ctypes.memmove(windows[r] + FLAGS + (half + place) * slot, source, 16 * count)
+            flag(windows[r], place).value = now
+    for r in range(size):
+        while r != place and flag(windows[place], r).value < now:
+            if ctypes.c_uint32.from_address(given_up).value:
+                raise threading.BrokenBarrierError
+            time.sleep(0.001)
+    total = np.zeros(4 * count, np.float32)
+    for r in range(size):
+        total += array(source if r == place else windows[place] + FLAGS + (half + r) * slot, 4 * count)
+    array(target, 4 * count)[:] = total
+    epoch.value = now
+
+
+class Gpu(HostDriver):
+    """One whose memory others can map. `fails`: where that is not so."""
+
+    prefix = "cu"
+    fails = ""
+
+    def call(self, name: str, *args: Any) -> None:
+        if name == self.fails:
+            raise RuntimeError(name)
+        if name == "cuIpcGetMemHandle":
+            ctypes.memmove(ctypes.addressof(args[0]._obj), ctypes.addressof(args[1]), 8)
+        elif name == "cuIpcOpenMemHandle_v2":
+            args[0]._obj.value = int.from_bytes(bytes(args[1])[:8], "little")
+        elif name == "cuMemHostAlloc":
+            args[0]._obj.value = self.alloc(args[1].value)
+        else:
+            assert name == "cuMemFreeHost"
+            self.free(args[0].value)
+
+    def fill(self, pointer: int, byte: int, size: int) -> None:
+        ctypes.memset(pointer, byte, size)
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeNccl:
+    return installed(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def windows(monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
+    monkeypatch.setattr(peer_reduce, "_FREE", made := {})
+    monkeypatch.setattr(peer_reduce, "PUSHED", 1 << 16)
+    return made
+
+
+def runs(n: int, times: int, dtype: Any = np.float32) -> Any:
+    def work(r: Any) -> Any:
+        outputs = [r.run.run([(np.arange(n) + k + 10 * r.rank).astype(dtype)], {})[0] for k in range(times)]
+        r.world.exchange("all to be done", "")
+        return outputs, list(r.driver.log)
+
+    return work
+
+
+def by_library(fake: FakeNccl) -> bool:
+    """Whether it was asked for a sum."""
+    return any(g.meetings[1:] for g in fake.groups.values())       # the first is that of joining
+
+
+@pytest.mark.parametrize("n", [4, 4096])
+def test_sums_and_turns(fake: FakeNccl, n: int) -> None:
+    for outputs, log in ranks(fake, summing(n), TP, runs(n, 5), Gpu, KERNELS):
+        for k, y in enumerate(outputs):
+            np.testing.assert_array_equal(y, 3 * (np.arange(n) + k) + 30)
+        assert log.count("capture") == 1
+    assert not by_library(fake)
+
+
+@pytest.mark.parametrize(("program", "dtype"), [
+    (summing(5), np.float32), (summing(8, "i32"), np.int32), (summing(40_000), np.float32),
+    (summing(8, "f32", "max"), np.float32)], ids=["no vectors", "integers", "large", "max"])
+def test_what_is_left_to_the_library(fake: FakeNccl, program: Program, dtype: Any) -> None:
+    n = program.buffers[0].shape[0]
+    for outputs, _ in ranks(fake, program, TP, runs(n, 2, dtype), Gpu, KERNELS):
+        wanted = 3 * np.arange(n) + 30 if program.body[0].combine == "add" else np.arange(n) + 20
+        np.testing.assert_array_equal(outputs[0], wanted)
+    assert by_library(fake)
+
+
+@pytest.mark.parametrize("fails", ["cuIpcGetMemHandle", "cuIpcOpenMemHandle_v2"])
+def test_one_rank_that_cannot_leaves_all_to_the_library(fake: FakeNccl, fails: str) -> None: 
+    class First(Gpu):
+        made = 0
+
+        def __init__(self, kernels: Any) -> None:
+            super().__init__(kernels)
+            First.made += 1
+            self.fails = fails if First.made == 1 else ""
+
+    for outputs, _ in ranks(fake, summing(4), TP, runs(4, 2), First, KERNELS):
+        np.testing.assert_array_equal(outputs[1], 3 * (np.arange(4) + 1) + 30)
+    assert by_library(fake)
+
+
+def test_it_can_be_asked_not_to(fake: FakeNccl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XCC_PEER_REDUCE", "0")
+    ranks(fake, summing(4), TP, runs(4, 1), Gpu, KERNELS)
+    assert by_library(fake)
+
+
+def test_who_waits_for_a_rank_that_fails_goes_on(fake: FakeNccl) -> None:
+    def work(r: Any) -> Any:
+        r.world.exchange("all to run", "")
+        if r.rank == 1:
+            r.world.fail("its input is wrong")
+            return None
+        return r.run.run([np.zeros(4, np.float32)], {})
+
+    first, _, third = ranks(fake, summing(4), TP, work, Gpu, KERNELS)
+    assert all(isinstance(e, (threading.BrokenBarrierError, UserError)) for e in (first, third))
