@@ -125,6 +125,11 @@ class Nccl:
             return
         _CALLS[s.kind](self, s, communicator, dtype, source, target, size, place, ranks)
 
+    @property
+    def aborted(self) -> bool:
+        """Whether the communicators are gone."""
+        return self._closed.is_set()
+
     def abort(self, _reason: str = "") -> None:
         """Ends what waits for others on the GPU; nothing can be enqueued any more."""
         if self._closed.is_set():
