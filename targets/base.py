@@ -101,6 +101,11 @@ class Chip:
         return False
 
     @property
+    def masks_loads(self) -> bool:
+        """Loads of lanes that are off are no branches, as buffer instructions give zeros there."""
+        return False
+
+    @property
     def has_matrix_loads(self) -> bool:
         """Loads of shared memory that hand matrix instructions their operands, transposed where that is wanted."""
         return False

@@ -10,7 +10,8 @@ divides. Rules say which dims of an op's operands and results are the same loop 
 what an op can do with a dim is carried on through the whole function (sites.py); and the cheapest way is searched, in
 seconds of the chip and its links (choose.py, cost.py). A weight that each rank holds whole costs what sending it would,
 and more where ranks would hold more than their shares, but not along an axis `dp`, along which each rank has a part of
-the batch: of the inputs whose first dim is that of the first input, and of the outputs that have it.
+the batch: of the inputs whose first dim is that of the first input, and of the outputs that have it. An axis `pp` comes
+last: its ranks have the ops of a stage each (stages.py).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from xcc.dialects.xt.collective import MESH, mesh_attribute
 from xcc.dialects.xt.types import TensorType
 from xcc.dialects.xt.updates import STATE
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.host.placement.places import main_of
+from xcc.passes.host.placement.places import main_of, terminator
 from xcc.passes.xt.graph.rewrite import dim_bounds, erase_dead
 from xcc.passes.xt.sharding.batch import spread_batch
 from xcc.passes.xt.sharding.choose import Choice, choose
@@ -37,11 +38,12 @@ from xcc.passes.xt.sharding.moves import Mover, part_of
 from xcc.passes.xt.sharding.placement import ANY, WHOLE, Placement, split
 from xcc.passes.xt.sharding.report import lines_of
 from xcc.passes.xt.sharding.sites import Sites
+from xcc.passes.xt.sharding.stages import Stages
 from xcc.passes.xt.sharding.wishes import Wish, check_wishes, name_of_value, parsed_wish, wished
 from xcc.runtime.mesh import Mesh
 from xcc.weights import WeightStore
 
-DATA = "dp"
+DATA, STAGES = "dp", "pp"
 SPARE = 1.125       # times its share of the weights a rank may hold
 DEARER = 16.0       # times as much a byte costs when ranks hold more
 TRIES = 6
@@ -74,7 +76,8 @@ class Shard(Pass):
         with module.context, ir.Location.unknown():
             check_wishes(module, mesh, wishes)
             module.operation.attributes[MESH] = mesh_attribute(mesh)
-            for axis, ranks, place in zip(mesh.names, mesh.shape, mesh.coordinates(rank), strict=True):
+            places = zip(mesh.names, mesh.shape, mesh.coordinates(rank), strict=True)
+            for axis, ranks, place in sorted(places, key=lambda a: a[0] == STAGES):     # the others first, in order
                 if ranks > 1:
                     _Axis(module, ctx, Mover(axis, ranks, place), wishes, mesh.names).run()
 
@@ -90,6 +93,24 @@ class _Axis:
         self.batched = mover.axis == DATA
 
     def run(self) -> None:
+        lines = self._cut() if self.mover.axis == STAGES else self._divide()
+        returned = [v.type for v in terminator(self.block)]
+        kind = ir.FunctionType.get([v.type for v in self.block.arguments], returned)
+        self.main.attributes["function_type"] = ir.TypeAttr.get(kind)
+        erase_dead(self.module)
+        if getattr(self.ctx.options, "verbose", 0):
+            for line in lines:
+                self.ctx.verbose(line)
+
+    def _cut(self) -> list[str]:
+        """Leaves a stage of a pipeline."""
+        costs = Costs(self.ctx.chip, self.mover.ranks, dim_bounds(self.module))
+        stages = Stages(Sites(self.block, self.mover.ranks), costs, self.mover)
+        stages.run()
+        return stages.lines()
+
+    def _divide(self) -> list[str]:
+        """Leaves a rank's parts of values and ops."""
         batch = spread_batch(self.module, self.main, self.mover.ranks) if self.batched else None
         if self.batched and batch is None and not any(w[1] == self.mover.axis for w in self.wishes):
             first = next((t.shape[0] for t in map(TensorType.of, self.block.arguments) if t.rank), "none")
@@ -108,13 +129,7 @@ class _Axis:
         divider = Divider(sites, choice, FreeValues(sites, costs, wanted), costs, self.mover, store)
         divider.run()
         self._cut_states(choice, store)
-        kind = ir.FunctionType.get([v.type for v in self.block.arguments],
-                                   [v.type for v in list(self.block.operations)[-1].operation.operands])
-        self.main.attributes["function_type"] = ir.TypeAttr.get(kind)
-        erase_dead(self.module)
-        if getattr(self.ctx.options, "verbose", 0):
-            for line in lines_of(self.mover, choice, divider.reports, sites.nbytes_of_weights(costs.nbytes)):
-                self.ctx.verbose(line)
+        return lines_of(self.mover, choice, divider.reports, sites.nbytes_of_weights(costs.nbytes))
 
     def _choice(self, sites: Sites, costs: Costs, arguments: dict[Any, Placement], results: list[list[Placement]],
                 weights: dict[str, Placement]) -> tuple[Wanted, Choice]:

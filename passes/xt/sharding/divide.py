@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug
 from xcc.dialects import xt
 from xcc.dialects.xt.reading import Attrs
@@ -21,24 +18,14 @@ from xcc.passes.xt.sharding.factors import Strategy
 from xcc.passes.xt.sharding.free_values import FreeValues
 from xcc.passes.xt.sharding.moves import Mover, part_of
 from xcc.passes.xt.sharding.placement import WHOLE, Placement, local_shape
+from xcc.passes.xt.sharding.report import Report, named
 from xcc.passes.xt.sharding.sites import Site, Sites
 from xcc.weights import WeightStore
 
-__all__ = ["Divider", "Report"]
+__all__ = ["Divider"]
 
 SHAPED = ("broadcast", "iota", "reshape", "resize")
 """Ops whose attribute `shape` is that of their result."""
-
-
-@dataclass(frozen=True)
-class Report:
-    """A collective that was put in: of what, its kind, between which placements, the bytes of the whole value."""
-
-    where: str
-    kind: str
-    source: Placement
-    target: Placement
-    nbytes: int
 
 
 class Divider:
@@ -78,26 +65,16 @@ class Divider:
         return t.with_shape(local_shape(t.shape, p, self.mover.ranks))
 
     def _site(self, site: Site, s: Strategy) -> None:
-        op, direct = site.op, len(site.op.operands)
-        with at(op):
+        with at(site.op):
             operands = [self.form(v, p) for v, p in zip(site.operands, s.operands, strict=True)]
             if s.is_whole:
-                self._kept(op, operands[:direct], dict(zip(site.operands[direct:], operands[direct:], strict=True)))
+                site.reads(dict(zip(site.operands, operands, strict=True)))
                 results = site.results
             else:
                 results = self._built(site, s, operands)
-                self.replaced.append(op)
+                self.replaced.append(site.op)
         for v, new, p in zip(site.results, results, s.results, strict=True):
             self.forms[v], self.have[v] = {p: new}, (p,)
-
-    def _kept(self, op: Any, operands: Sequence[Any], inner: dict[Any, Any]) -> None:
-        """The op itself, of whole operands; `inner` are those of its regions."""
-        for n, v in enumerate(operands):
-            op.operands[n] = v
-        if any(old != new for old, new in inner.items()):
-            for region in op.regions:
-                for block in region.blocks:
-                    _replace_uses(block, inner)
 
     def _built(self, site: Site, s: Strategy, operands: Sequence[Any]) -> tuple[Any, ...]:
         """The op on this rank's parts."""
@@ -133,7 +110,7 @@ class Divider:
             move = best_move(self.costs, self.have[value], p, self.costs.nbytes(t))
             forms[p] = self.mover.moved(move.kind, forms[move.source], move.source, p, t.shape)
             if move.kind != "slice":
-                self.reports.append(Report(_where(value), move.kind, move.source, p, self.costs.nbytes(t)))
+                self.reports.append(Report(named(value), move.kind, f"{move.source} -> {p}", self.costs.nbytes(t)))
         self.have[value] = moved(self.have[value], p)
         return forms[p]
 
@@ -166,22 +143,3 @@ class Divider:
             store, ranks, place = self.weights, self.mover.ranks, self.mover.place
             self.parts[key, p] = store.add(f"{key}.{self.mover.axis}", lambda: part_of(store[key], p, ranks, place))
         return xt.weight(self.parts[key, p], t.shape, t.dtype)
-
-
-def _replace_uses(block: Any, inner: dict[Any, Any]) -> None:
-    for op in block.operations:
-        for n, v in enumerate(list(op.operation.operands)):
-            if v in inner:
-                op.operation.operands[n] = inner[v]
-        for region in op.operation.regions:
-            for b in region.blocks:
-                _replace_uses(b, inner)
-
-
-def _where(value: Any) -> str:
-    owner = value.owner
-    if isinstance(owner, ir.Block):
-        return f"argument {value.arg_number}"
-    found = re.search(r'"([^"]+)"', str(owner.operation.location))
-    return f"node '{found.group(1)[:1000]}'" if found else f"an {owner.operation.name}"
-

@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from xcc._mlir import ir
 from xcc.diagnostics import counted
 
 if TYPE_CHECKING:
     from xcc.passes.xt.sharding.choose import Choice
-    from xcc.passes.xt.sharding.divide import Report
     from xcc.passes.xt.sharding.moves import Mover
 
-__all__ = ["lines_of"]
+__all__ = ["Report", "exchanges", "head", "lines_of", "named"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """A collective that was put in: of what, its kind, from where to where, the bytes of the whole value."""
+
+    where: str
+    kind: str
+    how: str
+    nbytes: int
+
+
+def named(value: Any) -> str:
+    """What makes `value`, by its node's name."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return f"argument {value.arg_number}"
+    found = re.search(r'"([^"]+)"', str(owner.operation.location))
+    return f"node '{found.group(1)[:1000]}'" if found else f"an {owner.operation.name}"
 
 
 def lines_of(mover: Mover, choice: Choice, reports: Sequence[Report], weights: int) -> list[str]:
     """A line for the axis, one for each weight that is split, and one for each collective."""
-    total = sum(r.nbytes for r in reports)
-    out = [f"axis {mover.axis}: {counted(mover.ranks, 'rank')}, {counted(len(reports), 'collective')} of {total} bytes "
-           f"a run, {choice.weights} of {weights} bytes of weights a rank, {choice.seconds * 1e6:.0f} us predicted"]
-    out += [f"  weight {name}, {p}" for name, p in sorted(choice.parts, key=str) if p.kind == "split"]
-    return out + [f"  {r.kind} {r.nbytes} bytes, {r.source} -> {r.target}: {r.where}" for r in reports]
+    held = f"{choice.weights} of {weights} bytes of weights a rank, {choice.seconds * 1e6:.0f} us predicted"
+    parts = [f"  weight {name}, {p}" for name, p in sorted(choice.parts, key=str) if p.kind == "split"]
+    return [f"{head(mover, reports)}, {held}", *parts, *exchanges(reports)]
+
+
+def head(mover: Mover, reports: Sequence[Report]) -> str:
+    """The axis and what is exchanged along it in all."""
+    ranks, collectives = counted(mover.ranks, "rank"), counted(len(reports), "collective")
+    return f"axis {mover.axis}: {ranks}, {collectives} of {sum(r.nbytes for r in reports)} bytes a run"
+
+
+def exchanges(reports: Sequence[Report]) -> list[str]:
+    """A line for each collective."""
+    return [f"  {r.kind} {r.nbytes} bytes, {r.how}: {r.where}" for r in reports]

@@ -6,7 +6,7 @@ product knows of the three segments in which a slice far behind it wants its col
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,12 @@ class Site:
     @property
     def whole(self) -> Strategy:
         return Strategy((WHOLE,) * len(self.operands), (WHOLE,) * len(self.results))
+
+    def reads(self, values: Mapping[Any, Any]) -> None:
+        """The op reads these values in the place of others, inside its regions, too."""
+        changed = {old: new for old, new in values.items() if old != new}
+        if changed:
+            _read_others(self.op, changed)
 
 
 class Sites:
@@ -145,3 +151,13 @@ def captured(op: Any) -> list[Any]:
         for block in region.blocks:
             visit(block)
     return [v for v in used if v not in inside]
+
+
+def _read_others(op: Any, values: Mapping[Any, Any]) -> None:
+    for n, v in enumerate(list(op.operands)):
+        if v in values:
+            op.operands[n] = values[v]
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                _read_others(inner.operation, values)

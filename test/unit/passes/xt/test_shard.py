@@ -87,13 +87,27 @@ def test_transformers_have_two_sums_a_layer(ranks: int, fused: bool) -> None:
     assert counts(names) == {"all_reduce": 4}
 
 
-@pytest.mark.parametrize("mesh", ("tp:2", "tp:3", "tp:4", "dp:2", "dp:2,tp:2", "tp:2,dp:2", "dp:2,tp:3", "ep:2,tp:2"))
+@pytest.mark.parametrize("mesh", ("tp:2", "tp:3", "tp:4", "dp:2", "dp:2,tp:2", "tp:2,dp:2", "dp:2,tp:3", "ep:2,tp:2",
+                                  "pp:3", "dp:2,pp:2", "pp:2,tp:2"))
 def test_transformer_of_any_batch_on_meshes(mesh: str) -> None:
     w = Weights()
     x = np.random.default_rng(1).standard_normal((4, 3, 48)).astype(np.float32)
     module = module_of(transformer(w, 1, shared=6), F((sym("batch"), sym("s"), 48), "f32"))
     names = check_model(module, [x], mesh, w.store, chip=SLOW)
-    assert counts(names).get("all_reduce", 0) == {"dp:2": 0, "ep:2,tp:2": 4}.get(mesh, 2)
+    if "pp" not in mesh:
+        assert counts(names).get("all_reduce", 0) == {"dp:2": 0, "ep:2,tp:2": 4}.get(mesh, 2)
+
+
+def test_stages_take_as_long() -> None:
+    """Each rank has a layer, with its weights; the residual goes on between them."""
+    w = Weights()
+    module = module_of(transformer(w, 4), F((1, 8, 48), "f32"))
+    lines: list[str] = []
+    modules, stores = sharded(module, "pp:4", w.store, chip=SLOW, note=lines.append)
+    for own in modules:
+        names = names_of(own)
+        assert names.count("dot_general") == 6 and names.count("attention") == 1
+        assert names.count("permute") == 3 and names.count("collective_broadcast") == 1
 
 
 def test_a_long_sequence_is_split_where_that_is_cheaper() -> None:
@@ -195,7 +209,7 @@ MODELS: dict[str, tuple[Callable[[Weights], Callable[..., Any]], Any]] = {
 }
 
 
-@pytest.mark.parametrize("mesh", ("tp:2", "tp:3", "tp:4", "dp:2", "dp:2,tp:2"))
+@pytest.mark.parametrize("mesh", ("tp:2", "tp:3", "tp:4", "dp:2", "dp:2,tp:2", "pp:2", "pp:3", "pp:2,tp:2"))
 @pytest.mark.parametrize("name", MODELS)
 def test_models(name: str, mesh: str) -> None:
     make, like = MODELS[name]

@@ -1,0 +1,167 @@
+"""Pipeline stages: the ops of a function in as many runs of neighbours as there are ranks, of about equal seconds.
+
+    rank 0: %h = f(%x); permute %h to place 1; %y = broadcast from place 1
+    rank 1: %h = permute from place 0; %y = g(%h); broadcast %y from place 1
+
+All ranks of a group reach the same exchanges in the same order. Who sends nothing gives zeros, and who gets nothing
+does not look at what it gets.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from xcc.diagnostics import UserError
+from xcc.dialects import xt
+from xcc.dialects.xt.types import TensorType, numpy_dtype
+from xcc.passes.xt.graph.rewrite import at
+from xcc.passes.xt.sharding.cost import Costs
+from xcc.passes.xt.sharding.moves import Mover
+from xcc.passes.xt.sharding.report import Report, exchanges, head, named
+from xcc.passes.xt.sharding.sites import Site, Sites
+from xcc.symbolic import symbols_of
+
+__all__ = ["Stages"]
+
+MOST = 300          # places between ops that are looked at: those that the fewest bytes cross
+
+Cuts = tuple[float, int, tuple[int, ...]]
+"""The seconds of the slowest stage but the last, the bytes between stages, where stages begin."""
+
+
+class Stages:
+    """`cuts` are the numbers of the ops, of those that are not free, with which stages after the first begin."""
+
+    def __init__(self, sites: Sites, costs: Costs, mover: Mover) -> None:
+        self.sites, self.costs, self.mover = sites, costs, mover
+        self.work = [s for s in sites.all if not s.free]
+        self._check()
+        self.made = {v: n for n, s in enumerate(self.work) for v in s.results}
+        self.used: dict[Any, int] = {}
+        for n, s in enumerate(self.work):
+            self.used.update(dict.fromkeys(s.operands, n))
+        self.ends = list(accumulate((costs.seconds(s.view) for s in self.work), initial=0.0))
+        self.cuts = self._cut()
+        self.reports: list[Report] = []
+        self.forms: dict[Any, Any] = {}
+
+    def _check(self) -> None:
+        known = {s for v in self.sites.block.arguments for d in xt.shape_of(v) for s in symbols_of(d)}
+        known |= {s for v in self.sites.block.arguments for s in xt.value_symbols(v)}
+        for site in self.work:
+            for v in site.results:
+                new = {s for d in xt.shape_of(v) for s in symbols_of(d)} - known
+                if new:
+                    raise UserError(f"axis {self.mover.axis}: {named(v)} gives a size, '{min(new)}', that one stage "
+                                    "alone would know: a pipeline needs sizes that inputs give")
+
+    def _crossing(self, place: int) -> list[Any]:
+        """The values that are made before the op of this number and used from it on, in order."""
+        return [v for v, n in self.made.items() if n < place <= self.used.get(v, -1)]
+
+    def _bytes(self, values: Sequence[Any]) -> int:
+        return sum(self.costs.nbytes(TensorType.of(v)) for v in values)
+
+    def _cut(self) -> list[int]:
+        """The places whose slowest stage is the fastest, of these those that the fewest bytes cross."""
+        sizes = self._crossing_bytes()
+        places = sorted(sorted(range(1, len(self.work)), key=lambda p: (sizes[p], p))[:MOST])
+        stages = self.mover.ranks
+        if len(places) < stages - 1:
+            raise UserError(f"axis {self.mover.axis}: {len(self.work)} ops do not make {stages} stages")
+        best: list[dict[int, Cuts]] = [{p: (self.ends[p], sizes[p], (p,)) for p in places}]
+        for _ in range(stages - 2):
+            step: dict[int, Cuts] = {}
+            for p in places:
+                ways = [(max(slowest, self._stage(q, p, sizes[q])), total + sizes[p], (*cuts, p))
+                        for q, (slowest, total, cuts) in best[-1].items() if q < p]
+                if ways:
+                    step[p] = min(ways)
+            best.append(step)
+        last = len(self.work)
+        return list(min((max(slowest, self._stage(p, last, sizes[p])), total, cuts)
+                        for p, (slowest, total, cuts) in best[-1].items())[2])
+
+    def _stage(self, begin: int, end: int, nbytes: int) -> float:
+        """The seconds of a stage, with the bytes that come in: their latency a pipeline hides."""
+        return self.ends[end] - self.ends[begin] + nbytes / self.costs.link
+
+    def _crossing_bytes(self) -> list[int]:
+        """The bytes that cross each place."""
+        change = [0] * (len(self.work) + 2)
+        for v, n in self.made.items():
+            last = self.used.get(v, -1)
+            if last > n:
+                size = self._bytes([v])
+                change[n + 1] += size
+                change[last + 1] -= size
+        return list(accumulate(change))
+
+    def stage_of(self, site: int) -> int:
+        return bisect_right(self.cuts, site)
+
+    def run(self) -> None:
+        """Leaves the ops of this rank's stage, and the exchanges."""
+        own = self.mover.place
+        gone: list[Site] = []
+        for n, site in enumerate(self.work):
+            for boundary in (b for b, cut in enumerate(self.cuts) if cut == n):
+                with at(site.op):
+                    self._exchange(boundary)
+            if self.stage_of(n) == own or site.view.name == "require":
+                site.reads({v: self.forms[v] for v in site.operands if v in self.forms})
+            else:
+                gone.append(site)
+        self._end()
+        for site in reversed(gone):
+            site.op.erase()
+
+    def _exchange(self, boundary: int) -> None:
+        """Sends on what later stages use."""
+        own = self.mover.place
+        for v in self._crossing(self.cuts[boundary]):
+            source = self.forms.get(v, v) if own == boundary else _zeros(v)
+            got = xt.permute(source, axes=(self.mover.axis,), pairs=(boundary, boundary + 1))
+            self.reports.append(Report(named(v), "permute", f"stage {boundary} -> {boundary + 1}", self._bytes([v])))
+            if own == boundary + 1:
+                self.forms[v] = got
+
+    def _end(self) -> None:
+        """Gives each result to all ranks; what the model holds stays where it is used."""
+        end = list(self.sites.block.operations)[-1].operation
+        main = self.sites.block.owner.operation
+        held, updated = xt.initial_weights(main), xt.updated_arguments(main)
+        values: dict[Any, Any] = {}
+        for n, v in enumerate(self.sites.returned):
+            if v not in self.made:
+                continue
+            root = self.stage_of(self.made[v])
+            argument = updated[n]
+            if argument is not None and argument in held:
+                end.operands[n] = v if root == self.mover.place else self.sites.block.arguments[argument]
+                continue
+            if v not in values:
+                with at(end):
+                    source = v if root == self.mover.place else _zeros(v)
+                    values[v] = xt.collective_broadcast(source, axes=(self.mover.axis,), root=root)
+                self.reports.append(Report(named(v), "collective_broadcast", f"stage {root} -> all", self._bytes([v])))
+            end.operands[n] = values[v]
+
+    def lines(self) -> list[str]:
+        """What the stages are, for people."""
+        ends = [*self.cuts, len(self.work)]
+        parts = [self.ends[b] - self.ends[a] for a, b in zip([0, *self.cuts], ends, strict=True)]
+        stages = ", ".join(f"{s * 1e6:.0f}" for s in parts)
+        return [f"{head(self.mover, self.reports)}, stages of {stages} us predicted", *exchanges(self.reports)]
+
+
+def _zeros(v: Any) -> Any:
+    t = TensorType.of(v)
+    zero = xt.constant(np.zeros((), numpy_dtype(t.dtype)))
+    return zero if not t.rank else xt.broadcast(zero, shape=t.shape)
+
