@@ -22,6 +22,7 @@ from xcc.runtime.world import World
 
 __all__ = ["BLOCKS", "FLAGS", "THREADS", "PeerCollectives", "does_collectives", "kernel_name"]
 
+# Kernels in artifacts are made for these: changing one changes the artifact's format.
 BLOCKS, THREADS = 64, 512
 FLAGS = 1 << 16                 # bytes of flags at the beginning of a window
 MOST_RANKS = FLAGS // (4 * BLOCKS)
