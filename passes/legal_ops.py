@@ -20,12 +20,15 @@ PLANNED = (*TILES, *BLOCKS, "builtin.unrealized_conversion_cast")
 THREADS = (*TILES, "builtin.unrealized_conversion_cast", "gpu.*", "llvm.*", "cf.*", "xtg.*")
 """Likewise of the code of one thread of a GPU."""
 
+_STRUCTURED = (*_BUILTIN, *_SCALAR, "linalg.generic", "linalg.fill", "linalg.yield", "linalg.index", "tensor.empty",
+               "tensor.extract", "tensor.dim", "tensor.pad", "tensor.yield", "memref.*", "affine.apply", "ub.poison",
+               "vector.*", *BLOCKS)
+
 LEGAL: dict[str, tuple[str, ...]] = {
     "xt": ("builtin.module", "func.func", "func.return", "xt.*", "xtv.*"),
     "kernels": ("builtin.module", "func.func", "func.return", "xt.*", "xtv.*"),
-    "linalg": (*_BUILTIN, *_SCALAR, "linalg.generic", "linalg.fill", "linalg.yield", "linalg.index", "tensor.empty",
-               "tensor.extract", "tensor.dim", "tensor.pad", "tensor.yield", "memref.*", "affine.apply", "ub.poison",
-               "vector.*", *BLOCKS),
+    "linalg": _STRUCTURED,
+    "schedule": _STRUCTURED,
     "vector": (*TILES, *BLOCKS),
     "tile": (*TILES, *BLOCKS),
     "memory": ("builtin.module", "func.func", "func.return", "xt.*", "xtv.*"),

@@ -11,7 +11,8 @@ from typing import Any
 
 from xcc.diagnostics import UserError, counted
 
-__all__ = ["CudaError", "attribute", "call", "context_of", "device_of", "find_gpu", "gpu_count", "library", "on_gpu"]
+__all__ = ["CudaError", "attribute", "call", "context_of", "device_of", "error", "find_gpu", "gpu_count", "library",
+           "on_gpu"]
 
 _ATTRIBUTES = {"sms": 16, "major": 75, "minor": 76}
 
@@ -34,14 +35,18 @@ def library() -> Any:
 
 def call(name: str, *args: Any) -> None:
     """Calls a driver function; CudaError when it does not return CUDA_SUCCESS."""
-    lib = library()
-    status = int(getattr(lib, name)(*args))
+    status = int(getattr(library(), name)(*args))
     if status:
-        what, text = ctypes.c_char_p(), ctypes.c_char_p()
-        lib.cuGetErrorName(status, ctypes.byref(what))
-        lib.cuGetErrorString(status, ctypes.byref(text))
-        raise CudaError(f"{name} failed: {(what.value or b'error').decode()} ({status}): "
-                        f"{(text.value or b'no text').decode()}")
+        raise error(name, status)
+
+
+def error(name: str, status: int) -> CudaError:
+    """What `status`, which function `name` returned, means."""
+    lib, what, text = library(), ctypes.c_char_p(), ctypes.c_char_p()
+    lib.cuGetErrorName(status, ctypes.byref(what))
+    lib.cuGetErrorString(status, ctypes.byref(text))
+    return CudaError(f"{name} failed: {(what.value or b'error').decode()} ({status}): "
+                     f"{(text.value or b'no text').decode()}")
 
 
 def find_gpu(number: int = 0) -> tuple[int, int, int] | None:

@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import Any
 
-from xcc.runtime.cuda_api import CudaError, attribute, call, context_of, device_of, gpu_count, on_gpu
+from xcc.runtime import cuda_api
+from xcc.runtime.cuda_api import CudaError, attribute, call, context_of, device_of, error, gpu_count, on_gpu
 from xcc.runtime.stream_driver import CapturedGraph, Handle, StreamDriver, parameters, sizes
 
 __all__ = ["CudaDriver"]
@@ -72,21 +73,19 @@ class _LaunchEdit:
 
 
 class _PreparedLaunch:
-    """A launch whose parameters lie where the driver reads them: one call, and pointers are written in place."""
+    """A launch for one stream whose parameters, `values`, lie where the driver reads them: one call."""
 
     def __init__(self, driver: CudaDriver, function: Any, sizes: Sequence[int], params: Any, values: Any,
                  early: bool) -> None:
-        self._driver, self._function, self._params, self._values = driver, function, params, values
+        self.values = values
         attribute = _LaunchAttribute(_PROGRAMMATIC_SERIALIZATION, 0, 1)
-        self._config = _LaunchConfig(*sizes, None, ctypes.pointer(attribute), int(early))
-        self._at = ctypes.byref(self._config)
-
-    def set(self, place: int, address: int) -> None:
-        self._values[place] = address
+        config = _LaunchConfig(*sizes, driver.stream, ctypes.pointer(attribute), int(early))
+        self._launch = cuda_api.library().cuLaunchKernelEx
+        self._arguments = ctypes.byref(config), function, params, None
 
     def enqueue(self) -> None:
-        self._config.stream = self._driver.stream
-        call("cuLaunchKernelEx", self._at, self._function, self._params, None)
+        if status := self._launch(*self._arguments):
+            raise error("cuLaunchKernelEx", status)
 
 
 class _CopyEdit:
@@ -121,6 +120,9 @@ class CudaDriver(StreamDriver):
         super().__init__(number)
         self._device, self._context = device_of(number), context_of(number)
         self._alone = gpu_count() == 1
+        lib = cuda_api.library()         # each run calls these
+        self._make_current = lib.cuCtxSetCurrent
+        self._enter = lib.cuCtxSetCurrent if self._alone else lib.cuCtxPushCurrent_v2
         self.activate()
         call("cuStreamCreate", ctypes.byref(self._own_stream), 0)
         version = ctypes.c_int()
@@ -132,10 +134,12 @@ class CudaDriver(StreamDriver):
 
     def activate(self) -> None:
         """Makes the context current on the calling thread."""
-        call("cuCtxSetCurrent", self._context)
+        if status := self._make_current(self._context):
+            raise error("cuCtxSetCurrent", status)
 
     def enter(self) -> None:
-        call("cuCtxSetCurrent" if self._alone else "cuCtxPushCurrent_v2", self._context)
+        if status := self._enter(self._context):
+            raise error("cuCtxSetCurrent" if self._alone else "cuCtxPushCurrent_v2", status)
 
     def leave(self) -> None:
         if not self._alone:

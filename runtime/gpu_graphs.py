@@ -64,7 +64,7 @@ class PreparedLaunches:
         """`bases`: where each place that may move is now."""
         self._driver, self._bases = driver, bases
         self._launches: list[Any] = []
-        self._uses: dict[int, list[tuple[Any, int, int]]] = defaultdict(list)
+        self._uses: dict[int, list[tuple[Any, int, int]]] = defaultdict(list)      # values, which, how far behind
 
     def launch(self, function: Any, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
                pointers: Sequence[int], symbols: Sequence[int], early: bool, of: Sequence[Base]) -> None:
@@ -75,22 +75,23 @@ class PreparedLaunches:
         self._launches.append(made)
         for place, (base, pointer) in enumerate(zip(of, pointers, strict=True)):
             if base is not None:
-                self._uses[base].append((made, place, pointer - self._bases[base]))
+                self._uses[base].append((made.values, place, pointer - self._bases[base]))
 
     def follows(self, moved: Iterable[Base]) -> bool:
         """They follow all that moves."""
         return True
 
     def replay(self) -> None:
-        """Enqueues them."""
+        """Enqueues them, on the stream that they were made for."""
         for launch in self._launches:
             launch.enqueue()
 
     def move(self, bases: Mapping[int, int], moved: Iterable[int]) -> None:
         """As a graph's."""
         for base in moved:
-            for launch, place, offset in self._uses.get(base, ()):
-                launch.set(place, bases[base] + offset)
+            at = bases[base]
+            for values, place, offset in self._uses.get(base, ()):
+                values[place] = at + offset
 
     def free(self) -> None:
         """Holds nothing of the GPU's."""

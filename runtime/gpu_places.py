@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from itertools import repeat
+from collections.abc import Iterable, Mapping
+from itertools import compress, repeat
 from operator import ne
 from typing import Any
 
@@ -40,6 +40,7 @@ class GpuPlaces:
         self.own = [i for i in program.outputs if program.buffers[i].kind == "output"]
         self._outside = [*program.inputs, *self.own]
         self._bases = [*self._outside, _ARENA]
+        self._numbers = range(len(self._bases))
         self._outside_bytes = DimValues([(*b.shape, DTYPE_BYTES[b.dtype]) for i in self._outside
                                          for b in [program.buffers[i]]], self.planner.limits)
         self._empty = [i for i, b in enumerate(program.buffers)
@@ -91,20 +92,24 @@ class GpuPlaces:
             return
         shape.place = place
         void = place[-1] + shape.plan.void if shape.plan.void else 0       # see ArenaPlan
-        moved = [n for n, differs in enumerate(map(ne, place, before or repeat(None))) if differs]
+        moved: Iterable[int] = compress(self._numbers, map(ne, place, before or repeat(None)))
         if void:
-            moved += [n for n, address in enumerate(place) if not address and n not in moved]
+            moved = {*moved, *(n for n, address in enumerate(place) if not address)}
+        moved = tuple(moved)
         if not all(g.follows(self._bases[n] for n in moved) for g in shape.graphs.values()):
             self._driver.synchronize_all()
             shape.free()
+        bases, addresses, aliases, changed = shape.bases, shape.addresses, shape.aliases, []
         for n in moved:
             base = self._bases[n]
-            shape.bases[base] = shape.addresses[base] = place[n] or void
+            bases[base] = addresses[base] = place[n] or void
             if base == _ARENA:
                 self._follow_arena(shape, void)
-            self._follow(shape, base)
+            if base in aliases:
+                self._follow(shape, base)
+            changed.append(base)
         for graph in shape.graphs.values():
-            graph.move(shape.bases, [self._bases[n] for n in moved])
+            graph.move(bases, changed)
 
     def _follow_arena(self, shape: PlacedShape, void: int) -> None:
         for i, offset in shape.plan.offsets.items():
@@ -114,5 +119,5 @@ class GpuPlaces:
 
     def _follow(self, shape: PlacedShape, base: Base) -> None:
         """The addresses of aliases of what moves with `base`."""
-        for i, offset in shape.aliases.get(base, ()):
+        for i, offset in shape.aliases[base]:
             shape.addresses[i] = shape.addresses[self._program.buffers[i].base] + offset

@@ -32,20 +32,16 @@ def sizes(grid: Sequence[int], block: Sequence[int], shared_bytes: int) -> list[
 
 
 class PreparedLaunch:
-    """A launch that is made again and again: `set` gives it other pointers."""
+    """A launch that is made again and again: its first `values` are the pointers, which are written in place."""
 
     def __init__(self, driver: Any, function: Any, sizes: Sequence[Sequence[int]], shared_bytes: int,
                  pointers: Sequence[int], symbols: Sequence[int], early: bool) -> None:
         self._driver, self._function, self._sizes, self._shared_bytes = driver, function, sizes, shared_bytes
-        self._pointers, self._symbols, self._early = list(pointers), symbols, early
-
-    def set(self, place: int, address: int) -> None:
-        self._pointers[place] = address
+        self.values, self._symbols, self._early = list(pointers), symbols, early
 
     def enqueue(self) -> None:
         """To the driver's stream."""
-        self._driver.launch(self._function, *self._sizes, self._shared_bytes, self._pointers, self._symbols,
-                            self._early)
+        self._driver.launch(self._function, *self._sizes, self._shared_bytes, self.values, self._symbols, self._early)
 
 
 @dataclass(frozen=True)
@@ -112,7 +108,7 @@ class StreamDriver:
 
     def prepared_launch(self, function: Any, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
                         pointers: Sequence[int], symbols: Sequence[int], early: bool) -> Any:
-        """A launch as `launch` makes it; the grid is not empty."""
+        """A launch as `launch` makes it, for the stream that is used now; the grid is not empty."""
         return PreparedLaunch(self, function, (grid, block), shared_bytes, pointers, symbols, early)
 
     def use(self, stream: int | None) -> None:
@@ -199,6 +195,21 @@ class StreamDriver:
         self._do("EventCreate", ctypes.byref(event), *self.event_flags)
         self._do("EventRecord", event, self._stream)
         return event
+
+    def mark(self, event: Any = None) -> Any:
+        """An event recorded now: `event`, or a new one."""
+        if event is None:
+            return self.event()
+        self._do("EventRecord", event, self._stream)
+        return event
+
+    def wait_event(self, event: Any) -> None:
+        """What is enqueued from now on waits for it."""
+        self._do("StreamWaitEvent", self._stream, event, ctypes.c_uint(0))
+
+    def forget_event(self, event: Any) -> None:
+        """It is not recorded any more."""
+        self._do("EventDestroy", event)
 
     def elapsed_ms(self, start: Any, stop: Any) -> float:
         """Milliseconds between two events; waits for the second and frees both."""

@@ -19,9 +19,10 @@ TILE_ROW = 256      # columns of a GPU's tile of a product: the longest row that
 
 def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
                  keep: tuple[str, ...] = (), kernels: dict[str, Any] | None = None,
-                 in_place: bool = False) -> tuple[Stage, ...]:
+                 schedule: tuple[Pass, ...] = (), in_place: bool = False) -> tuple[Stage, ...]:
     """Stages ``xt`` to ``vector``; `xt` are passes of the target's own that end stage ``xt``, `early` those that need
-    the model's ops before constants are folded. `kernels` are form-kernels' options, where they are not the defaults.
+    the model's ops before constants are folded, `schedule` those that decide what its `tile` obeys. `kernels` are
+    form-kernels' options, where they are not the defaults.
 
     `keep` names the composites that are a kernel each, decomposed inside it. in_place: see move-views.
     """
@@ -59,8 +60,11 @@ def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),
         )),
-        Stage("vector", (
+        Stage("schedule", (
             get_pass("configure")(),
+            *schedule,
+        )),
+        Stage("vector", (
             get_pass("tile")(),
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),
@@ -95,10 +99,10 @@ def _pass(name: str, **options: Any) -> Pass:
 
 def whole_pipeline(back: tuple[Stage, ...], *, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
                    keep: tuple[str, ...] = (), kernels: dict[str, Any] | None = None,
-                   in_place: bool = False) -> Pipeline:
+                   schedule: tuple[Pass, ...] = (), in_place: bool = False) -> Pipeline:
     """A target's pipeline: the shared stages, then its own, then those of @main."""
-    return Pipeline((*front_stages(xt=xt, early=early, keep=keep, kernels=kernels, in_place=in_place), *back,
-                     *main_stages()))
+    return Pipeline((*front_stages(xt=xt, early=early, keep=keep, kernels=kernels, schedule=schedule,
+                                   in_place=in_place), *back, *main_stages()))
 
 
 def main_stages() -> tuple[Stage, ...]:

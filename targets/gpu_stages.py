@@ -10,14 +10,15 @@ from xcc.targets.front import BESIDE, LAUNCH, MAX_ROW, TILE_ROW, gpu_model_passe
 __all__ = ["DECISIONS", "gpu_pipeline", "plan_stage", "thread_math", "thread_stage"]
 
 DECISIONS = ("stage-operands", "pipeline-loads", "overlap-products", "plan-shared-memory", "peel-steps",
-             "persistent-grid", "group-tiles", "epilogue-pieces", "prefetch-epilogue", "prefetch-fragments",
-             "convert-layouts")
+             "whole-steps", "persistent-grid", "group-tiles", "coarsen-grid", "epilogue-pieces", "prefetch-epilogue",
+             "prefetch-fragments", "convert-layouts")
 """What is decided ahead of `distribute`, which emits what the attributes say."""
 
 
 def plan_stage() -> Stage:
     """Stage ``plan``: tile programs with all that is decided about their threads' code, as attributes."""
     return Stage("plan", (
+        parse_pass("private-updates"),
         parse_pass("row-division"),
         parse_pass("narrow-math"),
         parse_pass("assign-layouts"),
@@ -55,6 +56,7 @@ def thread_math(*, halves: bool) -> tuple[Pass, ...]:
 def gpu_pipeline(back: tuple[Stage, ...]) -> Pipeline:
     """The stages of a GPU's compilation, `back` behind stage ``vector``."""
     return whole_pipeline(back, xt=gpu_model_passes(), keep=("attention",), in_place=True,
+                          schedule=(parse_pass("stream-k"), parse_pass("split-rows")),
                           early=(parse_pass("integer-contractions"),),
                           kernels={"max_row": MAX_ROW, "tile_row": TILE_ROW, "beside": BESIDE,
                                    "prologue": ("broadcast", "widen"), "launch": LAUNCH})

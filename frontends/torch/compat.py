@@ -14,9 +14,9 @@ from xcc.diagnostics import UserError
 
 LEAST = (2, 11)
 
-__all__ = ["captures", "check_version", "current_stream", "debug_names", "declared_ops", "empty_strided",
-           "empty_strided_cuda", "read_program", "real_tensors",
-           "same_addresses", "saved_for_backward", "value_of", "var_ranges"]
+__all__ = ["captures", "check_version", "cuda_allocator", "current_stream", "debug_names", "declared_ops",
+           "empty_strided", "read_program", "real_tensors", "room_on_gpu", "same_addresses", "saved_for_backward",
+           "value_of", "var_ranges"]
 
 empty_strided: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cpu", None) or (
     lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype))
@@ -25,11 +25,12 @@ empty_strided: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cpu", None
 _empty_strided_cuda: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cuda", None)
 
 
-def empty_strided_cuda(shape: Any, strides: Any, dtype: Any, device: Any) -> Any:
-    """Memory on a GPU, by the quicker way where torch has it and `device` is the current one."""
+def cuda_allocator(device: Any) -> Any:
+    """What gives memory on a GPU for shape, strides and type: the quicker way where torch has it and `device` is the
+    current one now."""
     if _empty_strided_cuda is not None and device.index == torch._C._cuda_getDevice():
-        return _empty_strided_cuda(shape, strides, dtype)
-    return torch.empty_strided(shape, strides, dtype=dtype, device=device)
+        return _empty_strided_cuda
+    return lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype, device=device)
 
 
 _same_addresses: Any = getattr(torch._C, "_tensors_data_ptrs_at_indices_equal", None)     # torch with CUDA has it
@@ -39,7 +40,10 @@ def same_addresses(tensors: Sequence[Any], addresses: list[int], places: list[in
     """Whether the tensors at `places` lie at these of the `addresses`."""
     if _same_addresses is not None:
         return bool(_same_addresses(list(tensors), addresses, places))
-    return all([tensors[n].data_ptr() == addresses[n] for n in places])
+    for n in places:        # a loop: a comprehension is a call
+        if tensors[n].data_ptr() != addresses[n]:
+            return False
+    return True
 
 
 def current_stream(device: int) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
 import torch
 
 from xcc.frontends.torch import compat
-from xcc.frontends.torch.call import REMEMBERED, Order, Sizes, TensorCall
+from xcc.frontends.torch.call import Order, TensorCall
 from xcc.runtime.gpu_executor import ALIGNMENT
 
 __all__ = ["DeviceCall"]
@@ -20,14 +20,17 @@ class _Arena:
 
     def __init__(self) -> None:
         self.tensor: Any = None
+        self._size = self._address = 0
 
     def address(self, size: int, device: Any) -> int:
         """Of at least `size` bytes, of which the stream is the current one."""
-        held = 0 if self.tensor is None else self.tensor.numel()
-        if held < size:
+        if self._size < size:
+            grown = size + (size // 4 if self._size else 0)
             self.tensor = None          # the stream may use again what it was
-            self.tensor = torch.empty(size + (size // 4 if held else 0), dtype=torch.uint8, device=device)
-        return int(self.tensor.data_ptr()) if size else 0
+            self._size = 0
+            self.tensor = torch.empty(grown, dtype=torch.uint8, device=device)
+            self._size, self._address = grown, self.tensor.data_ptr()
+        return self._address if size else 0
 
 
 _ARENAS: WeakValueDictionary[tuple[int, int], _Arena] = WeakValueDictionary()      # by GPU and stream
@@ -44,10 +47,12 @@ class DeviceCall(TensorCall):
         self._number = self._executor.driver.number
         self.device = torch.device("cuda", self._number)
         self._arenas: dict[int, _Arena] = {}            # by stream
-        self._arena_bytes: dict[Sizes, int] = {}        # by the symbols' values
+        self._arena_of: tuple[Mapping[str, int] | None, int] = None, 0      # symbols of the last run, and its bytes
 
-    def empty(self, shape: Sizes, strides: Sizes, dtype: Any) -> Any:
-        return compat.empty_strided_cuda(shape, strides, dtype, self.device)
+    allocate = None
+
+    def allocator(self) -> Any:
+        return compat.cuda_allocator(self.device)
 
     def number(self, value: int) -> Any:
         return torch.full((), value, dtype=torch.int64, device=self.device)
@@ -56,26 +61,31 @@ class DeviceCall(TensorCall):
         tensor = tensor.to(self.device).contiguous()
         return tensor.clone() if tensor.data_ptr() % ALIGNMENT else tensor
 
-    def _readable(self, places: Sequence[int], tensors: Sequence[Any], pointers: Sequence[int]) -> bool:
+    def _read(self, places: Iterable[tuple[int, Order]], tensors: Sequence[Any], found: list[int]) -> list[int] | None:
         number = self._number
-        return not any([pointers[n] % ALIGNMENT for n in places]) \
-            and all([tensors[n].get_device() == number for n in places]) \
-            and super()._readable(places, tensors, pointers)
+        for n, order in places:
+            tensor = tensors[n]
+            at = tensor.data_ptr()
+            if at % ALIGNMENT or tensor.get_device() != number \
+                    or not (tensor.permute(order) if order else tensor).is_contiguous():
+                return None
+            found[n] = at
+        return found
 
-    def _run(self, pointers: Sequence[int], key: Sizes, symbols: Mapping[str, int], outputs: Sequence[int],
-             results: list[Any]) -> None:
-        size = self._arena_bytes.get(key)
-        if size is None:
-            if len(self._arena_bytes) >= REMEMBERED:
-                self._arena_bytes.clear()
-            size = self._arena_bytes[key] = self._executor.arena_bytes(symbols)
+    def _start(self, pointers: Sequence[int], symbols: Mapping[str, int], outputs: Sequence[int]) -> None:
+        of, size = self._arena_of
+        if of is not symbols:
+            size = self._executor.arena_bytes(symbols)
+            self._arena_of = symbols, size
         stream = compat.current_stream(self._number)
         captured = compat.captures(self._number)
         arena = _Arena() if captured else self._arenas.get(stream) or self._new_arena(stream)
-        self._executor.run_on(stream, pointers, symbols, outputs, arena.address(size, self.device), captured=captured)
+        self._executor.run_on(stream, pointers, symbols, outputs, arena.address(size, self.device), captured)
+
+    def _fetch(self, results: list[Any]) -> None:
         for n in self._copied:
             shape, strides, dtype = self._outputs[n].form(self._executor.output_shape(n))
-            results[n] = self.empty(shape, strides, dtype)
+            results[n] = self.allocator()(shape, strides, dtype)
             self._executor.copy_output(n, results[n].data_ptr())
 
     def _new_arena(self, stream: int) -> _Arena:

@@ -28,6 +28,7 @@ from torch.utils._sympy.value_ranges import ValueRanges
 
 from xcc.frontends.torch.fx_facts import hint_of
 from xcc.frontends.torch.layers import whole_layers
+from xcc.frontends.torch.size_order import decided, within_range
 
 __all__ = ["compile_all_sizes", "guarded", "is_of_ones"]
 
@@ -118,14 +119,19 @@ def _guarding_strides(function: Any) -> Any:
 
 
 def _clamped(function: Any) -> Any:
-    """Where a slice begins or ends that may be longer than the dim: 2.11 says that only a run can tell."""
+    """Where a slice begins or ends that may be longer than the dim (2.11 says that only a run can tell), or up to two
+    elements ahead of the end of a dim that may not have as many."""
 
     def place(size: Any, index: Any) -> Any:
         found = function(size, index)
-        if found is not None or not sizes.backed_size_oblivious or not isinstance(index, int):
+        if found is not None or not sizes.backed_size_oblivious:
             return found
         least, most = cast(Any, torch.sym_min), cast(Any, torch.sym_max)
-        return least(index, size) if index >= 0 else most(index + size, 0)
+        if isinstance(index, int):
+            return least(index, size) if index >= 0 else most(index + size, 0)
+        behind = size - index       # up to 2: a place below 0, which counts from the end, is one below 0 still
+        within = behind in (0, 1, 2) if isinstance(behind, int) else within_range(behind, 0, 2)
+        return most(index, 0) if within else None
 
     return place
 
@@ -153,13 +159,17 @@ def _is_no_size(number: Any) -> bool:
 def _broadcasting(function: Any) -> Any:
     """As torch has it elsewhere: a size of 1 is that number, with a guard, where the call at hand cannot do without."""
 
-    def infer_size(*shapes: Any) -> Any:
-        if sizes.backed_size_oblivious:
-            for pair in zip(*map(reversed, shapes), strict=False):
-                hints = [hint_of(d) for d in pair]
-                if None not in hints and hints[0] != hints[1] and 1 in hints:
-                    bool(pair[hints.index(1)] == 1)
-        return function(*shapes)
+    def size(own: Any, other: Any) -> Any:
+        hints = hint_of(own), hint_of(other)
+        return 1 if None not in hints and hints[0] == 1 != hints[1] and bool(own == 1) else own
+
+    def infer_size(left: Any, right: Any) -> Any:
+        if not sizes.backed_size_oblivious:
+            return function(left, right)
+        count = min(len(left), len(right))
+        pairs = list(zip(left[len(left) - count:], right[len(right) - count:], strict=True))
+        return function((*left[:len(left) - count], *(size(a, b) for a, b in pairs)),
+                        (*right[:len(right) - count], *(size(b, a) for a, b in pairs)))
 
     return infer_size
 
@@ -219,10 +229,13 @@ class _Users:
 
     def not_stated(self, function: Any) -> Any:
         def evaluate(condition: Any) -> Any:
-            if not sizes.backed_size_oblivious or self._asking:
+            if not sizes.backed_size_oblivious:
                 return function(condition)
-            answer = _of_elements(condition.node.shape_env, condition.node)
-            return function(condition) if answer is None else bool(answer)
+            answer = None if self._asking else _of_elements(condition.node.shape_env, condition.node)
+            if answer is not None:
+                return bool(answer)
+            known = function(condition)
+            return decided(condition.node.shape_env, condition.node.expr) if known is None else known
 
         return evaluate
 

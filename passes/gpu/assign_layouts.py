@@ -52,7 +52,7 @@ class _Assigner:
 
     def __init__(self, func: Any, chip: Any, threads: int) -> None:
         self.func, self.chip, self.threads = func, chip, threads
-        self.natural = NaturalLayouts(chip, threads)
+        self.natural = NaturalLayouts(chip, threads, config_int(func, "beside", 1))
         self.warps = self.natural.warps
         self.persistent = config_int(func, "persistent", 0)
         self.values = Relayout()

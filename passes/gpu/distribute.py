@@ -20,12 +20,14 @@ from typing import Any, ClassVar
 
 from xcc import symbolic
 from xcc._mlir import arith_d, gpu_d, ir
+from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.index_values import forall_bounds
 from xcc.passes.gpu.layout.registers import guarded, index
-from xcc.passes.gpu.layout.tile_ops import config_int
+from xcc.passes.gpu.layout.tile_kernel import TileKernel
+from xcc.passes.gpu.layout.tile_ops import config_int, int_attribute
 from xcc.passes.gpu.thread.atomics import ATOMIC
-from xcc.passes.gpu.thread.grid import Grid
+from xcc.passes.gpu.thread.grid import INSTANCES, Grid, instances_problem
 from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 from xcc.passes.linalg.schedule.by_size import LAUNCHED, OF
 from xcc.passes.shared.attributes import MAY_ALIAS, PART
@@ -136,23 +138,35 @@ def _launch(func: Any, name: str, phase: list[Any], chip: Any, threads: int) -> 
     source = func.operation.regions[0].blocks[0]
     types = [a.type for a in source.arguments]
     attributes = func.operation.attributes
-    kernel = gpu_d.GPUFuncOp(ir.FunctionType.get(types, []), name, kernel=True, known_block_size=[threads, 1, 1])
+    instances = _instances(func, phase[0], chip, threads)
+    kernel = gpu_d.GPUFuncOp(ir.FunctionType.get(types, []), name, kernel=True,
+                             known_block_size=[threads * instances, 1, 1])
     for key in (*BUFFERS, PART):
         if key in attributes:
             kernel.operation.attributes[key] = attributes[key]
     blocks = kernel.operation.regions[0].blocks
     entry = blocks[0] if len(blocks) else blocks.append(*types)
-    k = KernelBuilder(func, chip, threads, entry)
+    k = KernelBuilder(func, chip, threads, entry, instances)
     with ir.InsertionPoint(entry):
         grid = _emit(k, source, phase)
         gpu_d.return_([])
+    k.shared.close()
     if LAUNCHED in attributes:
         grid = grid * symbolic.parse(ir.StringAttr(attributes[LAUNCHED]).value)
     if any(has_product(op) for op in phase):
         kernel.operation.attributes[PRODUCT] = ir.UnitAttr.get()
     kernel.operation.attributes["xcc.grid"] = ir.StringAttr.get(str(grid))
     kernel.operation.attributes["xcc.shared_bytes"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64),
-                                                                         k.shared.bytes)
+                                                                         k.shared.all_bytes)
+
+
+def _instances(func: Any, forall: Any, chip: Any, threads: int) -> int:
+    """Iterations of `forall` that a workgroup computes."""
+    instances = int_attribute(forall, INSTANCES) if INSTANCES in forall.attributes else 1
+    problem = instances_problem(TileKernel(func, chip, threads), forall, instances) if instances != 1 else ""
+    if problem:
+        raise UserError(f"{forall.location}: {INSTANCES} cannot be obeyed: {problem}")
+    return instances
 
 
 def _emit(k: KernelBuilder, source: Any, phase: list[Any]) -> symbolic.Dim:

@@ -12,6 +12,8 @@ reciprocal (relative error below 2^-22): a sigmoid of f16 is 5 instructions. Bot
 row pass them on as they are. Where all uses end in f16, what is too small for f32's normal numbers may be 0 (``afn``
 alone; ``contract,afn`` keeps it).
 
+2^(a * b - c) is of a multiply-add, which is rounded once.
+
 erf is sign(x) * (1 - 2^(|x| * P(|x|))), with P fitted so that the absolute error is below 5e-7 everywhere. Where it is
 part of a gelu, x / 2 * (1 + erf(c x)) = max(x, 0) - |x| * erfc(|c x|) / 2, and half of erfc is 2^(|c x| * P(|c x|) - 1)
 with a relative error of 8e-5 up to |c x| = 3: the tail is as good as the rest. That is nine instructions an element.
@@ -31,6 +33,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.hardware_math import replace_in_f32
 from xcc.passes.shared.lanes import element
 from xcc.passes.shared.patterns import only_user, product, splat_of
+from xcc.passes.shared.values import op as op_of
 from xcc.passes.shared.values import splat_constant
 from xcc.passes.walk import ops_where
 
@@ -70,6 +73,11 @@ class NarrowMath(Pass):
                     op.attributes["fastmath"] = ir.Attribute.parse(f"#arith.fastmath<{flags}>")
             for op, ends in _narrow(module, "math.exp", RELATIVE):
                 replace_in_f32(op, _flushed_exp if _may_flush(ends) else _exp)
+            for op, ends in _narrow(module, "math.exp2", RELATIVE):
+                if element(op.results[0].type).width == 32:
+                    _contract(op.operands[0])
+                    if _may_flush(ends):
+                        op.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<afn>")
 
 
 def _narrow(module: Any, name: str, steps: tuple[str, ...]) -> list[tuple[Any, list[Any]]]:
@@ -122,6 +130,24 @@ def _exp(x: Any, flags: Any = None) -> Any:
 
 def _flushed_exp(x: Any) -> Any:
     return _exp(x, arith_d.FastMathFlags.afn)
+
+
+def _contract(x: Any) -> None:
+    """Makes a multiply-add of `x` where it is a * b - c, which is rounded once."""
+    sub = None if isinstance(x.owner, ir.Block) else x.owner.operation
+    if sub is None or sub.name != "arith.subf" or isinstance(sub.operands[0].owner, ir.Block):
+        return
+    times, less = sub.operands[0].owner.operation, sub.operands[1]
+    if times.name != "arith.mulf" or len(list(times.results[0].uses)) > 1:
+        return
+    with sub.location, ir.InsertionPoint(sub):
+        row = None if isinstance(less.owner, ir.Block) else less.owner.operation
+        spread = row.operands[0] if row is not None and row.name == "vector.broadcast" else None
+        minus = arith_d.negf(less) if spread is None else \
+            op_of("vector.broadcast", [x.type], [arith_d.negf(spread)])
+        x.replace_all_uses_with(math_d.fma(*times.operands, minus))
+    for dead in (sub, times):
+        dead.erase()
 
 
 def _tanh(x: Any) -> Any:

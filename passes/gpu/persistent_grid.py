@@ -4,8 +4,9 @@
 
 While a workgroup computes the epilogue of a tile, the first steps of its next one are copied to shared memory, and no
 workgroup is started for it. Only where the tile has one loop, pipelined, all of whose loads are asynchronous copies and
-whose products run on (``xcc.in_flight``), of a known number of steps, and what the epilogue exchanges between threads
-has room beside the slots. Dropped, each tile is a workgroup.
+whose products run on (``xcc.in_flight``), and what the epilogue exchanges between threads has room beside the slots.
+The run alone may know the number of steps, which may differ from tile to tile, where the loop carries sums of products
+and nothing else: of fewer steps than are copied ahead, what is missing are zeros. Dropped, each tile is a workgroup.
 """
 
 from __future__ import annotations

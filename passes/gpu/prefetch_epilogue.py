@@ -41,7 +41,8 @@ class PrefetchEpilogue(Pass):
                 for loop in k.ops("scf.for"):
                     plan = LoadsAhead.of(k, loop)
                     if plan is not None and plan.copied and _ends_apart(loop):
-                        steps = min(self.steps, Steps.of(loop).count - plan.slots)
+                        count = Steps.of(loop).count
+                        steps = min(self.steps, plan.ahead if count is None else count - plan.slots)
                         for read in _reads(k, loop, plan) if steps > 0 else []:
                             set_int(read, PREFETCH, steps)
 

@@ -24,6 +24,7 @@ from xcc.passes.walk import ops_where
 __all__ = ["ReadsFirst"]
 
 MOST = 32       # registers of 4 bytes that a thread's reads may fill
+CHEAP = ("arith.", "vector.create_mask", "vector.constant_mask")     # masks of reads, and what they are made of
 READ, REDUCTION = "vector.transfer_read", "vector.multi_reduction"
 
 
@@ -57,10 +58,22 @@ def _move(block: Any) -> None:
     for n, op in enumerate(operations):
         if n > first and writes_memory(op):
             return
-        if n > first and op.name == READ and all(_known(v, block, before) for v in op.operands):
-            op.move_before(operations[first])
+        if n > first and op.name == READ:
+            wanted = _wanted(op, block, before)
+            for moved in wanted or []:
+                moved.move_before(operations[first])
+            before.update(wanted or [])
 
 
-def _known(value: Any, block: Any, before: set[Any]) -> bool:
-    op = owner(value)
-    return op is None or op.block != block or op in before
+def _wanted(op: Any, block: Any, before: set[Any]) -> list[Any] | None:
+    """`op` and the cheap operations of `block` that it needs and that are not `before`, in order; None where it needs
+    others."""
+    found: list[Any] = []
+    for maker in (owner(v) for v in op.operands):
+        if maker is None or maker.block != block or maker in before or maker in found:
+            continue
+        made = _wanted(maker, block, before) if maker.name.startswith(CHEAP) and not len(maker.regions) else None
+        if made is None:
+            return None
+        found += [m for m in made if m not in found]
+    return [*found, op]

@@ -13,6 +13,10 @@ SINGLE = 48         # operations in the time of an element of a gather: vectors 
 LAUNCH = 10000      # operations in the 0.1 us of a call of a kernel
 PIECE = 32          # elements of a tile, as most are
 
+DECISIONS = ("peel-tails", "block-depth", "deal-rows", "pack-rows", "decode-panels", "keep-values", "park-values",
+             "epilogue-strips", "prefetch-panels", "prefetch-inputs", "non-temporal-stores")
+"""What is decided ahead of `tile`, which makes the loops that the attributes say."""
+
 
 def vector_stages() -> tuple[Stage, ...]:
     """From tile programs to the LLVM dialect."""
@@ -58,6 +62,7 @@ def pipeline(options: Any) -> Pipeline:
         vector_stages(),
         kernels={"prologue": ("broadcast", "widen", "once"), "single": SINGLE, "launch": LAUNCH, "piece": PIECE},
         early=(_pass("integer-contractions"),),
+        schedule=tuple(map(_pass, DECISIONS)),
         xt=(_pass("transposed-convolution"), _pass("winograd"), _pass("explicit-padding"),
             _pass("separate-windows"), _pass("xt-fold"),
             _pass("widen-products"), _pass("pack-weights")))

@@ -69,7 +69,8 @@ def compiled(sizes, turned, element="f16", **schedule):
     depth = schedule.pop("depth")
     f.attributes["xcc.config"] = changed(Schedule.from_attr(f.attributes["xcc.config"]), block=tile, vector=tile,
                                          reduce=((depth,),), **schedule).to_attr()
-    parse_pass("tile").run(module, ctx)
+    for name in ("stream-k", "tile"):
+        parse_pass(name).run(module, ctx)
     kernel_pipeline().upto("gpu").run(module, ctx)
     return module
 

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.usefixtures("fresh_torch")
 
 
 @pytest.mark.parametrize(("name", "way", "dtype"), [("lstm", "compile", "f16"), ("vit", "compile", "f32"),
+                                                    ("llama", "compile", "f32"),
                                                     ("whisper_decoder", "export", "f32")])
 def test_right_at_four_sizes(name: str, way: str, dtype: str) -> None:
     row = torch_models.check(name, way, dtype)

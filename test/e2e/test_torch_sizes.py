@@ -54,6 +54,18 @@ def test_what_torch_asks_of_sizes_of_one_compiles_nothing_anew() -> None:
     assert compilations(f, *(((n, 6, 5, 3),) for n in (3, 1, 0, 5))) == [1, 1, 1, 1]
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_differences_of_neighbours(times: int) -> None:
+    """torch's own code slices up to one element ahead of the end there, and asks no dim whether it has one."""
+    def f(x: Any) -> Any:
+        return torch.diff(x, times), torch.diff(x, times, prepend=x[:, :1] - 1)
+
+    assert compilations(f, *(((2, n),) for n in (16, 5, 9))) == [1, 1, 1]
+    for n in (3, 2, 1, 0):
+        x = torch.randn(2, n)
+        torch.testing.assert_close(xcc.torch.compile(f, strict=True)(x), f(x))
+
+
 def test_slices_from_computed_places() -> None:
     """Where a slice begins before the first element torch does not know its size."""
     def f(x: Any) -> Any:

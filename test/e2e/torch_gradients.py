@@ -10,7 +10,7 @@ import torch
 import torch_samples
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree
-from torch_samples import DTYPES, SEED, Case, Sample, database
+from torch_samples import Case, Sample, database
 
 from xcc.frontends.torch.keep import aot_decompositions
 from xcc.frontends.torch.registry import lookup
@@ -20,11 +20,10 @@ Function = Callable[..., list[Any]]
 
 def cases(op: str, dtype: str, drawn: Callable[[Sample], bool]) -> Iterator[Case]:
     """The traced gradients of those of an op's samples that are `drawn`."""
-    torch.manual_seed(SEED)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for number, given in enumerate(database()[op].sample_inputs("cpu", DTYPES[dtype], requires_grad=True)):
-            if drawn(Sample(op, dtype, number)):
+    for number, given in enumerate(torch_samples.sample_inputs(op, dtype, requires_grad=True)):
+        if drawn(Sample(op, dtype, number)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
                 yield _case(Sample(op, dtype, number), given)
 
 

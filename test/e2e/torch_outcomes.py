@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+from torch_device import Device
 from torch_samples import Case
 
-import xcc
 from xcc.dialects.xt.interpret import interpret
+from xcc.facade import compile_to_artifact
 from xcc.frontends.torch.graph import Ref
 from xcc.frontends.torch.importer import load
 from xcc.frontends.torch.layout import inverse
+from xcc.options import CompileOptions
+from xcc.runtime.model import Model
 
 Array = np.ndarray[Any, Any]
 
@@ -28,13 +32,15 @@ def evaluated(case: Case) -> list[Array]:
         return _in_order(case, interpret(module, _given(case), weights))
 
 
-def compiled(case: Case, target: str = "cpu") -> list[Array]:
-    """What the program gives when it is compiled for this CPU, or the GPU of this machine."""
+def compiled(case: Case, target: str = "cpu", chip: str = "", device: Device | None = None) -> list[Array]:
+    """What the program gives when it is compiled here and run: by this process on its CPU, or by `device` on a GPU."""
     assert case.program is not None
-    model = xcc.compile(case.program, target=target, isolate=target != "cpu", cache=False, jobs=1)
+    options = CompileOptions.make(target, chip=chip, isolate=False, cache=False, jobs=1)
+    artifact = compile_to_artifact(case.program, options)
     names = [i.name for i in case.program.graph.inputs if i.kind == "user"]
     given = {i.name: x for i, x in zip(case.program.graph.inputs, _given(case), strict=False)}
-    results = model.run({name: given[name] for name in names})
+    run = Model(artifact).run if device is None else partial(device.run, artifact)
+    results = run({name: given[name] for name in names})
     return _in_order(case, [np.asarray(results[o.name]) for o in case.program.graph.outputs])
 
 

@@ -71,19 +71,19 @@ class Report:
         self.results = results
         self.expected = expected
 
-    def summary(self) -> str:
-        """A table of families."""
+    def summary(self, types: bool = False) -> str:
+        """A table of families, and of element types."""
         counts: Counter[tuple[str, str]] = Counter()
         for r in self.results:
-            for name in (family(r.op), "all"):
+            for name in (family(r.op), *([f"type {r.dtype}"] if types else []), "all"):
                 counts[name, "samples"] += len(r.rows)
                 counts[name, "counted"] += sum(row.counts for row in r.rows)
                 counts[name, "passed"] += sum(row.counts and not row.failure for row in r.rows)
         lines = ["| family | samples | counted | passed | |", "|---|---|---|---|---|"]
-        for name in sorted({n for n, _ in counts}, key=lambda n: (n == "all", n)):
+        for name in sorted({n for n, _ in counts}, key=lambda n: (n == "all", n.startswith("type "), n)):
             total, counted, passed = (counts[name, what] for what in ("samples", "counted", "passed"))
             share = f"{100 * passed / counted:.1f}%" if counted else ""
-            lines.append(f"| {name} | {total} | {counted} | {passed} | {share} |")
+            lines.append(f"| {name} | {total} | {counted} | {passed} | {share} |".replace("|  |", "| |"))
         return "\n".join(lines)
 
     def document(self) -> str:
@@ -97,13 +97,13 @@ class Report:
             lines.append(f"| {op} | {len(rows)} | {len(counted)} | {passed} | {'; '.join(_reasons(op, rows))} |")
         return HEADER + self.summary() + "\n\n" + "\n".join(line.replace("|  |", "| |") for line in lines) + "\n"
 
-    def section(self, title: str) -> None:
+    def section(self, title: str, types: bool = False) -> None:
         """Makes the summary a section of docs/torch-coverage.md; one of that title goes."""
         text = DOCUMENT.read_text()
         before, _, rest = text.partition(f"## {title}\n")
         _, mark, after = rest.partition("## ")
         after = f"\n{mark}{after}" if mark else ""
-        DOCUMENT.write_text(f"{before.rstrip()}\n\n## {title}\n{self.summary()}\n{after}")
+        DOCUMENT.write_text(f"{before.rstrip()}\n\n## {title}\n{self.summary(types)}\n{after}")
 
     def write(self) -> None:
         """Writes the document; its sections stay."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -75,12 +76,12 @@ def supported(op: str, dtype: str) -> bool:
     return DTYPES[dtype] in database()[op].supported_dtypes("cpu")
 
 
-def sample_inputs(op: str, dtype: str) -> Iterator[Any]:
-    """What the database gives, the same in every process."""
+def sample_inputs(op: str, dtype: str, *, requires_grad: bool = False) -> Iterator[Any]:
+    """What the database gives, the same in every process and on machines with a GPU, which some samples would use."""
     torch.manual_seed(SEED)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), mock.patch.object(torch.cuda, "is_available", lambda: False):
         warnings.simplefilter("ignore")
-        yield from database()[op].sample_inputs("cpu", DTYPES[dtype])
+        yield from database()[op].sample_inputs("cpu", DTYPES[dtype], requires_grad=requires_grad)
 
 
 def cases(op: str, dtype: str, wanted: Callable[[Sample], bool] = lambda sample: True) -> Iterator[Case]:

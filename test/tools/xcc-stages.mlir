@@ -3,20 +3,21 @@
 // RUN: env XCC_CACHE_DIR=%t/cache %xcc %s --chip=x86-64-v3 -o %t/m.xcm --dump-stages=%t/stages 2>&1 | filecheck %s --check-prefix=DONE
 // RUN: filecheck %s --check-prefix=KERNELS < %t/stages/01-kernels.mlir
 // RUN: filecheck %s --check-prefix=LINALG < %t/stages/02-linalg.mlir
-// RUN: filecheck %s --check-prefix=VECTOR < %t/stages/03-vector.mlir
+// RUN: filecheck %s --check-prefix=VECTOR < %t/stages/04-vector.mlir
 // RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/stages/01-kernels.mlir --chip=x86-64-v3 -o %t/1.xcm
-// RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/stages/03-vector.mlir --chip=x86-64-v3 -o %t/3.xcm
-// RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/stages/05-llvm.mlir --chip=x86-64-v3 -o %t/5.xcm
-// RUN: filecheck %s --check-prefix=MEMORY < %t/stages/06-memory.mlir
-// RUN: filecheck %s --check-prefix=HOST < %t/stages/07-host.mlir
-// RUN: sed 's/"result 0"/"own"/' %t/stages/06-memory.mlir > %t/edited.mlir
+// RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/stages/04-vector.mlir --chip=x86-64-v3 -o %t/3.xcm
+// RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/stages/06-llvm.mlir --chip=x86-64-v3 -o %t/5.xcm
+// RUN: filecheck %s --check-prefix=MEMORY < %t/stages/07-memory.mlir
+// RUN: filecheck %s --check-prefix=HOST < %t/stages/08-host.mlir
+// RUN: sed 's/"result 0"/"own"/' %t/stages/07-memory.mlir > %t/edited.mlir
 // RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/edited.mlir --chip=x86-64-v3 -o %t/6.xcm --dump-stages=%t/edited
-// RUN: filecheck %s --check-prefix=EDITED < %t/edited/07-host.mlir
-// RUN: %xcc_opt %t/stages/05-llvm.mlir --stage=memory -o - | filecheck %s --check-prefix=MEMORY
-// RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/stages/07-host.mlir --chip=x86-64-v3 -o %t/7.xcm
-// RUN: sed 's/"output", name = "y"/"output"/' %t/stages/07-host.mlir > %t/wrong.mlir
+// RUN: filecheck %s --check-prefix=EDITED < %t/edited/08-host.mlir
+// RUN: %xcc_opt %t/stages/06-llvm.mlir --stage=memory -o - | filecheck %s --check-prefix=MEMORY
+// RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/stages/08-host.mlir --chip=x86-64-v3 -o %t/7.xcm
+// RUN: sed 's/"output", name = "y"/"output"/' %t/stages/08-host.mlir > %t/wrong.mlir
 // RUN: not %xcc %t/wrong.mlir --chip=x86-64-v3 -o %t/8.xcm 2>&1 | filecheck %s --check-prefix=WRONG
-// RUN: %xcc_opt %t/stages/02-linalg.mlir --stage=vector --chip=x86-64-v3 -o %t/opt.mlir
+// RUN: %xcc_opt %t/stages/02-linalg.mlir --stage=schedule --chip=x86-64-v3 -o %t/schedule.mlir
+// RUN: %xcc_opt %t/schedule.mlir --stage=vector --chip=x86-64-v3 -o %t/opt.mlir
 // RUN: filecheck %s --check-prefix=VECTOR < %t/opt.mlir
 // RUN: env XCC_CACHE_DIR=%t/cache %xcc %t/opt.mlir --chip=x86-64-v3 -o %t/o.xcm
 // RUN: %xcc_run %t/o.xcm --random --dim n=7 --compare %t/m.xcm | filecheck %s --check-prefix=SAME

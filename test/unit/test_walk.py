@@ -70,7 +70,7 @@ def test_commands_and_excerpts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
             files.add(what)
         lost = missing(lines, text)
         assert not lost, f"docs/walk.md: '{what}' is without {lost}, or has it elsewhere"
-    cpu, gpu = ("00-xt", "02-linalg", "03-vector", "04-cpu"), ("00-xt", "01-kernels", "03-vector", "05-gpu")
+    cpu, gpu = ("00-xt", "02-linalg", "04-vector", "05-cpu"), ("00-xt", "01-kernels", "04-vector", "06-gpu")
     assert files >= {"m.s", "m.ptx", *(f"cpu/{s}.mlir" for s in cpu), *(f"gpu/{s}.mlir" for s in gpu)}
 
 

@@ -26,8 +26,9 @@ class NaturalLayouts:
     """Layouts of a kernel for workgroups of `threads`: a contraction takes its instruction's fragments, an access its
     coalesced form, other ops what their operands have."""
 
-    def __init__(self, chip: Any, threads: int) -> None:
-        self.chip, self.threads = chip, threads
+    def __init__(self, chip: Any, threads: int, beside: int = 1) -> None:
+        """`beside`: neighbours along the last dim but one of what a thread reads (see GpuPart)."""
+        self.chip, self.threads, self.beside = chip, threads, beside
         self.warps = threads // chip.warp
         self.known: dict[Any, Ranked] = {}
         self._active: set[Any] = set()
@@ -117,13 +118,23 @@ class NaturalLayouts:
             turned = patch(op.results[0], order[0], width, self.threads, self.chip) if op.results else None
             if turned is not None:
                 return blocked(access.shape, order, turned[0], self.chip.warp, self.warps, turned[1:])
+            if order[0] == len(order) - 1:
+                return blocked(access.shape, order, width, self.chip.warp, self.warps,
+                               self._beside(access.shape, width))
         return blocked(access.shape, order, width, self.chip.warp, self.warps)
 
     def _rows_gathered(self, op: Any, run: int) -> Layout:
         """The coalesced layout of a gather that reads `run` neighbours at once."""
         shape = shape_of(op.results[0])
         width = min(run, max(1, math.prod(shape) // self.threads))
-        return blocked(shape, list(reversed(range(len(shape)))), width, self.chip.warp, self.warps)
+        return blocked(shape, list(reversed(range(len(shape)))), width, self.chip.warp, self.warps,
+                       self._beside(shape, width))
+
+    def _beside(self, shape: tuple[int, ...], width: int) -> tuple[int, int]:
+        """The dim of a tile along which a thread holds neighbours besides `width` of the last, and how many."""
+        if len(shape) < 2:
+            return 0, 1
+        return len(shape) - 2, max(1, min(self.beside, shape[-2], math.prod(shape) // self.threads // width))
 
     def scanned(self, op: Any) -> Layout:
         """The layout of a scan's operand and result: whole words of neighbours along the scan."""

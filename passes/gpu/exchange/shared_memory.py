@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import gpu_d, ir, memref_d, vector_d
+from xcc._mlir import arith_d, gpu_d, ir, memref_d, vector_d
 from xcc.diagnostics import NoRoom
 from xcc.passes.gpu.exchange.thread_code import ThreadCode, Turn
 from xcc.passes.gpu.layout.linear import Layout
@@ -35,7 +35,7 @@ class SharedMemory:
     """The workgroup's shared memory.
 
     Attributes:
-        bytes: the most that any point of the kernel uses.
+        bytes: the most that any point of the kernel uses, for one instance.
         reserved: bytes at the start that a pipelined loop around this point keeps its tiles in.
         reads: what threads may still be reading.
     """
@@ -47,13 +47,14 @@ class SharedMemory:
         self.reserved = 0
         self.reads: Reads = None
         self._whole: Any = None
+        self._instance_bytes: Any = None    # a constant that `close` makes what an instance uses
 
     def buffer(self, count: int, element_type: Any, offset: int = 0) -> Any:
         """A view of `count` elements of the workgroup's shared memory at byte `offset` behind what is reserved."""
         offset += self.reserved
         self.bytes = max(self.bytes, offset + count * element_bytes(element_type))
-        if self.bytes > self.limit:
-            raise NoRoom(f"the kernel needs {self.bytes} bytes of shared memory, the chip has {self.limit}")
+        if self.all_bytes > self.limit:
+            raise NoRoom(f"the kernel needs {self.all_bytes} bytes of shared memory, the chip has {self.limit}")
         space = ir.Attribute.parse(SPACE)
         with self.code.at_entry():
             if self._whole is None:
@@ -61,11 +62,29 @@ class SharedMemory:
                     ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], ir.IntegerType.get_signless(8),
                                       memory_space=space))
             return memref_d.view(ir.MemRefType.get([count], element_type, memory_space=space), self._whole,
-                                 index(offset), [])
+                                 self._place(offset), [])
+
+    def _place(self, offset: int) -> Any:
+        if self.code.instances == 1:
+            return index(offset)
+        if self._instance_bytes is None:
+            self._instance_bytes = index(0)
+        return arith_d.addi(arith_d.muli(self.code.instance, self._instance_bytes), index(offset))
+
+    @property
+    def all_bytes(self) -> int:
+        """Of all instances that the workgroup computes."""
+        return self.bytes if self.code.instances == 1 else -(-self.bytes // 16) * 16 * self.code.instances
+
+    def close(self) -> None:
+        """When all code is there: instances lie behind each other."""
+        if self._instance_bytes is not None:
+            each = self.all_bytes // self.code.instances
+            self._instance_bytes.owner.attributes["value"] = ir.IntegerAttr.get(ir.IndexType.get(), each)
 
     def barrier(self) -> None:
         """All threads have read and written shared memory."""
-        self.code.primitives.barrier()
+        self.code.barrier()
 
     def keep_reads(self) -> None:
         """Behind regions, and at the start of a loop's body: of what may be read only that it may be is known."""

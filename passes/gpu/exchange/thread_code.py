@@ -21,10 +21,12 @@ class ThreadCode:
     Attributes:
         chip: what the code is for; `warp`: its threads of a warp.
         primitives: what the chip waits with (`Chip.primitives`).
+        instances: of the tile program that the workgroup computes, a warp each; `instance`: which one this warp has.
+        thread, warp_id: of those that compute an instance.
     """
 
-    def __init__(self, entry: Any, chip: Any) -> None:
-        self.chip, self.warp = chip, chip.warp
+    def __init__(self, entry: Any, chip: Any, instances: int = 1) -> None:
+        self.chip, self.warp, self.instances = chip, chip.warp, instances
         self.primitives = importlib.import_module(chip.primitives)
         self._uniform: Any = None
         self._parts: dict[Any, Any] = {}
@@ -32,6 +34,9 @@ class ThreadCode:
             self.thread = gpu_d.thread_id(gpu_d.Dimension.x)
             self.lane = arith_d.andi(self.thread, index(self.warp - 1))
             self.warp_id = arith_d.shrui(self.thread, index(self.warp.bit_length() - 1))
+            self.instance = self.warp_id
+            if instances > 1:
+                self.thread, self.warp_id = self.lane, index(0)
             self._anchor = index(0).owner
 
     @property
@@ -138,6 +143,20 @@ class ThreadCode:
         if start is not None:
             value = arith_d.addi(value, start)
         return arith_d.addi(value, index(apart)) if apart else value
+
+    def barrier(self) -> None:
+        """All threads that compute the instance have read and written shared memory."""
+        if self.instances > 1:
+            self.primitives.lane_barrier()
+        else:
+            self.primitives.barrier()
+
+    def memory_barrier(self) -> None:
+        """Likewise all memory. What lanes of one warp wrote they see in order."""
+        if self.instances > 1:
+            self.primitives.lane_barrier()
+        else:
+            gpu_d.barrier()
 
     def keep_order(self) -> None:
         """Keeps the code generator from moving instructions across this point, where it would."""

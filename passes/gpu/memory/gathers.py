@@ -13,6 +13,7 @@ from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.memory.access import register_run
 from xcc.passes.gpu.memory.async_copies import AsyncCopy, copy_async
 from xcc.passes.gpu.memory.transfers import Transfer
+from xcc.passes.shared.attributes import INSIDE
 
 __all__ = ["Gather", "gather", "reader", "scatter"]
 
@@ -40,7 +41,9 @@ class Gather:
         return _last_plus(self.offsets, self.chosen[register])
 
     def load(self) -> list[Any]:
-        """The elements by register, each access behind its test."""
+        """The elements by register, each access behind its test, or its test behind it where that is as good."""
+        if INSIDE in self.op.attributes and not self.k.chip.masks_loads:
+            return self._load_all()
         out: list[Any] = [None] * self.layout.registers
         for group in self.groups:
             for part in [group] if self.uniform else [[r] for r in group]:
@@ -53,6 +56,22 @@ class Gather:
                     scf_d.yield_([from_registers([self.other[r] for r in part])])
                 for r, s in zip(part, registers_of(branch.results[0]), strict=True):
                     out[r] = s
+        return out
+
+    def _load_all(self) -> list[Any]:
+        """Without branches: loads are in flight together, and windows of neighbours share those of one place."""
+        out: list[Any] = [None] * self.layout.registers
+        lanes, (chosen, mask) = self.k.lanes, (self.k.get(v) for v in list(self.op.operands)[-3:-1])
+        for group in self.groups:
+            kind = register_vector(len(group), self.element)
+            aligned = len(group) * self.bytes if len(group) > 1 else None
+            loaded = vector_d.load(kind, self.base, _last_plus(self.offsets, lanes.element(chosen, group[0])),
+                                   alignment=aligned)
+            if self.uniform:
+                loaded = arith_d.select(lanes.element(mask, group[0]), loaded,
+                                        from_registers([self.other[r] for r in group]))
+            for r, element in zip(group, registers_of(loaded), strict=True):
+                out[r] = element if self.uniform else arith_d.select(self.mask[r], element, self.other[r])
         return out
 
     def copy_async(self, buffer: Any, offsets: Layout, start: Any, test: Any = None) -> None:

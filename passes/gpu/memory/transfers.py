@@ -6,7 +6,7 @@ from functools import partial
 from math import prod
 from typing import Any
 
-from xcc._mlir import arith_d, gpu_d, ir, memref_d, scf_d, vector_d
+from xcc._mlir import arith_d, ir, memref_d, scf_d, vector_d
 from xcc.passes.gpu.index.index_vectors import same_along
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import (
@@ -196,4 +196,4 @@ def uniform_store(k: Any, op: Any) -> None:
         k.scalar(op)
 
     guarded(arith_d.cmpi(arith_d.CmpIPredicate.eq, k.code.thread, index(0)), store)
-    gpu_d.barrier()
+    k.code.memory_barrier()

@@ -7,6 +7,7 @@ two slots (three, where instructions run on into the next step), which the last 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from xcc._mlir import arith_d, ir
@@ -19,7 +20,7 @@ from xcc.passes.gpu.pipeline.loop_steps import Steps
 from xcc.passes.gpu.pipeline.staging_rules import LOADS
 from xcc.passes.gpu.vendor import warpgroup
 
-__all__ = ["LaterTiles"]
+__all__ = ["LaterTiles", "nothing_known"]
 
 
 class LaterTiles:
@@ -28,7 +29,8 @@ class LaterTiles:
     Attributes:
         direct: those that are copied asynchronously, so many steps `ahead`.
         held: those that go through registers.
-        endless: what is copied behind the last step are steps of another tile.
+        endless: no copy is of a step behind the last one, or it is of another tile's.
+        known: the value of an operation of the body that is not to be emitted, None for others.
     """
 
     def __init__(self, k: Any, block: Any, plan: LoadsAhead, steps: Steps) -> None:
@@ -36,6 +38,7 @@ class LaterTiles:
         self.direct, self.held = plan.copied, plan.held
         self.slots, self.ahead = plan.slots, plan.ahead
         self.endless = False
+        self.known: Callable[[Any], Any] = nothing_known
 
     def prepare(self) -> None:
         """Shared memory, and what stays in it through the loop."""
@@ -94,7 +97,10 @@ class LaterTiles:
                 if op in done or (t.load == ASYNC and op == t.slice[-1]):
                     continue
                 done.add(op)
-                if any(o is not None and (o in late or o.name in LOADS) for o in map(owner, op.operands)):
+                value = self.known(op)
+                if value is not None:
+                    self.k.values[op.results[0]] = value
+                elif any(o is not None and (o in late or o.name in LOADS) for o in map(owner, op.operands)):
                     late.append(op)
                 else:
                     self.k.emit(op)
@@ -163,6 +169,11 @@ class LaterTiles:
                                     for r2 in op.results for u in r2.uses):
                 out.add(op)
         return out
+
+
+def nothing_known(_: Any) -> Any:
+    """No value of an operation is known ahead."""
+    return None
 
 
 def _wrapped(slot: Any, ahead: int, slots: int) -> Any:

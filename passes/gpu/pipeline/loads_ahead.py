@@ -22,7 +22,7 @@ from xcc.passes.gpu.layout.registers import memory_type
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, REGISTERS, StagedTile
 from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, int_attribute, owner, shape_of
 from xcc.passes.gpu.pipeline.loop_steps import Steps
-from xcc.passes.gpu.pipeline.staging_rules import loads_of_step, may_be_async, products, runs_on
+from xcc.passes.gpu.pipeline.staging_rules import adds_alone, loads_of_step, may_be_async, products, runs_on
 from xcc.passes.gpu.vendor import warpgroup
 
 __all__ = ["IN_FLIGHT", "PEELED", "STAGED", "STAGES", "UNROLL", "LoadsAhead", "forget", "staged_tiles", "write_staged"]
@@ -93,10 +93,14 @@ class LoadsAhead:
     def wrong_steps(self, k: Any, loop: Any, peeled: int) -> str:
         """Why the last `peeled` steps cannot stand behind `loop`; empty where they can."""
         count, unroll = Steps.of(loop).count, int_attribute(loop, UNROLL)
-        if not 0 <= peeled <= count or peeled and self.held and (self.copied or self.running):
+        if count is None and peeled and not adds_alone(loop, len(self.copied)):
+            return f"{peeled} steps behind it ({PEELED}), of a number that the run knows: there may be fewer, which " \
+                   "only sums of products bear whose operands are all copied asynchronously"
+        if peeled < 0 or count is not None and peeled > count or peeled and self.held and (self.copied or self.running):
             return f"{peeled} of {count} steps behind it ({PEELED}), or not all tiles are loaded in the same way"
         if unroll and (not k.chip.llvm_schedules or unroll < 0 or not count or (count - peeled) % unroll):
-            return f"{UNROLL} = {unroll} of {count - peeled} steps: it must divide them, and LLVM schedule the code"
+            left = "unknown" if count is None else count - peeled
+            return f"{UNROLL} = {unroll} of {left} steps: it must divide them, and LLVM schedule the code"
         return ""
 
     def _wrong_slots(self, k: Any, loop: Any) -> str:

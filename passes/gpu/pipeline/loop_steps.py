@@ -23,28 +23,28 @@ class Steps:
         return Steps(*list(loop.operands)[:3])
 
     @property
-    def numbers(self) -> tuple[int, int, int]:
-        """First step, end and distance of steps, which are constants."""
+    def count(self) -> int | None:
+        """How many there are; None where only the run knows."""
         low, high, step = (constant(v) for v in (self.lower, self.upper, self.step))
-        assert low is not None and high is not None and step is not None
-        return low, high, step
+        return None if low is None or high is None or step is None else max(0, -((low - high) // step))
 
-    @property
-    def count(self) -> int:
-        """How many there are; 0 where that is not known."""
-        low, high, step = (constant(v) for v in (self.lower, self.upper, self.step))
-        return 0 if low is None or high is None or step is None else -((low - high) // step)
-
-    def at(self, number: int) -> Any:
-        """Where step `number` of a known number of steps begins."""
-        low, _, step = self.numbers
-        return index(low + number * step)
+    def before_last(self, last: int) -> Any:
+        """Where the last `last` steps begin; the first step where there are not as many, so that some of these are
+        behind the end."""
+        low, step, count = constant(self.lower), constant(self.step), self.count
+        if low is not None and step is not None and count is not None:
+            return index(low + max(0, count - last) * step)
+        extent = arith_d.maxsi(arith_d.subi(self.upper, self.lower), index(0))
+        others = arith_d.maxsi(arith_d.subi(arith_d.ceildivui(extent, self.step), index(last)), index(0))
+        return arith_d.addi(self.lower, arith_d.muli(others, self.step))
 
     def later(self, iv: Any, steps: int) -> Any:
         """Where the step that is `steps` behind `iv` begins."""
         if not steps:
             return iv
-        size = constant(self.step)
+        at, size = constant(iv), constant(self.step)
+        if at is not None and size is not None:
+            return index(at + size * steps)
         ahead = index(size * steps) if size is not None else arith_d.muli(self.step, index(steps))
         return arith_d.addi(iv, ahead)
 

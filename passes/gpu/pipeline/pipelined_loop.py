@@ -27,9 +27,10 @@ from xcc.diagnostics import UserError
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING
 from xcc.passes.gpu.layout.registers import index
 from xcc.passes.gpu.layout.tile_ops import int_attribute, is_vector
-from xcc.passes.gpu.pipeline.later_tiles import LaterTiles
+from xcc.passes.gpu.pipeline.later_tiles import LaterTiles, nothing_known
 from xcc.passes.gpu.pipeline.loads_ahead import PEELED, UNROLL, LoadsAhead
 from xcc.passes.gpu.pipeline.loop_steps import Steps
+from xcc.passes.gpu.pipeline.whole_steps import WHOLE, WholeSteps
 from xcc.passes.gpu.vendor import warpgroup
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class PipelinedLoop:
         self.steps = Steps.of(op)
         self.tiles = LaterTiles(k, self.block, plan, self.steps)
         self.apart = int_attribute(op, PEELED)      # how many of the last steps stand behind the loop
+        self.whole = WholeSteps.of(op) if WHOLE in op.attributes and not plan.held else None
         self.is_last = False    # what is emitted is the last step: nothing is loaded for a step behind it
 
     def emit(self) -> None:
@@ -64,21 +66,19 @@ class PipelinedLoop:
         tiles.begin()
         counters = [index(0)] * (bool(tiles.direct) + bool(tiles.held))
         early = self.loads_to_start()
+        tiles.endless = bool(tiles.direct) and self.apart >= tiles.ahead
         results = [*self.init, *counters]
-        if not self.apart or self.apart < count:
-            loop = self.loop(self.steps.at(count - self.apart) if self.apart else self.steps.upper, counters)
-            results = list(loop.operation.results)
-            if k.chip.llvm_schedules:
-                unroll = int_attribute(self.op, UNROLL)
-                how = f"count = {unroll} : i32" if unroll > 1 else "disable = true"
-                loop.operation.attributes["llvm.loop_annotation"] = ir.Attribute.parse(
-                    f"#llvm.loop_annotation<unroll = <{how}>>")
-        for n in range(count - self.apart, count):
-            k.pieces.start(_share(early, n - count + self.apart, self.apart))
-            self.is_last = k.holds_nothing = n == count - 1
+        behind = self.steps.before_last(self.apart) if self.apart else self.steps.upper
+        if count is None or not self.apart or self.apart < count:
+            results = self.loops(behind, counters)
+        for n in range(self.apart):
+            k.pieces.start(_share(early, n, self.apart))
+            self.is_last = k.holds_nothing = n == self.apart - 1
             k.in_flight = bool(self.plan.running)
-            results = self.body(self.steps.at(n), [*results[:len(self.init)], index(n % tiles.slots)],
-                                tiles.copy_nothing if tiles.direct and n >= count - tiles.ahead else None)
+            if count is not None:
+                results = [*results[:len(self.init)], index((count - self.apart + n) % tiles.slots)]
+            results = self.body(self.steps.later(behind, n), results, self._copies_behind(behind, n, self.apart)
+                                or (tiles.copy_nothing if tiles.direct else None))
             code.keep_order()
         k.holds_nothing = False
         self.finish(results[:len(self.init)])
@@ -89,35 +89,57 @@ class PipelinedLoop:
     def emit_round(self, rounds: Rounds) -> None:
         """The loop for one of several tiles: during its last steps the first steps of the next tile are copied."""
         self.bind()
-        low, high, step = self.steps.numbers
         ahead = self.tiles.ahead
         early = self.loads_to_start()
         last = max(ahead, self.apart)
-        loop = self.loop(index(high - last * step), [rounds.slot])
-        values = list(loop.operation.results)
+        behind = self.steps.before_last(last)
+        values = self.loops(behind, [rounds.slot])
         self.k.in_flight = True
         for n in range(last):
             self.k.pieces.start(_share(early, n, last))
-            following = n - last + ahead     # of the next tile's steps, the one to copy
-            values = self.body(index(high - (last - n) * step), values, None if following < 0 else
-                               partial(rounds.copy_next, self, index(low + following * step)))
+            values = self.body(self.steps.later(behind, n), values, self._copies_behind(behind, n, last)
+                               or partial(rounds.copy_next, n - last + ahead))
         self.finish(values[:-1])
         rounds.slot = values[-1]
+
+    def _copies_behind(self, first: Any, n: int, last: int) -> Callable[[Any], None] | None:
+        """What starts the copies during the n-th of the `last` steps behind the loop, which begin at `first`; None
+        where the step to copy is behind the end."""
+        if not self.tiles.direct or n >= last - self.tiles.ahead:
+            return None
+        later = self.steps.later(first, n + self.tiles.ahead)
+        test = self.steps.inside(later) if self.steps.count is None else None
+        return lambda slot: self.tiles.copy(later, slot, test)
 
     def bind(self) -> None:
         """Takes the loop's operands as they are at this point."""
         lower, upper, step, *self.init = [self.k.get(v) for v in self.op.operands]
         self.steps = self.tiles.steps = Steps(lower, upper, step)
 
-    def loop(self, end: Any, counters: list[Any]) -> Any:
-        """The loop up to `end`, with its code."""
-        loop = scf_d.ForOp(self.steps.lower, end, self.steps.step, [*self.init, *counters])
+    def loops(self, end: Any, counters: list[Any]) -> list[Any]:
+        """The steps up to `end`, those that are whole in a loop of their own; what they give."""
+        carried, begin, tiles = [*self.init, *counters], self.steps.lower, self.tiles
+        if self.whole:
+            middle, endless = self.whole.end(self.k, self.steps, tiles.ahead, end), tiles.endless
+            tiles.known, tiles.endless = partial(self.whole.known, self.k), True
+            carried, begin = self.loop(begin, middle, carried), middle
+            tiles.known, tiles.endless = nothing_known, endless
+        return self.loop(begin, end, carried)
+
+    def loop(self, begin: Any, end: Any, carried: list[Any]) -> list[Any]:
+        """A loop from `begin` to `end`, with the code of a step; what it gives."""
+        loop = scf_d.ForOp(begin, end, self.steps.step, carried)
         arguments = list(loop.body.arguments)
         self.k.in_flight = bool(self.plan.running)
         with ir.InsertionPoint(loop.body):
             scf_d.yield_(self.body(arguments[0], arguments[1:]))
         self.k.in_flight = False
-        return loop
+        if self.k.chip.llvm_schedules:
+            unroll = int_attribute(self.op, UNROLL)
+            how = f"count = {unroll} : i32" if unroll > 1 else "disable = true"
+            loop.operation.attributes["llvm.loop_annotation"] = ir.Attribute.parse(
+                f"#llvm.loop_annotation<unroll = <{how}>>")
+        return list(loop.operation.results)
 
     def finish(self, results: list[Any]) -> None:
         """Hands out what the loop gives; instructions that still run are waited for."""
@@ -160,8 +182,13 @@ class PipelinedLoop:
         k.shared.reads = ANYTHING
         skipped = tiles.only_loads()
         for op in self.block.operations:
-            if op.operation.name != "scf.yield" and op.operation not in skipped:
+            if op.operation.name == "scf.yield" or op.operation in skipped:
+                continue
+            value = tiles.known(op.operation)
+            if value is None:
                 k.emit(op.operation)
+            else:
+                k.values[op.operation.results[0]] = value
         k.run_deferred()
         if following is not None:
             tiles.write(following, advanced[-1])

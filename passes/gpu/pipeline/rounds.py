@@ -24,7 +24,7 @@ from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, int_attribute
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.pipeline.loop_steps import Steps
 from xcc.passes.gpu.pipeline.pipelined_loop import PipelinedLoop
-from xcc.passes.gpu.pipeline.staging_rules import PURE
+from xcc.passes.gpu.pipeline.staging_rules import PURE, adds_alone
 
 __all__ = ["GROUP", "PERSISTENT", "Rounds", "rounds_problem"]
 
@@ -42,52 +42,75 @@ class Rounds:
         self.k, self.body, self.place, self.count = k, forall.regions[0].blocks[0], place, count
         [loop] = _loops(self.body)
         self.loop = PipelinedLoop(k, loop, k.plan_of(loop))
-        self.outer = _needed(self.body, self.loop.plan) or []
+        outer = _needed(self.body, loop, self.loop.plan) or []
+        self.moving = _moving(self.body, outer)         # what its copies start from, of each tile
+        self.fixed = [op for op in outer if op not in self.moving]
         self.workers = int_attribute(forall, PERSISTENT)
         self.slot: Any = None
         self.following: tuple[Any, Any] | None = None   # the next tile, and whether there is one
-        self.next: dict[Any, Any] | None = None         # the values that the copies of the next tile start from
+        self.next: list[Any] | None = None              # the next tile's values of `carried`
 
     def emit(self) -> None:
         k, loop = self.k, self.loop
         loop.tiles.prepare()
         loop.tiles.endless = True
         number = gpu_d.block_id(gpu_d.Dimension.x)
-        low, _, step = loop.steps.numbers
-        self.place(number)
+        for op in self.fixed:
+            k.emit(op)
+        first = self._values(number)
         for n in range(loop.tiles.ahead):
-            self._copy(dict(k.values), loop, index(low + n * step), index(n), None)
-        rounds = scf_d.ForOp(number, self.count, index(self.workers), [index(0)])
+            self._copy(first, n, index(n), None)
+        rounds = scf_d.ForOp(number, self.count, index(self.workers), [index(0), *first])
         with ir.InsertionPoint(rounds.body):
-            tile, self.slot = rounds.body.arguments
-            self.place(tile)
+            tile, self.slot, *current = rounds.body.arguments
+            k.values.update(zip(self.carried, current, strict=True))
             after = arith_d.addi(tile, index(self.workers))
-            more = arith_d.cmpi(arith_d.CmpIPredicate.ult, after, self.count)
-            self.following = arith_d.select(more, after, tile), more
+            self.following = after, arith_d.cmpi(arith_d.CmpIPredicate.ult, after, self.count)
             k.shared.reads = ANYTHING
-            k.block(self.body)
+            k.block(self.body, {*self.fixed, *self.moving})
             k.finish()
-            scf_d.yield_([self.slot])
+            assert self.next is not None
+            scf_d.yield_([self.slot, *self.next])
         loop.tiles.wait(0)
 
-    def copy_next(self, loop: PipelinedLoop, iv: Any, slot: Any) -> None:
-        """Starts the copies of step `iv` of the next tile."""
-        assert self.following is not None
-        tile, more = self.following
-        if self.next is None:
-            saved = dict(self.k.values)
-            self.place(tile)
-            for op in self.outer:
-                self.k.emit(op)
-            self.next, self.k.values = self.k.values, saved
-        self._copy(dict(self.next), loop, iv, slot, more)
+    @property
+    def carried(self) -> list[Any]:
+        """The values that differ from tile to tile and are there before its code: coordinates, and what copies start
+        from."""
+        return [*self.body.arguments, *(r for op in self.moving for r in op.results)]
 
-    def _copy(self, values: dict[Any, Any], loop: PipelinedLoop, iv: Any, slot: Any, test: Any) -> None:
-        saved, self.k.values = self.k.values, values
+    def _values(self, number: Any) -> list[Any]:
+        """Those of tile `number`, computed here."""
+        saved = dict(self.k.values)
+        self.place(number)
+        for op in self.moving:
+            self.k.emit(op)
+        values, self.k.values = [self.k.values[v] for v in self.carried], saved
+        return values
+
+    def copy_next(self, step: int, slot: Any) -> None:
+        """Starts the copies of a step of the next tile, whose values are computed where there is one."""
+        assert self.following is not None
+        after, more = self.following
         if self.next is None:
-            for op in self.outer:
-                self.k.emit(op)
-        loop.tiles.copy(iv, slot, test)
+            current = [self.k.values[v] for v in self.carried]
+            branch = scf_d.IfOp(more, [v.type for v in current], has_else=True)
+            with ir.InsertionPoint(branch.then_block):
+                scf_d.yield_(self._values(after))
+            with ir.InsertionPoint(branch.else_block):
+                scf_d.yield_(current)
+            self.next = list(branch.results)
+        self._copy(self.next, step, slot, more)
+
+    def _copy(self, values: list[Any], step: int, slot: Any, test: Any) -> None:
+        """Starts the copies of a step of the tile of `values`, where `test` holds and there is such a step."""
+        saved = self.k.values
+        self.k.values = saved | dict(zip(self.carried, values, strict=True))
+        steps = Steps(*[self.k.get(v) for v in list(self.loop.op.operands)[:3]])
+        iv = steps.later(steps.lower, step)
+        inside = steps.inside(iv)
+        self.loop.tiles.copy(iv, slot, inside if test is None else test if inside is None else
+                             arith_d.andi(test, inside))
         self.k.values = saved
 
 
@@ -98,11 +121,11 @@ def rounds_problem(k: TileKernel, forall: Any) -> str:
     plan = LoadsAhead.of(k, loops[0]) if len(loops) == 1 else None
     if plan is None or not plan.running or len(plan.copied) < len(plan.staged):
         return "a tile has one loop, of asynchronous copies alone, whose products run on"
-    steps = Steps.of(loops[0])
-    if not steps.count or (steps.numbers[1] - steps.numbers[0]) % steps.numbers[2] or steps.count < plan.slots:
-        return f"its loop has a known number of whole steps, {plan.slots} at least"
-    if _needed(body, plan) is None:
-        return "what its copies start from is computed by arithmetic alone"
+    count = Steps.of(loops[0]).count
+    if count is not None and count < plan.slots or count is None and not adds_alone(loops[0], len(plan.copied)):
+        return f"its loop has {plan.slots} steps at least, or a number that the run knows of products' sums alone"
+    if _needed(body, loops[0], plan) is None:
+        return "what its copies start from, and its number of steps, is computed by arithmetic alone"
     if plan.end + max(_exchanged(k, body), default=0) + TURNS_BYTES > k.chip.shared_bytes:
         return "what it exchanges between threads has no room in shared memory beside its slots"
     return ""
@@ -112,10 +135,11 @@ def _loops(body: Any) -> list[Any]:
     return [op.operation for op in body.operations if op.operation.name == "scf.for"]
 
 
-def _needed(body: Any, plan: LoadsAhead) -> list[Any] | None:
-    """The operations of `body` that the copies of `plan` start from; None where some must not be done twice."""
+def _needed(body: Any, loop: Any, plan: LoadsAhead) -> list[Any] | None:
+    """The operations of `body` that the copies of `plan` and the steps of `loop` start from; None where some must not
+    be done twice."""
     wanted: set[Any] = set()
-    todo = [v for _, t in plan.staged for op in t.slice for v in op.operands]
+    todo = [*list(loop.operands)[:3], *(v for _, t in plan.staged for op in t.slice for v in op.operands)]
     while todo:
         op = owner(todo.pop())
         if op is None or op.block != body or op in wanted:
@@ -125,6 +149,17 @@ def _needed(body: Any, plan: LoadsAhead) -> list[Any] | None:
         wanted.add(op)
         todo += list(op.operands)
     return [op.operation for op in body.operations if op.operation in wanted]
+
+
+def _moving(body: Any, outer: list[Any]) -> list[Any]:
+    """Those of `outer` that depend on the tile."""
+    known: set[Any] = set(body.arguments)
+    found = []
+    for op in outer:
+        if any(v in known for v in op.operands):
+            known.update(op.results)
+            found.append(op)
+    return found
 
 
 def _exchanged(k: TileKernel, body: Any) -> Iterator[int]:

@@ -8,12 +8,12 @@ from typing import Any
 from xcc._mlir import ir
 from xcc.passes.gpu.index.index_vectors import gather_run
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.tile_ops import element_bytes, owner, step_of
+from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, owner, step_of
 from xcc.passes.gpu.memory.access import Access, register_run
 from xcc.passes.gpu.memory.gathers import Gather
 from xcc.passes.gpu.memory.transfers import Transfer
 
-__all__ = ["LOADS", "PURE", "loads_of_step", "may_be_async", "products", "runs_on"]
+__all__ = ["LOADS", "PURE", "adds_alone", "loads_of_step", "may_be_async", "products", "runs_on"]
 
 PURE = ("arith.", "math.", "affine.apply", "vector.broadcast", "vector.transpose", "vector.step", "vector.shape_cast",
         "vector.create_mask", "vector.constant_mask", "vector.extract", "memref.reinterpret_cast")
@@ -69,16 +69,25 @@ def _gather_may(k: Any, op: Any, layout: Layout, memory: Layout, size: int) -> b
 def runs_on(k: Any, loop: Any, staged: int) -> bool:
     """Whether all contractions of a loop are of warpgroups, read `staged` operands in shared memory, which are all they
     have, and only add to what the loop carries."""
+    contractions = products(loop)
+    return staged == 2 * len(contractions) and all(k.product(op).from_shared and _adds(op) for op in contractions)
+
+
+def adds_alone(loop: Any, copied: int) -> bool:
+    """Whether a step of a loop changes nothing where its `copied` tiles are zeros: these are all operands of its
+    contractions, to whose sums, all that it carries, they are added; nothing else is written."""
     block, contractions = loop.regions[0].blocks[0], products(loop)
-    if staged != 2 * len(contractions) or not all(k.product(op).from_shared for op in contractions):
+    names = (*PURE, *LOADS, CONVERT, "vector.contract", "scf.yield")
+    return copied == 2 * len(contractions) and len(loop.results) == len(contractions) \
+        and all(map(_adds, contractions)) \
+        and all(op.operation.name.startswith(names) and not len(op.operation.regions) for op in block.operations)
+
+
+def _adds(contraction: Any) -> bool:
+    """Whether a contraction of a loop's body only adds to what the loop carries."""
+    block, carried = contraction.block, contraction.operands[2]
+    if not isinstance(carried.owner, ir.Block) or carried.owner != block:
         return False
-    last = list(block.operations)[-1]
-    for op in contractions:
-        carried = op.operands[2]
-        uses = [(u.owner.operation, u.operand_number) for v in (carried, op.results[0]) for u in v.uses]
-        if not isinstance(carried.owner, ir.Block) or carried.owner != block:
-            return False
-        number = ir.BlockArgument(carried).arg_number - 1
-        if uses != [(op, 2), (last.operation, number)]:
-            return False
-    return True
+    uses = [(u.owner.operation, u.operand_number) for v in (carried, contraction.results[0]) for u in v.uses]
+    last = list(block.operations)[-1].operation
+    return uses == [(contraction, 2), (last, ir.BlockArgument(carried).arg_number - 1)]

@@ -5,14 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import arith_d, gpu_d, ir, scf_d
+from xcc._mlir import arith_d, gpu_d
 from xcc.passes.gpu.index.index_values import forall_bounds, kernel_symbols, symbolic_value
-from xcc.passes.gpu.layout.registers import index
-from xcc.passes.gpu.layout.tile_ops import int_attribute
+from xcc.passes.gpu.layout.registers import guarded, index
+from xcc.passes.gpu.layout.tile_kernel import TileKernel
+from xcc.passes.gpu.layout.tile_ops import int_attribute, walk
 from xcc.passes.gpu.pipeline.rounds import GROUP, PERSISTENT, Rounds
 from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-__all__ = ["Grid"]
+__all__ = ["INSTANCES", "Grid", "instances_problem"]
+
+INSTANCES = "xcc.instances"     # on an scf.forall: iterations that a workgroup computes, a warp each
+WHOLE_WORKGROUP = ("memref.alloc", "tile.accumulate", "vector.contract")
+
+
+def instances_problem(k: TileKernel, forall: Any, instances: int) -> str:
+    """Why a workgroup cannot compute so many iterations of `forall`, a warp each; empty where it can."""
+    whole = {op.name for op in walk(forall.regions[0].blocks[0])}.intersection(WHOLE_WORKGROUP)
+    if whole or PERSISTENT in forall.attributes:
+        return f"an iteration has {', '.join(sorted(whole)) or PERSISTENT}, which is a workgroup's"
+    if k.threads != k.chip.warp or k.threads * instances > k.chip.max_threads or instances & (instances - 1):
+        return f"it has {k.threads} threads, a warp {k.chip.warp}, a workgroup {k.chip.max_threads} at most: a power " \
+               "of two of warps"
+    return ""
 
 
 class Grid:
@@ -34,25 +49,25 @@ class Grid:
         """Emits the body for this workgroup or thread; returns the number of workgroups."""
         k = self.k
         number = gpu_d.block_id(gpu_d.Dimension.x)
-        if k.loops:
-            number = arith_d.addi(arith_d.muli(number, index(k.threads)), k.code.thread)
+        together = k.threads if k.loops else k.code.instances
+        if together > 1:
+            own = k.code.thread if k.loops else k.code.instance
+            number = arith_d.addi(arith_d.muli(number, index(together)), own)
         count = self.sizes[0] if self.sizes else index(1)
         for size in self.sizes[1:]:
             count = arith_d.muli(count, size)
-        if not k.loops:
-            if PERSISTENT in self.forall.attributes:
-                k.rounds = Rounds(k, self.forall, self.place, count)
-                k.rounds.emit()
-                return symbolic.dim_min(self.total, k.rounds.workers)
+        if PERSISTENT in self.forall.attributes:
+            k.rounds = Rounds(k, self.forall, self.place, count)
+            k.rounds.emit()
+            return symbolic.dim_min(self.total, k.rounds.workers)
+
+        def iteration() -> None:
             self.place(number)
             k.block(self.block)
-            return self.total
-        inside = scf_d.IfOp(arith_d.cmpi(arith_d.CmpIPredicate.ult, number, count))
-        with ir.InsertionPoint(inside.then_block):
-            self.place(number)
-            k.block(self.block)
-            scf_d.yield_([])
-        return symbolic.ceildiv(self.total, k.threads)
+
+        whole = together == 1 or not k.loops and isinstance(self.total, int) and self.total % together == 0
+        guarded(None if whole else arith_d.cmpi(arith_d.CmpIPredicate.ult, number, count), iteration)
+        return symbolic.ceildiv(self.total, together)
 
     def place(self, number: Any) -> None:
         """Gives the body's arguments the coordinates of iteration `number`."""

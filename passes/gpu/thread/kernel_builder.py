@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 from xcc._mlir import ir, scf_d
@@ -14,6 +14,7 @@ from xcc.passes.gpu.layout.staged_tile import StagedTile
 from xcc.passes.gpu.layout.tile_kernel import TileKernel
 from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, is_elementwise, is_vector
 from xcc.passes.gpu.memory import gathers, transfers
+from xcc.passes.gpu.memory.lanes import Lanes
 from xcc.passes.gpu.pipeline.exchanges import exchange_of, is_staged
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.pipeline.pipelined_loop import pipelined_loop
@@ -38,7 +39,7 @@ class KernelBuilder(TileKernel):
         values: the per-thread value of each value of the tile program.
     """
 
-    def __init__(self, func: Any, chip: Any, threads: int, entry: Any) -> None:
+    def __init__(self, func: Any, chip: Any, threads: int, entry: Any, instances: int = 1) -> None:
         super().__init__(func, chip, threads)
         self.values: dict[Any, Any] = dict(zip(func.operation.regions[0].blocks[0].arguments, entry.arguments,
                                                strict=True))
@@ -50,7 +51,8 @@ class KernelBuilder(TileKernel):
         self.late: dict[Any, Any] = {}  # values that such contractions still compute, waited for when they are used
         self.holds_nothing = False  # no loads of a later step wait in registers while a loop's step computes
         self.rounds: Rounds | None = None   # the tiles that this workgroup computes one after the other
-        self.code = ThreadCode(entry, chip)
+        self.lanes = Lanes()
+        self.code = ThreadCode(entry, chip, instances)
         self.shared = SharedMemory(self.code, chip.shared_bytes, self.finish)
 
     @property
@@ -86,9 +88,10 @@ class KernelBuilder(TileKernel):
 
     # -- operations ---------------------------------------------------------------------------------------------
 
-    def block(self, block: Any) -> None:
+    def block(self, block: Any, done: Container[Any] = ()) -> None:
+        """The operations of a block, but for those that are `done`."""
         for op in block.operations:
-            if op.operation.name not in FORALL_END:
+            if op.operation.name not in FORALL_END and op.operation not in done:
                 self.emit(op.operation)
 
     def emit(self, op: Any) -> None:
@@ -105,6 +108,8 @@ class KernelBuilder(TileKernel):
         elif op.name == "arith.constant" and is_vector(op.results[0]):
             positions.constant(self, op)
         elif not self.loops and any(is_vector(v) for v in [*op.operands, *op.results]):
+            if op.name == "arith.cmpi" and positions.bounded(self, op):
+                return
             if not is_elementwise(op):
                 raise CompilerBug(f"{op.name} has no distribution to threads")
             self.elementwise(op)
@@ -149,6 +154,9 @@ class KernelBuilder(TileKernel):
             plan = LoadsAhead.of(self, loop)
             self.pipelined[loop] = plan.check(self, loop) if plan is not None else None
         return self.pipelined[loop]
+
+    def barrier(self, _: Any) -> None:
+        self.code.memory_barrier()
 
     def for_loop(self, op: Any) -> None:
         if self.rounds is not None and op == self.rounds.loop.op:
@@ -218,6 +226,7 @@ _HANDLERS: dict[str, Callable[[KernelBuilder, Any], None]] = {
     ACCUMULATE: accumulate,
     ATOMIC: atomic,
     CONVERT: KernelBuilder.convert,
+    "gpu.barrier": KernelBuilder.barrier,
     "memref.alloc": alloc,
     SORT: sort,
     "scf.for": KernelBuilder.for_loop,

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import arith_d, ir, vector_d
 from xcc.diagnostics import CompilerBug
+from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
+from xcc.passes.gpu.index.index_vectors import line_below
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import from_registers, index, register_vector, registers_of, select_registers
-from xcc.passes.gpu.layout.tile_ops import is_vector
+from xcc.passes.gpu.layout.tile_ops import is_vector, shape_of
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-__all__ = ["broadcast", "constant", "mask", "reshape", "step", "transpose"]
+__all__ = ["bounded", "broadcast", "constant", "mask", "reshape", "step", "transpose"]
 
 
 Position = tuple[int, ...]
@@ -66,17 +69,47 @@ def mask(k: KernelBuilder, op: Any) -> None:
         bounds = [k.get(v) for v in op.operands]
     else:
         bounds = [index(n) for n in op.attributes["mask_dim_sizes"]]
+    runs = [_run(layout, d, divisor(v) if op.name == "vector.create_mask" else 1) for d, v in
+            enumerate(op.operands if op.name == "vector.create_mask" else bounds)]
     tests: dict[tuple[int, int], Any] = {}
     out = []
     for r in range(layout.registers):
         joined = None
         for d, bound in enumerate(bounds):
-            key = (d, layout.at(register=r)[d])
+            key = (d, layout.at(register=r)[d] // runs[d])
             if key not in tests:
                 tests[key] = arith_d.cmpi(arith_d.CmpIPredicate.slt, k.code.coordinate(layout, r, d), bound)
             joined = tests[key] if joined is None else arith_d.andi(joined, tests[key])
         out.append(joined)
     k.values[op.results[0]] = from_registers(out)
+
+
+def _run(layout: Layout, dim: int, factor: int) -> int:
+    """How many neighbours along `dim`, all in one thread, are on one side of each multiple of `factor`."""
+    run = factor & -factor
+    moving = [v[dim] for name in ("lane", "warp") for v in layout.basis(name) if v[dim]]
+    return min([run, *(v & -v for v in moving)])
+
+
+def bounded(k: KernelBuilder, op: Any) -> bool:
+    """arith.cmpi of positions, 0, 1, ... behind a scalar, and a bound: one comparison for neighbours of a thread that
+    are on one side of whatever the bound is. False where `op` is something else."""
+    found = line_below(op)
+    dims = [d for d, n in enumerate(shape_of(op.results[0])) if n > 1] if found is not None else []
+    if found is None or len(dims) != 1:
+        return False
+    (dim,), (start, bound) = dims, found
+    layout = k.layout(op.results[0])
+    run = _run(layout, dim, math.gcd(divisor(bound), MAX_DIVISOR if start is None else divisor(start)))
+    limit = k.get(bound) if start is None else arith_d.subi(k.get(bound), k.get(start))
+    tests: dict[int, Any] = {}
+    for r in range(layout.registers):
+        tests.setdefault(layout.at(register=r)[dim] // run, r)
+    made = {at: arith_d.cmpi(arith_d.CmpIPredicate.slt, k.code.coordinate(layout, r, dim), limit)
+            for at, r in tests.items()}
+    k.values[op.results[0]] = from_registers([made[layout.at(register=r)[dim] // run]
+                                              for r in range(layout.registers)])
+    return True
 
 
 def constant(k: KernelBuilder, op: Any) -> None:

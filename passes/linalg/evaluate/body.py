@@ -10,6 +10,7 @@ from xcc.passes.linalg.build.tile_values import Ix, V
 from xcc.passes.linalg.evaluate.pieces import Within, one_piece
 from xcc.passes.linalg.kernel.kernel import Op, Tensor
 from xcc.passes.linalg.kernel.reduction_body import is_zero
+from xcc.passes.shared.attributes import INSIDE
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
@@ -122,7 +123,13 @@ class Body:
         indices = self._places(t, read)
         if not self.ev.memory.gathers(t, indices):
             return None
-        return self.ev.memory.load(t, indices, self.value(owner.operands[0]))
+        made = self.ev.memory.load(t, indices, self.value(owner.operands[0]))
+        gather = made.value.owner
+        if gather.name == "vector.gather" and _of_places(owner.operands[0]) and all(
+                a.limit is None or _clamped_to(i, size) for i, size in zip(indices, t.dims, strict=True)
+                for a in i.axes):
+            gather.attributes[INSIDE] = ir.UnitAttr.get()
+        return made
 
     def _index_op(self, name: str, operands: Sequence[Ix]) -> Ix:
         a, b = operands
@@ -144,6 +151,41 @@ class Body:
 
     def _as_value(self, x: V | Ix) -> V:
         return x if isinstance(x, V) else self.b.vector(x)
+
+
+def _of_places(v: Any) -> bool:
+    """Whether a value of a body is made of places and sizes alone, not of data."""
+    owner = v.owner
+    if isinstance(owner, ir.Block):
+        return isinstance(v.type, ir.IndexType)
+    return owner.name in ("linalg.index", "tensor.dim") or owner.name.startswith("arith.") \
+        and all(_of_places(x) for x in owner.operands)
+
+
+def _clamped_to(i: Ix, size: Any) -> bool:
+    """Whether an index is max(min(walk, last), first) with numbers that lie in a dim of `size`."""
+    v = i.vec.value if i.vec is not None else None
+    bounds = []
+    for name in ("arith.maxsi", "arith.minsi"):
+        if v is None or isinstance(v.owner, ir.Block) or v.owner.name != name:
+            return False
+        v, bound = v.owner.operands
+        bounds.append(_number(bound))
+    first, last = bounds
+    return isinstance(size, int) and first is not None and last is not None and 0 <= first <= last < size
+
+
+def _number(v: Any) -> int | None:
+    """The number in all lanes of an index vector."""
+    owner = v.owner
+    if isinstance(owner, ir.Block):
+        return None
+    if owner.name == "vector.broadcast":
+        return _number(owner.operands[0])
+    attribute = owner.attributes["value"] if owner.name == "arith.constant" else None
+    if isinstance(attribute, ir.DenseElementsAttr):
+        attribute = ir.DenseElementsAttr(attribute).get_splat_value() if attribute.is_splat else None
+    return ir.IntegerAttr(attribute).value if isinstance(attribute, ir.IntegerAttr) else None
 
 
 def attributes_of(op: Any) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 
-__all__ = ["DepthBlock", "depth_of", "each_block", "prior_lines", "store_partial", "with_prior"]
+__all__ = ["DepthBlock", "blocked_product", "depth_of", "each_block", "prior_lines", "store_partial", "with_prior"]
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,19 @@ def depth_of(kernel: Kernel) -> tuple[Op, int] | None:
     return op, size
 
 
+def blocked_product(kernel: Kernel, size: int) -> tuple[Op, int]:
+    """The kernel's product, whose sum is to be in blocks of `size` steps, and all its steps; UserError where it cannot
+    be."""
+    found = depth_of(kernel)
+    if found is None or found[1] % size:
+        raise UserError(f"{kernel.function.location}: blocks of depth {size} need one product with an f32 result and a "
+                        "sum of a multiple of so many steps")
+    return found
+
+
 def each_block(ev: Evaluator, out: Any, size: int, loop: Callable[..., None], emit: Callable[[], None]) -> None:
     """Calls `emit` for the first block of `size` steps, for those between in a loop, and for the last."""
-    found = depth_of(ev.kernel)
-    if found is None or found[1] % size:
-        raise UserError(f"xcc.config of {ev.kernel.name}: depth {size} needs one product with an f32 result and a "
-                        "sum of a multiple of so many steps")
-    op, depth = found
+    op, depth = blocked_product(ev.kernel, size)
 
     def block(low: Any, prior: bool, final: bool) -> None:
         with ev.b.scope():

@@ -33,8 +33,9 @@ def panel_dim(access: Access) -> int | None:
         atom[0] == "floordiv" for monomial, _ in e.terms for atom in monomial if len(atom) == 3)), None)
 
 
-def fetch_ahead(ev: Evaluator, op: Op, env: dict[str, Ix]) -> None:
-    """A share of the panel after the one that `op` reads at `env`; `ev.progress` is the tile of rows, from 0 on.
+def fetch_ahead(ev: Evaluator, op: Op, env: dict[str, Ix], shares: int) -> None:
+    """One of `shares` parts of the panel after the one that `op` reads at `env`; `ev.progress` is the tile of rows,
+    from 0 on.
 
     Nothing is read: an address past the last panel is as good as any.
     """
@@ -55,10 +56,10 @@ def fetch_ahead(ev: Evaluator, op: Op, env: dict[str, Ix]) -> None:
         width = symbolic.product(t.dims[2:])
         part, begin = ev.block.size * width, b.mul(ev.block.low, b.dim(width))
         start, step = b.add(start, begin), b.sub(step, begin)
-    shift = b.int(ev.schedule.cpu.shares.bit_length() - 1)
+    shift = b.int(shares.bit_length() - 1)
     share = b.pure("arith.shrui", b.index, [b.add(b.mul(tile, b.dim(part)), step), shift])
     address = b.add(b.add(start, b.dim(panel)), share)
     line = LINE_BYTES * 8 // t.element.width
     read = prod(axis.size for i in indices[1:] for axis in i.axes)
-    for n in range(max(1, read // ev.schedule.cpu.shares // line)):
+    for n in range(max(1, read // shares // line)):
         prefetch(ev.memory.flat_argument(t), [b.add(address, b.int(n * line))], locality=SECOND_CACHE)

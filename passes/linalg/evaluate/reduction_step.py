@@ -11,6 +11,7 @@ from xcc.passes.linalg.evaluate.body import Body
 from xcc.passes.linalg.evaluate.fetch_ahead import fetch_ahead
 from xcc.passes.linalg.kernel.kernel import Op, is_packed
 from xcc.passes.linalg.kernel.reduction_body import combiner, is_zero, narrow
+from xcc.passes.linalg.schedule.decisions import PREFETCH, SHARES, count_of
 from xcc.passes.shared.values import scalar_attr
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Step:
     def __init__(self, ev: Evaluator, op: Op, axes: Mapping[int, Axis], product: tuple[Any, Any] | None,
                  contract: bool) -> None:
         self.ev, self.b, self.op, self.axes, self.product, self.contract = ev, ev.b, op, axes, product, contract
+        self.ahead, self.shares = count_of(op, PREFETCH), count_of(op, SHARES)
         self.sum = [combiner(op, n) for n in range(len(op.results))] == ["arith.addf"]
 
     def accumulate(self, env: dict[str, Ix], accs: list[V], current: Mapping[int, Axis]) -> list[V]:
@@ -34,10 +36,10 @@ class Step:
         now = {self.axes[p]: current[p] for p in self.axes}
         back = {v: k for k, v in now.items()}
         tagged = [V(a.value, tuple(now.get(x, x) for x in a.axes)) for a in accs]
-        if self.product is not None and self.ev.schedule.cpu.prefetch:
+        if self.ahead:
             self._prefetch(env)
-        if self.ev.schedule.cpu.shares:
-            fetch_ahead(self.ev, self.op, env)
+        if self.shares:
+            fetch_ahead(self.ev, self.op, env, self.shares)
         if self.contract:
             new = [self.contraction(env, tagged[0], set(current.values()))]
         elif self.product is not None and self.sum:
@@ -96,13 +98,13 @@ class Step:
         return V(self.b.op("arith.select", kind, [above, x.value, acc.value]), acc.axes)
 
     def _prefetch(self, env: dict[str, Ix]) -> None:
-        """Asks for the row of the packed operand that will be read `schedule.cpu.prefetch` steps from now."""
+        """Asks for the row of the packed operand that will be read ``xcc.prefetch`` steps from now."""
         for t, access in self.op.inputs:
             if t.arg < 0 or not is_packed(access):
                 continue
             *outer, row, lane = (self.b.access(e, env) for e in access)
             if not any(i.axes for i in (*outer, row)) and lane.vec is None:
-                ahead = self.b.add(self.b.scalar(row), self.b.int(self.ev.schedule.cpu.prefetch))
+                ahead = self.b.add(self.b.scalar(row), self.b.int(self.ahead))
                 self.ev.memory.prefetch(t, [*(self.b.scalar(i) for i in outer), ahead], lane)
 
     def contraction(self, env: dict[str, Ix], acc: V, reduced: set[Axis]) -> V:

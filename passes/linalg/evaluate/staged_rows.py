@@ -23,12 +23,13 @@ from xcc.diagnostics import UserError
 from xcc.passes.linalg.build.buffers import prefetch
 from xcc.passes.linalg.build.tile_values import Axis, Ix
 from xcc.passes.linalg.evaluate.depth_blocks import depth_of
-from xcc.passes.linalg.kernel.kernel import Kernel, Tensor, bare_loop
+from xcc.passes.linalg.kernel.kernel import Kernel, Op, Tensor, bare_loop
+from xcc.passes.linalg.schedule.decisions import DEPTH, count_of
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 
-__all__ = ["LANES", "StagedRows", "left_rows", "room_for_rows", "stage_rows"]
+__all__ = ["LANES", "StagedRows", "left_rows", "packed_product", "room_for_rows", "stage_rows"]
 
 LANES = 16          # f32 of a cache line
 AHEAD = 4           # lines of a row that are asked for before they are copied: some 900 cycles of multiplications
@@ -64,7 +65,8 @@ class StagedRows:
 
     def lines(self, ev: Evaluator, at: Sequence[Ix]) -> Callable[[Any], None]:
         """Copies the first line of the tile at `at`; gives what copies one more, called with each line's first step."""
-        b, count = ev.b, at[0].axes[0].size if at[0].axes else 1
+        b, rows = ev.b, at[0].axes
+        count, limit = (rows[0].size, rows[0].limit) if rows else (1, None)
         row = b.sub(b.scalar(at[0]), self.low)
         copied = replace(self.t, dims=tuple(ir.MemRefType(self.copy.type).shape))
         is_first = b.pure("arith.cmpi", b.i1, [b.scalar(at[1]), self.left],
@@ -79,7 +81,8 @@ class StagedRows:
         def copy_line(step: Any) -> None:
             walk, x = ((Axis(LANES, 1), 1),), ev.memory.buffers[self.t]
             for n in range(count):
-                to = b.add(row, b.int(n))
+                at_most = b.int(n) if limit is None else b.binary("arith.minsi", b.int(n), b.sub(limit, b.int(1)))
+                to = b.add(row, at_most)        # rows past a limit: the last one once more
                 value = ev.memory.load_from(x, [Ix(b.add(self.low, to)), Ix(b.add(self.first, step), 0, walk)])
                 ev.memory.store(copied, self.copy, value, [Ix(to), Ix(step, 0, walk)])
 
@@ -99,14 +102,25 @@ class StagedRows:
         return lambda step: when_first(lambda: line(step))
 
 
+def packed_product(kernel: Kernel) -> Op:
+    """The product whose left operand is to be packed; UserError where it cannot be."""
+    return _packed(kernel)[1]
+
+
+def _packed(kernel: Kernel) -> tuple[Tensor, Op, int]:
+    """What is packed, the product that reads it, and how many steps at a time."""
+    t, found = left_rows(kernel), depth_of(kernel)
+    steps = 0 if found is None else count_of(found[0], DEPTH) or found[1]
+    if t is None or found is None or steps % LANES:
+        raise UserError(f"{kernel.function.location}: packed rows need a product of f32 whose left operand is an "
+                        f"argument, in blocks of a multiple of {LANES} steps")
+    return t, found[0], steps
+
+
 def room_for_rows(ev: Evaluator, rows: int) -> Any:
     """The memory of a chunk's copies, one after the other: what is left of a block's would be written back for nothing
     where the next block had its own."""
-    t, found = left_rows(ev.kernel), depth_of(ev.kernel)
-    steps = 0 if found is None else ev.schedule.cpu.depth or found[1]
-    if t is None or steps % LANES:
-        raise UserError(f"xcc.config of {ev.kernel.name}: staged needs a product of f32 whose left operand is an "
-                        f"argument, in blocks of a multiple of {LANES} steps")
+    t, _, steps = _packed(ev.kernel)
     kind = ir.MemRefType.get([rows, steps + LANES], t.element)
     return ev.b.op("memref.alloca", kind, [], operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]),
                    alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 4 * LANES))

@@ -80,8 +80,8 @@ class Strips:
                 self.store(at)
             return
         d, rest = rows[0], rows[1:]
-        size = at[d].coefs[0][0].size
-        step = 1 if rest else min(size, self.ev.schedule.cpu.strips)
+        size, limit = at[d].coefs[0][0].size, at[d].coefs[0][0].limit
+        step = 1 if rest or limit is not None else min(size, self.ev.schedule.cpu.strips)
         whole = size - size % step
 
         def strip(first: Any, lanes: int) -> None:
@@ -93,7 +93,8 @@ class Strips:
         if whole == step:
             strip(self.b.int(0), step)
         else:
-            loop = scf_d.ForOp(self.b.int(0), self.b.int(whole), self.b.int(step), [])
+            end = self.b.int(whole) if limit is None else self.b.binary("arith.minsi", self.b.int(whole), limit)
+            loop = scf_d.ForOp(self.b.int(0), end, self.b.int(step), [])
             with ir.InsertionPoint(loop.body), self.b.scope():
                 strip(loop.induction_variable, step)
                 scf_d.YieldOp([])

@@ -26,6 +26,7 @@ from xcc.passes.linalg.nests.nests import Nest, Result
 from xcc.passes.linalg.nests.part_nests import PartsNest, RowPartsNest
 from xcc.passes.linalg.nests.row_results import go_with_rows
 from xcc.passes.linalg.nests.streamed import Streamed, workspace_dims
+from xcc.passes.linalg.schedule.decisions import OF_LOOPS, decided
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.symbolic import Dim
 
@@ -34,7 +35,7 @@ __all__ = ["TileProgram"]
 MOST_LANES = 256
 """Of the sums of a second result's tile on a core: some vectors."""
 
-REPLACED = ("sym_name", "function_type", "xt.arg_dims", "xt.result_dims", "res_attrs", "arg_attrs")
+REPLACED = ("sym_name", "function_type", "xt.arg_dims", "xt.result_dims", "res_attrs", "arg_attrs", *OF_LOOPS)
 
 
 class TileProgram:
@@ -49,7 +50,8 @@ class TileProgram:
     """
 
     def __init__(self, kernel: Kernel, schedule: Schedule, lossy: bool) -> None:
-        self.kernel, self.schedule, self.lossy = kernel, schedule, lossy
+        self.kernel, self.lossy = kernel, lossy
+        schedule = self.schedule = decided(kernel, schedule)
         self.stored = [t.dims if border is None else border.padded
                        for t, border in zip(kernel.results, kernel.borders, strict=True)]
         self.main = max(kernel.results, key=lambda t: _volume(t.dims))

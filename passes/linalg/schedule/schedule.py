@@ -1,13 +1,13 @@
-"""The schedule of one kernel: what a strategy chooses and the tile pass obeys, as an attribute in the IR.
+"""The schedule of one kernel: what a strategy chooses, as an attribute in the IR.
 
 ``xcc.config`` on a kernel function at stage linalg::
 
     {block = array<i64: 56, 0>, vector = array<i64: 14, 32>, order = array<i64: 1, 0>,
      reduce = [array<i64: 1>], tail = "peel", access = "rows", parallel = true, cpu = {prefetch = 4 : i64}}
 
-``cpu`` and ``gpu`` are what tile programs of one core, or of a workgroup, have alone (schedule_parts.py here). All
-targets share the rest, which speaks of dims *after* normalisation (passes/linalg/kernel/merge_dims.py), of the
-kernel's largest result:
+``cpu`` and ``gpu`` are what tile programs of one core, or of a workgroup, have alone (schedule_parts.py here): wishes,
+which passes of their own turn into decisions (decisions.py here; docs/gpu.md). All targets share the rest, which speaks
+of dims *after* normalisation (passes/linalg/kernel/merge_dims.py), of the kernel's largest result:
 
 - flatten: how many neighbouring dims make each tile dim; block, vector and order then speak of tile dims. Lanes walk
   the product of the dims, whose coordinates are found by division. Without it every dim is a tile dim.
@@ -19,7 +19,8 @@ kernel's largest result:
   below the loop's size make it one step, without a loop.
 - joined: for each reduction op the reduction loops, outermost first, that are walked as one loop over their product,
   with the lanes of the last of them; empty: none. Either all of its loops or none.
-- tail: "peel" gives full tiles a loop without masks and the rest code of its own; "mask" masks every tile.
+- tail: "peel" gives full tiles a loop without masks and the rest code of its own (``peel-tails``); "mask" masks every
+  tile.
 - access: "rows" reads non-affine and strided tiles row by row, "gather" by index vectors, as GPUs do.
 - online: a maximum and the sums of exponentials relative to it share one loop (passes/linalg/kernel/online.py).
 - parallel: whether the forall is worth more than one thread; a GPU's always is.
@@ -84,6 +85,9 @@ class Schedule:
             raise UserError("xcc.config: park needs rows that are whole in a chunk (block of the last dim 0)")
         if cpu.staged and (not self.block or not self.block[0]):
             raise UserError("xcc.config: staged needs chunks of rows (block of the first dim above 0)")
+        if cpu.strips and (cpu.depth or cpu.staged):
+            raise UserError("xcc.config: tiles in strips are summed in one go, from operands as they lie: neither "
+                            "depth nor staged goes with strips")
         if cpu.parts and (cpu.parts < 0 or len(self.block) != 2 or not all(self.block) or self.flatten):
             raise UserError(f"xcc.config: parts {cpu.parts} needs two dims that are both cut into chunks")
 

@@ -84,11 +84,13 @@ class GpuPart:
     - persistent: how many workgroups compute all tiles, one after the other (passes/gpu/pipeline/rounds.py); 0: each
       one tile.
     - streamed: (tiles, workers), stream-K: the sums of the last tiles, in the order of launch, are dealt out to so many
-      workgroups (passes/linalg/nests/streamed.py); empty: every tile is one workgroup's.
+      workgroups (``stream-k``); empty: every tile is one workgroup's.
     - splits: in how many parts, of blocks of their own, an online loop is cut at most (flash decoding); a second nest
       merges what they leave (passes/linalg/evaluate/online_parts.py). Without `online` each reduction is cut
       (passes/linalg/evaluate/row_parts.py). Below 2: none.
     - busy: where the number of tiles is not known, that of blocks from which on more parts gain nothing.
+    - beside: neighbours along the tile's last dim but one that a thread reads and computes, each as wide as one access:
+      what their windows share is read once. 1: as the layout comes.
     """
 
     threads: int = 0
@@ -100,6 +102,7 @@ class GpuPart:
     streamed: tuple[int, ...] = ()
     splits: int = 0
     busy: int = 0
+    beside: int = 1
 
 
 def entries_of(record: Any, always: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -8,13 +8,14 @@ from typing import Any
 
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug, UserError
+from xcc.passes.shared.updates import updated_only
 from xcc.passes.shared.values import op, splat_constant, vec
 from xcc.passes.tile.nests import control, products, reductions, rows
 from xcc.passes.tile.nests.choice import is_lazy, is_vector, kept, unit_reshape
 from xcc.passes.tile.nests.kept import Coords, Kept, memory_element, stepped
 from xcc.passes.tile.nests.loops import Wholes, loops
 from xcc.passes.tile.nests.pieces import Pieces, memref_stride, transfer_mask, transfer_place
-from xcc.passes.tile.nests.private import Private, chunked, updated_only
+from xcc.passes.tile.nests.private import Private, chunked
 
 __all__ = ["Retiler", "retile"]
 
@@ -221,7 +222,9 @@ def _scatter(r: Retiler, source: Any) -> None:
 def _forall(r: Retiler, source: Any) -> None:
     """scf.forall over the instances"""
     updates = updated_only(source)
-    if not updates or not chunked(r, source, updates):
+    if updates:
+        chunked(r, source, updates)
+    else:
         r.copy(source)
 
 

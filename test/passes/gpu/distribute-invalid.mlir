@@ -20,3 +20,15 @@ func.func @k(%x: memref<index>) attributes {xt.kernel} {
   }
   return
 }
+
+// -----
+
+func.func @k(%o: memref<256xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 64 : i64}}} {
+  %c0 = arith.constant 0 : index
+  // expected-error: xcc.instances cannot be obeyed: it has 64 threads, a warp 32
+  scf.forall (%i) in (4) {
+    %s = arith.constant {xcc.layout = ["tile=[256] register=[[64],[128]] lane=[[1],[2],[4],[8],[16]] warp=[[32]]"]} dense<0.0> : vector<256xf32>
+    vector.transfer_write %s, %o[%c0] {in_bounds = [true]} : vector<256xf32>, memref<256xf32>
+  } {xcc.instances = 4 : i64}
+  return
+}

@@ -1,9 +1,9 @@
 // Stage `plan` of a kernel is dumped, edited and fed back: the code is as it says.
 // RUN: %xcc %s --target=nvptx --chip=sm_80 --no-cache --dump-stages=%t --emit=gpu -o - | filecheck %s --check-prefix=BEFORE
-// RUN: filecheck %s --check-prefix=PLAN < %t/04-plan.mlir
-// RUN: sed -e "s/slots = 4/slots = 3/g" -e "s/xcc.peeled = 3 : i64, //" %t/04-plan.mlir > %t/edited.mlir
+// RUN: filecheck %s --check-prefix=PLAN < %t/05-plan.mlir
+// RUN: sed -e "s/slots = 4/slots = 3/g" -e "s/xcc.peeled = 3 : i64, //" %t/05-plan.mlir > %t/edited.mlir
 // RUN: %xcc %t/edited.mlir --target=nvptx --chip=sm_80 --no-cache --emit=gpu -o - | filecheck %s --check-prefix=AFTER
-// RUN: sed -e "s/slots = 4/slots = 1/g" %t/04-plan.mlir > %t/wrong.mlir
+// RUN: sed -e "s/slots = 4/slots = 1/g" %t/05-plan.mlir > %t/wrong.mlir
 // RUN: not %xcc %t/wrong.mlir --target=nvptx --chip=sm_80 --no-cache --emit=gpu 2>&1 | filecheck %s --check-prefix=WRONG
 
 // BEFORE: xcc.shared_bytes = 49152

@@ -1,6 +1,43 @@
 // RUN: %xcc_opt %s --target=nvptx --chip=sm_80 "--pass-pipeline=assign-layouts, %decisions, distribute, mlir(canonicalize, cse)" | filecheck %s --check-prefix=NV
 // RUN: %xcc_opt %s --target=amdgcn --chip=gfx942 "--pass-pipeline=assign-layouts, %decisions, distribute, mlir(canonicalize, cse)" | filecheck %s --check-prefix=AMD
 
+// Of a number of steps that the run knows, the last ones stand behind the loop, which copies without a test.
+// RUN: %xcc_opt %S/Inputs/product-of-steps.mlir --target=nvptx --chip=sm_80 "--pass-pipeline=assign-layouts, %decisions, distribute, mlir(canonicalize, cse)" | filecheck %s --check-prefix=STEPS
+// STEPS: %[[END:.*]] = arith.muli %arg4, %c64
+// STEPS: %[[FIRST:.*]] = arith.cmpi sgt, %[[END]], %c0
+// STEPS: arith.select %[[FIRST]], %c8, %c0
+// STEPS: nvvm.cp.async.commit.group
+// STEPS: arith.cmpi sgt, %[[END]], %c64
+// STEPS: nvvm.cp.async.commit.group
+// STEPS: arith.cmpi sgt, %[[END]], %c128
+// STEPS: nvvm.cp.async.commit.group
+// STEPS: %[[EXTENT:.*]] = arith.maxsi %[[END]], %c0
+// STEPS: %[[COUNT:.*]] = arith.ceildivui %[[EXTENT]], %c64
+// STEPS: %[[OTHERS:.*]] = arith.subi %[[COUNT]], %c3
+// STEPS: %[[SOME:.*]] = arith.maxsi %[[OTHERS]], %c0
+// STEPS: %[[BEHIND:.*]] = arith.muli %[[SOME]], %c64
+// STEPS: scf.for %{{.*}} = %c0 to %[[BEHIND]] step %c64
+// STEPS-NOT: arith.cmpi s
+// STEPS: nvgpu.device_async_copy
+// STEPS: scf.yield
+// STEPS-NOT: nvgpu.device_async_copy
+// STEPS-COUNT-3: gpu.barrier
+// STEPS-NOT: nvgpu.device_async_copy
+// STEPS: vector.store
+
+// Persistent: during the last steps those of the next tile are copied, if there are such a tile and such a step.
+// RUN: %xcc_opt %S/Inputs/product-of-steps.mlir --target=nvptx --chip=sm_90a "--pass-pipeline=assign-layouts, %decisions, distribute, mlir(canonicalize, cse)" | filecheck %s --check-prefix=ROUNDS
+// ROUNDS: %[[INSIDE:.*]] = arith.cmpi sgt, %{{.*}}, %c0
+// ROUNDS: scf.for %[[TILE:.*]] = %block_id_x to %c8 step %c3
+// ROUNDS: %[[NEXT:.*]] = arith.addi %[[TILE]], %c3
+// ROUNDS: %[[MORE:.*]] = arith.cmpi ult, %[[NEXT]], %c8
+// ROUNDS: arith.ceildivui
+// ROUNDS: scf.for
+// ROUNDS: scf.yield
+// ROUNDS: %[[BOTH:.*]] = arith.andi %[[MORE]], %[[INSIDE]]
+// ROUNDS: arith.select %[[BOTH]], %c8, %c0
+// ROUNDS: nvgpu.device_async_copy
+
 // Three slots a tile: two steps are copied ahead, one barrier a step, no load through registers.
 // NV-LABEL: gpu.func @matmul(
 // NV-SAME: xcc.shared_bytes = 24576

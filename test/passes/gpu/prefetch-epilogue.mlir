@@ -3,6 +3,8 @@
 // RUN: %xcc_opt %S/Inputs/product.mlir --target=amdgcn --chip=gfx942 "--pass-pipeline=assign-layouts, stage-operands, pipeline-loads, overlap-products, plan-shared-memory, peel-steps, epilogue-pieces, prefetch-epilogue" | filecheck %s --check-prefixes=CHECK,NONE
 // RUN: %xcc_opt %S/Inputs/product.mlir --target=nvptx --chip=sm_90a "--pass-pipeline=assign-layouts, stage-operands, pipeline-loads, overlap-products, plan-shared-memory, peel-steps, epilogue-pieces, prefetch-epilogue{steps=2}" | filecheck %s --check-prefixes=CHECK,TWO
 // RUN: %xcc_opt %S/Inputs/product.mlir --target=nvptx --chip=sm_90a "--pass-pipeline=assign-layouts, stage-operands, pipeline-loads, overlap-products, plan-shared-memory, peel-steps, prefetch-epilogue" | filecheck %s --check-prefixes=CHECK,NONE
+// In as many as are copied ahead, where the run alone knows how many steps there are.
+// RUN: %xcc_opt %S/Inputs/product-of-steps.mlir --target=nvptx --chip=sm_90a "--pass-pipeline=assign-layouts, stage-operands, pipeline-loads, overlap-products, plan-shared-memory, peel-steps, epilogue-pieces, prefetch-epilogue" | filecheck %s --check-prefixes=CHECK,TWO
 // CHECK: scf.yield
 // CHECK-NEXT: }
 // CHECK-NEXT: arith.truncf

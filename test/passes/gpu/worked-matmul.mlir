@@ -1,8 +1,8 @@
 // The matmul of docs/gpu.md: what is quoted there.
 // RUN: %xcc %s --target=nvptx --chip=sm_80 --dump-stages=%t-nv --emit=gpu -o - | filecheck %s --check-prefix=NV
-// RUN: filecheck %s --check-prefix=NV-TILE < %t-nv/03-vector.mlir
+// RUN: filecheck %s --check-prefix=NV-TILE < %t-nv/04-vector.mlir
 // RUN: %xcc %s --target=amdgcn --chip=gfx942 --dump-stages=%t-amd --emit=gpu -o - | filecheck %s --check-prefix=AMD
-// RUN: filecheck %s --check-prefix=AMD-TILE < %t-amd/03-vector.mlir
+// RUN: filecheck %s --check-prefix=AMD-TILE < %t-amd/04-vector.mlir
 
 // NV-TILE: block = array<i64: 128, 64>, gpu = {group = 8 : i64, stages = 4 : i64, threads = 128 : i64}, {{.*}}reduce = [array<i64: 32>]
 // NV-TILE: scf.forall (%[[I:.*]], %[[J:.*]]) = (0, 0) to (2048, 2048) step (128, 64)

@@ -1,4 +1,4 @@
-// RUN: %xcc_opt %s --target=cpu --chip=znver4 --pass-pipeline="xt-to-linalg, mlir(canonicalize, cse), configure, tile, mlir(canonicalize, cse)" | filecheck %s
+// RUN: %xcc_opt %s --target=cpu --chip=znver4 --pass-pipeline="xt-to-linalg, mlir(canonicalize, cse), configure, %loops, tile, mlir(canonicalize, cse)" | filecheck %s
 
 // A product of bytes in groups of 4: a tile of 14 x 32 over groups, a contract for each. Each tile of rows asks for its
 // share of the next panel. Eight panels for 16 cores: a chunk is half of the rows.

@@ -1,4 +1,4 @@
-// RUN: %xcc_opt %s --pass-pipeline=tile --split-input-file | filecheck %s
+// RUN: %xcc_opt %s --pass-pipeline="%loops, tile" --split-input-file | filecheck %s
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>

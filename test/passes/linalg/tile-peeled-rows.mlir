@@ -1,4 +1,4 @@
-// RUN: %xcc_opt %s --pass-pipeline=tile | filecheck %s
+// RUN: %xcc_opt %s --pass-pipeline="peel-tails, tile" | filecheck %s
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>

@@ -1,4 +1,4 @@
-// RUN: %xcc_opt %s --target=cpu --chip=znver4 --pass-pipeline="xt-to-linalg, mlir(canonicalize, cse), configure, tile, mlir(canonicalize, cse)" --split-input-file | filecheck %s
+// RUN: %xcc_opt %s --target=cpu --chip=znver4 --pass-pipeline="xt-to-linalg, mlir(canonicalize, cse), configure, %loops, tile, mlir(canonicalize, cse)" --split-input-file | filecheck %s
 
 // A turned concatenation: whole tiles of the operand that they belong to, what is left of a dim is masked.
 // CHECK-LABEL: func.func private @turned(

@@ -1,4 +1,4 @@
-// RUN: %xcc_opt %s --pass-pipeline="tile, mlir(canonicalize), mlir(cse)" | filecheck %s
+// RUN: %xcc_opt %s --pass-pipeline="prefetch-panels, tile, mlir(canonicalize), mlir(cse)" | filecheck %s
 
 // The row of the panel that is 64 steps ahead is asked for, a cache line at a time.
 // CHECK-LABEL: func.func private @ahead(

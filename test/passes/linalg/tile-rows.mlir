@@ -1,4 +1,4 @@
-// RUN: %xcc_opt %s --target=cpu --chip=znver4 --pass-pipeline="tile" | filecheck %s
+// RUN: %xcc_opt %s --target=cpu --chip=znver4 --pass-pipeline="%loops, tile" | filecheck %s
 
 #m = affine_map<(d0, d1) -> (d0, d1)>
 #r = affine_map<(d0, d1) -> (d0)>

@@ -1,4 +1,4 @@
-// RUN: %xcc_opt %s --pass-pipeline=tile --split-input-file | filecheck %s
+// RUN: %xcc_opt %s --pass-pipeline="peel-tails, tile" --split-input-file | filecheck %s
 
 // The row's maximum and sum are computed once a row, before the loop over its columns; the last 8 columns are masked.
 // CHECK-LABEL: func.func private @softmax(

@@ -1,4 +1,4 @@
-// RUN: %xcc_opt %s --target=cpu --chip=znver5,cores=2 --pass-pipeline="xt-to-linalg, configure, tile, mlir(canonicalize), mlir(cse)" | filecheck %s
+// RUN: %xcc_opt %s --target=cpu --chip=znver5,cores=2 --pass-pipeline="xt-to-linalg, configure, %loops, tile, mlir(canonicalize), mlir(cse)" | filecheck %s
 
 // A chunk of two rows of tiles keeps its patches and products, in memory of its own: whole patches at a time, products in
 // tiles of 2 x 4 rows and a panel, results in whole tiles.

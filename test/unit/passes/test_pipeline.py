@@ -112,4 +112,4 @@ def test_default_pipelines_round_trip(target: str) -> None:
     p = get_target(target).pipeline(CompileOptions(target=target))
     assert Pipeline.parse(str(p)) == p
     assert Pipeline.parse(p.table()) == p
-    assert p.stage_names()[:4] == ("xt", "kernels", "linalg", "vector")
+    assert p.stage_names()[:4] == ("xt", "kernels", "linalg", "schedule")

@@ -18,8 +18,7 @@ from xcc.runtime.turn import Turn
 def host(monkeypatch):
     """torch's streams and memory, of a GPU that is not there."""
     state = SimpleNamespace(stream=7, captures=False)
-    monkeypatch.setattr(compat, "empty_strided_cuda",
-                        lambda shape, strides, dtype, device: torch.empty_strided(shape, strides, dtype=dtype))
+    monkeypatch.setattr(compat, "cuda_allocator", lambda device: compat.empty_strided)
     monkeypatch.setattr(compat, "current_stream", lambda device: state.stream)
     monkeypatch.setattr(compat, "captures", lambda device: state.captures)
     return state

@@ -3,9 +3,14 @@
 from types import SimpleNamespace
 
 import pytest
+import sympy
 from torch.fx.experimental import _config
+from torch.utils._sympy.functions import Max, Min
+from torch.utils._sympy.numbers import int_oo
+from torch.utils._sympy.value_ranges import ValueRanges
 
 from xcc.frontends.torch.oblivious import _clamped, _of_kernels
+from xcc.frontends.torch.size_order import decided
 
 
 class ShapeEnv:
@@ -40,3 +45,27 @@ def test_places_that_torch_leaves_open_are_those_of_python(size, index, place):
         assert _clamped(lambda _size, _index: None)(size, index) == place
         assert _clamped(lambda _size, _index: 7)(size, index) == 7
     assert _clamped(lambda _size, _index: None)(size, index) is None
+
+
+S, T, OPEN = sympy.symbols("s t open", integer=True, nonnegative=True)
+RANGES = SimpleNamespace(var_to_range={S: ValueRanges(0, int_oo), T: ValueRanges(0, 4)})
+
+
+@pytest.mark.parametrize(("condition", "answer"), [
+    (sympy.Ge(S - Min(1, S), 0), True),                             # the length of torch.diff
+    (sympy.Lt(S - Min(1, S), 0), False),
+    (sympy.Ge(S + Min(1, S) - Min(1, S + Min(1, S)), 0), True),     # and behind `prepend`
+    (sympy.Gt(Max(T, 2) + S, S + 1), True),
+    (sympy.Le(Min(4, S), S), True),
+    (sympy.Ge(Max(T, 2) - Min(S, 2), 0), True),
+    (sympy.Ne(Max(T, 2) - Min(S, 2), -1), True),
+    (sympy.Eq(Max(S, 3), Min(T, 2)), False),
+    (sympy.And(sympy.Ge(S - Min(1, S), 0), sympy.Le(S - Min(1, S), S)), True),
+    (sympy.And(sympy.Ge(S - Min(1, S), 0), sympy.Gt(S, 3)), None),
+    (sympy.Ge(S - Min(2, T), 0), None),                             # for 0 and 1 it is not
+    (sympy.Eq(S - Min(1, S), 0), None),
+    (sympy.Ge(S, 0), None),                                         # torch finds this
+    (sympy.Ge(S - Min(OPEN, S), 0), None),                          # of no known range
+])
+def test_what_holds_for_all_sizes(condition, answer):
+    assert decided(RANGES, condition) is answer

@@ -27,7 +27,8 @@ from xcc.targets.nvptx.ptxas import find_ptxas
 
 CHIPS = {**chips(), **AMD_CHIPS}
 RNG = np.random.default_rng(3)
-TO_TILES = ("xt-decompose{{fused=true}}", "xt-to-linalg", "configure{{target={target}}}", "tile")
+TO_TILES = ("xt-decompose{{fused=true}}", "xt-to-linalg", "configure{{target={target}}}", "split-rows",
+            "tile")
 
 
 def normal(*shape, dtype=np.float32):

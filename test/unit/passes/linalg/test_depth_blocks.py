@@ -72,7 +72,7 @@ def test_parts(parts, config, rows, columns):
 
 
 @pytest.mark.parametrize("config, what", [("depth = 50 : i64", "depth 50"),
-                                          ("depth = 24 : i64, staged = true", "staged"),
+                                          ("depth = 24 : i64, staged = true", "packed rows"),
                                           ("parts = 2 : i64", "parts 2")])
 def test_what_cannot_be(config, what):
     with pytest.raises(UserError, match=what):

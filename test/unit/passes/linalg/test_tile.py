@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from cpu_kernels import call, load
 
 from xcc.context import new_context, parse_module
-from xcc.passes.base import PassContext
+from xcc.passes.base import PassContext, get_pass
 from xcc.passes.linalg.configure import Configure
-from xcc.passes.linalg.tile import Tile
 from xcc.targets.cpu import chip as cpu_chip
+from xcc.targets.cpu.pipeline import DECISIONS
 
 RNG = np.random.default_rng(7)
 
 
-def tiled(text: str) -> str:
+def tiled(text: str, decisions: Sequence[str] = DECISIONS) -> str:
     module = parse_module(text, new_context(), "test")
     ctx = PassContext(chip=cpu_chip.host())
     Configure(target="cpu").run(module, ctx)
-    Tile().run(module, ctx)
+    for name in (*decisions, "tile"):
+        get_pass(name)().run(module, ctx)
     assert module.operation.verify()
     return str(module)
 

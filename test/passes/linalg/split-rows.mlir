@@ -1,5 +1,12 @@
-// RUN: %xcc_opt %s --pass-pipeline="xt-decompose{fused=true},xt-to-linalg,mlir(canonicalize),mlir(cse),configure{target=nvptx},tile,mlir(canonicalize),mlir(cse)" --target=nvptx --chip=sm_90a | filecheck %s
-// RUN: %xcc_opt %s --pass-pipeline="xt-decompose{fused=true},xt-to-linalg,mlir(canonicalize),mlir(cse),configure{target=amdgcn},tile,mlir(canonicalize),mlir(cse)" --target=amdgcn --chip=gfx942 | filecheck %s --check-prefix=AMD
+// RUN: %xcc_opt %s --pass-pipeline="xt-decompose{fused=true},xt-to-linalg,mlir(canonicalize),mlir(cse),configure{target=nvptx},split-rows,tile,mlir(canonicalize),mlir(cse)" --target=nvptx --chip=sm_90a | filecheck %s
+// RUN: %xcc_opt %s --pass-pipeline="xt-decompose{fused=true},xt-to-linalg,mlir(canonicalize),mlir(cse),configure{target=amdgcn},split-rows,tile,mlir(canonicalize),mlir(cse)" --target=amdgcn --chip=gfx942 | filecheck %s --check-prefix=AMD
+// RUN: %xcc_opt %s --pass-pipeline="xt-decompose{fused=true},xt-to-linalg,mlir(canonicalize),mlir(cse),configure{target=nvptx},split-rows" --target=nvptx --chip=sm_90a | filecheck %s --check-prefix=DECIDED
+// RUN: %xcc_opt %s --pass-pipeline="xt-decompose{fused=true},xt-to-linalg,mlir(canonicalize),mlir(cse),configure{target=nvptx},tile,mlir(canonicalize),mlir(cse)" --target=nvptx --chip=sm_90a | filecheck %s --check-prefix=PLAIN
+
+// DECIDED: func.func private @decode(
+// DECIDED-SAME: xcc.splits = 16
+// PLAIN: scf.forall {{.*}} in (8)
+// PLAIN-NOT: scf.forall
 
 // One query of 8 heads: the keys are cut into 16 parts, whose maxima and sums are arguments between output and symbols.
 // CHECK-LABEL: func.func private @decode(

@@ -1,4 +1,14 @@
-// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a "--pass-pipeline=tile, mlir(canonicalize, cse)" | filecheck %s
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a "--pass-pipeline=stream-k, tile, mlir(canonicalize, cse)" | filecheck %s
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a --pass-pipeline=stream-k | filecheck %s --check-prefix=DECIDED
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a "--pass-pipeline=tile, mlir(canonicalize, cse)" | filecheck %s --check-prefix=PLAIN
+// RUN: not %xcc_opt %s --target=nvptx --chip=sm_90a "--pass-pipeline=stream-k{tiles=5,4}, tile" 2>&1 | filecheck %s --check-prefix=WRONG
+
+// DECIDED: func.func private @product
+// DECIDED-SAME: xcc.streamed = array<i64: 3, 4>
+// PLAIN: func.func private @product(%{{.*}}: memref<192x512xf16>, %{{.*}}: memref<192x512xf16>, %{{.*}}: memref<192x192xf32>)
+// PLAIN: scf.forall (%{{.*}}, %{{.*}}) = (0, 0) to (192, 192) step (64, 64)
+// PLAIN-NOT: scf.forall
+// WRONG: streamed (5, 4) must be tiles and as many workers or more
 
 // Nine tiles: six workgroups compute one each; the steps of three tiles (24) are dealt out to four, six each, which write
 // their sums to the workspace. A second loop adds the sums of 16 rows of a tile.

@@ -1,0 +1,68 @@
+"""Which relations of sizes hold for all sizes, where they have least and largest of sizes in them.
+
+torch bounds the terms of a sum one by one, and does not find that ``s - Min(1, s)``, the length of ``torch.diff``, is
+not negative: where a slice ends is then a number that only a run can tell.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+import torch
+from torch.utils._sympy.functions import Max, Min
+from torch.utils._sympy.value_ranges import bound_sympy
+
+__all__ = ["decided", "within_range"]
+
+_TERMS = 6
+"""Least and largest of sizes that a difference is taken apart by, one inside the other; each doubles the work."""
+
+
+def decided(env: Any, condition: Any) -> bool | None:
+    """What the condition is for all sizes in the ranges of `env`; None where it depends on them, or that is not found.
+
+        s - Min(1, s) >= 0      Min(4, s) <= s      s + Min(1, s) > s - 1       are True
+    """
+    if isinstance(condition, sympy.And):
+        parts = [decided(env, part) for part in condition.args]
+        return False if False in parts else (None if None in parts else True)
+    if not isinstance(condition, sympy.core.relational.Relational):
+        return None
+    difference = condition.lhs - condition.rhs
+    if not difference.has(Min, Max) or not difference.free_symbols <= env.var_to_range.keys():
+        return None
+    least, most = _bounds(env, difference)
+    if isinstance(condition, (sympy.Eq, sympy.Ne)):
+        return isinstance(condition, sympy.Ne) if least > 0 or most < 0 else None
+    if isinstance(condition, (sympy.Le, sympy.Lt)):
+        least, most = -most, -least
+    strict = isinstance(condition, sympy.StrictGreaterThan | sympy.StrictLessThan)
+    holds, fails = (least > 0, most <= 0) if strict else (least >= 0, most < 0)
+    return True if holds else (False if fails else None)
+
+
+def within_range(number: torch.SymInt, low: int, high: int) -> bool:
+    """Whether the number is found to be in a range, both ends included, whatever its sizes are."""
+    env, expr = number.node.shape_env, number.node.expr
+    if not expr.free_symbols <= env.var_to_range.keys():
+        return False
+    least, most = _bounds(env, expr)
+    return bool(least >= low and most <= high)
+
+
+def _bounds(env: Any, expr: Any) -> tuple[Any, Any]:
+    ranges = {s: env.var_to_range[s] for s in expr.free_symbols}
+    return _least(expr, ranges, _TERMS), -_least(-expr, ranges, _TERMS)
+
+
+def _least(expr: Any, ranges: Any, terms: int) -> Any:
+    """A lower bound of `expr`; of a sum with a Min or Max, by the sums with each of its arguments in its place."""
+    for term in sympy.Add.make_args(expr) if terms else ():
+        factor, extreme = term.as_coeff_Mul()
+        if not isinstance(extreme, (Min, Max)):
+            continue
+        bounds = [_least(sympy.expand(expr - term + factor * a), ranges, terms - 1) for a in extreme.args]
+        smaller = isinstance(extreme, Min) == (factor > 0)
+        return min(bounds) if smaller else max(bounds)
+    return bound_sympy(expr, ranges).lower

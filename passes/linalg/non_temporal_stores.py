@@ -1,0 +1,33 @@
+"""Results that are not read soon are written past the caches (non-temporal stores).
+
+    func.func @k(...) attributes {xcc.config = {cpu = {stream = true, ...}, ...}}
+    ->
+    func.func @k(...) attributes {xcc.config = ..., xcc.stream}
+
+of which `tile` makes ``vector.transfer_write ... {xcc.stream}`` for the largest result; `unroll-vectors` makes machine
+vectors of it, non-temporal where the buffer's address allows. What is parked waits on the stack then. Left out, stores
+go through the caches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import ir
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.linalg.schedule.decisions import STREAM, decide, scheduled
+
+
+@register_pass
+@dataclass(frozen=True)
+class NonTemporalStores(Pass):
+    """Has results written past the caches, where the schedule wishes it."""
+
+    name: ClassVar[str] = "non-temporal-stores"
+    always: bool = False        # also where the schedule does not wish it
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            for function, schedule in scheduled(module):
+                decide(function, STREAM, self.always or schedule.cpu.stream)

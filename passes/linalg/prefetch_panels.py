@@ -1,0 +1,43 @@
+"""Prefetch of packed weights: rows of a panel ahead of the one that is read, and shares of the next panel.
+
+    %y = linalg.generic (a product)  ->  %y = linalg.generic (a product) {xcc.prefetch = 64 : i64, xcc.shares = 4 : i64}
+
+of which `tile` makes, at each step of the product's loop, ``memref.prefetch`` of the row that is ``xcc.prefetch`` steps
+further on, and of a part of the next panel, which ``xcc.shares`` tiles of rows (a power of two) ask for together
+(passes/linalg/evaluate/fetch_ahead.py). Left out, nothing is asked for. Only what lies in panels is prefetched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from xcc._mlir import ir
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.linalg.evaluate.fetch_ahead import packed_input
+from xcc.passes.linalg.kernel.kernel import is_packed
+from xcc.passes.linalg.kernel.kernel_reader import read
+from xcc.passes.linalg.kernel.reduction_body import product_operands
+from xcc.passes.linalg.schedule.decisions import PREFETCH, SHARES, decide, scheduled
+
+
+@register_pass
+@dataclass(frozen=True)
+class PrefetchPanels(Pass):
+    """Has packed operands of products prefetched, where the schedule wishes it."""
+
+    name: ClassVar[str] = "prefetch-panels"
+    rows: int = 0       # ahead; 0: as many as the schedule says
+    shares: int = 0     # of the next panel; 0: as many as the schedule says
+
+    def run(self, module: Any, ctx: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            for function, schedule in scheduled(module):
+                rows, shares = self.rows or schedule.cpu.prefetch, self.shares or schedule.cpu.shares
+                for op in read(function).ops if rows or shares else ():
+                    if not op.is_reduction:
+                        continue
+                    if product_operands(op) is not None and any(t.arg >= 0 and is_packed(a) for t, a in op.inputs):
+                        decide(op.operation, PREFETCH, rows)
+                    if packed_input(op) is not None:
+                        decide(op.operation, SHARES, shares)
