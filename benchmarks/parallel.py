@@ -3,7 +3,7 @@
     python benchmarks/parallel.py [--ranks 2] [--folder /dev/shm] [--prepare] [sums] [b1-s512] [b8-s512] [b8-token]
 
 Each time is the median of device times of graph replays, 20 behind one another, with what the caches hold then; ranks
-are processes of this script. "peers": sums by windows where they fit (xcc.runtime.peer_reduce); "library": all by
+are processes of this script. "peers": sums by windows where they fit (xcc.runtime.peer_collectives); "library": all by
 NCCL. --prepare compiles and stops.
 """
 
@@ -55,7 +55,7 @@ def of_ranks(ranks: int, peers: bool, *arguments: str) -> Any:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     env = os.environ | {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1",
-                        "MASTER_PORT": str(port), "XCC_PEER_REDUCE": str(int(peers))}
+                        "MASTER_PORT": str(port), "XCC_PEER_COLLECTIVES": str(int(peers))}
     command = [sys.executable, __file__, "--worker", *arguments]
     started = [subprocess.Popen(command, env=env | {"RANK": str(r), "LOCAL_RANK": str(r)}, text=True,
                                 stdout=subprocess.PIPE) for r in range(ranks)]

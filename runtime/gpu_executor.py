@@ -30,7 +30,7 @@ from xcc.runtime.gpu_places import GpuPlaces
 from xcc.runtime.gpu_results import GpuResults, nbytes_of
 from xcc.runtime.known_sizes import KnownSizes
 from xcc.runtime.launch_time import LaunchTime
-from xcc.runtime.peer_reduce import does_collectives
+from xcc.runtime.peer_collectives import does_collectives
 from xcc.runtime.placed_shape import PlacedShape, give_back
 from xcc.runtime.program import DTYPE_BYTES, Launch, Program
 from xcc.runtime.state import DeviceState

@@ -18,7 +18,7 @@ from typing import Any
 
 from xcc.diagnostics import UserError
 from xcc.runtime.mesh import Mesh
-from xcc.runtime.peer_reduce import PeerReduce
+from xcc.runtime.peer_collectives import PeerCollectives
 from xcc.runtime.program import DTYPE_BYTES, Collective
 from xcc.runtime.ranks import Ranks
 from xcc.runtime.stream_order import StreamOrder
@@ -83,7 +83,7 @@ class Nccl:
         ids = world.exchange("NCCL to begin", {",".join(axes): self._unique_id().hex()
                                                for axes, ranks in places.items() if ranks[0] == rank})
         self._all_axes = sorted({axes for of_rank in ids for axes in of_rank})
-        self._peers: dict[tuple[str, ...], PeerReduce] = {}
+        self._peers: dict[tuple[str, ...], PeerCollectives] = {}
         self._mesh = mesh
         for axes, ranks in places.items():
             found = ids[ranks[0]].get(",".join(axes))
@@ -103,7 +103,7 @@ class Nccl:
             axes = tuple(text.split(","))
             ranks = self._mesh.group(self._world.place.rank, axes)
             own = functions if axes in self._communicators else {}
-            self._peers[axes] = PeerReduce(self.driver, self._world, ranks, own)
+            self._peers[axes] = PeerCollectives(self.driver, self._world, ranks, own)
 
     def enqueue(self, s: Collective, dtype: str, source: int, target: int, size: int) -> None:
         """`s` of a source of `size` bytes and elements of `dtype`."""
@@ -124,6 +124,11 @@ class Nccl:
             peers.enqueue(s, dtype, source, target, size)
             return
         _CALLS[s.kind](self, s, communicator, dtype, source, target, size, place, ranks)
+
+    @property
+    def aborted(self) -> bool:
+        """Whether the communicators are gone."""
+        return self._closed.is_set()
 
     def abort(self, _reason: str = "") -> None:
         """Ends what waits for others on the GPU; nothing can be enqueued any more."""

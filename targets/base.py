@@ -180,7 +180,7 @@ class Target:
             (see xcc.compiler.bind_launches); runs once a model: makes the .so with the host program, the one
             cubin/hsaco (or a file a kernel), whatever the target's executor reads back.
         collective_kernels: (program, chip, options) -> kernels of the artifact that do collectives of `program` on
-            memory of other ranks (xcc.runtime.peer_reduce).
+            memory of other ranks (xcc.runtime.peer_collectives).
         formats: what ``--emit`` writes of all kernels as one file, best to read first: "asm", "ptx", "hsaco", ...
         code_file: (text, chip, format) -> that file; `text` is the module of the pipeline's last stage.
         text_formats: those of `formats` that a terminal may be shown.

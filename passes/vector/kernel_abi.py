@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from xcc._mlir import Module, Operation, Value, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.shared.dims import emit_dim, read_dim
+from xcc.passes.shared.dims import emit_size, read_dim
 from xcc.passes.shared.values import i64s, index, op
 from xcc.symbolic import Dim
 
@@ -84,7 +84,7 @@ def _descriptor(memref: Value, pointer: Any, dims: list[Dim] | None, symbols: Ma
     shape = [None if t.is_dynamic_dim(i) else t.get_dim_size(i) for i in range(t.rank)]
     if any(n is None for n in shape[1:]) and dims is None:
         raise CompilerBug(f"kernel-abi: {memref} has dynamic inner dims and xt.arg_dims does not give them")
-    sizes = [index(n) if n is not None else emit_dim(dims[i], symbols) if dims else index(0)
+    sizes = [index(n) if n is not None else emit_size(dims[i], symbols) if dims else index(0)
              for i, n in enumerate(shape)]
     i64 = ir.IntegerType.get_signless(64)
     arrays = f", array<{t.rank} x i64>, array<{t.rank} x i64>" if t.rank else ""

@@ -178,7 +178,7 @@ def _declare_pool(module: Module) -> None:
 
 def _nested(o: Any) -> list[Any]:
     """`o` and every op inside it."""
-    return ops_where(o, lambda _: True, outer_first=True)
+    return ops_where(o, lambda _: True, outer_first=True) if len(o.regions) else [o]
 
 
 def _free_values(o: Any) -> list[Any]:

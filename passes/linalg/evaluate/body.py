@@ -10,7 +10,6 @@ from xcc.passes.linalg.build.tile_values import Ix, V
 from xcc.passes.linalg.evaluate.pieces import Within, one_piece
 from xcc.passes.linalg.kernel.kernel import Op, Tensor
 from xcc.passes.linalg.kernel.reduction_body import is_zero
-from xcc.passes.shared.attributes import INSIDE
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
@@ -123,13 +122,9 @@ class Body:
         indices = self._places(t, read)
         if not self.ev.memory.gathers(t, indices):
             return None
-        made = self.ev.memory.load(t, indices, self.value(owner.operands[0]))
-        gather = owner_op(made.value)
-        if gather.name == "vector.gather" and _of_places(owner.operands[0]) and all(
-                a.limit is None or _clamped_to(i, size) for i, size in zip(indices, t.dims, strict=True)
-                for a in i.axes):
-            gather.attributes[INSIDE] = ir.UnitAttr.get()
-        return made
+        inside = t not in self.ev.memory.moved and _of_places(owner.operands[0]) and all(
+            a.limit is None or _clamped_to(i, size) for i, size in zip(indices, t.dims, strict=True) for a in i.axes)
+        return self.ev.memory.load(t, indices, self.value(owner.operands[0]), inside)
 
     def _index_op(self, name: str, operands: Sequence[Ix]) -> Ix:
         a, b = operands

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from xcc import symbolic
 from xcc._mlir import Value, arith_d, ir, scf_d
-from xcc.passes.linalg.build.tile_values import Axis, Ix, V
+from xcc.passes.linalg.build.tile_values import REDUCTION_ORDER, Axis, Ix, V
 from xcc.passes.linalg.evaluate.body import Body
 from xcc.passes.linalg.evaluate.online_powers import Powers
-from xcc.passes.linalg.evaluate.reduction import REDUCTION_ORDER, Reduction
+from xcc.passes.linalg.evaluate.reduction import Reduction
 from xcc.passes.linalg.kernel.kernel import Access, Op, Tensor
 from xcc.passes.linalg.kernel.online import OnlineGroup, OnlineSum, Read, hidden, last_visible, multiple, visible_keys
 from xcc.passes.linalg.kernel.reduction_body import product_operands

@@ -9,7 +9,7 @@ from xcc._mlir import Block, Operation, Value, arith_d, ir
 from xcc.dialects.tile.program import Parameter, Symbol, grid_of, parameters_of, symbols_of
 from xcc.dialects.xt.base import dims_attr
 from xcc.passes.shared.attributes import MAY_ALIAS
-from xcc.passes.shared.dims import emit_dim
+from xcc.passes.shared.dims import emit_size
 from xcc.passes.tile.lowering.body import Body
 from xcc.passes.tile.lowering.views import BufferView, physical
 from xcc.symbolic import Dim
@@ -78,7 +78,7 @@ class _Kernel:
 
     def _size(self, n: Dim) -> Any:
         """The value of a size that the program names; a number stays one."""
-        return n if isinstance(n, int) else emit_dim(n, self.values)
+        return n if isinstance(n, int) else emit_size(n, self.values)
 
 
 def _from_bits(value: Value, kind: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from xcc.options import CompileOptions
-from xcc.runtime.peer_reduce import BLOCKS, THREADS, does_collectives
+from xcc.runtime.peer_collectives import BLOCKS, THREADS, does_collectives
 from xcc.runtime.program import Buffer, Collective, For, Program
 from xcc.targets.nvptx.target import TARGET
 
@@ -32,7 +32,7 @@ def test_a_kernel_a_type(dtype: str, chip: str) -> None:
 
 @pytest.mark.parametrize(("dtype", "kind", "combine"), [
     ("i32", "all_reduce", "add"), ("f32", "all_reduce", "max"), ("f32", "reduce_scatter", "add"),
-    ("f16", "all_gather", "")])
+    ("f16", "all_to_all", "")])
 def test_the_library_does_the_rest(dtype: str, kind: Any, combine: Any) -> None:
     assert kernels(dtype, kind, combine) == ()
 
@@ -44,3 +44,9 @@ def test_the_order_of_writes_and_reads() -> None:
     order = ["bar.sync", "st.release.sys", "ld.acquire.sys", "bar.sync", "ld.volatile.global.v"]
     places = iter(found)
     assert found[0].startswith("fence.") and all(any(f.startswith(name) for f in places) for name in order), found
+
+
+@pytest.mark.parametrize("dtype", ["f16", "i64", "i1"])
+def test_a_gather_is_of_any_type(dtype: str) -> None:
+    kernel, = kernels(dtype, "all_gather", "", "sm_80")
+    assert kernel.name == "xcc_all_gather" and does_collectives(kernel.name)
