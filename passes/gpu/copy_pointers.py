@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import arith_d, ir, scf_d
+from xcc._mlir import Module, Operation, Value, arith_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_ops import constant, element_bytes, step_of
 from xcc.passes.gpu.vendor.inline_asm import inline_asm
@@ -44,17 +44,17 @@ class CopyPointers(Pass):
 
     name: ClassVar[str] = "copy-pointers"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         for loop in ops_where(module, _has_copies):
             with loop.location:
                 _carry(loop)
 
 
-def _has_copies(op: Any) -> bool:
+def _has_copies(op: Operation) -> bool:
     return op.name == "scf.for" and any(o.operation.name == GROUP for o in op.regions[0].blocks[0].operations)
 
 
-def _carry(loop: Any) -> None:
+def _carry(loop: Operation) -> None:
     """Rewrites one loop, where its copies' addresses are linear."""
     block = loop.regions[0].blocks[0]
     found = []
@@ -165,7 +165,7 @@ def _linear(value: Any, block: Any) -> list[Any] | None:
     return steps if value in moving else None
 
 
-def _copied(value: Any, steps: list[Any], counter: Any, at: Any) -> Any:
+def _copied(value: Value, steps: list[Any], counter: Any, at: Any) -> Any:
     """`value` computed at this point for the counter `at`."""
     values = {counter: at}
     for op in steps:
@@ -181,6 +181,6 @@ def _integer(pointer: Any) -> Any:
                                operands=[pointer]).results[0]
 
 
-def _opaque(value: Any) -> Any:
+def _opaque(value: Value) -> Any:
     """`value`, of which the code generator knows nothing."""
     return inline_asm("mov.b64 $0, $1;", "=l,l", [value.type], [value], effects=False)

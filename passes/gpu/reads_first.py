@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Block, Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import writes_memory
 from xcc.passes.gpu.layout.linear import Layout
@@ -38,14 +39,14 @@ class ReadsFirst(Pass):
     def acts_on(self, chip: Any) -> bool:
         return bool(chip.loads_wait_at_barriers)
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         if ctx.chip is None or not self.acts_on(ctx.chip):
             return
         for forall in ops_where(module, lambda op: op.name == "scf.forall"):
             _move(forall.regions[0].blocks[0])
 
 
-def _move(block: Any) -> None:
+def _move(block: Block) -> None:
     operations = [op.operation for op in block.operations]
     first = next((n for n, op in enumerate(operations) if op.name == REDUCTION), None)
     if first is None or any(op.name == "vector.contract" or len(op.regions) and not op.name.startswith("scf.forall.")

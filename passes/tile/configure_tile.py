@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, Value, ir
 from xcc.dialects import tile as tile_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
@@ -39,7 +39,7 @@ class ConfigureTile(Pass):
 
     name: ClassVar[str] = "configure-tile"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         warp = getattr(ctx.chip, "warp", 0)
         if not warp:
             return
@@ -51,7 +51,7 @@ class ConfigureTile(Pass):
         return bool(getattr(chip, "warp", 0))
 
 
-def _configure(func: Any, chip: Any) -> None:
+def _configure(func: Operation, chip: Any) -> None:
     products = ops_where(func, lambda op: op.name == "tile.contract")
     sizes = [prod(ir.VectorType(r.type).shape) for op in ops_where(func, lambda op: bool(len(op.results)))
              for r in op.results if isinstance(r.type, ir.VectorType)]
@@ -115,7 +115,7 @@ def _for_warpgroups(product: Any) -> bool:
         and lhs.shape[0] % 64 == 0 and lhs.shape[1] % 64 == 0 and rhs.shape[1] % 32 == 0 and rhs.shape[1] <= 256
 
 
-def _loaded(value: Any) -> bool:
+def _loaded(value: Value) -> bool:
     """Whether a tile is loaded, but for its shape."""
     if isinstance(value.owner, ir.Block):
         return False

@@ -127,7 +127,7 @@ def test_steps_that_the_run_knows(chip: str) -> None:
         return Case(kernels.product, (8,), {"a": a, "b": b, "c": np.full((200, 256), np.nan, np.float16), "slope": 0.5,
                                             "M": 64, "N": 128, "K": 64, "GROUP": 2}, {"c": np.where(c > 0, c, c / 2)})
 
-    config = {"persistent": 2} if chip == "sm_90a" else {}
+    config = {"persistent": 2, "stages": 4} if chip == "sm_90a" else {}
     program, _ = program_of(case(64), (CUDA, 0), config)
     made = tile.compile(program, "nvptx" if chip.startswith("sm") else "amdgcn", chip, keep=("plan", "gpu"), emit=False)
     assert all(word in made.stages["plan"] for word in PLANS[chip])
@@ -159,7 +159,7 @@ def test_steps_of_each_tile(chip: str) -> None:
     a, b, c = whole_numbers(400, 256), whole_numbers(256, 256), np.full((400, 256), np.nan, np.float16)
     want = np.concatenate([f64(a[r:r + 64, :r]) @ f64(b[:r]) for r in range(0, 400, 64)])
     case = Case(lower, (7, 2), {"a": a, "b": b, "c": c, "M": 64, "N": 128, "K": 64}, {"c": want})
-    program, arrays = program_of(case, (CUDA, 0), {"persistent": 3} if chip == "sm_90a" else {})
+    program, arrays = program_of(case, (CUDA, 0), {"persistent": 3, "stages": 4} if chip == "sm_90a" else {})
     made = tile.compile(program, "nvptx", chip, keep=("plan",), emit=False)
     assert ("xcc.persistent = 3" if chip == "sm_90a" else "xcc.peeled = 2") in made.stages["plan"]
     made.interpret(arrays, case.grid)

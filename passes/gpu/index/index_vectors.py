@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
 from xcc.passes.gpu.layout.tile_ops import element_bytes, owner, splat
 
@@ -14,14 +14,14 @@ __all__ = ["elements_divisor", "gather_run", "line_below", "same_along", "step_a
 _SHAPES = ("vector.broadcast", "vector.shape_cast")
 
 
-def _last(value: Any) -> int:
+def _last(value: Value) -> int:
     """The size of a vector's last dim; 1 for a scalar."""
     if not isinstance(value.type, ir.VectorType) or not ir.VectorType(value.type).rank:
         return 1
     return int(ir.VectorType(value.type).shape[-1])
 
 
-def step_along(value: Any, width: int) -> tuple[int, int] | None:
+def step_along(value: Value, width: int) -> tuple[int, int] | None:
     """How an index vector moves within each aligned run of `width` elements along its last dim.
 
     (step, divisor): neighbours differ by `step`, and the first element of each run is a multiple of `divisor`.
@@ -121,7 +121,7 @@ def _lanes_divisor(value: Any) -> int:
     return 1
 
 
-def elements_divisor(value: Any) -> int:
+def elements_divisor(value: Value) -> int:
     """A divisor of every element of an index vector."""
     fixed = splat(value)
     if fixed is not None:
@@ -165,7 +165,7 @@ def same_along(mask: Any, width: int) -> bool:
     return op.name in ("arith.andi", "arith.ori", "arith.xori") and all(same_along(v, width) for v in op.operands)
 
 
-def gather_run(op: Any, max_bytes: int) -> int:
+def gather_run(op: Operation, max_bytes: int) -> int:
     """How many neighbours along the last dim one access of a vector.gather may read: they lie together, aligned."""
     operands = list(op.operands)
     base, index = operands[:-3], operands[-3]

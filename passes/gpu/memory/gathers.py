@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from xcc._mlir import arith_d, ir, memref_d, scf_d, vector_d
+from xcc._mlir import Operation, arith_d, ir, memref_d, scf_d, vector_d
 from xcc.passes.gpu.index.index_vectors import gather_run, same_along
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import from_registers, guarded, register_groups, register_vector, registers_of
@@ -21,7 +21,7 @@ __all__ = ["Gather", "gather", "reader", "scatter"]
 class Gather:
     """The memory accesses of one thread for a gather: one for each run of neighbours that lie together in memory."""
 
-    def __init__(self, k: Any, op: Any) -> None:
+    def __init__(self, k: Any, op: Operation) -> None:
         operands = list(op.operands)
         self.k, self.op, self.layout = k, op, k.layout(op.results[0])
         self.base, *self.offsets = [k.get(v) for v in operands[:-3]]
@@ -33,7 +33,7 @@ class Gather:
         self.uniform = Gather.uniform_mask(op, self.width)
 
     @staticmethod
-    def uniform_mask(op: Any, width: int) -> bool:
+    def uniform_mask(op: Operation, width: int) -> bool:
         """Whether the mask is all on or all off in each run of `width` elements."""
         return width == 1 or same_along(op.operands[len(op.operands) - 2], width)
 
@@ -82,17 +82,17 @@ class Gather:
         copy_async(self.k, parts, (buffer, offsets, start), self.width, self.bytes, test)
 
 
-def reader(k: Any, op: Any) -> Transfer | Gather:
+def reader(k: Any, op: Operation) -> Transfer | Gather:
     """The accesses of a transfer_read or gather in its layout."""
     return Gather(k, op) if op.name == "vector.gather" else Transfer.of(k, op)
 
 
-def gather(k: Any, op: Any) -> None:
+def gather(k: Any, op: Operation) -> None:
     """vector.gather"""
     k.values[op.results[0]] = from_registers(Gather(k, op).load())
 
 
-def scatter(k: Any, op: Any) -> None:
+def scatter(k: Any, op: Operation) -> None:
     """vector.scatter: one guarded store an element."""
     operands = list(op.operands)
     base, *offsets = [k.get(v) for v in operands[:-3]]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Block, Value, arith_d, ir
 from xcc.passes.gpu.layout.registers import guarded, index, to_memory
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, StagedTile
 from xcc.passes.gpu.layout.tile_ops import owner
@@ -33,7 +33,7 @@ class LaterTiles:
         known: the value of an operation of the body that is not to be emitted, None for others.
     """
 
-    def __init__(self, k: Any, block: Any, plan: LoadsAhead, steps: Steps) -> None:
+    def __init__(self, k: Any, block: Block, plan: LoadsAhead, steps: Steps) -> None:
         self.k, self.block, self.plan, self.staged, self.steps = k, block, plan, plan.staged, steps
         self.direct, self.held = plan.copied, plan.held
         self.slots, self.ahead = plan.slots, plan.ahead
@@ -84,7 +84,7 @@ class LaterTiles:
                 warpgroup.fence_writes()
         return freed, advanced
 
-    def evaluate(self, tiles: list[StagedTile], iv: Any) -> list[Any]:
+    def evaluate(self, tiles: list[StagedTile], iv: Value) -> list[Any]:
         """Emits what the tiles need at step `iv` up to their loads, but not those that are copied directly.
 
         Returns the operations on what was loaded, which are yet to be emitted.
@@ -106,11 +106,11 @@ class LaterTiles:
                     self.k.emit(op)
         return late
 
-    def copy_later(self, iv: Any, slot: Any) -> None:
+    def copy_later(self, iv: Value, slot: Any) -> None:
         later = self.steps.later(iv, self.ahead)
         self.copy(later, slot, None if self.endless else self.steps.inside(later))
 
-    def copy(self, iv: Any, slot: Any, test: Any) -> None:
+    def copy(self, iv: Value, slot: Any, test: Any) -> None:
         """Starts the copies of step `iv` to a slot, where `test` holds, as one group; without a branch, so that the
         code around them can be scheduled between them."""
         saved = dict(self.k.values)
@@ -132,7 +132,7 @@ class LaterTiles:
         """Waits until at most so many groups of copies are under way."""
         ir.Operation.create("nvvm.cp.async.wait.group", attributes={"n": _i32(groups)})
 
-    def loaded(self, iv: Any) -> tuple[list[Any], dict[Any, Any]]:
+    def loaded(self, iv: Value) -> tuple[list[Any], dict[Any, Any]]:
         """Starts the loads of the register-staged tiles of step `iv`, without a branch around them.
 
         Returns what is to be done to what they give, and the values at that step.

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import arith_d, ir, scf_d
+from xcc._mlir import Operation, Value, arith_d, ir, scf_d
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING
 from xcc.passes.gpu.layout.registers import index
@@ -40,7 +40,7 @@ __all__ = ["PipelinedLoop", "pipelined_loop"]
 
 
 
-def pipelined_loop(k: Any, op: Any, plan: LoadsAhead) -> None:
+def pipelined_loop(k: Any, op: Operation, plan: LoadsAhead) -> None:
     """Emits the loop `op` with its tiles loaded ahead."""
     loop = PipelinedLoop(k, op, plan)
     loop.bind()
@@ -50,7 +50,7 @@ def pipelined_loop(k: Any, op: Any, plan: LoadsAhead) -> None:
 class PipelinedLoop:
     """The loop `op` over `steps`, which loads the `tiles` of later ones."""
 
-    def __init__(self, k: Any, op: Any, plan: LoadsAhead) -> None:
+    def __init__(self, k: Any, op: Operation, plan: LoadsAhead) -> None:
         self.k, self.op, self.plan = k, op, plan
         self.block = op.regions[0].blocks[0]
         self.steps = Steps.of(op)
@@ -166,7 +166,7 @@ class PipelinedLoop:
             raise UserError(f"{self.op.location}: reads behind the loop cannot be loaded in its last steps: {wrong}")
         return loads
 
-    def body(self, iv: Any, carried: list[Any], copy: Callable[[Any], None] | None = None) -> list[Any]:
+    def body(self, iv: Value, carried: list[Any], copy: Callable[[Any], None] | None = None) -> list[Any]:
         """The code of one step; what it yields. copy: starts the copies of what a slot gets that is free now."""
         k, tiles = self.k, self.tiles
         n = len(self.init)
@@ -195,7 +195,7 @@ class PipelinedLoop:
         yielded = list(self.block.operations)[-1].operands
         return [*[k.get(v) for v in yielded], *advanced]
 
-    def next_step(self, iv: Any) -> Any:
+    def next_step(self, iv: Value) -> Any:
         """The step behind `iv`, or `iv` itself, whose tiles are loaded again to no purpose, where it is the last."""
         after = self.steps.later(iv, 1)
         if self.apart:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from xcc._mlir import arith_d, gpu_d, ir, scf_d
+from xcc._mlir import Operation, arith_d, gpu_d, ir, scf_d
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.exchange.lane_exchange import lane_exchange
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING, TURNS_BYTES
@@ -35,7 +35,7 @@ PERSISTENT = "xcc.persistent"       # on an scf.forall: how many workgroups comp
 class Rounds:
     """The tiles of one workgroup. `loop` is their loop over k, `slot` where in shared memory a tile's first step is."""
 
-    def __init__(self, k: Any, forall: Any, place: Callable[[Any], None], count: Any) -> None:
+    def __init__(self, k: Any, forall: Operation, place: Callable[[Any], None], count: Any) -> None:
         problem = rounds_problem(k, forall)
         if problem:
             raise UserError(f"{forall.location}: {PERSISTENT} cannot be obeyed: {problem}")
@@ -114,7 +114,7 @@ class Rounds:
         self.k.values = saved
 
 
-def rounds_problem(k: TileKernel, forall: Any) -> str:
+def rounds_problem(k: TileKernel, forall: Operation) -> str:
     """Why a workgroup cannot compute several tiles of `forall`, one after the other; empty where it can."""
     body = forall.regions[0].blocks[0]
     loops = _loops(body)
@@ -135,7 +135,7 @@ def _loops(body: Any) -> list[Any]:
     return [op.operation for op in body.operations if op.operation.name == "scf.for"]
 
 
-def _needed(body: Any, loop: Any, plan: LoadsAhead) -> list[Any] | None:
+def _needed(body: Any, loop: Operation, plan: LoadsAhead) -> list[Any] | None:
     """The operations of `body` that the copies of `plan` and the steps of `loop` start from; None where some must not
     be done twice."""
     wanted: set[Any] = set()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import arith_d, ir, vector_d
+from xcc._mlir import Operation, arith_d, ir, vector_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
 from xcc.passes.gpu.index.index_vectors import line_below
@@ -26,7 +26,7 @@ Position = tuple[int, ...]
 
 def _view(select: Callable[[Any, Layout, Layout, Position], Position]) -> Callable[[KernelBuilder, Any], None]:
     """A handler of an op that renames positions: `select(op, source's layout, result's, position in the result)`."""
-    def handle(k: KernelBuilder, op: Any) -> None:
+    def handle(k: KernelBuilder, op: Operation) -> None:
         source = op.operands[0]
         target = k.layout(op.results[0])
         if not is_vector(source):
@@ -39,30 +39,30 @@ def _view(select: Callable[[Any, Layout, Layout, Position], Position]) -> Callab
     return handle
 
 
-def _broadcast_position(op: Any, source: Layout, target: Layout, position: Position) -> Position:
+def _broadcast_position(op: Operation, source: Layout, target: Layout, position: Position) -> Position:
     del op
     lead = len(target.shape) - len(source.shape)
     return tuple(0 if s == 1 else c for s, c in zip(source.shape, position[lead:], strict=True))
 
 
-def _transpose_position(op: Any, source: Layout, target: Layout, position: Position) -> Position:
+def _transpose_position(op: Operation, source: Layout, target: Layout, position: Position) -> Position:
     del source, target
     order = list(op.attributes["permutation"])
     return tuple(position[order.index(d)] for d in range(len(order)))
 
 
-def _reshape_position(op: Any, source: Layout, target: Layout, position: Position) -> Position:
+def _reshape_position(op: Operation, source: Layout, target: Layout, position: Position) -> Position:
     del op
     return source.unflatten(target.flatten(position))
 
 
-def step(k: KernelBuilder, op: Any) -> None:
+def step(k: KernelBuilder, op: Operation) -> None:
     """vector.step: the coordinates themselves."""
     layout = k.layout(op.results[0])
     k.values[op.results[0]] = from_registers([k.code.coordinate(layout, r, 0) for r in range(layout.registers)])
 
 
-def mask(k: KernelBuilder, op: Any) -> None:
+def mask(k: KernelBuilder, op: Operation) -> None:
     """create_mask and constant_mask: one comparison for each coordinate that differs, joined."""
     layout = k.layout(op.results[0])
     if op.name == "vector.create_mask":
@@ -137,7 +137,7 @@ reshape = _view(_reshape_position)
 transpose = _view(_transpose_position)
 
 
-def extract(k: KernelBuilder, op: Any) -> None:
+def extract(k: KernelBuilder, op: Operation) -> None:
     """vector.extract of the one element of a tile, which every thread has."""
     if is_vector(op.results[0]) or prod(ir.VectorType(op.operands[0].type).shape) != 1:
         raise CompilerBug("vector.extract of one element of many has no distribution to threads")

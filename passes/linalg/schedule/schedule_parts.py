@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Attribute, ir
 from xcc.diagnostics import UserError
 
 __all__ = ["CpuPart", "GpuPart", "Kept", "entries_of", "values_of"]
@@ -111,7 +111,7 @@ def entries_of(record: Any, always: tuple[str, ...] = ()) -> dict[str, Any]:
             if f.name in always or f.default is MISSING or getattr(record, f.name) != f.default}
 
 
-def values_of(cls: type[Any], attr: Any) -> dict[str, Any]:
+def values_of(cls: type[Any], attr: Attribute) -> dict[str, Any]:
     """The fields of `cls` in a dictionary attribute; UserError for an entry that is wrong or not among them."""
     entries, kinds = ir.DictAttr(attr), {f.name: str(f.type) for f in fields(cls)}
     found = {entries[n].name: entries[n].attr for n in range(len(entries))}
@@ -144,7 +144,7 @@ def _attr(value: Any, kind: str) -> Any:
     return ir.BoolAttr.get(value) if kind == "bool" else ir.StringAttr.get(value)
 
 
-def _value(attr: Any, kind: str) -> Any:
+def _value(attr: Attribute, kind: str) -> Any:
     """What :func:`_attr` made `attr` of."""
     if kind == _INTEGERS:
         return tuple(ir.DenseI64ArrayAttr(attr))

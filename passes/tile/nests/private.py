@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import arith_d, ir, scf_d
+from xcc._mlir import Operation, Value, arith_d, ir, scf_d
 from xcc.passes.shared.combining import combiner, rmw_kind
 from xcc.passes.shared.updates import emit_extent, neutral, update_kind
 from xcc.passes.shared.values import index, op, scalar_attr, splat_constant, vec
@@ -40,7 +40,7 @@ class Private:
     used: Any
     kind: str
 
-    def update(self, value: Any, place: Any) -> None:
+    def update(self, value: Value, place: Any) -> None:
         """A plain update of the copy."""
         old = op("memref.load", [value.type], [self.copy, place])
         combine = combiner("sum" if self.kind == "add" else self.kind, value.type)
@@ -67,7 +67,7 @@ def chunked(r: Retiler, forall: Any, updates: dict[Any, list[Any]]) -> None:
         ir.Operation.create("scf.forall.in_parallel", regions=1).regions[0].blocks.append()
 
 
-def _instances(r: Retiler, forall: Any, sizes: list[Any], low: Any, high: Any) -> None:
+def _instances(r: Retiler, forall: Operation, sizes: list[Any], low: Any, high: Any) -> None:
     """The instances from `low` to `high`, one after the other."""
     old = forall.regions[0].blocks[0]
     loop = scf_d.ForOp(low, high, index(1), [])
@@ -131,7 +131,7 @@ def _sizes(r: Retiler, forall: Any) -> list[Any]:
     return [next(dynamic) if n == _DYNAMIC else n for n in ir.DenseI64ArrayAttr(forall.attributes["staticUpperBound"])]
 
 
-def _bounds(forall: Any) -> dict[str, Any]:
+def _bounds(forall: Operation) -> dict[str, Any]:
     """The attributes of a forall over one dim, whose end is an operand."""
     one = ir.DenseI64ArrayAttr.get
     own = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 1, 0, 0]), "staticLowerBound": one([0]),
