@@ -64,12 +64,7 @@ def attention(v: OpView) -> Rule:
     out: list[Factor] = []
     out += v.factor({0: 0, 1: 0, 2: 0, **_mask(v, 0)}, {0: 0})
     if exact(q.shape[1], k.shape[1]) is not None:
-        grouped = q.shape[1] - k.shape[1] != 0 and _mask(v, 1)
-        if not grouped:
-            out += v.factor({0: Side(1), 1: Side(1), 2: Side(1), **_mask(v, 1)}, {0: Side(1)}, size=k.shape[1])
-        else:
-            out += v.factor({0: Side(1), 1: Side(1), 2: Side(1), 3: Side(v.operands[3].rank - 3)}, {0: Side(1)},
-                            size=k.shape[1])
+        out += v.factor({0: 1, 1: 1, 2: 1, **_mask(v, 1)}, {0: 1}, size=k.shape[1])
     if not v.a.causal:
         out += v.factor({0: 2, **_mask(v, 2)}, {0: 2})
     return Rule((*out, *v.factor({2: 3}, {0: 3})))

@@ -115,7 +115,7 @@ def test_a_long_sequence_is_split_where_that_is_cheaper() -> None:
     w = Weights()
     module = module_of(transformer(w, 1), F((1, 4096, 48), "f32"))
     names = names_of(sharded(module, "tp:2", w.store, chip=FAST)[0][0])
-    assert counts(names)
+    assert counts(names) == {"all_gather": 2, "reduce_scatter": 2}
 
 
 def test_weights_are_shared() -> None:
