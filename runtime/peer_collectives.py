@@ -1,5 +1,5 @@
 """Sums and gathers over GPUs of one machine by kernels of the artifact, which write into the others' memory: for sizes
-at which the library takes longer to begin than the data to go.
+at which that is quicker than the library.
 
 Windows stay as long as the process, as others have mapped them; models that come later take them again.
 """
@@ -26,6 +26,7 @@ __all__ = ["BLOCKS", "FLAGS", "THREADS", "PeerCollectives", "does_collectives", 
 BLOCKS, THREADS = 64, 512
 FLAGS = 1 << 16                 # bytes of flags at the beginning of a window
 MOST_RANKS = FLAGS // (4 * BLOCKS)
+LEAST = 1 << 20                # bytes of a source: for less the library is quicker
 PUSHED = 16 << 20               # bytes that a rank sends: for more the library is as fast
 _HANDLE_BYTES = 64              # CUipcMemHandle
 _LAZY_ACCESS = 1                # CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
@@ -126,7 +127,7 @@ class PeerCollectives:
     def takes(self, s: Collective, dtype: str, source: int, target: int, size: int) -> bool:
         """Whether it can do `s` of these bytes."""
         return self.ready and kernel_name(s.kind, s.combine, dtype) in self._functions \
-            and self._window is not None and size <= self._window.slot and not (size | source | target) % 16
+            and self._window is not None and LEAST <= size <= self._window.slot and not (size | source | target) % 16
 
     def enqueue(self, s: Collective, dtype: str, source: int, target: int, size: int) -> None:
         """Does it, on the stream that the driver uses."""

@@ -98,6 +98,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeNccl:
 def windows(monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
     monkeypatch.setattr(peer_collectives, "_FREE", made := {})
     monkeypatch.setattr(peer_collectives, "PUSHED", 1 << 16)
+    monkeypatch.setattr(peer_collectives, "LEAST", 0)
     return made
 
 
