@@ -29,7 +29,6 @@ MOST_THREADS = 1024     # of these workgroups
 TOGETHER = 4    # instances of a workgroup, where a warp has each
 STAGES = 3      # of a loop whose products are loaded ahead of
 MOST_STAGES = 6     # likewise of warpgroups, whose products run on into the next step
-MOST_RESIDENT = 2   # workgroups of a core, likewise: they compute all instances, one after the other
 
 
 @register_pass
@@ -94,9 +93,7 @@ def _warpgroups(products: list[Any], chip: Any) -> dict[str, int]:
     if not all(_loaded(v) for op in products for v in list(op.operands)[:2]):
         return chosen | {"stages": 2}
     bytes = max(map(_step_bytes, products))
-    stages = max(2, min(MOST_STAGES, chip.shared_bytes // bytes))
-    resident = max(1, min(MOST_RESIDENT, chip.shared_bytes // (stages * bytes)))
-    return chosen | {"stages": stages, "persistent": chip.cores * resident}
+    return chosen | {"stages": max(2, min(MOST_STAGES, chip.shared_bytes // bytes))}
 
 
 def _step_bytes(product: Any) -> int:
