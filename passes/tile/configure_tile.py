@@ -20,8 +20,7 @@ from xcc.passes.walk import ops_where
 
 ROW = 8         # elements of a thread, of the largest tile
 MOST = 512      # threads, of a program without products
-REDUCED = 16    # elements of a thread, of the largest tile, where tiles are reduced: threads wait for each other less
-OF_A_WARP = 32  # likewise where one warp reduces a tile, by itself
+REDUCED = 32    # elements of a thread, of the largest tile, where tiles are reduced: threads wait for each other less
 MOST_REDUCING = 256     # threads, likewise
 PRODUCT = 64    # sums of a thread's, of a product's tile
 COPIES = 8      # workgroups of a core, at most, that keep copies of buffers in shared memory, which they update
@@ -81,8 +80,6 @@ def _threads(func: Any, elements: int, chip: Any) -> int:
     """Of an instance without products, whose largest tile has so many elements."""
     if not ops_where(func, lambda op: op.name == "tile.reduce"):
         return min(MOST, max(chip.warp, _power(elements // ROW)))
-    if elements <= chip.warp * OF_A_WARP:
-        return int(chip.warp)
     return min(MOST_REDUCING, max(chip.warp, _power(elements // REDUCED)))
 
 
