@@ -20,8 +20,7 @@ from xcc.passes.walk import ops_where
 
 ROW = 8         # elements of a thread, of the largest tile
 MOST = 512      # threads, of a program without products
-REDUCED = 16    # elements of a thread, of the largest tile, where tiles are reduced: threads wait for each other less
-OF_A_WARP = 32  # likewise where one warp reduces a tile, by itself
+REDUCED = 32    # elements of a thread, of the largest tile, where tiles are reduced: threads wait for each other less
 MOST_REDUCING = 256     # threads, likewise
 PRODUCT = 64    # sums of a thread's, of a product's tile
 COPIES = 8      # workgroups of a core, at most, that keep copies of buffers in shared memory, which they update
@@ -29,7 +28,6 @@ MOST_THREADS = 1024     # of these workgroups
 TOGETHER = 4    # instances of a workgroup, where a warp has each
 STAGES = 3      # of a loop whose products are loaded ahead of
 MOST_STAGES = 6     # likewise of warpgroups, whose products run on into the next step
-MOST_RESIDENT = 2   # workgroups of a core, likewise: they compute all instances, one after the other
 
 
 @register_pass
@@ -82,8 +80,6 @@ def _threads(func: Any, elements: int, chip: Any) -> int:
     """Of an instance without products, whose largest tile has so many elements."""
     if not ops_where(func, lambda op: op.name == "tile.reduce"):
         return min(MOST, max(chip.warp, _power(elements // ROW)))
-    if elements <= chip.warp * OF_A_WARP:
-        return int(chip.warp)
     return min(MOST_REDUCING, max(chip.warp, _power(elements // REDUCED)))
 
 
@@ -94,9 +90,7 @@ def _warpgroups(products: list[Any], chip: Any) -> dict[str, int]:
     if not all(_loaded(v) for op in products for v in list(op.operands)[:2]):
         return chosen | {"stages": 2}
     bytes = max(map(_step_bytes, products))
-    stages = max(2, min(MOST_STAGES, chip.shared_bytes // bytes))
-    resident = max(1, min(MOST_RESIDENT, chip.shared_bytes // (stages * bytes)))
-    return chosen | {"stages": stages, "persistent": chip.cores * resident}
+    return chosen | {"stages": max(2, min(MOST_STAGES, chip.shared_bytes // bytes))}
 
 
 def _step_bytes(product: Operation) -> int:

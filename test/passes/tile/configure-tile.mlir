@@ -3,7 +3,7 @@
 
 // Operands that are loaded in whole blocks are for instructions of warpgroups, where a chip has these.
 // CHECK-LABEL: func.func @product(
-// GROUPS-SAME: gpu = {persistent = 132 : i64, stages = 6 : i64, threads = 256 : i64, warpgroup = 1 : i64}
+// GROUPS-SAME: gpu = {stages = 6 : i64, threads = 256 : i64, warpgroup = 1 : i64}
 // WAVES-SAME: gpu = {stages = 2 : i64, threads = 256 : i64}
 func.func @product(%a: memref<?x?xf16>, %b: memref<?x?xf16>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
   %c0 = arith.constant 0 : index
