@@ -26,7 +26,7 @@ from xcc.runtime.mesh import Mesh
 from xcc.runtime.program import Collective, Program, to_json
 from xcc.runtime.world import World, world
 
-__all__ = ["FOLDER", "Part", "Ranks", "mesh_of", "part_of_rank"]
+__all__ = ["FOLDER", "Part", "Ranks", "any_rank", "mesh_of", "part_of_rank"]
 
 FOLDER = "ranks"
 """The folder in an artifact that holds the parts of the ranks after the first."""
@@ -54,6 +54,13 @@ def part_of_rank(artifact: Artifact, rank: int) -> Artifact:
     said = artifact.manifest.get("ranks", [])
     facts = said[rank] if isinstance(said, list) and rank < len(said) and isinstance(said[rank], dict) else {}
     return Artifact(artifact.manifest | facts, program, members, artifact.weights)
+
+
+def any_rank(artifact: Artifact) -> Artifact:
+    """The program of a model whose ranks all have the same one, as a model that does not say whom it communicates with:
+    the caller tells its executor."""
+    own = part_of_rank(artifact, 0)
+    return replace(own, manifest={k: v for k, v in own.manifest.items() if k not in ("mesh", "ranks")})
 
 
 class Part:
