@@ -13,6 +13,7 @@ from xcc.frontends.shared.helpers import element, scalar
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.registry import aten
 from xcc.runtime.mesh import Mesh
+from xcc.symbolic import floordiv, mod
 
 _COMBINE = {"sum": "add", "avg": "add", "product": "mul", "min": "min", "max": "max"}
 _PLAIN, _AUTOGRAD = "_c10d_functional", "_c10d_functional_autograd"
@@ -54,10 +55,20 @@ def _all_gather(cx: Context, x: Any) -> Any:
     return xt.all_gather(x, axes=axes, dim=0, ranks=ranks) if axes else x
 
 
+def _divisible(x: Any, ranks: int) -> Any:
+    """`x` with a first dim that is known to have a part for each rank. The model's code has made sure that it has: a run
+    whose sizes differ is refused."""
+    size, *rest = xt.shape_of(x)
+    if isinstance(size, int) or mod(size, ranks) == 0:
+        return x
+    return xt.reshape(x, shape=(floordiv(size, ranks) * ranks, *rest))
+
+
 def _reduce_scatter(cx: Context, x: Any) -> Any:
     axes, ranks = _group(cx)
     combine = _combine(cx)
-    return _mean(cx, xt.reduce_scatter(x, axes=axes, dim=0, ranks=ranks, combine=combine), ranks) if axes else x
+    return _mean(cx, xt.reduce_scatter(_divisible(x, ranks), axes=axes, dim=0, ranks=ranks,
+                                           combine=combine), ranks) if axes else x
 
 
 @aten("all_reduce.default", namespace=_PLAIN)
@@ -100,7 +111,10 @@ def all_to_all_single(cx: Context) -> Any:
     if len({*sent, *got}) > 1:
         cx.fail(f"parts of {[str(d) for d in sent]} and {[str(d) for d in got]} are not of one size")
     axes, ranks = _group(cx)
-    return xt.all_to_all(cx.tensor("input"), axes=axes, split=0, concat=0, ranks=ranks) if axes else cx.tensor("input")
+    x = cx.tensor("input")
+    if not axes:
+        return x
+    return xt.reshape(xt.all_to_all(_divisible(x, ranks), axes=axes, split=0, concat=0, ranks=ranks), shape=xt.shape_of(x))
 
 
 @aten("broadcast.default", namespace=_PLAIN)
