@@ -2,7 +2,8 @@
 
 ``manifest["mesh"]`` has the axes of the mesh. Rank 0's program, kernels and manifest entries are the artifact's own;
 rank R's program is ``ranks/R/program.json``, members that differ from rank 0's are ``ranks/R/<member>``, and
-``manifest["ranks"][R]`` has the manifest's entries that differ.
+``manifest["ranks"][R]`` has the manifest's entries that differ. With ``manifest["own_weights"]`` each rank loads an
+artifact of its own, which is the others' but for the weights' bytes.
 """
 
 from __future__ import annotations
@@ -117,7 +118,8 @@ def _met(artifact: Artifact, part: Artifact, mesh: Mesh, place: Place) -> Ranks:
 
 def _digest(artifact: Artifact) -> str:
     """Tells artifacts apart, those that were never written, too."""
-    manifest = {k: v for k, v in artifact.manifest.items() if k != "sha256"}
+    differ = ("sha256", "weights_sum") if artifact.manifest.get("own_weights") else ("sha256",)
+    manifest = {k: v for k, v in artifact.manifest.items() if k not in differ}
     h = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode())
     h.update(json.dumps(to_json(artifact.program)).encode())
     for path, data in sorted(artifact.members.items()):

@@ -124,7 +124,7 @@ def compile_graph(module: Any, options: BackendOptions, static: Sequence[int] = 
                         "options={'strict': True} such ops run in torch")
     for line in missing:
         warnings.warn(f"{line}: xcc has no converter; it runs in torch", stacklevel=2)
-    if whole is module:
+    if whole is None:
         return _compiled(module, place, options, static, freeze)
     parameters = [n for n in whole.graph.nodes if n.op == "placeholder"]
     constant = {parameters[n] for n in static}

@@ -56,8 +56,8 @@ def _all_gather(cx: Context, x: Any) -> Any:
 
 
 def _divisible(x: Any, ranks: int) -> Any:
-    """`x` with a first dim that is known to have a part for each rank. The model's code has made sure that it has: a run
-    whose sizes differ is refused."""
+    """`x` with a first dim that is known to have a part for each rank. Traces guard that it has; a run in which it has
+    not is refused."""
     size, *rest = xt.shape_of(x)
     if isinstance(size, int) or mod(size, ranks) == 0:
         return x
@@ -114,7 +114,8 @@ def all_to_all_single(cx: Context) -> Any:
     x = cx.tensor("input")
     if not axes:
         return x
-    return xt.reshape(xt.all_to_all(_divisible(x, ranks), axes=axes, split=0, concat=0, ranks=ranks), shape=xt.shape_of(x))
+    moved = xt.all_to_all(_divisible(x, ranks), axes=axes, split=0, concat=0, ranks=ranks)
+    return xt.reshape(moved, shape=xt.shape_of(x))
 
 
 @aten("broadcast.default", namespace=_PLAIN)

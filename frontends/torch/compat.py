@@ -78,7 +78,7 @@ def process_group(name: str) -> Any:
     from torch.distributed import distributed_c10d
 
     try:
-        return distributed_c10d._resolve_process_group(cast(Any, name))
+        return cast(Any, distributed_c10d)._resolve_process_group(name)
     except (RuntimeError, ValueError, KeyError):
         return None
 

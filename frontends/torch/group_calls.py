@@ -33,5 +33,5 @@ class TorchGroups(GroupCollectives):
         """Looked up in each run, as it may be another one of that name. UserError where there is none any more."""
         group = compat.process_group(self._names[axes])
         if group is None:
-            raise UserError(f"there is no process group '{self._names[axes]}' any more, which the graph was compiled for")
+            raise UserError(f"there is no process group '{self._names[axes]}' any more, which the graph is for")
         return group, group.rank(), group.size()

@@ -52,8 +52,8 @@ def mesh_of_groups(rank: int, size: int, groups: Mapping[str, Sequence[int]]) ->
 
 
 def _runs(ranks: Sequence[int]) -> list[Run] | None:
-    """The distances in `ranks` and how often each is repeated, the least first: ranks (1, 2, 5, 6) are 2 with a distance
-    of 1, twice with one of 4. None where they do not lie so."""
+    """The distances in `ranks` and how often each comes, the least first: (1, 2, 5, 6) are 2 ranks at a distance
+    of 1, twice at one of 4. None where they do not lie so."""
     at = [r - ranks[0] for r in ranks]
     runs = []
     while len(at) > 1:

@@ -18,13 +18,12 @@ from xcc.frontends.torch.group_mesh import mesh_of_groups
 from xcc.runtime.mesh import Mesh
 from xcc.runtime.program import COMBINED_TYPES
 
-__all__ = ["REDUCE_OPS", "Groups", "groups_of", "is_begun_elsewhere", "is_collective", "is_compiled", "known_groups"]
+__all__ = ["REDUCE_OPS", "Groups", "groups_of", "is_collective", "is_compiled", "is_wait", "known_groups"]
 
 REDUCE_OPS = ("avg", "max", "min", "product", "sum")
 """What ranks combine by, as torch calls it, where all libraries of collectives have it."""
 
 _NAMESPACES = ("_c10d_functional", "_c10d_functional_autograd")
-_WAIT = "_c10d_functional.wait_tensor.default"
 
 
 @dataclass(frozen=True)
@@ -72,9 +71,8 @@ def groups_of(graph: Any) -> Groups:
 
 
 def is_compiled(node: Any) -> bool:
-    """Whether a collective is one that compiled code does, or waits for such a one. What another graph or eager code has
-    begun is waited for by torch, as the parts of uneven all-to-alls are sent, and what few libraries combine is combined.
-    """
+    """Whether compiled code does the collective, or has done what it waits for. What another graph or eager code has
+    begun, parts of other sizes, and what few libraries combine, are torch's."""
     source = _source(node)
     if source is not node:
         return is_collective(source) and is_compiled(source)
@@ -87,14 +85,14 @@ def is_compiled(node: Any) -> bool:
     return not combine or combine in REDUCE_OPS and all(_combined(t.dtype, combine) for t in tensors)
 
 
-def is_begun_elsewhere(node: Any) -> bool:
-    """Whether the node waits for what another graph or eager code has begun."""
-    return not is_collective(_source(node))
+def is_wait(node: Any) -> bool:
+    """Whether the node waits for a collective."""
+    return str(node.target) == "_c10d_functional.wait_tensor.default"
 
 
 def _source(node: Any) -> Any:
     """What a node waits for; the node itself where it does not wait."""
-    if str(node.target) != _WAIT:
+    if not is_wait(node):
         return node
     source = node.args[0]
     while source.target is operator.getitem:

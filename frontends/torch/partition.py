@@ -19,7 +19,7 @@ from torch.utils import _pytree
 from xcc.diagnostics import UserError
 from xcc.frontends.torch.dtypes import NAMES
 from xcc.frontends.torch.fx_facts import CHECKS, source_of
-from xcc.frontends.torch.groups import is_begun_elsewhere, is_collective, is_compiled, known_groups
+from xcc.frontends.torch.groups import is_collective, is_compiled, is_wait, known_groups
 from xcc.frontends.torch.repeated import draw_of
 from xcc.targets.base import get_target, target_names
 from xcc.targets.hints import called
@@ -55,18 +55,18 @@ def supported_ops() -> frozenset[str]:
 
 def partitioned(module: Any, together: bool = True) -> tuple[Any, list[str]]:
     """`module` with its parts as submodules ``xcc_part_N``, and which ops xcc cannot compile: ``FILE:LINE: OP`` each.
-    The module itself, where all of it can be compiled.
+    None, where all of it can be compiled.
 
-    together: collectives are compiled. Where they are not, or wait for what eager code has begun, they are torch's, and
-    not listed.
+    together: collectives are compiled; where they are not, they are torch's, and not listed, as waits for torch's own
+    never are.
     """
     compiled = _Supported(together and known_groups(module.graph) is not None)
     left = [n for n in module.graph.nodes if n.op == "call_function" and not compiled(n) and not _is_write(n)]
     if not left:
-        return module, []
+        return None, []
     missing: dict[str, None] = {}
     for node in left:
-        if not is_collective(node) or together and not is_begun_elsewhere(node):
+        if not is_collective(node) or together and not is_wait(node):
             strange = "".join(f" of {name}" for name in sorted(_strange(node)))
             missing.setdefault(f"{source_of(node)}: {node.target}{strange}".removeprefix(": "))
     cut = CapabilityBasedPartitioner(module, compiled, allows_single_node_partition=True)

@@ -211,6 +211,90 @@ def sequence(_: str) -> Any:
     return compared(spread, 1)
 
 
+class Talk(nn.Module):
+    """Each functional collective, among all ranks and in groups of one; weights differ from rank to rank."""
+
+    def __init__(self, group: Any, alone: Any) -> None:
+        super().__init__()
+        torch.manual_seed(dist.get_rank())
+        self.group, self.alone, self.weight = group, alone, nn.Parameter(torch.randn(WIDTH, WIDTH))
+
+    def forward(self, x: Any) -> Any:
+        y, group = x @ self.weight, self.group
+        ops = torch.ops._c10d_functional
+        combined = [funcol.all_reduce(y, op, group) for op in ("sum", "max", "min", "product")]
+        gathered = funcol.all_gather_tensor(y, 1, group)
+        scattered = funcol.reduce_scatter_tensor(y, "sum", 1, group)
+        swapped = funcol.all_to_all_single(y, None, None, group)
+        sent = funcol.broadcast(y, 1, group)
+        several = [ops.wait_tensor(t) for t in ops.all_gather_into_tensor_coalesced([y, y + 1], 2, group.group_name)]
+        kept = funcol.all_reduce(y, "sum", self.alone)
+        return [funcol.wait_tensor(t) for t in (*combined, gathered, scattered, swapped, sent)] + several + [kept]
+
+
+def exported(folder: str) -> Any:
+    """Distances from eager: of the program compiled in the process, and loaded from the file."""
+    alone = [dist.new_group([n]) for n in range(2)][dist.get_rank()]
+    model, x = Talk(dist.group.WORLD, alone), data((6, WIDTH))[0]
+    with torch.no_grad():
+        want = model(x)
+    compiled = xcc.compile(torch.export.export(model, (x,)))
+    path = f"{folder}/{dist.get_rank()}.xcm"
+    compiled.save(path)
+    out = []
+    for own in (compiled, xcc.load(path)):
+        made = own.run({"x": x.numpy()}).values()
+        out.append(max(float((torch.from_numpy(a) - b).abs().max()) for a, b in zip(made, want, strict=True)))
+    call = xcc.torch.function(compiled)
+    out.append(max(float((a - b).abs().max()) for a, b in zip(call(x), want, strict=True)))
+    return [out, compiled.artifact.manifest["mesh"]]
+
+
+def between(_: str) -> Any:
+    """Collectives of compiled code between eager ones of its group, begun before and waited for inside or behind."""
+    group = dist.group.WORLD
+    rank = float(dist.get_rank())
+
+    @torch.compile(backend="xcc", options={"strict": True}, fullgraph=True)
+    def inside(x: Any, begun: Any) -> Any:
+        return funcol.all_reduce(x * 2, "sum", group) + torch.ops._c10d_functional.wait_tensor(begun)
+
+    with torch.no_grad(), counted() as found:
+        for n in range(3):
+            first = torch.full((5,), rank + n)
+            work = dist.all_reduce(first, async_op=True)
+            begun = torch.ops._c10d_functional.all_reduce(torch.full((5,), rank), "sum", group.group_name)
+            y = inside(torch.full((5,), rank), begun)
+            last = torch.full((5,), rank)
+            dist.all_reduce(last)
+            work.wait()
+            assert y.tolist() == [3.0] * 5 and last.tolist() == [1.0] * 5 and first.tolist() == [1.0 + 2 * n] * 5
+    return found
+
+
+def refused(_: str) -> Any:
+    """What is said of parts that are not even, and that torch sends them."""
+    group = dist.group.WORLD
+    x = torch.ones(3, 2)
+
+    class Uneven(nn.Module):
+        def forward(self, x: Any) -> Any:
+            sizes = [1, 2] if dist.get_rank() == 0 else [2, 1]
+            return funcol.wait_tensor(funcol.all_to_all_single(x, sizes, sizes, group))
+
+    said = []
+    program = torch.export.export(Uneven(), (x,))
+    for compiled in (lambda: xcc.compile(program), lambda: torch.compile(Uneven(), backend="xcc", options={
+            "strict": True})(x)):
+        try:
+            compiled()
+            said.append("no error")
+        except Exception as e:
+            said.append(str(e))
+    left = torch.compile(Uneven(), backend="xcc")(x)
+    return [said, bool((left == Uneven()(x)).all())]
+
+
 if __name__ == "__main__":
     dist.init_process_group("gloo")
     with warnings.catch_warnings(record=True) as said:

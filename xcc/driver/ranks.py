@@ -67,13 +67,14 @@ def _compile_once(model: Any, mesh: Mesh, options: CompileOptions, pipeline: Pip
                   observer: Observer | None, emit: bool) -> Compiled:
     """One program for all ranks of `mesh`, with the weights that this one has."""
     if options.mesh:
-        raise UserError(f"mesh {options.mesh}: the program has collectives already, among the ranks of the mesh {mesh}: "
-                        "compile it without a mesh")
+        raise UserError(f"mesh {options.mesh}: the program has collectives of its own, among ranks of the mesh {mesh}: "
+                        "compile it without another")
     _check(replace(options, mesh=str(mesh)))
     compiled = compile_versions(model, options, pipeline, stop, observer, emit)
     if compiled.artifact is None:
         return compiled
-    return replace(compiled, artifact=combine_ranks(mesh, [compiled.artifact] * mesh.size))
+    artifact = combine_ranks(mesh, [compiled.artifact] * mesh.size)
+    return replace(compiled, artifact=replace(artifact, manifest=artifact.manifest | {"own_weights": True}))
 
 
 def _check(options: CompileOptions) -> None:
