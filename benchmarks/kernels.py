@@ -161,7 +161,7 @@ def _product(drawn: Callable[..., torch.Tensor], n: int, device: str) -> Ways:
     a, b = drawn(n, n), drawn(n, n)
     c = torch.empty_like(a)
     tile = {"M": 64, "N": 128, "K": 64, "GROUP": 4} if device == "cpu" else \
-        {"M": 128, "N": 256 if n > 1024 else 64, "K": 64, "GROUP": 8}
+        {"M": 128, "N": 256 if n > 1024 else 64, "K": 64, "GROUP": 16 if n > 2048 else 8}
     grid = (-(-n // tile["M"]) * -(-n // tile["N"]),)
     return {"kernel": lambda: kernels.product[grid](a, b, c, 0.01, **tile),
             "torch": lambda: F.leaky_relu_(torch.mm(a, b, out=c)), "own": _own(lambda a, b: F.leaky_relu(a @ b), a, b)}

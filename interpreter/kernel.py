@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, Value, ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.faults import Report
 from xcc.interpreter.machine import Machine, Options
@@ -51,7 +51,7 @@ class Block:
 class _Source:
     """An op's text for messages, made when asked for."""
 
-    def __init__(self, op: Any) -> None:
+    def __init__(self, op: Operation) -> None:
         self._op = op
         self.name: str = op.operation.name
         self._text = ""
@@ -89,7 +89,7 @@ class Kernel:
     def slot_count(self) -> int:
         return len(self._slots)
 
-    def slot(self, value: Any) -> int:
+    def slot(self, value: Value) -> int:
         """The environment slot of an SSA value."""
         return self._slots.setdefault(value, len(self._slots))
 
@@ -193,11 +193,11 @@ def _dim(attr: Any) -> symbolic.Dim:
     return symbolic.parse(attr.value) if isinstance(attr, ir.StringAttr) else int(ir.IntegerAttr(attr).value)
 
 
-def find_kernel(module: Any, name: str) -> Any:
+def find_kernel(module: Module, name: str) -> Any:
     """The function `name` of `module`, a gpu.func where there is one; UserError when there is none."""
     found = []
 
-    def visit(op: Any) -> Any:
+    def visit(op: Operation) -> Any:
         if op.name in ("gpu.func", "func.func") and ir.StringAttr(op.attributes["sym_name"]).value == name:
             found.append(op.opview)
         return ir.WalkResult.ADVANCE
@@ -208,7 +208,7 @@ def find_kernel(module: Any, name: str) -> Any:
     return next((op for op in found if op.operation.name == "gpu.func"), found[0])
 
 
-def run_kernel(module: Any, name: str, grid: tuple[int, int, int], block: tuple[int, int, int],
+def run_kernel(module: Module, name: str, grid: tuple[int, int, int], block: tuple[int, int, int],
                buffers: Sequence[Array], scalars: Sequence[Any] = (), options: Options | None = None,
                dynamic_shared: int = 0) -> Report:
     """Runs the kernel `name` of `module` (text, or an ir.Module at stage `gpu`); `buffers` are changed in place.

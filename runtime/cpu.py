@@ -98,6 +98,8 @@ class CpuExecutor:
         first = program.inputs[0] if program.inputs else 0
         row = slice(first, first + len(program.inputs))     # where the inputs' pointers are one after the other
         self._inputs = row if list(program.inputs) == [*range(row.start, row.stop)] else None
+        self._outputs = slice(self._own[0], self._own[-1] + 1) \
+            if self._own and self._own == [*range(self._own[0], self._own[-1] + 1)] else None
         self._updated = {output: program.inputs.index(source) for output, source in program.updates}
         self._plain = not self._limits and all(         # outputs are what the kernels write
             m is not None or i in self._updated for i, m in zip(program.outputs, self._output_memory, strict=True))
@@ -180,7 +182,8 @@ class CpuExecutor:
             self._place_empty(self.memory.address + plan.void, [*zip(self.program.inputs, inputs, strict=True),
                                                               *zip(self.program.outputs, outputs, strict=True),
                                                               *self._arrays.items()])
-        self._call()
+        if status := self._main(self._pointers, self._symbols):
+            self._refuse(status)
         if not self._plain:
             outputs = [self._result(n, out, plan.outputs[n]) for n, out in enumerate(outputs)]
         return self._written(outputs, given) if given else outputs
@@ -218,35 +221,41 @@ class CpuExecutor:
 
     def run_at(self, inputs: Sequence[int], symbols: Mapping[str, int], outputs: Sequence[int]) -> None:
         """Runs on the addresses of contiguous `inputs`, in the program's order, and writes to the addresses `outputs`,
-        one for each of :attr:`own_outputs`. 0 is the address of what has no element."""
-        plan = self.memory.plan(symbols)
-        pointers = self._pointers
+        one for each of :attr:`own_outputs`. 0 is the address of what has no element. The same dict of symbols has the
+        same values in the next run."""
+        memory, pointers = self.memory, self._pointers
+        plan = None
+        if memory.ready_for is not symbols:
+            plan = memory.plan(symbols)
+            memory.place(plan)
         if self._inputs is not None:
             pointers[self._inputs] = inputs
         else:
             for i, address in zip(self.program.inputs, inputs, strict=True):
                 pointers[i] = address
-        self.memory.place(plan)
-        for i, address in zip(self._own, outputs, strict=True):
-            pointers[i] = address
-        if plan.void:
-            empty = self.memory.address + plan.void
+        if self._outputs is not None:
+            pointers[self._outputs] = outputs
+        else:
+            for i, address in zip(self._own, outputs, strict=True):
+                pointers[i] = address
+        if plan is not None and plan.void:
+            empty = memory.address + plan.void
             for i in (*self.program.inputs, *self._own):
                 pointers[i] = pointers[i] or empty
             self._place_empty(empty, [*self._arrays.items()])
-        self._call()
+        if status := self._main(pointers, self._symbols):
+            self._refuse(status)
 
     def output(self, n: int) -> Any:
         """After :meth:`run_at`: a copy of output `n`, cut to its size."""
         return self._result(n, None, ())
 
-    def _call(self) -> None:
-        status = self._main(self._pointers, self._symbols)
+    def _refuse(self, status: int) -> None:
+        """The error of a run that has returned `status`."""
         if status == FAILED and self._collectives is not None:
             raise self._collectives.failure()
-        if status:
-            env = {name: int(self._symbols[k]) for k, name in enumerate(self._names)}
-            raise UserError(refusal(requirements(self.program)[status - 1], env))
+        env = {name: int(self._symbols[k]) for k, name in enumerate(self._names)}
+        raise UserError(refusal(requirements(self.program)[status - 1], env))
 
     def profile(self, inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[LaunchTime]:
         """Each kernel launch and its median seconds, after one whole run on `inputs`."""

@@ -55,7 +55,7 @@ def _runs(version: Version, capability: tuple[int, int]) -> tuple[str, ...]:
     if not newer:
         return ()
     there = {path[path.rfind("."):] for path in version.members if path.startswith("kernels/")}
-    if capability[0] == wanted[0] and (CUBIN in there or not there):
+    if not there or capability[0] == wanted[0] and CUBIN in there:
         return CUBIN, PTX
     return (PTX,) if PTX in there else ()
 

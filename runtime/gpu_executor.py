@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from math import prod
 from typing import Any
 
@@ -29,10 +30,11 @@ from xcc.runtime.gpu_places import GpuPlaces
 from xcc.runtime.gpu_results import GpuResults, nbytes_of
 from xcc.runtime.known_sizes import KnownSizes
 from xcc.runtime.launch_time import LaunchTime
-from xcc.runtime.peer_reduce import does_collectives
+from xcc.runtime.peer_collectives import does_collectives
 from xcc.runtime.placed_shape import PlacedShape, give_back
 from xcc.runtime.program import DTYPE_BYTES, Launch, Program
 from xcc.runtime.state import DeviceState
+from xcc.runtime.stream_order import StreamOrder
 
 __all__ = ["GpuExecutor"]
 
@@ -63,6 +65,7 @@ class GpuExecutor:
         self._results = GpuResults(driver, program, self._body.address)
         if communicator is not None:
             communicator.use(self._loaded(holders or {}, dict.fromkeys(filter(does_collectives, holders or {}), 0)))
+        self._order: StreamOrder | None = None if communicator is None else communicator.order
         self._own = self._places.own
         self._limits = self._places.planner.limits      # of sizes that the run tells
         self._captured: list[Any] = []      # host memory that graphs of callers read
@@ -114,11 +117,16 @@ class GpuExecutor:
         self.driver.enter()
         self.driver.use(stream)
         try:
-            return self._run_from(inputs, symbols, out or [None] * len(self.program.outputs), stream,
-                                  in_place and self.driver.edits_graphs, borrow)
+            with self._in_order(stream):
+                return self._run_from(inputs, symbols, out or [None] * len(self.program.outputs), stream,
+                                      in_place and self.driver.edits_graphs, borrow)
         finally:
             self.driver.use(None)
             self.driver.leave()
+
+    def _in_order(self, stream: int | None, captured: bool = False) -> AbstractContextManager[None]:
+        """Around a run: with collectives, those that no caller captures do not overlap."""
+        return nullcontext() if self._order is None or captured else self._order.run(stream)
 
     def _run_from(self, inputs: Sequence[Any], symbols: Mapping[str, int], out: Sequence[Any], stream: int | None,
                   in_place: bool, borrow: bool) -> list[Any]:
@@ -161,7 +169,7 @@ class GpuExecutor:
         return outputs
 
     def run_on(self, stream: int, inputs: Sequence[int], symbols: Mapping[str, int], outputs: Sequence[int],
-               arena: int, *, captured: bool = False) -> None:
+               arena: int, captured: bool = False) -> None:
         """Enqueues a run on the caller's `stream`, and waits for nothing that the program does not wait for.
 
         inputs, outputs: addresses of contiguous memory, aligned to ALIGNMENT, of the inputs in the program's order and
@@ -178,8 +186,9 @@ class GpuExecutor:
             place = [*inputs, *outputs, arena]
             if place != shape.place:
                 self._places.put(shape, place)
-            if shape.whole is None or self.poisoned:
-                self._run_slowly(shape, stream, captured)
+            if shape.whole is None or self.poisoned or self._order is not None:
+                with self._in_order(stream, captured):
+                    self._run_slowly(shape, stream, captured)
             else:
                 shape.whole.replay()
                 self._last = shape, shape.env, stream

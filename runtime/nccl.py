@@ -18,9 +18,10 @@ from typing import Any
 
 from xcc.diagnostics import UserError
 from xcc.runtime.mesh import Mesh
-from xcc.runtime.peer_reduce import PeerReduce
+from xcc.runtime.peer_collectives import PeerCollectives
 from xcc.runtime.program import DTYPE_BYTES, Collective
 from xcc.runtime.ranks import Ranks
+from xcc.runtime.stream_order import StreamOrder
 from xcc.runtime.world import World
 
 __all__ = ["Nccl", "NcclError", "communicator_of", "library"]
@@ -72,7 +73,9 @@ class Nccl:
     together; UserError where one of them is gone, or the library is not there."""
 
     def __init__(self, driver: Any, world: World, mesh: Mesh, groups: Sequence[tuple[str, ...]]) -> None:
-        os.environ.setdefault("NCCL_NVLS_ENABLE", "0")      # NVLink multicast is not relied on
+        os.environ.setdefault("NCCL_NVLS_ENABLE", "0")          # NVLink multicast is not relied on
+        os.environ.setdefault("NCCL_RUNTIME_CONNECT", "0")      # ranks connect now, and not while a graph is captured
+        self.order = StreamOrder(driver)        # windows are for one sum at a time
         self.driver, self._world, self._library = driver, world, library(driver.prefix)
         self._communicators: dict[tuple[str, ...], tuple[Any, int, int]] = {}
         rank = world.place.rank
@@ -80,7 +83,7 @@ class Nccl:
         ids = world.exchange("NCCL to begin", {",".join(axes): self._unique_id().hex()
                                                for axes, ranks in places.items() if ranks[0] == rank})
         self._all_axes = sorted({axes for of_rank in ids for axes in of_rank})
-        self._peers: dict[tuple[str, ...], PeerReduce] = {}
+        self._peers: dict[tuple[str, ...], PeerCollectives] = {}
         self._mesh = mesh
         for axes, ranks in places.items():
             found = ids[ranks[0]].get(",".join(axes))
@@ -100,7 +103,7 @@ class Nccl:
             axes = tuple(text.split(","))
             ranks = self._mesh.group(self._world.place.rank, axes)
             own = functions if axes in self._communicators else {}
-            self._peers[axes] = PeerReduce(self.driver, self._world, ranks, own)
+            self._peers[axes] = PeerCollectives(self.driver, self._world, ranks, own)
 
     def enqueue(self, s: Collective, dtype: str, source: int, target: int, size: int) -> None:
         """`s` of a source of `size` bytes and elements of `dtype`."""
@@ -122,6 +125,11 @@ class Nccl:
             return
         _CALLS[s.kind](self, s, communicator, dtype, source, target, size, place, ranks)
 
+    @property
+    def aborted(self) -> bool:
+        """Whether the communicators are gone."""
+        return self._closed.is_set()
+
     def abort(self, _reason: str = "") -> None:
         """Ends what waits for others on the GPU; nothing can be enqueued any more."""
         if self._closed.is_set():
@@ -136,6 +144,7 @@ class Nccl:
     def close(self) -> None:
         """Gives everything back; nothing that uses it is running, and no graph has it."""
         self._world.forget(self.abort)
+        self.order.close()
         for peers in self._peers.values():
             peers.close()
         self.abort()

@@ -151,7 +151,8 @@ def give_back(driver: Any, modules: Sequence[Any], shapes: PlacedShapes,
     """
     with contextlib.suppress(RuntimeError), driver.current():
         driver.synchronize_all()
-        shapes.free()
+        if communicator is None or not communicator.aborted:    # graphs would tell communicators that are gone
+            shapes.free()
         if communicator is not None:
             communicator.close()
         for held in rooms.values():

@@ -39,7 +39,10 @@ class RunMemory:
     """Of `program`, whose code is `library`: plans runs, and writes the addresses of temporaries into `pointers`, and
     the values of the symbols that come with the inputs into `symbols`.
 
-    `planner` plans in Python.
+    Attributes:
+        planner: plans in Python.
+        ready_for: the symbols, the very mapping, of the plan made last, when it is placed: nothing is to be done for a
+            run on them.
     """
 
     def __init__(self, program: Program, library: ctypes.CDLL, pointers: Any, symbols: Any) -> None:
@@ -51,6 +54,8 @@ class RunMemory:
         self._addresses = np.ndarray(len(pointers), np.uintp, memoryview(pointers))
         self._temporaries = np.array(self.planner.temps, np.intp)
         self._placed: RunPlan | None = None
+        self.ready_for: Mapping[str, int] | None = None
+        self._planned_for: Mapping[str, int] | None = None
         shapes = [program.buffers[i].shape for i in program.outputs]
         self._dims = [d for shape in shapes for d in shape]
         self._ends = list(pairwise(accumulate(map(len, shapes), initial=0)))    # of each output's dims among them
@@ -61,20 +66,21 @@ class RunMemory:
 
     def plan(self, symbols: Mapping[str, int]) -> RunPlan:
         """For a run on these values of symbols, which the host program gets, too."""
+        self.ready_for, self._planned_for = None, symbols
         key = tuple([symbols[s] for s in self._names])
         self._symbols[:len(key)] = key
         return self.plans.get(key) or self._plan(key, symbols)
 
     def place(self, plan: RunPlan) -> None:
-        """Points temporaries into the arena, which grows to the largest plan seen."""
-        if self._placed is plan:
-            return
-        self._reserve(plan.arena, exact=False)
-        if plan.offsets is not None:
-            self._addresses[self._temporaries] = plan.offsets + np.uintp(self.address)
-        elif self.native is not None:
-            self.native(self._symbols)
-        self._placed = plan
+        """Points temporaries into the arena, which grows to the largest plan seen. `plan` is the one made last."""
+        if self._placed is not plan:
+            self._reserve(plan.arena, exact=False)
+            if plan.offsets is not None:
+                self._addresses[self._temporaries] = plan.offsets + np.uintp(self.address)
+            elif self.native is not None:
+                self.native(self._symbols)
+            self._placed = plan
+        self.ready_for = None if plan.void else self._planned_for
 
     def make_ready(self, plan: RunPlan, *, spare: bool) -> None:
         """Makes the arena, cleared. `spare`: and for larger sizes, as far as a large page goes."""
@@ -122,6 +128,6 @@ class RunMemory:
         """An arena of at least `size` bytes; `exact` as for :func:`xcc.runtime.large_pages.reserve`."""
         if self.room < size:
             self._arena, self._begin = reserve(size, exact=exact)
-            self.room, self._placed = size, None
+            self.room, self._placed, self.ready_for = size, None, None
             if self.native is not None:
                 self.native.move_to(self.address)

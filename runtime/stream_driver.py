@@ -196,6 +196,21 @@ class StreamDriver:
         self._do("EventRecord", event, self._stream)
         return event
 
+    def mark(self, event: Any = None) -> Any:
+        """An event recorded now: `event`, or a new one."""
+        if event is None:
+            return self.event()
+        self._do("EventRecord", event, self._stream)
+        return event
+
+    def wait_event(self, event: Any) -> None:
+        """What is enqueued from now on waits for it."""
+        self._do("StreamWaitEvent", self._stream, event, ctypes.c_uint(0))
+
+    def forget_event(self, event: Any) -> None:
+        """It is not recorded any more."""
+        self._do("EventDestroy", event)
+
     def elapsed_ms(self, start: Any, stop: Any) -> float:
         """Milliseconds between two events; waits for the second and frees both."""
         value = ctypes.c_float()

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from xcc.symbolic import Dim
 from xcc.targets.folders import part, target_names
+from xcc.targets.kernel_binary import KernelBinary, KernelLaunch
 
 __all__ = ["Chip", "KernelBinary", "KernelLaunch", "Target", "chip_of", "get_target", "target_names", "unknown_target"]
 
@@ -101,6 +101,11 @@ class Chip:
         return False
 
     @property
+    def masks_loads(self) -> bool:
+        """Loads of lanes that are off are no branches, as buffer instructions give zeros there."""
+        return False
+
+    @property
     def has_matrix_loads(self) -> bool:
         """Loads of shared memory that hand matrix instructions their operands, transposed where that is wanted."""
         return False
@@ -152,52 +157,6 @@ class Chip:
 
 
 @dataclass(frozen=True)
-class KernelLaunch:
-    """One device function of a compiled kernel. A kernel with several top-level ``scf.forall`` has several on a GPU.
-
-    Attributes:
-        entry: the symbol in the kernel's blob.
-        grid: workgroups in x, y, z, as dims over the kernel's own symbols (d0, d1, ...); () on a CPU.
-        block: threads of a workgroup in x, y, z; () on a CPU.
-        shared_bytes: dynamic shared memory (LDS).
-        early: it may be launched before the kernel ahead of it has ended: its code waits (passes/gpu/early_launch.py).
-    """
-
-    entry: str
-    grid: tuple[Dim, ...] = ()
-    block: tuple[int, ...] = ()
-    shared_bytes: int = 0
-    early: bool = False
-
-
-@dataclass(frozen=True)
-class KernelBinary:
-    """A compiled kernel: what `emit_kernel` returns and the cache stores.
-
-    Attributes:
-        name: the kernel's name in the model.
-        format: "obj" (relocatable object), "ptx", "cubin" or "hsaco" (linked code object).
-        blob: the code.
-        launches: in order; each gets the kernel's pointers (inputs, outputs, scratch), then its symbols as i64.
-        scratch: sizes in bytes (dims over the kernel's symbols) of extra buffers passed after the outputs.
-        report: numbers for the user, e.g. {"registers": 64, "spills": 0, "flops": "2*d0*768"}.
-        ir: the kernel after the stage that the interpreter runs, when the options ask to keep it.
-        portable: the kernel once more, in a form that GPUs run which came after the chip (PTX beside a cubin).
-        shares: (input, output) pairs that may be the same memory, of those asked for (xcc.driver.shared_buffers).
-    """
-
-    name: str
-    format: str
-    blob: bytes
-    launches: tuple[KernelLaunch, ...]
-    scratch: tuple[Dim, ...] = ()
-    report: tuple[tuple[str, int | float | str], ...] = ()
-    ir: str = ""
-    portable: bytes = b""
-    shares: tuple[tuple[int, int], ...] = ()
-
-
-@dataclass(frozen=True)
 class Target:
     """A target by name; heavy modules are imported by the functions, not with this table.
 
@@ -221,7 +180,7 @@ class Target:
             (see xcc.compiler.bind_launches); runs once a model: makes the .so with the host program, the one
             cubin/hsaco (or a file a kernel), whatever the target's executor reads back.
         collective_kernels: (program, chip, options) -> kernels of the artifact that do collectives of `program` on
-            memory of other ranks (xcc.runtime.peer_reduce).
+            memory of other ranks (xcc.runtime.peer_collectives).
         formats: what ``--emit`` writes of all kernels as one file, best to read first: "asm", "ptx", "hsaco", ...
         code_file: (text, chip, format) -> that file; `text` is the module of the pipeline's last stage.
         text_formats: those of `formats` that a terminal may be shown.

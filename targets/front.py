@@ -27,28 +27,7 @@ def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
     `keep` names the composites that are a kernel each, decomposed inside it. in_place: see move-views.
     """
     return (
-        Stage("xt", (
-            get_pass("xt-simplify")(),
-            get_pass("shard")(),                # a rank's part of a weight goes through all else as a weight
-            *early,
-            get_pass("xt-fold")(),
-            get_pass("xt-recognise")(),
-            get_pass("fold-scales")(),
-            get_pass("xt-fold")(),              # filters times scales in f32, rounded once by what follows
-            get_pass("convert-precision")(),
-            _pass("xt-decompose", keep=keep),
-            get_pass("split-groups")(),
-            get_pass("channels-last")(),
-            _pass("move-views", in_place=in_place),
-            get_pass("move-weights")(),
-            get_pass("update-in-place")(),      # what targets do to scatters leaves those alone
-            *xt,
-            get_pass("xt-simplify")(),
-            get_pass("xt-fold")(),
-            get_pass("pack-bits")(),
-            Upstream(pipeline="canonicalize"),
-            Upstream(pipeline="cse"),
-        )),
+        _model_stage(xt, early, keep, in_place),
         Stage("kernels", (
             get_pass("form-kernels")(**(kernels or {})),
         )),
@@ -70,6 +49,32 @@ def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
             Upstream(pipeline="cse"),
         )),
     )
+
+
+def _model_stage(xt: tuple[Pass, ...], early: tuple[Pass, ...], keep: tuple[str, ...], in_place: bool) -> Stage:
+    """Stage ``xt``."""
+    return Stage("xt", (
+        get_pass("xt-simplify")(),
+        get_pass("shard")(),                # a rank's part of a weight goes through all else as a weight
+        *early,
+        get_pass("xt-fold")(),
+        get_pass("xt-recognise")(),
+        get_pass("fold-scales")(),
+        get_pass("xt-fold")(),              # filters times scales in f32, rounded once by what follows
+        get_pass("convert-precision")(),
+        _pass("xt-decompose", keep=keep),
+        get_pass("split-groups")(),
+        get_pass("channels-last")(),
+        _pass("move-views", in_place=in_place),
+        get_pass("move-weights")(),
+        get_pass("update-in-place")(),      # what targets do to scatters leaves those alone
+        *xt,
+        get_pass("xt-simplify")(),
+        get_pass("xt-fold")(),
+        get_pass("pack-bits")(),
+        Upstream(pipeline="canonicalize"),
+        Upstream(pipeline="cse"),
+    ))
 
 
 def tile_pipeline(whole: Pipeline) -> Pipeline:

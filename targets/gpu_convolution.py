@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Value, ir
 from xcc.passes.gpu.layout.fragments import MatrixInstruction, exact_instructions
 from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, loop_index
@@ -82,7 +82,7 @@ def _joined(op: Op) -> tuple[int, ...]:
     return ()
 
 
-def multiplied_type(value: Any) -> Any:
+def multiplied_type(value: Value) -> Any:
     """The element type of a factor before it is widened to the accumulator's."""
     owner = value.owner
     return owner.operands[0].type if not isinstance(owner, ir.Block) and owner.name in EXTENSIONS else value.type
@@ -93,7 +93,7 @@ def multiplied_types(factors: tuple[Any, Any]) -> tuple[str, str]:
     widened, if both are of as many bits."""
     same = len({narrow(v).type for v in factors}) == 1
 
-    def name(value: Any) -> str:
+    def name(value: Value) -> str:
         unsigned = not isinstance(value.owner, ir.Block) and value.owner.name == "arith.extui"
         return ("u" if unsigned else "") + str(narrow(value).type) if same else str(value.type)
 

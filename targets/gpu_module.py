@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Operation, ir
 from xcc.symbolic import Dim
 from xcc.targets.base import KernelLaunch
 from xcc.targets.llvm_text import llvm_ir
@@ -22,7 +22,7 @@ def kernel_functions(module: Any) -> list[Any]:
     return found
 
 
-def _is_kernel(op: Any) -> bool:
+def _is_kernel(op: Operation) -> bool:
     if op.name not in ("gpu.func", "llvm.func"):
         return False
     return any(name in op.attributes for name in ("kernel", "gpu.kernel", "nvvm.kernel", "rocdl.kernel"))
@@ -36,7 +36,7 @@ def kernel_launches(module: Any, dynamic_shared: bool = True) -> tuple[KernelLau
     return tuple(_launch(f, dynamic_shared) for f in kernel_functions(module))
 
 
-def _launch(function: Any, dynamic_shared: bool) -> KernelLaunch:
+def _launch(function: Operation, dynamic_shared: bool) -> KernelLaunch:
     attributes = function.attributes
     key = "known_block_size" if "known_block_size" in attributes else "gpu.known_block_size"
     grid = symbolic.parse(ir.StringAttr(attributes["xcc.grid"]).value)
@@ -45,14 +45,14 @@ def _launch(function: Any, dynamic_shared: bool) -> KernelLaunch:
                         shared_bytes=shared_bytes_of(function) if dynamic_shared else 0)
 
 
-def scratch_bytes(function: Any) -> tuple[Dim, ...]:
+def scratch_bytes(function: Operation) -> tuple[Dim, ...]:
     """The sizes of the buffers that the launches of the kernel hand to each other."""
     if "xcc.scratch" not in function.attributes:
         return ()
     return tuple(symbolic.parse(a.value) for a in ir.ArrayAttr(function.attributes["xcc.scratch"]))
 
 
-def shared_bytes_of(function: Any) -> int:
+def shared_bytes_of(function: Operation) -> int:
     """Shared memory of one workgroup."""
     if "xcc.shared_bytes" not in function.attributes:
         return 0

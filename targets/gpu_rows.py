@@ -13,6 +13,7 @@ from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.gpu_convolution import pow2_above
+from xcc.targets.gpu_windows import window_tile
 
 ROW_IN_REGISTERS = 16384    # elements of a row that one block keeps
 WARP_ROW = 1024             # elements of a row that one warp keeps
@@ -34,6 +35,7 @@ def row_schedule(kernel: Kernel, place: Domain, chip: Chip) -> Schedule:
         return Schedule((), (), (), reduce, "mask", "gather", parallel=True, gpu=GpuPart(threads=256))
     row = max((n for lanes in reduce for n in lanes), default=1)
     joined: tuple[tuple[int, ...], ...] = ()
+    beside = 1
     if row > 1:
         block, vector, threads = _rows(place, reductions, row, chip)
     else:
@@ -42,10 +44,13 @@ def row_schedule(kernel: Kernel, place: Domain, chip: Chip) -> Schedule:
             reduce = tuple(columns)
             joined = tuple(_joined(o, lanes) for o, lanes in zip(reductions, columns, strict=True))
             block, vector, threads = _columns(place, max(n for lanes in columns for n in lanes), chip)
+        elif (window := window_tile(place, reductions, chip)) is not None:
+            block = vector = list(window.tile)
+            threads, beside = window.threads, window.beside
         else:
             block, vector, threads = _pointwise(place, bool(reductions), chip)
     return Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "mask", "gather", parallel=True,
-                    joined=joined, gpu=GpuPart(threads=threads))
+                    joined=joined, gpu=GpuPart(threads=threads, beside=beside))
 
 
 def row_lanes(op: Op) -> tuple[int, ...]:

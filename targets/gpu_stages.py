@@ -10,7 +10,7 @@ from xcc.targets.front import BESIDE, LAUNCH, MAX_ROW, TILE_ROW, gpu_model_passe
 __all__ = ["DECISIONS", "gpu_pipeline", "plan_stage", "thread_math", "thread_stage"]
 
 DECISIONS = ("stage-operands", "pipeline-loads", "overlap-products", "plan-shared-memory", "peel-steps",
-             "persistent-grid", "group-tiles", "coarsen-grid", "epilogue-pieces", "prefetch-epilogue",
+             "whole-steps", "persistent-grid", "group-tiles", "coarsen-grid", "epilogue-pieces", "prefetch-epilogue",
              "prefetch-fragments", "convert-layouts")
 """What is decided ahead of `distribute`, which emits what the attributes say."""
 
@@ -18,6 +18,7 @@ DECISIONS = ("stage-operands", "pipeline-loads", "overlap-products", "plan-share
 def plan_stage() -> Stage:
     """Stage ``plan``: tile programs with all that is decided about their threads' code, as attributes."""
     return Stage("plan", (
+        parse_pass("private-updates"),
         parse_pass("row-division"),
         parse_pass("narrow-math"),
         parse_pass("assign-layouts"),

@@ -28,7 +28,7 @@ config.substitutions += [  # noqa: F821
     ("%xcc", f"{python} -m xcc.tools.xcc_cli"),
     ("%python", python),
     ("%decisions", "stage-operands, pipeline-loads, overlap-products, plan-shared-memory, peel-steps, "
-                   "persistent-grid, group-tiles, coarsen-grid, epilogue-pieces, prefetch-epilogue, "
+                   "whole-steps, persistent-grid, group-tiles, coarsen-grid, epilogue-pieces, prefetch-epilogue, "
                    "prefetch-fragments, convert-layouts"),
     ("%loops", "peel-tails, block-depth, deal-rows, pack-rows, decode-panels, keep-values, park-values, "
                "epilogue-strips, prefetch-panels, prefetch-inputs, non-temporal-stores"),

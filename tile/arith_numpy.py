@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, ir
 from xcc.diagnostics import UserError
 from xcc.dialects.tile.types import TileType, is_float
 from xcc.dialects.xt.fields import decode_dense
@@ -69,7 +69,7 @@ _FLOATING = ("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "u
              "true")
 
 
-def _compare(op: Any, a: Any, b: Any) -> Any:
+def _compare(op: Operation, a: Any, b: Any) -> Any:
     number = ir.IntegerAttr(op.attributes["predicate"]).value
     if op.name == "arith.cmpi":
         name = _INTEGER[number]
@@ -84,7 +84,7 @@ def _compare(op: Any, a: Any, b: Any) -> Any:
     return made & ~unordered if name[0] == "o" else made | unordered
 
 
-def _cast(op: Any, x: Any, dtype: Any) -> Any:
+def _cast(op: Operation, x: Any, dtype: Any) -> Any:
     name = op.name.removeprefix("arith.")
     if name == "bitcast":
         return np.asarray(x).view(dtype)
@@ -99,7 +99,7 @@ def _cast(op: Any, x: Any, dtype: Any) -> Any:
     return np.asarray(x).astype(dtype)
 
 
-def _constant(op: Any, t: TileType, dtype: Any) -> Any:
+def _constant(op: Operation, t: TileType, dtype: Any) -> Any:
     attribute = op.attributes["value"]
     if isinstance(attribute, ir.DenseElementsAttr):
         if t.dtype == "index" or attribute.is_splat:
@@ -118,7 +118,7 @@ def _number(attribute: Any, dtype: Any) -> Any:
     return bool(value) if dtype.kind == "b" else value
 
 
-def elementwise(op: Any, values: list[Any]) -> list[Any]:
+def elementwise(op: Operation, values: list[Any]) -> list[Any]:
     """The results of one op of arith or math; UserError for one that is not known."""
     name = op.name.split(".", 1)[1]
     t = TileType.of(op.results[0])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Block, Operation, ir
 from xcc.diagnostics import UserError
 from xcc.dialects import tile as tile_d
 from xcc.dialects.tile.op import attrs_of, op_class
@@ -150,7 +150,7 @@ class _Machine:
         with np.errstate(all="ignore"):
             self.run(self.block)
 
-    def run(self, block: Any) -> list[Any]:
+    def run(self, block: Block) -> list[Any]:
         """The operands of the block's last op."""
         for op in block.operations:
             o = op.operation
@@ -160,7 +160,7 @@ class _Machine:
             self.env.update(zip(o.results, made, strict=True))
         return []
 
-    def step(self, op: Any, values: list[Any]) -> Sequence[Any]:
+    def step(self, op: Operation, values: list[Any]) -> Sequence[Any]:
         if op.name.startswith("tile."):
             return self.tile(op, values)
         if op.name.startswith("scf."):
@@ -169,11 +169,11 @@ class _Machine:
             return [np.int64(values[0].shape[int(values[1])])]
         return elementwise(op, values)
 
-    def call(self, block: Any, values: Sequence[Any]) -> list[Any]:
+    def call(self, block: Block, values: Sequence[Any]) -> list[Any]:
         self.env.update(zip(block.arguments, values, strict=True))
         return self.run(block)
 
-    def tile(self, op: Any, values: list[Any]) -> Sequence[Any]:
+    def tile(self, op: Operation, values: list[Any]) -> Sequence[Any]:
         cls = op_class(op)
         assert cls is not None
         a = attrs_of(op)
@@ -195,10 +195,10 @@ class _Machine:
         made = list(out) if isinstance(out, (tuple, list)) else [] if out is None else [out]
         return [_typed(v, r) for v, r in zip(made, op.results, strict=True)]
 
-    def _function(self, block: Any) -> Callable[..., Any]:
+    def _function(self, block: Block) -> Callable[..., Any]:
         return lambda *values: self.call(block, values)
 
-    def _watch(self, op: Any, cls: Any, a: Any, operands: list[Any]) -> None:
+    def _watch(self, op: Operation, cls: Any, a: Any, operands: list[Any]) -> None:
         if type(self.watch) is Watch:
             return
         indices, active = cls.places(a, *operands)
@@ -208,21 +208,21 @@ class _Machine:
         if cls.effects in ("write", "both"):
             self.watch.write(where_of(op), self.program, buffer, indices, active, cls.effects == "both")
 
-    def loop(self, op: Any, values: list[Any]) -> Sequence[Any]:
+    def loop(self, op: Operation, values: list[Any]) -> Sequence[Any]:
         low, high, step, *carried = values
         block = op.regions[0].blocks[0]
         for i in range(int(low), int(high), int(step)):
             carried = self.call(block, [np.int64(i), *carried])
         return carried
 
-    def while_loop(self, op: Any, values: list[Any]) -> Sequence[Any]:
+    def while_loop(self, op: Operation, values: list[Any]) -> Sequence[Any]:
         before, after = (r.blocks[0] for r in op.regions)
         go, *carried = self.call(before, values)
         while go:
             go, *carried = self.call(before, self.call(after, carried))
         return carried
 
-    def branch(self, op: Any, values: list[Any]) -> Sequence[Any]:
+    def branch(self, op: Operation, values: list[Any]) -> Sequence[Any]:
         region = op.regions[0 if values[0] else 1]
         return self.run(region.blocks[0]) if len(region.blocks) else []
 
@@ -240,7 +240,7 @@ def _typed(value: Any, result: Any) -> Any:
     return x if t.shape else x[()]
 
 
-def where_of(op: Any) -> str:
+def where_of(op: Operation) -> str:
     """``file:line:column`` of an operation."""
     text = str(op.location).removeprefix("loc(").removesuffix(")")
     return text.replace('"', "") if isinstance(op.location, ir.Location) else ""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.context import new_context, parse_module
 from xcc.diagnostics import UserError
 from xcc.dialects import tile as tile_d
@@ -54,7 +54,7 @@ class Program:
     """A tile program. `dtypes` says how the author reads the parameters (``ui8`` where the IR has i8), by name."""
 
     name: str
-    module: Any
+    module: Module
     dtypes: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -101,7 +101,7 @@ def build(name: str, parameters: Mapping[str, BufferOf | ScalarOf], body: Callab
     return Program(name, module, {n: p.dtype for n, p in parameters.items()})
 
 
-def _function(module: Any, name: str, parameters: Mapping[str, BufferOf | ScalarOf], grid: Sequence[int | str],
+def _function(module: Module, name: str, parameters: Mapping[str, BufferOf | ScalarOf], grid: Sequence[int | str],
               config: Mapping[str, int]) -> Any:
     types = [ir.Type.parse(p.text() if isinstance(p, BufferOf) else signless(p.dtype)) for p in parameters.values()]
     i64 = ir.IntegerType.get_signless(64)

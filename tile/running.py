@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.context import new_context
 from xcc.diagnostics import UserError
 from xcc.dialects.tile.program import Parameter, Symbol, symbols_of
@@ -94,7 +94,7 @@ class Compiled:
             m.put_back()
 
 
-def _functions(module: Any) -> list[Any]:
+def _functions(module: Module) -> list[Any]:
     return [f for op in module.body.operations if op.operation.name == "gpu.module"
             for f in op.regions[0].blocks[0].operations if f.operation.name == "gpu.func"]
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Operation
 from xcc.diagnostics import UserError
 from xcc.driver.comparison import Tolerance, compare, stated
 from xcc.driver.link import MEANING
@@ -213,7 +214,7 @@ def _gpu_launch(executor: Any) -> Native:
     return run
 
 
-def _ops(function: Any) -> list[Any]:
+def _ops(function: Operation) -> list[Any]:
     return [o.operation for o in function.regions[0].blocks[0].operations if o.operation.name.startswith("xt.")]
 
 

@@ -1,15 +1,24 @@
-"""The one place that imports the MLIR bindings.
+"""The one place that imports the MLIR bindings, and the protocols of what they give: names to annotate with.
 
 Takes the module ``mlir`` when it has ``dialects.ext`` (Python-defined dialects), else ``torch_mlir``,
 which ships all of upstream MLIR. Dialect aliases end in ``_d``.
+
+The bindings have no types for a checker. An object of theirs has what its protocol here says, and what its own class
+adds: types and attributes come as their own classes, an operation as its `OpView`. What only some have is asked of
+them after a test (`isinstance(v.owner, ir.Block)`), or of a view (`ir.VectorType(v.type).shape`).
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+__all__ = ["ROOT", "Attribute", "AttributeMap", "Block", "Location", "Module", "OpOperand", "Operation", "Region",
+           "Type", "Value", "ext", "ir", "owner_op", "parent_op", "passmanager", "rewrite"]
 
 
 def _find_root() -> str:
@@ -29,7 +38,201 @@ def _load(name: str) -> Any:
     return importlib.import_module(f"{ROOT}.{name}")
 
 
-ir: Any = _load("ir")
+@runtime_checkable
+class Type(Protocol):
+    """A type; `width` is what types of numbers have. Sizes and elements are a view's: ``ir.VectorType(t).shape``."""
+
+    @property
+    def width(self) -> int: ...
+    @property
+    def typeid(self) -> Any: ...
+    def maybe_downcast(self) -> Any: ...
+
+
+@runtime_checkable
+class Attribute(Protocol):
+    """An attribute. `value` is what numbers, texts, flags, maps and types have; arrays have elements."""
+
+    @property
+    def type(self) -> Type: ...
+    @property
+    def value(self) -> Any: ...
+    def get_named(self, name: str) -> Any: ...
+
+
+class AttributeMap(Protocol):
+    """The attributes of an operation, by name; each of its own class."""
+
+    def __contains__(self, name: object) -> bool: ...
+    def __getitem__(self, name: str) -> Any: ...
+    def __setitem__(self, name: str, value: Attribute) -> None: ...
+    def __delitem__(self, name: str) -> None: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __len__(self) -> int: ...
+    def items(self) -> Iterable[tuple[str, Any]]: ...
+
+
+class Location(Protocol):
+    """Where an operation comes from; a context, in which operations have it."""
+
+    @property
+    def attr(self) -> Any: ...
+    def emit_error(self, message: str) -> None: ...
+    def __enter__(self) -> Any: ...
+    def __exit__(self, *details: object) -> None: ...
+
+
+@runtime_checkable
+class Value(Protocol):
+    """A result of an operation, or an argument of a block: `owner` is either."""
+
+    @property
+    def type(self) -> Type: ...
+    @property
+    def owner(self) -> Operation | Block: ...
+    @property
+    def uses(self) -> Iterator[OpOperand]: ...
+    @property
+    def location(self) -> Location: ...
+    @property
+    def context(self) -> Any: ...
+    def get_name(self) -> str: ...
+    def set_type(self, type: Type) -> None: ...
+    def replace_all_uses_with(self, value: Value) -> None: ...
+    def replace_all_uses_except(self, value: Value, exceptions: Any) -> None: ...
+
+
+class OpOperand(Protocol):
+    """A use of a value."""
+
+    @property
+    def owner(self) -> Operation: ...
+    @property
+    def operand_number(self) -> int: ...
+
+
+@runtime_checkable
+class Operation(Protocol):
+    """An operation, or its view, which has more."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def operation(self) -> Operation: ...
+    @property
+    def opview(self) -> Any: ...
+    @property
+    def attributes(self) -> AttributeMap: ...
+    @property
+    def operands(self) -> Operands: ...
+    @property
+    def results(self) -> Sequence[Value]: ...
+    @property
+    def result(self) -> Value: ...
+    @property
+    def regions(self) -> Sequence[Region]: ...
+    @property
+    def block(self) -> Block: ...
+    @property
+    def parent(self) -> Any: ...
+    @property
+    def location(self) -> Location: ...
+    @property
+    def context(self) -> Any: ...
+    def erase(self) -> None: ...
+    def clone(self, ip: Any = None) -> Any: ...
+    def move_before(self, other: Operation) -> None: ...
+    def move_after(self, other: Operation) -> None: ...
+    def detach_from_parent(self) -> Any: ...
+    def is_before_in_block(self, other: Operation) -> bool: ...
+    def verify(self) -> bool: ...
+    def walk(self, callback: Callable[[Any], Any], order: Any = ...) -> None: ...
+    def get_asm(self, **options: Any) -> Any: ...
+
+
+class Operands(Sequence[Value]):
+    """The operands of an operation; one can be put in the place of another."""
+
+    @abstractmethod
+    def __setitem__(self, at: int, value: Value) -> None: ...
+
+
+@runtime_checkable
+class Block(Protocol):
+    """A list of operations, with arguments."""
+
+    @property
+    def operations(self) -> Sequence[Operation]: ...
+    @property
+    def arguments(self) -> Sequence[Value]: ...
+    @property
+    def owner(self) -> Operation: ...
+    @property
+    def region(self) -> Region: ...
+    def add_argument(self, type: Type, loc: Location) -> Value: ...
+    def erase_argument(self, number: int) -> None: ...
+    def append(self, operation: Operation) -> None: ...
+    def append_to(self, region: Region) -> None: ...
+    def __iter__(self) -> Iterator[Operation]: ...
+
+
+class Blocks(Sequence[Block]):
+    """The blocks of a region."""
+
+    @abstractmethod
+    def append(self, *types: Type, arg_locs: Sequence[Location] | None = None) -> Block: ...
+
+
+class Region(Protocol):
+    """A list of blocks inside an operation."""
+
+    @property
+    def blocks(self) -> Blocks: ...
+    @property
+    def owner(self) -> Operation: ...
+
+
+class Module(Protocol):
+    """A whole program."""
+
+    @property
+    def body(self) -> Block: ...
+    @property
+    def operation(self) -> Operation: ...
+    @property
+    def context(self) -> Any: ...
+
+
+if TYPE_CHECKING:
+    _Block = Block
+
+    class _Ir:
+        """The bindings' module: a test for a block narrows, the rest is `Any`."""
+
+        Block = _Block
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
+ir: _Ir = _load("ir")
+
+
+def owner_op(value: Value) -> Operation:
+    """The operation that gives `value`, which is no argument of a block."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        raise TypeError("an argument of a block, where a result of an operation was expected")
+    return owner.operation
+
+
+def parent_op(argument: Value) -> Operation:
+    """The operation in whose block `argument` is an argument."""
+    owner = argument.owner
+    if not isinstance(owner, ir.Block):
+        raise TypeError(f"a result of {owner.name}, where an argument of a block was expected")
+    return owner.owner.operation
+
+
 passmanager: Any = _load("passmanager")
 rewrite: Any = _load("rewrite")
 ext: Any = _load("dialects.ext")

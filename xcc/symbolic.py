@@ -1,22 +1,33 @@
-"""Symbolic dimensions: integer expressions over named symbols.
+"""Symbolic dimensions: integer expressions over named symbols, and what is asked of them.
 
-A dimension is an ``int`` or an :class:`Expr`. An ``Expr`` is kept as a polynomial with integer
-coefficients whose atoms are symbols and the opaque functions ``floordiv``, ``truncdiv`` (rounds
-towards 0), ``mod``, ``max`` and ``min``, so that equal expressions compare equal after the usual
-algebra. The text form is the one stored in tensor types and artifacts: ``"2*batch + floordiv(h + 31, 32)"``.
+A dimension is an ``int`` or an :class:`Expr` (`xcc.dim_expr`, whose names are all here, too). The text form is the one
+stored in tensor types and artifacts: ``"2*batch + floordiv(h + 31, 32)"``.
 
 It depends on nothing but the reader and writer of that text: the compiler and the runtime both use it.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache, lru_cache, reduce
-from math import gcd
-from typing import Union
+from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
 
-from xcc.dim_text import read, write
+from xcc.dim_expr import (
+    FUNCTIONS,
+    NUMBERS,
+    Atom,
+    Dim,
+    Expr,
+    bare_symbol,
+    ceildiv,
+    dim_max,
+    dim_min,
+    floordiv,
+    is_equal,
+    mod,
+    sym,
+    truncdiv,
+)
+from xcc.dim_text import read
 
 __all__ = ["Atom", "Dim", "Expr", "LONGEST", "NUMBERS", "bare_symbol", "ceildiv", "dim_max", "dim_min", "evaluate",
            "floordiv", "is_equal", "is_static", "mod", "parse", "product", "replace", "simplify",
@@ -24,245 +35,6 @@ __all__ = ["Atom", "Dim", "Expr", "LONGEST", "NUMBERS", "bare_symbol", "ceildiv"
 
 LONGEST = 1500
 """Characters of the text of a dim, from which on a sum or product of dims is rather computed when a model runs."""
-
-Atom = Union[tuple[str], tuple[str, "Dim", "Dim"]]
-Monomial = tuple[Atom, ...]
-
-
-class Expr:
-    """An immutable, canonical symbolic integer. Build with :func:`sym` and arithmetic."""
-
-    __slots__ = ("_hash", "_text", "terms")
-
-    def __init__(self, terms: Mapping[Monomial, int]) -> None:
-        self.terms = tuple(sorted(((m, c) for m, c in terms.items() if c), key=lambda t: (-len(t[0]), str(t[0]))))
-        self._hash = hash(self.terms)
-        self._text = ""
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Expr) and self.terms == other.terms
-
-    def __add__(self, other: Dim) -> Dim:
-        terms = dict(self.terms)
-        for m, c in _terms(other):
-            terms[m] = terms.get(m, 0) + c
-        return _collapse(terms)
-
-    __radd__ = __add__
-
-    def __neg__(self) -> Dim:
-        return self * -1
-
-    def __sub__(self, other: Dim) -> Dim:
-        return self + (other * -1)
-
-    def __rsub__(self, other: Dim) -> Dim:
-        return (self * -1) + other
-
-    def __mul__(self, other: Dim) -> Dim:
-        terms: dict[Monomial, int] = {}
-        for m1, c1 in self.terms:
-            for m2, c2 in _terms(other):
-                m = tuple(sorted(m1 + m2, key=str))
-                terms[m] = terms.get(m, 0) + c1 * c2
-        return _collapse(terms)
-
-    __rmul__ = __mul__
-
-    def __floordiv__(self, other: Dim) -> Dim:
-        return floordiv(self, other)
-
-    def __rfloordiv__(self, other: Dim) -> Dim:
-        return floordiv(other, self)
-
-    def __mod__(self, other: Dim) -> Dim:
-        return mod(self, other)
-
-    def __rmod__(self, other: Dim) -> Dim:
-        return mod(other, self)
-
-    def __repr__(self) -> str:
-        return f"Expr({str(self)!r})"
-
-    def __str__(self) -> str:
-        if not self._text:
-            self._text = write(self.terms)
-        return self._text
-
-
-Dim = Union[int, Expr]
-
-
-def sym(name: str) -> Expr:
-    """The symbol `name`, any text that is not empty; one that is not plain is in quotes in the text of expressions."""
-    if not name:
-        raise ValueError("a symbol without a name")
-    return Expr({((name,),): 1})
-
-
-def bare_symbol(d: Dim) -> str | None:
-    """The name of the symbol that `d` is; None where it is a number or has more to it."""
-    if not isinstance(d, Expr) or len(d.terms) != 1:
-        return None
-    (atoms, factor), = d.terms
-    return atoms[0][0] if factor == 1 and len(atoms) == 1 and len(atoms[0]) == 1 else None
-
-
-def _terms(d: Dim) -> Iterable[tuple[Monomial, int]]:
-    return d.terms if isinstance(d, Expr) else [((), int(d))]
-
-
-def _collapse(terms: Mapping[Monomial, int]) -> Dim:
-    live = {m: c for m, c in terms.items() if c}
-    if not live:
-        return 0
-    if len(live) == 1 and () in live:
-        return live[()]
-    return Expr(live)
-
-
-def _fn(name: str, a: Dim, b: Dim) -> Expr:
-    return Expr({((name, a, b),): 1})
-
-
-def floordiv(a: Dim, b: Dim) -> Dim:
-    """Floor division; exact parts are divided out term by term."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a // b
-    if b == 1:
-        return a
-    if a == b:
-        return 1
-    if isinstance(b, Expr):
-        exact = _divide_by_monomial(a, b)
-        return exact if exact is not None else _fn("floordiv", a, b)
-    whole: dict[Monomial, int] = {}
-    rest: dict[Monomial, int] = {}
-    for m, c in _terms(a):
-        q, r = divmod(c, b)
-        if r == 0 or m == ():
-            whole[m], c = q, r
-        if c:
-            rest[m] = c
-    base = _collapse(whole)
-    remainder = _collapse(rest)
-    if isinstance(remainder, int):
-        return base + remainder // b
-    inner: Dim = remainder
-    by = b
-    common = reduce(gcd, [c for _, c in remainder.terms], by)
-    if common > 1:
-        inner, by = _collapse({m: c // common for m, c in remainder.terms}), by // common
-    if by == 1:
-        return base + inner
-    nested = _single_floordiv(inner)
-    if nested is not None:
-        return base + floordiv(nested[0], nested[1] * by)
-    return base + _fn("floordiv", inner, by)
-
-
-def _single_floordiv(e: Dim) -> tuple[Dim, int] | None:
-    """``e = floordiv(x, c) + k`` as ``(x + k*c, c)``."""
-    if not isinstance(e, Expr):
-        return None
-    k = 0
-    hit: tuple[Dim, int] | None = None
-    for m, c in e.terms:
-        if m == ():
-            k = c
-        elif c == 1 and len(m) == 1 and _divides_by_int(m[0]) and not hit:
-            hit = (m[0][1], m[0][2])  # type: ignore[assignment, misc]
-        else:
-            return None
-    return None if hit is None else (hit[0] + k * hit[1], hit[1])
-
-
-def _divides_by_int(atom: Atom) -> bool:
-    return len(atom) == 3 and atom[0] == "floordiv" and isinstance(atom[2], int)
-
-
-def _divide_by_monomial(a: Dim, b: Expr) -> Dim | None:
-    if not isinstance(a, Expr) or len(b.terms) != 1:
-        return None
-    bm, bc = b.terms[0]
-    out: dict[Monomial, int] = {}
-    for m, c in a.terms:
-        left = list(m)
-        for atom in bm:
-            if atom not in left:
-                return None
-            left.remove(atom)
-        if c % bc:
-            return None
-        out[tuple(left)] = c // bc
-    return _collapse(out)
-
-
-def mod(a: Dim, b: Dim) -> Dim:
-    """``a - b*floordiv(a, b)`` with the sign of `b`; 0 where `b` divides every term."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a % b
-    if b == 1 or a == b:
-        return 0
-    if isinstance(b, int):
-        rest = _collapse({m: c % b for m, c in _terms(a)})
-        return rest % b if isinstance(rest, int) else _fn("mod", rest, b)
-    if isinstance(b, Expr) and _divide_by_monomial(a, b) is not None:
-        return 0
-    return _fn("mod", a, b)
-
-
-def truncdiv(a: Dim, b: Dim) -> Dim:
-    """Division rounded towards 0, as ONNX and C divide integers."""
-    if isinstance(a, int) and isinstance(b, int):
-        return _truncated(a, b)
-    if isinstance(b, int) and isinstance(a, Expr):
-        if b < 0:
-            return truncdiv(a * -1, -b)
-        common = reduce(gcd, [c for _, c in a.terms], b)
-        if common == b:
-            return floordiv(a, b)
-        if a.terms[0][1] < 0:
-            return truncdiv(a * -1, b) * -1
-        inner = a.terms[0][0][0] if len(a.terms) == 1 and a.terms[0][1] == 1 and len(a.terms[0][0]) == 1 else ("",)
-        if len(inner) == 3 and inner[0] == "truncdiv" and isinstance(inner[2], int):
-            return truncdiv(inner[1], inner[2] * b)
-        return _fn("truncdiv", _collapse({m: c // common for m, c in a.terms}), b // common)
-    exact = _divide_by_monomial(a, b) if isinstance(b, Expr) else None
-    return exact if exact is not None else 1 if a == b else _fn("truncdiv", a, b)
-
-
-def _truncated(a: int, b: int) -> int:
-    return a // b if (a < 0) == (b < 0) else -(-a // b)
-
-
-def ceildiv(a: Dim, b: Dim) -> Dim:
-    return floordiv(a + (b - 1), b)
-
-
-def is_equal(a: Dim, b: Dim) -> Dim:
-    """1 where `a` is `b`, else 0."""
-    return 1 - dim_min(1, dim_max(a - b, b - a))
-
-
-def dim_max(a: Dim, b: Dim) -> Dim:
-    diff = a - b
-    return _fn("max", *sorted((a, b), key=str)) if isinstance(diff, Expr) else a if diff >= 0 else b
-
-
-def dim_min(a: Dim, b: Dim) -> Dim:
-    diff = a - b
-    return _fn("min", *sorted((a, b), key=str)) if isinstance(diff, Expr) else b if diff >= 0 else a
-
-
-_FUNCTIONS: dict[str, Callable[[Dim, Dim], Dim]] = {
-    "floordiv": floordiv, "truncdiv": truncdiv, "mod": mod, "max": dim_max, "min": dim_min, "ceildiv": ceildiv}
-NUMBERS: dict[str, Callable[[int, int], int]] = {
-    "floordiv": operator.floordiv, "truncdiv": _truncated, "mod": operator.mod, "max": max, "min": min}
-"""The functions in an expression, of numbers."""
 
 
 def is_static(dims: Iterable[Dim]) -> bool:
@@ -305,7 +77,7 @@ def substitute(d: Dim, env: Mapping[str, Dim]) -> Dim:
             if len(atom) == 1:
                 value = value * env.get(atom[0], _symbol_atom(atom[0]))
             else:
-                value = value * _FUNCTIONS[atom[0]](substitute(atom[1], env), substitute(atom[2], env))
+                value = value * FUNCTIONS[atom[0]](substitute(atom[1], env), substitute(atom[2], env))
         total = total + value
     return total
 
@@ -322,7 +94,7 @@ def replace(d: Dim, env: Mapping[Expr, Dim]) -> Dim:
         for atom in m:
             own = Expr({(atom,): 1})
             if own not in env and len(atom) > 1:
-                value = value * _FUNCTIONS[atom[0]](replace(atom[1], env), replace(atom[2], env))
+                value = value * FUNCTIONS[atom[0]](replace(atom[1], env), replace(atom[2], env))
             else:
                 value = value * env.get(own, own)
         total = total + value
@@ -357,5 +129,5 @@ def evaluate(d: Dim, env: Mapping[str, int]) -> int:
 @lru_cache(maxsize=65536)
 def parse(text: str) -> Dim:
     """Reads the text form; raises ValueError with the position of what it cannot read."""
-    dim: Dim = read(text, sym, _FUNCTIONS)
+    dim: Dim = read(text, sym, FUNCTIONS)
     return dim

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Operation
 from xcc.dialects.tile.op import Attrs, InferError, TileOp
 from xcc.dialects.tile.types import TileType, is_float, is_integer
 from xcc.dialects.xt.fields import boolean, integer, integers, operand, region, text, variadic
@@ -140,7 +141,7 @@ class _Combining:
     """What ops with a region that combines two elements share."""
 
     @classmethod
-    def region_problem(cls, op: Any) -> str | None:
+    def region_problem(cls, op: Operation) -> str | None:
         block = op.regions[0].blocks[0]
         want = [TileType.of(v).dtype for v in op.operands]
         have = [str(v.type) for v in block.arguments]

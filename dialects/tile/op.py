@@ -7,7 +7,7 @@ MLIR does not know these ops, as it does not know ``xtv`` ones: operands and res
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Location, Operation, ir
 from xcc.diagnostics import Misfit
 from xcc.dialects.tile.types import TileType
 from xcc.dialects.xt.fields import REQUIRED, AttributeField, OperandField, RegionField
@@ -73,7 +73,7 @@ class TileOp:
         raise NotImplementedError
 
     @classmethod
-    def problem(cls, op: Any) -> str | None:
+    def problem(cls, op: Operation) -> str | None:
         """What is wrong with an op in the IR, or None: the declared result types must be the inferred ones."""
         fixed = len(cls.operand_fields) - _variadic(cls)
         if len(op.operands) < fixed or (len(op.operands) > fixed and not _variadic(cls)):
@@ -93,7 +93,7 @@ class TileOp:
         return cls.region_problem(op)
 
     @classmethod
-    def region_problem(cls, op: Any) -> str | None:
+    def region_problem(cls, op: Operation) -> str | None:
         """What is wrong with the regions of an op whose types are right."""
         return None
 
@@ -102,13 +102,13 @@ def _variadic(cls: type[TileOp]) -> bool:
     return any(f.kind == "many" for f in cls.operand_fields.values())
 
 
-def op_class(op: Any) -> type[TileOp] | None:
+def op_class(op: Operation) -> type[TileOp] | None:
     """The definition of an op of the IR; None when it is no tile op."""
     name = op.operation.name
     return OPS.get(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
 
 
-def attrs_of(op: Any) -> Attrs:
+def attrs_of(op: Operation) -> Attrs:
     """The attributes of an op as Python values; InferError where one is missing or of another kind."""
     cls, stored = op_class(op), op.operation.attributes
     assert cls is not None
@@ -130,14 +130,14 @@ def grouped(cls: type[TileOp], values: Any) -> list[Any]:
     return [*values[:fixed], *([tuple(values[fixed:])] if _variadic(cls) else [])]
 
 
-def operands_of(op: Any, read: Callable[[Any], Any] = lambda v: v) -> list[Any]:
+def operands_of(op: Operation, read: Callable[[Any], Any] = lambda v: v) -> list[Any]:
     """The operands of an op, each read by `read`, grouped."""
     cls = op_class(op)
     assert cls is not None
     return grouped(cls, [read(v) for v in op.operation.operands])
 
 
-def problem_of(op: Any) -> str | None:
+def problem_of(op: Operation) -> str | None:
     """What is wrong with one op of the dialect, or None."""
     cls = op_class(op)
     why = "is no op of the dialect" if cls is None else cls.problem(op.operation)
@@ -168,7 +168,7 @@ def _checked(cls: type[TileOp], given: dict[str, Any]) -> Attrs:
     return a
 
 
-def build(cls: type[TileOp], *values: Any, loc: Any = None, ip: Any = None, **attributes: Any) -> Any:
+def build(cls: type[TileOp], *values: Any, loc: Location | None = None, ip: Any = None, **attributes: Any) -> Any:
     """Builds an op; its result, the tuple of its results, or, of an op with regions, the operation, whose regions have
     a block each but nothing in it. Misfit for arguments that do not fit."""
     flat = [v for group in values for v in (group if isinstance(group, (tuple, list)) else (group,))]
@@ -189,7 +189,7 @@ def build(cls: type[TileOp], *values: Any, loc: Any = None, ip: Any = None, **at
 
 
 def _builder(cls: type[TileOp], name: str) -> Callable[..., Any]:
-    def make(*values: Any, loc: Any = None, ip: Any = None, **attributes: Any) -> Any:
+    def make(*values: Any, loc: Location | None = None, ip: Any = None, **attributes: Any) -> Any:
         return build(cls, *values, loc=loc, ip=ip, **attributes)
 
     make.__name__ = make.__qualname__ = name

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, Value, ir
 from xcc.diagnostics import UserError
 from xcc.dialects.tile.op import OPS, problem_of
 from xcc.dialects.tile.types import ELEMENTS, TileType
@@ -79,16 +79,16 @@ def stride_name(p: Parameter, dim: int) -> str:
     return f"{p.name}_stride_{dim}"
 
 
-def is_program(func: Any) -> bool:
+def is_program(func: Operation) -> bool:
     return func.operation.name == "func.func" and GRID in func.operation.attributes
 
 
-def programs_in(module: Any) -> list[Any]:
+def programs_in(module: Module) -> list[Any]:
     """The tile programs of a module."""
     return [op for op in module.body.operations if is_program(op)]
 
 
-def parameters_of(func: Any) -> list[Parameter]:
+def parameters_of(func: Operation) -> list[Parameter]:
     """The arguments of a program; UserError where one cannot be passed."""
     block = func.operation.regions[0].blocks[0]
     attributes = func.operation.attributes
@@ -130,7 +130,7 @@ def _parameter(name: str, kind: Any, given: Any) -> Parameter:
     return Parameter(name, t, tuple(names), known, multiple)
 
 
-def grid_of(func: Any) -> tuple[Dim, ...]:
+def grid_of(func: Operation) -> tuple[Dim, ...]:
     """The grid's sizes."""
     attribute = func.operation.attributes[GRID]
     try:
@@ -142,12 +142,12 @@ def grid_of(func: Any) -> tuple[Dim, ...]:
     return sizes
 
 
-def verify(module: Any, source: str) -> None:
+def verify(module: Module, source: str) -> None:
     """UserError, with its place, for the first thing that is wrong in the programs of `module`, and for tile ops
     outside of one that only programs may hold."""
     problems: list[str] = []
 
-    def visit(op: Any) -> Any:
+    def visit(op: Operation) -> Any:
         if op.name.startswith("tile."):
             why = problem_of(op)
             if why is not None:
@@ -162,7 +162,7 @@ def verify(module: Any, source: str) -> None:
         _verify_program(func, source)
 
 
-def _place(op: Any, source: str) -> str:
+def _place(op: Operation, source: str) -> str:
     """``file:line:column`` of an operation, as well as its location says."""
     text = str(op.location).removeprefix("loc(").removesuffix(")")
     if text == "unknown":
@@ -170,7 +170,7 @@ def _place(op: Any, source: str) -> str:
     return text.replace('"-":', f"{source}:").replace('"', "")
 
 
-def _verify_program(func: Any, source: str) -> None:
+def _verify_program(func: Operation, source: str) -> None:
     try:
         parameters_of(func)
         grid_of(func)
@@ -181,7 +181,7 @@ def _verify_program(func: Any, source: str) -> None:
         raise UserError(f"{_place(func.operation, source)}: a tile program is one block, and gives nothing back")
     problems: list[str] = []
 
-    def visit(op: Any) -> Any:
+    def visit(op: Operation) -> Any:
         if op != func.operation and not _allowed(op):
             problems.append(f"{_place(op, source)}: '{op.name}' is no part of a tile program")
         elif op.name.startswith(("arith.", "math.", "scf.")):
@@ -194,13 +194,13 @@ def _verify_program(func: Any, source: str) -> None:
         raise UserError(problems[0])
 
 
-def _allowed(op: Any) -> bool:
+def _allowed(op: Operation) -> bool:
     name = op.name
     return name in _REST or name.startswith(("arith.", "math.")) \
         or (name.startswith("tile.") and name.removeprefix("tile.") in OPS)
 
 
-def _size_problem(value: Any) -> str | None:
+def _size_problem(value: Value) -> str | None:
     if not isinstance(value.type, ir.VectorType):
         return None
     t = ir.VectorType(value.type)

@@ -14,7 +14,7 @@ import importlib
 import threading
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Location, Operation, ir
 from xcc.dialects.xt.base import Xt, dims_attr, dims_from_attr, element_type_of, shape_of, tensor_type
 from xcc.dialects.xt.op import (
     BUILDERS,
@@ -75,12 +75,12 @@ def context() -> Any:
     return out
 
 
-def scalar(value: Any, dtype: Any, *, loc: Any = None, ip: Any = None) -> Any:
+def scalar(value: Any, dtype: Any, *, loc: Location | None = None, ip: Any = None) -> Any:
     """A rank-0 xt.constant of the element type `dtype`."""
     return BUILDERS["constant"](value, dtype, loc=loc, ip=ip)
 
 
-def evaluate(op: Any, *arrays: Any) -> tuple[Any, ...]:
+def evaluate(op: Operation, *arrays: Any) -> tuple[Any, ...]:
     """The results of one op without regions on numpy arrays, grouped as the class declares its operands."""
     cls = op_class(op)
     assert cls is not None

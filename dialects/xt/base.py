@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ext, ir
+from xcc._mlir import Attribute, ext, ir
 from xcc.symbolic import Dim
 
 DYNAMIC = -9223372036854775808
@@ -40,7 +40,7 @@ def shape_of(value_or_type: Any) -> tuple[Dim, ...]:
     return dims_from_attr(t.encoding)
 
 
-def dims_from_attr(attr: Any) -> tuple[Dim, ...]:
+def dims_from_attr(attr: Attribute) -> tuple[Dim, ...]:
     """Reads an array of i64 and text dims."""
     return tuple(a.value if isinstance(a, ir.IntegerAttr) else symbolic.parse(a.value) for a in ir.ArrayAttr(attr))
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Location, Operation
 from xcc.dialects.xt.fields import dense, dims, text
 from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, build
 from xcc.dialects.xt.types import TensorType, dtype_name, numpy_dtype
@@ -33,7 +34,7 @@ class Weight(XtOp, name="weight"):
     access = "source"
 
     @classmethod
-    def problem(cls, op: Any) -> str | None:
+    def problem(cls, op: Operation) -> str | None:
         return None if TensorType.of(op.operation.results[0]).static else "has a symbolic dim"
 
 
@@ -50,18 +51,18 @@ class DimValue(XtOp, name="dim"):
         return TensorType((), "i64")
 
 
-def constant(value: Any, dtype: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
+def constant(value: Any, dtype: Any = None, *, loc: Location | None = None, ip: Any = None) -> Any:
     """xt.constant of an array or a Python scalar; `dtype` (name, MLIR type or numpy dtype) converts it."""
     array = np.asarray(value) if dtype is None else np.asarray(value).astype(numpy_dtype(dtype_name(dtype)))
     return build(Constant, loc=loc, ip=ip, value=array)
 
 
-def weight(name: str, shape: tuple[int, ...], dtype: Any, *, loc: Any = None, ip: Any = None) -> Any:
+def weight(name: str, shape: tuple[int, ...], dtype: Any, *, loc: Location | None = None, ip: Any = None) -> Any:
     """xt.weight of an entry of the weight store, with its shape and element type."""
     return build(Weight, loc=loc, ip=ip, result_types=TensorType(tuple(shape), dtype_name(dtype)), name=name)
 
 
-def dim(value: Dim, *, loc: Any = None, ip: Any = None) -> Any:
+def dim(value: Dim, *, loc: Location | None = None, ip: Any = None) -> Any:
     """xt.dim: the i64 scalar with the value of a dim expression."""
     return build(DimValue, loc=loc, ip=ip, value=(value,))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Location, Operation, Region, ir
 from xcc.diagnostics import Misfit, UserError
 from xcc.dialects.xt.broadcasting import merge_dim
 from xcc.dialects.xt.fields import dims, integers, operand, region, symbol_ref, text, variadic
@@ -24,7 +24,7 @@ class _Control:
     result_names = ("outputs",)  # type: tuple[str, ...]
 
     @classmethod
-    def problem(cls, op: Any) -> str | None:
+    def problem(cls, op: Operation) -> str | None:
         return None
 
 
@@ -43,12 +43,12 @@ def _differ(what: str, have: Any, want: Any) -> str | None:
     return f"{what} {', '.join(map(str, a)) or 'nothing'} where {', '.join(map(str, b)) or 'nothing'} is expected"
 
 
-def yielded(block: Any) -> list[Any]:
+def yielded(block: Block) -> list[Any]:
     """The operands of the block's yield."""
     return list(block.operations[len(block.operations) - 1].operation.operands)
 
 
-def _blocks(op: Any) -> list[Any]:
+def _blocks(op: Operation) -> list[Any]:
     return [r.blocks[0] for r in op.operation.regions]
 
 
@@ -60,7 +60,7 @@ class If(_Control, ListOp, name="if"):
     orelse = region()
 
     @classmethod
-    def problem(cls, op: Any) -> str | None:
+    def problem(cls, op: Operation) -> str | None:
         if str(TensorType.of(op.operation.operands[0])) != "i1[]":
             return "the condition is not an i1 scalar"
         return next(filter(None, (_differ("a branch yields", yielded(b), op.operation.results) for b in _blocks(op))),
@@ -75,7 +75,7 @@ class While(_Control, ListOp, name="while"):
     body = region()
 
     @classmethod
-    def problem(cls, op: Any) -> str | None:
+    def problem(cls, op: Operation) -> str | None:
         carried = list(op.operation.operands)
         cond, body = _blocks(op)
         return (_differ("the condition region yields", yielded(cond), [TensorType((), "i1")])
@@ -102,7 +102,7 @@ class Scan(_Control, ListOp, name="scan"):
     body = region()
 
     @classmethod
-    def problem(cls, op: Any) -> str | None:
+    def problem(cls, op: Operation) -> str | None:
         a = attrs_of(op)
         (block,) = _blocks(op)
         carried, xs = (typed(v) for v in grouped_operands(op))
@@ -136,7 +136,7 @@ class Require(_Control, ListOp, name="require"):
     result_names = ()
 
     @classmethod
-    def problem(cls, op: Any) -> str | None:
+    def problem(cls, op: Operation) -> str | None:
         count = len(attrs_of(op).equal)
         return None if count == 2 else f"compares two dims, not {count}"
 
@@ -162,12 +162,13 @@ def insert_axis(t: TensorType, axis: int, size: Dim) -> TensorType:
     return t.with_shape([*t.shape[:axis], size, *t.shape[axis:]])
 
 
-def yield_(*values: Any, loc: Any = None, ip: Any = None) -> Any:
+def yield_(*values: Any, loc: Location | None = None, ip: Any = None) -> Any:
     """xt.yield; returns the op."""
     return create(Yield, (values,), {}, [], loc, ip)
 
 
-def _block(region: Any, arguments: Sequence[Any], make: Callable[..., Any], loc: Any) -> list[Any] | Never:
+def _block(region: Region, arguments: Sequence[Any], make: Callable[..., Any],
+           loc: Location | None) -> list[Any] | Never:
     """Fills `region` with one block; `make` gets its arguments and returns what is yielded."""
     where = loc or ir.Location.current
     block = region.blocks.append(*arguments, arg_locs=[where] * len(arguments))
@@ -180,7 +181,7 @@ def _block(region: Any, arguments: Sequence[Any], make: Callable[..., Any], loc:
     return values
 
 
-def _rebuilt(op: Any, results: Sequence[TensorType]) -> tuple[Any, ...]:
+def _rebuilt(op: Operation, results: Sequence[TensorType]) -> tuple[Any, ...]:
     """`op`, which was built without results, replaced by one that has them; regions move over."""
     old = op.operation
     new = ir.Operation.create(old.name, results=[t.mlir() for t in results], operands=list(old.operands),
@@ -193,7 +194,7 @@ def _rebuilt(op: Any, results: Sequence[TensorType]) -> tuple[Any, ...]:
 
 
 def if_(cond: Any, then: Callable[[], Any], orelse: Callable[[], Any], *,
-        fresh: Callable[[], Dim] | None = None, loc: Any = None, ip: Any = None) -> tuple[Any, ...]:
+        fresh: Callable[[], Dim] | None = None, loc: Location | None = None, ip: Any = None) -> tuple[Any, ...]:
     """xt.if. `then` and `orelse` build their regions and return the values they yield, or a Never.
 
     Where the branches' dims differ, `fresh` gives a new symbol for the result's; without it they must agree. Misfit
@@ -217,7 +218,7 @@ def if_(cond: Any, then: Callable[[], Any], orelse: Callable[[], Any], *,
     return _rebuilt(op, results)
 
 
-def _fail(block: Any, message: str, kinds: Sequence[TensorType], loc: Any) -> None:
+def _fail(block: Block, message: str, kinds: Sequence[TensorType], loc: Location | None) -> None:
     """Ends `block` with an xt.fail that gives values of `kinds`."""
     with ir.InsertionPoint(block), loc or ir.Location.current:
         op = create(Fail, (), {"message": Fail.attribute_fields["message"].encode(message)}, [t.mlir() for t in kinds])
@@ -237,7 +238,7 @@ def _either(t: TensorType, u: TensorType, fresh: Callable[[], Dim] | None) -> Te
     return t.with_shape(shape)
 
 
-def while_(carried: Sequence[Any], cond: Callable[..., Any], body: Callable[..., Any], *, loc: Any = None,
+def while_(carried: Sequence[Any], cond: Callable[..., Any], body: Callable[..., Any], *, loc: Location | None = None,
            ip: Any = None) -> tuple[Any, ...]:
     """xt.while. `cond` and `body` get the carried values; they return an i1 scalar and the new carried values."""
     kinds = [v.type for v in carried]
@@ -249,7 +250,7 @@ def while_(carried: Sequence[Any], cond: Callable[..., Any], body: Callable[...,
 
 def scan(carried: Sequence[Any], xs: Sequence[Any], body: Callable[..., Any], *, axes: Sequence[int] | None = None,
          reverse: Sequence[int] | None = None, out_axes: Sequence[int] | None = None,
-         out_reverse: Sequence[int] | None = None, length: Dim | None = None, loc: Any = None,
+         out_reverse: Sequence[int] | None = None, length: Dim | None = None, loc: Location | None = None,
          ip: Any = None) -> tuple[Any, ...]:
     """xt.scan. `body(carried, slices)` returns (new carried, ys), both sequences. `length` is needed without `xs`."""
     x_types = typed(tuple(xs))
@@ -279,14 +280,14 @@ def scan(carried: Sequence[Any], xs: Sequence[Any], body: Callable[..., Any], *,
     return _rebuilt(op, [*state, *(insert_axis(t, d, length) for t, d in zip(ys, places, strict=True))])
 
 
-def dispatch(*args: Any, kernel: str, result_types: Sequence[TensorType], symbols: Sequence[Dim] = (), loc: Any = None,
-             ip: Any = None) -> tuple[Any, ...]:
+def dispatch(*args: Any, kernel: str, result_types: Sequence[TensorType], symbols: Sequence[Dim] = (),
+             loc: Location | None = None, ip: Any = None) -> tuple[Any, ...]:
     """xt.dispatch of `kernel`; always a tuple of results."""
     out = build(Dispatch, args, kernel=kernel, symbols=symbols, result_types=tuple(result_types), loc=loc, ip=ip)
     return tuple(out)
 
 
-def require(left: Dim, right: Dim, message: str, *, loc: Any = None, ip: Any = None) -> Any:
+def require(left: Dim, right: Dim, message: str, *, loc: Location | None = None, ip: Any = None) -> Any:
     """xt.require; returns the op."""
     fields = Require.attribute_fields
     return create(Require, (), {"equal": fields["equal"].encode((left, right)),

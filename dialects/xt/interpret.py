@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.diagnostics import UserError
 from xcc.dialects.xt.op import Attrs, OpDefinition, attrs_of, grouped_operands, op_class
 from xcc.dialects.xt.reading import value_symbols
@@ -16,8 +16,8 @@ from xcc.symbolic import Dim
 Array = np.ndarray[Any, Any]
 
 
-def interpret(module: Any, inputs: Sequence[Array] | Mapping[str, Array], weights: Any = None, function: str = "main",
-              symbols: Mapping[str, int] | None = None) -> list[Array]:
+def interpret(module: Module, inputs: Sequence[Array] | Mapping[str, Array], weights: Any = None,
+              function: str = "main", symbols: Mapping[str, int] | None = None) -> list[Array]:
     """The results of `function` on `inputs`, given in order or by the names in ``xt.name``.
 
     Symbols get their values from the shapes of the inputs, and from `symbols`. `weights` is a WeightStore. Calls of
@@ -29,7 +29,7 @@ def interpret(module: Any, inputs: Sequence[Array] | Mapping[str, Array], weight
 class Interpreter:
     """One run; `env` maps SSA values to arrays, `symbols` names to ints."""
 
-    def __init__(self, module: Any, weights: Any) -> None:
+    def __init__(self, module: Module, weights: Any) -> None:
         self.weights = weights
         self.functions = {ir.StringAttr(op.operation.attributes["sym_name"]).value: op.operation
                           for op in module.body.operations if op.operation.name == "func.func"}
@@ -50,7 +50,7 @@ class Interpreter:
             symbols |= dict(zip(value_symbols(argument), np.asarray(value).reshape(-1).tolist(), strict=False))
         return self.block(block, env, symbols)
 
-    def block(self, block: Any, env: dict[Any, Array], symbols: dict[str, int]) -> list[Array]:
+    def block(self, block: Block, env: dict[Any, Array], symbols: dict[str, int]) -> list[Array]:
         """Runs the ops of `block`; gives the operands of its terminator."""
         for op in block.operations:
             op = op.operation
@@ -61,7 +61,7 @@ class Interpreter:
                 bind(f"result {i} of '{op.name}' at {op.location}", result, np.asarray(value), env, symbols)
         return []
 
-    def op(self, op: Any, env: dict[Any, Array], symbols: dict[str, int]) -> Sequence[Array]:
+    def op(self, op: Operation, env: dict[Any, Array], symbols: dict[str, int]) -> Sequence[Array]:
         cls = op_class(op)
         if cls is None:
             raise UserError(f"cannot interpret '{op.name}'")
@@ -103,14 +103,14 @@ class Interpreter:
             env[argument] = value
         return self.block(block, env, symbols)
 
-    def loop(self, op: Any, env: dict[Any, Array], symbols: dict[str, int]) -> list[Array]:
+    def loop(self, op: Operation, env: dict[Any, Array], symbols: dict[str, int]) -> list[Array]:
         cond, body = (r.blocks[0] for r in op.regions)
         values = [env[v] for v in op.operands]
         while self.inner(cond, values, env, symbols)[0]:
             values = self.inner(body, values, env, symbols)
         return values
 
-    def scan(self, op: Any, a: Attrs, env: dict[Any, Array], symbols: dict[str, int]) -> list[Array]:
+    def scan(self, op: Operation, a: Attrs, env: dict[Any, Array], symbols: dict[str, int]) -> list[Array]:
         carried, xs = ([env[v] for v in group] for group in grouped_operands(op))
         body, length = op.regions[0].blocks[0], a.length[0]
         stacked: list[Any] = [[None] * length for _ in a.out_axes]
@@ -137,7 +137,7 @@ def with_values(cls: type[OpDefinition], a: Attrs, symbols: Mapping[str, int]) -
     return a
 
 
-def bind(what: str, value: Any, array: Array, env: dict[Any, Array], symbols: dict[str, int]) -> None:
+def bind(what: str, value: Value, array: Array, env: dict[Any, Array], symbols: dict[str, int]) -> None:
     """Stores `array`, checks it against the value's type and binds symbols that are new."""
     t = TensorType.of(value)
     if t.dtype in ("i1",) and array.dtype != np.bool_:
@@ -159,7 +159,7 @@ def known(dim: Dim, symbols: Mapping[str, int]) -> int | None:
     return symbolic.evaluate(dim, symbols) if all(s in symbols for s in symbolic.symbols_of(dim)) else None
 
 
-def _argument_names(function: Any) -> list[str]:
+def _argument_names(function: Operation) -> list[str]:
     if "arg_attrs" not in function.attributes:
         raise UserError("the function's arguments have no names")
     return [ir.StringAttr(ir.DictAttr(a)["xt.name"]).value for a in ir.ArrayAttr(function.attributes["arg_attrs"])]

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Location
 from xcc.dialects.xt import products
 from xcc.dialects.xt.broadcasting import merge_dim
 from xcc.dialects.xt.fields import dtype, integer, integers, operand
@@ -129,7 +130,7 @@ def _paired(lhs: TensorType, rhs: TensorType, left: tuple[int, ...], right: tupl
     return out
 
 
-def matmul(a: Any, b: Any, *, dtype: Any = None, loc: Any = None, ip: Any = None) -> Any:
+def matmul(a: Any, b: Any, *, dtype: Any = None, loc: Location | None = None, ip: Any = None) -> Any:
     """numpy's matmul for operands of equal rank >= 2 with equal batch dims, as one xt.dot_general."""
     rank = TensorType.of(a).rank
     batch = tuple(range(rank - 2))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from xcc._mlir import ext, ir
+from xcc._mlir import Location, Module, Operation, ext, ir
 from xcc.diagnostics import Misfit, UserError
 from xcc.dialects.xt.base import Xt
 from xcc.dialects.xt.fields import REQUIRED, AttributeField, OperandField, RegionField
@@ -85,7 +85,7 @@ class OpDefinition:
         return results
 
     @classmethod
-    def problem(cls, op: Any) -> str | None:
+    def problem(cls, op: Operation) -> str | None:
         """The declared result types must agree with the inferred ones."""
         try:
             inferred = _as_tuple(cls.inferred(attrs_of(op), *operand_types(op)))
@@ -135,7 +135,7 @@ def _register(cls: type[OpDefinition], name: str) -> None:
     fields |= {k: Any for k in cls.attribute_fields}
     fields |= {k: ext.Result[Any] for k in cls.result_names}
 
-    def verify_invariants(op: Any) -> bool:
+    def verify_invariants(op: Operation) -> bool:
         message = cls.problem(op)
         if message is not None:
             op.location.emit_error(f"'{cls.OPERATION_NAME}' op {message}")
@@ -152,11 +152,11 @@ def _register(cls: type[OpDefinition], name: str) -> None:
         setattr(view, k, property(partial(_operand, i)))
 
 
-def _attribute(name: str, field: AttributeField, op: Any) -> Any:
+def _attribute(name: str, field: AttributeField, op: Operation) -> Any:
     return field.decode(op.operation.attributes[name])
 
 
-def _operand(index: int, op: Any) -> Any:
+def _operand(index: int, op: Operation) -> Any:
     return grouped_operands(op)[index]
 
 
@@ -174,7 +174,7 @@ class ListOp(OpDefinition):
         CLASSES[cls.OPERATION_NAME] = cls
 
 
-def verify(module: Any) -> None:
+def verify(module: Module) -> None:
     """MLIR's verifier, then ours for the ``xtv`` ops; UserError with the first thing that is wrong."""
     try:
         module.operation.verify()
@@ -185,11 +185,11 @@ def verify(module: Any) -> None:
         raise UserError(problem)
 
 
-def list_problem(module: Any) -> str | None:
+def list_problem(module: Module) -> str | None:
     """What is wrong with the first bad ``xtv`` op, with its place; None when all are good."""
     problems: list[str] = []
 
-    def visit(op: Any) -> Any:
+    def visit(op: Operation) -> Any:
         if op.name.startswith("xtv."):
             cls = op_class(op)
             why = "is no op of the dialect" if cls is None else cls.problem(op)
@@ -236,7 +236,7 @@ def check_attributes(cls: type[OpDefinition], given: dict[str, Any]) -> Attrs:
     return a
 
 
-def build(cls: type[OpDefinition], *values: Any, loc: Any = None, ip: Any = None, result_types: Any = None,
+def build(cls: type[OpDefinition], *values: Any, loc: Location | None = None, ip: Any = None, result_types: Any = None,
           **attributes: Any) -> Any:
     """Builds an op and returns its result, or the tuple of its results; Misfit for arguments that do not fit."""
     kinds = [f.kind for f in cls.operand_fields.values()]
@@ -258,7 +258,7 @@ def build(cls: type[OpDefinition], *values: Any, loc: Any = None, ip: Any = None
 
 
 def create(cls: type[OpDefinition], values: Sequence[Any], attributes: dict[str, Any], results: Sequence[Any],
-           loc: Any = None, ip: Any = None) -> Any:
+           loc: Location | None = None, ip: Any = None) -> Any:
     """The operation itself from encoded attributes; regions are empty."""
     groups = [tuple(v) if isinstance(v, (tuple, list)) else () if v is None else (v,) for v in values]
     stored = dict(attributes)
@@ -285,7 +285,7 @@ def builder(cls: type[OpDefinition], name: str) -> Callable[..., Any]:
     """
     many = [f.kind for f in cls.operand_fields.values()] == ["many"]
 
-    def make(*values: Any, loc: Any = None, ip: Any = None, **attributes: Any) -> Any:
+    def make(*values: Any, loc: Location | None = None, ip: Any = None, **attributes: Any) -> Any:
         if not many and len(values) > len(cls.operand_fields):
             extra = values[len(cls.operand_fields):]
             values = values[:len(cls.operand_fields)]

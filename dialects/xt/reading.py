@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, Value, ir, parent_op
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import Dim
 
@@ -28,12 +28,12 @@ class Attrs(types.SimpleNamespace):
         raise AttributeError(f"no attribute '{name}'")
 
 
-def op_class(op: Any) -> type[OpDefinition] | None:
+def op_class(op: Operation) -> type[OpDefinition] | None:
     """The definition of an op of the IR; None when it is not one of ours."""
     return CLASSES.get(op.operation.name)
 
 
-def attrs_of(op: Any) -> Attrs:
+def attrs_of(op: Operation) -> Attrs:
     """The attributes of an op (OpView or Operation) as Python values; InferError where one is missing."""
     stored, fields = op.operation.attributes, CLASSES[op.operation.name].attribute_fields
     missing = [k for k in fields if k not in stored]
@@ -42,7 +42,7 @@ def attrs_of(op: Any) -> Attrs:
     return Attrs(**{k: f.decode(stored[k]) for k, f in fields.items()})
 
 
-def grouped_operands(op: Any) -> tuple[Any, ...]:
+def grouped_operands(op: Operation) -> tuple[Any, ...]:
     """The operands as the class declares them: a value, None, or a tuple of values for each field."""
     kinds = [f.kind for f in CLASSES[op.operation.name].operand_fields.values()]
     values = list(op.operation.operands)
@@ -53,7 +53,7 @@ def grouped_operands(op: Any) -> tuple[Any, ...]:
     return tuple(out)
 
 
-def _segments(op: Any, kinds: list[str], count: int) -> list[int]:
+def _segments(op: Operation, kinds: list[str], count: int) -> list[int]:
     """How many operands each field has; stored in the op only when two fields can vary."""
     varying = len(kinds) - kinds.count("one")
     if varying > 1:
@@ -61,11 +61,11 @@ def _segments(op: Any, kinds: list[str], count: int) -> list[int]:
     return [1 if k == "one" else count - (len(kinds) - 1) for k in kinds]
 
 
-def operand_types(op: Any) -> tuple[Any, ...]:
+def operand_types(op: Operation) -> tuple[Any, ...]:
     return tuple(typed(v) for v in grouped_operands(op))
 
 
-def typed(value: Any) -> Any:
+def typed(value: Value | Sequence[Value] | None) -> Any:
     """The TensorType of a value; a tuple of them for a tuple; None for None."""
     if value is None:
         return None
@@ -110,10 +110,10 @@ def axis_of(axis: int, rank: int, what: str = "axis") -> int:
     return axis % rank if rank else 0
 
 
-def value_symbols(argument: Any) -> list[str]:
+def value_symbols(argument: Value) -> list[str]:
     """The symbols that the elements of a function's argument are, in order: its attribute ``xt.values``."""
-    attributes = argument.owner.owner.operation.attributes
+    attributes = parent_op(argument).attributes
     if "arg_attrs" not in attributes:
         return []
-    own = ir.DictAttr(ir.ArrayAttr(attributes["arg_attrs"])[argument.arg_number])
+    own = ir.DictAttr(ir.ArrayAttr(attributes["arg_attrs"])[ir.BlockArgument(argument).arg_number])
     return [ir.StringAttr(s).value for s in ir.ArrayAttr(own["xt.values"])] if "xt.values" in own else []

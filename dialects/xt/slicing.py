@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Location
 from xcc.dialects.xt.broadcasting import same_dtype, shape_text
 from xcc.dialects.xt.fields import dims, integers, operand, variadic
 from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, build
@@ -103,12 +104,12 @@ class DynamicUpdateSlice(XtOp, name="dynamic_update_slice"):
         return out
 
 
-def dynamic_slice(x: Any, *starts: Any, sizes: Sequence[Dim], loc: Any = None, ip: Any = None) -> Any:
+def dynamic_slice(x: Any, *starts: Any, sizes: Sequence[Dim], loc: Location | None = None, ip: Any = None) -> Any:
     """xt.dynamic_slice with one i64 scalar a dim."""
     return build(DynamicSlice, x, starts, sizes=sizes, loc=loc, ip=ip)
 
 
-def dynamic_update_slice(x: Any, update: Any, *starts: Any, loc: Any = None, ip: Any = None) -> Any:
+def dynamic_update_slice(x: Any, update: Any, *starts: Any, loc: Location | None = None, ip: Any = None) -> Any:
     """xt.dynamic_update_slice with one i64 scalar a dim."""
     return build(DynamicUpdateSlice, x, update, starts, loc=loc, ip=ip)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Location
 from xcc.dialects.xt.fields import boolean, dims, integer, operand
 from xcc.dialects.xt.numeric import NARROW, Array
 from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, axis_of, build
@@ -81,7 +82,7 @@ class TopK(XtOp, name="top_k"):
         return np.take_along_axis(x, index, a.axis), index.astype(np.int64)
 
 
-def top_k(x: Any, *, k: Dim, axis: int = -1, largest: bool = True, loc: Any = None, ip: Any = None) -> Any:
+def top_k(x: Any, *, k: Dim, axis: int = -1, largest: bool = True, loc: Location | None = None, ip: Any = None) -> Any:
     """xt.top_k: values and i64 indices."""
     return build(TopK, x, k=(k,), axis=axis, largest=largest, loc=loc, ip=ip)
 

@@ -6,7 +6,7 @@
 
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Operation, ir
 from xcc.diagnostics import UserError
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import is_static
@@ -62,7 +62,7 @@ def initial_weights(function: Any) -> dict[int, str]:
     return out
 
 
-def carried_values(block: Any) -> list[tuple[Any, Any]]:
+def carried_values(block: Block) -> list[tuple[Any, Any]]:
     """What a function or a loop makes of its arguments: (value, argument), where the value takes the argument's place
     when `block` is over."""
     op = block.owner.operation
@@ -76,16 +76,16 @@ def carried_values(block: Any) -> list[tuple[Any, Any]]:
     return list(zip(_yielded(block), block.arguments, strict=False))[:carried_count(op)]
 
 
-def carried_count(scan: Any) -> int:
+def carried_count(scan: Operation) -> int:
     """How many values an xt.scan carries from step to step."""
     return int(scan.attributes["operandSegmentSizes"][0])
 
 
-def _yielded(block: Any) -> list[Any]:
+def _yielded(block: Block) -> list[Any]:
     return list(block.operations[len(block.operations) - 1].operation.operands)
 
 
-def _attributes(function: Any, where: str, count: int) -> list[Any]:
+def _attributes(function: Operation, where: str, count: int) -> list[Any]:
     if where not in function.attributes:
         return [{}] * count
     return [ir.DictAttr(a) for a in ir.ArrayAttr(function.attributes[where])]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Kernel", "kernel"]
 
 Grid = Callable[[dict[str, Any]], Any]
-CONFIG = ("threads", "stages", "warpgroup", "persistent", "instances")
+CONFIG = ("threads", "stages", "warpgroup", "persistent", "instances", "private")
 MODES = ("eager", "check")
 
 
@@ -196,7 +196,7 @@ def kernel(function: Callable[..., Any] | None = None, *, types: Mapping[str, st
         config: what the strategy is not to choose, on GPUs: ``{"threads": 256, "stages": 3}``, the threads of an
             instance and how many turns of a loop loads run ahead; ``persistent``, how many workgroups compute all
             instances of a product, one after the other (0: each has its own); ``instances``, how many a workgroup has
-            where a warp computes each.
+            where a warp computes each; ``private``, bytes of a workgroup for copies of arrays that atomics update.
     """
     if function is None:
         return functools.partial(Kernel, types=types or {}, grid=grid, config=config or {})

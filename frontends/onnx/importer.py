@@ -15,20 +15,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 from typing import Any
 
-import numpy as np
-from onnx import ModelProto, TypeProto, ValueInfoProto
+from onnx import ModelProto, ValueInfoProto
 
 from xcc import symbolic
 from xcc._mlir import func_d, ir
 from xcc.bounds import Bounds
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
-from xcc.dialects.xt.base import tensor_type
 from xcc.frontends.onnx.context import RuntimeShape, Tensor, Value, flatten
-from xcc.frontends.onnx.element_types import from_onnx, is_floating, name_from_onnx
 from xcc.frontends.onnx.flags import Flags
 from xcc.frontends.onnx.functions import Functions
 from xcc.frontends.onnx.graph import GraphImporter
+from xcc.frontends.onnx.input_types import InputTypes, tensor_kind
 from xcc.frontends.onnx.input_values import InputValues
 from xcc.frontends.onnx.reader import Source, read
 from xcc.frontends.onnx.settled import Sizes
@@ -78,7 +76,7 @@ class ModelImporter:
         self.weights.files = source.files
         self.opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in source.model.opset_import}
         self.functions = Functions(source.model)
-        self.dim_params = {d.dim_param for i in source.model.graph.input for d in _tensor_kind(i).shape.dim}
+        self.dim_params = {d.dim_param for i in source.model.graph.input for d in tensor_kind(i).shape.dim}
         self.symbols: dict[str, tuple[int, int] | None] = {}
         self.counted: set[str] = set()      # those of sizes that only a run can tell
         self.limits: set[str] = set()       # those of sizes that loops asked a limit for
@@ -106,8 +104,9 @@ class ModelImporter:
         initializers = {t.name for t in graph.initializer} | {t.values.name for t in graph.sparse_initializer}
         inputs = [i for i in graph.input if i.name not in initializers and i.name not in self.fix]
         free = [i for i in graph.input if i.name not in initializers and i.name in self.fix]
-        constants = {i.name: self._fixed(i) for i in free}
-        types = [self._input_type(i) for i in inputs]
+        given = InputTypes(self)
+        constants = {i.name: given.fixed(i) for i in free}
+        types = [given.type_of(i) for i in inputs]
         module = ir.Module.create()
         with ir.InsertionPoint(module.body):
             main = func_d.FuncOp("main", ir.FunctionType.get(types, []))
@@ -149,64 +148,6 @@ class ModelImporter:
         except ir.MLIRError as e:
             raise UserError(f"{self.source.name}: the model is inconsistent: {str(e).splitlines()[0]}") from None
 
-    def _input_type(self, info: ValueInfoProto) -> Any:
-        where = f"{self.source.name}: input '{info.name}'"
-        if not info.type.HasField("tensor_type") and not info.type.optional_type.elem_type.HasField("tensor_type"):
-            raise UserError(f"{where} is not a tensor (sequences and maps are not supported)")
-        kind = _tensor_kind(info)
-        try:
-            element = ir.Type.parse(name_from_onnx(kind.elem_type))
-        except UserError as e:
-            raise UserError(f"{where}: {e}") from None
-        if not kind.HasField("shape"):
-            raise UserError(f"{where} has no shape; give it one that has its rank at least")
-        return tensor_type(self._input_dims(where, info.name, kind), element)
-
-    def _fixed(self, info: ValueInfoProto) -> np.ndarray[Any, Any]:
-        """The value of an input of `fix` in the input's element type; its sizes become those of the dims it names."""
-        where, value = f"{self.source.name}: input '{info.name}'", self.fix[info.name]
-        if not info.type.HasField("tensor_type"):
-            raise UserError(f"{where} is not a tensor and cannot be fixed")
-        kind = info.type.tensor_type
-        dtype = from_onnx(kind.elem_type)
-        try:
-            given = np.asarray(value)
-            array: np.ndarray[Any, Any] = given.astype(dtype)
-        except (TypeError, ValueError, OverflowError) as e:
-            raise UserError(f"{where} cannot be fixed to {value}: {e}") from None
-        if not is_floating(dtype) and not np.array_equal(array, given):
-            raise UserError(f"{where} cannot be fixed to {value}: its type is {name_from_onnx(kind.elem_type)}")
-        dims = self._input_dims(where, info.name, kind) if kind.HasField("shape") else list(array.shape)
-        if len(dims) != array.ndim or any(not self._takes(d, n) for d, n in zip(dims, array.shape, strict=True)):
-            shape = ", ".join(map(str, dims))
-            raise UserError(f"{where} cannot be fixed to a value of shape {list(array.shape)}: it is [{shape}]")
-        return array
-
-    def _takes(self, dim: Dim, size: int) -> bool:
-        """Whether `dim` can be `size`; a symbol is from now on."""
-        name = symbolic.bare_symbol(dim) or ""
-        option = self.dims.get(name, (0, size))
-        if isinstance(dim, int) or isinstance(option, int):
-            return size == (dim if isinstance(dim, int) else option)
-        self.dims[name] = size
-        self.symbol(name)
-        return option[0] <= size <= option[1]
-
-    def _input_dims(self, where: str, name: str, kind: TypeProto.Tensor) -> list[Dim]:
-        out: list[Dim] = []
-        for i, d in enumerate(kind.shape.dim):
-            if d.HasField("dim_value") and d.dim_value >= 0 and not (d.dim_value == 0 and self._zero_means_free(kind)):
-                out.append(int(d.dim_value))
-                continue
-            named = any(map(str.isalnum, d.dim_param))      # exporters write "?" for each dim that they do not know
-            out.append(self.symbol(d.dim_param if named else self._unused(f"{name}_dim{i}")))
-        return out
-
-    @staticmethod
-    def _zero_means_free(kind: TypeProto.Tensor) -> bool:
-        """Old exporters write 0 for an unknown dim; a tensor that is really empty has one 0 and no free dim."""
-        return sum(bool(d.HasField("dim_value") and d.dim_value == 0) for d in kind.shape.dim) > 1
-
     def symbol(self, name: str) -> Dim:
         """The dim called `name`: a fixed number or a symbol."""
         option = self.dims.get(name)
@@ -218,12 +159,12 @@ class ModelImporter:
 
     def fresh_symbol(self, hint: str) -> str:
         """The name of a new symbol for a size that only a run can tell."""
-        name = self._unused(hint or "dim")
+        name = self.unused(hint or "dim")
         self.symbols[name] = None
         self.counted.add(name)
         return name
 
-    def _unused(self, name: str) -> str:
+    def unused(self, name: str) -> str:
         """`name`, with a number behind it where a symbol has it."""
         own, n = name, 0
         while own in self.symbols or own in self.dim_params:
@@ -300,12 +241,6 @@ def _dims(value: Any) -> tuple[Dim, ...]:
     if not isinstance(value.owner, ir.Operation | ir.OpView):
         return ()
     return xt.dims_from_attr(value.owner.attributes["value"])
-
-
-def _tensor_kind(info: ValueInfoProto) -> TypeProto.Tensor:
-    """The type of a tensor, or of an optional one."""
-    type_ = info.type.optional_type.elem_type if info.type.HasField("optional_type") else info.type
-    return type_.tensor_type
 
 
 def output_names(name: str, value: Value) -> list[str]:

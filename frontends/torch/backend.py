@@ -198,11 +198,11 @@ def _failing(options: BackendOptions) -> Iterator[None]:
 
 
 def _function(call: Any, places: Sequence[int], finish: Finish | None) -> Any:
-    """`call`, and then `finish`, as a function: Dynamo's wrappers keep the attributes of functions only."""
+    """`call`, and then `finish`."""
+    if finish is None:
+        return call
 
     def boxed(arguments: list[Any]) -> Any:
-        if finish is None:
-            return call(arguments)
         kept = [arguments[n] for n in places]
         return finish(kept, call(arguments))
 

@@ -17,7 +17,7 @@ from xcc.runtime.executors import on_host
 from xcc.runtime.signature import check_equal
 from xcc.symbolic import Dim
 
-__all__ = ["BoxedCall", "TensorCall", "results_of", "tensor_call"]
+__all__ = ["BoxedCall", "TensorCall", "picked", "results_of", "tensor_call"]
 
 Sizes = tuple[int, ...]
 Order = tuple[int, ...]
@@ -46,6 +46,8 @@ class TensorCall:
     """
 
     device = torch.device("cpu")
+    allocate: Any = staticmethod(compat.empty_strided)
+    """What gives memory for an output, for its shape, strides and type."""
 
     def __init__(self, model: Any, orders: Sequence[Order], turned: Mapping[int, Order] | None = None,
                  static: Sequence[int] = ()) -> None:
@@ -57,6 +59,7 @@ class TensorCall:
         self._places = [(n, (turned or {}).get(n, ())) for n in range(len(model.inputs))]
         self._moving = [place for place in self._places if place[0] not in set(static)]
         self._known: list[int] | None = None            # addresses, where those of static inputs can be read
+        self._blank: list[Any] = [None] * len(self._outputs)
 
     def __call__(self, pointers: Sequence[int], key: Sizes, symbols: Mapping[str, int]) -> list[Any]:
         """The outputs; None for one that is written into an input, which is there already.
@@ -64,20 +67,29 @@ class TensorCall:
         `pointers`: of tensors of the types and shapes that the program takes, which :meth:`addresses` gave or which
         :meth:`laid` made. `key`: the values of `symbols`.
         """
-        results: list[Any] = [None] * len(self._outputs)
-        addresses = []
+        results, addresses = self._blank.copy(), []
         with self._turn.lock:
-            forms = self._empty.get(key)
-            empty = self.allocator()
-            for n, shape, strides, dtype in self._forms(key, symbols) if forms is None else forms:
+            empty = self.allocate or self.allocator()
+            for n, shape, strides, dtype in self._empty.get(key) or self._forms(key, symbols):
                 results[n] = tensor = empty(shape, strides, dtype)
                 addresses.append(tensor.data_ptr())
-            self._run(pointers, key, symbols, addresses, results)
+            self._start(pointers, symbols, addresses)
+            if self._copied:
+                self._fetch(results)
         return results
 
+    def _start(self, pointers: Sequence[int], symbols: Mapping[str, int], outputs: Sequence[int]) -> None:
+        """Runs the program."""
+        self._executor.run_at(pointers, symbols, outputs)
+
+    def _fetch(self, results: list[Any]) -> None:
+        """Puts into `results` what the run has not written where it was told to."""
+        for n in self._copied:
+            results[n] = self._outputs[n].copied(self._executor.output(n))
+
     def allocator(self) -> Any:
-        """What gives memory for an output now, for its shape, strides and type."""
-        return compat.empty_strided
+        """What `allocate` is now, where that differs from call to call."""
+        raise NotImplementedError
 
     def number(self, value: int) -> Any:
         """A tensor of a size."""
@@ -93,7 +105,7 @@ class TensorCall:
         if known is not None and compat.same_addresses(tensors, known, self._static):
             return self._read(self._moving, tensors, known.copy())
         found = self._read(self._places, tensors, [0] * len(tensors))
-        self._known = found if self._static else None
+        self._known = found
         return found
 
     def laid(self, tensor: Any) -> Any:
@@ -109,13 +121,6 @@ class TensorCall:
                 return None
             found[n] = tensor.data_ptr()
         return found
-
-    def _run(self, pointers: Sequence[int], _key: Sizes, symbols: Mapping[str, int], outputs: Sequence[int],
-             results: list[Any]) -> None:
-        """Runs the program, and puts into `results` what it has not written to the addresses `outputs`."""
-        self._executor.run_at(pointers, symbols, outputs)
-        for n in self._copied:
-            results[n] = self._outputs[n].copied(self._executor.output(n))
 
     def _forms(self, key: Sizes, symbols: Mapping[str, int]) -> list[Any]:
         if len(self._empty) >= REMEMBERED:
@@ -156,7 +161,7 @@ class BoxedCall:
         seeds = [i.name for i in graph.inputs if i.kind == "seed"]
         places = {name: n for n, name in enumerate((*_given(graph), *seeds))}
         arguments = [(places[i.name], known[i.name]) for i in model.inputs]
-        self._pick = _picked([n for n, _ in arguments])
+        self._pick = picked([n for n, _ in arguments])
         self._turned = [(n, a.order) for n, (_, a) in enumerate(arguments) if a.order]
         self._numbers = [n for n, (_, a) in enumerate(arguments) if isinstance(a.spec, SizeSpec)]
         self._draws = bool(seeds)
@@ -173,8 +178,21 @@ class BoxedCall:
             r.scalar for r in self._results)      # what the program makes is what the call returns
         written = {o.updates for o in graph.outputs}
         self._written = [(n, place, a.order) for n, (place, a) in enumerate(arguments) if a.name in written]
+        self._boxed_call = True     # the object's own: Dynamo's wrappers keep no attribute of a class
+        self._symbols: dict[str, int] | None = None     # where there is nothing to do but to call the program
+        if self._plain and not (self._draws or self._sizes or self._numbers or self._written):
+            self._symbols = self._solve(())
 
     def __call__(self, arguments: list[Any]) -> list[Any]:
+        if self._symbols is not None:
+            pointers = self._call.addresses(self._pick(arguments))
+            if pointers is not None:
+                made = self._call(pointers, (), self._symbols)
+                arguments.clear()
+                return made
+        return self._any_call(arguments)
+
+    def _any_call(self, arguments: list[Any]) -> list[Any]:
         if self._draws:
             arguments.append(self._call.seed())
         key = tuple([int(arguments[n]) if axis < 0 else arguments[n].size(axis) for _, n, axis in self._sizes]
@@ -212,7 +230,7 @@ class BoxedCall:
         return [self._call.laid(t) for t in out]
 
 
-def _picked(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+def picked(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
     """What gives the entries at `places` of a list, as a sequence also where it is one or none."""
     if len(places) > 1:
         return itemgetter(*places)

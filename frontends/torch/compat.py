@@ -40,7 +40,10 @@ def same_addresses(tensors: Sequence[Any], addresses: list[int], places: list[in
     """Whether the tensors at `places` lie at these of the `addresses`."""
     if _same_addresses is not None:
         return bool(_same_addresses(list(tensors), addresses, places))
-    return all([tensors[n].data_ptr() == addresses[n] for n in places])
+    for n in places:        # a loop: a comprehension is a call
+        if tensors[n].data_ptr() != addresses[n]:
+            return False
+    return True
 
 
 def current_stream(device: int) -> int:

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 import torch
 
 from xcc.frontends.torch import compat
-from xcc.frontends.torch.call import REMEMBERED, Order, Sizes, TensorCall
+from xcc.frontends.torch.call import Order, TensorCall
 from xcc.runtime.gpu_executor import ALIGNMENT
 
 __all__ = ["DeviceCall"]
@@ -47,7 +47,9 @@ class DeviceCall(TensorCall):
         self._number = self._executor.driver.number
         self.device = torch.device("cuda", self._number)
         self._arenas: dict[int, _Arena] = {}            # by stream
-        self._arena_bytes: dict[Sizes, int] = {}        # by the symbols' values
+        self._arena_of: tuple[Mapping[str, int] | None, int] = None, 0      # symbols of the last run, and its bytes
+
+    allocate = None
 
     def allocator(self) -> Any:
         return compat.cuda_allocator(self.device)
@@ -70,17 +72,17 @@ class DeviceCall(TensorCall):
             found[n] = at
         return found
 
-    def _run(self, pointers: Sequence[int], key: Sizes, symbols: Mapping[str, int], outputs: Sequence[int],
-             results: list[Any]) -> None:
-        size = self._arena_bytes.get(key)
-        if size is None:
-            if len(self._arena_bytes) >= REMEMBERED:
-                self._arena_bytes.clear()
-            size = self._arena_bytes[key] = self._executor.arena_bytes(symbols)
+    def _start(self, pointers: Sequence[int], symbols: Mapping[str, int], outputs: Sequence[int]) -> None:
+        of, size = self._arena_of
+        if of is not symbols:
+            size = self._executor.arena_bytes(symbols)
+            self._arena_of = symbols, size
         stream = compat.current_stream(self._number)
         captured = compat.captures(self._number)
         arena = _Arena() if captured else self._arenas.get(stream) or self._new_arena(stream)
-        self._executor.run_on(stream, pointers, symbols, outputs, arena.address(size, self.device), captured=captured)
+        self._executor.run_on(stream, pointers, symbols, outputs, arena.address(size, self.device), captured)
+
+    def _fetch(self, results: list[Any]) -> None:
         for n in self._copied:
             shape, strides, dtype = self._outputs[n].form(self._executor.output_shape(n))
             results[n] = self.allocator()(shape, strides, dtype)

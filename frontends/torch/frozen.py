@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import torch
 
+from xcc.frontends.torch import compat
+from xcc.frontends.torch.call import picked
 from xcc.frontends.torch.dtypes import to_numpy
 from xcc.frontends.torch.program import TorchProgram
 
 __all__ = ["FrozenCall", "static_inputs"]
 
 Compiled = Callable[[list[Any]], list[Any]]
+_WRITES = attrgetter("_version")
 
 
 class FrozenCall:
@@ -32,19 +36,35 @@ class FrozenCall:
         self._static = [n for n in static if inputs[n].kind == "user" and inputs[n].name not in written]
         self._rest = [n for n, i in enumerate(inputs) if i.kind in ("user", "size") and n not in self._static]
         self._program, self._make, self._otherwise = program, make, otherwise
-        self._known: list[tuple[int, int]] | None = None
+        self._pick_static, self._pick_rest = picked(self._static), picked(self._rest)
+        self._places = list(range(len(self._static)))
+        self._addresses: list[int] | None = None        # of the static arguments, when they were compiled in
+        self._writes: list[int] = []                    # how often torch has counted a write to those that it counts
+        self._counted = picked([])
         self._call: Compiled | None = None
+        self._boxed_call = True     # see BoxedCall
 
     def __call__(self, arguments: list[Any]) -> list[Any]:
-        values = [arguments[n] for n in self._static]
-        state = [(t.data_ptr(), 0 if t.is_inference() else t._version) for t in values]
-        if state != self._known:
-            self._call, self._known = self._make(self._with(values)), state
+        values = self._pick_static(arguments)
+        if self._addresses is None or not self._unchanged(values):
+            self._call = self._make(self._with(values))
+            self._addresses = [t.data_ptr() for t in values]
+            self._counted = picked([n for n, t in enumerate(values) if not t.is_inference()])
+            self._writes = [*map(_WRITES, self._counted(values))]
         if self._call is None:
             return self._otherwise(arguments)
-        rest = [arguments[n] for n in self._rest]
+        rest = list(self._pick_rest(arguments))
         arguments.clear()
         return self._call(rest)
+
+    def _unchanged(self, values: Sequence[Any]) -> bool:
+        """Whether the static arguments are what is compiled in. There may be hundreds, and each call asks."""
+        assert self._addresses is not None
+        try:
+            return compat.same_addresses(values, self._addresses, self._places) \
+                and [*map(_WRITES, self._counted(values))] == self._writes
+        except RuntimeError:        # another tensor, whose writes are not counted
+            return False
 
     def _with(self, values: Sequence[Any]) -> TorchProgram:
         """The program with `values` as weights."""

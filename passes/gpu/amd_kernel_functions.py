@@ -11,9 +11,9 @@ an array of its true size, so that the compiler knows how many workgroups share 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import MAY_ALIAS
 
@@ -28,14 +28,14 @@ class AmdKernelFunctions(Pass):
 
     name: ClassVar[str] = "amd-kernel-functions"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for op in list(module.body.operations):
                 if op.operation.name == "gpu.module":
                     _rewrite_module(op.operation.regions[0].blocks[0])
 
 
-def _rewrite_module(block: Any) -> None:
+def _rewrite_module(block: Block) -> None:
     operations = [op.operation for op in block.operations]
     kernels = [op for op in operations if op.name == "llvm.func" and "rocdl.kernel" in op.attributes]
     for kernel in kernels:
@@ -54,7 +54,7 @@ def _rewrite_module(block: Any) -> None:
             ir.Operation.create("llvm.module_flags", attributes={"flags": ir.Attribute.parse(flag)})
 
 
-def _loop_annotations(kernel: Any) -> None:
+def _loop_annotations(kernel: Operation) -> None:
     """What was said of a loop is said of the branch back to its start."""
     for block in kernel.regions[0].blocks:
         branch = list(block.operations)[-1].operation
@@ -63,12 +63,12 @@ def _loop_annotations(kernel: Any) -> None:
             del branch.attributes["llvm.loop_annotation"]
 
 
-def _shared_bytes(kernel: Any) -> int:
+def _shared_bytes(kernel: Operation) -> int:
     return int(ir.IntegerAttr(kernel.attributes["xcc.shared_bytes"]).value) \
         if "xcc.shared_bytes" in kernel.attributes else 0
 
 
-def _global_arguments(kernel: Any) -> None:
+def _global_arguments(kernel: Operation) -> None:
     """Generic pointer arguments become pointers to global memory, cast back at entry."""
     block = kernel.regions[0].blocks[0]
     generic, in_global = ir.Type.parse("!llvm.ptr"), ir.Type.parse("!llvm.ptr<1>")

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, Value, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.assign.natural_layouts import CONTRACTION, NaturalLayouts, scan_dim
@@ -38,7 +38,7 @@ class AssignLayouts(Pass):
     name: ClassVar[str] = "assign-layouts"
     threads: int = 0             # threads a workgroup where the kernel's config has none; 0: 128
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for func in module.body.operations:
                 if func.operation.name == "func.func" and "xt.kernel" in func.operation.attributes \
@@ -50,9 +50,9 @@ class AssignLayouts(Pass):
 class _Assigner:
     """Assigns the layouts of one kernel."""
 
-    def __init__(self, func: Any, chip: Any, threads: int) -> None:
+    def __init__(self, func: Operation, chip: Any, threads: int) -> None:
         self.func, self.chip, self.threads = func, chip, threads
-        self.natural = NaturalLayouts(chip, threads)
+        self.natural = NaturalLayouts(chip, threads, config_int(func, "beside", 1))
         self.warps = self.natural.warps
         self.persistent = config_int(func, "persistent", 0)
         self.values = Relayout()
@@ -76,11 +76,11 @@ class _Assigner:
         for op in self.loads:
             self.relabel(op)
 
-    def layout_of(self, value: Any) -> Layout:
+    def layout_of(self, value: Value) -> Layout:
         """The layout that `value` has by itself."""
         return self.natural.known[value][0]
 
-    def assign(self, op: Any) -> None:
+    def assign(self, op: Operation) -> None:
         if op.name == "scf.yield":
             return self.assign_yield(op)
         if op.name == "scf.condition":
@@ -123,7 +123,7 @@ class _Assigner:
             return None
         raise CompilerBug(f"{op.name} has no distribution to threads")
 
-    def assign_reduction(self, op: Any) -> None:
+    def assign_reduction(self, op: Operation) -> None:
         source = self.layout_of(op.operands[0])
         self.values.use(op, 0, source)
         kept = source.sliced(list(op.attributes["reduction_dims"]))
@@ -131,24 +131,24 @@ class _Assigner:
             self.values.use(op, 1, kept)
             self.values.set(op, [kept])
 
-    def assign_scan(self, op: Any) -> None:
+    def assign_scan(self, op: Operation) -> None:
         layout = self.natural.scanned(op)
         totals = layout.sliced([scan_dim(op)])
         self.values.use(op, 0, layout)
         self.values.use(op, 1, totals)
         self.values.set(op, [layout, totals])
 
-    def assign_sort(self, op: Any) -> None:
+    def assign_sort(self, op: Operation) -> None:
         for i in range(len(op.operands)):
             self.values.use(op, i, self.layout_of(op.operands[0]))
         self.values.set(op, [self.layout_of(r) for r in op.results])
 
-    def assign_accumulate(self, op: Any) -> None:
+    def assign_accumulate(self, op: Operation) -> None:
         layout = accumulated_layout(op, self.chip.warp, self.warps)
         for i in (1, 2):
             self.values.use(op, i, layout)
 
-    def assign_write(self, op: Any) -> None:
+    def assign_write(self, op: Operation) -> None:
         natural, strength = self.natural.known[op.operands[0]]
         access = Access(op, self.chip.vector_bytes)
         layout = natural
@@ -165,7 +165,7 @@ class _Assigner:
         op.attributes[LAYOUT] = ir.ArrayAttr.get([ir.StringAttr.get(str(layout))])
         self.use_mask(op, layout)
 
-    def assign_scatter(self, op: Any) -> None:
+    def assign_scatter(self, op: Operation) -> None:
         value = op.operands[len(op.operands) - 1]
         layout = self.layout_of(value)
         for i, v in enumerate(op.operands):
@@ -173,12 +173,12 @@ class _Assigner:
                 self.values.use(op, i, layout)
         op.attributes[LAYOUT] = ir.ArrayAttr.get([ir.StringAttr.get(str(layout))])
 
-    def use_mask(self, op: Any, layout: Layout) -> None:
+    def use_mask(self, op: Operation, layout: Layout) -> None:
         segments = list(op.attributes["operandSegmentSizes"])
         if segments[-1]:
             self.values.use(op, len(op.operands) - 1, mask_layout(op, layout))
 
-    def assign_region(self, op: Any) -> None:
+    def assign_region(self, op: Operation) -> None:
         layouts = [self.layout_of(r) for r in op.results if is_vector(r)]
         if layouts:
             self.values.set(op, layouts)
@@ -198,13 +198,13 @@ class _Assigner:
                 if is_vector(argument):
                     self.values.assigned[argument] = self.layout_of(result)
 
-    def assign_condition(self, op: Any) -> None:
+    def assign_condition(self, op: Operation) -> None:
         results = op.parent.operation.results
         for i, v in enumerate(list(op.operands)[1:]):
             if is_vector(v):
                 self.values.use(op, 1 + i, self.layout_of(results[i]))
 
-    def assign_yield(self, op: Any) -> None:
+    def assign_yield(self, op: Operation) -> None:
         parent = op.parent
         if parent.operation.name == "scf.while":
             for i, v in enumerate(op.operands):
@@ -217,7 +217,7 @@ class _Assigner:
 
     # -- clean up -----------------------------------------------------------------------------------------------
 
-    def relabel(self, op: Any) -> None:
+    def relabel(self, op: Operation) -> None:
         """Lets a load take the one layout that all its users convert it to, when that is nearly as coalesced.
 
         Casts of its elements between it and the conversions take the layout too.
@@ -249,7 +249,7 @@ class _Assigner:
             u.erase()
 
     @staticmethod
-    def _only_cast(op: Any) -> Any:
+    def _only_cast(op: Operation) -> Any:
         """The conversion between float types that alone reads `op`, or None."""
         users = [u.owner.operation for u in op.results[0].uses]
         return users[0] if len(users) == 1 and users[0].name in ("arith.extf", "arith.truncf") else None

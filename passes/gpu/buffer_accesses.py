@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import arith_d, ir, memref_d, vector_d
+from xcc._mlir import Block, Module, Operation, Value, arith_d, ir, memref_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.address import WAVE, Address, address_of, is_memory_access
 from xcc.passes.gpu.layout.registers import index
@@ -37,7 +37,7 @@ class BufferAccesses(Pass):
 
     name: ClassVar[str] = "buffer-accesses"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for target in module.body.operations:
                 if target.operation.name == "gpu.module":
@@ -47,7 +47,7 @@ class BufferAccesses(Pass):
 
 
 class _Kernel:
-    def __init__(self, kernel: Any, lanes: int) -> None:
+    def __init__(self, kernel: Operation, lanes: int) -> None:
         self.entry = kernel.regions[0].blocks[0]
         # of address_of, by value: nothing is erased before the end; what a workgroup shares, and what a wave does
         self.known: tuple[dict[Any, Any], dict[Any, Any]] = ({}, {WAVE: lanes})
@@ -59,7 +59,7 @@ class _Kernel:
         for op in self.dead:
             op.erase()
 
-    def block(self, block: Any) -> None:
+    def block(self, block: Block) -> None:
         for op in [o.operation for o in block.operations]:
             if is_memory_access(op):
                 self.plain(op)
@@ -68,19 +68,19 @@ class _Kernel:
                     for inner in region.blocks:
                         self.block(inner)
 
-    def plain(self, op: Any) -> None:
+    def plain(self, op: Operation) -> None:
         """An access without a mask."""
         address, _ = self.address(op)
         if address is not None:
             with op.location, ir.InsertionPoint(op):
                 self.replace(op, address, Bounds())
 
-    def address(self, op: Any) -> tuple[Address | None, dict[Any, Any]]:
+    def address(self, op: Operation) -> tuple[Address | None, dict[Any, Any]]:
         """The address of an access, and what is known of values in it."""
         found = ((address_of(op, self.entry, known), known) for known in self.known)
         return next((pair for pair in found if pair[0] is not None), (None, {}))
 
-    def masked(self, op: Any) -> bool:
+    def masked(self, op: Operation) -> bool:
         """scf.if of one access: the access alone, its offset past the end where the mask is off. False for others."""
         access = _only_access(op)
         if access is None:
@@ -99,17 +99,17 @@ class _Kernel:
         with op.location, ir.InsertionPoint(op):
             value = self.replace(access, address, self.mask(op.operands[0], access, address, known))
             if op.results:
-                if not _is_zero(otherwise):
+                if otherwise is not None and not _is_zero(otherwise):
                     value = arith_d.select(op.operands[0], value, otherwise)
                 op.results[0].replace_all_uses_with(value)
         self.dead.append(op)
         return True
 
-    def mask(self, value: Any, access: Any, address: Address, known: dict[Any, Any]) -> Bounds:
+    def mask(self, value: Value, access: Any, address: Address, known: dict[Any, Any]) -> Bounds:
         size = element_bytes(ir.MemRefType(address.memref.type).element_type)
         return bounds(value, address, _width(access), size, known)
 
-    def replace(self, op: Any, address: Address, mask: Bounds) -> Any:
+    def replace(self, op: Operation, address: Address, mask: Bounds) -> Any:
         """The access `op` through a buffer at the insertion point; returns what it loads."""
         element = ir.MemRefType(address.memref.type).element_type
         size = element_bytes(element)
@@ -144,13 +144,13 @@ class _Kernel:
         return new
 
 
-def _width(op: Any) -> int:
+def _width(op: Operation) -> int:
     """Elements of an access."""
     value = op.operands[0] if op.name.endswith(".store") else op.results[0]
     return int(ir.VectorType(value.type).shape[0]) if isinstance(value.type, ir.VectorType) else 1
 
 
-def _only_access(op: Any) -> Any:
+def _only_access(op: Operation) -> Any:
     """The one access of an scf.if that computes nothing else, and gives what it loads; None for any other."""
     then = [o.operation for o in op.regions[0].blocks[0].operations]
     accesses = [o for o in then if is_memory_access(o)]
@@ -165,7 +165,7 @@ def _only_access(op: Any) -> Any:
     return access if all(o.name.startswith(MOVABLE) for o in other[:-1]) else None
 
 
-def _is_zero(value: Any) -> bool:
+def _is_zero(value: Value) -> bool:
     op = owner(value)
     if op is not None and op.name == "vector.broadcast":
         return _is_zero(op.operands[0])
@@ -179,5 +179,5 @@ def _is_zero(value: Any) -> bool:
     return _no_bits(attribute.value)
 
 
-def _no_bits(value: Any) -> bool:
+def _no_bits(value: float) -> bool:
     return bool(value == 0 and not str(value).startswith("-"))

@@ -11,9 +11,9 @@ Not where an iteration has products or memory that a workgroup keeps. Dropped, e
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
 from xcc.passes.gpu.layout.tile_ops import config_int, set_int
@@ -28,7 +28,7 @@ class CoarsenGrid(Pass):
     name: ClassVar[str] = "coarsen-grid"
     instances: int = 0          # of a workgroup; 0: as many as the kernel's schedule says, one where it says none
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for k in tile_kernels(module, ctx.chip):
                 instances = self.instances or config_int(k.func, "instances", 1)

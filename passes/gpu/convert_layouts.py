@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.exchange.conversions import Exchange
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
@@ -32,7 +32,7 @@ class ConvertLayouts(Pass):
 
     name: ClassVar[str] = "convert-layouts"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for k in tile_kernels(module, ctx.chip):
                 plans = {loop: LoadsAhead.of(k, loop) for loop in k.ops("scf.for")}
@@ -41,7 +41,7 @@ class ConvertLayouts(Pass):
                         _choose(k, cast, plans)
 
 
-def _choose(k: TileKernel, cast: Any, plans: dict[Any, LoadsAhead | None]) -> None:
+def _choose(k: TileKernel, cast: Operation, plans: dict[Any, LoadsAhead | None]) -> None:
     source, target = k.layout(cast.operands[0]), k.layout(cast.results[0])
     if source != target:
         element = ir.VectorType(cast.results[0].type).element_type

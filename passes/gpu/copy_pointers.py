@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import arith_d, ir, scf_d
+from xcc._mlir import Module, Operation, Value, arith_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_ops import constant, element_bytes, step_of
 from xcc.passes.gpu.vendor.inline_asm import inline_asm
@@ -29,8 +29,11 @@ COPY, GROUP = "nvvm.cp.async.shared.global", "nvvm.wgmma.commit.group.sync.align
 MOST = 16       # addresses of a loop, two registers each
 LINEAR = ("arith.addi", "arith.subi", "arith.muli", "arith.index_cast", "builtin.unrealized_conversion_cast",
           "memref.cast", "memref.reinterpret_cast", "llvm.getelementptr", "llvm.addrspacecast", "llvm.insertvalue",
-          "llvm.extractvalue", "llvm.add")
+          "llvm.extractvalue", "llvm.add", "llvm.mul")
+PRODUCTS = ("arith.muli", "llvm.mul")
 OFFSET = 2      # of a descriptor's fields
+Factor = dict[tuple[Any, ...], int]     # a sum of products of values, each with its number
+ONE: Factor = {(): 1}
 FIXED = ("arith.constant", "llvm.mlir.constant", "llvm.mlir.poison", "llvm.mlir.undef")
 
 
@@ -41,17 +44,17 @@ class CopyPointers(Pass):
 
     name: ClassVar[str] = "copy-pointers"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         for loop in ops_where(module, _has_copies):
             with loop.location:
                 _carry(loop)
 
 
-def _has_copies(op: Any) -> bool:
+def _has_copies(op: Operation) -> bool:
     return op.name == "scf.for" and any(o.operation.name == GROUP for o in op.regions[0].blocks[0].operations)
 
 
-def _carry(loop: Any) -> None:
+def _carry(loop: Operation) -> None:
     """Rewrites one loop, where its copies' addresses are linear."""
     block = loop.regions[0].blocks[0]
     found = []
@@ -65,14 +68,14 @@ def _carry(loop: Any) -> None:
     lower, _, step = list(loop.operands)[:3]
     starts: list[Any] = []
     keys: list[Any] = []
-    distances: dict[Any, Any] = {}      # by bytes for one of the counter, or the copy where those are not known
+    distances: dict[Any, Any] = {}      # by what a copy moves by for one of the counter, or the copy itself
     with ir.InsertionPoint(loop):
         after = arith_d.addi(lower, step)
         for number, (op, steps) in enumerate(found):
             first, second = (_integer(_copied(op.operands[1], steps, block.arguments[0], at)) for at in (lower, after))
             starts.append(_opaque(first))
             factor = _factor(op.operands[1], steps, block.arguments[0])
-            keys.append(("copy", number) if factor is None else factor)
+            keys.append(("copy", number) if factor is None else frozenset(factor.items()))
             distances.setdefault(keys[-1], arith_d.subi(second, first))
         zero = arith_d.constant(ir.IntegerType.get_signless(64), 0)
         made = scf_d.ForOp(*list(loop.operands)[:3], [*list(loop.operands)[3:], *[zero] * len(distances)])
@@ -97,35 +100,54 @@ def _carry(loop: Any) -> None:
     loop.erase()
 
 
-def _factor(value: Any, steps: list[Any], counter: Any) -> int | None:
+def _factor(value: Any, steps: list[Any], counter: Any) -> Factor | None:
     """What the pointer `value` moves by, in bytes, where the counter of a loop grows by one; None where that is not
     known. A descriptor moves by the elements of its offset."""
-    moves: dict[Any, int | None] = {counter: 1}
+    moves: dict[Any, Factor | None] = {counter: ONE}
 
-    def move(v: Any) -> int | None:
-        return moves.get(v, 0)
+    def move(v: Any) -> Factor | None:
+        return moves.get(v, {})
 
     for op in steps:
         parts = [move(v) for v in op.operands]
-        if not any(p != 0 for p in parts):
+        if all(p == {} for p in parts):
             continue
-        total: int | None = None
-        if None not in parts:
-            known = [p or 0 for p in parts]
-            if op.name in ("arith.muli", "arith.subi"):
-                other = constant(op.operands[0 if known[1] else 1])
-                total = known[0] - known[1] if op.name == "arith.subi" else \
-                    None if other is None else sum(known) * other
+        total = None
+        known = [p for p in parts if p is not None]
+        if len(known) == len(parts):
+            if op.name in PRODUCTS:
+                total = _times(known[0] or known[1], op.operands[0 if known[1] else 1])
+            elif op.name == "arith.subi":
+                total = _sum([known[0], _scaled(known[1], -1)])
             elif op.name == "llvm.getelementptr":
-                kind = ir.TypeAttr(op.attributes["elem_type"]).value
-                total = known[0] + sum(known[1:]) * element_bytes(kind)
+                size = element_bytes(ir.TypeAttr(op.attributes["elem_type"]).value)
+                total = _sum([known[0], *(_scaled(p, size) for p in known[1:])])
             elif op.name == "llvm.extractvalue":    # pointers stay, the offset moves
-                total = sum(known) if list(ir.DenseI64ArrayAttr(op.attributes["position"])) == [OFFSET] else 0
+                total = _sum(known) if list(ir.DenseI64ArrayAttr(op.attributes["position"])) == [OFFSET] else {}
             else:
-                total = sum(known)
+                total = _sum(known)
         for r in op.results:
             moves[r] = total
     return move(value)
+
+
+def _sum(parts: list[Factor]) -> Factor:
+    out: Factor = {}
+    for values, n in (item for p in parts for item in p.items()):
+        out[values] = out.get(values, 0) + n
+    return {values: n for values, n in out.items() if n}
+
+
+def _scaled(factor: Factor, by: int) -> Factor:
+    return {values: n * by for values, n in factor.items()}
+
+
+def _times(factor: Factor, by: Any) -> Factor:
+    """`factor` times a value that the loop does not change."""
+    fixed = constant(by)
+    if fixed is not None:
+        return _scaled(factor, fixed)
+    return {tuple(sorted((*values, by), key=hash)): n for values, n in factor.items()}
 
 
 def _linear(value: Any, block: Any) -> list[Any] | None:
@@ -136,14 +158,14 @@ def _linear(value: Any, block: Any) -> list[Any] | None:
     moving = {block.arguments[0]}
     for op in steps:
         dependent = [v in moving for v in op.operands]
-        if op.name == "arith.muli" and all(dependent):
+        if op.name in PRODUCTS and all(dependent):
             return None
         if any(dependent):
             moving.update(op.results)
     return steps if value in moving else None
 
 
-def _copied(value: Any, steps: list[Any], counter: Any, at: Any) -> Any:
+def _copied(value: Value, steps: list[Any], counter: Any, at: Any) -> Any:
     """`value` computed at this point for the counter `at`."""
     values = {counter: at}
     for op in steps:
@@ -159,6 +181,6 @@ def _integer(pointer: Any) -> Any:
                                operands=[pointer]).results[0]
 
 
-def _opaque(value: Any) -> Any:
+def _opaque(value: Value) -> Any:
     """`value`, of which the code generator knows nothing."""
     return inline_asm("mov.b64 $0, $1;", "=l,l", [value.type], [value], effects=False)

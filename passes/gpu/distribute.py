@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xcc import symbolic
-from xcc._mlir import arith_d, gpu_d, ir
+from xcc._mlir import Block, Module, Operation, arith_d, gpu_d, ir
 from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.index_values import forall_bounds
@@ -46,7 +46,7 @@ class Distribute(Pass):
     name: ClassVar[str] = "distribute"
     threads: int = 0             # threads a workgroup where the kernel's config has none; 0: 128
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for func in list(module.body.operations):
                 if func.operation.name == "func.func" and "xt.kernel" in func.operation.attributes:
@@ -56,7 +56,7 @@ class Distribute(Pass):
             _move_tables(module)
 
 
-def _distribute(func: Any, chip: Any, threads: int) -> None:
+def _distribute(func: Operation, chip: Any, threads: int) -> None:
     name = ir.StringAttr(func.operation.attributes["sym_name"]).value
     of = ir.StringAttr(func.operation.attributes[OF]).value if OF in func.operation.attributes else name
     body = _gpu_module(func.operation, f"{of}_gpu")
@@ -67,7 +67,7 @@ def _distribute(func: Any, chip: Any, threads: int) -> None:
             _launch(func, f"{name}_{i}" if i else name, phase, chip, width)
 
 
-def _loop_threads(forall: Any, chip: Any) -> int:
+def _loop_threads(forall: Operation, chip: Any) -> int:
     """Threads of a workgroup of a loop kernel: an H100 begins 0.8 workgroups a nanosecond, however small, so that many
     iterations take large ones."""
     if forall.name != "scf.forall":
@@ -77,7 +77,7 @@ def _loop_threads(forall: Any, chip: Any) -> int:
     return LARGE if math.prod(sizes) >= 4 * LARGE * chip.cores else 0
 
 
-def _gpu_module(func: Any, name: str) -> Any:
+def _gpu_module(func: Operation, name: str) -> Any:
     """The block of the gpu.module `name`, which is made ahead of `func` if it is not there."""
     for op in func.parent.regions[0].blocks[0].operations:
         if op.operation.name == "gpu.module" and ir.StringAttr(op.operation.attributes["sym_name"]).value == name:
@@ -87,7 +87,7 @@ def _gpu_module(func: Any, name: str) -> Any:
     return target.regions[0].blocks.append()
 
 
-def _move_tables(module: Any) -> None:
+def _move_tables(module: Module) -> None:
     """Constant tables belong to the device: each gpu.module gets those that its kernels read."""
     tables = [op for op in module.body.operations if op.operation.name == "memref.global"]
     targets = [op for op in module.body.operations if op.operation.name == "gpu.module"]
@@ -102,7 +102,7 @@ def _move_tables(module: Any) -> None:
             table.operation.erase()
 
 
-def phases_of(func: Any) -> list[list[Any]]:
+def phases_of(func: Operation) -> list[list[Any]]:
     """What each launch runs: one top-level scf.forall, or a run of top-level operations that write memory.
 
     The latter are what is left of a forall of one iteration: a launch of one workgroup.
@@ -119,7 +119,7 @@ def phases_of(func: Any) -> list[list[Any]]:
     return phases
 
 
-def writes_memory(op: Any) -> bool:
+def writes_memory(op: Operation) -> bool:
     """Whether `op` or an operation inside it stores to memory."""
     if op.name in ("vector.transfer_write", "vector.scatter", "memref.store", "memref.atomic_rmw", ATOMIC):
         return True
@@ -127,13 +127,13 @@ def writes_memory(op: Any) -> bool:
                for inner in block.operations)
 
 
-def has_product(op: Any) -> bool:
+def has_product(op: Operation) -> bool:
     """Whether `op` is a contraction or has one inside."""
     return op.name == "vector.contract" or any(has_product(inner.operation) for region in op.regions
                                                for block in region.blocks for inner in block.operations)
 
 
-def _launch(func: Any, name: str, phase: list[Any], chip: Any, threads: int) -> None:
+def _launch(func: Operation, name: str, phase: list[Any], chip: Any, threads: int) -> None:
     """The gpu.func of the operations of `phase` and of the others before them, which only compute values."""
     source = func.operation.regions[0].blocks[0]
     types = [a.type for a in source.arguments]
@@ -160,7 +160,7 @@ def _launch(func: Any, name: str, phase: list[Any], chip: Any, threads: int) -> 
                                                                          k.shared.all_bytes)
 
 
-def _instances(func: Any, forall: Any, chip: Any, threads: int) -> int:
+def _instances(func: Operation, forall: Operation, chip: Any, threads: int) -> int:
     """Iterations of `forall` that a workgroup computes."""
     instances = int_attribute(forall, INSTANCES) if INSTANCES in forall.attributes else 1
     problem = instances_problem(TileKernel(func, chip, threads), forall, instances) if instances != 1 else ""
@@ -191,7 +191,7 @@ def _emit(k: KernelBuilder, source: Any, phase: list[Any]) -> symbolic.Dim:
     return 1
 
 
-def _before(block: Any, op: Any) -> set[Any]:
+def _before(block: Block, op: Operation) -> set[Any]:
     """The operations of `block` ahead of `op`."""
     out: set[Any] = set()
     for other in block.operations:

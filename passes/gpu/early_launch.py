@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import PRODUCT
 from xcc.passes.gpu.nvvm_kernel_functions import nvvm_kernels
@@ -42,7 +42,7 @@ class EarlyLaunch(Pass):
     def acts_on(self, chip: Any) -> bool:
         return bool(chip.early_launch)
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         if ctx.chip is None or not self.acts_on(ctx.chip):
             return
         with module.context, ir.Location.unknown():

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
 from xcc.passes.gpu.layout.tile_ops import CONVERT, is_elementwise, is_vector, owner, set_int
@@ -34,7 +34,7 @@ class EpiloguePieces(Pass):
     registers: int = 16         # of each value that are in flight
     ahead: int = 4              # pieces whose loads are asked for before they are needed, at most
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for k in tile_kernels(module, ctx.chip):
                 _Epilogues(k, self.registers, self.ahead).mark()
@@ -60,23 +60,23 @@ class _Epilogues:
             if ahead:
                 set_int(store, AHEAD, ahead)
 
-    def _waiting(self, value: Any) -> list[Any]:
+    def _waiting(self, value: Value) -> list[Any]:
         """The operations that `value` is computed by which may wait for its stores."""
         op = owner(value)
         if op is None or not self._streams(op):
             return []
         return [op, *(o for v in op.operands if is_vector(v) for o in self._waiting(v))]
 
-    def _small(self, value: Any) -> bool:
+    def _small(self, value: Value) -> bool:
         return self.k.layout(value).registers <= self.registers
 
-    def _streams(self, op: Any) -> bool:
+    def _streams(self, op: Operation) -> bool:
         """Whether all that `op` is for are stores that take it piece by piece."""
         if op not in self.streamed:
             self.streamed[op] = self._can_stream(op)
         return self.streamed[op]
 
-    def _can_stream(self, op: Any) -> bool:
+    def _can_stream(self, op: Operation) -> bool:
         if not (op.name == "vector.transfer_read" or self._spread(op) or is_elementwise(op)) \
                 or len(op.results) != 1 or not is_vector(op.results[0]) or self._small(op.results[0]):
             return False
@@ -91,15 +91,15 @@ class _Epilogues:
                                         or (is_elementwise(user) or self._spread(user)) and self._streams(user))
             for user, number in users)
 
-    def _spread(self, op: Any) -> bool:
+    def _spread(self, op: Operation) -> bool:
         """Whether `op` is a broadcast of a vector whose registers are taken as they are asked for (not where
         LLVM loads all at once that does not depend on a product)."""
         return op.name == "vector.broadcast" and is_vector(op.operands[0]) and not self.k.chip.llvm_schedules
 
-    def _stored(self, op: Any) -> bool:
+    def _stored(self, op: Operation) -> bool:
         return not has_copies(self.k.layout(op.results[0])) and self._computed(op)
 
-    def _computed(self, op: Any) -> bool:
+    def _computed(self, op: Operation) -> bool:
         """Whether `op` is computed from a contraction's tile; what is not has nothing live, and loads at once."""
         if op not in self.computed:
             self.computed[op] = op.name in ("scf.for", "vector.contract") or (
@@ -107,7 +107,7 @@ class _Epilogues:
                 and any(owner(v) is not None and self._computed(owner(v)) for v in op.operands))
         return self.computed[op]
 
-    def _ahead(self, store: Any) -> int:
+    def _ahead(self, store: Operation) -> int:
         """Pieces ahead of which the loads of one are asked for."""
         value = store.operands[0]
         width = Access(store, self.k.chip.vector_bytes).run(self.k.layout(value))[0]
@@ -116,7 +116,7 @@ class _Epilogues:
         words = -(-self._loaded(value) // pieces)
         return 0 if not words or self.k.chip.llvm_schedules else min(self.most_ahead, max(1, LOADED // words))
 
-    def _loaded(self, value: Any) -> int:
+    def _loaded(self, value: Value) -> int:
         """Registers of 4 bytes that the loads behind `value` fill."""
         op = owner(value)
         if op is None or IN_PIECES not in op.attributes:

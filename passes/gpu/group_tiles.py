@@ -9,9 +9,9 @@ both operands in the L2 cache. Dropped, they take them row by row.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.index_values import forall_bounds
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
@@ -27,7 +27,7 @@ class GroupTiles(Pass):
     name: ClassVar[str] = "group-tiles"
     rows: int = 0               # 0: as many as the kernel's schedule says
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for k in tile_kernels(module, ctx.chip):
                 rows = self.rows or config_int(k.func, "group", 0)

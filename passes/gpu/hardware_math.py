@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xcc._mlir import arith_d, ir, math_d, vector_d
+from xcc._mlir import Module, Operation, Value, arith_d, ir, math_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.lanes import element, with_element
 from xcc.passes.shared.patterns import splat_of
@@ -43,13 +43,13 @@ class HardwareMath(Pass):
 
     name: ClassVar[str] = "hardware-math"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         own = ctx.chip.intrinsics
         for op in _found(module, lambda op: op.name in _BUILD or "reciprocal" in own and _is_reciprocal(op)):
             replace_in_f32(op, _of_chip(op, own) or _BUILD[op.name])
 
 
-def _of_chip(op: Any, own: Mapping[str, str]) -> Callable[..., Any] | None:
+def _of_chip(op: Operation, own: Mapping[str, str]) -> Callable[..., Any] | None:
     """The chip's own instruction for the operation, if it has one that is good enough."""
     if "exp2" in own and op.name == "math.exp2" and _approximate(op):
         return _instruction(own["exp2"])
@@ -61,13 +61,13 @@ def _of_chip(op: Any, own: Mapping[str, str]) -> Callable[..., Any] | None:
     return None
 
 
-def _found(module: Any, wanted: Callable[[Any], bool]) -> list[Any]:
+def _found(module: Module, wanted: Callable[[Any], bool]) -> list[Any]:
     """The operations of types up to 32 bits, or any width where they have instructions for that, that are `wanted`."""
     return ops_where(module, lambda op: wanted(op) and (
         op.name in _ANY_WIDTH or element(op.results[0].type).width <= 32))
 
 
-def replace_in_f32(op: Any, build: Callable[..., Any]) -> None:
+def replace_in_f32(op: Operation, build: Callable[..., Any]) -> None:
     """Puts `build(*operands)` in the place of the operation; what is below 32 bits is extended to f32 for it."""
     t = op.results[0].type
     with op.location, ir.InsertionPoint(op):
@@ -95,11 +95,11 @@ def _intrinsic(name: str) -> Any:
     return build
 
 
-def _approximate(op: Any) -> bool:
+def _approximate(op: Operation) -> bool:
     return "fastmath" in op.attributes and str(op.attributes["fastmath"]) == "#arith.fastmath<afn>"
 
 
-def _is_reciprocal(op: Any) -> bool:
+def _is_reciprocal(op: Operation) -> bool:
     return op.name == "arith.divf" and _approximate(op) and splat_of(op.operands[0]) == 1.0
 
 
@@ -107,7 +107,7 @@ def _instruction(name: str) -> Any:
     """An intrinsic that has scalars alone."""
     scalar = _intrinsic(name)
 
-    def build(x: Any) -> Any:
+    def build(x: Value) -> Any:
         if not isinstance(x.type, ir.VectorType):
             return scalar(x)
         parts = [vector_d.extract(x, [], [n]) for n in range(ir.VectorType(x.type).shape[0])]
@@ -118,7 +118,7 @@ def _instruction(name: str) -> Any:
 _exp2, _sqrt, _abs, _trunc, _copysign = map(_intrinsic, ("exp2.*", "sqrt.*", "fabs.*", "trunc.*", "copysign.*"))
 
 
-def _exp(x: Any) -> Any:
+def _exp(x: Value) -> Any:
     t = x.type
     near = arith_d.minimumf(arith_d.maximumf(x, splat_constant(t, -RANGE)), splat_constant(t, RANGE))
     scale = splat_constant(t, LOG2E)
@@ -128,11 +128,11 @@ def _exp(x: Any) -> Any:
     return arith_d.mulf(_exp2(rounded), math_d.fma(lost, splat_constant(t, math.log(2)), splat_constant(t, 1.0)))
 
 
-def _rsqrt(x: Any) -> Any:
+def _rsqrt(x: Value) -> Any:
     return arith_d.divf(splat_constant(x.type, 1.0), _sqrt(x))
 
 
-def _remainder(x: Any, y: Any) -> Any:
+def _remainder(x: Value, y: Any) -> Any:
     """C's fmod, for quotients up to 2^64.
 
     A quotient is rounded to the bits of its type: what that leaves is exact, but as much shorter only, and is divided

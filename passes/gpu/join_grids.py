@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xcc import symbolic
-from xcc._mlir import arith_d, gpu_d, ir, scf_d
+from xcc._mlir import Block, Module, Operation, arith_d, gpu_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import PART
 from xcc.passes.shared.dims import emit_dim, read_dim
@@ -41,7 +41,7 @@ class JoinGrids(Pass):
 
     name: ClassVar[str] = "join-grids"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         wholes: dict[str, list[_Part]] = {}
         with module.context, ir.Location.unknown():
             for op in list(module.body.operations):
@@ -57,7 +57,7 @@ class JoinGrids(Pass):
 class _Part:
     """One gpu.func of a part: `args` and `results` are the places of its buffers in the whole."""
 
-    def __init__(self, function: Any, module: Any) -> None:
+    def __init__(self, function: Operation, module: Operation) -> None:
         self.function, self.module = function, module
         about = ir.DictAttr(function.attributes[PART])
         self.of = ir.StringAttr(about["of"]).value
@@ -77,7 +77,7 @@ class _Part:
         return any(not _is_stored_to(v) for v in results)
 
 
-def _walk(block: Any) -> Iterator[Any]:
+def _walk(block: Block) -> Iterator[Any]:
     for op in block.operations:
         yield op.operation
         for region in op.operation.regions:
@@ -214,7 +214,7 @@ def _branches(members: list[_Part], number: Any, threads: int, symbols: dict[str
     _branches(rest, left, threads, symbols, arguments[1:], _last(branch.else_block))
 
 
-def _last(block: Any) -> Any:
+def _last(block: Block) -> Any:
     return block.operations[len(block.operations) - 1].operation
 
 

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 
@@ -36,7 +36,7 @@ class NarrowIndices(Pass):
 
     name: ClassVar[str] = "narrow-indices"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         functions = ops_where(module, lambda op: op.name == "gpu.func")
         with module.context, ir.Location.unknown():
             for f in functions:
@@ -65,11 +65,11 @@ class _Narrower:
     def __init__(self) -> None:
         self.twin: dict[Any, Any] = {}
 
-    def block(self, block: Any) -> None:
+    def block(self, block: Block) -> None:
         for op in list(block.operations):
             self._visit(op.operation)
 
-    def _visit(self, op: Any) -> None:
+    def _visit(self, op: Operation) -> None:
         if op.name in SOURCES:
             with ir.InsertionPoint.after(op), op.location:
                 self.twin[op.results[0]] = _cast(op.results[0], _narrow_type(op.results[0].type))
@@ -82,13 +82,13 @@ class _Narrower:
                     self._induction(op, inner)
                 self.block(inner)
 
-    def _induction(self, loop: Any, block: Any) -> None:
+    def _induction(self, loop: Operation, block: Block) -> None:
         iv = block.arguments[0]
         if _is_index(iv.type) and all(v in self.twin for v in list(loop.operands)[:3]):
             with ir.InsertionPoint.at_block_begin(block), loop.location:
                 self.twin[iv] = _cast(iv, _narrow_type(iv.type))
 
-    def _arithmetic(self, op: Any) -> None:
+    def _arithmetic(self, op: Operation) -> None:
         operands, results = list(op.operands), list(op.results)
         wide = [v for v in operands if _is_index(v.type)]
         if not wide and not (op.name in ("arith.constant", "vector.step") and _is_index(results[0].type)):
@@ -116,11 +116,11 @@ class _Narrower:
         op.erase()
 
 
-def _cast(value: Any, kind: Any) -> Any:
+def _cast(value: Value, kind: Any) -> Any:
     return ir.Operation.create("arith.index_cast", results=[kind], operands=[value]).results[0]
 
 
-def _narrow_constant(value: Any) -> Any:
+def _narrow_constant(value: Value) -> Any:
     """The attribute with elements of 32 bits; None when one does not fit."""
     i32 = ir.IntegerType.get_signless(32)
     if isinstance(value, ir.IntegerAttr):

@@ -12,6 +12,8 @@ reciprocal (relative error below 2^-22): a sigmoid of f16 is 5 instructions. Bot
 row pass them on as they are. Where all uses end in f16, what is too small for f32's normal numbers may be 0 (``afn``
 alone; ``contract,afn`` keeps it).
 
+2^(a * b - c) is of a multiply-add, which is rounded once.
+
 erf is sign(x) * (1 - 2^(|x| * P(|x|))), with P fitted so that the absolute error is below 5e-7 everywhere. Where it is
 part of a gelu, x / 2 * (1 + erf(c x)) = max(x, 0) - |x| * erfc(|c x|) / 2, and half of erfc is 2^(|c x| * P(|c x|) - 1)
 with a relative error of 8e-5 up to |c x| = 3: the tail is as good as the rest. That is nine instructions an element.
@@ -26,11 +28,12 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import arith_d, ir, math_d
+from xcc._mlir import Module, Operation, Value, arith_d, ir, math_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.hardware_math import replace_in_f32
 from xcc.passes.shared.lanes import element
 from xcc.passes.shared.patterns import only_user, product, splat_of
+from xcc.passes.shared.values import op as op_of
 from xcc.passes.shared.values import splat_constant
 from xcc.passes.walk import ops_where
 
@@ -56,7 +59,7 @@ class NarrowMath(Pass):
 
     name: ClassVar[str] = "narrow-math"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for op, _ in _narrow(module, "math.erf", ARITHMETIC):
                 if not _gelu(op):
@@ -70,9 +73,14 @@ class NarrowMath(Pass):
                     op.attributes["fastmath"] = ir.Attribute.parse(f"#arith.fastmath<{flags}>")
             for op, ends in _narrow(module, "math.exp", RELATIVE):
                 replace_in_f32(op, _flushed_exp if _may_flush(ends) else _exp)
+            for op, ends in _narrow(module, "math.exp2", RELATIVE):
+                if element(op.results[0].type).width == 32:
+                    _contract(op.operands[0])
+                    if _may_flush(ends):
+                        op.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<afn>")
 
 
-def _narrow(module: Any, name: str, steps: tuple[str, ...]) -> list[tuple[Any, list[Any]]]:
+def _narrow(module: Module, name: str, steps: tuple[str, ...]) -> list[tuple[Any, list[Any]]]:
     """The operations called `name` whose results end in types below 32 bits, each with those types."""
     found = ops_where(module, lambda op: op.name == name and element(op.results[0].type).width <= 32)
     ends = [(op, _ends(op.results[0], steps)) for op in found]
@@ -83,7 +91,7 @@ def _may_flush(ends: list[Any]) -> bool:
     return all(isinstance(t, ir.F16Type) for t in ends)
 
 
-def _ends(value: Any, steps: tuple[str, ...]) -> list[Any]:
+def _ends(value: Value, steps: tuple[str, ...]) -> list[Any]:
     """The types below 32 bits in which the uses of `value` end, through operations of `steps` and loops; none where
     one use is of another kind, or where it takes more than MOST values to tell."""
     todo, seen, ends = [value], set(), []
@@ -102,7 +110,7 @@ def _ends(value: Any, steps: tuple[str, ...]) -> list[Any]:
     return ends
 
 
-def _passed_on(user: Any, number: int, steps: tuple[str, ...]) -> list[Any]:
+def _passed_on(user: Operation, number: int, steps: tuple[str, ...]) -> list[Any]:
     """The values that `user` makes of its operand `number`; none where it is used for something else."""
     if user.name == "scf.yield":
         loop = user.parent
@@ -116,12 +124,30 @@ def _passed_on(user: Any, number: int, steps: tuple[str, ...]) -> list[Any]:
     return list(user.results) if user.name in steps else []
 
 
-def _exp(x: Any, flags: Any = None) -> Any:
+def _exp(x: Value, flags: Any = None) -> Any:
     return math_d.exp2(arith_d.mulf(x, splat_constant(x.type, math.log2(math.e))), fastmath=flags)
 
 
 def _flushed_exp(x: Any) -> Any:
     return _exp(x, arith_d.FastMathFlags.afn)
+
+
+def _contract(x: Any) -> None:
+    """Makes a multiply-add of `x` where it is a * b - c, which is rounded once."""
+    sub = None if isinstance(x.owner, ir.Block) else x.owner.operation
+    if sub is None or sub.name != "arith.subf" or isinstance(sub.operands[0].owner, ir.Block):
+        return
+    times, less = sub.operands[0].owner.operation, sub.operands[1]
+    if times.name != "arith.mulf" or len(list(times.results[0].uses)) > 1:
+        return
+    with sub.location, ir.InsertionPoint(sub):
+        row = None if isinstance(less.owner, ir.Block) else less.owner.operation
+        spread = row.operands[0] if row is not None and row.name == "vector.broadcast" else None
+        minus = arith_d.negf(less) if spread is None else \
+            op_of("vector.broadcast", [x.type], [arith_d.negf(spread)])
+        x.replace_all_uses_with(math_d.fma(*times.operands, minus))
+    for dead in (sub, times):
+        dead.erase()
 
 
 def _tanh(x: Any) -> Any:
@@ -133,7 +159,7 @@ def _tanh(x: Any) -> Any:
     return arith_d.select(is_small, arith_d.addf(x, cube), math_d.copysign(whole, x))
 
 
-def _one_and_tanh(op: Any) -> bool:
+def _one_and_tanh(op: Operation) -> bool:
     """Writes the 1 + tanh(x) around the tanh `op` as one; False where there is none."""
     sum_ = _plus_one(op)
     if sum_ is None:
@@ -148,22 +174,22 @@ def _one_and_tanh(op: Any) -> bool:
     return True
 
 
-def _plus_one(op: Any) -> Any:
+def _plus_one(op: Operation) -> Any:
     """The sum of 1 and the operation's result that alone uses it, if there is one."""
     found = only_user(op, "arith.addf")
     return found if found is not None and {1.0} == {splat_of(v) for v in found.operands if v != op.results[0]} else None
 
 
-def _reciprocal(x: Any) -> Any:
+def _reciprocal(x: Value) -> Any:
     return arith_d.divf(splat_constant(x.type, 1.0), x, fastmath=arith_d.FastMathFlags.afn)
 
 
-def _erf(x: Any) -> Any:
+def _erf(x: Value) -> Any:
     t = arith_d.minimumf(math_d.absf(x), splat_constant(x.type, 4.0))
     return math_d.copysign(arith_d.subf(splat_constant(x.type, 1.0), _power(_ERF, t)), x)
 
 
-def _gelu(op: Any) -> bool:
+def _gelu(op: Operation) -> bool:
     """Writes the x / 2 * (1 + erf(c x)) around the erf `op` as one; False where there is none."""
     scaled, one = product(op.operands[0]), _plus_one(op)
     whole = only_user(one, "arith.mulf") if one is not None else None

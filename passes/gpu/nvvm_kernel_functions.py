@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 
 __all__ = ["NvvmKernelFunctions", "nvvm_kernels"]
 
 
-def nvvm_kernels(module: Any) -> list[Any]:
+def nvvm_kernels(module: Module) -> list[Any]:
     """The functions of `module` that are kernels, as llvm.func."""
     return ops_where(module, lambda op: op.name == "llvm.func" and "nvvm.kernel" in op.attributes)
 
@@ -26,7 +27,7 @@ class NvvmKernelFunctions(Pass):
 
     name: ClassVar[str] = "nvvm-kernel-functions"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for op in nvvm_kernels(module):
                 while "gpu.kernel" in op.attributes:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
 from xcc.passes.gpu.layout.tile_ops import set_int
@@ -33,7 +33,7 @@ class OverlapProducts(Pass):
     def acts_on(self, chip: Any) -> bool:
         return bool(chip.warpgroup_products)
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         if not self.acts_on(ctx.chip):
             return
         with module.context, ir.Location.unknown():

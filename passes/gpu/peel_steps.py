@@ -14,9 +14,9 @@ that are not there, which costs time alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
 from xcc.passes.gpu.layout.tile_ops import set_int
@@ -36,7 +36,7 @@ class PeelSteps(Pass):
     straight: int = 4       # steps: to count fewer costs more than to read their code once
     few: int = 16           # steps: to load one more to no purpose costs more than the code of two that stand twice
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for k in tile_kernels(module, ctx.chip):
                 for loop in k.ops("scf.for"):
@@ -44,7 +44,7 @@ class PeelSteps(Pass):
                     if plan is not None and _one_product(k, loop):
                         self._peel(k, loop, plan)
 
-    def _peel(self, k: TileKernel, loop: Any, plan: LoadsAhead) -> None:
+    def _peel(self, k: TileKernel, loop: Operation, plan: LoadsAhead) -> None:
         count = Steps.of(loop).count
         if count is None:
             if adds_alone(loop, len(plan.copied)):
@@ -68,7 +68,7 @@ class PeelSteps(Pass):
         return 1 if count % 2 else 2 if count <= self.few else 0
 
 
-def _one_product(k: TileKernel, loop: Any) -> bool:
+def _one_product(k: TileKernel, loop: Operation) -> bool:
     """Not with FMAs or several products (attention): what they hold may all be live at once."""
     contractions = products(loop)
     return len(contractions) == 1 and k.product(contractions[0]).instruction is not None

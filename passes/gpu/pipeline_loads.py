@@ -13,9 +13,9 @@ in all steps is written ``once``. Dropped, each step loads what it needs itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, REGISTERS
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
@@ -33,7 +33,7 @@ class PipelineLoads(Pass):
     stages: int = 0             # of each loop; 0: as many as the kernel's schedule says
     asynchronous: bool = True   # copies, where the chip has them and the loads their form
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for k in tile_kernels(module, ctx.chip):
                 stages = self.stages or config_int(k.func, "stages", 0)

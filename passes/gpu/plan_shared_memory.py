@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, StagedTile
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
@@ -34,7 +34,7 @@ class PlanSharedMemory(Pass):
     name: ClassVar[str] = "plan-shared-memory"
     bytes: int = 0              # that a workgroup may use; 0: all that the chip has
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for k in tile_kernels(module, ctx.chip):
                 ends: dict[Any, int] = {}       # of the tiles of loops around others
@@ -43,7 +43,7 @@ class PlanSharedMemory(Pass):
                         ends[loop] = _plan(k, loop, _taken(loop, ends), self.bytes or ctx.chip.shared_bytes)
 
 
-def _taken(loop: Any, ends: dict[Any, int]) -> int:
+def _taken(loop: Operation, ends: dict[Any, int]) -> int:
     """The bytes that the loops around `loop` keep their tiles in."""
     around = loop.parent.operation
     while around.name != "func.func":
@@ -53,7 +53,7 @@ def _taken(loop: Any, ends: dict[Any, int]) -> int:
     return 0
 
 
-def _plan(k: TileKernel, loop: Any, first: int, limit: int) -> int:
+def _plan(k: TileKernel, loop: Operation, first: int, limit: int) -> int:
     """Places the tiles of `loop` from byte `first` on, or takes away what is said of them; the byte behind them."""
     block, staged = loop.regions[0].blocks[0], staged_tiles(k, loop)
     shared = any(k.product(op).from_shared for op in products(loop))

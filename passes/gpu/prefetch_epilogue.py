@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
 from xcc.passes.gpu.layout.tile_ops import is_vector, owner, set_int, shape_of
@@ -35,7 +35,7 @@ class PrefetchEpilogue(Pass):
     name: ClassVar[str] = "prefetch-epilogue"
     steps: int = 8              # of the loop, at most
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for k in tile_kernels(module, ctx.chip):
                 for loop in k.ops("scf.for"):
@@ -47,12 +47,12 @@ class PrefetchEpilogue(Pass):
                             set_int(read, PREFETCH, steps)
 
 
-def _ends_apart(loop: Any) -> bool:
+def _ends_apart(loop: Operation) -> bool:
     """Whether the loop's last steps have code of their own."""
     return PEELED in loop.attributes or PERSISTENT in loop.parent.operation.attributes
 
 
-def _reads(k: TileKernel, loop: Any, plan: LoadsAhead) -> list[Any]:
+def _reads(k: TileKernel, loop: Operation, plan: LoadsAhead) -> list[Any]:
     """The reads behind `loop` that may start while it runs."""
     results = [r for r in loop.results if is_vector(r)]
     workgroups = max(1, k.chip.shared_bytes // max(1, plan.end))

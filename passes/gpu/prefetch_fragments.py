@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
@@ -33,7 +33,7 @@ class PrefetchFragments(Pass):
     def acts_on(self, chip: Any) -> bool:
         return bool(chip.llvm_schedules)
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         if not self.acts_on(ctx.chip):
             return
         with module.context, ir.Location.unknown():
@@ -47,7 +47,7 @@ class PrefetchFragments(Pass):
                         op.attributes[FRAGMENTS] = ir.StringAttr.get(IN_TURN)
 
 
-def _two_steps(k: TileKernel, op: Any) -> int:
+def _two_steps(k: TileKernel, op: Operation) -> int:
     """Registers of 4 bytes of the result and of the operands of two instructions' k, of those that are staged."""
     loop = op.parent.operation
     plan = LoadsAhead.of(k, loop) if loop.name == "scf.for" else None

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Block, Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import writes_memory
 from xcc.passes.gpu.layout.linear import Layout
@@ -24,6 +25,7 @@ from xcc.passes.walk import ops_where
 __all__ = ["ReadsFirst"]
 
 MOST = 32       # registers of 4 bytes that a thread's reads may fill
+CHEAP = ("arith.", "vector.create_mask", "vector.constant_mask")     # masks of reads, and what they are made of
 READ, REDUCTION = "vector.transfer_read", "vector.multi_reduction"
 
 
@@ -37,14 +39,14 @@ class ReadsFirst(Pass):
     def acts_on(self, chip: Any) -> bool:
         return bool(chip.loads_wait_at_barriers)
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         if ctx.chip is None or not self.acts_on(ctx.chip):
             return
         for forall in ops_where(module, lambda op: op.name == "scf.forall"):
             _move(forall.regions[0].blocks[0])
 
 
-def _move(block: Any) -> None:
+def _move(block: Block) -> None:
     operations = [op.operation for op in block.operations]
     first = next((n for n, op in enumerate(operations) if op.name == REDUCTION), None)
     if first is None or any(op.name == "vector.contract" or len(op.regions) and not op.name.startswith("scf.forall.")
@@ -57,10 +59,22 @@ def _move(block: Any) -> None:
     for n, op in enumerate(operations):
         if n > first and writes_memory(op):
             return
-        if n > first and op.name == READ and all(_known(v, block, before) for v in op.operands):
-            op.move_before(operations[first])
+        if n > first and op.name == READ:
+            wanted = _wanted(op, block, before)
+            for moved in wanted or []:
+                moved.move_before(operations[first])
+            before.update(wanted or [])
 
 
-def _known(value: Any, block: Any, before: set[Any]) -> bool:
-    op = owner(value)
-    return op is None or op.block != block or op in before
+def _wanted(op: Any, block: Any, before: set[Any]) -> list[Any] | None:
+    """`op` and the cheap operations of `block` that it needs and that are not `before`, in order; None where it needs
+    others."""
+    found: list[Any] = []
+    for maker in (owner(v) for v in op.operands):
+        if maker is None or maker.block != block or maker in before or maker in found:
+            continue
+        made = _wanted(maker, block, before) if maker.name.startswith(CHEAP) and not len(maker.regions) else None
+        if made is None:
+            return None
+        found += [m for m in made if m not in found]
+    return [*found, op]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Module, Operation, Value, arith_d, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.address import ACCESSES
 from xcc.passes.gpu.layout.tile_ops import constant, owner
@@ -33,7 +33,7 @@ class ScalarIndices(Pass):
 
     name: ClassVar[str] = "scalar-indices"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         accesses = ops_where(module, lambda op: op.name in ACCESSES)
         scalars = _Scalars()
         with module.context, ir.Location.unknown():
@@ -41,7 +41,7 @@ class ScalarIndices(Pass):
                 _access(op, scalars)
 
 
-def _access(op: Any, scalars: _Scalars) -> None:
+def _access(op: Operation, scalars: _Scalars) -> None:
     """Rewrites the indices of one load or store, and the condition around it."""
     first = 2 if op.name.endswith(".store") else 1
     parent = op.parent.operation
@@ -63,7 +63,7 @@ class _Scalars:
     def __init__(self) -> None:
         self.made: dict[tuple[Any, int], Any] = {}
 
-    def of(self, value: Any) -> Any:
+    def of(self, value: Value) -> Any:
         """`value` without vectors, where it is an element of one, or arithmetic on such."""
         op = owner(value)
         if op is None or isinstance(value.type, ir.VectorType):
@@ -142,7 +142,7 @@ def _inside(condition: Any) -> list[tuple[Any, Any]]:
     return []
 
 
-def _opened(value: Any, inside: list[tuple[Any, Any]], access: Any) -> Any:
+def _opened(value: Value, inside: list[tuple[Any, Any]], access: Any) -> Any:
     """`value` without the clamps of coordinates that are `inside`, made before the test around `access` or at it."""
     op = owner(value)
     if op is None:
@@ -160,7 +160,7 @@ def _opened(value: Any, inside: list[tuple[Any, Any]], access: Any) -> Any:
         return ir.Operation.create(op.name, results=[value.type], operands=operands).result
 
 
-def _clamped(op: Any) -> tuple[Any, Any] | None:
+def _clamped(op: Operation) -> tuple[Any, Any] | None:
     """(x, most) of max(min(x, most), 0) or min(max(x, 0), most)."""
     for outer, inner in (("arith.maxsi", "arith.minsi"), ("arith.minsi", "arith.maxsi")):
         if op.name == outer:

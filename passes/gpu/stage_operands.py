@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.exchange.shared_layout import best_memory
 from xcc.passes.gpu.layout.linear import Layout
@@ -44,14 +44,14 @@ class StageOperands(Pass):
     name: ClassVar[str] = "stage-operands"
     kept: bool = True           # also those made before the loop
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for k in tile_kernels(module, ctx.chip):
                 for loop in k.ops("scf.for") if config_int(k.func, "stages", 0) > 1 else []:
                     write_staged(loop, list(_operands(k, loop, self.kept).items()))
 
 
-def _operands(k: TileKernel, loop: Any, kept: bool) -> dict[Any, StagedTile]:
+def _operands(k: TileKernel, loop: Operation, kept: bool) -> dict[Any, StagedTile]:
     """The operands that `loop` can keep in shared memory; none in a loop with barriers, of which a turn reads what the
     turn before has written."""
     block = loop.regions[0].blocks[0]
@@ -67,7 +67,7 @@ def _operands(k: TileKernel, loop: Any, kept: bool) -> dict[Any, StagedTile]:
     return {**found, **_kept(k, loop)} if found and kept else found
 
 
-def _loaded(k: TileKernel, contraction: Any, number: int, block: Any) -> StagedTile | None:
+def _loaded(k: TileKernel, contraction: Any, number: int, block: Block) -> StagedTile | None:
     """An operand that the steps of the loop load."""
     plan, operand = k.product(contraction), contraction.operands[number]
     op, wanted = owner(operand), (plan.lhs, plan.rhs)[number]
@@ -90,7 +90,7 @@ def _loaded(k: TileKernel, contraction: Any, number: int, block: Any) -> StagedT
     return StagedTile(value, steps, memory, stored)
 
 
-def _kept(k: TileKernel, loop: Any) -> dict[Any, StagedTile]:
+def _kept(k: TileKernel, loop: Operation) -> dict[Any, StagedTile]:
     """Operands made before the loop that stay in shared memory: those that instructions read there, and others where
     all values together need too many registers."""
     out: dict[Any, StagedTile] = {}
@@ -112,14 +112,14 @@ def _kept(k: TileKernel, loop: Any) -> dict[Any, StagedTile]:
     return out
 
 
-def _fixed(loop: Any) -> dict[Any, tuple[Any, int]]:
+def _fixed(loop: Operation) -> dict[Any, tuple[Any, int]]:
     """The operands that are made outside the loop's body: the contraction, and which of its operands they are."""
     block = loop.regions[0].blocks[0]
     return {v: (op, i) for op in products(loop) for i, v in enumerate(list(op.operands)[:2])
             if owner(v) is not None and owner(v).block != block}
 
 
-def _crowded(k: TileKernel, loop: Any, fixed: list[Any]) -> bool:
+def _crowded(k: TileKernel, loop: Operation, fixed: list[Any]) -> bool:
     """Whether what the loop carries, a product that it does not, and the operands `fixed` leave too few registers."""
     contracts = products(loop)
     yielded = list(list(loop.regions[0].blocks[0].operations)[-1].operands)

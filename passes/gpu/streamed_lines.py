@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, Value, ir
 from xcc.dialects.xt import dims_from_attr
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import PRODUCT
@@ -48,7 +48,7 @@ class StreamedLines(Pass):
     def acts_on(self, chip: Any) -> bool:
         return bool(chip.line_priority)
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         if ctx.chip is None or not self.acts_on(ctx.chip):
             return
         with module.context, ir.Location.unknown():
@@ -57,7 +57,7 @@ class StreamedLines(Pass):
                     _hint(kernel, ctx.chip.l2_bytes // SHARE)
 
 
-def _hint(kernel: Any, least: int) -> None:
+def _hint(kernel: Operation, least: int) -> None:
     """`least`: bytes of an argument whose loads get hints."""
     entry = kernel.regions[0].blocks[0]
     last = next(b for b in kernel.regions[0].blocks if list(b.operations)[-1].operation.name == "llvm.return")
@@ -87,7 +87,7 @@ def _hint(kernel: Any, least: int) -> None:
                            operands=[_global(v) for v in (argument, store.operands[0], store.results[0])])
 
 
-def _loads(argument: Any, entry: Any) -> list[Any]:
+def _loads(argument: Value, entry: Any) -> list[Any]:
     """The loads from an argument, if all are wide ones in the block `entry`; else none."""
     found = []
     for use in argument.uses:
@@ -105,7 +105,7 @@ def _loads(argument: Any, entry: Any) -> list[Any]:
     return found
 
 
-def _alignment(load: Any) -> int:
+def _alignment(load: Operation) -> int:
     return int(load.attributes["alignment"].value) if "alignment" in load.attributes else 1
 
 
@@ -122,7 +122,7 @@ def _key(place: Any) -> tuple[Any, int]:
     return place.operands[1], element_bytes(place.attributes["elem_type"].value)
 
 
-def _load(load: Any, policy: Any) -> Any:
+def _load(load: Operation, policy: Any) -> Any:
     """What `load` loads, under the policy."""
     word, words = _words(32), ir.VectorType.get([WIDE // 4], _words(32))
     struct = ir.Type.parse("!llvm.struct<(i32, i32, i32, i32)>")

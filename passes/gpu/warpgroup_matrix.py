@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import arith_d, ir, memref_d, vector_d
+from xcc._mlir import Module, Operation, Value, arith_d, ir, memref_d, vector_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.vendor.fragments_nvidia import MMA
@@ -36,7 +36,7 @@ class WarpgroupMatrix(Pass):
 
     name: ClassVar[str] = "warpgroup-matrix"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         for op in ops_where(module, lambda op: op.name in _WRITE):
             with op.location, ir.InsertionPoint(op):
                 for old, new in zip(op.results, _WRITE[op.name](op), strict=True):
@@ -44,7 +44,7 @@ class WarpgroupMatrix(Pass):
             op.erase()
 
 
-def _multiply(op: Any) -> list[Any]:
+def _multiply(op: Operation) -> list[Any]:
     acc, *a, b, b_at = op.operands
     size = ir.MemRefType(b.type).element_type.width // 8
     count = ir.VectorType(acc.type).shape[0]
@@ -78,7 +78,7 @@ def _multiply(op: Any) -> list[Any]:
     return _statement("{" + " ".join(lines) + "}", [acc], inputs)
 
 
-def _packed(value: Any) -> list[Any]:
+def _packed(value: Value) -> list[Any]:
     """The elements of a vector in registers of 32 bits."""
     i32 = ir.VectorType.get([1], ir.IntegerType.get_signless(32))
     kind = ir.VectorType(value.type)
@@ -87,7 +87,7 @@ def _packed(value: Any) -> list[Any]:
     return [vector_d.extract(vector_d.bitcast(i32, word), [], [0]) for word in words]
 
 
-def _mma(op: Any) -> list[Any]:
+def _mma(op: Operation) -> list[Any]:
     a, b, acc = op.operands
     kinds = ".".join(NAMES[ir.StringAttr(t).value] for t in op.attributes["types"])
     total = "f32" if isinstance(ir.VectorType(acc.type).element_type, ir.FloatType) else "s32"
@@ -102,7 +102,7 @@ def _mma(op: Any) -> list[Any]:
                       f"{held};", [acc], inputs[0] + inputs[1])
 
 
-def _wait(op: Any) -> list[Any]:
+def _wait(op: Operation) -> list[Any]:
     return _statement("wgmma.wait_group.sync.aligned 0;", list(op.operands), [])
 
 

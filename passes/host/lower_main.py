@@ -30,10 +30,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from xcc import symbolic
+from xcc._mlir import Block, Module, Operation, Value
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.collective import COLLECTIVES, statement_of
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.host.lowering.main_attributes import bounds_of, name_of_place
 from xcc.passes.host.lowering.program_ops import write_program
 from xcc.passes.host.lowering.value_buffers import ValueBuffers, dtype_of
 from xcc.passes.host.placement.places import AT_LOAD, main_of, terminator
@@ -65,22 +67,15 @@ class LowerMain(Pass):
 
     name: ClassVar[str] = "lower-main"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             main = main_of(module)
             lowering = _Lowering(WeightStore() if ctx.weights is None else ctx.weights)
-            program = lowering.function(main, _bounds(module))
+            program = lowering.function(main, bounds_of(module))
             write_program(main, replace(program, equal=equal_dims(module, program.symbols)))
             for name in ("xt.dims", EQUAL):
                 if name in module.operation.attributes:
                     del module.operation.attributes[name]
-
-
-def _bounds(module: Any) -> dict[str, tuple[int, int]]:
-    attributes = module.operation.attributes
-    if "xt.dims" not in attributes:
-        return {}
-    return {named.name: tuple(int(v.value) for v in named.attr) for named in attributes["xt.dims"]}  # type: ignore
 
 
 class _Lowering(ValueBuffers):
@@ -94,10 +89,10 @@ class _Lowering(ValueBuffers):
         self.loops = 0
         self.setup: list[Launch] = []
 
-    def function(self, op: Any, bounds: dict[str, tuple[int, int]]) -> Program:
+    def function(self, op: Operation, bounds: dict[str, tuple[int, int]]) -> Program:
         block = op.regions[0].blocks[0]
         held = xt.initial_weights(op)
-        arguments = [self.new(v, "state" if i in held else "input", _name(op, "arg_attrs", i, f"input{i}"))
+        arguments = [self.new(v, "state" if i in held else "input", name_of_place(op, "arg_attrs", i, f"input{i}"))
                      for i, v in enumerate(block.arguments)]
         inputs = tuple(b for i, b in enumerate(arguments) if i not in held)
         self.buffer_of.update(zip(block.arguments, arguments, strict=True))
@@ -107,7 +102,7 @@ class _Lowering(ValueBuffers):
         symbols = tuple(dict.fromkeys([*(s for d in dims for s in symbolic.symbols_of(d)), *(v.name for v in values)]))
         self.bound = set(symbols)
         results, updated = terminator(block), xt.updated_arguments(op)
-        targets = [self._result(v, _name(op, "res_attrs", i, f"output{i}"), None if n is None else arguments[n])
+        targets = [self._result(v, name_of_place(op, "res_attrs", i, f"output{i}"), None if n is None else arguments[n])
                    for i, (v, n) in enumerate(zip(results, updated, strict=True))]
         body = self.block(block, targets, {i: block.arguments[n] for i, n in enumerate(updated) if n is not None})
         states = tuple(State(self.buffers[arguments[i]].name, arguments[i], self._initial(weight))
@@ -117,7 +112,7 @@ class _Lowering(ValueBuffers):
                        {s: b for s, b in bounds.items() if s in symbols}, setup=tuple(self.setup),
                        values=tuple(values), updates=tuple(u for u in updates if u[0] != u[1]), states=states)
 
-    def _result(self, value: Any, name: str, argument: int | None) -> int:
+    def _result(self, value: Value, name: str, argument: int | None) -> int:
         """The buffer of a result: its own, or the memory of the `argument` that it updates."""
         if argument is None:
             return self.new(value, "output", name)
@@ -127,7 +122,7 @@ class _Lowering(ValueBuffers):
         """The weight that a state begins as; "" for one of zeros, which needs no place in the artifact."""
         return weight if np.ascontiguousarray(self.weights[weight]).reshape(-1).view(np.uint8).any() else ""
 
-    def block(self, block: Any, targets: Sequence[int], replaced: Mapping[int, Any]) -> tuple[Statement, ...]:
+    def block(self, block: Block, targets: Sequence[int], replaced: Mapping[int, Any]) -> tuple[Statement, ...]:
         """The statements of `block`; what it yields ends up in the buffers `targets`.
 
         `replaced` has for some of them the argument whose memory it is.
@@ -141,7 +136,7 @@ class _Lowering(ValueBuffers):
         last = [(v, t) for v, t in pairs if self.root(t) in shared]
         return (*out, *self.next_state([v for v, _ in last], [t for _, t in last]))
 
-    def statements(self, block: Any) -> list[Statement]:
+    def statements(self, block: Block) -> list[Statement]:
         out: list[Statement] = []
         for op in list(block.operations)[:-1]:
             name = short_name(op.operation)
@@ -150,11 +145,11 @@ class _Lowering(ValueBuffers):
             out += _LOWER[name](self, op.operation)
         return out
 
-    def weight(self, op: Any) -> list[Statement]:
+    def weight(self, op: Operation) -> list[Statement]:
         self.buffer_of[op.results[0]] = self.new(op.results[0], "weight", op.attributes["name"].value)
         return []
 
-    def constant(self, op: Any) -> list[Statement]:
+    def constant(self, op: Operation) -> list[Statement]:
         value = np.asarray(xt.attrs_of(op).value, order="C")
         key = (dtype_of(op.results[0]), value.shape, value.tobytes())
         if key not in self.constants:
@@ -162,15 +157,15 @@ class _Lowering(ValueBuffers):
         self.buffer_of[op.results[0]] = self.constants[key]
         return []
 
-    def dim(self, op: Any) -> list[Statement]:
+    def dim(self, op: Operation) -> list[Statement]:
         return [SetScalar(self.target(op.results[0]), xt.attrs_of(op).value)]
 
-    def view(self, op: Any) -> list[Statement]:
+    def view(self, op: Operation) -> list[Statement]:
         base = self.buffer_of[op.operands[0]]
         self.buffer_of[op.results[0]] = self.new(op.results[0], "alias", base=base)
         return []
 
-    def dispatch(self, op: Any) -> list[Statement]:
+    def dispatch(self, op: Operation) -> list[Statement]:
         a = xt.attrs_of(op)
         operands = [self.buffer_of[v] for v in op.operands]
         if AT_LOAD in op.attributes:
@@ -190,7 +185,7 @@ class _Lowering(ValueBuffers):
         self.bound.add(name)
         return [Launch(a.kernel, (*operands, *results, count), known), BindSymbol(name, count, 0, limit)]
 
-    def _setup(self, op: Any, operands: Sequence[int]) -> None:
+    def _setup(self, op: Operation, operands: Sequence[int]) -> None:
         """A launch when the model is loaded, to buffers that are kept."""
         if any(self.buffers[self.root(b)].kind not in ("weight", "kept") for b in operands) \
                 or len(xt.attrs_of(op).symbols) or IN_PLACE in op.attributes:
@@ -200,7 +195,7 @@ class _Lowering(ValueBuffers):
             self.buffer_of[v] = self.new(v, "kept")
         self.setup.append(Launch(xt.attrs_of(op).kernel, (*operands, *(self.buffer_of[v] for v in op.results)), ()))
 
-    def if_(self, op: Any) -> list[Statement]:
+    def if_(self, op: Operation) -> list[Statement]:
         condition = self.buffer_of[op.operands[0]]
         results = [self.target(v) for v in op.results]
         unknown = self._unknown_dims(op)
@@ -223,7 +218,7 @@ class _Lowering(ValueBuffers):
         """`d`; 0 where it has no value yet, as in a branch that fails before anything gives it one."""
         return d if all(s in self.bound for s in symbolic.symbols_of(d)) else 0
 
-    def _unknown_dims(self, op: Any) -> list[tuple[str, int, int]]:
+    def _unknown_dims(self, op: Operation) -> list[tuple[str, int, int]]:
         """(symbol, result, dim) for each symbol that the results of an xt.if define."""
         found: dict[str, tuple[str, int, int]] = {}
         for i, v in enumerate(op.results):
@@ -233,7 +228,7 @@ class _Lowering(ValueBuffers):
                     found.setdefault(name, (name, i, d))
         return list(found.values())
 
-    def while_(self, op: Any) -> list[Statement]:
+    def while_(self, op: Operation) -> list[Statement]:
         out, carried = self.held(op, len(op.results))
         before, body = (r.blocks[0] for r in op.regions)
         for block in (before, body):
@@ -246,7 +241,7 @@ class _Lowering(ValueBuffers):
         turn += self.next_state(terminator(body), carried)
         return [*out, While(tuple(head), condition, tuple(turn))]
 
-    def require(self, op: Any) -> list[Statement]:
+    def require(self, op: Operation) -> list[Statement]:
         a = xt.attrs_of(op)
         left, right = a.equal
         return [Require(left, right, a.message)]
@@ -263,7 +258,7 @@ class _Lowering(ValueBuffers):
             self.target(v)
         return [Require(0, 1, xt.attrs_of(op).message)]
 
-    def scan(self, op: Any) -> list[Statement]:
+    def scan(self, op: Operation) -> list[Statement]:
         a = xt.attrs_of(op)
         if any((*a.axes, *a.out_axes)):
             raise CompilerBug(f"xt.scan along an inner axis in @main after kernels were formed, at {op.location}")
@@ -299,10 +294,3 @@ _LOWER: dict[str, Callable[[_Lowering, Any], list[Statement]]] = {
     "dispatch": _Lowering.dispatch, "fail": _Lowering.fail, "if": _Lowering.if_, "require": _Lowering.require,
     "reshape": _Lowering.view, "scan": _Lowering.scan, "weight": _Lowering.weight, "while": _Lowering.while_,
     **dict.fromkeys(COLLECTIVES, _Lowering.collective)}
-
-
-def _name(op: Any, where: str, index: int, default: str) -> str:
-    if where not in op.attributes:
-        return default
-    entry = op.attributes[where][index]
-    return str(entry["xt.name"].value) if "xt.name" in entry else default

@@ -8,9 +8,9 @@ Those that read weights alone, and make no more than memory is worth. Dropped, t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.host.placement.places import AT_LOAD
 from xcc.passes.xt.graph.load_time import made_at_load
@@ -23,7 +23,7 @@ class MarkLoadTime(Pass):
 
     name: ClassVar[str] = "mark-load-time"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for op in made_at_load(module):
                 op.attributes[AT_LOAD] = ir.UnitAttr.get()

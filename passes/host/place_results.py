@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Block, Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.host.placement.block_memory import BlockMemory
@@ -38,7 +39,7 @@ class PlaceResults(Pass):
 
     name: ClassVar[str] = "place-results"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             main = main_of(module)
             block = main.regions[0].blocks[0]
@@ -52,7 +53,7 @@ class PlaceResults(Pass):
 class _Block:
     """Decides for one block of @main, and for those inside it: `decided` gets their ops' places."""
 
-    def __init__(self, block: Any, decided: list[tuple[Any, list[Place]]]) -> None:
+    def __init__(self, block: Block, decided: list[tuple[Any, list[Place]]]) -> None:
         self.block = block
         self.decided = decided
         self.memory = BlockMemory(block)
@@ -75,7 +76,7 @@ class _Block:
         for op in list(self.block.operations)[:-1]:
             self._op(op.operation)
 
-    def _versions(self, value: Any) -> tuple[list[Any], Any]:
+    def _versions(self, value: Value) -> tuple[list[Any], Any]:
         """`value`, and what it was before each update in place, the latest first, as far as all of them may have one
         memory; and the value before these, None where that keeps its own."""
         found: list[Any] = []
@@ -89,7 +90,7 @@ class _Block:
             root = view_root(op.operands[operand])
         return found, root
 
-    def _op(self, op: Any) -> None:
+    def _op(self, op: Operation) -> None:
         kind, blocks = short_name(op), [r.blocks[0] for r in op.regions]
         carried = len(xt.grouped_operands(op)[0]) if kind in ("scan", "while") else 0
         if len(op.results) and has_places(op):
@@ -102,7 +103,7 @@ class _Block:
                 given = range(carried, len(terminator(block)))
                 _Block(block, self.decided).run(dict.fromkeys(given), carried)
 
-    def _place(self, op: Any, number: int, held: bool) -> Place:
+    def _place(self, op: Operation, number: int, held: bool) -> Place:
         """`held`: the result's memory holds the operand of this number when `op` begins."""
         if (found := self.places.get(op.results[number])) is not None:
             return found

@@ -12,9 +12,9 @@ made in one go. It needs one product with an f32 result of the kernel's own shap
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.evaluate.depth_blocks import blocked_product
 from xcc.passes.linalg.kernel.kernel_reader import read
@@ -29,7 +29,7 @@ class BlockDepth(Pass):
     name: ClassVar[str] = "block-depth"
     steps: int = 0      # of a block; 0: as many as the schedule says
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for function, schedule in scheduled(module):
                 steps = self.steps or schedule.cpu.depth

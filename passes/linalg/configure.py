@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.diagnostics import UserError
 from xcc.options import CompileOptions
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -33,7 +33,7 @@ class Configure(Pass):
     tuned: bool = True
     smaller: int = 0
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         target = self.target or (ctx.options or CompileOptions()).target
         strategy = part(target, "strategy")
         if strategy is None:

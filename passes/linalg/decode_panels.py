@@ -15,9 +15,9 @@ of which `tile` makes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.kernel.domain import contraction_of
 from xcc.passes.linalg.kernel.kernel_reader import read
@@ -33,7 +33,7 @@ class DecodePanels(Pass):
     name: ClassVar[str] = "decode-panels"
     always: bool = False        # also where the schedule does not wish it
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for function, schedule in scheduled(module):
                 if not (self.always or schedule.cpu.decoded):

@@ -14,9 +14,9 @@ the result.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.kernel.domain import contraction_of
 from xcc.passes.linalg.kernel.kernel_reader import read
@@ -32,7 +32,7 @@ class EpilogueStrips(Pass):
     name: ClassVar[str] = "epilogue-strips"
     rows: int = 0       # of a strip; 0: as many as the schedule says
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for function, schedule in scheduled(module):
                 rows = self.rows or schedule.cpu.strips

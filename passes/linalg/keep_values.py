@@ -12,9 +12,9 @@ out, each tile computes what it needs of the value.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.kernel.kernel_reader import read
 from xcc.passes.linalg.schedule.decisions import keep, op_number, scheduled
@@ -27,7 +27,7 @@ class KeepValues(Pass):
 
     name: ClassVar[str] = "keep-values"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for function, schedule in scheduled(module):
                 if schedule.cpu.kept:

@@ -12,9 +12,9 @@ go through the caches.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.decisions import STREAM, decide, scheduled
 
@@ -27,7 +27,7 @@ class NonTemporalStores(Pass):
     name: ClassVar[str] = "non-temporal-stores"
     always: bool = False        # also where the schedule does not wish it
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for function, schedule in scheduled(module):
                 decide(function, STREAM, self.always or schedule.cpu.stream)

@@ -15,9 +15,9 @@ that is an argument and that nothing else reads, and chunks of rows; with ``xcc.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.evaluate.staged_rows import packed_product
 from xcc.passes.linalg.kernel.kernel_reader import read
@@ -31,7 +31,7 @@ class PackRows(Pass):
 
     name: ClassVar[str] = "pack-rows"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for function, schedule in scheduled(module):
                 if schedule.cpu.staged:

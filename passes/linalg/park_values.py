@@ -14,9 +14,9 @@ chunk.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.kernel.kernel_reader import read
 from xcc.passes.linalg.schedule.decisions import PARKED, decide, op_number, scheduled
@@ -29,7 +29,7 @@ class ParkValues(Pass):
 
     name: ClassVar[str] = "park-values"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for function, schedule in scheduled(module):
                 if schedule.cpu.park >= 0:

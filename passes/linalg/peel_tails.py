@@ -15,9 +15,9 @@ on the left; left out, every tile is masked (predication), as on the right.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.decisions import PEELED, decide, scheduled
 
@@ -30,7 +30,7 @@ class PeelTails(Pass):
     name: ClassVar[str] = "peel-tails"
     always: bool = False        # also where the schedule wishes for masks
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for function, schedule in scheduled(module):
                 decide(function, PEELED, self.always or schedule.tail == "peel")

@@ -10,9 +10,9 @@ further on, and of a part of the next panel, which ``xcc.shares`` tiles of rows 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.evaluate.fetch_ahead import packed_input
 from xcc.passes.linalg.kernel.kernel import is_packed
@@ -30,7 +30,7 @@ class PrefetchPanels(Pass):
     rows: int = 0       # ahead; 0: as many as the schedule says
     shares: int = 0     # of the next panel; 0: as many as the schedule says
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for function, schedule in scheduled(module):
                 rows, shares = self.rows or schedule.cpu.prefetch, self.shares or schedule.cpu.shares

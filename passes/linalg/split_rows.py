@@ -20,9 +20,9 @@ behind the outputs (``xcc.scratch``).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.decisions import SPLITS, decide, scheduled
 
@@ -35,7 +35,7 @@ class SplitRows(Pass):
     name: ClassVar[str] = "split-rows"
     parts: int = 0      # at most; 0: as many as the schedule says
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for function, schedule in scheduled(module):
                 decide(function, SPLITS, self.parts or schedule.gpu.splits)

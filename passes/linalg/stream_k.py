@@ -20,9 +20,9 @@ on the left; left out, each tile is a workgroup's, as on the right. The workspac
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.decisions import STREAMED, scheduled
@@ -36,7 +36,7 @@ class StreamK(Pass):
     name: ClassVar[str] = "stream-k"
     tiles: tuple[int, ...] = ()     # how many, and for how many workgroups; empty: as the schedule says
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         if len(self.tiles) not in (0, 2):
             raise UserError(f"pass '{self}': tiles are two numbers, of tiles and of workgroups")
         with module.context, ir.Location.unknown():

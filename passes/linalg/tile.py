@@ -19,9 +19,9 @@ dims are ``xt.scratch_dims``, their bytes ``xcc.scratch``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import func_d, ir
+from xcc._mlir import Module, Operation, func_d, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.kernel.kernel_reader import read
 from xcc.passes.linalg.nests.tile_program import TileProgram
@@ -35,7 +35,7 @@ class Tile(Pass):
 
     name: ClassVar[str] = "tile"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for function in list(module.body.operations):
                 if function.operation.name == "func.func" and "xcc.config" in function.attributes \
@@ -44,7 +44,7 @@ class Tile(Pass):
                     tile_kernel(function, module, lossy)
 
 
-def tile_kernel(function: Any, module: Any, lossy: bool = False) -> None:
+def tile_kernel(function: Operation, module: Module, lossy: bool = False) -> None:
     """Replaces one kernel function by its tile program; `lossy` allows f32 products in tf32."""
     kernel = read(function)
     program = TileProgram(kernel, Schedule.from_attr(function.attributes["xcc.config"]), lossy)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["MACHINE", "MAY_ALIAS", "PART", "REVERSE"]
+__all__ = ["INSIDE", "MACHINE", "MAY_ALIAS", "PART", "REVERSE"]
 
+INSIDE = "xcc.inside"
+"""Of a vector.gather: all of its indices lie in memory, those of lanes that are off, too, and these are few: a window's
+lanes in the padding, say."""
 MACHINE = "xcc.machine"
 """Of a function: its vectors are of a machine's width already."""
 MAY_ALIAS = "xcc.may_alias"

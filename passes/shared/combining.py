@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Type, arith_d, ir
 
 __all__ = ["combiner", "combining", "rmw_kind"]
 
@@ -19,20 +19,20 @@ _INTEGER = {"add": "addi", "max": "maxs", "min": "mins", "umax": "maxu", "umin":
             "xor": "xori", "exchange": "assign"}
 
 
-def combining(kind: str, element: Any) -> Any:
+def combining(kind: str, element: Type) -> Any:
     """The builder of the arith op of a combining kind, printed as in ``#vector.kind<add>``."""
     names = _KINDS[kind.split("<")[1].split(">")[0]]
     return getattr(arith_d, names[0 if isinstance(element, ir.FloatType) else 1])
 
 
-def combiner(kind: str, element: Any) -> Any:
+def combiner(kind: str, element: Type) -> Any:
     """The builder of the arith op of a kind of the tile dialect."""
     tail = "" if kind in ("and", "or", "xor", *_OF_TILES) else \
         ("f" if kind.endswith("num") else "imumf") if isinstance(element, ir.FloatType) else "si"
     return combining(f"<{_OF_TILES.get(kind, kind + tail)}>", element)
 
 
-def rmw_kind(kind: str, element: Any) -> Any:
+def rmw_kind(kind: str, element: Type) -> Any:
     """The attribute of memref.atomic_rmw for a kind of tile.atomic."""
     name = (_FLOAT if isinstance(element, ir.FloatType) else _INTEGER)[kind]
     number = arith_d.AtomicRMWKind[name].value

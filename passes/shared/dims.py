@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Attribute, ir
 from xcc.passes.shared.values import index, op
-from xcc.symbolic import Dim, Expr, parse
+from xcc.symbolic import Dim, Expr, bare_symbol, parse
 
 _CALLS = {"floordiv": "arith.floordivsi", "truncdiv": "arith.divsi", "max": "arith.maxsi", "min": "arith.minsi"}
 
 
-def emit_dim(dim: Dim, symbols: Mapping[str, Any]) -> Any:
-    """An index value equal to `dim`; `symbols` maps names to index values."""
+def emit_dim(dim: Dim, symbols: Mapping[str, Any], natural: bool = False) -> Any:
+    """An index value equal to `dim`; `symbols` maps names to index values. natural: none of these is below 0, so that
+    dividing one by a power of two is a shift."""
     if not isinstance(dim, Expr):
         return index(dim)
     total: Any = None
     for monomial, coefficient in dim.terms:
         value: Any = None if monomial else index(coefficient)
         for n, atom in enumerate(monomial):
-            factor = symbols[atom[0]] if len(atom) == 1 else _call(atom, symbols)
+            factor = symbols[atom[0]] if len(atom) == 1 else _call(atom, symbols, natural)
             value = factor if n == 0 else op("arith.muli", [factor.type], [value, factor])
         if monomial and coefficient != 1:
             value = op("arith.muli", [value.type], [value, index(coefficient)])
@@ -28,8 +29,15 @@ def emit_dim(dim: Dim, symbols: Mapping[str, Any]) -> Any:
     return total
 
 
-def _call(atom: Any, symbols: Mapping[str, Any]) -> Any:
-    a, b = emit_dim(atom[1], symbols), emit_dim(atom[2], symbols)
+def emit_size(dim: Dim, symbols: Mapping[str, Any]) -> Any:
+    """An index value equal to the size `dim`: where that is c * (n // k), n is not below 0."""
+    return emit_dim(dim, symbols, isinstance(dim, Expr) and len(dim.terms) == 1 and len(dim.terms[0][0]) == 1)
+
+
+def _call(atom: Any, symbols: Mapping[str, Any], natural: bool) -> Any:
+    a, b = emit_dim(atom[1], symbols, natural), emit_dim(atom[2], symbols, natural)
+    if natural and atom[0] == "floordiv" and bare_symbol(atom[1]) and isinstance(atom[2], int):
+        return op("arith.divui", [a.type], [a, b])
     if atom[0] not in ("max", "min") and not isinstance(atom[2], int):
         b = _divisor(b)
     if atom[0] in _CALLS:
@@ -45,6 +53,6 @@ def _divisor(b: Any) -> Any:
     return op("arith.select", [b.type], [zero, index(1), b])
 
 
-def read_dim(attr: Any) -> Dim:
+def read_dim(attr: Attribute) -> Dim:
     """A dim of an ``xt.arg_dims`` list: an i64 or text."""
     return parse(ir.StringAttr(attr).value) if isinstance(attr, ir.StringAttr) else int(ir.IntegerAttr(attr).value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Type, ir
 from xcc.passes.shared.values import op, splat_constant
 
 SCALE = "xcc.scale"     # (x, n in f32, n in i32) -> x * 2**n; only inside expand-math, and from there to unroll-vectors
@@ -17,7 +17,7 @@ def element(t: Any) -> Any:
     return ir.VectorType(t).element_type if isinstance(t, ir.VectorType) else t
 
 
-def with_element(t: Any, elem: Any) -> Any:
+def with_element(t: Any, elem: Type) -> Any:
     """The type `t` with another element type."""
     return ir.VectorType.get(ir.VectorType(t).shape, elem) if isinstance(t, ir.VectorType) else elem
 
@@ -123,7 +123,7 @@ class Lanes:
             {32: ir.F32Type, 64: ir.F64Type, 16: ir.F16Type}[e.width].get()
         return Lanes(op("arith.bitcast", [with_element(self.type, to)], [self.v]))
 
-    def cast(self, name: str, elem: Any) -> Lanes:
+    def cast(self, name: str, elem: Type) -> Lanes:
         """One of arith's casts, such as ``extf``."""
         return Lanes(op(f"arith.{name}", [with_element(self.type, elem)], [self.v]))
 

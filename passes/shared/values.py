@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Type, Value, ir
 
 __all__ = ["dense_constant", "extract", "i64s", "index", "op", "pack", "scalar_attr", "shuffle", "splat",
            "splat_constant", "vec"]
@@ -21,7 +21,7 @@ def i64s(values: Sequence[int]) -> Any:
     return ir.DenseI64ArrayAttr.get(list(values))
 
 
-def vec(width: int, elem: Any) -> Any:
+def vec(width: int, elem: Type) -> Any:
     return ir.VectorType.get([width], elem)
 
 
@@ -30,11 +30,11 @@ def index(value: int) -> Any:
     return op("arith.constant", [t], [], value=ir.IntegerAttr.get(t, value))
 
 
-def scalar_attr(elem: Any, value: Any) -> Any:
+def scalar_attr(elem: Type, value: float) -> Any:
     return ir.FloatAttr.get(elem, float(value)) if isinstance(elem, ir.FloatType) else ir.IntegerAttr.get(elem, value)
 
 
-def splat_constant(t: Any, value: Any) -> Any:
+def splat_constant(t: Any, value: float) -> Any:
     """A constant of type `t` (vector or scalar) whose every element is `value`."""
     if isinstance(t, ir.VectorType):
         attr = ir.DenseElementsAttr.get_splat(t, scalar_attr(t.element_type, value))
@@ -43,7 +43,7 @@ def splat_constant(t: Any, value: Any) -> Any:
     return op("arith.constant", [t], [], value=attr)
 
 
-def dense_constant(elem: Any, values: Sequence[Any]) -> Any:
+def dense_constant(elem: Type, values: Sequence[Any]) -> Any:
     t = vec(len(values), elem)
     attr = ir.DenseElementsAttr.get([scalar_attr(elem, v) for v in values], t)
     return op("arith.constant", [t], [], value=attr)
@@ -54,12 +54,12 @@ def shuffle(a: Any, b: Any, mask: Sequence[int]) -> Any:
     return op("vector.shuffle", [vec(len(mask), elem)], [a, b], mask=i64s(mask))
 
 
-def splat(value: Any, width: int) -> Any:
+def splat(value: Value, width: int) -> Any:
     """The scalar `value` in every lane."""
     return op("vector.broadcast", [vec(width, value.type)], [value])
 
 
-def extract(chunk: Any, lane: int) -> Any:
+def extract(chunk: Value, lane: int) -> Any:
     """Lane `lane` of a chunk; the scalar itself where the chunk is a splat of one."""
     owner = chunk.owner
     if isinstance(owner, ir.Operation) or hasattr(owner, "operation"):

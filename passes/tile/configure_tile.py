@@ -13,19 +13,22 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, Value, ir
 from xcc.dialects import tile as tile_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 
 ROW = 8         # elements of a thread, of the largest tile
 MOST = 512      # threads, of a program without products
-REDUCED = 32    # elements of a thread, of the largest tile, where tiles are reduced: threads wait for each other less
+REDUCED = 16    # elements of a thread, of the largest tile, where tiles are reduced: threads wait for each other less
+OF_A_WARP = 32  # likewise where one warp reduces a tile, by itself
 MOST_REDUCING = 256     # threads, likewise
 PRODUCT = 64    # sums of a thread's, of a product's tile
+COPIES = 8      # workgroups of a core, at most, that keep copies of buffers in shared memory, which they update
+MOST_THREADS = 1024     # of these workgroups
 TOGETHER = 4    # instances of a workgroup, where a warp has each
 STAGES = 3      # of a loop whose products are loaded ahead of
-MOST_STAGES = 4     # likewise of warpgroups, whose products run on into the next step
+MOST_STAGES = 6     # likewise of warpgroups, whose products run on into the next step
 MOST_RESIDENT = 2   # workgroups of a core, likewise: they compute all instances, one after the other
 
 
@@ -36,7 +39,7 @@ class ConfigureTile(Pass):
 
     name: ClassVar[str] = "configure-tile"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         warp = getattr(ctx.chip, "warp", 0)
         if not warp:
             return
@@ -48,27 +51,24 @@ class ConfigureTile(Pass):
         return bool(getattr(chip, "warp", 0))
 
 
-def _configure(func: Any, chip: Any) -> None:
+def _configure(func: Operation, chip: Any) -> None:
     products = ops_where(func, lambda op: op.name == "tile.contract")
     sizes = [prod(ir.VectorType(r.type).shape) for op in ops_where(func, lambda op: bool(len(op.results)))
              for r in op.results if isinstance(r.type, ir.VectorType)]
     chosen: dict[str, int] = {}
     if products and chip.warpgroup_products and all(map(_for_warpgroups, products)):
-        rows = min(ir.VectorType(op.results[0].type).shape[-2] for op in products)
-        bytes = max(map(_step_bytes, products))
-        stages = max(2, min(MOST_STAGES, chip.shared_bytes // bytes))
-        chosen = {"threads": 128 * min(2, rows // 64), "warpgroup": 1, "stages": stages,
-                  "persistent": chip.cores * max(1, min(MOST_RESIDENT, chip.shared_bytes // (stages * bytes)))}
+        chosen = _warpgroups(products, chip)
     elif products:
         sums = max(prod(ir.VectorType(op.results[0].type).shape) for op in products)
         chosen["threads"] = min(256, max(128, _power(sums // PRODUCT)))
         chosen["stages"] = max(2, min(STAGES if chip.has_async_copies else 2,
                                       chip.shared_bytes // max(map(_step_bytes, products))))
     else:
-        reduces = bool(ops_where(func, lambda op: op.name == "tile.reduce"))
-        row, most = (REDUCED, MOST_REDUCING) if reduces else (ROW, MOST)
-        chosen["threads"] = min(most, max(chip.warp, _power(max(sizes, default=1) // row)))
-        if chosen["threads"] == chip.warp:
+        chosen["threads"] = _threads(func, max(sizes, default=1), chip)
+        if ops_where(func, lambda op: op.name == "tile.atomic"):
+            chosen["private"] = 1 << (chip.shared_bytes // COPIES).bit_length() - 1
+            chosen["persistent"] = chip.cores * max(1, min(COPIES, MOST_THREADS // chosen["threads"]))
+        elif chosen["threads"] == chip.warp:
             chosen["instances"] = TOGETHER
     given = func.attributes["xcc.config"] if "xcc.config" in func.attributes else ir.DictAttr.get({})
     gpu = ir.DictAttr(given["gpu"]) if "gpu" in given else ir.DictAttr.get({})
@@ -78,6 +78,27 @@ def _configure(func: Any, chip: Any) -> None:
     func.attributes["xcc.config"] = ir.DictAttr.get(rest | {"gpu": ir.DictAttr.get(whole)})
 
 
+def _threads(func: Any, elements: int, chip: Any) -> int:
+    """Of an instance without products, whose largest tile has so many elements."""
+    if not ops_where(func, lambda op: op.name == "tile.reduce"):
+        return min(MOST, max(chip.warp, _power(elements // ROW)))
+    if elements <= chip.warp * OF_A_WARP:
+        return int(chip.warp)
+    return min(MOST_REDUCING, max(chip.warp, _power(elements // REDUCED)))
+
+
+def _warpgroups(products: list[Any], chip: Any) -> dict[str, int]:
+    """Of instructions of warpgroups; what they multiply may be another product's (attention)."""
+    rows = min(ir.VectorType(op.results[0].type).shape[-2] for op in products)
+    chosen = {"threads": 128 * min(2, rows // 64), "warpgroup": 1}
+    if not all(_loaded(v) for op in products for v in list(op.operands)[:2]):
+        return chosen | {"stages": 2}
+    bytes = max(map(_step_bytes, products))
+    stages = max(2, min(MOST_STAGES, chip.shared_bytes // bytes))
+    resident = max(1, min(MOST_RESIDENT, chip.shared_bytes // (stages * bytes)))
+    return chosen | {"stages": stages, "persistent": chip.cores * resident}
+
+
 def _step_bytes(product: Any) -> int:
     """Shared memory of the operands of one product."""
     kinds = [ir.VectorType(v.type) for v in list(product.operands)[:2]]
@@ -85,19 +106,30 @@ def _step_bytes(product: Any) -> int:
 
 
 def _for_warpgroups(product: Any) -> bool:
-    """Whether a product's operands, as loaded, are whole blocks of what instructions of warpgroups read."""
+    """Whether a product's operands are whole blocks of what instructions of warpgroups read: as they are loaded, or,
+    the left one, in the registers of another product of the loop."""
     lhs, rhs = (ir.VectorType(v.type) for v in list(product.operands)[:2])
-    inside = product.parent.name == "scf.for" and all(map(_loaded, list(product.operands)[:2]))
+    inside = product.parent.name == "scf.for" and _loaded(product.operands[1]) \
+        and (_loaded(product.operands[0]) or _multiplied(product.operands[0], product.block))
     return inside and str(lhs.element_type) in ("f16", "bf16") and lhs.rank == 2 \
         and lhs.shape[0] % 64 == 0 and lhs.shape[1] % 64 == 0 and rhs.shape[1] % 32 == 0 and rhs.shape[1] <= 256
 
 
-def _loaded(value: Any) -> bool:
+def _loaded(value: Value) -> bool:
     """Whether a tile is loaded, but for its shape."""
     if isinstance(value.owner, ir.Block):
         return False
     op = value.owner.operation
     return op.name == "tile.load" or (op.name in ("tile.reshape", "tile.transpose") and _loaded(op.operands[0]))
+
+
+def _multiplied(value: Any, block: Any) -> bool:
+    """Whether a tile is computed element by element of a product in `block`."""
+    if isinstance(value.owner, ir.Block) or value.owner.operation.block != block:
+        return False
+    op = value.owner.operation
+    return op.name == "tile.contract" or op.name.startswith(("arith.", "math.")) \
+        and any(_multiplied(v, block) for v in op.operands)
 
 
 def _power(n: int) -> int:

@@ -16,9 +16,9 @@ UserError. """
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.dialects import tile as tile_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.tile.lowering.function import lower_function
@@ -31,7 +31,7 @@ class LowerTile(Pass):
 
     name: ClassVar[str] = "lower-tile"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for func in tile_d.programs_in(module):
                 lower_function(func)

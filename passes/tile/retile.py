@@ -16,9 +16,9 @@ as far as the masks allow, then what is left (`passes/tile/nests/loops.py`)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import MACHINE
 from xcc.passes.tile.lowering.function import BLOCKS
@@ -32,7 +32,7 @@ class Retile(Pass):
 
     name: ClassVar[str] = "retile"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for func in list(module.body.operations):
                 if func.operation.name == "func.func" and BLOCKS in func.operation.attributes:

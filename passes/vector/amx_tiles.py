@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.values import index, op
 from xcc.passes.vector.unroll.amx_match import Chain, Read, Step, chains, drop
@@ -47,7 +47,7 @@ class AmxTiles(Pass):
     def acts_on(self, chip: Any) -> bool:
         return self.always or chip is not None and bool(chip.tile_products)
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         if not self.acts_on(ctx.chip):
             return
         with module.context, ir.Location.unknown():
@@ -59,7 +59,7 @@ class AmxTiles(Pass):
                     _chunk(module, f.operation)
 
 
-def _chunk(module: Any, o: Any) -> None:
+def _chunk(module: Module, o: Operation) -> None:
     """The contractions of a forall, or those of a function that are in none: a forall of one turn is no loop."""
     found = chains(o)
     if not found:
@@ -101,7 +101,7 @@ def _left(piece: int) -> int:
     return LEFT + piece % 2
 
 
-def _configure(module: Any, data: bytes) -> None:
+def _configure(module: Module, data: bytes) -> None:
     name = f"amx_{data[48:56].hex()}"
     if not any("sym_name" in o.attributes and ir.StringAttr(o.attributes["sym_name"]).value == name
                for o in module.body.operations):

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import arith_d, ir, scf_d
+from xcc._mlir import Module, Operation, Value, arith_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 
@@ -31,7 +31,7 @@ class BlockLoops(Pass):
 
     name: ClassVar[str] = "block-loops"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for loop in ops_where(module, lambda o: o.name == "scf.for"):
                 block = _block_of(loop)
@@ -40,7 +40,7 @@ class BlockLoops(Pass):
                     _split(loop, block, moved)
 
 
-def _block_of(loop: Any) -> int:
+def _block_of(loop: Operation) -> int:
     """The largest number that the index is divided by, a divisor of the loop's bounds; 0 for none."""
     low, high, step = map(_number, list(loop.operands)[:3])
     if low is None or high is None or step != 1:
@@ -49,25 +49,25 @@ def _block_of(loop: Any) -> int:
     return max((n for n in sizes if low % n == 0 == high % n), default=0)
 
 
-def _divisor(op: Any, loop: Any) -> int:
+def _divisor(op: Operation, loop: Operation) -> int:
     """n where `op` is the loop's index divided by a constant n, else 0."""
     if op.name not in ("arith.floordivsi", "arith.divui", "arith.divsi"):
         return 0
     return _number(op.operands[1]) or 0 if op.operands[0] == loop.regions[0].blocks[0].arguments[0] else 0
 
 
-def _body(loop: Any) -> list[Any]:
+def _body(loop: Operation) -> list[Any]:
     return [op.operation for op in loop.regions[0].blocks[0]]
 
 
-def _number(value: Any) -> int | None:
+def _number(value: Value) -> int | None:
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "arith.constant":
         return None
     return int(ir.IntegerAttr(owner.attributes["value"]).value)
 
 
-def _may_move(loop: Any) -> bool:
+def _may_move(loop: Operation) -> bool:
     """Whether the body is plain, and writes only to memory that the kernel allocated."""
     for op in _body(loop):
         if op.name in _WRITES:
@@ -79,16 +79,16 @@ def _may_move(loop: Any) -> bool:
     return True
 
 
-def _is_pure(op: Any) -> bool:
+def _is_pure(op: Operation) -> bool:
     return op.name.startswith(("arith.", "math.", "vector.")) and not list(op.regions) \
         and not any(isinstance(v.type, ir.MemRefType) for v in op.operands)
 
 
-def _is_argument(value: Any) -> bool:
+def _is_argument(value: Value) -> bool:
     return isinstance(value.owner, ir.Block)
 
 
-def _of_a_block(loop: Any, block: int) -> list[Any]:
+def _of_a_block(loop: Operation, block: int) -> list[Any]:
     """The ops of the body that depend on the index's block alone, and read nothing but arguments of the kernel."""
     inside, found = loop.regions[0].blocks[0], list[Any]()
     for op in _body(loop):
@@ -100,7 +100,7 @@ def _of_a_block(loop: Any, block: int) -> list[Any]:
     return found
 
 
-def _split(loop: Any, block: int, moved: list[Any]) -> None:
+def _split(loop: Operation, block: int, moved: list[Any]) -> None:
     """Puts `loop` into a loop over its blocks, and `moved` in front of it."""
     low, high, step, *first = loop.operands
     with loop.location, ir.InsertionPoint(loop):

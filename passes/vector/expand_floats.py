@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, Type, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.lanes import Lanes, element, with_element
 from xcc.passes.shared.small_floats import FORMATS, decode, decode_half, encode
@@ -38,7 +38,7 @@ class ExpandFloats(Pass):
     bf16: bool = True
     halves: bool = False
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             kinds = SMALL if self.bf16 else SMALL[1:]
             rounds = ctx.chip is not None and bool(ctx.chip.rounds_to_bf16)
@@ -53,14 +53,14 @@ def _is_small(t: Any) -> bool:
     return isinstance(element(t), SMALL)
 
 
-def _concerns(o: Any, kinds: tuple[Any, ...]) -> bool:
+def _concerns(o: Operation, kinds: tuple[Any, ...]) -> bool:
     if any(isinstance(element(v.type), kinds) for v in (*o.operands, *o.results)):
         return True
     return bool(o.name == "arith.truncf" and isinstance(element(o.results[0].type), ir.F16Type)
                 and isinstance(element(o.operands[0].type), ir.F64Type))
 
 
-def _expand(o: Any, rounds: bool, halves: bool) -> None:
+def _expand(o: Operation, rounds: bool, halves: bool) -> None:
     result = o.results[0]
     to = element(result.type)
     halves &= o.name == "arith.extf" and not isinstance(to, ir.BF16Type)
@@ -80,11 +80,11 @@ def _expand(o: Any, rounds: bool, halves: bool) -> None:
     o.erase()
 
 
-def _cast_to(y: Lanes, elem: Any) -> Lanes:
+def _cast_to(y: Lanes, elem: Type) -> Lanes:
     return y.cast("extf" if elem.width > element(y.type).width else "truncf", elem)
 
 
-def _widened(value: Any, halves: bool) -> Any:
+def _widened(value: Value, halves: bool) -> Any:
     """A bf16 or f8 value as f32, or f8 as f16, exact."""
     elem = element(value.type)
     bits = Lanes(op("arith.bitcast", [with_element(value.type, ir.IntegerType.get_signless(elem.width))], [value]))
@@ -93,7 +93,7 @@ def _widened(value: Any, halves: bool) -> Any:
     return (decode_half if halves and str(elem) in HALVES else decode)(bits, str(elem)).v
 
 
-def narrowed(x: Lanes, elem: Any, rounds: bool = False) -> Lanes:
+def narrowed(x: Lanes, elem: Type, rounds: bool = False) -> Lanes:
     """`x` (f16, f32 or f64) rounded to nearest even in `elem`; `rounds`: f32 to bf16 is an instruction."""
     f32 = ir.F32Type.get()
     have = element(x.type)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.lanes import SCALE, Lanes, element, has_instruction
 from xcc.passes.shared.values import op, splat_constant
@@ -59,7 +59,7 @@ class ExpandMath(Pass):
     name: ClassVar[str] = "expand-math"
     libm: bool = False
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for o in ops_where(module, lambda o: o.name in _EXPANDED, outer_first=True):
                 if o.name in ("math.erf", "math.tanh") and fuse_gelu(o, ctx.chip):
@@ -77,7 +77,7 @@ class ExpandMath(Pass):
                     o.erase()
 
 
-def _expand(o: Any, libm: bool) -> None:
+def _expand(o: Operation, libm: bool) -> None:
     elem = element(o.results[0].type)
     operands = [Lanes(v) for v in o.operands]
     if o.name in _DIVISIONS:
@@ -99,11 +99,11 @@ def _expand(o: Any, libm: bool) -> None:
     o.erase()
 
 
-def _is_called(o: Any) -> bool:
+def _is_called(o: Operation) -> bool:
     return o.name.removeprefix("math.") in _CALLED and isinstance(element(o.results[0].type), ir.F64Type)
 
 
-def _call(o: Any, module: Any) -> None:
+def _call(o: Operation, module: Module) -> None:
     """One call of the C function a lane."""
     name, f64 = o.name.removeprefix("math."), ir.F64Type.get()
     declared = {f.operation.attributes["sym_name"].value for f in module.body.operations
@@ -126,7 +126,7 @@ def _call(o: Any, module: Any) -> None:
     o.erase()
 
 
-def _constant_power(o: Any, x: Lanes) -> Lanes | None:
+def _constant_power(o: Operation, x: Lanes) -> Lanes | None:
     """x**2 and its like as products."""
     value = _constant(o.operands[1]) if o.name == "math.powf" else None
     if value == 2.0:
@@ -138,7 +138,7 @@ def _constant_power(o: Any, x: Lanes) -> Lanes | None:
     return 1.0 / x if value == -1.0 else None
 
 
-def _constant(value: Any) -> Any:
+def _constant(value: Value) -> Any:
     """The number in every lane of a constant, else None."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
@@ -152,7 +152,7 @@ def _constant(value: Any) -> Any:
     return attr.value if isinstance(attr, (ir.FloatAttr, ir.IntegerAttr)) else None
 
 
-def _guard_division(o: Any, a: Lanes, b: Lanes) -> None:
+def _guard_division(o: Operation, a: Lanes, b: Lanes) -> None:
     """A zero divisor, or -1 below the lowest integer, becomes 1: processors trap on both."""
     if isinstance(element(a.type), ir.IndexType) or _constant(o.operands[1]) not in (None, 0, -1):
         return

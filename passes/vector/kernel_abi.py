@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, Value, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.shared.dims import emit_dim, read_dim
+from xcc.passes.shared.dims import emit_size, read_dim
 from xcc.passes.shared.values import i64s, index, op
 from xcc.symbolic import Dim
 
@@ -28,7 +28,7 @@ class KernelAbi(Pass):
 
     name: ClassVar[str] = "kernel-abi"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for f in list(module.body.operations):
                 if f.operation.name == "func.func" and "xt.kernel" in f.attributes:
@@ -39,7 +39,7 @@ class KernelAbi(Pass):
                             _rewrite(kernel)
 
 
-def _rewrite(f: Any) -> None:
+def _rewrite(f: Operation) -> None:
     block = f.regions[0].blocks[0]
     ptr, i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
     old = list(block.arguments)
@@ -65,12 +65,12 @@ def _rewrite(f: Any) -> None:
             del f.attributes[name]
 
 
-def _symbols(f: Any) -> list[str]:
+def _symbols(f: Operation) -> list[str]:
     return [ir.StringAttr(a).value for a in ir.ArrayAttr(f.attributes["xt.symbols"])] \
         if "xt.symbols" in f.attributes else [f"d{i}" for i in range(64)]
 
 
-def _dims(f: Any) -> list[list[Dim]]:
+def _dims(f: Operation) -> list[list[Dim]]:
     out = []
     for name in ("xt.arg_dims", "xt.result_dims", "xt.scratch_dims"):
         if name in f.attributes:
@@ -78,13 +78,13 @@ def _dims(f: Any) -> list[list[Dim]]:
     return out
 
 
-def _descriptor(memref: Any, pointer: Any, dims: list[Dim] | None, symbols: Mapping[str, Any]) -> Any:
+def _descriptor(memref: Value, pointer: Any, dims: list[Dim] | None, symbols: Mapping[str, Any]) -> Any:
     """The memref descriptor of a contiguous row-major buffer at `pointer`, cast to the memref."""
     t = ir.MemRefType(memref)
     shape = [None if t.is_dynamic_dim(i) else t.get_dim_size(i) for i in range(t.rank)]
     if any(n is None for n in shape[1:]) and dims is None:
         raise CompilerBug(f"kernel-abi: {memref} has dynamic inner dims and xt.arg_dims does not give them")
-    sizes = [index(n) if n is not None else emit_dim(dims[i], symbols) if dims else index(0)
+    sizes = [index(n) if n is not None else emit_size(dims[i], symbols) if dims else index(0)
              for i, n in enumerate(shape)]
     i64 = ir.IntegerType.get_signless(64)
     arrays = f", array<{t.rank} x i64>, array<{t.rank} x i64>" if t.rank else ""

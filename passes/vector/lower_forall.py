@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Module, Operation, Value, ir, owner_op
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.values import index, op
@@ -29,14 +29,14 @@ class LowerForall(Pass):
 
     name: ClassVar[str] = "lower-forall"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for f in list(module.body.operations):
                 if f.operation.name == "func.func" and len(f.regions[0].blocks):
                     _function(module, f)
 
 
-def _function(module: Any, f: Any) -> None:
+def _function(module: Module, f: Operation) -> None:
     entry = f.regions[0].blocks[0]
     count = 0
     for o in [x.operation for x in entry.operations]:
@@ -50,7 +50,7 @@ def _function(module: Any, f: Any) -> None:
             _buffers_first(o)
 
 
-def _buffers_first(f: Any) -> None:
+def _buffers_first(f: Operation) -> None:
     """Buffers on the stack go to the start of the function: in a loop each turn would take more of it."""
     first = next(iter(f.regions[0].blocks[0].operations)).operation
     for x in _nested(f):
@@ -58,7 +58,7 @@ def _buffers_first(f: Any) -> None:
             x.move_before(first)
 
 
-def _bounds(o: Any) -> list[tuple[Any, Any, Any]]:
+def _bounds(o: Operation) -> list[tuple[Any, Any, Any]]:
     """(lower, upper, step) of each dimension as index values, built at the insertion point."""
     sizes = list(ir.DenseI32ArrayAttr(o.attributes["operandSegmentSizes"]))
     operands = iter(list(o.operands)[:sum(sizes[:3])])
@@ -83,7 +83,7 @@ def _loop(lower: Any, upper: Any, step: Any) -> Any:
     return body
 
 
-def _move_body(o: Any, block: Any, ivs: list[Any]) -> None:
+def _move_body(o: Operation, block: Block, ivs: list[Any]) -> None:
     """Moves the body of the forall `o` before the terminator of `block`, and erases `o`."""
     old = o.regions[0].blocks[0]
     anchor = list(block.operations)[-1]
@@ -94,10 +94,11 @@ def _move_body(o: Any, block: Any, ivs: list[Any]) -> None:
     o.erase()
 
 
-def _serial(o: Any) -> None:
+def _serial(o: Operation) -> None:
     point = ir.InsertionPoint(o)
     _hoist_buffers(o.regions[0].blocks[0], o)
-    ivs, block = [], None
+    ivs = []
+    block: Any = None
     for lower, upper, step in _with(point, lambda: _bounds(o)):
         with point:
             block = _loop(lower, upper, step)
@@ -111,7 +112,7 @@ def _with(point: Any, make: Any) -> Any:
         return make()
 
 
-def _outline(module: Any, f: Any, o: Any, number: int) -> None:
+def _outline(module: Module, f: Operation, o: Any, number: int) -> None:
     name = f"{ir.StringAttr(f.attributes['sym_name']).value}__p{number}"
     ptr, i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
     with ir.InsertionPoint(o):
@@ -168,7 +169,7 @@ def _slot(slots: Any, i: int) -> Any:
               elem_type=ir.TypeAttr.get(i64), noWrapFlags=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0))
 
 
-def _declare_pool(module: Any) -> None:
+def _declare_pool(module: Module) -> None:
     if not any(x.operation.name == "llvm.func" and ir.StringAttr(x.attributes["sym_name"]).value == "xcc_parallel"
                for x in module.body.operations):
         declaration = ir.Operation.parse("llvm.func @xcc_parallel(!llvm.ptr, !llvm.ptr, i64)")
@@ -177,7 +178,7 @@ def _declare_pool(module: Any) -> None:
 
 def _nested(o: Any) -> list[Any]:
     """`o` and every op inside it."""
-    return ops_where(o, lambda _: True, outer_first=True)
+    return ops_where(o, lambda _: True, outer_first=True) if len(o.regions) else [o]
 
 
 def _free_values(o: Any) -> list[Any]:
@@ -191,19 +192,19 @@ def _free_values(o: Any) -> list[Any]:
 class _Copier:
     """Computes values of the kernel's entry block again in the worker: arguments from slots, the rest by cloning."""
 
-    def __init__(self, f: Any, slots: Any) -> None:
+    def __init__(self, f: Operation, slots: Any) -> None:
         self.arguments = list(f.regions[0].blocks[0].arguments)
         self.slots = slots
         self.map: dict[Any, Any] = {}
 
-    def value(self, v: Any) -> Any:
+    def value(self, v: Value) -> Any:
         if v in self.map:
             return self.map[v]
         if v in self.arguments:
             i64 = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)
             self.map[v] = op("llvm.load", [v.type], [_slot(self.slots, self.arguments.index(v))], ordering=i64)
             return self.map[v]
-        source = v.owner.operation
+        source = owner_op(v)
         if source.name in ("memref.alloc", "memref.alloca"):
             raise CompilerBug("lower-forall: a parallel loop uses a buffer allocated outside it")
         for free in _free_values(source):

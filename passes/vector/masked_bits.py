@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.lanes import element, with_element
 from xcc.passes.walk import ops_where
@@ -32,7 +32,7 @@ class MaskedBits(Pass):
 
     name: ClassVar[str] = "masked-bits"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for o in ops_where(module, lambda o: o.name in MOVES and any(
                     _is_bf16(v.type) for v in (*o.operands, *o.results))):
@@ -54,5 +54,5 @@ def _bits(kind: Any) -> Any:
     return with_element(kind, ir.IntegerType.get_signless(16)) if _is_bf16(kind) else kind
 
 
-def _cast(value: Any, kind: Any) -> Any:
+def _cast(value: Value, kind: Any) -> Any:
     return ir.Operation.create("llvm.bitcast", results=[kind], operands=[value]).results[0]

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, Value, ir, owner_op
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 
@@ -35,7 +35,7 @@ class NarrowGathers(Pass):
 
     name: ClassVar[str] = "narrow-gathers"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             twins: dict[Any, Any] = {}
             ranges: dict[Any, Range] = {}
@@ -44,7 +44,7 @@ class NarrowGathers(Pass):
                     _gather(op.operation, twins, ranges)
 
 
-def _gather(op: Any, twins: dict[Any, Any], ranges: dict[Any, Range]) -> None:
+def _gather(op: Operation, twins: dict[Any, Any], ranges: dict[Any, Range]) -> None:
     shared: list[Any] = []
     own: list[Any] = []
     for v in _addends(op.operands[2]):
@@ -65,18 +65,18 @@ def _gather(op: Any, twins: dict[Any, Any], ranges: dict[Any, Range]) -> None:
     op.operands[1], op.operands[2] = offset, index
 
 
-def _addends(value: Any) -> list[Any]:
+def _addends(value: Value) -> list[Any]:
     """What `value` is the sum of, as far as it has few parts."""
     parts = [value]
     for _ in range(MOST_SUMS):
         n = next((n for n, v in enumerate(parts) if _operation(v, "arith.addi") is not None), None)
         if n is None:
             break
-        parts[n:n + 1] = parts[n].owner.operation.operands
+        parts[n:n + 1] = owner_op(parts[n]).operands
     return parts
 
 
-def _range(value: Any, ranges: dict[Any, Range]) -> Range:
+def _range(value: Value, ranges: dict[Any, Range]) -> Range:
     """Bounds of all lanes of an index vector."""
     if value not in ranges:
         op = None if isinstance(value.owner, ir.Block) else value.owner.operation
@@ -84,12 +84,12 @@ def _range(value: Any, ranges: dict[Any, Range]) -> Range:
     return ranges[value]
 
 
-def _bounds(op: Any, ranges: dict[Any, Range]) -> Range:
+def _bounds(op: Operation, ranges: dict[Any, Range]) -> Range:
     if op.name == "arith.constant":
         n = _number(op.results[0])
         return (n, n) if math.isfinite(n) else UNKNOWN
     if op.name == "vector.step":
-        return 0, op.results[0].type.shape[0] - 1
+        return 0, ir.VectorType(op.results[0].type).shape[0] - 1
     if op.name == "arith.index_cast":
         return _clamp_of(op) or UNKNOWN
     if op.name not in ("arith.addi", "arith.muli", "arith.minsi", "arith.maxsi"):
@@ -114,10 +114,10 @@ def _i32(kind: Any) -> Any:
     return ir.VectorType.get(kind.shape, ir.IntegerType.get_signless(32))
 
 
-def _narrow(value: Any, twins: dict[Any, Any]) -> Any:
+def _narrow(value: Value, twins: dict[Any, Any]) -> Any:
     """The lower 32 bits of `value`, of known range, computed in 32 bits as far as they come from sums and products."""
     if value not in twins:
-        op = value.owner.operation
+        op = owner_op(value)
         parts = [_narrow(v, twins) for v in op.operands] if op.name in EXACT else []
         clamped = None if parts else _clamped_float(op)
         with ir.InsertionPoint.after(op), op.location:
@@ -128,13 +128,13 @@ def _narrow(value: Any, twins: dict[Any, Any]) -> Any:
     return twins[value]
 
 
-def _clamped_float(op: Any) -> Any:
+def _clamped_float(op: Operation) -> Any:
     """The floats whose whole parts `op` gives as indices, where they were clamped to 32 bits; else None."""
     bounds = _clamp_of(op) if op.name == "arith.index_cast" else None
-    return op.operands[0].owner.operation.operands[0] if bounds is not None and max(map(abs, bounds)) < MOST else None
+    return owner_op(op.operands[0]).operands[0] if bounds is not None and max(map(abs, bounds)) < MOST else None
 
 
-def _clamp_of(op: Any) -> Range | None:
+def _clamp_of(op: Operation) -> Range | None:
     """The constants between which an index_cast's floats were clamped."""
     whole = _operation(op.operands[0], "arith.fptosi")
     highest = None if whole is None else _operation(whole.operands[0], "arith.minimumf")
@@ -145,12 +145,12 @@ def _clamp_of(op: Any) -> Range | None:
     return (low, high) if -math.inf < low <= high < math.inf else None
 
 
-def _operation(value: Any, name: str) -> Any:
+def _operation(value: Value, name: str) -> Any:
     op = None if isinstance(value.owner, ir.Block) else value.owner.operation
     return op if op is not None and op.name == name else None
 
 
-def _number(value: Any) -> float:
+def _number(value: Value) -> float:
     """What all lanes of a constant are; infinite where that is not known."""
     op = _operation(value, "arith.constant")
     if op is None:

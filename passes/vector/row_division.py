@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import arith_d, ir, vector_d
+from xcc._mlir import Module, Value, arith_d, ir, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 
@@ -29,7 +29,7 @@ class RowDivision(Pass):
 
     name: ClassVar[str] = "row-division"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         found = ops_where(module, lambda o: o.name == "arith.divf" and isinstance(o.results[0].type, ir.VectorType))
         with module.context:
             for op in found:
@@ -41,14 +41,14 @@ class RowDivision(Pass):
                     op.erase()
 
 
-def _is_rounded(value: Any, steps: int) -> bool:
+def _is_rounded(value: Value, steps: int) -> bool:
     """Whether an op that rounds reads the value, at most `steps` ops behind it."""
     users = [use.owner for use in value.uses]
     return any(u.name in ROUNDINGS or bool(u.results) and steps > 0 and _is_rounded(u.results[0], steps - 1)
                for u in users)
 
 
-def _views_of(value: Any) -> list[Any]:
+def _views_of(value: Value) -> list[Any]:
     """The broadcasts and reshapes that make `value`, the last first."""
     chain = []
     op = _owner(value)
@@ -58,12 +58,12 @@ def _views_of(value: Any) -> list[Any]:
     return chain
 
 
-def _owner(value: Any) -> Any:
+def _owner(value: Value) -> Any:
     """The op that makes `value`; None for an argument of a block."""
     return None if isinstance(value.owner, ir.Block) else value.owner.operation
 
 
-def _size(value: Any) -> int:
+def _size(value: Value) -> int:
     count = 1
     for s in ir.VectorType(value.type).shape if isinstance(value.type, ir.VectorType) else ():
         count *= s

@@ -10,9 +10,9 @@ to the LLVM dialect takes as they are.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import MACHINE
 from xcc.passes.shared.dot_instructions import dot_products_of
@@ -33,7 +33,7 @@ class UnrollVectors(Pass):
     lanes: int = 0
     dot: tuple[str, ...] = ()
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         from xcc.passes.vector.unroll import (  # noqa: F401  (they register handlers)
             lookup,
             scale,

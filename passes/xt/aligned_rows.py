@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Module, Operation
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
@@ -33,7 +34,7 @@ class AlignedRows(Pass):
     name: ClassVar[str] = "aligned-rows"
     word: int = 16
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for op in list(walk_ops(module)):
                 if name_of(op) != "dot_general":
@@ -44,7 +45,7 @@ class AlignedRows(Pass):
                     elif terms := self._terms(op):
                         replace(op, [_padded(op, terms)])
 
-    def _turned(self, op: Any) -> Any:
+    def _turned(self, op: Operation) -> Any:
         """The product with its weight [K, N] as [N, K]; None where its rows stay."""
         a, (lhs, rhs) = xt.attrs_of(op), op.operands
         kind = xt.TensorType.of(rhs)
@@ -55,7 +56,7 @@ class AlignedRows(Pass):
             return None
         return xt.dot_general(lhs, xt.transpose(rhs, perm=(1, 0)), **(vars(a) | {"rhs_contract": (1,)}))
 
-    def _terms(self, op: Any) -> int:
+    def _terms(self, op: Operation) -> int:
         """How long the sum of `op` is to be made; 0: as it is."""
         a = xt.attrs_of(op)
         types = [xt.TensorType.of(v) for v in op.operands]
@@ -75,7 +76,7 @@ class AlignedRows(Pass):
         return whole if whole <= LONGER * terms else -(-terms // unit) * unit
 
 
-def _padded(op: Any, terms: int) -> Any:
+def _padded(op: Operation, terms: int) -> Any:
     a = xt.attrs_of(op)
     operands = []
     for value, k in zip(op.operands, (a.lhs_contract[0], a.rhs_contract[0]), strict=True):

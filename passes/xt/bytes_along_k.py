@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Module, Operation
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, name_of, products, replace
@@ -27,7 +28,7 @@ class BytesAlongK(Pass):
 
     name: ClassVar[str] = "bytes-along-k"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for op in products(module):
                 if all(xt.width(xt.TensorType.of(v).dtype) == 8 for v in op.operands) and is_constant(op.operands[1]):
@@ -37,7 +38,7 @@ class BytesAlongK(Pass):
                         replace(op, [new])
 
 
-def _turned(op: Any) -> Any:
+def _turned(op: Operation) -> Any:
     """The product with other weights; None where they lie along the summed dim, or sum over several."""
     x, w = op.operands
     a, rank = xt.attrs_of(op), len(xt.shape_of(w))

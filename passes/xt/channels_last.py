@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Module, Operation, Region, Value, ir
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.op_graph import short_name
@@ -39,14 +39,14 @@ class ChannelsLast(Pass):
     block: int = 0
     pointwise_as_matmul: bool = True
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for function in module.body:
                 for region in function.operation.regions:
                     self._region(region, ctx)
             erase_dead(module)
 
-    def _region(self, region: Any, ctx: PassContext) -> None:
+    def _region(self, region: Region, ctx: PassContext) -> None:
         for block in region.blocks:
             for op in list(block.operations):
                 for nested in op.operation.regions:
@@ -78,7 +78,7 @@ class _Layouts:
         self.last: dict[Any, Any] = {}
         self.filters: dict[tuple[Any, str], Any] = {}
 
-    def block(self, block: Any) -> None:
+    def block(self, block: Block) -> None:
         operations = [o.operation for o in block.operations]
         if any(short_name(op) == "convolution" for op in operations):
             for op in operations:       # what comes with the channels last
@@ -97,7 +97,7 @@ class _Layouts:
                 y.replace_all_uses_with(back)
                 self.last[back] = result
 
-    def wanted(self, x: Any) -> Any:
+    def wanted(self, x: Value) -> Any:
         """`x` with the channels last, transposed here if need be."""
         if x not in self.last:
             self._note(x)               # of a block around this one
@@ -110,7 +110,7 @@ class _Layouts:
                             **{n: _permuted(getattr(a, n)) for n in ("low", "high", "interior")})
         return _transpose(x, to_last(xt.TensorType.of(x).rank))
 
-    def _note(self, x: Any) -> None:
+    def _note(self, x: Value) -> None:
         """Notes what `x` is with the channels last, where it is a transpose of that."""
         owner = getattr(x.owner, "operation", None)
         if owner is not None and owner.name == "xt.transpose" \
@@ -152,11 +152,11 @@ def _rearranged(w: np.ndarray[Any, Any], block: int) -> np.ndarray[Any, Any]:
     return np.ascontiguousarray(np.moveaxis(split, (2, 1), (-2, -1)))
 
 
-def _access(op: Any) -> str:
+def _access(op: Operation) -> str:
     return str(getattr(xt.op_class(op), "access", ""))
 
 
-def _convolution(s: _Layouts, op: Any) -> Any:
+def _convolution(s: _Layouts, op: Operation) -> Any:
     a = xt.attrs_of(op)
     if a.layout != "NCHW" or a.filter != "OIHW":
         return None
@@ -173,7 +173,7 @@ def _convolution(s: _Layouts, op: Any) -> Any:
     return xt.convolution(image, s.filter(w, kind), layout="NHWC", filter=kind, **rest)
 
 
-def _pointwise(s: _Layouts, op: Any) -> Any:
+def _pointwise(s: _Layouts, op: Operation) -> Any:
     """All operands with the channels last, when at least one is there already and no large one would be moved."""
     rank = xt.TensorType.of(op.results[0]).rank
     full = xt.shape_of(op.results[0])
@@ -199,7 +199,7 @@ def _spread(s: _Layouts, v: Any, rank: int) -> Any:
     return s.wanted(v if len(shape) == rank else xt.reshape(v, shape=wide))
 
 
-def _rebuilt(op: Any, operands: Sequence[Any], **changed: Any) -> Any:
+def _rebuilt(op: Operation, operands: Sequence[Any], **changed: Any) -> Any:
     """`op` with other operands and some other attributes."""
     cls = xt.op_class(op)
     assert cls is not None
@@ -216,7 +216,7 @@ def _permuted(values: Sequence[Any]) -> tuple[Any, ...]:
 
 def _each_dim(*names: str) -> Callable[[_Layouts, Any], Any]:
     """A rule for ops of one operand whose attributes `names` have an entry a dim."""
-    def rule(s: _Layouts, op: Any) -> Any:
+    def rule(s: _Layouts, op: Operation) -> Any:
         if op.operands[0] not in s.last:
             return None
         a = xt.attrs_of(op)
@@ -224,7 +224,7 @@ def _each_dim(*names: str) -> Callable[[_Layouts, Any], Any]:
     return rule
 
 
-def _reduce(s: _Layouts, op: Any) -> Any:
+def _reduce(s: _Layouts, op: Operation) -> Any:
     x = op.operands[0]
     if x not in s.last:
         return None
@@ -238,7 +238,7 @@ def _reduce(s: _Layouts, op: Any) -> Any:
     return None
 
 
-def _concatenate(s: _Layouts, op: Any) -> Any:
+def _concatenate(s: _Layouts, op: Operation) -> Any:
     rank = xt.TensorType.of(op.results[0]).rank
     if sum(v in s.last for v in op.operands) * 2 <= len(op.operands):
         return None
@@ -246,7 +246,7 @@ def _concatenate(s: _Layouts, op: Any) -> Any:
     return _rebuilt(op, [s.wanted(v) for v in op.operands], axis=axis)
 
 
-def _resize(s: _Layouts, op: Any) -> Any:
+def _resize(s: _Layouts, op: Operation) -> Any:
     if op.operands[0] not in s.last:
         return None
     a = xt.attrs_of(op)

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xcc._mlir import ir
+from xcc._mlir import Attribute, Module, Operation, Value, ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.types import numpy_dtype
@@ -63,7 +63,7 @@ class ConvertPrecision(Pass):
         if self.type not in ("", "f16", "bf16", "f32", "tf32"):
             raise UserError(f"pass 'convert-precision' option 'type': '{self.type}' is none of f16, bf16")
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         narrow = self.type or (ctx.options.precision if ctx.options is not None else "")
         if narrow not in ("f16", "bf16"):
             return
@@ -80,7 +80,7 @@ class ConvertPrecision(Pass):
 class _Converter:
     """Rewrites one function. `forms` maps an original value to its form in each type."""
 
-    def __init__(self, narrow: str, weights: Any, function: Any) -> None:
+    def __init__(self, narrow: str, weights: Any, function: Operation) -> None:
         self.narrow, self.weights, self.function = narrow, weights, function
         self.f32 = ir.F32Type.get()
         self.types = {"f32": self.f32, narrow: ir.Type.parse(narrow)}
@@ -103,14 +103,14 @@ class _Converter:
                 if not isinstance(v.owner, ir.Block) and name_of(v.owner.operation) == "weight":
                     op.operands[n] = self._form(v, self.narrow)
 
-    def _ops(self, root: Any) -> Any:
+    def _ops(self, root: Operation) -> Any:
         for region in root.regions:
             for block in region.blocks:
                 for op in list(block.operations):
                     yield op.operation
                     yield from self._ops(op.operation)
 
-    def _is_f32(self, value: Any) -> bool:
+    def _is_f32(self, value: Value) -> bool:
         return isinstance(value.type, ir.RankedTensorType) and value.type.element_type == self.f32
 
     # which ops stay wide -------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ class _Converter:
             if self._spreads(op) and uses and all(map(self._reads_wide, uses)):
                 self.wide.add(op)
 
-    def _wide_by_itself(self, op: Any) -> bool:
+    def _wide_by_itself(self, op: Operation) -> bool:
         name = name_of(op)
         if name in WIDE:
             return True
@@ -139,11 +139,11 @@ class _Converter:
         op = use.owner.operation
         return op in self.wide or _is_mask(op, use.operand_number)
 
-    def _spreads(self, op: Any) -> bool:
+    def _spreads(self, op: Operation) -> bool:
         cls = xt.op_class(op)
         return cls is not None and cls.access in SPREADING and op not in self.wide
 
-    def _follows(self, op: Any) -> bool:
+    def _follows(self, op: Operation) -> bool:
         """Whether every f32 operand is a constant or comes from a wide op that is no composite, and one does."""
         sums = 0
         for v in op.operands:
@@ -161,7 +161,7 @@ class _Converter:
         return sums > 0
 
     # rewriting -------------------------------------------------------------------------------------------------------
-    def _convert(self, op: Any) -> None:
+    def _convert(self, op: Operation) -> None:
         if name_of(op) in ("constant", "weight"):
             return
         narrow = op.name not in CONTROL and op not in self.wide
@@ -181,14 +181,14 @@ class _Converter:
         if "dtype" in op.attributes and xt.attrs_of(op).dtype == "f32":
             op.attributes["dtype"] = _dtype_like(op.attributes["dtype"], self.narrow)
 
-    def _form(self, value: Any, kind: str) -> Any:
+    def _form(self, value: Value, kind: str) -> Any:
         """The value in the type `kind`, converted right after its definition when it is not there yet."""
         forms = self.forms.setdefault(value, {"f32": value})
         if kind not in forms:
             forms[kind] = self._converted(value, kind)
         return forms[kind]
 
-    def _converted(self, value: Any, kind: str) -> Any:
+    def _converted(self, value: Value, kind: str) -> Any:
         owner = value.owner
         if isinstance(owner, ir.Block):
             with ir.InsertionPoint.at_block_begin(owner):
@@ -201,7 +201,7 @@ class _Converter:
                 return xt.constant(_cast(np.asarray(xt.attrs_of(maker).value), kind))
             return xt.convert(value, dtype=kind)
 
-    def _weight(self, maker: Any, value: Any) -> Any:
+    def _weight(self, maker: Any, value: Value) -> Any:
         name, weights = xt.attrs_of(maker).name, self.weights
         narrow = weights.add(f"{name}.{self.narrow}", lambda: _cast(weights[name], self.narrow))
         shape = xt.shape_of(value)
@@ -209,7 +209,7 @@ class _Converter:
                         result_types=xt.TensorType(tuple(shape), self.narrow))
 
 
-def _is_mask(op: Any, n: int) -> bool:
+def _is_mask(op: Operation, n: int) -> bool:
     """Whether operand `n` is the mask of attention, which adds it to scores of f32.
 
     A narrow form of it would hide keys by -inf or -65504 where -3.4e38 leaves a row with all of them hidden uniform.
@@ -225,11 +225,11 @@ def _cast(value: Any, kind: str) -> Any:
     return np.where(np.isfinite(wide), np.clip(wide, -limit, limit), wide).astype(target)
 
 
-def _dtype_like(attr: Any, kind: str) -> Any:
+def _dtype_like(attr: Attribute, kind: str) -> Any:
     return ir.TypeAttr.get(ir.Type.parse(kind)) if isinstance(attr, ir.TypeAttr) else ir.StringAttr.get(kind)
 
 
-def _after(op: Any) -> Any:
+def _after(op: Operation) -> Any:
     """The insertion point behind `op`."""
     block = op.block
     ops = list(block.operations)

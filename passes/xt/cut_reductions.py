@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
@@ -36,13 +37,13 @@ class CutReductions(Pass):
     elements: int = 1 << 17
     part: int = 4096
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for op in list(walk_ops(module)):
                 if name_of(op) == "reduce":
                     self._cut(op, ctx.chip.cores)
 
-    def _cut(self, op: Any, cores: int) -> None:
+    def _cut(self, op: Operation, cores: int) -> None:
         a, x = xt.attrs_of(op), op.operands[0]
         kind = xt.TensorType.of(x)
         sizes = [d for d in kind.shape if isinstance(d, int)]
@@ -75,12 +76,12 @@ class CutReductions(Pass):
             replace(op, [xt.convert(y, dtype=kind.dtype) if xt.TensorType.of(y).dtype != kind.dtype else y])
 
 
-def _wide(value: Any, kind: str) -> Any:
+def _wide(value: Value, kind: str) -> Any:
     narrow = xt.TensorType.of(value).dtype in NARROW and kind in ("sum", "prod")
     return xt.convert(value, dtype="f32") if narrow else value
 
 
-def _reshaped(value: Any, shape: tuple[int, ...]) -> Any:
+def _reshaped(value: Value, shape: tuple[int, ...]) -> Any:
     """`value` in another shape: what makes it element by element, for this use alone, works in that shape."""
     op = producer(value)
     if op is None or getattr(xt.op_class(op), "access", "") != "pointwise" or len(op.results) != 1 \

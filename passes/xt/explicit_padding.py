@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, ir
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
@@ -30,13 +30,13 @@ class ExplicitPadding(Pass):
 
     name: ClassVar[str] = "explicit-padding"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for op in ops_where(module, lambda o: o.name == "xt.convolution"):
                 _rewrite(op)
 
 
-def _rewrite(op: Any) -> None:
+def _rewrite(op: Operation) -> None:
     a = xt.attrs_of(op)
     spread = any(d != 1 for d in a.lhs_dilation)
     x, w = op.operands

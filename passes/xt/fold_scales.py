@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, Region, Value, ir, owner_op
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.op_graph import short_name
@@ -32,13 +32,13 @@ class FoldScales(Pass):
 
     name: ClassVar[str] = "fold-scales"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for function in module.body:
                 for region in function.operation.regions:
                     self._region(region)
 
-    def _region(self, region: Any) -> None:
+    def _region(self, region: Region) -> None:
         for block in region.blocks:
             for op in [o.operation for o in block.operations]:
                 for nested in op.regions:
@@ -50,7 +50,7 @@ class FoldScales(Pass):
                     pending += rule(at) if rule is not None else []
 
 
-def _is_constant(v: Any) -> bool:
+def _is_constant(v: Value) -> bool:
     """Whether `v` depends on weights and constants alone."""
     owner = getattr(v.owner, "operation", None)
     if owner is None:
@@ -61,7 +61,7 @@ def _is_constant(v: Any) -> bool:
     return computed and all(map(_is_constant, owner.operands))
 
 
-def _maker(v: Any, *names: str) -> Any:
+def _maker(v: Value, *names: str) -> Any:
     """The op of one of `names` that makes `v` for a single user, else None."""
     owner = getattr(v.owner, "operation", None)
     if owner is None or short_name(owner) not in names or len(list(v.uses)) != 1:
@@ -69,7 +69,7 @@ def _maker(v: Any, *names: str) -> Any:
     return owner
 
 
-def _with_constant(op: Any) -> tuple[Any, Any] | None:
+def _with_constant(op: Operation) -> tuple[Any, Any] | None:
     """(other operand, constant) of a commutative op whose constant operand does not widen the result."""
     a, b = op.operands
     if _is_constant(a):
@@ -79,11 +79,11 @@ def _with_constant(op: Any) -> tuple[Any, Any] | None:
     return a, b
 
 
-def _replace(op: Any, value: Any) -> None:
+def _replace(op: Operation, value: Value) -> None:
     op.results[0].replace_all_uses_with(value)
 
 
-def _add(op: Any) -> list[Any]:
+def _add(op: Operation) -> list[Any]:
     parts = _with_constant(op)
     inner = _maker(parts[0], "add") if parts else None
     rest = _with_constant(inner) if inner is not None else None
@@ -98,7 +98,7 @@ def _add(op: Any) -> list[Any]:
     return [result.owner.operation]
 
 
-def _mul(op: Any) -> list[Any]:
+def _mul(op: Operation) -> list[Any]:
     parts = _with_constant(op)
     if parts is None or not _is_float(op):
         return []
@@ -113,20 +113,20 @@ def _mul(op: Any) -> list[Any]:
     return _scale_filter(op, contraction, factor)
 
 
-def _distribute(op: Any, rest: tuple[Any, Any], factor: Any) -> list[Any]:
+def _distribute(op: Operation, rest: tuple[Any, Any], factor: Any) -> list[Any]:
     """(y + b) * s as y * s + b * s."""
     with ir.InsertionPoint(op), op.location:
         scaled = xt.mul(rest[0], factor)
         bias = xt.mul(rest[1], factor)
         result = xt.add(scaled, bias)
     _replace(op, result)
-    inner = next(v for v in op.operands if not _is_constant(v)).owner.operation
+    inner = owner_op(next(v for v in op.operands if not _is_constant(v)))
     op.erase()
     inner.erase()
     return [scaled.owner.operation, result.owner.operation]
 
 
-def _scale_filter(op: Any, contraction: Any, factor: Any) -> list[Any]:
+def _scale_filter(op: Operation, contraction: Any, factor: Any) -> list[Any]:
     """mul(contraction(x, w), factor) as contraction(x, w * factor)."""
     rank = xt.TensorType.of(op.results[0]).rank
     x, w = contraction.operands
@@ -154,7 +154,7 @@ def _scale_filter(op: Any, contraction: Any, factor: Any) -> list[Any]:
     return []
 
 
-def _is_float(op: Any) -> bool:
+def _is_float(op: Operation) -> bool:
     return xt.is_float(xt.TensorType.of(op.results[0]).dtype)
 
 

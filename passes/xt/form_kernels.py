@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -66,7 +66,7 @@ class FormKernels(Pass):
         if self.fuse not in ("all", "none"):
             raise UserError(f"pass 'form-kernels' option 'fuse': '{self.fuse}' is neither all nor none")
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         limits = FusionLimits(max_buffers=self.max_buffers, max_row=self.max_row, flops_per_byte=self.flops_per_byte,
                               prologue=self.prologue, tile_row=self.tile_row, single=self.single,
                               launch=self.launch, piece=self.piece)
@@ -82,7 +82,7 @@ class FormKernels(Pass):
         if getattr(ctx.options, "verbose", 0):
             ctx.verbose(str(summarise(module)))
 
-    def _regions(self, op: Any, outliner: Outliner, rules: Callable[[], FusionRules], ctx: PassContext,
+    def _regions(self, op: Operation, outliner: Outliner, rules: Callable[[], FusionRules], ctx: PassContext,
                  known: set[str]) -> None:
         for region in op.regions:
             for block in region.blocks:
@@ -115,7 +115,7 @@ def _explained(reasons: Sequence[tuple[Node, Node, str]], *, costs: bool) -> lis
     return [f"{line}{f' ({times} times)' if times > 1 else ''}" for line, times in alike.items()]
 
 
-def _known_symbols(module: Any) -> set[str]:
+def _known_symbols(module: Module) -> set[str]:
     """The symbols that the inputs of @main give: those of their shapes, and elements that are read before a run."""
     arguments = [a for op in module.body if op.operation.name == "func.func" and "xt.kernel" not in op.attributes
                  for a in op.operation.regions[0].blocks[0].arguments]

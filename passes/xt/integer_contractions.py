@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -63,7 +64,7 @@ class IntegerContractions(Pass):
     name: ClassVar[str] = "integer-contractions"
     activations: str = ""
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         say = ctx.verbose if getattr(ctx.options, "debug_patterns", False) else None
         chip = Signs.of(ctx.chip)
         rules, sign = _Rules(ctx.weights, chip), self.activations or chip.left
@@ -89,7 +90,7 @@ class _Rules(QuantisedMoves):
         self.chip = chip
 
     # contractions ----------------------------------------------------------------------------------------------------
-    def convolution(self, op: Any, sign: str) -> Any:
+    def convolution(self, op: Operation, sign: str) -> Any:
         """The sums of a convolution of bytes, corrected by the zero point and scaled."""
         a = attrs_of(op)
         if a.layout != "NCHW" or a.filter != "OIHW":
@@ -124,7 +125,7 @@ class _Rules(QuantisedMoves):
             total = xt.sub(total, xt.mul(sums, xt.reshape(left, shape=each)))
         return self._finished(op, total, x, w, axes, (dims_of(w.values)[0], *[1] * (rank - 2)))
 
-    def product(self, op: Any, sign: str) -> Any:
+    def product(self, op: Operation, sign: str) -> Any:
         """As `convolution`, of matrices; right sides with zero points need the sums of the rows too."""
         a, right = attrs_of(op), dims_of(op.operands[1])
         batch = len(a.rhs_batch)
@@ -153,7 +154,7 @@ class _Rules(QuantisedMoves):
             return sums
         return xt.sub(sums, xt.mul(xt.constant(np.asarray(terms), "i32"), xt.convert(flat(x.zero), dtype="i32")))
 
-    def _sides(self, op: Any, sign: str, channel: int) -> Any:
+    def _sides(self, op: Operation, sign: str, channel: int) -> Any:
         """The operands in the chip's signs, and the zero point left to the right one (i32, one number or a vector, None
         for 0); or why they do not serve."""
         x, w = (quantised(v) for v in op.operands)
@@ -184,7 +185,7 @@ class _Rules(QuantisedMoves):
             x = Quantised(with_sign(x.values, sign), moved, x.scale)
         return x, w, left
 
-    def _floats(self, op: Any, x: Quantised, w: Quantised) -> Any:
+    def _floats(self, op: Operation, x: Quantised, w: Quantised) -> Any:
         """As `_sides`, of 8-bit floats: sums of exact products in f32."""
         if not self.chip.floats or not all(xt.is_float(dtype_of(v.values)) for v in (x, w)):
             return no_match(op, "the chip has no instruction for these bytes")
@@ -192,7 +193,7 @@ class _Rules(QuantisedMoves):
             return no_match(op, "8-bit floats have zero points")
         return Quantised(x.values, None, x.scale), Quantised(w.values, None, w.scale, w.axis), None
 
-    def _finished(self, op: Any, total: Any, x: Quantised, w: Quantised, axes: tuple[int, ...], shape: Any,
+    def _finished(self, op: Operation, total: Any, x: Quantised, w: Quantised, axes: tuple[int, ...], shape: Any,
                   sums_shape: Any = None) -> Any:
         """total - zero * (sums of w), with an integer bias behind the op, times the scales.
 
@@ -218,7 +219,7 @@ class _Rules(QuantisedMoves):
             adder.results[0].replace_all_uses_with(y)
         return y
 
-    def _integer_bias(self, result: Any, scale: Any) -> tuple[Any, Any]:
+    def _integer_bias(self, result: Value, scale: Any) -> tuple[Any, Any]:
         """The one op that adds a bias to `result`, and the bias, where that is dequantised with `scale` from i32."""
         users = [use.owner.operation for use in result.uses]
         if len(users) != 1 or name_of(users[0]) != "add":
@@ -236,7 +237,7 @@ class _Rules(QuantisedMoves):
         return users[0], values
 
     # results ---------------------------------------------------------------------------------------------------------
-    def requantise(self, op: Any) -> Any:
+    def requantise(self, op: Operation) -> Any:
         """A quantize of integers times factors: one factor, rounded."""
         x, scale, zero = grouped_operands(op)
         a, point = attrs_of(op), number_of(zero, self.weights)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xcc import symbolic
+from xcc._mlir import Module, Operation, Value, owner_op
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, producer, replace, walk_ops
@@ -42,7 +43,7 @@ class _Part:
     product: Any
     bias: Any
     rounded: str
-    value: Any
+    value: Value
     columns: int
     free: bool
 
@@ -54,7 +55,7 @@ class MergeProducts(Pass):
 
     name: ClassVar[str] = "merge-products"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             found: dict[Any, list[_Part]] = {}
             for op in walk_ops(module):
@@ -72,7 +73,7 @@ class MergeProducts(Pass):
             erase_dead(module)
 
 
-def _part(op: Any) -> _Part | None:
+def _part(op: Operation) -> _Part | None:
     """The product with its bias, when its matrix is stored and every reader can take a slice."""
     a = xt.attrs_of(op)
     matrix = op.operands[1]
@@ -99,7 +100,7 @@ def _part(op: Any) -> _Part | None:
     return _Part(op, bias, rounded, value, columns, free)
 
 
-def _is_pointwise(op: Any) -> bool:
+def _is_pointwise(op: Operation) -> bool:
     cls = xt.op_class(op)
     return cls is not None and cls.access == "pointwise"
 
@@ -121,25 +122,25 @@ def _fills_waves(parts: Sequence[_Part], chip: Any) -> bool:
     return saved * wave > moved / chip.bandwidth + LAUNCH_SECONDS
 
 
-def _users(value: Any) -> list[Any]:
+def _users(value: Value) -> list[Any]:
     return list(dict.fromkeys(u.owner.operation for u in value.uses))
 
 
-def _stored(value: Any) -> bool:
+def _stored(value: Value) -> bool:
     return producer(value, "weight") is not None or producer(value, "constant") is not None
 
 
-def _widened(value: Any) -> Any:
+def _widened(value: Value) -> Any:
     """The weight or constant that `value` is a conversion of, else None."""
     op = producer(value, "convert")
     return op.operands[0] if op is not None and _stored(op.operands[0]) else None
 
 
-def _reads_a_slice(op: Any) -> bool:
+def _reads_a_slice(op: Operation) -> bool:
     return name_of(op) in READERS or name_of(op) == "reshape" and _inner(op) is not None
 
 
-def _inner(op: Any) -> tuple[Dim, ...] | None:
+def _inner(op: Operation) -> tuple[Dim, ...] | None:
     """The dims behind the first that a reshape splits its last dim into; None when it does anything else."""
     old, new = ([d for d in xt.shape_of(v) if d != 1] for v in (op.operands[0], op.results[0]))
     lead = len(old) - 1
@@ -180,10 +181,10 @@ def _fits(part: _Part, parts: Sequence[_Part], total: int) -> bool:
     return all(isinstance(s, int) and all(p.columns % s == 0 for p in parts) and total % s == 0 for s in steps)
 
 
-def _here(value: Any, before: Any) -> Any:
+def _here(value: Value, before: Any) -> Any:
     """A copy of the weight or constant `value`, or of a conversion of one, at the insertion point, in front of all
     products."""
-    op, narrow = value.owner.operation, _widened(value)
+    op, narrow = owner_op(value), _widened(value)
     if narrow is not None:
         return xt.convert(_here(narrow, before), dtype=xt.TensorType.of(value).dtype)
     return op.clone().results[0] if op.block == before.block else value
@@ -192,28 +193,28 @@ def _here(value: Any, before: Any) -> Any:
 def _biases(parts: Sequence[_Part], dtype: str) -> Any:
     """The biases of all parts as one; conversions of stored ones are one conversion."""
     first = parts[0].product
-    narrow = [None if p.bias is None else _widened(p.bias) for p in parts]
-    if all(v is not None for v in narrow) and len({str(xt.element_type_of(v)) for v in narrow}) == 1:
+    narrow = [v for p in parts if p.bias is not None and (v := _widened(p.bias)) is not None]
+    if len(narrow) == len(parts) and len({str(xt.element_type_of(v)) for v in narrow}) == 1:
         return xt.convert(xt.concatenate(*(_here(v, first) for v in narrow), axis=0), dtype=dtype)
     nothing = xt.constant(0.0, dtype=dtype)
     return xt.concatenate(*(_here(p.bias, first) if p.bias is not None else xt.broadcast(nothing, shape=(p.columns,))
                             for p in parts), axis=0)
 
 
-def _read_columns(user: Any, part: _Part, merged: Any, start: int) -> None:
+def _read_columns(user: Operation, part: _Part, merged: Any, start: int) -> None:
     columns = _columns(merged, start, part.columns)
     for n, v in enumerate(list(user.operands)):
         if v == part.value:
             user.operands[n] = columns
 
 
-def _columns(value: Any, start: int, count: int) -> Any:
+def _columns(value: Value, start: int, count: int) -> Any:
     shape = xt.shape_of(value)
     zeros = (0,) * (len(shape) - 1)
     return xt.slice(value, starts=(*zeros, start), limits=(*shape[:-1], start + count), strides=(1,) * len(shape))
 
 
-def _split(value: Any, part: _Part, start: int, inner: tuple[Dim, ...], result: tuple[Dim, ...]) -> Any:
+def _split(value: Value, part: _Part, start: int, inner: tuple[Dim, ...], result: tuple[Dim, ...]) -> Any:
     """The part's columns as (..., heads, *inner): a slice of whole heads, so that nothing moves."""
     shape, step = xt.shape_of(value), symbolic.product(inner)
     assert isinstance(step, int) and isinstance(shape[-1], int)

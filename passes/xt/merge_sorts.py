@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Module, Operation
 from xcc.bounds import interval
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -55,7 +56,7 @@ class MergeSorts(Pass):
 
     name: ClassVar[str] = "merge-sorts"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             bounds = dim_bounds(module)
             for op in list(walk_ops(module)):
@@ -125,7 +126,7 @@ def _steps(run: int, keep: int) -> int:
     return bits * (bits + 1) // 2 + (bits + 2 if keep < run else 0)
 
 
-def _plan(op: Any, cores: int, bounds: Bounds) -> _Plan | None:
+def _plan(op: Operation, cores: int, bounds: Bounds) -> _Plan | None:
     """None where another form is as fast."""
     axis = xt.attrs_of(op).axis
     shape, kept = xt.shape_of(op.operands[0]), xt.shape_of(op.results[0])[axis]
@@ -149,7 +150,7 @@ def _plan(op: Any, cores: int, bounds: Bounds) -> _Plan | None:
     return best if best is not None and best.seconds(count, cores) < min(counting, heap) else None
 
 
-def _rebuilt(op: Any, plan: _Plan) -> list[Any]:
+def _rebuilt(op: Operation, plan: _Plan) -> list[Any]:
     """Values and indices."""
     a, x = xt.attrs_of(op), op.operands[0]
     descending = a.descending if name_of(op) == "sort" else a.largest

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xcc import symbolic
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import apply_rules, name_of, producer
@@ -43,7 +44,7 @@ class MoveViews(Pass):
     name: ClassVar[str] = "move-views"
     in_place: bool = False
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         rules: dict[str, list[Callable[[Any], Any]]] = {
             "dot_general": [_product_of_merged_rows, _product_of_turned_rows], "slice": [_slice_of_transpose],
             "reshape": [_reshape_of_slice, _reshape_of_transpose]}
@@ -58,7 +59,7 @@ class MoveViews(Pass):
             apply_rules(module, rules)
 
 
-def _product_of_merged_rows(op: Any) -> Any:
+def _product_of_merged_rows(op: Operation) -> Any:
     """dot_general(reshape(x), w) = reshape(dot_general(x', w)) where the reshape merges rows that what follows parts
     again; x' has the sum's dims merged only."""
     a, view = xt.attrs_of(op), producer(op.operands[0], "reshape")
@@ -80,7 +81,7 @@ def _product_of_merged_rows(op: Any) -> Any:
     return xt.reshape(made, shape=xt.shape_of(op.results[0]))
 
 
-def _parted_again(value: Any, rows: Sequence[Dim]) -> bool:
+def _parted_again(value: Value, rows: Sequence[Dim]) -> bool:
     """Whether a product's result is read through pointwise ops by a reshape to `rows`, or to more of them."""
     while True:
         users = _readers(value)
@@ -94,7 +95,7 @@ def _parted_again(value: Any, rows: Sequence[Dim]) -> bool:
         value = user.results[0]
 
 
-def _product_of_turned_rows(op: Any) -> Any:
+def _product_of_turned_rows(op: Operation) -> Any:
     """dot_general(transpose(x), w) = transpose(dot_general(x, w)) where what follows turns the rows again."""
     a, turned = xt.attrs_of(op), producer(op.operands[0], "transpose")
     last = len(xt.shape_of(op.operands[0])) - 1
@@ -108,7 +109,7 @@ def _product_of_turned_rows(op: Any) -> Any:
     return xt.transpose(made, perm=(*perm[:last], *rest))
 
 
-def _turned_again(value: Any) -> bool:
+def _turned_again(value: Value) -> bool:
     """Whether all that read it, behind pointwise ops and views, are transposes."""
     readers = _readers(value)
     for reader in readers:
@@ -120,11 +121,11 @@ def _turned_again(value: Any) -> bool:
     return bool(readers)
 
 
-def _splits(view: Any) -> bool:
+def _splits(view: Operation) -> bool:
     return split_dims(xt.shape_of(view.operands[0]), xt.shape_of(view.results[0])) is not None
 
 
-def _pointwise_of_turned_rows(op: Any) -> Any:
+def _pointwise_of_turned_rows(op: Operation) -> Any:
     """f(transpose(x), b) = transpose(f(x, b)) where x is a product's, b has one dim at most, and what follows turns."""
     shape = xt.shape_of(op.results[0])
     turned = next((t for v in op.operands if (t := producer(v, "transpose"))), None)
@@ -142,7 +143,7 @@ def _pointwise_of_turned_rows(op: Any) -> Any:
     return xt.transpose(rebuilt(op, given), perm=perm)
 
 
-def _reshape_of_transpose(op: Any) -> Any:
+def _reshape_of_transpose(op: Operation) -> Any:
     """reshape(transpose(x)) = transpose(reshape(x)) where x is a product's, dims are split and then turned again."""
     turned = producer(op.operands[0], "transpose")
     if turned is None or not _of_product(turned.operands[0], VIEWS) or not _turned_again(op.results[0]):
@@ -156,7 +157,7 @@ def _reshape_of_transpose(op: Any) -> Any:
                         perm=[before.index(k) for k in range(len(shape))])
 
 
-def _pointwise_of_merged_rows(op: Any) -> Any:
+def _pointwise_of_merged_rows(op: Operation) -> Any:
     """f(reshape(x), b) = reshape(f(x, b)) where x is a product's, the reshape merges dims and b has none of them."""
     shape = xt.shape_of(op.results[0])
     views = [v for v in op.operands if xt.shape_of(v) == shape and shape]
@@ -182,28 +183,29 @@ def _pointwise_of_merged_rows(op: Any) -> Any:
     return xt.reshape(rebuilt(op, given), shape=shape)
 
 
-def _readers(value: Any) -> list[Any]:
+def _readers(value: Value) -> list[Any]:
     return list(dict.fromkeys(u.owner.operation for u in value.uses))
 
 
-def _of_product(value: Any, views: Sequence[str] = ()) -> bool:
+def _of_product(value: Value, views: Sequence[str] = ()) -> bool:
     """Whether a product makes it, or pointwise ops of one and `views`."""
     while True:
         op = producer(value)
         if op is None or name_of(op) in PRODUCTS:
             return op is not None
-        value = op.operands[0] if name_of(op) in views else next((v for v in op.operands if _is_pointwise(op)
+        inner = op.operands[0] if name_of(op) in views else next((v for v in op.operands if _is_pointwise(op)
                                                                   and xt.shape_of(v) == xt.shape_of(value)), None)
-        if value is None:
+        if inner is None:
             return False
+        value = inner
 
 
-def _is_pointwise(op: Any) -> bool:
+def _is_pointwise(op: Operation) -> bool:
     cls = xt.op_class(op)
     return cls is not None and cls.access == "pointwise"
 
 
-def _slice_of_transpose(op: Any) -> Any:
+def _slice_of_transpose(op: Operation) -> Any:
     """slice(transpose(x)) = transpose(slice(x)): the part is read in place, or the transpose meets one behind it."""
     turned = producer(op.operands[0], "transpose")
     if turned is None:
@@ -215,7 +217,7 @@ def _slice_of_transpose(op: Any) -> Any:
     return xt.transpose(part, perm=perm)
 
 
-def _reshape_of_slice(op: Any) -> Any:
+def _reshape_of_slice(op: Operation) -> Any:
     """reshape(slice(x)) = slice(reshape(x)) where dims are split that the slice leaves whole, or cuts at multiples of
     what they are split into."""
     part = producer(op.operands[0], "slice")
@@ -246,7 +248,7 @@ def _reshape_of_slice(op: Any) -> Any:
     return xt.reshape(xt.slice_(xt.reshape(x, shape=shape), starts=starts, limits=limits, strides=strides), shape=new)
 
 
-def _product_in_place(op: Any) -> Any:
+def _product_in_place(op: Operation) -> Any:
     """A product of transposed operands as one of what they are made of, where that lies along rows or the sum."""
     a, operands = xt.attrs_of(op), list(op.operands)
     changed = vars(a).copy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Module, Operation
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, replace, walk_ops
@@ -25,7 +26,7 @@ class MoveWeights(Pass):
 
     name: ClassVar[str] = "move-weights"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for op in walk_ops(module):
                 if name_of(op) in ("transpose", "reshape") and is_decoded(op.operands[0]):
@@ -36,11 +37,11 @@ class MoveWeights(Pass):
             erase_dead(module)
 
 
-def _transposed(op: Any) -> Any:
+def _transposed(op: Operation) -> Any:
     return made_with(op.operands[0], permute(len(xt.shape_of(op.operands[0])), xt.attrs_of(op).perm))
 
 
-def _reshaped(op: Any) -> Any:
+def _reshaped(op: Operation) -> Any:
     """A reshape, as one dim after the other that is cut in two, or two that become one."""
     value, target = op.operands[0], static_shape(op.results[0])
     d = 0

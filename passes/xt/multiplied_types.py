@@ -9,8 +9,9 @@ Sums are of exact products in f32 either way. The conversions are fused with the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from xcc._mlir import Module
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.instruction_tables import instructions_of
@@ -28,7 +29,7 @@ class MultipliedTypes(Pass):
 
     name: ClassVar[str] = "multiplied-types"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         taken = {i.types[0] for i in instructions_of(ctx.chip) if i.exact}
         if "f16" not in taken:
             return

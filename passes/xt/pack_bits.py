@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from xcc._mlir import Module, Operation
 from xcc.dialects import xt
 from xcc.dialects.xt.narrow import per_byte
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -32,7 +33,7 @@ class PackBits(Pass):
 
     name: ClassVar[str] = "pack-bits"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             store = ctx.weights if ctx.weights is not None else WeightStore()      # a text alone has names, no data
             for op in walk_ops(module):
@@ -45,7 +46,7 @@ class PackBits(Pass):
             erase_dead(module)
 
 
-def _unpacked(op: Any, kind: str, store: WeightStore) -> Any:
+def _unpacked(op: Operation, kind: str, store: WeightStore) -> Any:
     shape = static_shape(op.results[0])
     if not shape or 0 in shape or name_of(op) == "constant" and op.attributes["value"].is_splat:
         return None

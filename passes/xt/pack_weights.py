@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from xcc._mlir import Module, Operation
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.dot_instructions import DotProduct, dot_products_of
@@ -56,7 +57,7 @@ class PackWeights(Pass):
     width: int = 0
     dot: tuple[str, ...] = ()
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         width = self.width or (2 * ctx.chip.vector_bytes // 4 if ctx.chip is not None else 32)
         dot = dot_products_of(ctx.chip, self.dot)
         packer = _Packer(ctx.weights if ctx.weights is not None else WeightStore(), width, dot)
@@ -81,7 +82,7 @@ class _Packer:
         self.weights, self.width, self.dot = weights, width, dot
         self.packed: dict[tuple[str, str], Any] = {}
 
-    def weight(self, op: Any, kind: str, shape: tuple[int, ...], change: Callable[[Any], Any]) -> Any:
+    def weight(self, op: Operation, kind: str, shape: tuple[int, ...], change: Callable[[Any], Any]) -> Any:
         """The weight operand of `op` rearranged; one entry for all who want it so."""
         source, store = op.operands[1], self.weights
         name = xt.attrs_of(producer(source, "weight")).name
@@ -89,12 +90,12 @@ class _Packer:
             self.packed[name, kind] = store.add(f"{name}.{kind}", lambda: change(store[name]))
         return xt.weight(self.packed[name, kind], shape, xt.TensorType.of(source).dtype)
 
-    def group(self, op: Any) -> int:
+    def group(self, op: Operation) -> int:
         """How many products of the op's operands one instruction sums in a lane; 1 where there is none."""
         kinds = tuple(xt.TensorType.of(v).dtype for v in op.operands)
         return next((d.group for d in self.dot if kinds in d.types), 1)
 
-    def product(self, op: Any) -> Any:
+    def product(self, op: Operation) -> Any:
         a, shape = xt.attrs_of(op), static_shape(op.operands[1])
         last = len(xt.shape_of(op.operands[0])) - 1
         if shape is None or len(shape) != 2 or a.rhs_batch or tuple(a.lhs_contract) != (last,):
@@ -119,7 +120,7 @@ class _Packer:
         x = _filled(op.operands[0], groups * group - depth)
         return xt.packed_matmul(x, w, columns=columns, dtype=a.dtype)
 
-    def decoded(self, op: Any) -> Any:
+    def decoded(self, op: Operation) -> Any:
         """A product with what is decoded from narrow weights: these are packed, where that adds few bytes."""
         a, shape, w = xt.attrs_of(op), static_shape(op.operands[1]), op.operands[1]
         if shape is None:
@@ -154,11 +155,11 @@ class _Packer:
             w = None if w is None else made_with(w, move)
         return w
 
-    def computed(self, op: Any) -> Any:
+    def computed(self, op: Operation) -> Any:
         """A product of computed values."""
         return (in_place(op) or by_rows(op)) if self.group(op) == 1 else self.grouped(op)
 
-    def grouped(self, op: Any) -> Any:
+    def grouped(self, op: Operation) -> Any:
         """A product of computed values: the left one split, the right one transposed, so that groups lie together.
 
         Before: ``dot_general(a, b)`` with a: [.., M, K] and b: [.., K, N] in any order; after: the same with
@@ -185,7 +186,7 @@ class _Packer:
         return xt.dot_general(left, right, lhs_batch=a.lhs_batch, rhs_batch=a.rhs_batch, dtype=a.dtype,
                               lhs_contract=(last - 1, last), rhs_contract=(batch, batch + 2))
 
-    def convolution(self, op: Any) -> Any:
+    def convolution(self, op: Operation) -> Any:
         a, shape = xt.attrs_of(op), static_shape(op.operands[1])
         if a.layout != "NHWC" or a.filter != "HWIO" or a.groups != 1 or shape is None:
             return None
@@ -208,7 +209,7 @@ class _Packer:
         w = self.weight(op, f"panels{width}x{group}", (outputs // width, *kernel, groups, width, group), pack)
         return xt.convolution(_filled(op.operands[0], groups * group - inputs), w, filter="OHWIoi", **rest)
 
-    def filter(self, op: Any) -> Any:
+    def filter(self, op: Operation) -> Any:
         """A convolution with a computed filter, which a transpose brings into panels: the one that makes it, where
         there is one, or one more where each element of the filter multiplies enough pixels."""
         a, w = xt.attrs_of(op), op.operands[1]

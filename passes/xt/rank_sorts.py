@@ -15,6 +15,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Module, Operation
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, name_of, replace, walk_ops
@@ -34,7 +35,7 @@ class RankSorts(Pass):
 
     name: ClassVar[str] = "rank-sorts"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for op in list(walk_ops(module)):
                 if name_of(op) in ("sort", "top_k") and _pays(op, ctx.chip.cores):
@@ -42,7 +43,7 @@ class RankSorts(Pass):
                         replace(op, _ranked(op))
 
 
-def sort_sizes(op: Any) -> tuple[int, int, int] | None:
+def sort_sizes(op: Operation) -> tuple[int, int, int] | None:
     """Rows, elements of a row and how many are kept of a sort or top_k; None for free sizes and truth values."""
     kinds = [xt.TensorType.of(v) for v in (op.operands[0], op.results[0])]
     if kinds[0].dtype == "i1" or not all(isinstance(d, int) for t in kinds for d in t.shape):
@@ -53,7 +54,7 @@ def sort_sizes(op: Any) -> tuple[int, int, int] | None:
     return math.prod(shape) // max(1, shape[axis]), shape[axis], kept
 
 
-def _pays(op: Any, cores: int) -> bool:
+def _pays(op: Operation, cores: int) -> bool:
     sizes = sort_sizes(op)
     if sizes is None:
         return False
@@ -63,7 +64,7 @@ def _pays(op: Any, cores: int) -> bool:
     return size > SHORTEST and compared < min(MOST, steps * cores * WORK)
 
 
-def _ranked(op: Any) -> list[Any]:
+def _ranked(op: Operation) -> list[Any]:
     """Values and indices."""
     a, x = xt.attrs_of(op), op.operands[0]
     descending = a.descending if name_of(op) == "sort" else a.largest

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Module, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.numeric import integer_limits
 from xcc.dialects.xt.op import attrs_of
@@ -32,7 +33,7 @@ class RequantisedFloats(Pass):
 
     name: ClassVar[str] = "requantised-floats"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for op in walk_ops(module):
                 if name_of(op) == "convert" and attrs_of(op).dtype == "f32" and dtype_of(op.operands[0]) == "i32":
@@ -43,7 +44,7 @@ class RequantisedFloats(Pass):
             erase_dead(module)
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: Value) -> Any:
     """The float form of an i32 that is a requantised number less its zero point; None when it is none."""
     zero, shifted = 0.0, producer(value, "sub")
     if shifted is not None:

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Module, Operation
 from xcc.dialects import xt
 from xcc.dialects.xt.op import same_dims
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -52,7 +53,7 @@ class ScatterPlaces(Pass):
 
     name: ClassVar[str] = "scatter-places"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             bounds = dim_bounds(module)
             for op in list(walk_ops(module)):
@@ -65,7 +66,7 @@ class ScatterPlaces(Pass):
                         replace(op, [made])
 
 
-def _counted(op: Any) -> list[Dim]:
+def _counted(op: Operation) -> list[Dim]:
     """The places and the updates that are told apart by their numbers."""
     shape, given = xt.shape_of(op.operands[0]), xt.shape_of(op.operands[1])
     if name_of(op) == "scatter_elements":
@@ -75,7 +76,7 @@ def _counted(op: Any) -> list[Dim]:
     return [product(shape[:given[-1]]), product(given[:-1])]
 
 
-def _elements(op: Any, chip: Any) -> Any:
+def _elements(op: Operation, chip: Any) -> Any:
     """The result of a scatter_elements, or None where it stays."""
     x, indices, updates = op.operands
     a, shape, size = xt.attrs_of(op), xt.shape_of(x), xt.shape_of(updates)
@@ -100,7 +101,7 @@ def _elements(op: Any, chip: Any) -> Any:
     return _chosen(writers, xt.gather_elements(updates, writers, axis=a.axis), x)
 
 
-def _columns(op: Any, indices: Any, chip: Any) -> Any:
+def _columns(op: Operation, indices: Any, chip: Any) -> Any:
     """The result of a scatter_elements by columns in shared memory; None where these are too long."""
     x, _, updates = op.operands
     a, kind = xt.attrs_of(op), xt.TensorType.of(x)
@@ -131,7 +132,7 @@ def _pow2(n: int) -> int:
     return 1 << max(0, n - 1).bit_length()
 
 
-def _nd(op: Any) -> Any:
+def _nd(op: Operation) -> Any:
     """The result of a scatter_nd, or None where it stays."""
     x, indices, updates = op.operands
     a, shape, vectors = xt.attrs_of(op), xt.shape_of(x), xt.shape_of(indices)
@@ -152,7 +153,7 @@ def _nd(op: Any) -> Any:
     return _chosen(xt.reshape(writers, shape=(*lead, *(1,) * len(inner))), rows, x)
 
 
-def _combined(op: Any, keys: Any, places: Dim, width: Dim) -> Any:
+def _combined(op: Operation, keys: Any, places: Dim, width: Dim) -> Any:
     x, _, updates = op.operands
     count = xt.shape_of(keys)[0]
     keys, order = xt.sort(xt.convert(keys, dtype="i32"), axis=0)

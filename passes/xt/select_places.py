@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Module, Operation
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, dim_bounds, name_of, replace, walk_ops
@@ -32,7 +33,7 @@ class SelectPlaces(Pass):
 
     name: ClassVar[str] = "select-places"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             bounds = dim_bounds(module)
             for op in list(walk_ops(module)):
@@ -50,7 +51,7 @@ BARE = {"nonzero": 1, "compress": 2}
 """Their operands without places; the last of them chooses."""
 
 
-def _with_places(op: Any, chosen: Any, count: Dim) -> Any:
+def _with_places(op: Operation, chosen: Any, count: Dim) -> Any:
     flat = xt.reshape(chosen, shape=(count,)) if len(xt.shape_of(chosen)) != 1 else chosen
     dtype = xt.TensorType.of(flat).dtype
     if dtype != "i1":

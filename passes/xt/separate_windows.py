@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, Value, ir, owner_op
 from xcc.dialects import xt
 from xcc.dialects.xt.numeric import NARROW
 from xcc.dialects.xt.reduce import neutral
@@ -43,7 +43,7 @@ class SeparateWindows(Pass):
 
     name: ClassVar[str] = "separate-windows"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for op in ops_where(module, lambda o: o.name == "xt.reduce_window"):
                 if not _fits(op):
@@ -54,7 +54,7 @@ class SeparateWindows(Pass):
                     replace(op, [new])
 
 
-def _fits(op: Any) -> bool:
+def _fits(op: Operation) -> bool:
     a, dtype = xt.attrs_of(op), dtype_of(op.results[0])
     if a.kind in ("sum", "prod") and dtype in NARROW:       # what is between two axes would be rounded
         return False
@@ -77,7 +77,7 @@ class _Windows:
     moved: int
 
     @staticmethod
-    def of(op: Any, cache: int) -> _Windows:
+    def of(op: Operation, cache: int) -> _Windows:
         a, dtype, shape = xt.attrs_of(op), dtype_of(op.results[0]), xt.shape_of(op.results[0])
         axes = tuple(d for d, n in enumerate(a.window) if n != 1)
         lanes = max((d for d, n in enumerate(shape) if n != 1), default=len(shape) - 1)
@@ -114,7 +114,7 @@ class _Windows:
         tests = sum(AT_LANES if d == self.lanes else OUTSIDE for d in tested) if self.tests else 0
         return math.prod(self.a.window[d] for d in axes) * (read + self.step + tests)
 
-    def _reduced(self, x: Any, axes: Sequence[int], stored: bool) -> Any:
+    def _reduced(self, x: Value, axes: Sequence[int], stored: bool) -> Any:
         a, rank = self.a, len(self.a.window)
 
         def along(values: Sequence[int], rest: int) -> tuple[int, ...]:
@@ -123,7 +123,7 @@ class _Windows:
         low, high = along(a.low, 0), along(a.high, 0)
         if stored and any((*low, *high)):
             x = xt.pad(x, low=low, high=high, value=float(neutral(a.kind, dtype_of(x))))
-            x.owner.attributes["xcc.stored"] = ir.UnitAttr.get()
+            owner_op(x).attributes["xcc.stored"] = ir.UnitAttr.get()
             low = high = (0,) * rank
         return xt.reduce_window(x, kind=a.kind, window=along(a.window, 1), strides=along(a.strides, 1), low=low,
                                 high=high, dilations=along(a.dilations, 1))

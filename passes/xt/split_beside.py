@@ -12,9 +12,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import PART
 from xcc.passes.xt.fusion.outline import PARTS
@@ -29,14 +29,14 @@ class SplitBeside(Pass):
 
     name: ClassVar[str] = "split-beside"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for function in list(module.body.operations):
                 if function.operation.name == "func.func" and PARTS in function.attributes:
                     _split(function)
 
 
-def _split(function: Any) -> None:
+def _split(function: Operation) -> None:
     name = ir.StringAttr(function.attributes["sym_name"]).value
     part_of = list(ir.DenseI64ArrayAttr(function.attributes[PARTS]))
     for part in range(max(part_of) + 1):
@@ -51,7 +51,7 @@ def _split(function: Any) -> None:
     function.operation.erase()
 
 
-def _keep(function: Any, results: list[int]) -> list[int]:
+def _keep(function: Operation, results: list[int]) -> list[int]:
     """Leaves `results`, what they are computed from, and the arguments that this reads; their places."""
     block = function.regions[0].blocks[0]
     *body, end = [op.operation for op in block.operations]

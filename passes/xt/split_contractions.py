@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.tuning import Database, database
@@ -38,7 +39,7 @@ class SplitContractions(Pass):
     terms: int = 512
     parts: int = 0
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         entries = Database() if ctx.options is None else database(ctx.options.target, ctx.options.tuning)
         with module.context:
             for op in list(walk_ops(module)):
@@ -58,7 +59,7 @@ class SplitContractions(Pass):
             parts *= 2
         return parts
 
-    def _convolution(self, op: Any, cores: int) -> None:
+    def _convolution(self, op: Operation, cores: int) -> None:
         """The parts of the channels are groups, each with all outputs; the filter's copy is made at compile time."""
         a = xt.attrs_of(op)
         x, w = op.operands
@@ -82,7 +83,7 @@ class SplitContractions(Pass):
             total = xt.reduce(p, kind="sum", axes=(n + 1,), keepdims=False)
             replace(op, [total if a.dtype == wide else xt.convert(total, dtype=a.dtype)])
 
-    def _product(self, op: Any, ctx: PassContext, entries: Database) -> None:
+    def _product(self, op: Operation, ctx: PassContext, entries: Database) -> None:
         p = product_of(op)
         if p is None:
             return
@@ -125,7 +126,7 @@ class Product:
         return tuple(p for p in (2, 4, 8, MOST) if self.k % (p * NEIGHBOURS) == 0) if min(self.m, self.n) > 1 else ()
 
 
-def product_of(op: Any) -> Product | None:
+def product_of(op: Operation) -> Product | None:
     """The dot_general `op` as a product; None where a size is not known, or nothing in it is a float."""
     a = xt.attrs_of(op)
     types = [xt.TensorType.of(v) for v in op.operands]
@@ -145,11 +146,11 @@ def _sizes(shape: tuple[Dim, ...]) -> list[int]:
     return [d for d in shape if isinstance(d, int)]
 
 
-def _stored(value: Any) -> bool:
+def _stored(value: Value) -> bool:
     return producer(value, "weight") is not None or producer(value, "constant") is not None
 
 
-def _cut(value: Any, dim: int, parts: int) -> Any:
+def _cut(value: Value, dim: int, parts: int) -> Any:
     """`value` with `dim` as two: the part and the place in it."""
     shape = xt.shape_of(value)
     return xt.reshape(value, shape=(*shape[:dim], parts, shape[dim] // parts, *shape[dim + 1:]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Module, Operation
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, name_of, replace, walk_ops
@@ -24,7 +25,7 @@ class SplitGroups(Pass):
 
     name: ClassVar[str] = "split-groups"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for op in walk_ops(module):
                 if name_of(op) == "convolution" and _has_symbols(op):
@@ -33,13 +34,13 @@ class SplitGroups(Pass):
                     replace(op, [new])
 
 
-def _has_symbols(op: Any) -> bool:
+def _has_symbols(op: Operation) -> bool:
     a = xt.attrs_of(op)
     channels = xt.shape_of(op.operands[1])[:2]
     return a.groups > 1 and a.filter == "OIHW" and not all(isinstance(d, int) for d in channels)
 
 
-def _split(op: Any) -> Any:
+def _split(op: Operation) -> Any:
     a = xt.attrs_of(op)
     x, w = op.operands
     axis = 1 if a.layout == "NCHW" else len(xt.shape_of(x)) - 1

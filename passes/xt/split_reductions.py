@@ -10,8 +10,9 @@ through both.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from xcc._mlir import Module, Operation
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.op_graph import nominal_count
@@ -33,13 +34,13 @@ class SplitReductions(Pass):
     elements: int = 4096
     results: int = 16384
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for op in list(walk_ops(module)):
                 if name_of(op) == "reduce":
                     self._split(op)
 
-    def _split(self, op: Any) -> None:
+    def _split(self, op: Operation) -> None:
         a = xt.attrs_of(op)
         x = op.operands[0]
         shape = xt.shape_of(x)

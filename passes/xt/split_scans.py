@@ -23,6 +23,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, name_of, replace, walk_ops
@@ -47,7 +48,7 @@ class SplitScans(Pass):
     name: ClassVar[str] = "split-scans"
     part: int = 64
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for op in list(walk_ops(module)):
                 if name_of(op) != "cumulative" or xt.attrs_of(op).kind not in COMBINE:
@@ -63,7 +64,7 @@ class SplitScans(Pass):
                         y = self._scan(wide, a.kind, a.axis, a.exclusive, a.reverse)
                         replace(op, [xt.convert(y, dtype=dtype) if dtype in NARROW else y])
 
-    def _pays(self, op: Any, ctx: PassContext) -> bool:
+    def _pays(self, op: Operation, ctx: PassContext) -> bool:
         a, kind = xt.attrs_of(op), xt.TensorType.of(op.operands[0])
         if not all(isinstance(d, int) for d in kind.shape):
             return False
@@ -106,7 +107,7 @@ def _rows(x: Any, a: Any, cores: int) -> Any:
     return xt.reshape(xt.scan_rows(flat, starts, part=ROW, **how), shape=shape)
 
 
-def _sizes(value: Any) -> tuple[int, ...]:
+def _sizes(value: Value) -> tuple[int, ...]:
     return tuple(d for d in xt.shape_of(value) if isinstance(d, int))
 
 

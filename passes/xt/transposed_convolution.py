@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Module, Operation
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, name_of, replace, walk_ops
@@ -24,7 +25,7 @@ class TransposedConvolution(Pass):
 
     name: ClassVar[str] = "transposed-convolution"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for op in walk_ops(module):
                 if name_of(op) == "convolution" and _disjoint(op):
@@ -33,7 +34,7 @@ class TransposedConvolution(Pass):
                     replace(op, [new])
 
 
-def _disjoint(op: Any) -> bool:
+def _disjoint(op: Operation) -> bool:
     a = xt.attrs_of(op)
     if a.layout != "NHWC" or a.filter != "HWIO" or a.groups != 1:
         return False
@@ -43,7 +44,7 @@ def _disjoint(op: Any) -> bool:
         and all(tuple(p) == tuple(s - 1 for s in steps) for p in (a.low, a.high))
 
 
-def _product(op: Any) -> Any:
+def _product(op: Operation) -> Any:
     a = xt.attrs_of(op)
     x, w = op.operands
     batch, *space, inputs = xt.shape_of(x)

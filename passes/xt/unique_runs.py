@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Module, Operation
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, dim_bounds, name_of, replace, walk_ops
@@ -33,7 +34,7 @@ class UniqueRuns(Pass):
 
     name: ClassVar[str] = "unique-runs"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             bounds = dim_bounds(module)
             for op in list(walk_ops(module)):
@@ -47,7 +48,7 @@ class UniqueRuns(Pass):
                         replace(op, _runs(op, count))
 
 
-def _runs(op: Any, count: Any) -> list[Any]:
+def _runs(op: Operation, count: Any) -> list[Any]:
     a = xt.attrs_of(op)
     values, indices = xt.sort(xt.reshape(op.operands[0], shape=(count,)), axis=0)
     number, zero, one = xt.iota(shape=(count,), axis=0, dtype="i32"), _i32(0), _i32(1)

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.load_time import VIEWS
@@ -41,7 +41,7 @@ class UpdateInPlace(Pass):
 
     name: ClassVar[str] = "update-in-place"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         bounds, threads = dim_bounds(module), ctx.chip is not None and ctx.chip.has_threads
         with module.context:
             for function in module.body:
@@ -50,7 +50,7 @@ class UpdateInPlace(Pass):
                         _mark_block(block, bounds, threads)
 
 
-def _mark_block(block: Any, bounds: Mapping[str, tuple[int, int]], threads: bool) -> None:
+def _mark_block(block: Block, bounds: Mapping[str, tuple[int, int]], threads: bool) -> None:
     uses = MemoryUses(block)
     found = {op: None for op in ops_of_updates(block) if name_of(op) in UPDATES}
     for op in block.operations:
@@ -64,7 +64,7 @@ def _mark_block(block: Any, bounds: Mapping[str, tuple[int, int]], threads: bool
         op.attributes[IN_PLACE] = ir.UnitAttr.get(op.context)
 
 
-def _narrow(op: Any) -> Any:
+def _narrow(op: Operation) -> Any:
     """The indices of a scatter_elements, those that are one for all of a row once: not in memory for each element."""
     indices = op.operands[1]
     source = producer(indices, "broadcast")
@@ -78,13 +78,13 @@ def _narrow(op: Any) -> Any:
         return xt.reshape(source.operands[0], shape=given)
 
 
-def ops_of_updates(block: Any) -> list[Any]:
+def ops_of_updates(block: Block) -> list[Any]:
     """The updates, and views between them, on the way from arguments of `block` to what takes their place."""
     uses = MemoryUses(block)
     return [op for value, argument in xt.carried_values(block) for op in _chain(value, argument, uses)]
 
 
-def _chain(value: Any, argument: Any, uses: MemoryUses) -> list[Any]:
+def _chain(value: Value, argument: Any, uses: MemoryUses) -> list[Any]:
     """The updates and views from `argument` to `value`, but for loops that carry it; none where another op makes a part
     of it, or reads the old value later."""
     found = []
@@ -101,7 +101,7 @@ def _chain(value: Any, argument: Any, uses: MemoryUses) -> list[Any]:
     return found
 
 
-def _overwritten(op: Any, result: Any) -> int | None:
+def _overwritten(op: Operation, result: Any) -> int | None:
     """Which operand of `op` may have the memory of `result`."""
     if op is None or name_of(op) in (*UPDATES, *VIEWS):
         return None if op is None else 0
@@ -110,7 +110,7 @@ def _overwritten(op: Any, result: Any) -> int | None:
     return number if number < carried.get(name_of(op), 0) else None
 
 
-def _is_small(op: Any, bounds: Mapping[str, tuple[int, int]], threads: bool) -> bool:
+def _is_small(op: Operation, bounds: Mapping[str, tuple[int, int]], threads: bool) -> bool:
     updates = op.operands[UPDATES[name_of(op)]]
     if threads and name_of(op) != "dynamic_update_slice":
         a, indices = xt.attrs_of(op), xt.shape_of(op.operands[1])

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
@@ -43,7 +44,7 @@ class WidePixels(Pass):
 
     name: ClassVar[str] = "wide-pixels"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for op in list(walk_ops(module)):
                 if name_of(op) == "convolution" and (plan := _plan(op)) is not None:
@@ -51,7 +52,7 @@ class WidePixels(Pass):
                         replace(op, [_widened(op, plan)])
 
 
-def _plan(op: Any) -> _Plan | None:
+def _plan(op: Operation) -> _Plan | None:
     a = xt.attrs_of(op)
     x, w = (xt.shape_of(v) for v in op.operands)
     if (a.layout, a.filter, a.groups) != ("NHWC", "HWIO", 1) or not _stored(op.operands[1]) \
@@ -78,11 +79,11 @@ def _plan(op: Any) -> _Plan | None:
     return None
 
 
-def _stored(value: Any) -> bool:
+def _stored(value: Value) -> bool:
     return producer(value, "weight") is not None or producer(value, "constant") is not None
 
 
-def _widened(op: Any, p: _Plan) -> Any:
+def _widened(op: Operation, p: _Plan) -> Any:
     a = xt.attrs_of(op)
     x, w = op.operands
     shape, filters = xt.shape_of(x), xt.shape_of(w)

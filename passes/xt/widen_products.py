@@ -10,8 +10,9 @@ second one's are widened in registers, a vector at a time: weights are read in 1
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from xcc._mlir import Module
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, products
@@ -29,7 +30,7 @@ class WidenProducts(Pass):
 
     name: ClassVar[str] = "widen-products"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             for op in products(module):
                 kind = xt.TensorType.of(op.operands[0]).dtype

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, ir
 from xcc.dialects import xt
 from xcc.dialects.xt.winograd import POINTS, WINDOW, covered, winograd_matrices
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -79,7 +79,7 @@ class Winograd(Pass):
     tile: int = 0
     added: int = 8 << 20
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         if ctx.options is not None and not ctx.options.winograd:
             return
         with module.context:
@@ -120,7 +120,7 @@ def affordable(forms: list[list[Form]], limit: int) -> list[int]:
         chosen[-before] = form
 
 
-def _shape(op: Any, chip: Chip) -> Shape:
+def _shape(op: Operation, chip: Chip) -> Shape:
     n, *image, _ = xt.shape_of(op.results[0])
     height, width = (d if isinstance(d, int) else ASSUMED for d in image)
     inputs, outputs = (d for d in xt.shape_of(op.operands[1])[2:] if isinstance(d, int))
@@ -136,7 +136,7 @@ def _forms(s: Shape, chip: Chip) -> list[Form]:
     return [Form(0, direct, 0), *(f for f in tiled if direct >= f.seconds * MARGIN)]
 
 
-def _misfit(op: Any) -> NoMatch | None:
+def _misfit(op: Operation) -> NoMatch | None:
     """Why `op` has no Winograd form."""
     a, (x, w) = xt.attrs_of(op), op.operands
     if (a.layout, a.filter, a.groups) != ("NHWC", "HWIO", 1) or xt.shape_of(w)[:-2] != (WINDOW, WINDOW):
@@ -198,7 +198,7 @@ def _chunks(s: Shape, tile: int, chip: Chip) -> Iterator[Chunks]:
 MOST_HELD = 2 << 20    # bytes of patches and products on a thread's stack
 
 
-def _tiled(op: Any, tile: int, width: int, weights: Any) -> Any:
+def _tiled(op: Operation, tile: int, width: int, weights: Any) -> Any:
     """The convolution `op` in tiles of `tile` x `tile` results."""
     a, (x, w) = xt.attrs_of(op), op.operands
     _, *spatial, outputs = xt.shape_of(op.results[0])

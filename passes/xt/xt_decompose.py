@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Module, Operation
 from xcc.dialects.xt.base import shape_of
 from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -32,14 +33,14 @@ class Decompose(Pass):
     keep: tuple[str, ...] = ()
     fused: bool = False
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         patterns = load() | ({"attention": fused_attention} if self.fused else {})
         with module.context:
             while sum([self._apply(op, patterns, ctx) for op in walk_ops(module) if name_of(op) in patterns]):
                 pass
             erase_dead(module)
 
-    def _apply(self, op: Any, patterns: dict[str, Any], ctx: PassContext) -> bool:
+    def _apply(self, op: Operation, patterns: dict[str, Any], ctx: PassContext) -> bool:
         name = name_of(op)
         pattern = patterns[name]
         if name in self.keep and worth_keeping(op, ctx.chip):
@@ -54,7 +55,7 @@ class Decompose(Pass):
         return True
 
 
-def worth_keeping(op: Any, chip: Any) -> bool:
+def worth_keeping(op: Operation, chip: Any) -> bool:
     """Attention of a few queries has no tile of rows to share its keys: it is kept where matrix instructions take the
     products, else its parts read the keys faster.
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from xcc import symbolic
+from xcc._mlir import Module, Operation, Value, owner_op
 from xcc.dialects import xt
 from xcc.dialects.xt.narrow import per_byte
 from xcc.dialects.xt.numeric import one_nan
@@ -56,14 +57,14 @@ class Fold(Pass):
     small: int = SMALL
     growth: int = 2
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             values: dict[Any, _Known] = {}
             for op in walk_ops(module):
                 self._visit(op, values, ctx)
             erase_dead(module)
 
-    def _visit(self, op: Any, values: dict[Any, _Known], ctx: PassContext) -> None:
+    def _visit(self, op: Operation, values: dict[Any, _Known], ctx: PassContext) -> None:
         name = name_of(op)
         if name in SOURCES:
             values[op.results[0]] = _source(op, ctx.weights)
@@ -82,7 +83,7 @@ class Fold(Pass):
             new = [self._store(name, r, k, values, ctx) for r, k in zip(op.results, known, strict=True)]
         replace(op, new)
 
-    def _pays(self, op: Any, name: str, sources: Sources) -> bool:
+    def _pays(self, op: Operation, name: str, sources: Sources) -> bool:
         """Whether the results of `op` take no more room than the weights and constants `sources` that they are of."""
         kinds, behind = [TensorType.of(r) for r in op.results], list(sources.values())
         made, stored = (sum(map(stored_bits, k)) for k in (kinds, behind))
@@ -97,13 +98,13 @@ class Fold(Pass):
         wide = min(width(k.dtype) for k in kinds) >= PLAIN_BITS
         return made <= (self.growth * stored if wide else stored + stored // SLACK)
 
-    def _store(self, name: str, result: Any, known: _Known, values: dict[Any, _Known], ctx: PassContext) -> Any:
+    def _store(self, name: str, result: Value, known: _Known, values: dict[Any, _Known], ctx: PassContext) -> Any:
         kind = TensorType.of(result)
         if _elements(kind) <= self.small and not any(_lazy(v) and _elements(k) > SMALL
                                                      for v, k in known.sources.items()):
             out = xt.constant(np.asarray(known.value(), numpy_dtype(kind.dtype), order="C"))
         else:
-            base = next((attrs_of(p).name for v in result.owner.operation.operands
+            base = next((attrs_of(p).name for v in owner_op(result).operands
                          if (p := producer(v, "weight")) is not None), "folded")
             key = ctx.weights.add(f"{base}.{name}", lambda: np.asarray(known.value(), order="C"))
             out = xt.weight(key, tuple(kind.shape), kind.dtype)
@@ -111,7 +112,7 @@ class Fold(Pass):
         return out
 
 
-def _is_computable(op: Any, name: str, values: dict[Any, _Known], ctx: PassContext) -> bool:
+def _is_computable(op: Operation, name: str, values: dict[Any, _Known], ctx: PassContext) -> bool:
     """Whether `op` can be evaluated now, or later from weights."""
     cls = op_class(op)
     assert cls is not None
@@ -126,7 +127,7 @@ def _is_computable(op: Any, name: str, values: dict[Any, _Known], ctx: PassConte
     return symbolic.is_static(dims) and all(TensorType.of(r).static for r in op.results)
 
 
-def _is_empty(op: Any) -> bool:
+def _is_empty(op: Operation) -> bool:
     """Whether the op has results, and none of them an element, and names no size that is only known when it has run."""
     cls = op_class(op)
     return cls is not None and cls.access not in ("control", "view") and "symbol" not in cls.attribute_fields \
@@ -154,17 +155,17 @@ def _narrowest(kinds: Sequence[TensorType]) -> int:
     return min((width(k.dtype) for k in kinds if _elements(k) > 1), default=1 << 10)
 
 
-def _lazy(value: Any) -> bool:
+def _lazy(value: Value) -> bool:
     return producer(value, "weight") is not None
 
 
-def _source(op: Any, weights: Any) -> _Known:
+def _source(op: Operation, weights: Any) -> _Known:
     a, result = attrs_of(op), op.results[0]
     value = (lambda: a.value) if name_of(op) == "constant" else (lambda: weights[a.name])
     return _Known(value, {result: TensorType.of(result)})
 
 
-def _evaluated(op: Any, values: dict[Any, _Known]) -> list[_Known]:
+def _evaluated(op: Operation, values: dict[Any, _Known]) -> list[_Known]:
     """The results of `op`, computed together at the first use of one; they do not refer to the op."""
     cls, a = op_class(op), attrs_of(op)
     assert cls is not None

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.match import apply
 from xcc.passes.xt.graph.rewrite import erase_dead, name_of, walk_ops
@@ -32,7 +33,7 @@ class Recognise(Pass):
 
     name: ClassVar[str] = "xt-recognise"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         say = ctx.verbose if getattr(ctx.options, "debug_patterns", False) else None
         small: dict[str, list[Callable[[Any], Any]]] = {}
         for table in (recognise_norm.PATTERNS, recognise_activation.PATTERNS):

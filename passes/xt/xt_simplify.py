@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from xcc import symbolic
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of
 from xcc.dialects.xt.types import TensorType, is_float
@@ -38,7 +39,7 @@ class Simplify(Pass):
 
     name: ClassVar[str] = "xt-simplify"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
             apply_rules(module, RULES)
 
@@ -46,7 +47,7 @@ class Simplify(Pass):
 rule("reduce_window")(clipped)
 
 
-def splat(value: Any) -> Any:
+def splat(value: Value) -> Any:
     """The number that all elements of a constant have, or None."""
     op = producer(value, "constant")
     if op is None or not op.attributes["value"].is_splat:
@@ -55,7 +56,7 @@ def splat(value: Any) -> Any:
 
 
 @rule("reshape", "broadcast", "slice", "pad", "convert", "transpose", "reverse", "resize")
-def no_effect(op: Any) -> Any:
+def no_effect(op: Operation) -> Any:
     """An op whose result is its operand: same type, and nothing moves."""
     x, a = op.operands[0], attrs_of(op)
     if not same_type(x, op.results[0]):
@@ -74,7 +75,7 @@ def _moves_only_ones(x: Any, perm: tuple[int, ...]) -> bool:
 
 
 @rule("transpose")
-def transpose_of_transpose(op: Any) -> Any:
+def transpose_of_transpose(op: Operation) -> Any:
     """transpose(transpose(x, p), q) = transpose(x, p[q])."""
     inner = producer(op.operands[0], "transpose")
     if inner is None:
@@ -84,21 +85,21 @@ def transpose_of_transpose(op: Any) -> Any:
 
 
 @rule("transpose")
-def transpose_is_reshape(op: Any) -> Any:
+def transpose_is_reshape(op: Operation) -> Any:
     """A transpose that moves only dims of 1 is a reshape."""
     x = op.operands[0]
     return xt.reshape(x, shape=TensorType.of(op.results[0]).shape) if _moves_only_ones(x, attrs_of(op).perm) else None
 
 
 @rule("reshape")
-def reshape_of_reshape(op: Any) -> Any:
+def reshape_of_reshape(op: Operation) -> Any:
     """Only the last shape counts."""
     inner = producer(op.operands[0], "reshape")
     return None if inner is None else xt.reshape(inner.operands[0], shape=attrs_of(op).shape)
 
 
 @rule("reshape")
-def reshape_of_transposed_reshape(op: Any) -> Any:
+def reshape_of_transposed_reshape(op: Operation) -> Any:
     """reshape(transpose(reshape(x))) = transpose(reshape(x)) where the last reshape only splits dims."""
     turned = producer(op.operands[0], "transpose")
     if turned is None or producer(turned.operands[0], "reshape") is None:
@@ -136,14 +137,14 @@ def split_dims(old: tuple[Any, ...], new: tuple[Any, ...]) -> list[list[int]] | 
 
 
 @rule("broadcast")
-def broadcast_of_broadcast(op: Any) -> Any:
+def broadcast_of_broadcast(op: Operation) -> Any:
     """Only the last shape counts."""
     inner = producer(op.operands[0], "broadcast")
     return None if inner is None else xt.broadcast(inner.operands[0], shape=attrs_of(op).shape)
 
 
 @rule("convert")
-def convert_of_convert(op: Any) -> Any:
+def convert_of_convert(op: Operation) -> Any:
     """convert(convert(x, wide), t) = convert(x, t) when `wide` holds every value of x exactly."""
     inner = producer(op.operands[0], "convert")
     if inner is None or attrs_of(op).saturate or attrs_of(inner).saturate:
@@ -161,13 +162,13 @@ def holds(wide: str, narrow: str) -> bool:
     return narrow in order and wide in order and (wide == narrow or order[wide] > order[narrow])
 
 
-def _identity(op: Any, x: Any) -> Any:
+def _identity(op: Operation, x: Any) -> Any:
     """x when it may stand for the result."""
     return x if same_type(x, op.results[0]) else None
 
 
 @rule("add", "sub", "or", "xor", "mul", "div", "and", "pow")
-def neutral_operand(op: Any) -> Any:
+def neutral_operand(op: Operation) -> Any:
     """x+0, x-0, x|0, x^0, x*1, x/1, x&true, x^1 (power); the other order too where the op commutes.
 
     For floats x + 0 counts as x, also where x is -0.
@@ -188,7 +189,7 @@ def neutral_operand(op: Any) -> Any:
 
 
 @rule("mul")
-def times_zero(op: Any) -> Any:
+def times_zero(op: Operation) -> Any:
     """Integer x*0 = 0 when the constant has the result's type."""
     for c in op.operands:
         if not is_float(TensorType.of(c).dtype) and splat(c) == 0 and same_type(c, op.results[0]):
@@ -197,7 +198,7 @@ def times_zero(op: Any) -> Any:
 
 
 @rule("select")
-def select_known(op: Any) -> Any:
+def select_known(op: Operation) -> Any:
     """A constant predicate, or two equal branches."""
     pred, x, y = op.operands
     value = splat(pred)
@@ -207,20 +208,20 @@ def select_known(op: Any) -> Any:
 
 
 @rule("not", "neg")
-def twice(op: Any) -> Any:
+def twice(op: Operation) -> Any:
     """not(not(x)) and neg(neg(x)) are x."""
     inner = producer(op.operands[0], name_of(op))
     return None if inner is None else inner.operands[0]
 
 
 @rule("maximum", "minimum", "and", "or")
-def same_operands(op: Any) -> Any:
+def same_operands(op: Operation) -> Any:
     """op(x, x) = x."""
     return op.operands[0] if op.operands[0] == op.operands[1] else None
 
 
 @rule("pow")
-def square(op: Any) -> Any:
+def square(op: Operation) -> Any:
     """x^2 = x*x, x^0.5 = sqrt(x), x^-1 = 1/x for floats."""
     x, c = op.operands
     value = splat(c)
@@ -231,7 +232,7 @@ def square(op: Any) -> Any:
 
 
 @rule("concatenate")
-def single_operand(op: Any) -> Any:
+def single_operand(op: Operation) -> Any:
     """The concatenation of one value, or of values of which all but one are empty."""
     live = [x for x in op.operands if TensorType.of(x).shape[attrs_of(op).axis] != 0]
     if len(live) == 1:
@@ -240,7 +241,7 @@ def single_operand(op: Any) -> Any:
 
 
 @rule("slice")
-def slice_of_slice(op: Any) -> Any:
+def slice_of_slice(op: Operation) -> Any:
     """Two slices are one: starts add up, strides multiply."""
     inner = producer(op.operands[0], "slice")
     if inner is None:
@@ -255,7 +256,7 @@ def slice_of_slice(op: Any) -> Any:
     return xt.slice_(inner.operands[0], starts=starts, limits=limits, strides=strides)
 
 
-def _host_dim(value: Any) -> Any:
+def _host_dim(value: Value) -> Any:
     """The dim expression of an integer scalar on the host, or None."""
     op = producer(value, "dim")
     if op is not None:
@@ -267,7 +268,7 @@ def _host_dim(value: Any) -> Any:
 
 
 @rule("add", "sub", "mul", "maximum", "minimum")
-def dim_arithmetic(op: Any) -> Any:
+def dim_arithmetic(op: Operation) -> Any:
     """Arithmetic of xt.dim values is one xt.dim."""
     if str(TensorType.of(op.results[0])) != "i64[]":
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xcc import symbolic
-from xcc._mlir import arith_d, func_d, ir
+from xcc._mlir import Block, Module, Operation, Value, arith_d, func_d, ir, owner_op
 from xcc.diagnostics import CompilerBug
 from xcc.dialects.xt.base import dims_attr, element_type_of, shape_of
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -38,7 +38,7 @@ class XtToLinalg(Pass):
 
     name: ClassVar[str] = "xt-to-linalg"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         for family in FAMILIES:
             importlib.import_module(f"xcc.passes.xt_to_linalg.{family}")
         with module.context:
@@ -47,7 +47,7 @@ class XtToLinalg(Pass):
                     convert_kernel(function, ctx.chip is not None and ctx.chip.has_threads)
 
 
-def convert_kernel(old: Any, threads: bool = False) -> Any:
+def convert_kernel(old: Operation, threads: bool = False) -> Any:
     """Replaces one kernel function; returns the new one. threads: for a GPU, see `LoopKernel`."""
     block = old.regions[0].blocks[0]
     ops = [op.operation for op in block.operations]
@@ -60,7 +60,7 @@ def convert_kernel(old: Any, threads: bool = False) -> Any:
     return new
 
 
-def _has_loops(op: Any) -> bool:
+def _has_loops(op: Operation) -> bool:
     """Whether a kernel of `op` alone is a loop kernel or a tile program; some ops are so in place only."""
     name = op.name.split(".", 1)[-1]
     return name in TILES or name in LOOPS and (name not in CONVERTERS or IN_PLACE in op.attributes)
@@ -69,7 +69,7 @@ def _has_loops(op: Any) -> bool:
 Kind = tuple[tuple[Dim, ...], Any]
 
 
-def _new_function(old: Any, inputs: Sequence[Any], results: Sequence[Any], arguments: Sequence[Kind],
+def _new_function(old: Operation, inputs: Sequence[Any], results: Sequence[Any], arguments: Sequence[Kind],
                   outputs: Sequence[Kind]) -> tuple[Any, dict[str, Any], Any]:
     """The function at stage linalg with its entry block, its symbols by name, and an anchor for index arithmetic."""
     names = [a.value for a in old.attributes["xt.symbols"]] if "xt.symbols" in old.attributes else []
@@ -93,7 +93,7 @@ def _kinds(values: Iterable[Any]) -> list[Kind]:
     return [(shape_of(v), element_type_of(v)) for v in values]
 
 
-def _convert_tensor_kernel(old: Any, block: Any, ops: Sequence[Any]) -> Any:
+def _convert_tensor_kernel(old: Any, block: Block, ops: Sequence[Any]) -> Any:
     arguments, results = _kinds(block.arguments), _kinds(ops[-1].operands)
     with old.location:
         new, symbols, anchor = _new_function(old, [tensor_of(*a) for a in arguments], [tensor_of(*r) for r in results],
@@ -117,7 +117,7 @@ def _convert_tensor_kernel(old: Any, block: Any, ops: Sequence[Any]) -> Any:
     return new
 
 
-def _convert_loop_kernel(old: Any, block: Any, op: Any, threads: bool) -> Any:
+def _convert_loop_kernel(old: Any, block: Block, op: Operation, threads: bool) -> Any:
     """Memref form: inputs, outputs, symbols. A symbol that the op defines adds an output, see `loop_select`."""
     arguments = _kinds(block.arguments)
     results = tuple(_kinds(op.results))
@@ -133,11 +133,11 @@ def _convert_loop_kernel(old: Any, block: Any, op: Any, threads: bool) -> Any:
         entry = new.entry_block
     with ir.InsertionPoint(entry), op.location:
         buffers = [Buffer(m, *k) for m, k in zip(entry.arguments, kinds, strict=False)]
-        by_value = dict(zip(block.arguments, buffers, strict=False))
+        by_value: dict[Value, Buffer] = dict(zip(block.arguments, buffers, strict=False))
         made = next((v for v in op.operands if v not in by_value), None)
         if made is not None:
-            raise CompilerBug(f"{op.name} reads a {made.owner.name} of its kernel; all operands of a loop kernel must "
-                              "be arguments")
+            raise CompilerBug(f"{op.name} reads a {owner_op(made).name} of its kernel; all operands of a loop kernel "
+                              "must be arguments")
         inputs = tuple(by_value[v] for v in op.operands)
         kernel = LoopKernel(described, inputs, tuple(buffers[len(arguments):]), DimEmitter(symbols, anchor),
                             threads)

@@ -26,6 +26,10 @@ class AmdChip(Chip):
     intrinsics: ClassVar[Mapping[str, str]] = {"exp2": "amdgcn.exp2.*"}
 
     @property
+    def masks_loads(self) -> bool:
+        return True
+
+    @property
     def reads_fragments_ahead(self) -> bool:
         return self.warp > 32
 

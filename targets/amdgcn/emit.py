@@ -13,7 +13,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, ir
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.targets.amdgcn.assembly import inner_loop, occupancy
 from xcc.targets.amdgcn.code_object import KernelInfo, code_object_chip, read_code_object
@@ -96,7 +96,8 @@ def emit_kernel(module: Any, chip: Chip, options: Any = None) -> KernelBinary:
                         report=_report(launches, infos, listing, chip))
 
 
-def check_kernel(function: Any, launch: KernelLaunch, infos: dict[str, KernelInfo], blob: bytes, chip: Chip) -> None:
+def check_kernel(function: Operation, launch: KernelLaunch, infos: dict[str, KernelInfo], blob: bytes,
+                 chip: Chip) -> None:
     """Raises CompilerBug where the code object does not fit the chip, the kernel's arguments or its launch."""
     def wrong(what: str) -> CompilerBug:
         return CompilerBug(f"kernel {launch.entry} for {chip.name}: {what}")

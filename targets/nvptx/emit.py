@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Operation, ir
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.passes.gpu.early_launch import EARLY
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
@@ -90,7 +90,7 @@ def device_module(module: Any) -> Any:
         return flat
 
 
-def _check_device_function(op: Any) -> None:
+def _check_device_function(op: Operation) -> None:
     """UserError for a function of NVIDIA's math library, which upstream calls for math that has no expansion."""
     name = ir.StringAttr(op.attributes["sym_name"]).value
     if name.startswith("__nv_"):

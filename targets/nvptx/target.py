@@ -30,7 +30,7 @@ def _code_file(text: str, chip: Chip, kind: str) -> bytes:
 
 
 def _collective_kernels(program: Any, chip: Chip, options: Any) -> tuple[KernelBinary, ...]:
-    from xcc.targets.nvptx.peer_reduce import collective_kernels
+    from xcc.targets.nvptx.peer_collectives import collective_kernels
 
     return collective_kernels(program, chip, options)
 

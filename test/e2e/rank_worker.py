@@ -57,10 +57,20 @@ def totals(path: str) -> Any:
     return [worst, same, bits]
 
 
+def tensors(path: str) -> Any:
+    """The same as a function of torch tensors."""
+    import torch
+
+    import xcc.torch
+
+    call = xcc.torch.function(xcc.load(path))
+    return [[float(v) for v in call(torch.arange(n, dtype=torch.float32))][:3] for n in (3, 5)]
+
+
 def killed(path: str) -> Any:
     """Rank 1 is gone in the middle; the seconds until the others hear of it."""
     model = xcc.load(path)
-    x = np.ones(3, np.float32)
+    x = np.ones(4, np.float32)
     model.run({"x": x})
     if model.part.place.rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)

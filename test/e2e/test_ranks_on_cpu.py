@@ -36,6 +36,10 @@ def test_each_collective(dtype: str, tmp_path: Path) -> None:
             np.testing.assert_array_equal(got[rank][kind], wanted.astype(np.float64), f"{kind} on rank {rank}")
 
 
+def test_tensors_of_torch(tmp_path: Path) -> None:
+    assert start("tensors", summing(tmp_path, 2, 1)) == [[[12, 14, 16]] * 2] * 2
+
+
 def test_a_rank_that_dies_ends_the_others(tmp_path: Path) -> None:
     said, nothing = start("killed", summing(tmp_path))
     assert nothing is None and said[0] == "rank 0 of 2: rank 1 has ended" and said[1] < 10

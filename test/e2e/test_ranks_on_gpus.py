@@ -43,7 +43,7 @@ def test_each_collective(dtype: str, tmp_path: Path) -> None:
 def test_sums_by_peers_and_by_the_library(dtype: str, limit: float, peers: str, tmp_path: Path,
                                           monkeypatch: pytest.MonkeyPatch) -> None:
     """Right, the same on all ranks, the same each time."""
-    monkeypatch.setenv("XCC_PEER_REDUCE", peers)
+    monkeypatch.setenv("XCC_PEER_COLLECTIVES", peers)
     on_gpus(plain_sum(dtype)).save(tmp_path / "m.xcm")
     said = start("totals", tmp_path / "m.xcm")
     assert said[0] == said[1] and said[0][0] <= limit and said[0][1]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 import written_kernels as kernels
-from written_kernel_cases import CASES, TOLERANCE, TYPES, WIDE, Case, f64
+from written_kernel_cases import CASES, TOLERANCE, TYPES, WIDE, Case, f64, wide_attention, wide_product
 
 import xcc
 from xcc import tile
@@ -79,6 +79,9 @@ def test_rows_of_multiples_on_gpus(make: Make, dtype: str, gpu: tuple[str, str])
     program, arrays = program_of(case, (CUDA, 0))
     assert f"tile.multiple = {4 if dtype == 'f32' else 8}" in program.text
     made = tile.compile(program, *gpu, keep=("gpu",), emit=False)
+    whole = dtype == "f16" and make in (wide_product, wide_attention)
+    assert ("xtg.wgmma" in made.stages["gpu"]) == (
+        whole and gpu[1] == "sm_90a")
     reads = [line for line in made.stages["gpu"].splitlines() if "vector.load" in line and " memref<?x" in line]
     assert not any(f"vector<1x{dtype}>" in line for line in reads)
     made.interpret(arrays, case.grid)
@@ -110,8 +113,9 @@ def whole_numbers(*shape: int) -> Any:
 
 
 STEPS = (0, 8, 64, 120, 128, 136, 192, 256, 328, 832)      # terms of a sum, of which a step takes 64
-PLANS = {"sm_90a": ("xcc.persistent = 2", "xcc.peeled = 2", "xcc.stages = 4"),
-         "sm_80": ("xcc.peeled = 2", "xcc.stages = 3"), "gfx942": ("xcc.stages = 2",), "gfx1100": ("xcc.stages = 2",)}
+PLANS = {"sm_90a": ("xcc.persistent = 2", "xcc.peeled = 2", "xcc.stages = 4", "xcc.whole"),
+         "sm_80": ("xcc.peeled = 2", "xcc.stages = 3", "xcc.whole"),
+         "gfx942": ("xcc.stages = 2",), "gfx1100": ("xcc.stages = 2",)}
 
 
 @pytest.mark.parametrize("chip", PLANS)
@@ -123,7 +127,7 @@ def test_steps_that_the_run_knows(chip: str) -> None:
         return Case(kernels.product, (8,), {"a": a, "b": b, "c": np.full((200, 256), np.nan, np.float16), "slope": 0.5,
                                             "M": 64, "N": 128, "K": 64, "GROUP": 2}, {"c": np.where(c > 0, c, c / 2)})
 
-    config = {"persistent": 2} if chip == "sm_90a" else {}
+    config = {"persistent": 2, "stages": 4} if chip == "sm_90a" else {}
     program, _ = program_of(case(64), (CUDA, 0), config)
     made = tile.compile(program, "nvptx" if chip.startswith("sm") else "amdgcn", chip, keep=("plan", "gpu"), emit=False)
     assert all(word in made.stages["plan"] for word in PLANS[chip])
@@ -131,6 +135,12 @@ def test_steps_that_the_run_knows(chip: str) -> None:
         tried = case(terms)
         made.interpret(program_of(tried, (CUDA, 0))[1], tried.grid)
         tried.check(1e-3)
+    tried = case(832)       # of the right operand's rows there are fewer: what is missing reads 0
+    a, b = tried.arguments["a"], tried.arguments["b"][:144]
+    c = f64(a[:, :144]) @ f64(b)
+    tried.arguments["b"], tried.expected["c"] = b, np.where(c > 0, c, c / 2)
+    made.interpret(program_of(tried, (CUDA, 0))[1], tried.grid)
+    tried.check(1e-3)
 
 
 @xcc.kernel
@@ -149,11 +159,38 @@ def test_steps_of_each_tile(chip: str) -> None:
     a, b, c = whole_numbers(400, 256), whole_numbers(256, 256), np.full((400, 256), np.nan, np.float16)
     want = np.concatenate([f64(a[r:r + 64, :r]) @ f64(b[:r]) for r in range(0, 400, 64)])
     case = Case(lower, (7, 2), {"a": a, "b": b, "c": c, "M": 64, "N": 128, "K": 64}, {"c": want})
-    program, arrays = program_of(case, (CUDA, 0), {"persistent": 3} if chip == "sm_90a" else {})
+    program, arrays = program_of(case, (CUDA, 0), {"persistent": 3, "stages": 4} if chip == "sm_90a" else {})
     made = tile.compile(program, "nvptx", chip, keep=("plan",), emit=False)
     assert ("xcc.persistent = 3" if chip == "sm_90a" else "xcc.peeled = 2") in made.stages["plan"]
     made.interpret(arrays, case.grid)
     case.check(1e-3)
+
+
+@xcc.kernel
+def tallied(at, values, out, KIND: xcc.constexpr, BLOCK: xcc.constexpr):       # type: ignore[no-untyped-def]
+    """`out` at the places `at` updated by `values`."""
+    first = xcc.program_id(0) * BLOCK
+    out.atomic(KIND, at.tile(first, BLOCK, other=-1), values.tile(first, BLOCK, other=0))
+
+
+@pytest.mark.parametrize("places", [1, 10, 64, 70])
+@pytest.mark.parametrize(("kind", "dtype"), [("add", "i4"), ("add", "f4"), ("max", "i4"), ("min", "i8"), ("or", "i4"),
+                                             ("max", "f4")])
+def test_updates_of_few_places(kind: str, dtype: str, places: int) -> None:
+    """Two workgroups update copies of up to 64 elements, and memory where there are more places than that."""
+    rng = np.random.default_rng(places)
+    at, values = rng.integers(-1, places, 900).astype(np.int32), rng.integers(-9, 9, 900).astype(dtype)
+    out = rng.integers(-9, 9, places).astype(dtype)
+    want, update = out.copy(), {"add": np.add, "max": np.maximum, "min": np.minimum, "or": np.bitwise_or}[kind]
+    update.at(want, at[at >= 0], values[at >= 0])
+    case = Case(tallied, (8,), {"at": at, "values": values, "out": out, "KIND": kind, "BLOCK": 128}, {"out": f64(want)})
+    number = places + len(kind) + len(dtype)
+    config = {"private": 64 * out.itemsize, "persistent": 2, "threads": 64}
+    program, arrays = program_of(case, (CUDA, 0), config)
+    made = tile.compile(program, *GPUS[number % 3], keep=("plan",), emit=False)
+    assert "memref.alloc" in made.stages["plan"]
+    made.interpret(arrays, case.grid)
+    case.check(0)
 
 
 def test_forms_of_rows() -> None:

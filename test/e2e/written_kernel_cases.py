@@ -92,14 +92,14 @@ def dropout(dtype: str, strided: bool) -> Case:
                 {"y": np.where(keep, f64(x) / 0.75, 0)})
 
 
-def attention(dtype: str, strided: bool) -> Case:
-    q, k, v = (array((2, 50, 16), dtype, strided, seed) for seed in (1, 2, 3))
+def attention(dtype: str, strided: bool, keys: int = 50, width: int = 16, block: int = 16) -> Case:
+    q, k, v = (array((2, keys, width), dtype, strided, seed) for seed in (1, 2, 3))
     s = f64(q) @ f64(k).transpose(0, 2, 1) * 0.25
-    s = np.where(np.tri(50, dtype=bool), s, -np.inf)
+    s = np.where(np.tri(keys, dtype=bool), s, -np.inf)
     e = np.exp(s - s.max(-1, keepdims=True))
-    return Case(kernels.attention, (4, 2),
-                {"q": q, "k": k, "v": v, "out": empty(q, strided), "scale": 0.25, "CAUSAL": True, "M": 16, "N": 16,
-                 "D": 16},
+    return Case(kernels.attention, (xcc.cdiv(keys, block), 2),
+                {"q": q, "k": k, "v": v, "out": empty(q, strided), "scale": 0.25, "CAUSAL": True, "M": block,
+                 "N": block, "D": width},
                 {"out": e / e.sum(-1, keepdims=True) @ f64(v)})
 
 
@@ -125,7 +125,12 @@ def wide_product(dtype: str, strided: bool) -> Case:
     return product(dtype, strided, 72, 88, (64, 32, 64))
 
 
+def wide_attention(dtype: str, strided: bool) -> Case:
+    """Both products by warpgroups, likewise: the weights are in registers."""
+    return attention(dtype, strided, 147, 64, 64)
+
+
 CASES: tuple[Callable[[str, bool], Case], ...] = (add, softmax, product, layer_norm, dropout, attention, histogram,
                                                   prefix_sum)
-WIDE: tuple[Callable[[str, bool], Case], ...] = (add, wide_softmax, wide_product)
+WIDE: tuple[Callable[[str, bool], Case], ...] = (add, wide_softmax, wide_product, wide_attention)
 """Rows of multiples of 16 bytes, the last tile of a row not full."""

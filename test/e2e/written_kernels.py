@@ -58,7 +58,9 @@ def dropout(x, y, seed, p, BLOCK: xcc.constexpr):
 
 @xcc.kernel
 def attention(q, k, v, out, scale, CAUSAL: xcc.constexpr, M: xcc.constexpr, N: xcc.constexpr, D: xcc.constexpr):
-    """A block of queries of one head an instance, over blocks of keys: the sums are scaled when the maximum grows."""
+    """A block of queries of one head an instance, over blocks of keys: the sums are scaled when the maximum grows. The
+    scale is above 0; powers are of 2."""
+    scale *= math.log2(math.e)
     row, head, keys = xcc.program_id(0) * M, xcc.program_id(1), k.shape[1]
     block = q.tile((head, row, 0), (1, M, D), other=0).reshape(M, D)
     highest = xcc.full((M, 1), -math.inf)
@@ -69,11 +71,11 @@ def attention(q, k, v, out, scale, CAUSAL: xcc.constexpr, M: xcc.constexpr, N: x
         valid = column < keys
         if CAUSAL:
             valid = valid & (column <= row + xcc.arange(M)[:, None])
-        s = xcc.dot(block, k.tile((head, at, 0), (1, N, D), other=0).reshape(N, D).T) * scale
+        s = xcc.dot(block, k.tile((head, at, 0), (1, N, D), other=0).reshape(N, D).T)
         s = xcc.where(valid, s, -math.inf)
-        top = xcc.maximum(highest, s.max(axis=1, keepdims=True))
-        e = xcc.exp(s - top)
-        shrink = xcc.exp(highest - top)
+        top = xcc.maximum(highest, s.max(axis=1, keepdims=True) * scale)
+        e = xcc.exp2(s * scale - top)
+        shrink = xcc.exp2(highest - top)
         total = total * shrink + e.sum(axis=1, keepdims=True)
         value = v.tile((head, at, 0), (1, N, D), other=0).reshape(N, D)
         acc = xcc.dot(e.to(v.dtype), value, acc * shrink)

@@ -144,6 +144,16 @@ class HostDriver:
     def event(self):
         return 0
 
+    def mark(self, event=None):
+        self.log.append(f"mark {self.stream}")
+        return event or 1
+
+    def wait_event(self, event):
+        self.log.append(f"wait for event on {self.stream}")
+
+    def forget_event(self, event):
+        self.log.append("forget event")
+
     def elapsed_ms(self, start, stop):
         return 1.0
 

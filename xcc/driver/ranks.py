@@ -88,10 +88,12 @@ def combine_ranks(mesh: Mesh, artifacts: Sequence[Artifact]) -> Artifact:
     """One artifact of those of all ranks, in order."""
     first = artifacts[0]
     weights, members = dict(first.weights), dict(first.members)
-    talk = _spoken(first.program)
+    spoken: dict[int, tuple[int, list[Any]]] = {}
+    for rank, artifact in enumerate(artifacts):         # ranks of one stage say the same
+        alike, said = spoken.setdefault(mesh.place(rank, ["pp"]), (rank, _spoken(artifact.program)))
+        if said != _spoken(artifact.program):
+            raise CompilerBug(f"rank {rank} communicates otherwise than rank {alike}")
     for rank, other in enumerate(artifacts[1:], 1):
-        if "pp" not in mesh.names and _spoken(other.program) != talk:
-            raise CompilerBug(f"rank {rank} communicates otherwise than rank 0")
         names = {name: stored_name(name, array, f"rank{rank}", weights) for name, array in other.weights.items()}
         buffers = tuple(replace(b, name=names[b.name]) if b.kind == "weight" else b for b in other.program.buffers)
         states = tuple(replace(s, initial=names.get(s.initial, "")) for s in other.program.states)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, Value, ir
 from xcc.passes.xt.fusion.shared_updates import SHARES
 
 __all__ = ["Wanted", "shared_buffers", "wanted_pairs"]
@@ -56,7 +56,7 @@ def _walk(block: Any) -> Iterator[Any]:
                 yield from _walk(inner)
 
 
-def _allows(function: Any, source: int, target: int) -> bool:
+def _allows(function: Operation, source: int, target: int) -> bool:
     block = function.regions[0].blocks[0]
     reads, writes = (_accesses(block.arguments[n]) for n in (source, target))
     if not reads or not writes or {op.name for op in reads} & WRITES.keys() or {op.name for op in writes} & {*READS}:
@@ -114,7 +114,7 @@ class _Places:
         base, *rest = owner.operands
         return self._number((owner.name, str(memory.type), self._view(base), *map(self._value, rest)))
 
-    def _value(self, value: Any) -> int:
+    def _value(self, value: Value) -> int:
         """The same number for values that are computed alike."""
         if value not in self._values:
             owner = getattr(value.owner, "operation", None)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.updates import UPDATES
@@ -56,7 +56,7 @@ def _main(module: Any) -> Any:
     return next(op.operation for op in module.body.operations if op.operation.name == "func.func")
 
 
-def _attributes(main: Any, which: str) -> list[Any]:
+def _attributes(main: Operation, which: str) -> list[Any]:
     return [ir.DictAttr(a) for a in ir.ArrayAttr(main.attributes[which])] if which in main.attributes else []
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Operation, ir
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.dialects.xt.interpret import interpret
 from xcc.dialects.xt.reading import value_symbols
@@ -72,7 +72,7 @@ def _main(module: Any) -> Any:
                 if op.operation.name == "func.func" and "xt.kernel" not in op.operation.attributes)
 
 
-def _candidates(module: Any, main: Any) -> Iterator[list[Array]]:
+def _candidates(module: Any, main: Operation) -> Iterator[list[Array]]:
     """Random inputs, for several values of the symbols."""
     attributes = module.operation.attributes
     bounds = {named.name: tuple(int(v.value) for v in named.attr) for named in attributes["xt.dims"]} \

@@ -20,12 +20,15 @@ __all__ = ["compile_all", "shut_down"]
 TIMEOUT = 600.0
 """Seconds that one kernel may take."""
 
+_Item = tuple[int, KernelJob, str]
+"""A kernel's number, itself, and its key in the cache."""
+
 
 def compile_all(jobs: Sequence[KernelJob], progress: Callable[[int, int], None] = lambda _done, _all: None,
                 ) -> list[KernelResult]:
     """The results of `jobs`, in order. The first UserError or CompilerBug (with its reproducer saved) is raised."""
     results: dict[int, KernelResult] = {}
-    missing: list[tuple[int, KernelJob, str]] = []
+    missing: list[_Item] = []
     for i, job in enumerate(jobs):
         cached = job.options.cache and job.emit and not job.keep and not job.plugins    # a user's pass may say things
         key = cache.key_of(job) if cached else ""
@@ -39,7 +42,7 @@ def compile_all(jobs: Sequence[KernelJob], progress: Callable[[int, int], None] 
     stopped = threading.Event()
     interrupted = threading.Event()
 
-    def work(item: tuple[int, KernelJob, str]) -> None:
+    def work(item: _Item) -> None:
         if stopped.is_set():
             return
         i, job, key = item
@@ -58,25 +61,30 @@ def compile_all(jobs: Sequence[KernelJob], progress: Callable[[int, int], None] 
         for item in missing:
             work(item)
     elif missing:
-        # long kernels first: the last one to finish is then short
-        missing.sort(key=lambda item: -len(item[1].text))
-        threads = min(len(missing), missing[0][1].options.workers)
-        if may_fork():      # while this process has one thread
-            _IDLE[:] = [worker for worker in _IDLE if worker.alive]
-            _IDLE.extend(_start_worker(fork=True) for _ in range(threads - len(_IDLE)))
-        with ThreadPoolExecutor(threads) as pool:
-            try:
-                for done in [pool.submit(work, item) for item in missing]:
-                    done.result()
-            except (KeyboardInterrupt, SystemExit):
-                stopped.set()
-                interrupted.set()
-                for worker in list(_BUSY):
-                    worker.kill()
-                raise
+        _in_parallel(missing, work, stopped, interrupted)
     if any(key for _, _, key in missing):
         cache.trim()
     return [results[i] for i in range(len(jobs))]
+
+
+def _in_parallel(missing: list[_Item], work: Callable[[_Item], None], stopped: threading.Event,
+                 interrupted: threading.Event) -> None:
+    """`work` on all that is `missing`, with a thread and a process for each of the workers."""
+    missing.sort(key=lambda item: -len(item[1].text))       # long kernels first: the last one to finish is then short
+    threads = min(len(missing), missing[0][1].options.workers)
+    if may_fork():      # while this process has one thread
+        _IDLE[:] = [worker for worker in _IDLE if worker.alive]
+        _IDLE.extend(_start_worker(fork=True) for _ in range(threads - len(_IDLE)))
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for done in [pool.submit(work, item) for item in missing]:
+                done.result()
+        except (KeyboardInterrupt, SystemExit):
+            stopped.set()
+            interrupted.set()
+            for worker in list(_BUSY):
+                worker.kill()
+            raise
 
 
 def _compile(job: KernelJob, interrupted: threading.Event) -> KernelResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, Value, ir, parent_op
 from xcc.passes.gpu.assign.operand_patch import patch
 from xcc.passes.gpu.index.index_vectors import gather_run
 from xcc.passes.gpu.layout.contraction import Contraction
@@ -26,13 +26,14 @@ class NaturalLayouts:
     """Layouts of a kernel for workgroups of `threads`: a contraction takes its instruction's fragments, an access its
     coalesced form, other ops what their operands have."""
 
-    def __init__(self, chip: Any, threads: int) -> None:
-        self.chip, self.threads = chip, threads
+    def __init__(self, chip: Any, threads: int, beside: int = 1) -> None:
+        """`beside`: neighbours along the last dim but one of what a thread reads (see GpuPart)."""
+        self.chip, self.threads, self.beside = chip, threads, beside
         self.warps = threads // chip.warp
         self.known: dict[Any, Ranked] = {}
         self._active: set[Any] = set()
 
-    def of(self, value: Any) -> Ranked | None:
+    def of(self, value: Value) -> Ranked | None:
         """The layout that `value` has by itself and how strongly it is wanted."""
         if value in self.known:
             return self.known[value]
@@ -49,10 +50,10 @@ class NaturalLayouts:
         found = [n for n in (self.of(v) for v in values if is_vector(v)) if n is not None]
         return max(found, key=lambda n: n[1]) if found else None
 
-    def _natural(self, value: Any) -> Ranked | None:
+    def _natural(self, value: Value) -> Ranked | None:
         op = owner(value)
         if op is None:
-            parent = value.owner.owner.operation
+            parent = parent_op(value)
             if parent.name == "scf.while":
                 return self._carried(parent, value)
             i = ir.BlockArgument(value).arg_number - 1
@@ -92,7 +93,7 @@ class NaturalLayouts:
             return self._best(list(op.operands))
         return self._default(value), ANY
 
-    def _carried(self, loop: Any, argument: Any) -> Ranked:
+    def _carried(self, loop: Operation, argument: Value) -> Ranked:
         """Of an argument of a scf.while's regions: of what the loop starts with and what a turn gives."""
         i = ir.BlockArgument(argument).arg_number
         before, after = (r.blocks[0] for r in loop.regions)
@@ -102,13 +103,13 @@ class NaturalLayouts:
             found = self._best([loop.operands[i], after.operations[len(after.operations) - 1].operands[i]])
         return found or (self._default(argument), ANY)
 
-    def _default(self, value: Any) -> Layout:
+    def _default(self, value: Value) -> Layout:
         shape = shape_of(value)
         per_thread = max(1, math.prod(shape) // self.threads)
         width = max(1, self.chip.vector_bytes // max(4, element_bytes(ir.VectorType(value.type).element_type)))
         return blocked(shape, list(reversed(range(len(shape)))), min(width, per_thread), self.chip.warp, self.warps)
 
-    def coalesced(self, op: Any) -> Layout:
+    def coalesced(self, op: Operation) -> Layout:
         """The layout of a transfer op in which neighbouring threads have neighbours in memory."""
         access = Access(op, self.chip.vector_bytes)
         size, order, width = math.prod(access.shape), access.order, 1
@@ -117,15 +118,25 @@ class NaturalLayouts:
             turned = patch(op.results[0], order[0], width, self.threads, self.chip) if op.results else None
             if turned is not None:
                 return blocked(access.shape, order, turned[0], self.chip.warp, self.warps, turned[1:])
+            if order[0] == len(order) - 1:
+                return blocked(access.shape, order, width, self.chip.warp, self.warps,
+                               self._beside(access.shape, width))
         return blocked(access.shape, order, width, self.chip.warp, self.warps)
 
-    def _rows_gathered(self, op: Any, run: int) -> Layout:
+    def _rows_gathered(self, op: Operation, run: int) -> Layout:
         """The coalesced layout of a gather that reads `run` neighbours at once."""
         shape = shape_of(op.results[0])
         width = min(run, max(1, math.prod(shape) // self.threads))
-        return blocked(shape, list(reversed(range(len(shape)))), width, self.chip.warp, self.warps)
+        return blocked(shape, list(reversed(range(len(shape)))), width, self.chip.warp, self.warps,
+                       self._beside(shape, width))
 
-    def scanned(self, op: Any) -> Layout:
+    def _beside(self, shape: tuple[int, ...], width: int) -> tuple[int, int]:
+        """The dim of a tile along which a thread holds neighbours besides `width` of the last, and how many."""
+        if len(shape) < 2:
+            return 0, 1
+        return len(shape) - 2, max(1, min(self.beside, shape[-2], math.prod(shape) // self.threads // width))
+
+    def scanned(self, op: Operation) -> Layout:
         """The layout of a scan's operand and result: whole words of neighbours along the scan."""
         shape = shape_of(op.operands[0])
         size = element_bytes(ir.VectorType(op.operands[0].type).element_type)
@@ -133,6 +144,6 @@ class NaturalLayouts:
         return scan_layout(shape, scan_dim(op), width, self.chip.warp, self.warps)
 
 
-def scan_dim(op: Any) -> int:
+def scan_dim(op: Operation) -> int:
     """The dim along which a vector.scan runs."""
     return int(ir.IntegerAttr(op.attributes["reduction_dim"]).value)

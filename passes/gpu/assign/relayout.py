@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, Value, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, is_vector, owner, shape_of
@@ -26,7 +26,7 @@ class Relayout:
         self.assigned: dict[Any, Layout] = {}
         self._cache: dict[tuple[Any, Layout], Any] = {}
 
-    def at(self, value: Any, layout: Layout) -> Any:
+    def at(self, value: Value, layout: Layout) -> Any:
         """`value` in `layout`."""
         if self.assigned.get(value) == layout:
             return value
@@ -37,7 +37,7 @@ class Relayout:
                 self._converted(value, layout)
         return self._cache[key]
 
-    def _again(self, op: Any, layout: Layout) -> Any:
+    def _again(self, op: Operation, layout: Layout) -> Any:
         """The result of `op` computed again in `layout`."""
         operands = []
         for v in op.operands:
@@ -59,7 +59,7 @@ class Relayout:
         self.set(copy, [layout])
         return copy.results[0]
 
-    def _converted(self, value: Any, layout: Layout) -> Any:
+    def _converted(self, value: Value, layout: Layout) -> Any:
         if layout.shape != shape_of(value):
             raise CompilerBug(f"a layout of tile {layout.shape} is asked of a value of type {value.type}")
         op = owner(value)
@@ -69,18 +69,18 @@ class Relayout:
         self.set(cast, [layout])
         return cast.results[0]
 
-    def set(self, op: Any, layouts: list[Layout]) -> None:
+    def set(self, op: Operation, layouts: list[Layout]) -> None:
         """Gives the vectors among the results of `op` their layouts."""
         op.attributes[LAYOUT] = ir.ArrayAttr.get([ir.StringAttr.get(str(x)) for x in layouts])
         for r, x in zip([r for r in op.results if is_vector(r)], layouts, strict=True):
             self.assigned[r] = x
 
-    def use(self, op: Any, index: int, layout: Layout) -> None:
+    def use(self, op: Operation, index: int, layout: Layout) -> None:
         """Makes `op` read its operand number `index` in `layout`."""
         op.operands[index] = self.at(op.operands[index], layout)
 
 
-def free(op: Any) -> bool:
+def free(op: Operation) -> bool:
     """Whether `op` is computed again wherever it is used in another layout."""
     if op.name in LEAVES or op.name in VIEWS:
         return True
@@ -91,7 +91,7 @@ def free(op: Any) -> bool:
     return all(o is not None and _leafy(o) for o in owners)
 
 
-def _leafy(op: Any) -> bool:
+def _leafy(op: Operation) -> bool:
     """Whether `op` reads no data: leaves, and views and cheap arithmetic of those."""
     if op.name in LEAVES:
         return True
@@ -108,7 +108,7 @@ def _broadcast_source(layout: Layout, shape: tuple[int, ...]) -> Layout:
     return layout.sliced([*range(lead), *stretched]).reshaped(shape)
 
 
-def _after(op: Any) -> Any:
+def _after(op: Operation) -> Any:
     """The insertion point right after `op`."""
     block = op.block
     found = False

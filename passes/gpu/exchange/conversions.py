@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from xcc._mlir import arith_d, ir, vector_d
+from xcc._mlir import Type, Value, arith_d, ir, vector_d
 from xcc.passes.gpu.exchange.exchange_pieces import convert_in_pieces
 from xcc.passes.gpu.exchange.lane_exchange import LaneExchange, emit_shuffle, lane_exchange
 from xcc.passes.gpu.exchange.shared_layout import best_memory, memory_cycles
@@ -46,7 +46,7 @@ class Exchange:
     memory: Layout | None = None
 
     @staticmethod
-    def choose(chip: Any, source: Layout, target: Layout, element: Any, room: int) -> Exchange:
+    def choose(chip: Any, source: Layout, target: Layout, element: Type, room: int) -> Exchange:
         """The way that takes the fewest cycles; shared memory has `room` bytes."""
         if _renaming(source, target) is not None:
             return Exchange(REGISTERS)
@@ -62,12 +62,12 @@ class Exchange:
         return Exchange(SHARED, memory) if fits else Exchange(PIECES)
 
     @staticmethod
-    def plain(source: Layout, element: Any, room: int) -> Exchange:
+    def plain(source: Layout, element: Type, room: int) -> Exchange:
         """Through shared memory, whatever it costs."""
         memory = row_major(source.shape, tuple(reversed(range(len(source.shape)))))
         return Exchange(SHARED, memory) if memory.shape[0] * _bytes(element) <= room else Exchange(PIECES)
 
-    def problem(self, source: Layout, target: Layout, element: Any, room: int) -> str:
+    def problem(self, source: Layout, target: Layout, element: Type, room: int) -> str:
         """Why this is no way from `source` to `target`; empty where it is."""
         if self.by == REGISTERS and _renaming(source, target) is None:
             return "other threads hold the elements"
@@ -77,7 +77,7 @@ class Exchange:
             return f"shared memory has {room} bytes for it"
         return "" if self.by in (REGISTERS, SHUFFLES, SHARED, PIECES) else "there is no such way"
 
-    def emit(self, shared: SharedMemory, value: Any, source: Layout, target: Layout) -> Any:
+    def emit(self, shared: SharedMemory, value: Value, source: Layout, target: Layout) -> Any:
         """`value` with layout `source` as a register vector of layout `target`."""
         if self.by == REGISTERS:
             return select_registers(value, _renaming(source, target) or [])
@@ -94,7 +94,7 @@ class Exchange:
         return shared.read_tile(buffer, self.memory.compose(target), element)
 
 
-def convert(shared: SharedMemory, value: Any, source: Layout, target: Layout) -> Any:
+def convert(shared: SharedMemory, value: Value, source: Layout, target: Layout) -> Any:
     """`value` with layout `source` as a register vector of layout `target`, inside the code of one operation."""
     if source == target:
         return value
@@ -102,11 +102,11 @@ def convert(shared: SharedMemory, value: Any, source: Layout, target: Layout) ->
     return Exchange.choose(shared.code.chip, source, target, element, room).emit(shared, value, source, target)
 
 
-def _bytes(element: Any) -> int:
+def _bytes(element: Type) -> int:
     return element_bytes(memory_type(element))
 
 
-def _width(element: Any) -> int:
+def _width(element: Type) -> int:
     return 64 if isinstance(element, ir.IndexType) else int(element.width)
 
 
@@ -121,7 +121,7 @@ def _renaming(source: Layout, target: Layout) -> list[int] | None:
     return [held[w] for w in wanted] if all(w in held for w in wanted) else None
 
 
-def _lanes(source: Layout, target: Layout, element: Any) -> tuple[LaneExchange | None, bool]:
+def _lanes(source: Layout, target: Layout, element: Type) -> tuple[LaneExchange | None, bool]:
     """The shuffles of a conversion, if some were found; whether two elements in a register change lanes together."""
     pairs = _width(element) == 16 and source.registers > 1 and target.registers > 1 \
         and source.basis("register")[0] == target.basis("register")[0]
@@ -130,7 +130,7 @@ def _lanes(source: Layout, target: Layout, element: Any) -> tuple[LaneExchange |
     return lane_exchange(source, target), pairs
 
 
-def _shuffled(code: ThreadCode, value: Any, source: Layout, target: Layout) -> Any:
+def _shuffled(code: ThreadCode, value: Value, source: Layout, target: Layout) -> Any:
     """`value` in `target` by shuffles."""
     element = ir.VectorType(value.type).element_type
     plan, pairs = _lanes(source, target, element)
@@ -152,7 +152,7 @@ def _shuffled(code: ThreadCode, value: Any, source: Layout, target: Layout) -> A
     return from_registers(out)
 
 
-def shuffle_xor(code: ThreadCode, value: Any, mask: int) -> Any:
+def shuffle_xor(code: ThreadCode, value: Value, mask: int) -> Any:
     """Each register of `value` from the lane whose number differs in the bits of `mask`."""
     return from_registers([_shuffle(s, lambda word: emit_shuffle(code.warp, word, mask, None))
                            for s in registers_of(value)])

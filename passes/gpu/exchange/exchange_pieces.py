@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from xcc._mlir import arith_d, ir, scf_d
+from xcc._mlir import Value, arith_d, ir, scf_d
 from xcc.passes.gpu.exchange.shared_layout import best_memory
 from xcc.passes.gpu.exchange.shared_memory import SharedMemory
 from xcc.passes.gpu.layout.linear import Layout, bits, log2
@@ -34,7 +34,7 @@ WARPS, LANES = ("warp",), ("lane",)
 THREADS = LANES + WARPS
 
 
-def convert_in_pieces(shared: SharedMemory, value: Any, source: Layout, target: Layout, room: int) -> Any:
+def convert_in_pieces(shared: SharedMemory, value: Value, source: Layout, target: Layout, room: int) -> Any:
     """`value` with layout `source` as a register vector of layout `target`, through `room` bytes at most."""
     element = ir.VectorType(value.type).element_type
     stored = memory_type(element)
@@ -191,7 +191,7 @@ def _write(shared: SharedMemory, registers: list[Any], side: _Side, buffer: Any,
         guarded(None if turn is True else turn, store)
 
 
-def _read(shared: SharedMemory, out: list[Any], side: _Side, buffer: Any, memory: Layout, part: int) -> None:
+def _read(shared: SharedMemory, out: list[Any], side: _Side, buffer: Value, memory: Layout, part: int) -> None:
     offsets = memory.compose(side.layout)
     stored = ir.MemRefType(buffer.type).element_type
     for group, members in side.groups.items():

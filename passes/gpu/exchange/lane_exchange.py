@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import combinations, product
 from typing import Any
 
-from xcc._mlir import arith_d, gpu_d, ir
+from xcc._mlir import Value, arith_d, gpu_d, ir
 from xcc.passes.gpu.layout.linear import Layout, bits
 
 __all__ = ["LaneExchange", "emit_shuffle", "lane_exchange"]
@@ -87,7 +87,7 @@ def _index(value: int) -> Any:
     return arith_d.constant(ir.IndexType.get(), value)
 
 
-def emit_shuffle(warp: int, value: Any, mask: int | None, lane: Any) -> Any:
+def emit_shuffle(warp: int, value: Value, mask: int | None, lane: Any) -> Any:
     """gpu.shuffle of an i32: from the lane whose number differs in `mask`, or from `lane`."""
     i32 = ir.IntegerType.get_signless(32)
     mode = gpu_d.ShuffleMode.IDX if mask is None else gpu_d.ShuffleMode.XOR

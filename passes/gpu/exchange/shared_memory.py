@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import arith_d, gpu_d, ir, memref_d, vector_d
+from xcc._mlir import Type, Value, arith_d, gpu_d, ir, memref_d, vector_d
 from xcc.diagnostics import NoRoom
 from xcc.passes.gpu.exchange.thread_code import ThreadCode, Turn
 from xcc.passes.gpu.layout.linear import Layout
@@ -116,7 +116,7 @@ class SharedMemory:
             self.barrier()
         self.reads = ANYTHING
 
-    def write(self, value: Any, buffer: Any, offsets: Layout, start: Any = None, last_first: bool = False,
+    def write(self, value: Value, buffer: Any, offsets: Layout, start: Any = None, last_first: bool = False,
               fixed: int = 0, copies: Layout | None = None) -> None:
         """Stores a register vector; `offsets` maps register, lane and warp to elements of `buffer` from `start` on,
         XORed with `fixed`.
@@ -159,7 +159,7 @@ class SharedMemory:
                 out[r] = s
         return from_registers(out)
 
-    def read_tile(self, buffer: Any, offsets: Layout, element: Any, start: Any = None, fixed: int = 0) -> Any:
+    def read_tile(self, buffer: Any, offsets: Layout, element: Type, start: Any = None, fixed: int = 0) -> Any:
         """A register vector from shared memory, by ldmatrix where the offsets, XORed with `fixed`, have its form."""
         stored = memory_type(element)
         matrix = loads_matrices(self.code.chip, stored)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from xcc._mlir import arith_d, ir, memref_d
+from xcc._mlir import Operation, Value, arith_d, ir, memref_d, parent_op
 from xcc.passes.gpu.index.upper_bounds import largest
 from xcc.passes.gpu.layout.registers import index
 from xcc.passes.gpu.layout.tile_ops import constant, element_bytes, owner
@@ -51,7 +51,7 @@ class Address:
         by_wave: values of `shared` that are not the same in the whole workgroup.
     """
 
-    memref: Any
+    memref: Value
     view: Any
     shared: list[Term]
     own: list[Term]
@@ -77,30 +77,30 @@ class Address:
         return index(0) if total is None else total
 
 
-def _as_index(value: Any) -> Any:
+def _as_index(value: Value) -> Any:
     kind = ir.IndexType.get()
     return value if value.type == kind else arith_d.index_cast(kind, value)
 
 
-def _of_first_lane(value: Any) -> Any:
+def _of_first_lane(value: Value) -> Any:
     """`value`, which is the same in all lanes and below 2^31, as a scalar."""
     i32 = ir.IntegerType.get_signless(32)
     narrow = arith_d.index_cast(i32, value) if value.type == ir.IndexType.get() else value
     return _as_index(ir.Operation.create("rocdl.readfirstlane", results=[i32], operands=[narrow]).result)
 
 
-def is_memory_access(op: Any) -> bool:
+def is_memory_access(op: Operation) -> bool:
     """Whether `op` is a load or store of a memref without a memory space."""
     if op.name not in ACCESSES:
         return False
     return ir.MemRefType(_memref(op).type).memory_space is None
 
 
-def _memref(op: Any) -> Any:
+def _memref(op: Operation) -> Any:
     return op.operands[1 if op.name.endswith(".store") else 0]
 
 
-def address_of(op: Any, entry: Any, known: dict[Any, Any]) -> Address | None:
+def address_of(op: Operation, entry: Any, known: dict[Any, Any]) -> Address | None:
     """The address of the access `op` of a kernel with entry block `entry`.
 
     None when the memory is not one of the kernel's buffers, or a lane's part is not known to be below 2 GiB, or when
@@ -170,19 +170,19 @@ def lane_terms(terms: Terms, known: dict[Any, Any]) -> Terms:
     return {v: factor for v, factor in terms.items() if factor and (v is None or _by_lane(v, known))}
 
 
-def same_in_workgroup(value: Any, known: dict[Any, Any]) -> bool:
+def same_in_workgroup(value: Value, known: dict[Any, Any]) -> bool:
     """Whether all threads of a workgroup hold the same value."""
     return not _by_lane(value, known)
 
 
-def linear_terms(value: Any) -> Terms:
+def linear_terms(value: Value) -> Terms:
     """`value` as a sum of values times constants."""
     terms: Terms = {}
     _linear(value, 1, terms)
     return terms
 
 
-def _contiguous(memref: Any) -> bool:
+def _contiguous(memref: Value) -> bool:
     """Whether a memref is row-major from its base on."""
     t = ir.MemRefType(memref.type)
     if not isinstance(t.layout, ir.StridedLayoutAttr):
@@ -195,7 +195,7 @@ def _contiguous(memref: Any) -> bool:
     return t.layout.offset == 0 and -1 not in wanted and list(t.layout.strides) == wanted
 
 
-def _linear(value: Any, factor: int, terms: Terms) -> None:
+def _linear(value: Value, factor: int, terms: Terms) -> None:
     """Adds `factor * value` to `terms`, sums and constant factors taken apart."""
     fixed = constant(value)
     if fixed is not None:
@@ -218,13 +218,13 @@ def _linear(value: Any, factor: int, terms: Terms) -> None:
         terms[value] = terms.get(value, 0) + factor
 
 
-def _by_lane(value: Any, known: dict[Any, Any]) -> bool:
+def _by_lane(value: Value, known: dict[Any, Any]) -> bool:
     """Whether threads of a workgroup may hold different values."""
     key = "lane", value
     if key not in known:
         op = owner(value)
         if op is None:
-            parent = value.owner.owner.operation
+            parent = parent_op(value)
             known[key] = parent.name == "scf.for" and (
                 ir.BlockArgument(value).arg_number > 0 or any(_by_lane(v, known) for v in list(parent.operands)[:3]))
         elif op.name in ("gpu.block_id", "arith.constant", "memref.dim") or _of_wave(op, known.get(WAVE, 0)):
@@ -236,7 +236,7 @@ def _by_lane(value: Any, known: dict[Any, Any]) -> bool:
     return bool(known[key])
 
 
-def _of_wave(op: Any, lanes: int) -> bool:
+def _of_wave(op: Operation, lanes: int) -> bool:
     """Whether `op` gives the number of a thread without its lane, for waves of `lanes`; False without any."""
     by = constant(op.operands[1]) if lanes and op.name in ("arith.shrui", "arith.divui", "arith.andi") else None
     source = owner(op.operands[0]) if by is not None else None

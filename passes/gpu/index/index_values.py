@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Operation, Value, ir, parent_op
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.tile_ops import constant, owner
 from xcc.symbolic import Dim
@@ -17,7 +17,7 @@ DYNAMIC = -9223372036854775808
 MAX_DIVISOR = 1 << 20
 
 
-def divisor(value: Any) -> int:
+def divisor(value: Value) -> int:
     """A power of two or multiple known to divide an index value; 1 when nothing is known."""
     fixed = constant(value)
     if fixed is not None:
@@ -39,9 +39,9 @@ def divisor(value: Any) -> int:
     return 1
 
 
-def _induction_divisor(value: Any) -> int:
+def _induction_divisor(value: Value) -> int:
     """For the induction variables of scf.for and scf.forall."""
-    parent = value.owner.owner.operation
+    parent = parent_op(value)
     number = ir.BlockArgument(value).arg_number
     if parent.name == "scf.for" and number == 0:
         return math.gcd(divisor(parent.operands[0]), divisor(parent.operands[2]))
@@ -53,7 +53,7 @@ def _induction_divisor(value: Any) -> int:
     return 1
 
 
-def _affine_divisor(op: Any) -> int:
+def _affine_divisor(op: Operation) -> int:
     amap = op.attributes["map"].value
 
     def visit(e: Any) -> int:
@@ -72,7 +72,7 @@ def _affine_divisor(op: Any) -> int:
     return visit(amap.results[0])
 
 
-def forall_bounds(op: Any) -> tuple[list[Any], list[Any], list[Any]]:
+def forall_bounds(op: Operation) -> tuple[list[Any], list[Any], list[Any]]:
     """Lower bounds, upper bounds and steps of an scf.forall: ints where static, values where not."""
     operands = list(op.operands)
     out = []
@@ -91,7 +91,7 @@ _BINARY = {"arith.addi": lambda a, b: a + b, "arith.subi": lambda a, b: a - b, "
            "arith.minui": symbolic.dim_min, "arith.remsi": symbolic.mod, "arith.remui": symbolic.mod}
 
 
-def symbolic_value(value: Any, symbols: dict[Any, Dim]) -> Dim:
+def symbolic_value(value: Value, symbols: dict[Any, Dim]) -> Dim:
     """An index value as an expression of the kernel's symbols; a CompilerBug when it depends on data."""
     if isinstance(value, int):
         return value
@@ -111,7 +111,7 @@ def symbolic_value(value: Any, symbols: dict[Any, Dim]) -> Dim:
     raise CompilerBug(f"the number of workgroups depends on {what}, which is no function of the kernel's symbols")
 
 
-def kernel_symbols(func: Any) -> dict[Any, Dim]:
+def kernel_symbols(func: Operation) -> dict[Any, Dim]:
     """The trailing index arguments of a kernel as symbols."""
     attributes = func.operation.attributes
     arguments = list(func.operation.regions[0].blocks[0].arguments)

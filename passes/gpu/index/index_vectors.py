@@ -5,21 +5,23 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
 from xcc.passes.gpu.layout.tile_ops import element_bytes, owner, splat
 
-__all__ = ["elements_divisor", "gather_run", "same_along", "step_along"]
+__all__ = ["elements_divisor", "gather_run", "line_below", "same_along", "step_along"]
+
+_SHAPES = ("vector.broadcast", "vector.shape_cast")
 
 
-def _last(value: Any) -> int:
+def _last(value: Value) -> int:
     """The size of a vector's last dim; 1 for a scalar."""
     if not isinstance(value.type, ir.VectorType) or not ir.VectorType(value.type).rank:
         return 1
     return int(ir.VectorType(value.type).shape[-1])
 
 
-def step_along(value: Any, width: int) -> tuple[int, int] | None:
+def step_along(value: Value, width: int) -> tuple[int, int] | None:
     """How an index vector moves within each aligned run of `width` elements along its last dim.
 
     (step, divisor): neighbours differ by `step`, and the first element of each run is a multiple of `divisor`.
@@ -75,6 +77,41 @@ def step_along(value: Any, width: int) -> tuple[int, int] | None:
     return (0, known[0][1]) if op.name == "arith.index_cast" else (0, 1)
 
 
+def line_below(op: Any) -> tuple[Any, Any] | None:
+    """(s, n) where the arith.cmpi `op` asks of 0, 1, ... behind the scalar s (None: 0) which are below the scalar n."""
+    if ir.IntegerAttr(op.attributes["predicate"]).value != arith_d.CmpIPredicate.slt.value:
+        return None
+    line, bound = _shaped(op.operands[0]), _scalar(op.operands[1])
+    if line is None or bound is None or not isinstance(bound.type, ir.IndexType):
+        return None
+    if line.name == "vector.step":
+        return None, bound
+    if line.name != "arith.addi":
+        return None
+    for start, rest in (list(line.operands), list(line.operands)[::-1]):
+        step = _shaped(rest)
+        if step is not None and step.name == "vector.step" and _scalar(start) is not None:
+            return _scalar(start), bound
+    return None
+
+
+def _shaped(value: Any) -> Any:
+    """What `value` is, but for its shape."""
+    op = owner(value)
+    while op is not None and op.name in _SHAPES:
+        op = owner(op.operands[0])
+    return op
+
+
+def _scalar(value: Any) -> Any:
+    """The scalar that all elements of `value` are; None where there is none."""
+    op = owner(value)
+    while op is not None and op.name in _SHAPES:
+        value = op.operands[0]
+        op = owner(value)
+    return None if isinstance(value.type, ir.VectorType) else value
+
+
 def _lanes_divisor(value: Any) -> int:
     """A divisor of all elements of a vector whose last dim has one element."""
     op = owner(value)
@@ -84,7 +121,7 @@ def _lanes_divisor(value: Any) -> int:
     return 1
 
 
-def elements_divisor(value: Any) -> int:
+def elements_divisor(value: Value) -> int:
     """A divisor of every element of an index vector."""
     fixed = splat(value)
     if fixed is not None:
@@ -128,7 +165,7 @@ def same_along(mask: Any, width: int) -> bool:
     return op.name in ("arith.andi", "arith.ori", "arith.xori") and all(same_along(v, width) for v in op.operands)
 
 
-def gather_run(op: Any, max_bytes: int) -> int:
+def gather_run(op: Operation, max_bytes: int) -> int:
     """How many neighbours along the last dim one access of a vector.gather may read: they lie together, aligned."""
     operands = list(op.operands)
     base, index = operands[:-3], operands[-3]

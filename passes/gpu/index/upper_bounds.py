@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, Value, ir
 from xcc.passes.gpu.layout.tile_ops import constant, owner
 
 __all__ = ["largest"]
 
 
-def largest(value: Any, known: dict[Any, Any]) -> int | None:
+def largest(value: Value, known: dict[Any, Any]) -> int | None:
     """An upper bound of an index value that is known not to be negative; None when there is none."""
     key = "largest", value
     if key not in known:
@@ -19,7 +19,7 @@ def largest(value: Any, known: dict[Any, Any]) -> int | None:
     return found
 
 
-def _last_block(op: Any) -> int | None:
+def _last_block(op: Operation | None) -> int | None:
     """The largest number of a workgroup, where the grid of the kernel around `op` is known."""
     while op is not None and op.name != "gpu.func":
         op = op.parent.operation if op.parent is not None else None
@@ -27,7 +27,7 @@ def _last_block(op: Any) -> int | None:
     return int(grid) - 1 if grid.isdigit() else None
 
 
-def _largest(value: Any, known: dict[Any, Any]) -> int | None:
+def _largest(value: Value, known: dict[Any, Any]) -> int | None:
     fixed = constant(value)
     if fixed is not None:
         return fixed if fixed >= 0 else None

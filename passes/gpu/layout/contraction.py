@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.fragments import MatrixInstruction, select_group_instruction, select_instruction
 from xcc.passes.gpu.layout.linear import Layout, log2
@@ -34,7 +34,7 @@ class Contraction:
             of a lane, are the columns (n) of ours, in the order in which a lane of a left operand holds its k.
     """
 
-    def __init__(self, op: Any, chip: Any, warps: int) -> None:
+    def __init__(self, op: Operation, chip: Any, warps: int) -> None:
         self.op = op.operation
         self.maps = [[e.position for e in a.value.results] for a in self.op.attributes["indexing_maps"]]
         if str(self.op.attributes["kind"]) != "#vector.kind<add>":
@@ -226,7 +226,7 @@ def _known(layout: Layout | None) -> Layout:
     return layout
 
 
-def _wants_warpgroups(op: Any) -> bool:
+def _wants_warpgroups(op: Operation | None) -> bool:
     """Whether the schedule of the kernel around `op` asks for instructions of several warps."""
     while op is not None and "xcc.config" not in op.attributes:
         op = op.parent.operation if op.parent is not None else None

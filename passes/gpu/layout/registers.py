@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xcc._mlir import arith_d, ir, scf_d, vector_d
+from xcc._mlir import Value, arith_d, ir, scf_d, vector_d
 from xcc.passes.gpu.layout.linear import bits
 
 __all__ = ["from_memory", "from_registers", "guarded", "index", "memory_type", "register_groups", "register_vector",
@@ -20,7 +20,7 @@ def register_vector(count: int, element_type: Any) -> Any:
     return ir.VectorType.get([count], element_type)
 
 
-def registers_of(value: Any) -> list[Any]:
+def registers_of(value: Value) -> list[Any]:
     """The scalars of a 1-D register vector."""
     owner = value.owner
     if not isinstance(owner, ir.Block) and owner.operation.name == "vector.from_elements":
@@ -32,7 +32,7 @@ def from_registers(scalars: Sequence[Any]) -> Any:
     return vector_d.from_elements(register_vector(len(scalars), scalars[0].type), list(scalars))
 
 
-def select_registers(value: Any, indices: Sequence[int]) -> Any:
+def select_registers(value: Value, indices: Sequence[int]) -> Any:
     """A register vector of the named registers of `value`."""
     count = ir.VectorType(value.type).shape[0]
     if list(indices) == list(range(count)):
@@ -74,7 +74,7 @@ def memory_type(element_type: Any) -> Any:
     return element_type
 
 
-def to_memory(value: Any, stored: Any) -> Any:
+def to_memory(value: Value, stored: Any) -> Any:
     t = ir.VectorType(value.type)
     if t.element_type == stored:
         return value
@@ -82,7 +82,7 @@ def to_memory(value: Any, stored: Any) -> Any:
     return arith_d.index_cast(out, value) if isinstance(t.element_type, ir.IndexType) else arith_d.extui(out, value)
 
 
-def from_memory(value: Any, element_type: Any) -> Any:
+def from_memory(value: Value, element_type: Any) -> Any:
     t = ir.VectorType(value.type)
     if t.element_type == element_type:
         return value

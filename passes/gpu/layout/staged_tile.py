@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Value, ir
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 
@@ -28,7 +28,7 @@ class StagedTile:
         offset: in bytes, where the slots begin.
     """
 
-    value: Any
+    value: Value
     slice: list[Any]
     memory: Layout
     stored: Any

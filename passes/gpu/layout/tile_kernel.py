@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.linear import Layout
@@ -17,7 +17,7 @@ __all__ = ["TileKernel", "tile_kernels"]
 class TileKernel:
     """The kernel `func`, computed by workgroups of `threads` on `chip`."""
 
-    def __init__(self, func: Any, chip: Any, threads: int) -> None:
+    def __init__(self, func: Operation, chip: Any, threads: int) -> None:
         self.func, self.chip, self.threads = func, chip, threads
         self.layouts: dict[Any, Layout] = {}
         self.products: dict[Any, Contraction] = {}
@@ -26,7 +26,7 @@ class TileKernel:
         """The operations called `name`, outer before inner."""
         return [op for op in walk(self.func.operation.regions[0].blocks[0]) if op.name == name]
 
-    def layout(self, value: Any) -> Layout:
+    def layout(self, value: Value) -> Layout:
         """The layout assigned to a vector of the tile program."""
         if value not in self.layouts:
             owner = value.owner
@@ -41,24 +41,24 @@ class TileKernel:
                     self.layouts[r] = Layout.parse(text.value)
         return self.layouts[value]
 
-    def _of_argument(self, value: Any, block: Any) -> Layout:
+    def _of_argument(self, value: Value, block: Block) -> Layout:
         parent, i = block.owner.operation, ir.BlockArgument(value).arg_number
         if parent.name == "scf.while":
             return self.layout(parent.operands[i] if block == parent.regions[0].blocks[0] else parent.results[i])
         return self.layout(parent.results[i - 1])
 
-    def words(self, value: Any) -> int:
+    def words(self, value: Value) -> int:
         """Registers of 4 bytes of a thread that a vector takes."""
         return words(self.layout(value), value)
 
-    def product(self, op: Any) -> Contraction:
+    def product(self, op: Operation) -> Contraction:
         """How the vector.contract `op` is spread over warps."""
         if op not in self.products:
             self.products[op] = Contraction(op, self.chip, self.threads // self.chip.warp)
         return self.products[op]
 
 
-def tile_kernels(module: Any, chip: Any) -> Iterator[TileKernel]:
+def tile_kernels(module: Module, chip: Any) -> Iterator[TileKernel]:
     """The kernels of `module` that are tile programs."""
     for func in module.body.operations:
         attributes = func.operation.attributes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Operation, Value, ir
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.layout.linear import Layout
 
@@ -16,12 +16,12 @@ LAYOUT = "xcc.layout"       # of the vectors that an op gives, or that it stores
 CONVERT = "builtin.unrealized_conversion_cast"      # of a vector to its own type: to another layout
 
 
-def owner(value: Any) -> Any:
+def owner(value: Value) -> Any:
     """The operation that defines `value`, or None for a block argument."""
     return None if isinstance(value.owner, ir.Block) else value.owner.operation
 
 
-def step_of(value: Any, block: Any, fits: Callable[[Any], bool]) -> list[Any] | None:
+def step_of(value: Value, block: Block, fits: Callable[[Any], bool]) -> list[Any] | None:
     """The operations of a loop's `block` that `value` needs, in order; None where one does not fit, or needs a value
     that the loop carries."""
     needed: set[Any] = set()
@@ -42,7 +42,7 @@ def step_of(value: Any, block: Any, fits: Callable[[Any], bool]) -> list[Any] | 
     return [op.operation for op in block.operations if op.operation in needed]
 
 
-def constant(value: Any) -> int | None:
+def constant(value: Value) -> int | None:
     """The value of an integer or index constant."""
     op = owner(value)
     if op is None or op.name != "arith.constant":
@@ -51,7 +51,7 @@ def constant(value: Any) -> int | None:
     return attr.value if isinstance(attr, ir.IntegerAttr) else None
 
 
-def splat(value: Any) -> int | None:
+def splat(value: Value) -> int | None:
     """The number that a constant is, or that all elements of a constant vector are."""
     op = owner(value)
     if op is None or op.name != "arith.constant":
@@ -65,7 +65,7 @@ def splat(value: Any) -> int | None:
     return int(fixed.value) if isinstance(fixed, ir.IntegerAttr) else None
 
 
-def config_int(func: Any, key: str, default: int) -> int:
+def config_int(func: Operation, key: str, default: int) -> int:
     """An integer of the GPU's part of the kernel's ``xcc.config``."""
     attributes = func.operation.attributes
     config = attributes["xcc.config"] if "xcc.config" in attributes else {}
@@ -74,25 +74,25 @@ def config_int(func: Any, key: str, default: int) -> int:
     return int(config["gpu"][key].value) if "gpu" in config and key in config["gpu"] else default
 
 
-def int_attribute(op: Any, name: str) -> int:
+def int_attribute(op: Operation, name: str) -> int:
     """An integer attribute of `op`; 0 where it has none."""
     return int(ir.IntegerAttr(op.attributes[name]).value) if name in op.attributes else 0
 
 
-def set_int(op: Any, name: str, value: int) -> None:
+def set_int(op: Operation, name: str, value: int) -> None:
     """Gives `op` an integer attribute."""
     op.attributes[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
 
 
-def is_vector(value: Any) -> bool:
+def is_vector(value: Value) -> bool:
     return isinstance(value.type, ir.VectorType)
 
 
-def is_elementwise(op: Any) -> bool:
+def is_elementwise(op: Operation) -> bool:
     return op.name.startswith(("arith.", "math.")) and op.name != "arith.constant"
 
 
-def shape_of(value: Any) -> tuple[int, ...]:
+def shape_of(value: Value) -> tuple[int, ...]:
     return tuple(ir.VectorType(value.type).shape)
 
 
@@ -104,12 +104,12 @@ def element_bytes(element_type: Any) -> int:
     return max(1, width // 8)
 
 
-def words(layout: Layout, value: Any) -> int:
+def words(layout: Layout, value: Value) -> int:
     """Registers of 4 bytes that `value`, distributed by `layout`, takes in a thread."""
     return -(-layout.registers * element_bytes(ir.VectorType(value.type).element_type) // 4)
 
 
-def walk(block: Any) -> list[Any]:
+def walk(block: Block) -> list[Any]:
     """All operations under `block`, outer before inner, in order."""
     out: list[Any] = []
     for op in block.operations:
@@ -120,7 +120,7 @@ def walk(block: Any) -> list[Any]:
     return out
 
 
-def yielded(op: Any, i: int) -> Any:
+def yielded(op: Operation, i: int) -> Any:
     """What the first region of `op` yields as its result number `i`."""
     block = op.regions[0].blocks[0]
     return block.operations[len(block.operations) - 1].operands[i]

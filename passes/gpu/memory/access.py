@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Operation, Value, ir
 from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import element_bytes
@@ -14,7 +13,7 @@ from xcc.passes.gpu.layout.tile_ops import element_bytes
 __all__ = ["Access", "map_dims", "mask_layout", "neighbours_in_lanes", "neighbours_in_registers", "register_run"]
 
 
-def map_dims(op: Any) -> list[int]:
+def map_dims(op: Operation) -> list[int]:
     """For each vector dim of a transfer op the memory dim it walks, -1 where it broadcasts."""
     amap = op.attributes["permutation_map"].value
     return [e.position if isinstance(e, ir.AffineDimExpr) else -1 for e in amap.results]
@@ -44,7 +43,7 @@ class Access:
         aligned: elements; every row start and index is a multiple of it.
     """
 
-    def __init__(self, op: Any, max_bytes: int) -> None:
+    def __init__(self, op: Operation, max_bytes: int) -> None:
         write = op.operation.name == "vector.transfer_write"
         self.memref = op.operands[1] if write else op.operands[0]
         vector = ir.VectorType(op.operands[0].type if write else op.results[0].type)
@@ -98,7 +97,7 @@ class Access:
         return len(wanted) / (32 * len(sectors))
 
 
-def _known_multiple(memref: Any, dim: int) -> int:
+def _known_multiple(memref: Value, dim: int) -> int:
     """What the size of an argument's dim is known to be a multiple of: the kernel says how its symbols make it."""
     if not isinstance(memref.owner, ir.Block):
         return 1
@@ -151,7 +150,7 @@ def _exchanged(layout: Layout, access: Access, to: str, low: int, high: int) -> 
     return Layout(layout.shape, tuple((name, tuple(bases.get(name, vectors))) for name, vectors in layout.bases))
 
 
-def mask_layout(op: Any, layout: Layout) -> Layout:
+def mask_layout(op: Operation, layout: Layout) -> Layout:
     """The layout of the mask of a transfer op whose vector has `layout`: its dims are in the memory's order."""
     access = Access(op, 1)
     kept = [i for i, d in enumerate(access.dims) if d >= 0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from xcc._mlir import arith_d, ir, memref_d, scf_d, vector_d
+from xcc._mlir import Operation, arith_d, ir, memref_d, scf_d, vector_d
 from xcc.passes.gpu.index.index_vectors import gather_run, same_along
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import from_registers, guarded, register_groups, register_vector, registers_of
@@ -13,6 +13,7 @@ from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.memory.access import register_run
 from xcc.passes.gpu.memory.async_copies import AsyncCopy, copy_async
 from xcc.passes.gpu.memory.transfers import Transfer
+from xcc.passes.shared.attributes import INSIDE
 
 __all__ = ["Gather", "gather", "reader", "scatter"]
 
@@ -20,7 +21,7 @@ __all__ = ["Gather", "gather", "reader", "scatter"]
 class Gather:
     """The memory accesses of one thread for a gather: one for each run of neighbours that lie together in memory."""
 
-    def __init__(self, k: Any, op: Any) -> None:
+    def __init__(self, k: Any, op: Operation) -> None:
         operands = list(op.operands)
         self.k, self.op, self.layout = k, op, k.layout(op.results[0])
         self.base, *self.offsets = [k.get(v) for v in operands[:-3]]
@@ -32,7 +33,7 @@ class Gather:
         self.uniform = Gather.uniform_mask(op, self.width)
 
     @staticmethod
-    def uniform_mask(op: Any, width: int) -> bool:
+    def uniform_mask(op: Operation, width: int) -> bool:
         """Whether the mask is all on or all off in each run of `width` elements."""
         return width == 1 or same_along(op.operands[len(op.operands) - 2], width)
 
@@ -40,7 +41,9 @@ class Gather:
         return _last_plus(self.offsets, self.chosen[register])
 
     def load(self) -> list[Any]:
-        """The elements by register, each access behind its test."""
+        """The elements by register, each access behind its test, or its test behind it where that is as good."""
+        if INSIDE in self.op.attributes and not self.k.chip.masks_loads:
+            return self._load_all()
         out: list[Any] = [None] * self.layout.registers
         for group in self.groups:
             for part in [group] if self.uniform else [[r] for r in group]:
@@ -55,6 +58,22 @@ class Gather:
                     out[r] = s
         return out
 
+    def _load_all(self) -> list[Any]:
+        """Without branches: loads are in flight together, and windows of neighbours share those of one place."""
+        out: list[Any] = [None] * self.layout.registers
+        lanes, (chosen, mask) = self.k.lanes, (self.k.get(v) for v in list(self.op.operands)[-3:-1])
+        for group in self.groups:
+            kind = register_vector(len(group), self.element)
+            aligned = len(group) * self.bytes if len(group) > 1 else None
+            loaded = vector_d.load(kind, self.base, _last_plus(self.offsets, lanes.element(chosen, group[0])),
+                                   alignment=aligned)
+            if self.uniform:
+                loaded = arith_d.select(lanes.element(mask, group[0]), loaded,
+                                        from_registers([self.other[r] for r in group]))
+            for r, element in zip(group, registers_of(loaded), strict=True):
+                out[r] = element if self.uniform else arith_d.select(self.mask[r], element, self.other[r])
+        return out
+
     def copy_async(self, buffer: Any, offsets: Layout, start: Any, test: Any = None) -> None:
         """Copies into shared memory `buffer` at `offsets` from `start` on; zeros where the mask or `test` is off."""
         def parts() -> list[AsyncCopy]:
@@ -63,17 +82,17 @@ class Gather:
         copy_async(self.k, parts, (buffer, offsets, start), self.width, self.bytes, test)
 
 
-def reader(k: Any, op: Any) -> Transfer | Gather:
+def reader(k: Any, op: Operation) -> Transfer | Gather:
     """The accesses of a transfer_read or gather in its layout."""
     return Gather(k, op) if op.name == "vector.gather" else Transfer.of(k, op)
 
 
-def gather(k: Any, op: Any) -> None:
+def gather(k: Any, op: Operation) -> None:
     """vector.gather"""
     k.values[op.results[0]] = from_registers(Gather(k, op).load())
 
 
-def scatter(k: Any, op: Any) -> None:
+def scatter(k: Any, op: Operation) -> None:
     """vector.scatter: one guarded store an element."""
     operands = list(op.operands)
     base, *offsets = [k.get(v) for v in operands[:-3]]

@@ -6,7 +6,7 @@ from functools import partial
 from math import prod
 from typing import Any
 
-from xcc._mlir import arith_d, ir, memref_d, scf_d, vector_d
+from xcc._mlir import Operation, Type, arith_d, ir, memref_d, scf_d, vector_d
 from xcc.passes.gpu.index.index_vectors import same_along
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import (
@@ -22,7 +22,7 @@ from xcc.passes.gpu.memory.access import Access, mask_layout
 from xcc.passes.gpu.memory.async_copies import AsyncCopy, all_of, copy_async
 
 
-def read(k: Any, op: Any) -> None:
+def read(k: Any, op: Operation) -> None:
     """vector.transfer_read"""
     result = op.results[0]
     layout = k.layout(result)
@@ -41,7 +41,7 @@ def read(k: Any, op: Any) -> None:
         k.values[result] = from_registers(out)
 
 
-def write(k: Any, op: Any) -> None:
+def write(k: Any, op: Operation) -> None:
     """vector.transfer_write"""
     value = op.operands[0]
     layout = k.layout(value)
@@ -60,7 +60,7 @@ def write(k: Any, op: Any) -> None:
 class Transfer:
     """The memory accesses of one thread for a transfer op."""
 
-    def __init__(self, k: Any, op: Any, access: Access, layout: Layout) -> None:
+    def __init__(self, k: Any, op: Operation, access: Access, layout: Layout) -> None:
         self.k, self.access, self.layout = k, access, layout
         self.memref = k.get(access.memref)
         self.base = [k.get(v) for v in access.indices]
@@ -79,12 +79,12 @@ class Transfer:
             self.uniform = self.width == 1 or same_along(mask, self.width)
 
     @staticmethod
-    def of(k: Any, op: Any) -> Transfer:
+    def of(k: Any, op: Operation) -> Transfer:
         """The accesses of a transfer_read in its layout."""
         return Transfer(k, op, Access(op, k.chip.vector_bytes), k.layout(op.results[0]))
 
     @staticmethod
-    def uniform_mask(op: Any, width: int) -> bool:
+    def uniform_mask(op: Operation, width: int) -> bool:
         """Whether the mask of a transfer op is all on or all off in each access of `width` elements."""
         return width == 1 or same_along(op.operands[len(op.operands) - 1], width)
 
@@ -139,7 +139,7 @@ class Transfer:
                 out[memory] = arith_d.addi(out[memory], self.k.code.coordinate(self.layout, register, dim))
         return out
 
-    def load(self, group: list[int], element: Any, padding: Any) -> Any:
+    def load(self, group: list[int], element: Type, padding: Any) -> Any:
         kind = register_vector(len(group), element)
 
         def plain() -> Any:
@@ -158,7 +158,7 @@ class Transfer:
                 scf_d.yield_([from_registers([self._load_one(r, element, padding) for r in group])])
         return branch.results[0]
 
-    def _load_one(self, register: int, element: Any, padding: Any) -> Any:
+    def _load_one(self, register: int, element: Type, padding: Any) -> Any:
         assert self.mask is not None
         branch = scf_d.IfOp(self.mask[register], [element], has_else=True)
         with ir.InsertionPoint(branch.then_block):
@@ -190,7 +190,7 @@ class Transfer:
                 scf_d.yield_([])
 
 
-def uniform_store(k: Any, op: Any) -> None:
+def uniform_store(k: Any, op: Operation) -> None:
     """memref.store of a scalar that is the same in the whole workgroup: one thread stores it."""
     def store() -> None:
         k.scalar(op)

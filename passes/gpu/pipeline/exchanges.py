@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, ir
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.exchange.conversions import Exchange
 from xcc.passes.gpu.layout.forms import memory_of
@@ -18,7 +18,7 @@ __all__ = ["EXCHANGE", "exchange_of", "is_staged", "write_exchange"]
 EXCHANGE = "xcc.exchange"       # on a conversion: how it is done
 
 
-def is_staged(cast: Any, plan_of: Callable[[Any], LoadsAhead | None]) -> bool:
+def is_staged(cast: Operation, plan_of: Callable[[Any], LoadsAhead | None]) -> bool:
     """Whether all that use a conversion's result read it from what their loops keep in shared memory."""
     result = cast.results[0]
     loops = {u.owner.operation.parent.operation for u in result.uses}
@@ -26,14 +26,14 @@ def is_staged(cast: Any, plan_of: Callable[[Any], LoadsAhead | None]) -> bool:
                                and result in dict(plan.staged) for loop in loops)
 
 
-def write_exchange(cast: Any, exchange: Exchange) -> None:
+def write_exchange(cast: Operation, exchange: Exchange) -> None:
     entries = {"by": ir.StringAttr.get(exchange.by)}
     if exchange.memory is not None:
         entries["memory"] = ir.StringAttr.get(str(exchange.memory))
     cast.attributes[EXCHANGE] = ir.DictAttr.get(entries)
 
 
-def exchange_of(cast: Any, source: Layout, target: Layout, room: int) -> Exchange:
+def exchange_of(cast: Operation, source: Layout, target: Layout, room: int) -> Exchange:
     """How `cast` is done, the plain way where it does not say; a UserError where that cannot be."""
     element = ir.VectorType(cast.results[0].type).element_type
     if EXCHANGE not in cast.attributes:

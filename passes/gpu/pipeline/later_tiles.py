@@ -7,9 +7,10 @@ two slots (three, where instructions run on into the next step), which the last 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Block, Value, arith_d, ir
 from xcc.passes.gpu.layout.registers import guarded, index, to_memory
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, StagedTile
 from xcc.passes.gpu.layout.tile_ops import owner
@@ -19,7 +20,7 @@ from xcc.passes.gpu.pipeline.loop_steps import Steps
 from xcc.passes.gpu.pipeline.staging_rules import LOADS
 from xcc.passes.gpu.vendor import warpgroup
 
-__all__ = ["LaterTiles"]
+__all__ = ["LaterTiles", "nothing_known"]
 
 
 class LaterTiles:
@@ -28,14 +29,16 @@ class LaterTiles:
     Attributes:
         direct: those that are copied asynchronously, so many steps `ahead`.
         held: those that go through registers.
-        endless: what is copied behind the last step are steps of another tile.
+        endless: no copy is of a step behind the last one, or it is of another tile's.
+        known: the value of an operation of the body that is not to be emitted, None for others.
     """
 
-    def __init__(self, k: Any, block: Any, plan: LoadsAhead, steps: Steps) -> None:
+    def __init__(self, k: Any, block: Block, plan: LoadsAhead, steps: Steps) -> None:
         self.k, self.block, self.plan, self.staged, self.steps = k, block, plan, plan.staged, steps
         self.direct, self.held = plan.copied, plan.held
         self.slots, self.ahead = plan.slots, plan.ahead
         self.endless = False
+        self.known: Callable[[Any], Any] = nothing_known
 
     def prepare(self) -> None:
         """Shared memory, and what stays in it through the loop."""
@@ -81,7 +84,7 @@ class LaterTiles:
                 warpgroup.fence_writes()
         return freed, advanced
 
-    def evaluate(self, tiles: list[StagedTile], iv: Any) -> list[Any]:
+    def evaluate(self, tiles: list[StagedTile], iv: Value) -> list[Any]:
         """Emits what the tiles need at step `iv` up to their loads, but not those that are copied directly.
 
         Returns the operations on what was loaded, which are yet to be emitted.
@@ -94,17 +97,20 @@ class LaterTiles:
                 if op in done or (t.load == ASYNC and op == t.slice[-1]):
                     continue
                 done.add(op)
-                if any(o is not None and (o in late or o.name in LOADS) for o in map(owner, op.operands)):
+                value = self.known(op)
+                if value is not None:
+                    self.k.values[op.results[0]] = value
+                elif any(o is not None and (o in late or o.name in LOADS) for o in map(owner, op.operands)):
                     late.append(op)
                 else:
                     self.k.emit(op)
         return late
 
-    def copy_later(self, iv: Any, slot: Any) -> None:
+    def copy_later(self, iv: Value, slot: Any) -> None:
         later = self.steps.later(iv, self.ahead)
         self.copy(later, slot, None if self.endless else self.steps.inside(later))
 
-    def copy(self, iv: Any, slot: Any, test: Any) -> None:
+    def copy(self, iv: Value, slot: Any, test: Any) -> None:
         """Starts the copies of step `iv` to a slot, where `test` holds, as one group; without a branch, so that the
         code around them can be scheduled between them."""
         saved = dict(self.k.values)
@@ -126,7 +132,7 @@ class LaterTiles:
         """Waits until at most so many groups of copies are under way."""
         ir.Operation.create("nvvm.cp.async.wait.group", attributes={"n": _i32(groups)})
 
-    def loaded(self, iv: Any) -> tuple[list[Any], dict[Any, Any]]:
+    def loaded(self, iv: Value) -> tuple[list[Any], dict[Any, Any]]:
         """Starts the loads of the register-staged tiles of step `iv`, without a branch around them.
 
         Returns what is to be done to what they give, and the values at that step.
@@ -163,6 +169,11 @@ class LaterTiles:
                                     for r2 in op.results for u in r2.uses):
                 out.add(op)
         return out
+
+
+def nothing_known(_: Any) -> Any:
+    """No value of an operation is known ahead."""
+    return None
 
 
 def _wrapped(slot: Any, ahead: int, slots: int) -> Any:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Operation, Value, ir
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.layout.forms import memory_of
 from xcc.passes.gpu.layout.linear import Layout
@@ -50,7 +50,7 @@ class LoadsAhead:
     fenced: bool
 
     @staticmethod
-    def of(k: Any, loop: Any) -> LoadsAhead | None:
+    def of(k: Any, loop: Operation) -> LoadsAhead | None:
         """The tiles that `loop` loads ahead; None where its attributes say that it does not."""
         staged = staged_tiles(k, loop) if STAGES in loop.attributes else []
         if not staged or not all(t.load and t.slots for _, t in staged):
@@ -83,14 +83,14 @@ class LoadsAhead:
         """The byte of shared memory behind all tiles."""
         return max(t.end for _, t in self.staged)
 
-    def check(self, k: Any, loop: Any) -> LoadsAhead:
+    def check(self, k: Any, loop: Operation) -> LoadsAhead:
         """This, or a UserError where it cannot be done."""
         wrong = self._wrong_slots(k, loop) or self.wrong_steps(k, loop, int_attribute(loop, PEELED))
         if wrong:
             raise UserError(f"{loop.location}: the loop's loads cannot run ahead as its attributes say: {wrong}")
         return self
 
-    def wrong_steps(self, k: Any, loop: Any, peeled: int) -> str:
+    def wrong_steps(self, k: Any, loop: Operation, peeled: int) -> str:
         """Why the last `peeled` steps cannot stand behind `loop`; empty where they can."""
         count, unroll = Steps.of(loop).count, int_attribute(loop, UNROLL)
         if count is None and peeled and not adds_alone(loop, len(self.copied)):
@@ -103,7 +103,7 @@ class LoadsAhead:
             return f"{UNROLL} = {unroll} of {left} steps: it must divide them, and LLVM schedule the code"
         return ""
 
-    def _wrong_slots(self, k: Any, loop: Any) -> str:
+    def _wrong_slots(self, k: Any, loop: Operation) -> str:
         tiles = [t for _, t in self.staged]
         slots = {t.slots for t in self.copied}
         if self.running not in (0, 1) or self.running and not runs_on(k, loop, len(tiles)):
@@ -122,14 +122,14 @@ class LoadsAhead:
         return ""
 
 
-def forget(loop: Any) -> None:
+def forget(loop: Operation) -> None:
     """Takes what attributes say of a loop's operands in shared memory away."""
     for op, name in [*((op, STAGED) for op in products(loop)), (loop, STAGES), (loop, IN_FLIGHT)]:
         if name in op.attributes:
             del op.attributes[name]
 
 
-def write_staged(loop: Any, staged: list[tuple[Any, StagedTile]]) -> None:
+def write_staged(loop: Operation, staged: list[tuple[Any, StagedTile]]) -> None:
     """Writes what is known of the operands in shared memory to the contractions of `loop`."""
     left = dict(staged)
     for op in products(loop):
@@ -152,7 +152,7 @@ def _attribute(tile: StagedTile | None) -> Any:
     return ir.DictAttr.get(out)
 
 
-def staged_tiles(k: Any, loop: Any) -> list[tuple[Any, StagedTile]]:
+def staged_tiles(k: Any, loop: Operation) -> list[tuple[Any, StagedTile]]:
     """What is said of the operands of a loop's contractions: those of its steps, then those made before it."""
     block = loop.regions[0].blocks[0]
     own: dict[Any, StagedTile] = {}
@@ -166,7 +166,7 @@ def staged_tiles(k: Any, loop: Any) -> list[tuple[Any, StagedTile]]:
     return [*own.items(), *kept.items()]
 
 
-def _read(k: Any, op: Any, number: int, entry: Any, block: Any) -> StagedTile:
+def _read(k: Any, op: Operation, number: int, entry: Any, block: Block | None) -> StagedTile:
     """The tile of an operand; block: of the loop whose steps load it, None where it is made before."""
     operand, product = op.operands[number], k.product(op)
     maker = owner(operand)
@@ -183,7 +183,7 @@ def _read(k: Any, op: Any, number: int, entry: Any, block: Any) -> StagedTile:
     return StagedTile(value, steps, _memory(k, op, number, value, entry), stored, load=load, **numbers)
 
 
-def _memory(k: Any, op: Any, number: int, value: Any, entry: Any) -> Layout:
+def _memory(k: Any, op: Operation, number: int, value: Value, entry: Any) -> Layout:
     """The memory layout of an operand: any order of its elements, but the instruction's where that reads it there."""
     try:
         memory = memory_of(entry["memory"].value, shape_of(value))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Container
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Operation, Value, ir
 from xcc.passes.gpu.exchange.lane_exchange import lane_exchange
 from xcc.passes.gpu.exchange.shared_memory import TURNS_BYTES
 from xcc.passes.gpu.layout.registers import memory_type
@@ -22,12 +22,12 @@ def exchange_bytes(size: int) -> int:
     return min(size, TURNS_BYTES)
 
 
-def room_inside(k: Any, block: Any, staged: Container[Any]) -> int:
+def room_inside(k: Any, block: Block, staged: Container[Any]) -> int:
     """Bytes for the operations of `block`, where the operands of contractions in `staged` are there already."""
     return max((_needed(k, op, staged) for op in walk(block)), default=0)
 
 
-def _needed(k: Any, op: Any, staged: Container[Any]) -> int:
+def _needed(k: Any, op: Operation, staged: Container[Any]) -> int:
     if op.name == CONVERT and is_vector(op.results[0]) and op.results[0] not in staged:
         source, target = k.layout(op.operands[0]), k.layout(op.results[0])
         return 0 if lane_exchange(source, target) is not None else exchange_bytes(_bytes(op.results[0]))
@@ -43,7 +43,7 @@ def _needed(k: Any, op: Any, staged: Container[Any]) -> int:
     return 0
 
 
-def _bytes(value: Any) -> int:
+def _bytes(value: Value) -> int:
     """Of all elements of a tile in shared memory."""
     if not is_vector(value):
         return 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import arith_d
+from xcc._mlir import Operation, Value, arith_d
 from xcc.passes.gpu.layout.registers import index
 from xcc.passes.gpu.layout.tile_ops import constant
 
@@ -18,7 +18,7 @@ class Steps:
         self.lower, self.upper, self.step = lower, upper, step
 
     @staticmethod
-    def of(loop: Any) -> Steps:
+    def of(loop: Operation) -> Steps:
         """The steps of an scf.for."""
         return Steps(*list(loop.operands)[:3])
 
@@ -38,7 +38,7 @@ class Steps:
         others = arith_d.maxsi(arith_d.subi(arith_d.ceildivui(extent, self.step), index(last)), index(0))
         return arith_d.addi(self.lower, arith_d.muli(others, self.step))
 
-    def later(self, iv: Any, steps: int) -> Any:
+    def later(self, iv: Value, steps: int) -> Any:
         """Where the step that is `steps` behind `iv` begins."""
         if not steps:
             return iv
@@ -48,7 +48,7 @@ class Steps:
         ahead = index(size * steps) if size is not None else arith_d.muli(self.step, index(steps))
         return arith_d.addi(iv, ahead)
 
-    def inside(self, iv: Any) -> Any:
+    def inside(self, iv: Value) -> Any:
         """Whether `iv` is a step of the loop; None when it is known to be."""
         low, high = constant(iv), constant(self.upper)
         if low is not None and high is not None and low < high:

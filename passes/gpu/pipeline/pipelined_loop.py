@@ -22,14 +22,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import arith_d, ir, scf_d
+from xcc._mlir import Operation, Value, arith_d, ir, scf_d
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING
 from xcc.passes.gpu.layout.registers import index
 from xcc.passes.gpu.layout.tile_ops import int_attribute, is_vector
-from xcc.passes.gpu.pipeline.later_tiles import LaterTiles
+from xcc.passes.gpu.pipeline.later_tiles import LaterTiles, nothing_known
 from xcc.passes.gpu.pipeline.loads_ahead import PEELED, UNROLL, LoadsAhead
 from xcc.passes.gpu.pipeline.loop_steps import Steps
+from xcc.passes.gpu.pipeline.whole_steps import WHOLE, WholeSteps
 from xcc.passes.gpu.vendor import warpgroup
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ __all__ = ["PipelinedLoop", "pipelined_loop"]
 
 
 
-def pipelined_loop(k: Any, op: Any, plan: LoadsAhead) -> None:
+def pipelined_loop(k: Any, op: Operation, plan: LoadsAhead) -> None:
     """Emits the loop `op` with its tiles loaded ahead."""
     loop = PipelinedLoop(k, op, plan)
     loop.bind()
@@ -49,12 +50,13 @@ def pipelined_loop(k: Any, op: Any, plan: LoadsAhead) -> None:
 class PipelinedLoop:
     """The loop `op` over `steps`, which loads the `tiles` of later ones."""
 
-    def __init__(self, k: Any, op: Any, plan: LoadsAhead) -> None:
+    def __init__(self, k: Any, op: Operation, plan: LoadsAhead) -> None:
         self.k, self.op, self.plan = k, op, plan
         self.block = op.regions[0].blocks[0]
         self.steps = Steps.of(op)
         self.tiles = LaterTiles(k, self.block, plan, self.steps)
         self.apart = int_attribute(op, PEELED)      # how many of the last steps stand behind the loop
+        self.whole = WholeSteps.of(op) if WHOLE in op.attributes and not plan.held else None
         self.is_last = False    # what is emitted is the last step: nothing is loaded for a step behind it
 
     def emit(self) -> None:
@@ -68,13 +70,7 @@ class PipelinedLoop:
         results = [*self.init, *counters]
         behind = self.steps.before_last(self.apart) if self.apart else self.steps.upper
         if count is None or not self.apart or self.apart < count:
-            loop = self.loop(behind, counters)
-            results = list(loop.operation.results)
-            if k.chip.llvm_schedules:
-                unroll = int_attribute(self.op, UNROLL)
-                how = f"count = {unroll} : i32" if unroll > 1 else "disable = true"
-                loop.operation.attributes["llvm.loop_annotation"] = ir.Attribute.parse(
-                    f"#llvm.loop_annotation<unroll = <{how}>>")
+            results = self.loops(behind, counters)
         for n in range(self.apart):
             k.pieces.start(_share(early, n, self.apart))
             self.is_last = k.holds_nothing = n == self.apart - 1
@@ -97,8 +93,7 @@ class PipelinedLoop:
         early = self.loads_to_start()
         last = max(ahead, self.apart)
         behind = self.steps.before_last(last)
-        loop = self.loop(behind, [rounds.slot])
-        values = list(loop.operation.results)
+        values = self.loops(behind, [rounds.slot])
         self.k.in_flight = True
         for n in range(last):
             self.k.pieces.start(_share(early, n, last))
@@ -121,15 +116,30 @@ class PipelinedLoop:
         lower, upper, step, *self.init = [self.k.get(v) for v in self.op.operands]
         self.steps = self.tiles.steps = Steps(lower, upper, step)
 
-    def loop(self, end: Any, counters: list[Any]) -> Any:
-        """The loop up to `end`, with its code."""
-        loop = scf_d.ForOp(self.steps.lower, end, self.steps.step, [*self.init, *counters])
+    def loops(self, end: Any, counters: list[Any]) -> list[Any]:
+        """The steps up to `end`, those that are whole in a loop of their own; what they give."""
+        carried, begin, tiles = [*self.init, *counters], self.steps.lower, self.tiles
+        if self.whole:
+            middle, endless = self.whole.end(self.k, self.steps, tiles.ahead, end), tiles.endless
+            tiles.known, tiles.endless = partial(self.whole.known, self.k), True
+            carried, begin = self.loop(begin, middle, carried), middle
+            tiles.known, tiles.endless = nothing_known, endless
+        return self.loop(begin, end, carried)
+
+    def loop(self, begin: Any, end: Any, carried: list[Any]) -> list[Any]:
+        """A loop from `begin` to `end`, with the code of a step; what it gives."""
+        loop = scf_d.ForOp(begin, end, self.steps.step, carried)
         arguments = list(loop.body.arguments)
         self.k.in_flight = bool(self.plan.running)
         with ir.InsertionPoint(loop.body):
             scf_d.yield_(self.body(arguments[0], arguments[1:]))
         self.k.in_flight = False
-        return loop
+        if self.k.chip.llvm_schedules:
+            unroll = int_attribute(self.op, UNROLL)
+            how = f"count = {unroll} : i32" if unroll > 1 else "disable = true"
+            loop.operation.attributes["llvm.loop_annotation"] = ir.Attribute.parse(
+                f"#llvm.loop_annotation<unroll = <{how}>>")
+        return list(loop.operation.results)
 
     def finish(self, results: list[Any]) -> None:
         """Hands out what the loop gives; instructions that still run are waited for."""
@@ -156,7 +166,7 @@ class PipelinedLoop:
             raise UserError(f"{self.op.location}: reads behind the loop cannot be loaded in its last steps: {wrong}")
         return loads
 
-    def body(self, iv: Any, carried: list[Any], copy: Callable[[Any], None] | None = None) -> list[Any]:
+    def body(self, iv: Value, carried: list[Any], copy: Callable[[Any], None] | None = None) -> list[Any]:
         """The code of one step; what it yields. copy: starts the copies of what a slot gets that is free now."""
         k, tiles = self.k, self.tiles
         n = len(self.init)
@@ -172,15 +182,20 @@ class PipelinedLoop:
         k.shared.reads = ANYTHING
         skipped = tiles.only_loads()
         for op in self.block.operations:
-            if op.operation.name != "scf.yield" and op.operation not in skipped:
+            if op.operation.name == "scf.yield" or op.operation in skipped:
+                continue
+            value = tiles.known(op.operation)
+            if value is None:
                 k.emit(op.operation)
+            else:
+                k.values[op.operation.results[0]] = value
         k.run_deferred()
         if following is not None:
             tiles.write(following, advanced[-1])
         yielded = list(self.block.operations)[-1].operands
         return [*[k.get(v) for v in yielded], *advanced]
 
-    def next_step(self, iv: Any) -> Any:
+    def next_step(self, iv: Value) -> Any:
         """The step behind `iv`, or `iv` itself, whose tiles are loaded again to no purpose, where it is the last."""
         after = self.steps.later(iv, 1)
         if self.apart:

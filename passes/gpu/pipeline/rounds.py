@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from xcc._mlir import arith_d, gpu_d, ir, scf_d
+from xcc._mlir import Operation, arith_d, gpu_d, ir, scf_d
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.exchange.lane_exchange import lane_exchange
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING, TURNS_BYTES
@@ -35,58 +35,77 @@ PERSISTENT = "xcc.persistent"       # on an scf.forall: how many workgroups comp
 class Rounds:
     """The tiles of one workgroup. `loop` is their loop over k, `slot` where in shared memory a tile's first step is."""
 
-    def __init__(self, k: Any, forall: Any, place: Callable[[Any], None], count: Any) -> None:
+    def __init__(self, k: Any, forall: Operation, place: Callable[[Any], None], count: Any) -> None:
         problem = rounds_problem(k, forall)
         if problem:
             raise UserError(f"{forall.location}: {PERSISTENT} cannot be obeyed: {problem}")
         self.k, self.body, self.place, self.count = k, forall.regions[0].blocks[0], place, count
         [loop] = _loops(self.body)
         self.loop = PipelinedLoop(k, loop, k.plan_of(loop))
-        self.outer = _needed(self.body, loop, self.loop.plan) or []
+        outer = _needed(self.body, loop, self.loop.plan) or []
+        self.moving = _moving(self.body, outer)         # what its copies start from, of each tile
+        self.fixed = [op for op in outer if op not in self.moving]
         self.workers = int_attribute(forall, PERSISTENT)
         self.slot: Any = None
         self.following: tuple[Any, Any] | None = None   # the next tile, and whether there is one
-        self.next: dict[Any, Any] | None = None         # the values that the copies of the next tile start from
+        self.next: list[Any] | None = None              # the next tile's values of `carried`
 
     def emit(self) -> None:
         k, loop = self.k, self.loop
         loop.tiles.prepare()
         loop.tiles.endless = True
         number = gpu_d.block_id(gpu_d.Dimension.x)
-        self.place(number)
+        for op in self.fixed:
+            k.emit(op)
+        first = self._values(number)
         for n in range(loop.tiles.ahead):
-            self._copy(dict(k.values), n, index(n), None)
-        rounds = scf_d.ForOp(number, self.count, index(self.workers), [index(0)])
+            self._copy(first, n, index(n), None)
+        rounds = scf_d.ForOp(number, self.count, index(self.workers), [index(0), *first])
         with ir.InsertionPoint(rounds.body):
-            tile, self.slot = rounds.body.arguments
-            self.place(tile)
+            tile, self.slot, *current = rounds.body.arguments
+            k.values.update(zip(self.carried, current, strict=True))
             after = arith_d.addi(tile, index(self.workers))
-            more = arith_d.cmpi(arith_d.CmpIPredicate.ult, after, self.count)
-            self.following = arith_d.select(more, after, tile), more
+            self.following = after, arith_d.cmpi(arith_d.CmpIPredicate.ult, after, self.count)
             k.shared.reads = ANYTHING
-            k.block(self.body)
+            k.block(self.body, {*self.fixed, *self.moving})
             k.finish()
-            scf_d.yield_([self.slot])
+            assert self.next is not None
+            scf_d.yield_([self.slot, *self.next])
         loop.tiles.wait(0)
 
-    def copy_next(self, step: int, slot: Any) -> None:
-        """Starts the copies of a step of the next tile."""
-        assert self.following is not None
-        tile, more = self.following
-        if self.next is None:
-            saved = dict(self.k.values)
-            self.place(tile)
-            for op in self.outer:
-                self.k.emit(op)
-            self.next, self.k.values = self.k.values, saved
-        self._copy(dict(self.next), step, slot, more)
+    @property
+    def carried(self) -> list[Any]:
+        """The values that differ from tile to tile and are there before its code: coordinates, and what copies start
+        from."""
+        return [*self.body.arguments, *(r for op in self.moving for r in op.results)]
 
-    def _copy(self, values: dict[Any, Any], step: int, slot: Any, test: Any) -> None:
-        """Starts the copies of a step of the tile of `values`, where `test` holds and there is such a step."""
-        saved, self.k.values = self.k.values, values
+    def _values(self, number: Any) -> list[Any]:
+        """Those of tile `number`, computed here."""
+        saved = dict(self.k.values)
+        self.place(number)
+        for op in self.moving:
+            self.k.emit(op)
+        values, self.k.values = [self.k.values[v] for v in self.carried], saved
+        return values
+
+    def copy_next(self, step: int, slot: Any) -> None:
+        """Starts the copies of a step of the next tile, whose values are computed where there is one."""
+        assert self.following is not None
+        after, more = self.following
         if self.next is None:
-            for op in self.outer:
-                self.k.emit(op)
+            current = [self.k.values[v] for v in self.carried]
+            branch = scf_d.IfOp(more, [v.type for v in current], has_else=True)
+            with ir.InsertionPoint(branch.then_block):
+                scf_d.yield_(self._values(after))
+            with ir.InsertionPoint(branch.else_block):
+                scf_d.yield_(current)
+            self.next = list(branch.results)
+        self._copy(self.next, step, slot, more)
+
+    def _copy(self, values: list[Any], step: int, slot: Any, test: Any) -> None:
+        """Starts the copies of a step of the tile of `values`, where `test` holds and there is such a step."""
+        saved = self.k.values
+        self.k.values = saved | dict(zip(self.carried, values, strict=True))
         steps = Steps(*[self.k.get(v) for v in list(self.loop.op.operands)[:3]])
         iv = steps.later(steps.lower, step)
         inside = steps.inside(iv)
@@ -95,7 +114,7 @@ class Rounds:
         self.k.values = saved
 
 
-def rounds_problem(k: TileKernel, forall: Any) -> str:
+def rounds_problem(k: TileKernel, forall: Operation) -> str:
     """Why a workgroup cannot compute several tiles of `forall`, one after the other; empty where it can."""
     body = forall.regions[0].blocks[0]
     loops = _loops(body)
@@ -116,7 +135,7 @@ def _loops(body: Any) -> list[Any]:
     return [op.operation for op in body.operations if op.operation.name == "scf.for"]
 
 
-def _needed(body: Any, loop: Any, plan: LoadsAhead) -> list[Any] | None:
+def _needed(body: Any, loop: Operation, plan: LoadsAhead) -> list[Any] | None:
     """The operations of `body` that the copies of `plan` and the steps of `loop` start from; None where some must not
     be done twice."""
     wanted: set[Any] = set()
@@ -130,6 +149,17 @@ def _needed(body: Any, loop: Any, plan: LoadsAhead) -> list[Any] | None:
         wanted.add(op)
         todo += list(op.operands)
     return [op.operation for op in body.operations if op.operation in wanted]
+
+
+def _moving(body: Any, outer: list[Any]) -> list[Any]:
+    """Those of `outer` that depend on the tile."""
+    known: set[Any] = set(body.arguments)
+    found = []
+    for op in outer:
+        if any(v in known for v in op.operands):
+            known.update(op.results)
+            found.append(op)
+    return found
 
 
 def _exchanged(k: TileKernel, body: Any) -> Iterator[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Operation, Value, ir
 from xcc.passes.gpu.index.index_vectors import gather_run
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, owner, step_of
@@ -20,18 +20,18 @@ PURE = ("arith.", "math.", "affine.apply", "vector.broadcast", "vector.transpose
 LOADS = ("vector.transfer_read", "vector.gather", "memref.load")
 
 
-def products(loop: Any) -> list[Any]:
+def products(loop: Operation) -> list[Any]:
     """The contractions of a loop's body."""
     return [op.operation for op in loop.regions[0].blocks[0].operations if op.operation.name == "vector.contract"]
 
 
-def loads_of_step(value: Any, block: Any) -> list[Any] | None:
+def loads_of_step(value: Value, block: Block) -> list[Any] | None:
     """The operations of a loop's `block` that load `value`; None where they depend on what the loop carries."""
     steps = step_of(value, block, lambda op: op.name.startswith((*PURE, *LOADS)) and not len(op.regions))
     return steps if steps is not None and any(s.name in LOADS for s in steps) else None
 
 
-def may_be_async(k: Any, value: Any, memory: Layout, stored: Any) -> bool:
+def may_be_async(k: Any, value: Value, memory: Layout, stored: Any) -> bool:
     """Whether a tile is one transfer or gather whose accesses have the form of asynchronous copies to `memory`."""
     op, layout = owner(value), k.layout(value)
     if not k.chip.has_async_copies or stored != ir.VectorType(value.type).element_type:
@@ -54,7 +54,7 @@ def may_be_async(k: Any, value: Any, memory: Layout, stored: Any) -> bool:
     return bool(zero) and Transfer.uniform_mask(op, width)
 
 
-def _gather_may(k: Any, op: Any, layout: Layout, memory: Layout, size: int) -> bool:
+def _gather_may(k: Any, op: Operation, layout: Layout, memory: Layout, size: int) -> bool:
     """Whether a gather reads whole runs, zeros where its mask is off."""
     width, run = register_run(layout, gather_run(op, k.chip.vector_bytes))
     if width * size not in (4, 8, 16) or memory.compose(layout).contiguous(width) != (width, run):
@@ -66,14 +66,14 @@ def _gather_may(k: Any, op: Any, layout: Layout, memory: Layout, size: int) -> b
     return bool(fixed.is_splat and fixed.get_splat_value().value == 0)
 
 
-def runs_on(k: Any, loop: Any, staged: int) -> bool:
+def runs_on(k: Any, loop: Operation, staged: int) -> bool:
     """Whether all contractions of a loop are of warpgroups, read `staged` operands in shared memory, which are all they
     have, and only add to what the loop carries."""
     contractions = products(loop)
     return staged == 2 * len(contractions) and all(k.product(op).from_shared and _adds(op) for op in contractions)
 
 
-def adds_alone(loop: Any, copied: int) -> bool:
+def adds_alone(loop: Operation, copied: int) -> bool:
     """Whether a step of a loop changes nothing where its `copied` tiles are zeros: these are all operands of its
     contractions, to whose sums, all that it carries, they are added; nothing else is written."""
     block, contractions = loop.regions[0].blocks[0], products(loop)

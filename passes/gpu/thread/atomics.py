@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from xcc._mlir import arith_d, ir, scf_d
+from xcc._mlir import Operation, Type, Value, arith_d, ir, scf_d
 from xcc.passes.gpu.layout.registers import from_registers, guarded, memory_type, registers_of
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.shared.combining import rmw_kind
@@ -16,7 +16,7 @@ __all__ = ["ATOMIC", "atomic"]
 ATOMIC = "tile.atomic"
 
 
-def atomic(k: Any, op: Any) -> None:
+def atomic(k: Any, op: Operation) -> None:
     """tile.atomic (value, line, mask, places): where several threads hold an element the first one updates it, and
     tells the others what was there where that is asked for."""
     value, line, mask, places = op.operands
@@ -40,12 +40,12 @@ def atomic(k: Any, op: Any) -> None:
         k.values[op.results[0]] = made if first is None else _told(k.shared, made, layout, element)
 
 
-def _update(value: Any, memory: Any, at: Any, kind: Any) -> Any:
+def _update(value: Value, memory: Any, at: Any, kind: Any) -> Any:
     return ir.Operation.create("memref.atomic_rmw", results=[value.type], operands=[value, memory, at],
                                attributes={"kind": kind}).result
 
 
-def _where(condition: Any, element: Any, update: Callable[[], Any]) -> Any:
+def _where(condition: Any, element: Type, update: Callable[[], Any]) -> Any:
     """What the update gives, 0 where the condition is false."""
     branch = scf_d.IfOp(condition, [element], has_else=True)
     with ir.InsertionPoint(branch.then_block):
@@ -55,7 +55,7 @@ def _where(condition: Any, element: Any, update: Callable[[], Any]) -> Any:
     return branch.results[0]
 
 
-def _told(shared: Any, value: Any, layout: Any, element: Any) -> Any:
+def _told(shared: Any, value: Value, layout: Any, element: Type) -> Any:
     """What the first of the threads that hold an element has, in all of them. The tile has one dim."""
     stored = memory_type(element)
     size = layout.shape[0] * element_bytes(stored)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from xcc._mlir import arith_d, ir, math_d, memref_d, scf_d
+from xcc._mlir import Operation, arith_d, ir, math_d, memref_d, scf_d
 from xcc.passes.gpu.layout.linear import Layout, log2
 from xcc.passes.gpu.layout.registers import guarded, index, registers_of
 from xcc.passes.gpu.layout.tile_ops import shape_of
@@ -25,7 +25,7 @@ ACCUMULATE = "tile.accumulate"
 _I = arith_d.CmpIPredicate
 
 
-def accumulated_layout(op: Any, warp: int, warps: int) -> Layout:
+def accumulated_layout(op: Operation, warp: int, warps: int) -> Layout:
     """Rows along lanes, columns along warps; what is left in registers, rows first."""
     rows, columns = shape_of(op.operands[1])
     row_bits = [(1 << b, 0) for b in range(log2(rows))]
@@ -38,7 +38,7 @@ def accumulated_layout(op: Any, warp: int, warps: int) -> Layout:
         "warp": column_bits[:wide] + [none] * max(0, wide - len(column_bits))})
 
 
-def alloc(k: Any, op: Any) -> None:
+def alloc(k: Any, op: Operation) -> None:
     """memref.alloc of shared memory: the workgroup's from here to the kernel's end."""
     kind = ir.MemRefType(op.results[0].type)
     (count,) = kind.shape
@@ -50,7 +50,7 @@ def alloc(k: Any, op: Any) -> None:
 class _Rounds:
     """The code of one register's updates of all lanes of a warp."""
 
-    def __init__(self, k: Any, op: Any) -> None:
+    def __init__(self, k: Any, op: Operation) -> None:
         self.k, self.layout = k, k.layout(op.operands[1])
         self.memory = k.get(op.operands[0])
         self.places, self.updates = (registers_of(k.get(v)) for v in list(op.operands)[1:])
@@ -128,7 +128,7 @@ class _Rounds:
         self.k.code.primitives.lane_barrier()
 
 
-def accumulate(k: Any, op: Any) -> None:
+def accumulate(k: Any, op: Operation) -> None:
     """tile.accumulate"""
     rounds = _Rounds(k, op)
     for register in range(rounds.layout.registers):

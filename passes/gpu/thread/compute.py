@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import arith_d, ir, scf_d, vector_d
+from xcc._mlir import Operation, Type, Value, arith_d, ir, scf_d, vector_d
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.exchange.conversions import convert, shuffle_xor
 from xcc.passes.gpu.layout.contraction import Contraction
@@ -29,7 +29,7 @@ AHEAD, IN_TURN = "ahead", "in_turn"
 MOST_STEPS = 16     # of FMAs along k in one block: LLVM may read the operands of a whole block first
 
 
-def reduction(k: Any, op: Any) -> None:
+def reduction(k: Any, op: Operation) -> None:
     """vector.multi_reduction: registers, then lanes by shuffles, then warps through shared memory."""
     source, acc = op.operands
     layout = k.layout(source)
@@ -54,7 +54,7 @@ def reduction(k: Any, op: Any) -> None:
         k.values[op.results[0]] = combine(value, k.get(acc))
 
 
-def _reduce_registers(value: Any, positions: list[int], combine: Any) -> Any:
+def _reduce_registers(value: Value, positions: list[int], combine: Any) -> Any:
     """Folds the register bits `positions`, the highest first."""
     for b in sorted(positions, reverse=True):
         count = ir.VectorType(value.type).shape[0]
@@ -63,7 +63,7 @@ def _reduce_registers(value: Any, positions: list[int], combine: Any) -> Any:
     return value
 
 
-def _reduce_warps(k: Any, value: Any, kept: Layout, warps: list[int], combine: Any) -> Any:
+def _reduce_warps(k: Any, value: Value, kept: Layout, warps: list[int], combine: Any) -> Any:
     """Partial results of warps, laid side by side along a new dim, are read by all of them and folded."""
     count = 1 << len(warps)
     shape = (*kept.shape, count)
@@ -79,20 +79,21 @@ def _reduce_warps(k: Any, value: Any, kept: Layout, warps: list[int], combine: A
     return _reduce_registers(convert(k.shared, value, held, wanted), list(range(len(warps))), combine)
 
 
-def contract(k: Any, op: Any) -> None:
+def contract(k: Any, op: Operation) -> None:
     """vector.contract: matrix instructions on fragments, or FMAs on register tiles fed from shared memory."""
     plan = k.product(op)
     emit = warpgroup.multiply if plan.from_shared else _multiply_add if plan.instruction is None else _instructions
     k.values[op.results[0]] = emit(k, op, plan)
 
 
-def _instructions(k: Any, op: Any, plan: Contraction) -> Any:
+def _instructions(k: Any, op: Operation, plan: Contraction) -> Any:
     """One matrix instruction for each (m, n, k) tile of a warp."""
     i = plan.instruction
     assert i is not None and i.emit is not None and plan.lhs is not None and plan.rhs is not None
     m, n, kk = plan.m[0], plan.n[0], plan.k[0]
     staged = [k.staged.get(v) for v in list(op.operands)[:2]]
-    values = [None if n < 2 and staged[n] is not None else k.get(v) for n, v in enumerate(list(op.operands)[:3])]
+    values: list[Any] = [None if n < 2 and staged[n] is not None else k.get(v)
+                         for n, v in enumerate(list(op.operands)[:3])]
     layouts = [plan.lhs, plan.rhs, plan.result]
     fragments = plan.fragments()
     for number, tile in enumerate(staged):
@@ -168,7 +169,7 @@ def _one_step(layout: Layout, dim: int, size: int) -> Layout:
     return layout.with_registers([v for v in layout.basis("register") if v[dim] < size])
 
 
-def _multiply_add(k: Any, op: Any, plan: Contraction) -> Any:
+def _multiply_add(k: Any, op: Operation, plan: Contraction) -> Any:
     """Both operands are in shared memory; each k step reads a column and a row into registers."""
     acc = k.get(op.operands[2])
     element = ir.VectorType(acc.type).element_type
@@ -196,7 +197,7 @@ def _multiply_add(k: Any, op: Any, plan: Contraction) -> Any:
     return loop.results[0]
 
 
-def _steps(k: Any, plan: Contraction, sides: list[Any], acc: Any, element: Any, sizes: dict[int, int], first: Any
+def _steps(k: Any, plan: Contraction, sides: list[Any], acc: Any, element: Type, sizes: dict[int, int], first: Any
            ) -> Any:
     """The sum over `sizes` of the k dims, from `first` on (an index value, a multiple of that size; None: 0)."""
     steps: list[dict[int, int]] = [{}]
@@ -215,7 +216,7 @@ def _steps(k: Any, plan: Contraction, sides: list[Any], acc: Any, element: Any, 
     return acc
 
 
-def _in_shared(k: Any, plan: Contraction, operand: int, value: Any, offset: int) -> StagedTile:
+def _in_shared(k: Any, plan: Contraction, operand: int, value: Value, offset: int) -> StagedTile:
     """An operand written to shared memory for this contraction alone."""
     stored = memory_type(ir.VectorType(value.type).element_type)
     memory = operand_memory(plan, operand, k.layout(value), element_bytes(stored))
@@ -247,7 +248,7 @@ class _Side:
             mask |= v
         self.turn = k.code.spread([(first, moved)]), mask
 
-    def at(self, k: Any, step: dict[int, int], element: Any) -> Any:
+    def at(self, k: Any, step: dict[int, int], element: Type) -> Any:
         """The values at one k step, a register for each of the accumulator's registers."""
         plan, tile, last = self.plan, self.tile, self.plan.k[-1]
         inside = step[last] % self.chunk

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import arith_d, gpu_d
+from xcc._mlir import Operation, Value, arith_d, gpu_d
 from xcc.passes.gpu.index.index_values import forall_bounds, kernel_symbols, symbolic_value
 from xcc.passes.gpu.layout.registers import guarded, index
 from xcc.passes.gpu.layout.tile_kernel import TileKernel
@@ -19,7 +19,7 @@ INSTANCES = "xcc.instances"     # on an scf.forall: iterations that a workgroup 
 WHOLE_WORKGROUP = ("memref.alloc", "tile.accumulate", "vector.contract")
 
 
-def instances_problem(k: TileKernel, forall: Any, instances: int) -> str:
+def instances_problem(k: TileKernel, forall: Operation, instances: int) -> str:
     """Why a workgroup cannot compute so many iterations of `forall`, a warp each; empty where it can."""
     whole = {op.name for op in walk(forall.regions[0].blocks[0])}.intersection(WHOLE_WORKGROUP)
     if whole or PERSISTENT in forall.attributes:
@@ -33,7 +33,7 @@ def instances_problem(k: TileKernel, forall: Any, instances: int) -> str:
 class Grid:
     """The iterations of `forall`: numbered from 0 on, the last dim fastest."""
 
-    def __init__(self, k: KernelBuilder, forall: Any) -> None:
+    def __init__(self, k: KernelBuilder, forall: Operation) -> None:
         self.k, self.forall, self.block = k, forall, forall.regions[0].blocks[0]
         symbols = kernel_symbols(k.func)
         self.lower, upper, self.step = forall_bounds(forall)
@@ -89,7 +89,7 @@ class Grid:
             value = c if by == 1 else arith_d.muli(c, self._bound(by))
             self.k.values[arg] = value if lo == 0 else arith_d.addi(value, self._bound(lo))
 
-    def _bound(self, value: Any) -> Any:
+    def _bound(self, value: Value) -> Any:
         return index(value) if isinstance(value, int) else self.k.values[value]
 
     def _trips(self, lower: Any, upper: Any, step: Any) -> Any:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
-from xcc._mlir import ir, scf_d
+from xcc._mlir import Operation, Value, ir, scf_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING, SharedMemory
 from xcc.passes.gpu.exchange.thread_code import ThreadCode
@@ -14,6 +14,7 @@ from xcc.passes.gpu.layout.staged_tile import StagedTile
 from xcc.passes.gpu.layout.tile_kernel import TileKernel
 from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, is_elementwise, is_vector
 from xcc.passes.gpu.memory import gathers, transfers
+from xcc.passes.gpu.memory.lanes import Lanes
 from xcc.passes.gpu.pipeline.exchanges import exchange_of, is_staged
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.pipeline.pipelined_loop import pipelined_loop
@@ -38,7 +39,7 @@ class KernelBuilder(TileKernel):
         values: the per-thread value of each value of the tile program.
     """
 
-    def __init__(self, func: Any, chip: Any, threads: int, entry: Any, instances: int = 1) -> None:
+    def __init__(self, func: Operation, chip: Any, threads: int, entry: Any, instances: int = 1) -> None:
         super().__init__(func, chip, threads)
         self.values: dict[Any, Any] = dict(zip(func.operation.regions[0].blocks[0].arguments, entry.arguments,
                                                strict=True))
@@ -50,6 +51,7 @@ class KernelBuilder(TileKernel):
         self.late: dict[Any, Any] = {}  # values that such contractions still compute, waited for when they are used
         self.holds_nothing = False  # no loads of a later step wait in registers while a loop's step computes
         self.rounds: Rounds | None = None   # the tiles that this workgroup computes one after the other
+        self.lanes = Lanes()
         self.code = ThreadCode(entry, chip, instances)
         self.shared = SharedMemory(self.code, chip.shared_bytes, self.finish)
 
@@ -60,7 +62,7 @@ class KernelBuilder(TileKernel):
 
     # -- values -------------------------------------------------------------------------------------------------
 
-    def get(self, value: Any) -> Any:
+    def get(self, value: Value) -> Any:
         """The per-thread value of a value of the tile program."""
         if value in self.late:
             self.finish()
@@ -74,7 +76,7 @@ class KernelBuilder(TileKernel):
             self.values[value] = warpgroup.wait([running])[0]
         self.late.clear()
 
-    def type_of(self, value: Any) -> Any:
+    def type_of(self, value: Value) -> Any:
         """The type of a value's per-thread form."""
         return register_vector(self.layout(value).registers, ir.VectorType(value.type).element_type) \
             if is_vector(value) else value.type
@@ -86,12 +88,13 @@ class KernelBuilder(TileKernel):
 
     # -- operations ---------------------------------------------------------------------------------------------
 
-    def block(self, block: Any) -> None:
+    def block(self, block: Any, done: Container[Any] = ()) -> None:
+        """The operations of a block, but for those that are `done`."""
         for op in block.operations:
-            if op.operation.name not in FORALL_END:
+            if op.operation.name not in FORALL_END and op.operation not in done:
                 self.emit(op.operation)
 
-    def emit(self, op: Any) -> None:
+    def emit(self, op: Operation) -> None:
         """Emits the per-thread form of one operation of the tile program."""
         if len(op.regions):
             self.run_deferred()
@@ -105,13 +108,15 @@ class KernelBuilder(TileKernel):
         elif op.name == "arith.constant" and is_vector(op.results[0]):
             positions.constant(self, op)
         elif not self.loops and any(is_vector(v) for v in [*op.operands, *op.results]):
+            if op.name == "arith.cmpi" and positions.bounded(self, op):
+                return
             if not is_elementwise(op):
                 raise CompilerBug(f"{op.name} has no distribution to threads")
             self.elementwise(op)
         else:
             self.scalar(op)
 
-    def scalar(self, op: Any) -> None:
+    def scalar(self, op: Operation) -> None:
         """Copies an operation on uniform values, with its regions."""
         copy = ir.Operation.create(op.name, results=[r.type for r in op.results],
                                    operands=[self.get(v) for v in op.operands],
@@ -129,7 +134,7 @@ class KernelBuilder(TileKernel):
         if len(op.regions):
             self.shared.keep_reads()
 
-    def elementwise(self, op: Any) -> None:
+    def elementwise(self, op: Operation) -> None:
         """`op` on the thread's registers of its operands, which have the layout of its results."""
         operands = [self.get(v) for v in op.operands]
         copy = ir.Operation.create(op.name, results=[self.type_of(r) for r in op.results], operands=operands,
@@ -138,12 +143,12 @@ class KernelBuilder(TileKernel):
             self.values[old] = new
 
     @staticmethod
-    def elementwise_of(op: Any, operands: list[Any], registers: int) -> Any:
+    def elementwise_of(op: Operation, operands: list[Any], registers: int) -> Any:
         """`op`, which has one result, on vectors of some of its registers."""
         kind = register_vector(registers, ir.VectorType(op.results[0].type).element_type)
         return ir.Operation.create(op.name, results=[kind], operands=operands, attributes=attributes_of(op)).result
 
-    def plan_of(self, loop: Any) -> LoadsAhead | None:
+    def plan_of(self, loop: Operation) -> LoadsAhead | None:
         """What the scf.for `loop` keeps in shared memory."""
         if loop not in self.pipelined:
             plan = LoadsAhead.of(self, loop)
@@ -153,7 +158,7 @@ class KernelBuilder(TileKernel):
     def barrier(self, _: Any) -> None:
         self.code.memory_barrier()
 
-    def for_loop(self, op: Any) -> None:
+    def for_loop(self, op: Operation) -> None:
         if self.rounds is not None and op == self.rounds.loop.op:
             return self.rounds.loop.emit_round(self.rounds)
         plan = self.plan_of(op)
@@ -172,7 +177,7 @@ class KernelBuilder(TileKernel):
             self.values[a] = b
         return None
 
-    def while_loop(self, op: Any) -> None:
+    def while_loop(self, op: Operation) -> None:
         copy = ir.Operation.create("scf.while", results=[self.type_of(r) for r in op.results],
                                    operands=[self.get(v) for v in op.operands], regions=2)
         for old_region, new_region in zip(op.regions, copy.regions, strict=True):
@@ -187,7 +192,7 @@ class KernelBuilder(TileKernel):
         for a, b in zip(op.results, copy.results, strict=True):
             self.values[a] = b
 
-    def branch(self, op: Any) -> None:
+    def branch(self, op: Operation) -> None:
         copy = ir.Operation.create("scf.if", results=[self.type_of(r) for r in op.results],
                                    operands=[self.get(op.operands[0])], regions=2)
         for old_region, new_region in zip(op.regions, copy.regions, strict=True):
@@ -199,7 +204,7 @@ class KernelBuilder(TileKernel):
         for old, new in zip(op.results, copy.results, strict=True):
             self.values[old] = new
 
-    def convert(self, op: Any) -> None:
+    def convert(self, op: Operation) -> None:
         """The operand in another layout."""
         result = op.results[0]
         if result in self.staged:
@@ -212,7 +217,7 @@ class KernelBuilder(TileKernel):
             op, source, target, self.shared.limit - self.shared.reserved).emit(self.shared, value, source, target)
 
 
-def attributes_of(op: Any) -> dict[str, Any]:
+def attributes_of(op: Operation) -> dict[str, Any]:
     """The attributes of `op` but for its layout, and that it is computed in pieces."""
     return {name: op.attributes[name] for name in op.attributes if name not in (LAYOUT, IN_PIECES)}
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, Value, ir
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import from_registers, registers_of, select_registers
@@ -40,7 +40,7 @@ class Pieces:
         self.early: dict[Any, dict[int, Any]] = {}      # by transfer_read: registers that are loaded already
         self.sources: dict[Any, dict[tuple[int, ...], int]] = {}    # registers by position of broadcasts' operands
 
-    def defer(self, op: Any) -> bool:
+    def defer(self, op: Operation) -> bool:
         """Keeps `op` back where it is computed in pieces, as its stores take it."""
         if PREFETCH in op.attributes and op not in self.early:
             raise UserError(f"{op.location}: {PREFETCH} cannot be obeyed: there is no pipelined loop ahead of the read")
@@ -50,7 +50,7 @@ class Pieces:
         self.waiting[op.results[0]] = op
         return True
 
-    def _check(self, op: Any) -> None:
+    def _check(self, op: Operation) -> None:
         """A UserError where `op` cannot be computed in pieces."""
         results = [r for r in op.results if is_vector(r)]
         known = op.name in (READ, SPREAD) or is_elementwise(op)
@@ -62,13 +62,13 @@ class Pieces:
             raise UserError(f"{op.location}: {op.name} cannot be computed in pieces, as {IN_PIECES} says: reads, "
                             "broadcasts and elementwise operations can, with no barrier behind them")
 
-    def stores(self, value: Any) -> bool:
+    def stores(self, value: Value) -> bool:
         """Whether all that `value` is for are stores that take it piece by piece."""
         return not has_copies(self.k.layout(value)) and all(
             PIECES in user.attributes and number == 0 or IN_PIECES in user.attributes
             for user, number in ((u.owner.operation, u.operand_number) for u in value.uses))
 
-    def get(self, value: Any, registers: list[int]) -> Any:
+    def get(self, value: Value, registers: list[int]) -> Any:
         """These registers of `value`, in this order."""
         op = self.waiting.get(value)
         if op is None:
@@ -86,7 +86,7 @@ class Pieces:
                                                        len(registers))
         return self.made[key]
 
-    def _source(self, op: Any, register: int) -> int:
+    def _source(self, op: Operation, register: int) -> int:
         """The register of a broadcast's operand that one of its result is a copy of."""
         if op not in self.sources:
             layout = self.k.layout(op.operands[0])
@@ -96,7 +96,7 @@ class Pieces:
         return self.sources[op][tuple(0 if s == 1 else c for s, c in
                                       zip(shape, position[len(position) - len(shape):], strict=True))]
 
-    def load_ahead(self, value: Any, registers: list[int]) -> None:
+    def load_ahead(self, value: Value, registers: list[int]) -> None:
         """Starts the loads of what these registers of `value` are computed from."""
         op = self.waiting.get(value)
         if op is None:
@@ -109,7 +109,7 @@ class Pieces:
         for v in op.operands:
             self.load_ahead(v, registers)
 
-    def loads_behind(self, loop: Any) -> tuple[int, list[tuple[Any, list[int]]]]:
+    def loads_behind(self, loop: Operation) -> tuple[int, list[tuple[Any, list[int]]]]:
         """In how many of its last steps `loop` loads what is read behind it: accesses (transfer_read, registers)."""
         operations = [op.operation for op in loop.block.operations]
         reads = [op for op in operations[operations.index(loop) + 1:] if PREFETCH in op.attributes]
@@ -126,7 +126,7 @@ class Pieces:
         for op, group in loads:
             self.early.setdefault(op, {}).update(self._access(op, group))
 
-    def _load(self, op: Any, registers: list[int]) -> Any:
+    def _load(self, op: Operation, registers: list[int]) -> Any:
         """The registers of a transfer_read: every access that holds one of them."""
         wanted = set(registers)
         found = dict(self.early.get(op, {}))
@@ -135,19 +135,19 @@ class Pieces:
                 found.update(self._access(op, group))
         return from_registers([found[r] for r in registers])
 
-    def _transfer(self, op: Any) -> Transfer:
+    def _transfer(self, op: Operation) -> Transfer:
         if op not in self.transfers:
             self.transfers[op] = Transfer.of(self.k, op)
         return self.transfers[op]
 
-    def _access(self, op: Any, group: list[int]) -> dict[int, Any]:
+    def _access(self, op: Operation, group: list[int]) -> dict[int, Any]:
         """What one access of a transfer_read gives, by register."""
         transfer = self._transfer(op)
         padding = self.k.get(op.operands[1 + len(transfer.access.sizes)])
         piece = transfer.load(group, ir.VectorType(op.results[0].type).element_type, padding)
         return dict(zip(group, registers_of(piece), strict=True))
 
-    def batches(self, store: Any, value: Any, groups: list[list[int]]) -> Iterator[list[list[int]]]:
+    def batches(self, store: Any, value: Value, groups: list[list[int]]) -> Iterator[list[list[int]]]:
         """Groups of registers of `value` that `store` stores together, in batches of the registers of a piece.
 
         What a batch loads was asked for a few batches before.
@@ -168,7 +168,7 @@ def has_copies(layout: Layout) -> bool:
     return bool(layout.copies("lane") or layout.copies("warp"))
 
 
-def barrier_behind(op: Any) -> bool:
+def barrier_behind(op: Operation) -> bool:
     """Whether others may write, behind a barrier of the block, what `op` reads."""
     behind = False
     for other in op.block.operations:

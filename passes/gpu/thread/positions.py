@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import arith_d, ir, vector_d
+from xcc._mlir import Operation, arith_d, ir, vector_d
 from xcc.diagnostics import CompilerBug
+from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
+from xcc.passes.gpu.index.index_vectors import line_below
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import from_registers, index, register_vector, registers_of, select_registers
-from xcc.passes.gpu.layout.tile_ops import is_vector
+from xcc.passes.gpu.layout.tile_ops import is_vector, shape_of
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-__all__ = ["broadcast", "constant", "mask", "reshape", "step", "transpose"]
+__all__ = ["bounded", "broadcast", "constant", "mask", "reshape", "step", "transpose"]
 
 
 Position = tuple[int, ...]
@@ -23,7 +26,7 @@ Position = tuple[int, ...]
 
 def _view(select: Callable[[Any, Layout, Layout, Position], Position]) -> Callable[[KernelBuilder, Any], None]:
     """A handler of an op that renames positions: `select(op, source's layout, result's, position in the result)`."""
-    def handle(k: KernelBuilder, op: Any) -> None:
+    def handle(k: KernelBuilder, op: Operation) -> None:
         source = op.operands[0]
         target = k.layout(op.results[0])
         if not is_vector(source):
@@ -36,47 +39,77 @@ def _view(select: Callable[[Any, Layout, Layout, Position], Position]) -> Callab
     return handle
 
 
-def _broadcast_position(op: Any, source: Layout, target: Layout, position: Position) -> Position:
+def _broadcast_position(op: Operation, source: Layout, target: Layout, position: Position) -> Position:
     del op
     lead = len(target.shape) - len(source.shape)
     return tuple(0 if s == 1 else c for s, c in zip(source.shape, position[lead:], strict=True))
 
 
-def _transpose_position(op: Any, source: Layout, target: Layout, position: Position) -> Position:
+def _transpose_position(op: Operation, source: Layout, target: Layout, position: Position) -> Position:
     del source, target
     order = list(op.attributes["permutation"])
     return tuple(position[order.index(d)] for d in range(len(order)))
 
 
-def _reshape_position(op: Any, source: Layout, target: Layout, position: Position) -> Position:
+def _reshape_position(op: Operation, source: Layout, target: Layout, position: Position) -> Position:
     del op
     return source.unflatten(target.flatten(position))
 
 
-def step(k: KernelBuilder, op: Any) -> None:
+def step(k: KernelBuilder, op: Operation) -> None:
     """vector.step: the coordinates themselves."""
     layout = k.layout(op.results[0])
     k.values[op.results[0]] = from_registers([k.code.coordinate(layout, r, 0) for r in range(layout.registers)])
 
 
-def mask(k: KernelBuilder, op: Any) -> None:
+def mask(k: KernelBuilder, op: Operation) -> None:
     """create_mask and constant_mask: one comparison for each coordinate that differs, joined."""
     layout = k.layout(op.results[0])
     if op.name == "vector.create_mask":
         bounds = [k.get(v) for v in op.operands]
     else:
         bounds = [index(n) for n in op.attributes["mask_dim_sizes"]]
+    runs = [_run(layout, d, divisor(v) if op.name == "vector.create_mask" else 1) for d, v in
+            enumerate(op.operands if op.name == "vector.create_mask" else bounds)]
     tests: dict[tuple[int, int], Any] = {}
     out = []
     for r in range(layout.registers):
         joined = None
         for d, bound in enumerate(bounds):
-            key = (d, layout.at(register=r)[d])
+            key = (d, layout.at(register=r)[d] // runs[d])
             if key not in tests:
                 tests[key] = arith_d.cmpi(arith_d.CmpIPredicate.slt, k.code.coordinate(layout, r, d), bound)
             joined = tests[key] if joined is None else arith_d.andi(joined, tests[key])
         out.append(joined)
     k.values[op.results[0]] = from_registers(out)
+
+
+def _run(layout: Layout, dim: int, factor: int) -> int:
+    """How many neighbours along `dim`, all in one thread, are on one side of each multiple of `factor`."""
+    run = factor & -factor
+    moving = [v[dim] for name in ("lane", "warp") for v in layout.basis(name) if v[dim]]
+    return min([run, *(v & -v for v in moving)])
+
+
+def bounded(k: KernelBuilder, op: Any) -> bool:
+    """arith.cmpi of positions, 0, 1, ... behind a scalar, and a bound: one comparison for neighbours of a thread that
+    are on one side of whatever the bound is. False where `op` is something else."""
+    found = line_below(op)
+    dims = [d for d, n in enumerate(shape_of(op.results[0])) if n > 1] if found is not None else []
+    if found is None or len(dims) != 1:
+        return False
+    (dim,), (start, bound) = dims, found
+    layout = k.layout(op.results[0])
+    run = _run(layout, dim, math.gcd(divisor(bound), MAX_DIVISOR if start is None else divisor(start)))
+    limit = k.get(bound) if start is None else arith_d.subi(k.get(bound), k.get(start))
+    tests: dict[int, Any] = {}
+    for r in range(layout.registers):
+        tests.setdefault(layout.at(register=r)[dim] // run, r)
+    made = {at: arith_d.cmpi(arith_d.CmpIPredicate.slt, k.code.coordinate(layout, r, dim), limit)
+            for at, r in tests.items()}
+    k.values[op.results[0]] = from_registers([made[layout.at(register=r)[dim] // run]
+                                              for r in range(layout.registers)])
+    return True
 
 
 def constant(k: KernelBuilder, op: Any) -> None:
@@ -104,7 +137,7 @@ reshape = _view(_reshape_position)
 transpose = _view(_transpose_position)
 
 
-def extract(k: KernelBuilder, op: Any) -> None:
+def extract(k: KernelBuilder, op: Operation) -> None:
     """vector.extract of the one element of a tile, which every thread has."""
     if is_vector(op.results[0]) or prod(ir.VectorType(op.operands[0].type).shape) != 1:
         raise CompilerBug("vector.extract of one element of many has no distribution to threads")

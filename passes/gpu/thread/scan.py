@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Operation, Type, arith_d, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.exchange.conversions import convert, shuffle_xor
 from xcc.passes.gpu.layout.forms import blocked
@@ -113,7 +113,7 @@ class _Scan:
                 self.totals[g] = self.add(self.totals[g], total)
 
 
-def _neutral(kind: str, element: Any) -> Any:
+def _neutral(kind: str, element: Type) -> Any:
     """What leaves others as they are, as a scalar."""
     name = kind.split("<")[1].split(">")[0]
     if isinstance(element, ir.FloatType):
@@ -124,7 +124,7 @@ def _neutral(kind: str, element: Any) -> Any:
     return arith_d.constant(element, ir.IntegerAttr.get(element, whole[name]))
 
 
-def scan(k: Any, op: Any) -> None:
+def scan(k: Any, op: Operation) -> None:
     """vector.scan: the tile's running values and the totals, both with the initial value."""
     source, initial = op.operands
     layout, dim = k.layout(source), int(ir.IntegerAttr(op.attributes["reduction_dim"]).value)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.gpu.exchange.conversions import convert
 from xcc.passes.gpu.layout.forms import blocked
 from xcc.passes.gpu.layout.linear import Layout, log2
@@ -31,7 +31,7 @@ _I = arith_d.CmpIPredicate
 _INPUTS = ("register", "lane", "warp")
 
 
-def sorted_layout(value: Any, threads: int, warp: int, vector_bytes: int) -> Layout:
+def sorted_layout(value: Value, threads: int, warp: int, vector_bytes: int) -> Layout:
     """The layout in which a sort leaves its result `value`: whole words of neighbours."""
     shape = shape_of(value)
     each = max(1, shape[0] * shape[1] // threads)
@@ -160,7 +160,7 @@ def _widened(layout: Layout) -> Layout:
     return Layout.make(layout.shape, bases)
 
 
-def sort(k: Any, op: Any) -> None:
+def sort(k: Any, op: Operation) -> None:
     """tile.sort"""
     state = _Sort(k, [registers_of(k.get(v)) for v in op.operands], k.layout(op.operands[0]))
     kept = log2(shape_of(op.results[0])[1])

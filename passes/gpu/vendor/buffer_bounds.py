@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.gpu.index.address import LIMIT, Address, lane_terms, linear_terms, same_in_workgroup
 from xcc.passes.gpu.index.upper_bounds import largest
 from xcc.passes.gpu.layout.tile_ops import constant, owner
@@ -66,7 +66,7 @@ def _row_bytes(rows: Any, row: int) -> Any:
     return _scalar(arith_d.muli(arith_d.maxsi(count, arith_d.constant(i32, 0)), arith_d.constant(i32, row)))
 
 
-def _scalar(value: Any) -> Any:
+def _scalar(value: Value) -> Any:
     """`value`, which is the same in all lanes, where LLVM took the vector unit for any of it."""
     return ir.Operation.create("rocdl.readfirstlane", results=[value.type], operands=[value]).result
 
@@ -102,7 +102,7 @@ def _conjunction(conditions: list[Any]) -> Any:
     return total
 
 
-def _is_less(op: Any, *predicates: int) -> bool:
+def _is_less(op: Operation, *predicates: int) -> bool:
     return op is not None and op.name == "arith.cmpi" and op.attributes["predicate"].value in predicates
 
 
@@ -116,7 +116,7 @@ def _always(condition: Any, known: dict[Any, Any]) -> bool:
     return most is not None and limit is not None and most < limit
 
 
-def _most_rows(value: Any) -> int | None:
+def _most_rows(value: Value) -> int | None:
     """An upper bound of the limit `value`: it is a constant, or the size of a tile, min(start + size, end) - start."""
     while owner(value) is not None and owner(value).name == "arith.index_cast":
         value = owner(value).operands[0]

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Value, ir
 from xcc.passes.gpu.layout.fragments import MatrixInstruction
 from xcc.passes.gpu.layout.linear import Layout, log2
 
@@ -58,7 +58,7 @@ def _wmma_layouts(whole_rows: bool, parts: int) -> tuple[Layout, Layout, Layout]
 def _operation(name: str, m: int, n: int, k: int, **more: Any) -> Callable[[Any, Any, Any], Any]:
     """Builds the amdgpu op; one-element operands are passed as scalars."""
     def emit(a: Any, b: Any, c: Any) -> Any:
-        def scalar(value: Any) -> Any:
+        def scalar(value: Value) -> Any:
             if ir.VectorType(value.type).shape[0] > 1:
                 return value
             return ir.Operation.create("vector.extract", results=[ir.VectorType(value.type).element_type],

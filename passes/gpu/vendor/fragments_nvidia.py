@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import ir, vector_d
+from xcc._mlir import Value, ir, vector_d
 from xcc.passes.gpu.layout.fragments import MatrixInstruction
 from xcc.passes.gpu.layout.linear import Layout, log2
 
@@ -37,7 +37,7 @@ _C = Layout.make((16, 8), {"register": [(0, 1), (8, 0)], "lane": [(0, 2), (0, 4)
 
 def _emit_mma(m: int, n: int, k: int, per: int) -> Any:
     def emit(a: Any, b: Any, c: Any) -> Any:
-        def shaped(v: Any) -> Any:
+        def shaped(v: Value) -> Any:
             t = ir.VectorType(v.type)
             inner = per if v is not c else 2
             return vector_d.shape_cast(ir.VectorType.get([t.shape[0] // inner, inner], t.element_type), v)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from xcc._mlir import ir, vector_d
+from xcc._mlir import Type, ir, vector_d
 from xcc.passes.gpu.layout.linear import Layout, log2
 
 __all__ = ["MatrixLoad", "loads_matrices", "matrix_load"]
@@ -46,7 +46,7 @@ class MatrixLoad:
         """Cycles of a warp: one to issue each load, one a tile, more where rows share banks."""
         return len(self.groups) * (1 + self.tiles * (1 + self.addresses.bank_conflicts(ROW // self.size, self.size)))
 
-    def emit(self, code: Any, buffer: Any, element: Any, start: Any = None, fixed: int = 0) -> Any:
+    def emit(self, code: Any, buffer: Any, element: Type, start: Any = None, fixed: int = 0) -> Any:
         """The register vector; `fixed` is XORed into all offsets, then `start` is added."""
         out: list[Any] = [None] * sum(len(g) for g in self.groups)
         i32, held = ir.IntegerType.get_signless(32), WORD // self.size

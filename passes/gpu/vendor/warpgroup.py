@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xcc._mlir import arith_d, gpu_d, ir
+from xcc._mlir import Operation, Value, arith_d, gpu_d, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.contraction import Contraction, column_bits
 from xcc.passes.gpu.layout.linear import Layout, log2
@@ -125,7 +125,7 @@ class _Operand:
             "steps": ir.DenseI64ArrayAttr.get([self.offset(self.k, s) for s in range(0, depth, step)])})
 
 
-def multiply(k: Any, op: Any, plan: Contraction) -> Any:
+def multiply(k: Any, op: Operation, plan: Contraction) -> Any:
     """The accumulators after a contraction; in a loop that lets instructions run on, before they are finished."""
     i = plan.instruction
     assert i is not None
@@ -159,7 +159,7 @@ def multiply(k: Any, op: Any, plan: Contraction) -> Any:
     return acc[0] if len(acc) == 1 else from_registers([s for part in acc for s in registers_of(part)])
 
 
-def _held(plan: Contraction, value: Any, position: tuple[int, ...]) -> Any:
+def _held(plan: Contraction, value: Value, position: tuple[int, ...]) -> Any:
     """The registers of A for the accumulators at `position` of the result, a step along k after the other."""
     i, layout = plan.instruction, plan.lhs
     assert i is not None and layout is not None
@@ -188,7 +188,7 @@ def fence_writes() -> None:
         "space": ir.Attribute.parse("#nvvm.shared_space<cta>")})
 
 
-def _in_shared(k: Any, op: Any, plan: Contraction, numbers: list[int]) -> list[StagedTile]:
+def _in_shared(k: Any, op: Operation, plan: Contraction, numbers: list[int]) -> list[StagedTile]:
     """Operands written to shared memory for this contraction alone."""
     k.shared.begin()
     tiles = []

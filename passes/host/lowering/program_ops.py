@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Module, Operation, ir
 from xcc.diagnostics import UserError
 from xcc.runtime.program import (
     BindSymbol,
@@ -52,7 +52,7 @@ OF_PROGRAM = ("symbols", "bounds", "equal")
 """Fields of a program that are attributes of its function."""
 
 
-def write_program(main: Any, program: Program) -> None:
+def write_program(main: Operation, program: Program) -> None:
     """Puts `program` in the place of the function `main`."""
     with main.location:
         function = _create("func.func", (), (), {"sym_name": main.attributes["sym_name"]}, 1, ir.InsertionPoint(main))
@@ -86,7 +86,7 @@ def _create(name: str, types: Sequence[Any], operands: Sequence[Any], attributes
 class _Writer:
     """Ops in the order of a program; `values` are its buffers."""
 
-    def __init__(self, block: Any) -> None:
+    def __init__(self, block: Block) -> None:
         self.values: list[Any] = []
         self.at = ir.InsertionPoint(block)
         self.elements: dict[str, Any] = {}
@@ -107,11 +107,11 @@ class _Writer:
         op = _create("host.buffer", [ir.MemRefType.get(shape, self.elements[b.dtype])], base, attributes, 0, self.at)
         self.values.append(op.results[0])
 
-    def create(self, name: str, buffers: Sequence[int], block: Any, attributes: Mapping[str, Any] = {},
+    def create(self, name: str, buffers: Sequence[int], block: Block, attributes: Mapping[str, Any] = {},
                regions: int = 0) -> Any:
         return _create(name, (), [self.values[b] for b in buffers], attributes, regions, ir.InsertionPoint(block))
 
-    def statements(self, body: Iterable[Any], block: Any) -> None:
+    def statements(self, body: Iterable[Any], block: Block) -> None:
         for s in body:
             cls = type(s)
             numbers = [n for f in REFERENCES.get(cls, ()) for n in _numbers(getattr(s, f))]
@@ -139,7 +139,7 @@ def _attribute(value: Any) -> Any:
     return ir.ArrayAttr.get([_attribute(v) for v in value])
 
 
-def read_program(module: Any) -> Program:
+def read_program(module: Module) -> Program:
     """The host program that @main of `module` is; UserError, with its op's location, where something is wrong."""
     functions = [op.operation for op in module.body if op.operation.name == "func.func"]
     if len(functions) != 1 or any(not o.operation.name.startswith("host.") for o in _ops(functions[0])[:-1]):
@@ -148,14 +148,14 @@ def read_program(module: Any) -> Program:
         return _Reader(functions[0]).program()
 
 
-def _ops(op: Any, region: int = 0) -> list[Any]:
+def _ops(op: Operation, region: int = 0) -> list[Any]:
     return [o.operation for block in op.regions[region].blocks for o in block.operations]
 
 
 class _Reader:
     """A program's function as the data that ``to_json`` gives."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Operation) -> None:
         self.function = function
         self.buffers: dict[Any, int] = {}
         self.places: dict[str, Any] = {}
@@ -187,12 +187,12 @@ class _Reader:
             op = self.places.get(found[0] if found else "", self.function)
             raise UserError(f"{op.location}: {op.name}: {e.message}") from None
 
-    def _add(self, data: list[Any], where: str, op: Any, record: Mapping[str, Any]) -> None:
+    def _add(self, data: list[Any], where: str, op: Operation, record: Mapping[str, Any]) -> None:
         if where:
             self.places[f"{where}[{len(data)}]"] = op
         data.append(record)
 
-    def _buffer(self, op: Any) -> dict[str, Any]:
+    def _buffer(self, op: Operation) -> dict[str, Any]:
         t = ir.MemRefType(op.results[0].type)
         return {"shape": list(t.shape), "dtype": str(t.element_type), "base": (*self._operands(op), -1)[0],
                 **_fields(op)}
@@ -211,11 +211,11 @@ class _Reader:
                 self._statements(_ops(op, n), record[name], "")
             self._add(data, where, op, record)
 
-    def _operands(self, op: Any) -> list[int]:
+    def _operands(self, op: Operation) -> list[int]:
         return [self.buffers[v] for v in op.operands]
 
 
-def _fields(op: Any) -> dict[str, Any]:
+def _fields(op: Operation) -> dict[str, Any]:
     return {name: _data(attribute) for name, attribute in op.attributes.items()}
 
 

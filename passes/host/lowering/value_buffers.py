@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Block, Operation, Value, owner_op
 from xcc.dialects import xt
 from xcc.passes.host.placement.block_memory import BlockMemory
 from xcc.passes.host.placement.places import OWN, Place
@@ -29,7 +30,7 @@ class ValueBuffers:
         self.places: dict[Any, Place] = {}
         self.targets: dict[Any, Mapping[int, int]] = {}
 
-    def begin(self, block: Any, targets: Mapping[int, int], replaced: Mapping[int, Any]) -> None:
+    def begin(self, block: Block, targets: Mapping[int, int], replaced: Mapping[int, Any]) -> None:
         """Reads where the results of `block` lie. `targets`: the buffers of the block's own results, by number;
         `replaced`: the arguments of the block that lie there already."""
         self.places |= BlockMemory(block).checked_places({n: replaced.get(n) for n in targets})
@@ -41,9 +42,9 @@ class ValueBuffers:
         self.buffers.append(Buffer(kind, t.shape, t.dtype, name, base, offset))
         return len(self.buffers) - 1
 
-    def target(self, value: Any) -> int:
+    def target(self, value: Value) -> int:
         """The buffer that the result `value` is written to, as its place says."""
-        op, place = value.owner.operation, self.places.get(value, OWN)
+        op, place = owner_op(value), self.places.get(value, OWN)
         if place.kind == "own":
             self.buffer_of[value] = self.new(value, "temp")
         elif place.kind == "operand":
@@ -54,7 +55,7 @@ class ValueBuffers:
             self.buffer_of[value] = base if same else self.new(value, "alias", base=base)
         return self.buffer_of[value]
 
-    def held(self, op: Any, count: int) -> tuple[list[Statement], list[int]]:
+    def held(self, op: Operation, count: int) -> tuple[list[Statement], list[int]]:
         """The buffers of the first results of `op`, which hold the operands of these numbers when it begins, and the
         copies where they lie elsewhere."""
         out: list[Statement] = []
@@ -97,5 +98,5 @@ class ValueBuffers:
         return buffer
 
 
-def dtype_of(value: Any) -> str:
+def dtype_of(value: Value) -> str:
     return str(xt.element_type_of(value))

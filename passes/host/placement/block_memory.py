@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from xcc._mlir import Operation, Value, owner_op
 from xcc.diagnostics import UserError
 from xcc.passes.host.placement.places import (
     AT_LOAD,
@@ -25,7 +26,7 @@ __all__ = ["BlockMemory"]
 class BlockMemory(MemoryUses):
     """The uses of memory in `block`. A *chain* of a result is what lies where it does, and becomes it."""
 
-    def makes(self, value: Any) -> bool:
+    def makes(self, value: Value) -> bool:
         """Whether an op of the block itself writes `value`, in each run, to a buffer of its own."""
         op = self.maker(value)
         return op is not None and short_name(op) not in ("weight", "constant") and AT_LOAD not in op.attributes
@@ -49,12 +50,12 @@ class BlockMemory(MemoryUses):
                     self._check_operand(op, number, places[v].number)
         return places
 
-    def _chain(self, value: Any, number: int, argument: Any, places: Mapping[Any, Place]) -> list[Any]:
+    def _chain(self, value: Value, number: int, argument: Any, places: Mapping[Any, Place]) -> list[Any]:
         """The values that lie where result `number` of the block does, the last one, `value`, first."""
         found, here, value = [], Place("result", number), view_root(value)
         while places.get(value) == here:
             found.append(value)
-            op = value.owner.operation
+            op = owner_op(value)
             roots = {k: view_root(op.operands[k]) for k in overwritable(op, list(op.results).index(value))}
             before = [k for k, v in roots.items() if places.get(v) == here or (argument is not None and v == argument)]
             if len(before) > 1 or any(not self.end_at(op.operands[k], op, k) for k in before) \
@@ -65,7 +66,7 @@ class BlockMemory(MemoryUses):
             value = roots[before[0]]
         return found
 
-    def _check_operand(self, op: Any, result: int, number: int) -> None:
+    def _check_operand(self, op: Operation, result: int, number: int) -> None:
         if number not in overwritable(op, result):
             raise UserError(f"{op.location}: {PLACES} cannot be obeyed: {op.name} may not write result {result} to the "
                             f"memory of its operand {number}")

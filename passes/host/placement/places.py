@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Module, Operation, ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.passes.walk import ops_where
@@ -47,7 +47,7 @@ class Place(NamedTuple):
 OWN = Place("own")
 
 
-def main_of(module: Any) -> Any:
+def main_of(module: Module) -> Any:
     """The function of `module` that is no kernel."""
     found = [op.operation for op in module.body
              if op.operation.name == "func.func" and "xt.kernel" not in op.attributes]
@@ -56,17 +56,17 @@ def main_of(module: Any) -> Any:
     return found[0]
 
 
-def terminator(block: Any) -> list[Any]:
+def terminator(block: Block) -> list[Any]:
     """What `block` returns or yields."""
     return list(block.operations[len(block.operations) - 1].operation.operands)
 
 
-def has_places(op: Any) -> bool:
+def has_places(op: Operation) -> bool:
     """Whether `op` writes its results in each run."""
     return short_name(op) not in WITHOUT and AT_LOAD not in op.attributes
 
 
-def places_of(op: Any) -> list[Place]:
+def places_of(op: Operation) -> list[Place]:
     """A place for each result of `op`, its own memory where nothing is said; UserError where the attribute is wrong."""
     if PLACES not in op.attributes:
         return [OWN] * len(op.results)
@@ -82,11 +82,11 @@ def _list(attribute: Any) -> Iterable[Any]:
     return attribute if isinstance(attribute, ir.ArrayAttr) else ()
 
 
-def set_places(op: Any, places: Sequence[Place]) -> None:
+def set_places(op: Operation, places: Sequence[Place]) -> None:
     op.attributes[PLACES] = ir.ArrayAttr.get([ir.StringAttr.get(str(p)) for p in places])
 
 
-def overwritable(op: Any, result: int) -> list[int]:
+def overwritable(op: Operation, result: int) -> list[int]:
     """The operands of `op` whose memory this result may have: each element is read before it is written."""
     if short_name(op) != "dispatch":
         carried = len(xt.grouped_operands(op)[0]) if short_name(op) in ("scan", "while") else 0
@@ -97,7 +97,7 @@ def overwritable(op: Any, result: int) -> list[int]:
     return [a for a, r in zip(numbers[::2], numbers[1::2], strict=True) if r == result]
 
 
-def note_shares(module: Any, shares: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+def note_shares(module: Module, shares: Mapping[str, Sequence[tuple[int, int]]]) -> None:
     """Sets ``host.shares`` of the dispatches of `module` to the pairs of their kernels."""
     with module.context:
         for op in ops_where(module, lambda op: op.name == "xtv.dispatch"):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from math import gcd
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Attribute, Value, ir
 from xcc.symbolic import Dim
 
 __all__ = ["ATOM_OPS", "ScalarBuilder"]
@@ -65,7 +65,7 @@ class ScalarBuilder:
         return found if found is not None else self.remember(key, self.op(name, result, operands, **attributes))
 
     # constants live at the top of the function
-    def constant(self, attr: Any, type_: Any) -> Any:
+    def constant(self, attr: Attribute, type_: Any) -> Any:
         key = (str(attr), str(type_))
         if key not in self.constants:
             with ir.InsertionPoint.at_block_begin(self.entry):
@@ -81,7 +81,7 @@ class ScalarBuilder:
         return self.constant(ir.DenseElementsAttr.get_splat(t, scalar), t)
 
     # index arithmetic, folding constants
-    def as_int(self, v: Any) -> Int | None:
+    def as_int(self, v: Value) -> Int | None:
         owner = v.owner
         if isinstance(owner, ir.Block) or owner.name != "arith.constant":
             return None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Type, Value, ir
 from xcc.passes.linalg.build.scalar_builder import ATOM_OPS, ScalarBuilder
 from xcc.passes.linalg.build.tile_values import Axis, Flat, Ix, V
 from xcc.symbolic import Dim
@@ -91,7 +91,7 @@ class Builder(ScalarBuilder):
             return self.ix_vector("arith.divui", base, by), Ix(rest.base, rest.const, a.coefs)
         return self.ix_vector("arith.divui", a, by), self.ix_vector("arith.remui", a, by)
 
-    def ix_of(self, value: Any) -> Ix:
+    def ix_of(self, value: Value) -> Ix:
         n = self.as_int(value)
         return Ix(const=n) if n is not None else Ix(base=value)
 
@@ -191,7 +191,7 @@ class Builder(ScalarBuilder):
             value = self.pure("vector.broadcast", full, [value])
         return V(value, axes)
 
-    def elementwise(self, name: str, element: Any, operands: Sequence[V], attributes: dict[str, Any]) -> V:
+    def elementwise(self, name: str, element: Type, operands: Sequence[V], attributes: dict[str, Any]) -> V:
         """A scalar op applied to tile values."""
         values = self.align(operands) if operands else []
         axes = values[0].axes if values else ()

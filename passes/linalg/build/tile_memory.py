@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from xcc._mlir import ir, vector_d
+from xcc._mlir import Module, Type, Value, ir, vector_d
 from xcc.passes.linalg.build.buffers import LINE_BYTES, Views, memref_type, merged, plain, prefetch, storage_type
 from xcc.passes.linalg.build.tile_builder import Builder
-from xcc.passes.linalg.build.tile_values import Axis, Ix, V
+from xcc.passes.linalg.build.tile_values import REDUCTION_ORDER, Axis, Ix, V
 from xcc.passes.linalg.kernel.kernel import Tensor
+from xcc.passes.shared.attributes import INSIDE
 from xcc.passes.shared.values import scalar_attr
 from xcc.symbolic import Dim
 
@@ -25,7 +26,7 @@ _LESS, _GREATER = 2, 4      # arith.cmpi's slt and sgt
 class Memory:
     """Loads from and stores to the memrefs of a kernel's arguments and constant tables."""
 
-    def __init__(self, builder: Builder, module: Any, access: str) -> None:
+    def __init__(self, builder: Builder, module: Module, access: str) -> None:
         self.b = builder
         self.views = Views(builder)
         self.module = module
@@ -33,7 +34,7 @@ class Memory:
         self.buffers: dict[Tensor, Any] = {}
         self.moved: dict[Tensor, tuple[Any, tuple[Any, ...]]] = {}      # copies of a part, and where the part begins
 
-    def bind(self, t: Tensor, memref: Any) -> None:
+    def bind(self, t: Tensor, memref: Value) -> None:
         self.buffers[t] = memref
 
     def _buffer(self, t: Tensor) -> Any:
@@ -62,14 +63,16 @@ class Memory:
             return self.b.op("memref.get_global", kind, [], name=ir.FlatSymbolRefAttr.get(name))
 
     # reading -----------------------------------------------------------------------------------------------------
-    def load(self, t: Tensor, indices: Sequence[Ix], guard: V | None = None) -> V:
-        """The tile of a buffer at `indices`; lanes past an axis's limit, and a gather's outside `guard`, read as 0."""
+    def load(self, t: Tensor, indices: Sequence[Ix], guard: V | None = None, inside: bool = False) -> V:
+        """The tile of a buffer at `indices`; lanes past an axis's limit, and a gather's outside `guard`, read as 0.
+        inside: the indices of all of a gather's lanes lie in memory; what lanes past a limit of the tile read is
+        anything then."""
         if t in self.moved:
             memref, begin = self.moved[t]
             indices = [Ix(self.b.sub(self.b.scalar(i), at), 0, i.coefs) for i, at in zip(indices, begin, strict=True)]
             v = self._load_stored(memref, replace(t, dims=tuple(ir.MemRefType(memref.type).shape)), indices, guard)
         else:
-            v = self._load_stored(self._buffer(t), t, indices, guard)
+            v = self._load_stored(self._buffer(t), t, indices, guard, inside)
         if storage_type(t.element) != t.element:
             return self.b.elementwise("arith.trunci", t.element, [v], {})
         return v
@@ -79,7 +82,7 @@ class Memory:
         memref = self._buffer(t)
         return self.views.flat(memref, t.dims, ir.MemRefType(memref.type).element_type)
 
-    def load_from(self, memref: Any, indices: Sequence[Ix]) -> V:
+    def load_from(self, memref: Value, indices: Sequence[Ix]) -> V:
         """The tile of a result's buffer, read back as it was stored."""
         return self._transfer(memref, indices, ir.MemRefType(memref.type).element_type)
 
@@ -87,7 +90,7 @@ class Memory:
         """Whether a read of `t` at `indices` is by index vectors."""
         return self.access == "gather" and any(i.axes for i in indices) and not plain(merged(t.dims, indices))
 
-    def _load_stored(self, memref: Any, t: Tensor, indices: Sequence[Ix], guard: V | None) -> V:
+    def _load_stored(self, memref: Value, t: Tensor, indices: Sequence[Ix], guard: V | None, inside: bool = False) -> V:
         element = ir.MemRefType(memref.type).element_type
         if plain(merged(t.dims, indices)):
             memref, t, indices = self.views.flattened(memref, t, indices)
@@ -106,9 +109,9 @@ class Memory:
             rows = self._rows(memref, t, indices, element)
             if rows is not None:
                 return rows
-        return self._gather(memref, t, indices, element, guard)
+        return self._gather(memref, t, indices, element, guard, inside)
 
-    def _transfer(self, memref: Any, indices: Sequence[Ix], element: Any) -> V:
+    def _transfer(self, memref: Value, indices: Sequence[Ix], element: Type) -> V:
         axes = tuple(i.coefs[0][0] for i in indices if i.coefs)
         dims = [d for d, i in enumerate(indices) if i.coefs]
         shape = ir.VectorType.get([a.size for a in axes], element)
@@ -120,7 +123,7 @@ class Memory:
             ir.ArrayAttr.get([ir.BoolAttr.get(True)] * len(axes)), mask=None if mask is None else mask.value)
         return V(read.result, axes)
 
-    def _strided(self, memref: Any, t: Tensor, indices: Sequence[Ix], axes: tuple[Axis, ...], element: Any) -> V:
+    def _strided(self, memref: Value, t: Tensor, indices: Sequence[Ix], axes: tuple[Axis, ...], element: Type) -> V:
         """An affine walk: a view with one dim an axis, read whole."""
         steps: dict[Axis, Dim] = dict.fromkeys(axes, 0)
         for i, s in zip(indices, self.views.strides(t), strict=True):
@@ -131,7 +134,7 @@ class Memory:
         zero = [Ix(coefs=((a, 1),)) for a in axes]
         return self._transfer(view, zero, element)
 
-    def _rows(self, memref: Any, t: Tensor, indices: Sequence[Ix], element: Any) -> V | None:
+    def _rows(self, memref: Value, t: Tensor, indices: Sequence[Ix], element: Type) -> V | None:
         """Contiguous in the last dim, anything in the others: one 1-D read a row. None when it does not fit."""
         last = indices[-1]
         if last.vec is not None or len(last.coefs) != 1 or last.coefs[0][1] != 1:
@@ -158,7 +161,7 @@ class Memory:
                             static_position=ir.DenseI64ArrayAttr.get(position))
         return V(out, (*rows, lane))
 
-    def _clamped(self, memref: Any, t: Tensor, indices: Sequence[Ix], element: Any) -> V | None:
+    def _clamped(self, memref: Value, t: Tensor, indices: Sequence[Ix], element: Type) -> V | None:
         """A walk along the last dim that is clamped to [low, high]: a masked read, the end's element elsewhere."""
         assert indices[-1].walk is not None
         walk, low, high = indices[-1].walk
@@ -191,21 +194,25 @@ class Memory:
         return self.b.pure("arith.cmpi", bits, [lanes.value, self.b.broadcast(V(bound), lanes.axes).value],
                            predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate))
 
-    def _gather(self, memref: Any, t: Tensor, indices: Sequence[Ix], element: Any, guard: V | None) -> V:
+    def _gather(self, memref: Value, t: Tensor, indices: Sequence[Ix], element: Type, guard: V | None,
+                inside: bool) -> V:
         index = self.b.vector(self.views.flat_index(t, indices))
         if guard is not None:
             index = self.b.align([index, guard])[0]
         shape = [a.size for a in index.axes]
         flat = self.views.flat(memref, t.dims, element)
-        mask = self.b.mask(index.axes)
+        limited = tuple(a for a in index.axes if a.limit is not None and (a.order >= REDUCTION_ORDER or not inside))
+        mask = self.b.mask(index.axes) if limited else None
         if guard is not None:
-            inside = self.b.broadcast(guard, index.axes)
-            mask = inside if mask is None else self.b.elementwise("arith.andi", self.b.i1, [inside, mask], {})
+            chosen = self.b.broadcast(guard, index.axes)
+            mask = chosen if mask is None else self.b.elementwise("arith.andi", self.b.i1, [chosen, mask], {})
         ones = ir.IntegerAttr.get(self.b.i1, 1)
         lanes = self.b.splat(ones, shape) if mask is None else mask.value
         kind = ir.VectorType.get(shape, element)
         value = self.b.op("vector.gather", kind,
                           [flat, self.b.int(0), index.value, lanes, self.b.splat(scalar_attr(element, 0), shape)])
+        if inside:
+            value.owner.attributes[INSIDE] = ir.UnitAttr.get()
         return V(value, index.axes)
 
     def prefetch(self, t: Tensor, outer: Sequence[Any], lane: Ix) -> None:
@@ -227,7 +234,7 @@ class Memory:
             prefetch(flat, [self.b.add(start, self.b.int(n))])
 
     # writing -----------------------------------------------------------------------------------------------------
-    def store(self, t: Tensor, memref: Any, value: V, indices: Sequence[Ix], stream: bool = False) -> None:
+    def store(self, t: Tensor, memref: Value, value: V, indices: Sequence[Ix], stream: bool = False) -> None:
         """Writes a tile; every index is a scalar or one axis by ones. `stream`: past the caches."""
         element = storage_type(t.element)
         if element != t.element:

@@ -10,9 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from xcc._mlir import Value
 from xcc.symbolic import Dim
 
-__all__ = ["Axis", "Flat", "Ix", "V"]
+__all__ = ["REDUCTION_ORDER", "Axis", "Flat", "Ix", "V"]
+
+REDUCTION_ORDER = 1000
+"""The order of a reduction's first axis: behind those of results."""
 
 
 @dataclass(eq=False)
@@ -28,7 +32,7 @@ class Axis:
 class V:
     """An SSA value whose vector dims are `axes` (none: a scalar)."""
 
-    value: Any
+    value: Value
     axes: tuple[Axis, ...] = ()
 
 

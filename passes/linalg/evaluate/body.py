@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, Value, ir, owner_op
 from xcc.passes.linalg.build.tile_values import Ix, V
 from xcc.passes.linalg.evaluate.pieces import Within, one_piece
 from xcc.passes.linalg.kernel.kernel import Op, Tensor
@@ -54,25 +54,25 @@ class Body:
             self._values[v] = self._evaluated(v)
         return self._values[v]
 
-    def _evaluated(self, v: Any) -> V | Ix:
+    def _evaluated(self, v: Value) -> V | Ix:
         owner = v.owner
         if isinstance(owner, ir.Block):
             return self._argument(v) if owner == self.op.block else self._outer(v)
         return self._result(owner, v) if owner.operation.block == self.op.block else self._outer(v)
 
-    def _argument(self, v: Any) -> V | Ix:
+    def _argument(self, v: Value) -> V | Ix:
         """An element of an input."""
-        t, access = self.op.inputs[v.arg_number]
+        t, access = self.op.inputs[ir.BlockArgument(v).arg_number]
         tile = self.ev.tile(t, [self.b.access(e, self.env) for e in access])
         return self._as_index(tile) if isinstance(v.type, ir.IndexType) else tile
 
-    def _outer(self, v: Any) -> V | Ix:
+    def _outer(self, v: Value) -> V | Ix:
         """A value defined outside the body: a symbol, a constant, index arithmetic on them."""
         for name, symbol in self.ev.kernel.symbols.items():
             if v == symbol:
                 return self.b.ix_of(self.b.symbols[name])
-        owner = v.owner
-        if not isinstance(owner, ir.Block) and owner.name == "arith.constant":
+        owner = owner_op(v)
+        if owner.name == "arith.constant":
             constant = V(self.b.constant(owner.attributes["value"], v.type))
             return self.b.ix_of(constant.value) if isinstance(v.type, ir.IndexType) else constant
         if isinstance(v.type, ir.IndexType):
@@ -81,7 +81,7 @@ class Body:
         operands_v = [self._as_value(self._outer(x)) for x in owner.operands]
         return self.b.elementwise(owner.name, v.type, operands_v, attributes_of(owner))
 
-    def _result(self, owner: Any, v: Any) -> V | Ix:
+    def _result(self, owner: Operation, v: Value) -> V | Ix:
         """What an op of the body gives."""
         name = owner.name
         if name == "linalg.index":
@@ -105,12 +105,12 @@ class Body:
             return self._index_op(name, [self._as_index(x) for x in operands])
         return self.b.elementwise(name, v.type, [self._as_value(x) for x in operands], attributes_of(owner))
 
-    def _places(self, t: Tensor, read: Any) -> list[Ix]:
+    def _places(self, t: Tensor, read: Operation) -> list[Ix]:
         """Where in `t` a tensor.extract reads."""
         indices = [self._as_index(self._get(x)) for x in list(read.operands)[1:]]
         return [indices[group[0]] for group in t.groups]
 
-    def _guarded_read(self, owner: Any) -> V | None:
+    def _guarded_read(self, owner: Operation) -> V | None:
         """select(test, element of an argument, 0): a gather of the elements that pass the test alone."""
         read, other = owner.operands[1].owner, owner.operands[2].owner
         if isinstance(read, ir.Block) or isinstance(other, ir.Block) or read.name != "tensor.extract" \
@@ -122,7 +122,9 @@ class Body:
         indices = self._places(t, read)
         if not self.ev.memory.gathers(t, indices):
             return None
-        return self.ev.memory.load(t, indices, self.value(owner.operands[0]))
+        inside = t not in self.ev.memory.moved and _of_places(owner.operands[0]) and all(
+            a.limit is None or _clamped_to(i, size) for i, size in zip(indices, t.dims, strict=True) for a in i.axes)
+        return self.ev.memory.load(t, indices, self.value(owner.operands[0]), inside)
 
     def _index_op(self, name: str, operands: Sequence[Ix]) -> Ix:
         a, b = operands
@@ -146,6 +148,41 @@ class Body:
         return x if isinstance(x, V) else self.b.vector(x)
 
 
-def attributes_of(op: Any) -> dict[str, Any]:
+def _of_places(v: Any) -> bool:
+    """Whether a value of a body is made of places and sizes alone, not of data."""
+    owner = v.owner
+    if isinstance(owner, ir.Block):
+        return isinstance(v.type, ir.IndexType)
+    return owner.name in ("linalg.index", "tensor.dim") or owner.name.startswith("arith.") \
+        and all(_of_places(x) for x in owner.operands)
+
+
+def _clamped_to(i: Ix, size: Any) -> bool:
+    """Whether an index is max(min(walk, last), first) with numbers that lie in a dim of `size`."""
+    v = i.vec.value if i.vec is not None else None
+    bounds = []
+    for name in ("arith.maxsi", "arith.minsi"):
+        if v is None or isinstance(v.owner, ir.Block) or v.owner.name != name:
+            return False
+        v, bound = v.owner.operands
+        bounds.append(_number(bound))
+    first, last = bounds
+    return isinstance(size, int) and first is not None and last is not None and 0 <= first <= last < size
+
+
+def _number(v: Any) -> int | None:
+    """The number in all lanes of an index vector."""
+    owner = v.owner
+    if isinstance(owner, ir.Block):
+        return None
+    if owner.name == "vector.broadcast":
+        return _number(owner.operands[0])
+    attribute = owner.attributes["value"] if owner.name == "arith.constant" else None
+    if isinstance(attribute, ir.DenseElementsAttr):
+        attribute = ir.DenseElementsAttr(attribute).get_splat_value() if attribute.is_splat else None
+    return ir.IntegerAttr(attribute).value if isinstance(attribute, ir.IntegerAttr) else None
+
+
+def attributes_of(op: Operation) -> dict[str, Any]:
     """Every attribute of an op, by name."""
     return dict(op.attributes.items())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xcc import symbolic
 from xcc.passes.linalg.build.buffers import LINE_BYTES, prefetch
 from xcc.passes.linalg.build.tile_values import Ix
+from xcc.passes.linalg.kernel.domain import element_bytes
 from xcc.passes.linalg.kernel.kernel import Access, Op, Tensor
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def fetch_ahead(ev: Evaluator, op: Op, env: dict[str, Ix], shares: int) -> None:
     shift = b.int(shares.bit_length() - 1)
     share = b.pure("arith.shrui", b.index, [b.add(b.mul(tile, b.dim(part)), step), shift])
     address = b.add(b.add(start, b.dim(panel)), share)
-    line = LINE_BYTES * 8 // t.element.width
+    line = LINE_BYTES // element_bytes(t.element)
     read = prod(axis.size for i in indices[1:] for axis in i.axes)
     for n in range(max(1, read // shares // line)):
         prefetch(ev.memory.flat_argument(t), [b.add(address, b.int(n * line))], locality=SECOND_CACHE)

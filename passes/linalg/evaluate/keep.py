@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Value, ir
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.build.buffers import memref_type, storage_type
 from xcc.passes.linalg.build.tile_builder import Builder
@@ -39,7 +39,7 @@ class Part:
     t: Tensor
     dims: tuple[int, ...]
     stored: Tensor
-    memref: Any
+    memref: Value
     origin: tuple[Ix, ...]
     ends: dict[int, Any]
 

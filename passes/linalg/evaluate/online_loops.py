@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xcc import symbolic
-from xcc._mlir import arith_d, ir, scf_d
-from xcc.passes.linalg.build.tile_values import Axis, Ix, V
+from xcc._mlir import Value, arith_d, ir, scf_d
+from xcc.passes.linalg.build.tile_values import REDUCTION_ORDER, Axis, Ix, V
 from xcc.passes.linalg.evaluate.body import Body
 from xcc.passes.linalg.evaluate.online_powers import Powers
-from xcc.passes.linalg.evaluate.reduction import REDUCTION_ORDER, Reduction
+from xcc.passes.linalg.evaluate.reduction import Reduction
 from xcc.passes.linalg.kernel.kernel import Access, Op, Tensor
 from xcc.passes.linalg.kernel.online import OnlineGroup, OnlineSum, Read, hidden, last_visible, multiple, visible_keys
 from xcc.passes.linalg.kernel.reduction_body import product_operands
@@ -136,14 +136,14 @@ class OnlineLoop:
         """Where the result of `s` is wanted."""
         return [self.wanted[s.op][str(o)] for o in s.op.outs[0]]
 
-    def _key_axis(self, iv: Any) -> Axis:
+    def _key_axis(self, iv: Value) -> Axis:
         size = self.g.maximum.loops[self.g.loop]
         whole = isinstance(size, int) and size % self.lanes == 0
         limit = None if whole else self.b.binary("arith.minsi", self.b.int(self.lanes), self.b.sub(self.end, iv))
         return Axis(self.lanes, REDUCTION_ORDER + 100, limit)
 
     # -- what is reduced ------------------------------------------------------------------------------------------
-    def _scaled(self, t: Tensor, access: Access, env: dict[str, Ix], iv: Any) -> tuple[V, float]:
+    def _scaled(self, t: Tensor, access: Access, env: dict[str, Ix], iv: Value) -> tuple[V, float]:
         """(y, c) with t[access] = y * c at the keys of the step at `iv`, for a constant c > 0."""
         product = multiple(t, access) if self.element == ir.F32Type.get() else None
         if product is not None:
@@ -160,7 +160,7 @@ class OnlineLoop:
             return self.where(None, y, lambda: self.ev.tile(test[0], [self.b.access(e, env) for e in test[1]])), factor
         return self.where(self._some_hidden(row, iv), y, lambda: self._seen(row, env[f"i{self.g.loop}"])), factor
 
-    def _some_hidden(self, last: Ix, iv: Any) -> Any:
+    def _some_hidden(self, last: Ix, iv: Value) -> Any:
         """Whether a row does not see all keys of this step, where it sees those up to `last`."""
         b = self.b
         least = b.add(b.scalar(last), b.int(sum((a.size - 1) * c for a, c in last.coefs if c < 0)))

@@ -8,9 +8,8 @@ that what the rounding loses is a factor of all its sums.
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Type, ir
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import V
 
@@ -20,7 +19,7 @@ __all__ = ["Powers"]
 class Powers:
     """Builds exponentials of values of type `element`."""
 
-    def __init__(self, b: Builder, element: Any) -> None:
+    def __init__(self, b: Builder, element: Type) -> None:
         self.b, self.element = b, element
 
     def power(self, x: V, top: V, factor: float) -> V:

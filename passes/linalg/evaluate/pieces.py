@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Value, arith_d, ir
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import Ix, V
 from xcc.passes.linalg.kernel.domain import Domain
@@ -189,7 +189,7 @@ def _walked(index: Any) -> int | None:
     return None if owner is None or owner.name != "linalg.index" else int(owner.attributes["dim"].value)
 
 
-def _owner(v: Any) -> Any:
+def _owner(v: Value) -> Any:
     """The op that makes `v`; None for an argument of a block."""
     return None if isinstance(v.owner, ir.Block) else v.owner
 

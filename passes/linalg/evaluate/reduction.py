@@ -7,9 +7,9 @@ from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from xcc import symbolic
-from xcc._mlir import ir, scf_d
+from xcc._mlir import Value, ir, scf_d
 from xcc.passes.linalg.build.tile_builder import Builder
-from xcc.passes.linalg.build.tile_values import Axis, Ix, V
+from xcc.passes.linalg.build.tile_values import REDUCTION_ORDER, Axis, Ix, V
 from xcc.passes.linalg.evaluate.depth_blocks import prior_lines, with_prior
 from xcc.passes.linalg.evaluate.reduction_step import Step
 from xcc.passes.linalg.kernel.kernel import Op
@@ -18,11 +18,9 @@ from xcc.passes.linalg.kernel.reduction_body import KINDS, combiner, loops_of, p
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 
-__all__ = ["REDUCTION_ORDER", "Reduction"]
+__all__ = ["Reduction"]
 
 LINE = 16           # steps in f32 of a cache line
-REDUCTION_ORDER = 1000
-"""The order of a reduction's first axis: behind those of results."""
 
 
 class Reduction:
@@ -143,7 +141,7 @@ class Reduction:
 
     def _walk(self, p: int, end: Any) -> Callable[[Any], Ix]:
         """The index of loop p at a loop variable: a fresh axis, limited by `end` when given."""
-        def at(iv: Any) -> Ix:
+        def at(iv: Value) -> Ix:
             n = self.axes[p].size
             limit = None
             if end is not None:

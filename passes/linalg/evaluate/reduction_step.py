@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import ir
+from xcc._mlir import Value, ir
 from xcc.passes.linalg.build.tile_values import Axis, Ix, V
 from xcc.passes.linalg.evaluate.body import Body
 from xcc.passes.linalg.evaluate.fetch_ahead import fetch_ahead
@@ -138,7 +138,7 @@ class Step:
         while not isinstance(source.owner, ir.Block) and source.owner.name in ("arith.extf", "arith.truncf"):
             source = source.owner.operands[0]
         if not limited or source in self.ev.zero_past_limits \
-                or v.value.owner.name in ("vector.transfer_read", "vector.gather"):  # masked lanes are 0
+                or _is_read(v.value):       # masked lanes are 0
             return v
         mask = self.b.mask(limited)
         assert mask is not None
@@ -146,6 +146,10 @@ class Step:
         zero = self.b.splat(scalar_attr(element, 0), [a.size for a in v.axes])
         lanes = self.b.broadcast(mask, v.axes)
         return V(self.b.op("arith.select", v.value.type, [lanes.value, v.value, zero]), v.axes)
+
+
+def _is_read(value: Value) -> bool:
+    return not isinstance(value.owner, ir.Block) and value.owner.name in ("vector.transfer_read", "vector.gather")
 
 
 def _is_fill(v: V) -> bool:

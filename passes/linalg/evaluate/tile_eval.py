@@ -17,13 +17,13 @@ from xcc import symbolic
 from xcc._mlir import ir
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_memory import Memory
-from xcc.passes.linalg.build.tile_values import Axis, Ix, V
+from xcc.passes.linalg.build.tile_values import REDUCTION_ORDER, Axis, Ix, V
 from xcc.passes.linalg.evaluate.body import Body
 from xcc.passes.linalg.evaluate.depth_blocks import DepthBlock
 from xcc.passes.linalg.evaluate.keep import Part
 from xcc.passes.linalg.evaluate.online_loops import OnlineLoops
 from xcc.passes.linalg.evaluate.parking import Parking
-from xcc.passes.linalg.evaluate.reduction import REDUCTION_ORDER, Reduction
+from xcc.passes.linalg.evaluate.reduction import Reduction
 from xcc.passes.linalg.evaluate.row_parts import RowParts
 from xcc.passes.linalg.evaluate.staged_rows import StagedRows
 from xcc.passes.linalg.kernel.domain import domain

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Type, ir
 from xcc.passes.linalg.kernel.kernel import Access, Kernel, Op, Tensor, loop
 from xcc.passes.linalg.kernel.reduction_body import product_operands
 from xcc.symbolic import Dim
@@ -83,7 +83,7 @@ def _inside(access: Access) -> bool:
     return any(name.startswith("r") for e in access for name in symbolic.symbols_of(e))
 
 
-def element_bytes(element: Any) -> int:
+def element_bytes(element: Type) -> int:
     """Bytes of one element in memory: 8 of an index, 1 of what is less than a byte."""
     width = 64 if isinstance(element, ir.IndexType) else element.width
     return max(1, int(width) // 8)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Attribute, Operation, Type, Value
 from xcc.diagnostics import CompilerBug
 from xcc.symbolic import Dim
 
@@ -25,9 +26,9 @@ class Tensor:
     dims are those after normalisation; `groups[j]` lists the original dims that make dim j.
     """
 
-    value: Any
+    value: Value | None
     dims: tuple[Dim, ...]
-    element: Any
+    element: Type
     arg: int = -1
     producer: Op | None = None
     index: int = 0
@@ -69,7 +70,7 @@ class Border:
 
     low: tuple[int, ...]
     high: tuple[int, ...]
-    value: Any
+    value: Attribute
     dims: tuple[Dim, ...]
 
     @property
@@ -93,7 +94,7 @@ class Kernel:
     results: list[Tensor]
     ops: list[Op]
     symbols: dict[str, Any]
-    function: Any
+    function: Operation
     by_value: dict[Any, Tensor] = field(default_factory=dict)
     borders: list[Border | None] = field(default_factory=list)
 

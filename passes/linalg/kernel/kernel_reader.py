@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Operation, Value, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.linalg.kernel.kernel import Border, Kernel, Op, Tensor, bare_loop, loop
 from xcc.passes.linalg.kernel.merge_dims import drop_units, merge_dims
@@ -54,12 +54,7 @@ def read(function: Any) -> Kernel:
             case "tensor.pad":
                 padded[op.results[0]] = _read_pad(op, kernel)
             case "func.return":
-                for v in op.operands:
-                    if v not in tensors and v in fills:
-                        raise CompilerBug(f"kernel {name} returns a bare fill")
-                made = [padded.get(v, (v, None)) for v in op.operands]
-                kernel.results = [tensors[v] for v, _ in made]
-                kernel.borders = [border for _, border in made]
+                _read_return(op, kernel, fills, padded)
             case n if n.startswith("arith."):
                 pass
             case n:
@@ -71,11 +66,20 @@ def read(function: Any) -> Kernel:
     return kernel
 
 
+def _read_return(op: Operation, kernel: Kernel, fills: dict[Any, Any], padded: dict[Any, tuple[Any, Border]]) -> None:
+    for v in op.operands:
+        if v not in kernel.by_value and v in fills:
+            raise CompilerBug(f"kernel {kernel.name} returns a bare fill")
+    made = [padded.get(v, (v, None)) for v in op.operands]
+    kernel.results = [kernel.by_value[v] for v, _ in made]
+    kernel.borders = [border for _, border in made]
+
+
 def _dims(attr: Any) -> tuple[Dim, ...]:
     return tuple(a.value if isinstance(a, ir.IntegerAttr) else symbolic.parse(a.value) for a in attr)
 
 
-def _read_generic(op: Any, kernel: Kernel, sizes: dict[Any, tuple[Dim, ...]], fills: dict[Any, Any]) -> None:
+def _read_generic(op: Operation, kernel: Kernel, sizes: dict[Any, tuple[Dim, ...]], fills: dict[Any, Any]) -> None:
     maps = [a.value for a in op.attributes["indexing_maps"]]
     n_inputs = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))[0]
     accesses = [tuple(_affine_to_dim(e) for e in m.results) for m in maps]
@@ -106,7 +110,7 @@ def _read_generic(op: Any, kernel: Kernel, sizes: dict[Any, tuple[Dim, ...]], fi
     kernel.ops.append(model)
 
 
-def _read_pad(op: Any, kernel: Kernel) -> tuple[Any, Border]:
+def _read_pad(op: Operation, kernel: Kernel) -> tuple[Any, Border]:
     """The value that a tensor.pad stores, and its border."""
     low, high = (tuple(ir.DenseI64ArrayAttr(op.attributes[side])) for side in ("static_low", "static_high"))
     source = op.operands[0]
@@ -138,7 +142,7 @@ def _infer_window(e: Dim, size: Dim, loops: list[Dim | None]) -> None:
     loops[int(m[0][0][1:])] = rest // c + 1
 
 
-def _read_unit_reshape(op: Any, kernel: Kernel) -> None:
+def _read_unit_reshape(op: Operation, kernel: Kernel) -> None:
     """Reshapes that only add or drop unit dims: the same tensor under another value."""
     source = kernel.by_value[op.operands[0]]
     out = ir.RankedTensorType(op.results[0].type)
@@ -159,7 +163,7 @@ def _read_unit_reshape(op: Any, kernel: Kernel) -> None:
     kernel.ops.append(view)
 
 
-def index_to_dim(value: Any, symbols: dict[Any, str]) -> Dim:
+def index_to_dim(value: Value, symbols: dict[Any, str]) -> Dim:
     """The dim that an index SSA value computes from constants and symbol arguments."""
     if value in symbols:
         return symbolic.sym(symbols[value])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Attribute, Value, ir
 from xcc.passes.linalg.kernel.kernel import Op
 
 __all__ = ["EXTENSIONS", "KINDS", "combiner", "is_zero", "loops_of", "narrow", "product_operands"]
@@ -47,24 +47,25 @@ def product_operands(op: Op) -> tuple[Any, Any] | None:
     return product.operands[0], product.operands[1]
 
 
-def loops_of(op: Op, value: Any) -> set[int]:
+def loops_of(op: Op, value: Value) -> set[int]:
     """The loops that a body value depends on through the inputs it reads."""
     owner = value.owner
     if isinstance(owner, ir.Block):
-        if owner != op.block or value.arg_number >= len(op.inputs):
+        number = ir.BlockArgument(value).arg_number
+        if owner != op.block or number >= len(op.inputs):
             return set()
-        return {int(s[1:]) for e in op.inputs[value.arg_number][1] for s in symbolic.symbols_of(e)}
+        return {int(s[1:]) for e in op.inputs[number][1] for s in symbolic.symbols_of(e)}
     if owner.name == "linalg.index":
         return {int(owner.attributes["dim"].value)}
     return set().union(*(loops_of(op, v) for v in owner.operands), set())
 
 
-def narrow(value: Any) -> Any:
+def narrow(value: Value) -> Any:
     """What a widening conversion reads, or the value itself."""
-    extended = not isinstance(value.owner, ir.Block) and value.owner.name in EXTENSIONS
-    return value.owner.operands[0] if extended else value
+    owner = value.owner
+    return value if isinstance(owner, ir.Block) or owner.name not in EXTENSIONS else owner.operands[0]
 
 
-def is_zero(attr: Any) -> bool:
+def is_zero(attr: Attribute) -> bool:
     """Whether a constant's attribute is a number that is 0."""
     return isinstance(attr, ir.IntegerAttr | ir.FloatAttr) and not attr.value

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir, scf_d, vector_d
+from xcc._mlir import Value, ir, scf_d, vector_d
 from xcc.passes.linalg.build.tile_memory import Memory
 from xcc.passes.linalg.build.tile_values import Axis, Ix, V
 from xcc.passes.linalg.kernel.kernel import Border, Tensor
@@ -24,7 +24,7 @@ _EQ, _ULT = 0, 6      # arith.cmpi's
 class BorderedResult:
     """Result `t` in the buffer `memref`, with `border` around it."""
 
-    def __init__(self, memory: Memory, t: Tensor, memref: Any, border: Border) -> None:
+    def __init__(self, memory: Memory, t: Tensor, memref: Value, border: Border) -> None:
         self.memory, self.b, self.t, self.border = memory, memory.b, t, border
         self.element = ir.MemRefType(memref.type).element_type
         self.memref = memref

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from xcc import symbolic
-from xcc._mlir import ir, scf_d
+from xcc._mlir import Value, ir, scf_d
 from xcc.passes.linalg.build.buffers import LINE_BYTES, memref_type
 from xcc.passes.linalg.build.tile_values import Ix
 from xcc.passes.linalg.evaluate.keep import Part
@@ -87,7 +87,7 @@ class DecodedPanel:
     t: Tensor
     access: Access
     stored: Tensor
-    memref: Any
+    memref: Value
 
     @staticmethod
     def of(nest: Nest) -> DecodedPanel | None:

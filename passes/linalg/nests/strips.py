@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import ir, scf_d
+from xcc._mlir import Type, ir, scf_d
 from xcc.passes.linalg.build.tile_values import Axis, Ix
 from xcc.passes.linalg.kernel.domain import contraction_of, domain
 from xcc.passes.linalg.kernel.kernel import Kernel, Tensor, bare_loop
@@ -63,7 +63,7 @@ class Strips:
         rows = [d for d in sorted(at) if d != last and at[d].axes]
         self._strips(buffer, rows, dict(at), {d: _from_zero(at[d]) for d in walked})
 
-    def _buffer(self, shape: list[int], element: Any) -> Any:
+    def _buffer(self, shape: list[int], element: Type) -> Any:
         t = ir.MemRefType.get(shape, element)
         i64 = ir.IntegerType.get_signless(64)
         return ir.Operation.create("memref.alloca", results=[t], operands=[], attributes={

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import func_d, ir
+from xcc._mlir import Module, func_d, ir
 from xcc.dialects.xt.base import dims_attr
 from xcc.passes.linalg.build.buffers import memref_type
 from xcc.passes.linalg.build.tile_builder import Builder
@@ -80,7 +80,7 @@ class TileProgram:
                 symbolic.product(dims) * element_bytes(element))) for dims, element in self.spaces])
         return new
 
-    def emit(self, entry: Any, module: Any) -> None:
+    def emit(self, entry: Any, module: Module) -> None:
         """The body, in the block `entry`."""
         kernel, arguments = self.kernel, iter(entry.arguments)
         args = [next(arguments) for _ in kernel.args]

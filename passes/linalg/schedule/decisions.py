@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.kernel.kernel import Kernel, Op
 from xcc.passes.linalg.schedule.schedule import Schedule
@@ -31,7 +31,7 @@ OF_LOOPS = (PEELED, PARTS, AHEAD, STREAM, SPLITS, STREAMED)
 """Of the function."""
 
 
-def scheduled(module: Any) -> Iterator[tuple[Any, Schedule]]:
+def scheduled(module: Module) -> Iterator[tuple[Any, Schedule]]:
     """The kernels of `module` that `tile` will turn into loops, and what is wished for each."""
     for function in module.body.operations:
         attributes = function.operation.attributes

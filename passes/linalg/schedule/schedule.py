@@ -31,7 +31,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Attribute, ir
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.kernel.kernel import Kernel, Op
 from xcc.passes.linalg.schedule.schedule_parts import CpuPart, GpuPart, Kept, entries_of, values_of
@@ -111,7 +111,7 @@ class Schedule:
         return ir.DictAttr.get(entries_of(self, WRITTEN))
 
     @staticmethod
-    def from_attr(attr: Any) -> Schedule:
+    def from_attr(attr: Attribute) -> Schedule:
         """Reads ``xcc.config``; UserError when an entry is missing or wrong."""
         values = values_of(Schedule, attr)
         missing = [name for name in ("block", "vector", "order") if name not in values]

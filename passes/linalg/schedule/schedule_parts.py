@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Attribute, ir
 from xcc.diagnostics import UserError
 
 __all__ = ["CpuPart", "GpuPart", "Kept", "entries_of", "values_of"]
@@ -89,6 +89,8 @@ class GpuPart:
       merges what they leave (passes/linalg/evaluate/online_parts.py). Without `online` each reduction is cut
       (passes/linalg/evaluate/row_parts.py). Below 2: none.
     - busy: where the number of tiles is not known, that of blocks from which on more parts gain nothing.
+    - beside: neighbours along the tile's last dim but one that a thread reads and computes, each as wide as one access:
+      what their windows share is read once. 1: as the layout comes.
     """
 
     threads: int = 0
@@ -100,6 +102,7 @@ class GpuPart:
     streamed: tuple[int, ...] = ()
     splits: int = 0
     busy: int = 0
+    beside: int = 1
 
 
 def entries_of(record: Any, always: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -108,7 +111,7 @@ def entries_of(record: Any, always: tuple[str, ...] = ()) -> dict[str, Any]:
             if f.name in always or f.default is MISSING or getattr(record, f.name) != f.default}
 
 
-def values_of(cls: type[Any], attr: Any) -> dict[str, Any]:
+def values_of(cls: type[Any], attr: Attribute) -> dict[str, Any]:
     """The fields of `cls` in a dictionary attribute; UserError for an entry that is wrong or not among them."""
     entries, kinds = ir.DictAttr(attr), {f.name: str(f.type) for f in fields(cls)}
     found = {entries[n].name: entries[n].attr for n in range(len(entries))}
@@ -141,7 +144,7 @@ def _attr(value: Any, kind: str) -> Any:
     return ir.BoolAttr.get(value) if kind == "bool" else ir.StringAttr.get(value)
 
 
-def _value(attr: Any, kind: str) -> Any:
+def _value(attr: Attribute, kind: str) -> Any:
     """What :func:`_attr` made `attr` of."""
     if kind == _INTEGERS:
         return tuple(ir.DenseI64ArrayAttr(attr))

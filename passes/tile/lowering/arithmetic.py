@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Operation, arith_d, ir
 from xcc.diagnostics import UserError
 from xcc.passes.shared.values import splat_constant
 from xcc.passes.tile.lowering.ranges import nonnegative
@@ -16,7 +16,7 @@ __all__ = ["EXPANSIONS"]
 _I = arith_d.CmpIPredicate
 
 
-def _floor_divide(source: Any, values: list[Any]) -> list[Any]:
+def _floor_divide(source: Operation, values: list[Any]) -> list[Any]:
     """arith.floordivsi: the quotient towards 0, less one where that is above."""
     a, b = values
     if all(nonnegative(v) for v in source.operands):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Operation, Value, ir, owner_op
 from xcc.diagnostics import UserError
 from xcc.dialects.tile.op import attrs_of, grouped, op_class
 from xcc.passes.tile.lowering import arithmetic, combine, compute, memory, shape
@@ -29,21 +29,21 @@ class Body:
         self.views: dict[Any, BufferView] = {}
         self.order = Order()
 
-    def get(self, value: Any) -> Any:
+    def get(self, value: Value) -> Any:
         return self.values[value]
 
-    def block(self, block: Any) -> None:
+    def block(self, block: Block) -> None:
         """The operations of `block`, at the insertion point."""
         for operation in block.operations:
             if operation.operation.name != "func.return":
                 with operation.operation.location:
                     self.emit(operation.operation)
 
-    def emit(self, source: Any) -> None:
+    def emit(self, source: Operation) -> None:
         if source.name.startswith("tile."):
             self.tile(source)
         elif source.name == "memref.dim":
-            dim = ir.IntegerAttr(source.operands[1].owner.attributes["value"]).value
+            dim = ir.IntegerAttr(owner_op(source.operands[1]).attributes["value"]).value
             self.values[source.results[0]] = value_of(self.views[source.operands[0]].sizes[dim])
         elif source.name in arithmetic.EXPANSIONS:
             made = arithmetic.EXPANSIONS[source.name](source, [self.get(v) for v in source.operands])
@@ -51,7 +51,7 @@ class Body:
         else:
             self.copy(source)
 
-    def copy(self, source: Any) -> None:
+    def copy(self, source: Operation) -> None:
         """The same operation, with its regions, on what was made of its operands."""
         made = ir.Operation.create(source.name, results=[r.type for r in source.results],
                                    operands=[self.get(v) for v in source.operands],
@@ -73,7 +73,7 @@ class Body:
         for other in (before, *behind):
             self.order.join(other)
 
-    def tile(self, source: Any) -> None:
+    def tile(self, source: Operation) -> None:
         cls, a = op_class(source), attrs_of(source)
         assert cls is not None
         handler = _HANDLERS.get(source.name.removeprefix("tile."))
@@ -87,7 +87,7 @@ class Body:
             return
         self.values.update(zip(source.results, made if isinstance(made, list) else [made], strict=True))
 
-    def _place(self, source: Any) -> Any:
+    def _place(self, source: Operation) -> Any:
         """The elements that an op on memory touches: ops of one place touch the same."""
         tile = source.operands[0] if kind_of(source) == "write" else source.results[0]
         first = 2 if source.name in ("tile.load", "tile.store") else 3      # of the offsets or positions

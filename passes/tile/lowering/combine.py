@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Block, Operation, arith_d, ir
 from xcc.diagnostics import UserError
 from xcc.passes.shared.values import index, splat_constant
 from xcc.passes.tile.lowering.shape import split
@@ -32,7 +32,7 @@ Tiles = list[Any]
 class _Region:
     """What a region of scalars does, on tiles of one shape."""
 
-    def __init__(self, body: Body, block: Any) -> None:
+    def __init__(self, body: Body, block: Block) -> None:
         self.body, self.source = body, block
 
     def __call__(self, first: Tiles, second: Tiles) -> Tiles:
@@ -58,7 +58,7 @@ class _Region:
         return []
 
 
-def _splat(o: Any, shape: Sequence[int]) -> Any:
+def _splat(o: Operation, shape: Sequence[int]) -> Any:
     kind = vector_of(shape, o.results[0].type)
     return arith_d.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, o.attributes["value"])).result
 
@@ -69,7 +69,7 @@ def _along_last(body: Body, xs: Sequence[Any], axis: int) -> tuple[Tiles, list[i
     return [transposed(body.get(x), order) for x in xs], order
 
 
-def _reduce_by(body: Body, source: Any, a: Any, xs: Sequence[Any]) -> Tiles:
+def _reduce_by(body: Body, source: Operation, a: Any, xs: Sequence[Any]) -> Tiles:
     """Neighbours are combined until one is left."""
     combine = _Region(body, source.regions[0].blocks[0])
     tiles, _ = _along_last(body, xs, a.axis)
@@ -80,7 +80,7 @@ def _reduce_by(body: Body, source: Any, a: Any, xs: Sequence[Any]) -> Tiles:
     return [reshaped(t, rest) for t in tiles]
 
 
-def _scan_by(body: Body, source: Any, a: Any, xs: Sequence[Any]) -> Tiles:
+def _scan_by(body: Body, source: Operation, a: Any, xs: Sequence[Any]) -> Tiles:
     """Sklansky's tree: in blocks of 2, 4, 8, ... what the lower half ends with is combined with the upper half."""
     combine = _Region(body, source.regions[0].blocks[0])
     tiles, order = _along_last(body, xs, a.axis)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Operation, arith_d, ir
 from xcc.passes.shared.attributes import REVERSE
 from xcc.passes.shared.values import op, splat_constant
 from xcc.passes.tile.lowering.vectors import (
@@ -64,7 +64,7 @@ def _scan(body: Body, source: Any, a: Any, x: Any) -> Any:
     return transposed(reshaped(narrowed(made, element), [shape[d] for d in order]), back)
 
 
-def _sort(body: Body, source: Any, a: Any, words: Sequence[Any]) -> list[Any]:
+def _sort(body: Body, source: Operation, a: Any, words: Sequence[Any]) -> list[Any]:
     values = [widened(body.get(w), "") for w in words]
     kinds = [vector_of(ir.VectorType(r.type).shape, element_of(v)) for r, v in zip(source.results, values, strict=True)]
     made = ir.Operation.create("tile.sort", results=kinds, operands=values, attributes={

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Block, Operation, Value, arith_d, ir
 from xcc.dialects.tile.program import Parameter, Symbol, grid_of, parameters_of, symbols_of
 from xcc.dialects.xt.base import dims_attr
 from xcc.passes.shared.attributes import MAY_ALIAS
-from xcc.passes.shared.dims import emit_dim
+from xcc.passes.shared.dims import emit_size
 from xcc.passes.tile.lowering.body import Body
 from xcc.passes.tile.lowering.views import BufferView, physical
 from xcc.symbolic import Dim
@@ -21,7 +21,7 @@ BLOCKS = "xcc.blocks"       # its vectors are whole blocks, on CPUs too
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
-def lower_function(func: Any) -> None:
+def lower_function(func: Operation) -> None:
     """Puts the kernel of the program `func` ahead of it."""
     parameters, grid = parameters_of(func), grid_of(func)
     symbols = symbols_of(parameters, grid)
@@ -53,8 +53,8 @@ def _memref(p: Parameter, dims: list[Dim]) -> Any:
 class _Kernel:
     """The code of one program."""
 
-    def __init__(self, func: Any, parameters: list[Parameter], symbols: list[Symbol], renamed: dict[str, Dim],
-                 grid: tuple[Dim, ...], block: Any) -> None:
+    def __init__(self, func: Operation, parameters: list[Parameter], symbols: list[Symbol], renamed: dict[str, Dim],
+                 grid: tuple[Dim, ...], block: Block) -> None:
         self.source = func.operation.regions[0].blocks[0]
         self.parameters, self.symbols, self.grid = parameters, symbols, grid
         count = sum(p.is_buffer for p in parameters)
@@ -78,10 +78,10 @@ class _Kernel:
 
     def _size(self, n: Dim) -> Any:
         """The value of a size that the program names; a number stays one."""
-        return n if isinstance(n, int) else emit_dim(n, self.values)
+        return n if isinstance(n, int) else emit_size(n, self.values)
 
 
-def _from_bits(value: Any, kind: Any) -> Any:
+def _from_bits(value: Value, kind: Any) -> Any:
     """A scalar of type `kind` from its bits in an index."""
     if isinstance(kind, ir.IndexType):
         return value

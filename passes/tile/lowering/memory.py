@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.shared.values import index, op, splat_constant
 from xcc.passes.tile.lowering.ranges import is_multiple, is_within, nonnegative
 from xcc.passes.tile.lowering.vectors import broadcast, element_of, like, reshaped, shape_of, step, vector_of
@@ -20,14 +20,14 @@ __all__ = ["HANDLERS"]
 _I = arith_d.CmpIPredicate
 
 
-def view(body: Body, source: Any, a: Any, buffer: Any, bounds: Sequence[Any]) -> None:
+def view(body: Body, source: Operation, a: Any, buffer: Any, bounds: Sequence[Any]) -> None:
     """tile.view"""
     values = [body.get(v) for v in bounds]
     half = len(values) // 2
     body.views[source.results[0]] = body.views[buffer].window(values[:half], values[half:], a.order)
 
 
-def load(body: Body, source: Any, a: Any, buffer: Any, other: Any, offsets: Sequence[Any]) -> Any:
+def load(body: Body, source: Operation, a: Any, buffer: Any, other: Any, offsets: Sequence[Any]) -> Any:
     """tile.load"""
     at = _Block(body, body.views[buffer], a.shape, offsets)
     pad = _stored(body.get(other), at.view)
@@ -41,7 +41,7 @@ def load(body: Body, source: Any, a: Any, buffer: Any, other: Any, offsets: Sequ
     return reshaped(_loaded(made, source.results[0]), a.shape)
 
 
-def store(body: Body, source: Any, a: Any, value: Any, buffer: Any, offsets: Sequence[Any]) -> None:
+def store(body: Body, source: Any, a: Any, value: Value, buffer: Any, offsets: Sequence[Any]) -> None:
     """tile.store"""
     tile = _stored(body.get(value), body.views[buffer])
     at = _Block(body, body.views[buffer], shape_of(tile), offsets)
@@ -120,14 +120,14 @@ class _Block:
                 "operandSegmentSizes": ir.DenseI32ArrayAttr.get(list(segments))}
 
 
-def _stored(value: Any, at: BufferView) -> Any:
+def _stored(value: Value, at: BufferView) -> Any:
     """As memory has it: a bool is a byte."""
     if element_of(value) == at.element:
         return value
     return arith_d.extui(like(value, at.element), value)
 
 
-def _loaded(value: Any, result: Any) -> Any:
+def _loaded(value: Value, result: Value) -> Any:
     """As the program has it."""
     want = ir.VectorType(result.type).element_type
     if element_of(value) == want:
@@ -152,7 +152,7 @@ def _line(body: Body, at: BufferView, mask: Any, positions: Sequence[Any]) -> tu
     return value_of(at.first()), total, mask
 
 
-def gather(body: Body, source: Any, a: Any, buffer: Any, other: Any, mask: Any, positions: Sequence[Any]) -> Any:
+def gather(body: Body, source: Operation, a: Any, buffer: Any, other: Any, mask: Any, positions: Sequence[Any]) -> Any:
     """tile.gather"""
     at = body.views[buffer]
     start, places, active = _line(body, at, body.get(mask), positions)
@@ -162,14 +162,15 @@ def gather(body: Body, source: Any, a: Any, buffer: Any, other: Any, mask: Any, 
     return _loaded(made, source.results[0])
 
 
-def scatter(body: Body, source: Any, a: Any, value: Any, buffer: Any, mask: Any, positions: Sequence[Any]) -> None:
+def scatter(body: Body, source: Any, a: Any, value: Value, buffer: Any, mask: Any, positions: Sequence[Any]) -> None:
     """tile.scatter"""
     at = body.views[buffer]
     start, places, active = _line(body, at, body.get(mask), positions)
     op("vector.scatter", [], [at.line(), start, places, active, _stored(body.get(value), at)])
 
 
-def atomic(body: Body, source: Any, a: Any, value: Any, buffer: Any, mask: Any, positions: Sequence[Any]) -> Any:
+def atomic(body: Body, source: Operation, a: Any, value: Value, buffer: Any, mask: Any,
+           positions: Sequence[Any]) -> Any:
     """tile.atomic, on one dim: what targets take is of a line of one dim."""
     at = body.views[buffer]
     start, places, active = _line(body, at, body.get(mask), positions)

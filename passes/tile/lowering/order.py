@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from xcc._mlir import gpu_d
+from xcc._mlir import Operation, gpu_d, owner_op
 
 __all__ = ["Order", "buffer_of", "kind_of"]
 
@@ -23,11 +23,11 @@ def kind_of(source: Any) -> str:
     return _KINDS.get(source.name, "")
 
 
-def buffer_of(source: Any) -> Any:
+def buffer_of(source: Operation) -> Any:
     """The argument of the program that an op on memory reads or writes."""
     value = source.operands[_BUFFER[source.name]]
     while hasattr(value.owner, "name") and value.owner.name == "tile.view":
-        value = value.owner.operands[0]
+        value = owner_op(value).operands[0]
     return value
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from xcc._mlir import ir
+from xcc._mlir import Value, ir, parent_op
 from xcc.passes.tile.lowering.views import BufferView
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ _KEEP = ("arith.addi", "arith.muli", "arith.floordivsi", "arith.divsi", "arith.d
 """Not negative where no operand is."""
 
 
-def nonnegative(value: Any) -> bool:
+def nonnegative(value: Value) -> bool:
     """Whether an index of the program is known to be 0 or more."""
     if isinstance(value.owner, ir.Block):
-        parent = value.owner.owner.operation
+        parent = parent_op(value)
         return parent.name == "scf.for" and ir.BlockArgument(value).arg_number == 0 and nonnegative(parent.operands[0])
     op = value.owner.operation
     if op.name in ("tile.program_id", "tile.num_programs", "memref.dim", "tile.iota"):
@@ -35,10 +35,10 @@ def nonnegative(value: Any) -> bool:
     return op.name in _KEEP and all(nonnegative(v) for v in op.operands)
 
 
-def is_multiple(value: Any, n: int) -> bool:
+def is_multiple(value: Value, n: int) -> bool:
     """Whether an index of the program is known to be a multiple of `n`."""
     if isinstance(value.owner, ir.Block):
-        loop = value.owner.owner.operation
+        loop = parent_op(value)
         return loop.name == "scf.for" and ir.BlockArgument(value).arg_number == 0 \
             and is_multiple(loop.operands[0], n) and is_multiple(loop.operands[2], n)
     op = value.owner.operation
@@ -51,7 +51,7 @@ def is_multiple(value: Any, n: int) -> bool:
         and all(is_multiple(v, n) for v in op.operands)
 
 
-def is_within(body: Body, offset: Any, view: BufferView, dim: int) -> bool:
+def is_within(body: Body, offset: Value, view: BufferView, dim: int) -> bool:
     """Whether a scalar offset is known to lie inside dim `dim` of a view."""
     if isinstance(offset.owner, ir.Block):
         return False

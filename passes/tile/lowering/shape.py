@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.shared.values import index, splat_constant
 from xcc.passes.tile.lowering.vectors import (
     broadcast,
@@ -27,7 +27,7 @@ __all__ = ["HANDLERS", "join", "split"]
 _I = arith_d.CmpIPredicate
 
 
-def _iota(body: Body, source: Any, a: Any) -> Any:
+def _iota(body: Body, source: Operation, a: Any) -> Any:
     line = step((a.size,), 0)
     element = ir.VectorType(source.results[0].type).element_type
     return line if isinstance(element, ir.IndexType) else arith_d.index_cast(vector_of((a.size,), element), line)
@@ -58,7 +58,7 @@ def split(x: Any) -> list[Any]:
     return [arith_d.bitcast(like(v, element_of(x)), v) if floats else v for v in out]
 
 
-def _transpose(body: Body, source: Any, a: Any, x: Any) -> Any:
+def _transpose(body: Body, source: Operation, a: Any, x: Value) -> Any:
     """tile.transpose: what is loaded for it alone is loaded in that order."""
     value = body.get(x)
     read = None if isinstance(value.owner, ir.Block) else value.owner

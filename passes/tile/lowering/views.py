@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Value, arith_d, ir
 from xcc.dialects.tile.program import Parameter, stride_name
 from xcc.passes.shared.values import index
 from xcc.symbolic import Dim
@@ -86,7 +86,7 @@ class BufferView:
     has `sizes[i]` elements, and is dim `order[i]` of the buffer, of which `starts` are left out. `strides` are the
     buffer's; of dim d that is the symbol `names[d]`, where it is one."""
 
-    memref: Any
+    memref: Value
     flat: bool
     strides: tuple[Size, ...]
     starts: tuple[Size, ...]
@@ -95,7 +95,7 @@ class BufferView:
     names: tuple[Dim, ...]
 
     @staticmethod
-    def of(p: Parameter, memref: Any, emit: Callable[[Dim], Size]) -> BufferView:
+    def of(p: Parameter, memref: Value, emit: Callable[[Dim], Size]) -> BufferView:
         sizes = tuple(map(emit, known_dims(p)))
         rank = len(sizes)
         if p.strides is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Operation, Value, ir
 from xcc.passes.walk import ops_where
 
 __all__ = ["DEAR", "LEAVES", "cost_of", "is_elementwise", "is_lazy", "is_vector", "is_view", "kept",
@@ -18,38 +18,38 @@ DEAR = 6        # operations from which on a value that is needed twice is kept
 _COSTS = {"math.": 10, "arith.div": 5, "arith.rem": 8, "vector.gather": 8}
 
 
-def is_vector(value: Any) -> bool:
+def is_vector(value: Value) -> bool:
     return isinstance(value.type, ir.VectorType)
 
 
-def is_elementwise(op: Any) -> bool:
+def is_elementwise(op: Operation) -> bool:
     return op.name.startswith(("arith.", "math.")) and op.name != "arith.constant"
 
 
-def unit_reshape(op: Any) -> bool:
+def unit_reshape(op: Operation) -> bool:
     """Whether a shape_cast only adds or drops dims of size 1."""
     source, result = (ir.VectorType(v.type).shape for v in (op.operands[0], op.results[0]))
     return [n for n in source if n > 1] == [n for n in result if n > 1]
 
 
-def is_view(op: Any) -> bool:
+def is_view(op: Operation) -> bool:
     """Whether `op` only changes where elements are."""
     return op.name in ("vector.broadcast", "vector.transpose") or (op.name == "vector.shape_cast" and unit_reshape(op))
 
 
-def is_lazy(op: Any) -> bool:
+def is_lazy(op: Operation) -> bool:
     """Whether the elements of the result can be computed one by one."""
     if op.name == "arith.constant":
         return ir.DenseElementsAttr(op.attributes["value"]).is_splat
     return op.name in LEAVES or op.name in LOADS or is_view(op) or is_elementwise(op)
 
 
-def writes(op: Any) -> bool:
+def writes(op: Operation) -> bool:
     """Whether `op` or what is inside it writes memory."""
     return bool(ops_where(op, lambda o: o.name in WRITES))
 
 
-def _reads_nothing(op: Any) -> bool:
+def _reads_nothing(op: Operation) -> bool:
     """Whether a value is made of positions and scalars alone, cheaply."""
     if op.name in ("vector.step", "vector.create_mask", "vector.constant_mask", "arith.constant"):
         return True
@@ -59,7 +59,7 @@ def _reads_nothing(op: Any) -> bool:
                for v in op.operands)
 
 
-def cost_of(op: Any) -> int:
+def cost_of(op: Operation) -> int:
     """Operations for an element of a lazy value."""
     own = next((c for name, c in _COSTS.items() if op.name.startswith(name)), 1)
     if op.name == "arith.constant" or op.name in LOADS:
@@ -68,7 +68,7 @@ def cost_of(op: Any) -> int:
                      if is_vector(v) and not isinstance(v.owner, ir.Block) and is_lazy(v.owner.operation))
 
 
-def _roots(op: Any, block: Any, found: set[Any], seen: set[Any]) -> None:
+def _roots(op: Operation, block: Block, found: set[Any], seen: set[Any]) -> None:
     """The operations of `block` that make the elements of `op` be computed, directly or by way of lazy values."""
     for use in (u for r in op.results for u in r.uses):
         user = use.owner.operation
@@ -81,14 +81,14 @@ def _roots(op: Any, block: Any, found: set[Any], seen: set[Any]) -> None:
             found.add(_inside(user, block))
 
 
-def _inside(op: Any, block: Any) -> Any:
+def _inside(op: Operation, block: Block) -> Any:
     """The operation of `block` that `op` is, or is inside of."""
     while op.block != block:
         op = op.block.owner.operation
     return op
 
 
-def kept(op: Any) -> bool:
+def kept(op: Operation) -> bool:
     """Whether the result of the lazy operation `op` is computed at once, and kept in memory."""
     if _reads_nothing(op):
         return False
@@ -107,7 +107,7 @@ def kept(op: Any) -> bool:
     return _reads(op) and not _safe(op, found)
 
 
-def _stretches(op: Any) -> bool:
+def _stretches(op: Operation) -> bool:
     """Whether elements are needed several times by a broadcast."""
     if op.name == "vector.shape_cast" and unit_reshape(op):
         return any(_stretches(u.owner.operation) for u in op.results[0].uses)
@@ -115,11 +115,11 @@ def _stretches(op: Any) -> bool:
         and prod(ir.VectorType(op.results[0].type).shape) > prod(ir.VectorType(op.operands[0].type).shape)
 
 
-def _reads(op: Any) -> bool:
+def _reads(op: Operation) -> bool:
     return op.name in LOADS
 
 
-def _safe(op: Any, roots: set[Any]) -> bool:
+def _safe(op: Operation, roots: set[Any]) -> bool:
     """Whether what a load reads is still there where its elements are computed: nothing writes between, and a store
     that needs them writes other memory, or the same elements."""
     behind, last = False, None
@@ -137,7 +137,7 @@ def _safe(op: Any, roots: set[Any]) -> bool:
         and (final.operands[1] != op.operands[0] or _same_place(op, final))
 
 
-def _same_place(read: Any, write: Any) -> bool:
+def _same_place(read: Operation, write: Operation) -> bool:
     rank = ir.MemRefType(read.operands[0].type).rank
     return list(read.operands)[1:1 + rank] == list(write.operands)[2:2 + rank] \
         and read.results[0].type == write.operands[0].type \

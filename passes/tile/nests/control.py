@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Operation, Value, ir
 from xcc.passes.tile.nests.choice import is_elementwise, is_lazy, is_vector, is_view
 from xcc.passes.tile.nests.kept import Kept
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["HANDLERS"]
 
 
-def _terminator(block: Any) -> Any:
+def _terminator(block: Block) -> Any:
     return list(block.operations)[-1].operation
 
 
-def _body(r: Retiler, block: Any) -> None:
+def _body(r: Retiler, block: Block) -> None:
     """The operations of a block but for its last."""
     for operation in list(block.operations)[:-1]:
         with operation.operation.location:
@@ -28,7 +28,7 @@ def _body(r: Retiler, block: Any) -> None:
 
 
 @contextmanager
-def _inside(r: Retiler, block: Any) -> Iterator[None]:
+def _inside(r: Retiler, block: Block) -> Iterator[None]:
     """Emits into `block`: what is put in memory there is not there behind it."""
     known = dict(r.kept)
     with ir.InsertionPoint(block):
@@ -36,7 +36,7 @@ def _inside(r: Retiler, block: Any) -> Iterator[None]:
     r.kept = known
 
 
-def _like(r: Retiler, value: Any) -> Kept:
+def _like(r: Retiler, value: Value) -> Kept:
     kind = ir.VectorType(value.type)
     return r.buffer(kind.shape, kind.element_type)
 
@@ -61,7 +61,7 @@ def _copy(r: Retiler, source: Kept, target: Kept) -> None:
     r.nest(source.shape, lambda coords, lane, width: target.store(source.load(coords, lane, width), coords, lane))
 
 
-def _plan(r: Retiler, block: Any, values: list[Any], arguments: list[Any], places: list[Kept]) -> None:
+def _plan(r: Retiler, block: Block, values: list[Any], arguments: list[Any], places: list[Kept]) -> None:
     """Lets a value that a loop carries on be computed where the last turn's lies, if nobody reads that any more."""
     for v, a, place in zip(values, arguments, places, strict=True):
         if isinstance(v.owner, ir.Block) or v.owner.operation.block != block or list(values).count(v) > 1:
@@ -71,7 +71,11 @@ def _plan(r: Retiler, block: Any, values: list[Any], arguments: list[Any], place
             r.targets[v] = place
 
 
-def _last_reader(source: Any, argument: Any, block: Any) -> bool:
+def _shape(value: Value) -> list[int]:
+    return list(ir.VectorType(value.type).shape)
+
+
+def _last_reader(source: Any, argument: Value, block: Block) -> bool:
     """Whether the operation `source` of `block` reads `argument` at the places that it writes alone, and nobody does so
     behind it."""
     order = [o.operation for o in block.operations]
@@ -91,7 +95,7 @@ def _last_reader(source: Any, argument: Any, block: Any) -> bool:
                     return False
                 continue
             if is_lazy(user):
-                reads_same = is_elementwise(user) and user.results[0].type.shape == argument.type.shape
+                reads_same = is_elementwise(user) and _shape(user.results[0]) == _shape(argument)
                 if not reads_same and _reaches(user, source):
                     return False
                 todo += list(user.results)
@@ -100,7 +104,7 @@ def _last_reader(source: Any, argument: Any, block: Any) -> bool:
     return True
 
 
-def _reaches(user: Any, source: Any) -> bool:
+def _reaches(user: Operation, source: Any) -> bool:
     """Whether `source` computes elements of `user`'s result."""
     if user == source:
         return True
@@ -108,7 +112,7 @@ def _reaches(user: Any, source: Any) -> bool:
                if u.owner.operation == source or (is_lazy(u.owner.operation) or is_view(u.owner.operation)))
 
 
-def _for(r: Retiler, source: Any) -> None:
+def _for(r: Retiler, source: Operation) -> None:
     """scf.for"""
     block = source.regions[0].blocks[0]
     init, carried = list(source.operands)[3:], list(block.arguments)[1:]
@@ -148,7 +152,7 @@ def _leave(r: Retiler, results: Any, whole: list[bool], places: list[Any], made:
             r.values[v] = made.pop(0)
 
 
-def _if(r: Retiler, source: Any) -> None:
+def _if(r: Retiler, source: Operation) -> None:
     """scf.if"""
     whole = [is_vector(v) for v in source.results]
     places = [_like(r, v) if w else None for v, w in zip(source.results, whole, strict=True)]
@@ -168,7 +172,7 @@ def _if(r: Retiler, source: Any) -> None:
     _leave(r, source.results, whole, places, list(branch.results))
 
 
-def _while(r: Retiler, source: Any) -> None:
+def _while(r: Retiler, source: Operation) -> None:
     """scf.while"""
     before, after = (x.blocks[0] for x in source.regions)
     whole_in, whole_out = ([is_vector(v) for v in vs] for vs in (source.operands, source.results))

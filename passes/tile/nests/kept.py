@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Type, Value, arith_d, ir
 from xcc.passes.shared.values import op, splat, splat_constant, vec
 from xcc.passes.tile.lowering.views import add, mul, value_of
 from xcc.passes.tile.nests.choice import is_vector
@@ -17,7 +17,7 @@ Coords = tuple[Any, ...]        # of a place in a block value: ints and index va
 _I = arith_d.CmpIPredicate
 
 
-def memory_element(element: Any) -> Any:
+def memory_element(element: Type) -> Any:
     """How an element is kept: a bool is a byte."""
     return ir.IntegerType.get_signless(8) if element == ir.IntegerType.get_signless(1) else element
 
@@ -25,7 +25,7 @@ def memory_element(element: Any) -> Any:
 class Kept:
     """A block value in memory, row-major in a memref of one dim."""
 
-    def __init__(self, memref: Any, shape: Sequence[int], element: Any) -> None:
+    def __init__(self, memref: Value, shape: Sequence[int], element: Type) -> None:
         self.memref, self.shape, self.element = memref, tuple(shape), element
 
     def stride(self, dim: int) -> int:
@@ -64,7 +64,7 @@ class Kept:
             every = splat_constant(vec(width, ir.IntegerType.get_signless(1)), 1)
             op("vector.scatter", [], [self.memref, at, stepped(width, self.stride(lane)), every, piece])
 
-    def _as_bool(self, value: Any) -> Any:
+    def _as_bool(self, value: Value) -> Any:
         if self.element != ir.IntegerType.get_signless(1):
             return value
         return arith_d.cmpi(_I.ne, value, splat_constant(value.type, 0))
@@ -76,7 +76,7 @@ def stepped(width: int, stride: Any) -> Any:
     return line if isinstance(stride, int) and stride == 1 else arith_d.muli(line, splat(value_of(stride), width))
 
 
-def gathered(memref: Any, at: list[Any], places: Any, width: int, element: Any, mask: Any = None,
+def gathered(memref: Value, at: list[Any], places: Any, width: int, element: Type, mask: Any = None,
              other: Any = None) -> Any:
     every = mask if mask is not None else splat_constant(vec(width, ir.IntegerType.get_signless(1)), 1)
     rest = other if other is not None else splat_constant(vec(width, element), 0)

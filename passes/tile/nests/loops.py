@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.shared.values import index
 from xcc.passes.tile.lowering.views import value_of
 
@@ -17,7 +17,7 @@ _I = arith_d.CmpIPredicate
 class Whole:
     """A loop whose body is made as if masks let everything through; `end` is where they no longer do."""
 
-    def __init__(self, loop: Any, size: int, step: int) -> None:
+    def __init__(self, loop: Operation, size: int, step: int) -> None:
         self.loop, self.size, self.step = loop, size, step
         self.place = loop.regions[0].blocks[0].arguments[0]
         self.ends: list[Any] = []
@@ -73,7 +73,7 @@ class Wholes:
         return list(rest.results)
 
 
-def _inside(value: Any, loop: Any) -> bool:
+def _inside(value: Value, loop: Operation) -> bool:
     owner = value.owner
     block = owner if isinstance(owner, ir.Block) else owner.operation.block
     while block is not None:
@@ -93,7 +93,7 @@ def _loop(begin: Any, size: int, step: int, start: Sequence[Any]) -> Any:
     return loop
 
 
-def _fill(loop: Any, body: Callable[[Any, list[Any]], list[Any]]) -> None:
+def _fill(loop: Operation, body: Callable[[Any, list[Any]], list[Any]]) -> None:
     block = loop.regions[0].blocks[0]
     with ir.InsertionPoint(block):
         place, *carried = block.arguments

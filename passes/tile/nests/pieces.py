@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import arith_d, ir, scf_d
+from xcc._mlir import Operation, Type, Value, arith_d, ir, owner_op, scf_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.shared.values import dense_constant, index, op, splat, splat_constant, vec
 from xcc.passes.tile.lowering.views import add, mul, value_of
@@ -34,7 +34,7 @@ class Pieces:
         self.r = r
         self.made: dict[Any, Any] = {}
 
-    def of(self, value: Any, coords: Coords, lane: int, width: int) -> Any:
+    def of(self, value: Value, coords: Coords, lane: int, width: int) -> Any:
         """`width` neighbours along dim `lane` from `coords` on; the element at `coords` where width is 0."""
         if not is_vector(value):
             scalar = self.r.get(value)
@@ -44,10 +44,10 @@ class Pieces:
             self.made[key] = self._make(value, coords, lane, width)
         return self.made[key]
 
-    def _make(self, value: Any, coords: Coords, lane: int, width: int) -> Any:
+    def _make(self, value: Value, coords: Coords, lane: int, width: int) -> Any:
         if value in self.r.kept:
             return self.r.kept[value].load(coords, lane, width)
-        source = value.owner.operation
+        source = owner_op(value)
         name = source.name
         element = ir.VectorType(value.type).element_type
         if name == "arith.constant":
@@ -80,14 +80,14 @@ class Pieces:
         raise CompilerBug(f"retile: no rule for '{name}'")
 
     @staticmethod
-    def _constant(source: Any, element: Any, width: int) -> Any:
+    def _constant(source: Operation, element: Type, width: int) -> Any:
         data = ir.DenseElementsAttr(source.attributes["value"])
         one = data.get_splat_value()
         kind = vec(width, element) if width else element
         attribute = ir.DenseElementsAttr.get_splat(kind, one) if width else one
         return op("arith.constant", [kind], [], value=attribute)
 
-    def _mask(self, source: Any, coords: Coords, lane: int, width: int) -> Any:
+    def _mask(self, source: Operation, coords: Coords, lane: int, width: int) -> Any:
         if source.name == "vector.create_mask":
             ends = [self.r.get(v) for v in source.operands]
         else:
@@ -115,7 +115,7 @@ class Pieces:
             return False
         return all([loop.let(coords[d], width if d == lane and width else 1, end) for d, end in enumerate(ends)])
 
-    def _broadcast(self, source: Any, coords: Coords, lane: int, width: int) -> Any:
+    def _broadcast(self, source: Operation, coords: Coords, lane: int, width: int) -> Any:
         operand = source.operands[0]
         if not is_vector(operand):
             return self.of(operand, (), 0, width)
@@ -126,7 +126,7 @@ class Pieces:
             return splat(self.of(operand, there, 0, 0), width)
         return self.of(operand, there, lane - lead if width else 0, width)
 
-    def _reshaped(self, source: Any, coords: Coords, lane: int, width: int) -> Any:
+    def _reshaped(self, source: Operation, coords: Coords, lane: int, width: int) -> Any:
         """Dims of size 1 added or dropped."""
         have, want = (list(ir.VectorType(v.type).shape) for v in (source.operands[0], source.results[0]))
         left = [d for d, n in enumerate(want) if n > 1]
@@ -143,7 +143,7 @@ class Pieces:
             return splat(self.of(source.operands[0], tuple(there), 0, 0), width)
         return self.of(source.operands[0], tuple(there), at, width)
 
-    def _read(self, source: Any, coords: Coords, lane: int, width: int) -> Any:
+    def _read(self, source: Operation, coords: Coords, lane: int, width: int) -> Any:
         memref, places, dims = transfer_place(self.r, source, coords, 1)
         pad = self.r.get(source.operands[1 + len(places)])
         mask = transfer_mask(self, source, coords, lane, width, dims)
@@ -157,7 +157,7 @@ class Pieces:
         stride = memref_stride(memref, dims[lane])
         return gathered(memref, places, stepped(width, stride), width, element, mask, splat(pad, width))
 
-    def _gather(self, source: Any, coords: Coords, lane: int, width: int) -> Any:
+    def _gather(self, source: Operation, coords: Coords, lane: int, width: int) -> Any:
         memref, start, places, mask, other = source.operands
         element = ir.VectorType(source.results[0].type).element_type
         line, first = self.r.get(memref), self.r.get(start)
@@ -171,7 +171,7 @@ class Pieces:
         return gathered(line, [first], self.of(places, coords, lane, width), width, element, chosen, rest)
 
 
-def _guarded_load(condition: Any, memref: Any, places: list[Any], other: Any, element: Any) -> Any:
+def _guarded_load(condition: Any, memref: Value, places: list[Any], other: Any, element: Type) -> Any:
     if condition is None:
         return op("memref.load", [element], [memref, *places])
     branch = scf_d.IfOp(condition, [element], has_else=True)
@@ -182,7 +182,7 @@ def _guarded_load(condition: Any, memref: Any, places: list[Any], other: Any, el
     return branch.results[0]
 
 
-def transfer_place(r: Retiler, source: Any, coords: Coords, first: int) -> tuple[Any, list[Any], list[int]]:
+def transfer_place(r: Retiler, source: Operation, coords: Coords, first: int) -> tuple[Any, list[Any], list[int]]:
     """(memref, the place of the element at `coords`, the memref's dim that each dim walks) of a transfer whose indices
     are the operands from `first` on."""
     memref = r.get(source.operands[first - 1])
@@ -193,7 +193,7 @@ def transfer_place(r: Retiler, source: Any, coords: Coords, first: int) -> tuple
     return memref, places, dims
 
 
-def transfer_mask(pieces: Pieces, source: Any, coords: Coords, lane: int, width: int, dims: list[int]) -> Any:
+def transfer_mask(pieces: Pieces, source: Operation, coords: Coords, lane: int, width: int, dims: list[int]) -> Any:
     """The mask of a transfer there, None where it has none. Its dims are in the memory's order."""
     if not list(ir.DenseI32ArrayAttr(source.attributes["operandSegmentSizes"]))[-1]:
         return None
@@ -202,7 +202,7 @@ def transfer_mask(pieces: Pieces, source: Any, coords: Coords, lane: int, width:
     return pieces.of(mask, tuple(coords[i] for i in order), order.index(lane) if width else 0, width)
 
 
-def memref_stride(memref: Any, dim: int) -> Any:
+def memref_stride(memref: Value, dim: int) -> Any:
     """Elements from one of a contiguous memref's dim `dim` to the next."""
     kind = ir.MemRefType(memref.type)
     total: Any = 1
@@ -212,7 +212,7 @@ def memref_stride(memref: Any, dim: int) -> Any:
     return total
 
 
-def run_along(r: Retiler, value: Any, lane: int) -> int | None:
+def run_along(r: Retiler, value: Value, lane: int) -> int | None:
     """What the elements of a vector of places differ by along `lane`, where that is known."""
     if not is_vector(value):
         return 0

@@ -12,22 +12,20 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from xcc import symbolic
-from xcc._mlir import arith_d, ir, scf_d
+from xcc._mlir import Operation, Value, arith_d, ir, scf_d
 from xcc.passes.shared.combining import combiner, rmw_kind
+from xcc.passes.shared.updates import emit_extent, neutral, update_kind
 from xcc.passes.shared.values import index, op, scalar_attr, splat_constant, vec
 from xcc.passes.tile.lowering.views import mul, value_of
-from xcc.passes.walk import ops_where
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["Private", "chunked", "updated_only"]
+__all__ = ["Private", "chunked"]
 
 CHUNKS = 128            # of a program: several for each of many cores
 MOST_BYTES = 32 << 10   # of a copy: with what else a core has at hand it stays in its first cache
 _FEWEST = 2             # updates an element of the copy, of a chunk
-_LINE = "memref.collapse_shape"
 _DYNAMIC = -(1 << 63)
 _I, _F = arith_d.CmpIPredicate, arith_d.CmpFPredicate
 
@@ -42,33 +40,16 @@ class Private:
     used: Any
     kind: str
 
-    def update(self, value: Any, place: Any) -> None:
+    def update(self, value: Value, place: Any) -> None:
         """A plain update of the copy."""
         old = op("memref.load", [value.type], [self.copy, place])
         combine = combiner("sum" if self.kind == "add" else self.kind, value.type)
         op("memref.store", [], [combine(old, value), self.copy, place])
 
 
-def updated_only(forall: Any) -> dict[Any, list[Any]]:
-    """The updates of each buffer that `forall` only updates, in one way, by the value that they update it through."""
-    by_buffer: dict[Any, list[Any]] = {}
-    for update in ops_where(forall, lambda o: o.name == "tile.atomic"):
-        by_buffer.setdefault(_buffer(update.operands[1]), []).append(update)
-    out: dict[Any, list[Any]] = {}
-    for buffer, updates in by_buffer.items():
-        first = updates[0]
-        alike = all(u.operands[1] == first.operands[1] and u.attributes["kind"] == first.attributes["kind"]
-                    and not any(True for _ in u.results[0].uses) for u in updates)
-        if buffer is not None and alike and _kind(first) != "exchange" and set(_users(buffer)) == set(updates):
-            out[first.operands[1]] = updates
-    return out
-
-
-def chunked(r: Retiler, forall: Any, updates: dict[Any, list[Any]]) -> bool:
-    """Emits `forall` in chunks, with copies for the buffers of `updates`; False where a buffer's size is not plain."""
-    extents = {memref: _extent(r, memref) for memref in updates}
-    if any(n is None for n in extents.values()):
-        return False
+def chunked(r: Retiler, forall: Any, updates: dict[Any, list[Any]]) -> None:
+    """Emits `forall` in chunks, with copies for the buffers of `updates`."""
+    extents = {memref: emit_extent(memref, r.get) for memref in updates}
     sizes = _sizes(r, forall)
     total = value_of(_product(sizes))
     each = arith_d.maxsi(op("arith.ceildivui", [total.type], [total, index(CHUNKS)]), index(1))
@@ -84,10 +65,9 @@ def chunked(r: Retiler, forall: Any, updates: dict[Any, list[Any]]) -> bool:
         for memref in extents:
             _merge(r.private.pop(memref))
         ir.Operation.create("scf.forall.in_parallel", regions=1).regions[0].blocks.append()
-    return True
 
 
-def _instances(r: Retiler, forall: Any, sizes: list[Any], low: Any, high: Any) -> None:
+def _instances(r: Retiler, forall: Operation, sizes: list[Any], low: Any, high: Any) -> None:
     """The instances from `low` to `high`, one after the other."""
     old = forall.regions[0].blocks[0]
     loop = scf_d.ForOp(low, high, index(1), [])
@@ -107,7 +87,7 @@ def _copy(r: Retiler, updates: list[Any], extent: Any, instances: Any) -> Privat
     memref = updates[0].operands[1]
     if not isinstance(memref.owner, ir.Block):
         r.emit(memref.owner)
-    kind, element = _kind(updates[0]), ir.MemRefType(memref.type).element_type
+    kind, element = update_kind(updates[0]), ir.MemRefType(memref.type).element_type
     width = r.vector_bytes * 8 // element.width
     most = MOST_BYTES * 8 // element.width
     room = r.buffer((most,), element)
@@ -116,10 +96,10 @@ def _copy(r: Retiler, updates: list[Any], extent: Any, instances: Any) -> Privat
     used = arith_d.andi(arith_d.cmpi(_I.sle, extent, index(most)), enough)
     branch = scf_d.IfOp(used)
     with ir.InsertionPoint(branch.then_block):
-        neutral = splat_constant(vec(width, element), _neutral(kind, element))
+        nothing = splat_constant(vec(width, element), neutral(kind, element))
         loop = scf_d.ForOp(index(0), extent, index(width), [])
         with ir.InsertionPoint(loop.body):
-            op("vector.store", [], [neutral, room.memref, loop.induction_variable])
+            op("vector.store", [], [nothing, room.memref, loop.induction_variable])
             scf_d.yield_([])
         scf_d.yield_([])
     return Private(room.memref, r.get(memref), extent, used, kind)
@@ -133,9 +113,9 @@ def _merge(private: Private) -> None:
         loop = scf_d.ForOp(index(0), private.extent, index(1), [])
         with ir.InsertionPoint(loop.body):
             value = op("memref.load", [element], [private.copy, loop.induction_variable])
-            neutral = op("arith.constant", [element], [], value=scalar_attr(element, _neutral(private.kind, element)))
-            changed = arith_d.cmpf(_F.UNE, value, neutral) if isinstance(element, ir.FloatType) \
-                else arith_d.cmpi(_I.ne, value, neutral)
+            nothing = op("arith.constant", [element], [], value=scalar_attr(element, neutral(private.kind, element)))
+            changed = arith_d.cmpf(_F.UNE, value, nothing) if isinstance(element, ir.FloatType) \
+                else arith_d.cmpi(_I.ne, value, nothing)
             inner = scf_d.IfOp(changed)
             with ir.InsertionPoint(inner.then_block):
                 op("memref.atomic_rmw", [element], [value, private.whole, loop.induction_variable],
@@ -145,57 +125,13 @@ def _merge(private: Private) -> None:
         scf_d.yield_([])
 
 
-def _neutral(kind: str, element: Any) -> float:
-    if isinstance(element, ir.FloatType):
-        return {"add": 0.0, "max": float("-inf"), "min": float("inf")}[kind]
-    high = (1 << (element.width - 1)) - 1
-    return {"add": 0, "or": 0, "xor": 0, "umax": 0, "and": -1, "umin": -1, "max": -high - 1, "min": high}[kind]
-
-
-def _kind(update: Any) -> str:
-    return str(ir.StringAttr(update.attributes["kind"]).value)
-
-
-def _buffer(memref: Any) -> Any:
-    """The argument that `memref` is a view of all elements of; None where it is something else."""
-    if not isinstance(memref.owner, ir.Block) and memref.owner.name == _LINE:
-        memref = memref.owner.operands[0]
-    return memref if isinstance(memref.owner, ir.Block) else None
-
-
-def _users(memref: Any) -> list[Any]:
-    """What reads or writes the elements of `memref`, as a line too."""
-    out = []
-    for user in (u.owner.operation for u in memref.uses):
-        out += _users(user.results[0]) if user.name == _LINE else [user]
-    return out
-
-
-def _extent(r: Retiler, memref: Any) -> Any:
-    """How many elements the buffer behind `memref` has; None where its sizes are neither numbers nor symbols."""
-    buffer = _buffer(memref)
-    function = buffer.owner.owner.operation
-    symbols = [ir.StringAttr(s).value for s in function.attributes["xt.symbols"]]
-    values = list(buffer.owner.arguments)[-len(symbols):] if symbols else []
-    sizes: list[Any] = []
-    for a in function.attributes["xt.arg_dims"][buffer.arg_number]:
-        if isinstance(a, ir.IntegerAttr):
-            sizes.append(a.value)
-            continue
-        name = symbolic.bare_symbol(symbolic.parse(ir.StringAttr(a).value))
-        if name not in symbols:
-            return None
-        sizes.append(r.get(values[symbols.index(name)]))
-    return value_of(_product(sizes))
-
-
 def _sizes(r: Retiler, forall: Any) -> list[Any]:
     """How far the dims of `forall` go, from 0."""
     dynamic = iter(r.get(v) for v in forall.operands)
     return [next(dynamic) if n == _DYNAMIC else n for n in ir.DenseI64ArrayAttr(forall.attributes["staticUpperBound"])]
 
 
-def _bounds(forall: Any) -> dict[str, Any]:
+def _bounds(forall: Operation) -> dict[str, Any]:
     """The attributes of a forall over one dim, whose end is an operand."""
     one = ir.DenseI64ArrayAttr.get
     own = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 1, 0, 0]), "staticLowerBound": one([0]),

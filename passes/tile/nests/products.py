@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import arith_d, ir, math_d
+from xcc._mlir import Operation, Type, Value, arith_d, ir, math_d
 from xcc.passes.shared.values import splat, vec
 from xcc.passes.tile.lowering.views import add
 from xcc.passes.tile.nests.kept import Coords, Kept
@@ -20,7 +20,7 @@ __all__ = ["HANDLERS"]
 ROWS = {64: 8, 32: 4}   # of a block of sums, by the bytes of a vector: 16 and 8 vectors with two a row
 
 
-def _contract(r: Retiler, source: Any) -> None:
+def _contract(r: Retiler, source: Operation) -> None:
     """vector.contract of [..., m, k] and [..., k, n]"""
     lhs, rhs, acc = source.operands
     kind = ir.VectorType(acc.type)
@@ -60,7 +60,7 @@ def _multiply_add(x: Any, y: Any, total: Any) -> Any:
     return arith_d.addi(total, arith_d.muli(x, y))
 
 
-def _packed(r: Retiler, value: Any, element: Any, unsigned: bool) -> Kept:
+def _packed(r: Retiler, value: Value, element: Type, unsigned: bool) -> Kept:
     """An operand in memory, its elements as wide as the sums."""
     kind = ir.VectorType(value.type)
     if kind.element_type == element:

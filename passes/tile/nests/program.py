@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Operation, Type, Value, ir
 from xcc.diagnostics import CompilerBug, UserError
+from xcc.passes.shared.updates import updated_only
 from xcc.passes.shared.values import op, splat_constant, vec
 from xcc.passes.tile.nests import control, products, reductions, rows
 from xcc.passes.tile.nests.choice import is_lazy, is_vector, kept, unit_reshape
 from xcc.passes.tile.nests.kept import Coords, Kept, memory_element, stepped
 from xcc.passes.tile.nests.loops import Wholes, loops
 from xcc.passes.tile.nests.pieces import Pieces, memref_stride, transfer_mask, transfer_place
-from xcc.passes.tile.nests.private import Private, chunked, updated_only
+from xcc.passes.tile.nests.private import Private, chunked
 
 __all__ = ["Retiler", "retile"]
 
@@ -52,15 +53,15 @@ class Retiler:
         self.bytes = 0
         self.wholes = Wholes()
 
-    def get(self, value: Any) -> Any:
+    def get(self, value: Value) -> Any:
         return self.values[value]
 
-    def block(self, block: Any) -> None:
+    def block(self, block: Block) -> None:
         for operation in block.operations:
             with operation.operation.location:
                 self.emit(operation.operation)
 
-    def emit(self, source: Any) -> None:
+    def emit(self, source: Operation) -> None:
         handler = _HANDLERS.get(source.name)
         if handler is not None:
             handler(self, source)
@@ -73,7 +74,7 @@ class Retiler:
         else:
             self.copy(source)
 
-    def vector(self, source: Any) -> None:
+    def vector(self, source: Operation) -> None:
         """A block value that no loop of its own computes."""
         if source.name == "vector.shape_cast" and not unit_reshape(source):
             self.reshape(source)
@@ -85,7 +86,7 @@ class Retiler:
             for r in source.results:
                 self.keep(r)
 
-    def copy(self, source: Any) -> None:
+    def copy(self, source: Operation) -> None:
         """The same operation, of scalars and memrefs, with its regions."""
         made = ir.Operation.create(source.name, results=[r.type for r in source.results],
                                    operands=[self.get(v) for v in source.operands],
@@ -101,7 +102,7 @@ class Retiler:
 
     # -- memory -------------------------------------------------------------------------------------------------
 
-    def buffer(self, shape: Sequence[int], element: Any) -> Kept:
+    def buffer(self, shape: Sequence[int], element: Type) -> Kept:
         """New memory for a block value."""
         stored = memory_element(element)
         size = prod(shape)
@@ -111,7 +112,7 @@ class Retiler:
                     alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64))
         return Kept(memref, shape, element)
 
-    def keep(self, value: Any, into: Kept | None = None) -> Kept:
+    def keep(self, value: Value, into: Kept | None = None) -> Kept:
         """Computes a value into memory."""
         kind = ir.VectorType(value.type)
         target = into or self.targets.get(value) or self.buffer(kind.shape, kind.element_type)
@@ -119,23 +120,23 @@ class Retiler:
         self.kept[value] = target
         return target
 
-    def fill(self, target: Kept, value: Any, element: Any = None) -> None:
+    def fill(self, target: Kept, value: Value, element: Type | None = None) -> None:
         """Writes the elements of `value` to `target`."""
         def body(coords: Coords, lane: int, width: int) -> None:
             target.store(Pieces(self).of(value, coords, lane, width), coords, lane)
 
         self.nest(ir.VectorType(value.type).shape, body)
 
-    def in_memory(self, value: Any) -> Kept:
+    def in_memory(self, value: Value) -> Kept:
         """A value that is needed in memory."""
         return self.kept[value] if value in self.kept else self.keep(value)
 
-    def reshape(self, source: Any) -> None:
+    def reshape(self, source: Operation) -> None:
         have = self.in_memory(source.operands[0])
         kind = ir.VectorType(source.results[0].type)
         self.kept[source.results[0]] = Kept(have.memref, kind.shape, kind.element_type)
 
-    def _table(self, source: Any) -> None:
+    def _table(self, source: Operation) -> None:
         kind = ir.VectorType(source.results[0].type)
         target = self.buffer(kind.shape, kind.element_type)
         line = ir.VectorType.get([prod(kind.shape)], kind.element_type)
@@ -146,7 +147,7 @@ class Retiler:
 
     # -- loops --------------------------------------------------------------------------------------------------
 
-    def width(self, size: int, element: Any = None) -> int:
+    def width(self, size: int, element: Type | None = None) -> int:
         """Elements of a piece along a dim of `size`."""
         wide = element is not None and (isinstance(element, ir.IndexType) or element.width == 64)
         return min(size, VECTORS * self.vector_bytes // (8 if wide else 4))
@@ -172,7 +173,7 @@ class Retiler:
         loops(self.wholes, [shape[d] for d in dims], steps, inside)
 
 
-def _extract(r: Retiler, source: Any) -> None:
+def _extract(r: Retiler, source: Operation) -> None:
     """vector.extract of the one element of a value"""
     shape = ir.VectorType(source.operands[0].type).shape
     if is_vector(source.results[0]) or prod(shape) != 1:
@@ -180,7 +181,7 @@ def _extract(r: Retiler, source: Any) -> None:
     r.values[source.results[0]] = Pieces(r).of(source.operands[0], (0,) * len(shape), r.lane(shape), 0)
 
 
-def _write(r: Retiler, source: Any) -> None:
+def _write(r: Retiler, source: Operation) -> None:
     """vector.transfer_write"""
     value = source.operands[0]
     shape = ir.VectorType(value.type).shape
@@ -206,7 +207,7 @@ def _write(r: Retiler, source: Any) -> None:
     r.nest(shape, body, along, order)
 
 
-def _scatter(r: Retiler, source: Any) -> None:
+def _scatter(r: Retiler, source: Operation) -> None:
     """vector.scatter"""
     memref, start, places, mask, value = source.operands
 
@@ -221,7 +222,9 @@ def _scatter(r: Retiler, source: Any) -> None:
 def _forall(r: Retiler, source: Any) -> None:
     """scf.forall over the instances"""
     updates = updated_only(source)
-    if not updates or not chunked(r, source, updates):
+    if updates:
+        chunked(r, source, updates)
+    else:
         r.copy(source)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, Value, ir
 from xcc.passes.shared.combining import combining
 from xcc.passes.shared.values import extract, shuffle, splat_constant, vec
 from xcc.passes.tile.lowering.vectors import neutral
@@ -25,7 +25,7 @@ _NAMES = {"add": "sum", "mul": "prod", "maxui": "umax", "minui": "umin", "or": "
 class _Fold:
     """What a vector.multi_reduction does with two pieces."""
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Operation) -> None:
         self.kind = str(source.attributes["kind"]).split("<")[1].split(">")[0]
         self.element = ir.VectorType(source.operands[0].type).element_type
         self.combine: Callable[[Any, Any], Any] = combining(f"<{self.kind}>", self.element)
@@ -43,7 +43,7 @@ class _Fold:
         return extract(piece, 0)
 
 
-def _reduction(r: Retiler, source: Any) -> None:
+def _reduction(r: Retiler, source: Operation) -> None:
     """vector.multi_reduction"""
     value, acc = source.operands
     shape = list(ir.VectorType(value.type).shape)
@@ -83,7 +83,7 @@ def _coords(rank: int, *parts: dict[int, Any]) -> Coords:
     return tuple(out)
 
 
-def _of_place(r: Retiler, value: Any, at: dict[int, Any], reduced: list[int], lane: int, shape: list[int],
+def _of_place(r: Retiler, value: Value, at: dict[int, Any], reduced: list[int], lane: int, shape: list[int],
               fold: _Fold) -> Any:
     """The reduction at one place of what is left, lanes too: the first piece, the others onto it."""
     if lane not in reduced:     # nothing but dims of size 1
@@ -92,7 +92,7 @@ def _of_place(r: Retiler, value: Any, at: dict[int, Any], reduced: list[int], la
     return fold.lanes(_beside(r, value, at, [*(d for d in reduced if d != lane), lane], lane, shape, fold, width))
 
 
-def _beside(r: Retiler, value: Any, at: dict[int, Any], dims: list[int], lane: int, shape: list[int],
+def _beside(r: Retiler, value: Value, at: dict[int, Any], dims: list[int], lane: int, shape: list[int],
             fold: _Fold, width: int) -> Any:
     """The pieces along `dims` combined."""
     steps = [width if d == lane else 1 for d in dims]

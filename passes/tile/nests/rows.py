@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import arith_d, ir, scf_d
+from xcc._mlir import Operation, Value, arith_d, ir, owner_op, scf_d
 from xcc.passes.shared.attributes import REVERSE
 from xcc.passes.shared.combining import combining, rmw_kind
 from xcc.passes.shared.values import index, op
@@ -26,7 +26,7 @@ def _loops(r: Retiler, sizes: list[int], body: Callable[[list[Any]], None]) -> N
     loops(r.wholes, sizes, [1] * len(sizes), body)
 
 
-def _scan(r: Retiler, source: Any) -> None:
+def _scan(r: Retiler, source: Operation) -> None:
     """vector.scan along the last dim of [rows, n]"""
     value, initial = source.operands
     data = r.in_memory(value)
@@ -51,7 +51,7 @@ def _scan(r: Retiler, source: Any) -> None:
     r.kept[source.results[0]] = target
 
 
-def _sort(r: Retiler, source: Any) -> None:
+def _sort(r: Retiler, source: Operation) -> None:
     """tile.sort: a bitonic network over each row, in place (Batcher, 1968)."""
     words: list[Kept] = []
     for v in source.operands:
@@ -105,7 +105,7 @@ def _value(n: Any) -> Any:
     return index(n) if isinstance(n, int) else n
 
 
-def _atomic(r: Retiler, source: Any) -> None:
+def _atomic(r: Retiler, source: Operation) -> None:
     """tile.atomic of a line of elements"""
     value, memref, mask, places = source.operands
     kind = ir.VectorType(value.type)
@@ -145,7 +145,7 @@ def _atomic(r: Retiler, source: Any) -> None:
         r.kept[source.results[0]] = target
 
 
-def _plain_or_atomic(r: Retiler, source: Any, private: Private) -> None:
+def _plain_or_atomic(r: Retiler, source: Operation, private: Private) -> None:
     """Updates of the copy where it is used, else of the buffer: two loops, in the branches of an scf.if."""
     value, memref, mask, places = source.operands
     kind = ir.VectorType(value.type)
@@ -170,10 +170,10 @@ def _plain_or_atomic(r: Retiler, source: Any, private: Private) -> None:
         line(lambda v, at: op("memref.atomic_rmw", [kind.element_type], [v, r.get(memref), at], kind=rmw))
 
 
-def _worth(value: Any) -> bool:
+def _worth(value: Value) -> bool:
     from xcc.passes.tile.nests.choice import DEAR, cost_of
 
-    return cost_of(value.owner.operation) >= DEAR
+    return cost_of(owner_op(value)) >= DEAR
 
 
 HANDLERS: dict[str, Callable[..., None]] = {"tile.atomic": _atomic, "tile.sort": _sort, "vector.scan": _scan}

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, Value, ir
 from xcc.passes.shared.lanes import Lanes, has_instruction
 from xcc.passes.shared.patterns import only_user, product, splat_of
 from xcc.passes.vector.math import gelu_table
@@ -37,7 +37,7 @@ _TANH = (5.25, [
 """END, and the coefficients of W in v, the highest power first."""
 
 
-def fuse_gelu(op: Any, chip: Any) -> bool:
+def fuse_gelu(op: Operation, chip: Any) -> bool:
     """Writes the gelu around `op`, a math.erf or math.tanh of f32, as a polynomial; False where there is none."""
     if not isinstance(Lanes(op.operands[0]).element, ir.F32Type):
         return False
@@ -67,13 +67,13 @@ def _is(value: float, wanted: float) -> bool:
     return math.isclose(value, wanted, rel_tol=_NEAR)
 
 
-def _erf_argument(value: Any) -> Any:
+def _erf_argument(value: Value) -> Any:
     """x of x * sqrt(1/2)."""
     found = product(value)
     return found[0] if found is not None and _is(found[1], math.sqrt(0.5)) else None
 
 
-def _tanh_argument(value: Any) -> Any:
+def _tanh_argument(value: Value) -> Any:
     """x of sqrt(2/pi) * (x + 0.044715 * x * x * x)."""
     found = product(value)
     total = None if found is None or not _is(found[1], math.sqrt(2 / math.pi)) else _made_by(found[0], "arith.addf")
@@ -90,7 +90,7 @@ def _tanh_argument(value: Any) -> Any:
     return None
 
 
-def _made_by(value: Any, name: str) -> Any:
+def _made_by(value: Value, name: str) -> Any:
     """The op called `name` that `value` is the result of, else None."""
     op = None if isinstance(value.owner, ir.Block) else value.owner.operation
     return op if op is not None and op.name == name else None

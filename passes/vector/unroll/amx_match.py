@@ -6,7 +6,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, Value, ir, owner_op
 from xcc.passes.vector.unroll.unroll_contract import Contract
 from xcc.passes.walk import ops_where
 
@@ -62,13 +62,13 @@ class Chain:
     steps: list[Step] = field(default_factory=list)
 
 
-def chains(forall: Any) -> list[Chain]:
+def chains(forall: Operation) -> list[Chain]:
     """All that fit in one chunk's body."""
     writes = ops_where(forall, lambda o: o.name == "vector.transfer_write")
     return [c for c in map(_chain, writes) if c is not None]
 
 
-def _chain(write: Any) -> Chain | None:
+def _chain(write: Operation) -> Chain | None:
     value, memory = write.operands[0], write.operands[1]
     t = ir.VectorType(value.type)
     shape = tuple(t.shape)
@@ -93,7 +93,7 @@ def _pieces(rows: tuple[int, ...]) -> list[tuple[tuple[int, ...], int]]:
             for a, b in itertools.pairwise(cuts)]
 
 
-def _follow(chain: Chain, value: Any, until: Any = None) -> bool:
+def _follow(chain: Chain, value: Value, until: Any = None) -> bool:
     """Collects the steps behind `value`, back to `until` or to zeros, into `chain`; False where one does not fit."""
     while until is None or value != until:
         owner = value.owner
@@ -121,7 +121,7 @@ def _follow(chain: Chain, value: Any, until: Any = None) -> bool:
     return _alone(until)
 
 
-def _step(chain: Chain, o: Any) -> Step | None:
+def _step(chain: Chain, o: Operation) -> Step | None:
     """One contract of the chain's shape whose operands are tiles of memory."""
     c = Contract(o)
     if "add" not in str(o.attributes["kind"]) or c.group is None or not c.maps[2] or len(c.reduced) != 2:
@@ -158,7 +158,7 @@ def _instruction(left: Any, unsigned: set[int]) -> str:
     return INSTRUCTIONS[frozenset(unsigned)] if str(elem) == "i8" else ""
 
 
-def _read(value: Any) -> Read | None:
+def _read(value: Value) -> Read | None:
     """The transfer_read that makes `value`, unmasked, each vector dim along a memory dim."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "vector.transfer_read" or not _alone(value) or _mask(owner, 1):
@@ -175,13 +175,13 @@ def _read(value: Any) -> Read | None:
                 t.element_type.width // 8)
 
 
-def _mask(o: Any, first_index: int) -> bool:
+def _mask(o: Operation, first_index: int) -> bool:
     """Whether a transfer has a mask; `first_index`: of its indices among its operands."""
     rank = ir.MemRefType(o.operands[first_index - 1].type).rank
     return len(o.operands) > first_index + rank + (1 if first_index == 1 else 0)
 
 
-def _alone(value: Any) -> bool:
+def _alone(value: Value) -> bool:
     return len(list(value.uses)) == 1
 
 
@@ -190,23 +190,23 @@ def _is_zero(constant: Any) -> bool:
     return value.is_splat and not value.get_splat_value().value
 
 
-def drop(value: Any, until: Any = None) -> None:
+def drop(value: Value, until: Any = None) -> None:
     """Erases the contracts and reads behind `value`, back to `until` or to a constant; loops carry nothing any more."""
     while until is None or value != until:
-        owner = value.owner
+        owner = owner_op(value)
         if owner.name == "arith.constant":
             return
         if owner.name == "vector.contract":
             left, right, value = owner.operands
             owner.erase()
-            left.owner.erase()
-            right.owner.erase()
+            owner_op(left).erase()
+            owner_op(right).erase()
         else:
             value = owner.operands[3]
             _drop_loop(owner)
 
 
-def _drop_loop(loop: Any) -> None:
+def _drop_loop(loop: Operation) -> None:
     block = loop.regions[0].blocks[0]
     new = ir.Operation.create("scf.for", operands=list(loop.operands)[:3], regions=1, ip=ir.InsertionPoint(loop))
     body = new.regions[0].blocks.append(ir.IndexType.get())

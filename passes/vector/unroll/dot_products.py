@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Value, ir
 from xcc.passes.shared.dot_instructions import DotProduct
 from xcc.passes.shared.values import op, shuffle, splat_constant, vec
 
 __all__ = ["dot_product"]
 
-def dot_product(there: Sequence[DotProduct], acc: Any, sides: Sequence[Any], unsigned: set[int]) -> Any:
+def dot_product(there: Sequence[DotProduct], acc: Value, sides: Sequence[Any], unsigned: set[int]) -> Any:
     """acc + the products of two vectors, summed by groups, by one of the instructions that are `there`; `unsigned` are
     the numbers of the unsigned sides.
 
@@ -31,12 +31,12 @@ def dot_product(there: Sequence[DotProduct], acc: Any, sides: Sequence[Any], uns
     return _summed(acc, sides, unsigned)
 
 
-def _call(name: str, acc: Any, sides: Sequence[Any]) -> Any:
+def _call(name: str, acc: Value, sides: Sequence[Any]) -> Any:
     return op("llvm.call_intrinsic", [acc.type], [acc, *sides], intrin=ir.StringAttr.get(name),
               operandSegmentSizes=ir.DenseI32ArrayAttr.get([3, 0]), op_bundle_sizes=ir.DenseI32ArrayAttr.get([]))
 
 
-def _pairs(name: str, acc: Any, sides: Sequence[Any], unsigned: set[int]) -> Any:
+def _pairs(name: str, acc: Value, sides: Sequence[Any], unsigned: set[int]) -> Any:
     """Bytes 0 and 2 of each group of 4 as a pair of i16, then bytes 1 and 3."""
     width = ir.VectorType(acc.type).shape[0]
     words = vec(2 * width, ir.IntegerType.get_signless(16))
@@ -56,7 +56,7 @@ def _pairs(name: str, acc: Any, sides: Sequence[Any], unsigned: set[int]) -> Any
     return acc
 
 
-def _summed(acc: Any, sides: Sequence[Any], unsigned: set[int]) -> Any:
+def _summed(acc: Value, sides: Sequence[Any], unsigned: set[int]) -> Any:
     """The same in plain arithmetic, one element of the groups after the other."""
     from xcc.passes.vector.unroll.unroll_contract import extended, multiply_add
 

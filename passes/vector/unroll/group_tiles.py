@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Type, Value, ir
 from xcc.passes.shared.values import extract, i64s, op, pack, shuffle, splat, splat_constant, vec
 from xcc.passes.vector.unroll.tiles import Key, Tile
 
@@ -25,7 +25,7 @@ class GroupTile(Tile):
     A tile of single elements for the users that take no groups.
     """
 
-    def __init__(self, shape: Any, elem: Any, lanes: int, one: Callable[[Key], Any], row: Maker, at: Any) -> None:
+    def __init__(self, shape: Any, elem: Type, lanes: int, one: Callable[[Key], Any], row: Maker, at: Any) -> None:
         super().__init__(shape, elem, lanes)
         self.one, self.row, self.at = one, row, at
         self.made: dict[Any, Any] = {}
@@ -92,7 +92,7 @@ def read_group(memory: Any, address: list[Any], elements: int, mask: Any = None)
     return op("vector.maskedload", [t], [memory, *address, mask, splat_constant(t, 0)])
 
 
-def widened_mask(mask: Any, group: int) -> Any:
+def widened_mask(mask: Value, group: int) -> Any:
     """Each lane of a mask `group` times."""
     n = ir.VectorType(mask.type).shape[0]
     return op("vector.shuffle", [vec(n * group, ir.IntegerType.get_signless(1))], [mask, mask],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, ir
 from xcc.passes.shared.lanes import LOOKUP
 from xcc.passes.shared.values import op, vec
 from xcc.passes.vector.unroll.unroller import Unroller, unrolls
@@ -13,7 +13,7 @@ ENTRIES = 16
 
 
 @unrolls(LOOKUP)
-def _lookup(u: Unroller, o: Any) -> None:
+def _lookup(u: Unroller, o: Operation) -> None:
     n = u.tiles[o.operands[0]]
     out = u.new(o.results[0])
     table = op("arith.constant", [vec(ENTRIES, ir.F32Type.get())], [], value=ir.DenseElementsAttr.get(

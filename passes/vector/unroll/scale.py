@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, Value, ir
 from xcc.passes.shared.lanes import SCALE, Lanes
 from xcc.passes.shared.values import op, scalar_attr, splat_constant, vec
 from xcc.passes.vector.math.elementary import in_two_steps
@@ -16,7 +16,7 @@ _CURRENT_ROUNDING = 4
 
 
 @unrolls(SCALE)
-def _scale(u: Unroller, o: Any) -> None:
+def _scale(u: Unroller, o: Operation) -> None:
     """Chunks of a width that the instruction has, which takes n in f32; others in two steps."""
     x, exponent, whole = (u.tiles[v] for v in o.operands)
     out = u.new(o.results[0])
@@ -29,7 +29,7 @@ def _scale(u: Unroller, o: Any) -> None:
     u.set(o, out)
 
 
-def _scalef(x: Any, n: Any) -> Any:
+def _scalef(x: Value, n: Any) -> Any:
     width = ir.VectorType(x.type).shape[0]
     bits = ir.IntegerType.get_signless(max(8, width))
     mask = op("llvm.mlir.constant", [bits], [], value=ir.IntegerAttr.get(bits, _ALL[width]))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Type, ir
 from xcc.passes.shared.values import dense_constant, extract, index, op, pack, splat, splat_constant, vec
 
 Key = tuple[int, ...]
@@ -28,7 +28,7 @@ def keys(shape: tuple[int, ...], lanes: int) -> tuple[Key, ...]:
 class Tile:
     """An n-D vector as machine vectors. `build` makes a chunk at its first use, where the chunk is not given."""
 
-    def __init__(self, shape: Sequence[int], elem: Any, lanes: int, chunks: dict[Key, Any] | None = None) -> None:
+    def __init__(self, shape: Sequence[int], elem: Type, lanes: int, chunks: dict[Key, Any] | None = None) -> None:
         self.shape = tuple(shape)
         self.elem = elem
         self.lanes = lanes
@@ -71,7 +71,7 @@ class ScalarTile(Tile):
     to the multiply-add that broadcasts it, and registers free. Only where no use is in a nested region.
     """
 
-    def __init__(self, shape: Sequence[int], elem: Any, lanes: int, scalar: Callable[[Key], Any], at: Any) -> None:
+    def __init__(self, shape: Sequence[int], elem: Type, lanes: int, scalar: Callable[[Key], Any], at: Any) -> None:
         super().__init__(shape, elem, lanes)
         self.scalar = scalar
         self.at = at

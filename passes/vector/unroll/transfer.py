@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Attribute, Operation, ir
 from xcc.passes.shared.values import index, op, pack
 from xcc.passes.vector.unroll.group_tiles import concatenated, read_group, widened_mask
 from xcc.passes.vector.unroll.tiles import Key, MaskTile, Tile
@@ -16,7 +16,7 @@ __all__ = ["Transfer"]
 class Transfer:
     """One transfer_read or transfer_write, decoded. `dims[v]` is the memory dimension of vector dim v, or None."""
 
-    def __init__(self, u: Unroller, o: Any, memory: Any, first_index: int, vector_type: Any, mask: Any) -> None:
+    def __init__(self, u: Unroller, o: Operation, memory: Any, first_index: int, vector_type: Any, mask: Any) -> None:
         self.u = u
         self.memory = memory
         rank = ir.MemRefType(memory.type).rank
@@ -141,7 +141,7 @@ class Transfer:
         return read_group(self.memory, self.address((*first, 0)), width * self.shape[-1], mask)
 
 
-def _affine_map(attr: Any) -> Any:
+def _affine_map(attr: Attribute) -> Any:
     return ir.AffineMapAttr(attr).value
 
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, Type, Value, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.shared.values import extract, op, pack, shuffle, splat, vec
 from xcc.passes.vector.unroll.dot_products import dot_product
@@ -50,20 +50,20 @@ def combine_all(kind: str, values: Sequence[Any]) -> Any:
     return values[0]
 
 
-def _kind(o: Any) -> str:
+def _kind(o: Operation) -> str:
     if "xcc.numbers" in o.attributes:
         return NUMBERS
     return str(o.attributes["kind"]).split("<")[-1].rstrip(">")
 
 
 @unrolls("vector.reduction")
-def _reduction(u: Unroller, o: Any) -> None:
+def _reduction(u: Unroller, o: Operation) -> None:
     tile = u.tiles[o.operands[0]]
     parts = [horizontal(_kind(o), _common_width(_kind(o), [tile.chunk(k) for k in tile.keys()]))]
     u.replace(o, [combine_all(_kind(o), parts + list(o.operands)[1:])])
 
 
-def horizontal(kind: str, chunk: Any) -> Any:
+def horizontal(kind: str, chunk: Value) -> Any:
     """All lanes of one chunk combined to a scalar."""
     t = ir.VectorType(chunk.type)
     if kind == NUMBERS:
@@ -74,7 +74,7 @@ def horizontal(kind: str, chunk: Any) -> Any:
     return op("vector.reduction", [t.element_type], [chunk], **attributes)
 
 
-def _halved(chunk: Any) -> Any:
+def _halved(chunk: Value) -> Any:
     """The greatest lane: half of the lanes against the other half, until one is left."""
     width = ir.VectorType(chunk.type).shape[0]
     while width > 1:
@@ -98,7 +98,7 @@ def _common_width(kind: str, chunks: list[Any]) -> Any:
 
 
 @unrolls("vector.multi_reduction")
-def _multi_reduction(u: Unroller, o: Any) -> None:
+def _multi_reduction(u: Unroller, o: Operation) -> None:
     kind = _kind(o)
     source = u.tiles[o.operands[0]]
     reduced = set(ir.DenseI64ArrayAttr(o.attributes["reduction_dims"]))
@@ -134,7 +134,7 @@ def _reduce_rows(kind: str, rows: list[Any]) -> Any:
 class Contract:
     """The indexing of one vector.contract: `lane` is the loop dimension that runs along the result's lanes."""
 
-    def __init__(self, o: Any) -> None:
+    def __init__(self, o: Operation) -> None:
         maps = [ir.AffineMapAttr(a).value for a in ir.ArrayAttr(o.attributes["indexing_maps"])]
         self.maps = [[int(ir.AffineDimExpr(e).position) for e in m.results] for m in maps]
         self.sizes = [0] * maps[0].n_dims
@@ -148,7 +148,7 @@ class Contract:
         self.unsigned: set[int] = set(signs)
         self.group = self._group(o)
 
-    def _group(self, o: Any) -> int | None:
+    def _group(self, o: Operation) -> int | None:
         """The reduced dimension whose few narrow elements lie next to each other in both operands, else None."""
         d = self.maps[0][-1] if self.maps[0] else -1
         if d not in self.reduced or self.maps[1][-1:] != [d] or self.lane < 0:
@@ -165,20 +165,20 @@ class Contract:
         return number < 2 and self.lane not in self.maps[number] and self.lane >= 0
 
 
-def wants_scalars(o: Any, number: int) -> bool:
+def wants_scalars(o: Operation, number: int) -> bool:
     """True where `o` is a contract that broadcasts the elements of its operand `number` one by one."""
     o = o.operation
     return o.name == "vector.contract" and Contract(o).scalar_operand(number)
 
 
-def wants_groups(o: Any, number: int) -> bool:
+def wants_groups(o: Operation, number: int) -> bool:
     """True where `o` is a contract that takes its operand `number` in groups of elements that it sums."""
     o = o.operation
     return o.name == "vector.contract" and number < 2 and Contract(o).group is not None
 
 
 @unrolls("vector.contract")
-def _contract(u: Unroller, o: Any) -> None:
+def _contract(u: Unroller, o: Operation) -> None:
     if _kind(o) != "add":
         raise CompilerBug(f"unroll-vectors: contract of kind {_kind(o)}")
     c = Contract(o)
@@ -215,7 +215,7 @@ def _contract(u: Unroller, o: Any) -> None:
     u.set(o, out)
 
 
-def grouped_contract(u: Unroller, o: Any, c: Contract, acc: Tile) -> Tile:
+def grouped_contract(u: Unroller, o: Operation, c: Contract, acc: Tile) -> Tile:
     """A contract of groups: each step sums a group of products into a lane of the accumulators."""
     assert c.group is not None
     sides = [grouped(u.tiles[v]) for v in list(o.operands)[:2]]
@@ -247,7 +247,7 @@ def _lane_last(tile: Tile, dims: list[int], lane: int) -> tuple[Tile, list[int]]
     return transposed(tile, order), [dims[i] for i in order]
 
 
-def _dot(u: Unroller, o: Any, c: Contract) -> None:
+def _dot(u: Unroller, o: Operation, c: Contract) -> None:
     """A contract to a scalar: lanes run along the last reduced dimension of the left operand."""
     lane = c.maps[0][-1]
     (a, a_dims), (b, b_dims) = (
@@ -263,7 +263,7 @@ def _dot(u: Unroller, o: Any, c: Contract) -> None:
     u.replace(o, [combine("add", horizontal("add", _common_width("add", products)), o.operands[2])])
 
 
-def extended(value: Any, elem: Any, unsigned: bool = False) -> Any:
+def extended(value: Value, elem: Type, unsigned: bool = False) -> Any:
     """`value` (scalar or chunk) in the accumulator's element type."""
     is_vector = isinstance(value.type, ir.VectorType)
     have = ir.VectorType(value.type).element_type if is_vector else value.type
@@ -274,7 +274,7 @@ def extended(value: Any, elem: Any, unsigned: bool = False) -> Any:
     return op(name, [t], [value])
 
 
-def multiply_add(a: Any, b: Any, acc: Any) -> Any:
+def multiply_add(a: Any, b: Any, acc: Value) -> Any:
     """a*b + acc, fused for f32 and f64."""
     elem = ir.VectorType(acc.type).element_type
     if isinstance(elem, (ir.F32Type, ir.F64Type)):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, Type, Value, ir
 from xcc.passes.shared.values import dense_constant, extract, index, op, shuffle, splat, vec
 from xcc.passes.vector.unroll.group_tiles import GroupTile
 from xcc.passes.vector.unroll.tiles import Key, MaskTile, ScalarTile, Tile
@@ -23,7 +23,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @unrolls("vector.transfer_read")
-def _read(u: Unroller, o: Any) -> None:
+def _read(u: Unroller, o: Operation) -> None:
     rank = ir.MemRefType(o.operands[0].type).rank
     mask = o.operands[rank + 2] if len(o.operands) > rank + 2 else None
     t = Transfer(u, o, o.operands[0], 1, o.results[0].type, mask)
@@ -43,7 +43,7 @@ def _read(u: Unroller, o: Any) -> None:
         u.set(o, ScalarTile(t.shape, t.elem, u.lanes, lambda at: t.load_scalar(at, padding), u.anchor(o)))
 
 
-def _in_groups(o: Any) -> bool:
+def _in_groups(o: Operation) -> bool:
     """True where every use is a contract that sums groups of elements."""
     from xcc.passes.vector.unroll.unroll_contract import wants_groups
 
@@ -51,7 +51,7 @@ def _in_groups(o: Any) -> bool:
     return bool(uses) and all(wants_groups(use.owner, use.operand_number) for use in uses)
 
 
-def _only_scalars_wanted(o: Any) -> bool:
+def _only_scalars_wanted(o: Operation) -> bool:
     """True where every use is the operand of a contract whose elements are broadcast one by one."""
     from xcc.passes.vector.unroll.unroll_contract import wants_scalars
 
@@ -87,7 +87,7 @@ def _read_chunk(t: Transfer, key: Key, width: int, padding: Any) -> Any:
     return splat(t.load_scalar(start, padding), width)
 
 
-def _odd(width: int, elem: Any) -> bool:
+def _odd(width: int, elem: Type) -> bool:
     """Whether a chunk is read and written as the first lanes of one twice as wide: LLVM dies of vectors of one bf16
     more than a register has, where it knows instructions for bf16."""
     register = width - 1
@@ -103,7 +103,7 @@ def _odd_place(t: Transfer, key: Key, width: int) -> list[Any]:
 
 
 @unrolls("vector.transfer_write")
-def _write(u: Unroller, o: Any) -> None:
+def _write(u: Unroller, o: Operation) -> None:
     rank = ir.MemRefType(o.operands[1].type).rank
     mask = o.operands[rank + 2] if len(o.operands) > rank + 2 else None
     t = Transfer(u, o, o.operands[1], 2, o.operands[0].type, mask)
@@ -159,7 +159,7 @@ def _write_chunk(t: Transfer, tile: Tile, key: Key, how: Mapping[str, Any] = NOT
                 _store_if(t.mask_lane(at), extract(chunk, i), t.memory, t.address(at))
 
 
-def _store_if(condition: Any, value: Any, memory: Any, address: list[Any]) -> None:
+def _store_if(condition: Any, value: Value, memory: Any, address: list[Any]) -> None:
     branch = ir.Operation.create("scf.if", operands=[condition], regions=2)
     block = branch.regions[0].blocks.append()
     with ir.InsertionPoint(block):
@@ -168,20 +168,20 @@ def _store_if(condition: Any, value: Any, memory: Any, address: list[Any]) -> No
 
 
 @unrolls("vector.create_mask")
-def _create_mask(u: Unroller, o: Any) -> None:
+def _create_mask(u: Unroller, o: Operation) -> None:
     shape = ir.VectorType(o.results[0].type).shape
     bounds = [_known(v) for v in o.operands]
     u.set(o, MaskTile(shape, bounds, u.lanes, ir.InsertionPoint(o)))
 
 
 @unrolls("vector.constant_mask")
-def _constant_mask(u: Unroller, o: Any) -> None:
+def _constant_mask(u: Unroller, o: Operation) -> None:
     shape = ir.VectorType(o.results[0].type).shape
     bounds = list(ir.DenseI64ArrayAttr(o.attributes["mask_dim_sizes"]))
     u.set(o, MaskTile(shape, bounds, u.lanes, ir.InsertionPoint(o)))
 
 
-def _known(value: Any) -> Any:
+def _known(value: Value) -> Any:
     """The int behind a constant index, else the value."""
     owner = value.owner
     if not isinstance(owner, ir.Block) and owner.operation.name == "arith.constant":
@@ -190,7 +190,7 @@ def _known(value: Any) -> Any:
 
 
 @unrolls("vector.gather", "vector.scatter")
-def _gather(u: Unroller, o: Any) -> None:
+def _gather(u: Unroller, o: Operation) -> None:
     """gather(base, offsets, indices, mask, pass_thru) and scatter(base, offsets, indices, mask, value)."""
     operands = list(o.operands)
     base, offsets = operands[:-3], operands[-3:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, Type, ir
 from xcc.passes.shared.values import extract, pack, shuffle, splat
 from xcc.passes.vector.unroll.tiles import Key, ScalarTile, SplatTile, Tile
 from xcc.passes.vector.unroll.unroller import Unroller, unrolls
@@ -97,7 +97,7 @@ def _pieces_swapped(rows: list[Any], piece: int) -> list[Any]:
     return [v for both in zip(even, odd, strict=True) for v in both]
 
 
-def rebuilt(u: Unroller, shape: Sequence[int], elem: Any, scalar: Callable[[Key], Any]) -> Tile:
+def rebuilt(u: Unroller, shape: Sequence[int], elem: Type, scalar: Callable[[Key], Any]) -> Tile:
     """A tile packed from scalars."""
     out = Tile(shape, elem, u.lanes)
     for key in out.keys():
@@ -106,12 +106,12 @@ def rebuilt(u: Unroller, shape: Sequence[int], elem: Any, scalar: Callable[[Key]
 
 
 @unrolls("vector.transpose")
-def _transpose(u: Unroller, o: Any) -> None:
+def _transpose(u: Unroller, o: Operation) -> None:
     u.set(o, transposed(u.tiles[o.operands[0]], list(ir.DenseI64ArrayAttr(o.attributes["permutation"]))))
 
 
 @unrolls("vector.broadcast")
-def _broadcast(u: Unroller, o: Any) -> None:
+def _broadcast(u: Unroller, o: Operation) -> None:
     """From a scalar, prepending dimensions, or stretching unit dimensions."""
     out = u.new(o.results[0])
     source = u.tiles.get(o.operands[0])
@@ -150,7 +150,7 @@ class Shared:
 
 
 @unrolls("vector.shape_cast")
-def _shape_cast(u: Unroller, o: Any) -> None:
+def _shape_cast(u: Unroller, o: Operation) -> None:
     source, out = u.tiles[o.operands[0]], u.new(o.results[0])
     if source.inner == out.inner:
         for key, old in zip(out.keys(), source.keys(), strict=True):
@@ -168,12 +168,12 @@ def _all_coordinates(shape: Sequence[int]) -> list[Key]:
     return list(itertools.product(*(range(d) for d in shape)))
 
 
-def _static_position(o: Any) -> Key:
+def _static_position(o: Operation) -> Key:
     return tuple(ir.DenseI64ArrayAttr(o.attributes["static_position"]))
 
 
 @unrolls("vector.extract")
-def _extract(u: Unroller, o: Any) -> None:
+def _extract(u: Unroller, o: Operation) -> None:
     """A sub-vector or a scalar at a static position."""
     source, position = u.tiles[o.operands[0]], _static_position(o)
     if not isinstance(o.results[0].type, ir.VectorType):
@@ -188,7 +188,7 @@ def _extract(u: Unroller, o: Any) -> None:
 
 
 @unrolls("vector.insert")
-def _insert(u: Unroller, o: Any) -> None:
+def _insert(u: Unroller, o: Operation) -> None:
     """A sub-vector or a scalar put at a static position."""
     dest, position = u.tiles[o.operands[1]], _static_position(o)
     out = Tile(dest.shape, dest.elem, u.lanes, {k: dest.chunk(k) for k in dest.keys()})
@@ -207,13 +207,13 @@ def _insert(u: Unroller, o: Any) -> None:
 
 
 @unrolls("vector.from_elements")
-def _from_elements(u: Unroller, o: Any) -> None:
+def _from_elements(u: Unroller, o: Operation) -> None:
     shape = ir.VectorType(o.results[0].type).shape
     where = dict(zip(_all_coordinates(shape), o.operands, strict=True))
     u.set(o, rebuilt(u, shape, ir.VectorType(o.results[0].type).element_type, lambda at: where[at]))
 
 
 @unrolls("vector.to_elements")
-def _to_elements(u: Unroller, o: Any) -> None:
+def _to_elements(u: Unroller, o: Operation) -> None:
     source = u.tiles[o.operands[0]]
     u.replace(o, [source.lane(at) for at in _all_coordinates(source.shape)])

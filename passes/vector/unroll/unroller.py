@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Operation, Region, Type, Value, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.shared.dot_instructions import DotProduct
 from xcc.passes.shared.lanes import LOOKUP, SCALE
@@ -41,7 +41,7 @@ class Unroller:
         self.dead: list[Any] = []
         self.readers: dict[Any, bool] = {}
 
-    def function(self, f: Any) -> None:
+    def function(self, f: Operation) -> None:
         self.block(f.regions[0].blocks[0])
         for old in reversed(self.dead):
             old.erase()
@@ -60,11 +60,11 @@ class Unroller:
                 o.results[0].replace_all_uses_with(_joined(self.tiles[o.results[0]].values()))
             o.erase()
 
-    def block(self, block: Any) -> None:
+    def block(self, block: Block) -> None:
         for o in list(block.operations):
             self.visit(o.operation)
 
-    def visit(self, o: Any) -> None:
+    def visit(self, o: Operation) -> None:
         handler = HANDLERS.get(o.name)
         with ir.InsertionPoint(o), o.location:
             if handler is not None:
@@ -78,15 +78,15 @@ class Unroller:
             else:
                 raise CompilerBug(f"unroll-vectors: no rule for '{o.name}': {str(o)[:300]}")
 
-    def tile(self, value: Any) -> Tile:
+    def tile(self, value: Value) -> Tile:
         return self.tiles[value]
 
-    def new(self, value: Any, chunks: dict[Any, Any] | None = None) -> Tile:
+    def new(self, value: Value, chunks: dict[Any, Any] | None = None) -> Tile:
         """An empty tile of `value`'s type, or one of `chunks`."""
         t = ir.VectorType(value.type)
         return Tile(t.shape, t.element_type, self.lanes, chunks)
 
-    def anchor(self, o: Any) -> Any:
+    def anchor(self, o: Operation) -> Any:
         """Where lazy values of `o` are built: at `o`, or None (at their first use) where that cannot be told apart.
 
         That is in a block that writes no memory, for a value that no nested region uses.
@@ -98,18 +98,18 @@ class Unroller:
             self.readers[block] = all(_reads_only(x.operation) for x in block.operations)
         return None if self.readers[block] else ir.InsertionPoint(o)
 
-    def set(self, o: Any, tile: Tile) -> None:
+    def set(self, o: Operation, tile: Tile) -> None:
         """`tile` replaces the one result of `o`."""
         self.tiles[o.results[0]] = tile
         self.dead.append(o)
 
-    def replace(self, o: Any, values: list[Any]) -> None:
+    def replace(self, o: Operation, values: list[Any]) -> None:
         """Scalars replace the results of `o`."""
         for old, new in zip(o.results, values, strict=True):
             old.replace_all_uses_with(new)
         self.dead.append(o)
 
-    def elementwise(self, o: Any) -> None:
+    def elementwise(self, o: Operation) -> None:
         """Any op that maps lanes to lanes: once a chunk, and once for chunks that are equal in all operands."""
         attributes = {name: o.attributes[name] for name in o.attributes}
         out = self.new(o.results[0])
@@ -131,7 +131,7 @@ def _joined(pieces: list[Any]) -> Any:
     return pieces[0]
 
 
-def _reads_only(o: Any) -> bool:
+def _reads_only(o: Operation) -> bool:
     """Neither writes memory nor has regions."""
     return not len(o.regions) and o.name not in (
         "vector.transfer_write", "vector.scatter", "vector.store", "vector.maskedstore", "memref.store",
@@ -139,7 +139,7 @@ def _reads_only(o: Any) -> bool:
 
 
 @unrolls("arith.constant")
-def _constant(u: Unroller, o: Any) -> None:
+def _constant(u: Unroller, o: Operation) -> None:
     if not isinstance(o.results[0].type, ir.VectorType):
         return
     tile = u.new(o.results[0])
@@ -162,14 +162,14 @@ def _constant(u: Unroller, o: Any) -> None:
     u.set(o, tile)
 
 
-def _elements(value: Any, elem: Any) -> list[Any]:
+def _elements(value: Value, elem: Type) -> list[Any]:
     if isinstance(elem, ir.FloatType):
         return list(ir.DenseFPElementsAttr(value))
     return [int(v) for v in ir.DenseIntElementsAttr(value)]
 
 
 @unrolls("vector.step")
-def _step(u: Unroller, o: Any) -> None:
+def _step(u: Unroller, o: Operation) -> None:
     tile = u.new(o.results[0])
     for key in tile.keys():
         first = key[-1] * u.lanes
@@ -178,7 +178,7 @@ def _step(u: Unroller, o: Any) -> None:
 
 
 @unrolls("ub.poison")
-def _poison(u: Unroller, o: Any) -> None:
+def _poison(u: Unroller, o: Operation) -> None:
     if isinstance(o.results[0].type, ir.VectorType):
         tile = u.new(o.results[0])
         tile.chunks = {k: splat_constant(vec(tile.width(k), tile.elem), 0) for k in tile.keys()}
@@ -186,7 +186,7 @@ def _poison(u: Unroller, o: Any) -> None:
 
 
 @unrolls("scf.for", "scf.if", "scf.while", "scf.forall")
-def _control(u: Unroller, o: Any) -> None:
+def _control(u: Unroller, o: Operation) -> None:
     """Control flow that carries n-D vectors is rebuilt with one value a chunk; its ops move into the new regions."""
     carried = [v for v in (*o.operands, *o.results) if isinstance(v.type, ir.VectorType)]
     if not carried:
@@ -206,7 +206,7 @@ def _control(u: Unroller, o: Any) -> None:
     unpack(list(new.results))
 
 
-def _move_block(u: Unroller, old: Any, region: Any) -> None:
+def _move_block(u: Unroller, old: Any, region: Region) -> None:
     types, unpack = _flat_types(u, list(old.arguments))
     block = region.blocks.append(*types, arg_locs=[ir.Location.unknown()] * len(types))
     unpack(list(block.arguments))

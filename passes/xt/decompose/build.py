@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, SupportsFloat
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.numeric import NARROW
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import Dim, product
 
 
-def const(value: Any, like: Any) -> Any:
+def const(value: SupportsFloat, like: Any) -> Any:
     """A scalar constant in the element type of the value `like`."""
     return xt.scalar(value, TensorType.of(like).dtype)
 
 
-def shape(value: Any) -> tuple[Dim, ...]:
+def shape(value: Value) -> tuple[Dim, ...]:
     return TensorType.of(value).shape
 
 
-def dtype(value: Any) -> str:
+def dtype(value: Value) -> str:
     return TensorType.of(value).dtype
 
 
-def convert(value: Any, to: str) -> Any:
+def convert(value: Value, to: str) -> Any:
     return value if dtype(value) == to else xt.convert(value, dtype=to)
 
 

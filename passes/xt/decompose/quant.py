@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.numeric import integer_limits
 from xcc.passes.xt.decompose import decomposes
 from xcc.passes.xt.decompose.build import column, const, convert, shape
 
 
-def _spread(a: Any, value: Any, x: Any) -> Any:
+def _spread(a: Any, value: Value, x: Any) -> Any:
     """Scale or zero point with a shape that broadcasts to x."""
     dims = shape(value)
     if not dims:

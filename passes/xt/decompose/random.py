@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.random import KEY_STEPS, MASK, MULTIPLIERS, ROUNDS
 from xcc.passes.xt.decompose import decomposes
@@ -24,7 +25,7 @@ def _low(x: Any) -> Any:
     return xt.and_(x, _u64(MASK))
 
 
-def _halves(value: Any) -> list[Any]:
+def _halves(value: Value) -> list[Any]:
     """The words of a number, or of an i64 of one element as ui64 scalars, the lower one first."""
     if isinstance(value, int):
         return [value & MASK, (value >> 32) & MASK]

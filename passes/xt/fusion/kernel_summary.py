@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Module, Operation, Value
 from xcc.diagnostics import counted
 from xcc.dialects import xt
 from xcc.passes.walk import ops_where
@@ -60,7 +61,7 @@ class ModelSummary:
         return "\n".join((head, *(f"  {k}" for k in self.kernels)))
 
 
-def summarise(module: Any) -> ModelSummary:
+def summarise(module: Module) -> ModelSummary:
     """The summary of a module at stage ``kernels``. A loop's body counts once."""
     with module.context:
         kernels = {op.attributes["sym_name"].value: op.operation for op in module.body
@@ -76,7 +77,7 @@ def summarise(module: Any) -> ModelSummary:
                             len(calls) - len(setup), moved)
 
 
-def _dispatches(module: Any) -> list[Any]:
+def _dispatches(module: Module) -> list[Any]:
     return ops_where(module, lambda op: short_name(op) == "dispatch")
 
 
@@ -87,7 +88,7 @@ def _bytes(values: Any) -> Dim:
     return total
 
 
-def _moved(call: Any, function: Any) -> Dim:
+def _moved(call: Operation, function: Operation) -> Dim:
     """The bytes of a dispatch's operands and results; of what it updates in place those that are new."""
     ops = [op.operation for op in function.regions[0].blocks[0].operations]
     new = _updates(ops)
@@ -103,7 +104,7 @@ def _updates(ops: Sequence[Any]) -> Any:
     return None if updated is None else updated.operands[UPDATES[short_name(updated)]]
 
 
-def _kernel(name: str, function: Any, dispatches: int, setup: int) -> KernelSummary:
+def _kernel(name: str, function: Operation, dispatches: int, setup: int) -> KernelSummary:
     block = function.regions[0].blocks[0]
     ops = [op.operation for op in block.operations]
     work: Dim = 0
@@ -121,7 +122,7 @@ def _kernel(name: str, function: Any, dispatches: int, setup: int) -> KernelSumm
     return KernelSummary(name, names, dispatches, read, written, work, dtype, setup)
 
 
-def _read(argument: Any) -> Dim:
+def _read(argument: Value) -> Dim:
     """The bytes of `argument` that a kernel reads: all, or what its gathers take."""
     users = [use.owner.operation for use in argument.uses]
     if not users or not all(short_name(op) in GATHERS and op.operands[0] == argument for op in users):
@@ -129,7 +130,7 @@ def _read(argument: Any) -> Dim:
     return symbolic.dim_min(_bytes([argument]), sum((_bytes(op.results) for op in users), 0))
 
 
-def _flops(op: Any) -> Dim:
+def _flops(op: Operation) -> Dim:
     access = getattr(xt.op_class(op), "access", "")
     size = symbolic.product(xt.shape_of(op.results[0])) if len(op.results) else 0
     if access == "pointwise":
@@ -146,7 +147,7 @@ def _flops(op: Any) -> Dim:
     return 0
 
 
-def contracted(op: Any) -> Dim:
+def contracted(op: Operation) -> Dim:
     """Multiply-adds for one element of the result."""
     a, w = xt.attrs_of(op), xt.shape_of(op.operands[1])
     if short_name(op) == "dot_general":

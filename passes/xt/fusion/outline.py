@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Location, Module, Operation, Value, ir
 from xcc.dialects import xt
 from xcc.passes.xt.graph.op_graph import IN_PLACE, Graph, Node
 from xcc.passes.xt.sizes.known_sizes import known_sizes
@@ -75,7 +75,7 @@ class Group:
 class Outliner:
     """Makes kernels in `module`; remembers them to merge equal ones."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: Module) -> None:
         self.module = module
         self._known: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
@@ -124,7 +124,7 @@ class Outliner:
                 op.attributes[IN_PLACE] = ir.UnitAttr.get()
         return list(op.results)
 
-    def _function(self, group: Group, inputs: list[Any], outputs: list[Any], names: _SymbolNames, loc: Any) -> Any:
+    def _function(self, group: Group, inputs: list[Any], outputs: list[Any], names: _SymbolNames, loc: Location) -> Any:
         arguments = [names.type_of(v) for v in inputs]
         function = ir.Operation.create("func.func", regions=1, loc=loc, attributes={
             "sym_name": ir.StringAttr.get("kernel"), "sym_visibility": ir.StringAttr.get("private"),
@@ -144,7 +144,7 @@ class Outliner:
         function.attributes["xt.symbols"] = ir.ArrayAttr.get(symbols)
         return function
 
-    def _unique(self, function: Any, root: str) -> str:
+    def _unique(self, function: Operation, root: str) -> str:
         """Puts `function` into the module under a name, unless an equal one is there; returns the name."""
         text = function.get_asm(enable_debug_info=False)
         if text in self._known:
@@ -179,13 +179,13 @@ class _SymbolNames:
             self.values.append(d)
         return self._name_of[d]
 
-    def type_of(self, value: Any) -> Any:
+    def type_of(self, value: Value) -> Any:
         t = ir.RankedTensorType(value.type)
         if t.encoding is None:
             return t
         return xt.tensor_type([self.dim(d) for d in xt.shape_of(t)], t.element_type)
 
-    def attributes(self, op: Any) -> dict[str, Any]:
+    def attributes(self, op: Operation) -> dict[str, Any]:
         out = {name: op.attributes[name] for name in op.attributes}
         cls = xt.op_class(op)
         for name, f in cls.attribute_fields.items() if cls else ():
@@ -196,7 +196,7 @@ class _SymbolNames:
         return out
 
 
-def _binding(op: Any) -> tuple[Dim, Dim] | None:
+def _binding(op: Operation) -> tuple[Dim, Dim] | None:
     """The symbol that `op` defines by its data, and its upper bound."""
     if "symbol" not in op.attributes:
         return None
@@ -242,7 +242,7 @@ def _ordered(graph: Graph, groups: Sequence[Group], group_of: dict[int, Group]) 
     return out
 
 
-def _replace_in(op: Any, old: Any, new: Any) -> None:
+def _replace_in(op: Operation, old: Any, new: Any) -> None:
     """Replaces uses of `old` in `op` and its regions."""
     for i, v in enumerate(op.operands):
         if v == old:

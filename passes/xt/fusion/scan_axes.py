@@ -9,15 +9,13 @@ A slice along the first dim is contiguous, so the host program passes it to kern
 
 from __future__ import annotations
 
-from typing import Any
-
-from xcc._mlir import ir
+from xcc._mlir import Operation, ir
 from xcc.dialects import xt
 
 __all__ = ["scan_along_first_dim"]
 
 
-def scan_along_first_dim(op: Any) -> None:
+def scan_along_first_dim(op: Operation) -> None:
     """Rewrites the operands, results and axes of the xtv.scan `op`."""
     a = xt.attrs_of(op)
     if not any((*a.axes, *a.out_axes)):

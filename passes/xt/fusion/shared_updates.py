@@ -9,9 +9,7 @@ asks whether the kernel, as it is compiled, reads each element before it writes 
 
 from __future__ import annotations
 
-from typing import Any
-
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.dialects import xt
 from xcc.passes.xt.graph.load_time import view_root
 from xcc.passes.xt.graph.memory_uses import MemoryUses
@@ -24,7 +22,7 @@ SHARES = "xt.shares"
 """Of a kernel: pairs of an operand and a result that are wanted in the same memory, one after the other."""
 
 
-def mark_shared_updates(module: Any) -> None:
+def mark_shared_updates(module: Module) -> None:
     """Marks the kernels of `module`, which is at the end of stage ``kernels``."""
     wanted: dict[str, set[tuple[int, int]]] = {}
     functions = {ir.StringAttr(f.attributes["sym_name"]).value: f.operation for f in module.body

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Module, Value
 from xcc.dialects import xt
 from xcc.passes.walk import ops_where
 from xcc.passes.xt.graph.op_graph import element_bytes, short_name
@@ -20,14 +21,14 @@ VIEWS = ("reshape", "bitcast")
 MOST = 8        # times the bytes of the operands; what is larger is made in each run, when it is wanted, in the arena
 
 
-def view_root(value: Any) -> Any:
+def view_root(value: Value) -> Any:
     """The value whose bytes `value` shows."""
     while (owner := _owner(value)) is not None and short_name(owner) in VIEWS:
         value = owner.operands[0]
     return value
 
 
-def made_at_load(module: Any) -> frozenset[Any]:
+def made_at_load(module: Module) -> frozenset[Any]:
     """The dispatches of `module`, at stage ``kernels``, that run once, when the model is loaded: their kernels read
     nothing but weights, at least one, and what such kernels have made, and make at most MOST times as many bytes."""
     found: set[Any] = set()
@@ -58,6 +59,6 @@ def _reads_what_is_fixed(dispatch: Any, made: set[Any]) -> bool:
     return all(fixed) and any(short_name(m) != "constant" for m in makers)
 
 
-def _owner(value: Any) -> Any:
+def _owner(value: Value) -> Any:
     """The operation that makes `value`; None for a block argument."""
     return getattr(value.owner, "operation", None)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
+from xcc._mlir import Operation, Value
 from xcc.dialects.xt.op import attrs_of, grouped_operands, op_class
 from xcc.dialects.xt.types import TensorType
 from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace
@@ -32,11 +33,11 @@ class NoMatch:
         return False
 
 
-def no_match(op: Any, why: str) -> NoMatch:
+def no_match(op: Operation, why: str) -> NoMatch:
     return NoMatch(f"{op.name} at {op.location}", why)
 
 
-def apply(op: Any, patterns: Sequence[Callable[[Any], Any]], say: Callable[[str], None] | None) -> None:
+def apply(op: Operation, patterns: Sequence[Callable[[Any], Any]], say: Callable[[str], None] | None) -> None:
     """Replaces `op` by the value that the first of `patterns` to match gives; `say` is told why others do not."""
     for pattern in patterns:
         with at(op):
@@ -49,15 +50,15 @@ def apply(op: Any, patterns: Sequence[Callable[[Any], Any]], say: Callable[[str]
             return
 
 
-def dims_of(value: Any) -> tuple[Dim, ...]:
+def dims_of(value: Value) -> tuple[Dim, ...]:
     return TensorType.of(value).shape
 
 
-def dtype_of(value: Any) -> str:
+def dtype_of(value: Value) -> str:
     return TensorType.of(value).dtype
 
 
-def number(value: Any) -> float | None:
+def number(value: Value) -> float | None:
     """The number that all elements of a constant have, seen through broadcasts; else None."""
     op = producer(value)
     while op is not None and name_of(op) in ("broadcast", "reshape"):
@@ -67,18 +68,18 @@ def number(value: Any) -> float | None:
     return float(attrs_of(op).value.reshape(-1)[0])
 
 
-def only_user(value: Any) -> bool:
+def only_user(value: Value) -> bool:
     """Whether one op uses `value`."""
     return len({use.owner for use in value.uses}) == 1
 
 
-def single(value: Any, *names: str) -> Any:
+def single(value: Value, *names: str) -> Any:
     """The op of one of `names` that makes `value` for one user alone, else None."""
     op = producer(value)
     return op if op is not None and name_of(op) in names and only_user(value) else None
 
 
-def through(value: Any, *names: str) -> Any:
+def through(value: Value, *names: str) -> Any:
     """`value` with ops of `names` on the way to it taken off."""
     op = producer(value)
     while op is not None and name_of(op) in names:
@@ -87,7 +88,7 @@ def through(value: Any, *names: str) -> Any:
     return value
 
 
-def scaled(value: Any) -> tuple[Any, float] | None:
+def scaled(value: Value) -> tuple[Any, float] | None:
     """(x, c) where value = x * c or x / (1/c) for a scalar c and x of the same shape; else None."""
     op = producer(value)
     if op is None or name_of(op) not in ("mul", "div"):
@@ -101,7 +102,7 @@ def scaled(value: Any) -> tuple[Any, float] | None:
     return None
 
 
-def factors(value: Any) -> tuple[float, list[Any]]:
+def factors(value: Value) -> tuple[float, list[Any]]:
     """A product as its constant and its other factors: 0.5 * x * y gives (0.5, [x, y]). A cube counts three times.
 
     One of more factors than any pattern has (squares of squares have 2^n) is left as it is.
@@ -129,7 +130,7 @@ def factors(value: Any) -> tuple[float, list[Any]]:
     return constant, rest
 
 
-def array_of(value: Any, weights: Any) -> Any:
+def array_of(value: Value, weights: Any) -> Any:
     """The elements of a value that depends on constants alone, as a numpy array; else None."""
     memo: dict[Any, Any] = {}
 
@@ -141,7 +142,7 @@ def array_of(value: Any, weights: Any) -> Any:
     return visit(value, 0)
 
 
-def _element_array(value: Any, weights: Any, visit: Callable[[Any], Any]) -> Any:
+def _element_array(value: Value, weights: Any, visit: Callable[[Any], Any]) -> Any:
     op, kind = producer(value), TensorType.of(value)
     if op is None or not kind.static or symbolic.evaluate(symbolic.product(kind.shape), {}) > MOST_ELEMENTS:
         return None
@@ -161,7 +162,7 @@ def _element_array(value: Any, weights: Any, visit: Callable[[Any], Any]) -> Any
     return np.asarray(cls.evaluate(a, *inputs))
 
 
-def count_of(value: Any) -> Dim | None:
+def count_of(value: Value) -> Dim | None:
     """A scalar as a number of elements: a constant, or a dim converted to float; else None."""
     n = number(value)
     if n is not None:
@@ -170,7 +171,7 @@ def count_of(value: Any) -> Dim | None:
     return attrs_of(op).value[0] if op is not None else None
 
 
-def mean_of(value: Any) -> tuple[Any, tuple[int, ...]] | None:
+def mean_of(value: Value) -> tuple[Any, tuple[int, ...]] | None:
     """(x, axes) where value is the mean of x over `axes`, which stay as dims of 1; else None."""
     op = producer(value)
     if op is None or name_of(op) not in ("mul", "div"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from xcc._mlir import Block, Operation, Value
 from xcc.passes.xt.graph.load_time import VIEWS, view_root
 from xcc.passes.xt.graph.op_graph import short_name
 
@@ -22,11 +23,11 @@ class MemoryUses:
     The block does not change meanwhile.
     """
 
-    def __init__(self, block: Any) -> None:
+    def __init__(self, block: Block) -> None:
         self.block = block
         self._places: dict[Any, int] = {op.operation: n for n, op in enumerate(block.operations)}
 
-    def place(self, op: Any) -> int:
+    def place(self, op: Operation) -> int:
         """Which op of the block `op` is, or is in; one that is elsewhere comes behind all."""
         while op not in self._places:
             if op.parent is None:
@@ -34,17 +35,17 @@ class MemoryUses:
             op = op.parent.operation
         return self._places[op]
 
-    def maker(self, value: Any) -> Any:
+    def maker(self, value: Value) -> Any:
         """The op of this block that makes `value`; None for another value."""
         owner = getattr(value.owner, "operation", None)
         return owner if owner is not None and owner in self._places else None
 
-    def owns(self, value: Any) -> bool:
+    def owns(self, value: Value) -> bool:
         """Whether an op of this block writes the memory of `value`, in each run."""
         op = self.maker(view_root(value))
         return op is not None and short_name(op) not in FIXED
 
-    def readers(self, value: Any) -> Iterator[tuple[Any, int]]:
+    def readers(self, value: Value) -> Iterator[tuple[Any, int]]:
         """The ops that read the memory of `value`, and which of their operands it is."""
         values = [view_root(value)]
         while values:
@@ -55,12 +56,12 @@ class MemoryUses:
                 else:
                     yield op, use.operand_number
 
-    def end_at(self, value: Any, op: Any, operand: int = 0) -> bool:
+    def end_at(self, value: Value, op: Operation, operand: int = 0) -> bool:
         """Whether `op` of this block is the last that reads the memory of `value`, and reads it once, as `operand`."""
         last = self.place(op)
         later = [n if reader == op else -1 for reader, n in self.readers(value) if self.place(reader) >= last]
         return later == [operand]
 
-    def end_before(self, value: Any, op: Any) -> bool:
+    def end_before(self, value: Value, op: Operation) -> bool:
         """Whether all that reads the memory of `value` comes before `op` of this block."""
         return all(self.place(reader) < self.place(op) for reader, _ in self.readers(value))

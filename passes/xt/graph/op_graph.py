@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Block, Operation, Value, ir
 from xcc.dialects import xt
 from xcc.symbolic import Dim
 
@@ -37,7 +37,7 @@ class Node:
     """
 
     index: int
-    op: Any
+    op: Operation
     name: str
     kind: str
     producers: tuple[Node | None, ...]
@@ -73,7 +73,7 @@ class Node:
 class Graph:
     """The nodes of `block` in order. A use inside a nested region counts for the op of the block that holds it."""
 
-    def __init__(self, block: Any) -> None:
+    def __init__(self, block: Block) -> None:
         self.block = block
         self.nodes: list[Node] = []
         self.made_by: dict[Any, Node] = {}
@@ -85,7 +85,7 @@ class Graph:
         for op in block.operations:
             self._add(op.operation)
 
-    def _add(self, op: Any) -> None:
+    def _add(self, op: Operation) -> None:
         operands = tuple(op.operands) if not len(op.regions) else (*op.operands, *_captured(op))
         producers = tuple(self.made_by.get(v) or self._outer_source(v) for v in operands)
         symbols = _symbols(op)
@@ -107,7 +107,7 @@ class Graph:
         for p in dict.fromkeys(p for p in producers if p is not None):
             p.users.append(node)
 
-    def _overwritten(self, op: Any) -> list[Node]:
+    def _overwritten(self, op: Operation) -> list[Node]:
         """The nodes so far that read what `op` writes over."""
         if IN_PLACE not in op.attributes:
             return []
@@ -138,7 +138,7 @@ class Graph:
         return node
 
 
-def _symbols(op: Any) -> set[str]:
+def _symbols(op: Operation) -> set[str]:
     """The symbols in the attributes of `op` and in the types of its results."""
     attributes = vars(xt.attrs_of(op)).values() if xt.op_class(op) is not None else ()
     dims: list[Dim] = [d for v in attributes if isinstance(v, tuple) for d in v if isinstance(d, symbolic.Expr)]
@@ -160,7 +160,7 @@ def _defined(op: Any, new: set[str]) -> set[str]:
     return new if len(op.regions) else set()
 
 
-def short_name(op: Any) -> str:
+def short_name(op: Operation) -> str:
     """The name of an op without its dialect."""
     return str(op.name).partition(".")[2]
 
@@ -178,7 +178,7 @@ def _sources(n: Node) -> frozenset[Any] | None:
     return found
 
 
-def _kind(op: Any) -> str:
+def _kind(op: Operation) -> str:
     if short_name(op) in HOST or len(op.regions):
         return "host"
     access = "opaque" if IN_PLACE in op.attributes else getattr(xt.op_class(op), "access", "opaque")
@@ -194,7 +194,7 @@ def is_inline(n: Node) -> bool:
     return n.name == "constant" and bool(ir.DenseElementsAttr(n.op.attributes["value"]).is_splat)
 
 
-def is_unit_reshape(op: Any) -> bool:
+def is_unit_reshape(op: Operation) -> bool:
     """Whether a reshape only adds or drops dims of size 1."""
     return dims_without_ones(xt.shape_of(op.operands[0])) == dims_without_ones(xt.shape_of(op.results[0]))
 
@@ -203,7 +203,7 @@ def dims_without_ones(shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
     return tuple(d for d in shape if d != 1)
 
 
-def _captured(op: Any) -> list[Any]:
+def _captured(op: Operation) -> list[Any]:
     """The values that the regions of `op` use; those defined inside are harmless, nothing looks them up."""
     out: list[Any] = []
     for region in op.regions:
@@ -214,7 +214,7 @@ def _captured(op: Any) -> list[Any]:
     return list(dict.fromkeys(out))
 
 
-def element_bytes(value: Any) -> int:
+def element_bytes(value: Value) -> int:
     return (xt.width(str(xt.element_type_of(value))) + 7) // 8
 
 

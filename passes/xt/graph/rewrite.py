@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, Value, ir
 from xcc.dialects.xt.op import op_class
 from xcc.dialects.xt.types import TensorType
 from xcc.dim_text import quoted
 
 
-def blocks_of(op: Any) -> Iterator[Any]:
+def blocks_of(op: Operation | Module) -> Iterator[Any]:
     """Every block below `op`, outer ones first."""
     for region in op.operation.regions:
         for block in region.blocks:
@@ -29,7 +29,7 @@ def blocks_of(op: Any) -> Iterator[Any]:
                 yield from blocks_of(inner)
 
 
-def walk_ops(module: Any) -> Iterator[Any]:
+def walk_ops(module: Module) -> Iterator[Any]:
     """Our ops below `module` in program order, as operations; ops made during the walk are not visited."""
     for block in blocks_of(module):
         for op in list(block.operations):
@@ -37,17 +37,17 @@ def walk_ops(module: Any) -> Iterator[Any]:
                 yield op.operation
 
 
-def products(module: Any) -> list[Any]:
+def products(module: Module) -> list[Any]:
     """The matrix products and convolutions below `module`, in program order."""
     return [op for op in walk_ops(module) if name_of(op) in ("dot_general", "convolution")]
 
 
-def name_of(op: Any) -> str:
+def name_of(op: Operation) -> str:
     """The op's name without its dialect."""
     return str(op.name).partition(".")[2]
 
 
-def replace(op: Any, values: Sequence[Any]) -> None:
+def replace(op: Operation, values: Sequence[Any]) -> None:
     """Uses of the results become uses of `values`; the op is erased.
 
     A value of a less or more precise type may take over: the function's type says what it returns then.
@@ -65,13 +65,13 @@ def replace(op: Any, values: Sequence[Any]) -> None:
 
 
 @contextmanager
-def at(op: Any) -> Iterator[None]:
+def at(op: Operation) -> Iterator[None]:
     """What is built inside goes before `op`, with its location."""
     with op.location, ir.InsertionPoint(op):
         yield
 
 
-def producer(value: Any, name: str = "") -> Any:
+def producer(value: Value, name: str = "") -> Any:
     """The op that makes `value` if it is ours (and called `name`), else None."""
     owner = value.owner
     if isinstance(owner, ir.Block):
@@ -84,7 +84,7 @@ def same_type(a: Any, b: Any) -> bool:
     return TensorType.of(a) == TensorType.of(b)
 
 
-def apply_rules(module: Any, rules: Mapping[str, Sequence[Callable[[Any], Any]]]) -> None:
+def apply_rules(module: Module, rules: Mapping[str, Sequence[Callable[[Any], Any]]]) -> None:
     """Applies rules, by the name of the op that they look at, until none has anything to do.
 
     A rule gives the value that takes the op's place, or None. What is left without uses is erased behind each walk.
@@ -95,7 +95,7 @@ def apply_rules(module: Any, rules: Mapping[str, Sequence[Callable[[Any], Any]]]
         erase_dead(module)
 
 
-def _applied(op: Any, rules: Sequence[Callable[[Any], Any]]) -> bool:
+def _applied(op: Operation, rules: Sequence[Callable[[Any], Any]]) -> bool:
     for rule in rules:
         with at(op):
             value = rule(op)
@@ -105,7 +105,7 @@ def _applied(op: Any, rules: Sequence[Callable[[Any], Any]]) -> bool:
     return False
 
 
-def erase_dead(module: Any) -> int:
+def erase_dead(module: Module) -> int:
     """Erases our ops without uses, also those that MLIR does not know as pure; gives their number.
 
     An op that gives a symbol its value stays while the symbol is in a type or an attribute of what stays.
@@ -123,7 +123,7 @@ def erase_dead(module: Any) -> int:
     return count
 
 
-def _sizes_need(op: Any, module: Any) -> bool:
+def _sizes_need(op: Operation, module: Module) -> bool:
     """Whether another op has a symbol that `op` gives its value."""
     names = {ir.StringAttr(op.attributes["symbol"]).value} if "symbol" in op.attributes else set()
     if name_of(op) == "if":
@@ -140,13 +140,13 @@ def _printed(text: str) -> str:
     return "".join(chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\{c:02X}" for c in text.encode())
 
 
-def _symbols_of_inputs(module: Any) -> set[str]:
+def _symbols_of_inputs(module: Module) -> set[str]:
     return {s for f in module.operation.regions[0].blocks[0].operations if f.operation.name == "func.func"
             for a in f.operation.regions[0].blocks[0].arguments for d in TensorType.of(a).shape
             for s in symbolic.symbols_of(d)}
 
 
-def dim_bounds(module: Any) -> dict[str, tuple[int, int]]:
+def dim_bounds(module: Module) -> dict[str, tuple[int, int]]:
     """The declared bounds of symbols, from the module attribute xt.dims."""
     attributes = module.operation.attributes
     if "xt.dims" not in attributes:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from xcc._mlir import Operation
 from xcc.dialects import xt
 from xcc.dialects.xt.broadcasting import window_size
 
@@ -26,7 +27,7 @@ class _Dim:
     high: Any
 
 
-def clipped(op: Any) -> Any:
+def clipped(op: Operation) -> Any:
     """The windows without what no result reads of the image, or a reduction; None where neither is to be done."""
     a, x = xt.attrs_of(op), op.operands[0]
     shape, out = xt.shape_of(x), xt.shape_of(op.results[0])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.passes.shared.dot_instructions import dot_products_of
 
@@ -17,7 +18,7 @@ def multiplies(chip: Any, dtype: str) -> bool:
     return any((dtype, dtype) in d.types for d in dot_products_of(chip))
 
 
-def static_shape(value: Any) -> tuple[int, ...] | None:
+def static_shape(value: Value) -> tuple[int, ...] | None:
     """None when a dim is symbolic."""
     dims = tuple(d for d in xt.shape_of(value) if isinstance(d, int))
     return dims if len(dims) == len(xt.shape_of(value)) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xcc._mlir import Operation
 from xcc.dialects import xt
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import producer
@@ -14,7 +15,7 @@ MANY_ROWS = 8  # of a product, that pay for a transpose of its right side
 FEWER = 2      # pixels of an image for each column of the weights, from which on weights are scaled in its place
 
 
-def scaled_channels(product: Any, columns: int) -> tuple[Any, Any] | None:
+def scaled_channels(product: Operation, columns: int) -> tuple[Any, Any] | None:
     """(image, scale) where `product` is of an image [n, ..., channels] times its channels' scale [n, 1, ..., channels].
 
     There are fewer weights to scale than elements. What else reads the scaled image scales it itself: pointwise ops.
@@ -34,7 +35,7 @@ def scaled_channels(product: Any, columns: int) -> tuple[Any, Any] | None:
     return None
 
 
-def in_place(product: Any) -> Any:
+def in_place(product: Operation) -> Any:
     """A product with a vector reads each element of the matrix once, so also one that a transpose would make."""
     a, operands = xt.attrs_of(product), list(product.operands)
     changed = vars(a).copy()
@@ -53,7 +54,7 @@ def in_place(product: Any) -> Any:
     return None if operands == list(product.operands) else xt.dot_general(*operands, **changed)
 
 
-def by_rows(product: Any) -> Any:
+def by_rows(product: Operation) -> Any:
     """The product with [.., N, K] on its right as one with [.., K, N]; None where that is not so, or does not pay."""
     a, (lhs, rhs) = xt.attrs_of(product), product.operands
     dims, batch = xt.shape_of(rhs), len(a.rhs_batch)
@@ -67,7 +68,7 @@ def by_rows(product: Any) -> Any:
     return xt.dot_general(lhs, right, **(vars(a) | {"rhs_contract": (batch,)}))
 
 
-def _is_pointwise(op: Any) -> bool:
+def _is_pointwise(op: Operation) -> bool:
     return getattr(xt.op_class(op), "access", "") == "pointwise"
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Operation, Value
 from xcc.dialects import xt
 from xcc.passes.xt.graph.rewrite import name_of, producer
 from xcc.passes.xt.quant.quantised import rebuilt
@@ -36,7 +37,7 @@ class Move:
     stretched: Callable[[Any, int, int, int], Any]
 
 
-def is_decoded(value: Any) -> bool:
+def is_decoded(value: Value) -> bool:
     """Whether `value` is computed, by few pointwise ops, from weights and constants of narrower elements alone."""
     left, seen, stored = [value], 0, list[Any]()
     while left and seen <= MOST_OPS:
@@ -54,7 +55,7 @@ def is_decoded(value: Any) -> bool:
     return seen <= MOST_OPS and any(xt.width(xt.TensorType.of(v).dtype) < wide for v in stored)
 
 
-def made_with(value: Any, move: Move) -> Any:
+def made_with(value: Value, move: Move) -> Any:
     """`value`, which is decoded, with `move` made on its weights; None where one of these cannot be moved so."""
     op = producer(value)
     assert op is not None
@@ -71,11 +72,11 @@ def made_with(value: Any, move: Move) -> Any:
     return None if any(v is None for v in operands) else rebuilt(op, operands)
 
 
-def _is_pointwise(op: Any) -> bool:
+def _is_pointwise(op: Operation) -> bool:
     return getattr(xt.op_class(op), "access", "") == "pointwise"
 
 
-def _is_stored(op: Any) -> bool:
+def _is_stored(op: Operation) -> bool:
     """Whether the op is a weight or constant, perhaps moved, which ``xt-fold`` will do."""
     while op is not None and name_of(op) in ("reshape", "transpose", "pad", "unpack"):
         op = producer(op.operands[0])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of, grouped_operands, op_class
 from xcc.passes.shared.instruction_tables import instructions_of
@@ -59,7 +60,7 @@ class Signs:
         return Signs(chip.byte_products)
 
 
-def quantised(value: Any) -> Quantised | None:
+def quantised(value: Value) -> Quantised | None:
     """What `value` was made of, when that are bytes."""
     op = producer(value)
     if op is None:
@@ -82,7 +83,7 @@ def quantised(value: Any) -> Quantised | None:
     return None
 
 
-def _aligned(value: Any, rank: int) -> tuple[Any, ...]:
+def _aligned(value: Value, rank: int) -> tuple[Any, ...]:
     """The dims of `value` as they broadcast to `rank` dims."""
     dims = dims_of(value)
     return (*[1] * (rank - len(dims)), *dims)
@@ -100,7 +101,7 @@ def same_numbers(a: Any, b: Any, weights: Any) -> bool:
     return x is not None and y is not None and x.size == y.size and bool(np.all(x.reshape(-1) == y.reshape(-1)))
 
 
-def rebuilt(op: Any, operands: Sequence[Any], **changed: Any) -> Any:
+def rebuilt(op: Operation, operands: Sequence[Any], **changed: Any) -> Any:
     """`op` on other operands, with some other attributes."""
     cls = op_class(op)
     assert cls is not None
@@ -110,7 +111,7 @@ def rebuilt(op: Any, operands: Sequence[Any], **changed: Any) -> Any:
     return xt.build(cls, *groups, **(vars(attrs_of(op)) | changed))
 
 
-def is_constant(value: Any) -> bool:
+def is_constant(value: Value) -> bool:
     """Whether `value` depends on weights and constants alone."""
     op = producer(value)
     if op is None:
@@ -129,7 +130,7 @@ def number_of(zero: Any, weights: Any) -> float | None:
     return float(found.reshape(-1)[0])
 
 
-def flat(value: Any) -> Any:
+def flat(value: Value) -> Any:
     """A value of one element with rank 0."""
     return value if dims_of(value) == () else xt.reshape(value, shape=())
 
@@ -146,7 +147,7 @@ def with_sign(values: Any, sign: str) -> Any:
     return xt.convert(xt.add(xt.convert(values, dtype="i32"), xt.constant(np.asarray(shift(sign)), "i32")), dtype=sign)
 
 
-def divided(value: Any, scale: Any, first: bool = True) -> Any:
+def divided(value: Value, scale: Any, first: bool = True) -> Any:
     """value / scale with the division in the factors that make `value`; None unless it is all integers times factors.
 
     value: f32. scale: rank 0, positive.
@@ -177,7 +178,7 @@ def divided(value: Any, scale: Any, first: bool = True) -> Any:
     return None
 
 
-def _dequantised(op: Any, scale: Any) -> Any:
+def _dequantised(op: Operation, scale: Any) -> Any:
     """(x - zero) * (x's scale / scale)."""
     x, mine, zero = grouped_operands(op)
     if dims_of(mine) != () or attrs_of(op).dtype != "f32" or xt.is_float(dtype_of(x)) or dtype_of(mine) != "f32":

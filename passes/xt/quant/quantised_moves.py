@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Operation
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.xt.graph.match import dims_of, dtype_of, no_match
@@ -30,7 +31,7 @@ class QuantisedMoves:
     def __init__(self, weights: Any) -> None:
         self.weights = weights
 
-    def move(self, op: Any) -> Any:
+    def move(self, op: Operation) -> Any:
         """move(dequantize(x)) as dequantize(move(x)), the maximum of windows too."""
         if name_of(op) == "reduce_window" and attrs_of(op).kind != "max":
             return None
@@ -48,7 +49,7 @@ class QuantisedMoves:
         moved = rebuilt(op, [q.values for q in made if q is not None])
         return xt.dequantize(moved, first.scale, first.zero, axis=0)
 
-    def repeated(self, op: Any) -> Any:
+    def repeated(self, op: Operation) -> Any:
         """quantize(dequantize(x)) with equal scales and zero points as x."""
         x, scale, zero = grouped_operands(op)
         q = quantised(x)
@@ -57,7 +58,7 @@ class QuantisedMoves:
         same = same_numbers(q.scale, scale, self.weights) and same_numbers(q.zero, zero, self.weights)
         return q.values if same and is_per_tensor(q) else no_match(op, "scale or zero point changes")
 
-    def with_sign(self, op: Any, wanted: str) -> Any:
+    def with_sign(self, op: Operation, wanted: str) -> Any:
         """A quantize that makes bytes of the other sign: the sign changes there, and for all who read it."""
         x, scale, zero = grouped_operands(op)
         a = attrs_of(op)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xcc._mlir import Operation, Value
 from xcc.dialects import xt
 from xcc.passes.xt.graph.match import dims_of, factors, no_match, number
 from xcc.passes.xt.graph.rewrite import name_of, producer, same_type
 
 
-def gelu(op: Any) -> Any:
+def gelu(op: Operation) -> Any:
     """0.5 * x * (1 + erf(x / sqrt 2)), or with tanh(sqrt(2/pi) * (x + 0.044715 x^3)), in any order -> gelu(x)."""
     constant, rest = factors(op.results[0])
     if len(rest) != 2:
@@ -32,7 +33,7 @@ def gelu(op: Any) -> Any:
     return None
 
 
-def _one_plus(value: Any) -> Any:
+def _one_plus(value: Value) -> Any:
     """The op that makes y where value = 1 + y."""
     op = producer(value, "add")
     if op is None:
@@ -57,7 +58,7 @@ def _is_cubic(constant: float, values: list[Any], x: Any) -> bool:
     return False
 
 
-def _is_power(value: Any, x: Any, n: int) -> bool:
+def _is_power(value: Value, x: Any, n: int) -> bool:
     constant, values = factors(value)
     return _near(constant, 0.044715) and values == [x] * n
 
@@ -66,7 +67,7 @@ def _near(a: float, b: float) -> bool:
     return abs(a - b) <= 1e-3 * abs(b)
 
 
-def sigmoid(op: Any) -> Any:
+def sigmoid(op: Operation) -> Any:
     """reciprocal(1 + exp(-x)), 1 / (1 + exp(-x)) -> sigmoid(x); y / (1 + exp(-x)) -> y * sigmoid(x)."""
     top, bottom = (None, op.operands[0]) if name_of(op) == "reciprocal" else tuple(op.operands)
     power = _one_plus(bottom)

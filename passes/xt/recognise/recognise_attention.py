@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from xcc._mlir import Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of
 from xcc.dialects.xt.types import is_float
@@ -35,7 +36,7 @@ class Attention:
     def __init__(self, weights: Any) -> None:
         self.weights = weights
 
-    def __call__(self, op: Any) -> Any:
+    def __call__(self, op: Operation) -> Any:
         """dot_general(softmax(dot_general(q, k) * scale + mask), v) -> attention(q, k, v, mask)."""
         found = self._softmax(op)
         if found is None:
@@ -54,7 +55,7 @@ class Attention:
             return scores
         return self._build(op, scores, rank)
 
-    def _softmax(self, op: Any) -> tuple[Any, bool] | None:
+    def _softmax(self, op: Operation) -> tuple[Any, bool] | None:
         """The softmax that makes the weights, and whether a guard turns the NaN of empty rows into 0."""
         value, guarded = op.operands[0], False
         for _ in range(4):
@@ -72,7 +73,7 @@ class Attention:
                 return (inner, guarded) if name_of(inner) == "softmax" else None
         return None
 
-    def _scores(self, value: Any, guarded: bool, root: Any) -> _Scores | NoMatch:
+    def _scores(self, value: Value, guarded: bool, root: Any) -> _Scores | NoMatch:
         s = _Scores()
         while True:
             op = producer(value)
@@ -104,7 +105,7 @@ class Attention:
             else:
                 return no_match(root, f"the scores come from {op.name}")
 
-    def _masked(self, s: _Scores, op: Any, guarded: bool) -> Any:
+    def _masked(self, s: _Scores, op: Operation, guarded: bool) -> Any:
         """Takes the mask that `op` applies into `s`; gives the scores below it."""
         pair = self._mask_of(op)
         if isinstance(pair, NoMatch):
@@ -128,7 +129,7 @@ class Attention:
             s.masks.append(mask)
         return x
 
-    def _mask_of(self, op: Any) -> Any:
+    def _mask_of(self, op: Operation) -> Any:
         """(scores, mask, what hidden scores become) of add(scores, mask) or select(mask, scores, fill)."""
         if name_of(op) == "select":
             fill = number(op.operands[2])
@@ -140,7 +141,7 @@ class Attention:
                 return x, mask, -float("inf")
         return no_match(op, "neither operand is the product of queries and keys")
 
-    def _build(self, op: Any, s: _Scores, rank: int) -> Any:
+    def _build(self, op: Operation, s: _Scores, rank: int) -> Any:
         a, b = attrs_of(op), attrs_of(s.product)
         batch = rank - 2
         v_order = (*a.rhs_batch, *a.rhs_contract, *_free(op.operands[1], a.rhs_batch, a.rhs_contract))
@@ -169,7 +170,7 @@ class Attention:
         return out if dtype_of(out) == dtype_of(op.results[0]) else xt.convert(out, dtype=dtype_of(op.results[0]))
 
 
-def shared_heads(op: Any) -> Any:
+def shared_heads(op: Operation) -> Any:
     """attention(q, k, v) whose k and v are heads that were repeated -> attention of those heads."""
     q, k, v, *mask = op.operands
     own = _shared_heads(k, v)
@@ -193,7 +194,7 @@ def _guards_only(softmax: Any) -> bool:
     return {use.owner.name for use in softmax.results[0].uses} <= {"xt.is_nan", "xt.select"}
 
 
-def _leads_to_product(value: Any) -> bool:
+def _leads_to_product(value: Value) -> bool:
     """Whether a product is behind scales, conversions and masks."""
     for _ in range(8):
         op = producer(value)
@@ -219,7 +220,7 @@ def _free(x: Any, batch: tuple[int, ...], contract: tuple[int, ...]) -> list[int
     return [d for d in range(len(dims_of(x))) if d not in (*batch, *contract)]
 
 
-def _operand(value: Any, order: tuple[int, ...]) -> tuple[Any, float]:
+def _operand(value: Value, order: tuple[int, ...]) -> tuple[Any, float]:
     """(x, c) where c * x is `value` with its dims in `order`; x lies before scales and transposes."""
     scale = 1.0
     while True:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Value
 from xcc.dialects.xt.op import attrs_of
 from xcc.dialects.xt.types import is_float
 from xcc.passes.xt.graph.match import array_of, count_of, dims_of, dtype_of, number
@@ -27,12 +28,12 @@ class Mask:
     """
 
     kind: str
-    value: Any = None
+    value: Value | None = None
     offset: Dim = 0
     never_empty: bool = True
 
 
-def read_mask(value: Any, weights: Any) -> Mask:
+def read_mask(value: Value, weights: Any) -> Mask:
     """The mask `value` of scores [..., queries, keys]: i1 keeps where true, a float is added."""
     array = array_of(value, weights)
     if array is not None:
@@ -44,7 +45,7 @@ def read_mask(value: Any, weights: Any) -> Mask:
     return Mask("some", value, never_empty=is_float(dtype_of(value)) and _finite(value))
 
 
-def _read_array(value: Any, array: Any) -> Mask:
+def _read_array(value: Value, array: Any) -> Mask:
     logical = array.dtype == bool
     rows = array.astype(np.float64) if not logical else np.where(array, 0.0, -np.inf)
     if not np.any(rows):
@@ -59,7 +60,7 @@ def _read_array(value: Any, array: Any) -> Mask:
     return Mask("some", value, never_empty=never_empty)
 
 
-def _kept(value: Any) -> Any:
+def _kept(value: Value) -> Any:
     """The condition under which a score stays as it is and else is hidden; None when the mask is no such choice."""
     if dtype_of(value) == "i1":
         return value
@@ -99,7 +100,7 @@ def _diagonal(kept: Any) -> Dim | None:
     return right[1] - left[1] - (1 if direction == "lt" else 0)
 
 
-def _ramp(value: Any) -> tuple[int, Dim] | None:
+def _ramp(value: Value) -> tuple[int, Dim] | None:
     """(dim counted from the end, start) of an integer value that is start + position along that one dim."""
     op = producer(value)
     if op is None:
@@ -127,7 +128,7 @@ def _ramp(value: Any) -> tuple[int, Dim] | None:
     return (places[0], inner[1]) if others == [size] and len(places) == 1 else None
 
 
-def _finite(value: Any) -> bool:
+def _finite(value: Value) -> bool:
     """Whether a float value can be seen to hold finite numbers only."""
     op = producer(value)
     if op is None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from xcc._mlir import Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.xt.graph.match import dims_of, dtype_of, mean_of, no_match, number, positive, single
 from xcc.passes.xt.graph.rewrite import name_of, producer, same_type
 
 
-def softmax(op: Any) -> Any:
+def softmax(op: Operation) -> Any:
     """div(e, reduce_sum(e)), e = exp(sub(x, reduce_max(x))) over one axis -> softmax(x)."""
     e, total = op.operands
     if name_of(op) == "mul":
@@ -33,7 +34,7 @@ def softmax(op: Any) -> Any:
     return xt.softmax(x, axis=axes[0][0])
 
 
-def rms_norm(op: Any) -> Any:
+def rms_norm(op: Operation) -> Any:
     """x * rsqrt(mean(x*x) + eps), also as a division by the root -> rms_norm(x); over a centred x, layer_norm."""
     found = _root(op)
     if found is None:
@@ -59,7 +60,7 @@ def rms_norm(op: Any) -> Any:
     return xt.rms_norm(x, axes=mean[1], eps=e)
 
 
-def _root(op: Any) -> tuple[Any, Any] | None:
+def _root(op: Operation) -> tuple[Any, Any] | None:
     """(x, v) where op = x / sqrt(v)."""
     a, b = op.operands
     if name_of(op) == "div":
@@ -81,14 +82,14 @@ def _root(op: Any) -> tuple[Any, Any] | None:
     return None
 
 
-def _is_square(value: Any, x: Any) -> bool:
+def _is_square(value: Value, x: Any) -> bool:
     op = producer(value)
     if op is None or name_of(op) not in ("mul", "pow") or op.operands[0] != x:
         return False
     return bool(op.operands[1] == x) if name_of(op) == "mul" else number(op.operands[1]) == 2
 
 
-def affine(op: Any) -> Any:
+def affine(op: Operation) -> Any:
     """mul(norm(x), scale) -> norm(x, scale); add(layer_norm(x, scale), bias) -> layer_norm(x, scale, bias)."""
     for y, extra in (tuple(op.operands), tuple(op.operands)[::-1]):
         norm = single(y, "rms_norm", "layer_norm")
@@ -110,7 +111,7 @@ def affine(op: Any) -> Any:
     return None
 
 
-def narrow(op: Any) -> Any:
+def narrow(op: Operation) -> Any:
     """convert(norm(convert(x, f32)), t) -> norm(x) for x of the narrower type t: the op computes in f32 anyway."""
     norm = single(op.operands[0], "rms_norm", "layer_norm", "softmax")
     inner = producer(norm.operands[0], "convert") if norm is not None else None

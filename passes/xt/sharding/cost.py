@@ -18,6 +18,8 @@ __all__ = ["Costs", "Move", "best_move"]
 
 MATRIX = 1e11       # operations a second where a chip does not say
 MEMORY = 2e10       # bytes a second, likewise
+UPDATED = {"dynamic_update_slice": "update", "scatter_elements": "updates", "scatter_nd": "updates"}
+"""Ops that change a part of an operand, mostly in place: the operand with that part."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Costs:
         """Of an op that is not divided: its products, or its memory where that takes longer. What fuses with a
         neighbour moves less, so that results count alone, where nothing is multiplied."""
         memory = getattr(self.chip, "bandwidth", 0.0) or MEMORY
-        made = sum(map(self.nbytes, v.results))
+        made = self.nbytes(v.operands[v.at[UPDATED[v.name]]]) if v.name in UPDATED else sum(map(self.nbytes, v.results))
         if v.name in COLLECTIVES:       # along another axis
             return made / self.link
         work = self._multiplied(v)

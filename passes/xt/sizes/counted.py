@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.bounds import Bounds, interval
 from xcc.dialects import xt
 from xcc.passes.xt.sizes.equal_dims import EQUAL
@@ -16,7 +15,7 @@ __all__ = ["MOST", "require_countable"]
 MOST = 1 << 31          # numbers of elements are i32
 
 
-def require_countable(module: Any, sizes: Iterable[Dim], bounds: Bounds) -> None:
+def require_countable(module: Module, sizes: Iterable[Dim], bounds: Bounds) -> None:
     """Lists `sizes` on the module as equal to what can be counted of them, where bounds do not exclude more.
 
     Runs of more elements are refused then. A size that only a run knows is not compared: what it counts is.

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Block, Module, Operation, ir
 from xcc.bounds import Bounds, interval, number
 from xcc.dialects import xt
 from xcc.passes.xt.graph.op_graph import short_name
@@ -30,7 +30,7 @@ EQUAL = "xt.equal"
 Pair = tuple[Dim, Dim]
 
 
-def note_equal_dims(module: Any) -> None:
+def note_equal_dims(module: Module) -> None:
     """Sets ``xt.equal`` and inserts ``xtv.require``.
 
     Before: ``%2 = "xt.add"(%a, %b)`` with a: [n] and b: [m]
@@ -49,7 +49,7 @@ def note_equal_dims(module: Any) -> None:
             module.operation.attributes[EQUAL] = ir.ArrayAttr.get([xt.dims_attr(p) for p in listed])
 
 
-def equal_dims(module: Any, known: tuple[str, ...]) -> tuple[tuple[Dim, ...], ...]:
+def equal_dims(module: Module, known: tuple[str, ...]) -> tuple[tuple[Dim, ...], ...]:
     """The pairs of ``xt.equal`` over the symbols in `known`."""
     if EQUAL not in module.operation.attributes:
         return ()
@@ -63,7 +63,7 @@ class _Block:
     `listed` takes the pairs over symbols that are known at the start; without it they are required there.
     """
 
-    def __init__(self, block: Any, known: set[str], done: set[Dim], listed: list[Pair] | None,
+    def __init__(self, block: Block, known: set[str], done: set[Dim], listed: list[Pair] | None,
                  bounds: Bounds) -> None:
         self.block = block
         self.first = next(iter(block.operations)).operation
@@ -87,7 +87,7 @@ class _Block:
             self.known |= _symbols(op.results)
         self._check(yielded, ops[-1])
 
-    def _regions(self, op: Any, pairs: list[Pair]) -> None:
+    def _regions(self, op: Operation, pairs: list[Pair]) -> None:
         """What a loop relies on is checked in its body, so that a loop without a turn relies on nothing."""
         blocks = [region.blocks[0] for region in op.regions]
         for n, block in enumerate(blocks):
@@ -96,7 +96,7 @@ class _Block:
                 at_end = _given_for(block, op.results)
             _Block(block, self.known, self.done, None, self.bounds).run(at_end)
 
-    def _sizes(self, op: Any) -> list[Pair]:
+    def _sizes(self, op: Operation) -> list[Pair]:
         """A pair for each size of a result that may be negative, and for each of an operand that may be too small."""
         dims = {d for v in op.results for d in xt.shape_of(v)}
         if short_name(op) == "slice":
@@ -105,7 +105,7 @@ class _Block:
         least += dict.fromkeys((d, number(self.bounds, low, 0)) for d, low in _read_up_to(op))
         return [(d, symbolic.dim_max(d, low)) for d, low in least if interval(self.bounds, d - low, 0)[0] < 0]
 
-    def _check(self, pairs: Iterable[Pair], op: Any) -> None:
+    def _check(self, pairs: Iterable[Pair], op: Operation) -> None:
         for a, b in pairs:
             names = {s for d in (a, b) for s in symbolic.symbols_of(d)}
             if a - b in self.done or b - a in self.done or not names <= self.known:
@@ -118,7 +118,7 @@ class _Block:
             xt.require(a, b, _place(op), loc=op.location, ip=ir.InsertionPoint(before))
 
 
-def _read_up_to(op: Any) -> list[Pair]:
+def _read_up_to(op: Operation) -> list[Pair]:
     """Dims of the first operand, and the size of them that `op` reads or writes."""
     name, a, shapes = short_name(op), xt.attrs_of(op), [xt.shape_of(v) for v in op.operands]
     pairs: list[Pair] = []
@@ -149,7 +149,7 @@ def _is_at_most(n: Dim, most: Dim) -> bool:
     return factor == 1 and len(atoms) == 1 and atoms[0][0] == "min" and most in atoms[0][1:]
 
 
-def _given_for(block: Any, results: Any) -> list[Pair]:
+def _given_for(block: Block, results: Any) -> list[Pair]:
     """The pairs that must be equal for what `block` yields to be `results`."""
     values = block.operations[len(block.operations) - 1].operation.operands
     with xt.assumed_equal() as pairs:
@@ -162,7 +162,7 @@ def _symbols(values: Iterable[Any]) -> set[str]:
     return {s for v in values for d in xt.shape_of(v) for s in symbolic.symbols_of(d)}
 
 
-def _place(op: Any) -> str:
+def _place(op: Operation) -> str:
     """The name of the node that `op` was made from."""
     found = re.search(r'"([^"]+)"', str(op.location))
     return f"node '{found.group(1)[:1000]}'" if found else f"an {op.name}"

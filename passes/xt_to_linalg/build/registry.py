@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Attribute, ir
 from xcc.passes.xt_to_linalg.build.builder import Builder
 from xcc.passes.xt_to_linalg.build.view import View
 from xcc.symbolic import Dim
@@ -44,7 +44,7 @@ class Op:
         return self.results[0][1]
 
 
-def _python(attr: Any) -> Any:
+def _python(attr: Attribute) -> Any:
     if isinstance(attr, ir.TypeAttr):
         return attr.value
     if isinstance(attr, ir.ArrayAttr):

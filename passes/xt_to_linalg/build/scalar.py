@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import arith_d, ir, math_d
+from xcc._mlir import Value, arith_d, ir, math_d
 from xcc.passes.shared.lanes import Lanes
 from xcc.passes.shared.small_floats import decode, encode
 from xcc.passes.xt_to_linalg.build.types import (
@@ -40,7 +40,7 @@ def int_compare(direction: str, a: Any, b: Any, dtype: Any) -> Any:
     return arith_d.cmpi((_UNSIGNED if is_unsigned(dtype) else _SIGNED)[direction], a, b)
 
 
-def _constant_of(value: Any) -> int | None:
+def _constant_of(value: Value) -> int | None:
     """The number when `value` is an arith.constant."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "arith.constant":
@@ -162,7 +162,7 @@ def convert(x: Any, src: Any, dst: Any, saturate: bool = False) -> Any:
     return _int_to_float(x, src, dst) if is_float(dst) else _int_to_int(x, src, dst, saturate)
 
 
-def _decode(x: Any, src: Any, kind: Any) -> Any:
+def _decode(x: Value, src: Any, kind: Any) -> Any:
     """The value of a code, in the type `kind`: what `src` is computed in, or i32 (fewer moves between lane widths)."""
     if is_float(src):
         return decode(Lanes(x), str(src)).v

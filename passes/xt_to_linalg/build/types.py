@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Type, arith_d, ir
 from xcc.dialects.xt.types import numpy_dtype
 from xcc.symbolic import Dim
 
@@ -61,7 +61,7 @@ def accumulator(t: Any) -> Any:
     return ir.F32Type.get() if is_float(t) and t.width < 32 else computed(t)
 
 
-def tensor_of(dims: Sequence[Dim], element: Any) -> Any:
+def tensor_of(dims: Sequence[Dim], element: Type) -> Any:
     """The linalg tensor type: symbolic dims are `?`, no encoding, stored integers."""
     return ir.RankedTensorType.get([d if isinstance(d, int) else _DYNAMIC for d in dims], stored(element))
 

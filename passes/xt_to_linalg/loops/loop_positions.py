@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import arith_d, ir, memref_d
+from xcc._mlir import Value, arith_d, ir, memref_d
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import accumulator, constant
@@ -21,7 +21,7 @@ def _i32(index: Any) -> Any:
     return arith_d.index_cast(ir.IntegerType.get_signless(32), index)
 
 
-def _index(value: Any) -> Any:
+def _index(value: Value) -> Any:
     return arith_d.index_cast(ir.IndexType.get(), value)
 
 

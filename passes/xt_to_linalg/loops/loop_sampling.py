@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import arith_d, ir, math_d
+from xcc._mlir import Value, arith_d, ir, math_d
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import accumulator, constant
@@ -22,11 +22,11 @@ def _f(value: float) -> Any:
     return constant(ir.F32Type.get(), value)
 
 
-def _to_f32(value: Any, dtype: Any) -> Any:
+def _to_f32(value: Value, dtype: Any) -> Any:
     return scalar.convert(value, dtype, ir.F32Type.get())
 
 
-def _from_f32(value: Any, dtype: Any) -> Any:
+def _from_f32(value: Value, dtype: Any) -> Any:
     return scalar.convert(value, ir.F32Type.get(), dtype)
 
 

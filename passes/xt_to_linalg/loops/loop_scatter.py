@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import arith_d, ir, math_d
+from xcc._mlir import Value, arith_d, ir, math_d
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import constant
@@ -126,7 +126,7 @@ def _walk(k: LoopKernel, dims: Sequence[Dim], part: Any, size: Dim, number: Call
         k.when(mine([]), lambda: write([]))
 
 
-def _wrapped(k: LoopKernel, value: Any, dtype: Any, extent: Dim) -> Any:
+def _wrapped(k: LoopKernel, value: Value, dtype: Any, extent: Dim) -> Any:
     """`LoopKernel.wrapped` for comparisons alone: in 32 bits where the data has them and any place fits."""
     if not isinstance(dtype, ir.IntegerType) or dtype.width != 32 or dtype.is_unsigned or not isinstance(extent, int):
         return k.wrapped(value, dtype, extent)
@@ -139,7 +139,7 @@ def _wrapped(k: LoopKernel, value: Any, dtype: Any, extent: Dim) -> Any:
 def _combine(k: LoopKernel) -> Callable[[Any, list[Any]], None]:
     out, reduction = k.outputs[0], k.op.attr("reduction", "none")
 
-    def write(value: Any, coords: list[Any]) -> None:
+    def write(value: Value, coords: list[Any]) -> None:
         if reduction != "none":
             value = binary(_OPS[reduction], out.load(coords), value, out.dtype)
         out.store(value, coords)
@@ -262,7 +262,7 @@ def dynamic_update_slice(k: LoopKernel) -> None:
     out, rank = k.outputs[0], len(update.dims)
     begins: list[Any] = []
 
-    def place(value: Any, size: Dim, extent: Dim) -> Any:
+    def place(value: Value, size: Dim, extent: Dim) -> Any:
         at = arith_d.index_cast(ir.IndexType.get(), value)
         return arith_d.maxsi(arith_d.minsi(at, k.dim(extent - size)), k.dim(0))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Value, arith_d, ir
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import constant, is_bool, is_float
@@ -20,7 +20,7 @@ from xcc.symbolic import Dim
 _I = arith_d.CmpIPredicate
 
 
-def _is_set(value: Any, dtype: Any) -> Any:
+def _is_set(value: Value, dtype: Any) -> Any:
     if is_bool(dtype):
         return value
     if is_float(dtype):
@@ -44,7 +44,7 @@ def _each(k: LoopKernel, extent: Dim, test: Callable[[Any], Any], body: Callable
     k.fold(extent, [k.dim(0)], step)
 
 
-def _index(value: Any) -> Any:
+def _index(value: Value) -> Any:
     return arith_d.index_cast(ir.IndexType.get(), value)
 
 
@@ -177,41 +177,45 @@ def unique_runs(k: LoopKernel) -> None:
     _store_count(k, runs, total, number)
 
 
-@converts_to_loops("unique")
-def unique(k: LoopKernel) -> None:
-    """`first` is the table of distinct elements, as indices into x: kept sorted by insertion after a binary search, or
-    in order of first use after a linear search. The other results follow from it."""
-    x, (values, first, inverse, counts, number) = k.inputs[0], k.outputs
-    flat, axis, ordered = k.op.attr("flat", True), k.op.attr("axis", 0), k.op.attr("sorted", True)
-    before: list[Dim] = [] if flat else list(x.dims[:axis])
-    after: list[Dim] = [] if flat else list(x.dims[axis + 1:])
-    length = size_of(x.dims) if flat else x.dims[axis]
+class _Slices:
+    """The slices of `x` along an axis, or its elements, and the table `first` of distinct ones: each as its number."""
 
-    def load(i: Any, c: list[Any]) -> Any:
-        return x.load(k.unflat(i, x.dims) if flat else [*c[:len(before)], i, *c[len(before):]])
+    def __init__(self, k: LoopKernel, x: Buffer, first: Buffer) -> None:
+        self.k, self.x, self.first = k, x, first
+        self.flat, axis = k.op.attr("flat", True), k.op.attr("axis", 0)
+        self.before: list[Dim] = [] if self.flat else list(x.dims[:axis])
+        self.after: list[Dim] = [] if self.flat else list(x.dims[axis + 1:])
+        self.length = size_of(x.dims) if self.flat else x.dims[axis]
 
-    def order(i: Any, j: Any) -> Any:
+    def load(self, i: Any, c: list[Any]) -> Any:
+        """The element of slice i at `c`."""
+        outer = len(self.before)
+        return self.x.load(self.k.unflat(i, self.x.dims) if self.flat else [*c[:outer], i, *c[outer:]])
+
+    def order(self, i: Any, j: Any) -> Any:
         """-1, 0 or 1 as slice i of x comes before, equals or comes after slice j."""
         zero, one, minus = (constant(i64(), v) for v in (0, 1, -1))
 
         def step(c: list[Any], carried: list[Any]) -> list[Any]:
-            a, b = load(i, c), load(j, c)
-            here = arith_d.select(less(a, b, x.dtype), minus, arith_d.select(less(b, a, x.dtype), one, zero))
+            a, b = self.load(i, c), self.load(j, c)
+            here = arith_d.select(less(a, b, self.x.dtype), minus,
+                                  arith_d.select(less(b, a, self.x.dtype), one, zero))
             return [arith_d.select(arith_d.cmpi(_I.eq, carried[0], zero), here, carried[0])]
 
-        return k.nest_fold([*before, *after], [zero], step)[0]
+        return self.k.nest_fold([*self.before, *self.after], [zero], step)[0]
 
-    def at(table: Buffer, i: Any) -> Any:
-        return arith_d.index_cast(k.dim(0).type, table.load([i]))
+    def distinct(self, i: Any) -> Any:
+        """The number of the slice at place i of the table."""
+        return arith_d.index_cast(self.k.dim(0).type, self.first.load([i]))
 
-    def search(i: Any, n: Any) -> tuple[Any, Any]:
+    def search(self, i: Any, n: Any) -> tuple[Any, Any]:
         """(place of slice i among the n distinct ones, whether it is there)."""
-        zero = constant(i64(), 0)
+        k, zero = self.k, constant(i64(), 0)
 
         def halve(c: list[Any]) -> list[Any]:
             low, high, _ = c
             middle = arith_d.divui(arith_d.addi(low, high), k.dim(2))
-            sign = order(at(first, middle), i)
+            sign = self.order(self.distinct(middle), i)
             same = arith_d.cmpi(_I.eq, sign, zero)
             behind = arith_d.cmpi(_I.slt, sign, zero)
             after_middle = arith_d.addi(middle, k.dim(1))
@@ -220,44 +224,54 @@ def unique(k: LoopKernel) -> None:
 
         def scan(c: list[Any]) -> list[Any]:
             place, high, _ = c
-            same = arith_d.cmpi(_I.eq, order(at(first, place), i), zero)
+            same = arith_d.cmpi(_I.eq, self.order(self.distinct(place), i), zero)
             moved = arith_d.select(same, place, arith_d.addi(place, k.dim(1)))
             return [moved, arith_d.select(same, place, high), same]
 
         false = arith_d.cmpi(_I.ne, zero, zero)
         place, _, found = k.repeat([k.dim(0), n, false], lambda c: arith_d.cmpi(_I.ult, c[0], c[1]),
-                                   halve if ordered else scan)
+                                   halve if k.op.attr("sorted", True) else scan)
         return place, found
 
-    def insert(i: Any, carried: list[Any]) -> list[Any]:
-        n = carried[0]
-        place, found = search(i, n)
+    def insert(self, i: Any, n: Any, counts: Buffer) -> Any:
+        """Counts slice i, which joins the n of the table where it is new; how many there are then."""
+        k = self.k
+        place, found = self.search(i, n)
         absent = arith_d.xori(found, constant(found.type, 1))
 
         def add() -> None:
             def shift(j: Any) -> None:
                 target = arith_d.subi(arith_d.addi(n, place), j)
                 source = arith_d.subi(target, k.dim(1))
-                for table in (first, counts):
+                for table in (self.first, counts):
                     table.store(table.load([source]), [target])
 
             k.loop(n, shift, first=place)
-            first.store(to_i64(i), [place])
+            self.first.store(to_i64(i), [place])
             counts.store(constant(i64(), 0), [place])
 
         k.when(absent, add)
         counts.store(arith_d.addi(counts.load([place]), constant(i64(), 1)), [place])
-        return [arith_d.addi(n, arith_d.select(absent, k.dim(1), k.dim(0)))]
+        return arith_d.addi(n, arith_d.select(absent, k.dim(1), k.dim(0)))
+
+
+@converts_to_loops("unique")
+def unique(k: LoopKernel) -> None:
+    """`first` is the table of distinct elements, as indices into x: kept sorted by insertion after a binary search, or
+    in order of first use after a linear search. The other results follow from it."""
+    values, first, inverse, counts, number = k.outputs
+    slices = _Slices(k, k.inputs[0], first)
+    before, after = slices.before, slices.after
 
     def body(_: list[Any]) -> None:
-        n = k.fold(length, [k.dim(0)], insert)[0]
+        n = k.fold(slices.length, [k.dim(0)], lambda i, carried: [slices.insert(i, carried[0], counts)])[0]
         number.store(to_i64(n), [k.dim(0)])
-        k.loop(length, lambda i: inverse.store(to_i64(search(i, n)[0]), [i]))
+        k.loop(slices.length, lambda i: inverse.store(to_i64(slices.search(i, n)[0]), [i]))
 
         def write(j: Any) -> None:
             def element(c: list[Any]) -> None:
                 head, tail = c[:len(before)], c[len(before):]
-                values.store(load(at(first, j), c), [k.flat([*head, j, *tail], [*before, n, *after])])
+                values.store(slices.load(slices.distinct(j), c), [k.flat([*head, j, *tail], [*before, n, *after])])
 
             k.nest([*before, *after], element)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from xcc._mlir import arith_d
+from xcc._mlir import Value, arith_d
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import is_float
@@ -48,6 +49,14 @@ def sift_down(k: LoopKernel, root: Any, size: Any, above: Callable[[Any, Any], A
     k.repeat([root], lambda c: arith_d.cmpi(_I.ult, child_of(c[0]), size), body)
 
 
+def _worse(dtype: Any, largest: bool, a: Any, i: Any, b: Any, j: Any) -> Any:
+    """Whether (a, index i) ranks behind (b, index j)."""
+    behind = less(a, b, dtype) if largest else less(b, a, dtype)
+    ahead = less(b, a, dtype) if largest else less(a, b, dtype)
+    tie = arith_d.xori(ahead, true())
+    return arith_d.ori(behind, arith_d.andi(tie, arith_d.cmpi(_I.sgt, i, j)))
+
+
 @converts_to_loops("sort", "top_k")
 def top_k(k: LoopKernel) -> None:
     """A heap of the best k (value, index) pairs with the worst at the root, then heap sort: n log k, in the outputs.
@@ -58,18 +67,12 @@ def top_k(k: LoopKernel) -> None:
     axis, largest = k.op.attr("axis"), k.op.attr("descending" if k.op.name == "sort" else "largest")
     n, count = k.dim(x.dims[axis]), k.dim(values.dims[axis])
     others = [d for i, d in enumerate(x.dims) if i != axis]
-
-    def worse(a: Any, i: Any, b: Any, j: Any) -> Any:
-        """Whether (a, index i) ranks behind (b, index j)."""
-        behind = less(a, b, x.dtype) if largest else less(b, a, x.dtype)
-        ahead = less(b, a, x.dtype) if largest else less(a, b, x.dtype)
-        tie = arith_d.xori(ahead, true())
-        return arith_d.ori(behind, arith_d.andi(tie, arith_d.cmpi(_I.sgt, i, j)))
+    worse = partial(_worse, x.dtype, largest)
 
     def row(c: list[Any]) -> None:
         at = _row(c[:len(others)], axis)
 
-        def put(value: Any, index: Any, i: Any) -> None:
+        def put(value: Value, index: Any, i: Any) -> None:
             values.store(value, at(i))
             indices.store(index, at(i))
 

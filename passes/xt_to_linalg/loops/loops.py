@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import arith_d, ir, memref_d, scf_d
+from xcc._mlir import Value, arith_d, ir, memref_d, scf_d
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt_to_linalg.build.dims import DimEmitter
 from xcc.passes.xt_to_linalg.build.registry import Op
@@ -36,7 +36,7 @@ def buffer_type(dims: Sequence[Dim], dtype: Any) -> Any:
 class Buffer:
     """A memref argument with its dims and xt element type."""
 
-    memref: Any
+    memref: Value
     dims: tuple[Dim, ...]
     dtype: Any
 
@@ -45,7 +45,7 @@ class Buffer:
         value = memref_d.load(self.memref, list(coords))
         return arith_d.trunci(stored(self.dtype), value) if is_bool(self.dtype) else value
 
-    def store(self, value: Any, coords: Sequence[Any]) -> None:
+    def store(self, value: Value, coords: Sequence[Any]) -> None:
         if is_bool(self.dtype):
             value = arith_d.extui(ir.IntegerType.get_signless(8), value)
         memref_d.store(value, self.memref, list(coords))
@@ -159,7 +159,7 @@ class LoopKernel:
             position = arith_d.divui(position, self.dim(d))
         return coords[::-1]
 
-    def wrapped(self, value: Any, dtype: Any, extent: Dim) -> Any:
+    def wrapped(self, value: Value, dtype: Any, extent: Dim) -> Any:
         """A data index made valid: negative ones count from the end, the rest is clamped."""
         at = arith_d.index_cast(ir.IndexType.get(), value)
         negative = arith_d.cmpi(arith_d.CmpIPredicate.slt, at, self.dim(0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import arith_d, ir, math_d
+from xcc._mlir import Value, arith_d, ir, math_d
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.builder import Builder
 from xcc.passes.xt_to_linalg.build.registry import Op, converts
@@ -86,7 +86,7 @@ def _reciprocal(x: Any, t: Any) -> Any:
 
 
 def _sigmoid(x: Any, t: Any) -> Any:
-    def f(v: Any) -> Any:
+    def f(v: Value) -> Any:
         one = constant(v.type, 1)
         return arith_d.divf(one, arith_d.addf(one, math_d.exp(arith_d.negf(v))))
 
@@ -115,7 +115,7 @@ def convert_classify(b: Builder, op: Op) -> View:
     """Tests on f32, f64, f16 as they are; f8 widened."""
     t = op.operands[0].dtype
 
-    def test(x: Any) -> Any:
+    def test(x: Value) -> Any:
         if op.name == "is_nan":
             return arith_d.cmpf(_F.UNO, x, x)
         inf = constant(x.type, float("inf"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Value, arith_d, ir
 from xcc.passes.xt_to_linalg.build.builder import Builder
 from xcc.passes.xt_to_linalg.build.registry import Op, converts
 from xcc.passes.xt_to_linalg.build.types import is_unsigned
@@ -16,13 +16,13 @@ from xcc.symbolic import Dim
 _I = arith_d.CmpIPredicate
 
 
-def to_index(value: Any, dtype: Any) -> Any:
+def to_index(value: Value, dtype: Any) -> Any:
     """In a body: an integer of element type `dtype` as an index."""
     index = ir.IndexType.get()
     return arith_d.index_castui(index, value) if is_unsigned(dtype) else arith_d.index_cast(index, value)
 
 
-def wrapped(b: Builder, value: Any, dtype: Any, extent: Dim) -> Any:
+def wrapped(b: Builder, value: Value, dtype: Any, extent: Dim) -> Any:
     """A data index made valid: negative ones count from the end, the rest is clamped."""
     at = to_index(value, dtype)
     if not is_unsigned(dtype):

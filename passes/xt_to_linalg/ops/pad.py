@@ -110,6 +110,7 @@ def _stored_pad(b: Builder, x: View, low: Sequence[int], high: Sequence[int], va
     x = b.computed(x)
     if x.source_dims != expand_dims(x.dims, x.splits):      # unit dims at other places
         x = b.pointwise(x.dims, x.dtype, [x], lambda s: s[0])
+    assert x.source is not None
     splits = x.splits
     shape = expand_dims(dims, splits)
     at = [n for n, p in enumerate(splits) for _ in range(1 if p == 1 else 2)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import arith_d, ir, math_d
+from xcc._mlir import Value, arith_d, ir, math_d
 from xcc.passes.xt_to_linalg.build.builder import Builder, loop_index
 from xcc.passes.xt_to_linalg.build.registry import Op, converts
 from xcc.passes.xt_to_linalg.build.types import constant, is_float, is_unsigned, limits, stored, width
@@ -17,7 +17,7 @@ MAGIC = 12582912        # 1.5 * 2^23: added to a small f32, it leaves the neares
 MAGIC_BITS = 0x4B400000
 
 
-def _clamped(x: Any, low: int, high: int) -> Any:
+def _clamped(x: Value, low: int, high: int) -> Any:
     """Comparison and selection are one instruction on machines, where `maximumf` with its NaN is several."""
     bottom, top = constant(x.type, low), constant(x.type, high)
     x = arith_d.select(arith_d.cmpf(_F.OGT, x, bottom), x, bottom)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xcc._mlir import arith_d, ir, scf_d
+from xcc._mlir import Value, arith_d, ir, scf_d
 from xcc.dialects import tile
 from xcc.passes.xt_to_linalg.build.registry import converts_to_tiles
 from xcc.passes.xt_to_linalg.build.types import constant, is_unsigned, stored
@@ -34,7 +34,7 @@ def _pow2(n: int) -> int:
     return 1 << max(0, n - 1).bit_length()
 
 
-def _i32(value: Any) -> Any:
+def _i32(value: Value) -> Any:
     return arith_d.index_cast(ir.IntegerType.get_signless(32), value)
 
 
@@ -115,7 +115,7 @@ class _Columns:
 
     # -- vectors ------------------------------------------------------------------------------------------------
 
-    def _local(self, index: Any, first: Any, rows: int) -> Any:
+    def _local(self, index: Value, first: Any, rows: int) -> Any:
         """Places in the workgroup's range as i32; -1 for those outside and for rows that there are none of."""
         kind = ir.VectorType(index.type)
         width = kind.element_type.width
@@ -150,7 +150,7 @@ class _Columns:
             "permutation": ir.DenseI64ArrayAttr.get([1, 0])}).result
 
     @staticmethod
-    def _spread(value: Any, kind: Any) -> Any:
+    def _spread(value: Value, kind: Any) -> Any:
         return ir.Operation.create("vector.broadcast", results=[kind], operands=[value]).result
 
     def _line(self, size: int, rows: int, across: bool) -> Any:

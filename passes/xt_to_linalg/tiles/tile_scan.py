@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import arith_d, ir, scf_d
+from xcc._mlir import Type, Value, arith_d, ir, scf_d
 from xcc.passes.xt_to_linalg.build.registry import converts_to_tiles
 from xcc.passes.xt_to_linalg.build.types import accumulator, constant, is_float, is_unsigned, stored
 from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel
@@ -61,10 +61,10 @@ class _Rows:
     def neutral(self) -> Any:
         return constant(self.acc, neutral(self.kind, self.x.dtype))
 
-    def vector(self, element: Any) -> Any:
+    def vector(self, element: Type) -> Any:
         return ir.VectorType.get([self.height, self.width], element)
 
-    def start(self, value: Any) -> Any:
+    def start(self, value: Value) -> Any:
         """`value`, a scalar, for each row of the tile."""
         kind = ir.VectorType.get([self.height], self.acc)
         return ir.Operation.create("vector.broadcast", results=[kind], operands=[value]).results[0]
@@ -111,7 +111,7 @@ class _Rows:
             body(row, part, arith_d.muli(part, self.k.dim(self.part)))
             ir.Operation.create("scf.forall.in_parallel", regions=1).regions[0].blocks.append()
 
-    def scan(self, tile: Any, start: Any, inclusive: bool, reverse: bool) -> Any:
+    def scan(self, tile: Any, start: Value, inclusive: bool, reverse: bool) -> Any:
         return ir.Operation.create(
             "vector.scan", results=[tile.type, start.type], operands=[tile, start],
             attributes={"kind": ir.Attribute.parse(f"#vector.kind<{_kind(self.kind, self.x.dtype)}>"),

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Type, Value, arith_d, ir
 from xcc.dialects import tile
 from xcc.passes.xt_to_linalg.build.registry import converts_to_tiles
 from xcc.passes.xt_to_linalg.build.types import constant, is_float, is_unsigned, stored
@@ -39,11 +39,11 @@ def _int(width: int) -> Any:
     return ir.IntegerType.get_signless(width)
 
 
-def _like(value: Any, element: Any) -> Any:
+def _like(value: Value, element: Type) -> Any:
     return ir.VectorType.get(ir.VectorType(value.type).shape, element)
 
 
-def _splat(like: Any, number: int) -> Any:
+def _splat(like: Value, number: int) -> Any:
     """`number` for each element of the vector `like`."""
     kind = ir.VectorType(like.type)
     width = kind.element_type.width
@@ -52,7 +52,7 @@ def _splat(like: Any, number: int) -> Any:
     return arith_d.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, attribute)).result
 
 
-def _resized(value: Any, width: int, unsigned: bool = False) -> Any:
+def _resized(value: Value, width: int, unsigned: bool = False) -> Any:
     """A vector of integers in `width` bits."""
     have = ir.VectorType(value.type).element_type.width
     if have == width:
@@ -186,7 +186,7 @@ class _Runs:
         return self._broadcast(line, like)
 
     @staticmethod
-    def _broadcast(value: Any, like: Any) -> Any:
+    def _broadcast(value: Value, like: Any) -> Any:
         kind = _like(like, _int(32))
         return ir.Operation.create("vector.broadcast", results=[kind], operands=[value]).result
 

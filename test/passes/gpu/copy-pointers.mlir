@@ -97,7 +97,7 @@ func.func @warps(%a: !llvm.ptr<1>, %s: !llvm.ptr<3>) {
 
 // -----
 
-// How far a step moves is known when the kernel runs: each copy has an offset of its own.
+// How far a step moves is known when the kernel runs: copies of one stride share an offset.
 // CHECK-LABEL: func.func @strides(
 // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %c0_i64, %{{.*}} = %c0_i64) -> (i64, i64)
 // CHECK: scf.yield %{{.*}}, %{{.*}} : i64, i64
@@ -113,6 +113,10 @@ func.func @strides(%a: !llvm.ptr<1>, %b: !llvm.ptr<1>, %s: !llvm.ptr<3>, %n: i32
     %j = arith.muli %k, %m : i32
     %q = llvm.getelementptr %b[%j] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
     nvvm.cp.async.shared.global %s, %q, 16, cache = cg : !llvm.ptr<3>, !llvm.ptr<1>
+    %l = arith.addi %k, %c64 : i32
+    %o = arith.muli %l, %n : i32
+    %r = llvm.getelementptr %a[%o] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16
+    nvvm.cp.async.shared.global %s, %r, 16, cache = cg : !llvm.ptr<3>, !llvm.ptr<1>
   }
   return
 }

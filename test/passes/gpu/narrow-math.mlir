@@ -45,6 +45,21 @@ func.func @wide_sigmoid(%x: vector<4xf32>) -> (vector<4xf16>, vector<4xf32>) {
   return %y, %s : vector<4xf16>, vector<4xf32>
 }
 
+// What 2 is raised to is rounded once.
+// CHECK-LABEL: func.func @less_the_most(
+// CHECK: %[[MINUS:.*]] = arith.negf %arg1 : vector<4x1xf32>
+// CHECK: %[[ROW:.*]] = vector.broadcast %[[MINUS]]
+// CHECK: %[[T:.*]] = math.fma %arg0, %arg2, %[[ROW]]
+// CHECK: math.exp2 %[[T]] fastmath<afn>
+func.func @less_the_most(%x: vector<4x256xf32>, %top: vector<4x1xf32>, %c: vector<4x256xf32>) -> vector<4x256xf16> {
+  %b = vector.broadcast %top : vector<4x1xf32> to vector<4x256xf32>
+  %s = arith.mulf %x, %c : vector<4x256xf32>
+  %d = arith.subf %s, %b : vector<4x256xf32>
+  %e = math.exp2 %d : vector<4x256xf32>
+  %y = arith.truncf %e : vector<4x256xf32> to vector<4x256xf16>
+  return %y : vector<4x256xf16>
+}
+
 // A row's sum passes a relative error on: the exps of a softmax, and 1 / sum.
 // CHECK-LABEL: func.func @softmax(
 // CHECK: %[[E:.*]] = math.exp2 %{{.*}} fastmath<afn> : vector<4x256xf32>

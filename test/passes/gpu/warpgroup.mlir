@@ -48,22 +48,23 @@ func.func @matmul(%a: memref<64x256xf16>, %b: memref<256x128xf16>, %o: memref<64
 
 // The right operand lies in rows along k, in an order that lets a thread hold and store eight neighbours of the result.
 // One workgroup computes three tiles: during a tile's last two steps the first two of the next are copied, if there is one,
-// and its results are waited for when they are stored.
+// and its results are waited for when they are stored. Where a tile lies is computed once, ahead of its copies.
 // SM90-LABEL: gpu.func @rounds(
 // SM90-SAME: xcc.grid = "1"
 // SM90-COUNT-2: nvvm.cp.async.commit.group
-// SM90: scf.for %[[TILE:.*]] = %block_id_x to %c3 step %c1 iter_args(%[[SLOT:.*]] = %c0) -> (index) {
+// SM90: scf.for %[[TILE:.*]] = %block_id_x to %c3 step %c1 iter_args(%[[SLOT:.*]] = %c0, %{{.*}} = %{{.*}}) -> (index, index) {
 // SM90: %[[MORE:.*]] = arith.cmpi ult
 // SM90: scf.for {{.*}} = %c0 to %c384 step %c64 iter_args({{.*}}, %{{.*}} = %[[SLOT]])
 // SM90: "xtg.wgmma"
 // SM90: nvgpu.device_async_copy {{.*}}, 8 {bypassL1}
 // SM90: scf.yield
 // SM90: nvvm.cp.async.wait.group 1
+// SM90: %[[NEXT:.*]] = scf.if %[[MORE]] -> (index)
 // SM90: arith.select %[[MORE]], %c8, %c0
 // SM90: nvvm.cp.async.wait.group 1
 // SM90: "xtg.wgmma_wait"
 // SM90: vector.store {{.*}} {alignment = 16 : i64} : memref<192x128xf16>, vector<8xf16>
-// SM90: scf.yield
+// SM90: scf.yield %{{.*}}, %[[NEXT]] : index, index
 // SM90: nvvm.cp.async.wait.group 0
 func.func @rounds(%a: memref<192x512xf16>, %b: memref<128x512xf16>, %o: memref<192x128xf16>) attributes {xt.kernel, xcc.config = {gpu = {threads = 128 : i64, stages = 4 : i64, warpgroup = true, persistent = 1 : i64}}} {
   %c0 = arith.constant 0 : index

@@ -3,7 +3,7 @@
 
 // Operands that are loaded in whole blocks are for instructions of warpgroups, where a chip has these.
 // CHECK-LABEL: func.func @product(
-// GROUPS-SAME: gpu = {persistent = 132 : i64, stages = 4 : i64, threads = 256 : i64, warpgroup = 1 : i64}
+// GROUPS-SAME: gpu = {persistent = 132 : i64, stages = 6 : i64, threads = 256 : i64, warpgroup = 1 : i64}
 // WAVES-SAME: gpu = {stages = 2 : i64, threads = 256 : i64}
 func.func @product(%a: memref<?x?xf16>, %b: memref<?x?xf16>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
   %c0 = arith.constant 0 : index
@@ -19,6 +19,43 @@ func.func @product(%a: memref<?x?xf16>, %b: memref<?x?xf16>, %c: memref<?x?xf32>
     scf.yield %r : vector<128x128xf32>
   }
   "tile.store"(%s, %c, %c0, %c0) : (vector<128x128xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
+
+// The left operand of the second product is what the first one made, in registers (attention).
+// CHECK-LABEL: func.func @attention(
+// GROUPS-SAME: gpu = {stages = 2 : i64, threads = 256 : i64, warpgroup = 1 : i64}
+// WAVES-SAME: gpu = {stages = 2 : i64, threads = 128 : i64}
+func.func @attention(%q: memref<?x?xf16>, %k: memref<?x?xf16>, %o: memref<?x?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f16
+  %none = arith.constant dense<0.0> : vector<128x64xf32>
+  %n = memref.dim %k, %c0 : memref<?x?xf16>
+  %x = "tile.load"(%q, %zero, %c0, %c0) {shape = [128, 64]} : (memref<?x?xf16>, f16, index, index) -> vector<128x64xf16>
+  %s = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %none) -> (vector<128x64xf32>) {
+    %y = "tile.load"(%k, %zero, %i, %c0) {shape = [64, 64]} : (memref<?x?xf16>, f16, index, index) -> vector<64x64xf16>
+    %t = "tile.transpose"(%y) {order = [1, 0]} : (vector<64x64xf16>) -> vector<64x64xf16>
+    %p = "tile.contract"(%x, %t, %none) : (vector<128x64xf16>, vector<64x64xf16>, vector<128x64xf32>) -> vector<128x64xf32>
+    %e = math.exp %p : vector<128x64xf32>
+    %w = arith.truncf %e : vector<128x64xf32> to vector<128x64xf16>
+    %r = "tile.contract"(%w, %y, %acc) : (vector<128x64xf16>, vector<64x64xf16>, vector<128x64xf32>) -> vector<128x64xf32>
+    scf.yield %r : vector<128x64xf32>
+  }
+  "tile.store"(%s, %o, %c0, %c0) : (vector<128x64xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
+
+// As many workgroups as a chip's cores have room for update copies of what is updated only.
+// CHECK-LABEL: func.func @tally(
+// GROUPS-SAME: gpu = {persistent = 264 : i64, private = 16384 : i64, threads = 512 : i64}
+// WAVES-SAME: gpu = {persistent = 608 : i64, private = 8192 : i64, threads = 512 : i64}
+func.func @tally(%y: memref<?xi32>) attributes {tile.grid = ["n"]} {
+  %one = arith.constant dense<1> : vector<4096xi32>
+  %all = arith.constant dense<true> : vector<4096xi1>
+  %p = "tile.iota"() {size = 4096, dtype = index} : () -> vector<4096xindex>
+  %old = "tile.atomic"(%one, %y, %all, %p) {kind = "add"} : (vector<4096xi32>, memref<?xi32>, vector<4096xi1>, vector<4096xindex>) -> vector<4096xi32>
   return
 }
 

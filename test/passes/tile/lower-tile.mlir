@@ -4,7 +4,7 @@
 // CHECK-LABEL: func.func @scale(
 // CHECK-SAME: %[[X:arg[0-9]+]]: memref<?x?xf32>, %[[Y:arg[0-9]+]]: memref<?x?xf32>, %[[N:arg[0-9]+]]: index,
 // CHECK-SAME: tile.symbols = ["x_0", "x_1", "y_0", "y_1", "y_stride_0", "a", "columns"]
-// CHECK-SAME: gpu = {threads = 32 : i64}
+// CHECK-SAME: gpu = {instances = 4 : i64, threads = 32 : i64}
 // CHECK-SAME: xt.arg_dims = [
 // CHECK-SAME: ["d0", "d1"], ["d2", "d4"]]
 // CHECK: scf.forall (%[[J:.*]], %[[I:.*]]) in (%{{.*}}, %[[N]])

@@ -82,7 +82,8 @@ def test_a_rank_that_fails_ends_what_waits_on_the_gpu(fake: FakeNccl) -> None:
         r.world.begin_run()
         r.world.exchange("all to run", "")
         if r.rank == 1:
-            while sum(len(g.meetings[-1]) for g in fake.groups.values()) < 2:       # the others wait there
+            group, = fake.groups.values()
+            while len(group.meetings) < 2 or len(group.meetings[1]) < 2:        # behind that of joining the others wait
                 time.sleep(0.001)
             r.world.fail("its input is wrong")
             return None
@@ -138,6 +139,18 @@ def test_communicators_go_with_the_executor(fake: FakeNccl) -> None:
 
     assert ranks(fake, REDUCED, TP, work) == [None] * 3
     assert sorted(fake.aborted) == [1, 2, 3]
+
+
+def test_runs_on_several_streams_follow_one_another(fake: FakeNccl) -> None:
+    def work(r: Any) -> list[str]:
+        r.driver.log.clear()
+        for stream in (None, 7, 7, 8):
+            r.run.run([np.zeros(3, np.float32)], {"n": 3}, stream=stream)
+        r.world.exchange("all to be done", "")
+        return [text for text in r.driver.log if "event" in text or "mark" in text]
+
+    for log in ranks(fake, REDUCED, TP, work):
+        assert log == ["mark None", "wait for event on 7", "mark 7", "mark 7", "wait for event on 8", "mark 8"]
 
 
 @pytest.mark.parametrize(("prefix", "words"), [("cu", "libnccl.so.2, which is not found: pip install nvidia-nccl-cu13"),

@@ -14,12 +14,13 @@ from gpu_ranks import installed, ranks
 from host_driver import HostDriver, array
 
 from xcc.diagnostics import UserError
-from xcc.runtime import peer_reduce
+from xcc.runtime import peer_collectives
 from xcc.runtime.mesh import Mesh
-from xcc.runtime.peer_reduce import BLOCKS, FLAGS, kernel_name
+from xcc.runtime.peer_collectives import BLOCKS, FLAGS, kernel_name
 from xcc.runtime.program import Buffer, Collective, Program
 
-KERNELS = {kernel_name("add", "f32"): lambda pointers, symbols: kernel(pointers, symbols)}
+KERNELS = {kernel_name("all_reduce", "add", "f32"): lambda pointers, symbols: kernel(pointers, symbols, sum_up),
+           kernel_name("all_gather", "", ""): lambda pointers, symbols: kernel(pointers, symbols, put)}
 
 
 TP = Mesh((("tp", 3),))
@@ -35,8 +36,8 @@ def flag(window: int, sender: int) -> Any:
     return ctypes.c_uint32.from_address(window + 4 * BLOCKS * sender)
 
 
-def kernel(pointers: Any, symbols: Any) -> None:
-    """What the kernel of the artifact does, as one block."""
+def kernel(pointers: Any, symbols: Any, use: Any) -> None:
+    """What the kernels of the artifact do, as one block."""
     source, target, table, epochs, given_up = pointers
     count, place, size, slot = symbols
     windows = np.frombuffer((ctypes.c_char * (8 * size)).from_address(table), np.uint64).tolist()
@@ -52,11 +53,17 @@ def kernel(pointers: Any, symbols: Any) -> None:
             if ctypes.c_uint32.from_address(given_up).value:
                 raise threading.BrokenBarrierError
             time.sleep(0.001)
-    total = np.zeros(4 * count, np.float32)
-    for r in range(size):
-        total += array(source if r == place else windows[place] + FLAGS + (half + r) * slot, 4 * count)
-    array(target, 4 * count)[:] = total
+    use(target, [array(source if r == place else windows[place] + FLAGS + (half + r) * slot, 4 * count)
+                 for r in range(size)])
     epoch.value = now
+
+
+def sum_up(target: int, parts: list[Any]) -> None:
+    array(target, parts[0].size)[:] = sum(parts)
+
+
+def put(target: int, parts: list[Any]) -> None:
+    array(target, parts[0].size * len(parts))[:] = np.concatenate(parts)
 
 
 class Gpu(HostDriver):
@@ -89,8 +96,8 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeNccl:
 
 @pytest.fixture(autouse=True)
 def windows(monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
-    monkeypatch.setattr(peer_reduce, "_FREE", made := {})
-    monkeypatch.setattr(peer_reduce, "PUSHED", 1 << 16)
+    monkeypatch.setattr(peer_collectives, "_FREE", made := {})
+    monkeypatch.setattr(peer_collectives, "PUSHED", 1 << 16)
     return made
 
 
@@ -114,6 +121,15 @@ def test_sums_and_turns(fake: FakeNccl, n: int) -> None:
         for k, y in enumerate(outputs):
             np.testing.assert_array_equal(y, 3 * (np.arange(n) + k) + 30)
         assert log.count("capture") == 1
+    assert not by_library(fake)
+
+
+def test_gathers(fake: FakeNccl) -> None:
+    program = Program((Buffer("input", (8,), "f16", "x"), Buffer("output", (24,), "f16", "y")),
+                      (Collective("all_gather", 0, 1, ("tp",)),), (0,), (1,))
+    for outputs, _ in ranks(fake, program, TP, runs(8, 3, np.float16), Gpu, KERNELS):
+        for k, y in enumerate(outputs):
+            np.testing.assert_array_equal(y, np.concatenate([np.arange(8) + k + 10 * rank for rank in range(3)]))
     assert not by_library(fake)
 
 
@@ -144,7 +160,7 @@ def test_one_rank_that_cannot_leaves_all_to_the_library(fake: FakeNccl, fails: s
 
 
 def test_it_can_be_asked_not_to(fake: FakeNccl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XCC_PEER_REDUCE", "0")
+    monkeypatch.setenv("XCC_PEER_COLLECTIVES", "0")
     ranks(fake, summing(4), TP, runs(4, 1), Gpu, KERNELS)
     assert by_library(fake)
 

@@ -1,9 +1,9 @@
-"""The sum of a buffer over GPUs that map each other's memory, as one kernel of LLVM dialect.
+"""Sums and gathers over GPUs that map each other's memory, each one kernel of LLVM dialect.
 
 Each block pushes its part of the source into the windows of the others, says so by a flag there, waits for theirs, and
-adds what came to its own, in the order of the ranks, so that all have the same bits. Windows have two halves, which
-take turns: who writes to a half again has been told that all have read it. The number of the turn, the epoch, is
-counted in memory of each block's own, so that a captured graph can be replayed.
+adds what came to its own, in the order of the ranks, so that all have the same bits, or puts all of it in their order.
+Windows have two halves, which take turns: who writes to a half again has been told that all have read it. The number of
+the turn, the epoch, is counted in memory of each block's own, so that a captured graph can be replayed.
 
 A window: FLAGS bytes of flags, one of i32 for each rank and block, then in each half a slot for each rank.
 """
@@ -14,38 +14,50 @@ from typing import Any
 
 from xcc._mlir import ir
 from xcc.runtime.arena import walk
-from xcc.runtime.peer_reduce import BLOCKS, FLAGS, THREADS, kernel_name
+from xcc.runtime.peer_collectives import BLOCKS, FLAGS, THREADS, kernel_name
 from xcc.runtime.program import Collective, Program
 from xcc.targets.base import Chip, KernelBinary
 
-__all__ = ["collective_kernels", "kernel_text"]
+__all__ = ["collective_kernels", "gather_text", "sum_text"]
 
 _LANES = {"f32": 4, "f16": 8, "bf16": 8}
 _POLLS = 1023       # reads of a flag between looks at whether the run was given up
 
 
 def collective_kernels(program: Program, chip: Chip, options: Any) -> tuple[KernelBinary, ...]:
-    """The kernels for the sums of `program`."""
+    """The kernels for the sums and gathers of `program`."""
     from xcc.targets.nvptx.emit import emit_kernel
 
-    sums = [s for s in walk(program.body) if isinstance(s, Collective) and (s.kind, s.combine) == ("all_reduce", "add")]
-    dtypes = sorted({program.buffers[s.source].dtype for s in sums} & _LANES.keys())
+    found = {(s.kind, s.combine, program.buffers[s.source].dtype)
+             for s in walk(program.body) if isinstance(s, Collective)}
+    texts = [sum_text(dtype) for dtype in _LANES if ("all_reduce", "add", dtype) in found]
+    if any(kind == "all_gather" for kind, *_ in found):
+        texts.append(gather_text())
     with ir.Context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = True
-        return tuple(emit_kernel(ir.Module.parse(kernel_text(dtype)), chip, options) for dtype in dtypes)
+        return tuple(emit_kernel(ir.Module.parse(text), chip, options) for text in texts)
 
 
-def kernel_text(dtype: str) -> str:
+def sum_text(dtype: str) -> str:
     """``kernel(source, target, windows, epochs, given_up, count, place, ranks, slot)``: `windows` has the address of
     each rank's, `epochs` one of i32 a block, `given_up` is not 0 when nobody is to wait any more; `count` is in vectors
     of 16 bytes, `slot` in bytes."""
     vector, wide = f"vector<{_LANES[dtype]}x{dtype}>", f"vector<{_LANES[dtype]}xf32>"
     extend, narrow = ("fpext", "fptrunc") if vector != wide else ("bitcast", "bitcast")
-    return _TEXT.format(name=kernel_name("add", dtype), vector=vector, wide=wide, extend=extend, narrow=narrow,
-                        blocks=BLOCKS, threads=THREADS, flags=FLAGS, polls=_POLLS)
+    use = _SUM.format(vector=vector, wide=wide, extend=extend, narrow=narrow, take=_TAKE)
+    return _text(kernel_name("all_reduce", "add", dtype), use)
 
 
-_TEXT = """
+def gather_text() -> str:
+    """The same arguments; the target has room for all."""
+    return _text(kernel_name("all_gather", "", ""), _GATHER.format(take=_TAKE))
+
+
+def _text(name: str, use: str) -> str:
+    return _MEETING.format(name=name, use=use, blocks=BLOCKS, threads=THREADS, flags=FLAGS, polls=_POLLS)
+
+
+_MEETING = """
 gpu.module @peers {{
   llvm.func @{name}(%source: !llvm.ptr<1>, %target: !llvm.ptr<1>, %windows: !llvm.ptr<1>, %epochs: !llvm.ptr<1>,
       %given_up: !llvm.ptr<1>, %count: i64, %place: i64, %ranks: i64, %slot: i64)
@@ -146,8 +158,30 @@ gpu.module @peers {{
   ^met:
     nvvm.barrier
     llvm.fence acquire
-    llvm.br ^sum(%first : i64)
-  ^sum(%j: i64):
+{use}  ^done:
+    %is_first = llvm.icmp "eq" %tid, %c0 : i64
+    llvm.cond_br %is_first, ^count, ^end
+  ^count:
+    llvm.store %epoch, %epoch_at : i32, !llvm.ptr<1>
+    llvm.br ^end
+  ^end:
+    llvm.return
+  }}
+}}
+"""
+_TAKE = """%is_own = llvm.icmp "eq" %q, %place : i64
+    %came0 = llvm.add %before, %q : i64
+    %came1 = llvm.mul %came0, %slot : i64
+    %came2 = llvm.add %came1, %flags : i64
+    %came_at = llvm.getelementptr %own[%came2] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+    %whose = llvm.select %is_own, %source, %came_at : i1, !llvm.ptr<1>
+    %place_at = llvm.getelementptr %whose[%here] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+    %raw = llvm.load volatile %place_at {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+    %q1 = llvm.add %q, %c1 : i64"""
+"""Reads vector %j, %here in bytes, of rank %q."""
+
+_SUM = """    llvm.br ^use(%first : i64)
+  ^use(%j: i64):
     %left = llvm.icmp "slt" %j, %count : i64
     llvm.cond_br %left, ^add, ^done
   ^add:
@@ -158,18 +192,10 @@ gpu.module @peers {{
     %some = llvm.icmp "slt" %q, %ranks : i64
     llvm.cond_br %some, ^take, ^write
   ^take:
-    %is_own = llvm.icmp "eq" %q, %place : i64
-    %came0 = llvm.add %before, %q : i64
-    %came1 = llvm.mul %came0, %slot : i64
-    %came2 = llvm.add %came1, %flags : i64
-    %came_at = llvm.getelementptr %own[%came2] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
-    %whose = llvm.select %is_own, %source, %came_at : i1, !llvm.ptr<1>
-    %place_at = llvm.getelementptr %whose[%here] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
-    %raw = llvm.load volatile %place_at {{alignment = 16 : i64}} : !llvm.ptr<1> -> vector<4xi32>
+    {take}
     %v = llvm.bitcast %raw : vector<4xi32> to {vector}
     %w = llvm.{extend} %v : {vector} to {wide}
     %s0 = llvm.fadd %a, %w : {wide}
-    %q1 = llvm.add %q, %c1 : i64
     llvm.br ^rank(%q1, %s0 : i64, {wide})
   ^write:
     %y = llvm.{narrow} %a : {wide} to {vector}
@@ -177,15 +203,28 @@ gpu.module @peers {{
     %to_at = llvm.getelementptr %target[%here] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
     llvm.store %out, %to_at {{alignment = 16 : i64}} : vector<4xi32>, !llvm.ptr<1>
     %j1 = llvm.add %j, %step : i64
-    llvm.br ^sum(%j1 : i64)
-  ^done:
-    %is_first = llvm.icmp "eq" %tid, %c0 : i64
-    llvm.cond_br %is_first, ^count, ^end
-  ^count:
-    llvm.store %epoch, %epoch_at : i32, !llvm.ptr<1>
-    llvm.br ^end
-  ^end:
-    llvm.return
-  }}
-}}
+    llvm.br ^use(%j1 : i64)
+"""
+
+_GATHER = """    %size = llvm.mul %count, %c16 : i64
+    llvm.br ^use(%first : i64)
+  ^use(%j: i64):
+    %left = llvm.icmp "slt" %j, %count : i64
+    llvm.cond_br %left, ^vector, ^done
+  ^vector:
+    %here = llvm.mul %j, %c16 : i64
+    llvm.br ^rank(%c0 : i64)
+  ^rank(%q: i64):
+    %some = llvm.icmp "slt" %q, %ranks : i64
+    llvm.cond_br %some, ^take, ^after
+  ^take:
+    {take}
+    %part = llvm.mul %q, %size : i64
+    %behind_it = llvm.add %part, %here : i64
+    %to_at = llvm.getelementptr %target[%behind_it] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+    llvm.store %raw, %to_at {{alignment = 16 : i64}} : vector<4xi32>, !llvm.ptr<1>
+    llvm.br ^rank(%q1 : i64)
+  ^after:
+    %j1 = llvm.add %j, %step : i64
+    llvm.br ^use(%j1 : i64)
 """

@@ -1,5 +1,5 @@
-"""Sums over GPUs of one machine by a kernel of the artifact, which writes into the others' memory: for sizes at which
-the library takes longer to begin than the data to go.
+"""Sums and gathers over GPUs of one machine by kernels of the artifact, which write into the others' memory: for sizes
+at which the library takes longer to begin than the data to go.
 
 Windows stay as long as the process, as others have mapped them; models that come later take them again.
 """
@@ -20,25 +20,26 @@ from xcc.diagnostics import UserError
 from xcc.runtime.program import Collective
 from xcc.runtime.world import World
 
-__all__ = ["BLOCKS", "FLAGS", "THREADS", "PeerReduce", "does_collectives", "kernel_name"]
+__all__ = ["BLOCKS", "FLAGS", "THREADS", "PeerCollectives", "does_collectives", "kernel_name"]
 
+# Kernels in artifacts are made for these: changing one changes the artifact's format.
 BLOCKS, THREADS = 64, 512
 FLAGS = 1 << 16                 # bytes of flags at the beginning of a window
 MOST_RANKS = FLAGS // (4 * BLOCKS)
-PUSHED = 4 << 20                # bytes that a rank sends: for more the library is as fast
+PUSHED = 16 << 20               # bytes that a rank sends: for more the library is as fast
 _HANDLE_BYTES = 64              # CUipcMemHandle
 _LAZY_ACCESS = 1                # CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
 _MAPPED = 3                     # CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
 
 
-def kernel_name(combine: str, dtype: str) -> str:
-    """Of the kernel that does an all_reduce."""
-    return f"xcc_all_reduce_{combine}_{dtype}"
+def kernel_name(kind: str, combine: str, dtype: str) -> str:
+    """Of the kernel that does a collective of these; a gather is the same for all types."""
+    return "_".join(["xcc", kind, *([combine, dtype] if combine else [])])
 
 
 def does_collectives(kernel: str) -> bool:
     """Whether the kernel of this name is one of those."""
-    return kernel.startswith("xcc_all_reduce_")
+    return kernel.startswith(("xcc_all_reduce_", "xcc_all_gather"))
 
 
 class _IpcHandle(ctypes.Structure):
@@ -79,8 +80,8 @@ class _Window:
 _FREE: dict[tuple[int, tuple[int, ...]], list[_Window]] = {}      # by GPU and group: those that no model has
 
 
-class PeerReduce:
-    """All-reduces among `ranks`, of which this one is at `place`, by `functions`, kernels by name.
+class PeerCollectives:
+    """Collectives among `ranks`, of which this one is at `place`, by `functions`, kernels by name.
 
     All ranks of the world make it together, for the same groups; `ready` is whether they all can.
     """
@@ -124,14 +125,14 @@ class PeerReduce:
 
     def takes(self, s: Collective, dtype: str, source: int, target: int, size: int) -> bool:
         """Whether it can do `s` of these bytes."""
-        return self.ready and s.kind == "all_reduce" and kernel_name(s.combine, dtype) in self._functions \
+        return self.ready and kernel_name(s.kind, s.combine, dtype) in self._functions \
             and self._window is not None and size <= self._window.slot and not (size | source | target) % 16
 
     def enqueue(self, s: Collective, dtype: str, source: int, target: int, size: int) -> None:
         """Does it, on the stream that the driver uses."""
         window = self._window
         assert window is not None
-        self._driver.launch(self._functions[kernel_name(s.combine, dtype)], (BLOCKS, 1, 1), (THREADS, 1, 1), 0,
+        self._driver.launch(self._functions[kernel_name(s.kind, s.combine, dtype)], (BLOCKS, 1, 1), (THREADS, 1, 1), 0,
                             [source, target, window.table, window.epochs, ctypes.addressof(self._given_up)],
                             [size // 16, self._place, self._ranks, window.slot])
 
@@ -152,10 +153,10 @@ class PeerReduce:
 
 
 def _wanted() -> bool:
-    """Whether ``XCC_PEER_REDUCE`` leaves it to us; 0: the library does all."""
-    text = os.environ.get("XCC_PEER_REDUCE", "1")
+    """Whether ``XCC_PEER_COLLECTIVES`` leaves it to us; 0: the library does all."""
+    text = os.environ.get("XCC_PEER_COLLECTIVES", "1")
     if text not in ("0", "1"):
-        raise UserError(f"XCC_PEER_REDUCE is '{text}': 0 leaves all collectives to the library, 1 does not")
+        raise UserError(f"XCC_PEER_COLLECTIVES is '{text}': 0 leaves all collectives to the library, 1 does not")
     return text == "1"
 
 

@@ -1,0 +1,153 @@
+"""A Llama of 7B's width and 4 layers in f16 on one GPU and on several by tensor parallelism, and sums alone.
+
+    python benchmarks/parallel.py [--ranks 2] [--folder /dev/shm] [--prepare] [sums] [b1-s512] [b8-s512] [b8-token]
+
+Each time is the median of device times of graph replays, 20 behind one another, with what the caches hold then; ranks
+are processes of this script. "peers": sums by windows where they fit (xcc.runtime.peer_collectives); "library": all by
+NCCL. --prepare compiles and stops.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "test" / "unit"))
+from parallel_models import inputs_of, write_llama  # noqa: E402
+
+import xcc  # noqa: E402
+
+CASES = {"b1-s512": (1, 512, 0), "b8-s512": (8, 512, 0), "b8-token": (8, 1, 2048)}
+SUMS = (8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20)
+CHAIN = 20
+
+
+def prepared(folder: Path, name: str, ranks: int) -> tuple[Path, Path]:
+    """The models for one GPU and for all, compiled side by side where they are not there yet."""
+    source, one, several = (folder / f"{name}{end}" for end in (".onnx", "-1.xcm", f"-{ranks}.xcm"))
+    if not source.exists():
+        write_llama(source, *CASES[name])
+    command = [sys.executable, "-m", "xcc.tools.xcc_cli", str(source), "--target=nvptx"]
+    begin = time.perf_counter()
+    started = [subprocess.Popen([*command, "-o", str(out), *more])
+               for out, more in ((one, []), (several, [f"--mesh=tp:{ranks}"])) if not out.exists()]
+    if any(p.wait() for p in started):
+        raise SystemExit(f"{name}: xcc failed")
+    if started:
+        print(f"{name}: compiled in {time.perf_counter() - begin:.0f} s", flush=True)
+    return one, several
+
+
+def of_ranks(ranks: int, peers: bool, *arguments: str) -> Any:
+    """What rank 0 of processes of this script prints."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    env = os.environ | {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1",
+                        "MASTER_PORT": str(port), "XCC_PEER_COLLECTIVES": str(int(peers))}
+    command = [sys.executable, __file__, "--worker", *arguments]
+    started = [subprocess.Popen(command, env=env | {"RANK": str(r), "LOCAL_RANK": str(r)}, text=True,
+                                stdout=subprocess.PIPE) for r in range(ranks)]
+    said = [p.communicate()[0] for p in started]
+    if any(p.returncode for p in started):
+        raise SystemExit(f"a rank failed: {arguments}")
+    return json.loads(said[0])
+
+
+def worker(what: str, path: str) -> Any:
+    """Times of one rank; the logits of rank 0 go beside the model."""
+    model = xcc.load(path)
+    if what == "sums":
+        out = {}
+        for size in SUMS:
+            x = np.ones(size // 2, np.float16)
+            out[str(size)] = seconds(model, {"x": x}) / CHAIN
+        return out
+    inputs = inputs_of(*CASES[what])
+    logits = np.asarray(model.run(inputs)["logits"], np.float32)
+    if model.part.place.rank == 0:
+        np.save(f"{path}.npy", logits[:, -8:])
+    return seconds(model, inputs)
+
+
+def seconds(model: Any, inputs: dict[str, Any]) -> float:
+    """Of a run, on the device."""
+    arrays, symbols = model._checked(inputs)
+    executor, times = model.executor, []
+    executor.run(arrays, symbols, in_place=False)
+    with executor.driver.current():
+        for _ in range(9):
+            start = executor.driver.event()
+            for _ in range(20):
+                executor.replay(symbols)
+            times.append(executor.driver.elapsed_ms(start, executor.driver.event()) * 1e-3 / 20)
+    return statistics.median(times)
+
+
+def sums(folder: Path, ranks: int) -> None:
+    """Of f16, a chain of them in a graph."""
+    from rank_programs import N, on_gpus
+
+    from xcc.runtime.program import Buffer, Collective, Copy, Program
+    from xcc.targets.nvptx.driver import default_chip
+
+    link = Collective("all_reduce", 2, 2, ("tp",), "add")
+    buffers = (Buffer("input", (N,), "f16", "x"), Buffer("output", (N,), "f16", "y"), Buffer("temp", (N,), "f16"))
+    on_gpus(Program(buffers, (Copy(0, 2), *[link] * CHAIN, Copy(2, 1)), (0,), (1,), ("n",)), ranks,
+            default_chip().name).save(folder / "sums.xcm")
+    found = {peers: of_ranks(ranks, peers, "sums", str(folder / "sums.xcm")) for peers in (True, False)}
+    for size in SUMS:
+        print(f"all_reduce f16, {ranks} GPUs, {size:>9} bytes: peers {found[True][str(size)] * 1e6:7.1f} us  library "
+              f"{found[False][str(size)] * 1e6:7.1f} us", flush=True)
+
+
+def compare(folder: Path, name: str, ranks: int) -> None:
+    """One line: times, and how far the logits are apart, as a share of their range."""
+    one, several = prepared(folder, name, ranks)
+    alone = json.loads(subprocess.run([sys.executable, __file__, "--worker", name, str(one)], check=True, text=True,
+                                      stdout=subprocess.PIPE).stdout)
+    print(f"{name:9} one GPU {alone * 1e6:8.1f} us", flush=True)
+    want = np.load(f"{one}.npy")
+    for peers in (True, False):
+        took = of_ranks(ranks, peers, name, str(several))
+        error = np.abs(np.load(f"{several}.npy") - want).max() / np.abs(want).max()
+        print(f"{name:9} {ranks} GPUs, {'peers' if peers else 'library':7} {took * 1e6:8.1f} us, {took / alone:5.3f} of"
+              f" one; error {error:.1e}", flush=True)
+
+
+def main() -> None:
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("cases", nargs="*", metavar="CASE")
+    p.add_argument("--ranks", type=int, default=2)
+    p.add_argument("--folder", type=Path)
+    p.add_argument("--prepare", action="store_true")
+    p.add_argument("--worker", nargs=2)
+    args = p.parse_args()
+    if args.worker:
+        print(json.dumps(worker(*args.worker)))
+        return
+    with tempfile.TemporaryDirectory() as made:
+        folder = args.folder or Path(made)
+        folder.mkdir(exist_ok=True)
+        for name in args.cases or ["sums", *CASES]:
+            if args.prepare:
+                prepared(folder, name, args.ranks)
+            elif name == "sums":
+                sums(folder, args.ranks)
+            else:
+                compare(folder, name, args.ranks)
+
+
+if __name__ == "__main__":
+    main()

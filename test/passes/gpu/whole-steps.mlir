@@ -1,0 +1,22 @@
+// Whole steps have a loop of their own, where masks ask for what there is along the loop; not where steps are known to be whole,
+// nor where loads wait in registers.
+// RUN: %xcc_opt %S/Inputs/masked-product.mlir --target=nvptx --chip=sm_90a "--pass-pipeline=assign-layouts, stage-operands, pipeline-loads, overlap-products, plan-shared-memory, peel-steps, whole-steps" | filecheck %s --check-prefixes=CHECK,WHOLE
+// RUN: %xcc_opt %S/Inputs/masked-product.mlir --target=nvptx --chip=sm_80 "--pass-pipeline=assign-layouts, stage-operands, pipeline-loads, overlap-products, plan-shared-memory, peel-steps, whole-steps" | filecheck %s --check-prefixes=CHECK,WHOLE
+// RUN: %xcc_opt %S/Inputs/product-of-steps.mlir --target=nvptx --chip=sm_90a "--pass-pipeline=assign-layouts, stage-operands, pipeline-loads, overlap-products, plan-shared-memory, peel-steps, whole-steps" | filecheck %s --check-prefixes=CHECK,NONE
+// RUN: %xcc_opt %S/Inputs/masked-product.mlir --target=amdgcn --chip=gfx942 "--pass-pipeline=assign-layouts, stage-operands, pipeline-loads, overlap-products, plan-shared-memory, peel-steps, whole-steps" | filecheck %s --check-prefixes=CHECK,NONE
+// CHECK: scf.yield
+// WHOLE-NEXT: } {{{.*}}xcc.whole}
+// NONE-NOT: xcc.whole
+
+// The first loop ends two steps, which are copied ahead, before the last step that is whole, and compares rows alone.
+// RUN: %xcc_opt %S/Inputs/masked-product.mlir --target=nvptx --chip=sm_90a "--pass-pipeline=assign-layouts, %decisions, distribute, mlir(canonicalize, cse, loop-invariant-code-motion)" | filecheck %s --check-prefix=CODE
+// CODE: %[[COUNT:.*]] = arith.divui %{{.*}}, %c64
+// CODE: arith.subi %[[COUNT]], %c2
+// CODE: arith.minsi
+// CODE: %[[MIDDLE:.*]] = arith.muli %{{.*}}, %c64
+// CODE: scf.for %{{.*}} = %c0 to %[[MIDDLE]] step %c64
+// CODE-NOT: arith.cmpi slt
+// CODE: scf.yield
+// CODE: scf.for %{{.*}} = %[[MIDDLE]] to %{{.*}} step %c64
+// CODE: arith.cmpi slt
+// CODE: scf.yield
