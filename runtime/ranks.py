@@ -2,7 +2,8 @@
 
 ``manifest["mesh"]`` has the axes of the mesh. Rank 0's program, kernels and manifest entries are the artifact's own;
 rank R's program is ``ranks/R/program.json``, members that differ from rank 0's are ``ranks/R/<member>``, and
-``manifest["ranks"][R]`` has the manifest's entries that differ.
+``manifest["ranks"][R]`` has the manifest's entries that differ. With ``manifest["own_weights"]`` each rank loads an
+artifact of its own, which is the others' but for the weights' bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from xcc.runtime.mesh import Mesh
 from xcc.runtime.program import Collective, Program, to_json
 from xcc.runtime.world import World, world
 
-__all__ = ["FOLDER", "Part", "Ranks", "mesh_of", "part_of_rank"]
+__all__ = ["FOLDER", "Part", "Ranks", "any_rank", "mesh_of", "part_of_rank"]
 
 FOLDER = "ranks"
 """The folder in an artifact that holds the parts of the ranks after the first."""
@@ -54,6 +55,13 @@ def part_of_rank(artifact: Artifact, rank: int) -> Artifact:
     said = artifact.manifest.get("ranks", [])
     facts = said[rank] if isinstance(said, list) and rank < len(said) and isinstance(said[rank], dict) else {}
     return Artifact(artifact.manifest | facts, program, members, artifact.weights)
+
+
+def any_rank(artifact: Artifact) -> Artifact:
+    """The program of a model whose ranks all have the same one, as a model that does not say whom it communicates with:
+    the caller tells its executor."""
+    own = part_of_rank(artifact, 0)
+    return replace(own, manifest={k: v for k, v in own.manifest.items() if k not in ("mesh", "ranks")})
 
 
 class Part:
@@ -110,7 +118,8 @@ def _met(artifact: Artifact, part: Artifact, mesh: Mesh, place: Place) -> Ranks:
 
 def _digest(artifact: Artifact) -> str:
     """Tells artifacts apart, those that were never written, too."""
-    manifest = {k: v for k, v in artifact.manifest.items() if k != "sha256"}
+    differ = ("sha256", "weights_sum") if artifact.manifest.get("own_weights") else ("sha256",)
+    manifest = {k: v for k, v in artifact.manifest.items() if k not in differ}
     h = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode())
     h.update(json.dumps(to_json(artifact.program)).encode())
     for path, data in sorted(artifact.members.items()):

@@ -118,13 +118,13 @@ def compile_graph(module: Any, options: BackendOptions, static: Sequence[int] = 
     if place is None:
         return _boxed(module)
     options.compile_options(place.target)
-    whole, missing = partitioned(module)
+    whole, missing = partitioned(module, together=on_host(place.target))
     if missing and options.strict:
         raise UserError("; ".join(missing) + ": no converter (docs/aten-ops.md lists what there is); without "
                         "options={'strict': True} such ops run in torch")
     for line in missing:
         warnings.warn(f"{line}: xcc has no converter; it runs in torch", stacklevel=2)
-    if not missing:
+    if whole is None:
         return _compiled(module, place, options, static, freeze)
     parameters = [n for n in whole.graph.nodes if n.op == "placeholder"]
     constant = {parameters[n] for n in static}
@@ -213,12 +213,20 @@ def _function(call: Any, places: Sequence[int], finish: Finish | None) -> Any:
 def _model(program: TorchProgram, options: CompileOptions, device: torch.device) -> Any:
     """The compiled model of what the graph computes, on `device`; None for a graph that computes nothing."""
     from xcc.facade import compile_to_artifact
+    from xcc.frontends.torch.group_calls import TorchGroups
     from xcc.runtime.model import Model
+    from xcc.runtime.ranks import any_rank
 
     made = results_of(program.graph)
     if not made:
         return None
     graph = replace(program.graph, outputs=made)
-    model = Model(compile_to_artifact(TorchProgram(graph, program.weights), options))
-    model.settle(device.index or 0)
+    artifact = compile_to_artifact(TorchProgram(graph, program.weights), options)
+    if not graph.mesh:
+        model = Model(artifact)
+        model.settle(device.index or 0)
+        return model.prepare()
+    model = Model(any_rank(artifact))
+    groups = TorchGroups(graph)
+    model.executor.communicate(groups, groups.size)
     return model.prepare()

@@ -18,6 +18,7 @@ from xcc.frontends.torch.dtypes import to_numpy
 from xcc.frontends.torch.fx_facts import order_of_node
 from xcc.frontends.torch.fx_nodes import GraphReader
 from xcc.frontends.torch.graph import Input, Output, TorchGraph
+from xcc.frontends.torch.groups import groups_of
 from xcc.frontends.torch.keep import decompositions
 from xcc.frontends.torch.lifted import with_one_name_each
 from xcc.frontends.torch.naming import output_names
@@ -52,7 +53,7 @@ def capture_export(program: Any) -> TorchProgram:
     graph = TorchGraph(
         tuple(Input(i.name, i.kind, i.spec, i.target, i.name in written) for i in (*inputs, *reader.constants)),
         tuple(reader.nodes), outputs, symbols.bounds(), _spec_text(program.call_spec.in_spec),
-        _spec_text(program.call_spec.out_spec), "model", tuple(reader.subgraphs))
+        _spec_text(program.call_spec.out_spec), "model", tuple(reader.subgraphs), *_together(program.graph))
     return TorchProgram(graph, _weights(program, graph.inputs, reader.values))
 
 
@@ -76,7 +77,7 @@ def capture_fx(module: Any, name: str = "model") -> TorchProgram:
     updates = tuple(Output(f"new {i.name}", reader.written[i.name], i.name, i.order) for i in inputs
                     if i.name in reader.written)
     graph = TorchGraph((*inputs, *reader.constants), tuple(reader.nodes), (*outputs, *updates), symbols.bounds(),
-                       name=name, subgraphs=tuple(reader.subgraphs))
+                       "", "", name, tuple(reader.subgraphs), *_together(module.graph))
     with compat.real_tensors():
         return TorchProgram(graph, {i.target: to_numpy(reader.values[i.target]) for i in reader.constants if i.target})
 
@@ -89,6 +90,12 @@ def _decomposed(program: Any) -> Any:
     except Exception as e:
         raise UserError("torch cannot decompose the exported program (ExportedProgram.run_decompositions): "
                         f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}") from e
+
+
+def _together(graph: Any) -> tuple[str, tuple[tuple[str, tuple[str, ...]], ...]]:
+    """The mesh of the ranks that run the graph together, and the axes of each process group."""
+    groups = groups_of(graph)
+    return str(groups.mesh), tuple(groups.axes.items())
 
 
 def _user_inputs(program: Any) -> list[tuple[str, Any]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -15,8 +15,8 @@ from xcc.diagnostics import UserError
 LEAST = (2, 11)
 
 __all__ = ["captures", "check_version", "cuda_allocator", "current_stream", "debug_names", "declared_ops",
-           "empty_strided", "read_program", "real_tensors", "room_on_gpu", "same_addresses", "saved_for_backward",
-           "value_of", "var_ranges"]
+           "empty_strided", "group_name", "group_ranks", "is_group", "process_group", "rank_and_size", "read_program",
+           "real_tensors", "room_on_gpu", "same_addresses", "saved_for_backward", "value_of", "var_ranges"]
 
 empty_strided: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cpu", None) or (
     lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype))
@@ -62,6 +62,39 @@ def captures(device: int) -> bool:
         return bool(torch._C._cuda_isCurrentStreamCapturing())
     with torch.cuda.device(device):
         return bool(torch._C._cuda_isCurrentStreamCapturing())
+
+
+def is_group(value: Any) -> bool:
+    """Whether it is a process group, which functional collectives take in place of a name."""
+    return torch.distributed.is_available() and isinstance(value, torch.distributed.ProcessGroup)
+
+
+def group_name(group: Any) -> str:
+    """The name of a process group, by which a functional collective has it, or which it has itself."""
+    return str(getattr(group, "group_name", group))
+
+
+def process_group(name: str) -> Any:
+    """The process group of this name; None where this process has none."""
+    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        return None
+    from torch.distributed import distributed_c10d
+
+    try:
+        return cast(Any, distributed_c10d)._resolve_process_group(name)
+    except (RuntimeError, ValueError, KeyError):
+        return None
+
+
+def group_ranks(name: str) -> tuple[int, ...] | None:
+    """The ranks of the process group of this name, by their places in it; None where this process has none."""
+    group = process_group(name)
+    return None if group is None else tuple(torch.distributed.get_process_group_ranks(group))
+
+
+def rank_and_size() -> tuple[int, int]:
+    """This process's number, and how many there are."""
+    return torch.distributed.get_rank(), torch.distributed.get_world_size()
 
 
 def saved_for_backward(count: int) -> slice:

@@ -97,6 +97,8 @@ class GraphReader:
             return None
         if isinstance(value, torch.memory_format):
             return str(value).removeprefix("torch.")
+        if compat.is_group(value):
+            return compat.group_name(value)
         if isinstance(value, slice):
             return self.argument((value.start, value.stop, value.step))
         return value

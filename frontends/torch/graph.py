@@ -120,7 +120,8 @@ class Output:
 @dataclass(frozen=True)
 class TorchGraph:
     """`bounds`: the least and largest value of symbols, None for no limit. `in_spec`, `out_spec`: the nesting of a
-    call's arguments and of what it returns, as the text that torch.utils._pytree writes ("" for flat ones)."""
+    call's arguments and of what it returns, as the text that torch.utils._pytree writes ("" for flat ones). `mesh`: of
+    the ranks that run it together, as text ("" for one that runs alone), `groups`: the axes of each process group."""
 
     inputs: tuple[Input, ...]
     nodes: tuple[Node, ...]
@@ -130,6 +131,8 @@ class TorchGraph:
     out_spec: str = ""
     name: str = "model"
     subgraphs: tuple[tuple[str, TorchGraph], ...] = field(default=())
+    mesh: str = ""
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def digest(self) -> str:
         """A hash of everything but the source lines."""
@@ -140,6 +143,7 @@ class TorchGraph:
 
     def _parts(self) -> Iterator[Any]:
         yield self.inputs, self.outputs, self.bounds, self.in_spec, self.out_spec, self.name
+        yield self.mesh, self.groups
         for n in self.nodes:
             yield n.name, n.op, n.args, n.results, n.new
         for name, graph in self.subgraphs:

@@ -16,6 +16,7 @@ from xcc import symbolic
 from xcc._mlir import func_d, ir
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.dialects import xt
+from xcc.dialects.xt.collective import MESH, mesh_attribute
 from xcc.dialects.xt.types import TensorType
 from xcc.frontends.shared.helpers import full
 from xcc.frontends.torch import registry
@@ -23,6 +24,7 @@ from xcc.frontends.torch.context import Context, Number, place_of, resolve, spec
 from xcc.frontends.torch.graph import Input, Node, Output, Ref, SizeSpec, Spec, TensorSpec, TorchGraph, refs_of
 from xcc.frontends.torch.layout import inverse
 from xcc.frontends.torch.program import TorchProgram, captured
+from xcc.runtime.mesh import Mesh
 from xcc.symbolic import Dim
 from xcc.weights import WeightStore
 
@@ -68,6 +70,8 @@ class GraphImporter:
         self._check_supported(self.graph)
         arguments = [i for i in self.graph.inputs if self._is_argument(i)]
         module = ir.Module.create()
+        if self.graph.mesh:
+            module.operation.attributes[MESH] = mesh_attribute(Mesh.parse(self.graph.mesh))
         with ir.InsertionPoint(module.body):
             main = func_d.FuncOp("main", ir.FunctionType.get([self._input_type(i).mlir() for i in arguments], []))
         with ir.InsertionPoint(main.add_entry_block()):

@@ -39,6 +39,17 @@ def core() -> frozenset[str]:
                      and any(torch.Tag.core in getattr(p, o).tags for o in p.overloads()))
 
 
+COLLECTIVES = """
+## Functional collectives
+
+What the ranks of a process group do together, where the groups of a graph are axes of a mesh
+([parallel.md](parallel.md#pytorch)).
+
+| op | xt ops |
+|---|---|
+"""
+
+
 def rows() -> Iterator[tuple[str, str, str, str]]:
     """Op, core or kept, overloads, xt ops or the reason; sorted by name."""
     overloads: dict[str, set[str]] = {}
@@ -62,7 +73,9 @@ def table() -> str:
     """The whole document."""
     lines = ["| op | | overloads | xt ops |", "|---|---|---|---|"]
     lines += [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in rows()]
-    return HEADER + "\n".join(lines) + "\n"
+    together = [f"| {full.removesuffix('.default')} | {', '.join(sorted(ops_of(converter))) or 'no op is needed'} |"
+                for full, converter in sorted(registry.table().items()) if full.startswith("_c10d_functional")]
+    return HEADER + "\n".join(lines) + "\n" + COLLECTIVES + "\n".join(together) + "\n"
 
 
 if __name__ == "__main__":

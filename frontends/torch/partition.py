@@ -19,6 +19,7 @@ from torch.utils import _pytree
 from xcc.diagnostics import UserError
 from xcc.frontends.torch.dtypes import NAMES
 from xcc.frontends.torch.fx_facts import CHECKS, source_of
+from xcc.frontends.torch.groups import is_collective, is_compiled, is_wait, known_groups
 from xcc.frontends.torch.repeated import draw_of
 from xcc.targets.base import get_target, target_names
 from xcc.targets.hints import called
@@ -52,19 +53,23 @@ def supported_ops() -> frozenset[str]:
     return frozenset(text.split())
 
 
-def partitioned(module: Any) -> tuple[Any, list[str]]:
-    """`module` with its parts as submodules ``xcc_part_N``, and what stays in torch: ``FILE:LINE: OP`` each.
+def partitioned(module: Any, together: bool = True) -> tuple[Any, list[str]]:
+    """`module` with its parts as submodules ``xcc_part_N``, and which ops xcc cannot compile: ``FILE:LINE: OP`` each.
+    None, where all of it can be compiled.
 
-    The module itself, where all of it can be compiled.
+    together: collectives are compiled; where they are not, they are torch's, and not listed, as waits for torch's own
+    never are.
     """
+    compiled = _Supported(together and known_groups(module.graph) is not None)
+    left = [n for n in module.graph.nodes if n.op == "call_function" and not compiled(n) and not _is_write(n)]
+    if not left:
+        return None, []
     missing: dict[str, None] = {}
-    for node in module.graph.nodes:
-        if node.op == "call_function" and not _supported(node) and not _is_write(node):
+    for node in left:
+        if not is_collective(node) or together and not is_wait(node):
             strange = "".join(f" of {name}" for name in sorted(_strange(node)))
             missing.setdefault(f"{source_of(node)}: {node.target}{strange}".removeprefix(": "))
-    if not missing:
-        return module, []
-    cut = CapabilityBasedPartitioner(module, _Supported(), allows_single_node_partition=True)
+    cut = CapabilityBasedPartitioner(module, compiled, allows_single_node_partition=True)
     fused = cut.fuse_partitions(cut.propose_partitions(), prefix="xcc_part_")
     return fused, list(missing)
 
@@ -107,11 +112,19 @@ def _leaves(value: Any) -> Any:
 
 
 class _Supported(OperatorSupportBase):
-    """What the partitioner asks of each node."""
+    """What the partitioner asks of each node. `together`: xcc compiles collectives."""
+
+    def __init__(self, together: bool) -> None:
+        self.together = together
 
     def is_node_supported(self, _modules: Mapping[str, Any], node: Any) -> bool:
         """Whether xcc compiles it."""
-        return node.op == "call_function" and _supported(node)
+        return node.op == "call_function" and self(node)
+
+    def __call__(self, node: Any) -> bool:
+        if is_collective(node) and not (self.together and is_compiled(node)):
+            return False
+        return _supported(node)
 
 
 def _is_write(node: Any) -> bool:

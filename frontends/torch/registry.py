@@ -13,11 +13,11 @@ from typing import Any
 
 Converter = Callable[[Any], Any]
 
-FAMILIES = ("activation", "adaptive", "arithmetic", "attention", "attention_backward", "conv", "conv_backward",
-            "distance", "draw_state", "elementwise", "embedding", "experts", "fractional", "grid_backward",
-            "indexing", "loss", "margin", "matmul", "norm", "padding", "pooling", "pooling_backward", "random",
-            "recurrent", "recurrent_backward", "reduce", "resize", "sampling_backward", "scalars", "scatter", "shape",
-            "sorting", "vision")
+FAMILIES = ("activation", "adaptive", "arithmetic", "attention", "attention_backward", "collective", "conv",
+            "conv_backward", "distance", "draw_state", "elementwise", "embedding", "experts", "fractional",
+            "grid_backward", "indexing", "loss", "margin", "matmul", "norm", "padding", "pooling", "pooling_backward",
+            "random", "recurrent", "recurrent_backward", "reduce", "resize", "sampling_backward", "scalars", "scatter",
+            "shape", "sorting", "vision")
 
 _CONVERTERS: dict[str, Converter] = {}
 

@@ -1,4 +1,4 @@
-"""Starts test/e2e/rank_worker.py once for each rank."""
+"""Starts a worker, test/e2e/rank_worker.py, once for each rank."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ WORKER = Path(__file__).parents[1] / "e2e" / "rank_worker.py"
 SECONDS = 240       # that only a hang takes
 
 
-def start(task: str, path: Any, ranks: int = 2) -> list[Any]:
+def start(task: str, path: Any, ranks: int = 2, worker: Path = WORKER) -> list[Any]:
     """What the worker prints as each rank; None where it prints nothing."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     env = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(ranks),
            "LOCAL_WORLD_SIZE": str(ranks), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    started = [subprocess.Popen([sys.executable, str(WORKER), task, str(path)], stdout=subprocess.PIPE, text=True,
+    started = [subprocess.Popen([sys.executable, str(worker), task, str(path)], stdout=subprocess.PIPE, text=True,
                                 env=env | {"RANK": str(r), "LOCAL_RANK": str(r)}) for r in range(ranks)]
     said = []
     try:

@@ -20,6 +20,7 @@ from xcc.diagnostics import CompilerBug, UserError
 from xcc.driver.sources import load_source
 from xcc.driver.updates import mark_updates
 from xcc.driver.versions import compile_versions, stored_name
+from xcc.frontends.torch.program import TorchProgram
 from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
 from xcc.passes.pipeline import Pipeline
@@ -39,6 +40,9 @@ def compile_ranks(model: Any, options: CompileOptions, pipeline: Pipeline | None
     """:func:`xcc.driver.versions.compile_versions`, for every rank of the mesh that the options name; where a stage or
     code is asked for, rank 0's."""
     mesh = Mesh.parse(options.mesh)
+    together = _mesh_of_program(model)
+    if together.size > 1:
+        return _compile_once(model, together, options, pipeline, stop, observer, emit)
     if mesh.size == 1:
         return compile_versions(model, options, pipeline, stop, observer, emit)
     _check(options)
@@ -52,6 +56,25 @@ def compile_ranks(model: Any, options: CompileOptions, pipeline: Pipeline | None
     artifacts = [p.artifact for p in parts if p.artifact is not None]
     return Compiled(artifact=combine_ranks(mesh, artifacts), kernels=parts[0].kernels,
                     files=tuple(dict.fromkeys(f for p in parts for f in p.files)))
+
+
+def _mesh_of_program(model: Any) -> Mesh:
+    """The mesh of a program that was written for several ranks, which run it together; one rank for any other."""
+    return Mesh.parse(model.graph.mesh) if isinstance(model, TorchProgram) else Mesh()
+
+
+def _compile_once(model: Any, mesh: Mesh, options: CompileOptions, pipeline: Pipeline | None, stop: str,
+                  observer: Observer | None, emit: bool) -> Compiled:
+    """One program for all ranks of `mesh`, with the weights that this one has."""
+    if options.mesh:
+        raise UserError(f"mesh {options.mesh}: the program has collectives of its own, among ranks of the mesh {mesh}: "
+                        "compile it without another")
+    _check(replace(options, mesh=str(mesh)))
+    compiled = compile_versions(model, options, pipeline, stop, observer, emit)
+    if compiled.artifact is None:
+        return compiled
+    artifact = combine_ranks(mesh, [compiled.artifact] * mesh.size)
+    return replace(compiled, artifact=replace(artifact, manifest=artifact.manifest | {"own_weights": True}))
 
 
 def _check(options: CompileOptions) -> None:

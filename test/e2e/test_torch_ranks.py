@@ -1,0 +1,58 @@
+"""PyTorch programs of several ranks, as processes on this CPU: DDP, FSDP2, DTensor plans, exported programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from rank_processes import start
+
+pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no torch.distributed")
+
+WORKER = Path(__file__).with_name("torch_rank_worker.py")
+STEPS = 3
+
+
+def answers(task: str, path: Any = "") -> list[Any]:
+    """What the task gives on both ranks; nothing was left to torch with a warning, unless it is `refused`."""
+    said = start(task, path, worker=WORKER)
+    assert None not in said, "a rank has failed, see above"
+    assert task == "refused" or [warnings for _, warnings in said] == [[], []]
+    return [answer for answer, _ in said]
+
+
+@pytest.mark.parametrize("task, graphs, kinds", [
+    ("ddp", 4, {"perceptron": set(), "transformer": set()}),
+    ("fsdp", 2, {"perceptron": set(), "transformer": set()}),
+    ("plan", 2, {"perceptron": {"all_reduce"}, "transformer": {"all_reduce"}}),
+    ("sequence", 2, {"perceptron": {"all_gather", "reduce_scatter"}, "transformer": {"all_gather", "reduce_scatter"}}),
+])
+def test_training(task: str, graphs: int, kinds: dict[str, set[str]]) -> None:
+    """Three steps give what eager PyTorch gives on two ranks, and on one. A step calls so many graphs at least: DDP's
+    buckets cut both passes."""
+    for answer in answers(task):
+        for model, (from_eager, from_one, counted) in answer.items():
+            assert from_eager < 1e-5 and from_one < 1e-5, model
+            assert counted.pop("graph") >= graphs * STEPS
+            assert set(counted) == kinds[model]
+
+
+def test_exported_programs(tmp_path: Path) -> None:
+    """In the process that compiles it, from a file, and as a function of tensors."""
+    for distances, mesh in answers("exported", tmp_path):
+        assert max(distances) < 1e-5
+        assert mesh == [["group_0", 2]]
+
+
+def test_eager_collectives_around_compiled_ones() -> None:
+    assert answers("between") == [{"graph": STEPS, "all_reduce": STEPS}] * 2
+
+
+def test_parts_of_other_sizes_stay_in_torch() -> None:
+    for (exported, compiled), equal in answers("refused"):
+        assert "torch_rank_worker.py:" in exported and "_c10d_functional.all_to_all_single" in exported
+        assert "are not of one size" in exported
+        assert "_c10d_functional.all_to_all_single.default: no converter" in compiled
+        assert equal

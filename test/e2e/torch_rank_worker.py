@@ -1,0 +1,305 @@
+"""One rank of the tests in test_torch_ranks.py: ``python torch_rank_worker.py TASK FOLDER``, started by a launcher.
+
+What it prints is JSON. Models train three steps; what is compared are all parameters afterwards, with those of eager
+PyTorch on the same ranks and on one.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed import _functional_collectives as funcol
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor, Replicate, Shard
+from torch.distributed.tensor.parallel import (
+    ColwiseParallel,
+    PrepareModuleInput,
+    PrepareModuleOutput,
+    RowwiseParallel,
+    SequenceParallel,
+    parallelize_module,
+)
+from torch.nn.parallel import DistributedDataParallel
+
+import xcc.torch
+from xcc.frontends.torch.call import BoxedCall
+from xcc.frontends.torch.group_calls import TorchGroups
+
+STEPS, WIDTH, HEADS = 3, 32, 4
+
+
+class Perceptron(nn.Module):
+    """32 -> 64 -> 32."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(WIDTH, 2 * WIDTH), nn.Linear(2 * WIDTH, WIDTH)
+
+    def forward(self, x: Any) -> Any:
+        return self.down(torch.relu(self.up(x)))
+
+
+class Block(nn.Module):
+    """Attention of as many heads as the projections have columns for, and a perceptron."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.q, self.k, self.v, self.o = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
+        self.mlp = Perceptron()
+
+    def attend(self, x: Any) -> Any:
+        q, k, v = (p(x).unflatten(-1, (-1, WIDTH // HEADS)).transpose(1, 2) for p in (self.q, self.k, self.v))
+        mixed = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.o(mixed.transpose(1, 2).flatten(2))
+
+    def forward(self, x: Any) -> Any:
+        x = x + self.attend(self.first(x))
+        return x + self.mlp(self.second(x))
+
+
+class Transformer(nn.Module):
+    """Two blocks and a head."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(Block() for _ in range(2))
+        self.head = nn.Linear(WIDTH, 8)
+
+    def forward(self, x: Any) -> Any:
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+def made(kind: type[nn.Module]) -> nn.Module:
+    torch.manual_seed(0)
+    return kind()
+
+
+def data(shape: tuple[int, ...], parts: int = 1, part: int = 0) -> list[Any]:
+    """What is trained on, the same on all ranks; `part` of it along the batch."""
+    torch.manual_seed(1)
+    return [torch.randn(shape).chunk(parts)[part] for _ in range(STEPS)]
+
+
+def trained(model: Any, call: Callable[..., Any], batches: list[Any], after: Callable[[], None] = lambda: None
+            ) -> dict[str, Any]:
+    """The whole parameters of `model` after a step of each batch."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for x in batches:
+        y = call(x)
+        loss = (y.square() + y).mean()
+        loss.backward()
+        after()
+        optimizer.step()
+        optimizer.zero_grad()
+    return {n.removeprefix("module."): (p.full_tensor() if isinstance(p, DTensor) else p).detach().clone()
+            for n, p in model.named_parameters()}
+
+
+def distance(own: dict[str, Any], other: dict[str, Any]) -> float:
+    assert own.keys() == other.keys()
+    return max(float((own[n] - other[n]).abs().max()) for n in own)
+
+
+COMPILERS: dict[str, Callable[[Any], Any]] = {
+    "perceptron": lambda m: xcc.torch.compile(m, strict=True),
+    "transformer": lambda m: torch.compile(m, backend="xcc", options={"strict": True})}
+"""By our way and by torch's, which leave nothing to torch but what is said to stay there."""
+
+
+@contextmanager
+def counted() -> Iterator[Counter[str]]:
+    """Counts the calls of compiled graphs, and collectives in them, by kind."""
+    found: Counter[str] = Counter()
+
+    def counting(function: Any, what: Callable[..., str]) -> Any:
+        def call(*args: Any) -> Any:
+            found[what(*args)] += 1
+            return function(*args)
+
+        return call
+
+    with patch.object(BoxedCall, "__call__", counting(BoxedCall.__call__, lambda *_: "graph")), \
+            patch.object(TorchGroups, "__call__", counting(TorchGroups.__call__, lambda _, s, *__: s.kind)):
+        yield found
+
+
+def compared(spread: Callable[[Any], Any], parts: int) -> Any:
+    """For both models the distance of what compiled training gives from eager PyTorch's on these ranks, and from one
+    rank's; what was counted. `parts`: a rank has one of so many of the batch."""
+    out = {}
+    for name, kind, shape in (("perceptron", Perceptron, (8, WIDTH)), ("transformer", Transformer, (4, 6, WIDTH))):
+        whole, own = data(shape), data(shape, parts, dist.get_rank() % parts)
+        one = made(kind)
+        alone = trained(one, one, whole)
+        model = spread(made(kind))
+        eager = trained(model, model, own)
+        model = spread(made(kind))
+        torch._dynamo.reset()
+        with counted() as found:
+            ended = trained(model, COMPILERS[name](model), own)
+        out[name] = [distance(ended, eager), distance(ended, alone), found]
+    return out
+
+
+def ddp(_: str) -> Any:
+    """Buckets of a few kilobytes, by which Dynamo splits the graph."""
+    with patch.object(dist, "_DEFAULT_FIRST_BUCKET_BYTES", 4096):
+        return compared(lambda model: DistributedDataParallel(model, bucket_cap_mb=0.01), 2)
+
+
+def fsdp(_: str) -> Any:
+    """Each block sharded on its own."""
+    mesh = init_device_mesh("cpu", (2,))
+
+    def spread(model: Any) -> Any:
+        for block in getattr(model, "blocks", ()):
+            fully_shard(block, mesh=mesh)
+        return fully_shard(model, mesh=mesh)
+
+    return compared(spread, 2)
+
+
+def plan(_: str) -> Any:
+    """Columns and rows by DTensor."""
+    mesh = init_device_mesh("cpu", (2,), mesh_dim_names=("tp",))
+    pair = {"up": ColwiseParallel(), "down": RowwiseParallel()}
+    block = {"q": ColwiseParallel(), "k": ColwiseParallel(), "v": ColwiseParallel(), "o": RowwiseParallel(),
+             **{f"mlp.{name}": style for name, style in pair.items()}}
+
+    def spread(model: Any) -> Any:
+        for b in getattr(model, "blocks", ()):
+            parallelize_module(b, mesh, block)
+        return parallelize_module(model, mesh, pair if isinstance(model, Perceptron) else {})
+
+    return compared(spread, 1)
+
+
+def sequence(_: str) -> Any:
+    """As `plan`, and what is between the pairs along the sequence, which is gathered and scattered around them."""
+    mesh = init_device_mesh("cpu", (2,), mesh_dim_names=("tp",))
+    columns, rows = ColwiseParallel(), RowwiseParallel(output_layouts=Shard(1))
+    along = PrepareModuleInput(input_layouts=Replicate(), desired_input_layouts=Shard(1), use_local_output=True)
+    block = {"first": SequenceParallel(), "second": SequenceParallel(), "q": columns, "k": columns, "v": columns,
+             "o": rows, "mlp.up": columns, "mlp.down": rows}
+
+    def spread(model: Any) -> Any:
+        if isinstance(model, Perceptron):       # along the batch
+            enter = PrepareModuleInput(input_layouts=Replicate(), desired_input_layouts=Shard(0))
+            leave = PrepareModuleOutput(output_layouts=Shard(0), desired_output_layouts=Replicate())
+            parallelize_module(model, mesh, {"up": ColwiseParallel(), "down": RowwiseParallel(output_layouts=Shard(0))})
+            return parallelize_module(parallelize_module(model, mesh, enter), mesh, leave)
+        for b in model.blocks:
+            parallelize_module(b, mesh, block)
+        head = ColwiseParallel(input_layouts=Shard(1), output_layouts=Replicate())
+        parallelize_module(model, mesh, {"head": head})
+        return parallelize_module(model, mesh, along)
+
+    return compared(spread, 1)
+
+
+class Talk(nn.Module):
+    """Each functional collective, among all ranks and in groups of one; weights differ from rank to rank."""
+
+    def __init__(self, group: Any, alone: Any) -> None:
+        super().__init__()
+        torch.manual_seed(dist.get_rank())
+        self.group, self.alone, self.weight = group, alone, nn.Parameter(torch.randn(WIDTH, WIDTH))
+
+    def forward(self, x: Any) -> Any:
+        y, group = x @ self.weight, self.group
+        ops = torch.ops._c10d_functional
+        combined = [funcol.all_reduce(y, op, group) for op in ("sum", "max", "min", "product")]
+        gathered = funcol.all_gather_tensor(y, 1, group)
+        scattered = funcol.reduce_scatter_tensor(y, "sum", 1, group)
+        swapped = funcol.all_to_all_single(y, None, None, group)
+        sent = funcol.broadcast(y, 1, group)
+        several = [ops.wait_tensor(t) for t in ops.all_gather_into_tensor_coalesced([y, y + 1], 2, group.group_name)]
+        kept = funcol.all_reduce(y, "sum", self.alone)
+        return [funcol.wait_tensor(t) for t in (*combined, gathered, scattered, swapped, sent)] + several + [kept]
+
+
+def furthest(made: Iterable[Any], wanted: Iterable[Any]) -> float:
+    """The largest distance, as a part of the range of the tensor."""
+    return max(float((torch.as_tensor(a) - b).abs().max() / b.abs().max()) for a, b in zip(made, wanted, strict=True))
+
+
+def exported(folder: str) -> Any:
+    """Distances from eager: of the program compiled in the process, loaded from the file, called with tensors."""
+    alone = [dist.new_group([n]) for n in range(2)][dist.get_rank()]
+    model, x = Talk(dist.group.WORLD, alone), data((6, WIDTH))[0]
+    with torch.no_grad():
+        want = model(x)
+    compiled = xcc.compile(torch.export.export(model, (x,)))
+    path = f"{folder}/{dist.get_rank()}.xcm"
+    compiled.save(path)
+    out = [furthest(own.run({"x": x.numpy()}).values(), want) for own in (compiled, xcc.load(path))]
+    out.append(furthest(xcc.torch.function(compiled)(x), want))
+    return [out, compiled.artifact.manifest["mesh"]]
+
+
+def between(_: str) -> Any:
+    """Collectives of compiled code between eager ones of its group, begun before and waited for inside or behind."""
+    group = dist.group.WORLD
+    rank = float(dist.get_rank())
+
+    @torch.compile(backend="xcc", options={"strict": True}, fullgraph=True)
+    def inside(x: Any, begun: Any) -> Any:
+        return funcol.all_reduce(x * 2, "sum", group) + torch.ops._c10d_functional.wait_tensor(begun)
+
+    with torch.no_grad(), counted() as found:
+        for n in range(3):
+            first = torch.full((5,), rank + n)
+            work = dist.all_reduce(first, async_op=True)
+            begun = torch.ops._c10d_functional.all_reduce(torch.full((5,), rank), "sum", group.group_name)
+            y = inside(torch.full((5,), rank), begun)
+            last = torch.full((5,), rank)
+            dist.all_reduce(last)
+            work.wait()
+            assert y.tolist() == [3.0] * 5 and last.tolist() == [1.0] * 5 and first.tolist() == [1.0 + 2 * n] * 5
+    return found
+
+
+def refused(_: str) -> Any:
+    """What is said of parts that are not even, and that torch sends them."""
+    group = dist.group.WORLD
+    x = torch.ones(3, 2)
+
+    class Uneven(nn.Module):
+        def forward(self, x: Any) -> Any:
+            sizes = [1, 2] if dist.get_rank() == 0 else [2, 1]
+            return funcol.wait_tensor(funcol.all_to_all_single(x, sizes, sizes, group))
+
+    said = []
+    program = torch.export.export(Uneven(), (x,))
+    for compiled in (lambda: xcc.compile(program), lambda: torch.compile(Uneven(), backend="xcc", options={
+            "strict": True})(x)):
+        try:
+            compiled()
+            said.append("no error")
+        except Exception as e:
+            said.append(str(e))
+    left = torch.compile(Uneven(), backend="xcc")(x)
+    return [said, bool((left == Uneven()(x)).all())]
+
+
+if __name__ == "__main__":
+    dist.init_process_group("gloo")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        answer = globals()[sys.argv[1]](sys.argv[2])
+    print(json.dumps([answer, [str(w.message) for w in said if "xcc" in str(w.message)]]), flush=True)
+    dist.destroy_process_group()
