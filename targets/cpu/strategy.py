@@ -179,9 +179,10 @@ def _summed_in_rows(op: Op, n_loop: int) -> bool:
 
     Lanes along the result would read a line of memory each, of which nothing else is used at that step.
     """
-    t, access = max(((t, a) for t, a in op.inputs if any(f"i{n_loop}" in symbolic.symbols_of(e) for e in a)),
-                    key=lambda i: volume(i[0].dims))
-    inner = bare_loop(access[-1])
+    walked = [(t, a) for t, a in op.inputs if any(f"i{n_loop}" in symbolic.symbols_of(e) for e in a)]
+    if not walked:      # weights that are one number, repeated
+        return False
+    inner = bare_loop(max(walked, key=lambda i: volume(i[0].dims))[1][-1])
     return inner is not None and op.reduction[inner]
 
 
