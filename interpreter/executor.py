@@ -123,7 +123,7 @@ class _State:
         held = self.memory.get(index)
         if held is None or held.size != size:
             if b.kind == "weight":
-                held = self.executor.weights[b.name]
+                held = np.ascontiguousarray(self.executor.weights[b.name])
             else:
                 part = self.executor.options.last_groups        # then pages that nothing touches are not there
                 held = untouched(size, dtype) if part else np.full(size * dtype.itemsize, 0xFF, np.uint8).view(dtype)

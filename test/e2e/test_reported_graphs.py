@@ -144,6 +144,22 @@ GRAPHS = {
             p = Softmax <axis = -1> (sb)
             o = MatMul (p, v) }""",
         ({},), ("sm_90a",), opset=18, weights={"scale": np.float16(32 ** -0.5), "bias": normal(1, 3, 49, 49)}),
+    "weights_of_one_number": Graph("""
+        g (float[b, 24, 6, 5] x, float[b, 30, 7] m) => (float[b, 28, 6, 5] y, float[b, 20, 4, 3] z, float[b, 30, 9] p,
+                                                       float[b, 11, 7] q)
+          <int64[4] grouped = {28, 6, 1, 1}, int64[4] whole = {20, 28, 3, 3}, int64[2] right = {7, 9},
+           int64[2] left = {11, 30}, float[28, 1, 1, 1] half = {0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5,
+           0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5}> {
+            w0 = ConstantOfShape <value = float[1] {0.02}> (grouped)
+            w = Mul (w0, half)
+            y = Conv <group = 4, kernel_shape = [1, 1]> (x, w)
+            v = ConstantOfShape <value = float[1] {0.03}> (whole)
+            z = Conv <kernel_shape = [3, 3]> (y, v)
+            r = ConstantOfShape <value = float[1] {0.04}> (right)
+            p = MatMul (m, r)
+            l = ConstantOfShape <value = float[1] {-0.7}> (left)
+            q = MatMul (l, m) }""",
+        ({"b": 1}, {"b": 3}), ("sm_90a", "sm_80", "gfx942"), ("sm_90a", "gfx942")),
 }
 
 

@@ -111,8 +111,9 @@ class Step:
         """acc + the product of two tiles summed over the axes `reduced`, as vector.contract."""
         assert self.product is not None
         same = len({narrow(v).type for v in self.product}) == 1
-        lhs, rhs = (self._zero_invalid(Body(self.ev, self.op, env).value(narrow(v) if same else v), reduced)
-                    for v in self.product)
+        factors = [Body(self.ev, self.op, env).value(narrow(v) if same else v) for v in self.product]
+        lhs, rhs = (self._zero_invalid(self._in_lanes(v, other, acc, reduced), reduced)
+                    for v, other in (factors, factors[::-1]))
         axes = list(dict.fromkeys((*acc.axes, *lhs.axes, *rhs.axes)))
         maps = [ir.AffineMapAttr.get(ir.AffineMap.get(
             len(axes), 0, [ir.AffineDimExpr.get(axes.index(a)) for a in v.axes])) for v in (lhs, rhs, acc)]
@@ -123,6 +124,13 @@ class Step:
                           kind=ir.Attribute.parse("#vector.kind<add>"),
                           **({"xcc.lossy": ir.UnitAttr.get()} if self.ev.lossy else {}), **self._signs())
         return V(value, acc.axes)
+
+    def _in_lanes(self, v: V, other: V, acc: V, reduced: set[Axis]) -> V:
+        """A factor; one that turned out to be a number alone (a splat behind a chain of ops) as a tile of it."""
+        if v.axes:
+            return v
+        summed = [a for a in other.axes if a in reduced] or sorted(reduced, key=repr)
+        return self.b.broadcast(v, (*summed, *(a for a in acc.axes if a not in other.axes)))
 
     def _signs(self) -> dict[str, Any]:
         """``xcc.unsigned``: the numbers of the operands whose elements are extended with zeros."""

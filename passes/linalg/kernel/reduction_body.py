@@ -42,6 +42,8 @@ def product_operands(op: Op) -> tuple[Any, Any] | None:
         return None
     used = [loops_of(op, v) for v in product.operands]
     shared = {n for n, r in enumerate(op.reduction) if r}
+    if not all(used):       # one number, repeated, is no operand
+        return None
     if used[0] - shared == used[1] - shared and not (used[0] ^ used[1]):
         return None
     return product.operands[0], product.operands[1]
