@@ -14,6 +14,7 @@ from xcc.runtime.world import World
 __all__ = ["Gloo"]
 
 _LOOKS = timedelta(seconds=0.5)         # between looks at whether all others are still there
+_HEARD = 2.0                            # seconds: by then the world has said which rank it is that gloo misses
 _LIMIT = timedelta(hours=24)            # gloo's own; who is gone is heard of
 _STORES: dict[int, Any] = {}            # of each world, as long as the process
 
@@ -53,8 +54,9 @@ class Gloo(GroupCollectives):
                 work.wait(_LOOKS)
                 return
             except RuntimeError as e:
-                self._world.check()
-                if work.is_completed():
+                ended = work.is_completed()
+                self._world.check(_HEARD if ended else 0)
+                if ended:
                     raise UserError(f"gloo: {e}") from None
 
 

@@ -21,11 +21,11 @@ import numpy as np
 from xcc import symbolic
 from xcc.diagnostics import UserError
 from xcc.runtime import poison
-from xcc.runtime.arena import walk
 from xcc.runtime.detached import detached
 from xcc.runtime.dtypes import numpy_dtype
 from xcc.runtime.given_outputs import check_size
 from xcc.runtime.gpu_body import GpuBody
+from xcc.runtime.gpu_code import functions_of, shared_bytes
 from xcc.runtime.gpu_places import GpuPlaces
 from xcc.runtime.gpu_results import GpuResults, nbytes_of
 from xcc.runtime.known_sizes import KnownSizes
@@ -60,11 +60,12 @@ class GpuExecutor:
         weakref.finalize(self, give_back, driver, self._modules, self._places.shapes, self._places.rooms, self._weights,
                          communicator).atexit = False
         self._modules += [driver.load(b) for b in blobs]
-        self._body = GpuBody(driver, program, self._find_functions(holders or {}), known, self._places.moves_with,
-                             communicator)
+        self.functions = functions_of(driver, self._modules, holders or {}, shared_bytes(program))
+        self._body = GpuBody(driver, program, self.functions, known, self._places.moves_with, communicator)
         self._results = GpuResults(driver, program, self._body.address)
         if communicator is not None:
-            communicator.use(self._loaded(holders or {}, dict.fromkeys(filter(does_collectives, holders or {}), 0)))
+            summing = dict.fromkeys(filter(does_collectives, holders or {}), 0)
+            communicator.use(functions_of(driver, self._modules, holders or {}, summing))
         self._order: StreamOrder | None = None if communicator is None else communicator.order
         self._own = self._places.own
         self._limits = self._places.planner.limits      # of sizes that the run tells
@@ -85,22 +86,6 @@ class GpuExecutor:
         for launch in program.setup:
             self._body.enqueue(launch, self._places.of_setup())
         driver.synchronize()
-
-    def _find_functions(self, holders: Mapping[str, int]) -> dict[str, Any]:
-        shared: dict[str, int] = {}
-        for s in walk((*self.program.setup, *self.program.body)):
-            if isinstance(s, Launch):
-                shared[s.kernel] = max(shared.get(s.kernel, 0), s.shared_bytes)
-        return self._loaded(holders, shared)
-
-    def _loaded(self, holders: Mapping[str, int], shared: Mapping[str, int]) -> dict[str, Any]:
-        found = {}
-        for name, size in shared.items():
-            try:
-                found[name] = self.driver.function(self._modules[holders.get(name, 0)], name, size)
-            except (IndexError, RuntimeError) as e:
-                raise RuntimeError(f"no module of the model has the kernel '{name}'") from e
-        return found
 
     # -- running ------------------------------------------------------------------------------------------------
 

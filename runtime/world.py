@@ -81,13 +81,18 @@ class World:
         self.runs += 1
         self.check()
 
-    def check(self) -> None:
-        """UserError where another rank has failed, or left before the present run."""
-        with self._state:
-            self._leave_behind()
-            failed = self._failure
-        if failed:
-            raise self.error()
+    def check(self, seconds: float = 0) -> None:
+        """UserError where another rank has failed, or left before the present run, or does so within `seconds`."""
+        end = time.monotonic() + seconds
+        while True:
+            with self._state:
+                self._leave_behind()
+                failed = self._failure
+            if failed:
+                raise self.error()
+            if time.monotonic() >= end:
+                return
+            time.sleep(0.01)
 
     def error(self) -> UserError:
         """What is to be said of the failure."""

@@ -203,7 +203,7 @@ def _gpu_launch(executor: Any) -> Native:
         try:
             for p, a in zip(pointers, arrays, strict=True):
                 driver.upload(p, np.ascontiguousarray(a))
-            driver.launch(executor._functions[entry], grid, block, shared, pointers, symbols)
+            driver.launch(executor.functions[entry], grid, block, shared, pointers, symbols)
             for p, a in zip(pointers, arrays, strict=True):
                 driver.download(a, p)
         finally:

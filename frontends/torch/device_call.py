@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 import torch
 
 from xcc.frontends.torch import compat
-from xcc.frontends.torch.call import Order, TensorCall
+from xcc.frontends.torch.tensor_call import Order, TensorCall
 from xcc.runtime.gpu_executor import ALIGNMENT
 
 __all__ = ["DeviceCall"]

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from xcc.diagnostics import UserError, counted
-from xcc.frontends.torch.call import tensor_call
 from xcc.frontends.torch.dtypes import name_of, torch_dtype
+from xcc.frontends.torch.tensor_call import tensor_call
 from xcc.runtime.signature import check_names, check_tensor
 
 __all__ = ["TensorFunction"]

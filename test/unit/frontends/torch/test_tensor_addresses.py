@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from xcc.frontends.torch import compat
-from xcc.frontends.torch.call import TensorCall
+from xcc.frontends.torch.tensor_call import TensorCall
 
 
 def made(count, turned=None, static=()):

@@ -1,0 +1,146 @@
+"""A compiled program on torch tensors: addresses go to the program, outputs are torch's own memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from xcc.frontends.torch import compat
+from xcc.frontends.torch.dtypes import torch_dtype
+from xcc.frontends.torch.layout import inverse, strides_of
+from xcc.runtime.executors import on_host
+
+__all__ = ["Order", "REMEMBERED", "Sizes", "TensorCall", "tensor_call"]
+
+Sizes = tuple[int, ...]
+Order = tuple[int, ...]
+REMEMBERED = 256        # sets of sizes
+
+
+def tensor_call(model: Any, orders: Sequence[Order], turned: Mapping[int, Order] | None = None,
+                static: Sequence[int] = ()) -> TensorCall:
+    """What calls `model` with tensors on its device (see :class:`TensorCall`); a model for GPUs that is on none yet is
+    on torch's current one from now on."""
+    if on_host(model.target):
+        return TensorCall(model, orders, turned, static)
+    from xcc.frontends.torch.device_call import DeviceCall
+
+    if torch.cuda.is_available():
+        model.settle(torch.cuda.current_device())
+    return DeviceCall(model, orders, turned, static)
+
+
+class TensorCall:
+    """Runs a CPU model on torch tensors, one call after the other where threads share it.
+
+    `orders` has the order in memory of the dims of each output (see :class:`Output`), `turned` that of inputs whose
+    dims lie in another. `static`: inputs whose strides stay as long as their addresses do, as Dynamo guards those of
+    parameters.
+    """
+
+    device = torch.device("cpu")
+    allocate: Any = staticmethod(compat.empty_strided)
+    """What gives memory for an output, for its shape, strides and type."""
+
+    def __init__(self, model: Any, orders: Sequence[Order], turned: Mapping[int, Order] | None = None,
+                 static: Sequence[int] = ()) -> None:
+        self._executor, self._turn = model.executor, model.turn
+        self._outputs = [_Made(torch_dtype(o.dtype), order) for o, order in zip(model.outputs, orders, strict=True)]
+        self._own, self._copied = self._executor.own_outputs, self._executor.copied_outputs
+        self._empty: dict[Sizes, list[Any]] = {}        # by the symbols' values: what makes the outputs
+        self._static = list(static)
+        self._places = [(n, (turned or {}).get(n, ())) for n in range(len(model.inputs))]
+        self._moving = [place for place in self._places if place[0] not in set(static)]
+        self._known: list[int] | None = None            # addresses, where those of static inputs can be read
+        self._blank: list[Any] = [None] * len(self._outputs)
+
+    def __call__(self, pointers: Sequence[int], key: Sizes, symbols: Mapping[str, int]) -> list[Any]:
+        """The outputs; None for one that is written into an input, which is there already.
+
+        `pointers`: of tensors of the types and shapes that the program takes, which :meth:`addresses` gave or which
+        :meth:`laid` made. `key`: the values of `symbols`.
+        """
+        results, addresses = self._blank.copy(), []
+        with self._turn.lock:
+            empty = self.allocate or self.allocator()
+            for n, shape, strides, dtype in self._empty.get(key) or self._forms(key, symbols):
+                results[n] = tensor = empty(shape, strides, dtype)
+                addresses.append(tensor.data_ptr())
+            self._start(pointers, symbols, addresses)
+            if self._copied:
+                self._fetch(results)
+        return results
+
+    def _start(self, pointers: Sequence[int], symbols: Mapping[str, int], outputs: Sequence[int]) -> None:
+        """Runs the program."""
+        self._executor.run_at(pointers, symbols, outputs)
+
+    def _fetch(self, results: list[Any]) -> None:
+        """Puts into `results` what the run has not written where it was told to."""
+        for n in self._copied:
+            results[n] = self._outputs[n].copied(self._executor.output(n))
+
+    def allocator(self) -> Any:
+        """What `allocate` is now, where that differs from call to call."""
+        raise NotImplementedError
+
+    def number(self, value: int) -> Any:
+        """A tensor of a size."""
+        return torch.tensor(value)
+
+    def seed(self) -> Any:
+        """A seed of random numbers, as torch's default generator of the device decides."""
+        return torch.empty((), dtype=torch.int64, device=self.device).random_()
+
+    def addresses(self, tensors: Sequence[Any]) -> list[int] | None:
+        """Where the tensors lie; None where the program cannot read them there."""
+        known = self._known
+        if known is not None and compat.same_addresses(tensors, known, self._static):
+            return self._read(self._moving, tensors, known.copy())
+        found = self._read(self._places, tensors, [0] * len(tensors))
+        self._known = found
+        return found
+
+    def laid(self, tensor: Any) -> Any:
+        """The tensor where and as the program can read it."""
+        return tensor.contiguous()
+
+    def _read(self, places: Iterable[tuple[int, Order]], tensors: Sequence[Any], found: list[int]) -> list[int] | None:
+        """`found` with the addresses of the tensors at `places`, whose dims lie in these orders; None where the program
+        cannot read one of them there."""
+        for n, order in places:
+            tensor = tensors[n]
+            if not (tensor.permute(order) if order else tensor).is_contiguous():
+                return None
+            found[n] = tensor.data_ptr()
+        return found
+
+    def _forms(self, key: Sizes, symbols: Mapping[str, int]) -> list[Any]:
+        if len(self._empty) >= REMEMBERED:
+            self._empty.clear()
+        shapes = self._executor.output_shapes(symbols)
+        made = self._empty[key] = [(n, *self._outputs[n].form(shapes[n])) for n in self._own]
+        return made
+
+
+class _Made:
+    """One output of a program."""
+
+    def __init__(self, dtype: Any, order: tuple[int, ...]) -> None:
+        self.dtype, self.order = dtype, order
+
+    def form(self, shape: Sizes) -> tuple[Sizes, Sizes, Any]:
+        """Shape, strides and type of the tensor for what has `shape` in the program: that of the dims as they lie."""
+        order = self.order or tuple(range(len(shape)))
+        logical = tuple(shape[d] for d in inverse(order))
+        return logical, strides_of(logical, order), self.dtype
+
+    def copied(self, array: Any) -> Any:
+        """A tensor of what is no memory of its own, or is cut to a size that only the run told."""
+        if array.size:
+            tensor = torch.from_numpy(array.reshape(-1).view("u1").copy()).view(self.dtype).reshape(array.shape)
+        else:
+            tensor = torch.empty(array.shape, dtype=self.dtype)
+        return tensor.permute(inverse(self.order)) if self.order else tensor
