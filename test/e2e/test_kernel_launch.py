@@ -107,7 +107,8 @@ def test_what_the_strategy_is_not_to_choose() -> None:
 
     made = xcc.kernel(types={"x": "f32[64]"}, grid=lambda a: 1, config={"threads": 64})(k).stages("nvptx", "sm_80")
     assert "array<i32: 64, 1, 1>" in made["gpu"]
-    with pytest.raises(xcc.UserError, match="there is no 'warps' to choose: give threads, stages or warpgroup"):
+    listed = "threads, stages, warpgroup, persistent, instances or private"
+    with pytest.raises(xcc.UserError, match=f"there is no 'warps' to choose: give {listed}"):
         xcc.kernel(config={"warps": 4})(k)
 
 
