@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
-from xcc.runtime.program import Buffer, Collective, Copy, For, If, Program, Statement, While
+from xcc.runtime.program import Buffer, Collective, Copy, Program, Statement, expanded
 
 __all__ = ["detached"]
 
@@ -29,20 +28,5 @@ def detached(program: Program) -> Program:
         after = [Copy(target, s.target)] if target != s.target else []
         return [*before, replace(s, source=source, target=target), *after]
 
-    def visit(body: Iterable[Statement]) -> tuple[Statement, ...]:
-        out: list[Statement] = []
-        for s in body:
-            if isinstance(s, Collective):
-                out += apart(s)
-            elif isinstance(s, If):
-                out.append(replace(s, then=visit(s.then), orelse=visit(s.orelse)))
-            elif isinstance(s, While):
-                out.append(replace(s, before=visit(s.before), body=visit(s.body)))
-            elif isinstance(s, For):
-                out.append(replace(s, body=visit(s.body)))
-            else:
-                out.append(s)
-        return tuple(out)
-
-    body = visit(program.body)
+    body = expanded(program.body, lambda s: apart(s) if isinstance(s, Collective) else (s,))
     return replace(program, buffers=tuple(buffers), body=body) if len(buffers) > len(program.buffers) else program

@@ -6,7 +6,8 @@ index into ``Program.buffers``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Union
 
 from xcc import symbolic
@@ -214,6 +215,21 @@ class Program:
         while self.buffers[buffer].kind == "alias":
             buffer = self.buffers[buffer].base
         return buffer
+
+
+def expanded(body: Iterable[Statement], expand: Callable[[Statement], Iterable[Statement]]) -> tuple[Statement, ...]:
+    """`body` with `expand` of each statement in its place, in branches and loops, too, which stay."""
+    out: list[Statement] = []
+    for s in body:
+        if isinstance(s, If):
+            out.append(replace(s, then=expanded(s.then, expand), orelse=expanded(s.orelse, expand)))
+        elif isinstance(s, While):
+            out.append(replace(s, before=expanded(s.before, expand), body=expanded(s.body, expand)))
+        elif isinstance(s, For):
+            out.append(replace(s, body=expanded(s.body, expand)))
+        else:
+            out += expand(s)
+    return tuple(out)
 
 
 TAGS: dict[str, type] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,7 @@ from xcc.driver.sources import Source
 from xcc.passes.base import PassContext
 from xcc.runtime.arena import touched, walk
 from xcc.runtime.artifact import FORMAT_VERSION, Artifact
-from xcc.runtime.program import Buffer, BufferKind, For, If, Launch, Program, Statement, While, to_json
+from xcc.runtime.program import Buffer, BufferKind, Launch, Program, expanded, to_json
 from xcc.symbolic import Dim
 from xcc.targets.base import KernelBinary, Target
 from xcc.targets.chip_spec import chip_facts
@@ -58,22 +58,7 @@ def bind_launches(program: Program, kernels: dict[str, KernelBinary]) -> Program
     """`program` with each launch of a kernel replaced by its device launches, scratch buffers added."""
     buffers = list(program.buffers)
 
-    def visit(body: Iterable[Statement]) -> tuple[Statement, ...]:
-        out: list[Statement] = []
-        for s in body:
-            if isinstance(s, Launch):
-                out += _launches(s, kernels[s.kernel], buffers)
-            elif isinstance(s, If):
-                out.append(replace(s, then=visit(s.then), orelse=visit(s.orelse)))
-            elif isinstance(s, While):
-                out.append(replace(s, before=visit(s.before), body=visit(s.body)))
-            elif isinstance(s, For):
-                out.append(replace(s, body=visit(s.body)))
-            else:
-                out.append(s)
-        return tuple(out)
-
-    body = visit(program.body)
+    body = expanded(program.body, lambda s: _launches(s, kernels[s.kernel], buffers) if isinstance(s, Launch) else (s,))
     setup = [launch for s in program.setup for launch in _launches(s, kernels[s.kernel], buffers, "kept")]
     return replace(program, buffers=tuple(buffers), body=body, setup=tuple(setup))
 
