@@ -95,11 +95,7 @@ class CpuExecutor:
         self._dtypes = {i: _dtype(program.buffers[i].dtype) for i in program.outputs}
         self._output_memory = [OutputMemory() if program.buffers[i].kind == "output" else None for i in program.outputs]
         self._own = [program.outputs[n] for n in self.own_outputs]
-        first = program.inputs[0] if program.inputs else 0
-        row = slice(first, first + len(program.inputs))     # where the inputs' pointers are one after the other
-        self._inputs = row if list(program.inputs) == [*range(row.start, row.stop)] else None
-        self._outputs = slice(self._own[0], self._own[-1] + 1) \
-            if self._own and self._own == [*range(self._own[0], self._own[-1] + 1)] else None
+        self._outside = [*program.inputs, *self._own]       # buffers of which the caller says where they are
         self._updated = {output: program.inputs.index(source) for output, source in program.updates}
         self._plain = not self._limits and all(         # outputs are what the kernels write
             m is not None or i in self._updated for i, m in zip(program.outputs, self._output_memory, strict=True))
@@ -228,23 +224,34 @@ class CpuExecutor:
         if memory.ready_for is not symbols:
             plan = memory.plan(symbols)
             memory.place(plan)
-        if self._inputs is not None:
-            pointers[self._inputs] = inputs
-        else:
-            for i, address in zip(self.program.inputs, inputs, strict=True):
-                pointers[i] = address
-        if self._outputs is not None:
-            pointers[self._outputs] = outputs
-        else:
-            for i, address in zip(self._own, outputs, strict=True):
-                pointers[i] = address
+        for i, address in zip(self._outside, [*inputs, *outputs], strict=True):
+            pointers[i] = address
         if plan is not None and plan.void:
             empty = memory.address + plan.void
-            for i in (*self.program.inputs, *self._own):
+            for i in self._outside:
                 pointers[i] = pointers[i] or empty
             self._place_empty(empty, [*self._arrays.items()])
         if status := self._main(pointers, self._symbols):
             self._refuse(status)
+
+    def repeat(self, symbols: Mapping[str, int], numbers: Sequence[int]) -> Callable[[Sequence[int]], bool] | None:
+        """What makes the last :meth:`run_at`, with these symbols, again: on other addresses of what has these `numbers`
+        among inputs and own outputs. It returns True. None where something has no element."""
+        memory, pointers, values, main = self.memory, self._pointers, self._symbols, self._main
+        buffers = [self._outside[n] for n in numbers]
+        if memory.ready_for is not symbols:
+            return None
+
+        def run(addresses: Sequence[int]) -> bool:
+            if memory.ready_for is not symbols:     # runs of other sizes came between
+                memory.place(memory.plan(symbols))
+            for i, address in zip(buffers, addresses, strict=True):
+                pointers[i] = address
+            if status := main(pointers, values):
+                self._refuse(status)
+            return True
+
+        return run
 
     def output(self, n: int) -> Any:
         """After :meth:`run_at`: a copy of output `n`, cut to its size."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -47,7 +47,6 @@ class DeviceCall(TensorCall):
         self._number = self._executor.driver.number
         self.device = torch.device("cuda", self._number)
         self._arenas: dict[int, _Arena] = {}            # by stream
-        self._arena_of: tuple[Mapping[str, int] | None, int] = None, 0      # symbols of the last run, and its bytes
 
     allocate = None
 
@@ -61,26 +60,44 @@ class DeviceCall(TensorCall):
         tensor = tensor.to(self.device).contiguous()
         return tensor.clone() if tensor.data_ptr() % ALIGNMENT else tensor
 
-    def _read(self, places: Iterable[tuple[int, Order]], tensors: Sequence[Any], found: list[int]) -> list[int] | None:
-        number = self._number
+    def _read(self, places: Iterable[tuple[int, Order]], tensors: Sequence[Any]) -> list[int] | None:
+        number, found = self._number, []
         for n, order in places:
             tensor = tensors[n]
             at = tensor.data_ptr()
             if at % ALIGNMENT or tensor.get_device() != number \
                     or not (tensor.permute(order) if order else tensor).is_contiguous():
                 return None
-            found[n] = at
+            found.append(at)
         return found
 
     def _start(self, pointers: Sequence[int], symbols: Mapping[str, int], outputs: Sequence[int]) -> None:
-        of, size = self._arena_of
-        if of is not symbols:
-            size = self._executor.arena_bytes(symbols)
-            self._arena_of = symbols, size
+        size = self._executor.arena_bytes(symbols)
         stream = compat.current_stream(self._number)
         captured = compat.captures(self._number)
         arena = _Arena() if captured else self._arenas.get(stream) or self._new_arena(stream)
         self._executor.run_on(stream, pointers, symbols, outputs, arena.address(size, self.device), captured)
+
+    def _again(self, symbols: Mapping[str, int], numbers: Sequence[int]) -> Callable[[list[int]], bool] | None:
+        stream, size, device = compat.free_stream(self._number), self._executor.arena_bytes(symbols), self.device
+        arena = self._arenas.get(stream)
+        if arena is None:
+            return None
+        places = [*numbers, -1] if size else numbers
+        run: Callable[[list[int]], bool] | None = self._executor.repeat(stream, symbols, places)
+        if run is None or not size:
+            return run
+
+        def start(addresses: list[int]) -> bool:
+            addresses.append(arena.address(size, device))
+            return run(addresses)
+
+        return start
+
+    def _elsewhere(self) -> Callable[[], bool]:
+        number, free_stream = self._number, compat.free_stream
+        stream = free_stream(number)
+        return lambda: free_stream(number) != stream
 
     def _fetch(self, results: list[Any]) -> None:
         for n in self._copied:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -12,11 +13,14 @@ from xcc.frontends.torch.dtypes import torch_dtype
 from xcc.frontends.torch.layout import inverse, strides_of
 from xcc.runtime.executors import on_host
 
-__all__ = ["Order", "REMEMBERED", "Sizes", "TensorCall", "tensor_call"]
+__all__ = ["Order", "REMEMBERED", "Repeat", "Sizes", "TensorCall", "address_of", "picked", "tensor_call"]
 
 Sizes = tuple[int, ...]
 Order = tuple[int, ...]
+Repeat = Callable[[Sequence[Any]], list[Any] | None]
 REMEMBERED = 256        # sets of sizes
+
+address_of: Any = torch.Tensor.data_ptr
 
 
 def tensor_call(model: Any, orders: Sequence[Order], turned: Mapping[int, Order] | None = None,
@@ -52,8 +56,6 @@ class TensorCall:
         self._empty: dict[Sizes, list[Any]] = {}        # by the symbols' values: what makes the outputs
         self._static = list(static)
         self._places = [(n, (turned or {}).get(n, ())) for n in range(len(model.inputs))]
-        self._moving = [place for place in self._places if place[0] not in set(static)]
-        self._known: list[int] | None = None            # addresses, where those of static inputs can be read
         self._blank: list[Any] = [None] * len(self._outputs)
 
     def __call__(self, pointers: Sequence[int], key: Sizes, symbols: Mapping[str, int]) -> list[Any]:
@@ -96,25 +98,61 @@ class TensorCall:
 
     def addresses(self, tensors: Sequence[Any]) -> list[int] | None:
         """Where the tensors lie; None where the program cannot read them there."""
-        known = self._known
-        if known is not None and compat.same_addresses(tensors, known, self._static):
-            return self._read(self._moving, tensors, known.copy())
-        found = self._read(self._places, tensors, [0] * len(tensors))
-        self._known = found
+        return self._read(self._places, tensors)
+
+    def repeat(self, pointers: Sequence[int], key: Sizes, symbols: Mapping[str, int], at: Sequence[int]
+               ) -> Repeat | None:
+        """What makes the last call, which was of these `pointers`, `key` and `symbols`, again with other tensors: a
+        sequence that has the program's inputs at the places `at`. None, from it or in its place: such a call is more
+        than that, as where a static input has moved. It is good until the next call with other pointers of those.
+        """
+        forms, inputs = self._empty[key], len(self._places)
+        moving = [(at[n], order) for n, order in self._places if n not in self._static]
+        outputs = range(inputs, inputs + len(forms))
+        start = None if self._copied else self._again(
+            symbols, [*(n for n in range(inputs) if n not in self._static), *outputs])
+        if start is None:
+            return None
+        static, lying = picked([at[n] for n in self._static]), [pointers[n] for n in self._static]
+        read, blank, empty, elsewhere = self._read, self._blank, self.allocate or self.allocator(), self._elsewhere()
+
+        def run(given: Sequence[Any]) -> list[Any] | None:
+            if elsewhere is not None and elsewhere() or lying and [*map(address_of, static(given))] != lying:
+                return None
+            addresses = read(moving, given)
+            if addresses is None:
+                return None
+            results = blank.copy()
+            for n, shape, strides, dtype in forms:
+                results[n] = tensor = empty(shape, strides, dtype)
+                addresses.append(tensor.data_ptr())
+            return results if start(addresses) else None
+
+        return run
+
+    def _again(self, symbols: Mapping[str, int], numbers: Sequence[int]) -> Callable[[list[int]], bool] | None:
+        """What runs the program as the last time, but for the addresses of what has these `numbers` among inputs and
+        outputs; where it gives False it has done nothing. None where more is to be done in each run."""
+        found: Callable[[list[int]], bool] | None = self._executor.repeat(symbols, numbers)
         return found
+
+    def _elsewhere(self) -> Callable[[], bool] | None:
+        """What tells whether a run would be on another device or stream now, or captured."""
+        return None
 
     def laid(self, tensor: Any) -> Any:
         """The tensor where and as the program can read it."""
         return tensor.contiguous()
 
-    def _read(self, places: Iterable[tuple[int, Order]], tensors: Sequence[Any], found: list[int]) -> list[int] | None:
-        """`found` with the addresses of the tensors at `places`, whose dims lie in these orders; None where the program
-        cannot read one of them there."""
+    def _read(self, places: Iterable[tuple[int, Order]], tensors: Sequence[Any]) -> list[int] | None:
+        """The addresses of the tensors at `places`, whose dims lie in these orders; None where the program cannot read
+        one of them there."""
+        found = []
         for n, order in places:
             tensor = tensors[n]
             if not (tensor.permute(order) if order else tensor).is_contiguous():
                 return None
-            found[n] = tensor.data_ptr()
+            found.append(tensor.data_ptr())
         return found
 
     def _forms(self, key: Sizes, symbols: Mapping[str, int]) -> list[Any]:
@@ -144,3 +182,10 @@ class _Made:
         else:
             tensor = torch.empty(array.shape, dtype=self.dtype)
         return tensor.permute(inverse(self.order)) if self.order else tensor
+
+
+def picked(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """What gives the entries at `places` of a list, as a sequence also where it is one or none."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return itemgetter(slice(places[0], places[0] + 1) if places else slice(0))
