@@ -7,7 +7,8 @@ from typing import Any
 
 from xcc import symbolic
 from xcc.frontends.torch.graph import Input, Output, Ref, Size, SizeSpec, TensorSpec, TorchGraph
-from xcc.frontends.torch.tensor_call import REMEMBERED, Repeat, Sizes, picked, tensor_call
+from xcc.frontends.torch.repeat_code import Repeat
+from xcc.frontends.torch.tensor_call import REMEMBERED, Sizes, picked, tensor_call
 from xcc.runtime.signature import check_equal
 from xcc.symbolic import Dim
 
@@ -23,8 +24,7 @@ class BoxedCall:
         seeds = [i.name for i in graph.inputs if i.kind == "seed"]
         places = {name: n for n, name in enumerate((*_given(graph), *seeds))}
         arguments = [(places[i.name], known[i.name]) for i in model.inputs]
-        self._arguments = [n for n, _ in arguments]
-        self._pick = picked(self._arguments)
+        self._pick = picked([n for n, _ in arguments])
         self._turned = [(n, a.order) for n, (_, a) in enumerate(arguments) if a.order]
         self._numbers = [n for n, (_, a) in enumerate(arguments) if isinstance(a.spec, SizeSpec)]
         self._draws = bool(seeds)
@@ -36,7 +36,8 @@ class BoxedCall:
         self._program = model.executor.program
         fixed = {graph.inputs[n].name for n in static}
         self._static = [n for n, (_, a) in enumerate(arguments) if a.name in fixed]
-        self._call = tensor_call(model, [o.order for o in results], dict(self._turned), self._static)
+        self._call = tensor_call(model, [o.order for o in results], dict(self._turned), self._static,
+                                 [n for n, _ in arguments])
         self._turn = model.turn
         made = {_key(o): n for n, o in enumerate(results)}
         self._results = [_Result(o, graph, made.get(_key(o), -1), places) for o in graph.outputs if not o.updates]
@@ -56,7 +57,7 @@ class BoxedCall:
             made = None if repeat is None else repeat(arguments)
             if made is None:
                 made = self._call_anew(arguments, key)
-        results = made if self._plain else [r.value(made, arguments, self._solved[key]) for r in self._results]
+            results = made if self._plain else [r.value(made, arguments, self._solved[key]) for r in self._results]
         arguments.clear()
         return results
 
@@ -83,7 +84,7 @@ class BoxedCall:
         if pointers is None or lying != self._lying:
             self._repeats.clear()       # the program has other addresses of static inputs
             self._lying = lying
-        repeat = None if pointers is None else self._call.repeat(pointers, key, symbols, self._arguments)
+        repeat = None if pointers is None else self._call.repeat(pointers, key, symbols)
         if repeat is not None:
             self._repeats[key] = repeat
 

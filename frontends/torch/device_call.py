@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -42,8 +42,8 @@ class DeviceCall(TensorCall):
     """
 
     def __init__(self, model: Any, orders: Sequence[Order], turned: Mapping[int, Order] | None = None,
-                 static: Sequence[int] = ()) -> None:
-        super().__init__(model, orders, turned, static)
+                 static: Sequence[int] = (), at: Sequence[int] | None = None) -> None:
+        super().__init__(model, orders, turned, static, at)
         self._number = self._executor.driver.number
         self.device = torch.device("cuda", self._number)
         self._arenas: dict[int, _Arena] = {}            # by stream
@@ -78,26 +78,20 @@ class DeviceCall(TensorCall):
         arena = _Arena() if captured else self._arenas.get(stream) or self._new_arena(stream)
         self._executor.run_on(stream, pointers, symbols, outputs, arena.address(size, self.device), captured)
 
-    def _again(self, symbols: Mapping[str, int], numbers: Sequence[int]) -> Callable[[list[int]], bool] | None:
-        stream, size, device = compat.free_stream(self._number), self._executor.arena_bytes(symbols), self.device
+    _not = ("free_stream(number) != stream", f"{{p}} % {ALIGNMENT}", "{t}.get_device() != number")
+
+    def _again(self, symbols: Mapping[str, int]) -> Mapping[str, Any] | None:
+        stream, size = compat.free_stream(self._number), self._executor.arena_bytes(symbols)
         arena = self._arenas.get(stream)
-        if arena is None:
+        moving = [n for n in range(len(self._places) + len(self._own)) if n not in self._static]
+        run = None if arena is None else self._executor.repeat(stream, symbols, [*moving, -1])
+        if run is None:
             return None
-        places = [*numbers, -1] if size else numbers
-        run: Callable[[list[int]], bool] | None = self._executor.repeat(stream, symbols, places)
-        if run is None or not size:
-            return run
+        return {"run": run, "stream": stream, "size": size, "arena": arena, "device": self.device,
+                "number": self._number, "free_stream": compat.free_stream}
 
-        def start(addresses: list[int]) -> bool:
-            addresses.append(arena.address(size, device))
-            return run(addresses)
-
-        return start
-
-    def _elsewhere(self) -> Callable[[], bool]:
-        number, free_stream = self._number, compat.free_stream
-        stream = free_stream(number)
-        return lambda: free_stream(number) != stream
+    def _starting(self, addresses: Sequence[str]) -> list[str]:
+        return [f"if not run(({', '.join(addresses)}, arena.address(size, device))): return None"]
 
     def _fetch(self, results: list[Any]) -> None:
         for n in self._copied:

@@ -9,7 +9,8 @@ import torch
 
 from xcc.diagnostics import UserError, counted
 from xcc.frontends.torch.dtypes import name_of, torch_dtype
-from xcc.frontends.torch.tensor_call import REMEMBERED, Repeat, Sizes, tensor_call
+from xcc.frontends.torch.repeat_code import Repeat
+from xcc.frontends.torch.tensor_call import REMEMBERED, Sizes, tensor_call
 from xcc.runtime.signature import check_names, check_tensor
 
 __all__ = ["TensorFunction"]
@@ -34,7 +35,6 @@ class TensorFunction:
         self._forms = [(torch_dtype(i.dtype), len(i.shape)) for i in model.inputs]
         updated = set(model.updates.values())
         self._updated = {n for n, name in enumerate(self._names) if name in updated}
-        self._places = list(range(len(self._names)))
         self._repeats: dict[Sizes, Repeat] = {}
         self._returned = [n for n, o in enumerate(model.outputs) if o.name not in model.updates]
 
@@ -69,7 +69,7 @@ class TensorFunction:
             tensors = [self._aligned(n, t) for n, t in enumerate(tensors)]
             pointers = [t.data_ptr() for t in tensors]
         results = self._call(pointers, key, symbols)
-        repeat = self._call.repeat(pointers, key, symbols, self._places)
+        repeat = self._call.repeat(pointers, key, symbols)
         if repeat is not None:
             if len(self._repeats) >= REMEMBERED:
                 self._repeats.clear()

@@ -96,7 +96,7 @@ def first(chain, n):
     """What repeats a call of `n` elements."""
     x, symbols = torch.randn(n), {"n": n}
     chain.call([x.data_ptr()], (n,), symbols)
-    return chain.call.repeat([x.data_ptr()], (n,), symbols, [0])
+    return chain.call.repeat([x.data_ptr()], (n,), symbols)
 
 
 def right(chain, repeat, n):
@@ -132,7 +132,7 @@ def test_a_repeat_is_of_one_stream_and_not_captured(chain, host):
     right(chain, repeat, 5)
     host.captures = True
     assert repeat([x]) is None
-    assert chain.call.repeat([x.data_ptr()], (5,), {"n": 5}, [0]) is None
+    assert chain.call.repeat([x.data_ptr()], (5,), {"n": 5}) is None
 
 
 def test_a_repeat_whose_graph_is_gone_does_nothing(chain):

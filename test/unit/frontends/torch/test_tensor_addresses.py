@@ -6,35 +6,41 @@ import pytest
 import torch
 
 from xcc.frontends.torch.tensor_call import TensorCall, picked
+from xcc.runtime.cpu import NativeCall
 from xcc.runtime.turn import Turn
 
 
 class Executor:
-    """Notes the addresses that it runs on."""
+    """Of a CPU, with `count` inputs and an output, which come behind another buffer. Notes the addresses of runs."""
 
-    own_outputs, copied_outputs, again = [0], [], True
+    own_outputs, copied_outputs = [0], []
 
-    def __init__(self):
-        self.ran = []
+    def __init__(self, count):
+        self.ran, self.pointers, self.refused = [], {}, []
+        self.outside = [*range(1, count + 2)]
+        self.memory = SimpleNamespace(ready_for=None, placed=[])
+        self.memory.plan, self.memory.place = lambda symbols: symbols, self.memory.placed.append
 
     def output_shapes(self, symbols):
         return [(symbols["n"],)]
 
     def run_at(self, inputs, symbols, outputs):
-        self.ran.append([*inputs, *outputs])
+        self.memory.ready_for = symbols
+        self.pointers |= zip(self.outside, [*inputs, *outputs], strict=True)
+        self.main(self.pointers, None)
 
-    def repeat(self, symbols, numbers):
-        def run(addresses):
-            if self.again:
-                self.ran.append(dict(zip(numbers, addresses, strict=True)))
-            return self.again
-        return run
+    def main(self, pointers, values):
+        self.ran.append([pointers[b] for b in self.outside])
+        return 0
+
+    def repeat(self, symbols):
+        return NativeCall(self.pointers, None, self.main, self.refused.append)
 
 
-def made(count, turned=None, static=()):
+def made(count, turned=None, static=(), at=None):
     outputs = [SimpleNamespace(dtype="f32")]
-    return TensorCall(SimpleNamespace(executor=Executor(), turn=Turn(), outputs=outputs, inputs=[None] * count), [()],
-                      turned, static)
+    return TensorCall(SimpleNamespace(executor=Executor(count), turn=Turn(), outputs=outputs, inputs=[None] * count),
+                      [()], turned, static, at)
 
 
 def lie(tensors):
@@ -60,11 +66,11 @@ def test_dims_may_lie_in_another_order():
 
 def repeated(static, at=(0, 1, 2)):
     """A call of tensors that lie at the places `at` among more, and what repeats it."""
-    call, given = made(3, static=static), [torch.ones(4, 4) for _ in range(4)]
+    call, given = made(3, static=static, at=at), [torch.ones(4, 4) for _ in range(4)]
     tensors = [given[n] for n in at]
     pointers, symbols = call.addresses(tensors), {"n": 4}
     call(pointers, (4,), symbols)
-    return call._executor, given, call.repeat(pointers, (4,), symbols, at)
+    return call._executor, given, call.repeat(pointers, (4,), symbols)
 
 
 @pytest.mark.parametrize("static", [(), (1,), (0, 2), (0, 1, 2)])
@@ -78,15 +84,39 @@ def test_a_repeat_follows_what_moves(static):
         if n in static:
             assert out is None and len(executor.ran) == before
             continue
-        addresses = {k: moved[at[k]].data_ptr() for k in range(3) if k not in static} | {3: out[0].data_ptr()}
-        assert out[0].shape == (4,) and executor.ran[-1] == addresses
+        assert out[0].shape == (4,)
+        assert executor.ran[before:] == [[moved[k].data_ptr() for k in at] + [out[0].data_ptr()]]
 
 
 def test_what_lies_in_another_way_is_no_repeat():
     executor, given, repeat = repeated((0,))
-    assert repeat([given[0], given[1].t(), given[2]]) is None
-    executor.again = False
-    assert repeat(given) is None and len(executor.ran) == 1
+    assert repeat([given[0], given[1].t(), given[2]]) is None and len(executor.ran) == 1
+    assert repeat(given) is not None
+
+
+def test_dims_in_another_order_are_those_of_a_repeat():
+    call, last = made(1, {0: (0, 2, 3, 1)}), torch.ones(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    pointers, symbols = [last.data_ptr()], {"n": 4}
+    call(pointers, (4,), symbols)
+    repeat = call.repeat(pointers, (4,), symbols)
+    assert repeat([last.clone()]) is not None and repeat([last.contiguous()]) is None
+
+
+def test_memory_is_placed_where_other_sizes_came_between():
+    executor, given, repeat = repeated((0,))
+    repeat(given)
+    assert not executor.memory.placed
+    executor.memory.ready_for = {}
+    repeat(given)
+    assert executor.memory.placed == [{"n": 4}]
+
+
+def test_a_status_is_refused():
+    call, x, symbols = made(1), torch.ones(4), {"n": 4}
+    call([x.data_ptr()], (4,), symbols)
+    call._executor.main = lambda pointers, values: 3
+    call.repeat([x.data_ptr()], (4,), symbols)([x])
+    assert call._executor.refused == [3]
 
 
 def test_a_parameter_whose_data_is_another_has_moved():
@@ -101,7 +131,7 @@ def test_outputs_that_are_copied_are_not_repeated():
     x, symbols = torch.ones(4), {"n": 4}
     call([x.data_ptr()], (4,), symbols)
     call._copied = [0]
-    assert call.repeat([x.data_ptr()], (4,), symbols, [0]) is None
+    assert call.repeat([x.data_ptr()], (4,), symbols) is None
 
 
 def test_entries_are_picked():
