@@ -45,10 +45,11 @@ _raw_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
 def free_stream(device: int) -> int:
     """The handle of torch's current stream where the GPU of this number is the current one, and the stream is not
-    captured into a graph; else -1."""
-    if _current_device() != device or _is_capturing():
+    captured into a graph, as the default one, 0, never is; else -1."""
+    if _current_device() != device:
         return -1
-    return int(_raw_stream(device))
+    stream: int = _raw_stream(device)
+    return -1 if stream and _is_capturing() else stream
 
 
 def room_on_gpu(size: int, device: int) -> Any:

@@ -146,3 +146,15 @@ def test_a_repeat_whose_graph_is_gone_does_nothing(chain):
 def test_what_is_not_aligned_is_no_repeat(chain):
     repeat = first(chain, 4)
     assert repeat([torch.randn(5)[1:]]) is None
+
+
+def test_a_stream_is_free_on_its_own_gpu_and_not_captured(monkeypatch):
+    now = SimpleNamespace(stream=7, captures=False)
+    monkeypatch.setattr(compat, "_current_device", lambda: 1)
+    monkeypatch.setattr(compat, "_raw_stream", lambda device: now.stream)
+    monkeypatch.setattr(compat, "_is_capturing", lambda: now.captures)
+    assert compat.free_stream(1) == 7 and compat.free_stream(0) == -1
+    now.captures = True
+    assert compat.free_stream(1) == -1
+    now.stream = 0
+    assert compat.free_stream(1) == 0
