@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from xcc.runtime.given_outputs import check_size
 from xcc.runtime.gpu_body import GpuBody
 from xcc.runtime.gpu_code import functions_of, shared_bytes
 from xcc.runtime.gpu_places import GpuPlaces
-from xcc.runtime.gpu_repeat import GpuRepeat
 from xcc.runtime.gpu_results import GpuResults, nbytes_of
 from xcc.runtime.known_sizes import KnownSizes
 from xcc.runtime.launch_time import LaunchTime
@@ -40,6 +39,17 @@ from xcc.runtime.stream_order import StreamOrder
 __all__ = ["GpuExecutor"]
 
 ALIGNMENT = 16             # bytes: the widest access of kernels; what lies less well is copied first
+
+
+class GpuReplay(NamedTuple):
+    """What is to be done in a run that differs from the last one in addresses alone: between `enter()` and `leave()`,
+    ``move(shape, n, address)`` for each entry of `shape.place` that is another now, then `shape.whole.replay()`, unless
+    that is None by then."""
+
+    shape: PlacedShape
+    move: Callable[[PlacedShape, int, int], None]
+    enter: Callable[[], None]
+    leave: Callable[[], None]
 
 
 class GpuExecutor:
@@ -172,15 +182,13 @@ class GpuExecutor:
             driver.use(None)
             driver.leave()
 
-    def repeat(self, stream: int, symbols: Mapping[str, int], numbers: Sequence[int]
-               ) -> Callable[[Sequence[int]], bool] | None:
-        """What makes the last :meth:`run_on` on the stream, with these symbols, again: on other addresses of what has
-        these `numbers` among inputs, own outputs and, as the last, the arena. None where that is more than to replay a
-        graph."""
+    def repeat(self, stream: int, symbols: Mapping[str, int]) -> GpuReplay | None:
+        """What the last :meth:`run_on` on the stream, with these symbols, has come to; None where that is more than to
+        replay a graph."""
         shape = self._places.shape(symbols, stream)
         if shape.whole is None or shape.plan.void or self.poisoned or self._order is not None:
             return None
-        return GpuRepeat(self.driver, self._places, shape, numbers).run
+        return GpuReplay(shape, self._places.move, self.driver.enter, self.driver.leave)
 
     def _run_in_place(self, shape: PlacedShape, stream: int, captured: bool) -> None:
         """A run whose inputs, outputs and arena have their places."""

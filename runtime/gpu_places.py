@@ -100,11 +100,14 @@ class GpuPlaces:
             self._driver.synchronize_all()
             shape.free()
         for n in moved:
-            self.move(shape, n, place[n] or void, void)
+            self._move(shape, n, place[n] or void, void)
 
-    def move(self, shape: PlacedShape, n: int, address: int, void: int = 0) -> None:
-        """Has runs of `shape` find the `n`-th of inputs, outputs and arena there; -1 is the arena. `void` is for what
-        has no element."""
+    def move(self, shape: PlacedShape, n: int, address: int) -> None:
+        """Has runs of `shape` find the `n`-th of inputs, outputs and arena (-1), which is not empty, there."""
+        shape.place[n] = address
+        self._move(shape, n, address, 0)
+
+    def _move(self, shape: PlacedShape, n: int, address: int, void: int) -> None:
         base = self._bases[n]
         shape.bases[base] = shape.addresses[base] = address
         if base == _ARENA:

@@ -83,15 +83,20 @@ class DeviceCall(TensorCall):
     def _again(self, symbols: Mapping[str, int]) -> Mapping[str, Any] | None:
         stream, size = compat.free_stream(self._number), self._executor.arena_bytes(symbols)
         arena = self._arenas.get(stream)
-        moving = [n for n in range(len(self._places) + len(self._own)) if n not in self._static]
-        run = None if arena is None else self._executor.repeat(stream, symbols, [*moving, -1])
-        if run is None:
+        replay = None if arena is None else self._executor.repeat(stream, symbols)
+        if replay is None:
             return None
-        return {"run": run, "stream": stream, "size": size, "arena": arena, "device": self.device,
-                "number": self._number, "free_stream": compat.free_stream}
+        return {"shape": replay.shape, "move": replay.move, "enter": replay.enter, "leave": replay.leave,
+                "stream": stream, "size": size, "arena": arena, "device": self.device, "number": self._number,
+                "free_stream": compat.free_stream}
 
     def _starting(self, addresses: Sequence[str]) -> list[str]:
-        return [f"if not run(({', '.join(addresses)}, arena.address(size, device))): return None"]
+        moving = [n for n in range(len(self._places) + len(self._own)) if n not in self._static]
+        lines = ["whole, place, a = shape.whole, shape.place, arena.address(size, device)",
+                 "if whole is None: return None", "enter()", "try:"]
+        for n, address in zip([*moving, -1], [*addresses, "a"], strict=True):
+            lines.append(f"    if place[{n}] != {address}: move(shape, {n}, {address})")
+        return [*lines, "    whole.replay()", "finally: leave()"]
 
     def _fetch(self, results: list[Any]) -> None:
         for n in self._copied:
