@@ -57,5 +57,5 @@ def make_repeat(code: CodeType, known: Mapping[int, int], forms: Sequence[tuple[
     for n, *form in forms:
         space |= zip((f"s{n}", f"e{n}", f"d{n}"), form, strict=True)
     exec(code, space)
-    made: Repeat = space["repeat"]
+    made: Repeat = space.pop("repeat")      # else it and its names would be a cycle, and what they hold would stay
     return made

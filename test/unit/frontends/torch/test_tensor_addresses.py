@@ -1,5 +1,7 @@
 """Where a call finds its tensors, which it cannot read there, and which calls repeat the one before."""
 
+import gc
+import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -132,6 +134,18 @@ def test_outputs_that_are_copied_are_not_repeated():
     call([x.data_ptr()], (4,), symbols)
     call._copied = [0]
     assert call.repeat([x.data_ptr()], (4,), symbols) is None
+
+
+def test_what_a_repeat_holds_goes_with_it():
+    executor, given, repeat = repeated((0,))
+    repeat(given)
+    gone = weakref.ref(executor)
+    gc.disable()
+    try:
+        del executor, repeat
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_entries_are_picked():
