@@ -30,7 +30,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.host.placement.places import main_of, terminator
 from xcc.passes.xt.graph.rewrite import dim_bounds, erase_dead
 from xcc.passes.xt.sharding.batch import spread_batch
-from xcc.passes.xt.sharding.choose import Choice, choose
+from xcc.passes.xt.sharding.choose import Choice, Search
 from xcc.passes.xt.sharding.cost import Costs
 from xcc.passes.xt.sharding.divide import Divider
 from xcc.passes.xt.sharding.free_values import FreeValues, Wanted
@@ -138,9 +138,10 @@ class _Axis:
         price = 0.0 if self.batched else 1 / costs.link
         updated = xt.updated_arguments(self.main)
         updates = {n: self.block.arguments[i] for n, i in enumerate(updated) if i is not None}
+        search = Search(sites, costs)
         for _ in range(TRIES):
             wanted = Wanted(arguments, results, weights, price, updates)
-            choice = choose(sites, costs, wanted)
+            choice = search.choose(wanted)
             if self.batched or choice.weights <= SPARE * share:
                 break
             price *= DEARER
