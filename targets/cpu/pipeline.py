@@ -24,6 +24,7 @@ def vector_stages() -> tuple[Stage, ...]:
         Stage("cpu", (
             _pass("amx-tiles"),
             _pass("row-division"),
+            _pass("share-operands"),
             _pass("retile"),
             _pass("block-loops"),
             parse_pass("expand-math{libm=true}"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Type, Value, arith_d, ir, math_d
-from xcc.passes.shared.values import splat, vec
+from xcc._mlir import Operation, arith_d, ir, math_d
+from xcc.passes.shared.values import splat
 from xcc.passes.tile.lowering.views import add
-from xcc.passes.tile.nests.kept import Coords, Kept
+from xcc.passes.tile.nests.kept import Coords
 from xcc.passes.tile.nests.loops import carried_loops, loops
-from xcc.passes.tile.nests.pieces import Pieces
+from xcc.passes.tile.nests.operands import packed
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
@@ -22,10 +22,10 @@ ROWS = {64: 8, 32: 4}   # of a block of sums, by the bytes of a vector: 16 and 8
 
 def _contract(r: Retiler, source: Operation) -> None:
     """vector.contract of [..., m, k] and [..., k, n]"""
-    lhs, rhs, acc = source.operands
+    lhs, _, acc = source.operands
     kind = ir.VectorType(acc.type)
     signs = list(ir.DenseI64ArrayAttr(source.attributes["xcc.unsigned"])) if "xcc.unsigned" in source.attributes else []
-    a, b = (_packed(r, v, kind.element_type, i in signs) for i, v in enumerate((lhs, rhs)))
+    a, b = (packed(r, source, i, i in signs) for i in range(2))
     target = r.targets.get(source.results[0]) or r.buffer(kind.shape, kind.element_type)
     if r.kept.get(acc) is not target:
         r.fill(target, acc)
@@ -58,26 +58,6 @@ def _multiply_add(x: Any, y: Any, total: Any) -> Any:
     if isinstance(ir.VectorType(total.type).element_type, ir.FloatType):
         return math_d.fma(x, y, total)
     return arith_d.addi(total, arith_d.muli(x, y))
-
-
-def _packed(r: Retiler, value: Value, element: Type, unsigned: bool) -> Kept:
-    """An operand in memory, its elements as wide as the sums."""
-    kind = ir.VectorType(value.type)
-    if kind.element_type == element:
-        return r.in_memory(value)
-    target = r.buffer(kind.shape, element)
-
-    def body(coords: Coords, lane: int, width: int) -> None:
-        piece = Pieces(r).of(value, coords, lane, width)
-        wide = vec(width, element)
-        if isinstance(element, ir.FloatType):
-            piece = arith_d.extf(wide, piece)
-        else:
-            piece = (arith_d.extui if unsigned else arith_d.extsi)(wide, piece)
-        target.store(piece, coords, lane)
-
-    r.nest(kind.shape, body)
-    return target
 
 
 HANDLERS: dict[str, Callable[..., None]] = {"vector.contract": _contract}

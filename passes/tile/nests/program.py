@@ -12,10 +12,13 @@ from xcc.passes.shared.updates import updated_only
 from xcc.passes.shared.values import op, splat_constant, vec
 from xcc.passes.tile.nests import control, products, reductions, rows
 from xcc.passes.tile.nests.choice import is_lazy, is_vector, kept, unit_reshape
+from xcc.passes.tile.nests.chunks import chunked
 from xcc.passes.tile.nests.kept import Coords, Kept, memory_element, stepped
 from xcc.passes.tile.nests.loops import Wholes, loops
+from xcc.passes.tile.nests.operands import slots_of
 from xcc.passes.tile.nests.pieces import Pieces, memref_stride, transfer_mask, transfer_place
-from xcc.passes.tile.nests.private import Private, chunked
+from xcc.passes.tile.nests.private import MOST_CHUNKS, Private, copies
+from xcc.passes.tile.nests.shared import CHUNKS, Slots, shared_products
 
 __all__ = ["Retiler", "retile"]
 
@@ -50,6 +53,7 @@ class Retiler:
         self.kept: dict[Any, Kept] = {}
         self.targets: dict[Any, Kept] = {}      # where a value is to be kept that a loop carries on
         self.private: dict[Any, Private] = {}   # copies of buffers that instances only update
+        self.slots: dict[Any, Slots] = {}       # operands of products that instances share, by product and number
         self.bytes = 0
         self.wholes = Wholes()
 
@@ -102,11 +106,12 @@ class Retiler:
 
     # -- memory -------------------------------------------------------------------------------------------------
 
-    def buffer(self, shape: Sequence[int], element: Type) -> Kept:
-        """New memory for a block value."""
+    def buffer(self, shape: Sequence[int], element: Type, shared: bool = False) -> Kept:
+        """New memory for a block value, or for what instances share."""
         stored = memory_element(element)
         size = prod(shape)
-        self.bytes += size * (8 if isinstance(stored, ir.IndexType) else stored.width // 8)
+        if not shared:
+            self.bytes += size * (8 if isinstance(stored, ir.IndexType) else stored.width // 8)
         memref = op("memref.alloca", [ir.MemRefType.get([size], stored)], [],
                     operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]),
                     alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64))
@@ -157,10 +162,10 @@ class Retiler:
         return next((d for d in reversed(range(len(shape))) if shape[d] > 1), len(shape) - 1)
 
     def nest(self, shape: Sequence[int], body: Callable[[Coords, int, int], None], lane: int = -1,
-             order: Sequence[int] = ()) -> None:
+             order: Sequence[int] = (), width: int = 0) -> None:
         """Calls `body(coords, lane, width)` inside loops over `shape`, the lane's innermost."""
         lane = self.lane(shape) if lane < 0 else lane
-        width = self.width(shape[lane])
+        width = width or self.width(shape[lane])
         dims = [d for d in (order or range(len(shape))) if d != lane] + [lane]
         steps = [width if d == lane else 1 for d in dims]
 
@@ -221,11 +226,19 @@ def _scatter(r: Retiler, source: Operation) -> None:
 
 def _forall(r: Retiler, source: Any) -> None:
     """scf.forall over the instances"""
-    updates = updated_only(source)
-    if updates:
-        chunked(r, source, updates)
-    else:
+    updates, products = updated_only(source), shared_products(source)
+    if not updates and not products:
         r.copy(source)
+        return
+    copy, merge = copies(r, updates)
+
+    def begin(instances: Any) -> None:
+        copy(instances)
+        for product in products:
+            slots_of(r, source, product)
+
+    chunks = ir.IntegerAttr(source.attributes[CHUNKS]).value if CHUNKS in source.attributes else MOST_CHUNKS
+    chunked(r, source, chunks, begin, merge)
 
 
 _HANDLERS: dict[str, Callable[[Retiler, Any], None]] = {
