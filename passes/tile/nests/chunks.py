@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from xcc._mlir import Operation, arith_d, ir, scf_d
 from xcc.passes.shared.values import index, op
 from xcc.passes.tile.lowering.views import mul, value_of
+from xcc.passes.tile.nests.instances import PEELED, emit_instance
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
@@ -44,9 +45,7 @@ def _instances(r: Retiler, forall: Operation, sizes: list[Any], low: Any, high: 
             n = value_of(sizes[d])
             r.values[old.arguments[d]] = arith_d.remui(rest, n) if d else rest
             rest = arith_d.divui(rest, n) if d else rest
-        for operation in list(old.operations)[:-1]:
-            with operation.operation.location:
-                r.emit(operation.operation)
+        emit_instance(r, forall)
         scf_d.yield_([])
 
 
@@ -61,7 +60,7 @@ def _bounds(forall: Operation) -> dict[str, Any]:
     one = ir.DenseI64ArrayAttr.get
     own = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 1, 0, 0]), "staticLowerBound": one([0]),
            "staticUpperBound": one([_DYNAMIC]), "staticStep": one([1])}
-    return {**{name: forall.attributes[name] for name in forall.attributes}, **own}
+    return {**{name: forall.attributes[name] for name in forall.attributes if name != PEELED}, **own}
 
 
 def _product(sizes: list[Any]) -> Any:

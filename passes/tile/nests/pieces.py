@@ -92,7 +92,7 @@ class Pieces:
             ends = [self.r.get(v) for v in source.operands]
         else:
             ends = list(ir.DenseI64ArrayAttr(source.attributes["mask_dim_sizes"]))
-        if self._whole(source, ends, coords, lane, width):
+        if self.r.whole or self._whole(source, ends, coords, lane, width):
             bit = ir.IntegerType.get_signless(1)
             return splat_constant(vec(width, bit) if width else bit, 1)
         there = None

@@ -11,6 +11,7 @@ from xcc.passes.tile.lowering.views import add
 from xcc.passes.tile.nests.kept import Coords
 from xcc.passes.tile.nests.loops import carried_loops, loops
 from xcc.passes.tile.nests.operands import packed
+from xcc.passes.tile.nests.pieces import Pieces
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
@@ -27,8 +28,6 @@ def _contract(r: Retiler, source: Operation) -> None:
     signs = list(ir.DenseI64ArrayAttr(source.attributes["xcc.unsigned"])) if "xcc.unsigned" in source.attributes else []
     a, b = (packed(r, source, i, i in signs) for i in range(2))
     target = r.targets.get(source.results[0]) or r.buffer(kind.shape, kind.element_type)
-    if r.kept.get(acc) is not target:
-        r.fill(target, acc)
     *batch, m, n = list(kind.shape)
     k = ir.VectorType(lhs.type).shape[-1]
     height = min(m, ROWS.get(r.vector_bytes, 4))
@@ -38,7 +37,8 @@ def _contract(r: Retiler, source: Operation) -> None:
     def block(coords: Coords, lane: int, _: int) -> None:
         lead, (row, column) = coords[:-2], coords[-2:]
         rows = [add(row, i) for i in range(height)]
-        start = [target.load((*lead, i, column), rank - 1, width) for i in rows]
+        pieces = Pieces(r)
+        start = [pieces.of(acc, (*lead, i, column), rank - 1, width) for i in rows]
 
         def step(places: list[Any], sums: list[Any]) -> list[Any]:
             right = b.load((*lead, places[0], column), rank - 1, width)

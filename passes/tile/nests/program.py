@@ -9,14 +9,15 @@ from typing import Any
 from xcc._mlir import Block, Operation, Type, Value, ir
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.passes.shared.updates import updated_only
-from xcc.passes.shared.values import op, splat_constant, vec
-from xcc.passes.tile.nests import control, products, reductions, rows
+from xcc.passes.shared.values import op
+from xcc.passes.tile.nests import control, products, reductions, rows, stores
 from xcc.passes.tile.nests.choice import is_lazy, is_vector, kept, unit_reshape
 from xcc.passes.tile.nests.chunks import chunked
-from xcc.passes.tile.nests.kept import Coords, Kept, memory_element, stepped
-from xcc.passes.tile.nests.loops import Wholes, loops
+from xcc.passes.tile.nests.instances import PEELED, emit_instance
+from xcc.passes.tile.nests.kept import Coords, Kept, memory_element
+from xcc.passes.tile.nests.loops import FEW, Wholes, loops
 from xcc.passes.tile.nests.operands import slots_of
-from xcc.passes.tile.nests.pieces import Pieces, memref_stride, transfer_mask, transfer_place
+from xcc.passes.tile.nests.pieces import Pieces
 from xcc.passes.tile.nests.private import MOST_CHUNKS, Private, copies
 from xcc.passes.tile.nests.shared import CHUNKS, Slots, shared_products
 
@@ -56,6 +57,7 @@ class Retiler:
         self.slots: dict[Any, Slots] = {}       # operands of products that instances share, by product and number
         self.bytes = 0
         self.wholes = Wholes()
+        self.whole = False          # all masks let everything through
 
     def get(self, value: Value) -> Any:
         return self.values[value]
@@ -175,7 +177,7 @@ class Retiler:
                 places[d] = c
             body(tuple(places), lane, width)
 
-        loops(self.wholes, [shape[d] for d in dims], steps, inside)
+        loops(self.wholes, [shape[d] for d in dims], steps, inside, FEW)
 
 
 def _extract(r: Retiler, source: Operation) -> None:
@@ -184,32 +186,6 @@ def _extract(r: Retiler, source: Operation) -> None:
     if is_vector(source.results[0]) or prod(shape) != 1:
         raise CompilerBug("retile: no rule for a vector.extract of one element of many")
     r.values[source.results[0]] = Pieces(r).of(source.operands[0], (0,) * len(shape), r.lane(shape), 0)
-
-
-def _write(r: Retiler, source: Operation) -> None:
-    """vector.transfer_write"""
-    value = source.operands[0]
-    shape = ir.VectorType(value.type).shape
-    dims = [ir.AffineDimExpr(e).position for e in ir.AffineMapAttr(source.attributes["permutation_map"]).value.results]
-    rank = ir.MemRefType(source.operands[1].type).rank
-    along = next((i for i, d in enumerate(dims) if d == rank - 1 and shape[i] > 1), -1)
-    order = sorted(range(len(dims)), key=lambda i: dims[i])
-
-    def body(coords: Coords, lane: int, width: int) -> None:
-        pieces = Pieces(r)
-        piece = pieces.of(value, coords, lane, width)
-        memref, places, where = transfer_place(r, source, coords, 2)
-        mask = transfer_mask(pieces, source, coords, lane, width, where)
-        if where[lane] == len(places) - 1:
-            if mask is None:
-                op("vector.store", [], [piece, memref, *places])
-            else:
-                op("vector.maskedstore", [], [memref, *places, mask, piece])
-            return
-        every = mask if mask is not None else splat_constant(vec(width, ir.IntegerType.get_signless(1)), 1)
-        op("vector.scatter", [], [memref, *places, stepped(width, memref_stride(memref, where[lane])), every, piece])
-
-    r.nest(shape, body, along, order)
 
 
 def _scatter(r: Retiler, source: Operation) -> None:
@@ -228,7 +204,14 @@ def _forall(r: Retiler, source: Any) -> None:
     """scf.forall over the instances"""
     updates, products = updated_only(source), shared_products(source)
     if not updates and not products:
-        r.copy(source)
+        made = ir.Operation.create(source.name, operands=[r.get(v) for v in source.operands], regions=1,
+                                   attributes={n: source.attributes[n] for n in source.attributes if n != PEELED})
+        old = source.regions[0].blocks[0]
+        block = made.regions[0].blocks.append(*[a.type for a in old.arguments])
+        r.values.update(zip(old.arguments, block.arguments, strict=True))
+        with ir.InsertionPoint(block):
+            emit_instance(r, source)
+            ir.Operation.create("scf.forall.in_parallel", regions=1).regions[0].blocks.append()
         return
     copy, merge = copies(r, updates)
 
@@ -243,6 +226,6 @@ def _forall(r: Retiler, source: Any) -> None:
 
 _HANDLERS: dict[str, Callable[[Retiler, Any], None]] = {
     "scf.forall": _forall,
-    "vector.extract": _extract, "vector.transfer_write": _write, "vector.scatter": _scatter,
-    **reductions.HANDLERS, **products.HANDLERS, **rows.HANDLERS,
+    "vector.extract": _extract, "vector.scatter": _scatter,
+    **reductions.HANDLERS, **products.HANDLERS, **rows.HANDLERS, **stores.HANDLERS,
 }
