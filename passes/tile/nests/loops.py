@@ -38,6 +38,15 @@ class Whole:
                 self.ends.append(arith_d.select(inside, index(self.size), index(0)))
         return True
 
+    def lets(self, coords: Sequence[Any], place: Any, width: int, end: Callable[[], Any]) -> bool:
+        """As `let`, of an end that is computed ahead of the loop where `coords` allow it."""
+        if any(not isinstance(c, int) and _inside(c, self.loop) for c in coords) or \
+                (not isinstance(place, int) and place != self.place and _inside(place, self.loop)):
+            return False
+        with ir.InsertionPoint(self.loop):
+            made = end()
+        return self.let(place, width, made)
+
     def close(self) -> Any:
         """The loop's end, which is set; None where no mask asked for one."""
         if not self.ends:

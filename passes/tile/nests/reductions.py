@@ -9,6 +9,7 @@ from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.shared.combining import combining
 from xcc.passes.shared.values import extract, scalar_attr, shuffle, splat_constant, vec
 from xcc.passes.tile.lowering.vectors import neutral
+from xcc.passes.tile.lowering.views import add
 from xcc.passes.tile.nests.choice import is_vector
 from xcc.passes.tile.nests.kept import Coords
 from xcc.passes.tile.nests.loops import FEW, carried_loops, loops
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HANDLERS"]
 
+PARTS = 2       # pieces of a long line at a time
 _F = arith_d.CmpFPredicate
 _NAMES = {"add": "sum", "mul": "prod", "maxui": "umax", "minui": "umin", "or": "or", "and": "and", "xor": "xor"}
 
@@ -38,6 +40,10 @@ class _Fold:
 
     def step(self, state: list[Any], piece: Any) -> list[Any]:
         return [self.combine(state[0], piece)]
+
+    def join(self, one: list[Any], other: list[Any]) -> list[Any]:
+        """The state behind the pieces of two."""
+        return [self.combine(one[0], other[0])]
 
     def piece(self, state: list[Any]) -> Any:
         """What each lane has come to."""
@@ -68,6 +74,9 @@ class _Extremum(_Fold):
     def step(self, state: list[Any], piece: Any) -> list[Any]:
         best, met = state
         return [self._better(piece, best), arith_d.select(arith_d.cmpf(_F.UNO, piece, piece), piece, met)]
+
+    def join(self, one: list[Any], other: list[Any]) -> list[Any]:
+        return [self._better(one[0], other[0]), arith_d.addf(one[1], other[1])]
 
     def piece(self, state: list[Any]) -> Any:
         best, met = state
@@ -148,15 +157,26 @@ def _of_place(r: Retiler, value: Value, at: dict[int, Any], reduced: list[int], 
 
 def _beside(r: Retiler, value: Value, at: dict[int, Any], dims: list[int], lane: int, shape: list[int],
             fold: _Fold, width: int) -> list[Any]:
-    """The state of `fold` behind the pieces along `dims`."""
-    steps = [width if d == lane else 1 for d in dims]
+    """The state of `fold` behind the pieces along `dims`. Long lines are two by two, so that one piece is computed
+    while the other waits for the one before."""
+    parts = PARTS if lane in dims and shape[lane] >= PARTS * FEW * width else 1
+    steps = [parts * width if d == lane else 1 for d in dims]
     sizes = [shape[d] for d in dims]
 
     def body(places: list[Any], carried: list[Any]) -> list[Any]:
         where = _coords(len(shape), at, dict(zip(dims, places, strict=True)))
-        return fold.step(carried, Pieces(r).of(value, where, lane, width))
+        each = len(carried) // parts
+        out: list[Any] = []
+        for n in range(parts):
+            there = tuple(add(c, n * width) if d == lane else c for d, c in enumerate(where))
+            out += fold.step(carried[n * each:(n + 1) * each], Pieces(r).of(value, there, lane, width))
+        return out
 
-    return carried_loops(r.wholes, sizes, steps, fold.start(width), body, FEW)
+    state = carried_loops(r.wholes, sizes, steps, fold.start(width) * parts, body, FEW)
+    each = len(state) // parts
+    while len(state) > each:
+        state = [*state[:-2 * each], *fold.join(state[-2 * each:-each], state[-each:])]
+    return state
 
 
 HANDLERS: dict[str, Callable[..., None]] = {"vector.multi_reduction": _reduction}

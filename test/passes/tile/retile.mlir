@@ -1,18 +1,18 @@
 // RUN: %xcc_opt %s --target=cpu --chip=x86-64-v4 "--pass-pipeline=lower-tile, mlir(canonicalize, cse), retile, mlir(canonicalize, cse)" | filecheck %s
 
 // A row is read once for its maximum and once for the exponentials, which are kept: the sum and the quotient need both.
-// Each loop is one of whole pieces, which end where the row does, and one of what is left, behind masks. A maximum is
-// carried with a NaN that was met, not by operations that tell NaN in each step.
+// Each loop is one of whole pieces, which end where the row does, and one of what is left, behind masks. Reductions take
+// two pieces at a time; a maximum is carried with a NaN that was met, not by operations that tell NaN in each step.
 // CHECK-LABEL: func.func @softmax(
 // CHECK: scf.forall
 // CHECK: %[[REST:.*]] = arith.remui
 // CHECK: %[[END:.*]] = arith.subi %{{.*}}, %[[REST]]
-// CHECK: scf.for %{{.*}} = %c0 to %[[END]] {{.*}} -> (vector<32xf32>, vector<32xf32>)
+// CHECK: scf.for %{{.*}} = %c0 to %[[END]] step %c64 {{.*}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
 // CHECK: %[[X:.*]] = vector.load %arg0[{{.*}} : memref<?x?xf32>, vector<32xf32>
 // CHECK: %[[MORE:.*]] = arith.cmpf ogt, %[[X]], %[[TOP:.*]] :
 // CHECK: arith.select %[[MORE]], %[[X]], %[[TOP]]
 // CHECK: arith.cmpf uno, %[[X]], %[[X]]
-// CHECK: scf.for %{{.*}} = %[[END]] to %c1024 {{.*}} -> (vector<32xf32>, vector<32xf32>)
+// CHECK: scf.for %{{.*}} = %[[END]] to %c1024 step %c64
 // CHECK: vector.maskedload {{.*}} into vector<32xf32>
 // CHECK: arith.cmpf ogt
 // CHECK-NOT: arith.maximumf
@@ -24,7 +24,7 @@
 // CHECK: vector.maskedload
 // CHECK: math.exp {{.*}} : vector<32xf32>
 // CHECK: vector.store %{{.*}}, %[[KEPT]]
-// CHECK: scf.for {{.*}} -> (vector<32xf32>)
+// CHECK: scf.for {{.*}} step %c64 {{.*}} -> (vector<32xf32>, vector<32xf32>)
 // CHECK: vector.load %[[KEPT]]
 // CHECK: scf.for
 // CHECK: vector.load %[[KEPT]]
@@ -122,5 +122,27 @@ func.func @numbers(%i: memref<?xi32>, %y: memref<?xi32>) attributes {tile.grid =
   %places = "tile.load"(%i, %zero, %c0) {shape = [64]} : (memref<?xi32>, i32, index) -> vector<64xi32>
   %old = "tile.atomic"(%one, %y, %all, %places) {kind = "add"} : (vector<64xi32>, memref<?xi32>, vector<64xi1>, vector<64xi32>) -> vector<64xi32>
   "tile.store"(%old, %i, %c0) : (vector<64xi32>, memref<?xi32>, index) -> ()
+  return
+}
+
+// A comparison of places with an end is a mask of the first lanes, and none where the loop ends with the end.
+// CHECK-LABEL: func.func @places(
+// CHECK: %[[END:.*]] = arith.subi
+// CHECK: scf.for %{{.*}} = %c0 to %[[END]]
+// CHECK-NOT: arith.cmpi
+// CHECK: vector.store
+// CHECK: scf.for %{{.*}} = %[[END]] to %c1024
+// CHECK: arith.cmpi sgt, %{{.*}} : vector<32xi32>
+// CHECK-NOT: vector<32xindex>
+// CHECK: vector.maskedstore
+func.func @places(%x: memref<?xf32> {tile.name = "x"}, %n: i64 {tile.name = "n"}) attributes {tile.grid = [2]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : vector<1024xf32>
+  %one = arith.constant dense<1.0> : vector<1024xf32>
+  %line = "tile.iota"() {dtype = "i64", size = 1024} : () -> vector<1024xi64>
+  %end = "tile.broadcast"(%n) {shape = [1024]} : (i64) -> vector<1024xi64>
+  %below = arith.cmpi slt, %line, %end : vector<1024xi64>
+  %t = arith.select %below, %one, %zero : vector<1024xi1>, vector<1024xf32>
+  "tile.store"(%t, %x, %c0) : (vector<1024xf32>, memref<?xf32>, index) -> ()
   return
 }
