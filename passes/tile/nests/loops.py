@@ -27,10 +27,11 @@ class Whole:
 
     def let(self, place: Any, width: int, end: Any) -> bool:
         """Has the loop end before `width` neighbours from `place` on leave `end`; False where only its body knows."""
-        if not isinstance(place, int) and place != self.place and _inside(place, self.loop):
+        walks = self._walks(place, width)
+        if not walks and not isinstance(place, int) and _inside(place, self.loop):
             return False
         with ir.InsertionPoint(self.loop):
-            if not isinstance(place, int) and place == self.place:
+            if walks:
                 self.ends.append(value_of(end))
             else:
                 behind = arith_d.addi(value_of(place), index(width))
@@ -38,10 +39,23 @@ class Whole:
                 self.ends.append(arith_d.select(inside, index(self.size), index(0)))
         return True
 
+    def _walks(self, place: Any, width: int) -> bool:
+        """Whether `width` neighbours from `place` on are among those of a turn of the loop."""
+        if isinstance(place, int):
+            return False
+        if place == self.place:
+            return True
+        source = place.owner
+        if isinstance(source, ir.Block) or source.name != "arith.addi" or source.operands[0] != self.place:
+            return False
+        ahead = source.operands[1].owner
+        return not isinstance(ahead, ir.Block) and ahead.name == "arith.constant" \
+            and int(ir.IntegerAttr(ahead.attributes["value"]).value) + width <= self.step
+
     def lets(self, coords: Sequence[Any], place: Any, width: int, end: Callable[[], Any]) -> bool:
         """As `let`, of an end that is computed ahead of the loop where `coords` allow it."""
         if any(not isinstance(c, int) and _inside(c, self.loop) for c in coords) or \
-                (not isinstance(place, int) and place != self.place and _inside(place, self.loop)):
+                (not isinstance(place, int) and not self._walks(place, width) and _inside(place, self.loop)):
             return False
         with ir.InsertionPoint(self.loop):
             made = end()

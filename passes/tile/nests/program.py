@@ -8,6 +8,7 @@ from typing import Any
 
 from xcc._mlir import Block, Operation, Type, Value, ir
 from xcc.diagnostics import CompilerBug, UserError
+from xcc.passes.shared.dot_instructions import DotProduct
 from xcc.passes.shared.updates import updated_only
 from xcc.passes.shared.values import op
 from xcc.passes.tile.nests import control, products, reductions, rows, stores
@@ -27,14 +28,14 @@ VECTORS = 2             # machine vectors of 32-bit elements in a piece
 MOST_BYTES = 4 << 20    # of a core's stack
 
 
-def retile(func: Any, vector_bytes: int) -> Any:
+def retile(func: Any, vector_bytes: int, dots: Sequence[DotProduct] = ()) -> Any:
     """Puts the loops that `func` becomes ahead of it; the new function."""
     with ir.InsertionPoint(func), func.location:
         attributes = {n: func.attributes[n] for n in func.attributes}
         made = ir.Operation.create("func.func", regions=1, attributes=attributes)
         old = func.regions[0].blocks[0]
         block = made.regions[0].blocks.append(*[a.type for a in old.arguments])
-        r = Retiler(vector_bytes)
+        r = Retiler(vector_bytes, dots)
         r.values.update(zip(old.arguments, block.arguments, strict=True))
         with ir.InsertionPoint(block):
             r.block(old)
@@ -48,8 +49,8 @@ def retile(func: Any, vector_bytes: int) -> Any:
 class Retiler:
     """The code of one function. `values`: what scalars and memrefs became; `kept`: block values in memory."""
 
-    def __init__(self, vector_bytes: int) -> None:
-        self.vector_bytes = vector_bytes
+    def __init__(self, vector_bytes: int, dots: Sequence[DotProduct] = ()) -> None:
+        self.vector_bytes, self.lanes, self.dots = vector_bytes, vector_bytes // 4, dots
         self.values: dict[Any, Any] = {}
         self.kept: dict[Any, Kept] = {}
         self.targets: dict[Any, Kept] = {}      # where a value is to be kept that a loop carries on

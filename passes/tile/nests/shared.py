@@ -46,12 +46,11 @@ def shared_products(forall: Any) -> list[Any]:
     return ops_where(forall, lambda o: o.name == "vector.contract" and SHARED in o.attributes)
 
 
-def make_slots(r: Retiler, forall: Any, product: Any, number: int, size: int) -> None:
-    """Empty slots, of `size` elements, for operand `number` of `product`."""
+def make_slots(r: Retiler, forall: Any, product: Any, number: int, size: int, element: Any) -> None:
+    """Empty slots, of `size` elements each, for operand `number` of `product`."""
     count = list(ir.DenseI64ArrayAttr(product.attributes[SHARED]))[number]
     key = key_of(product.operands[number], forall)
     assert key is not None
-    element = ir.VectorType(product.operands[2].type).element_type
     room = r.buffer([count * size], element, shared=True)
     tags = r.buffer([max(1, count * len(key))], ir.IndexType.get(), shared=True)
     loop = scf_d.ForOp(index(0), index(tags.shape[0]), index(1), [])

@@ -1,4 +1,5 @@
 // RUN: %xcc_opt %s --target=cpu --chip=x86-64-v4 "--pass-pipeline=lower-tile, mlir(canonicalize, cse), retile, mlir(canonicalize, cse)" | filecheck %s
+// RUN: %xcc_opt %s --target=cpu --chip=znver4 "--pass-pipeline=lower-tile, mlir(canonicalize, cse), retile, mlir(canonicalize, cse)" | filecheck %s --check-prefix=DOT
 
 // A row is read once for its maximum and once for the exponentials, which are kept: the sum and the quotient need both.
 // Each loop is one of whole pieces, which end where the row does, and one of what is left, behind masks. Reductions take
@@ -144,5 +145,24 @@ func.func @places(%x: memref<?xf32> {tile.name = "x"}, %n: i64 {tile.name = "n"}
   %below = arith.cmpi slt, %line, %end : vector<1024xi64>
   %t = arith.select %below, %one, %zero : vector<1024xi1>, vector<1024xf32>
   "tile.store"(%t, %x, %c0) : (vector<1024xf32>, memref<?xf32>, index) -> ()
+  return
+}
+
+// Pairs of steps by an instruction where the chip has one: rows of the right operand are interleaved in its panels.
+// DOT-LABEL: func.func @pairs(
+// DOT: vector.interleave {{.*}} : vector<32xbf16>
+// DOT: scf.for %[[K:.*]] = %c0 to %c16 step %c2 iter_args
+// DOT: vector.load {{.*}} vector<64xbf16>
+// DOT: vector.load {{.*}} vector<2xbf16>
+// DOT-COUNT-16: llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
+// DOT-NOT: math.fma
+func.func @pairs(%a: memref<?x?xbf16> {tile.name = "a"}, %b: memref<?x?xbf16>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : bf16
+  %none = arith.constant dense<0.0> : vector<8x32xf32>
+  %x = "tile.load"(%a, %zero, %c0, %c0) {shape = [8, 16]} : (memref<?x?xbf16>, bf16, index, index) -> vector<8x16xbf16>
+  %y = "tile.load"(%b, %zero, %c0, %c0) {shape = [16, 32]} : (memref<?x?xbf16>, bf16, index, index) -> vector<16x32xbf16>
+  %r = "tile.contract"(%x, %y, %none) : (vector<8x16xbf16>, vector<16x32xbf16>, vector<8x32xf32>) -> vector<8x32xf32>
+  "tile.store"(%r, %c, %c0, %c0) : (vector<8x32xf32>, memref<?x?xf32>, index, index) -> ()
   return
 }
