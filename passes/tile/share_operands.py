@@ -25,7 +25,8 @@ from xcc.passes.tile.nests.shared import CHUNKS, SHARED
 from xcc.passes.walk import ops_where
 
 CHUNKS_A_CORE = 4
-MOST_BYTES = 1 << 20    # of what a core's instances share: a stack has it
+L2_PARTS = 2            # of the L2 cache: what it does not hold is packed once still, and read in order
+MOST_BYTES = 2 << 20    # a stack has room for
 
 
 @register_pass
@@ -34,9 +35,10 @@ class ShareOperands(Pass):
     """Packs operands of products once for neighbouring instances."""
 
     name: ClassVar[str] = "share-operands"
+    bytes: int = 0      # of a chunk's slots; 0: as the chip's caches are
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        room = min(MOST_BYTES, ctx.chip.l2_bytes if ctx.chip else MOST_BYTES)
+        room = self.bytes or min(MOST_BYTES, L2_PARTS * ctx.chip.l2_bytes if ctx.chip else MOST_BYTES)
         cores = ctx.chip.cores if ctx.chip else 16
         with module.context, ir.Location.unknown():
             for func in module.body.operations:

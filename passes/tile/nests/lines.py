@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Value, arith_d, ir
+from xcc._mlir import Operation, Value, arith_d, ir, owner_op
 from xcc.passes.shared.values import dense_constant, index, splat, splat_constant, vec
 from xcc.passes.tile.nests.choice import is_vector, reads_nothing, unit_reshape
 from xcc.passes.tile.nests.kept import Coords
@@ -39,7 +39,7 @@ def compared_line(pieces: Pieces, source: Operation, coords: Coords, lane: int, 
         return None
     line, end = source.operands[found[0]], source.operands[found[1]]
     if run_along(pieces.r, line, lane) != 1 or run_along(pieces.r, end, lane) != 0 \
-            or not all(reads_nothing(v.owner.operation) for v in (line, end)):
+            or not all(reads_nothing(owner_op(v)) for v in (line, end)):
         return None
     start = tuple(0 if d == lane else c for d, c in enumerate(coords))
 
