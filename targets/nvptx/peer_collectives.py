@@ -1,4 +1,4 @@
-"""Sums and gathers over GPUs that map each other's memory, each one kernel of LLVM dialect.
+"""Sums, gathers and exchanges over GPUs that map each other's memory, each one kernel of LLVM dialect.
 
 Each block pushes its part of the source into the windows of the others, says so by a flag there, waits for theirs, and
 adds what came to its own, in the order of the ranks, so that all have the same bits, or puts all of it in their order.
@@ -15,10 +15,11 @@ from typing import Any
 from xcc._mlir import ir
 from xcc.runtime.arena import walk
 from xcc.runtime.peer_collectives import BLOCKS, FLAGS, THREADS, kernel_name
+from xcc.runtime.peer_places import SWAP
 from xcc.runtime.program import Collective, Program
 from xcc.targets.base import Chip, KernelBinary
 
-__all__ = ["collective_kernels", "gather_text", "sum_text"]
+__all__ = ["collective_kernels", "exchange_text", "gather_text", "sum_text"]
 
 _LANES = {"f32": 4, "f16": 8, "bf16": 8}
 _POLLS = 1023       # reads of a flag between looks at whether the run was given up
@@ -33,6 +34,8 @@ def collective_kernels(program: Program, chip: Chip, options: Any) -> tuple[Kern
     texts = [sum_text(dtype) for dtype in _LANES if ("all_reduce", "add", dtype) in found]
     if any(kind == "all_gather" for kind, *_ in found):
         texts.append(gather_text())
+    if any(isinstance(s, Collective) and s.kind == "permute" and s.pairs == SWAP for s in walk(program.body)):
+        texts.append(exchange_text())
     with ir.Context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = True
         return tuple(emit_kernel(ir.Module.parse(text), chip, options) for text in texts)
@@ -53,8 +56,14 @@ def gather_text() -> str:
     return _text(kernel_name("all_gather", "", ""), _GATHER.format(take=_TAKE))
 
 
-def _text(name: str, use: str) -> str:
-    return _MEETING.format(name=name, use=use, blocks=BLOCKS, threads=THREADS, flags=FLAGS, polls=_POLLS)
+def exchange_text() -> str:
+    """The same arguments, of which it has no use for the target: the source goes to the others' windows, `slot` bytes
+    behind their beginning. With a count of 0 ranks only meet."""
+    return _text(kernel_name("permute", "", ""), "    llvm.br ^done\n", "llvm.add %slot, %c0 : i64")
+
+
+def _text(name: str, use: str, sent: str = "llvm.add %sent0, %flags : i64") -> str:
+    return _MEETING.format(name=name, use=use, sent=sent, blocks=BLOCKS, threads=THREADS, flags=FLAGS, polls=_POLLS)
 
 
 _MEETING = """
@@ -92,7 +101,7 @@ gpu.module @peers {{
     %own = llvm.inttoptr %own64 : i64 to !llvm.ptr<1>
     %sender = llvm.add %before, %place : i64
     %sent0 = llvm.mul %sender, %slot : i64
-    %sent = llvm.add %sent0, %flags : i64
+    %sent = {sent}
     llvm.br ^send(%first : i64)
   ^send(%i: i64):
     %more = llvm.icmp "slt" %i, %count : i64

@@ -46,6 +46,20 @@ def test_the_order_of_writes_and_reads() -> None:
     assert found[0].startswith("fence.") and all(any(f.startswith(name) for f in places) for name in order), found
 
 
+@pytest.mark.parametrize("pairs", [((0, 1), (1, 0)), ((0, 1),)])
+def test_an_exchange_is_among_two(pairs: Any) -> None:
+    """What was sent is there before the flag says so, whoever sent it; nothing is read behind."""
+    buffers = (Buffer("temp", (8,), "f16"), Buffer("temp", (8,), "f16"))
+    program = Program(buffers, (Collective("permute", 0, 1, ("tp",), "", pairs),), (), ())
+    made = TARGET.collective_kernels(program, TARGET.chips()["sm_90a"], OPTIONS)
+    assert [k.name for k in made] == (["xcc_permute"] if len(pairs) == 2 else [])
+    for kernel in made:
+        found = re.findall(r"fence\.\w+\.sys|bar\.sync|st\.release\.sys|ld\.acquire\.sys|ld\.volatile\.global\.v",
+                           kernel.blob.decode())
+        assert does_collectives(kernel.name) and found[0].startswith("fence.") and "bar.sync" in found
+        assert "ld.volatile.global.v" not in found
+
+
 @pytest.mark.parametrize("dtype", ["f16", "i64", "i1"])
 def test_a_gather_is_of_any_type(dtype: str) -> None:
     kernel, = kernels(dtype, "all_gather", "", "sm_80")
