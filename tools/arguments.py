@@ -40,7 +40,8 @@ def parser() -> ArgumentParser:
                    "dp:2,tp:4 (data parallel along dp, tensor parallel along others)")
     p.add_argument("--shard", action="append", default=[], metavar="NAMES=AXIS:DIM", help="where inputs, outputs and "
                    "weights lie whose names match: 'h.*.weight=tp:0', 'wte=whole'; the rest is chosen by cost")
-    p.add_argument("--print-sharding", action="store_true", help="print what ranks exchange, and stop")
+    p.add_argument("--print-sharding", action="store_true", help="print what ranks exchange; without -o or "
+                   "--emit that is all")
     p.add_argument("--threads", type=int, default=0, metavar="N", help="cpu threads of the compiled model")
     p.add_argument("--no-winograd", action="store_true", help="no convolutions in Winograd's form (cpu)")
     p.add_argument("--tuning", default="", metavar="FILE", help="a tuning database to take schedules from")
