@@ -56,6 +56,7 @@ def _run(argv: Sequence[str], guard: bool = False) -> int:
         return 0
     if not args.model:
         raise UserError("no model given (see xcc --help)")
+    options = _with_mesh(args, options)
     if args.print_sharding:
         _print_sharding(args.model, options, pipeline if args.pipeline else None)
     if stops:
@@ -63,6 +64,20 @@ def _run(argv: Sequence[str], guard: bool = False) -> int:
     if args.tune:
         options = _tune(args, options)
     return _compile(args, options, pipeline, entry, guard)
+
+
+def _with_mesh(args: Any, options: CompileOptions) -> CompileOptions:
+    """The options with the mesh that is chosen, where its ranks alone are given."""
+    from xcc.driver.mesh_choice import choose_mesh, table, wants_choice
+
+    if not wants_choice(options):
+        return options
+    options, predictions = choose_mesh(args.model, options)
+    if args.print_sharding:
+        print("\n".join(table(predictions)))
+    else:
+        _note(f"mesh {options.mesh}: {predictions[0].seconds * 1e6:.0f} us a run predicted")
+    return options
 
 
 def _print_sharding(model: str, options: CompileOptions, pipeline: Any) -> None:

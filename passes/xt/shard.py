@@ -17,6 +17,7 @@ last: its ranks have the ops of a stage each (stages.py).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -31,12 +32,12 @@ from xcc.passes.host.placement.places import main_of, terminator
 from xcc.passes.xt.graph.rewrite import dim_bounds, erase_dead
 from xcc.passes.xt.sharding.batch import spread_batch
 from xcc.passes.xt.sharding.choose import Choice, choose
-from xcc.passes.xt.sharding.cost import Costs
+from xcc.passes.xt.sharding.cost import Costs, costs_of
 from xcc.passes.xt.sharding.divide import Divider
 from xcc.passes.xt.sharding.free_values import FreeValues, Wanted
 from xcc.passes.xt.sharding.moves import Mover, part_of
 from xcc.passes.xt.sharding.placement import ANY, WHOLE, Placement, split
-from xcc.passes.xt.sharding.report import lines_of
+from xcc.passes.xt.sharding.report import AxisReport, axis_report
 from xcc.passes.xt.sharding.sites import Sites
 from xcc.passes.xt.sharding.stages import Stages
 from xcc.passes.xt.sharding.wishes import Wish, check_wishes, name_of_value, parsed_wish, wished
@@ -72,51 +73,58 @@ class Shard(Pass):
         rank = self.rank if self.mesh else options.rank
         if not 0 <= rank < mesh.size:
             raise UserError(f"rank {rank}: the mesh {mesh} has {mesh.size} ranks, from 0 on")
-        wishes = tuple(map(parsed_wish, self.shard or getattr(options, "shard", ())))
-        with module.context, ir.Location.unknown():
-            check_wishes(module, mesh, wishes)
-            module.operation.attributes[MESH] = mesh_attribute(mesh)
-            places = zip(mesh.names, mesh.shape, mesh.coordinates(rank), strict=True)
-            for axis, ranks, place in sorted(places, key=lambda a: a[0] == STAGES):     # the others first, in order
-                if ranks > 1:
-                    _Axis(module, ctx, Mover(axis, ranks, place), wishes, mesh.names).run()
+        reports = divide(module, ctx, mesh, rank, self.shard or getattr(options, "shard", ()))
+        if getattr(options, "verbose", 0):
+            for line in (line for report in reports for line in report.lines):
+                ctx.verbose(line)
+
+
+def divide(module: Any, ctx: PassContext, mesh: Mesh, rank: int, shard: Sequence[str]) -> list[AxisReport]:
+    """Leaves the module of one rank of `mesh`; what was decided, axis by axis."""
+    wishes = tuple(map(parsed_wish, shard))
+    with module.context, ir.Location.unknown():
+        check_wishes(module, mesh, wishes)
+        module.operation.attributes[MESH] = mesh_attribute(mesh)
+        places = zip(mesh.names, mesh.shape, mesh.coordinates(rank), strict=True)
+        ordered = sorted(places, key=lambda a: a[0] == STAGES)     # the others first, in order
+        return [_Axis(module, ctx, Mover(axis, ranks, place), wishes, mesh).run()
+                for axis, ranks, place in ordered if ranks > 1]
 
 
 class _Axis:
     """One axis, of the module of the ranks at one place of those before it."""
 
-    def __init__(self, module: Any, ctx: PassContext, mover: Mover, wishes: tuple[Wish, ...],
-                 axes: tuple[str, ...]) -> None:
-        self.module, self.ctx, self.mover, self.wishes, self.axes = module, ctx, mover, wishes, axes
+    def __init__(self, module: Any, ctx: PassContext, mover: Mover, wishes: tuple[Wish, ...], mesh: Mesh) -> None:
+        self.module, self.ctx, self.mover, self.wishes, self.mesh = module, ctx, mover, wishes, mesh
         self.main = main_of(module)
         self.block = self.main.regions[0].blocks[0]
         self.batched = mover.axis == DATA
 
-    def run(self) -> None:
-        lines = self._cut() if self.mover.axis == STAGES else self._divide()
+    def run(self) -> AxisReport:
+        report = self._cut() if self.mover.axis == STAGES else self._divide()
         returned = [v.type for v in terminator(self.block)]
         kind = ir.FunctionType.get([v.type for v in self.block.arguments], returned)
         self.main.attributes["function_type"] = ir.TypeAttr.get(kind)
         erase_dead(self.module)
-        if getattr(self.ctx.options, "verbose", 0):
-            for line in lines:
-                self.ctx.verbose(line)
+        return report
 
-    def _cut(self) -> list[str]:
+    def _costs(self) -> Costs:
+        return costs_of(self.ctx.chip, self.mesh, (self.mover.axis,), dim_bounds(self.module))
+
+    def _cut(self) -> AxisReport:
         """Leaves a stage of a pipeline."""
-        costs = Costs(self.ctx.chip, self.mover.ranks, dim_bounds(self.module))
-        stages = Stages(Sites(self.block, self.mover.ranks), costs, self.mover)
+        stages = Stages(Sites(self.block, self.mover.ranks), self._costs(), self.mover)
         stages.run()
-        return stages.lines()
+        return stages.report()
 
-    def _divide(self) -> list[str]:
+    def _divide(self) -> AxisReport:
         """Leaves a rank's parts of values and ops."""
         batch = spread_batch(self.module, self.main, self.mover.ranks) if self.batched else None
         if self.batched and batch is None and not any(w[1] == self.mover.axis for w in self.wishes):
             first = next((t.shape[0] for t in map(TensorType.of, self.block.arguments) if t.rank), "none")
             raise UserError(f"axis {self.mover.axis}: the first dim of the first input, {first}, is not known to "
                             f"divide among {self.mover.ranks} ranks")
-        costs = Costs(self.ctx.chip, self.mover.ranks, dim_bounds(self.module))
+        costs = self._costs()
         sites = Sites(self.block, self.mover.ranks)
         arguments = {v: self._given(n, v, batch) for n, v in enumerate(self.block.arguments)}
         weights = self._weights(sites)
@@ -129,7 +137,7 @@ class _Axis:
         divider = Divider(sites, choice, FreeValues(sites, costs, wanted), costs, self.mover, store)
         divider.run()
         self._cut_states(choice, store)
-        return lines_of(self.mover, choice, divider.reports, sites.nbytes_of_weights(costs.nbytes))
+        return axis_report(self.mover, choice, divider.reports, sites.nbytes_of_weights(costs.nbytes))
 
     def _choice(self, sites: Sites, costs: Costs, arguments: dict[Any, Placement], results: list[list[Placement]],
                 weights: dict[str, Placement]) -> tuple[Wanted, Choice]:
@@ -191,6 +199,6 @@ class _Axis:
 
     def _weights(self, sites: Sites) -> dict[str, Placement]:
         names = {s.view.a.name: s.view.results[0] for s in sites.all if s.view.name == "weight"}
-        part = rf"(\.({'|'.join(self.axes)})(\.\d+)?)*$"       # what parts are called behind the name of the whole one
+        part = rf"(\.({'|'.join(self.mesh.names)})(\.\d+)?)*$"     # behind the name of the whole one
         wishes = {name: self._wish(re.sub(part, "", name), t, "weight") for name, t in names.items()}
         return {name: p for name, p in wishes.items() if p is not None}

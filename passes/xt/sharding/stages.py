@@ -22,7 +22,7 @@ from xcc.dialects.xt.types import TensorType, numpy_dtype
 from xcc.passes.xt.graph.rewrite import at
 from xcc.passes.xt.sharding.cost import Costs
 from xcc.passes.xt.sharding.moves import Mover
-from xcc.passes.xt.sharding.report import Report, exchanges, head, named
+from xcc.passes.xt.sharding.report import AxisReport, Report, exchanges, head, named
 from xcc.passes.xt.sharding.sites import Site, Sites
 from xcc.symbolic import symbols_of
 
@@ -152,12 +152,13 @@ class Stages:
                 self.reports.append(Report(named(v), "collective_broadcast", f"stage {root} -> all", self._bytes([v])))
             end.operands[n] = values[v]
 
-    def lines(self) -> list[str]:
-        """What the stages are, for people."""
+    def report(self) -> AxisReport:
+        """What the stages are."""
         ends = [*self.cuts, len(self.work)]
         parts = [self.ends[b] - self.ends[a] for a, b in zip([0, *self.cuts], ends, strict=True)]
         stages = ", ".join(f"{s * 1e6:.0f}" for s in parts)
-        return [f"{head(self.mover, self.reports)}, stages of {stages} us predicted", *exchanges(self.reports)]
+        lines = [f"{head(self.mover, self.reports)}, stages of {stages} us predicted", *exchanges(self.reports)]
+        return AxisReport(tuple(lines), tuple(self.reports), stages=tuple(parts))
 
 
 def _zeros(v: Any) -> Any:
