@@ -109,8 +109,8 @@ class Nccl:
         """Addresses of buffers that lie in memory of ranks in runs of these sizes."""
         return {b: address for peers in self._peers.values() for b, address in peers.places(symbols).items()}
 
-    def enqueue(self, s: Collective, dtype: str, source: int, target: int, size: int) -> None:
-        """`s` of a source of `size` bytes and elements of `dtype`."""
+    def enqueue(self, s: Collective, dtype: str, source: int, target: int, size: int, behind: bool = False) -> None:
+        """`s` of a source of `size` bytes and elements of `dtype`; `behind`: what was enqueued last is a kernel."""
         if not size:
             return
         if self._closed.is_set():
@@ -125,9 +125,14 @@ class Nccl:
             return
         peers = self._peers.get(s.axes)
         if peers is not None and peers.takes(s, dtype, source, target, size):
-            peers.enqueue(s, dtype, source, target, size)
+            peers.enqueue(s, dtype, source, target, size, behind)
             return
         _CALLS[s.kind](self, s, communicator, dtype, source, target, size, place, ranks)
+
+    def is_kernel(self, s: Collective, dtype: str, source: int, target: int, size: int) -> bool:
+        """Whether a kernel of the artifact is what does it."""
+        peers = self._peers.get(s.axes)
+        return bool(size) and peers is not None and peers.takes(s, dtype, source, target, size)
 
     @property
     def aborted(self) -> bool:

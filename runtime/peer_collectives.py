@@ -35,7 +35,7 @@ LEAST = 1 << 20                # bytes of a source: for less the library is quic
 PUSHED = 16 << 20               # bytes that a rank sends: for more the library is as fast
 EXCHANGED = 1 << 30             # bytes of what two ranks send each other in a run
 OF_ANY_SIZE = Areas(16 << 20, 48 << 20)     # for sizes that a run tells
-MEETING = 32                    # threads that meet where nothing is left to be sent
+EARLY = "_early"                # behind the name of a kernel that waits for the launch before it by itself
 _HANDLE_BYTES = 64              # CUipcMemHandle
 _LAZY_ACCESS = 1                # CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
 _MAPPED = 3                     # CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
@@ -48,7 +48,7 @@ def kernel_name(kind: str, combine: str, dtype: str) -> str:
 
 def does_collectives(kernel: str) -> bool:
     """Whether the kernel of this name is one of those."""
-    return kernel.startswith(("xcc_all_reduce_", "xcc_all_gather", "xcc_permute"))
+    return kernel.startswith(("xcc_all_reduce_", "xcc_all_gather", "xcc_permute", "xcc_meeting"))
 
 
 class _IpcHandle(ctypes.Structure):
@@ -177,24 +177,30 @@ class PeerCollectives:
         return self.ready and kernel_name(s.kind, s.combine, dtype) in self._functions \
             and self._window is not None and LEAST <= size <= self._window.slot and not (size | source | target) % 16
 
-    def enqueue(self, s: Collective, dtype: str, source: int, target: int, size: int) -> None:
-        """Does it, on the stream that the driver uses."""
+    def enqueue(self, s: Collective, dtype: str, source: int, target: int, size: int, behind: bool) -> None:
+        """Does it, on the stream that the driver uses; `behind`: what was enqueued there last is a kernel."""
         window = self._window
         assert window is not None
         if s.kind == "permute":
-            self._exchange(window, source, target - window.own, size)
+            self._exchange(window, source, target - window.own, size, behind)
             return
         self._driver.launch(self._functions[kernel_name(s.kind, s.combine, dtype)], (BLOCKS, 1, 1), (THREADS, 1, 1), 0,
                             [source, target, window.table, window.epochs, ctypes.addressof(self._given_up)],
                             [size // 16, self._place, self._ranks, window.slot])
 
-    def _exchange(self, window: _Window, source: int, offset: int, size: int) -> None:
+    def _exchange(self, window: _Window, source: int, offset: int, size: int, behind: bool) -> None:
         """Sends `source` to the other's window, unless it was written there, and meets the other."""
-        is_there = source == window.mapped[1 - self._place] + offset
-        blocks, threads = (1, MEETING) if is_there else (BLOCKS, THREADS)
-        self._driver.launch(self._functions[kernel_name("permute", "", "")], (blocks, 1, 1), (threads, 1, 1), 0,
-                            [source, 0, window.table, window.epochs, ctypes.addressof(self._given_up)],
-                            [0 if is_there else size // 16, self._place, self._ranks, offset])
+        given_up, other = ctypes.addressof(self._given_up), 1 - self._place
+        if source != window.mapped[other] + offset:
+            self._driver.launch(self._functions[kernel_name("permute", "", "")], (BLOCKS, 1, 1), (THREADS, 1, 1), 0,
+                                [source, 0, window.table, window.epochs, given_up],
+                                [size // 16, self._place, self._ranks, offset])
+            return
+        name = kernel_name("meeting", "", "")
+        early = name not in self._functions
+        flags = [window.mapped[other] + 4 * BLOCKS * self._place, window.own + 4 * BLOCKS * other]
+        self._driver.launch(self._functions[name + EARLY * early], (1, 1, 1), (1, 1, 1), 0,
+                            [*flags, window.epochs, given_up], [], early and behind)
 
     def abort(self) -> None:
         """Nobody waits any more; what others write afterwards is not read."""

@@ -6,7 +6,7 @@
 // CHECK-LABEL: @sum
 // CHECK: %[[Q:.*]] = "xt.permute"(%arg0) {axes = ["tp"], pairs = [0, 1, 1, 0]}
 // CHECK-NEXT: %[[S:.*]] = "xt.add"(%arg0, %[[Q]])
-// CHECK-NEXT: "xt.add"(%[[S]], %arg1)
+// CHECK-NEXT: "xt.exp"(%[[S]])
 // ANY-LABEL: @sum
 // ANY: "xt.permute"
 // OTHER-LABEL: @sum
@@ -14,7 +14,35 @@
 module attributes {xt.mesh = [["dp", 3], ["tp", 2]]} {
   func.func @sum(%p: tensor<16x64xf16>, %x: tensor<16x64xf16>) -> tensor<16x64xf16> {
     %s = "xt.all_reduce"(%p) {axes = ["tp"], combine = "add"} : (tensor<16x64xf16>) -> tensor<16x64xf16>
-    %y = "xt.add"(%s, %x) : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+    %y = "xt.exp"(%s) : (tensor<16x64xf16>) -> tensor<16x64xf16>
+    return %y : tensor<16x64xf16>
+  }
+}
+
+// -----
+// What is added to a sum one of the two adds to its part, the first place to the first sum, the second to the next; not
+// what is made behind.
+// CHECK-LABEL: @added
+// CHECK: %[[P:.*]] = "xt.permute"(%arg0)
+// CHECK-NEXT: %[[S:.*]] = "xt.add"(%arg0, %[[P]])
+// CHECK-NEXT: %[[T:.*]] = "xt.add"(%[[S]], %arg1)
+// CHECK-NEXT: %[[Q:.*]] = "xt.permute"(%[[T]])
+// CHECK-NEXT: %[[U:.*]] = "xt.add"(%[[T]], %[[Q]])
+// CHECK-NEXT: %[[V:.*]] = "xt.permute"(%[[U]])
+// CHECK-NEXT: %[[W:.*]] = "xt.add"(%[[U]], %[[V]])
+// CHECK-NEXT: %[[L:.*]] = "xt.exp"(%arg1)
+// CHECK-NEXT: "xt.add"(%[[W]], %[[L]])
+// ANY-LABEL: @added
+// OTHER-LABEL: @added
+module attributes {xt.mesh = [["dp", 3], ["tp", 2]]} {
+  func.func @added(%p: tensor<16x64xf16>, %x: tensor<16x64xf16>) -> tensor<16x64xf16> {
+    %s = "xt.all_reduce"(%p) {axes = ["tp"], combine = "add"} : (tensor<16x64xf16>) -> tensor<16x64xf16>
+    %t = "xt.add"(%s, %x) : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+    %u = "xt.all_reduce"(%t) {axes = ["tp"], combine = "add"} : (tensor<16x64xf16>) -> tensor<16x64xf16>
+    %v = "xt.add"(%x, %u) : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+    %w = "xt.all_reduce"(%v) {axes = ["tp"], combine = "add"} : (tensor<16x64xf16>) -> tensor<16x64xf16>
+    %l = "xt.exp"(%x) : (tensor<16x64xf16>) -> tensor<16x64xf16>
+    %y = "xt.add"(%w, %l) : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
     return %y : tensor<16x64xf16>
   }
 }

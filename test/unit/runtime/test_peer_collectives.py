@@ -22,7 +22,8 @@ from xcc.runtime.program import Buffer, Collective, Launch, Program
 
 KERNELS = {kernel_name("all_reduce", "add", "f32"): lambda pointers, symbols: kernel(pointers, symbols, sum_up),
            kernel_name("all_gather", "", ""): lambda pointers, symbols: kernel(pointers, symbols, put),
-           kernel_name("permute", "", ""): lambda pointers, symbols: kernel(pointers, symbols, None)}
+           kernel_name("permute", "", ""): lambda pointers, symbols: kernel(pointers, symbols, None),
+           kernel_name("meeting", "", ""): lambda pointers, symbols: meet(pointers)}
 TP, PAIR = Mesh((("tp", 3),)), Mesh((("tp", 2),))
 
 
@@ -58,6 +59,15 @@ def kernel(pointers: Any, symbols: Any, use: Any) -> None:
         use(target, [array(source if r == place else windows[place] + FLAGS + (half + r) * slot, 4 * count)
                      for r in range(size)])
     epoch.value = now
+
+
+def meet(pointers: Any) -> None:
+    told, awaited, epoch, given_up = map(ctypes.c_uint32.from_address, pointers)
+    epoch.value = told.value = epoch.value + 1
+    while awaited.value < epoch.value:
+        if given_up.value:
+            raise threading.BrokenBarrierError
+        time.sleep(0.001)
 
 
 def sum_up(target: int, parts: list[Any]) -> None:
