@@ -1,12 +1,14 @@
 """A Llama of 7B's width and 4 layers in f16 on one GPU and on several by tensor parallelism, and sums alone.
 
     python benchmarks/parallel.py [--ranks 2] [--folder /dev/shm] [--prepare] [sums] [norms] [b1-s512] [b8-s512]
-        [b8-token] [--torch SECONDS]
+        [b8-token] [resnet50] [bert] [--torch SECONDS]
 
 Each time is the median of device times of graph replays, 20 behind one another, with what the caches hold then; ranks
 are processes of this script. "peers": sums by windows where they fit (xcc.runtime.peer_collectives); "library": all by
-NCCL. norms: what a sum adds to the residual add and the norm behind it. --torch: the same by PyTorch, in processes that
-may take so many seconds each, its compilation included. --prepare compiles and stops.
+NCCL. norms: what a sum adds to the residual add and the norm behind it. split: each rank has the logits of its part of
+the vocabulary, which are gathered otherwise. --torch: the same by PyTorch, in processes that may take so many seconds
+each, its compilation included. resnet50, bert: a training step with DistributedDataParallel by xcc and by Inductor, a
+batch a rank, in such processes. --prepare compiles and stops.
 """
 
 from __future__ import annotations
@@ -32,13 +34,16 @@ import xcc  # noqa: E402
 
 CASES = {"b1-s512": (1, 512, 0), "b8-s512": (8, 512, 0), "b8-token": (8, 1, 2048)}
 SUMS = (8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20)
+LIMIT = 120.0       # seconds for a process that trains, where nothing else is said
+TRAINED = ("resnet50", "bert")
 CHAIN = 20
 ROWS = (8, 32, 128)         # of 4096 f16: 64 kB to 1 MB
 
 
-def prepared(folder: Path, name: str, ranks: int) -> tuple[Path, Path]:
-    """The models for one GPU and for all, compiled side by side where they are not there yet."""
-    source, one, several = (folder / f"{name}{end}" for end in (".onnx", "-1.xcm", f"-{ranks}.xcm"))
+def prepared(folder: Path, name: str, ranks: int) -> tuple[Path, ...]:
+    """The models for one GPU and for all, and for all with split logits, compiled side by side where they are not
+    there yet."""
+    source, *outputs = (folder / f"{name}{end}" for end in (".onnx", "-1.xcm", f"-{ranks}.xcm", f"-{ranks}-split.xcm"))
     shared: list[str] = []
     if name in CASES and not source.exists():
         write_llama(source, *CASES[name])
@@ -46,14 +51,16 @@ def prepared(folder: Path, name: str, ranks: int) -> tuple[Path, Path]:
         write_norms(source, int(name.partition("-")[2]), CHAIN)
         shared = ["--shard", "a*=tp:1", "--shard", "b*=tp:0"]
     command = [sys.executable, "-m", "xcc.tools.xcc_cli", str(source), "--target=nvptx"]
+    mesh = f"--mesh=tp:{ranks}"
+    how = [[], [mesh, *shared], *([[mesh, "--shard", "logits=tp:2"]] if name in CASES else [])]
     begin = time.perf_counter()
     started = [subprocess.Popen([*command, "-o", str(out), *more])
-               for out, more in ((one, []), (several, [f"--mesh=tp:{ranks}", *shared])) if not out.exists()]
+               for out, more in zip(outputs, how, strict=False) if not out.exists()]
     if any(p.wait() for p in started):
         raise SystemExit(f"{name}: xcc failed")
     if started:
         print(f"{name}: compiled in {time.perf_counter() - begin:.0f} s", flush=True)
-    return one, several
+    return tuple(outputs[:len(how)])
 
 
 def of_ranks(ranks: int, peers: bool, *arguments: str, script: str = __file__, limit: float | None = None) -> Any:
@@ -92,7 +99,7 @@ def worker(what: str, path: str) -> Any:
         return seconds(model, {"x": x.astype(np.float16)}) / CHAIN
     inputs = inputs_of(*CASES[what])
     logits = np.asarray(model.run(inputs)["logits"], np.float32)
-    if model.part.place.rank == 0:
+    if model.part.place.rank == 0:      # whose part of split ones comes first
         np.save(f"{path}.npy", logits[:, -8:])
     return seconds(model, inputs)
 
@@ -149,24 +156,45 @@ def norms(folder: Path, ranks: int) -> None:
 
 def by_torch(name: str, ranks: int, limit: float) -> None:
     """PyTorch's times of the same."""
-    script = str(Path(__file__).with_name("parallel_torch.py"))
     for count, how in ((1, "torch.compile"), (ranks, "parallelize_module")):
-        took = of_ranks(count, True, *map(str, CASES[name]), script=script, limit=limit)
-        print(f"{name:9} {count} GPU{'s' if count > 1 else ''}, PyTorch, {how}: "
-              + (f"more than {limit:.0f} s" if took is None else f"{took * 1e6:8.1f} us"), flush=True)
+        took = of_script("parallel_torch.py", count, limit, *map(str, CASES[name]))
+        print(f"{name:9} {count} GPU{'s' if count > 1 else ''}, PyTorch, {how}: {told(took, limit)}", flush=True)
+
+
+def trained(name: str, ranks: int, limit: float) -> None:
+    """Training steps; `of one`: how many times as many samples a second as on one GPU."""
+    for backend in ("xcc", "inductor"):
+        times = [of_script("parallel_train.py", count, limit, name, backend) for count in (1, ranks)]
+        more = f", {ranks * times[0] / times[1]:.2f} of one" if times[0] and times[1] else ""
+        print(f"{name:9} step, {backend:8} one GPU {told(times[0], limit)}, {ranks} GPUs {told(times[1], limit)}{more}",
+              flush=True)
+
+
+def of_script(name: str, count: int, limit: float, *arguments: str) -> float | None:
+    """Seconds that rank 0 of a script beside this one prints, in `count` processes; 0 where one fails, None where they
+    take too long."""
+    try:
+        return of_ranks(count, True, *arguments, script=str(Path(__file__).with_name(name)), limit=limit)
+    except SystemExit:
+        return 0.0
+
+
+def told(seconds: float | None, limit: float) -> str:
+    return "failed" if seconds == 0 else f"more than {limit:.0f} s" if seconds is None else f"{seconds * 1e6:8.1f} us"
 
 
 def compare(folder: Path, name: str, ranks: int) -> None:
     """One line: times, and how far the logits are apart, as a share of their range."""
-    one, several = prepared(folder, name, ranks)
+    one, several, split = prepared(folder, name, ranks)
     alone = alone_of(name, one)
     print(f"{name:9} one GPU {alone * 1e6:8.1f} us", flush=True)
     want = np.load(f"{one}.npy")
-    for peers in (True, False):
-        took = of_ranks(ranks, peers, "--worker", name, str(several))
-        error = np.abs(np.load(f"{several}.npy") - want).max() / np.abs(want).max()
-        print(f"{name:9} {ranks} GPUs, {'peers' if peers else 'library':7} {took * 1e6:8.1f} us, {took / alone:5.3f} of"
-              f" one; error {error:.1e}", flush=True)
+    for peers, model, what in ((True, several, "peers"), (False, several, "library"), (True, split, "split")):
+        took = of_ranks(ranks, peers, "--worker", name, str(model))
+        got = np.load(f"{model}.npy")
+        error = np.abs(got - want[..., :got.shape[-1]]).max() / np.abs(want).max()
+        print(f"{name:9} {ranks} GPUs, {what:7} {took * 1e6:8.1f} us, {took / alone:5.3f} of one; error {error:.1e}",
+              flush=True)
 
 
 def main() -> None:
@@ -184,11 +212,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = args.folder or Path(made)
         folder.mkdir(exist_ok=True)
-        for name in args.cases or ["sums", "norms", *CASES]:
+        for name in args.cases or ["sums", "norms", *CASES, *TRAINED]:
             if name == "sums":
                 sums(folder, args.ranks)
             elif name == "norms":
                 norms(folder, args.ranks)
+            elif name in TRAINED:
+                trained(name, args.ranks, args.torch or LIMIT)
             elif args.prepare:
                 prepared(folder, name, args.ranks)
             else:
