@@ -31,6 +31,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.host.placement.places import main_of, terminator
 from xcc.passes.xt.graph.rewrite import dim_bounds, erase_dead
 from xcc.passes.xt.sharding.batch import spread_batch
+from xcc.passes.xt.sharding.caches import caches
 from xcc.passes.xt.sharding.choose import Choice, choose
 from xcc.passes.xt.sharding.cost import Costs, costs_of
 from xcc.passes.xt.sharding.divide import Divider
@@ -99,6 +100,7 @@ class _Axis:
         self.main = main_of(module)
         self.block = self.main.regions[0].blocks[0]
         self.batched = mover.axis == DATA
+        self.caches: dict[int, int] = {}
 
     def run(self) -> AxisReport:
         report = self._cut() if self.mover.axis == STAGES else self._divide()
@@ -126,6 +128,7 @@ class _Axis:
                             f"divide among {self.mover.ranks} ranks")
         costs = self._costs()
         sites = Sites(self.block, self.mover.ranks)
+        self.caches = caches(self.main)
         arguments = {v: self._given(n, v, batch) for n, v in enumerate(self.block.arguments)}
         weights = self._weights(sites)
         given = [(v, p) for v, p in arguments.items() if p != ANY]
@@ -144,8 +147,7 @@ class _Axis:
         """The cheapest where ranks hold their shares of the weights: a byte costs more until they do."""
         share = self._share(sites, costs)
         price = 0.0 if self.batched else 1 / costs.link
-        updated = xt.updated_arguments(self.main)
-        updates = {n: self.block.arguments[i] for n, i in enumerate(updated) if i is not None}
+        updates = {n: self.block.arguments[i] for n, i in self.caches.items()}
         for _ in range(TRIES):
             wanted = Wanted(arguments, results, weights, price, updates)
             choice = choose(sites, costs, wanted)
@@ -166,11 +168,14 @@ class _Axis:
     def _given(self, n: int, v: Any, batch: Any) -> Placement:
         t = TensorType.of(v)
         wish = self._wish(name_of_value(self.main, "arg_attrs", n), t, "input")
+        later = next((o for o, i in self.caches.items() if i == n), None)
+        if wish is None and later is not None:
+            wish = self._wish(name_of_value(self.main, "res_attrs", later), t, "input")
         if wish is not None:
             return wish
         if batch is not None and t.rank and t.shape[0] - batch == 0:
             return split(0)
-        return ANY if n in xt.initial_weights(self.main) else WHOLE
+        return ANY if later is not None or n in xt.initial_weights(self.main) else WHOLE
 
     def _cut_states(self, choice: Choice, store: WeightStore) -> None:
         """What the model holds begins as the rank's part of it."""
@@ -186,9 +191,9 @@ class _Axis:
             self.main.attributes["arg_attrs"] = ir.ArrayAttr.get(entries)
 
     def _returned(self, n: int, v: Any, batch: Any) -> list[Placement]:
-        """An output that updates an input lies as this does."""
+        """An output that takes an input's place lies as this does."""
         t = TensorType.of(v)
-        updated = xt.updated_arguments(self.main)[n]
+        updated = self.caches.get(n)
         if updated is not None:
             given = self._given(updated, self.block.arguments[updated], batch)
             return [WHOLE if given == ANY else given]

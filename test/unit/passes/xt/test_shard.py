@@ -275,6 +275,47 @@ def with_state(module: Any) -> Any:
     return module
 
 
+def growing(w: Weights) -> Any:
+    """The same over keys and values that are given, and given back with those of x."""
+    def build(x: Any, keys: Any, values: Any) -> Any:
+        parts = [xt.reshape(linear(w, x, 48, name), shape=(1, 12, 1, 4)) for name in ("q", "k", "v")]
+        keys, values = (xt.concatenate(held, new, axis=2) for held, new in ((keys, parts[1]), (values, parts[2])))
+        y = xt.attention(parts[0], keys, values)
+        return linear(w, xt.reshape(y, shape=(1, 1, 48)), 48, "o"), keys, values
+
+    return build
+
+
+@pytest.mark.parametrize("grows", (False, True))
+@pytest.mark.parametrize("whole", (False, True))
+def test_caches_that_are_given_are_split_as_they_are_used(grows: bool, whole: bool) -> None:
+    """Each rank is given the keys and values of its heads, and gives them back; of all where that is said."""
+    w, rng = Weights(), np.random.default_rng(7)
+    held = F((1, 12, sym("past") if grows else 8, 4), "f32")
+    given = [F((1, 1, 48), "f32"), *([] if grows else [F((), "i64")]), held, held]
+    module = module_of(growing(w) if grows else cached(w), *given)
+    names = [*(["x"] if grows else ["x", "at"]), "keys", "values"]
+    with module.context:
+        main, text = module.body.operations[0].operation, ir.StringAttr.get
+        results = [{"xt.name": text("y")}, *({"xt.name": text(f"new {n}")} | ({} if grows else {"xt.updates": text(n)})
+                                             for n in ("keys", "values"))]
+        main.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get({"xt.name": text(n)}) for n in names])
+        main.attributes["res_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(d) for d in results])
+    states = [rng.standard_normal((1, 12, 8, 4)).astype(np.float32) for _ in range(2)]
+    shard = ["new *=whole" if grows else "keys=whole", "values=whole"] if whole else []
+    modules, stores = sharded(module, "tp:3", w.store, shard, SLOW)
+    own = [[s if whole else np.split(s, 3, 1)[rank] for s in states] for rank in range(3)]
+    for step in range(2):
+        x = [rng.standard_normal((1, 1, 48)).astype(np.float32), *([] if grows else [np.int64(step)])]
+        want, *states = interpret(module, [*x, *states], w.store)
+        out = interpret_ranks(modules, [[*x, *o] for o in own], stores)
+        own = [r[1:] for r in out]
+        for rank, (y, *rest) in enumerate(out):
+            close(y, want)
+            for got, state in zip(rest, states, strict=True):
+                close(got, state if whole else np.split(state, 3, 1)[rank])
+
+
 @pytest.mark.parametrize("ranks", (2, 3, 4))
 def test_what_a_model_holds_is_split_as_it_is_used(ranks: int) -> None:
     """Each rank holds the keys and values of its heads."""
