@@ -36,6 +36,7 @@ from xcc.passes.xt.sharding.choose import Choice, choose
 from xcc.passes.xt.sharding.cost import Costs, costs_of
 from xcc.passes.xt.sharding.divide import Divider
 from xcc.passes.xt.sharding.free_values import FreeValues, Wanted
+from xcc.passes.xt.sharding.micro_batches import copy_of, divisors, spread_over_parts
 from xcc.passes.xt.sharding.moves import Mover, part_of
 from xcc.passes.xt.sharding.placement import ANY, WHOLE, Placement, split
 from xcc.passes.xt.sharding.report import AxisReport, axis_report
@@ -46,6 +47,8 @@ from xcc.runtime.mesh import Mesh
 from xcc.weights import WeightStore
 
 DATA, STAGES = "dp", "pp"
+PARTS = "parts of the batch"        # one behind the other, on the same ranks
+WORTH = 0.9         # of the seconds of a whole batch: parts that take less are made
 SPARE = 1.125       # times its share of the weights a rank may hold
 DEARER = 16.0       # times as much a byte costs when ranks hold more
 TRIES = 6
@@ -99,7 +102,7 @@ class _Axis:
         self.module, self.ctx, self.mover, self.wishes, self.mesh = module, ctx, mover, wishes, mesh
         self.main = main_of(module)
         self.block = self.main.regions[0].blocks[0]
-        self.batched = mover.axis == DATA
+        self.batched = mover.axis in (DATA, PARTS)
         self.caches: dict[int, int] = {}
 
     def run(self) -> AxisReport:
@@ -111,13 +114,40 @@ class _Axis:
         return report
 
     def _costs(self) -> Costs:
-        return costs_of(self.ctx.chip, self.mesh, (self.mover.axis,), dim_bounds(self.module))
+        bounds = dim_bounds(self.module)
+        if self.mover.axis == PARTS:
+            return Costs(self.ctx.chip, self.mover.ranks, bounds)
+        return costs_of(self.ctx.chip, self.mesh, (self.mover.axis,), bounds)
 
     def _cut(self) -> AxisReport:
-        """Leaves a stage of a pipeline."""
-        stages = Stages(Sites(self.block, self.mover.ranks), self._costs(), self.mover)
+        """Leaves a stage of a pipeline, of the batch in as many parts as make a run the shortest."""
+        ranks = self.mover.ranks
+        stages = Stages(Sites(self.block, ranks), self._costs(), self.mover)
+        parts = self._parts()
+        trial = copy_of(self.module)
+        joins = None if parts == 1 else spread_over_parts(
+            trial, parts, lambda module, n: not _Axis(module, self.ctx, Mover(PARTS, parts, n), (), self.mesh).run()
+            .exchanged)
+        if joins is not None:
+            main = main_of(trial)
+            turns = Stages(Sites(main.regions[0].blocks[0], ranks), self._costs(), self.mover, parts, joins)
+            if turns.seconds < WORTH * stages.seconds:
+                stages = turns
+                self._take(main)
         stages.run()
         return stages.report()
+
+    def _parts(self) -> int:
+        """In how many parts the batch would go through a pipeline: that of a model that holds nothing."""
+        first = next((t.shape[0] for t in map(TensorType.of, self.block.arguments) if t.rank), 1)
+        holds = caches(self.main) or xt.initial_weights(self.main)
+        return 1 if holds else divisors(first, 2 * self.mover.ranks)[-1]
+
+    def _take(self, main: Any) -> None:
+        """`main`, of another module, is from now on the module's."""
+        self.main.erase()
+        self.module.body.append(main.detach_from_parent())
+        self.main, self.block = main, main.regions[0].blocks[0]
 
     def _divide(self) -> AxisReport:
         """Leaves a rank's parts of values and ops."""

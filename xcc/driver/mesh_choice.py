@@ -1,7 +1,7 @@
 """``--mesh=auto:8``: the mesh of so many ranks that a model is predicted to run fastest on.
 
 Data, tensor and pipeline parallel axes in all ways that multiply to the number, of which a rank's weights fit into the
-chip's memory. A pipeline divides memory alone, so that it is looked at where nothing else fits.
+chip's memory. A pipeline is looked at where nothing else fits, as its stages wait for each other.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.driver.sources import load_source
 from xcc.driver.updates import mark_updates
 from xcc.options import CompileOptions
 from xcc.passes.base import PassContext, get_pass
+from xcc.passes.xt.sharding.micro_batches import copy_of
 from xcc.passes.xt.sharding.predict import Prediction, predict
 from xcc.passes.xt.sizes.equal_dims import note_equal_dims
 from xcc.runtime.mesh import Mesh
@@ -49,7 +49,7 @@ def choose_mesh(model: Any, options: CompileOptions) -> tuple[CompileOptions, li
     ctx = replace(ctx, weights=None)
     def of(mesh: Mesh) -> Prediction:
         with source.module.context:
-            copy = ir.Module.parse(source.module.operation.get_asm(enable_debug_info=True))
+            copy = copy_of(source.module)
         return predict(copy, ctx, mesh, options.shard)
 
     found, why = [], ""

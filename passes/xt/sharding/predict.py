@@ -56,7 +56,8 @@ def predict(module: Any, ctx: PassContext, mesh: Mesh, shard: Sequence[str] = ()
     if stages > 1:
         between = costs_of(ctx.chip, mesh, (STAGES,), bounds)
         report, = divide(module, ctx, Mesh(((STAGES, stages),)), 0, shard)
-        seconds += sum(between.collective(r.kind, r.nbytes) for r in report.exchanged)
+        results = sum(between.collective(r.kind, r.nbytes) for r in report.exchanged if r.kind != "permute")
+        seconds = report.seconds + results
         exchanged += [r.nbytes for r in report.exchanged]
         weights = -(-weights // stages)
     batches = dict(mesh.axes).get(DATA, 1) if symbolic else 1

@@ -38,12 +38,12 @@ def named(value: Any) -> str:
 
 @dataclass(frozen=True)
 class AxisReport:
-    """`lines` for people; `weights`: bytes of them that a rank holds; `stages`: seconds of each, of a pipeline."""
+    """`lines` for people; `weights`: bytes of them that a rank holds; `seconds` of a run, of a pipeline."""
 
     lines: tuple[str, ...]
     exchanged: tuple[Report, ...]
     weights: int = 0
-    stages: tuple[float, ...] = ()
+    seconds: float = 0.0
 
 
 def axis_report(mover: Mover, choice: Choice, reports: Sequence[Report], weights: int) -> AxisReport:

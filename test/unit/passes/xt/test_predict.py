@@ -30,7 +30,7 @@ def predicted(module: Any, mesh: str, chip: Any = CHIP) -> Prediction:
     return predict(copy_of(module), PassContext(chip=chip), Mesh.parse(mesh))
 
 
-def wide(layers: int = 2) -> Any:
+def wide(layers: int = 2, batch: int = 8) -> Any:
     """Large enough that ranks gain by sharing it: 8 x 1024 tokens of 4096."""
     def build(x: Any) -> Any:
         for n in range(layers):
@@ -39,7 +39,7 @@ def wide(layers: int = 2) -> Any:
             x = xt.add(x, xt.dot_general(h, down, lhs_contract=(2,), rhs_contract=(0,)))
         return x
 
-    return module_of(build, F((8, 1024, 4096), "f16"))
+    return module_of(build, F((batch, 1024, 4096), "f16"))
 
 
 def test_more_ranks_take_less_until_they_are_afar() -> None:
@@ -50,10 +50,12 @@ def test_more_ranks_take_less_until_they_are_afar() -> None:
     assert predicted(module, "tp:1024").seconds > predicted(module, "dp:8,tp:128").seconds > eight.seconds / 128
 
 
-def test_a_pipeline_divides_weights_and_not_time() -> None:
-    module = wide()
-    one, cut = predicted(module, ""), predicted(module, "pp:2")
-    assert cut.weights == one.weights // 2 and one.seconds < cut.seconds < 1.5 * one.seconds
+def test_a_pipeline_divides_weights_and_time_where_a_batch_goes_in_parts() -> None:
+    module, alone = wide(), wide(batch=1)
+    for whole, parts in ((module, True), (alone, False)):
+        one, cut = predicted(whole, ""), predicted(whole, "pp:2")
+        assert cut.weights == one.weights // 2
+        assert 0.5 * one.seconds < cut.seconds < one.seconds if parts else one.seconds < cut.seconds
 
 
 @pytest.mark.parametrize(("mesh", "axes", "afar"), [

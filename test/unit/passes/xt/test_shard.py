@@ -15,6 +15,7 @@ from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
 from xcc.dialects.xt.interpret_ranks import interpret_ranks
+from xcc.runtime.mesh import Mesh
 from xcc.symbolic import sym
 from xcc.weights import WeightStore
 
@@ -108,6 +109,32 @@ def test_stages_take_as_long() -> None:
         names = names_of(own)
         assert names.count("dot_general") == 6 and names.count("attention") == 1
         assert names.count("permute") == 3 and names.count("collective_broadcast") == 1
+
+
+@pytest.mark.parametrize(("mesh", "batch", "parts"), [("pp:2", 4, 4), ("pp:3", 8, 4), ("dp:2,pp:2", 6, 3),
+                                                       ("pp:2", 1, 1), ("pp:2", 7, 1)])
+def test_a_batch_goes_through_stages_in_parts(mesh: str, batch: int, parts: int) -> None:
+    """A stage sends on what it made of one part before it begins the next; the last one joins the results."""
+    w = Weights()
+    x = np.random.default_rng(1).standard_normal((batch, 64, 48)).astype(np.float32)
+    module = module_of(transformer(w, 2), F(x.shape, "f32"))
+    names = check_model(module, [x], mesh, w.store)
+    stages = dict(Mesh.parse(mesh).axes)["pp"]
+    each, more = divmod(names.count("permute"), parts)
+    assert each >= stages - 1 and more == 0 and names.count("collective_broadcast") == 1
+    if stages == 2:
+        assert [n for n in names if n in ("permute", "attention")] == ["attention", "permute"] * parts
+
+
+def test_parts_of_a_batch_that_know_of_each_other_stay_together() -> None:
+    w = Weights()
+
+    def build(x: Any) -> Any:
+        x = linear(w, xt.gelu(linear(w, x, 192)), 48)
+        return xt.sub(x, xt.reduce(x, kind="max", axes=(0,), keepdims=True))
+
+    x = np.random.default_rng(1).standard_normal((4, 64, 48)).astype(np.float32)
+    assert check_model(module_of(build, F(x.shape, "f32")), [x], "pp:2", w.store).count("permute") == 1
 
 
 def test_a_long_sequence_is_split_where_that_is_cheaper() -> None:
