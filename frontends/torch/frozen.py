@@ -11,7 +11,7 @@ import torch
 
 from xcc.frontends.torch.dtypes import to_numpy
 from xcc.frontends.torch.program import TorchProgram
-from xcc.frontends.torch.tensor_call import address_of, picked
+from xcc.frontends.torch.tensor_call import address_of, lie_at, picked
 
 __all__ = ["FrozenCall", "static_inputs"]
 
@@ -36,6 +36,7 @@ class FrozenCall:
         self._rest = [n for n, i in enumerate(inputs) if i.kind in ("user", "size") and n not in self._static]
         self._program, self._make, self._otherwise = program, make, otherwise
         self._pick_static, self._pick_rest = picked(self._static), picked(self._rest)
+        self._places = list(range(len(self._static)))
         self._addresses: list[int] | None = None        # of the static arguments, when they were compiled in
         self._writes: list[int] = []                    # how often torch has counted a write to those that it counts
         self._counted = picked([])
@@ -59,7 +60,7 @@ class FrozenCall:
         """Whether the static arguments are what is compiled in. There may be hundreds, and each call asks."""
         assert self._addresses is not None
         try:
-            return [*map(address_of, values)] == self._addresses \
+            return lie_at(values, self._addresses, self._places) \
                 and [*map(_WRITES, self._counted(values))] == self._writes
         except RuntimeError:        # another tensor, whose writes are not counted
             return False

@@ -8,6 +8,7 @@ from typing import Any
 
 import sympy
 import torch
+from torch.utils._sympy.functions import Max, Min
 
 from xcc import symbolic
 from xcc.frontends.torch import compat
@@ -22,14 +23,16 @@ HIGHEST = (1 << 31) - 1     # a larger bound is none
 class Symbols:
     """torch's symbols and expressions -> dims. Every symbol here is bare in a dim of an input, or an input itself."""
 
-    def __init__(self, known: dict[Any, Dim], limits: dict[str, tuple[int, int | None]]) -> None:
+    def __init__(self, known: dict[Any, Dim], limits: dict[str, tuple[int, int | None]], guarded: bool = False) -> None:
+        """`guarded`: what torch holds of symbols, its guards included, is so wherever the graph runs."""
         self.known = known
         self.limits = limits
+        self._guarded = guarded
         self._made: dict[Any, Dim] = {}     # dims by torch's expressions, as long as no symbol joins the known ones
 
     @classmethod
     def of_inputs(cls, inputs: Sequence[tuple[str, Any]], ranges: Mapping[Any, Any], plain: bool = False) -> Symbols:
-        """From the values of the placeholders. `plain`: symbols are s0, s1, ... in their order.
+        """From the values of the placeholders. `plain`: of a graph that Dynamo guards; symbols are s0, s1, ...
 
         A symbol is called as the user called it (``Dim("batch")``), or ``x_dim0`` for dim 0 of input `x`. Where an
         input's dim is an expression of a symbol that no dim is bare, the dim gets the name, and the symbol is computed.
@@ -53,7 +56,7 @@ class Symbols:
                     _limits(ranges.get(expr, asked.get(expr)), -HIGHEST)
                 if not bare:
                     _solve(expr, known)
-        return cls(known, limits)
+        return cls(known, limits, guarded=plain)
 
     def dim(self, value: Any) -> Dim:
         """A size of torch (int or SymInt) as a dim; :class:`NoSize` where it cannot be one."""
@@ -61,7 +64,7 @@ class Symbols:
             return int(value)
         expr = value.node.expr
         if expr not in self._made:
-            self._made[expr] = dim_of(expr, self.known)
+            self._made[expr] = 1 if self._guarded and _is_one(value.node) else dim_of(expr, self.known)
         return self._made[expr]
 
     def new(self, expr: Any, hint: str) -> str:
@@ -105,6 +108,19 @@ def _environment(inputs: Sequence[tuple[str, Any]]) -> Any:
         if mode is not None and mode.shape_env is not None:
             return mode.shape_env
     return None
+
+
+def _is_one(node: Any) -> bool:
+    """Whether a size with least or largest of sizes in it, which torch does not simplify, is 1: ``n - max(n - 1, 0)``,
+    of ``x[-1:]``, where the call that is traced had it broadcast."""
+    env = node.shape_env
+    if node.hint != 1 or not node.expr.has(Min, Max):
+        return False
+    if env._maybe_evaluate_static(sympy.Eq(node.expr, 1)) == sympy.true:
+        return True
+    less = sympy.expand(node.expr - 1)
+    guards = (g.expr for g in env.guards if isinstance(g.expr, sympy.Eq))
+    return any(sympy.expand(g.lhs - g.rhs) in (less, -less) for g in guards)
 
 
 def _unused(name: str, taken: Mapping[str, Any]) -> str:

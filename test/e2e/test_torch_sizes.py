@@ -46,6 +46,16 @@ def test_a_size_of_one_broadcasts_inside_ops() -> None:
                         ((3, 3, 6, 6), (3, 1, 6, 6), (1, 1, 6, 6), (1, 6))) == [1, 1]
 
 
+@pytest.mark.parametrize("part", [lambda x: x[:, ::3], lambda x: x[:, :x.shape[1] // 8]])
+def test_the_last_of_a_computed_number_broadcasts(part: Callable[..., Any]) -> None:
+    """Of n elements, which may be none, ``n - max(n - 1, 0)``."""
+    def f(x: Any) -> Any:
+        y = part(x).exp().cumsum(1)
+        return y / (y[:, -1:] + 1e-3)
+
+    assert compilations(f, ((2, 224),), ((3, 64),), ((1, 17),), ((2, 0),), ((4, 30),))[2:] == [1, 2, 2]
+
+
 def test_what_torch_asks_of_sizes_of_one_compiles_nothing_anew() -> None:
     """The layout of a pool's result, whether a reshape copies; nor does it matter which sizes were equal at first."""
     def f(x: Any) -> Any:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from xcc.frontends.torch import compat
 from xcc.frontends.torch.tensor_call import TensorCall, picked
 from xcc.runtime.cpu import NativeCall
 from xcc.runtime.turn import Turn
@@ -88,6 +89,20 @@ def test_a_repeat_follows_what_moves(static):
             continue
         assert out[0].shape == (4,)
         assert executor.ran[before:] == [[moved[k].data_ptr() for k in at] + [out[0].data_ptr()]]
+
+
+def test_many_parameters_are_compared_at_once(monkeypatch):
+    def same(tensors, addresses, places):
+        return [tensors[n].data_ptr() for n in places] == [addresses[n] for n in places]
+
+    monkeypatch.setattr(compat, "same_addresses", same)
+    call, given = made(11, static=range(1, 11)), [torch.ones(4, 4) for _ in range(11)]
+    pointers, symbols = call.addresses(given), {"n": 4}
+    call(pointers, (4,), symbols)
+    repeat = call.repeat(pointers, (4,), symbols)
+    assert repeat([torch.ones(4, 4), *given[1:]]) is not None
+    for n in (1, 10):
+        assert repeat([*given[:n], torch.ones(4, 4), *given[n + 1:]]) is None
 
 
 def test_what_lies_in_another_way_is_no_repeat():
