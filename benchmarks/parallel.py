@@ -1,10 +1,14 @@
 """A Llama of 7B's width and 4 layers in f16 on one GPU and on several by tensor parallelism, and sums alone.
 
-    python benchmarks/parallel.py [--ranks 2] [--folder /dev/shm] [--prepare] [sums] [b1-s512] [b8-s512] [b8-token]
+    python benchmarks/parallel.py [--ranks 2] [--folder /dev/shm] [--prepare] [sums] [norms] [b1-s512] [b8-s512]
+        [b8-token] [resnet50] [bert] [--torch SECONDS]
 
 Each time is the median of device times of graph replays, 20 behind one another, with what the caches hold then; ranks
 are processes of this script. "peers": sums by windows where they fit (xcc.runtime.peer_collectives); "library": all by
-NCCL. --prepare compiles and stops.
+NCCL. norms: what a sum adds to the residual add and the norm behind it. split: each rank has the logits of its part of
+the vocabulary, which are gathered otherwise. --torch: the same by PyTorch, in processes that may take so many seconds
+each, its compilation included. resnet50, bert: a training step with DistributedDataParallel by xcc and by Inductor, a
+batch a rank, in such processes. --prepare compiles and stops.
 """
 
 from __future__ import annotations
@@ -24,42 +28,58 @@ from typing import Any
 import numpy as np
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "test" / "unit"))
-from parallel_models import inputs_of, write_llama  # noqa: E402
+from parallel_models import HIDDEN, inputs_of, write_llama, write_norms  # noqa: E402
 
 import xcc  # noqa: E402
 
 CASES = {"b1-s512": (1, 512, 0), "b8-s512": (8, 512, 0), "b8-token": (8, 1, 2048)}
 SUMS = (8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20)
+LIMIT = 120.0       # seconds for a process that trains, where nothing else is said
+TRAINED = ("resnet50", "bert")
 CHAIN = 20
+ROWS = (8, 32, 128)         # of 4096 f16: 64 kB to 1 MB
 
 
-def prepared(folder: Path, name: str, ranks: int) -> tuple[Path, Path]:
-    """The models for one GPU and for all, compiled side by side where they are not there yet."""
-    source, one, several = (folder / f"{name}{end}" for end in (".onnx", "-1.xcm", f"-{ranks}.xcm"))
-    if not source.exists():
+def prepared(folder: Path, name: str, ranks: int) -> tuple[Path, ...]:
+    """The models for one GPU and for all, and for all with split logits, compiled side by side where they are not
+    there yet."""
+    source, *outputs = (folder / f"{name}{end}" for end in (".onnx", "-1.xcm", f"-{ranks}.xcm", f"-{ranks}-split.xcm"))
+    shared: list[str] = []
+    if name in CASES and not source.exists():
         write_llama(source, *CASES[name])
+    elif name not in CASES:
+        write_norms(source, int(name.partition("-")[2]), CHAIN)
+        shared = ["--shard", "a*=tp:1", "--shard", "b*=tp:0"]
     command = [sys.executable, "-m", "xcc.tools.xcc_cli", str(source), "--target=nvptx"]
+    mesh = f"--mesh=tp:{ranks}"
+    how = [[], [mesh, *shared], *([[mesh, "--shard", "logits=tp:2"]] if name in CASES else [])]
     begin = time.perf_counter()
     started = [subprocess.Popen([*command, "-o", str(out), *more])
-               for out, more in ((one, []), (several, [f"--mesh=tp:{ranks}"])) if not out.exists()]
+               for out, more in zip(outputs, how, strict=False) if not out.exists()]
     if any(p.wait() for p in started):
         raise SystemExit(f"{name}: xcc failed")
     if started:
         print(f"{name}: compiled in {time.perf_counter() - begin:.0f} s", flush=True)
-    return one, several
+    return tuple(outputs[:len(how)])
 
 
-def of_ranks(ranks: int, peers: bool, *arguments: str) -> Any:
-    """What rank 0 of processes of this script prints."""
+def of_ranks(ranks: int, peers: bool, *arguments: str, script: str = __file__, limit: float | None = None) -> Any:
+    """What rank 0 of processes of a script prints; None where they take longer than `limit` seconds."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     env = os.environ | {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1",
                         "MASTER_PORT": str(port), "XCC_PEER_COLLECTIVES": str(int(peers))}
-    command = [sys.executable, __file__, "--worker", *arguments]
+    command = [sys.executable, script, *arguments]
     started = [subprocess.Popen(command, env=env | {"RANK": str(r), "LOCAL_RANK": str(r)}, text=True,
                                 stdout=subprocess.PIPE) for r in range(ranks)]
-    said = [p.communicate()[0] for p in started]
+    end = None if limit is None else time.monotonic() + limit
+    try:
+        said = [p.communicate(timeout=None if end is None else max(1, end - time.monotonic()))[0] for p in started]
+    except subprocess.TimeoutExpired:
+        for p in started:
+            p.kill()
+        return None
     if any(p.returncode for p in started):
         raise SystemExit(f"a rank failed: {arguments}")
     return json.loads(said[0])
@@ -74,9 +94,12 @@ def worker(what: str, path: str) -> Any:
             x = np.ones(size // 2, np.float16)
             out[str(size)] = seconds(model, {"x": x}) / CHAIN
         return out
+    if what.startswith("norms"):
+        x = np.random.default_rng(0).standard_normal((1, int(what.partition("-")[2]), HIDDEN), np.float32)
+        return seconds(model, {"x": x.astype(np.float16)}) / CHAIN
     inputs = inputs_of(*CASES[what])
     logits = np.asarray(model.run(inputs)["logits"], np.float32)
-    if model.part.place.rank == 0:
+    if model.part.place.rank == 0:      # whose part of split ones comes first
         np.save(f"{path}.npy", logits[:, -8:])
     return seconds(model, inputs)
 
@@ -106,24 +129,72 @@ def sums(folder: Path, ranks: int) -> None:
     buffers = (Buffer("input", (N,), "f16", "x"), Buffer("output", (N,), "f16", "y"), Buffer("temp", (N,), "f16"))
     on_gpus(Program(buffers, (Copy(0, 2), *[link] * CHAIN, Copy(2, 1)), (0,), (1,), ("n",)), ranks,
             default_chip().name).save(folder / "sums.xcm")
-    found = {peers: of_ranks(ranks, peers, "sums", str(folder / "sums.xcm")) for peers in (True, False)}
+    found = {peers: of_ranks(ranks, peers, "--worker", "sums", str(folder / "sums.xcm")) for peers in (True, False)}
     for size in SUMS:
         print(f"all_reduce f16, {ranks} GPUs, {size:>9} bytes: peers {found[True][str(size)] * 1e6:7.1f} us  library "
               f"{found[False][str(size)] * 1e6:7.1f} us", flush=True)
 
 
+def alone_of(name: str, artifact: Path) -> float:
+    """Seconds on one GPU."""
+    return float(json.loads(subprocess.run([sys.executable, __file__, "--worker", name, str(artifact)], check=True,
+                                           text=True, stdout=subprocess.PIPE).stdout))
+
+
+def norms(folder: Path, ranks: int) -> None:
+    """A link of a chain of small products, a sum, a residual add and a norm, beside one without the sum."""
+    for rows in ROWS:
+        name = f"norms-{rows}"
+        one, several = prepared(folder, name, ranks)
+        alone = alone_of(name, one)
+        for peers in (True, False):
+            took = of_ranks(ranks, peers, "--worker", name, str(several))
+            print(f"sum, residual, norm, {ranks} GPUs, {rows * HIDDEN * 2:>8} bytes, "
+                  f"{'peers' if peers else 'library':7} {took * 1e6:6.1f} us a link, "
+                  f"{(took - alone) * 1e6:+6.1f} over one GPU's {alone * 1e6:.1f}", flush=True)
+
+
+def by_torch(name: str, ranks: int, limit: float) -> None:
+    """PyTorch's times of the same."""
+    for count, how in ((1, "torch.compile"), (ranks, "parallelize_module")):
+        took = of_script("parallel_torch.py", count, limit, *map(str, CASES[name]))
+        print(f"{name:9} {count} GPU{'s' if count > 1 else ''}, PyTorch, {how}: {told(took, limit)}", flush=True)
+
+
+def trained(name: str, ranks: int, limit: float) -> None:
+    """Training steps; `of one`: how many times as many samples a second as on one GPU."""
+    for backend in ("xcc", "inductor"):
+        times = [of_script("parallel_train.py", count, limit, name, backend) for count in (1, ranks)]
+        more = f", {ranks * times[0] / times[1]:.2f} of one" if times[0] and times[1] else ""
+        print(f"{name:9} step, {backend:8} one GPU {told(times[0], limit)}, {ranks} GPUs {told(times[1], limit)}{more}",
+              flush=True)
+
+
+def of_script(name: str, count: int, limit: float, *arguments: str) -> float | None:
+    """Seconds that rank 0 of a script beside this one prints, in `count` processes; 0 where one fails, None where they
+    take too long."""
+    try:
+        return of_ranks(count, True, *arguments, script=str(Path(__file__).with_name(name)), limit=limit)
+    except SystemExit:
+        return 0.0
+
+
+def told(seconds: float | None, limit: float) -> str:
+    return "failed" if seconds == 0 else f"more than {limit:.0f} s" if seconds is None else f"{seconds * 1e6:8.1f} us"
+
+
 def compare(folder: Path, name: str, ranks: int) -> None:
     """One line: times, and how far the logits are apart, as a share of their range."""
-    one, several = prepared(folder, name, ranks)
-    alone = json.loads(subprocess.run([sys.executable, __file__, "--worker", name, str(one)], check=True, text=True,
-                                      stdout=subprocess.PIPE).stdout)
+    one, several, split = prepared(folder, name, ranks)
+    alone = alone_of(name, one)
     print(f"{name:9} one GPU {alone * 1e6:8.1f} us", flush=True)
     want = np.load(f"{one}.npy")
-    for peers in (True, False):
-        took = of_ranks(ranks, peers, name, str(several))
-        error = np.abs(np.load(f"{several}.npy") - want).max() / np.abs(want).max()
-        print(f"{name:9} {ranks} GPUs, {'peers' if peers else 'library':7} {took * 1e6:8.1f} us, {took / alone:5.3f} of"
-              f" one; error {error:.1e}", flush=True)
+    for peers, model, what in ((True, several, "peers"), (False, several, "library"), (True, split, "split")):
+        took = of_ranks(ranks, peers, "--worker", name, str(model))
+        got = np.load(f"{model}.npy")
+        error = np.abs(got - want[..., :got.shape[-1]]).max() / np.abs(want).max()
+        print(f"{name:9} {ranks} GPUs, {what:7} {took * 1e6:8.1f} us, {took / alone:5.3f} of one; error {error:.1e}",
+              flush=True)
 
 
 def main() -> None:
@@ -132,6 +203,7 @@ def main() -> None:
     p.add_argument("--ranks", type=int, default=2)
     p.add_argument("--folder", type=Path)
     p.add_argument("--prepare", action="store_true")
+    p.add_argument("--torch", type=float, default=0, metavar="SECONDS")
     p.add_argument("--worker", nargs=2)
     args = p.parse_args()
     if args.worker:
@@ -140,13 +212,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = args.folder or Path(made)
         folder.mkdir(exist_ok=True)
-        for name in args.cases or ["sums", *CASES]:
-            if args.prepare:
-                prepared(folder, name, args.ranks)
-            elif name == "sums":
+        for name in args.cases or ["sums", "norms", *CASES, *TRAINED]:
+            if name == "sums":
                 sums(folder, args.ranks)
+            elif name == "norms":
+                norms(folder, args.ranks)
+            elif name in TRAINED:
+                trained(name, args.ranks, args.torch or LIMIT)
+            elif args.prepare:
+                prepared(folder, name, args.ranks)
             else:
                 compare(folder, name, args.ranks)
+                if args.torch:
+                    by_torch(name, args.ranks, args.torch)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-__all__ = ["inputs_of", "write_llama"]
+__all__ = ["inputs_of", "write_llama", "write_norms"]
 
 HIDDEN, HEADS, INNER, LAYERS, VOCAB, POSITIONS = 4096, 32, 11008, 4, 32000, 4096
 DIM = HIDDEN // HEADS
@@ -35,6 +35,18 @@ def write_llama(path: Path, batch: int, seq: int, past: int) -> None:
         x = maker.layer(n, x)
     maker.node("MatMul", [maker.norm("norm", x), maker.weight("head", (HIDDEN, VOCAB))], "logits")
     maker.save()
+
+
+def write_norms(path: Path, rows: int, links: int, inner: int = 64) -> None:
+    """x = x + norm(x) a b, links times, with matrices of `inner` columns and rows, which cost next to nothing: where
+    ranks share these, each link has a sum of `rows` x 4096 numbers, a residual add and a norm."""
+    maker = _Maker(path, 1, rows, 0)
+    x = "x"
+    for n in range(links):
+        y = maker.node("MatMul", [maker.norm(f"norm{n}", x), maker.weight(f"a{n}", (HIDDEN, inner))])
+        x = maker.node("Add", [x, maker.node("MatMul", [y, maker.weight(f"b{n}", (inner, HIDDEN))])],
+                       "y" if n == links - 1 else "")
+    maker.save_as(["x"], "y", [1, rows, HIDDEN])
 
 
 class _Maker:
@@ -90,7 +102,15 @@ class _Maker:
         cache = [self.batch, HEADS, self.past, DIM]
         inputs = [info("ids", TensorProto.INT64, [self.batch, self.seq]), *(
             info(f"{kind}{n}", HALF, cache) for n in range(LAYERS) for kind in "kv" if self.past)]
-        graph = helper.make_graph(self.nodes, "llama", inputs,
-                                  [info("logits", HALF, [self.batch, self.seq, VOCAB])], self.weights)
+        self._write(inputs, [info("logits", HALF, [self.batch, self.seq, VOCAB])])
+
+    def save_as(self, inputs: list[str], output: str, shape: list[int]) -> None:
+        """A model of f16 arrays of one shape."""
+        self.data.close()
+        infos = [helper.make_tensor_value_info(name, HALF, shape) for name in (*inputs, output)]
+        self._write(infos[:-1], infos[-1:])
+
+    def _write(self, inputs: list[Any], outputs: list[Any]) -> None:
+        graph = helper.make_graph(self.nodes, self.path.stem, inputs, outputs, self.weights)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
         self.path.write_bytes(model.SerializeToString())

@@ -172,11 +172,12 @@ class GpuBody:
             self._behind_launch = False
             to.upload(self.address(s.target, shape, env), values, [self._base_of[s.target]])
         elif isinstance(s, Collective):
-            self._behind_launch = False
             size, = self._known.all_of(s, shape.sizes, env)
-            enqueue = partial(self._communicator.enqueue, s, self.program.buffers[s.source].dtype,
-                              self.address(s.source, shape, env), self.address(s.target, shape, env), size)
-            to.collective(enqueue, [self._base_of[b] for b in (s.source, s.target)])
+            of = (s, self.program.buffers[s.source].dtype, self.address(s.source, shape, env),
+                  self.address(s.target, shape, env), size)
+            to.collective(partial(self._communicator.enqueue, *of, self._behind_launch),
+                          [self._base_of[b] for b in (s.source, s.target)])
+            self._behind_launch = self._communicator.is_kernel(*of)
         elif isinstance(s, Require):
             require(s, env)
         elif isinstance(s, For):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import compress, repeat
 from operator import ne
 from typing import Any
@@ -28,6 +28,7 @@ class GpuPlaces:
         moves_with: of each buffer, the input or output that it lies in, -1 for the arena, None where it stays.
         own: the outputs that are buffers of their own, by buffer.
         rooms: by stream (None is the driver's own) memory for what a caller has no place for.
+        elsewhere: gives addresses of temporaries that do not lie in the arena, for symbol values.
     """
 
     def __init__(self, driver: Any, program: Program, weights: Mapping[int, int], known: KnownSizes) -> None:
@@ -37,6 +38,7 @@ class GpuPlaces:
         self.planner.guard = poison.GUARD if poison.wanted() else 0
         self.shapes = PlacedShapes(driver.synchronize_all)
         self.rooms: dict[int | None, Rooms] = {}
+        self.elsewhere: Callable[[Mapping[str, int]], Mapping[int, int]] = lambda _symbols: {}
         self.own = [i for i in program.outputs if program.buffers[i].kind == "output"]
         self._outside = [*program.inputs, *self.own]
         self._bases = [*self._outside, _ARENA]
@@ -63,7 +65,8 @@ class GpuPlaces:
         aliases: dict[Base, list[tuple[int, int]]] = defaultdict(list)
         for i, offset in self._known.offsets(sizes):
             aliases[self.moves_with[i]].append((i, offset))
-        shape = PlacedShape(dict(symbols), dict(self._weights), sizes, self.planner.plan(symbols), aliases)
+        shape = PlacedShape(dict(symbols), dict(self._weights), sizes, self.planner.plan(symbols), aliases,
+                            self.elsewhere(symbols))
         self._follow(shape, None)
         return shape
 
@@ -99,21 +102,28 @@ class GpuPlaces:
         if not all(g.follows(self._bases[n] for n in moved) for g in shape.graphs.values()):
             self._driver.synchronize_all()
             shape.free()
-        bases, addresses, aliases, changed = shape.bases, shape.addresses, shape.aliases, []
         for n in moved:
-            base = self._bases[n]
-            bases[base] = addresses[base] = place[n] or void
-            if base == _ARENA:
-                self._follow_arena(shape, void)
-            if base in aliases:
-                self._follow(shape, base)
-            changed.append(base)
+            self._move(shape, n, place[n] or void, void)
+
+    def move(self, shape: PlacedShape, n: int, address: int) -> None:
+        """Has runs of `shape` find the `n`-th of inputs, outputs and arena (-1), which is not empty, there."""
+        shape.place[n] = address
+        self._move(shape, n, address, 0)
+
+    def _move(self, shape: PlacedShape, n: int, address: int, void: int) -> None:
+        base = self._bases[n]
+        shape.bases[base] = shape.addresses[base] = address
+        if base == _ARENA:
+            self._follow_arena(shape, void)
+        if base in shape.aliases:
+            self._follow(shape, base)
         for graph in shape.graphs.values():
-            graph.move(bases, changed)
+            graph.move(base, address)
 
     def _follow_arena(self, shape: PlacedShape, void: int) -> None:
         for i, offset in shape.plan.offsets.items():
             shape.addresses[i] = shape.bases[_ARENA] + offset
+        shape.addresses.update(shape.elsewhere)
         if void:
             shape.addresses.update(dict.fromkeys(self._empty, void))
 

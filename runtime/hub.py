@@ -1,7 +1,7 @@
 """What rank 0 serves to all ranks of a job: values exchanged, and word of ranks that fail, leave or die.
 
-Messages are JSON objects with their length before them. A rank sends ``join`` (its number) first, then ``put`` (key,
-value), ``tell`` (a subject and a value, for all others), ``fail`` (a text) and ``bye`` (how many runs it has done). It
+Messages are JSON objects with their length before them. A rank joins first (xcc.runtime.handshake), then sends ``put``
+(key, value), ``tell`` (a subject and a value, for all others), ``fail`` (a text) and ``bye`` (its runs so far). It
 receives ``all`` (the values of a key by rank, once all are there), ``tell``, ``fail`` and ``left`` (a rank, its runs).
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import queue
 import selectors
 import socket
 import struct
@@ -16,12 +17,15 @@ import threading
 import time
 from typing import Any
 
+from xcc.runtime.handshake import greet
+
 __all__ = ["Connection", "Hub", "candidates"]
 
 _LENGTH = struct.Struct("<I")
 _MOST_BYTES = 1 << 24
 _PORTS = 16
 TICK = 0.5          # seconds between looks at what is awaited
+_GREETING = 5       # seconds that one who comes has to say who it is
 
 
 def candidates(port: int) -> list[int]:
@@ -75,14 +79,18 @@ class Connection:
 
 
 class Hub(threading.Thread):
-    """Serves `size` ranks of the job `key`, in a thread, until all have left."""
+    """Serves `size` ranks of the job with these `facts`, in a thread, until all have left. Ranks know the `secret`, and
+    connect to `host`."""
 
-    def __init__(self, size: int, key: Any, ports: list[int], everywhere: bool) -> None:
+    def __init__(self, size: int, facts: Any, secret: str, ports: list[int], host: str) -> None:
         super().__init__(name="xcc hub", daemon=True)
-        self.size, self.key = size, key
+        self.size, self.facts, self.secret = size, facts, secret
         self._selector = selectors.DefaultSelector()
-        self._listener = _listening(ports, "" if everywhere else "127.0.0.1")
-        self._selector.register(self._listener, selectors.EVENT_READ, None)
+        self._listener = _listening(ports, host)
+        self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
+        self._greeted: queue.SimpleQueue[tuple[int, Connection]] = queue.SimpleQueue()
+        self._bell, self._ringer = socket.socketpair()
+        self._selector.register(self._bell, selectors.EVENT_READ, self._join)
         self._ranks: dict[int, Connection] = {}
         self._left: set[int] = set()
         self._puts: dict[str, dict[int, Any]] = {}
@@ -92,23 +100,33 @@ class Hub(threading.Thread):
         """Until every rank has left, or the process ends."""
         while len(self._left) < self.size:
             for event, _ in self._selector.select(TICK):
-                if event.data is None:
-                    self._join()
-                else:
+                if isinstance(event.data, int):
                     self._serve(event.data)
+                else:
+                    event.data()
             self._end_what_is_late()
-        self._listener.close()
+        for sock in (self._listener, self._bell, self._ringer):
+            sock.close()
+
+    def _accept(self) -> None:
+        """Who comes is asked in a thread: it may keep silent."""
+        connection = Connection(self._listener.accept()[0])
+        connection.socket.settimeout(_GREETING)
+        threading.Thread(target=self._greet, args=(connection,), daemon=True, name="xcc hub greets").start()
+
+    def _greet(self, connection: Connection) -> None:
+        try:
+            rank = greet(connection, self.secret, self.facts, self.size)
+            self._greeted.put((rank, connection))
+            self._ringer.send(b"!")
+        except (OSError, EOFError, ValueError):     # of another job, or none
+            connection.close()
 
     def _join(self) -> None:
-        connection = Connection(self._listener.accept()[0])
-        connection.socket.settimeout(5)
-        try:
-            message = connection.receive()
-            rank = message.get("join")
-            if message.get("key") != self.key or not isinstance(rank, int) or rank in self._ranks:
-                raise ValueError
-            connection.send({"joined": rank})
-        except (OSError, EOFError, ValueError):     # of another job, or none
+        """One that was greeted is a rank from now on, if it is the first."""
+        self._bell.recv(1)
+        rank, connection = self._greeted.get()
+        if rank in self._ranks or rank in self._left:
             connection.close()
             return
         connection.socket.settimeout(None)

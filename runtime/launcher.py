@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xcc.diagnostics import UserError
 
@@ -21,7 +21,7 @@ _DEFAULT_PORT = 29500       # as PyTorch's
 @dataclass(frozen=True)
 class Place:
     """`rank` of `size`; `local_rank` of the `local_size` on this machine; `address` of rank 0's machine, and the `port`
-    that the launcher chose there; `job` tells ranks of different jobs apart."""
+    that the launcher chose there; `job` tells ranks of different jobs apart, and `secret` is what its ranks know."""
 
     rank: int = 0
     size: int = 1
@@ -30,6 +30,7 @@ class Place:
     address: str = "127.0.0.1"
     port: int = _DEFAULT_PORT
     job: str = ""
+    secret: str = field(default="", repr=False)
 
 
 def place(environment: Mapping[str, str] | None = None) -> Place:
@@ -49,7 +50,7 @@ def place(environment: Mapping[str, str] | None = None) -> Place:
         raise UserError("MASTER_ADDR is not set: ranks are on several machines, and it names that of rank 0")
     return Place(rank, size, rank if local < 0 else local, local_size, env.get("MASTER_ADDR", "127.0.0.1"),
                  _number(env, ("MASTER_PORT",), _DEFAULT_PORT),
-                 "/".join(env[name] for name in _JOB if name in env))
+                 "/".join(env[name] for name in _JOB if name in env), env.get("XCC_JOB_SECRET", ""))
 
 
 def _which(env: Mapping[str, str], names: tuple[str, ...]) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 from xcc.diagnostics import UserError
 from xcc.runtime.mesh import Mesh
 from xcc.runtime.peer_collectives import PeerCollectives
-from xcc.runtime.program import DTYPE_BYTES, Collective
+from xcc.runtime.program import DTYPE_BYTES, Collective, Program
 from xcc.runtime.ranks import Ranks
 from xcc.runtime.stream_order import StreamOrder
 from xcc.runtime.world import World
@@ -97,16 +97,20 @@ class Nccl:
         threading.Thread(target=_watch, args=(self._library, self._communicators, world, self._closed), daemon=True,
                          name="xcc nccl").start()
 
-    def use(self, functions: Mapping[str, Any]) -> None:
-        """Has these kernels of the artifact do what they can. All ranks call it together."""
+    def use(self, functions: Mapping[str, Any], program: Program) -> None:
+        """Has these kernels of the artifact do what they can of `program`. All ranks call it together."""
         for text in self._all_axes:
             axes = tuple(text.split(","))
             ranks = self._mesh.group(self._world.place.rank, axes)
             own = functions if axes in self._communicators else {}
-            self._peers[axes] = PeerCollectives(self.driver, self._world, ranks, own)
+            self._peers[axes] = PeerCollectives(self.driver, self._world, ranks, axes, program, own)
 
-    def enqueue(self, s: Collective, dtype: str, source: int, target: int, size: int) -> None:
-        """`s` of a source of `size` bytes and elements of `dtype`."""
+    def places(self, symbols: Mapping[str, int]) -> dict[int, int]:
+        """Addresses of buffers that lie in memory of ranks in runs of these sizes."""
+        return {b: address for peers in self._peers.values() for b, address in peers.places(symbols).items()}
+
+    def enqueue(self, s: Collective, dtype: str, source: int, target: int, size: int, behind: bool = False) -> None:
+        """`s` of a source of `size` bytes and elements of `dtype`; `behind`: what was enqueued last is a kernel."""
         if not size:
             return
         if self._closed.is_set():
@@ -121,9 +125,14 @@ class Nccl:
             return
         peers = self._peers.get(s.axes)
         if peers is not None and peers.takes(s, dtype, source, target, size):
-            peers.enqueue(s, dtype, source, target, size)
+            peers.enqueue(s, dtype, source, target, size, behind)
             return
         _CALLS[s.kind](self, s, communicator, dtype, source, target, size, place, ranks)
+
+    def is_kernel(self, s: Collective, dtype: str, source: int, target: int, size: int) -> bool:
+        """Whether a kernel of the artifact is what does it."""
+        peers = self._peers.get(s.axes)
+        return bool(size) and peers is not None and peers.takes(s, dtype, source, target, size)
 
     @property
     def aborted(self) -> bool:

@@ -29,6 +29,7 @@ class PlacedShape:
         place: the last run's addresses of inputs, outputs and arena; `bases` has them by buffer, the arena's as -1.
         aliases: by what they move with (see GpuPlaces), None for what stays, buffers in others and where in them each
             begins; one of another comes behind it.
+        elsewhere: addresses of temporaries that do not lie in the arena.
         whole: the graph, or the few launches, of all of the program, where one holds it.
     """
 
@@ -37,6 +38,7 @@ class PlacedShape:
     sizes: list[int]
     plan: ArenaPlan
     aliases: dict[Base, list[tuple[int, int]]]
+    elsewhere: Mapping[int, int] = field(default_factory=dict)
     keeps_graphs: bool = True
     in_capture: bool = False
     place: list[int] = field(default_factory=list)

@@ -16,10 +16,11 @@ from collections.abc import Callable
 from typing import Any
 
 from xcc.diagnostics import UserError
+from xcc.runtime.handshake import ask
 from xcc.runtime.hub import Connection, Hub, candidates
 from xcc.runtime.launcher import Place, place
 
-__all__ = ["World", "world"]
+__all__ = ["World", "own_host", "world"]
 
 JOIN_SECONDS = 120          # for all to start
 LOAD_SECONDS = 600          # for all to come to the same place, as a model is read
@@ -40,14 +41,15 @@ class World:
         self._hearers: dict[str, weakref.WeakMethod[Callable[[int, Any], None]]] = {}
         self._unheard: list[tuple[str, int, Any]] = []
         self.meetings = 0
-        key = [place.job, place.address, place.port, place.size]
+        facts = [place.job, place.address, place.port, place.size]
         if place.rank == 0:
+            host = own_host(place.address) if place.local_size < place.size else "127.0.0.1"
             try:
-                Hub(place.size, key, candidates(place.port), place.local_size < place.size).start()
+                Hub(place.size, facts, place.secret, candidates(place.port), host).start()
             except OSError as e:
                 raise UserError(f"rank 0 can listen on none of the ports {candidates(place.port)[0]} on: {e.strerror}; "
                                 "set another MASTER_PORT") from None
-        self._connection = _joined(place, key, seconds)
+        self._connection = _joined(place, facts, seconds)
         threading.Thread(target=self._watch, name="xcc ranks", daemon=True).start()
         self.exchange("all ranks to start", "", seconds)
 
@@ -181,9 +183,9 @@ class World:
             self._fail(f"rank {rank} has left after {runs} runs")
 
 
-def _joined(place: Place, key: Any, seconds: float) -> Connection:
+def _joined(place: Place, facts: Any, seconds: float) -> Connection:
     """A connection to rank 0's hub."""
-    end, said = time.monotonic() + seconds, "nobody listens"
+    end, said, met = time.monotonic() + seconds, "nobody listens", ""
     while time.monotonic() < end:
         for port in candidates(place.port):
             try:
@@ -192,16 +194,27 @@ def _joined(place: Place, key: Any, seconds: float) -> Connection:
                 said = e.strerror or str(e)
                 continue
             try:
-                connection.send({"join": place.rank, "key": key})
-                connection.receive()
+                ask(connection, place.secret, facts, place.rank)
             except (OSError, EOFError, ValueError):     # a hub of another job
                 connection.close()
+                met = "who listens is of another job, or does not know its secret"
                 continue
             connection.socket.settimeout(None)
             return connection
         time.sleep(0.05)
-    raise UserError(f"rank {place.rank} of {place.size} cannot reach rank 0 at {place.address}: {said}; is it started, "
-                    "with the same MASTER_ADDR and MASTER_PORT?")
+    raise UserError(f"rank {place.rank} of {place.size} cannot reach rank 0 at {place.address}: {met or said}; is it "
+                    "started, with the same MASTER_ADDR, MASTER_PORT and XCC_JOB_SECRET?")
+
+
+def own_host(address: str) -> str:
+    """The address of this machine that `address`, which other machines know it by, stands for; "" for all of them,
+    where it is not known to be one of this machine's that others reach."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
+        host = socket.gethostbyname(address)
+        if not host.startswith("127."):
+            sock.bind((host, 0))
+            return host
+    return ""
 
 
 _made: list[World] = []

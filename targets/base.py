@@ -33,7 +33,10 @@ class Chip:
             ("bfdot" on ARM), and "amx".
         early_launch: whether a kernel can be placed on the device while the one before it ends, and wait by itself.
         link_bandwidth: bytes/s that a rank gets from another one in a collective, of the chips of one machine.
-        link_latency: nanoseconds that a collective of few bytes takes.
+        link_latency: nanoseconds that a collective of few bytes takes, between two ranks.
+        memory_bytes: of the chip's own; 0 where it is not known.
+        machine_ranks: chips that links join: those of one machine.
+        network_bandwidth: bytes/s that a rank gets from one on another machine; 0: as over links.
         line_priority: whether loads gain by saying how long the L2 cache is to keep their lines (streamed-lines).
 
     These describe one chip, and ``--chip=NAME,attribute=value`` changes them. What all chips of a target are like are
@@ -52,6 +55,7 @@ class Chip:
         loads_wait_at_barriers: the code generator moves no load over a barrier.
         dot_products: modules with ``INSTRUCTIONS``, a CPU's dot products (passes/shared/dot_instructions.py).
         chained_families: matrix instructions whose results lie in lanes as the next product's left operand does.
+        maps_peers: whether kernels can write into the memory of other chips of the machine.
         narrow_floats: whether f16 and bf16 have arithmetic of their own; otherwise products alone may.
     """
 
@@ -63,6 +67,7 @@ class Chip:
     loads_wait_at_barriers: ClassVar[bool] = False
     dot_products: ClassVar[tuple[str, ...]] = ()
     chained_families: ClassVar[tuple[str, ...]] = ()
+    maps_peers: ClassVar[bool] = False
     narrow_floats: ClassVar[bool] = True
 
     name: str
@@ -84,6 +89,9 @@ class Chip:
     line_priority: bool = False
     link_bandwidth: float = 2e9         # by sockets
     link_latency: int = 100_000
+    memory_bytes: int = 0
+    machine_ranks: int = 8
+    network_bandwidth: float = 0.0
 
     @property
     def last_cache_bytes(self) -> int:

@@ -30,6 +30,7 @@ def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
         _model_stage(xt, early, keep, in_place),
         Stage("kernels", (
             get_pass("form-kernels")(**(kernels or {})),
+            get_pass("push-results")(),
         )),
         Stage("linalg", (
             *((get_pass("split-beside")(),) if kernels and kernels.get("beside") else ()),
@@ -62,6 +63,7 @@ def _model_stage(xt: tuple[Pass, ...], early: tuple[Pass, ...], keep: tuple[str,
         get_pass("fold-scales")(),
         get_pass("xt-fold")(),              # filters times scales in f32, rounded once by what follows
         get_pass("convert-precision")(),
+        get_pass("exchange-pairs")(),
         _pass("xt-decompose", keep=keep),
         get_pass("split-groups")(),
         get_pass("channels-last")(),
@@ -82,6 +84,7 @@ def tile_pipeline(whole: Pipeline) -> Pipeline:
     return Pipeline((
         Stage("tile", (
             get_pass("configure-tile")(),
+            get_pass("deepen-products")(),
             get_pass("lower-tile")(),
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),

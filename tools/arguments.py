@@ -37,10 +37,11 @@ def parser() -> ArgumentParser:
     p.add_argument("--precision", default="", choices=PRECISIONS[1:], metavar="TYPE",
                    help=f"compute type of f32 parts: {', '.join(PRECISIONS[1:])}")
     p.add_argument("--mesh", default="", metavar="AXIS:RANKS,..", help="axes of ranks that share the model: tp:2, "
-                   "dp:2,tp:4 (data parallel along dp, tensor parallel along others)")
+                   "dp:2,tp:4 (data parallel along dp, tensor parallel along others); auto:8 takes the best of 8 ranks")
     p.add_argument("--shard", action="append", default=[], metavar="NAMES=AXIS:DIM", help="where inputs, outputs and "
                    "weights lie whose names match: 'h.*.weight=tp:0', 'wte=whole'; the rest is chosen by cost")
-    p.add_argument("--print-sharding", action="store_true", help="print what ranks exchange, and stop")
+    p.add_argument("--print-sharding", action="store_true", help="print what ranks exchange; without -o or "
+                   "--emit that is all")
     p.add_argument("--threads", type=int, default=0, metavar="N", help="cpu threads of the compiled model")
     p.add_argument("--no-winograd", action="store_true", help="no convolutions in Winograd's form (cpu)")
     p.add_argument("--tuning", default="", metavar="FILE", help="a tuning database to take schedules from")

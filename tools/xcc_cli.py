@@ -43,7 +43,8 @@ def _run(argv: Sequence[str], guard: bool = False) -> int:
 
     for plugin in args.plugin:
         load_plugin(plugin)
-    if args.model and not (args.print_pipeline or args.print_sharding):
+    stops = args.print_pipeline or args.print_sharding and not (args.output or args.emit)
+    if args.model and not stops:
         _check_outputs(args)
     plain = not (args.emit or args.pipeline or args.print_pipeline or args.print_sharding or args.tune or args.timing)
     entry = ticket(args.model, options, args.plugin) if plain and args.model else None
@@ -55,20 +56,36 @@ def _run(argv: Sequence[str], guard: bool = False) -> int:
         return 0
     if not args.model:
         raise UserError("no model given (see xcc --help)")
+    options = _with_mesh(args, options)
     if args.print_sharding:
-        return _print_sharding(args.model, options, pipeline if args.pipeline else None)
+        _print_sharding(args.model, options, pipeline if args.pipeline else None)
+    if stops:
+        return 0
     if args.tune:
         options = _tune(args, options)
     return _compile(args, options, pipeline, entry, guard)
 
 
-def _print_sharding(model: str, options: CompileOptions, pipeline: Any) -> int:
+def _with_mesh(args: Any, options: CompileOptions) -> CompileOptions:
+    """The options with the mesh that is chosen, where its ranks alone are given."""
+    from xcc.driver.mesh_choice import choose_mesh, table, wants_choice
+
+    if not wants_choice(options):
+        return options
+    options, predictions = choose_mesh(args.model, options)
+    if args.print_sharding:
+        print("\n".join(table(predictions)))
+    else:
+        _note(f"mesh {options.mesh}: {predictions[0].seconds * 1e6:.0f} us a run predicted")
+    return options
+
+
+def _print_sharding(model: str, options: CompileOptions, pipeline: Any) -> None:
     from xcc.driver.ranks import sharding_lines
 
     if not options.mesh:
         raise UserError("--print-sharding: give a mesh, as in --mesh=tp:2")
     print("\n".join(sharding_lines(model, options, pipeline)))
-    return 0
 
 
 def _print_pipeline(pipeline: Any, options: CompileOptions) -> None:

@@ -11,6 +11,7 @@ from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.attention import masked, repeat_heads, scores, shared_heads, weighted
 from xcc.frontends.shared.helpers import convert, element, rank_of, scalar, slice_axis, unsqueeze
+from xcc.symbolic import Dim
 
 
 @onnx_op("RotaryEmbedding", since=23)
@@ -25,15 +26,17 @@ def rotary_embedding(cx: Context) -> Any:
         batch, seq, hidden = shape
         x = xt.transpose(xt.reshape(x, shape=(batch, seq, heads, symbolic.floordiv(hidden, heads))), perm=(0, 2, 1, 3))
     cos, sin = (_at_positions(cx, cx[i]) for i in (1, 2))
-    size = xt.shape_of(x)[3]
-    turned = cx.attr("rotary_embedding_dim", 0) or size
-    rest = None
+    out = turn(x, cos, sin, cx.attr("rotary_embedding_dim", 0) or xt.shape_of(x)[3], bool(cx.attr("interleaved", 0)))
+    return xt.reshape(xt.transpose(out, perm=(0, 2, 1, 3)), shape=shape) if flat else out
+
+
+def turn(x: Any, cos: Any, sin: Any, turned: Any, interleaved: bool) -> Any:
+    """The first `turned` of the last dim of x [batch, heads, seq, dim] rotated; the rest stays."""
+    size, rest = xt.shape_of(x)[3], None
     if turned != size:
         x, rest = slice_axis(x, 3, 0, turned), slice_axis(x, 3, turned, size)
-    out = xt.rotary(x, cos, sin, interleaved=bool(cx.attr("interleaved", 0)))
-    if rest is not None:
-        out = xt.concatenate(out, rest, axis=3)
-    return xt.reshape(xt.transpose(out, perm=(0, 2, 1, 3)), shape=shape) if flat else out
+    out = xt.rotary(x, cos, sin, interleaved=interleaved)
+    return out if rest is None else xt.concatenate(out, rest, axis=3)
 
 
 def _at_positions(cx: Context, cache: Any) -> Any:
@@ -42,7 +45,7 @@ def _at_positions(cx: Context, cache: Any) -> Any:
     return unsqueeze(rows, [1])
 
 
-def split_heads(x: Any, heads: int) -> Any:
+def split_heads(x: Any, heads: Dim) -> Any:
     """[batch, seq, heads*dim] -> [batch, heads, seq, dim]."""
     batch, seq, hidden = xt.shape_of(x)
     return xt.transpose(xt.reshape(x, shape=(batch, seq, heads, symbolic.floordiv(hidden, heads))), perm=(0, 2, 1, 3))
@@ -102,7 +105,7 @@ def _mask(cx: Context, q: Any, k: Any, causal: bool) -> Any:
             bias = convert(given, kind)
     left, right = cx.attr("left_window_size", -1), 0 if causal else cx.attr("right_window_size", -1)
     if left >= 0 or right >= 0:
-        seen = _window(_causal_offset(cx), rows, columns, left, right)
+        seen = seen_keys(_causal_offset(cx), rows, columns, left, right)
         allowed = seen if allowed is None else xt.and_(allowed, seen)
     if cx.has(6):
         lengths = xt.reshape(convert(cx[6], "i64"), shape=(cx.shape(6)[0], 1, 1, 1))
@@ -113,8 +116,11 @@ def _mask(cx: Context, q: Any, k: Any, causal: bool) -> Any:
     return xt.select(allowed, bias, xt.scalar(float("-inf"), kind))
 
 
-def _window(offset: Any, rows: Any, columns: Any, left: int, right: int) -> Any:
-    """Which keys a query sees: `left` before its own position and `right` after it; -1 is without a limit."""
+def seen_keys(offset: Any, rows: Any, columns: Any, left: int, right: int) -> Any:
+    """Which keys a query sees, i1: `left` before its own position, which is its row + offset, and `right` after it.
+
+    -1 is without a limit; at least one has one.
+    """
     own = xt.add(xt.iota(shape=(rows, columns), axis=0, dtype="i64"), offset)
     key = xt.iota(shape=(rows, columns), axis=1, dtype="i64")
     seen = None
@@ -141,13 +147,24 @@ def _explicit(cx: Context, q: Any, k: Any, v: Any, mask: Any, scale: float) -> t
     groups = shared_heads(q, k)
     k, v = (repeat_heads(x, groups) for x in (k, v))
     raw = scores(q, k, scale)
-    cap = cx.attr("softcap", 0.0)
-
-    def capped(x: Any) -> Any:
-        return xt.mul(xt.tanh(xt.div(x, scalar(cap, x))), scalar(cap, x)) if cap else x
-
-    bent = masked(capped(raw), mask)
+    capped = _capped(raw, cx.attr("softcap", 0.0))
+    bent = masked(capped, mask)
     weights = xt.softmax(bent, axis=-1)
     weights = xt.select(xt.is_nan(weights), scalar(0, weights), weights)
-    stages = (raw, capped(raw), bent, weights)
+    stages = (raw, capped, bent, weights)
     return weighted(weights, v), stages[cx.attr("qk_matmul_output_mode", 0)]
+
+
+def _capped(x: Any, cap: float) -> Any:
+    return xt.mul(xt.tanh(xt.div(x, scalar(cap, x))), scalar(cap, x)) if cap else x
+
+
+def attend_with_sinks(q: Any, k: Any, v: Any, mask: Any, sinks: Any, scale: float, cap: float) -> Any:
+    """Attention whose softmax has one more score in each row, `sinks`, that takes its part and gives nothing."""
+    groups = shared_heads(q, k)
+    k, v = (repeat_heads(x, groups) for x in (k, v))
+    bent = masked(_capped(scores(q, k, scale), cap), mask)
+    columns = xt.shape_of(bent)[3]
+    more = xt.broadcast(convert(sinks, element(bent)), shape=(*xt.shape_of(bent)[:3], 1))
+    weights = xt.softmax(xt.concatenate(bent, more, axis=3), axis=-1)
+    return weighted(slice_axis(weights, 3, 0, columns), v)

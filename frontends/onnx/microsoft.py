@@ -9,7 +9,7 @@ from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.conv import convolve
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.convolution import add_bias
-from xcc.frontends.shared.helpers import clip, relu, scalar
+from xcc.frontends.shared.helpers import clip, convert, full, relu, scalar
 
 MS = "com.microsoft"
 
@@ -63,3 +63,18 @@ def skip_layer_normalization(cx: Context) -> Any:
 @onnx_op("SimplifiedLayerNormalization", domain=MS)
 def simplified_layer_normalization(cx: Context) -> Any:
     return xt.rms_norm(cx[0], cx[1], axes=tuple(range(cx.axis(default=-1), cx.rank(0))), eps=cx.attr("epsilon", 1e-5))
+
+
+@onnx_op("EmbedLayerNormalization", domain=MS)
+def embed_layer_normalization(cx: Context) -> Any:
+    """output, mask_index, sum? of tokens, segments?, tables of words, positions and segments?, gamma, beta, mask?."""
+    tokens, total = cx[0], xt.gather(cx[2], cx[0], axis=0)
+    batch, seq = xt.shape_of(tokens)
+    places = cx[8] if cx.has(8) else xt.iota(shape=(1, seq), axis=1, dtype="i64")
+    total = xt.add(total, xt.gather(cx[3], places, axis=0))
+    if cx.has(1):
+        total = xt.add(total, xt.gather(cx[4], cx[1], axis=0))
+    out = xt.layer_norm(total, cx[5], cx[6], axes=(2,), eps=cx.attr("epsilon", 1e-12))
+    counted = full((batch,), 0, "i32") if not cx.has(7) or not cx.attr("mask_index_type", 1) else \
+        xt.reduce(convert(xt.compare(cx[7], scalar(1, cx[7]), direction="eq"), "i32"), kind="sum", axes=(1,))
+    return out, counted, total

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from xcc import symbolic
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.conv import convolve
 from xcc.frontends.onnx.element_types import from_onnx
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.convolution import add_bias
-from xcc.frontends.shared.helpers import along, convert, element, rank_of, scalar, unsqueeze
+from xcc.frontends.shared.helpers import along, convert, element, rank_of, scalar, slice_axis, unsqueeze
 from xcc.frontends.shared.products import matmul
 
 
@@ -132,13 +133,13 @@ def matmul_n_bits(cx: Context) -> Any:
         cx.fail(f"{bits} bits are not supported; 4 and 8 are")
     blocks = -(-k // size)
     narrow = "ui4" if bits == 4 else "ui8"
-    values = _unpacked(xt.reshape(packed, shape=(n, blocks * size * bits // 8)), k, narrow)
+    values = unpacked(xt.reshape(packed, shape=(n, blocks * size * bits // 8)), k, narrow)
     kind = element(scales)
     zero = xt.constant(np.full((n, blocks), 1 << (bits - 1)), narrow)
     if cx.has(3):
         zero = cx[3]
         if element(zero) == "ui8":
-            zero = _unpacked(xt.reshape(zero, shape=(n, -(-blocks * bits // 8))), blocks, narrow)
+            zero = unpacked(xt.reshape(zero, shape=(n, -(-blocks * bits // 8))), blocks, narrow)
     scales = xt.reshape(scales, shape=(n, blocks))
     if element(zero) == narrow:
         weight = xt.dequantize(values, scales, zero, axis=1, block=size)
@@ -150,11 +151,9 @@ def matmul_n_bits(cx: Context) -> Any:
     return xt.add(out, cx[5]) if cx.has(5) else out
 
 
-def _unpacked(x: Any, size: int, kind: str) -> Any:
-    """The first `size` numbers of each row of bytes."""
-    if kind == "ui8":
-        rows, columns = xt.shape_of(x)
-        return x if columns == size else xt.slice(x, starts=(0, 0), limits=(rows, size))
-    row = -(-size // 2)
-    whole = x if xt.shape_of(x)[1] == row else xt.slice(x, starts=(0, 0), limits=(xt.shape_of(x)[0], row))
-    return xt.unpack(whole, axis=1, size=(size,), dtype=kind)
+def unpacked(x: Any, size: Any, kind: str) -> Any:
+    """The first `size` numbers of each row (last axis) of bytes."""
+    last = rank_of(x) - 1
+    row = size if kind == "ui8" else symbolic.ceildiv(size, 2)
+    whole = x if xt.shape_of(x)[last] == row else slice_axis(x, last, 0, row)
+    return whole if kind == "ui8" else xt.unpack(whole, axis=last, size=(size,), dtype=kind)

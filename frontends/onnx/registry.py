@@ -14,8 +14,9 @@ from typing import Any
 Converter = Callable[[Any], Any]
 
 FAMILIES = ("activation", "attention", "cast", "constant", "control", "conv", "elementwise", "loop", "loss", "matmul",
-            "microsoft", "ml", "movement", "norm", "pad", "pooling", "qlinear", "quant", "random", "recurrent",
-            "reduce", "resize", "sequence", "shape", "signal", "slicing", "sort", "training", "vision")
+            "microsoft", "microsoft_attention", "microsoft_quant", "ml", "movement", "norm", "pad", "pooling",
+            "qlinear", "quant", "random", "recurrent", "reduce", "resize", "sequence", "shape", "signal", "slicing",
+            "sort", "training", "vision")
 
 _CONVERTERS: dict[tuple[str, str], dict[int, Converter]] = {}
 _BROADCASTING: set[Converter] = set()

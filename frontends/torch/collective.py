@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from xcc.dialects import xt
@@ -35,8 +36,13 @@ def _combine(cx: Context) -> str:
     return _COMBINE[given]
 
 
-def _mean(cx: Context, total: Any, ranks: int) -> Any:
-    """What `total` is of `ranks` ranks where the node asks for their mean."""
+def _reduced(cx: Context, x: Any, together: Callable[[tuple[str, ...], int, str], Any]) -> Any:
+    """What `together` makes of the ranks' `x`, of their axes, their number and how they combine."""
+    axes, ranks = _group(cx)
+    combine = _combine(cx)
+    if not axes:
+        return x
+    total = together(axes, ranks, combine)
     if str(cx["reduce_op"]).lower() != "avg":
         return total
     if not is_float(element(total)):
@@ -44,13 +50,16 @@ def _mean(cx: Context, total: Any, ranks: int) -> Any:
     return xt.div(total, scalar(ranks, total))
 
 
-def _all_reduce(cx: Context, x: Any) -> Any:
-    axes, ranks = _group(cx)
-    combine = _combine(cx)
-    return _mean(cx, xt.all_reduce(x, axes=axes, combine=combine), ranks) if axes else x
+def _all_reduced(cx: Context, x: Any) -> Any:
+    return _reduced(cx, x, lambda axes, _ranks, combine: xt.all_reduce(x, axes=axes, combine=combine))
 
 
-def _all_gather(cx: Context, x: Any) -> Any:
+def _scattered(cx: Context, x: Any) -> Any:
+    return _reduced(cx, x, lambda axes, ranks, combine: xt.reduce_scatter(
+        _divisible(x, ranks), axes=axes, dim=0, ranks=ranks, combine=combine))
+
+
+def _gathered(cx: Context, x: Any) -> Any:
     axes, ranks = _group(cx)
     return xt.all_gather(x, axes=axes, dim=0, ranks=ranks) if axes else x
 
@@ -64,43 +73,29 @@ def _divisible(x: Any, ranks: int) -> Any:
     return xt.reshape(x, shape=(floordiv(size, ranks) * ranks, *rest))
 
 
-def _reduce_scatter(cx: Context, x: Any) -> Any:
-    axes, ranks = _group(cx)
-    combine = _combine(cx)
-    return _mean(cx, xt.reduce_scatter(_divisible(x, ranks), axes=axes, dim=0, ranks=ranks,
-                                           combine=combine), ranks) if axes else x
+def _of_each(cx: Context, f: Callable[[Context, Any], Any]) -> Any:
+    """`f` of the node's tensor, or a list of `f` of each of the tensors of a coalesced one."""
+    return f(cx, cx.tensor("input")) if cx.get("inputs") is None else [f(cx, x) for x in cx.tensors("inputs")]
 
 
 @aten("all_reduce.default", namespace=_PLAIN)
-def all_reduce(cx: Context) -> Any:
-    return _all_reduce(cx, cx.tensor("input"))
-
-
 @aten("all_reduce_coalesced.default", namespace=_PLAIN)
-def all_reduce_coalesced(cx: Context) -> Any:
-    return [_all_reduce(cx, x) for x in cx.tensors("inputs")]
+def all_reduce(cx: Context) -> Any:
+    return _of_each(cx, _all_reduced)
 
 
 @aten("all_gather_into_tensor.default", namespace=_PLAIN)
 @aten("all_gather_into_tensor.default", namespace=_AUTOGRAD)
-def all_gather_into_tensor(cx: Context) -> Any:
-    return _all_gather(cx, cx.tensor("input"))
-
-
 @aten("all_gather_into_tensor_coalesced.default", namespace=_PLAIN)
-def all_gather_into_tensor_coalesced(cx: Context) -> Any:
-    return [_all_gather(cx, x) for x in cx.tensors("inputs")]
+def all_gather_into_tensor(cx: Context) -> Any:
+    return _of_each(cx, _gathered)
 
 
 @aten("reduce_scatter_tensor.default", namespace=_PLAIN)
 @aten("reduce_scatter_tensor.default", namespace=_AUTOGRAD)
-def reduce_scatter_tensor(cx: Context) -> Any:
-    return _reduce_scatter(cx, cx.tensor("input"))
-
-
 @aten("reduce_scatter_tensor_coalesced.default", namespace=_PLAIN)
-def reduce_scatter_tensor_coalesced(cx: Context) -> Any:
-    return [_reduce_scatter(cx, x) for x in cx.tensors("inputs")]
+def reduce_scatter_tensor(cx: Context) -> Any:
+    return _of_each(cx, _scattered)
 
 
 @aten("all_to_all_single.default", namespace=_PLAIN)

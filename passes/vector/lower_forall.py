@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from xcc._mlir import Block, Module, Operation, Value, ir, owner_op
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.shared.attributes import MACHINE
 from xcc.passes.shared.values import index, op
 from xcc.passes.walk import ops_where
 
@@ -33,16 +34,18 @@ class LowerForall(Pass):
         with module.context, ir.Location.unknown():
             for f in list(module.body.operations):
                 if f.operation.name == "func.func" and len(f.regions[0].blocks):
-                    _function(module, f)
+                    _outline_parallel(module, f)
+            _make_loops(module)
 
 
-def _function(module: Module, f: Operation) -> None:
-    entry = f.regions[0].blocks[0]
-    count = 0
-    for o in [x.operation for x in entry.operations]:
-        if o.name == "scf.forall" and "xcc.parallel" in o.attributes:
-            _outline(module, f, o, count)
-            count += 1
+def _outline_parallel(module: Module, f: Operation) -> None:
+    parallel = [o.operation for o in f.regions[0].blocks[0].operations
+                if o.operation.name == "scf.forall" and "xcc.parallel" in o.attributes]
+    for count, o in enumerate(parallel):
+        _outline(module, f, o, count)
+
+
+def _make_loops(module: Module) -> None:
     for o in ops_where(module, lambda x: x.name == "scf.forall"):
         _serial(o)
     for o in module.body.operations:
@@ -132,6 +135,8 @@ def _outline(module: Module, f: Operation, o: Any, number: int) -> None:
     _declare_pool(module)
     with ir.InsertionPoint(module.body):
         worker = ir.Operation.parse(f"llvm.func @{name}(%slots: !llvm.ptr, %begin: i64, %end: i64) {{ llvm.return }}")
+        if MACHINE in f.attributes:     # copies of a few lines: a call of memcpy for each takes longer than they do
+            worker.attributes["passthrough"] = ir.ArrayAttr.get([ir.StringAttr.get("no-builtin-memcpy")])
         ir.InsertionPoint(module.body).insert(worker)
     entry = worker.regions[0].blocks[0]
     with ir.InsertionPoint.at_block_terminator(entry):

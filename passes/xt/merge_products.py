@@ -29,7 +29,8 @@ from xcc.symbolic import Dim
 __all__ = ["MergeProducts"]
 
 READERS = ("transpose", "slice")
-TILE = (128, 256)       # of a large product, for the number of waves
+ROWS = 128              # of a tile of a large product
+WIDTHS = {256: 1.0, 128: 1.1}       # its columns, for the number of waves, and times how long it takes by its size
 FEWEST_ROWS = 128       # with fewer, memory is what a product waits for
 SHARE = 0.6             # of the chip's peak that a product reaches
 LAUNCH_SECONDS = 2e-6
@@ -115,11 +116,18 @@ def _fills_waves(parts: Sequence[_Part], chip: Any) -> bool:
     assert isinstance(terms, int)
     if rows < FEWEST_ROWS:
         return False
-    tiles = [math.ceil(rows / TILE[0]) * math.ceil(p.columns / TILE[1]) for p in parts]
-    saved = sum(math.ceil(t / chip.cores) for t in tiles) - math.ceil(sum(tiles) / chip.cores)
-    wave = 2.0 * TILE[0] * TILE[1] * terms / (SHARE * rate / chip.cores)
+    columns = [p.columns for p in parts]
+    saved = sum(_columns_of_waves(rows, n, chip.cores) for n in columns)
+    saved -= _columns_of_waves(rows, sum(columns), chip.cores)
+    column = 2.0 * ROWS * terms / (SHARE * rate / chip.cores)
     moved = 2 * rows * sum(p.columns for p in parts) * xt.width(xt.attrs_of(parts[0].product).dtype) // 8
-    return saved * wave > moved / chip.bandwidth + LAUNCH_SECONDS
+    return saved * column > moved / chip.bandwidth + LAUNCH_SECONDS
+
+
+def _columns_of_waves(rows: int, columns: int, cores: int) -> float:
+    """The columns of tiles that a core computes one behind the other, with the tiles that take the least time."""
+    return min(math.ceil(math.ceil(rows / ROWS) * math.ceil(columns / width) / cores) * width * dearer
+               for width, dearer in WIDTHS.items())
 
 
 def _users(value: Value) -> list[Any]:

@@ -17,6 +17,7 @@ last: its ranks have the ops of a stage each (stages.py).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -30,13 +31,15 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.host.placement.places import main_of, terminator
 from xcc.passes.xt.graph.rewrite import dim_bounds, erase_dead
 from xcc.passes.xt.sharding.batch import spread_batch
+from xcc.passes.xt.sharding.caches import caches
 from xcc.passes.xt.sharding.choose import Choice, Search
-from xcc.passes.xt.sharding.cost import Costs
+from xcc.passes.xt.sharding.cost import Costs, costs_of
 from xcc.passes.xt.sharding.divide import Divider
 from xcc.passes.xt.sharding.free_values import FreeValues, Wanted
+from xcc.passes.xt.sharding.micro_batches import copy_of, divisors, spread_over_parts
 from xcc.passes.xt.sharding.moves import Mover, part_of
 from xcc.passes.xt.sharding.placement import ANY, WHOLE, Placement, split
-from xcc.passes.xt.sharding.report import lines_of
+from xcc.passes.xt.sharding.report import AxisReport, axis_report
 from xcc.passes.xt.sharding.sites import Sites
 from xcc.passes.xt.sharding.stages import Stages
 from xcc.passes.xt.sharding.wishes import Wish, check_wishes, name_of_value, parsed_wish, wished
@@ -44,6 +47,8 @@ from xcc.runtime.mesh import Mesh
 from xcc.weights import WeightStore
 
 DATA, STAGES = "dp", "pp"
+PARTS = "parts of the batch"        # one behind the other, on the same ranks
+WORTH = 0.9         # of the seconds of a whole batch: parts that take less are made
 SPARE = 1.125       # times its share of the weights a rank may hold
 DEARER = 16.0       # times as much a byte costs when ranks hold more
 TRIES = 6
@@ -72,52 +77,88 @@ class Shard(Pass):
         rank = self.rank if self.mesh else options.rank
         if not 0 <= rank < mesh.size:
             raise UserError(f"rank {rank}: the mesh {mesh} has {mesh.size} ranks, from 0 on")
-        wishes = tuple(map(parsed_wish, self.shard or getattr(options, "shard", ())))
-        with module.context, ir.Location.unknown():
-            check_wishes(module, mesh, wishes)
-            module.operation.attributes[MESH] = mesh_attribute(mesh)
-            places = zip(mesh.names, mesh.shape, mesh.coordinates(rank), strict=True)
-            for axis, ranks, place in sorted(places, key=lambda a: a[0] == STAGES):     # the others first, in order
-                if ranks > 1:
-                    _Axis(module, ctx, Mover(axis, ranks, place), wishes, mesh.names).run()
+        reports = divide(module, ctx, mesh, rank, self.shard or getattr(options, "shard", ()))
+        if getattr(options, "verbose", 0):
+            for line in (line for report in reports for line in report.lines):
+                ctx.verbose(line)
+
+
+def divide(module: Any, ctx: PassContext, mesh: Mesh, rank: int, shard: Sequence[str]) -> list[AxisReport]:
+    """Leaves the module of one rank of `mesh`; what was decided, axis by axis."""
+    wishes = tuple(map(parsed_wish, shard))
+    with module.context, ir.Location.unknown():
+        check_wishes(module, mesh, wishes)
+        module.operation.attributes[MESH] = mesh_attribute(mesh)
+        places = zip(mesh.names, mesh.shape, mesh.coordinates(rank), strict=True)
+        ordered = sorted(places, key=lambda a: a[0] == STAGES)     # the others first, in order
+        return [_Axis(module, ctx, Mover(axis, ranks, place), wishes, mesh).run()
+                for axis, ranks, place in ordered if ranks > 1]
 
 
 class _Axis:
     """One axis, of the module of the ranks at one place of those before it."""
 
-    def __init__(self, module: Any, ctx: PassContext, mover: Mover, wishes: tuple[Wish, ...],
-                 axes: tuple[str, ...]) -> None:
-        self.module, self.ctx, self.mover, self.wishes, self.axes = module, ctx, mover, wishes, axes
+    def __init__(self, module: Any, ctx: PassContext, mover: Mover, wishes: tuple[Wish, ...], mesh: Mesh) -> None:
+        self.module, self.ctx, self.mover, self.wishes, self.mesh = module, ctx, mover, wishes, mesh
         self.main = main_of(module)
         self.block = self.main.regions[0].blocks[0]
-        self.batched = mover.axis == DATA
+        self.batched = mover.axis in (DATA, PARTS)
+        self.caches: dict[int, int] = {}
 
-    def run(self) -> None:
-        lines = self._cut() if self.mover.axis == STAGES else self._divide()
+    def run(self) -> AxisReport:
+        report = self._cut() if self.mover.axis == STAGES else self._divide()
         returned = [v.type for v in terminator(self.block)]
         kind = ir.FunctionType.get([v.type for v in self.block.arguments], returned)
         self.main.attributes["function_type"] = ir.TypeAttr.get(kind)
         erase_dead(self.module)
-        if getattr(self.ctx.options, "verbose", 0):
-            for line in lines:
-                self.ctx.verbose(line)
+        return report
 
-    def _cut(self) -> list[str]:
-        """Leaves a stage of a pipeline."""
-        costs = Costs(self.ctx.chip, self.mover.ranks, dim_bounds(self.module))
-        stages = Stages(Sites(self.block, self.mover.ranks), costs, self.mover)
+    def _costs(self) -> Costs:
+        bounds = dim_bounds(self.module)
+        if self.mover.axis == PARTS:
+            return Costs(self.ctx.chip, self.mover.ranks, bounds)
+        return costs_of(self.ctx.chip, self.mesh, (self.mover.axis,), bounds)
+
+    def _cut(self) -> AxisReport:
+        """Leaves a stage of a pipeline, of the batch in as many parts as make a run the shortest."""
+        ranks = self.mover.ranks
+        stages = Stages(Sites(self.block, ranks), self._costs(), self.mover)
+        parts = self._parts()
+        trial = copy_of(self.module)
+        joins = None if parts == 1 else spread_over_parts(
+            trial, parts, lambda module, n: not _Axis(module, self.ctx, Mover(PARTS, parts, n), (), self.mesh).run()
+            .exchanged)
+        if joins is not None:
+            main = main_of(trial)
+            turns = Stages(Sites(main.regions[0].blocks[0], ranks), self._costs(), self.mover, parts, joins)
+            if turns.seconds < WORTH * stages.seconds:
+                stages = turns
+                self._take(main)
         stages.run()
-        return stages.lines()
+        return stages.report()
 
-    def _divide(self) -> list[str]:
+    def _parts(self) -> int:
+        """In how many parts the batch would go through a pipeline: that of a model that holds nothing."""
+        first = next((t.shape[0] for t in map(TensorType.of, self.block.arguments) if t.rank), 1)
+        holds = caches(self.main) or xt.initial_weights(self.main)
+        return 1 if holds else divisors(first, 2 * self.mover.ranks)[-1]
+
+    def _take(self, main: Any) -> None:
+        """`main`, of another module, is from now on the module's."""
+        self.main.erase()
+        self.module.body.append(main.detach_from_parent())
+        self.main, self.block = main, main.regions[0].blocks[0]
+
+    def _divide(self) -> AxisReport:
         """Leaves a rank's parts of values and ops."""
         batch = spread_batch(self.module, self.main, self.mover.ranks) if self.batched else None
         if self.batched and batch is None and not any(w[1] == self.mover.axis for w in self.wishes):
             first = next((t.shape[0] for t in map(TensorType.of, self.block.arguments) if t.rank), "none")
             raise UserError(f"axis {self.mover.axis}: the first dim of the first input, {first}, is not known to "
                             f"divide among {self.mover.ranks} ranks")
-        costs = Costs(self.ctx.chip, self.mover.ranks, dim_bounds(self.module))
+        costs = self._costs()
         sites = Sites(self.block, self.mover.ranks)
+        self.caches = caches(self.main)
         arguments = {v: self._given(n, v, batch) for n, v in enumerate(self.block.arguments)}
         weights = self._weights(sites)
         given = [(v, p) for v, p in arguments.items() if p != ANY]
@@ -129,15 +170,14 @@ class _Axis:
         divider = Divider(sites, choice, FreeValues(sites, costs, wanted), costs, self.mover, store)
         divider.run()
         self._cut_states(choice, store)
-        return lines_of(self.mover, choice, divider.reports, sites.nbytes_of_weights(costs.nbytes))
+        return axis_report(self.mover, choice, divider.reports, sites.nbytes_of_weights(costs.nbytes))
 
     def _choice(self, sites: Sites, costs: Costs, arguments: dict[Any, Placement], results: list[list[Placement]],
                 weights: dict[str, Placement]) -> tuple[Wanted, Choice]:
         """The cheapest where ranks hold their shares of the weights: a byte costs more until they do."""
         share = self._share(sites, costs)
         price = 0.0 if self.batched else 1 / costs.link
-        updated = xt.updated_arguments(self.main)
-        updates = {n: self.block.arguments[i] for n, i in enumerate(updated) if i is not None}
+        updates = {n: self.block.arguments[i] for n, i in self.caches.items()}
         search = Search(sites, costs)
         for _ in range(TRIES):
             wanted = Wanted(arguments, results, weights, price, updates)
@@ -159,11 +199,14 @@ class _Axis:
     def _given(self, n: int, v: Any, batch: Any) -> Placement:
         t = TensorType.of(v)
         wish = self._wish(name_of_value(self.main, "arg_attrs", n), t, "input")
+        later = next((o for o, i in self.caches.items() if i == n), None)
+        if wish is None and later is not None:
+            wish = self._wish(name_of_value(self.main, "res_attrs", later), t, "input")
         if wish is not None:
             return wish
         if batch is not None and t.rank and t.shape[0] - batch == 0:
             return split(0)
-        return ANY if n in xt.initial_weights(self.main) else WHOLE
+        return ANY if later is not None or n in xt.initial_weights(self.main) else WHOLE
 
     def _cut_states(self, choice: Choice, store: WeightStore) -> None:
         """What the model holds begins as the rank's part of it."""
@@ -179,9 +222,9 @@ class _Axis:
             self.main.attributes["arg_attrs"] = ir.ArrayAttr.get(entries)
 
     def _returned(self, n: int, v: Any, batch: Any) -> list[Placement]:
-        """An output that updates an input lies as this does."""
+        """An output that takes an input's place lies as this does."""
         t = TensorType.of(v)
-        updated = xt.updated_arguments(self.main)[n]
+        updated = self.caches.get(n)
         if updated is not None:
             given = self._given(updated, self.block.arguments[updated], batch)
             return [WHOLE if given == ANY else given]
@@ -192,6 +235,6 @@ class _Axis:
 
     def _weights(self, sites: Sites) -> dict[str, Placement]:
         names = {s.view.a.name: s.view.results[0] for s in sites.all if s.view.name == "weight"}
-        part = rf"(\.({'|'.join(self.axes)})(\.\d+)?)*$"       # what parts are called behind the name of the whole one
+        part = rf"(\.({'|'.join(self.mesh.names)})(\.\d+)?)*$"     # behind the name of the whole one
         wishes = {name: self._wish(re.sub(part, "", name), t, "weight") for name, t in names.items()}
         return {name: p for name, p in wishes.items() if p is not None}

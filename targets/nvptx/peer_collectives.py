@@ -1,4 +1,4 @@
-"""Sums and gathers over GPUs that map each other's memory, each one kernel of LLVM dialect.
+"""Sums, gathers and exchanges over GPUs that map each other's memory, each one kernel of LLVM dialect.
 
 Each block pushes its part of the source into the windows of the others, says so by a flag there, waits for theirs, and
 adds what came to its own, in the order of the ranks, so that all have the same bits, or puts all of it in their order.
@@ -13,12 +13,14 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import ir
+from xcc.passes.gpu.early_launch import TEXT
 from xcc.runtime.arena import walk
-from xcc.runtime.peer_collectives import BLOCKS, FLAGS, THREADS, kernel_name
+from xcc.runtime.peer_collectives import BLOCKS, EARLY, FLAGS, THREADS, kernel_name
+from xcc.runtime.peer_places import SWAP
 from xcc.runtime.program import Collective, Program
 from xcc.targets.base import Chip, KernelBinary
 
-__all__ = ["collective_kernels", "gather_text", "sum_text"]
+__all__ = ["collective_kernels", "exchange_text", "gather_text", "meeting_text", "sum_text"]
 
 _LANES = {"f32": 4, "f16": 8, "bf16": 8}
 _POLLS = 1023       # reads of a flag between looks at whether the run was given up
@@ -33,6 +35,8 @@ def collective_kernels(program: Program, chip: Chip, options: Any) -> tuple[Kern
     texts = [sum_text(dtype) for dtype in _LANES if ("all_reduce", "add", dtype) in found]
     if any(kind == "all_gather" for kind, *_ in found):
         texts.append(gather_text())
+    if any(isinstance(s, Collective) and s.kind == "permute" and s.pairs == SWAP for s in walk(program.body)):
+        texts += [exchange_text(), meeting_text(chip.early_launch)]
     with ir.Context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = True
         return tuple(emit_kernel(ir.Module.parse(text), chip, options) for text in texts)
@@ -53,10 +57,58 @@ def gather_text() -> str:
     return _text(kernel_name("all_gather", "", ""), _GATHER.format(take=_TAKE))
 
 
-def _text(name: str, use: str) -> str:
-    return _MEETING.format(name=name, use=use, blocks=BLOCKS, threads=THREADS, flags=FLAGS, polls=_POLLS)
+def exchange_text() -> str:
+    """The same arguments, of which it has no use for the target: the source goes to the others' windows, `slot` bytes
+    behind their beginning."""
+    return _text(kernel_name("permute", "", ""), "    llvm.br ^done\n", "llvm.add %slot, %c0 : i64")
 
 
+def meeting_text(early: bool) -> str:
+    """``kernel(told, awaited, epochs, given_up)``: says in the other rank's flag `told` that this one has come, with
+    all that kernels before it wrote, and waits until its own flag says so of the other. early: it may be launched
+    before the kernel ahead of it has ended."""
+    name = kernel_name("meeting", "", "") + (EARLY if early else "")
+    return _MEET.format(name=name, polls=_POLLS, wait=_DEPENDS if early else "", mark=" xcc.early," if early else "")
+
+
+def _text(name: str, use: str, sent: str = "llvm.add %sent0, %flags : i64") -> str:
+    return _MEETING.format(name=name, use=use, sent=sent, blocks=BLOCKS, threads=THREADS, flags=FLAGS, polls=_POLLS)
+
+
+_DEPENDS = f"""    llvm.inline_asm has_side_effects "{TEXT}", "~{{memory}}" : () -> ()
+"""
+_MEET = """
+gpu.module @peers {{
+  llvm.func @{name}(%told: !llvm.ptr<1>, %awaited: !llvm.ptr<1>, %epochs: !llvm.ptr<1>, %given_up: !llvm.ptr<1>)
+      attributes {{nvvm.kernel, nvvm.maxntid = array<i32: 1, 1, 1>,{mark} xcc.grid = "1",
+                  xcc.shared_bytes = 0 : i64}} {{
+    %one = llvm.mlir.constant(1 : i32) : i32
+    %zero = llvm.mlir.constant(0 : i32) : i32
+    %polls = llvm.mlir.constant({polls} : i32) : i32
+{wait}    %last = llvm.load %epochs : !llvm.ptr<1> -> i32
+    %epoch = llvm.add %last, %one : i32
+    llvm.store %epoch, %told atomic release {{alignment = 4 : i64}} : i32, !llvm.ptr<1>
+    llvm.store %epoch, %epochs : i32, !llvm.ptr<1>
+    llvm.br ^wait(%zero : i32)
+  ^wait(%n: i32):
+    %seen = llvm.load %awaited atomic acquire {{alignment = 4 : i64}} : !llvm.ptr<1> -> i32
+    %ahead = llvm.sub %seen, %epoch : i32
+    %there_now = llvm.icmp "sge" %ahead, %zero : i32
+    llvm.cond_br %there_now, ^end, ^poll
+  ^poll:
+    %n1 = llvm.add %n, %one : i32
+    %phase = llvm.and %n1, %polls : i32
+    %looks = llvm.icmp "eq" %phase, %zero : i32
+    llvm.cond_br %looks, ^look, ^wait(%n1 : i32)
+  ^look:
+    %up = llvm.load volatile %given_up : !llvm.ptr<1> -> i32
+    %goes_on = llvm.icmp "eq" %up, %zero : i32
+    llvm.cond_br %goes_on, ^wait(%n1 : i32), ^end
+  ^end:
+    llvm.return
+  }}
+}}
+"""
 _MEETING = """
 gpu.module @peers {{
   llvm.func @{name}(%source: !llvm.ptr<1>, %target: !llvm.ptr<1>, %windows: !llvm.ptr<1>, %epochs: !llvm.ptr<1>,
@@ -92,7 +144,7 @@ gpu.module @peers {{
     %own = llvm.inttoptr %own64 : i64 to !llvm.ptr<1>
     %sender = llvm.add %before, %place : i64
     %sent0 = llvm.mul %sender, %slot : i64
-    %sent = llvm.add %sent0, %flags : i64
+    %sent = {sent}
     llvm.br ^send(%first : i64)
   ^send(%i: i64):
     %more = llvm.icmp "slt" %i, %count : i64

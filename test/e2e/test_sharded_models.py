@@ -82,6 +82,13 @@ def test_what_is_exchanged_is_printed(tmp_path: Path, capsys: Any) -> None:
     assert line.startswith("  all_reduce 1024 bytes, partial(add) -> whole: node '")
 
 
+def test_what_is_exchanged_is_printed_ahead_of_an_output(tmp_path: Path, capsys: Any) -> None:
+    model, out = str(perceptron(tmp_path / "m.onnx", 8)), tmp_path / "k.mlir"
+    options = ["--mesh=tp:2", "--print-sharding", "--target=nvptx", "--chip=sm_90a", "--emit=kernels"]
+    assert main([model, *options, "-o", str(out)]) == 0
+    assert capsys.readouterr().out.startswith("axis tp: 2 ranks") and '"xt.permute"' in out.read_text()
+
+
 @pytest.mark.parametrize("options, why", [
     ({"mesh": "tp"}, "write NAME:SIZE"), ({"shard": {"up": "tp:0"}}, "give a mesh"),
     ({"mesh": {"tp": 2}, "rank": 2}, "the mesh has 2 ranks"),

@@ -17,6 +17,7 @@ import numpy as np
 
 from xcc.compiler import NUMBERS, Compiled, Observer
 from xcc.diagnostics import CompilerBug, UserError
+from xcc.driver.mesh_choice import choose_mesh, wants_choice
 from xcc.driver.sources import load_source
 from xcc.driver.updates import mark_updates
 from xcc.driver.versions import compile_versions, stored_name
@@ -39,6 +40,8 @@ def compile_ranks(model: Any, options: CompileOptions, pipeline: Pipeline | None
                   observer: Observer | None = None, emit: bool = False) -> Compiled:
     """:func:`xcc.driver.versions.compile_versions`, for every rank of the mesh that the options name; where a stage or
     code is asked for, rank 0's."""
+    if wants_choice(options):
+        options = choose_mesh(model, options)[0]
     mesh = Mesh.parse(options.mesh)
     together = _mesh_of_program(model)
     if together.size > 1:

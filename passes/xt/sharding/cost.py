@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, prod
+from math import inf, log2, prod
 from typing import Any
 
 from xcc.dialects import xt
@@ -13,9 +13,12 @@ from xcc.dialects.xt.types import TensorType
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.sharding.factors import OpView
 from xcc.passes.xt.sharding.placement import WHOLE, Placement
+from xcc.runtime.mesh import Mesh
 
-__all__ = ["Costs", "Move", "best_move"]
+__all__ = ["Costs", "Move", "best_move", "costs_of"]
 
+REACHED = 0.6       # of a chip's peak by its products
+AFAR = 2            # times the latency of a collective that crosses machines
 MATRIX = 1e11       # operations a second where a chip does not say
 MEMORY = 2e10       # bytes a second, likewise
 UPDATED = {"dynamic_update_slice": "update", "scatter_elements": "updates", "scatter_nd": "updates"}
@@ -33,11 +36,13 @@ class Move:
 
 @dataclass(frozen=True)
 class Costs:
-    """What `ranks` chips with links between them take; `bounds` are those of symbols."""
+    """What `ranks` chips with links between them take, or a network, where they are `afar`; `bounds` are those of
+    symbols."""
 
     chip: Any
     ranks: int
     bounds: dict[str, tuple[int, int]]
+    afar: bool = False
 
     def count(self, t: TensorType) -> int:
         return nominal_count(t.shape, self.bounds)
@@ -60,7 +65,8 @@ class Costs:
     def _rate(self, dtype: str) -> float:
         rates = dict(getattr(self.chip, "flops", ()))
         rate = rates.get(dtype) or rates.get("f32") or MATRIX
-        return float(rate) * (1 if getattr(self.chip, "has_threads", False) else getattr(self.chip, "cores", 1))
+        cores = 1 if getattr(self.chip, "has_threads", False) else getattr(self.chip, "cores", 1)
+        return REACHED * float(rate) * cores
 
     def _multiplied(self, v: OpView) -> int:
         """How many pairs of numbers are multiplied."""
@@ -77,17 +83,18 @@ class Costs:
         return 0
 
     def collective(self, kind: str, nbytes: float) -> float:
-        """Of a value of `nbytes` in all: the bytes of ring algorithms, and one latency, as small ones go by trees."""
+        """Of a value of `nbytes` in all: the bytes of ring algorithms, and the latency of trees, as small ones go."""
         n = self.ranks
         share = {"all_reduce": 2 * (n - 1) / n, "all_gather": (n - 1) / n, "reduce_scatter": (n - 1) / n,
                  "all_to_all": (n - 1) / (n * n), "permute": 1.0, "collective_broadcast": 1.0}[kind]
-        latency = getattr(self.chip, "link_latency", 0) * 1e-9
+        latency = getattr(self.chip, "link_latency", 0) * 1e-9 * max(1.0, log2(n)) * (AFAR if self.afar else 1)
         return latency + share * nbytes / self.link
 
     @property
     def link(self) -> float:
         """Bytes a second between two ranks."""
-        return float(getattr(self.chip, "link_bandwidth", 0.0) or MEMORY)
+        network = float(getattr(self.chip, "network_bandwidth", 0.0)) if self.afar else 0.0
+        return network or float(getattr(self.chip, "link_bandwidth", 0.0) or MEMORY)
 
     def move(self, source: Placement, target: Placement, nbytes: int) -> Move:
         """From one placement to another; endless where there is no way."""
@@ -104,6 +111,14 @@ class Costs:
         if kind == "all_to_all" and source.dim == target.dim:       # other segments of the same dim
             return Move(source, "all_gather", self.collective("all_gather", nbytes))
         return Move(source, kind, self.collective(kind, nbytes))
+
+
+def costs_of(chip: Any, mesh: Mesh, axes: Sequence[str], bounds: dict[str, tuple[int, int]]) -> Costs:
+    """Those of a group over `axes`: along the last axes of a mesh neighbours are on one machine, up to as many ranks as
+    it has chips."""
+    outermost = min(mesh.names.index(axis) for axis in axes)
+    spread = prod(mesh.shape[outermost:])
+    return Costs(chip, mesh.group_size(axes), bounds, spread > getattr(chip, "machine_ranks", spread))
 
 
 def best_move(costs: Costs, have: Sequence[Placement], target: Placement, nbytes: int) -> Move:

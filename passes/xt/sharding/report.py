@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from xcc.passes.xt.sharding.choose import Choice
     from xcc.passes.xt.sharding.moves import Mover
 
-__all__ = ["Report", "exchanges", "head", "lines_of", "named"]
+__all__ = ["AxisReport", "Report", "axis_report", "exchanges", "head", "named"]
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,22 @@ def named(value: Any) -> str:
     return f"node '{found.group(1)[:1000]}'" if found else f"an {owner.operation.name}"
 
 
-def lines_of(mover: Mover, choice: Choice, reports: Sequence[Report], weights: int) -> list[str]:
+@dataclass(frozen=True)
+class AxisReport:
+    """`lines` for people; `weights`: bytes of them that a rank holds; `seconds` of a run, of a pipeline."""
+
+    lines: tuple[str, ...]
+    exchanged: tuple[Report, ...]
+    weights: int = 0
+    seconds: float = 0.0
+
+
+def axis_report(mover: Mover, choice: Choice, reports: Sequence[Report], weights: int) -> AxisReport:
     """A line for the axis, one for each weight that is split, and one for each collective."""
     held = f"{choice.weights} of {weights} bytes of weights a rank, {choice.seconds * 1e6:.0f} us predicted"
     parts = [f"  weight {name}, {p}" for name, p in sorted(choice.parts, key=str) if p.kind == "split"]
-    return [f"{head(mover, reports)}, {held}", *parts, *exchanges(reports)]
+    lines = (f"{head(mover, reports)}, {held}", *parts, *exchanges(reports))
+    return AxisReport(lines, tuple(reports), choice.weights)
 
 
 def head(mover: Mover, reports: Sequence[Report]) -> str:

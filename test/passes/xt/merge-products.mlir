@@ -55,6 +55,19 @@ func.func @gate(%x: tensor<512x4096xf16>) -> tensor<512x11008xf16> {
   return %4 : tensor<512x11008xf16>
 }
 
+// 2 + 2 waves of narrow tiles are 3.
+// CHECK-LABEL: @half_gate
+// CHECK: "xt.dot_general"{{.*}} -> tensor<512x11008xf16>
+func.func @half_gate(%x: tensor<512x4096xf16>) -> tensor<512x5504xf16> {
+  %wg = "xt.weight"() {name = "wg"} : () -> tensor<4096x5504xf16>
+  %wu = "xt.weight"() {name = "wu"} : () -> tensor<4096x5504xf16>
+  %0 = "xt.dot_general"(%x, %wg) {dtype = f16, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<512x4096xf16>, tensor<4096x5504xf16>) -> tensor<512x5504xf16>
+  %1 = "xt.sigmoid"(%0) : (tensor<512x5504xf16>) -> tensor<512x5504xf16>
+  %3 = "xt.dot_general"(%x, %wu) {dtype = f16, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<512x4096xf16>, tensor<4096x5504xf16>) -> tensor<512x5504xf16>
+  %4 = "xt.mul"(%1, %3) : (tensor<512x5504xf16>, tensor<512x5504xf16>) -> tensor<512x5504xf16>
+  return %4 : tensor<512x5504xf16>
+}
+
 // Enough rows for many waves: the products keep their epilogues.
 // CHECK-LABEL: @many_rows
 // CHECK-NOT: xtv.concatenate

@@ -11,19 +11,20 @@ import numpy as np
 import pytest
 from fake_nccl import FakeNccl
 from gpu_ranks import installed, ranks
-from host_driver import HostDriver, array
+from host_driver import HostDriver, N, add, array, f32
 
 from xcc.diagnostics import UserError
 from xcc.runtime import peer_collectives
 from xcc.runtime.mesh import Mesh
 from xcc.runtime.peer_collectives import BLOCKS, FLAGS, kernel_name
-from xcc.runtime.program import Buffer, Collective, Program
+from xcc.runtime.peer_places import SWAP
+from xcc.runtime.program import Buffer, Collective, Launch, Program
 
 KERNELS = {kernel_name("all_reduce", "add", "f32"): lambda pointers, symbols: kernel(pointers, symbols, sum_up),
-           kernel_name("all_gather", "", ""): lambda pointers, symbols: kernel(pointers, symbols, put)}
-
-
-TP = Mesh((("tp", 3),))
+           kernel_name("all_gather", "", ""): lambda pointers, symbols: kernel(pointers, symbols, put),
+           kernel_name("permute", "", ""): lambda pointers, symbols: kernel(pointers, symbols, None),
+           kernel_name("meeting", "", ""): lambda pointers, symbols: meet(pointers)}
+TP, PAIR = Mesh((("tp", 3),)), Mesh((("tp", 2),))
 
 
 def summing(n: int, dtype: str = "f32", combine: Any = "add") -> Program:
@@ -44,18 +45,29 @@ def kernel(pointers: Any, symbols: Any, use: Any) -> None:
     epoch = ctypes.c_uint32.from_address(epochs)
     now = epoch.value + 1
     half = now % 2 * size
+    there = FLAGS + (half + place) * slot if use else slot
     for r in range(size):
         if r != place:
-            ctypes.memmove(windows[r] + FLAGS + (half + place) * slot, source, 16 * count)
+            ctypes.memmove(windows[r] + there, source, 16 * count)
             flag(windows[r], place).value = now
     for r in range(size):
         while r != place and flag(windows[place], r).value < now:
             if ctypes.c_uint32.from_address(given_up).value:
                 raise threading.BrokenBarrierError
             time.sleep(0.001)
-    use(target, [array(source if r == place else windows[place] + FLAGS + (half + r) * slot, 4 * count)
-                 for r in range(size)])
+    if use:
+        use(target, [array(source if r == place else windows[place] + FLAGS + (half + r) * slot, 4 * count)
+                     for r in range(size)])
     epoch.value = now
+
+
+def meet(pointers: Any) -> None:
+    told, awaited, epoch, given_up = map(ctypes.c_uint32.from_address, pointers)
+    epoch.value = told.value = epoch.value + 1
+    while awaited.value < epoch.value:
+        if given_up.value:
+            raise threading.BrokenBarrierError
+        time.sleep(0.001)
 
 
 def sum_up(target: int, parts: list[Any]) -> None:
@@ -64,6 +76,44 @@ def sum_up(target: int, parts: list[Any]) -> None:
 
 def put(target: int, parts: list[Any]) -> None:
     array(target, parts[0].size * len(parts))[:] = np.concatenate(parts)
+
+
+def chain(links: int, read_late: bool = False) -> Program:
+    """Each link writes 2 h into two places, of which the other rank gets one, and adds what came: h = 2 h + 2 h'.
+    read_late: what came first is added once more behind all others."""
+    buffers = [f32("input", N, name="x"), f32("output", N, name="y"), f32("temp", N)]
+    body: list[Any] = [add(0, 2)]
+    for _ in range(links):
+        h, own, sent, came, summed = (len(buffers) - 1, *range(len(buffers), len(buffers) + 4))
+        buffers += [f32("temp", N)] * 4
+        body += [Launch("double", (h, own, sent), (N,), (1,), (1,)),
+                 Collective("permute", sent, came, ("tp",), pairs=SWAP),
+                 Launch("sum", (own, came, summed), (N,), (1,), (1,))]
+    last = len(buffers) - 1
+    body.append(Launch("sum", (last, 5 if read_late else last, 1), (N,), (1,), (1,)))
+    return Program(tuple(buffers), tuple(body), (0,), (1,), ("n",))
+
+
+def wanted(links: int, read_late: bool, xs: list[Any]) -> list[Any]:
+    """Of both ranks."""
+    h = [x + 1 for x in xs]
+    first = [2 * h[1], 2 * h[0]]
+    for _ in range(links):
+        h = [2 * h[0] + 2 * h[1]] * 2
+    return [h[r] + (first[r] if read_late else h[r]) for r in range(2)]
+
+
+def double(pointers: Any, symbols: Any) -> None:
+    x, own, sent = (array(p, symbols[0]) for p in pointers)
+    time.sleep(0.002 * (threading.get_ident() % 2))
+    own[:] = 2 * x
+    sent[:] = 2 * x
+
+
+def add_both(pointers: Any, symbols: Any) -> None:
+    a, b, y = (array(p, symbols[0]) for p in pointers)
+    time.sleep(0.002 * (threading.get_ident() // 2 % 2))
+    y[:] = a + b
 
 
 class Gpu(HostDriver):
@@ -132,6 +182,25 @@ def test_gathers(fake: FakeNccl) -> None:
         for k, y in enumerate(outputs):
             np.testing.assert_array_equal(y, np.concatenate([np.arange(8) + k + 10 * rank for rank in range(3)]))
     assert not by_library(fake)
+
+
+@pytest.mark.parametrize("read_late", [False, True])
+@pytest.mark.parametrize("links", [1, 2, 3, 6])
+def test_exchanges(fake: FakeNccl, links: int, read_late: bool) -> None:
+    """Of several sizes. The library does one that is a run's only one, or read behind all others."""
+    sizes = (4, 900, 4, 900, 5)
+
+    def work(r: Any) -> Any:
+        out = [r.run.run([np.arange(n, dtype=np.float32) + k + 10 * r.rank], {"n": n})[0] for k, n in enumerate(sizes)]
+        r.world.exchange("all to be done", "")
+        return out
+
+    got = ranks(fake, chain(links, read_late), PAIR, work, Gpu, KERNELS | {"double": double, "sum": add_both})
+    for k, n in enumerate(sizes):
+        xs = [np.arange(n, dtype=np.float32) + k + 10 * rank for rank in range(2)]
+        for rank in range(2):
+            np.testing.assert_array_equal(got[rank][k], wanted(links, read_late, xs)[rank])
+    assert bool([g for g in fake.groups.values() if g.sent]) == (links == 1 or read_late)
 
 
 @pytest.mark.parametrize(("program", "dtype"), [

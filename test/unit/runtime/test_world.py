@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from xcc.diagnostics import UserError
-from xcc.runtime.hub import candidates
+from xcc.runtime.handshake import ask
+from xcc.runtime.hub import Connection, Hub, candidates
 from xcc.runtime.launcher import Place, place
-from xcc.runtime.world import World
+from xcc.runtime.world import World, own_host
 
 
 @pytest.fixture
@@ -159,6 +160,39 @@ def test_what_is_told(port: int) -> None:
     worlds[0].tell("m", 5)
 
 
+def test_who_does_not_know_the_secret_is_sent_away(port: int) -> None:
+    """And who says nothing holds nobody up; a place is given once."""
+    facts = ["job", "127.0.0.1", port, 2]
+    hub = Hub(2, facts, "secret", candidates(port), "127.0.0.1")
+    hub.start()
+    at = hub._listener.getsockname()
+
+    def asked(secret: str, rank: int = 1, job: Any = facts) -> Connection:
+        made = Connection(socket.create_connection(at, timeout=10))
+        ask(made, secret, job, rank)
+        return made
+
+    silent = socket.create_connection(at)
+    for secret, rank, job in (("other", 1, facts), ("", 1, facts), ("secret", 1, ["job 2"]), ("secret", 2, facts)):
+        with pytest.raises((EOFError, OSError, ValueError)):
+            asked(secret, rank, job)
+    first = asked("secret")
+    with pytest.raises(EOFError):
+        asked("secret").receive()
+    for c in (first, silent):
+        c.close()
+
+
+def test_a_hub_that_does_not_know_the_secret(port: int) -> None:
+    Hub(2, ["job", "127.0.0.1", port, 2], "other", candidates(port), "127.0.0.1").start()
+    with pytest.raises(UserError, match="is of another job, or does not know its secret"):
+        World(Place(1, 2, 1, 2, "127.0.0.1", port, "job", "secret"), seconds=0.2)
+
+
+def test_which_address_is_listened_on() -> None:
+    assert own_host("127.0.0.1") == own_host("no such host.invalid") == own_host("192.0.2.1") == ""
+
+
 def test_nobody_listens(port: int) -> None:
     with pytest.raises(UserError, match="rank 1 of 2 cannot reach rank 0 at 127.0.0.1: .*; is it started"):
         World(Place(1, 2, 1, 2, "127.0.0.1", port), seconds=0.2)
@@ -171,7 +205,8 @@ def test_nobody_listens(port: int) -> None:
     ({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "3", "OMPI_COMM_WORLD_LOCAL_RANK": "2",
       "OMPI_COMM_WORLD_LOCAL_SIZE": "3"}, Place(2, 3, 2, 3)),
     ({"SLURM_PROCID": "3", "SLURM_NTASKS": "4", "SLURM_LOCALID": "1", "SLURM_NTASKS_PER_NODE": "2(x2)",
-      "MASTER_ADDR": "node0", "SLURM_JOB_ID": "9"}, Place(3, 4, 1, 2, "node0", 29500, "9"))])
+      "MASTER_ADDR": "node0", "SLURM_JOB_ID": "9", "XCC_JOB_SECRET": "s"},
+     Place(3, 4, 1, 2, "node0", 29500, "9", "s"))])
 def test_what_launchers_say(environment: dict[str, str], wanted: Place) -> None:
     assert place(environment) == wanted
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from xcc.options import CompileOptions
-from xcc.runtime.peer_collectives import BLOCKS, THREADS, does_collectives
+from xcc.runtime.peer_collectives import BLOCKS, EARLY, THREADS, does_collectives
 from xcc.runtime.program import Buffer, Collective, For, Program
 from xcc.targets.nvptx.target import TARGET
 
@@ -44,6 +44,24 @@ def test_the_order_of_writes_and_reads() -> None:
     order = ["bar.sync", "st.release.sys", "ld.acquire.sys", "bar.sync", "ld.volatile.global.v"]
     places = iter(found)
     assert found[0].startswith("fence.") and all(any(f.startswith(name) for f in places) for name in order), found
+
+
+@pytest.mark.parametrize("pairs", [((0, 1), (1, 0)), ((0, 1),)])
+def test_an_exchange_is_among_two(pairs: Any) -> None:
+    """What was sent is there before the flag says so, whoever sent it; nothing is read behind."""
+    buffers = (Buffer("temp", (8,), "f16"), Buffer("temp", (8,), "f16"))
+    program = Program(buffers, (Collective("permute", 0, 1, ("tp",), "", pairs),), (), ())
+    made = TARGET.collective_kernels(program, TARGET.chips()["sm_90a"], OPTIONS)
+    assert [k.name for k in made] == (["xcc_permute", "xcc_meeting_early"] if len(pairs) == 2 else [])
+    for kernel in made:
+        found = re.findall(r"fence\.\w+\.sys|bar\.sync|st\.release\.sys|ld\.acquire\.sys|ld\.volatile\.global\.v"
+                           r"|griddepcontrol\.wait", kernel.blob.decode())
+        assert does_collectives(kernel.name) and "ld.volatile.global.v" not in found
+        if kernel.name.endswith(EARLY):
+            assert kernel.launches[0].early
+            assert found[:2] == ["griddepcontrol.wait", "st.release.sys"] and set(found[2:]) == {"ld.acquire.sys"}
+        else:
+            assert found[0].startswith("fence.") and found.index("bar.sync") < found.index("st.release.sys")
 
 
 @pytest.mark.parametrize("dtype", ["f16", "i64", "i1"])

@@ -15,6 +15,7 @@ from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
 from xcc.dialects.xt.interpret_ranks import interpret_ranks
+from xcc.runtime.mesh import Mesh
 from xcc.symbolic import sym
 from xcc.weights import WeightStore
 
@@ -108,6 +109,32 @@ def test_stages_take_as_long() -> None:
         names = names_of(own)
         assert names.count("dot_general") == 6 and names.count("attention") == 1
         assert names.count("permute") == 3 and names.count("collective_broadcast") == 1
+
+
+@pytest.mark.parametrize(("mesh", "batch", "parts"), [("pp:2", 4, 4), ("pp:3", 8, 4), ("dp:2,pp:2", 6, 3),
+                                                       ("pp:2", 1, 1), ("pp:2", 7, 1)])
+def test_a_batch_goes_through_stages_in_parts(mesh: str, batch: int, parts: int) -> None:
+    """A stage sends on what it made of one part before it begins the next; the last one joins the results."""
+    w = Weights()
+    x = np.random.default_rng(1).standard_normal((batch, 64, 48)).astype(np.float32)
+    module = module_of(transformer(w, 2), F(x.shape, "f32"))
+    names = check_model(module, [x], mesh, w.store)
+    stages = dict(Mesh.parse(mesh).axes)["pp"]
+    each, more = divmod(names.count("permute"), parts)
+    assert each >= stages - 1 and more == 0 and names.count("collective_broadcast") == 1
+    if stages == 2:
+        assert [n for n in names if n in ("permute", "attention")] == ["attention", "permute"] * parts
+
+
+def test_parts_of_a_batch_that_know_of_each_other_stay_together() -> None:
+    w = Weights()
+
+    def build(x: Any) -> Any:
+        x = linear(w, xt.gelu(linear(w, x, 192)), 48)
+        return xt.sub(x, xt.reduce(x, kind="max", axes=(0,), keepdims=True))
+
+    x = np.random.default_rng(1).standard_normal((4, 64, 48)).astype(np.float32)
+    assert check_model(module_of(build, F(x.shape, "f32")), [x], "pp:2", w.store).count("permute") == 1
 
 
 def test_a_long_sequence_is_split_where_that_is_cheaper() -> None:
@@ -273,6 +300,47 @@ def with_state(module: Any) -> Any:
             {"xt.name": text("y")}, {"xt.name": text("k"), "xt.updates": text("keys")},
             {"xt.name": text("v"), "xt.updates": text("values")})])
     return module
+
+
+def growing(w: Weights) -> Any:
+    """The same over keys and values that are given, and given back with those of x."""
+    def build(x: Any, keys: Any, values: Any) -> Any:
+        parts = [xt.reshape(linear(w, x, 48, name), shape=(1, 12, 1, 4)) for name in ("q", "k", "v")]
+        keys, values = (xt.concatenate(held, new, axis=2) for held, new in ((keys, parts[1]), (values, parts[2])))
+        y = xt.attention(parts[0], keys, values)
+        return linear(w, xt.reshape(y, shape=(1, 1, 48)), 48, "o"), keys, values
+
+    return build
+
+
+@pytest.mark.parametrize("grows", (False, True))
+@pytest.mark.parametrize("whole", (False, True))
+def test_caches_that_are_given_are_split_as_they_are_used(grows: bool, whole: bool) -> None:
+    """Each rank is given the keys and values of its heads, and gives them back; of all where that is said."""
+    w, rng = Weights(), np.random.default_rng(7)
+    held = F((1, 12, sym("past") if grows else 8, 4), "f32")
+    given = [F((1, 1, 48), "f32"), *([] if grows else [F((), "i64")]), held, held]
+    module = module_of(growing(w) if grows else cached(w), *given)
+    names = [*(["x"] if grows else ["x", "at"]), "keys", "values"]
+    with module.context:
+        main, text = module.body.operations[0].operation, ir.StringAttr.get
+        results = [{"xt.name": text("y")}, *({"xt.name": text(f"new {n}")} | ({} if grows else {"xt.updates": text(n)})
+                                             for n in ("keys", "values"))]
+        main.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get({"xt.name": text(n)}) for n in names])
+        main.attributes["res_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(d) for d in results])
+    states = [rng.standard_normal((1, 12, 8, 4)).astype(np.float32) for _ in range(2)]
+    shard = ["new *=whole" if grows else "keys=whole", "values=whole"] if whole else []
+    modules, stores = sharded(module, "tp:3", w.store, shard, SLOW)
+    own = [[s if whole else np.split(s, 3, 1)[rank] for s in states] for rank in range(3)]
+    for step in range(2):
+        x = [rng.standard_normal((1, 1, 48)).astype(np.float32), *([] if grows else [np.int64(step)])]
+        want, *states = interpret(module, [*x, *states], w.store)
+        out = interpret_ranks(modules, [[*x, *o] for o in own], stores)
+        own = [r[1:] for r in out]
+        for rank, (y, *rest) in enumerate(out):
+            close(y, want)
+            for got, state in zip(rest, states, strict=True):
+                close(got, state if whole else np.split(state, 3, 1)[rank])
 
 
 @pytest.mark.parametrize("ranks", (2, 3, 4))

@@ -1,0 +1,123 @@
+"""A result that is sent to another rank is one more result of its kernel, which nothing else reads (stage ``kernels``).
+
+    %p = xtv.dispatch(%x, %w) {kernel = @k}        %p:2 = xtv.dispatch(%x, %w) {kernel = @k_sent}
+    %q = xt.permute(%p) ...                     -> %q = xt.permute(%p#1) ...
+    ... %p, %q                                     ... %p#0, %q
+
+    func.func private @k(...) { return %y }        func.func private @k_sent(...) { return %y, %y }
+
+Where ranks map each other's memory the runtime has the kernel write this result where the other rank reads it
+(xcc.runtime.peer_places), so that it is under way while the kernel still computes. Anywhere else it is an array like
+others, that a library sends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xcc._mlir import Module, Operation, Value, ir
+from xcc.dialects import xt
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.host.placement.places import main_of
+from xcc.passes.xt.exchange_pairs import SWAP
+from xcc.passes.xt.fusion.outline import PARTS
+from xcc.passes.xt.graph.rewrite import at, name_of, walk_ops
+
+__all__ = ["PushResults"]
+
+
+@register_pass
+@dataclass(frozen=True)
+class PushResults(Pass):
+    """Gives exchanged results of kernels a place of their own, on a chip that maps the memory of others."""
+
+    name: ClassVar[str] = "push-results"
+
+    def run(self, module: Module, ctx: PassContext) -> None:
+        if ctx.chip is None or not ctx.chip.maps_peers:
+            return
+        with module.context, ir.Location.unknown():
+            block = main_of(module).regions[0].blocks[0]
+            kernels = {ir.StringAttr(f.attributes["sym_name"]).value: f.operation for f in module.body
+                       if "xt.kernel" in f.operation.attributes}
+            for op in [o.operation for o in block.operations]:
+                if name_of(op) == "permute" and xt.attrs_of(op).pairs == SWAP:
+                    _push(op, kernels)
+            used = {_kernel_of(o) for o in walk_ops(module) if name_of(o) == "dispatch"}
+            for name in kernels.keys() - used:
+                kernels[name].erase()
+
+
+def _push(op: Operation, kernels: dict[str, Operation]) -> None:
+    """Has `op` send a result of its own."""
+    views, value = _behind_views(op.operands[0])
+    maker = value.owner
+    if isinstance(maker, ir.Block) or name_of(maker.operation) != "dispatch":
+        return
+    maker = maker.operation
+    alone = not views and len(list(value.uses)) == 1
+    if alone or not _is_tiled(kernels[_kernel_of(maker)]):
+        return
+    number = list(maker.results).index(value)
+    sent = _with_result(maker, number, kernels)
+    with at(op):
+        for view in reversed(views):
+            new = view.clone(ip=ir.InsertionPoint(op))
+            new.operands[0] = sent
+            sent = new.results[0]
+    op.operands[0] = sent
+    for view in views:
+        if not list(view.results[0].uses):
+            view.erase()
+
+
+def _behind_views(value: Value) -> tuple[list[Operation], Value]:
+    """The reshapes that `value` is seen through, the last one first, and of what."""
+    views = []
+    while not isinstance(value.owner, ir.Block) and name_of(value.owner.operation) == "reshape":
+        views.append(value.owner.operation)
+        value = value.owner.operation.operands[0]
+    return views, value
+
+
+def _is_tiled(function: Operation) -> bool:
+    """Whether a kernel stores tiles that it has computed, and does not read its results again."""
+    return all(getattr(xt.op_class(op.operation), "access", "") not in ("opaque", "control")
+               for op in function.regions[0].blocks[0].operations if xt.op_class(op.operation) is not None)
+
+
+def _with_result(maker: Operation, number: int, kernels: dict[str, Operation]) -> Value:
+    """The result `number` of the dispatch `maker` once more: it is made anew, of a kernel with one more result."""
+    name = f"{_kernel_of(maker)}_sent" + (str(number) if number else "")
+    if name not in kernels:
+        kernels[name] = _made(kernels[_kernel_of(maker)], number, name)
+    attributes = {n: maker.attributes[n] for n in maker.attributes} | {"kernel": ir.FlatSymbolRefAttr.get(name)}
+    types = [*(r.type for r in maker.results), maker.results[number].type]
+    with at(maker):
+        new = ir.Operation.create(maker.name, results=types, operands=list(maker.operands), attributes=attributes)
+    for old, result in zip(list(maker.results), list(new.results)[:-1], strict=True):
+        old.replace_all_uses_with(result)
+    maker.erase()
+    return new.results[len(types) - 1]
+
+
+def _made(kernel: Operation, number: int, name: str) -> Operation:
+    """A copy of the function `kernel` called `name` that returns result `number` twice."""
+    new = kernel.clone(ip=ir.InsertionPoint(kernel))
+    new.attributes["sym_name"] = ir.StringAttr.get(name)
+    end = list(new.regions[0].blocks[0].operations)[-1].operation
+    values = [*end.operands, end.operands[number]]
+    with at(end):
+        ir.Operation.create(end.name, operands=values)
+    end.erase()
+    kind = ir.FunctionType(ir.TypeAttr(new.attributes["function_type"]).value)
+    new.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kind.inputs, [v.type for v in values]))
+    if PARTS in new.attributes:
+        parts = list(ir.DenseI64ArrayAttr(new.attributes[PARTS]))
+        new.attributes[PARTS] = ir.DenseI64ArrayAttr.get([*parts, parts[number]])
+    return new
+
+
+def _kernel_of(dispatch: Operation) -> str:
+    return str(ir.FlatSymbolRefAttr(dispatch.attributes["kernel"]).value)
