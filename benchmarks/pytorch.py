@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from pytorch_pages import described, machine_name, page
 
@@ -189,8 +190,8 @@ def _calls(count: str, args: argparse.Namespace) -> dict[str, Any]:
             call, _ = _compiled(module, way, {}, args)
             call(x)
             ways[way] = lambda call=call: [call(x) for _ in range(200)]        # type: ignore[misc]
-        boxed, arguments = _BOXED[-1], [*module.parts, x]
-        boxed(list(arguments))
+        boxed = _BOXED[-1]
+        arguments = _arguments_of(boxed, lambda: call(x))
         ways["xcc, boxed call"] = lambda: [boxed(list(arguments)) for _ in range(200)]
         target = "cpu" if args.device == "cpu" else "nvptx"
         exported = xcc.torch.function(xcc.compile(torch.export.export(module, (x,)), target=target))
@@ -200,6 +201,20 @@ def _calls(count: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 _BOXED: list[Any] = []
+
+
+def _arguments_of(boxed: Any, call: Callable[[], Any]) -> list[Any]:
+    """What `boxed` is given in a `call`."""
+    given: list[Any] = []
+    own = type(boxed).__call__
+
+    def recorded(this: Any, arguments: list[Any]) -> Any:
+        given[:] = arguments
+        return own(this, arguments)
+
+    with mock.patch.object(type(boxed), "__call__", recorded):
+        call()
+    return given
 
 
 def _compiled(module: Any, way: str, options: dict[str, Any], args: argparse.Namespace) -> tuple[Any, list[float]]:

@@ -10,6 +10,7 @@ import dataclasses
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 from xcc.diagnostics import UserError
@@ -87,6 +88,7 @@ def register_pass(cls: type[Pass]) -> type[Pass]:
     if cls.name in _PASSES and _PASSES[cls.name].__qualname__ != cls.__qualname__:
         raise ValueError(f"pass '{cls.name}' is registered twice")
     _PASSES[cls.name] = cls
+    parse_pass.cache_clear()
     return cls
 
 
@@ -115,6 +117,7 @@ def get_pass(name: str) -> type[Pass]:
     return _PASSES[name]
 
 
+@cache
 def parse_pass(text: str) -> Pass:
     """Reads ``name`` or ``name{key=value ...}``."""
     name, brace, rest = text.strip().partition("{")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -68,10 +68,21 @@ def _threads(facts: Mapping[str, Any], asked: int, share: int) -> int:
     return min(count or max(1, physical_cores() // share), _MOST_THREADS)
 
 
+class NativeCall(NamedTuple):
+    """What is to be done in a run that differs from the last one in addresses alone, when these are in `pointers`, by
+    buffer: ``main(pointers, values)`` returns 0, or a status to `refuse`."""
+
+    pointers: Any
+    values: Any
+    main: Callable[[Any, Any], int]
+    refuse: Callable[[int], None]
+
+
 class CpuExecutor:
     """Calls the host program. `threads` counts the calling thread; not for calls from several threads at once.
 
-    `version` is the chip that the code is for, `stack` how many bytes of buffers a kernel has there.
+    `version` is the chip that the code is for, `stack` how many bytes of buffers a kernel has there. `outside` are the
+    buffers that lie where callers say: inputs and own outputs.
     """
 
     def __init__(self, program: Program, blob: bytes, weights: Any, threads: int, version: str = "",
@@ -95,11 +106,7 @@ class CpuExecutor:
         self._dtypes = {i: _dtype(program.buffers[i].dtype) for i in program.outputs}
         self._output_memory = [OutputMemory() if program.buffers[i].kind == "output" else None for i in program.outputs]
         self._own = [program.outputs[n] for n in self.own_outputs]
-        first = program.inputs[0] if program.inputs else 0
-        row = slice(first, first + len(program.inputs))     # where the inputs' pointers are one after the other
-        self._inputs = row if list(program.inputs) == [*range(row.start, row.stop)] else None
-        self._outputs = slice(self._own[0], self._own[-1] + 1) \
-            if self._own and self._own == [*range(self._own[0], self._own[-1] + 1)] else None
+        self.outside = [*program.inputs, *self._own]
         self._updated = {output: program.inputs.index(source) for output, source in program.updates}
         self._plain = not self._limits and all(         # outputs are what the kernels write
             m is not None or i in self._updated for i, m in zip(program.outputs, self._output_memory, strict=True))
@@ -228,23 +235,21 @@ class CpuExecutor:
         if memory.ready_for is not symbols:
             plan = memory.plan(symbols)
             memory.place(plan)
-        if self._inputs is not None:
-            pointers[self._inputs] = inputs
-        else:
-            for i, address in zip(self.program.inputs, inputs, strict=True):
-                pointers[i] = address
-        if self._outputs is not None:
-            pointers[self._outputs] = outputs
-        else:
-            for i, address in zip(self._own, outputs, strict=True):
-                pointers[i] = address
+        for i, address in zip(self.outside, [*inputs, *outputs], strict=True):
+            pointers[i] = address
         if plan is not None and plan.void:
             empty = memory.address + plan.void
-            for i in (*self.program.inputs, *self._own):
+            for i in self.outside:
                 pointers[i] = pointers[i] or empty
             self._place_empty(empty, [*self._arrays.items()])
         if status := self._main(pointers, self._symbols):
             self._refuse(status)
+
+    def repeat(self, symbols: Mapping[str, int]) -> NativeCall | None:
+        """What the last :meth:`run_at`, with these symbols, has come to; None where something has no element."""
+        if self.memory.ready_for is not symbols:
+            return None
+        return NativeCall(self._pointers, self._symbols, self._main, self._refuse)
 
     def output(self, n: int) -> Any:
         """After :meth:`run_at`: a copy of output `n`, cut to its size."""

@@ -63,13 +63,15 @@ class _LaunchEdit:
 
     def __init__(self, function: Any, sizes: Sequence[int], params: Any, values: Any) -> None:
         self._values, self._params = values, params
+        self._edit = cuda_api.library().cuGraphExecKernelNodeSetParams_v2
         self._wanted = _KernelNode(function, *sizes, ctypes.addressof(params))
 
     def set(self, place: int, address: int) -> None:
         self._values[place] = address
 
     def apply(self, graph: CapturedGraph, node: Any) -> None:
-        call("cuGraphExecKernelNodeSetParams_v2", graph.ready, node, ctypes.byref(self._wanted))
+        if status := self._edit(graph.ready, node, ctypes.byref(self._wanted)):
+            raise error("cuGraphExecKernelNodeSetParams_v2", status)
 
 
 class _PreparedLaunch:
@@ -122,6 +124,7 @@ class CudaDriver(StreamDriver):
         self._alone = gpu_count() == 1
         lib = cuda_api.library()         # each run calls these
         self._make_current = lib.cuCtxSetCurrent
+        self._launch_graph = lib.cuGraphLaunch
         self._enter = lib.cuCtxSetCurrent if self._alone else lib.cuCtxPushCurrent_v2
         self.activate()
         call("cuStreamCreate", ctypes.byref(self._own_stream), 0)
@@ -197,7 +200,11 @@ class CudaDriver(StreamDriver):
             return super().prepared_launch(function, grid, block, shared_bytes, pointers, symbols, early)
         return _PreparedLaunch(self, function, sizes(grid, block, shared_bytes), *parameters(pointers, symbols), early)
 
-    # -- nodes of graphs ----------------------------------------------------------------------------------------
+    # -- graphs -------------------------------------------------------------------------------------------------
+
+    def replay(self, graph: CapturedGraph) -> None:
+        if status := self._launch_graph(graph.ready, graph.stream):
+            raise error("cuGraphLaunch", status)
 
     def captured_node(self) -> Any:
         """The node of what was enqueued last, while the stream is captured."""

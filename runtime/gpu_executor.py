@@ -11,10 +11,10 @@ goes with the executor, but outputs on the device own their memory.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,17 @@ from xcc.runtime.stream_order import StreamOrder
 __all__ = ["GpuExecutor"]
 
 ALIGNMENT = 16             # bytes: the widest access of kernels; what lies less well is copied first
+
+
+class GpuReplay(NamedTuple):
+    """What is to be done in a run that differs from the last one in addresses alone: between `enter()` and `leave()`,
+    ``move(shape, n, address)`` for each entry of `shape.place` that is another now, then `shape.whole.replay()`, unless
+    that is None by then."""
+
+    shape: PlacedShape
+    move: Callable[[PlacedShape, int, int], None]
+    enter: Callable[[], None]
+    leave: Callable[[], None]
 
 
 class GpuExecutor:
@@ -72,8 +83,6 @@ class GpuExecutor:
         self._limits = self._places.planner.limits      # of sizes that the run tells
         self._captured: list[Any] = []      # host memory that graphs of callers read
         self._last: tuple[PlacedShape, dict[str, int], int | None] | None = None
-        self._again_of: Mapping[str, int] | None = None     # symbols of the last run, and its shape by stream
-        self._again: dict[int, PlacedShape] = {}
         for i, b in enumerate(program.buffers):
             if b.kind == "weight":
                 array = np.ascontiguousarray(weights[b.name])
@@ -160,37 +169,30 @@ class GpuExecutor:
 
         inputs, outputs: addresses of contiguous memory, aligned to ALIGNMENT, of the inputs in the program's order and
         of :attr:`own_outputs`; 0 for what has no element. arena: of :meth:`arena_bytes` that no other stream uses.
-        captured: the caller captures the stream. The same dict of symbols has the same values in the next run.
+        captured: the caller captures the stream.
         """
         driver = self.driver
         driver.enter()
         driver.use(stream)
         try:
-            shape = self._again.get(stream) if symbols is self._again_of else None
-            if shape is None or shape.whole is None or captured:
-                shape = self._places.new(symbols) if captured else self._found(symbols, stream)
-            place = [*inputs, *outputs, arena]
-            if place != shape.place:
-                self._places.put(shape, place)
-            if shape.whole is None or self.poisoned or self._order is not None:
-                with self._in_order(stream, captured):
-                    self._run_slowly(shape, stream, captured)
-            else:
-                shape.whole.replay()
-                self._last = shape, shape.env, stream
+            shape = self._places.new(symbols) if captured else self._places.shape(symbols, stream)
+            self._places.put(shape, [*inputs, *outputs, arena])
+            with self._in_order(stream, captured):
+                self._run_in_place(shape, stream, captured)
         finally:
             driver.use(None)
             driver.leave()
 
-    def _found(self, symbols: Mapping[str, int], stream: int) -> PlacedShape:
-        """The shape of these symbols on the stream, which the next run with the same dict finds at once."""
-        if symbols is not self._again_of:
-            self._again_of, self._again = symbols, {}
-        shape = self._again[stream] = self._places.shape(symbols, stream)
-        return shape
+    def repeat(self, stream: int, symbols: Mapping[str, int]) -> GpuReplay | None:
+        """What the last :meth:`run_on` on the stream, with these symbols, has come to; None where that is more than to
+        replay a graph."""
+        shape = self._places.shape(symbols, stream)
+        if shape.whole is None or shape.plan.void or self.poisoned or self._order is not None:
+            return None
+        return GpuReplay(shape, self._places.move, self.driver.enter, self.driver.leave)
 
-    def _run_slowly(self, shape: PlacedShape, stream: int, captured: bool) -> None:
-        """A run that does not replay one graph that there is."""
+    def _run_in_place(self, shape: PlacedShape, stream: int, captured: bool) -> None:
+        """A run whose inputs, outputs and arena have their places."""
         shape.in_capture = captured
         shape.keeps_graphs &= not captured and self.driver.edits_graphs
         if self.poisoned:

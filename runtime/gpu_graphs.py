@@ -31,6 +31,7 @@ class MovableGraph:
 
     def __init__(self, driver: Any, graph: Any, uses: Uses, fixed: Set[Base]) -> None:
         self._driver, self._graph, self._uses, self._fixed = driver, graph, uses, fixed
+        self._edited: dict[_Node, None] = {}        # since it was replayed
 
     def follows(self, moved: Iterable[Base]) -> bool:
         """Whether it can be replayed when these have moved."""
@@ -38,18 +39,17 @@ class MovableGraph:
 
     def replay(self) -> None:
         """Enqueues it."""
+        if self._edited:
+            for node in self._edited:
+                node.edit.apply(self._graph, node.handle)
+            self._edited.clear()
         self._driver.replay(self._graph)
 
-    def move(self, bases: Mapping[int, int], moved: Iterable[int]) -> None:
-        """Has what is replayed from now on find the `moved` ones of the `bases` where these are now."""
-        edited: dict[_Node, None] = {}
-        for base in moved:
-            at = bases[base]
-            for node, place, offset in self._uses.get(base, ()):
-                node.edit.set(place, at + offset)
-                edited[node] = None
-        for node in edited:
-            node.edit.apply(self._graph, node.handle)
+    def move(self, base: int, address: int) -> None:
+        """Has what is replayed from now on find `base` there."""
+        for node, place, offset in self._uses.get(base, ()):
+            node.edit.set(place, address + offset)
+            self._edited[node] = None
 
     def free(self) -> None:
         """It is not running."""
@@ -86,12 +86,10 @@ class PreparedLaunches:
         for launch in self._launches:
             launch.enqueue()
 
-    def move(self, bases: Mapping[int, int], moved: Iterable[int]) -> None:
+    def move(self, base: int, address: int) -> None:
         """As a graph's."""
-        for base in moved:
-            at = bases[base]
-            for values, place, offset in self._uses.get(base, ()):
-                values[place] = at + offset
+        for values, place, offset in self._uses.get(base, ()):
+            values[place] = address + offset
 
     def free(self) -> None:
         """Holds nothing of the GPU's."""

@@ -102,17 +102,23 @@ class GpuPlaces:
         if not all(g.follows(self._bases[n] for n in moved) for g in shape.graphs.values()):
             self._driver.synchronize_all()
             shape.free()
-        bases, addresses, aliases, changed = shape.bases, shape.addresses, shape.aliases, []
         for n in moved:
-            base = self._bases[n]
-            bases[base] = addresses[base] = place[n] or void
-            if base == _ARENA:
-                self._follow_arena(shape, void)
-            if base in aliases:
-                self._follow(shape, base)
-            changed.append(base)
+            self._move(shape, n, place[n] or void, void)
+
+    def move(self, shape: PlacedShape, n: int, address: int) -> None:
+        """Has runs of `shape` find the `n`-th of inputs, outputs and arena (-1), which is not empty, there."""
+        shape.place[n] = address
+        self._move(shape, n, address, 0)
+
+    def _move(self, shape: PlacedShape, n: int, address: int, void: int) -> None:
+        base = self._bases[n]
+        shape.bases[base] = shape.addresses[base] = address
+        if base == _ARENA:
+            self._follow_arena(shape, void)
+        if base in shape.aliases:
+            self._follow(shape, base)
         for graph in shape.graphs.values():
-            graph.move(bases, changed)
+            graph.move(base, address)
 
     def _follow_arena(self, shape: PlacedShape, void: int) -> None:
         for i, offset in shape.plan.offsets.items():

@@ -46,10 +46,11 @@ class PreparedLaunch:
 
 @dataclass(frozen=True)
 class CapturedGraph:
-    """A graph, whose nodes `StreamDriver` calls take, and what runs it."""
+    """A graph, whose nodes `StreamDriver` calls take, what runs it, and the stream that it runs on."""
 
     graph: Any
     ready: Any
+    stream: Any
 
 
 class StreamDriver:
@@ -171,7 +172,7 @@ class StreamDriver:
         self._do("StreamBeginCapture", self._stream, ctypes.c_int(_CAPTURE_RELAXED))
 
     def end_capture(self) -> CapturedGraph:
-        """Everything enqueued since `begin_capture`, as a graph to `replay` on the stream that was used before."""
+        """Everything enqueued since `begin_capture`, as a graph for the stream that was used before."""
         graph, ready = Handle(), Handle()
         self._stream = self._replaced
         self._do("StreamEndCapture", self._own_stream, ctypes.byref(graph))
@@ -180,10 +181,10 @@ class StreamDriver:
         except BaseException:
             self._do("GraphDestroy", graph)
             raise
-        return CapturedGraph(graph, ready)
+        return CapturedGraph(graph, ready, self._stream)
 
     def replay(self, graph: CapturedGraph) -> None:
-        self._do("GraphLaunch", graph.ready, self._stream)
+        self._do("GraphLaunch", graph.ready, graph.stream)
 
     def free_graph(self, graph: CapturedGraph) -> None:
         self._do("GraphExecDestroy", graph.ready)

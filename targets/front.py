@@ -84,6 +84,7 @@ def tile_pipeline(whole: Pipeline) -> Pipeline:
     return Pipeline((
         Stage("tile", (
             get_pass("configure-tile")(),
+            get_pass("deepen-products")(),
             get_pass("lower-tile")(),
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from functools import reduce
+from functools import cache, reduce
 from math import gcd
 from typing import Union
 
@@ -29,7 +29,10 @@ class Expr:
     __slots__ = ("_hash", "_text", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
-        self.terms = tuple(sorted(((m, c) for m, c in terms.items() if c), key=lambda t: (-len(t[0]), str(t[0]))))
+        live = [(m, c) for m, c in terms.items() if c]
+        if len(live) > 1:
+            live.sort(key=lambda t: (-len(t[0]), str(t[0])))
+        self.terms = tuple(live)
         self._hash = hash(self.terms)
         self._text = ""
 
@@ -40,6 +43,8 @@ class Expr:
         return isinstance(other, Expr) and self.terms == other.terms
 
     def __add__(self, other: Dim) -> Dim:
+        if isinstance(other, int) and other == 0:
+            return self
         terms = dict(self.terms)
         for m, c in _terms(other):
             terms[m] = terms.get(m, 0) + c
@@ -57,6 +62,8 @@ class Expr:
         return (self * -1) + other
 
     def __mul__(self, other: Dim) -> Dim:
+        if isinstance(other, int):
+            return self if other == 1 else _collapse({m: c * other for m, c in self.terms})
         terms: dict[Monomial, int] = {}
         for m1, c1 in self.terms:
             for m2, c2 in _terms(other):
@@ -90,6 +97,7 @@ class Expr:
 Dim = Union[int, Expr]
 
 
+@cache
 def sym(name: str) -> Expr:
     """The symbol `name`, any text that is not empty; one that is not plain is in quotes in the text of expressions."""
     if not name:

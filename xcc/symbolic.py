@@ -9,7 +9,7 @@ It depends on nothing but the reader and writer of that text: the compiler and t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from xcc.dim_expr import (
     FUNCTIONS,
@@ -70,12 +70,15 @@ def substitute(d: Dim, env: Mapping[str, Dim]) -> Dim:
     """`d` with each symbol of `env` replaced; symbols not in `env` stay."""
     if not isinstance(d, Expr):
         return d
+    name = bare_symbol(d)
+    if name is not None:
+        return env.get(name, d)
     total: Dim = 0
     for m, c in d.terms:
         value: Dim = c
         for atom in m:
             if len(atom) == 1:
-                value = value * env.get(atom[0], _symbol_atom(atom[0]))
+                value = value * env.get(atom[0], sym(atom[0]))
             else:
                 value = value * FUNCTIONS[atom[0]](substitute(atom[1], env), substitute(atom[2], env))
         total = total + value
@@ -99,11 +102,6 @@ def replace(d: Dim, env: Mapping[Expr, Dim]) -> Dim:
                 value = value * env.get(own, own)
         total = total + value
     return total
-
-
-@cache
-def _symbol_atom(name: str) -> Expr:
-    return Expr({((name,),): 1})
 
 
 def simplify(d: Dim) -> Dim:

@@ -7,6 +7,7 @@ Dialect files must not use ``from __future__ import annotations``: ``ext`` reads
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from xcc import symbolic
@@ -14,6 +15,8 @@ from xcc._mlir import Attribute, ext, ir
 from xcc.symbolic import Dim
 
 DYNAMIC = -9223372036854775808
+KNOWN_TYPES = 4096
+"""Types whose meaning is kept: a model's ops have few, and passes ask for them again and again."""
 
 
 class Xt(ext.Dialect, name="xt"):  # type: ignore[call-arg, misc]
@@ -33,8 +36,12 @@ def tensor_type(shape: Sequence[Dim], element_type: Any) -> Any:
 
 def shape_of(value_or_type: Any) -> tuple[Dim, ...]:
     """The dims of a tensor value or type, each an int or an Expr."""
-    t = value_or_type if isinstance(value_or_type, ir.Type) else value_or_type.type
-    t = ir.RankedTensorType(t)
+    return _shape(value_or_type if isinstance(value_or_type, ir.Type) else value_or_type.type)
+
+
+@lru_cache(KNOWN_TYPES)
+def _shape(kind: Any) -> tuple[Dim, ...]:
+    t = ir.RankedTensorType(kind)
     if t.encoding is None:
         return tuple(t.shape)
     return dims_from_attr(t.encoding)

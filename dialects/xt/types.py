@@ -6,13 +6,14 @@ Inference works on :class:`TensorType`, so that it needs no MLIR context. Elemen
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from xcc._mlir import ir
-from xcc.dialects.xt.base import element_type_of, shape_of, tensor_type
+from xcc.dialects.xt.base import KNOWN_TYPES, element_type_of, shape_of, tensor_type
 from xcc.symbolic import Dim, is_static
 
 __all__ = ["NUMPY_DTYPES", "TensorType", "dtype_name", "is_float", "is_integer", "is_signed", "numpy_dtype", "width"]
@@ -92,7 +93,12 @@ class TensorType:
     @staticmethod
     def of(value_or_type: Any) -> "TensorType":
         """The type of an MLIR value or of an MLIR ranked tensor type."""
-        return TensorType(shape_of(value_or_type), str(element_type_of(value_or_type)))
+        return _known(value_or_type if isinstance(value_or_type, ir.Type) else value_or_type.type)
 
     def __str__(self) -> str:
         return f"{self.dtype}[{', '.join(str(d) for d in self.shape)}]"
+
+
+@lru_cache(KNOWN_TYPES)
+def _known(kind: Any) -> TensorType:
+    return TensorType(shape_of(kind), str(element_type_of(kind)))

@@ -65,16 +65,15 @@ def _attend(cx: Context, q: Any, k: Any, v: Any, mask: Any, past: Any) -> Any:
 def _operands(cx: Context, heads: int) -> list[Any]:
     """q, k and v of [batch, heads, seq, dim], out of one packed operand, of two or of three."""
     if cx.rank(0) == 5:
-        return _apart(cx[0])
+        return _apart(cx[0], 3)
     q = split_heads(cx[0], heads)
     if cx.rank(1) == 5:
-        return [q, *_apart(cx[1])]
+        return [q, *_apart(cx[1], 2)]
     return [q, *(cx[i] if cx.rank(i) == 4 else split_heads(cx[i], heads) for i in (1, 2))]
 
 
-def _apart(x: Any) -> list[Any]:
-    """[batch, seq, heads, n, dim] -> n of [batch, heads, seq, dim]."""
-    count = int(xt.shape_of(x)[3])
+def _apart(x: Any, count: int) -> list[Any]:
+    """[batch, seq, heads, count, dim] -> `count` of [batch, heads, seq, dim]."""
     parts = split_axis(x, 3, (1,) * count)
     return [xt.transpose(squeeze(p, [3]), perm=(0, 2, 1, 3)) for p in parts]
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from operator import itemgetter
+from collections.abc import Sequence
 from typing import Any
 
 from xcc import symbolic
 from xcc.frontends.torch.graph import Input, Output, Ref, Size, SizeSpec, TensorSpec, TorchGraph
-from xcc.frontends.torch.tensor_call import REMEMBERED, Sizes, tensor_call
+from xcc.frontends.torch.repeat_code import Repeat
+from xcc.frontends.torch.tensor_call import REMEMBERED, Sizes, picked, tensor_call
 from xcc.runtime.signature import check_equal
 from xcc.symbolic import Dim
 
-__all__ = ["BoxedCall", "picked", "results_of"]
+__all__ = ["BoxedCall", "results_of"]
 
 class BoxedCall:
     """What AOTAutograd calls with a list of tensors and ints, which it empties; returns a list."""
@@ -30,11 +30,15 @@ class BoxedCall:
         self._draws = bool(seeds)
         self._sizes = _sizes([i for i in graph.inputs if i.name in places])
         self._solved: dict[Sizes, dict[str, int]] = {}
+        self._repeats: dict[Sizes, Repeat] = {}         # of the calls since a static input has moved
+        self._lying: list[int] = []                     # where static inputs were in the last call that was no repeat
         results = results_of(graph)
         self._program = model.executor.program
         fixed = {graph.inputs[n].name for n in static}
-        self._call = tensor_call(model, [o.order for o in results], dict(self._turned),
-                                 [n for n, (_, a) in enumerate(arguments) if a.name in fixed])
+        self._static = [n for n, (_, a) in enumerate(arguments) if a.name in fixed]
+        self._call = tensor_call(model, [o.order for o in results], dict(self._turned), self._static,
+                                 [n for n, _ in arguments])
+        self._turn = model.turn
         made = {_key(o): n for n, o in enumerate(results)}
         self._results = [_Result(o, graph, made.get(_key(o), -1), places) for o in graph.outputs if not o.updates]
         self._plain = [r.place for r in self._results] == [*range(len(results))] and not any(
@@ -42,42 +46,52 @@ class BoxedCall:
         written = {o.updates for o in graph.outputs}
         self._written = [(n, place, a.order) for n, (place, a) in enumerate(arguments) if a.name in written]
         self._boxed_call = True     # the object's own: Dynamo's wrappers keep no attribute of a class
-        self._symbols: dict[str, int] | None = None     # where there is nothing to do but to call the program
-        if self._plain and not (self._draws or self._sizes or self._numbers or self._written):
-            self._symbols = self._solve(())
 
     def __call__(self, arguments: list[Any]) -> list[Any]:
-        if self._symbols is not None:
-            pointers = self._call.addresses(self._pick(arguments))
-            if pointers is not None:
-                made = self._call(pointers, (), self._symbols)
-                arguments.clear()
-                return made
-        return self._any_call(arguments)
+        with self._turn.lock:
+            if self._draws:
+                arguments.append(self._call.seed())
+            key = tuple([int(arguments[n]) if axis < 0 else arguments[n].size(axis) for _, n, axis in self._sizes]
+                        ) if self._sizes else ()
+            repeat = self._repeats.get(key)
+            made = None if repeat is None else repeat(arguments)
+            if made is None:
+                made = self._call_anew(arguments, key)
+            results = made if self._plain else [r.value(made, arguments, self._solved[key]) for r in self._results]
+        arguments.clear()
+        return results
 
-    def _any_call(self, arguments: list[Any]) -> list[Any]:
-        if self._draws:
-            arguments.append(self._call.seed())
-        key = tuple([int(arguments[n]) if axis < 0 else arguments[n].size(axis) for _, n, axis in self._sizes]
-                    ) if self._sizes else ()
+    def _call_anew(self, arguments: list[Any], key: Sizes) -> list[Any]:
+        """A call that is no repeat of one before; what it makes."""
         symbols = self._solved.get(key)
         if symbols is None:
             symbols = self._solve(key)
         tensors = self._pick(arguments)
         pointers = None if self._numbers else self._call.addresses(tensors)
+        where_they_lie = pointers is not None
         if pointers is None:
             tensors = self._laid(tensors)
             pointers = [t.data_ptr() for t in tensors]
         made = self._call(pointers, key, symbols)
         for n, place, order in self._written:
             _put_back(arguments[place], tensors[n], order)
-        results = made if self._plain else [r.value(made, arguments, symbols) for r in self._results]
-        arguments.clear()
-        return results
+        self._prepare_repeat(pointers if where_they_lie else None, key, symbols)
+        return made
+
+    def _prepare_repeat(self, pointers: Sequence[int] | None, key: Sizes, symbols: dict[str, int]) -> None:
+        """Of the call just made, where its tensors were read where they lie."""
+        lying = [pointers[n] for n in self._static] if pointers is not None else []
+        if pointers is None or lying != self._lying:
+            self._repeats.clear()       # the program has other addresses of static inputs
+            self._lying = lying
+        repeat = None if pointers is None else self._call.repeat(pointers, key, symbols)
+        if repeat is not None:
+            self._repeats[key] = repeat
 
     def _solve(self, key: Sizes) -> dict[str, int]:
         if len(self._solved) >= REMEMBERED:
             self._solved.clear()
+            self._repeats.clear()
         symbols = {name: value for (name, _, _), value in zip(self._sizes, key, strict=True)}
         check_equal(self._program, symbols)
         self._solved[key] = symbols
@@ -91,13 +105,6 @@ class BoxedCall:
         for n, order in self._turned:
             out[n] = out[n].permute(order)
         return [self._call.laid(t) for t in out]
-
-
-def picked(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """What gives the entries at `places` of a list, as a sequence also where it is one or none."""
-    if len(places) > 1:
-        return itemgetter(*places)
-    return itemgetter(slice(places[0], places[0] + 1) if places else slice(0))
 
 
 def _put_back(argument: Any, tensor: Any, order: tuple[int, ...]) -> None:

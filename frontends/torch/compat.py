@@ -4,7 +4,7 @@ torch's insides."""
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, cast
 
@@ -15,8 +15,8 @@ from xcc.diagnostics import UserError
 LEAST = (2, 11)
 
 __all__ = ["captures", "check_version", "cuda_allocator", "current_stream", "debug_names", "declared_ops",
-           "empty_strided", "group_name", "group_ranks", "is_group", "process_group", "rank_and_size", "read_program",
-           "real_tensors", "room_on_gpu", "same_addresses", "saved_for_backward", "value_of", "var_ranges"]
+           "empty_strided", "free_stream", "group_name", "group_ranks", "is_group", "process_group", "rank_and_size",
+           "read_program", "real_tensors", "room_on_gpu", "saved_for_backward", "value_of", "var_ranges"]
 
 empty_strided: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cpu", None) or (
     lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype))
@@ -33,22 +33,23 @@ def cuda_allocator(device: Any) -> Any:
     return lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype, device=device)
 
 
-_same_addresses: Any = getattr(torch._C, "_tensors_data_ptrs_at_indices_equal", None)     # torch with CUDA has it
-
-
-def same_addresses(tensors: Sequence[Any], addresses: list[int], places: list[int]) -> bool:
-    """Whether the tensors at `places` lie at these of the `addresses`."""
-    if _same_addresses is not None:
-        return bool(_same_addresses(list(tensors), addresses, places))
-    for n in places:        # a loop: a comprehension is a call
-        if tensors[n].data_ptr() != addresses[n]:
-            return False
-    return True
-
-
 def current_stream(device: int) -> int:
     """The handle of torch's current stream on the GPU of this number."""
     return int(torch._C._cuda_getCurrentRawStream(device))
+
+
+_current_device: Any = getattr(torch._C, "_cuda_getDevice", None)
+_is_capturing: Any = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None)
+_raw_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+
+
+def free_stream(device: int) -> int:
+    """The handle of torch's current stream where the GPU of this number is the current one, and the stream is not
+    captured into a graph, as the default one, 0, never is; else -1."""
+    if _current_device() != device:
+        return -1
+    stream: int = _raw_stream(device)
+    return -1 if stream and _is_capturing() else stream
 
 
 def room_on_gpu(size: int, device: int) -> Any:

@@ -42,12 +42,11 @@ class DeviceCall(TensorCall):
     """
 
     def __init__(self, model: Any, orders: Sequence[Order], turned: Mapping[int, Order] | None = None,
-                 static: Sequence[int] = ()) -> None:
-        super().__init__(model, orders, turned, static)
+                 static: Sequence[int] = (), at: Sequence[int] | None = None) -> None:
+        super().__init__(model, orders, turned, static, at)
         self._number = self._executor.driver.number
         self.device = torch.device("cuda", self._number)
         self._arenas: dict[int, _Arena] = {}            # by stream
-        self._arena_of: tuple[Mapping[str, int] | None, int] = None, 0      # symbols of the last run, and its bytes
 
     allocate = None
 
@@ -61,26 +60,43 @@ class DeviceCall(TensorCall):
         tensor = tensor.to(self.device).contiguous()
         return tensor.clone() if tensor.data_ptr() % ALIGNMENT else tensor
 
-    def _read(self, places: Iterable[tuple[int, Order]], tensors: Sequence[Any], found: list[int]) -> list[int] | None:
-        number = self._number
+    def _read(self, places: Iterable[tuple[int, Order]], tensors: Sequence[Any]) -> list[int] | None:
+        number, found = self._number, []
         for n, order in places:
             tensor = tensors[n]
             at = tensor.data_ptr()
             if at % ALIGNMENT or tensor.get_device() != number \
                     or not (tensor.permute(order) if order else tensor).is_contiguous():
                 return None
-            found[n] = at
+            found.append(at)
         return found
 
     def _start(self, pointers: Sequence[int], symbols: Mapping[str, int], outputs: Sequence[int]) -> None:
-        of, size = self._arena_of
-        if of is not symbols:
-            size = self._executor.arena_bytes(symbols)
-            self._arena_of = symbols, size
+        size = self._executor.arena_bytes(symbols)
         stream = compat.current_stream(self._number)
         captured = compat.captures(self._number)
         arena = _Arena() if captured else self._arenas.get(stream) or self._new_arena(stream)
         self._executor.run_on(stream, pointers, symbols, outputs, arena.address(size, self.device), captured)
+
+    _not = ("free_stream(number) != stream", f"{{p}} % {ALIGNMENT}", "{t}.get_device() != number")
+
+    def _again(self, symbols: Mapping[str, int]) -> Mapping[str, Any] | None:
+        stream, size = compat.free_stream(self._number), self._executor.arena_bytes(symbols)
+        arena = self._arenas.get(stream)
+        replay = None if arena is None else self._executor.repeat(stream, symbols)
+        if replay is None:
+            return None
+        return {"shape": replay.shape, "move": replay.move, "enter": replay.enter, "leave": replay.leave,
+                "stream": stream, "size": size, "arena": arena, "device": self.device, "number": self._number,
+                "free_stream": compat.free_stream}
+
+    def _starting(self, addresses: Sequence[str]) -> list[str]:
+        moving = [n for n in range(len(self._places) + len(self._own)) if n not in self._static]
+        lines = ["whole, place, a = shape.whole, shape.place, arena.address(size, device)",
+                 "if whole is None: return None", "enter()", "try:"]
+        for n, address in zip([*moving, -1], [*addresses, "a"], strict=True):
+            lines.append(f"    if place[{n}] != {address}: move(shape, {n}, {address})")
+        return [*lines, "    whole.replay()", "finally: leave()"]
 
     def _fetch(self, results: list[Any]) -> None:
         for n in self._copied:

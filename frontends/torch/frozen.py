@@ -9,10 +9,9 @@ from typing import Any
 
 import torch
 
-from xcc.frontends.torch import compat
-from xcc.frontends.torch.call import picked
 from xcc.frontends.torch.dtypes import to_numpy
 from xcc.frontends.torch.program import TorchProgram
+from xcc.frontends.torch.tensor_call import address_of, picked
 
 __all__ = ["FrozenCall", "static_inputs"]
 
@@ -37,7 +36,6 @@ class FrozenCall:
         self._rest = [n for n, i in enumerate(inputs) if i.kind in ("user", "size") and n not in self._static]
         self._program, self._make, self._otherwise = program, make, otherwise
         self._pick_static, self._pick_rest = picked(self._static), picked(self._rest)
-        self._places = list(range(len(self._static)))
         self._addresses: list[int] | None = None        # of the static arguments, when they were compiled in
         self._writes: list[int] = []                    # how often torch has counted a write to those that it counts
         self._counted = picked([])
@@ -48,7 +46,7 @@ class FrozenCall:
         values = self._pick_static(arguments)
         if self._addresses is None or not self._unchanged(values):
             self._call = self._make(self._with(values))
-            self._addresses = [t.data_ptr() for t in values]
+            self._addresses = [*map(address_of, values)]
             self._counted = picked([n for n, t in enumerate(values) if not t.is_inference()])
             self._writes = [*map(_WRITES, self._counted(values))]
         if self._call is None:
@@ -61,7 +59,7 @@ class FrozenCall:
         """Whether the static arguments are what is compiled in. There may be hundreds, and each call asks."""
         assert self._addresses is not None
         try:
-            return compat.same_addresses(values, self._addresses, self._places) \
+            return [*map(address_of, values)] == self._addresses \
                 and [*map(_WRITES, self._counted(values))] == self._writes
         except RuntimeError:        # another tensor, whose writes are not counted
             return False

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
 from xcc.diagnostics import UserError, counted
 from xcc.frontends.torch.dtypes import name_of, torch_dtype
-from xcc.frontends.torch.tensor_call import tensor_call
+from xcc.frontends.torch.repeat_code import Repeat
+from xcc.frontends.torch.tensor_call import REMEMBERED, Sizes, tensor_call
 from xcc.runtime.signature import check_names, check_tensor
 
 __all__ = ["TensorFunction"]
@@ -33,6 +35,7 @@ class TensorFunction:
         self._forms = [(torch_dtype(i.dtype), len(i.shape)) for i in model.inputs]
         updated = set(model.updates.values())
         self._updated = {n for n, name in enumerate(self._names) if name in updated}
+        self._repeats: dict[Sizes, Repeat] = {}
         self._returned = [n for n, o in enumerate(model.outputs) if o.name not in model.updates]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -46,17 +49,32 @@ class TensorFunction:
             if type(t) is not torch.Tensor or (t.dtype, t.dim()) != self._forms[n] or not t.is_contiguous() \
                     or t.get_device() != self._number:
                 tensors[n] = self._fitted(n, t)
+        symbols = self.model.symbols_of(tuple([t.shape for t in tensors]),
+                                        lambda n, i: int(tensors[n].reshape(-1)[i]))
+        self.model.part.agree(symbols)
+        key = tuple(symbols.values())
+        with self.model.turn.lock:
+            repeat = self._repeats.get(key)
+            results = None if repeat is None else repeat(tensors)
+            if results is None:
+                results = self._call_anew(tensors, key, symbols)
+        if self._updated:
+            results = [results[n] for n in self._returned]
+        return results[0] if len(results) == 1 else tuple(results) or None
+
+    def _call_anew(self, tensors: list[Any], key: Sizes, symbols: Mapping[str, int]) -> list[Any]:
+        """A call that is no repeat of one before."""
         pointers = self._call.addresses(tensors)
         if pointers is None:
             tensors = [self._aligned(n, t) for n, t in enumerate(tensors)]
             pointers = [t.data_ptr() for t in tensors]
-        symbols = self.model.symbols_of(tuple([t.shape for t in tensors]),
-                                        lambda n, i: int(tensors[n].reshape(-1)[i]))
-        self.model.part.agree(symbols)
-        results = self._call(pointers, tuple(symbols.values()), symbols)
-        if self._updated:
-            results = [results[n] for n in self._returned]
-        return results[0] if len(results) == 1 else tuple(results) or None
+        results = self._call(pointers, key, symbols)
+        repeat = self._call.repeat(pointers, key, symbols)
+        if repeat is not None:
+            if len(self._repeats) >= REMEMBERED:
+                self._repeats.clear()
+            self._repeats[key] = repeat
+        return results
 
     def _tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         if len(args) > len(self._names):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import operator
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -31,18 +29,19 @@ __all__ = ["Place", "partitioned", "place_of", "supported_ops", "target_for"]
 def supported_ops() -> frozenset[str]:
     """The ops that have a converter, by full name.
 
-    The registry imports MLIR, which a process that finds everything in the cache has no use for: another process lists
-    them, once for each version of xcc.
+    The registry imports MLIR, which a process that finds everything in the cache has no use for: the process that will
+    compile lists them, once for each version of xcc.
     """
     from xcc.cache import cache as store
+    from xcc.process.isolation import converted_ops
 
     path = Path(store.folder()) / "models" / f"aten-ops-{store.compiler_version()}.list"
     try:
         return frozenset(path.read_text().split())
     except OSError:
         pass
-    text = subprocess.run([sys.executable, "-m", "xcc.frontends.torch.registry"], check=True, capture_output=True,
-                          text=True).stdout
+    ops = converted_ops(".pt2")
+    text = "\n".join(sorted(ops))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(f".{id(text)}")
@@ -50,7 +49,7 @@ def supported_ops() -> frozenset[str]:
         partial.replace(path)
     except OSError:
         pass        # it is listed again next time
-    return frozenset(text.split())
+    return ops
 
 
 def partitioned(module: Any, together: bool = True) -> tuple[Any, list[str]]:

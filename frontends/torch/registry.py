@@ -52,9 +52,3 @@ def table() -> dict[str, Converter]:
     """Every registered converter by its op's full name."""
     _load()
     return dict(_CONVERTERS)
-
-
-if __name__ == "__main__":
-    from xcc.frontends.torch import registry
-
-    print("\n".join(sorted(registry.table())))

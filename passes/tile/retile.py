@@ -21,6 +21,7 @@ from typing import ClassVar
 from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import MACHINE
+from xcc.passes.shared.dot_instructions import dot_products_of
 from xcc.passes.tile.lowering.function import BLOCKS
 from xcc.passes.tile.nests.program import retile
 
@@ -36,7 +37,7 @@ class Retile(Pass):
         with module.context, ir.Location.unknown():
             for func in list(module.body.operations):
                 if func.operation.name == "func.func" and BLOCKS in func.operation.attributes:
-                    made = retile(func.operation, ctx.chip.vector_bytes if ctx.chip else 64)
+                    made = retile(func.operation, ctx.chip.vector_bytes if ctx.chip else 64, dot_products_of(ctx.chip))
                     del made.attributes[BLOCKS]
                     made.attributes[MACHINE] = ir.UnitAttr.get()
                     func.operation.erase()

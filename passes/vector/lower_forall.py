@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from xcc._mlir import Block, Module, Operation, Value, ir, owner_op
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.shared.attributes import MACHINE
 from xcc.passes.shared.values import index, op
 from xcc.passes.walk import ops_where
 
@@ -33,16 +34,18 @@ class LowerForall(Pass):
         with module.context, ir.Location.unknown():
             for f in list(module.body.operations):
                 if f.operation.name == "func.func" and len(f.regions[0].blocks):
-                    _function(module, f)
+                    _outline_parallel(module, f)
+            _make_loops(module)
 
 
-def _function(module: Module, f: Operation) -> None:
-    entry = f.regions[0].blocks[0]
-    count = 0
-    for o in [x.operation for x in entry.operations]:
-        if o.name == "scf.forall" and "xcc.parallel" in o.attributes:
-            _outline(module, f, o, count)
-            count += 1
+def _outline_parallel(module: Module, f: Operation) -> None:
+    parallel = [o.operation for o in f.regions[0].blocks[0].operations
+                if o.operation.name == "scf.forall" and "xcc.parallel" in o.attributes]
+    for count, o in enumerate(parallel):
+        _outline(module, f, o, count)
+
+
+def _make_loops(module: Module) -> None:
     for o in ops_where(module, lambda x: x.name == "scf.forall"):
         _serial(o)
     for o in module.body.operations:
@@ -53,8 +56,8 @@ def _function(module: Module, f: Operation) -> None:
 def _buffers_first(f: Operation) -> None:
     """Buffers on the stack go to the start of the function: in a loop each turn would take more of it."""
     first = next(iter(f.regions[0].blocks[0].operations)).operation
-    for x in _nested(f):
-        if x.name == "memref.alloca" and not len(x.operands) and x != first:
+    for x in ops_where(f, lambda x: x.name == "memref.alloca", outer_first=True):
+        if not len(x.operands) and x != first:
             x.move_before(first)
 
 
@@ -132,6 +135,8 @@ def _outline(module: Module, f: Operation, o: Any, number: int) -> None:
     _declare_pool(module)
     with ir.InsertionPoint(module.body):
         worker = ir.Operation.parse(f"llvm.func @{name}(%slots: !llvm.ptr, %begin: i64, %end: i64) {{ llvm.return }}")
+        if MACHINE in f.attributes:     # copies of a few lines: a call of memcpy for each takes longer than they do
+            worker.attributes["passthrough"] = ir.ArrayAttr.get([ir.StringAttr.get("no-builtin-memcpy")])
         ir.InsertionPoint(module.body).insert(worker)
     entry = worker.regions[0].blocks[0]
     with ir.InsertionPoint.at_block_terminator(entry):
@@ -141,8 +146,9 @@ def _outline(module: Module, f: Operation, o: Any, number: int) -> None:
         t = ir.IndexType.get()
         begin, end = (op("arith.index_cast", [t], [a]) for a in list(entry.arguments)[1:])
         trips = [_trips(*b) for b in ranges]
-        for x in _free_values(o):
-            copier.value(x)
+        outer = _outer_operands(o)
+        for v in dict.fromkeys(v for _, _, v in outer):
+            copier.value(v)
         body = _loop(begin, end, index(1))
     with ir.InsertionPoint.at_block_terminator(body):
         ivs: list[Any] = []
@@ -151,7 +157,7 @@ def _outline(module: Module, f: Operation, o: Any, number: int) -> None:
             k = rest if i == 0 else op("arith.remui", [t], [rest, trips[i]])
             rest = rest if i == 0 else op("arith.divui", [t], [rest, trips[i]])
             ivs.insert(0, op("arith.addi", [t], [ranges[i][0], op("arith.muli", [t], [k, ranges[i][2]])]))
-    copier.remap(o)
+    copier.remap(outer)
     _move_body(o, body, ivs)
     _hoist_buffers(body, list(entry.operations)[0].operation)
 
@@ -176,24 +182,30 @@ def _declare_pool(module: Module) -> None:
         ir.InsertionPoint.at_block_begin(module.body).insert(declaration)
 
 
-def _nested(o: Any) -> list[Any]:
-    """`o` and every op inside it."""
-    return ops_where(o, lambda _: True, outer_first=True) if len(o.regions) else [o]
+def _outer_operands(o: Any) -> list[tuple[Any, int, Any]]:
+    """The operands of `o` and of the ops in it that are defined outside it: (op, number, value) each."""
+    if not len(o.regions):
+        return [(o, i, v) for i, v in enumerate(o.operands)]
+    found: list[tuple[Any, int, Any]] = []
+    defined: set[Any] = set()
 
+    def visit(x: Any) -> Any:
+        found.extend((x, i, v) for i, v in enumerate(x.operands) if v not in defined)
+        defined.update(x.results)
+        for region in x.regions:
+            for block in region.blocks:
+                defined.update(block.arguments)
+        return ir.WalkResult.ADVANCE
 
-def _free_values(o: Any) -> list[Any]:
-    """Values that ops in `o` use and that are defined outside it, each once."""
-    inside = _nested(o)
-    defined = {r for x in inside for r in x.results}
-    defined |= {a for x in inside for region in x.regions for block in region.blocks for a in block.arguments}
-    return list(dict.fromkeys(v for x in inside for v in x.operands if v not in defined))
+    o.walk(visit, ir.WalkOrder.PRE_ORDER)       # in it a value is seen before its uses
+    return found
 
 
 class _Copier:
     """Computes values of the kernel's entry block again in the worker: arguments from slots, the rest by cloning."""
 
     def __init__(self, f: Operation, slots: Any) -> None:
-        self.arguments = list(f.regions[0].blocks[0].arguments)
+        self.arguments = {a: n for n, a in enumerate(f.regions[0].blocks[0].arguments)}
         self.slots = slots
         self.map: dict[Any, Any] = {}
 
@@ -202,20 +214,21 @@ class _Copier:
             return self.map[v]
         if v in self.arguments:
             i64 = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)
-            self.map[v] = op("llvm.load", [v.type], [_slot(self.slots, self.arguments.index(v))], ordering=i64)
+            self.map[v] = op("llvm.load", [v.type], [_slot(self.slots, self.arguments[v])], ordering=i64)
             return self.map[v]
         source = owner_op(v)
         if source.name in ("memref.alloc", "memref.alloca"):
             raise CompilerBug("lower-forall: a parallel loop uses a buffer allocated outside it")
-        for free in _free_values(source):
+        outer = _outer_operands(source)
+        for _, _, free in outer:
             self.value(free)
         copy = source.clone()
-        self.remap(copy)
+        self.remap(_outer_operands(copy))
         self.map.update(zip(source.results, copy.results, strict=True))
         return self.map[v]
 
-    def remap(self, o: Any) -> None:
-        for x in _nested(o):
-            for i, v in enumerate(x.operands):
-                if v in self.map:
-                    x.operands[i] = self.map[v]
+    def remap(self, operands: list[tuple[Any, int, Any]]) -> None:
+        """Puts what was computed again in the place of these operands."""
+        for x, i, v in operands:
+            if v in self.map:
+                x.operands[i] = self.map[v]

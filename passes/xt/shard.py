@@ -32,7 +32,7 @@ from xcc.passes.host.placement.places import main_of, terminator
 from xcc.passes.xt.graph.rewrite import dim_bounds, erase_dead
 from xcc.passes.xt.sharding.batch import spread_batch
 from xcc.passes.xt.sharding.caches import caches
-from xcc.passes.xt.sharding.choose import Choice, choose
+from xcc.passes.xt.sharding.choose import Choice, Search
 from xcc.passes.xt.sharding.cost import Costs, costs_of
 from xcc.passes.xt.sharding.divide import Divider
 from xcc.passes.xt.sharding.free_values import FreeValues, Wanted
@@ -178,9 +178,10 @@ class _Axis:
         share = self._share(sites, costs)
         price = 0.0 if self.batched else 1 / costs.link
         updates = {n: self.block.arguments[i] for n, i in self.caches.items()}
+        search = Search(sites, costs)
         for _ in range(TRIES):
             wanted = Wanted(arguments, results, weights, price, updates)
-            choice = choose(sites, costs, wanted)
+            choice = search.choose(wanted)
             if self.batched or choice.weights <= SPARE * share:
                 break
             price *= DEARER

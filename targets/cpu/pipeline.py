@@ -24,6 +24,9 @@ def vector_stages() -> tuple[Stage, ...]:
         Stage("cpu", (
             _pass("amx-tiles"),
             _pass("row-division"),
+            _pass("share-operands"),
+            _pass("stream-tiles"),
+            _pass("peel-instances"),
             _pass("retile"),
             _pass("block-loops"),
             parse_pass("expand-math{libm=true}"),

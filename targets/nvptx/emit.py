@@ -16,6 +16,7 @@ from xcc.passes.gpu.early_launch import EARLY
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
 from xcc.targets.gpu_module import scratch_bytes
 from xcc.targets.llvm_text import linked, llvm_ir, nested_modules
+from xcc.targets.nvptx.packed_adds import without_packed_adds
 from xcc.targets.nvptx.ptxas import find_ptxas
 
 __all__ = ["assemble", "code_file", "emit_kernel", "ptx_of"]
@@ -120,9 +121,13 @@ def _parsed(text: str, chip: Chip) -> Any:
     parsed = llvm.parse_assembly(text)
     parsed.triple = chip.triple
     parsed.data_layout = str(machine.target_data)
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.slp_vectorization = False       # threads' vectors are there, and it would make pairs of indices
+    builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(parsed, builder)
-    return parsed
+    optimized = str(parsed)
+    safe = without_packed_adds(optimized)
+    return parsed if safe is optimized else llvm.parse_assembly(safe)
 
 
 def _assembly(parsed: Any, chip: Chip) -> str:

@@ -46,6 +46,21 @@ def test_all_sizes_run_from_one_compilation() -> None:
     assert counters["stats"]["unique_graphs"] == 1
 
 
+def test_sizes_and_parameters_take_turns() -> None:
+    """Calls that repeat one before, between others: of other sizes, strided, with parameters elsewhere and back."""
+    model = perceptron()
+    compiled = xcc.torch.compile(model, strict=True)
+    first = [p.data for p in model.parameters()]
+    others = [torch.randn_like(p) / 16 for p in first]
+    with torch.no_grad():
+        for data in (first, others, first, others):
+            for p, values in zip(model.parameters(), data, strict=True):
+                p.data = values
+            for n in (3, 5, 3, 3, 5):
+                for x in (torch.randn(n, 64), torch.randn(n, 64), torch.randn(64, n).t()):
+                    torch.testing.assert_close(compiled(x), model(x), rtol=1e-5, atol=1e-5)
+
+
 def test_layouts_are_read_and_promised() -> None:
     x = torch.randn(2, 3, 4, 5)
     last = x.to(memory_format=torch.channels_last)

@@ -18,7 +18,7 @@ from typing import Any
 from xcc.options import CompileOptions
 from xcc.process.fork_guard import end_with_parent
 
-__all__ = ["Forked", "prepare"]
+__all__ = ["Forked", "converters", "prepare"]
 
 _PREPARED: set[str] = set()
 MODEL = """func.func @main(%x: tensor<4xf32> {xt.name = "x"}) -> (tensor<4xf32> {xt.name = "y"}) {
@@ -26,6 +26,14 @@ MODEL = """func.func @main(%x: tensor<4xf32> {xt.name = "x"}) -> (tensor<4xf32> 
   return %y : tensor<4xf32>
 }
 """
+
+
+def converters(frontend: str) -> Mapping[Any, Any]:
+    """What converts the ops of the frontend for files of this suffix, by their names."""
+    from xcc.driver.sources import FRONTENDS
+
+    table: Mapping[Any, Any] = importlib.import_module(FRONTENDS[frontend].replace("importer", "registry")).table()
+    return table
 
 
 def prepare(target: str, frontend: str) -> None:
@@ -40,7 +48,7 @@ def prepare(target: str, frontend: str) -> None:
     try:
         if frontend and frontend not in _PREPARED:
             importlib.import_module(FRONTENDS[frontend])
-            importlib.import_module(FRONTENDS[frontend].replace("importer", "registry")).table()
+            converters(frontend)
         if target not in _PREPARED:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder, "small.mlir")

@@ -9,6 +9,7 @@ of the caller's threads or memory is in these processes, and nothing of theirs s
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import select
 import signal
@@ -22,10 +23,14 @@ from xcc.diagnostics import EXIT_BUG, CompilerBug, UserError
 from xcc.frontends.torch.program import StoredProgram, TorchProgram
 from xcc.options import CompileOptions
 from xcc.process.child import Child
-from xcc.process.forked import prepare
+from xcc.process.forked import converters, prepare
 from xcc.process.worker import read_frame, write_frame
 
-__all__ = ["Expected", "ModelJob", "can_isolate", "compile_apart", "expect"]
+__all__ = ["Expected", "ModelJob", "can_isolate", "compile_apart", "converted_ops", "expect"]
+
+
+YOUNG = 20_000
+"""Objects between two collections in the processes that compile, which make many and no cycles to speak of."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,13 @@ class Expected:
     """What the next model is likely to need: its target, and what reads it, as in a ModelJob."""
 
     target: str
+    frontend: str
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Asks which ops a frontend converts; what reads a model, as in a ModelJob."""
+
     frontend: str
 
 
@@ -104,14 +116,25 @@ def compile_apart(model: Any, options: CompileOptions, pipeline: Any, plugins: t
     return _sent(source, options, pipeline, plugins, output)
 
 
+def converted_ops(frontend: str) -> frozenset[str]:
+    """The names of the ops that a frontend has converters for. The nursery that is asked compiles the next model."""
+    return frozenset(_answer(Listed(frontend))[1] if hasattr(os, "fork") else converters(frontend))
+
+
 def _sent(source: str | bytes | StoredProgram, options: CompileOptions, pipeline: Any, plugins: tuple[str, ...],
           output: Path) -> tuple[tuple[Path, ...], dict[str, Any]]:
     job = ModelJob(source, options, "" if pipeline is None else str(pipeline), plugins, str(output), os.getcwd(),
                    dict(os.environ))
+    answer = _answer(job)
+    return tuple(map(Path, answer[1])), answer[2]
+
+
+def _answer(question: ModelJob | Listed) -> tuple[Any, ...]:
+    """What a nursery answers when all went well; what it says of an error is raised."""
     nursery = _take()
     try:
-        nursery.send(job)
-        answer = nursery.receive()
+        nursery.send(question)
+        answer: tuple[Any, ...] = nursery.receive()
         nursery.relay()
     except (EOFError, BrokenPipeError):
         how, details = nursery.death()
@@ -123,7 +146,7 @@ def _sent(source: str | bytes | StoredProgram, options: CompileOptions, pipeline
     with _LOCK:
         _IDLE.append(nursery)
     if answer[0] == "done":
-        return tuple(map(Path, answer[1])), answer[2]
+        return answer
     if answer[0] == "user":
         raise UserError(answer[1])
     raise CompilerBug(*answer[1:])
@@ -147,19 +170,24 @@ def serve() -> None:
     import xcc.driver.versions  # noqa: F401
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.set_threshold(YOUNG)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     while True:
         try:
-            job: ModelJob | Expected = read_frame(sys.stdin.buffer)
+            job: ModelJob | Expected | Listed = read_frame(sys.stdin.buffer)
         except EOFError:
             return
         if isinstance(job, Expected):
             prepare(job.target, job.frontend)
             continue
+        if isinstance(job, Listed):
+            write_frame(answers, _listed(job))
+            continue
         from xcc.process.fork_guard import signal_name
 
         prepare(job.options.target, job.frontend)
+        gc.freeze()     # what is here lives on: a child's collections need not look at it
         child = os.fork()
         if child == 0:
             os._exit(_compile(job, answers))
@@ -168,6 +196,15 @@ def serve() -> None:
             write_frame(answers, ("bug", f"the compiler died while importing the model ({signal_name(status)})"))
         elif status not in (0, EXIT_BUG):
             write_frame(answers, ("bug", f"the compiler process ended with status {status}"))
+
+
+def _listed(question: Listed) -> tuple[Any, ...]:
+    import traceback
+
+    try:
+        return ("done", sorted(converters(question.frontend)))
+    except Exception as e:
+        return ("bug", f"{type(e).__name__}: {e}", "", "", traceback.format_exc())
 
 
 def _wait(child: int, job: ModelJob) -> int:

@@ -29,6 +29,7 @@ of dims *after* normalisation (passes/linalg/kernel/merge_dims.py), of the kerne
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from xcc._mlir import Attribute, ir
@@ -113,11 +114,17 @@ class Schedule:
     @staticmethod
     def from_attr(attr: Attribute) -> Schedule:
         """Reads ``xcc.config``; UserError when an entry is missing or wrong."""
-        values = values_of(Schedule, attr)
-        missing = [name for name in ("block", "vector", "order") if name not in values]
-        if missing:
-            raise UserError(f"xcc.config: there is no entry '{missing[0]}'")
-        return Schedule(**values)
+        return _schedule(attr)
+
+
+@lru_cache(64)
+def _schedule(attr: Attribute) -> Schedule:
+    """Each pass of a kernel's stage ``schedule`` asks for the same."""
+    values = values_of(Schedule, attr)
+    missing = [name for name in ("block", "vector", "order") if name not in values]
+    if missing:
+        raise UserError(f"xcc.config: there is no entry '{missing[0]}'")
+    return Schedule(**values)
 
 
 def joined_loops(kernel: Kernel, schedule: Schedule) -> dict[Op, tuple[int, ...]]:

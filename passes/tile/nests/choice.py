@@ -8,7 +8,7 @@ from typing import Any
 from xcc._mlir import Block, Operation, Value, ir
 from xcc.passes.walk import ops_where
 
-__all__ = ["DEAR", "LEAVES", "cost_of", "is_elementwise", "is_lazy", "is_vector", "is_view", "kept",
+__all__ = ["DEAR", "LEAVES", "cost_of", "is_elementwise", "is_lazy", "is_vector", "is_view", "kept", "reads_nothing",
            "unit_reshape", "writes"]
 
 LEAVES = ("vector.step", "vector.create_mask", "vector.constant_mask", "vector.broadcast", "vector.transpose")
@@ -49,13 +49,13 @@ def writes(op: Operation) -> bool:
     return bool(ops_where(op, lambda o: o.name in WRITES))
 
 
-def _reads_nothing(op: Operation) -> bool:
+def reads_nothing(op: Operation) -> bool:
     """Whether a value is made of positions and scalars alone, cheaply."""
     if op.name in ("vector.step", "vector.create_mask", "vector.constant_mask", "arith.constant"):
         return True
     if not (is_view(op) or is_elementwise(op)) or op.name.startswith(("math.", "arith.div", "arith.rem")):
         return False
-    return all(not is_vector(v) or (not isinstance(v.owner, ir.Block) and _reads_nothing(v.owner.operation))
+    return all(not is_vector(v) or (not isinstance(v.owner, ir.Block) and reads_nothing(v.owner.operation))
                for v in op.operands)
 
 
@@ -90,7 +90,7 @@ def _inside(op: Operation, block: Block) -> Any:
 
 def kept(op: Operation) -> bool:
     """Whether the result of the lazy operation `op` is computed at once, and kept in memory."""
-    if _reads_nothing(op):
+    if reads_nothing(op):
         return False
     users = [u.owner.operation for r in op.results for u in r.uses]
     if is_view(op):

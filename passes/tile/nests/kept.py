@@ -23,18 +23,31 @@ def memory_element(element: Type) -> Any:
 
 
 class Kept:
-    """A block value in memory, row-major in a memref of one dim."""
+    """A block value in memory: row-major in a memref of one dim, from `origin` on.
 
-    def __init__(self, memref: Value, shape: Sequence[int], element: Type) -> None:
-        self.memref, self.shape, self.element = memref, tuple(shape), element
+    `row`: elements from one row to the next, where there is room between rows. `panel`: columns that lie together, row
+    below row, where the last dim is cut into panels; its pieces are whole panels then.
+    """
+
+    def __init__(self, memref: Value, shape: Sequence[int], element: Type, origin: Any = 0, row: int = 0,
+                 panel: int = 0) -> None:
+        self.memref, self.shape, self.element, self.origin = memref, tuple(shape), element, origin
+        self._row, self.panel = row or self.shape[-1] if self.shape else 1, panel
 
     def stride(self, dim: int) -> int:
-        return prod(self.shape[dim + 1:])
+        """Elements between neighbours along `dim`, inside a panel."""
+        last = len(self.shape) - 1
+        if dim == last:
+            return 1
+        if self.panel and dim == last - 1:
+            return self.panel
+        return prod(self.shape[dim + 1:-1]) * self._row
 
     def offset(self, coords: Coords) -> Any:
-        total: Any = 0
+        total: Any = self.origin
         for d, c in enumerate(coords):
-            total = add(total, mul(c, self.stride(d)))
+            whole = self.shape[-2] if self.panel and d == len(coords) - 1 else self.stride(d)
+            total = add(total, mul(c, whole))
         return value_of(total)
 
     def load(self, coords: Coords, lane: int, width: int) -> Any:

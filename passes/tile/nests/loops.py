@@ -1,16 +1,19 @@
-"""Loops over the places of a block value, the innermost cut in two: whole pieces, which need no mask, and the rest."""
+"""Loops over the places of a block value, the innermost cut in two: whole pieces, which need no mask, and the rest. A
+few pieces in a loop are made one by one, so that what is the same for all its turns is computed ahead of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.shared.values import index
 from xcc.passes.tile.lowering.views import value_of
 
-__all__ = ["Whole", "Wholes", "carried_loops", "loops"]
+__all__ = ["FEW", "Whole", "Wholes", "carried_loops", "loops"]
 
+FEW = 8         # pieces that are made one by one
 _I = arith_d.CmpIPredicate
 
 
@@ -24,16 +27,39 @@ class Whole:
 
     def let(self, place: Any, width: int, end: Any) -> bool:
         """Has the loop end before `width` neighbours from `place` on leave `end`; False where only its body knows."""
-        if not isinstance(place, int) and place != self.place and _inside(place, self.loop):
+        walks = self._walks(place, width)
+        if not walks and not isinstance(place, int) and _inside(place, self.loop):
             return False
         with ir.InsertionPoint(self.loop):
-            if not isinstance(place, int) and place == self.place:
+            if walks:
                 self.ends.append(value_of(end))
             else:
                 behind = arith_d.addi(value_of(place), index(width))
                 inside = arith_d.cmpi(_I.sle, behind, value_of(end))
                 self.ends.append(arith_d.select(inside, index(self.size), index(0)))
         return True
+
+    def _walks(self, place: Any, width: int) -> bool:
+        """Whether `width` neighbours from `place` on are among those of a turn of the loop."""
+        if isinstance(place, int):
+            return False
+        if place == self.place:
+            return True
+        source = place.owner
+        if isinstance(source, ir.Block) or source.name != "arith.addi" or source.operands[0] != self.place:
+            return False
+        ahead = source.operands[1].owner
+        return not isinstance(ahead, ir.Block) and ahead.name == "arith.constant" \
+            and int(ir.IntegerAttr(ahead.attributes["value"]).value) + width <= self.step
+
+    def lets(self, coords: Sequence[Any], place: Any, width: int, end: Callable[[], Any]) -> bool:
+        """As `let`, of an end that is computed ahead of the loop where `coords` allow it."""
+        if any(not isinstance(c, int) and _inside(c, self.loop) for c in coords) or \
+                (not isinstance(place, int) and not self._walks(place, width) and _inside(place, self.loop)):
+            return False
+        with ir.InsertionPoint(self.loop):
+            made = end()
+        return self.let(place, width, made)
 
     def close(self) -> Any:
         """The loop's end, which is set; None where no mask asked for one."""
@@ -52,25 +78,26 @@ class Whole:
 class Wholes:
     """The loop that is made with whole pieces, if one is."""
 
-    def __init__(self) -> None:
+    def __init__(self, inside: bool = False) -> None:
         self.open: Whole | None = None
+        self.inside = inside        # of such a loop, whether or not it is that of whole pieces
 
     def cut(self, size: int, step: int, start: Sequence[Any], body: Callable[[Any, list[Any]], list[Any]]) -> list[Any]:
         """The loops from 0 to `size` by `step` that carry `start`: one of whole pieces, one of what is left."""
         loop = _loop(index(0), size, step, start)
-        outer, self.open = self.open, Whole(loop, size, step)
+        outer, inside = self.open, self.inside
+        self.open, self.inside = Whole(loop, size, step), True
         try:
             _fill(loop, body)
             end = self.open.close()
+            if end is None:
+                return list(loop.results)
+            self.open = None
+            rest = _loop(end, size, step, list(loop.results))
+            _fill(rest, body)
+            return list(rest.results)
         finally:
-            self.open = outer
-        if end is None:
-            return list(loop.results)
-        rest = _loop(end, size, step, list(loop.results))
-        held, self.open = self.open, None
-        _fill(rest, body)
-        self.open = held
-        return list(rest.results)
+            self.open, self.inside = outer, inside
 
 
 def _inside(value: Value, loop: Operation) -> bool:
@@ -100,27 +127,31 @@ def _fill(loop: Operation, body: Callable[[Any, list[Any]], list[Any]]) -> None:
         ir.Operation.create("scf.yield", operands=body(place, carried))
 
 
-def loops(wholes: Wholes, sizes: Sequence[int], steps: Sequence[int], body: Callable[[list[Any]], None]) -> None:
-    """`body(places)` for every place; a dim of one step has no loop."""
+def loops(wholes: Wholes, sizes: Sequence[int], steps: Sequence[int], body: Callable[[list[Any]], None],
+          few: int = 1) -> None:
+    """`body(places)` for every place; a dim of one step has no loop, dims of `few` steps none inside a loop."""
     def nothing(places: list[Any], _: list[Any]) -> list[Any]:
         body(places)
         return []
 
-    carried_loops(wholes, sizes, steps, [], nothing)
+    carried_loops(wholes, sizes, steps, [], nothing, few)
 
 
 def carried_loops(wholes: Wholes, sizes: Sequence[int], steps: Sequence[int], start: list[Any],
-                  body: Callable[[list[Any], list[Any]], list[Any]]) -> list[Any]:
+                  body: Callable[[list[Any], list[Any]], list[Any]], few: int = 1) -> list[Any]:
     """`body(places, carried) -> carried` for every place, one after the other."""
     if not sizes:
         return body([], start)
-    if sizes[0] <= steps[0]:
-        return carried_loops(wholes, sizes[1:], steps[1:], start, lambda rest, c: body([0, *rest], c))
+    counts = [-(-n // s) for n, s in zip(sizes, steps, strict=True)]
 
     def inner(place: Any, carried: list[Any]) -> list[Any]:
-        return carried_loops(wholes, sizes[1:], steps[1:], carried, lambda rest, c: body([place, *rest], c))
+        return carried_loops(wholes, sizes[1:], steps[1:], carried, lambda rest, c: body([place, *rest], c), few)
 
-    if all(n <= s for n, s in zip(sizes[1:], steps[1:], strict=True)):
+    if counts[0] == 1 or (wholes.inside and prod(counts) <= few):
+        for place in range(0, sizes[0], steps[0]):
+            start = inner(place, start)
+        return start
+    if prod(counts[1:]) <= few:
         return wholes.cut(sizes[0], steps[0], start, inner)
     loop = _loop(index(0), sizes[0], steps[0], start)
     _fill(loop, inner)

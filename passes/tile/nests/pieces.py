@@ -6,25 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Type, Value, arith_d, ir, owner_op, scf_d
 from xcc.diagnostics import CompilerBug
-from xcc.passes.shared.values import dense_constant, index, op, splat, splat_constant, vec
+from xcc.passes.shared.values import index, op, splat, splat_constant, vec
 from xcc.passes.tile.lowering.views import add, mul, value_of
 from xcc.passes.tile.nests.choice import is_elementwise, is_vector
 from xcc.passes.tile.nests.kept import Coords, gathered, stepped
+from xcc.passes.tile.nests.lines import compared_line, first_lanes, run_along
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["Pieces", "memref_stride", "run_along", "transfer_mask", "transfer_place"]
+__all__ = ["Pieces", "memref_stride", "transfer_mask", "transfer_place"]
 
 _I = arith_d.CmpIPredicate
-
-
-def _first_lanes(count: Any, width: int) -> Any:
-    """A mask of the first `count` lanes."""
-    i32 = ir.IntegerType.get_signless(32)
-    few = arith_d.index_cast(i32, arith_d.maxsi(arith_d.minsi(count, index(width)), index(0)))
-    numbers = dense_constant(i32, list(range(width)))
-    return arith_d.cmpi(_I.slt, numbers, splat(few, width))
 
 
 class Pieces:
@@ -69,6 +62,9 @@ class Pieces:
         if name == "vector.gather":
             return self._gather(source, coords, lane, width)
         if is_elementwise(source):
+            mask = compared_line(self, source, coords, lane, width)
+            if mask is not None:
+                return mask
             operands = [self.of(v, coords, lane, width) for v in source.operands]
             if name == "arith.select" and width and not is_vector(source.operands[0]):
                 operands[0] = self.r.get(source.operands[0])
@@ -92,7 +88,7 @@ class Pieces:
             ends = [self.r.get(v) for v in source.operands]
         else:
             ends = list(ir.DenseI64ArrayAttr(source.attributes["mask_dim_sizes"]))
-        if self._whole(source, ends, coords, lane, width):
+        if self.r.whole or self._whole(source, ends, coords, lane, width):
             bit = ir.IntegerType.get_signless(1)
             return splat_constant(vec(width, bit) if width else bit, 1)
         there = None
@@ -106,7 +102,7 @@ class Pieces:
         left = arith_d.subi(value_of(ends[lane]), value_of(coords[lane]))
         if there is not None:
             left = arith_d.select(there, left, index(0))
-        return _first_lanes(left, width)
+        return first_lanes(left, width)
 
     def _whole(self, source: Any, ends: list[Any], coords: Coords, lane: int, width: int) -> bool:
         """Whether the loop around ends where the mask does."""
@@ -210,30 +206,3 @@ def memref_stride(memref: Value, dim: int) -> Any:
         n = kind.shape[d]
         total = mul(total, n if n >= 0 else op("memref.dim", [ir.IndexType.get()], [memref, index(d)]))
     return total
-
-
-def run_along(r: Retiler, value: Value, lane: int) -> int | None:
-    """What the elements of a vector of places differ by along `lane`, where that is known."""
-    if not is_vector(value):
-        return 0
-    if value in r.kept or isinstance(value.owner, ir.Block):
-        return None
-    source = value.owner.operation
-    if source.name == "vector.step":
-        return 1
-    if source.name == "arith.constant":
-        return 0 if ir.DenseElementsAttr(source.attributes["value"]).is_splat else None
-    if source.name == "vector.broadcast":
-        operand = source.operands[0]
-        if not is_vector(operand):
-            return 0
-        shape = ir.VectorType(operand.type).shape
-        at = lane - (ir.VectorType(value.type).rank - len(shape))
-        return 0 if at < 0 or shape[at] == 1 else run_along(r, operand, at)
-    if source.name == "arith.index_cast":
-        return run_along(r, source.operands[0], lane)
-    if source.name in ("arith.addi", "arith.subi"):
-        a, b = (run_along(r, v, lane) for v in source.operands)
-        return None if a is None or b is None else a + b if source.name == "arith.addi" else a - b
-    return None
-

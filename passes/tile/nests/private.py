@@ -8,25 +8,24 @@ has room on the stack, and a chunk more updates than the copy elements; else eac
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Value, arith_d, ir, scf_d
+from xcc._mlir import Value, arith_d, ir, scf_d
 from xcc.passes.shared.combining import combiner, rmw_kind
 from xcc.passes.shared.updates import emit_extent, neutral, update_kind
 from xcc.passes.shared.values import index, op, scalar_attr, splat_constant, vec
-from xcc.passes.tile.lowering.views import mul, value_of
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["Private", "chunked"]
+__all__ = ["MOST_CHUNKS", "Private", "copies"]
 
-CHUNKS = 128            # of a program: several for each of many cores
+MOST_CHUNKS = 128            # of a program: several for each of many cores
 MOST_BYTES = 32 << 10   # of a copy: with what else a core has at hand it stays in its first cache
 _FEWEST = 2             # updates an element of the copy, of a chunk
-_DYNAMIC = -(1 << 63)
 _I, _F = arith_d.CmpIPredicate, arith_d.CmpFPredicate
 
 
@@ -47,39 +46,19 @@ class Private:
         op("memref.store", [], [combine(old, value), self.copy, place])
 
 
-def chunked(r: Retiler, forall: Any, updates: dict[Any, list[Any]]) -> None:
-    """Emits `forall` in chunks, with copies for the buffers of `updates`."""
+def copies(r: Retiler, updates: dict[Any, list[Any]]) -> tuple[Callable[[Any], None], Callable[[], None]]:
+    """What a chunk does first, and last, to have copies of the buffers of `updates`."""
     extents = {memref: emit_extent(memref, r.get) for memref in updates}
-    sizes = _sizes(r, forall)
-    total = value_of(_product(sizes))
-    each = arith_d.maxsi(op("arith.ceildivui", [total.type], [total, index(CHUNKS)]), index(1))
-    loop = ir.Operation.create("scf.forall", operands=[op("arith.ceildivui", [total.type], [total, each])], regions=1,
-                               attributes=_bounds(forall))
-    (chunk,) = loop.regions[0].blocks.append(ir.IndexType.get()).arguments
-    with ir.InsertionPoint(loop.regions[0].blocks[0]):
-        low = arith_d.muli(chunk, each)
-        high = arith_d.minsi(arith_d.addi(low, each), total)
+
+    def begin(instances: Any) -> None:
         for memref, n in extents.items():
-            r.private[memref] = _copy(r, updates[memref], n, each)
-        _instances(r, forall, sizes, low, high)
+            r.private[memref] = _copy(r, updates[memref], n, instances)
+
+    def end() -> None:
         for memref in extents:
             _merge(r.private.pop(memref))
-        ir.Operation.create("scf.forall.in_parallel", regions=1).regions[0].blocks.append()
 
-
-def _instances(r: Retiler, forall: Operation, sizes: list[Any], low: Any, high: Any) -> None:
-    """The instances from `low` to `high`, one after the other."""
-    old = forall.regions[0].blocks[0]
-    loop = scf_d.ForOp(low, high, index(1), [])
-    with ir.InsertionPoint(loop.body):
-        rest, last = loop.induction_variable, len(sizes) - 1
-        for d in range(last, -1, -1):
-            n = value_of(sizes[d])
-            r.values[old.arguments[d]] = arith_d.remui(rest, n) if d else rest
-            rest = arith_d.divui(rest, n) if d else rest
-        for operation in list(old.operations)[:-1]:
-            r.emit(operation.operation)
-        scf_d.yield_([])
+    return begin, end
 
 
 def _copy(r: Retiler, updates: list[Any], extent: Any, instances: Any) -> Private:
@@ -123,24 +102,3 @@ def _merge(private: Private) -> None:
                 scf_d.yield_([])
             scf_d.yield_([])
         scf_d.yield_([])
-
-
-def _sizes(r: Retiler, forall: Operation) -> list[Any]:
-    """How far the dims of `forall` go, from 0."""
-    dynamic = iter(r.get(v) for v in forall.operands)
-    return [next(dynamic) if n == _DYNAMIC else n for n in ir.DenseI64ArrayAttr(forall.attributes["staticUpperBound"])]
-
-
-def _bounds(forall: Operation) -> dict[str, Any]:
-    """The attributes of a forall over one dim, whose end is an operand."""
-    one = ir.DenseI64ArrayAttr.get
-    own = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 1, 0, 0]), "staticLowerBound": one([0]),
-           "staticUpperBound": one([_DYNAMIC]), "staticStep": one([1])}
-    return {**{name: forall.attributes[name] for name in forall.attributes}, **own}
-
-
-def _product(sizes: list[Any]) -> Any:
-    out: Any = 1
-    for n in sizes:
-        out = mul(out, n)
-    return out

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Type, Value, arith_d, ir, math_d
-from xcc.passes.shared.values import splat, vec
+from xcc._mlir import Operation, arith_d, ir, math_d
+from xcc.passes.shared.values import splat
 from xcc.passes.tile.lowering.views import add
-from xcc.passes.tile.nests.kept import Coords, Kept
+from xcc.passes.tile.nests.dots import dot_of, dot_step
+from xcc.passes.tile.nests.kept import Coords
 from xcc.passes.tile.nests.loops import carried_loops, loops
+from xcc.passes.tile.nests.operands import packed, unsigned_of
 from xcc.passes.tile.nests.pieces import Pieces
 
 if TYPE_CHECKING:
@@ -22,35 +24,38 @@ ROWS = {64: 8, 32: 4}   # of a block of sums, by the bytes of a vector: 16 and 8
 
 def _contract(r: Retiler, source: Operation) -> None:
     """vector.contract of [..., m, k] and [..., k, n]"""
-    lhs, rhs, acc = source.operands
+    lhs, _, acc = source.operands
     kind = ir.VectorType(acc.type)
-    signs = list(ir.DenseI64ArrayAttr(source.attributes["xcc.unsigned"])) if "xcc.unsigned" in source.attributes else []
-    a, b = (_packed(r, v, kind.element_type, i in signs) for i, v in enumerate((lhs, rhs)))
+    signs = unsigned_of(source)
+    dot = dot_of(r, source, signs)
+    a, b = (packed(r, source, i, i in signs, dot) for i in range(2))
     target = r.targets.get(source.results[0]) or r.buffer(kind.shape, kind.element_type)
-    if r.kept.get(acc) is not target:
-        r.fill(target, acc)
     *batch, m, n = list(kind.shape)
     k = ir.VectorType(lhs.type).shape[-1]
     height = min(m, ROWS.get(r.vector_bytes, 4))
     width = r.width(n, kind.element_type)
-    rank = len(kind.shape)
+    each = r.lanes if dot else width
+    last = len(kind.shape) - 1
 
-    def block(coords: Coords, lane: int, _: int) -> None:
-        lead, (row, column) = coords[:-2], coords[-2:]
+    def block(lead: Coords, row: Any, column: Any) -> None:
         rows = [add(row, i) for i in range(height)]
-        start = [target.load((*lead, i, column), rank - 1, width) for i in rows]
+        pieces = Pieces(r)
+        there = [(*lead, i, add(column, c)) for i in rows for c in range(0, width, each)]
+        start = [pieces.of(acc, at, last, each) for at in there]
 
         def step(places: list[Any], sums: list[Any]) -> list[Any]:
-            right = b.load((*lead, places[0], column), rank - 1, width)
-            left = [splat(a.load((*lead, i, places[0]), rank - 1, 0), width) for i in rows]
-            return [_multiply_add(x, right, s) for x, s in zip(left, sums, strict=True)]
+            left, right = [(*lead, i, places[0]) for i in rows], (*lead, places[0], column)
+            if dot:
+                return dot_step(r, dot, a, b, left, right, sums)
+            line = b.load(right, last, width)
+            return [_multiply_add(splat(a.load(at, last, 0), width), line, s) for at, s in zip(left, sums, strict=True)]
 
-        for i, s in zip(rows, carried_loops(r.wholes, [k], [1], start, step), strict=True):
-            target.store(s, (*lead, i, column), rank - 1)
+        for at, s in zip(there, carried_loops(r.wholes, [k], [dot.group if dot else 1], start, step), strict=True):
+            target.store(s, at, last)
 
     # columns outside, so that a strip of the right operand stays near
     sizes, steps = [*batch, n, m], [*[1] * len(batch), width, height]
-    loops(r.wholes, sizes, steps, lambda places: block((*places[:-2], places[-1], places[-2]), rank - 1, width))
+    loops(r.wholes, sizes, steps, lambda places: block(tuple(places[:-2]), places[-1], places[-2]))
     r.kept[source.results[0]] = target
 
 
@@ -58,26 +63,6 @@ def _multiply_add(x: Any, y: Any, total: Any) -> Any:
     if isinstance(ir.VectorType(total.type).element_type, ir.FloatType):
         return math_d.fma(x, y, total)
     return arith_d.addi(total, arith_d.muli(x, y))
-
-
-def _packed(r: Retiler, value: Value, element: Type, unsigned: bool) -> Kept:
-    """An operand in memory, its elements as wide as the sums."""
-    kind = ir.VectorType(value.type)
-    if kind.element_type == element:
-        return r.in_memory(value)
-    target = r.buffer(kind.shape, element)
-
-    def body(coords: Coords, lane: int, width: int) -> None:
-        piece = Pieces(r).of(value, coords, lane, width)
-        wide = vec(width, element)
-        if isinstance(element, ir.FloatType):
-            piece = arith_d.extf(wide, piece)
-        else:
-            piece = (arith_d.extui if unsigned else arith_d.extsi)(wide, piece)
-        target.store(piece, coords, lane)
-
-    r.nest(kind.shape, body)
-    return target
 
 
 HANDLERS: dict[str, Callable[..., None]] = {"vector.contract": _contract}

@@ -8,14 +8,19 @@ from typing import Any
 
 from xcc._mlir import Block, Operation, Type, Value, ir
 from xcc.diagnostics import CompilerBug, UserError
+from xcc.passes.shared.dot_instructions import DotProduct
 from xcc.passes.shared.updates import updated_only
-from xcc.passes.shared.values import op, splat_constant, vec
-from xcc.passes.tile.nests import control, products, reductions, rows
+from xcc.passes.shared.values import op
+from xcc.passes.tile.nests import control, products, reductions, rows, stores
 from xcc.passes.tile.nests.choice import is_lazy, is_vector, kept, unit_reshape
-from xcc.passes.tile.nests.kept import Coords, Kept, memory_element, stepped
-from xcc.passes.tile.nests.loops import Wholes, loops
-from xcc.passes.tile.nests.pieces import Pieces, memref_stride, transfer_mask, transfer_place
-from xcc.passes.tile.nests.private import Private, chunked
+from xcc.passes.tile.nests.chunks import chunked
+from xcc.passes.tile.nests.instances import PEELED, emit_instance
+from xcc.passes.tile.nests.kept import Coords, Kept, memory_element
+from xcc.passes.tile.nests.loops import FEW, Wholes, loops
+from xcc.passes.tile.nests.operands import slots_of
+from xcc.passes.tile.nests.pieces import Pieces
+from xcc.passes.tile.nests.private import MOST_CHUNKS, Private, copies
+from xcc.passes.tile.nests.shared import CHUNKS, Slots, shared_products
 
 __all__ = ["Retiler", "retile"]
 
@@ -23,14 +28,14 @@ VECTORS = 2             # machine vectors of 32-bit elements in a piece
 MOST_BYTES = 4 << 20    # of a core's stack
 
 
-def retile(func: Any, vector_bytes: int) -> Any:
+def retile(func: Any, vector_bytes: int, dots: Sequence[DotProduct] = ()) -> Any:
     """Puts the loops that `func` becomes ahead of it; the new function."""
     with ir.InsertionPoint(func), func.location:
         attributes = {n: func.attributes[n] for n in func.attributes}
         made = ir.Operation.create("func.func", regions=1, attributes=attributes)
         old = func.regions[0].blocks[0]
         block = made.regions[0].blocks.append(*[a.type for a in old.arguments])
-        r = Retiler(vector_bytes)
+        r = Retiler(vector_bytes, dots)
         r.values.update(zip(old.arguments, block.arguments, strict=True))
         with ir.InsertionPoint(block):
             r.block(old)
@@ -44,14 +49,16 @@ def retile(func: Any, vector_bytes: int) -> Any:
 class Retiler:
     """The code of one function. `values`: what scalars and memrefs became; `kept`: block values in memory."""
 
-    def __init__(self, vector_bytes: int) -> None:
-        self.vector_bytes = vector_bytes
+    def __init__(self, vector_bytes: int, dots: Sequence[DotProduct] = ()) -> None:
+        self.vector_bytes, self.lanes, self.dots = vector_bytes, vector_bytes // 4, dots
         self.values: dict[Any, Any] = {}
         self.kept: dict[Any, Kept] = {}
         self.targets: dict[Any, Kept] = {}      # where a value is to be kept that a loop carries on
         self.private: dict[Any, Private] = {}   # copies of buffers that instances only update
+        self.slots: dict[Any, Slots] = {}       # operands of products that instances share, by product and number
         self.bytes = 0
         self.wholes = Wholes()
+        self.whole = False          # all masks let everything through
 
     def get(self, value: Value) -> Any:
         return self.values[value]
@@ -102,11 +109,12 @@ class Retiler:
 
     # -- memory -------------------------------------------------------------------------------------------------
 
-    def buffer(self, shape: Sequence[int], element: Type) -> Kept:
-        """New memory for a block value."""
+    def buffer(self, shape: Sequence[int], element: Type, shared: bool = False) -> Kept:
+        """New memory for a block value, or for what instances share."""
         stored = memory_element(element)
         size = prod(shape)
-        self.bytes += size * (8 if isinstance(stored, ir.IndexType) else stored.width // 8)
+        if not shared:
+            self.bytes += size * (8 if isinstance(stored, ir.IndexType) else stored.width // 8)
         memref = op("memref.alloca", [ir.MemRefType.get([size], stored)], [],
                     operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]),
                     alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64))
@@ -157,10 +165,10 @@ class Retiler:
         return next((d for d in reversed(range(len(shape))) if shape[d] > 1), len(shape) - 1)
 
     def nest(self, shape: Sequence[int], body: Callable[[Coords, int, int], None], lane: int = -1,
-             order: Sequence[int] = ()) -> None:
+             order: Sequence[int] = (), width: int = 0) -> None:
         """Calls `body(coords, lane, width)` inside loops over `shape`, the lane's innermost."""
         lane = self.lane(shape) if lane < 0 else lane
-        width = self.width(shape[lane])
+        width = width or self.width(shape[lane])
         dims = [d for d in (order or range(len(shape))) if d != lane] + [lane]
         steps = [width if d == lane else 1 for d in dims]
 
@@ -170,7 +178,7 @@ class Retiler:
                 places[d] = c
             body(tuple(places), lane, width)
 
-        loops(self.wholes, [shape[d] for d in dims], steps, inside)
+        loops(self.wholes, [shape[d] for d in dims], steps, inside, FEW)
 
 
 def _extract(r: Retiler, source: Operation) -> None:
@@ -179,32 +187,6 @@ def _extract(r: Retiler, source: Operation) -> None:
     if is_vector(source.results[0]) or prod(shape) != 1:
         raise CompilerBug("retile: no rule for a vector.extract of one element of many")
     r.values[source.results[0]] = Pieces(r).of(source.operands[0], (0,) * len(shape), r.lane(shape), 0)
-
-
-def _write(r: Retiler, source: Operation) -> None:
-    """vector.transfer_write"""
-    value = source.operands[0]
-    shape = ir.VectorType(value.type).shape
-    dims = [ir.AffineDimExpr(e).position for e in ir.AffineMapAttr(source.attributes["permutation_map"]).value.results]
-    rank = ir.MemRefType(source.operands[1].type).rank
-    along = next((i for i, d in enumerate(dims) if d == rank - 1 and shape[i] > 1), -1)
-    order = sorted(range(len(dims)), key=lambda i: dims[i])
-
-    def body(coords: Coords, lane: int, width: int) -> None:
-        pieces = Pieces(r)
-        piece = pieces.of(value, coords, lane, width)
-        memref, places, where = transfer_place(r, source, coords, 2)
-        mask = transfer_mask(pieces, source, coords, lane, width, where)
-        if where[lane] == len(places) - 1:
-            if mask is None:
-                op("vector.store", [], [piece, memref, *places])
-            else:
-                op("vector.maskedstore", [], [memref, *places, mask, piece])
-            return
-        every = mask if mask is not None else splat_constant(vec(width, ir.IntegerType.get_signless(1)), 1)
-        op("vector.scatter", [], [memref, *places, stepped(width, memref_stride(memref, where[lane])), every, piece])
-
-    r.nest(shape, body, along, order)
 
 
 def _scatter(r: Retiler, source: Operation) -> None:
@@ -221,15 +203,30 @@ def _scatter(r: Retiler, source: Operation) -> None:
 
 def _forall(r: Retiler, source: Any) -> None:
     """scf.forall over the instances"""
-    updates = updated_only(source)
-    if updates:
-        chunked(r, source, updates)
-    else:
-        r.copy(source)
+    updates, products = updated_only(source), shared_products(source)
+    if not updates and not products:
+        made = ir.Operation.create(source.name, operands=[r.get(v) for v in source.operands], regions=1,
+                                   attributes={n: source.attributes[n] for n in source.attributes if n != PEELED})
+        old = source.regions[0].blocks[0]
+        block = made.regions[0].blocks.append(*[a.type for a in old.arguments])
+        r.values.update(zip(old.arguments, block.arguments, strict=True))
+        with ir.InsertionPoint(block):
+            emit_instance(r, source)
+            ir.Operation.create("scf.forall.in_parallel", regions=1).regions[0].blocks.append()
+        return
+    copy, merge = copies(r, updates)
+
+    def begin(instances: Any) -> None:
+        copy(instances)
+        for product in products:
+            slots_of(r, source, product)
+
+    chunks = ir.IntegerAttr(source.attributes[CHUNKS]).value if CHUNKS in source.attributes else MOST_CHUNKS
+    chunked(r, source, chunks, begin, merge)
 
 
 _HANDLERS: dict[str, Callable[[Retiler, Any], None]] = {
     "scf.forall": _forall,
-    "vector.extract": _extract, "vector.transfer_write": _write, "vector.scatter": _scatter,
-    **reductions.HANDLERS, **products.HANDLERS, **rows.HANDLERS,
+    "vector.extract": _extract, "vector.scatter": _scatter,
+    **reductions.HANDLERS, **products.HANDLERS, **rows.HANDLERS, **stores.HANDLERS,
 }

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Value, ir
+from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.shared.combining import combining
-from xcc.passes.shared.values import extract, shuffle, splat_constant, vec
+from xcc.passes.shared.values import extract, scalar_attr, shuffle, splat_constant, vec
 from xcc.passes.tile.lowering.vectors import neutral
+from xcc.passes.tile.lowering.views import add
 from xcc.passes.tile.nests.choice import is_vector
 from xcc.passes.tile.nests.kept import Coords
-from xcc.passes.tile.nests.loops import carried_loops, loops
+from xcc.passes.tile.nests.loops import FEW, carried_loops, loops
 from xcc.passes.tile.nests.pieces import Pieces
 
 if TYPE_CHECKING:
@@ -19,28 +20,88 @@ if TYPE_CHECKING:
 
 __all__ = ["HANDLERS"]
 
+PARTS = 2       # pieces of a long line at a time
+_F = arith_d.CmpFPredicate
 _NAMES = {"add": "sum", "mul": "prod", "maxui": "umax", "minui": "umin", "or": "or", "and": "and", "xor": "xor"}
 
 
 class _Fold:
-    """What a vector.multi_reduction does with two pieces."""
+    """What a vector.multi_reduction does with pieces: the state of a loop over them is a list of pieces."""
 
     def __init__(self, source: Operation) -> None:
         self.kind = str(source.attributes["kind"]).split("<")[1].split(">")[0]
         self.element = ir.VectorType(source.operands[0].type).element_type
         self.combine: Callable[[Any, Any], Any] = combining(f"<{self.kind}>", self.element)
+        self.neutral = neutral(_NAMES.get(self.kind, self.kind[:3]), self.element)
 
-    def start(self, width: int) -> Any:
-        """A piece of what changes nothing."""
-        return splat_constant(vec(width, self.element), neutral(_NAMES.get(self.kind, self.kind[:3]), self.element))
+    def start(self, width: int) -> list[Any]:
+        """The state before the first piece."""
+        return [splat_constant(vec(width, self.element), self.neutral)]
 
-    def lanes(self, piece: Any) -> Any:
-        """All lanes of a piece combined, halves with halves."""
-        width = ir.VectorType(piece.type).shape[0]
-        while width > 1:
-            width //= 2
-            piece = self.combine(shuffle(piece, piece, range(width)), shuffle(piece, piece, range(width, 2 * width)))
-        return extract(piece, 0)
+    def step(self, state: list[Any], piece: Any) -> list[Any]:
+        return [self.combine(state[0], piece)]
+
+    def join(self, one: list[Any], other: list[Any]) -> list[Any]:
+        """The state behind the pieces of two."""
+        return [self.combine(one[0], other[0])]
+
+    def piece(self, state: list[Any]) -> Any:
+        """What each lane has come to."""
+        return state[0]
+
+    def lanes(self, state: list[Any]) -> Any:
+        """All lanes combined."""
+        return _halves(state[0], self.combine)
+
+    def begins_with(self, start: Value) -> bool:
+        """Whether `start` changes nothing."""
+        if isinstance(start.owner, ir.Block) or start.owner.operation.name != "arith.constant":
+            return False
+        value = start.owner.operation.attributes["value"]
+        if is_vector(start):
+            dense = ir.DenseElementsAttr(value)
+            return dense.is_splat and dense.get_splat_value() == scalar_attr(self.element, self.neutral)
+        return bool(value == scalar_attr(self.element, self.neutral))
+
+
+class _Extremum(_Fold):
+    """A maximum or minimum of floats: a comparison a piece, and apart from it a NaN that was met. That each step is NaN
+    where an element is takes six instructions on x86, one after the other."""
+
+    def start(self, width: int) -> list[Any]:
+        return [*super().start(width), splat_constant(vec(width, self.element), 0)]
+
+    def step(self, state: list[Any], piece: Any) -> list[Any]:
+        best, met = state
+        return [self._better(piece, best), arith_d.select(arith_d.cmpf(_F.UNO, piece, piece), piece, met)]
+
+    def join(self, one: list[Any], other: list[Any]) -> list[Any]:
+        return [self._better(one[0], other[0]), arith_d.addf(one[1], other[1])]
+
+    def piece(self, state: list[Any]) -> Any:
+        best, met = state
+        return arith_d.select(arith_d.cmpf(_F.UNO, met, met), met, best)
+
+    def lanes(self, state: list[Any]) -> Any:
+        return self.piece([_halves(state[0], self._better), _halves(state[1], arith_d.addf)])
+
+    def _better(self, x: Any, y: Any) -> Any:
+        return arith_d.select(arith_d.cmpf(_F.OGT if self.kind == "maximumf" else _F.OLT, x, y), x, y)
+
+
+def _halves(piece: Any, combine: Callable[[Any, Any], Any]) -> Any:
+    """All lanes of a piece combined, halves with halves."""
+    width = ir.VectorType(piece.type).shape[0]
+    while width > 1:
+        width //= 2
+        piece = combine(shuffle(piece, piece, range(width)), shuffle(piece, piece, range(width, 2 * width)))
+    return extract(piece, 0)
+
+
+def _fold_of(source: Operation) -> _Fold:
+    fold = _Fold(source)
+    wide = isinstance(fold.element, ir.FloatType) and fold.element.width >= 32
+    return _Extremum(source) if wide and fold.kind in ("maximumf", "minimumf") else fold
 
 
 def _reduction(r: Retiler, source: Operation) -> None:
@@ -49,12 +110,13 @@ def _reduction(r: Retiler, source: Operation) -> None:
     shape = list(ir.VectorType(value.type).shape)
     reduced = list(ir.DenseI64ArrayAttr(source.attributes["reduction_dims"]))
     left = [d for d in range(len(shape)) if d not in reduced]
-    fold = _Fold(source)
+    fold = _fold_of(source)
+    bare = fold.begins_with(acc)
     lane = r.lane(shape)
     result = source.results[0]
     if not is_vector(result):
         piece = _of_place(r, value, {}, reduced, lane, shape, fold)
-        r.values[result] = fold.combine(piece, r.get(acc))
+        r.values[result] = piece if bare else fold.combine(piece, r.get(acc))
         return
     kind = ir.VectorType(result.type)
     target = r.targets.get(result) or r.buffer(kind.shape, kind.element_type)
@@ -64,9 +126,10 @@ def _reduction(r: Retiler, source: Operation) -> None:
         if lane in reduced:
             piece, first = _of_place(r, value, at, reduced, lane, shape, fold), 0
         else:
-            piece, first = _beside(r, value, at, reduced, lane, shape, fold, width), width
-        start = Pieces(r).of(acc, coords, along, first)
-        target.store(fold.combine(piece, start), coords, along)
+            piece, first = fold.piece(_beside(r, value, at, reduced, lane, shape, fold, width)), width
+        if not bare:
+            piece = fold.combine(piece, Pieces(r).of(acc, coords, along, first))
+        target.store(piece, coords, along)
 
     if lane in reduced:
         loops(r.wholes, kind.shape, [1] * kind.rank, lambda places: body(tuple(places), 0, 0))
@@ -93,18 +156,27 @@ def _of_place(r: Retiler, value: Value, at: dict[int, Any], reduced: list[int], 
 
 
 def _beside(r: Retiler, value: Value, at: dict[int, Any], dims: list[int], lane: int, shape: list[int],
-            fold: _Fold, width: int) -> Any:
-    """The pieces along `dims` combined."""
-    steps = [width if d == lane else 1 for d in dims]
+            fold: _Fold, width: int) -> list[Any]:
+    """The state of `fold` behind the pieces along `dims`. Long lines are two by two, so that one piece is computed
+    while the other waits for the one before."""
+    parts = PARTS if lane in dims and shape[lane] >= PARTS * FEW * width else 1
+    steps = [parts * width if d == lane else 1 for d in dims]
     sizes = [shape[d] for d in dims]
-    if all(n <= s for n, s in zip(sizes, steps, strict=True)):
-        return Pieces(r).of(value, _coords(len(shape), at), lane, width)
 
     def body(places: list[Any], carried: list[Any]) -> list[Any]:
         where = _coords(len(shape), at, dict(zip(dims, places, strict=True)))
-        return [fold.combine(carried[0], Pieces(r).of(value, where, lane, width))]
+        each = len(carried) // parts
+        out: list[Any] = []
+        for n in range(parts):
+            there = tuple(add(c, n * width) if d == lane else c for d, c in enumerate(where))
+            out += fold.step(carried[n * each:(n + 1) * each], Pieces(r).of(value, there, lane, width))
+        return out
 
-    return carried_loops(r.wholes, sizes, steps, [fold.start(width)], body)[0]
+    state = carried_loops(r.wholes, sizes, steps, fold.start(width) * parts, body, FEW)
+    each = len(state) // parts
+    while len(state) > each:
+        state = [*state[:-2 * each], *fold.join(state[-2 * each:-each], state[-each:])]
+    return state
 
 
 HANDLERS: dict[str, Callable[..., None]] = {"vector.multi_reduction": _reduction}

@@ -1,8 +1,9 @@
 """Which way each op is divided: the cheapest, in seconds, found by a beam search in the order of the program.
 
 A state of the search is which placements the values have that are still read. Two ways to the same state are one from
-there on, the cheaper. Values made of weights and constants alone are in no state: each reader takes the part that it
-wants, and pays for the memory.
+there on, the cheaper. What a state has is a number with a bit for each placement (live_placements.py): a step looks
+only at what an op changes, and copies only the states that go on. Values made of weights and constants alone are in no
+state: each reader takes the part that it wants, and pays for the memory.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from xcc.dialects.xt.types import TensorType
 from xcc.passes.xt.sharding.cost import Costs, best_move
 from xcc.passes.xt.sharding.factors import Strategy
 from xcc.passes.xt.sharding.free_values import FreeValues, Wanted
+from xcc.passes.xt.sharding.live_placements import LivePlacements
 from xcc.passes.xt.sharding.placement import ANY, WHOLE, Placement, partial
 from xcc.passes.xt.sharding.sites import Site, Sites
 
-__all__ = ["Choice", "Have", "choose", "moved"]
+__all__ = ["Choice", "Have", "Search", "moved"]
 
 WIDTH = 48          # states that go on
 LIGHT = 1e-3        # of all seconds, or of all bytes of weights: an op below it, of whole operands, stays whole
@@ -46,33 +48,45 @@ class Choice:
 
 @dataclass(eq=False)
 class _State:
-    """`have` is by the numbers of values."""
+    """`have` is by the numbers of values, `bits` says the same."""
 
     seconds: float
-    have: dict[int, tuple[Placement, ...]]
+    have: dict[int, int]
+    bits: int = 0
     before: _State | None = None
     chosen: tuple[Site, Strategy] | None = None
 
 
 @dataclass(frozen=True)
+class _Effect:
+    """What it takes to bring operands to where a way wants them, move by move, what has changed behind it, and the bits
+    of a state that are others then."""
+
+    moves: tuple[float, ...]
+    changed: dict[int, int]
+    flipped: int
+
+
+@dataclass(frozen=True)
 class _Way:
-    """A strategy of a site: what it wants of which values, what it makes, and what it takes by itself."""
+    """A strategy of a site: what it wants of which values, and what it makes. `effects` are by what the operands have;
+    None where there is no way to what it wants."""
 
     strategy: Strategy
     wanted: tuple[tuple[int, Placement], ...]
-    made: tuple[tuple[int, tuple[Placement, ...]], ...]
-    seconds: float
+    made: tuple[tuple[int, int], ...]
+    effects: dict[tuple[int, ...], _Effect | None] = field(default_factory=dict)
 
 
-def choose(sites: Sites, costs: Costs, wanted: Wanted) -> Choice:
-    """The cheapest of what the search finds; the same on every machine and for every rank."""
-    return _Search(sites, costs, wanted).run()
+_Next = tuple[float, _State, _Way, dict[int, int]]
+"""A state that may go on: its seconds, the one before, and the way that is gone, with what that changes."""
 
 
-class _Search:
-    def __init__(self, sites: Sites, costs: Costs, wanted: Wanted) -> None:
-        self.sites, self.costs, self.wanted = sites, costs, wanted
-        self.free = FreeValues(sites, costs, wanted)
+class Search:
+    """Of ways to divide the ops of `sites`. What does not hang on what is wanted is found out once."""
+
+    def __init__(self, sites: Sites, costs: Costs) -> None:
+        self.sites, self.costs = sites, costs
         self.work = [s for s in sites.all if not s.free]
         self.seconds = {s: costs.seconds(s.view) for s in self.work}
         self.numbers = {v: n for n, v in enumerate((*sites.block.arguments, *sites.maker))}
@@ -83,12 +97,17 @@ class _Search:
         self.last.update(dict.fromkeys(sites.returned, len(self.work)))
         self.light = LIGHT * sum(self.seconds.values()), LIGHT * sites.nbytes_of_weights(costs.nbytes)
         self.partial = self._partials()
-        self.moves: dict[Any, tuple[float, tuple[Placement, ...]]] = {}
+        self.gone = [[self.numbers[v] for v in dict.fromkeys((*s.operands, *s.results)) if self.last.get(v, -1) <= n]
+                     for n, s in enumerate(self.work)]
+        self.live = LivePlacements(self._slots())
+        self.moves: dict[tuple[int, int, Placement], tuple[float, int]] = {}
+        self.ways = [[self._way(s, way) for way in (*s.strategies, *self._linear(s))] for s in self.work]
 
-    def run(self) -> Choice:
-        begin: dict[int, tuple[Placement, ...]] = {
-            self.numbers[v]: (p,) for v, p in self.wanted.arguments.items() if v in self.last}
-        states = [_State(0.0, begin)]
+    def choose(self, wanted: Wanted) -> Choice:
+        """The cheapest of what the search finds; the same on every machine and for every rank."""
+        self.wanted, self.free = wanted, FreeValues(self.sites, self.costs, wanted)
+        begin = {self.numbers[v]: self.live.number((p,)) for v, p in self.wanted.arguments.items() if v in self.last}
+        states = [_State(0.0, begin, self.live.bits(begin))]
         for n, site in enumerate(self.work):
             states = self._step(n, site, states)
         ends = [self._end(s) for s in states]
@@ -103,67 +122,94 @@ class _Search:
                       self._parts(strategies, results))
 
     def _step(self, n: int, site: Site, states: list[_State]) -> list[_State]:
-        ways = [self._way(site, s) for s in (*site.strategies, *self._linear(site))]
+        ways = [(way, self._own_seconds(site, way.strategy)) for way in self.ways[n]]
+        wanted, undecided = [v for v, _ in ways[0][0].wanted], self.live.number((ANY,))
         heavy = self.seconds[site] > self.light[0] or self._reads_weights(site)
-        gone = [self.numbers[v] for v in dict.fromkeys((*site.operands, *site.results)) if self.last.get(v, -1) <= n]
-        best: dict[Any, _State] = {}
+        gone = self.gone[n]
+        best: dict[int, _Next] = {}
         for state in states:
-            light = not heavy and all(WHOLE in state.have[v] for v, _ in ways[0].wanted)
-            for way in ways[:1] if light else ways:
-                new = self._applied(site, way, state)
-                if new is None:
+            operands = tuple([state.have[v] for v in wanted])
+            light = not heavy and all(WHOLE in self.live.placements[p] for p in operands)
+            for way, own_seconds in ways[:1] if light else ways:
+                if operands not in way.effects or undecided in operands:    # the price decides, too
+                    way.effects[operands] = self._effect(way, operands, gone)
+                effect = way.effects[operands]
+                if effect is None or own_seconds == inf:
                     continue
-                for v in gone:
-                    new.have.pop(v, None)
-                key = frozenset(new.have.items())
-                if key not in best or new.seconds < best[key].seconds:
-                    best[key] = new
-        return sorted(best.values(), key=lambda s: s.seconds)[:WIDTH]
+                seconds = state.seconds + own_seconds
+                for move in effect.moves:       # one by one: sum() rounds in another way in newer versions of Python
+                    seconds += move
+                bits = state.bits ^ effect.flipped
+                if bits not in best or seconds < best[bits][0]:
+                    best[bits] = seconds, state, way, effect.changed
+        going = sorted(best.items(), key=lambda b: b[1][0])[:WIDTH]
+        return [self._state(site, bits, new, gone) for bits, new in going]
+
+    def _slots(self) -> list[int]:
+        """A number for each value; one that is read no more leaves its to others."""
+        slots, unused = list(range(len(self.numbers))), list[int]()
+        for site, gone in zip(self.work, self.gone, strict=True):
+            unused += [slots[v] for v in gone]
+            for v in site.results:
+                if unused and self.numbers[v] not in gone:
+                    slots[self.numbers[v]] = unused.pop()
+        return slots
+
+    @staticmethod
+    def _state(site: Site, bits: int, new: _Next, gone: Sequence[int]) -> _State:
+        seconds, before, way, changed = new
+        have = before.have | changed
+        for v in gone:
+            have.pop(v, None)
+        return _State(seconds, have, bits, before, (site, way.strategy))
 
     def _way(self, site: Site, s: Strategy) -> _Way:
-        ranks = 1 if s.factor is None or s.is_whole else self.costs.ranks
         wanted = tuple((self.numbers[v], p) for v, p in zip(site.operands, s.operands, strict=True)
                        if not self.sites.is_free(v))
-        made = tuple((self.numbers[v], (p,)) for v, p in zip(site.results, s.results, strict=True))
-        return _Way(s, wanted, made, self.seconds[site] / ranks + self._free_seconds(site, s))
+        made = tuple((self.numbers[v], self.live.number((p,))) for v, p in zip(site.results, s.results, strict=True))
+        return _Way(s, wanted, made)
+
+    def _own_seconds(self, site: Site, s: Strategy) -> float:
+        ranks = 1 if s.factor is None or s.is_whole else self.costs.ranks
+        return self.seconds[site] / ranks + self._free_seconds(site, s)
 
     def _free_seconds(self, site: Site, s: Strategy) -> float:
         return sum(self.free.seconds(v, p) for v, p in zip(site.operands, s.operands, strict=True)
                    if self.sites.is_free(v))
 
-    def _applied(self, site: Site, way: _Way, state: _State) -> _State | None:
-        """The state behind `site`, divided so; None where there is no way to what that wants."""
-        have, total = dict(state.have), state.seconds + way.seconds
-        for v, p in way.wanted:
-            total += self._brought(have, v, p)
-        if total == inf:
+    def _effect(self, way: _Way, operands: tuple[int, ...], gone: Sequence[int]) -> _Effect | None:
+        """Of dividing a site so where its operands lie so; the values that are `gone` nobody reads any more."""
+        before = {v: had for (v, _), had in zip(way.wanted, operands, strict=True)}
+        have = dict(before)
+        moves = tuple(self._brought(have, v, p) for v, p in way.wanted)
+        if inf in moves:
             return None
-        have.update(way.made)
-        return _State(total, have, state, (site, way.strategy))
+        have |= dict(way.made)
+        left = {v: p for v, p in have.items() if v not in gone}
+        return _Effect(moves, have, self.live.bits(before) ^ self.live.bits(left))
 
-    def _brought(self, have: dict[int, tuple[Placement, ...]], v: int, p: Placement) -> float:
+    def _brought(self, have: dict[int, int], v: int, p: Placement) -> float:
         """The seconds to bring a value to `p`, which it has then. What the model holds lies from then on so."""
-        if have[v] == (ANY,):
-            have[v] = have[_held(v)] = (p,)
+        placements = self.live.placements[have[v]]
+        if placements == (ANY,):
+            have[v] = have[_held(v)] = self.live.number((p,))
             if p.kind == "partial":
                 return inf
             return self.wanted.price * self.sizes[v] / (self.costs.ranks if p.kind == "split" else 1)
-        seconds, have[v] = self._move(v, have[v], p)
-        return seconds
-
-    def _move(self, v: int, have: tuple[Placement, ...], p: Placement) -> tuple[float, tuple[Placement, ...]]:
-        """The seconds to bring a value to `p`, and what it has then."""
-        key = (v, have, p)
+        key = (v, have[v], p)
         if key not in self.moves:
-            self.moves[key] = best_move(self.costs, have, p, self.sizes[v]).seconds, moved(have, p)
-        return self.moves[key]
+            self.moves[key] = (best_move(self.costs, placements, p, self.sizes[v]).seconds,
+                               self.live.number(moved(placements, p)))
+        seconds, have[v] = self.moves[key]
+        return seconds
 
     def _end(self, state: _State) -> tuple[_State, tuple[Placement, ...]]:
         """The results brought to where they are wanted."""
         have, total, results = dict(state.have), state.seconds, []
         for number, (v, wanted) in enumerate(zip(self.sites.returned, self.wanted.results, strict=True)):
             if number in self.wanted.updates:
-                wanted = have.get(_held(self.numbers[self.wanted.updates[number]]), wanted)
+                held = have.get(_held(self.numbers[self.wanted.updates[number]]))
+                wanted = wanted if held is None else self.live.placements[held]
             if self.sites.is_free(v):
                 p = min(wanted, key=lambda p: self.free.seconds(v, p))
                 total += self.free.seconds(v, p)
@@ -172,11 +218,12 @@ class _Search:
                 p = min(wanted, key=lambda p: self._brought(dict(have), n, p))
                 total += self._brought(have, n, p)
             results.append(p)
-        return _State(total, have, state), tuple(results)
+        return _State(total, have, before=state), tuple(results)
 
-    def _arguments(self, have: dict[int, tuple[Placement, ...]]) -> dict[Any, Placement]:
+    def _arguments(self, have: dict[int, int]) -> dict[Any, Placement]:
         """Where arguments lie; what nothing uses of what the model holds is whole."""
-        return {v: have.get(_held(self.numbers[v]), (WHOLE,))[0] if p == ANY else p
+        whole = self.live.number((WHOLE,))
+        return {v: self.live.placements[have.get(_held(self.numbers[v]), whole)][0] if p == ANY else p
                 for v, p in self.wanted.arguments.items()}
 
     def _reads_weights(self, site: Site) -> bool:

@@ -1,17 +1,22 @@
 // RUN: %xcc_opt %s --target=cpu --chip=x86-64-v4 "--pass-pipeline=lower-tile, mlir(canonicalize, cse), retile, mlir(canonicalize, cse)" | filecheck %s
+// RUN: %xcc_opt %s --target=cpu --chip=znver4 "--pass-pipeline=lower-tile, mlir(canonicalize, cse), retile, mlir(canonicalize, cse)" | filecheck %s --check-prefix=DOT
 
 // A row is read once for its maximum and once for the exponentials, which are kept: the sum and the quotient need both.
-// Each loop is one of whole pieces, which end where the row does, and one of what is left, behind masks.
+// Each loop is one of whole pieces, which end where the row does, and one of what is left, behind masks. Reductions take
+// two pieces at a time; a maximum is carried with a NaN that was met, not by operations that tell NaN in each step.
 // CHECK-LABEL: func.func @softmax(
 // CHECK: scf.forall
 // CHECK: %[[REST:.*]] = arith.remui
 // CHECK: %[[END:.*]] = arith.subi %{{.*}}, %[[REST]]
-// CHECK: scf.for %{{.*}} = %c0 to %[[END]] {{.*}} -> (vector<32xf32>)
-// CHECK: vector.load %arg0[{{.*}} : memref<?x?xf32>, vector<32xf32>
-// CHECK: arith.maximumf
-// CHECK: %[[TOP:.*]] = scf.for %{{.*}} = %[[END]] to %c1024 {{.*}} -> (vector<32xf32>)
+// CHECK: scf.for %{{.*}} = %c0 to %[[END]] step %c64 {{.*}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
+// CHECK: %[[X:.*]] = vector.load %arg0[{{.*}} : memref<?x?xf32>, vector<32xf32>
+// CHECK: %[[MORE:.*]] = arith.cmpf ogt, %[[X]], %[[TOP:.*]] :
+// CHECK: arith.select %[[MORE]], %[[X]], %[[TOP]]
+// CHECK: arith.cmpf uno, %[[X]], %[[X]]
+// CHECK: scf.for %{{.*}} = %[[END]] to %c1024 step %c64
 // CHECK: vector.maskedload {{.*}} into vector<32xf32>
-// CHECK: arith.maximumf
+// CHECK: arith.cmpf ogt
+// CHECK-NOT: arith.maximumf
 // CHECK: %[[KEPT:.*]] = memref.alloca() {alignment = 64 : i64} : memref<1024xf32>
 // CHECK: scf.for
 // CHECK: vector.load %arg0
@@ -20,7 +25,7 @@
 // CHECK: vector.maskedload
 // CHECK: math.exp {{.*}} : vector<32xf32>
 // CHECK: vector.store %{{.*}}, %[[KEPT]]
-// CHECK: scf.for {{.*}} -> (vector<32xf32>)
+// CHECK: scf.for {{.*}} step %c64 {{.*}} -> (vector<32xf32>, vector<32xf32>)
 // CHECK: vector.load %[[KEPT]]
 // CHECK: scf.for
 // CHECK: vector.load %[[KEPT]]
@@ -44,19 +49,23 @@ func.func @softmax(%x: memref<?x?xf32> {tile.name = "x"}, %y: memref<?x?xf32> {t
   return
 }
 
-// A product's sums stay where the loop carries them: operands are packed, eight rows of sums go over k in registers.
+// A product's sums stay where the loop carries them: operands are packed, the right one in panels of 32 columns, eight
+// rows of sums go over k in registers. The two vectors of a row are made one by one.
 // CHECK-LABEL: func.func @product(
 // CHECK: %[[SUMS:.*]] = memref.alloca() {{.*}} : memref<4096xf32>
 // CHECK: scf.for
 // CHECK: memref.alloca() {{.*}} : memref<2048xf32>
-// CHECK: memref.alloca() {{.*}} : memref<2048xf32>
+// CHECK: %[[PANELS:.*]] = memref.alloca() {{.*}} : memref<2048xf32>
+// CHECK: vector.store %{{.*}}, %[[PANELS]][%[[AT:.*]]] :
+// CHECK: %[[NEXT:.*]] = arith.addi %[[AT]], %c1024
+// CHECK: vector.store %{{.*}}, %[[PANELS]][%[[NEXT]]] :
 // CHECK-COUNT-8: vector.load %[[SUMS]]
 // CHECK: scf.for {{.*}} iter_args
 // CHECK-COUNT-8: math.fma {{.*}} : vector<32xf32>
 // CHECK-COUNT-8: vector.store %{{.*}}, %[[SUMS]]
-// CHECK: vector.store %{{.*}}, %arg2
+// CHECK-COUNT-2: vector.store %{{.*}}, %arg2
 // CHECK-NOT: vector.store
-// CHECK: vector.maskedstore
+// CHECK-COUNT-2: vector.maskedstore
 func.func @product(%a: memref<?x?xf32> {tile.name = "a"}, %b: memref<?x?xf32>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -114,5 +123,46 @@ func.func @numbers(%i: memref<?xi32>, %y: memref<?xi32>) attributes {tile.grid =
   %places = "tile.load"(%i, %zero, %c0) {shape = [64]} : (memref<?xi32>, i32, index) -> vector<64xi32>
   %old = "tile.atomic"(%one, %y, %all, %places) {kind = "add"} : (vector<64xi32>, memref<?xi32>, vector<64xi1>, vector<64xi32>) -> vector<64xi32>
   "tile.store"(%old, %i, %c0) : (vector<64xi32>, memref<?xi32>, index) -> ()
+  return
+}
+
+// A comparison of places with an end is a mask of the first lanes, and none where the loop ends with the end.
+// CHECK-LABEL: func.func @places(
+// CHECK: %[[END:.*]] = arith.subi
+// CHECK: scf.for %{{.*}} = %c0 to %[[END]]
+// CHECK-NOT: arith.cmpi
+// CHECK: vector.store
+// CHECK: scf.for %{{.*}} = %[[END]] to %c1024
+// CHECK: arith.cmpi sgt, %{{.*}} : vector<32xi32>
+// CHECK-NOT: vector<32xindex>
+// CHECK: vector.maskedstore
+func.func @places(%x: memref<?xf32> {tile.name = "x"}, %n: i64 {tile.name = "n"}) attributes {tile.grid = [2]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : vector<1024xf32>
+  %one = arith.constant dense<1.0> : vector<1024xf32>
+  %line = "tile.iota"() {dtype = "i64", size = 1024} : () -> vector<1024xi64>
+  %end = "tile.broadcast"(%n) {shape = [1024]} : (i64) -> vector<1024xi64>
+  %below = arith.cmpi slt, %line, %end : vector<1024xi64>
+  %t = arith.select %below, %one, %zero : vector<1024xi1>, vector<1024xf32>
+  "tile.store"(%t, %x, %c0) : (vector<1024xf32>, memref<?xf32>, index) -> ()
+  return
+}
+
+// Pairs of steps by an instruction where the chip has one: rows of the right operand are interleaved in its panels.
+// DOT-LABEL: func.func @pairs(
+// DOT: vector.interleave {{.*}} : vector<32xbf16>
+// DOT: scf.for %[[K:.*]] = %c0 to %c16 step %c2 iter_args
+// DOT: vector.load {{.*}} vector<64xbf16>
+// DOT: vector.load {{.*}} vector<2xbf16>
+// DOT-COUNT-16: llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
+// DOT-NOT: math.fma
+func.func @pairs(%a: memref<?x?xbf16> {tile.name = "a"}, %b: memref<?x?xbf16>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : bf16
+  %none = arith.constant dense<0.0> : vector<8x32xf32>
+  %x = "tile.load"(%a, %zero, %c0, %c0) {shape = [8, 16]} : (memref<?x?xbf16>, bf16, index, index) -> vector<8x16xbf16>
+  %y = "tile.load"(%b, %zero, %c0, %c0) {shape = [16, 32]} : (memref<?x?xbf16>, bf16, index, index) -> vector<16x32xbf16>
+  %r = "tile.contract"(%x, %y, %none) : (vector<8x16xbf16>, vector<16x32xbf16>, vector<8x32xf32>) -> vector<8x32xf32>
+  "tile.store"(%r, %c, %c0, %c0) : (vector<8x32xf32>, memref<?x?xf32>, index, index) -> ()
   return
 }

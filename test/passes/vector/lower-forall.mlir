@@ -32,3 +32,13 @@ func.func @serial(%x: !llvm.ptr) attributes {xt.kernel} {
 // CHECK: scf.for
 // CHECK: arith.remui
 // CHECK: llvm.store
+
+// Copies in a program of blocks stay loops.
+// CHECK-LABEL: llvm.func @blocks__p0(
+// CHECK-SAME: passthrough = ["no-builtin-memcpy"]
+func.func @blocks(%n: i64) attributes {xcc.machine} {
+  %end = arith.index_cast %n : i64 to index
+  scf.forall (%i) in (%end) {
+  } {xcc.parallel}
+  return
+}

@@ -111,3 +111,12 @@ def test_mlir_stays_out_of_the_callers_process(model: Path) -> None:
             "print([m for m in ('torch_mlir', 'mlir', 'llvmlite', 'onnx') if m in sys.modules])")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_who_compiles_says_which_ops_have_converters() -> None:
+    pytest.importorskip("torch")
+    from xcc.frontends.torch import registry
+
+    assert isolation.converted_ops(".pt2") == set(registry.table())
+    with pytest.raises(xcc.CompilerBug, match="KeyError"):
+        isolation.converted_ops(".none")

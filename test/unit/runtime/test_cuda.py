@@ -93,14 +93,13 @@ def test_nodes_of_a_graph_get_other_buffers(driver, fake):
 
     graph.replay()
     np.testing.assert_array_equal(got(z), 2 * given[0])
-    bases[0], bases[2] = others[0], others[1]
-    graph.move(bases, [0, 2])
+    graph.move(0, others[0])
+    graph.move(2, others[1])
     graph.replay()
     np.testing.assert_array_equal(got(y), 2 * given[1])
     np.testing.assert_array_equal(got(others[1]), 2 * given[1])
     np.testing.assert_array_equal(got(z), 2 * given[0])
-    bases[3] = z
-    graph.move(bases, [3])
+    graph.move(3, z)
     graph.replay()
     np.testing.assert_array_equal(got(z)[2:7], given[2][:5])
     graph.free()

@@ -8,6 +8,7 @@ import pytest
 
 from xcc import tile
 from xcc.diagnostics import UserError
+from xcc.targets.base import chip_of, get_target
 
 MATRIX, LINE = tile.BufferOf("f32", (None, None)), tile.BufferOf("f32", (None,))
 TARGETS = [("cpu", ""), ("nvptx", "sm_90a"), ("amdgcn", "gfx1100")]
@@ -201,7 +202,7 @@ def test_code_of_a_product_is_loops():
     program = tile.build("product", {"a": MATRIX, "b": MATRIX, "c": MATRIX}, product, grid=(1,))
     for chip in ("x86-64-v4", "x86-64-v3"):
         binary = tile.compile(program, "cpu", chip).binary
-        assert len(binary.blob) < 8000 and dict(binary.report)["stack"] <= 4 * (64 * 64 + 2 * 64 * 32) + 64
+        assert len(binary.blob) < 8000 and dict(binary.report)["stack"] <= chip_of(get_target("cpu"), chip).l2_bytes / 2
 
 
 def test_too_much_memory_and_arrays_backwards_are_refused():

@@ -21,6 +21,7 @@ def host(monkeypatch):
     monkeypatch.setattr(compat, "cuda_allocator", lambda device: compat.empty_strided)
     monkeypatch.setattr(compat, "current_stream", lambda device: state.stream)
     monkeypatch.setattr(compat, "captures", lambda device: state.captures)
+    monkeypatch.setattr(compat, "free_stream", lambda device: -1 if state.captures else state.stream)
     return state
 
 
@@ -73,3 +74,87 @@ def test_arenas_go_with_the_calls(call):
     assert len(device_call._ARENAS) == 1
     call._arenas.clear()
     assert not device_call._ARENAS
+
+
+@pytest.fixture(params=[2, 5])
+def chain(host, request):
+    """x + launches: a few launches, or a graph of more."""
+    count = request.param
+    driver = HostDriver({"add_one": add_one})
+    temps = [f32("temp", N) for _ in range(count - 1)]
+    buffers = (f32("input", N, name="x"), f32("output", N, name="y"), *temps)
+    places = [0, *range(2, 1 + count), 1]
+    program = Program(buffers, tuple(map(add, places, places[1:])), (0,), (1,), ("n",))
+    run = GpuExecutor(driver, program, [b"module"], {})
+    made = DeviceCall(SimpleNamespace(executor=run, turn=Turn(), inputs=[None], outputs=[SimpleNamespace(dtype="f32")]),
+                      [()])
+    made.device, made._number = torch.device("cpu"), -1
+    return SimpleNamespace(call=made, driver=driver, count=count)
+
+
+def first(chain, n):
+    """What repeats a call of `n` elements."""
+    x, symbols = torch.randn(n), {"n": n}
+    chain.call([x.data_ptr()], (n,), symbols)
+    return chain.call.repeat([x.data_ptr()], (n,), symbols)
+
+
+def right(chain, repeat, n):
+    x = torch.randn(n)
+    before = len(chain.driver.log)
+    y, = repeat([x])
+    torch.testing.assert_close(y, x + chain.count)
+    assert "capture" not in chain.driver.log[before:] and "wait" not in chain.driver.log[before:]
+    return y
+
+
+def test_a_repeat_enqueues_what_there_is(chain):
+    repeats = [first(chain, n) for n in (5, 100)]
+    kept = [right(chain, repeat, n) for _ in range(3) for repeat, n in zip(repeats, (5, 100), strict=True)]
+    assert len({y.data_ptr() for y in kept}) == 6
+    first(chain, 3000)      # the arena is elsewhere
+    for repeat, n in zip(repeats, (5, 100), strict=True):
+        right(chain, repeat, n)
+    check_plain(chain, 5)
+
+
+def check_plain(chain, n):
+    x = torch.randn(n)
+    torch.testing.assert_close(chain.call([x.data_ptr()], (n,), {"n": n})[0], x + chain.count)
+
+
+def test_a_repeat_is_of_one_stream_and_not_captured(chain, host):
+    repeat, x = first(chain, 5), torch.randn(5)
+    host.stream = 8
+    assert repeat([x]) is None
+    right(chain, first(chain, 5), 5)
+    host.stream = 7
+    right(chain, repeat, 5)
+    host.captures = True
+    assert repeat([x]) is None
+    assert chain.call.repeat([x.data_ptr()], (5,), {"n": 5}) is None
+
+
+def test_a_repeat_whose_graph_is_gone_does_nothing(chain):
+    repeat = first(chain, 5)
+    next(iter(chain.call._executor._places.shapes)).free()
+    before = list(chain.driver.log)
+    assert repeat([torch.randn(5)]) is None and chain.driver.log == before
+    check_plain(chain, 5)
+
+
+def test_what_is_not_aligned_is_no_repeat(chain):
+    repeat = first(chain, 4)
+    assert repeat([torch.randn(5)[1:]]) is None
+
+
+def test_a_stream_is_free_on_its_own_gpu_and_not_captured(monkeypatch):
+    now = SimpleNamespace(stream=7, captures=False)
+    monkeypatch.setattr(compat, "_current_device", lambda: 1)
+    monkeypatch.setattr(compat, "_raw_stream", lambda device: now.stream)
+    monkeypatch.setattr(compat, "_is_capturing", lambda: now.captures)
+    assert compat.free_stream(1) == 7 and compat.free_stream(0) == -1
+    now.captures = True
+    assert compat.free_stream(1) == -1
+    now.stream = 0
+    assert compat.free_stream(1) == 0

@@ -1,49 +1,61 @@
-"""Where a call finds its tensors, and which it cannot read there."""
+"""Where a call finds its tensors, which it cannot read there, and which calls repeat the one before."""
 
+import gc
+import weakref
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from xcc.frontends.torch import compat
-from xcc.frontends.torch.tensor_call import TensorCall
+from xcc.frontends.torch.tensor_call import TensorCall, picked
+from xcc.runtime.cpu import NativeCall
+from xcc.runtime.turn import Turn
 
 
-def made(count, turned=None, static=()):
-    executor = SimpleNamespace(own_outputs=[], copied_outputs=[])
-    return TensorCall(SimpleNamespace(executor=executor, turn=None, outputs=[], inputs=[None] * count), [], turned,
-                      static)
+class Executor:
+    """Of a CPU, with `count` inputs and an output, which come behind another buffer. Notes the addresses of runs."""
+
+    own_outputs, copied_outputs = [0], []
+
+    def __init__(self, count):
+        self.ran, self.pointers, self.refused = [], {}, []
+        self.outside = [*range(1, count + 2)]
+        self.memory = SimpleNamespace(ready_for=None, placed=[])
+        self.memory.plan, self.memory.place = lambda symbols: symbols, self.memory.placed.append
+
+    def output_shapes(self, symbols):
+        return [(symbols["n"],)]
+
+    def run_at(self, inputs, symbols, outputs):
+        self.memory.ready_for = symbols
+        self.pointers |= zip(self.outside, [*inputs, *outputs], strict=True)
+        self.main(self.pointers, None)
+
+    def main(self, pointers, values):
+        self.ran.append([pointers[b] for b in self.outside])
+        return 0
+
+    def repeat(self, symbols):
+        return NativeCall(self.pointers, None, self.main, self.refused.append)
+
+
+def made(count, turned=None, static=(), at=None):
+    outputs = [SimpleNamespace(dtype="f32")]
+    return TensorCall(SimpleNamespace(executor=Executor(count), turn=Turn(), outputs=outputs, inputs=[None] * count),
+                      [()], turned, static, at)
 
 
 def lie(tensors):
     return [t.data_ptr() for t in tensors]
 
 
-@pytest.mark.parametrize("static", [(), (0,), (0, 1, 2)])
-def test_tensors_that_move_are_found(static):
-    call = made(3, static=static)
-    tensors = [torch.ones(4) for _ in range(3)]
-    for n in (0, 1, 2, 2, 0):
-        assert call.addresses(tensors) == lie(tensors) == call.addresses(tensors)
-        tensors[n] = torch.ones(4)
-
-
-@pytest.mark.parametrize("static", [(), (0,)])
-@pytest.mark.parametrize("place", [0, 1])
-def test_one_that_comes_strided_is_refused(place, static):
-    call = made(2, static=static)
-    dense = [torch.ones(4, 5), torch.ones(4, 5)]
+def test_one_that_comes_strided_is_refused():
+    call, dense = made(2), [torch.ones(4, 5), torch.ones(4, 5)]
     assert call.addresses(dense) == lie(dense)
-    strided = list(dense)
-    strided[place] = torch.ones(5, 4).t()
-    assert call.addresses(strided) is None
-    assert call.addresses(dense) == lie(dense)
-
-
-def test_a_view_with_other_strides_at_the_same_address_is_refused():
-    call, parameter, x = made(2, static=(0,)), torch.ones(3), torch.ones(4, 4)
-    assert call.addresses([parameter, x]) == lie([parameter, x])
-    assert call.addresses([parameter, x.t()]) is None
+    for place in (0, 1):
+        strided = list(dense)
+        strided[place] = torch.ones(5, 4).t()
+        assert call.addresses(strided) is None
 
 
 def test_dims_may_lie_in_another_order():
@@ -54,12 +66,88 @@ def test_dims_may_lie_in_another_order():
     assert call.addresses([last]) == lie([last])
 
 
-@pytest.mark.parametrize("own", [True, False])
-def test_addresses_are_compared_at_the_places_asked_for(own, monkeypatch):
-    if not own and compat._same_addresses is None:
-        pytest.skip("this torch has no function for it")
-    monkeypatch.setattr(compat, "_same_addresses", None if own else compat._same_addresses)
-    a, b, c = (torch.ones(4) for _ in range(3))
-    assert compat.same_addresses((a, b), lie([a, c]), [0])
-    assert not compat.same_addresses((a, b), lie([a, c]), [0, 1])
-    assert compat.same_addresses((a, b), [0, 0], [])
+def repeated(static, at=(0, 1, 2)):
+    """A call of tensors that lie at the places `at` among more, and what repeats it."""
+    call, given = made(3, static=static, at=at), [torch.ones(4, 4) for _ in range(4)]
+    tensors = [given[n] for n in at]
+    pointers, symbols = call.addresses(tensors), {"n": 4}
+    call(pointers, (4,), symbols)
+    return call._executor, given, call.repeat(pointers, (4,), symbols)
+
+
+@pytest.mark.parametrize("static", [(), (1,), (0, 2), (0, 1, 2)])
+def test_a_repeat_follows_what_moves(static):
+    at = (3, 1, 0)
+    executor, given, repeat = repeated(static, at)
+    for n in (0, 1, 2):
+        moved = list(given)
+        moved[at[n]] = torch.ones(4, 4)
+        before, out = len(executor.ran), repeat(moved)
+        if n in static:
+            assert out is None and len(executor.ran) == before
+            continue
+        assert out[0].shape == (4,)
+        assert executor.ran[before:] == [[moved[k].data_ptr() for k in at] + [out[0].data_ptr()]]
+
+
+def test_what_lies_in_another_way_is_no_repeat():
+    executor, given, repeat = repeated((0,))
+    assert repeat([given[0], given[1].t(), given[2]]) is None and len(executor.ran) == 1
+    assert repeat(given) is not None
+
+
+def test_dims_in_another_order_are_those_of_a_repeat():
+    call, last = made(1, {0: (0, 2, 3, 1)}), torch.ones(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    pointers, symbols = [last.data_ptr()], {"n": 4}
+    call(pointers, (4,), symbols)
+    repeat = call.repeat(pointers, (4,), symbols)
+    assert repeat([last.clone()]) is not None and repeat([last.contiguous()]) is None
+
+
+def test_memory_is_placed_where_other_sizes_came_between():
+    executor, given, repeat = repeated((0,))
+    repeat(given)
+    assert not executor.memory.placed
+    executor.memory.ready_for = {}
+    repeat(given)
+    assert executor.memory.placed == [{"n": 4}]
+
+
+def test_a_status_is_refused():
+    call, x, symbols = made(1), torch.ones(4), {"n": 4}
+    call([x.data_ptr()], (4,), symbols)
+    call._executor.main = lambda pointers, values: 3
+    call.repeat([x.data_ptr()], (4,), symbols)([x])
+    assert call._executor.refused == [3]
+
+
+def test_a_parameter_whose_data_is_another_has_moved():
+    executor, given, repeat = repeated((0,))
+    assert repeat(given) is not None
+    given[0].data = torch.zeros(4, 4)
+    assert repeat(given) is None
+
+
+def test_outputs_that_are_copied_are_not_repeated():
+    call = made(1)
+    x, symbols = torch.ones(4), {"n": 4}
+    call([x.data_ptr()], (4,), symbols)
+    call._copied = [0]
+    assert call.repeat([x.data_ptr()], (4,), symbols) is None
+
+
+def test_what_a_repeat_holds_goes_with_it():
+    executor, given, repeat = repeated((0,))
+    repeat(given)
+    gone = weakref.ref(executor)
+    gc.disable()
+    try:
+        del executor, repeat
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_entries_are_picked():
+    values = ["a", "b", "c"]
+    assert [list(picked(places)(values)) for places in ([], [2], [2, 0])] == [[], ["c"], ["c", "a"]]

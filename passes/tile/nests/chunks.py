@@ -1,0 +1,70 @@
+"""The instances of a program in chunks, each of which has memory of its own from its first instance to its last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from xcc._mlir import Operation, arith_d, ir, scf_d
+from xcc.passes.shared.values import index, op
+from xcc.passes.tile.lowering.views import mul, value_of
+from xcc.passes.tile.nests.instances import PEELED, emit_instance
+
+if TYPE_CHECKING:
+    from xcc.passes.tile.nests.program import Retiler
+
+__all__ = ["chunked"]
+
+_DYNAMIC = -(1 << 63)
+
+
+def chunked(r: Retiler, forall: Any, chunks: int, begin: Callable[[Any], None], end: Callable[[], None]) -> None:
+    """Emits `forall` in so many chunks: `begin(instances)` at the start of one, `end()` behind its last instance."""
+    sizes = _sizes(r, forall)
+    total = value_of(_product(sizes))
+    each = arith_d.maxsi(op("arith.ceildivui", [total.type], [total, index(chunks)]), index(1))
+    loop = ir.Operation.create("scf.forall", operands=[op("arith.ceildivui", [total.type], [total, each])], regions=1,
+                               attributes=_bounds(forall))
+    (chunk,) = loop.regions[0].blocks.append(ir.IndexType.get()).arguments
+    with ir.InsertionPoint(loop.regions[0].blocks[0]):
+        low = arith_d.muli(chunk, each)
+        high = arith_d.minsi(arith_d.addi(low, each), total)
+        begin(each)
+        _instances(r, forall, sizes, low, high)
+        end()
+        ir.Operation.create("scf.forall.in_parallel", regions=1).regions[0].blocks.append()
+
+
+def _instances(r: Retiler, forall: Operation, sizes: list[Any], low: Any, high: Any) -> None:
+    """The instances from `low` to `high`, one after the other."""
+    old = forall.regions[0].blocks[0]
+    loop = scf_d.ForOp(low, high, index(1), [])
+    with ir.InsertionPoint(loop.body):
+        rest, last = loop.induction_variable, len(sizes) - 1
+        for d in range(last, -1, -1):
+            n = value_of(sizes[d])
+            r.values[old.arguments[d]] = arith_d.remui(rest, n) if d else rest
+            rest = arith_d.divui(rest, n) if d else rest
+        emit_instance(r, forall)
+        scf_d.yield_([])
+
+
+def _sizes(r: Retiler, forall: Operation) -> list[Any]:
+    """How far the dims of `forall` go, from 0."""
+    dynamic = iter(r.get(v) for v in forall.operands)
+    return [next(dynamic) if n == _DYNAMIC else n for n in ir.DenseI64ArrayAttr(forall.attributes["staticUpperBound"])]
+
+
+def _bounds(forall: Operation) -> dict[str, Any]:
+    """The attributes of a forall over one dim, whose end is an operand."""
+    one = ir.DenseI64ArrayAttr.get
+    own = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 1, 0, 0]), "staticLowerBound": one([0]),
+           "staticUpperBound": one([_DYNAMIC]), "staticStep": one([1])}
+    return {**{name: forall.attributes[name] for name in forall.attributes if name != PEELED}, **own}
+
+
+def _product(sizes: list[Any]) -> Any:
+    out: Any = 1
+    for n in sizes:
+        out = mul(out, n)
+    return out

@@ -1,0 +1,77 @@
+"""Products of narrow elements by dot product instructions: each lane of a sum gets a group of products at once.
+
+The left operand is in rows, of which a group of neighbours goes to all lanes; the right one in panels, in which groups
+of rows are interleaved, so that the group of a column lies together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from xcc._mlir import Operation, Value, ir
+from xcc.passes.shared.dot_instructions import DotProduct
+from xcc.passes.shared.values import extract, op, shuffle, splat, vec
+from xcc.passes.tile.lowering.views import add
+from xcc.passes.tile.nests.kept import Coords, Kept
+from xcc.passes.tile.nests.loops import FEW, loops
+from xcc.passes.tile.nests.pieces import Pieces
+
+if TYPE_CHECKING:
+    from xcc.passes.tile.nests.program import Retiler
+
+__all__ = ["dot_of", "dot_step", "fill_groups"]
+
+
+def dot_of(r: Retiler, product: Operation, unsigned: set[int]) -> DotProduct | None:
+    """The instruction for a product; None where there is none for its types and sizes."""
+    lhs, rhs, acc = (ir.VectorType(v.type) for v in product.operands)
+    taken = {"bf16": "f32", "i8": "i32"}.get(str(lhs.element_type))
+    if taken != str(acc.element_type) or rhs.shape[-1] % r.lanes:
+        return None
+    fitting = [d for d in r.dots if d.element == str(lhs.element_type) and r.lanes in d.intrinsics and not d.pairs
+               and d.unsigned == unsigned and lhs.shape[-1] % d.group == 0]
+    return fitting[0] if fitting else None
+
+
+def fill_groups(r: Retiler, value: Value, target: Kept, group: int) -> None:
+    """Packs a right operand into panels of interleaved groups of rows."""
+    *lead, rows, columns = target.shape
+
+    def body(places: list[Any]) -> None:
+        *_, row, column = places
+        pieces = Pieces(r)
+        parts = [pieces.of(value, (*places[:-2], add(row, n), column), len(places) - 1, target.panel)
+                 for n in range(group)]
+        target.store(_interleaved(parts), tuple(places), len(places) - 1)
+
+    loops(r.wholes, [*lead, rows, columns], [*[1] * len(lead), group, target.panel], body, FEW)
+
+
+def _interleaved(parts: list[Value]) -> Any:
+    """The first elements of all parts, then the second ones, ..."""
+    if len(parts) == 1:
+        return parts[0]
+    even, odd = _interleaved(parts[::2]), _interleaved(parts[1::2])
+    width = ir.VectorType(even.type).shape[0]
+    return shuffle(even, odd, [n for i in range(width) for n in (i, width + i)])
+
+
+def dot_step(r: Retiler, dot: DotProduct, a: Kept, b: Kept, rows: list[Coords], right: Coords,
+             sums: list[Any]) -> list[Any]:
+    """The next sums, of `lanes` columns each, row after row: those of groups of `a` at `rows` with that of `b`."""
+    lanes, group, last = r.lanes, dot.group, len(right) - 1
+    count = len(sums) // len(rows)
+    line = b.load(right, last, b.panel * group)
+    columns = [line] if count == 1 else [shuffle(line, line, range(n * lanes * group, (n + 1) * lanes * group))
+                                         for n in range(count)]
+    word = ir.IntegerType.get_signless(8 * group if str(a.element) == "i8" else 16 * group)
+    out = []
+    for i, place in enumerate(rows):
+        pair = extract(op("vector.bitcast", [vec(1, word)], [a.load(place, last, group)]), 0)
+        every = op("vector.bitcast", [vec(lanes * group, a.element)], [splat(pair, lanes)])
+        for n, column in enumerate(columns):
+            out.append(op("llvm.call_intrinsic", [sums[0].type], [sums[i * count + n], every, column],
+                          intrin=ir.StringAttr.get(dot.intrinsics[lanes]),
+                          operandSegmentSizes=ir.DenseI32ArrayAttr.get([3, 0]),
+                          op_bundle_sizes=ir.DenseI32ArrayAttr.get([])))
+    return out

@@ -1,0 +1,98 @@
+"""Operands of products, packed: rows that lie some lines apart, and panels of columns."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from xcc._mlir import Operation, Type, Value, arith_d, ir
+from xcc.passes.shared.dot_instructions import DotProduct
+from xcc.passes.shared.values import vec
+from xcc.passes.tile.nests.dots import dot_of, fill_groups
+from xcc.passes.tile.nests.kept import Coords, Kept
+from xcc.passes.tile.nests.pieces import Pieces
+from xcc.passes.tile.nests.shared import SHARED, make_slots, packed_once
+
+if TYPE_CHECKING:
+    from xcc.passes.tile.nests.program import Retiler
+
+__all__ = ["packed", "slots_of", "unsigned_of"]
+
+LINE = 64       # bytes of a cache line
+WAYS = 1024     # bytes: rows so far apart share a few sets of a cache
+
+
+def packed(r: Retiler, product: Operation, number: int, unsigned: bool, dot: DotProduct | None) -> Kept:
+    """Operand `number` in memory: its elements as wide as the sums, or as `dot` takes them."""
+    value = product.operands[number]
+    element = _element(product, dot)
+    shape = ir.VectorType(value.type).shape
+    if value in r.kept and ir.VectorType(value.type).element_type == element and not (dot and number):
+        return r.kept[value]
+    row, panel = _layout(r, shape, element, number, dot)
+    slots = r.slots.get((product, number))
+    if slots is None:
+        target = Kept(r.buffer([_size(shape, row)], element).memref, shape, element, 0, row, panel)
+        _fill(r, value, target, unsigned, dot)
+        return target
+
+    def pack(origin: Any) -> None:
+        _fill(r, value, Kept(slots.room, shape, element, origin, row, panel), unsigned, dot)
+
+    return Kept(slots.room, shape, element, packed_once(r, product, slots, pack), row, panel)
+
+
+def slots_of(r: Retiler, forall: Any, product: Operation) -> None:
+    """Room for the operands of `product` that instances share."""
+    dot = dot_of(r, product, unsigned_of(product))
+    element = _element(product, dot)
+    for number, count in enumerate(ir.DenseI64ArrayAttr(product.attributes[SHARED])):
+        shape = ir.VectorType(product.operands[number].type).shape
+        if count:
+            size = _size(shape, _layout(r, shape, element, number, dot)[0])
+            make_slots(r, forall, product, number, size, element)
+
+
+def unsigned_of(product: Operation) -> set[int]:
+    """Which operands are unsigned integers."""
+    return set(ir.DenseI64ArrayAttr(product.attributes["xcc.unsigned"])) if "xcc.unsigned" in product.attributes \
+        else set()
+
+
+def _element(product: Operation, dot: DotProduct | None) -> Any:
+    """Of packed operands."""
+    return ir.VectorType(product.operands[0 if dot else 2].type).element_type
+
+
+def _layout(r: Retiler, shape: Any, element: Any, number: int, dot: DotProduct | None) -> tuple[int, int]:
+    """Elements from row to row of the left operand, columns of a panel of the right one."""
+    if number:
+        return shape[-1], r.width(shape[-1], None if dot else element)
+    bits = 64 if isinstance(element, ir.IndexType) else element.width
+    apart = shape[-1] * bits // 8 % WAYS == 0
+    return shape[-1] + (LINE * 8 // bits if apart else 0), 0
+
+
+def _size(shape: Any, row: int) -> int:
+    return prod(shape[:-1]) * row
+
+
+def _fill(r: Retiler, value: Value, target: Kept, unsigned: bool, dot: DotProduct | None) -> None:
+    if dot and target.panel:
+        fill_groups(r, value, target, dot.group)
+        return
+    source = ir.VectorType(value.type).element_type
+
+    def body(coords: Coords, lane: int, width: int) -> None:
+        piece = Pieces(r).of(value, coords, lane, width)
+        if source != target.element:
+            piece = _widened(piece, vec(width, target.element), unsigned)
+        target.store(piece, coords, lane)
+
+    r.nest(target.shape, body, len(target.shape) - 1, width=target.panel)
+
+
+def _widened(piece: Value, kind: Type, unsigned: bool) -> Any:
+    if isinstance(ir.VectorType(kind).element_type, ir.FloatType):
+        return arith_d.extf(kind, piece)
+    return (arith_d.extui if unsigned else arith_d.extsi)(kind, piece)
