@@ -8,7 +8,7 @@ alive with it (greedy by size, as in Pisarchyk and Lee, "Efficient Memory Manage
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -55,11 +55,13 @@ class ArenaPlanner:
 
     `temps` are the buffers, `conflicts` has for each those that are alive with it (places in `temps`), `counts` the
     different byte counts as factors, `count_of` which of them each buffer has, `limits` what symbols bound in a run
-    count as, `guard` how many bytes behind each buffer no other one has.
+    count as, `guard` how many bytes behind each buffer no other one has, `outside` gives the buffers that lie elsewhere
+    for symbol values.
     """
 
     def __init__(self, program: Program) -> None:
         self.program, self.guard = program, 0
+        self.outside: Callable[[Mapping[str, int]], Container[int]] = lambda _env: ()
         self.limits = [(s.name, s.limit) for s in walk(program.body) if isinstance(s, BindSymbol)]
         lives = lifetimes(program)
         self.temps = sorted(lives)
@@ -79,7 +81,9 @@ class ArenaPlanner:
             if len(self._plans) >= _CACHED_PLANS:
                 self._plans.pop(next(iter(self._plans)))
             sizes = [_aligned(n + self.guard) for n in self._counts(env)]
-            self._plans[key] = self._place([sizes[i] for i in self.count_of], self._void(env))
+            outside = self.outside(env)
+            own = [0 if b in outside else sizes[i] for b, i in zip(self.temps, self.count_of, strict=True)]
+            self._plans[key] = self._place(own, self._void(env))
         return self._plans[key]
 
     def _void(self, env: Mapping[str, int]) -> int:

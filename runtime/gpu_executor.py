@@ -77,7 +77,7 @@ class GpuExecutor:
         if communicator is not None:
             summing = dict.fromkeys(filter(does_collectives, holders or {}), 0)
             communicator.use(functions_of(driver, self._modules, holders or {}, summing), program)
-            self._places.elsewhere = communicator.places
+            self._places.elsewhere = self._places.planner.outside = communicator.places
         self._order: StreamOrder | None = None if communicator is None else communicator.order
         self._own = self._places.own
         self._limits = self._places.planner.limits      # of sizes that the run tells

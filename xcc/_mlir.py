@@ -245,8 +245,8 @@ know, through the whole import machinery; an empty module ends the search."""
 for _name in OWN_DIALECTS:
     sys.modules.setdefault(f"{ROOT}.dialects.{_name}", ModuleType(f"{ROOT}.dialects.{_name}"))
 
-_DIALECTS = ("affine", "amdgpu", "arith", "bufferization", "cf", "func", "gpu", "linalg", "llvm", "math", "memref",
-             "nvgpu", "nvvm", "openmp", "rocdl", "scf", "tensor", "transform", "ub", "vector")
+_DIALECTS = ("affine", "amdgpu", "arith", "bufferization", "cf", "func", "gpu", "irdl", "linalg", "llvm", "math",
+             "memref", "nvgpu", "nvvm", "openmp", "rocdl", "scf", "tensor", "transform", "ub", "vector")
 
 
 def __getattr__(name: str) -> Any:

@@ -27,6 +27,7 @@ from xcc.passes.walk import ops_where
 CHUNKS_A_CORE = 4
 L2_PARTS = 2            # of the L2 cache: what it does not hold is packed once still, and read in order
 MOST_BYTES = 2 << 20    # a stack has room for
+MOST_SLOTS = 64         # of an operand: a chunk marks each as empty before it begins
 
 
 @register_pass
@@ -75,4 +76,4 @@ def _slots(product: Operation, most: int) -> int:
     """For the turns of the loop around the product, one without a loop; 0 where there is no room for several."""
     if loop_around(product) is None:
         return min(1, most)
-    return most if most > 1 else 0
+    return min(most, MOST_SLOTS) if most > 1 else 0

@@ -5,8 +5,8 @@
                                                                %y = xt.add(%s, %x)
 
 Two ranks send as many bytes so as any other way, and a sum of two numbers is the same in either order, so that both
-ranks still have the same bits. What is added to the sum, %x here, one of the two adds to its part before: the kernel
-that makes %p reads it while it multiplies, and the one behind reads less. They take turns in this.
+ranks still have the same bits. What is added to the sum, %x here, one of the two adds to its part before, where the
+product that makes %p waits for the link: it reads %x meanwhile, and the kernel behind reads less. They take turns.
 
 On chips whose kernels write into each other's memory, the kernel that makes %p sends it (push-results), and the one
 that reads the sum adds: what is left of the collective is a meeting.
@@ -20,9 +20,12 @@ from typing import ClassVar
 from xcc._mlir import Module, Operation, Value, ir
 from xcc.dialects import xt
 from xcc.dialects.xt.collective import mesh_of
+from xcc.dialects.xt.types import TensorType
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.host.placement.places import main_of
-from xcc.passes.xt.graph.rewrite import at, name_of, replace, same_type
+from xcc.passes.xt.graph.rewrite import at, dim_bounds, name_of, producer, replace, same_type
+from xcc.passes.xt.sharding.cost import Costs
+from xcc.passes.xt.sharding.factors import OpView
 
 __all__ = ["SWAP", "ExchangePairs"]
 
@@ -49,7 +52,7 @@ class ExchangePairs(Pass):
         told: str = getattr(ctx.options, "mesh", "")
         rank = ctx.options.rank if told and self.rank < 0 else self.rank
         with module.context:
-            sums = 0
+            sums, costs = 0, Costs(ctx.chip, 2, dim_bounds(module))
             for op in [o.operation for o in main_of(module).regions[0].blocks[0].operations]:
                 name = name_of(op)
                 if name not in ("all_reduce", "all_gather") or mesh.group_size(xt.attrs_of(op).axes) != 2:
@@ -58,8 +61,7 @@ class ExchangePairs(Pass):
                 if name == "all_gather" and place >= 0:
                     _gather(op, place)
                 elif name == "all_reduce" and xt.attrs_of(op).combine == "add":
-                    _sum(op, place, sums % 2)
-                    sums += 1
+                    sums += _sum(op, place, sums % 2, costs)
 
 
 def _gather(op: Operation, place: int) -> None:
@@ -70,10 +72,10 @@ def _gather(op: Operation, place: int) -> None:
     replace(op, [y])
 
 
-def _sum(op: Operation, place: int, turn: int) -> None:
-    """`turn`: the place that adds what is added to the sum."""
+def _sum(op: Operation, place: int, turn: int, costs: Costs) -> bool:
+    """Whether the rank at place `turn` has added to its part what is added to the sum."""
     a, own = xt.attrs_of(op), op.operands[0]
-    behind = _added(op) if place >= 0 else None
+    behind = _added(op) if place >= 0 and _waits_for_link(own, costs) else None
     with at(op):
         if behind is not None and place == turn:
             own = xt.add(own, behind[1])
@@ -83,6 +85,13 @@ def _sum(op: Operation, place: int, turn: int) -> None:
         op.erase()
     else:
         replace(op, [y])
+    return behind is not None
+
+
+def _waits_for_link(value: Value, costs: Costs) -> bool:
+    """Whether `value` is a product that takes no longer than sending it."""
+    product = producer(value, "dot_general")
+    return product is not None and costs.seconds(OpView.of(product)) <= costs.nbytes(TensorType.of(value)) / costs.link
 
 
 def _added(op: Operation) -> tuple[Operation, Value] | None:

@@ -1,14 +1,14 @@
 """A result that is sent to another rank is one more result of its kernel, which nothing else reads (stage ``kernels``).
 
     %p = xtv.dispatch(%x, %w) {kernel = @k}        %p:2 = xtv.dispatch(%x, %w) {kernel = @k_sent}
-    %q = xt.permute(%p) ...                     -> %q = xt.permute(%p#1) ...
-    ... %p, %q                                     ... %p#0, %q
+    %q = xt.permute(%p) ...                     -> %q = xt.permute(%p#0) ...
+    ... %p, %q                                     ... %p#1, %q
 
     func.func private @k(...) { return %y }        func.func private @k_sent(...) { return %y, %y }
 
 Where ranks map each other's memory the runtime has the kernel write this result where the other rank reads it
-(xcc.runtime.peer_places), so that it is under way while the kernel still computes. Anywhere else it is an array like
-others, that a library sends.
+(xcc.runtime.peer_places), so that it is under way while the kernel still computes; it is stored ahead of the others.
+Anywhere else it is an array like others, that a library sends.
 """
 
 from __future__ import annotations
@@ -93,13 +93,13 @@ def _with_result(maker: Operation, number: int, kernels: dict[str, Operation]) -
     if name not in kernels:
         kernels[name] = _made(kernels[_kernel_of(maker)], number, name)
     attributes = {n: maker.attributes[n] for n in maker.attributes} | {"kernel": ir.FlatSymbolRefAttr.get(name)}
-    types = [*(r.type for r in maker.results), maker.results[number].type]
+    types = [maker.results[number].type, *(r.type for r in maker.results)]
     with at(maker):
         new = ir.Operation.create(maker.name, results=types, operands=list(maker.operands), attributes=attributes)
-    for old, result in zip(list(maker.results), list(new.results)[:-1], strict=True):
+    for old, result in zip(list(maker.results), list(new.results)[1:], strict=True):
         old.replace_all_uses_with(result)
     maker.erase()
-    return new.results[len(types) - 1]
+    return new.results[0]
 
 
 def _made(kernel: Operation, number: int, name: str) -> Operation:
@@ -107,7 +107,7 @@ def _made(kernel: Operation, number: int, name: str) -> Operation:
     new = kernel.clone(ip=ir.InsertionPoint(kernel))
     new.attributes["sym_name"] = ir.StringAttr.get(name)
     end = list(new.regions[0].blocks[0].operations)[-1].operation
-    values = [*end.operands, end.operands[number]]
+    values = [end.operands[number], *end.operands]
     with at(end):
         ir.Operation.create(end.name, operands=values)
     end.erase()
@@ -115,7 +115,7 @@ def _made(kernel: Operation, number: int, name: str) -> Operation:
     new.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kind.inputs, [v.type for v in values]))
     if PARTS in new.attributes:
         parts = list(ir.DenseI64ArrayAttr(new.attributes[PARTS]))
-        new.attributes[PARTS] = ir.DenseI64ArrayAttr.get([*parts, parts[number]])
+        new.attributes[PARTS] = ir.DenseI64ArrayAttr.get([parts[number], *parts])
     return new
 
 

@@ -119,6 +119,16 @@ def sharded(path: str) -> Any:
     return np.asarray(model.run({"x": own})["y"], np.float64).tolist()
 
 
+def again(path: str) -> Any:
+    """Runs on parts of x.npy beside the model, of as many rows as it takes, over and over: the last of each size."""
+    model, x = xcc.load(path), np.load(os.path.join(os.path.dirname(path), "x.npy"))
+    out = {}
+    for turn in range(40):
+        rows = x.shape[0] if turn % 2 or model.inputs[0].shape[0] == x.shape[0] else 3 + turn % 4
+        out[rows] = np.asarray(model.run({"x": x[:rows] + np.float32(turn)})["y"]).tolist()
+    return out
+
+
 def loading(path: str) -> Any:
     """The file of a name that has the rank in it."""
     try:

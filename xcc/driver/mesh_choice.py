@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 from xcc.diagnostics import UserError
+from xcc.driver.predict import Prediction, predict
 from xcc.driver.sources import load_source
 from xcc.driver.updates import mark_updates
 from xcc.options import CompileOptions
 from xcc.passes.base import PassContext, get_pass
 from xcc.passes.xt.sharding.micro_batches import copy_of
-from xcc.passes.xt.sharding.predict import Prediction, predict
 from xcc.passes.xt.sizes.equal_dims import note_equal_dims
 from xcc.runtime.mesh import Mesh
 from xcc.targets.base import chip_of, get_target

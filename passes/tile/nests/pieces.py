@@ -88,7 +88,8 @@ class Pieces:
             ends = [self.r.get(v) for v in source.operands]
         else:
             ends = list(ir.DenseI64ArrayAttr(source.attributes["mask_dim_sizes"]))
-        if self.r.whole or self._whole(source, ends, coords, lane, width):
+        known = self.r.whole and source.name == "vector.create_mask"
+        if known or self._whole(source, ends, coords, lane, width):
             bit = ir.IntegerType.get_signless(1)
             return splat_constant(vec(width, bit) if width else bit, 1)
         there = None

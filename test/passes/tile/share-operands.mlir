@@ -2,22 +2,22 @@
 // RUN: %xcc_opt %s --target=cpu --chip=znver4,cores=2 "--pass-pipeline=lower-tile, mlir(canonicalize, cse), share-operands, retile, mlir(canonicalize, cse)" | filecheck %s --check-prefix=CODE
 
 // Columns change with a quotient of the instance's number: neighbours have them in common. Rows change each time.
-// A step of the right operand takes 16 KiB of the 2 MiB that a chunk has.
+// A step of the right operand takes 16 KiB of the 2 MiB that a chunk has; it has 64 slots at most.
 // CHECK-LABEL: func.func @columns(
-// CHECK: vector.contract {{.*}}xcc.shared = array<i64: 0, 128>
+// CHECK: vector.contract {{.*}}xcc.shared = array<i64: 0, 64>
 // CHECK: } {xcc.chunks = 8 : i64, xcc.parallel}
 
 // A slot is packed where its key is another one; which slot, the loop's turn says.
 // CODE-LABEL: func.func @columns(
 // CODE: scf.forall
-// CODE: %[[ROOM:.*]] = memref.alloca() {{.*}} : memref<524288xf32>
+// CODE: %[[ROOM:.*]] = memref.alloca() {{.*}} : memref<262144xf32>
 // CODE: %[[TAGS:.*]] = memref.alloca() {{.*}} : memref<{{.*}}xindex>
 // CODE: scf.for
 // CODE: memref.store %c-9223372036854775808, %[[TAGS]]
 // CODE: scf.for
 // CODE: scf.for %[[K:.*]] =
 // CODE: %[[TURN:.*]] = arith.divui %[[K]], %c64
-// CODE: %[[SLOT:.*]] = arith.minsi %[[TURN]], %c127
+// CODE: %[[SLOT:.*]] = arith.minsi %[[TURN]], %c63
 // CODE: memref.load %[[TAGS]]
 // CODE: arith.cmpi ne
 // CODE: scf.if

@@ -20,29 +20,42 @@ module attributes {xt.mesh = [["dp", 3], ["tp", 2]]} {
 }
 
 // -----
-// What is added to a sum one of the two adds to its part, the first place to the first sum, the second to the next; not
-// what is made behind.
+// What is added to a sum one of the two adds to its part, of products that take less than sending them, in turns: the
+// second place to the second such sum. Not to that of a long product, nor what is made behind.
 // CHECK-LABEL: @added
-// CHECK: %[[P:.*]] = "xt.permute"(%arg0)
-// CHECK-NEXT: %[[S:.*]] = "xt.add"(%arg0, %[[P]])
-// CHECK-NEXT: %[[T:.*]] = "xt.add"(%[[S]], %arg1)
+// CHECK: %[[A:.*]] = "xt.dot_general"(%arg0
+// CHECK-NEXT: %[[P:.*]] = "xt.permute"(%[[A]])
+// CHECK-NEXT: %[[S:.*]] = "xt.add"(%[[A]], %[[P]])
+// CHECK-NEXT: %[[B:.*]] = "xt.dot_general"
+// CHECK-NEXT: %[[T:.*]] = "xt.add"(%[[B]], %[[S]])
 // CHECK-NEXT: %[[Q:.*]] = "xt.permute"(%[[T]])
 // CHECK-NEXT: %[[U:.*]] = "xt.add"(%[[T]], %[[Q]])
-// CHECK-NEXT: %[[V:.*]] = "xt.permute"(%[[U]])
-// CHECK-NEXT: %[[W:.*]] = "xt.add"(%[[U]], %[[V]])
-// CHECK-NEXT: %[[L:.*]] = "xt.exp"(%arg1)
-// CHECK-NEXT: "xt.add"(%[[W]], %[[L]])
+// CHECK-NEXT: %[[C:.*]] = "xt.dot_general"
+// CHECK-NEXT: %[[R:.*]] = "xt.permute"(%[[C]])
+// CHECK-NEXT: %[[V:.*]] = "xt.add"(%[[C]], %[[R]])
+// CHECK-NEXT: %[[W:.*]] = "xt.add"(%[[V]], %[[U]])
+// CHECK-NEXT: %[[D:.*]] = "xt.dot_general"
+// CHECK-NEXT: %[[O:.*]] = "xt.permute"(%[[D]])
+// CHECK-NEXT: %[[X:.*]] = "xt.add"(%[[D]], %[[O]])
+// CHECK-NEXT: %[[L:.*]] = "xt.exp"(%[[W]])
+// CHECK-NEXT: "xt.add"(%[[X]], %[[L]])
 // ANY-LABEL: @added
 // OTHER-LABEL: @added
 module attributes {xt.mesh = [["dp", 3], ["tp", 2]]} {
-  func.func @added(%p: tensor<16x64xf16>, %x: tensor<16x64xf16>) -> tensor<16x64xf16> {
-    %s = "xt.all_reduce"(%p) {axes = ["tp"], combine = "add"} : (tensor<16x64xf16>) -> tensor<16x64xf16>
-    %t = "xt.add"(%s, %x) : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
-    %u = "xt.all_reduce"(%t) {axes = ["tp"], combine = "add"} : (tensor<16x64xf16>) -> tensor<16x64xf16>
-    %v = "xt.add"(%x, %u) : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
-    %w = "xt.all_reduce"(%v) {axes = ["tp"], combine = "add"} : (tensor<16x64xf16>) -> tensor<16x64xf16>
-    %l = "xt.exp"(%x) : (tensor<16x64xf16>) -> tensor<16x64xf16>
-    %y = "xt.add"(%w, %l) : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+  func.func @added(%x: tensor<16x8xf16>, %w: tensor<8x64xf16>, %r: tensor<16x64xf16>, %l: tensor<16x8192xf16>, %m: tensor<8192x64xf16>) -> tensor<16x64xf16> {
+    %a = "xt.dot_general"(%x, %w) {dtype = f16, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<16x8xf16>, tensor<8x64xf16>) -> tensor<16x64xf16>
+    %s = "xt.all_reduce"(%a) {axes = ["tp"], combine = "add"} : (tensor<16x64xf16>) -> tensor<16x64xf16>
+    %s1 = "xt.add"(%s, %r) : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+    %b = "xt.dot_general"(%x, %w) {dtype = f16, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<16x8xf16>, tensor<8x64xf16>) -> tensor<16x64xf16>
+    %t = "xt.all_reduce"(%b) {axes = ["tp"], combine = "add"} : (tensor<16x64xf16>) -> tensor<16x64xf16>
+    %t1 = "xt.add"(%s1, %t) : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+    %c = "xt.dot_general"(%l, %m) {dtype = f16, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<16x8192xf16>, tensor<8192x64xf16>) -> tensor<16x64xf16>
+    %u = "xt.all_reduce"(%c) {axes = ["tp"], combine = "add"} : (tensor<16x64xf16>) -> tensor<16x64xf16>
+    %u1 = "xt.add"(%u, %t1) : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
+    %d = "xt.dot_general"(%x, %w) {dtype = f16, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<16x8xf16>, tensor<8x64xf16>) -> tensor<16x64xf16>
+    %v = "xt.all_reduce"(%d) {axes = ["tp"], combine = "add"} : (tensor<16x64xf16>) -> tensor<16x64xf16>
+    %e = "xt.exp"(%u1) : (tensor<16x64xf16>) -> tensor<16x64xf16>
+    %y = "xt.add"(%v, %e) : (tensor<16x64xf16>, tensor<16x64xf16>) -> tensor<16x64xf16>
     return %y : tensor<16x64xf16>
   }
 }

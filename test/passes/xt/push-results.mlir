@@ -3,9 +3,9 @@
 
 // CHECK-LABEL: func.func @main
 // CHECK: %[[P:.*]]:2 = "xtv.dispatch"(%arg0) {kernel = @k_sent, symbols = []}
-// CHECK-NEXT: %[[V:.*]] = "xt.reshape"(%[[P]]#1) {shape = [64, 16]}
+// CHECK-NEXT: %[[V:.*]] = "xt.reshape"(%[[P]]#0) {shape = [64, 16]}
 // CHECK-NEXT: %[[Q:.*]] = "xt.permute"(%[[V]])
-// CHECK: "xtv.dispatch"(%[[P]]#0, %[[Q]]) {kernel = @l
+// CHECK: "xtv.dispatch"(%[[P]]#1, %[[Q]]) {kernel = @l
 // CHECK-NOT: @k(
 // CHECK: func.func private @k_sent(%{{.*}}) -> (tensor<16x64xf16>, tensor<16x64xf16>)
 // CHECK: return %[[Y:.*]], %[[Y]] :

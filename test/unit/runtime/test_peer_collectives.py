@@ -15,6 +15,7 @@ from host_driver import HostDriver, N, add, array, f32
 
 from xcc.diagnostics import UserError
 from xcc.runtime import peer_collectives
+from xcc.runtime.arena import ArenaPlanner
 from xcc.runtime.mesh import Mesh
 from xcc.runtime.peer_collectives import BLOCKS, FLAGS, kernel_name
 from xcc.runtime.peer_places import SWAP
@@ -193,6 +194,9 @@ def test_exchanges(fake: FakeNccl, links: int, read_late: bool) -> None:
     def work(r: Any) -> Any:
         out = [r.run.run([np.arange(n, dtype=np.float32) + k + 10 * r.rank], {"n": n})[0] for k, n in enumerate(sizes)]
         r.world.exchange("all to be done", "")
+        room = r.run.arena_bytes({"n": 900})
+        assert room == ArenaPlanner(r.run.program).plan({"n": 900}).size or links > 1
+        assert room <= 3 * 4 * 960 or links == 1 or read_late      # of what is exchanged there is none
         return out
 
     got = ranks(fake, chain(links, read_late), PAIR, work, Gpu, KERNELS | {"double": double, "sum": add_both})

@@ -36,3 +36,21 @@ def test_rows(dtype, block):
             np.testing.assert_allclose(y, e / e.sum(1, keepdims=True), rtol=2e-3 if dtype == "f16" else 2e-6, atol=1e-6)
         np.testing.assert_array_equal(top, wide.max(1).astype(np.float32))
         np.testing.assert_array_equal(low, wide.min(1).astype(np.float32))
+
+
+def test_known_sizes():
+    """Rows of a size that the program knows, shorter than their tile."""
+    text = """
+    func.func @sums(%x: memref<3x50xf32> {tile.name = "x"}, %y: memref<?xf32> {tile.name = "y"})
+        attributes {tile.grid = [3]} {
+      %i = "tile.program_id"() {axis = 0 : i64} : () -> index
+      %c0 = arith.constant 0 : index
+      %zero = arith.constant 0.0 : f32
+      %t = "tile.load"(%x, %zero, %i, %c0) {shape = [1, 64]} : (memref<3x50xf32>, f32, index, index) -> vector<1x64xf32>
+      %s = "tile.reduce"(%t) {axes = [1], kind = "sum"} : (vector<1x64xf32>) -> vector<1xf32>
+      "tile.store"(%s, %y, %i) : (vector<1xf32>, memref<?xf32>, index) -> ()
+      return
+    }"""
+    x, y = np.random.default_rng(0).standard_normal((3, 50)).astype(np.float32), np.zeros(3, np.float32)
+    tile.run(text, [x, y], "cpu")
+    np.testing.assert_allclose(y, x.sum(1), rtol=1e-5)

@@ -15,10 +15,10 @@ from test_sharded_models import perceptron
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.driver.mesh_choice import choose_mesh, table
+from xcc.driver.predict import Prediction, predict
 from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
 from xcc.passes.xt.sharding.cost import costs_of
-from xcc.passes.xt.sharding.predict import Prediction, predict
 from xcc.runtime.mesh import Mesh
 from xcc.symbolic import sym
 from xcc.targets.base import chip_of, get_target
