@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from kernel_cases import module_of
+from shard_models import F, Weights, counts, linear
 from sharded import check_model, copy_of
-from test_shard import F, Weights, counts, linear
 from test_sharded_models import perceptron
 
 from xcc.diagnostics import UserError

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from kernel_cases import functions, module_of, run_block
+from shard_models import MODELS, Weights, transformer
 from sharded import close, copy_of, of_batch
-from test_shard import MODELS, Weights, transformer
 
 from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
