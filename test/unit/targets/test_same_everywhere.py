@@ -75,7 +75,8 @@ def test_native_is_another_chip_on_each(made: Path) -> None:
     manifests = {host.stem: Artifact.read(made / host.stem / "native.xcm").manifest for host in HOSTS}
     chips = {host: chip_from_facts(m["chip_attributes"], m["target"]) for host, m in manifests.items()}
     assert {name: (c.name, c.cores) for name, c in chips.items()} == {
-        "avx2": ("haswell", 4), "xeon-16": ("sapphirerapids", 16), "zen4-2": ("znver4", 2)}
+        "avx2": ("haswell", 4), "xeon-16": ("sapphirerapids", 16), "zen4-2": ("znver4", 2),
+        "zen5-2": ("znver5", 2)}
 
 
 def test_the_manifest_holds_the_chips_attributes(made: Path) -> None:

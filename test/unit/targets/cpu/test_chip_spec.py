@@ -44,7 +44,7 @@ def test_native_is_the_host(host: str) -> None:
     chip = chip_of(CPU, "native")
     assert chip == chip_of(CPU) == cpu_chip.host()
     known = {"avx2": ("haswell", 4, 32, 512 << 10, 32 << 20), "zen4-2": ("znver4", 2, 64, 1 << 20, 32 << 20),
-             "xeon-16": ("sapphirerapids", 16, 64, 2 << 20, 105 << 20)}
+             "zen5-2": ("znver5", 2, 64, 1 << 20, 32 << 20), "xeon-16": ("sapphirerapids", 16, 64, 2 << 20, 105 << 20)}
     assert (chip.name, chip.cores, chip.vector_bytes, chip.l2_bytes, chip.l3_bytes) == known[host]
     assert ("amx" in chip.matrix, "vnni" in chip.matrix) == (host == "xeon-16", host != "avx2")
     assert chip_of(CPU, "native,cores=3") == dataclasses.replace(chip, cores=3)
