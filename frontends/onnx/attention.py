@@ -68,7 +68,7 @@ def attention(cx: Context) -> Any:
     if cx.has(4):
         k, v = (xt.concatenate(cx[i], x, axis=2) for i, x in ((4, k), (5, v)))
     presents = (k, v)
-    scale = cx.attr("scale") or 1 / sqrt(_static(cx, xt.shape_of(q)[3], "head size"))
+    scale = cx.attr("scale") or 1 / sqrt(head_size(cx, q))
     if cx.wants(3):
         y, weights = _explicit(cx, q, k, v, _mask(cx, q, k, bool(cx.attr("is_causal", 0))), scale)
     else:
@@ -81,10 +81,12 @@ def attention(cx: Context) -> Any:
     return merge_heads(y) if flat else y, *presents, weights
 
 
-def _static(cx: Context, d: Any, what: str) -> int:
-    if not isinstance(d, int):
-        cx.fail(f"the {what} must be static, but is {d}")
-    return d
+def head_size(cx: Context, q: Any) -> int:
+    """The last dim of q [batch, heads, seq, dim], which the scale needs."""
+    size = xt.shape_of(q)[3]
+    if not isinstance(size, int):
+        cx.fail(f"the head size must be static, but is {size}")
+    return size
 
 
 def _mask(cx: Context, q: Any, k: Any, causal: bool) -> Any:

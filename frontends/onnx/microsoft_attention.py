@@ -7,7 +7,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc.dialects import xt
-from xcc.frontends.onnx.attention import attend_with_sinks, merge_heads, seen_keys, split_heads, turn
+from xcc.frontends.onnx.attention import attend_with_sinks, head_size, merge_heads, seen_keys, split_heads, turn
 from xcc.frontends.onnx.context import Context, Shape
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.helpers import along, convert, dim_scalar, element, rank_of, squeeze, unsqueeze
@@ -55,11 +55,12 @@ def multi_head_attention(cx: Context) -> Any:
 
 
 def _attend(cx: Context, q: Any, k: Any, v: Any, mask: Any, past: Any) -> Any:
-    size = xt.shape_of(q)[3]
-    if not isinstance(size, int):
-        cx.fail(f"the head size must be static, but is {size}")
-    return xt.attention(q, k, v, mask, scale=cx.attr("scale", 0.0) or 1 / sqrt(size),
+    return xt.attention(q, k, v, mask, scale=_scale(cx, q),
                         causal=bool(cx.attr("unidirectional", 0)), causal_offset=(past,))
+
+
+def _scale(cx: Context, q: Any) -> float:
+    return float(cx.attr("scale", 0.0) or 1 / sqrt(head_size(cx, q)))
 
 
 def _operands(cx: Context, heads: int) -> list[Any]:
@@ -196,19 +197,15 @@ def _appended(cx: Context, i: int, x: Any, begin: Any, total: Any) -> Any:
 
 def _attend_grouped(cx: Context, q: Any, k: Any, v: Any, begin: Any) -> Any:
     rows, columns = xt.shape_of(q)[2], xt.shape_of(k)[2]
-    own = along(begin, 0, 4) if rank_of(begin) == 1 else unsqueeze(begin, [2, 3])
     window = cx.attr("local_window_size", -1)       # its own key counts
-    mask = seen_keys(own, rows, columns, max(window - 1, -1), 0)
+    mask = seen_keys(unsqueeze(begin, [2, 3]), rows, columns, max(window - 1, -1), 0)
     if cx.has(10):
         bias = convert(cx[10], element(q))
         missing = columns - cx.shape(10)[3]
         if missing != 0:
             bias = xt.pad(bias, low=(0,) * 4, high=(0, 0, 0, missing), value=0.0)
         mask = xt.select(mask, bias, xt.scalar(float("-inf"), element(q)))
-    size = xt.shape_of(q)[3]
-    if not isinstance(size, int):
-        cx.fail(f"the head size must be static, but is {size}")
-    scale, cap = cx.attr("scale", 0.0) or 1 / sqrt(size), cx.attr("softcap", 0.0)
+    scale, cap = _scale(cx, q), cx.attr("softcap", 0.0)
     if cx.has(11) or cx.attr("smooth_softmax", 0) > 0:
         sinks = xt.reshape(cx[11], shape=(1, xt.shape_of(q)[1], 1, 1)) if cx.has(11) else xt.scalar(0.0, element(q))
         return attend_with_sinks(q, k, v, mask, sinks, scale, cap)

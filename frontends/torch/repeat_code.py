@@ -33,11 +33,10 @@ def repeat_code(static: Sequence[int], moving: Sequence[tuple[int, Sequence[int]
     """Code that defines ``repeat(given)``, which returns None where it has started nothing.
 
     static: places among `given` of tensors whose addresses are to be the numbers ``k<place>`` (many are compared in one
-    call, where torch has a function for it). moving: of others, with
-    the order in memory of their dims, () for the usual. own: which of the `outputs` are made with ``empty(s<n>, e<n>,
-    d<n>)``, shape, strides and type; the others are None. device: what must not be true, of a tensor ``{t}`` and its
-    address ``{p}``; where it names neither, asked once. start: the lines that run the program on the addresses, given
-    as expressions: those of `moving`, then of `own`.
+    call, where torch has a function for it). moving: of others, with the order in memory of their dims, () for the
+    usual. own: which of the `outputs` are made with ``empty(s<n>, e<n>, d<n>)``, shape, strides and type; the others
+    are None. device: what must not be true, of a tensor ``{t}`` and its address ``{p}``; where it names neither, asked
+    once. start: the lines that run the program on the addresses, given as expressions: those of `moving`, then `own`.
     """
     lines = [f"if {test}: return None" for test in device if "{" not in test]
     if len(static) >= _MANY and compat.same_addresses is not None:
